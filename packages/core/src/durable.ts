@@ -1,0 +1,62 @@
+import type { NodeId, PartitionId, QualifiedKey, RegionId, Timestamp, TxId, Version } from './ids.js';
+import type { KeyWrite, LoggedTx, OutcomeRecord } from './versions.js';
+
+/** A prepared transaction on one cohort: everything that anyone needs to finish it (D2, D4, D5, P8). */
+export interface PreparedRecord {
+  /** Proposed timestamp. */
+  readonly pt: Timestamp;
+  /** Region that fixes the cohort list, and how many homes were tried before it. */
+  readonly home: RegionId;
+  readonly attempt: number;
+  /** The `ust` that the session knew when it first sent the commit. */
+  readonly birth: Timestamp;
+  /** Epoch of the topology that the cohort list was computed under. */
+  readonly epoch: number;
+  /** All partitions that the transaction writes, ascending; with `home` and `epoch` they name the cohorts. */
+  readonly cohorts: readonly PartitionId[];
+  /** Digest of `writes` and the principal. */
+  readonly digest: string;
+  readonly coordinator: NodeId;
+  readonly writes: readonly KeyWrite[];
+}
+
+/**
+ * What a step asks to be made durable. All records of one step reach the disk in one batch.
+ *
+ * - `version`: insert into the key's chain.
+ * - `prepared`: store, or with `record: null` remove, a prepared transaction.
+ * - `outcome`: how a transaction ended.
+ * - `log`: an own committed transaction, until UST has passed it; `truncateLog` drops those at or below `upTo`.
+ * - `collect`: raise the partition's `gcFloor` (meta `gcFloor/<partition>`, durable in or before the batch that deletes) and drop,
+ *   per key, everything older than its newest version at or below the floor; a tombstone that is then the only
+ *   version left at or below the floor goes too (P9).
+ * - `forget`: raise `forgottenUpTo/<partition>` and drop outcomes with a lower `ts` (D5).
+ * - `meta`: a small named value (`vv/3`, `ceiling`, `ust`).
+ */
+export type DurableRecord =
+  | { readonly kind: 'version'; readonly partition: PartitionId; readonly key: QualifiedKey; readonly version: Version }
+  | {
+      readonly kind: 'prepared';
+      readonly partition: PartitionId;
+      readonly txId: TxId;
+      readonly record: PreparedRecord | null;
+    }
+  | { readonly kind: 'outcome'; readonly partition: PartitionId; readonly txId: TxId; readonly record: OutcomeRecord }
+  | { readonly kind: 'log'; readonly partition: PartitionId; readonly ct: Timestamp; readonly tx: LoggedTx }
+  | { readonly kind: 'truncateLog'; readonly partition: PartitionId; readonly upTo: Timestamp }
+  | { readonly kind: 'collect'; readonly partition: PartitionId; readonly floor: Timestamp }
+  | { readonly kind: 'forget'; readonly partition: PartitionId; readonly upTo: Timestamp }
+  | { readonly kind: 'meta'; readonly name: string; readonly value: MetaValue };
+
+/** A small durable value: a timestamp, or timestamps by name. */
+export type MetaValue = Timestamp | { readonly [name: string]: Timestamp };
+
+/** What a store hands back after a restart (D7). The log is read through `VersionReader.log`. */
+export interface RecoveredState {
+  readonly meta: ReadonlyMap<string, MetaValue>;
+  readonly prepared: readonly {
+    readonly partition: PartitionId;
+    readonly txId: TxId;
+    readonly record: PreparedRecord;
+  }[];
+}

@@ -1,0 +1,55 @@
+/**
+ * The names of things. All are plain strings and numbers on the wire and on disk; the aliases say which is meant.
+ */
+
+/** A region's id in the cluster file, for example `virginia` (the papers' DC m). */
+export type RegionId = string;
+/** One server process, for example `virginia-1`. */
+export type NodeId = string;
+/** Position of a partition (the papers' n) among all partitions of all keyspaces, in the order of the cluster file. */
+export type PartitionId = number;
+/** A transaction's id: 128 random session bits and a counter, made by the client (P8). */
+export type TxId = string;
+/** A hybrid logical timestamp, see {@link ./hlc.ts}. A safe integer. */
+export type Timestamp = number;
+/** Wall-clock milliseconds since 1970. */
+export type WallMs = number;
+/** A key with its keyspace in front: `default/todos/1`. Keyspace names hold no slash, so the first one divides the two. */
+export type QualifiedKey = string;
+/** A stored value: JSON text as a string, or raw bytes. Protocols never look inside. */
+export type Value = string | Uint8Array;
+
+/** One version of a key: the paper's item `<k, v, ut, id_T, sr>` without its key. A `null` value is a tombstone. */
+export interface Version {
+  readonly ts: Timestamp;
+  readonly txId: TxId;
+  readonly region: RegionId;
+  readonly value: Value | null;
+}
+
+/** Total order of versions, last writer wins: `(ts, txId, region)`. Negative when `a` is older. */
+export function compareVersions(
+  a: Pick<Version, 'ts' | 'txId' | 'region'>,
+  b: Pick<Version, 'ts' | 'txId' | 'region'>,
+): number {
+  if (a.ts !== b.ts) return a.ts - b.ts;
+  if (a.txId !== b.txId) return a.txId < b.txId ? -1 : 1;
+  if (a.region !== b.region) return a.region < b.region ? -1 : 1;
+  return 0;
+}
+
+/** Joins keyspace and key. */
+export const qualify = (keyspace: string, key: string): QualifiedKey => `${keyspace}/${key}`;
+
+/** Splits a qualified key at its first slash. */
+export function unqualify(qualified: QualifiedKey): { keyspace: string; key: string } {
+  const slash = qualified.indexOf('/');
+  return { keyspace: qualified.slice(0, slash), key: qualified.slice(slash + 1) };
+}
+
+/** Builds the id of a session's `counter`-th transaction. */
+export const txIdOf = (session: string, counter: number): TxId => `${session}.${counter.toString(36)}`;
+
+const TX_ID = /^[A-Za-z0-9_-]{16,64}\.[0-9a-z]{1,11}$/;
+/** Whether a string from outside is shaped like a transaction id. */
+export const isTxId = (text: string): boolean => TX_ID.test(text);

@@ -1,0 +1,101 @@
+import type { PartitionId, QualifiedKey, Timestamp, TxId, Value, Version } from './ids.js';
+
+/** Part of a partition's key order (by UTF-8 bytes): from `start` on, below `end`, at most `limit` keys. */
+export interface ListRange {
+  /** First key that may be listed. */
+  readonly start: QualifiedKey;
+  /** First key that may no longer be listed; null for the end of the partition. */
+  readonly end: QualifiedKey | null;
+  /** Most keys to return, at least 1. */
+  readonly limit: number;
+}
+
+/** Keys with a value in the snapshot, in order. `next` is where the following page starts, null after the last one. */
+export interface ListPage {
+  readonly entries: readonly { readonly key: QualifiedKey; readonly version: Version }[];
+  readonly next: QualifiedKey | null;
+}
+
+/** One write of a transaction. A null value deletes. */
+export interface KeyWrite {
+  readonly key: QualifiedKey;
+  readonly value: Value | null;
+}
+
+/** A transaction's writes on one partition, as they are logged and replicated. */
+export interface LoggedTx {
+  readonly txId: TxId;
+  readonly writes: readonly KeyWrite[];
+}
+
+/** All transactions of one commit timestamp on one partition: applied and replicated together (P4). */
+export interface LogGroup {
+  readonly ct: Timestamp;
+  readonly txs: readonly LoggedTx[];
+}
+
+/** A stretch of a partition's replication log: every group with `after < ct <= upTo`, in order. */
+export interface LogPage {
+  readonly groups: readonly LogGroup[];
+  /** The page is complete up to here; below the asked end when the page was cut to a limit. */
+  readonly upTo: Timestamp;
+}
+
+/** What a message is going to read: the driver brings it to memory before it delivers the message. */
+export type ReadNeeds =
+  | { readonly kind: 'keys'; readonly partition: PartitionId; readonly keys: readonly QualifiedKey[] }
+  | { readonly kind: 'list'; readonly partition: PartitionId; readonly range: ListRange; readonly snapshot: Timestamp }
+  | {
+      readonly kind: 'log';
+      readonly partition: PartitionId;
+      readonly after: Timestamp;
+      readonly upTo: Timestamp;
+    };
+
+/** How a transaction ended on a cohort. Kept until `forgottenUpTo` passes `ts` (D5). */
+export interface OutcomeRecord {
+  readonly status: 'committed' | 'aborted';
+  /** The commit timestamp; for an abort tombstone the clock at its writing. */
+  readonly ts: Timestamp;
+  /** Which attempt ended so (D4). */
+  readonly attempt: number;
+  /** Digest of the cohort's slice and principal; null for a tombstone of a transaction that never prepared here. */
+  readonly digest: string | null;
+}
+
+/** The synchronous reads of a replica. A step never waits: what it needs is in memory already. */
+export interface VersionReader {
+  /** The freshest version with `ts <= snapshot`, a tombstone included; undefined when there is none. */
+  read(partition: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined;
+  /** One page of the keys with a value (no tombstones) in the snapshot. */
+  list(partition: PartitionId, range: ListRange, snapshot: Timestamp): ListPage;
+  /** The partition's own committed transactions after a timestamp. */
+  log(partition: PartitionId, after: Timestamp, upTo: Timestamp): LogPage;
+  /** How a transaction ended on this partition, if that is known. */
+  outcome(partition: PartitionId, txId: TxId): OutcomeRecord | undefined;
+}
+
+/** Order of keys by their UTF-8 bytes, the order of listings in memory and on disk. */
+export function compareKeys(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const x = a.charCodeAt(i);
+    const y = b.charCodeAt(i);
+    // A surrogate (a character above U+FFFF) sorts above every other code unit in UTF-8, but not in UTF-16.
+    if (x !== y) return (x & 0xf800) === 0xd800 !== ((y & 0xf800) === 0xd800) ? ((x & 0xf800) === 0xd800 ? 1 : -1) : x - y;
+  }
+  return a.length - b.length;
+}
+
+/** The first key above every key that begins with `prefix`; null when there is none. */
+export function prefixEnd(prefix: string): string | null {
+  const points = [...prefix];
+  while (points.length > 0) {
+    const last = points.pop()!.codePointAt(0)!;
+    if (last < 0x10ffff) {
+      const next = last + 1 === 0xd800 ? 0xe000 : last + 1;
+      return points.join('') + String.fromCodePoint(next);
+    }
+  }
+  return null;
+}

@@ -1,0 +1,221 @@
+/**
+ * Runs the machines of one node: delivers messages between them without serialising, gathers what leaves for other
+ * nodes, keeps one durable batch in flight while the next fills, and holds promises until their batch is on disk (D1).
+ * It does no I/O of its own: the server hands it sockets and LevelDB, a simulation hands it a virtual network and disk.
+ */
+import type { AnyMessage, DurableRecord, NodeId, ReadNeeds, WallMs } from '@isochron/core';
+import type { Address, Effects, Envelope, Input, Machine, TimerKind, WriteSeq } from './machine.js';
+import { TimerQueue } from './timer-queue.js';
+
+/** What a host needs from the world. */
+export interface HostPorts<M extends AnyMessage> {
+  /** The node's wall clock. */
+  now(): WallMs;
+  /** Makes the records durable, atomically and in the order of the calls, then calls back exactly once. */
+  persist(records: readonly DurableRecord[], done: (error?: unknown) => void): void;
+  /** Whether everything that `needs` names is in memory. */
+  resident(needs: ReadNeeds): boolean;
+  /** Brings it there, then calls back; on an error the message is dropped and its sender's retry takes over. */
+  prefetch(needs: ReadNeeds, done: (error?: unknown) => void): void;
+  /** Hands messages to the link towards a node: in order, lost when the link drops. */
+  transmit(node: NodeId, envelopes: readonly Envelope<M>[]): void;
+  /** Asks for a call of `wake` at this time. Only the latest request counts. */
+  wakeAt(at: WallMs): void;
+  /** A write failed or an invariant broke: the node must stop, nothing more may leave. */
+  fail(error: unknown): void;
+}
+
+type Job<M extends AnyMessage> = { readonly machine: Machine<M>; readonly self: Address; readonly input: Input<M> };
+
+export class Host<M extends AnyMessage> {
+  readonly #machines = new Map<string, { machine: Machine<M>; address: Address }>();
+  readonly #timers = new TimerQueue<string>();
+  readonly #outgoing = new Map<NodeId, Envelope<M>[]>();
+  #jobs: Job<M>[] = [];
+  #running = false;
+  #stopped = false;
+  /** The batch now filling has this number; batches below are in flight or durable. */
+  #filling: WriteSeq = 1;
+  #batch: DurableRecord[] = [];
+  #durable: WriteSeq = 0;
+  #inFlight = false;
+  /** Promises of the step that runs now: bound to a batch at its end, after all its writes. */
+  #promises: Envelope<M>[] = [];
+  #held: { after: WriteSeq; envelope: Envelope<M> }[] = [];
+  #stepping: Address;
+  readonly #effects: Effects<M>;
+
+  constructor(
+    readonly node: NodeId,
+    readonly ports: HostPorts<M>,
+  ) {
+    this.#stepping = { node, machine: '' };
+    this.#effects = {
+      send: (to, message) => this.#route({ to, from: this.#stepping, message }),
+      sendAfterPersist: (to, message) => {
+        this.#promises.push({ to, from: this.#stepping, message });
+      },
+      write: (record) => {
+        this.#batch.push(record);
+        return this.#filling;
+      },
+      lastWrite: () => this.#lastWrite(),
+      setTimer: (timer, at) => this.#timers.set(`${this.#stepping.machine}\n${timer}`, at),
+    };
+  }
+
+  /** Adds a machine under a name and hands it the `start` timer, so that it can set its own. */
+  add(name: string, machine: Machine<M>): void {
+    const address = { node: this.node, machine: name };
+    this.#machines.set(name, { machine, address });
+    this.#jobs.push({ machine, self: address, input: { kind: 'timer', now: this.ports.now(), timer: 'start' } });
+  }
+
+  machine(name: string): Machine<M> | undefined {
+    return this.#machines.get(name)?.machine;
+  }
+
+  /** Hands in messages, from a link or from a machine's own outside (a client port), and runs all that follows. */
+  receive(envelopes: readonly Envelope<M>[]): void {
+    for (const envelope of envelopes) this.#deliver(envelope);
+    this.run();
+  }
+
+  /** A peer became reachable or unreachable. */
+  link(node: NodeId, up: boolean): void {
+    const now = this.ports.now();
+    for (const { machine, address } of this.#machines.values()) {
+      this.#jobs.push({ machine, self: address, input: { kind: 'link', now, node, up } });
+    }
+    this.run();
+  }
+
+  /** Fires the timers that are due. */
+  wake(): void {
+    const now = this.ports.now();
+    for (const key of this.#timers.due(now)) {
+      const [name, timer] = key.split('\n') as [string, TimerKind];
+      const entry = this.#machines.get(name);
+      if (entry !== undefined) {
+        this.#jobs.push({ machine: entry.machine, self: entry.address, input: { kind: 'timer', now, timer } });
+      }
+    }
+    this.run();
+  }
+
+  /** Ends all activity: nothing is delivered, sent or written any more. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  describe(): object {
+    const machines: Record<string, object> = {};
+    for (const [name, { machine }] of this.#machines) machines[name] = machine.describe();
+    return machines;
+  }
+
+  /** Runs every queued job, then flushes what leaves the node and starts the next batch. */
+  run(): void {
+    if (this.#running || this.#stopped) return;
+    this.#running = true;
+    try {
+      while (this.#jobs.length > 0) {
+        const jobs = this.#jobs;
+        this.#jobs = [];
+        for (const job of jobs) {
+          this.#stepping = job.self;
+          job.machine.step(job.input, this.#effects);
+          if (this.#promises.length > 0) this.#hold();
+          job.machine.invariants();
+        }
+      }
+      this.#flush();
+    } catch (error) {
+      this.#stopped = true;
+      this.ports.fail(error);
+    } finally {
+      this.#running = false;
+    }
+  }
+
+  #hold(): void {
+    const after = this.#lastWrite();
+    const free = after <= this.#durable && this.#held.length === 0;
+    for (const envelope of this.#promises) {
+      if (free) this.#route(envelope);
+      else this.#held.push({ after, envelope });
+    }
+    this.#promises.length = 0;
+  }
+
+  #lastWrite(): WriteSeq {
+    return this.#batch.length > 0 ? this.#filling : this.#filling - 1;
+  }
+
+  #route(envelope: Envelope<M>): void {
+    if (envelope.to.node === this.node) {
+      this.#deliver(envelope);
+      return;
+    }
+    const queue = this.#outgoing.get(envelope.to.node);
+    if (queue === undefined) this.#outgoing.set(envelope.to.node, [envelope]);
+    else queue.push(envelope);
+  }
+
+  #deliver(envelope: Envelope<M>): void {
+    const entry = this.#machines.get(envelope.to.machine);
+    if (entry === undefined) return; // a peer with another placement; the handshake refuses those
+    const { machine, address } = entry;
+    const { from, message } = envelope;
+    const queue = () =>
+      this.#jobs.push({ machine, self: address, input: { kind: 'message', now: this.ports.now(), from, message } });
+    const needs = machine.needs?.(message);
+    if (needs === undefined || this.ports.resident(needs)) {
+      queue();
+      return;
+    }
+    this.ports.prefetch(needs, (error) => {
+      if (error !== undefined) return;
+      queue();
+      this.run();
+    });
+  }
+
+  #flush(): void {
+    for (const [node, envelopes] of this.#outgoing) this.ports.transmit(node, envelopes);
+    this.#outgoing.clear();
+    if (this.#batch.length > 0 && !this.#inFlight) this.#persist();
+    const next = this.#timers.next();
+    if (next !== undefined) this.ports.wakeAt(next);
+  }
+
+  #persist(): void {
+    const seq = this.#filling++;
+    const records = this.#batch;
+    this.#batch = [];
+    this.#inFlight = true;
+    this.ports.persist(records, (error) => {
+      this.#inFlight = false;
+      if (this.#stopped) return;
+      if (error !== undefined) {
+        this.#stopped = true;
+        this.ports.fail(error);
+        return;
+      }
+      this.#durable = seq;
+      this.#release();
+      const now = this.ports.now();
+      for (const { machine, address } of this.#machines.values()) {
+        this.#jobs.push({ machine, self: address, input: { kind: 'persisted', now, upTo: seq } });
+      }
+      this.run();
+    });
+  }
+
+  #release(): void {
+    let free = 0;
+    while (free < this.#held.length && this.#held[free]!.after <= this.#durable) free++;
+    const released = this.#held.splice(0, free);
+    for (const { envelope } of released) this.#route(envelope);
+  }
+}

@@ -1,0 +1,39 @@
+import type { KeyWrite } from '@isochron/core';
+
+/** Two lanes of 32-bit FNV-1a with different offsets: 64 bits, enough to notice that an id was used for other writes. */
+class Digest {
+  #a = 0x811c9dc5;
+  #b = 0x050c5d1f;
+
+  number(n: number): void {
+    this.#a = Math.imul(this.#a ^ n, 0x01000193);
+    this.#b = Math.imul(this.#b ^ (n + 0x9e37), 0x01000193);
+  }
+
+  text(text: string): void {
+    this.number(text.length);
+    for (let i = 0; i < text.length; i++) this.number(text.charCodeAt(i));
+  }
+
+  bytes(bytes: Uint8Array): void {
+    this.number(-1 - bytes.length);
+    for (let i = 0; i < bytes.length; i++) this.number(bytes[i]!);
+  }
+
+  toString(): string {
+    return (this.#a >>> 0).toString(36) + (this.#b >>> 0).toString(36);
+  }
+}
+
+/** Digest of a cohort's slice and the principal who sent it (P8). */
+export function digestWrites(writes: readonly KeyWrite[], principal: string): string {
+  const digest = new Digest();
+  digest.text(principal);
+  for (const { key, value } of writes) {
+    digest.text(key);
+    if (value === null) digest.number(-2);
+    else if (typeof value === 'string') digest.text(value);
+    else digest.bytes(value);
+  }
+  return digest.toString();
+}

@@ -1,0 +1,80 @@
+import type { KeyWrite, LogGroup, LoggedTx, Timestamp } from '@isochron/core';
+
+/** A stretch of a replication stream: all groups in `(from, to]`; a fragment of a group has `to` = `from` (D6). */
+export interface Stretch {
+  readonly from: Timestamp;
+  readonly to: Timestamp;
+  readonly groups: readonly LogGroup[];
+}
+
+/** Largest payload of one stretch, in estimated bytes. */
+const MAX_STRETCH_BYTES = 512 * 1024;
+
+const writeBytes = (write: KeyWrite): number => write.key.length + (write.value?.length ?? 0) + 16;
+const txBytes = (tx: LoggedTx): number => tx.writes.reduce((sum, write) => sum + writeBytes(write), 32);
+const groupBytes = (group: LogGroup): number => group.txs.reduce((sum, tx) => sum + txBytes(tx), 0);
+
+/**
+ * Cuts groups into stretches of bounded size. A cut between groups raises the receiver's version clock; a cut inside a group does
+ * not, so that a group counts with its last part only (P3).
+ */
+export function stretches(from: Timestamp, to: Timestamp, groups: readonly LogGroup[]): Stretch[] {
+  const cut: Stretch[] = [];
+  let start = from;
+  let pending: LogGroup[] = [];
+  let bytes = 0;
+  const flush = (end: Timestamp) => {
+    cut.push({ from: start, to: end, groups: pending });
+    start = end;
+    pending = [];
+    bytes = 0;
+  };
+  for (const group of groups) {
+    const size = groupBytes(group);
+    if (pending.length > 0 && bytes + size > MAX_STRETCH_BYTES) flush(pending.at(-1)!.ct);
+    const parts = size > MAX_STRETCH_BYTES ? fragments(group) : [group];
+    for (const part of parts.slice(0, -1)) cut.push({ from: start, to: start, groups: [part] });
+    pending.push(parts.at(-1)!);
+    bytes += Math.min(size, MAX_STRETCH_BYTES);
+  }
+  flush(to);
+  return cut;
+}
+
+function fragments(group: LogGroup): LogGroup[] {
+  const parts: LoggedTx[][] = [[]];
+  let bytes = 0;
+  for (const tx of group.txs) {
+    const size = txBytes(tx);
+    if (bytes > 0 && bytes + size > MAX_STRETCH_BYTES) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1)!.push(tx);
+    bytes += size;
+  }
+  return parts.map((txs) => ({ ct: group.ct, txs }));
+}
+
+/** The sending end of a stream to one peer replica. It starts, and starts again, with the receiver's resync request. */
+export class SendingEnd {
+  #sentUpTo: Timestamp | undefined;
+
+  /** Whether the stream follows the version clock; otherwise it waits for a resync request. */
+  get live(): boolean {
+    return this.#sentUpTo !== undefined;
+  }
+
+  get sentUpTo(): Timestamp {
+    return this.#sentUpTo ?? 0;
+  }
+
+  sent(upTo: Timestamp): void {
+    this.#sentUpTo = upTo;
+  }
+
+  /** What was in flight may be lost. */
+  broken(): void {
+    this.#sentUpTo = undefined;
+  }
+}

@@ -1,0 +1,77 @@
+import { invariant, type Timestamp } from '@isochron/core';
+
+/** Something whose durable data bounds what can be universally stable: a replica of this node. */
+export interface StableBound {
+  readonly durableMin: Timestamp;
+}
+
+/**
+ * The universal stable time as one node knows it. It comes from aggregation; a value heard from a client or with a
+ * message raises it only as far as this node's own version vectors, because a true UST never exceeds them (P5).
+ * Truncation and garbage collection look at `aggregated` alone.
+ */
+export class StableTime {
+  #aggregated: Timestamp;
+  #value: Timestamp;
+  #sOld: Timestamp = 0;
+  #gcFloor: Timestamp = 0;
+  #refused = 0;
+  readonly #bounds: StableBound[] = [];
+
+  constructor(start: Timestamp) {
+    this.#aggregated = start;
+    this.#value = start;
+  }
+
+  /** The snapshot that new transactions get. */
+  get value(): Timestamp {
+    return this.#value;
+  }
+
+  /** The part of it that came through aggregation. */
+  get aggregated(): Timestamp {
+    return this.#aggregated;
+  }
+
+  /** Oldest snapshot in use anywhere, as last aggregated (P9). */
+  get sOld(): Timestamp {
+    return this.#sOld;
+  }
+
+  /** Highest garbage collection floor of the node's replicas: snapshots below may be gone. */
+  get gcFloor(): Timestamp {
+    return this.#gcFloor;
+  }
+
+  /** How many claimed stable times exceeded what this node could confirm. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  bound(source: StableBound): void {
+    this.#bounds.push(source);
+  }
+
+  aggregate(ust: Timestamp, sOld: Timestamp): void {
+    if (ust > this.#aggregated) this.#aggregated = ust;
+    if (ust > this.#value) this.#value = ust;
+    this.#sOld = sOld;
+  }
+
+  learn(claimed: Timestamp): void {
+    if (claimed <= this.#value) return;
+    let limit = this.#bounds.length === 0 ? this.#value : claimed;
+    for (const { durableMin } of this.#bounds) if (durableMin < limit) limit = durableMin;
+    if (limit < claimed) this.#refused++;
+    if (limit > this.#value) this.#value = limit;
+  }
+
+  collected(floor: Timestamp): void {
+    invariant(floor <= this.#aggregated, 'garbage is collected below the aggregated UST only');
+    if (floor > this.#gcFloor) this.#gcFloor = floor;
+  }
+
+  recovered(gcFloor: Timestamp): void {
+    if (gcFloor > this.#gcFloor) this.#gcFloor = gcFloor;
+  }
+}

@@ -1,0 +1,289 @@
+/**
+ * The cohort's half of two-phase commit: Algorithm 3 lines 9–19, with the rules of durability, retries and resolution around it
+ * (D1–D5, P6, P8, P11, T1). The replica owns one and hands it the 2PC messages.
+ */
+import {
+  type ErrorCode,
+  HLC_TICKS_PER_MS,
+  type OutcomeRecord,
+  type PartitionId,
+  packWall,
+  type PreparedRecord,
+  type Timestamp,
+  type TxId,
+  type WallMs,
+} from '@isochron/core';
+import { CommittedQueue } from '../kernel/committed-queue.js';
+import { digestWrites } from '../kernel/digest.js';
+import { type Prepared, PreparedQueue } from '../kernel/prepared-queue.js';
+import { Resolution } from '../kernel/resolution.js';
+import type { Address, Effects } from '../machine.js';
+import type {
+  AbortTx,
+  CommitIdentity,
+  CommitTx,
+  OutcomeReq,
+  ParisMessage,
+  PrepareReq,
+  ResolveReq,
+  ResolveResp,
+} from './messages.js';
+import { Addresses, type NodeState } from './node-state.js';
+
+type Out = Effects<ParisMessage>;
+
+/** What a cohort knows about a transaction. */
+type Known =
+  | { readonly state: 'prepared'; readonly prepared: Prepared }
+  | { readonly state: 'committed'; readonly ct: Timestamp; readonly attempt: number; readonly digest: string }
+  | { readonly state: 'aborted'; readonly attempt: number };
+
+/** The slice's digest and the identity's, so that a retry with other writes and one with another list are told apart. */
+const fullDigest = (slice: string, identity: Pick<CommitIdentity, 'home' | 'epoch' | 'cohorts'>): string =>
+  `${slice}:${identity.home}:${identity.epoch}:${identity.cohorts.join(',')}`;
+const sliceOf = (digest: string): string => digest.slice(0, digest.indexOf(':'));
+
+export class Cohort {
+  readonly prepared = new PreparedQueue();
+  readonly committed = new CommittedQueue();
+  readonly counters = { prepares: 0, repeats: 0, refusals: 0, commits: 0, aborts: 0, resolved: 0, ignored: 0 };
+  readonly #resolutions = new Map<TxId, Resolution>();
+  readonly #addresses: Addresses;
+  #forgottenUpTo: Timestamp;
+
+  constructor(
+    readonly partition: PartitionId,
+    readonly state: NodeState,
+    forgottenUpTo: Timestamp,
+  ) {
+    this.#addresses = new Addresses(state.topology);
+    this.#forgottenUpTo = forgottenUpTo;
+  }
+
+  /** Outcomes below are forgotten (D5). */
+  get forgottenUpTo(): Timestamp {
+    return this.#forgottenUpTo;
+  }
+
+  /** Alg. 3 lines 9–14. */
+  onPrepareReq(request: PrepareReq, now: WallMs, from: Address, out: Out): void {
+    this.state.stable.learn(request.ust);
+    const { identity } = request;
+    const known = this.#known(identity.txId);
+    if (known !== undefined && this.#answerKnown(request, known, from, out)) return;
+    const refusal = this.#refusal(request, now);
+    if (refusal !== undefined) {
+      this.#refuse(request, refusal.code, refusal.detail, from, out);
+      if (refusal.durable) this.#tombstone(identity.txId, identity.attempt, out);
+      return;
+    }
+    this.#prepare(request, now, from, out);
+  }
+
+  /** Alg. 3 lines 15–19. A commit message for an unknown transaction is counted and ignored (D2). */
+  onCommitTx(message: CommitTx): void {
+    const prepared = this.prepared.get(message.txId);
+    if (prepared?.record.attempt !== message.attempt || message.ct < prepared.record.pt) {
+      this.counters.ignored++;
+      return;
+    }
+    this.#commit(prepared, message.ct);
+  }
+
+  onAbortTx(message: AbortTx, out: Out): void {
+    const prepared = this.prepared.get(message.txId);
+    if (prepared?.record.attempt !== message.attempt) {
+      this.counters.ignored++;
+      return;
+    }
+    this.#abort(prepared, out);
+  }
+
+  /** D2: a cohort that never prepared the attempt writes a tombstone, and only then says *aborted*. */
+  onResolveReq({ identity }: ResolveReq, from: Address, out: Out): void {
+    const { txId, attempt } = identity;
+    const known = this.#known(txId);
+    const answer = (state: ResolveResp['state'], ts: Timestamp) =>
+      out.sendAfterPersist(from, { type: 'ResolveResp', txId, attempt, partition: this.partition, state, ts });
+    if (known?.state === 'prepared' && known.prepared.record.attempt === attempt) {
+      if (sameList(known.prepared.record, identity)) answer('prepared', known.prepared.record.pt);
+      else answer('aborted', 0);
+    } else if (known?.state === 'committed') {
+      const same = known.attempt === attempt && known.digest.endsWith(fullDigest('', identity));
+      if (same || known.attempt !== attempt) answer(same ? 'committed' : 'aborted', same ? known.ct : 0);
+      else answer('aborted', 0);
+    } else {
+      if (known === undefined || (known.state === 'aborted' && known.attempt < attempt)) {
+        this.#tombstone(txId, attempt, out);
+      }
+      answer('aborted', 0);
+    }
+  }
+
+  onResolveResp(message: ResolveResp, out: Out): void {
+    const prepared = this.prepared.get(message.txId);
+    const resolution = this.#resolutions.get(message.txId);
+    if (prepared?.record.attempt !== message.attempt || resolution === undefined) return;
+    if (message.state === 'aborted') this.#abort(prepared, out);
+    else if (message.state === 'committed' && message.ts >= prepared.record.pt) this.#commit(prepared, message.ts);
+    else if (message.state === 'prepared') {
+      resolution.prepared(message.partition, message.ts);
+      const ct = resolution.decided();
+      if (ct !== undefined) this.#commit(prepared, ct);
+    }
+    if (this.prepared.get(message.txId) === undefined) this.counters.resolved++;
+  }
+
+  onOutcomeReq(request: OutcomeReq, from: Address, out: Out): void {
+    const known = this.#known(request.txId);
+    const ts = known?.state === 'committed' ? known.ct : known?.state === 'prepared' ? known.prepared.record.pt : 0;
+    const { ref } = request;
+    const state = known?.state ?? 'unknown';
+    out.sendAfterPersist(from, { type: 'OutcomeResp', ref, partition: this.partition, state, ts });
+  }
+
+  /** Asks about prepares whose decision is overdue (D2). */
+  resolveOverdue(now: WallMs, out: Out): void {
+    for (const { txId, record, since } of this.prepared.values()) {
+      if (since + this.state.settings.resolveAfterMs > now) continue;
+      let resolution = this.#resolutions.get(txId);
+      if (resolution === undefined) {
+        resolution = new Resolution(txId, record.cohorts, { partition: this.partition, pt: record.pt }, now);
+        this.#resolutions.set(txId, resolution);
+      }
+      const identity = { txId, attempt: record.attempt, home: record.home, epoch: record.epoch, cohorts: record.cohorts };
+      for (const partition of resolution.ask(now)) {
+        out.send(this.#addresses.cohort(partition, record.home), { type: 'ResolveReq', partition, identity });
+      }
+    }
+  }
+
+  /** D5: outcomes below `min(ust, now - outcomeRetention)` go. Moves in steps of a minute: each step is a scan. */
+  forget(now: WallMs, out: Out): void {
+    const { stable, settings } = this.state;
+    const upTo = Math.min(stable.aggregated, packWall(now - settings.outcomeRetentionMs));
+    if (upTo < this.#forgottenUpTo + 60_000 * HLC_TICKS_PER_MS) return;
+    this.#forgottenUpTo = upTo;
+    out.write({ kind: 'forget', partition: this.partition, upTo });
+  }
+
+  #known(txId: TxId): Known | undefined {
+    const prepared = this.prepared.get(txId);
+    if (prepared !== undefined) return { state: 'prepared', prepared };
+    const committed = this.committed.get(txId);
+    if (committed !== undefined) {
+      return { state: 'committed', ct: committed.ct, attempt: committed.attempt, digest: committed.digest };
+    }
+    const outcome = this.state.reader.outcome(this.partition, txId);
+    if (outcome?.status === 'committed') {
+      return { state: 'committed', ct: outcome.ts, attempt: outcome.attempt, digest: outcome.digest ?? '' };
+    }
+    return outcome === undefined ? undefined : { state: 'aborted', attempt: outcome.attempt };
+  }
+
+  /** D4: retries find what the first send did. Returns false where a newer attempt starts afresh. */
+  #answerKnown(request: PrepareReq, known: Known, from: Address, out: Out): boolean {
+    const { txId, attempt } = request.identity;
+    if (known.state === 'aborted') {
+      if (known.attempt < attempt) return false;
+      this.#refuse(request, 'TRANSACTION_ABORTED', 'This attempt was aborted before; start a new transaction.', from, out);
+      return true;
+    }
+    const stored = known.state === 'prepared' ? known.prepared.record : known;
+    if (known.state === 'prepared' && stored.attempt < attempt) {
+      // The coordinator of a later attempt holds a cohort's durable word that this one is aborted (D4).
+      this.#abort(known.prepared, out);
+      return false;
+    }
+    this.counters.repeats++;
+    if (sliceOf(stored.digest) !== digestWrites(request.writes, request.principal)) {
+      this.#refuse(request, 'TX_ID_REUSED', 'The transaction id was used for other writes; make a new one.', from, out);
+    } else if (stored.attempt === attempt && !stored.digest.endsWith(fullDigest('', request.identity))) {
+      this.#refuse(request, 'ATTEMPT_MISMATCH', `The transaction is known with cohorts ${stored.digest}.`, from, out);
+    } else if (known.state === 'committed') {
+      const { partition } = this;
+      out.sendAfterPersist(from, { type: 'ResolveResp', txId, attempt, partition, state: 'committed', ts: known.ct });
+    } else if (stored.attempt > attempt) {
+      this.#refuse(request, 'ATTEMPT_MISMATCH', `Attempt ${stored.attempt} has begun.`, from, out);
+    } else {
+      const { pt } = known.prepared.record;
+      out.sendAfterPersist(from, { type: 'PrepareResp', txId, attempt, partition: this.partition, pt });
+    }
+    return true;
+  }
+
+  #refusal(request: PrepareReq, now: WallMs): { code: ErrorCode; detail: string; durable: boolean } | undefined {
+    const { settings, drift } = this.state;
+    if (request.birth < this.#forgottenUpTo) {
+      const detail = 'The commit is older than the outcomes kept here; whether it happened cannot be known.';
+      return { code: 'OUTCOME_FORGOTTEN', detail, durable: false };
+    }
+    if (drift.excessive) {
+      const detail = `The clock of ${this.state.node} is ${Math.round(drift.medianMs)} ms away from its peers'.`;
+      return { code: 'CLOCK_DRIFT', detail, durable: true };
+    }
+    if (Math.max(request.ht, request.birth) > packWall(now + settings.maxClockDriftMs)) {
+      return { code: 'TIMESTAMP_IN_FUTURE', detail: 'The session has seen a timestamp from the future.', durable: true };
+    }
+    return undefined;
+  }
+
+  #prepare(request: PrepareReq, now: WallMs, from: Address, out: Out): void {
+    const { identity, writes } = request;
+    const { txId, attempt, home, epoch, cohorts } = identity;
+    const pt = this.state.clock.propose(now, Math.max(request.ht, request.ust, request.birth), out);
+    const digest = fullDigest(digestWrites(writes, request.principal), identity);
+    this.counters.prepares++;
+    if (cohorts.length === 1) {
+      // P11: a sole cohort commits at its own pt, with one durable write.
+      this.committed.add({ txId, ct: pt, attempt, digest, writes, logged: true });
+      this.counters.commits++;
+      this.writeCommitted(txId, { status: 'committed', ts: pt, attempt, digest }, writes, out);
+    } else {
+      const { birth } = request;
+      const record: PreparedRecord = { pt, home, attempt, birth, epoch, cohorts, digest, coordinator: from.node, writes };
+      this.prepared.add({ txId, record, since: now });
+      out.write({ kind: 'prepared', partition: this.partition, txId, record });
+    }
+    out.sendAfterPersist(from, { type: 'PrepareResp', txId, attempt, partition: this.partition, pt });
+  }
+
+  /** Log entry and outcome of a committed slice. */
+  writeCommitted(txId: TxId, outcome: OutcomeRecord, writes: PrepareReq['writes'], out: Out): void {
+    const { partition } = this;
+    out.write({ kind: 'log', partition, ct: outcome.ts, tx: { txId, writes } });
+    out.write({ kind: 'outcome', partition, txId, record: outcome });
+  }
+
+  #commit(prepared: Prepared, ct: Timestamp): void {
+    const { txId, record } = prepared;
+    this.state.clock.observe(ct);
+    this.prepared.remove(txId);
+    this.#resolutions.delete(txId);
+    this.counters.commits++;
+    const { attempt, digest, writes } = record;
+    this.committed.add({ txId, ct, attempt, digest, writes, logged: false });
+  }
+
+  #abort(prepared: Prepared, out: Out): void {
+    this.prepared.remove(prepared.txId);
+    this.#resolutions.delete(prepared.txId);
+    this.counters.aborts++;
+    out.write({ kind: 'prepared', partition: this.partition, txId: prepared.txId, record: null });
+    this.#tombstone(prepared.txId, prepared.record.attempt, out);
+  }
+
+  #tombstone(txId: TxId, attempt: number, out: Out): void {
+    const record: OutcomeRecord = { status: 'aborted', ts: this.state.clock.last, attempt, digest: null };
+    out.write({ kind: 'outcome', partition: this.partition, txId, record });
+  }
+
+  #refuse(request: PrepareReq, code: ErrorCode, detail: string, from: Address, out: Out): void {
+    this.counters.refusals++;
+    const { txId, attempt } = request.identity;
+    out.sendAfterPersist(from, { type: 'PrepareRefused', txId, attempt, partition: this.partition, code, detail });
+  }
+}
+
+const sameList = (record: PreparedRecord, identity: CommitIdentity): boolean =>
+  record.digest.endsWith(fullDigest('', identity));

@@ -1,0 +1,219 @@
+/**
+ * The coordinator's commits (Algorithm 2 lines 17–32): two-phase commit over the cohorts that the cluster file and the home fix
+ * (D4), answered as soon as every prepare is durable (D3). The coordinator keeps no log (D2): what it forgets, the cohorts finish.
+ */
+import {
+  type ErrorCode,
+  IsochronError,
+  type KeyWrite,
+  type NodeId,
+  packWall,
+  type PartitionId,
+  type RegionId,
+  type Timestamp,
+  type TxId,
+  type WallMs,
+} from '@isochron/core';
+import type { TransactionTable } from '../kernel/transaction-table.js';
+import { Votes } from '../kernel/two-phase-commit.js';
+import type { Address, Effects } from '../machine.js';
+import type {
+  CommitIdentity,
+  CommitReq,
+  ParisMessage,
+  PrepareRefused,
+  PrepareReq,
+  PrepareResp,
+  ResolveResp,
+} from './messages.js';
+import type { Addresses, NodeState } from './node-state.js';
+
+type Out = Effects<ParisMessage>;
+
+/** An unanswered prepare is sent again after this time; a cohort that has it repeats its answer. */
+const RESEND_MS = 500;
+
+/** Refusals that a cohort wrote down: this attempt can never commit. The others say nothing about it. */
+const DURABLE_REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'TRANSACTION_ABORTED',
+  'CLOCK_DRIFT',
+  'TIMESTAMP_IN_FUTURE',
+]);
+
+interface PendingCommit {
+  readonly identity: CommitIdentity;
+  readonly prepares: ReadonlyMap<PartitionId, PrepareReq>;
+  readonly votes: Votes;
+  readonly until: WallMs;
+  /** The client, and clients that sent the same commit again. */
+  readonly requesters: { from: Address; ref: number }[];
+  /** The attempt before, whose durable abort must be known before this one may prepare (D4). */
+  previous: CommitIdentity | null;
+  sentAt: WallMs;
+}
+
+export class Commits {
+  readonly counters = { commits: 0, repeatedCommits: 0, committed: 0, refusedCommits: 0, pendingOutcomes: 0 };
+  readonly #pending = new Map<TxId, PendingCommit>();
+
+  constructor(
+    readonly state: NodeState,
+    readonly addresses: Addresses,
+    readonly table: TransactionTable,
+  ) {}
+
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  /** Alg. 2 lines 17–25. */
+  onCommitReq(request: CommitReq, now: WallMs, from: Address, out: Out): void {
+    const { ref, txId, writes } = request;
+    const snapshot = this.#context(request, now);
+    this.table.end(txId, 'committed');
+    if (writes.length === 0) {
+      out.send(from, { type: 'CommitResp', ref, txId, ct: snapshot });
+      return;
+    }
+    const running = this.#pending.get(txId);
+    if (running !== undefined && running.identity.attempt === request.homes.length - 1) {
+      this.counters.repeatedCommits++;
+      running.requesters.push({ from, ref });
+      return;
+    }
+    const pending = this.#begin(request, snapshot, now, from);
+    this.counters.commits++;
+    this.#pending.set(txId, pending);
+    this.#send(pending, now, out);
+  }
+
+  /** Alg. 2 lines 26–32. */
+  onPrepareResp({ txId, attempt, partition, pt }: PrepareResp, out: Out): void {
+    const pending = this.#pending.get(txId);
+    if (pending?.identity.attempt !== attempt) return;
+    pending.votes.prepared(partition, pt);
+    const ct = pending.votes.decided();
+    if (ct !== undefined) this.#committed(pending, ct, out);
+  }
+
+  onPrepareRefused({ txId, attempt, code, detail, partition }: PrepareRefused, out: Out): void {
+    const pending = this.#pending.get(txId);
+    if (pending?.identity.attempt !== attempt) return;
+    this.#pending.delete(txId);
+    this.counters.refusedCommits++;
+    if (DURABLE_REFUSALS.has(code)) {
+      for (const other of pending.identity.cohorts) {
+        if (other === partition) continue;
+        out.send(this.addresses.cohort(other, pending.identity.home), { type: 'AbortTx', partition: other, txId, attempt });
+      }
+    }
+    this.#answer(pending, (ref) => ({ type: 'Refused', ref, code, detail }), out);
+  }
+
+  /** A cohort has committed it already, or says what became of the attempt before (D4). */
+  onResolveResp({ txId, attempt, state, ts }: ResolveResp, now: WallMs, out: Out): void {
+    const pending = this.#pending.get(txId);
+    if (pending === undefined) return;
+    if (state === 'committed') this.#committed(pending, ts, out);
+    else if (state === 'aborted' && pending.previous?.attempt === attempt) {
+      pending.previous = null;
+      this.#send(pending, now, out);
+    }
+  }
+
+  /** A link came up: what was lost with it is sent again. */
+  reachable(node: NodeId, now: WallMs, out: Out): void {
+    for (const pending of this.#pending.values()) {
+      if (this.#waitsFor(pending).some((to) => to.node === node)) this.#send(pending, now, out);
+    }
+  }
+
+  sweep(now: WallMs, out: Out): void {
+    for (const [txId, pending] of this.#pending) {
+      if (pending.until <= now) {
+        this.#pending.delete(txId);
+        this.counters.pendingOutcomes++;
+        const detail = 'A cohort did not answer in time; send the same commit again to learn its outcome.';
+        this.#answer(pending, (ref) => ({ type: 'Refused', ref, code: 'OUTCOME_PENDING', detail }), out);
+      } else if (now - pending.sentAt > RESEND_MS) this.#send(pending, now, out);
+    }
+  }
+
+  /** The snapshot: of the open transaction, or the request's own (one-shot writes and retries). */
+  #context({ txId, snapshot, hwt, birth, homes }: CommitReq, now: WallMs): Timestamp {
+    const latest = packWall(now + this.state.settings.maxClockDriftMs / 2);
+    if (Math.max(snapshot ?? 0, hwt, birth) > latest) {
+      throw new IsochronError('TIMESTAMP_IN_FUTURE', 'The session has seen a timestamp from the future; start a new session.');
+    }
+    const unknown = homes.find((home) => !this.state.topology.regions.includes(home));
+    if (homes.length === 0 || unknown !== undefined) {
+      throw new IsochronError('INVALID_REQUEST', `A commit names its home region; "${unknown ?? ''}" is none.`);
+    }
+    if (snapshot !== null) return snapshot;
+    const open = this.table.snapshot(txId);
+    if (open !== undefined) return open;
+    const ended = this.table.ended(txId);
+    if (ended?.why === 'committed') return ended.snapshot; // the same commit again: its cohorts know the outcome
+    throw this.table.whyNotOpen(txId);
+  }
+
+  #begin(request: CommitReq, snapshot: Timestamp, now: WallMs, from: Address): PendingCommit {
+    const { txId, ref, hwt, birth, principal, homes, writes } = request;
+    const slices = new Map<PartitionId, KeyWrite[]>();
+    for (const write of writes) {
+      const partition = this.state.topology.partitionOf(write.key);
+      const slice = slices.get(partition);
+      if (slice === undefined) slices.set(partition, [write]);
+      else slice.push(write);
+    }
+    const cohorts = [...slices.keys()].sort((a, b) => a - b);
+    const identityOf = (attempt: number, home: RegionId): CommitIdentity => {
+      return { txId, attempt, home, epoch: this.state.epoch, cohorts };
+    };
+    const identity = identityOf(homes.length - 1, homes.at(-1)!);
+    const ht = Math.max(snapshot, hwt);
+    const prepares = new Map<PartitionId, PrepareReq>();
+    for (const [partition, slice] of slices) {
+      prepares.set(partition, { type: 'PrepareReq', partition, identity, ust: snapshot, ht, birth, principal, writes: slice });
+    }
+    const previous = homes.length > 1 ? identityOf(homes.length - 2, homes.at(-2)!) : null;
+    const until = now + this.state.settings.commitTimeoutMs;
+    return { identity, prepares, votes: new Votes(cohorts), until, requesters: [{ from, ref }], previous, sentAt: now };
+  }
+
+  /** Sends, or sends again, whatever the commit waits for. */
+  #send(pending: PendingCommit, now: WallMs, out: Out): void {
+    pending.sentAt = now;
+    const { previous, identity, votes, prepares } = pending;
+    if (previous !== null) {
+      for (const partition of previous.cohorts) {
+        out.send(this.addresses.cohort(partition, previous.home), { type: 'ResolveReq', partition, identity: previous });
+      }
+      return;
+    }
+    for (const partition of votes.waiting) {
+      out.send(this.addresses.cohort(partition, identity.home), prepares.get(partition)!);
+    }
+  }
+
+  #waitsFor({ previous, identity, votes }: PendingCommit): Address[] {
+    if (previous !== null) return previous.cohorts.map((p) => this.addresses.cohort(p, previous.home));
+    return [...votes.waiting].map((p) => this.addresses.cohort(p, identity.home));
+  }
+
+  /** D3: the client is answered first; a sole cohort has committed by itself (P11). */
+  #committed(pending: PendingCommit, ct: Timestamp, out: Out): void {
+    const { txId, attempt, cohorts, home } = pending.identity;
+    this.#pending.delete(txId);
+    this.counters.committed++;
+    this.#answer(pending, (ref) => ({ type: 'CommitResp', ref, txId, ct }), out);
+    if (cohorts.length === 1) return;
+    for (const partition of cohorts) {
+      out.send(this.addresses.cohort(partition, home), { type: 'CommitTx', partition, txId, attempt, ct });
+    }
+  }
+
+  #answer(pending: PendingCommit, message: (ref: number) => ParisMessage, out: Out): void {
+    for (const { from, ref } of pending.requesters) out.send(from, message(ref));
+  }
+}

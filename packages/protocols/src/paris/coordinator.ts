@@ -1,0 +1,289 @@
+/**
+ * The transaction coordinator (Algorithm 2). Any node coordinates any transaction. It assigns snapshots and keeps the table of open
+ * transactions; reads and commits are in `reads.ts` and `commits.ts`.
+ *
+ * Deviations: the client makes the transaction id (P8); a transaction has a lease (P9); a snapshot may be asked for
+ * (`at`), and one that this node has not learned yet is waited for within a bound, or refused (P5); one-shot forms (P11).
+ *
+ * Invariants: PC1 an assigned snapshot is at least the client's `ust` and at most this node's stable time. PC2 a transaction's
+ * snapshot never changes.
+ */
+import { invariant, IsochronError, packWall, type Timestamp, type TxId, type WallMs } from '@isochron/core';
+import { TransactionTable } from '../kernel/transaction-table.js';
+import type { Address, Effects, Handlers, Input, Machine } from '../machine.js';
+import { Commits } from './commits.js';
+import type { EndTxReq, ListReq, OutcomeResp, ParisMessage, ReadReq, StartTxReq, TxStatusReq } from './messages.js';
+import { Addresses, type NodeState } from './node-state.js';
+import { Reads } from './reads.js';
+
+type Out = Effects<ParisMessage>;
+type CoordinatorMessage = Extract<
+  ParisMessage,
+  {
+    type:
+      | 'StartTxReq'
+      | 'ReadReq'
+      | 'ListReq'
+      | 'CommitReq'
+      | 'EndTxReq'
+      | 'TxStatusReq'
+      | 'ReadSliceResp'
+      | 'ListSliceResp'
+      | 'PrepareResp'
+      | 'PrepareRefused'
+      | 'ResolveResp'
+      | 'OutcomeResp'
+      | 'Refused';
+  }
+>;
+
+/** How often expired transactions, unanswered reads and undecided commits are looked for. */
+const SWEEP_INTERVAL_MS = 50;
+
+type Requester = { readonly from: Address; readonly ref: number };
+
+/** A request that waits for its snapshot (P5). */
+interface Waiting {
+  readonly requester: Requester;
+  readonly ust: Timestamp;
+  readonly at: Timestamp | null;
+  readonly until: WallMs;
+  readonly proceed: (snapshot: Timestamp, out: Out, now: WallMs) => void;
+}
+
+/** A question about a transaction's end that is out to the replicas. */
+interface StatusQuestion {
+  readonly requester: Requester;
+  readonly until: WallMs;
+  waiting: number;
+  aborted: boolean;
+}
+
+export class Coordinator implements Machine<ParisMessage> {
+  readonly table: TransactionTable;
+  readonly counters = { started: 0, ended: 0, expired: 0, snapshotWaits: 0 };
+  readonly reads: Reads;
+  readonly commits: Commits;
+  readonly #addresses: Addresses;
+  readonly #questions = new Map<number, StatusQuestion>();
+  #nextQuestion = 1;
+  #waiting: Waiting[] = [];
+  readonly #unreachable = new Set<string>();
+
+  readonly #handlers: Handlers<CoordinatorMessage, [now: WallMs, from: Address, out: Out]> = {
+    StartTxReq: (message, now, from, out) => this.#onStartTxReq(message, now, from, out),
+    ReadReq: (message, now, from, out) => this.#onReadReq(message, now, from, out),
+    ListReq: (message, now, from, out) => this.#onListReq(message, now, from, out),
+    CommitReq: (message, now, from, out) => this.commits.onCommitReq(message, now, from, out),
+    EndTxReq: (message, _now, from, out) => this.#onEndTxReq(message, from, out),
+    TxStatusReq: (message, now, from, out) => this.#onTxStatusReq(message, now, from, out),
+    ReadSliceResp: (message, _now, _from, out) => this.reads.onReadSliceResp(message, out),
+    ListSliceResp: (message, _now, _from, out) => this.reads.onListSliceResp(message, out),
+    PrepareResp: (message, _now, _from, out) => this.commits.onPrepareResp(message, out),
+    PrepareRefused: (message, _now, _from, out) => this.commits.onPrepareRefused(message, out),
+    ResolveResp: (message, now, _from, out) => this.commits.onResolveResp(message, now, out),
+    OutcomeResp: (message, _now, _from, out) => this.#onOutcomeResp(message, out),
+    Refused: (message, now, from, out) => this.reads.onRefused(message, from, now, out),
+  };
+
+  constructor(readonly state: NodeState) {
+    this.#addresses = new Addresses(state.topology);
+    this.table = new TransactionTable(state.settings.maxTransactionMs);
+    this.reads = new Reads(state, this.#addresses, this.#unreachable);
+    this.commits = new Commits(state, this.#addresses, this.table);
+  }
+
+  /** The oldest snapshot that this node's transactions use (P9). */
+  get sOld(): Timestamp {
+    return Math.min(this.table.oldest() ?? this.state.stable.value, this.state.stable.value);
+  }
+
+  step(input: Input<ParisMessage>, out: Out): void {
+    switch (input.kind) {
+      case 'message':
+        this.#onMessage(input.message, input.now, input.from, out);
+        return;
+      case 'timer':
+        this.#sweep(input.now, out);
+        out.setTimer('sweep', input.now + SWEEP_INTERVAL_MS);
+        return;
+      case 'link':
+        if (input.up) this.#unreachable.delete(input.node);
+        else {
+          this.#unreachable.add(input.node);
+          this.reads.lost(input.node, input.now, out);
+        }
+        if (input.up) this.commits.reachable(input.node, input.now, out);
+        return;
+      case 'persisted':
+        return;
+    }
+  }
+
+  invariants(): void {
+    invariant(this.commits.size >= 0 && this.reads.size >= 0, 'tables exist');
+  }
+
+  describe(): object {
+    return {
+      openTransactions: this.table.size,
+      readsInFlight: this.reads.size,
+      commitsInFlight: this.commits.size,
+      counters: { ...this.counters, ...this.reads.counters, ...this.commits.counters },
+    };
+  }
+
+  #onMessage(message: ParisMessage, now: WallMs, from: Address, out: Out): void {
+    const handler = this.#handlers[message.type as CoordinatorMessage['type']] as
+      | ((message: ParisMessage, now: WallMs, from: Address, out: Out) => void)
+      | undefined;
+    try {
+      handler?.(message, now, from, out);
+    } catch (error) {
+      if (!(error instanceof IsochronError) || !('ref' in message)) throw error;
+      out.send(from, { type: 'Refused', ref: message.ref, code: error.code, detail: error.message });
+    }
+  }
+
+  /** Alg. 2 lines 1–5. */
+  #onStartTxReq(request: StartTxReq, now: WallMs, from: Address, out: Out): void {
+    const { ref, txId } = request;
+    this.#withSnapshot(request, now, from, out, (snapshot, laterOut, at) => {
+      const open = this.table.snapshot(txId);
+      invariant(open === undefined || open <= this.state.stable.value, 'PC1: snapshots are stable');
+      if (open === undefined) this.table.open(txId, snapshot, at);
+      this.counters.started++;
+      laterOut.send(from, { type: 'StartTxResp', ref, snapshot: open ?? snapshot });
+    });
+  }
+
+  /** Alg. 2 lines 6–16; without an open transaction, start, read and end in one (P11). */
+  #onReadReq(request: ReadReq, now: WallMs, from: Address, out: Out): void {
+    const { ref, keys, txId } = request;
+    if (txId !== null) {
+      this.reads.read({ from, ref }, keys, this.#snapshotOf(txId), now, out);
+      return;
+    }
+    this.#withSnapshot(request, now, from, out, (snapshot, laterOut, at) => {
+      this.reads.read({ from, ref }, keys, snapshot, at, laterOut);
+    });
+  }
+
+  #onListReq(request: ListReq, now: WallMs, from: Address, out: Out): void {
+    const { ref, keyspace, range, txId } = request;
+    if (txId !== null) {
+      this.reads.list({ from, ref }, keyspace, range, this.#snapshotOf(txId), now, out);
+      return;
+    }
+    this.#withSnapshot(request, now, from, out, (snapshot, laterOut, at) => {
+      this.reads.list({ from, ref }, keyspace, range, snapshot, at, laterOut);
+    });
+  }
+
+  #onEndTxReq({ ref, txId }: EndTxReq, from: Address, out: Out): void {
+    this.table.end(txId, 'ended');
+    this.counters.ended++;
+    out.send(from, { type: 'EndTxResp', ref });
+  }
+
+  /** Asks every replica of every partition: the id alone does not say where the transaction wrote. */
+  #onTxStatusReq({ ref, txId }: TxStatusReq, now: WallMs, from: Address, out: Out): void {
+    const snapshot = this.table.snapshot(txId);
+    if (snapshot !== undefined) {
+      out.send(from, { type: 'TxStatusResp', ref, status: 'open', ts: snapshot });
+      return;
+    }
+    const question = this.#nextQuestion++;
+    let waiting = 0;
+    for (const partition of this.state.topology.partitions) {
+      for (const region of partition.regions) {
+        const to = this.#addresses.replica(partition.id, region);
+        if (this.#unreachable.has(to.node)) continue;
+        out.send(to, { type: 'OutcomeReq', ref: question, partition: partition.id, txId });
+        waiting++;
+      }
+    }
+    const until = now + this.state.settings.readTimeoutMs;
+    this.#questions.set(question, { requester: { from, ref }, until, waiting, aborted: false });
+  }
+
+  #onOutcomeResp(message: OutcomeResp, out: Out): void {
+    const question = this.#questions.get(message.ref);
+    if (question === undefined) return;
+    question.waiting--;
+    question.aborted ||= message.state === 'aborted';
+    if (message.state === 'committed') this.#answerStatus(message.ref, question, message.ts, out);
+    else if (question.waiting === 0) this.#answerStatus(message.ref, question, null, out);
+  }
+
+  #answerStatus(id: number, { requester, aborted }: StatusQuestion, ct: Timestamp | null, out: Out): void {
+    this.#questions.delete(id);
+    const status = ct !== null ? 'committed' : aborted ? 'aborted' : 'unknown';
+    out.send(requester.from, { type: 'TxStatusResp', ref: requester.ref, status, ts: ct });
+  }
+
+  /** @throws IsochronError TRANSACTION_EXPIRED, TRANSACTION_FINISHED, TRANSACTION_UNKNOWN */
+  #snapshotOf(txId: TxId): Timestamp {
+    const snapshot = this.table.snapshot(txId);
+    if (snapshot === undefined) throw this.table.whyNotOpen(txId);
+    return snapshot;
+  }
+
+  /** Alg. 2 line 2, bounded by P5: the snapshot is at once there, or waited for, or refused. */
+  #withSnapshot(
+    { ref, ust, at }: { ref: number; ust: Timestamp; at: Timestamp | null },
+    now: WallMs,
+    from: Address,
+    out: Out,
+    proceed: Waiting['proceed'],
+  ): void {
+    const { stable, settings } = this.state;
+    if (Math.max(ust, at ?? 0) > packWall(now + settings.maxClockDriftMs / 2)) {
+      throw new IsochronError('TIMESTAMP_IN_FUTURE', 'The snapshot asked for lies in the future; drop the timestamp.');
+    }
+    const snapshot = this.#assign(ust, at);
+    if (snapshot !== undefined) {
+      proceed(snapshot, out, now);
+      return;
+    }
+    this.counters.snapshotWaits++;
+    stable.learn(Math.max(ust, at ?? 0));
+    this.#waiting.push({ requester: { from, ref }, ust, at, until: now + settings.snapshotWaitMs, proceed });
+  }
+
+  /** The snapshot, or undefined while this node's stable time is below what is asked for. */
+  #assign(ust: Timestamp, at: Timestamp | null): Timestamp | undefined {
+    const { stable } = this.state;
+    const wanted = at ?? ust;
+    stable.learn(wanted);
+    if (wanted > stable.value) return undefined;
+    if (at === null) return stable.value;
+    if (at < stable.gcFloor) {
+      throw new IsochronError('SNAPSHOT_TOO_OLD', 'The snapshot was garbage collected; read a newer one.');
+    }
+    return at;
+  }
+
+  #sweep(now: WallMs, out: Out): void {
+    this.counters.expired += this.table.expire(now);
+    this.reads.sweep(now, out);
+    this.commits.sweep(now, out);
+    for (const [id, question] of this.#questions) if (question.until <= now) this.#answerStatus(id, question, null, out);
+    this.#retryWaiting(now, out);
+  }
+
+  #retryWaiting(now: WallMs, out: Out): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const request of waiting) {
+      const snapshot = this.#assign(request.ust, request.at);
+      if (snapshot !== undefined) request.proceed(snapshot, out, now);
+      else if (request.until > now) this.#waiting.push(request);
+      else {
+        const detail = 'The snapshot is not installed in every region yet; try again.';
+        const { from, ref } = request.requester;
+        out.send(from, { type: 'Refused', ref, code: 'SNAPSHOT_UNAVAILABLE', detail });
+      }
+    }
+  }
+}

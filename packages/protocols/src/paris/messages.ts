@@ -1,0 +1,495 @@
+/**
+ * The messages of PaRiS, in the order in which a transaction meets them. Each says who sends it to whom and which lines of the
+ * paper it carries out. The schema gives their encoding and validation.
+ */
+import {
+  boolean,
+  ERROR_CODES,
+  type ErrorCode,
+  type KeyWrite,
+  type Kind,
+  list,
+  type ListRange,
+  type LogGroup,
+  type LoggedTx,
+  type MessageSchema,
+  nullable,
+  oneOf,
+  type PartitionId,
+  type QualifiedKey,
+  type RegionId,
+  struct,
+  text,
+  timestamp,
+  type Timestamp,
+  type TxId,
+  uint,
+  value,
+  type Version,
+} from '@isochron/core';
+
+/** Correlates an answer with its request; made by the requester. */
+export type Ref = number;
+
+/** Client → coordinator (Alg. 1 line 2). Opens a transaction; its id is the client's (P8). */
+export interface StartTxReq {
+  readonly type: 'StartTxReq';
+  readonly ref: Ref;
+  readonly txId: TxId;
+  /** Highest stable snapshot that the session knows. */
+  readonly ust: Timestamp;
+  /** Asks for exactly this snapshot: a resumed transaction, or a read of the past. */
+  readonly at: Timestamp | null;
+}
+
+/** Coordinator → client (Alg. 2 line 5). */
+export interface StartTxResp {
+  readonly type: 'StartTxResp';
+  readonly ref: Ref;
+  readonly snapshot: Timestamp;
+}
+
+/**
+ * Client → coordinator (Alg. 1 line 15). With a `txId` it reads in that open transaction; without one it starts, reads and
+ * ends in one round trip (P11), with `ust` and `at` as in StartTxReq.
+ */
+export interface ReadReq {
+  readonly type: 'ReadReq';
+  readonly ref: Ref;
+  readonly txId: TxId | null;
+  readonly ust: Timestamp;
+  readonly at: Timestamp | null;
+  readonly keys: readonly QualifiedKey[];
+}
+
+/** Coordinator → client (Alg. 2 line 16). One entry for each key, in order; null where the snapshot has no version. */
+export interface ReadResp {
+  readonly type: 'ReadResp';
+  readonly ref: Ref;
+  readonly snapshot: Timestamp;
+  readonly versions: readonly (Version | null)[];
+}
+
+/** Client → coordinator: one page of a keyspace in key order, over all its partitions, inside one snapshot. */
+export interface ListReq {
+  readonly type: 'ListReq';
+  readonly ref: Ref;
+  readonly txId: TxId | null;
+  readonly ust: Timestamp;
+  readonly at: Timestamp | null;
+  readonly keyspace: string;
+  readonly range: ListRange;
+}
+
+/** Coordinator → client: keys with a value, and where the next page starts. */
+export interface ListResp {
+  readonly type: 'ListResp';
+  readonly ref: Ref;
+  readonly snapshot: Timestamp;
+  readonly entries: readonly ListedVersion[];
+  readonly next: QualifiedKey | null;
+}
+
+export interface ListedVersion {
+  readonly key: QualifiedKey;
+  readonly version: Version;
+}
+
+/**
+ * Client → coordinator (Alg. 1 line 27). With `snapshot: null` it commits a transaction that StartTxReq opened; with a number
+ * it needs no context: a one-shot write (P11), or a retry anywhere (D4). `homes` holds the home of every attempt so far.
+ */
+export interface CommitReq {
+  readonly type: 'CommitReq';
+  readonly ref: Ref;
+  readonly txId: TxId;
+  readonly snapshot: Timestamp | null;
+  readonly hwt: Timestamp;
+  readonly birth: Timestamp;
+  readonly homes: readonly RegionId[];
+  readonly principal: string;
+  readonly writes: readonly KeyWrite[];
+}
+
+/** Coordinator → client (Alg. 2 line 32), as soon as all prepares are durable (D3). */
+export interface CommitResp {
+  readonly type: 'CommitResp';
+  readonly ref: Ref;
+  readonly txId: TxId;
+  readonly ct: Timestamp;
+}
+
+/** Client → coordinator: the transaction ends without a commit; its context is freed. */
+export interface EndTxReq {
+  readonly type: 'EndTxReq';
+  readonly ref: Ref;
+  readonly txId: TxId;
+}
+
+/** Coordinator → client: the context is gone, or was never there. */
+export interface EndTxResp {
+  readonly type: 'EndTxResp';
+  readonly ref: Ref;
+}
+
+/** Client → coordinator: how did this transaction end? Never causes a tombstone (D2). */
+export interface TxStatusReq {
+  readonly type: 'TxStatusReq';
+  readonly ref: Ref;
+  readonly txId: TxId;
+}
+
+/** Coordinator → client. `ts` is the commit timestamp, or the snapshot of an open transaction. */
+export interface TxStatusResp {
+  readonly type: 'TxStatusResp';
+  readonly ref: Ref;
+  readonly status: 'open' | 'committed' | 'aborted' | 'unknown';
+  readonly ts: Timestamp | null;
+}
+
+/** Coordinator → client, or replica → coordinator: the request with this `ref` is refused. */
+export interface Refused {
+  readonly type: 'Refused';
+  readonly ref: Ref;
+  readonly code: ErrorCode;
+  readonly detail: string;
+}
+
+/** Coordinator → replica, local or remote (Alg. 2 line 12). */
+export interface ReadSliceReq {
+  readonly type: 'ReadSliceReq';
+  readonly ref: Ref;
+  readonly partition: PartitionId;
+  readonly snapshot: Timestamp;
+  readonly keys: readonly QualifiedKey[];
+}
+
+/** Replica → coordinator (Alg. 3 line 8). */
+export interface ReadSliceResp {
+  readonly type: 'ReadSliceResp';
+  readonly ref: Ref;
+  readonly partition: PartitionId;
+  readonly versions: readonly (Version | null)[];
+}
+
+/** Coordinator → replica: one partition's share of a listing. */
+export interface ListSliceReq {
+  readonly type: 'ListSliceReq';
+  readonly ref: Ref;
+  readonly partition: PartitionId;
+  readonly snapshot: Timestamp;
+  readonly range: ListRange;
+}
+
+/** Replica → coordinator. */
+export interface ListSliceResp {
+  readonly type: 'ListSliceResp';
+  readonly ref: Ref;
+  readonly partition: PartitionId;
+  readonly entries: readonly ListedVersion[];
+  readonly next: QualifiedKey | null;
+}
+
+/** What makes a commit the same commit, wherever it is sent (D4). Travels with every prepare and every question about it. */
+export interface CommitIdentity {
+  readonly txId: TxId;
+  readonly attempt: number;
+  readonly home: RegionId;
+  readonly epoch: number;
+  /** All partitions written, ascending. With `home` they name the cohorts. */
+  readonly cohorts: readonly PartitionId[];
+}
+
+/** Coordinator → cohort (Alg. 2 line 23). A sole cohort commits at its own `pt` (P11). */
+export interface PrepareReq {
+  readonly type: 'PrepareReq';
+  readonly partition: PartitionId;
+  readonly identity: CommitIdentity;
+  /** Snapshot of the transaction. */
+  readonly ust: Timestamp;
+  /** `max(ust, hwt)`: everything the client has seen. */
+  readonly ht: Timestamp;
+  readonly birth: Timestamp;
+  readonly principal: string;
+  readonly writes: readonly KeyWrite[];
+}
+
+/** Cohort → coordinator (Alg. 3 line 14), after the prepare is durable. */
+export interface PrepareResp {
+  readonly type: 'PrepareResp';
+  readonly txId: TxId;
+  readonly attempt: number;
+  readonly partition: PartitionId;
+  readonly pt: Timestamp;
+}
+
+/** Cohort → coordinator: the prepare is refused, durably where it matters (D2). */
+export interface PrepareRefused {
+  readonly type: 'PrepareRefused';
+  readonly txId: TxId;
+  readonly attempt: number;
+  readonly partition: PartitionId;
+  readonly code: ErrorCode;
+  readonly detail: string;
+}
+
+/** Coordinator → cohort (Alg. 2 line 29, the paper's CommitReq to a cohort): all are prepared, commit at `ct`. */
+export interface CommitTx {
+  readonly type: 'CommitTx';
+  readonly partition: PartitionId;
+  readonly txId: TxId;
+  readonly attempt: number;
+  readonly ct: Timestamp;
+}
+
+/** Coordinator → cohort: another cohort refused durably, so this attempt can never commit. */
+export interface AbortTx {
+  readonly type: 'AbortTx';
+  readonly partition: PartitionId;
+  readonly txId: TxId;
+  readonly attempt: number;
+}
+
+/**
+ * Resolver → cohort (D2): what do you know of this attempt? A cohort that never prepared it writes an abort tombstone
+ * before it answers. Sent by a cohort whose commit message is overdue, and by a coordinator before attempt + 1 (D4).
+ */
+export interface ResolveReq {
+  readonly type: 'ResolveReq';
+  readonly partition: PartitionId;
+  readonly identity: CommitIdentity;
+}
+
+/** Cohort → resolver, after what it says is durable. */
+export interface ResolveResp {
+  readonly type: 'ResolveResp';
+  readonly txId: TxId;
+  readonly attempt: number;
+  readonly partition: PartitionId;
+  readonly state: 'prepared' | 'committed' | 'aborted';
+  /** `pt`, or `ct`; of no meaning when aborted. */
+  readonly ts: Timestamp;
+}
+
+/** Coordinator → replica: do you know how this transaction ended? Writes nothing. */
+export interface OutcomeReq {
+  readonly type: 'OutcomeReq';
+  readonly ref: Ref;
+  readonly partition: PartitionId;
+  readonly txId: TxId;
+}
+
+/** Replica → coordinator. */
+export interface OutcomeResp {
+  readonly type: 'OutcomeResp';
+  readonly ref: Ref;
+  readonly partition: PartitionId;
+  readonly state: 'prepared' | 'committed' | 'aborted' | 'unknown';
+  readonly ts: Timestamp;
+}
+
+/**
+ * Replica → peer replica (Alg. 4 line 15), after the groups are durable here. All groups with `from < ct <= to` that `source`
+ * sourced. A fragment of a group has `to` = `from`: only its last part raises the receiver's version clock (P3, D6).
+ */
+export interface Replicate {
+  readonly type: 'Replicate';
+  readonly partition: PartitionId;
+  readonly source: RegionId;
+  readonly from: Timestamp;
+  readonly to: Timestamp;
+  readonly groups: readonly LogGroup[];
+  /** A page of a replay that goes on: the receiver asks for the next one. */
+  readonly more: boolean;
+}
+
+/** Replica → peer replica (Alg. 4 line 21): nothing was applied in `(from, to]`. */
+export interface Heartbeat {
+  readonly type: 'Heartbeat';
+  readonly partition: PartitionId;
+  readonly source: RegionId;
+  readonly from: Timestamp;
+  readonly to: Timestamp;
+}
+
+/** Replica → peer replica (D6): send again what you sourced after `from`. */
+export interface ResyncReq {
+  readonly type: 'ResyncReq';
+  readonly partition: PartitionId;
+  readonly region: RegionId;
+  readonly from: Timestamp;
+}
+
+/** Replica → itself: the stretch `(after, upTo]` of its log has been brought to memory; send it to `region`. */
+export interface ReplayLog {
+  readonly type: 'ReplayLog';
+  readonly region: RegionId;
+  readonly after: Timestamp;
+  readonly upTo: Timestamp;
+}
+
+/** Node → its parent in the region's tree (Alg. 4 lines 34–35): the minima over its subtree. */
+export interface GossipUp {
+  readonly type: 'GossipUp';
+  /** Minimum over the subtree of every replica's durable version vector; null where it has no replica. */
+  readonly gst: Timestamp | null;
+  /** Oldest snapshot in use in the subtree (P9). */
+  readonly sOld: Timestamp;
+  /** The sender's wall clock, for the drift watch (T1). */
+  readonly wallMs: number;
+}
+
+/** Root → the other regions' roots. */
+export interface GossipRoot {
+  readonly type: 'GossipRoot';
+  readonly region: RegionId;
+  readonly gst: Timestamp | null;
+  readonly sOld: Timestamp;
+  readonly wallMs: number;
+}
+
+/** Root → down its tree (Alg. 4 lines 36–38). */
+export interface GossipDown {
+  readonly type: 'GossipDown';
+  readonly ust: Timestamp;
+  readonly sOld: Timestamp;
+  readonly wallMs: number;
+}
+
+export type ClientRequest = StartTxReq | ReadReq | ListReq | CommitReq | EndTxReq | TxStatusReq;
+export type ClientResponse = StartTxResp | ReadResp | ListResp | CommitResp | EndTxResp | TxStatusResp | Refused;
+
+export type ParisMessage =
+  | ClientRequest
+  | ClientResponse
+  | ReadSliceReq
+  | ReadSliceResp
+  | ListSliceReq
+  | ListSliceResp
+  | PrepareReq
+  | PrepareResp
+  | PrepareRefused
+  | CommitTx
+  | AbortTx
+  | ResolveReq
+  | ResolveResp
+  | OutcomeReq
+  | OutcomeResp
+  | Replicate
+  | Heartbeat
+  | ResyncReq
+  | ReplayLog
+  | GossipUp
+  | GossipRoot
+  | GossipDown;
+
+const name = text(128);
+const key = text(2048);
+const detail = text(1024);
+const nullableTimestamp = nullable(timestamp);
+const version = nullable(struct<Version>({ ts: timestamp, txId: name, region: name, value: nullable(value) }));
+const range = struct<ListRange>({ start: key, end: nullable(key), limit: uint });
+const listed = struct<ListedVersion>({
+  key,
+  version: struct<Version>({ ts: timestamp, txId: name, region: name, value: nullable(value) }),
+});
+const writes = list(struct<KeyWrite>({ key, value: nullable(value) }), 100_000);
+const group = struct<LogGroup>({ ct: timestamp, txs: list(struct<LoggedTx>({ txId: name, writes })) });
+const identity = struct<CommitIdentity>({
+  txId: name,
+  attempt: uint,
+  home: name,
+  epoch: uint,
+  cohorts: list(uint, 100_000),
+});
+const code: Kind<ErrorCode> = {
+  encode: (c) => c,
+  decode: (raw) => (typeof raw === 'string' && Object.hasOwn(ERROR_CODES, raw) ? (raw as ErrorCode) : 'INTERNAL'),
+};
+const keys = list(key, 100_000);
+const wallMs = timestamp;
+
+/** Tags are for ever; 1–63 are PaRiS. */
+export const parisSchema: MessageSchema<ParisMessage> = {
+  StartTxReq: { tag: 1, fields: { ref: uint, txId: name, ust: timestamp, at: nullableTimestamp } },
+  StartTxResp: { tag: 2, fields: { ref: uint, snapshot: timestamp } },
+  ReadReq: { tag: 3, fields: { ref: uint, txId: nullable(name), ust: timestamp, at: nullableTimestamp, keys } },
+  ReadResp: { tag: 4, fields: { ref: uint, snapshot: timestamp, versions: list(version) } },
+  ListReq: {
+    tag: 5,
+    fields: { ref: uint, txId: nullable(name), ust: timestamp, at: nullableTimestamp, keyspace: name, range },
+  },
+  ListResp: { tag: 6, fields: { ref: uint, snapshot: timestamp, entries: list(listed), next: nullable(key) } },
+  CommitReq: {
+    tag: 7,
+    fields: {
+      ref: uint,
+      txId: name,
+      snapshot: nullableTimestamp,
+      hwt: timestamp,
+      birth: timestamp,
+      homes: list(name, 16),
+      principal: name,
+      writes,
+    },
+  },
+  CommitResp: { tag: 8, fields: { ref: uint, txId: name, ct: timestamp } },
+  EndTxReq: { tag: 9, fields: { ref: uint, txId: name } },
+  EndTxResp: { tag: 10, fields: { ref: uint } },
+  TxStatusReq: { tag: 11, fields: { ref: uint, txId: name } },
+  TxStatusResp: {
+    tag: 12,
+    fields: { ref: uint, status: oneOf('open', 'committed', 'aborted', 'unknown'), ts: nullableTimestamp },
+  },
+  Refused: { tag: 13, fields: { ref: uint, code, detail } },
+  ReadSliceReq: { tag: 14, fields: { ref: uint, partition: uint, snapshot: timestamp, keys } },
+  ReadSliceResp: { tag: 15, fields: { ref: uint, partition: uint, versions: list(version) } },
+  ListSliceReq: { tag: 16, fields: { ref: uint, partition: uint, snapshot: timestamp, range } },
+  ListSliceResp: { tag: 17, fields: { ref: uint, partition: uint, entries: list(listed), next: nullable(key) } },
+  PrepareReq: {
+    tag: 18,
+    fields: { partition: uint, identity, ust: timestamp, ht: timestamp, birth: timestamp, principal: name, writes },
+  },
+  PrepareResp: { tag: 19, fields: { txId: name, attempt: uint, partition: uint, pt: timestamp } },
+  PrepareRefused: { tag: 20, fields: { txId: name, attempt: uint, partition: uint, code, detail } },
+  CommitTx: { tag: 21, fields: { partition: uint, txId: name, attempt: uint, ct: timestamp } },
+  AbortTx: { tag: 22, fields: { partition: uint, txId: name, attempt: uint } },
+  ResolveReq: { tag: 23, fields: { partition: uint, identity } },
+  ResolveResp: {
+    tag: 24,
+    fields: {
+      txId: name,
+      attempt: uint,
+      partition: uint,
+      state: oneOf('prepared', 'committed', 'aborted'),
+      ts: timestamp,
+    },
+  },
+  OutcomeReq: { tag: 25, fields: { ref: uint, partition: uint, txId: name } },
+  OutcomeResp: {
+    tag: 26,
+    fields: {
+      ref: uint,
+      partition: uint,
+      state: oneOf('prepared', 'committed', 'aborted', 'unknown'),
+      ts: timestamp,
+    },
+  },
+  Replicate: {
+    tag: 27,
+    fields: {
+      partition: uint,
+      source: name,
+      from: timestamp,
+      to: timestamp,
+      groups: list(group),
+      more: boolean,
+    },
+  },
+  Heartbeat: { tag: 28, fields: { partition: uint, source: name, from: timestamp, to: timestamp } },
+  ResyncReq: { tag: 29, fields: { partition: uint, region: name, from: timestamp } },
+  GossipUp: { tag: 30, fields: { gst: nullableTimestamp, sOld: timestamp, wallMs } },
+  GossipRoot: { tag: 31, fields: { region: name, gst: nullableTimestamp, sOld: timestamp, wallMs } },
+  GossipDown: { tag: 32, fields: { ust: timestamp, sOld: timestamp, wallMs } },
+  ReplayLog: { tag: 33, fields: { region: name, after: timestamp, upTo: timestamp } },
+};

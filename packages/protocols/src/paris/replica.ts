@@ -1,0 +1,407 @@
+/**
+ * The replica p^m_n: version chains, the cohort of two-phase commit, apply and replication (Algorithms 3 and 4).
+ *
+ * Deviations from the pseudo-code: P1 (the HLC moves with the published bound), P2 (`ct <= ub`), P3 (groups and version clock in
+ * every round, VV raised after the groups), P4 (one `ct`, one group), P5, P9, D1, D5–D7; see SPEC.md.
+ *
+ * Invariants (checked after every step): PR1 every proposed timestamp lies above the own version clock. PR2 every committed, unapplied
+ * transaction does too. PR3 the own version clock is not above the durable HLC ceiling.
+ */
+import {
+  invariant,
+  type LogGroup,
+  packWall,
+  type PartitionId,
+  type ReadNeeds,
+  type RegionId,
+  type Timestamp,
+  type WallMs,
+} from '@isochron/core';
+import type { CommittedGroup } from '../kernel/committed-queue.js';
+import { SendingEnd, stretches } from '../kernel/replication-stream.js';
+import { VersionVector } from '../kernel/version-vector.js';
+import type { Address, Effects, Handlers, Input, Machine, WriteSeq } from '../machine.js';
+import { Cohort } from './cohort.js';
+import type {
+  Heartbeat,
+  ListSliceReq,
+  ParisMessage,
+  ReadSliceReq,
+  ReplayLog,
+  Replicate,
+  ResyncReq,
+} from './messages.js';
+import { Addresses, type NodeState, replicaName } from './node-state.js';
+
+type Out = Effects<ParisMessage>;
+/** The messages that a replica takes. */
+type ReplicaMessage = Extract<
+  ParisMessage,
+  {
+    type:
+      | 'ReadSliceReq'
+      | 'ListSliceReq'
+      | 'PrepareReq'
+      | 'CommitTx'
+      | 'AbortTx'
+      | 'ResolveReq'
+      | 'ResolveResp'
+      | 'OutcomeReq'
+      | 'Replicate'
+      | 'Heartbeat'
+      | 'ResyncReq'
+      | 'ReplayLog';
+  }
+>;
+
+const RESOLVE_INTERVAL_MS = 250;
+const COLLECT_INTERVAL_MS = 1_000;
+/** A resync request without an answer is repeated after this time. */
+const RESYNC_RETRY_MS = 1_000;
+
+/** What a replica finds on its disk (D7). */
+export interface RecoveredReplica {
+  /** Per hosting region: `max(durable VV, durable ust)`. */
+  readonly versionVector: readonly (readonly [RegionId, Timestamp])[];
+  readonly gcFloor: Timestamp;
+  readonly forgottenUpTo: Timestamp;
+}
+
+export class Replica implements Machine<ParisMessage> {
+  readonly cohort: Cohort;
+  readonly vv: VersionVector;
+  readonly counters = { slices: 0, refusedSlices: 0, applied: 0, replicated: 0, stale: 0, gaps: 0, resyncs: 0 };
+  readonly #peers = new Map<RegionId, { address: Address; stream: SendingEnd; askedAt: WallMs }>();
+  readonly #self: Address;
+  #gcFloor: Timestamp;
+  /** Highest timestamps of a version and of a log entry: an idle replica has nothing to collect. */
+  #lastVersion: Timestamp;
+  #lastLogged: Timestamp;
+  #truncatedUpTo: Timestamp = 0;
+  #applyAt: WallMs = 0;
+
+  readonly #handlers: Handlers<ReplicaMessage, [now: WallMs, from: Address, out: Out]> = {
+    ReadSliceReq: (message, _now, from, out) => this.#onReadSliceReq(message, from, out),
+    ListSliceReq: (message, _now, from, out) => this.#onListSliceReq(message, from, out),
+    PrepareReq: (message, now, from, out) => {
+      this.cohort.onPrepareReq(message, now, from, out);
+      this.#awake(now, out);
+    },
+    CommitTx: (message) => this.cohort.onCommitTx(message),
+    AbortTx: (message, _now, _from, out) => this.cohort.onAbortTx(message, out),
+    ResolveReq: (message, _now, from, out) => this.cohort.onResolveReq(message, from, out),
+    ResolveResp: (message, _now, _from, out) => this.cohort.onResolveResp(message, out),
+    OutcomeReq: (message, _now, from, out) => this.cohort.onOutcomeReq(message, from, out),
+    Replicate: (message, now, _from, out) => this.#onReplicate(message, now, out),
+    Heartbeat: (message, now, _from, out) => this.#onHeartbeat(message, now, out),
+    ResyncReq: (message, _now, _from, out) => this.#onResyncReq(message, out),
+    ReplayLog: (message, _now, _from, out) => this.#onReplayLog(message, out),
+  };
+
+  constructor(
+    readonly partition: PartitionId,
+    readonly state: NodeState,
+    recovered: RecoveredReplica,
+  ) {
+    this.vv = new VersionVector(recovered.versionVector);
+    this.cohort = new Cohort(partition, state, recovered.forgottenUpTo);
+    this.#gcFloor = recovered.gcFloor;
+    this.#lastVersion = Math.max(...recovered.versionVector.map(([, ts]) => ts));
+    this.#lastLogged = this.#lastVersion;
+    this.#self = { node: state.node, machine: replicaName(partition) };
+    const addresses = new Addresses(state.topology);
+    for (const [region] of recovered.versionVector) {
+      if (region === state.region) continue;
+      this.#peers.set(region, { address: addresses.replica(partition, region), stream: new SendingEnd(), askedAt: 0 });
+    }
+    state.stable.bound(this.vv);
+    state.stable.recovered(this.#gcFloor);
+  }
+
+  get versionClock(): Timestamp {
+    return this.vv.applied(this.state.region);
+  }
+
+  get gcFloor(): Timestamp {
+    return this.#gcFloor;
+  }
+
+  step(input: Input<ParisMessage>, out: Out): void {
+    switch (input.kind) {
+      case 'message': {
+        const handler = this.#handlers[input.message.type as ReplicaMessage['type']] as
+          | ((message: ParisMessage, now: WallMs, from: Address, out: Out) => void)
+          | undefined;
+        handler?.(input.message, input.now, input.from, out);
+        return;
+      }
+      case 'timer':
+        this.#onTimer(input.timer, input.now, out);
+        return;
+      case 'persisted':
+        this.vv.persisted(input.upTo);
+        return;
+      case 'link':
+        this.#onLink(input.node, input.up, input.now, out);
+    }
+  }
+
+  needs(message: ParisMessage): ReadNeeds | undefined {
+    const { partition } = this;
+    if (message.type === 'ReadSliceReq') return { kind: 'keys', partition, keys: message.keys };
+    if (message.type === 'ListSliceReq') {
+      return { kind: 'list', partition, range: message.range, snapshot: message.snapshot };
+    }
+    if (message.type === 'ReplayLog') {
+      return { kind: 'log', partition, after: message.after, upTo: message.upTo };
+    }
+    return undefined;
+  }
+
+  invariants(): void {
+    const clock = this.versionClock;
+    const pt = this.cohort.prepared.minPt();
+    const ct = this.cohort.committed.minCt();
+    invariant(pt === undefined || pt > clock, () => `PR1: prepared at ${pt}, version clock ${clock}`);
+    invariant(ct === undefined || ct > clock, () => `PR2: committed at ${ct}, version clock ${clock}`);
+    invariant(clock <= this.state.clock.ceiling, () => `PR3: version clock ${clock} above the durable ceiling`);
+  }
+
+  describe(): object {
+    return {
+      partition: this.partition,
+      versionVector: this.vv.durableEntries(),
+      prepared: this.cohort.prepared.size,
+      committed: this.cohort.committed.size,
+      gcFloor: this.#gcFloor,
+      counters: { ...this.counters, ...this.cohort.counters },
+    };
+  }
+
+  /** Alg. 3 lines 1–8. */
+  #onReadSliceReq(request: ReadSliceReq, from: Address, out: Out): void {
+    const { ref, partition, snapshot, keys } = request;
+    if (!this.#serves(ref, snapshot, from, out)) return;
+    const versions = keys.map((key) => this.state.reader.read(partition, key, snapshot) ?? null);
+    out.send(from, { type: 'ReadSliceResp', ref, partition, versions });
+  }
+
+  #onListSliceReq(request: ListSliceReq, from: Address, out: Out): void {
+    const { ref, partition, snapshot, range } = request;
+    if (!this.#serves(ref, snapshot, from, out)) return;
+    const { entries, next } = this.state.reader.list(partition, range, snapshot);
+    out.send(from, { type: 'ListSliceResp', ref, partition, entries, next });
+  }
+
+  /** A snapshot that is not installed, or no longer whole, is refused, never answered wrongly (P5, P9). */
+  #serves(ref: number, snapshot: Timestamp, from: Address, out: Out): boolean {
+    this.counters.slices++;
+    this.state.stable.learn(snapshot);
+    if (snapshot >= this.#gcFloor && snapshot <= this.vv.durableMin) return true;
+    this.counters.refusedSlices++;
+    const old = snapshot < this.#gcFloor;
+    out.send(from, {
+      type: 'Refused',
+      ref,
+      code: old ? 'SNAPSHOT_TOO_OLD' : 'SNAPSHOT_UNAVAILABLE',
+      detail: old
+        ? 'Versions of this snapshot were garbage collected; start a new transaction.'
+        : 'This replica has not recovered up to the snapshot yet; try again.',
+    });
+    return false;
+  }
+
+  #onTimer(timer: string, now: WallMs, out: Out): void {
+    if (timer === 'start') {
+      this.#scheduleApply(now, out);
+      out.setTimer('resolve', now + RESOLVE_INTERVAL_MS);
+      out.setTimer('collect', now + COLLECT_INTERVAL_MS);
+    } else if (timer === 'apply') {
+      this.#apply(now, out);
+      this.#scheduleApply(now, out);
+    } else if (timer === 'resolve') {
+      this.cohort.resolveOverdue(now, out);
+      for (const region of this.#peers.keys()) this.#repeatResync(region, now, out);
+      out.setTimer('resolve', now + RESOLVE_INTERVAL_MS);
+    } else if (timer === 'collect') {
+      this.#collect(now, out);
+      out.setTimer('collect', now + COLLECT_INTERVAL_MS);
+    }
+  }
+
+  #scheduleApply(now: WallMs, out: Out): void {
+    this.#applyAt = this.state.activity.nextRound(now, this.state.settings.applyIntervalMs);
+    out.setTimer('apply', this.#applyAt);
+  }
+
+  /** A transaction came: an idle replica's next round is brought forward. */
+  #awake(now: WallMs, out: Out): void {
+    this.state.activity.touch(now);
+    if (this.#applyAt > now + this.state.settings.applyIntervalMs) this.#scheduleApply(now, out);
+  }
+
+  /** Alg. 4 lines 5–23, with P1–P4. */
+  #apply(now: WallMs, out: Out): void {
+    const { clock, region } = this.state;
+    const minPt = this.cohort.prepared.minPt();
+    const bound = Math.min(minPt === undefined ? Number.POSITIVE_INFINITY : minPt - 1, clock.publishable(now, out));
+    const from = this.versionClock;
+    if (bound <= from) return;
+    clock.observe(bound);
+    const groups = this.cohort.committed.drain(bound);
+    for (const group of groups) this.#applyOwn(group, out);
+    this.#raise(region, bound, groups.length > 0, out);
+    const log: LogGroup[] = groups.map(({ ct, txs }) => ({ ct, txs }));
+    for (const { address, stream } of this.#peers.values()) {
+      if (!stream.live) continue;
+      this.#sendStretches(address, stream.sentUpTo, bound, log, false, out);
+      stream.sent(bound);
+    }
+  }
+
+  #applyOwn({ ct, txs }: CommittedGroup, out: Out): void {
+    const { partition } = this;
+    const { region } = this.state;
+    this.#lastVersion = Math.max(this.#lastVersion, ct);
+    this.#lastLogged = ct;
+    for (const { txId, writes, logged, attempt, digest } of txs) {
+      for (const { key, value } of writes) {
+        out.write({ kind: 'version', partition, key, version: { ts: ct, txId, region, value } });
+      }
+      this.counters.applied++;
+      if (logged) continue;
+      this.cohort.writeCommitted(txId, { status: 'committed', ts: ct, attempt, digest }, writes, out);
+      out.write({ kind: 'prepared', partition, txId, record: null });
+    }
+  }
+
+  /** Raises a VV entry; with new versions the vector goes to disk in their batch. */
+  #raise(region: RegionId, ts: Timestamp, wrote: boolean, out: Out): void {
+    const seq: WriteSeq = wrote ? out.lastWrite() : 0;
+    this.vv.raise(region, ts, seq);
+    if (wrote) out.write({ kind: 'meta', name: `vv/${this.partition}`, value: this.vv.entries() });
+  }
+
+  /** Every Replicate and heartbeat is a promise (D1), so both leave in order and after the disk. */
+  #sendStretches(
+    to: Address,
+    from: Timestamp,
+    upTo: Timestamp,
+    groups: readonly LogGroup[],
+    more: boolean,
+    out: Out,
+  ): void {
+    const { partition } = this;
+    const source = this.state.region;
+    if (groups.length === 0 && !more) {
+      out.sendAfterPersist(to, { type: 'Heartbeat', partition, source, from, to: upTo });
+      return;
+    }
+    const cut = stretches(from, upTo, groups);
+    cut.forEach((stretch, i) => {
+      out.sendAfterPersist(to, { type: 'Replicate', partition, source, ...stretch, more: more && i === cut.length - 1 });
+    });
+  }
+
+  /** Alg. 4 lines 23–30, with P3 and D6. */
+  #onReplicate(message: Replicate, now: WallMs, out: Out): void {
+    const { source, from, to, groups, more } = message;
+    if (!this.#follows(source, from, now, out)) return;
+    const { partition } = this;
+    const have = this.vv.applied(source);
+    let wrote = false;
+    for (const { ct, txs } of groups) {
+      if (ct <= have || (ct > to && from !== to)) {
+        this.counters.stale++;
+        continue;
+      }
+      this.#lastVersion = Math.max(this.#lastVersion, ct);
+      for (const { txId, writes } of txs) {
+        for (const { key, value } of writes) {
+          out.write({ kind: 'version', partition, key, version: { ts: ct, txId, region: source, value } });
+        }
+        this.counters.replicated++;
+        wrote ||= writes.length > 0;
+      }
+    }
+    this.#raise(source, to, wrote, out);
+    if (wrote) this.#awake(now, out);
+    if (more) this.#askResync(source, now, out);
+  }
+
+  /** Alg. 4 lines 31–33. */
+  #onHeartbeat({ source, from, to }: Heartbeat, now: WallMs, out: Out): void {
+    if (this.#follows(source, from, now, out)) this.#raise(source, to, false, out);
+  }
+
+  /** Accepts a stretch only if it begins at or below what is there already; else asks for the gap (D6). */
+  #follows(source: RegionId, from: Timestamp, now: WallMs, out: Out): boolean {
+    const peer = this.#peers.get(source);
+    if (peer === undefined) return false;
+    if (from <= this.vv.applied(source)) {
+      peer.askedAt = 0;
+      return true;
+    }
+    this.counters.gaps++;
+    if (peer.askedAt === 0) this.#askResync(source, now, out);
+    return false;
+  }
+
+  #askResync(source: RegionId, now: WallMs, out: Out): void {
+    const peer = this.#peers.get(source)!;
+    peer.askedAt = now;
+    const { partition } = this;
+    out.send(peer.address, { type: 'ResyncReq', partition, region: this.state.region, from: this.vv.applied(source) });
+  }
+
+  #repeatResync(source: RegionId, now: WallMs, out: Out): void {
+    const { askedAt } = this.#peers.get(source)!;
+    if (askedAt !== 0 && now - askedAt > RESYNC_RETRY_MS) this.#askResync(source, now, out);
+  }
+
+  /** The log is read in a step of its own, up to the version clock of now: what is committed later is not missed. */
+  #onResyncReq({ region, from }: ResyncReq, out: Out): void {
+    if (!this.#peers.has(region)) return;
+    this.counters.resyncs++;
+    out.send(this.#self, { type: 'ReplayLog', region, after: from, upTo: Math.max(from, this.versionClock) });
+  }
+
+  #onReplayLog({ region, after, upTo }: ReplayLog, out: Out): void {
+    const { address, stream } = this.#peers.get(region)!;
+    const page = this.state.reader.log(this.partition, after, upTo);
+    const more = page.upTo < upTo;
+    this.#sendStretches(address, after, page.upTo, page.groups, more, out);
+    if (more) {
+      stream.broken(); // the peer asks for the next page when it has this one
+    } else if (upTo < this.versionClock) {
+      out.send(this.#self, { type: 'ReplayLog', region, after: upTo, upTo: this.versionClock });
+    } else {
+      stream.sent(upTo);
+    }
+  }
+
+  #onLink(node: string, up: boolean, now: WallMs, out: Out): void {
+    for (const [region, { address, stream }] of this.#peers) {
+      if (address.node !== node) continue;
+      stream.broken();
+      if (up) this.#askResync(region, now, out);
+    }
+  }
+
+  /** P9 and D5: garbage below the floor, log entries below UST, outcomes below the retention. */
+  #collect(now: WallMs, out: Out): void {
+    const { stable, settings } = this.state;
+    const { partition } = this;
+    const floor = Math.min(stable.sOld, stable.aggregated, packWall(now - settings.retentionMs));
+    if (floor > this.#gcFloor && this.#gcFloor < this.#lastVersion) {
+      this.#gcFloor = floor;
+      stable.collected(floor);
+      out.write({ kind: 'collect', partition, floor });
+    }
+    if (this.#truncatedUpTo < this.#lastLogged && stable.aggregated > this.#truncatedUpTo) {
+      this.#truncatedUpTo = stable.aggregated;
+      out.write({ kind: 'truncateLog', partition, upTo: stable.aggregated });
+    }
+    this.cohort.forget(now, out);
+  }
+}

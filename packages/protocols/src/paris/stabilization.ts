@@ -1,0 +1,197 @@
+/**
+ * Stabilisation (Algorithm 4 lines 34–38): the minimum of the durable version vectors goes up a tree over the region's nodes, the
+ * roots exchange it, and the universal stable time flows down. The same messages carry `sOld` (P9).
+ *
+ * Deviations: P13 (membership is the cluster file's; a root says nothing until every child has reported; the lowest
+ * reachable node of a region acts as its root), P12 (its messages share the frames of replication, whose rounds lie on the
+ * same grid), T1 (they carry the wall clock for the drift watch). Where all regions' minima are known, UST is computed on
+ * receipt, not on a timer of its own (Δ_U = 0).
+ *
+ * Invariants: PU1 UST never falls. PU2 a node's UST does not exceed the durable minimum of its own replicas.
+ */
+import { HLC_TICKS_PER_MS, invariant, type NodeId, type RegionId, type Timestamp, type WallMs } from '@isochron/core';
+import { Aggregator, aggregate, type Contribution, treeOf } from '../kernel/aggregation.js';
+import type { Address, Effects, Input, Machine } from '../machine.js';
+import type { GossipDown, GossipRoot, GossipUp, ParisMessage } from './messages.js';
+import type { NodeState } from './node-state.js';
+
+type Out = Effects<ParisMessage>;
+
+/** What this node itself contributes. */
+export interface OwnContribution {
+  /** Durable minimum over the node's replicas; null without any. */
+  gst(): Timestamp | null;
+  /** Oldest snapshot in use by the node's coordinator. */
+  sOld(): Timestamp;
+}
+
+const MACHINE = 'stabilization';
+/** UST goes to disk at least this often (D7). */
+const PERSIST_UST_MS = 100;
+
+export class Stabilization implements Machine<ParisMessage> {
+  readonly counters = { up: 0, root: 0, down: 0, ustRaises: 0 };
+  readonly #parent: NodeId | null;
+  readonly #children: readonly NodeId[];
+  readonly #region: readonly NodeId[];
+  readonly #subtree: Aggregator<NodeId>;
+  readonly #regions: Aggregator<RegionId>;
+  readonly #down = new Set<NodeId>();
+  #persistedAt: WallMs = 0;
+  #persistedUst: Timestamp = 0;
+  #sentDown: Timestamp = 0;
+  #sentSOld: Timestamp = 0;
+
+  constructor(
+    readonly state: NodeState,
+    readonly own: OwnContribution,
+  ) {
+    const { topology, node, region, settings } = state;
+    this.#region = topology.nodesOf(region);
+    const { parent, children } = treeOf(this.#region, node, settings.treeFanOut);
+    this.#parent = parent;
+    this.#children = children;
+    this.#subtree = new Aggregator(children);
+    this.#regions = new Aggregator(topology.regions);
+    for (const peer of topology.nodes) if (peer !== node) this.#down.add(peer);
+  }
+
+  /** The lowest reachable node of its region acts as root (P13). */
+  get actsAsRoot(): boolean {
+    for (const node of this.#region) {
+      if (node === this.state.node) return true;
+      if (!this.#down.has(node)) return false;
+    }
+    return true;
+  }
+
+  /** Whether UST has been computed or heard since the start. */
+  get spoken(): boolean {
+    return this.state.stable.aggregated > 0;
+  }
+
+  step(input: Input<ParisMessage>, out: Out): void {
+    switch (input.kind) {
+      case 'message':
+        this.#onMessage(input.message, input.from, input.now, out);
+        return;
+      case 'timer':
+        this.#gossip(input.now, out);
+        out.setTimer('gossip', this.state.activity.nextRound(input.now, this.state.settings.gossipIntervalMs));
+        return;
+      case 'link':
+        if (input.up) this.#down.delete(input.node);
+        else this.#down.add(input.node);
+        return;
+      case 'persisted':
+        this.state.clock.persisted(input.upTo);
+        return;
+    }
+  }
+
+  invariants(): void {
+    const bound = this.own.gst();
+    const { aggregated } = this.state.stable;
+    invariant(bound === null || aggregated <= bound, () => `PU2: ust ${aggregated} above the durable minimum ${bound}`);
+  }
+
+  describe(): object {
+    const { stable, drift } = this.state;
+    return {
+      ust: stable.value,
+      sOld: stable.sOld,
+      actsAsRoot: this.actsAsRoot,
+      missingChildren: this.#subtree.missing,
+      missingRegions: this.#regions.missing,
+      medianDriftMs: drift.medianMs,
+      counters: { ...this.counters, refusedUst: stable.refused },
+    };
+  }
+
+  #onMessage(message: ParisMessage, from: Address, now: WallMs, out: Out): void {
+    if (message.type === 'GossipUp') this.#onGossipUp(message, from, now);
+    else if (message.type === 'GossipRoot') this.#onGossipRoot(message, from, now, out);
+    else if (message.type === 'GossipDown') this.#onGossipDown(message, from, now, out);
+  }
+
+  #onGossipUp(message: GossipUp, from: Address, now: WallMs): void {
+    this.state.drift.observe(from.node, message.wallMs, now);
+    if (this.#children.includes(from.node)) this.#subtree.report(from.node, message);
+  }
+
+  #onGossipRoot(message: GossipRoot, from: Address, now: WallMs, out: Out): void {
+    this.state.drift.observe(from.node, message.wallMs, now);
+    if (!this.state.topology.regions.includes(message.region)) return;
+    this.#regions.report(message.region, message);
+    this.#computeUst(now, out);
+  }
+
+  #onGossipDown(message: GossipDown, from: Address, now: WallMs, out: Out): void {
+    this.state.drift.observe(from.node, message.wallMs, now);
+    this.#raise(message.ust, message.sOld, now, out);
+  }
+
+  /** Alg. 4 lines 34–35. */
+  #gossip(now: WallMs, out: Out): void {
+    const contribution = this.#contribution();
+    if (contribution === undefined) return;
+    const { gst, sOld } = contribution;
+    if (this.#parent !== null && !this.#down.has(this.#parent)) {
+      this.counters.up++;
+      out.send({ node: this.#parent, machine: MACHINE }, { type: 'GossipUp', gst, sOld, wallMs: now });
+    }
+    if (!this.actsAsRoot) return;
+    const { region, topology } = this.state;
+    this.#regions.report(region, contribution);
+    for (const other of topology.regions) {
+      const root = topology.nodesOf(other).find((node) => !this.#down.has(node));
+      if (other === region || root === undefined) continue;
+      this.counters.root++;
+      out.send({ node: root, machine: MACHINE }, { type: 'GossipRoot', region, gst, sOld, wallMs: now });
+    }
+    this.#computeUst(now, out);
+  }
+
+  #contribution(): Contribution | undefined {
+    const children = this.#subtree.complete();
+    if (children === undefined) return undefined;
+    return aggregate([{ gst: this.own.gst(), sOld: this.own.sOld() }, ...children]);
+  }
+
+  /** Alg. 4 lines 36–38. */
+  #computeUst(now: WallMs, out: Out): void {
+    const regions = this.#regions.complete();
+    const minimum = regions === undefined ? undefined : aggregate(regions);
+    if (minimum === undefined || minimum.gst === null) return;
+    this.#raise(minimum.gst, minimum.sOld, now, out);
+  }
+
+  #raise(ust: Timestamp, sOld: Timestamp, now: WallMs, out: Out): void {
+    const { stable } = this.state;
+    if (ust > stable.aggregated) this.counters.ustRaises++;
+    stable.aggregate(ust, sOld);
+    if (stable.aggregated > this.#persistedUst && now - this.#persistedAt >= PERSIST_UST_MS) {
+      this.#persistedAt = now;
+      this.#persistedUst = stable.aggregated;
+      out.write({ kind: 'meta', name: 'ust', value: stable.aggregated });
+    }
+    this.#sendDown(now, out);
+  }
+
+  /** To the children; from an acting root, whose region's tree is broken above it, to every node of the region. */
+  #sendDown(now: WallMs, out: Out): void {
+    const { aggregated: ust, sOld } = this.state.stable;
+    if (ust === this.#sentDown && sOld === this.#sentSOld) return;
+    this.#sentDown = ust;
+    this.#sentSOld = sOld;
+    const standsIn = this.#parent !== null && this.actsAsRoot;
+    for (const node of standsIn ? this.#region : this.#children) {
+      if (node === this.state.node || this.#down.has(node)) continue;
+      this.counters.down++;
+      out.send({ node, machine: MACHINE }, { type: 'GossipDown', ust, sOld, wallMs: now });
+    }
+  }
+}
+
+/** Age of a stable time: how far its snapshot lies behind the wall clock, in ms. */
+export const stalenessOf = (ust: Timestamp, now: Timestamp): number => Math.max(0, (now - ust) / HLC_TICKS_PER_MS);

@@ -1,0 +1,125 @@
+/** A naive store for tests: every record in plain maps, applied when the disk says so. Independent of `packages/storage`. */
+import {
+  compareKeys,
+  compareVersions,
+  type DurableRecord,
+  type ListPage,
+  type ListRange,
+  type LogPage,
+  type MetaValue,
+  type OutcomeRecord,
+  type PartitionId,
+  type PreparedRecord,
+  type QualifiedKey,
+  type RecoveredState,
+  type Timestamp,
+  type TxId,
+  type Version,
+  type VersionReader,
+} from '@isochron/core';
+
+export class PlainStore implements VersionReader {
+  readonly chains = new Map<string, Version[]>();
+  readonly outcomes = new Map<string, OutcomeRecord>();
+  readonly prepared = new Map<string, { partition: PartitionId; txId: TxId; record: PreparedRecord }>();
+  readonly meta = new Map<string, MetaValue>();
+  readonly logs = new Map<PartitionId, { ct: Timestamp; txId: TxId; tx: LogPage['groups'][number]['txs'][number] }[]>();
+
+  apply(record: DurableRecord): void {
+    switch (record.kind) {
+      case 'version': {
+        const key = `${record.partition}|${record.key}`;
+        const chain = this.chains.get(key) ?? [];
+        if (!chain.some((v) => compareVersions(v, record.version) === 0)) chain.push(record.version);
+        chain.sort((a, b) => compareVersions(b, a));
+        this.chains.set(key, chain);
+        return;
+      }
+      case 'prepared': {
+        const { partition, txId, record: prepared } = record;
+        if (prepared === null) this.prepared.delete(`${partition}|${txId}`);
+        else this.prepared.set(`${partition}|${txId}`, { partition, txId, record: prepared });
+        return;
+      }
+      case 'outcome':
+        this.outcomes.set(`${record.partition}|${record.txId}`, record.record);
+        return;
+      case 'log': {
+        const log = this.logs.get(record.partition) ?? [];
+        log.push({ ct: record.ct, txId: record.tx.txId, tx: record.tx });
+        log.sort((a, b) => a.ct - b.ct || (a.txId < b.txId ? -1 : 1));
+        this.logs.set(record.partition, log);
+        return;
+      }
+      case 'truncateLog':
+        this.logs.set(
+          record.partition,
+          (this.logs.get(record.partition) ?? []).filter((entry) => entry.ct > record.upTo),
+        );
+        return;
+      case 'collect':
+        this.meta.set(`gcFloor/${record.partition}`, record.floor);
+        this.#collect(record.partition, record.floor);
+        return;
+      case 'forget':
+        this.meta.set(`forgottenUpTo/${record.partition}`, record.upTo);
+        for (const [key, outcome] of this.outcomes) {
+          if (key.startsWith(`${record.partition}|`) && outcome.ts < record.upTo) this.outcomes.delete(key);
+        }
+        return;
+      case 'meta':
+        this.meta.set(record.name, record.value);
+    }
+  }
+
+  read(partition: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined {
+    return this.chains.get(`${partition}|${key}`)?.find((version) => version.ts <= snapshot);
+  }
+
+  list(partition: PartitionId, range: ListRange, snapshot: Timestamp): ListPage {
+    const prefix = `${partition}|`;
+    const keys = [...this.chains.keys()]
+      .filter((key) => key.startsWith(prefix))
+      .map((key) => key.slice(prefix.length))
+      .filter((key) => compareKeys(key, range.start) >= 0 && (range.end === null || compareKeys(key, range.end) < 0))
+      .sort(compareKeys);
+    const entries: { key: QualifiedKey; version: Version }[] = [];
+    for (const key of keys) {
+      const version = this.read(partition, key, snapshot);
+      if (version === undefined || version.value === null) continue;
+      if (entries.length === range.limit) return { entries, next: key };
+      entries.push({ key, version });
+    }
+    return { entries, next: null };
+  }
+
+  log(partition: PartitionId, after: Timestamp, upTo: Timestamp): LogPage {
+    const groups: { ct: Timestamp; txs: LogPage['groups'][number]['txs'][number][] }[] = [];
+    for (const { ct, tx } of this.logs.get(partition) ?? []) {
+      if (ct <= after || ct > upTo) continue;
+      const last = groups.at(-1);
+      if (last?.ct === ct) last.txs.push(tx);
+      else groups.push({ ct, txs: [tx] });
+    }
+    return { groups, upTo };
+  }
+
+  outcome(partition: PartitionId, txId: TxId): OutcomeRecord | undefined {
+    return this.outcomes.get(`${partition}|${txId}`);
+  }
+
+  recover(): RecoveredState {
+    return { meta: this.meta, prepared: [...this.prepared.values()] };
+  }
+
+  #collect(partition: PartitionId, floor: Timestamp): void {
+    for (const [key, chain] of this.chains) {
+      if (!key.startsWith(`${partition}|`)) continue;
+      const newest = chain.findIndex((version) => version.ts <= floor);
+      if (newest < 0) continue;
+      const kept = chain.slice(0, chain[newest]!.value === null && newest === 0 ? 0 : newest + 1);
+      if (kept.length === 0) this.chains.delete(key);
+      else this.chains.set(key, kept);
+    }
+  }
+}

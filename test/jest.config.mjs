@@ -1,0 +1,19 @@
+// Tests run from the sources: swc compiles each file, workspace packages resolve to their src folders.
+const packages = 'core|protocols|storage|wire|transport|checker|workload';
+
+export default {
+  rootDir: '..',
+  testMatch: ['<rootDir>/{packages,server,sdk-js,examples,test}/**/*.test.ts'],
+  modulePathIgnorePatterns: ['/dist/'],
+  transform: {
+    '\\.ts$': ['@swc/jest', { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } }],
+  },
+  moduleNameMapper: {
+    [`^@isochron/(${packages})$`]: '<rootDir>/packages/$1/src/index.ts',
+    [`^@isochron/(${packages})/(.*)$`]: '<rootDir>/packages/$1/src/$2.ts',
+    '^@isochron/sdk$': '<rootDir>/sdk-js/src/index.ts',
+    '^@isochron/sdk/(.*)$': '<rootDir>/sdk-js/src/$1.ts',
+    '^@isochron/server$': '<rootDir>/server/src/index.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
+};
