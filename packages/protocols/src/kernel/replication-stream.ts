@@ -56,25 +56,36 @@ function fragments(group: LogGroup): LogGroup[] {
   return parts.map((txs) => ({ ct: group.ct, txs }));
 }
 
-/** The sending end of a stream to one peer replica. It starts, and starts again, with the receiver's resync request. */
+/**
+ * The sending end of a stream to one peer replica. It starts, and starts again, with the receiver's resync request; then it
+ * replays the log until it has reached the version clock, and from there follows the clock.
+ */
 export class SendingEnd {
-  #sentUpTo: Timestamp | undefined;
+  #sentUpTo: Timestamp = 0;
+  #phase: 'broken' | 'replaying' | 'live' = 'broken';
 
-  /** Whether the stream follows the version clock; otherwise it waits for a resync request. */
-  get live(): boolean {
-    return this.#sentUpTo !== undefined;
+  get phase(): 'broken' | 'replaying' | 'live' {
+    return this.#phase;
   }
 
   get sentUpTo(): Timestamp {
-    return this.#sentUpTo ?? 0;
+    return this.#sentUpTo;
   }
 
-  sent(upTo: Timestamp): void {
+  /** A replay has come so far, and goes on when more is durable. */
+  replayed(upTo: Timestamp): void {
     this.#sentUpTo = upTo;
+    this.#phase = 'replaying';
   }
 
-  /** What was in flight may be lost. */
+  /** Everything up to the version clock is sent. */
+  live(upTo: Timestamp): void {
+    this.#sentUpTo = upTo;
+    this.#phase = 'live';
+  }
+
+  /** What was in flight may be lost, or the receiver will ask for what follows. */
   broken(): void {
-    this.#sentUpTo = undefined;
+    this.#phase = 'broken';
   }
 }

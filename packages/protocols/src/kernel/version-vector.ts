@@ -29,6 +29,11 @@ export class VersionVector {
     return this.#applied.get(region)!;
   }
 
+  /** The same, on disk. */
+  durable(region: RegionId): Timestamp {
+    return this.#durable.get(region)!;
+  }
+
   /** The lowest durable entry: the replica's contribution to UST. */
   get durableMin(): Timestamp {
     return this.#durableMin;

@@ -17,7 +17,7 @@ import { CommittedQueue } from '../kernel/committed-queue.js';
 import { digestWrites } from '../kernel/digest.js';
 import { type Prepared, PreparedQueue } from '../kernel/prepared-queue.js';
 import { Resolution } from '../kernel/resolution.js';
-import type { Address, Effects } from '../machine.js';
+import type { Address, Effects, WriteSeq } from '../machine.js';
 import type {
   AbortTx,
   CommitIdentity,
@@ -49,6 +49,8 @@ export class Cohort {
   readonly counters = { prepares: 0, repeats: 0, refusals: 0, commits: 0, aborts: 0, resolved: 0, ignored: 0 };
   readonly #resolutions = new Map<TxId, Resolution>();
   readonly #addresses: Addresses;
+  /** Outcomes on their way to the disk: the reader may not show them yet. */
+  readonly #unsynced = new Map<TxId, { record: OutcomeRecord; seq: WriteSeq }>();
   #forgottenUpTo: Timestamp;
 
   constructor(
@@ -65,10 +67,22 @@ export class Cohort {
     return this.#forgottenUpTo;
   }
 
+  /** The unsynced outcomes lie in the order of their batches. */
+  persisted(upTo: WriteSeq): void {
+    for (const [txId, { seq }] of this.#unsynced) {
+      if (seq > upTo) return;
+      this.#unsynced.delete(txId);
+    }
+  }
+
   /** Alg. 3 lines 9–14. */
   onPrepareReq(request: PrepareReq, now: WallMs, from: Address, out: Out): void {
-    this.state.stable.learn(request.ust);
     const { identity } = request;
+    if (!this.#isCohortOf(identity)) {
+      this.counters.ignored++;
+      return;
+    }
+    this.state.stable.learn(request.ust);
     const known = this.#known(identity.txId);
     if (known !== undefined && this.#answerKnown(request, known, from, out)) return;
     const refusal = this.#refusal(request, now);
@@ -101,6 +115,10 @@ export class Cohort {
 
   /** D2: a cohort that never prepared the attempt writes a tombstone, and only then says *aborted*. */
   onResolveReq({ identity }: ResolveReq, from: Address, out: Out): void {
+    if (!this.#isCohortOf(identity)) {
+      this.counters.ignored++;
+      return;
+    }
     const { txId, attempt } = identity;
     const known = this.#known(txId);
     const answer = (state: ResolveResp['state'], ts: Timestamp) =>
@@ -167,6 +185,17 @@ export class Cohort {
     out.write({ kind: 'forget', partition: this.partition, upTo });
   }
 
+  /** Whether a peer's identity makes sense here (D12): this replica is in the list, and the list can be asked. */
+  #isCohortOf({ home, cohorts }: CommitIdentity): boolean {
+    const { topology, region } = this.state;
+    return (
+      topology.regions.includes(home) &&
+      cohorts.every((partition) => partition < topology.partitions.length) &&
+      cohorts.includes(this.partition) &&
+      topology.cohort(this.partition, home).region === region
+    );
+  }
+
   #known(txId: TxId): Known | undefined {
     const prepared = this.prepared.get(txId);
     if (prepared !== undefined) return { state: 'prepared', prepared };
@@ -174,7 +203,7 @@ export class Cohort {
     if (committed !== undefined) {
       return { state: 'committed', ct: committed.ct, attempt: committed.attempt, digest: committed.digest };
     }
-    const outcome = this.state.reader.outcome(this.partition, txId);
+    const outcome = this.#unsynced.get(txId)?.record ?? this.state.reader.outcome(this.partition, txId);
     if (outcome?.status === 'committed') {
       return { state: 'committed', ct: outcome.ts, attempt: outcome.attempt, digest: outcome.digest ?? '' };
     }
@@ -252,7 +281,13 @@ export class Cohort {
   writeCommitted(txId: TxId, outcome: OutcomeRecord, writes: PrepareReq['writes'], out: Out): void {
     const { partition } = this;
     out.write({ kind: 'log', partition, ct: outcome.ts, tx: { txId, writes } });
-    out.write({ kind: 'outcome', partition, txId, record: outcome });
+    this.#writeOutcome(txId, outcome, out);
+  }
+
+  #writeOutcome(txId: TxId, record: OutcomeRecord, out: Out): void {
+    const seq = out.write({ kind: 'outcome', partition: this.partition, txId, record });
+    this.#unsynced.delete(txId);
+    this.#unsynced.set(txId, { record, seq });
   }
 
   #commit(prepared: Prepared, ct: Timestamp): void {
@@ -275,7 +310,7 @@ export class Cohort {
 
   #tombstone(txId: TxId, attempt: number, out: Out): void {
     const record: OutcomeRecord = { status: 'aborted', ts: this.state.clock.last, attempt, digest: null };
-    out.write({ kind: 'outcome', partition: this.partition, txId, record });
+    this.#writeOutcome(txId, record, out);
   }
 
   #refuse(request: PrepareReq, code: ErrorCode, detail: string, from: Address, out: Out): void {

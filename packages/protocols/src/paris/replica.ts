@@ -95,7 +95,9 @@ export class Replica implements Machine<ParisMessage> {
     Replicate: (message, now, _from, out) => this.#onReplicate(message, now, out),
     Heartbeat: (message, now, _from, out) => this.#onHeartbeat(message, now, out),
     ResyncReq: (message, _now, _from, out) => this.#onResyncReq(message, out),
-    ReplayLog: (message, _now, _from, out) => this.#onReplayLog(message, out),
+    ReplayLog: (message, _now, from, out) => {
+      if (from.node === this.state.node) this.#onReplayLog(message, out);
+    },
   };
 
   constructor(
@@ -139,7 +141,7 @@ export class Replica implements Machine<ParisMessage> {
         this.#onTimer(input.timer, input.now, out);
         return;
       case 'persisted':
-        this.vv.persisted(input.upTo);
+        this.#onPersisted(input.upTo, out);
         return;
       case 'link':
         this.#onLink(input.node, input.up, input.now, out);
@@ -253,9 +255,9 @@ export class Replica implements Machine<ParisMessage> {
     this.#raise(region, bound, groups.length > 0, out);
     const log: LogGroup[] = groups.map(({ ct, txs }) => ({ ct, txs }));
     for (const { address, stream } of this.#peers.values()) {
-      if (!stream.live) continue;
+      if (stream.phase !== 'live') continue;
       this.#sendStretches(address, stream.sentUpTo, bound, log, false, out);
-      stream.sent(bound);
+      stream.live(bound);
     }
   }
 
@@ -359,11 +361,19 @@ export class Replica implements Machine<ParisMessage> {
     if (askedAt !== 0 && now - askedAt > RESYNC_RETRY_MS) this.#askResync(source, now, out);
   }
 
-  /** The log is read in a step of its own, up to the version clock of now: what is committed later is not missed. */
   #onResyncReq({ region, from }: ResyncReq, out: Out): void {
     if (!this.#peers.has(region)) return;
     this.counters.resyncs++;
-    out.send(this.#self, { type: 'ReplayLog', region, after: from, upTo: Math.max(from, this.versionClock) });
+    this.#replay(region, from, out);
+  }
+
+  /**
+   * The log is read in a step of its own, so that the driver can bring the stretch to memory, and only as far as it is
+   * durable: what still waits for the disk may not be in the log yet.
+   */
+  #replay(region: RegionId, after: Timestamp, out: Out): void {
+    const upTo = Math.max(after, this.vv.durable(this.state.region));
+    out.send(this.#self, { type: 'ReplayLog', region, after, upTo });
   }
 
   #onReplayLog({ region, after, upTo }: ReplayLog, out: Out): void {
@@ -371,12 +381,19 @@ export class Replica implements Machine<ParisMessage> {
     const page = this.state.reader.log(this.partition, after, upTo);
     const more = page.upTo < upTo;
     this.#sendStretches(address, after, page.upTo, page.groups, more, out);
-    if (more) {
-      stream.broken(); // the peer asks for the next page when it has this one
-    } else if (upTo < this.versionClock) {
-      out.send(this.#self, { type: 'ReplayLog', region, after: upTo, upTo: this.versionClock });
-    } else {
-      stream.sent(upTo);
+    if (more) stream.broken(); // the peer asks for the next page when it has this one
+    else if (upTo < this.versionClock) stream.replayed(upTo);
+    else stream.live(upTo);
+  }
+
+  #onPersisted(upTo: WriteSeq, out: Out): void {
+    this.vv.persisted(upTo);
+    this.cohort.persisted(upTo);
+    for (const [region, { stream }] of this.#peers) {
+      if (stream.phase !== 'replaying' || stream.sentUpTo >= this.vv.durable(this.state.region)) continue;
+      const { sentUpTo } = stream;
+      stream.broken(); // until this replay has been sent
+      this.#replay(region, sentUpTo, out);
     }
   }
 

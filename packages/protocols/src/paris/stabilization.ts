@@ -9,7 +9,7 @@
  *
  * Invariants: PU1 UST never falls. PU2 a node's UST does not exceed the durable minimum of its own replicas.
  */
-import { HLC_TICKS_PER_MS, invariant, type NodeId, type RegionId, type Timestamp, type WallMs } from '@isochron/core';
+import { invariant, type NodeId, type RegionId, type Timestamp, type WallMs, wallOf } from '@isochron/core';
 import { Aggregator, aggregate, type Contribution, treeOf } from '../kernel/aggregation.js';
 import type { Address, Effects, Input, Machine } from '../machine.js';
 import type { GossipDown, GossipRoot, GossipUp, ParisMessage } from './messages.js';
@@ -194,4 +194,4 @@ export class Stabilization implements Machine<ParisMessage> {
 }
 
 /** Age of a stable time: how far its snapshot lies behind the wall clock, in ms. */
-export const stalenessOf = (ust: Timestamp, now: Timestamp): number => Math.max(0, (now - ust) / HLC_TICKS_PER_MS);
+export const stalenessOf = (ust: Timestamp, now: WallMs): number => Math.max(0, now - wallOf(ust));

@@ -1,0 +1,73 @@
+// Child processes: one kind whose output is kept back, one kind that owns the terminal.
+
+import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+const exitCodeOf = (code, signal) => code ?? 128 + constants.signals[signal];
+
+/** Calls `onSignal` instead of dying; the returned function restores what was before. */
+function catchSignals(onSignal) {
+  for (const signal of SIGNALS) process.on(signal, onSignal);
+  return () => {
+    for (const signal of SIGNALS) process.off(signal, onSignal);
+  };
+}
+
+/**
+ * Runs a command without a terminal and collects what it prints.
+ * @returns {Promise<{ code: number, output: string }>} both streams in the order in which they came
+ * @throws an error with `exitCode` when this process was told to stop, after the child has ended
+ */
+export function runQuietly(command, args, options) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+    const chunks = [];
+    let stoppedBy;
+    const restore = catchSignals((signal) => {
+      stoppedBy = signal;
+      child.kill(signal);
+    });
+    child.stdout.on('data', (chunk) => chunks.push(chunk));
+    child.stderr.on('data', (chunk) => chunks.push(chunk));
+    child.on('error', (error) => {
+      restore();
+      reject(error);
+    });
+    child.on('close', (code, signal) => {
+      restore();
+      if (stoppedBy) reject(Object.assign(new Error('Stopped.'), { exitCode: exitCodeOf(null, stoppedBy) }));
+      else resolve({ code: exitCodeOf(code, signal), output: Buffer.concat(chunks).toString() });
+    });
+  });
+}
+
+/**
+ * Runs a command that owns the terminal, and waits for its end however this process is told to stop.
+ *
+ * A Ctrl-C in a terminal reaches the child by itself (same process group), and many programs take a second signal as
+ * "stop at once": so there it is not passed on. Any other signal is passed on once, although npm repeats it.
+ * @param {(child: import('node:child_process').ChildProcess) => void} [onStart]
+ * @returns {Promise<number>} its exit code, or 128 + the signal that ended it
+ */
+export function runInForeground(command, args, options, onStart) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { ...options, stdio: 'inherit' });
+    const passedOn = new Set(process.stdin.isTTY || process.stderr.isTTY ? ['SIGINT'] : []);
+    const restore = catchSignals((signal) => {
+      if (passedOn.has(signal)) return;
+      passedOn.add(signal);
+      child.kill(signal);
+    });
+    child.on('error', (error) => {
+      restore();
+      reject(error);
+    });
+    child.on('exit', (code, signal) => {
+      restore();
+      resolve(exitCodeOf(code, signal));
+    });
+    onStart?.(child);
+  });
+}

@@ -1,0 +1,123 @@
+import { TextDecoder } from 'node:util';
+
+/**
+ * The history file: JSON lines, one per transaction, lines of a session in session order. Nothing in it is trusted:
+ * whatever does not fit is refused with its line number.
+ */
+
+/**
+ * One operation as the client saw it, in the order of the calls. `v` is the value; `null` is *no version* for a read
+ * and a delete for a write.
+ */
+export interface Op {
+  readonly f: 'r' | 'w';
+  readonly k: string;
+  readonly v: string | null;
+}
+
+/** How a transaction ended for its client. */
+export type Status = 'committed' | 'aborted' | 'unknown';
+
+/** One line of a history. */
+export interface Transaction {
+  readonly session: string;
+  /** Position in the session; ascending, gaps allowed. */
+  readonly seq: number;
+  readonly tx: string;
+  readonly status: Status;
+  readonly ops: readonly Op[];
+}
+
+/** The input is not a history. `line` counts from 1. */
+export class HistoryError extends Error {
+  override readonly name = 'HistoryError';
+
+  constructor(
+    readonly line: number,
+    problem: string,
+  ) {
+    super(`line ${line}: ${problem}`);
+  }
+}
+
+/** Characters of one line at most: a file without newlines is refused before it fills the memory. */
+export const MAX_LINE_LENGTH = 64 * 1024 * 1024;
+
+/** Shows a string from the input in a message: quoted, escaped, and cut when long. */
+export const quote = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}...` : text);
+
+/**
+ * Validates one line.
+ * @throws HistoryError
+ */
+export function parseLine(text: string, line: number): Transaction {
+  const raw = parseJson(text, line);
+  if (!isRecord(raw)) throw new HistoryError(line, 'expected a JSON object');
+  const { session, seq, tx, status, ops } = raw;
+  if (!isName(session)) throw new HistoryError(line, '"session" must be a non-empty string');
+  if (!isSeq(seq)) throw new HistoryError(line, '"seq" must be an integer of at least 0');
+  if (!isName(tx)) throw new HistoryError(line, '"tx" must be a non-empty string');
+  if (!isStatus(status)) throw new HistoryError(line, '"status" must be "committed", "aborted" or "unknown"');
+  if (!Array.isArray(ops)) throw new HistoryError(line, '"ops" must be an array');
+  return { session, seq, tx, status, ops: ops.map((op: unknown, i) => parseOp(op, i, line)) };
+}
+
+function parseOp(raw: unknown, index: number, line: number): Op {
+  if (!isRecord(raw)) throw new HistoryError(line, `"ops[${index}]" must be an object`);
+  const { f, k, v } = raw;
+  if (f !== 'r' && f !== 'w') throw new HistoryError(line, `"ops[${index}].f" must be "r" or "w"`);
+  if (!isName(k)) throw new HistoryError(line, `"ops[${index}].k" must be a non-empty string`);
+  if (v !== null && typeof v !== 'string') throw new HistoryError(line, `"ops[${index}].v" must be a string or null`);
+  return { f, k, v };
+}
+
+function parseJson(text: string, line: number): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    // The parser's own words quote the input with its control characters, so they go to `cause` only.
+    throw Object.assign(new HistoryError(line, 'not JSON'), { cause });
+  }
+}
+
+const isRecord = (raw: unknown): raw is Record<string, unknown> =>
+  typeof raw === 'object' && raw !== null && !Array.isArray(raw);
+const isName = (raw: unknown): raw is string => typeof raw === 'string' && raw !== '';
+const isSeq = (raw: unknown): raw is number => Number.isSafeInteger(raw) && (raw as number) >= 0;
+const isStatus = (raw: unknown): raw is Status => raw === 'committed' || raw === 'aborted' || raw === 'unknown';
+
+/**
+ * Parses a whole history at once.
+ * @throws HistoryError
+ */
+export function parseHistory(text: string): Transaction[] {
+  const lines = text.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  return lines.map((line, i) => parseLine(line, i + 1));
+}
+
+/**
+ * Parses a history while it arrives.
+ * @throws HistoryError, also for bytes that are not UTF-8; and whatever `chunks` throws
+ */
+export async function* readHistory(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Transaction> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let line = 0;
+  let rest = '';
+  for await (const chunk of chunks) {
+    const lines = (rest + decode(decoder, chunk, line + 1)).split('\n');
+    rest = lines.pop()!;
+    if (rest.length > MAX_LINE_LENGTH) throw new HistoryError(line + lines.length + 1, 'the line is too long');
+    for (const text of lines) yield parseLine(text, ++line);
+  }
+  rest += decode(decoder, undefined, line + 1);
+  if (rest !== '') yield parseLine(rest, ++line);
+}
+
+function decode(decoder: TextDecoder, chunk: Uint8Array | undefined, line: number): string {
+  try {
+    return chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true });
+  } catch (cause) {
+    throw Object.assign(new HistoryError(line, 'not UTF-8 (here or shortly after)'), { cause });
+  }
+}

@@ -1,0 +1,134 @@
+import { Random } from '@isochron/core';
+import type { Op, Transaction } from './history.js';
+
+/** Shape of a model history. */
+export interface ModelOptions {
+  readonly sessions: number;
+  readonly transactions: number;
+  readonly keys: number;
+  readonly opsPerTx: number;
+  readonly seed: number;
+  /** Share of operations that are writes, 0 to 1; half by default. */
+  readonly writeRatio?: number;
+  /** Skew of the keys: the key of rank k is used in proportion to `1 / (k + 1)^theta`; 0.99 by default. */
+  readonly theta?: number;
+  /** How many commits a session's snapshot may lag behind; 200 by default. */
+  readonly maxLag?: number;
+  /** Share of writes that delete; none by default. */
+  readonly deleteRatio?: number;
+  /** Share of transactions that abort, and share whose outcome stays unknown (half of them take effect); none by default. */
+  readonly abortRatio?: number;
+  readonly unknownRatio?: number;
+}
+
+interface ModelVersion {
+  /** Position in the order of commits. */
+  readonly at: number;
+  readonly value: string | null;
+}
+
+interface ModelSession {
+  readonly name: string;
+  seq: number;
+  /** Commits that it sees; never falls. */
+  snapshot: number;
+  /** Own commits beyond the snapshot. */
+  readonly own: Map<string, ModelVersion>;
+}
+
+/**
+ * Makes a history that is causally consistent by construction, to test and measure the checker with: one order of commits; each
+ * session reads a prefix of it that never shrinks, plus its own writes, the later of the two where both have the key.
+ */
+export function* modelHistory(options: ModelOptions): Generator<Transaction> {
+  yield* new Model(options).run();
+}
+
+class Model {
+  readonly #options: Required<ModelOptions>;
+  readonly #random: Random;
+  readonly #chains = new Map<string, ModelVersion[]>();
+  readonly #cumulated: Float64Array;
+  #commits = 0;
+  #values = 0;
+
+  constructor(options: ModelOptions) {
+    this.#options = {
+      writeRatio: 0.5,
+      theta: 0.99,
+      maxLag: 200,
+      deleteRatio: 0,
+      abortRatio: 0,
+      unknownRatio: 0,
+      ...options,
+    };
+    this.#random = new Random(options.seed);
+    let sum = 0;
+    this.#cumulated = Float64Array.from({ length: options.keys }, (_, k) => {
+      sum += (k + 1) ** -this.#options.theta;
+      return sum;
+    });
+  }
+
+  *run(): Generator<Transaction> {
+    const sessions = Array.from({ length: this.#options.sessions }, (_, i): ModelSession => {
+      return { name: `c${i}`, seq: 0, snapshot: 0, own: new Map() };
+    });
+    for (let i = 0; i < this.#options.transactions; i++) yield this.#transaction(this.#random.pick(sessions));
+  }
+
+  #transaction(session: ModelSession): Transaction {
+    const fresh = Math.max(0, this.#commits - this.#random.below(this.#options.maxLag + 1));
+    session.snapshot = Math.max(session.snapshot, fresh);
+    const writes = new Map<string, string | null>();
+    const ops = Array.from({ length: this.#options.opsPerTx }, (): Op => this.#operation(session, writes));
+    const draw = this.#random.float();
+    const { abortRatio, unknownRatio } = this.#options;
+    const status = draw < abortRatio ? 'aborted' : draw < abortRatio + unknownRatio ? 'unknown' : 'committed';
+    if (status === 'committed' || (status === 'unknown' && this.#random.chance(0.5))) {
+      this.#commit(session, writes, status === 'committed');
+    }
+    const seq = session.seq++;
+    return { session: session.name, seq, tx: `${session.name}.${seq}`, status, ops };
+  }
+
+  #operation(session: ModelSession, writes: Map<string, string | null>): Op {
+    const k = this.#key();
+    if (!this.#random.chance(this.#options.writeRatio)) return { f: 'r', k, v: this.#read(session, writes, k) };
+    const v = this.#random.chance(this.#options.deleteRatio) ? null : `v${this.#values++}`;
+    writes.set(k, v);
+    return { f: 'w', k, v };
+  }
+
+  #read(session: ModelSession, writes: Map<string, string | null>, key: string): string | null {
+    const written = writes.get(key);
+    if (written !== undefined) return written;
+    const own = session.own.get(key);
+    if (own !== undefined && own.at > session.snapshot) return own.value;
+    const visible = this.#chains.get(key)?.findLast((version) => version.at <= session.snapshot);
+    return visible?.value ?? null;
+  }
+
+  /** An unknown transaction takes effect without its session learning of it. */
+  #commit(session: ModelSession, writes: Map<string, string | null>, known: boolean): void {
+    const at = ++this.#commits;
+    for (const [key, value] of writes) {
+      const version = { at, value };
+      const chain = this.#chains.get(key);
+      if (chain === undefined) this.#chains.set(key, [version]);
+      else chain.push(version);
+      if (known) session.own.set(key, version);
+    }
+  }
+
+  #key(): string {
+    const point = this.#random.float() * this.#cumulated.at(-1)!;
+    let [low, high] = [0, this.#cumulated.length - 1];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#cumulated[middle]! <= point) low = middle + 1;
+      else high = middle;
+    }
+    return `k${low}`;
+  }
+}

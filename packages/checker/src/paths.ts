@@ -1,0 +1,123 @@
+import { NONE } from './indexed.js';
+import { type Groups, groupBy } from './ints.js';
+import type { ResolvedReads } from './reads.js';
+import type { Saturation } from './saturation.js';
+import type { SessionOrder } from './sessions.js';
+
+/** One step of a path. `ref` is the read for `write-read`, the forced order for `commit`. */
+export interface Hop {
+  readonly relation: 'session' | 'write-read' | 'commit';
+  readonly from: number;
+  readonly to: number;
+  readonly ref: number;
+}
+
+/** What a search may do. */
+export interface SearchLimits {
+  /** Also go along forced orders of commits. */
+  readonly commits?: boolean;
+  /** Stay inside. */
+  readonly within?: (tx: number) => boolean;
+  /** Give up beyond this many hops. */
+  readonly maxHops?: number;
+}
+
+/**
+ * Shortest paths, searched backwards from their end. However far apart two transactions of a session are, going from one
+ * to the other is a single hop: that is how people read session order.
+ */
+export class PathFinder {
+  readonly #order: SessionOrder;
+  readonly #reads: ResolvedReads;
+  readonly #saturation: Saturation | undefined;
+  #commitsInto: Groups | undefined;
+  readonly #round: Int32Array;
+  readonly #hops: Int32Array;
+  readonly #next: Int32Array;
+  readonly #relation: Uint8Array;
+  readonly #ref: Int32Array;
+  readonly #queue: Int32Array;
+  /** Per session, the rank below which everything is in the queue already. */
+  readonly #swept: Int32Array;
+  #current = 0;
+  #end = 0;
+  /** Transactions looked at by all searches so far. */
+  visited = 0;
+
+  constructor(order: SessionOrder, reads: ResolvedReads, saturation?: Saturation) {
+    const size = order.rank.length;
+    this.#order = order;
+    this.#reads = reads;
+    this.#saturation = saturation;
+    this.#round = new Int32Array(size);
+    this.#hops = new Int32Array(size);
+    this.#next = new Int32Array(size);
+    this.#relation = new Uint8Array(size);
+    this.#ref = new Int32Array(size);
+    this.#queue = new Int32Array(size);
+    this.#swept = new Int32Array(order.members.starts.length);
+  }
+
+  /** The shortest path to `goal` from any transaction that `isStart` accepts; `goal` itself is not asked. */
+  find(goal: number, isStart: (tx: number) => boolean, limits: SearchLimits = {}): Hop[] | undefined {
+    this.#current++;
+    this.#end = 0;
+    this.#swept.fill(0);
+    this.#round[goal] = this.#current;
+    this.#hops[goal] = 0;
+    this.#queue[this.#end++] = goal;
+    for (let i = 0; i < this.#end; i++) {
+      const tx = this.#queue[i]!;
+      this.visited++;
+      if (tx !== goal && isStart(tx)) return this.#trace(tx, goal);
+      if (this.#hops[tx]! < (limits.maxHops ?? Number.POSITIVE_INFINITY)) this.#expand(tx, limits);
+    }
+    return undefined;
+  }
+
+  #expand(tx: number, { commits = false, within }: SearchLimits): void {
+    const reach = (from: number, relation: number, ref: number): void => {
+      if (this.#round[from] === this.#current || within?.(from) === false) return;
+      this.#round[from] = this.#current;
+      this.#hops[from] = this.#hops[tx]! + 1;
+      this.#next[from] = tx;
+      this.#relation[from] = relation;
+      this.#ref[from] = ref;
+      this.#queue[this.#end++] = from;
+    };
+    for (let read = this.#reads.from[tx]!; read < this.#reads.to[tx]!; read++) {
+      const writer = this.#reads.writer(read);
+      if (writer !== NONE) reach(writer, 1, read);
+    }
+    this.#expandSession(tx, (from) => reach(from, 0, NONE));
+    if (commits) this.#expandCommits(tx, (from, ref) => reach(from, 2, ref));
+  }
+
+  #expandSession(tx: number, reach: (from: number) => void): void {
+    const session = this.#order.sessionOf(tx);
+    const rank = this.#order.rank[tx]!;
+    const swept = this.#swept[session]!;
+    for (let r = rank - 1; r >= swept; r--) {
+      const from = this.#order.at(session, r);
+      if (this.#order.isOrdered(from)) reach(from);
+    }
+    this.#swept[session] = Math.max(swept, rank);
+  }
+
+  #expandCommits(tx: number, reach: (from: number, ref: number) => void): void {
+    const saturation = this.#saturation;
+    if (saturation === undefined) return;
+    this.#commitsInto ??= groupBy(saturation.to.view(), this.#round.length);
+    const { starts, items } = this.#commitsInto;
+    for (let i = starts[tx]!; i < starts[tx + 1]!; i++) reach(saturation.from.at(items[i]!), items[i]!);
+  }
+
+  #trace(start: number, goal: number): Hop[] {
+    const path: Hop[] = [];
+    for (let tx = start; tx !== goal; tx = this.#next[tx]!) {
+      const relation = (['session', 'write-read', 'commit'] as const)[this.#relation[tx]!]!;
+      path.push({ relation, from: tx, to: this.#next[tx]!, ref: this.#ref[tx]! });
+    }
+    return path;
+  }
+}

@@ -1,0 +1,63 @@
+import { type IndexedHistory, NONE } from './indexed.js';
+import { type Groups, groupBy } from './ints.js';
+
+/**
+ * Session order among the transactions that count.
+ *
+ * An unknown transaction follows what its session committed before, and precedes nothing: its commit may take effect
+ * after any later one of its session.
+ */
+export class SessionOrder {
+  /** Transactions of each session, in order. */
+  readonly members: Groups;
+  /** Position of a transaction in its session. */
+  readonly rank: Int32Array;
+  /** The committed transaction right before it in its session, or `NONE`. */
+  readonly prev: Int32Array;
+  /** The number of an unknown transaction among the unknown ones that count; `NONE` for the others. */
+  readonly looseId: Int32Array;
+  readonly looseCount: number;
+
+  readonly #history: IndexedHistory;
+
+  constructor(history: IndexedHistory, included: Uint8Array) {
+    this.#history = history;
+    const sessionOf = history.txSession.view().map((session, tx) => (included[tx] === 1 ? session : NONE));
+    this.members = groupBy(sessionOf, history.sessions.length);
+    this.rank = new Int32Array(history.size);
+    this.prev = new Int32Array(history.size).fill(NONE);
+    this.looseId = new Int32Array(history.size).fill(NONE);
+    this.looseCount = this.#walkSessions();
+  }
+
+  #walkSessions(): number {
+    const { starts, items } = this.members;
+    let loose = 0;
+    for (let session = 0; session + 1 < starts.length; session++) {
+      let last = NONE;
+      for (let i = starts[session]!; i < starts[session + 1]!; i++) {
+        const tx = items[i]!;
+        this.rank[tx] = i - starts[session]!;
+        this.prev[tx] = last;
+        if (this.#history.txStatus[tx] === 'unknown') this.looseId[tx] = loose++;
+        else last = tx;
+      }
+    }
+    return loose;
+  }
+
+  /** The session of a transaction. */
+  sessionOf(tx: number): number {
+    return this.#history.txSession.at(tx);
+  }
+
+  /** Whether others of its session may come after it. */
+  isOrdered(tx: number): boolean {
+    return this.looseId[tx] === NONE;
+  }
+
+  /** The transaction at a position of a session. */
+  at(session: number, rank: number): number {
+    return this.members.items[this.members.starts[session]! + rank]!;
+  }
+}

@@ -1,0 +1,52 @@
+import type { QualifiedKey } from '@isochron/core';
+import type { Chain } from './chain.js';
+import type { ChainCache } from './chain-cache.js';
+import type { Disk } from './disk.js';
+import type { Partition } from './partition.js';
+import { openHead } from './records.js';
+
+/** Brings chains from disk into the cache. */
+export class ChainLoader {
+  constructor(
+    readonly disk: Disk,
+    readonly cache: ChainCache,
+  ) {}
+
+  /** The chain of a key, pinned: loaded or not. */
+  pinned(partition: Partition, key: QualifiedKey): Chain {
+    const chain = partition.chains.get(key);
+    if (chain === undefined) return this.cache.create(partition, key);
+    this.cache.pin(chain);
+    return chain;
+  }
+
+  /**
+   * Loads those that are not, with one disk operation for all of them. The chains must be pinned: were one evicted and
+   * written meanwhile, what comes back here would be outdated.
+   */
+  async load(chains: readonly Chain[]): Promise<void> {
+    const missing = chains.filter((chain) => !chain.loaded);
+    if (missing.length === 0) return;
+    const heads = await this.disk.getMany(missing.map((chain) => chain.partition.keys.head(chain.key)));
+    missing.forEach((chain, i) => {
+      this.#fill(chain, heads[i]);
+    });
+  }
+
+  /** Loads one chain at once. */
+  loadSync(partition: Partition, key: QualifiedKey): Chain {
+    const chain = this.pinned(partition, key);
+    try {
+      if (!chain.loaded) this.#fill(chain, this.disk.getSync(partition.keys.head(key)));
+    } finally {
+      this.cache.unpin(chain);
+    }
+    return chain;
+  }
+
+  #fill(chain: Chain, bytes: Buffer | undefined): void {
+    if (chain.loaded) return;
+    chain.fill(bytes === undefined ? undefined : openHead(bytes, chain.partition.keys.head(chain.key)));
+    this.cache.resize(chain);
+  }
+}

@@ -1,0 +1,148 @@
+import { compareVersions, type Timestamp, type Version } from '@isochron/core';
+import { type Chain, indexAtOrBelow, insertSorted } from './chain.js';
+import type { ChainCache } from './chain-cache.js';
+import type { Batch } from './disk.js';
+import { sealHead } from './records.js';
+import { cutSegments, type Tails } from './tails.js';
+
+/** A head that outgrows either of these moves its older versions to a segment, and keeps at least one. */
+const HEAD_VERSIONS = 8;
+const HEAD_BYTES = 4096;
+/** What it keeps then: some room to grow, so that not every write spills. */
+const KEPT_VERSIONS = 4;
+const KEPT_BYTES = 2048;
+/** Older versions that stay in memory behind the head: reads lag behind writes. */
+const MEMORY_VERSIONS = 256;
+const MEMORY_BYTES = 128 * 1024;
+/** Segments that one visit removes at most. */
+const SEGMENTS_PER_VISIT = 64;
+
+const sizeOf = (version: Version): number => version.value?.length ?? 0;
+
+/** Changes chains and puts what changed into a batch. */
+export class ChainWriter {
+  constructor(
+    readonly tails: Tails,
+    readonly cache: ChainCache,
+  ) {}
+
+  /** Adds the chain's next `count` staged versions, prunes, and writes the head once. */
+  add(chain: Chain, count: number, batch: Batch): void {
+    this.#rewrite(chain, batch, () => {
+      const late: Version[] = [];
+      let changed = false;
+      for (let i = 0; i < count; i++) {
+        const version = chain.staged![i]!;
+        if (chain.isDeep(version)) late.push(version);
+        else if (insertSorted(chain.versions, version) >= 0) {
+          chain.headCount++;
+          changed = true;
+        }
+      }
+      if (late.length > 0) changed = this.#addLate(chain, late, batch) || changed;
+      changed = this.#prune(chain, batch) || changed;
+      return this.#spill(chain, batch) || changed;
+    });
+    const { gcFloor } = chain.partition.horizons;
+    chain.partition.track(chain, ripeAt(chain, gcFloor));
+  }
+
+  /** Removes what the floor allows. Returns false when it stopped at its budget. */
+  tidy(chain: Chain, batch: Batch): boolean {
+    const { gcFloor } = chain.partition.horizons;
+    let removed = 0;
+    this.#rewrite(chain, batch, () => {
+      removed = this.tails.collect(chain, gcFloor, SEGMENTS_PER_VISIT, batch);
+      if (removed > 0 && chain.segments === 0) chain.versions.splice(0, chain.headStart);
+      return this.#prune(chain, batch) || removed > 0;
+    });
+    const done = removed < SEGMENTS_PER_VISIT;
+    chain.partition.track(chain, done ? Math.max(gcFloor + 1, ripeAt(chain, gcFloor)) : 0);
+    return done;
+  }
+
+  #rewrite(chain: Chain, batch: Batch, change: () => boolean): void {
+    const { counters, keys } = chain.partition;
+    const versions = chain.headCount + chain.tailCount;
+    if (!change()) return;
+    counters.versions += chain.headCount + chain.tailCount - versions;
+    if (chain.headCount > 0) batch.put(keys.head(chain.key), sealHead(chain, chain.headStart));
+    else if (chain.stored) batch.del(keys.head(chain.key));
+    const stored = chain.headCount > 0;
+    const untidy = chain.isUntidy();
+    counters.keys += Number(stored) - Number(chain.stored);
+    counters.untidy += Number(untidy) - Number(chain.untidy);
+    chain.stored = stored;
+    chain.untidy = untidy;
+    this.#trim(chain);
+    this.cache.resize(chain);
+  }
+
+  #addLate(chain: Chain, late: readonly Version[], batch: Batch): boolean {
+    const { whole } = chain;
+    const added = this.tails.insert(chain, late, batch);
+    for (const version of added) {
+      // Below the oldest version in memory there may be others that are not: memory must stay without a gap.
+      if (whole || compareVersions(version, chain.versions[0]!) > 0) insertSorted(chain.versions, version);
+    }
+    return added.length > 0;
+  }
+
+  /** The cheap part of pruning, from memory alone; the collector does the rest. */
+  #prune(chain: Chain, batch: Batch): boolean {
+    const { versions, partition } = chain;
+    const floor = partition.horizons.gcFloor;
+    const keep = indexAtOrBelow(versions, floor);
+    if (keep < chain.headStart || keep < 0 || chain.segments > SEGMENTS_PER_VISIT) return false;
+    // A tombstone goes with the last of what it hides.
+    const from = versions[keep]!.value === null ? keep + 1 : keep;
+    if (from === 0 && chain.segments === 0) return false;
+    for (; chain.first <= chain.last; chain.first++) batch.del(partition.keys.segment(chain.key, chain.first));
+    chain.tailCount = 0;
+    versions.splice(0, from);
+    chain.headCount = versions.length;
+    return true;
+  }
+
+  #spill(chain: Chain, batch: Batch): boolean {
+    if (!isOverfull(chain)) return false;
+    const { versions } = chain;
+    let kept = 1;
+    for (let bytes = sizeOf(versions.at(-1)!); kept < KEPT_VERSIONS; kept++) {
+      bytes += sizeOf(versions.at(-1 - kept)!);
+      if (bytes > KEPT_BYTES) break;
+    }
+    const spilled = versions.slice(chain.headStart, versions.length - kept);
+    for (const segment of cutSegments(spilled)) {
+      this.tails.write(chain, ++chain.last, segment, batch);
+    }
+    chain.tailCount += spilled.length;
+    chain.headCount = kept;
+    return true;
+  }
+
+  #trim(chain: Chain): void {
+    const { versions } = chain;
+    let oldest = chain.headStart;
+    if (oldest === 0) return;
+    for (let bytes = 0; oldest > 0 && bytes <= MEMORY_BYTES; oldest--) bytes += sizeOf(versions[oldest - 1]!);
+    if (oldest === 0 && chain.headStart <= MEMORY_VERSIONS) return;
+    // Half at once, so that a hot chain is not moved at every write.
+    versions.splice(0, Math.max(oldest, chain.headStart - MEMORY_VERSIONS / 2));
+  }
+}
+
+/** Whether the head holds more than it should. */
+function isOverfull(chain: Chain): boolean {
+  if (chain.headCount <= 1) return false;
+  if (chain.headCount > HEAD_VERSIONS) return true;
+  let bytes = 0;
+  for (let i = chain.headStart; i < chain.versions.length; i++) bytes += sizeOf(chain.versions[i]!);
+  return bytes > HEAD_BYTES;
+}
+
+/** The floor from which on something of an untidy chain can go. */
+export function ripeAt(chain: Chain, floor: Timestamp): Timestamp {
+  if (chain.segments > 0) return floor + 1;
+  return chain.versions[chain.headCount > 1 ? 1 : 0]?.ts ?? 0;
+}

@@ -1,0 +1,151 @@
+import { compareVersions, type QualifiedKey, type Timestamp, type Version } from '@isochron/core';
+import type { Partition } from './partition.js';
+import type { Head } from './records.js';
+
+/** What a chain and a version cost in memory beside their texts; measured on V8 with 64-bit pointers. */
+const CHAIN_BYTES = 280;
+const VERSION_BYTES = 170;
+
+/** Estimate of the heap that a version takes. */
+function versionBytes(version: Version, wide: boolean): number {
+  const { value } = version;
+  if (value === null) return VERSION_BYTES;
+  if (typeof value !== 'string') return VERSION_BYTES + 100 + value.byteLength;
+  return VERSION_BYTES + value.length * (wide ? 2 : 1);
+}
+
+/** Whether V8 keeps the text with two bytes a character. A sample decides: this is an estimate. */
+const isWide = (text: string): boolean => /[^\0-\xff]/.test(text.length > 1024 ? text.slice(0, 1024) : text);
+
+/** The freshest of `versions` (oldest first) at or below a snapshot. */
+export function visibleIn(versions: readonly Version[], snapshot: Timestamp): Version | undefined {
+  let i = versions.length - 1;
+  // Snapshots are recent: the answer is nearly always among the last few.
+  for (const near = i - 8; i >= 0 && i > near; i--) {
+    const version = versions[i]!;
+    if (version.ts <= snapshot) return version;
+  }
+  return i < 0 ? undefined : versions[indexAtOrBelow(versions, snapshot, i)];
+}
+
+/** Index of the newest of `versions[0..high]` at or below a timestamp, -1 when there is none. */
+export function indexAtOrBelow(versions: readonly Version[], ts: Timestamp, high = versions.length - 1): number {
+  let low = 0;
+  let above = high + 1;
+  while (low < above) {
+    const middle = (low + above) >>> 1;
+    if (versions[middle]!.ts <= ts) low = middle + 1;
+    else above = middle;
+  }
+  return low - 1;
+}
+
+/** Puts a version in its place in `versions`, oldest first. Returns its index, or -1 when it was there already. */
+export function insertSorted(versions: Version[], version: Version): number {
+  let i = versions.length;
+  for (; i > 0; i--) {
+    const order = compareVersions(versions[i - 1]!, version);
+    if (order === 0) return -1;
+    if (order < 0) break;
+  }
+  if (i === versions.length) versions.push(version);
+  else versions.splice(i, 0, version);
+  return i;
+}
+
+/**
+ * One key's versions in memory: its newest ones without a gap. The newest `headCount` of them are in the head record on
+ * disk, older ones in numbered segments, `first` to `last`, of which none, some or all are in memory too.
+ */
+export class Chain {
+  /** Oldest first. What is staged for a later batch is not among them. */
+  versions: Version[] = [];
+  headCount = 0;
+  first = 0;
+  last = -1;
+  /** Versions in all segments together. */
+  tailCount = 0;
+  /** False until the head was read: then only `staged` means something. */
+  loaded = false;
+  /** Whether a head record is on disk. */
+  stored = false;
+  /** Whether the partition counts the chain as untidy, see `Counters`. */
+  untidy = false;
+  /** Versions whose batch is not durable yet, in the order of the commits. */
+  staged: Version[] | null = null;
+  /** Reasons not to evict the chain. */
+  pins = 0;
+  /** Read since eviction last considered it. */
+  hot = false;
+  bytes: number;
+  /** Neighbours in the cache's list; null while pinned or evicted. */
+  newer: Chain | null = null;
+  older: Chain | null = null;
+  /** Number of the batch that counted the chain last, and how many versions that batch stages in it. */
+  batch = 0;
+  batchCount = 0;
+
+  constructor(
+    readonly partition: Partition,
+    readonly key: QualifiedKey,
+  ) {
+    this.bytes = CHAIN_BYTES + key.length;
+  }
+
+  get segments(): number {
+    return this.last - this.first + 1;
+  }
+
+  /** Index in `versions` of the oldest one that is in the head record. */
+  get headStart(): number {
+    return this.versions.length - this.headCount;
+  }
+
+  /** Whether every version of the key is in memory. */
+  get whole(): boolean {
+    return this.tailCount === 0 || this.versions.length >= this.headCount + this.tailCount;
+  }
+
+  /** Takes over what the head record holds; undefined when there is none. */
+  fill(head: Head | undefined): void {
+    this.loaded = true;
+    this.stored = head !== undefined;
+    if (head === undefined) return;
+    this.versions = head.versions;
+    this.headCount = head.versions.length;
+    this.first = head.first;
+    this.last = head.last;
+    this.tailCount = head.tailCount;
+    this.untidy = this.isUntidy();
+  }
+
+  /** Whether garbage collection will have something to do here some day. */
+  isUntidy(): boolean {
+    return this.segments > 0 || this.headCount > 1 || (this.headCount === 1 && this.versions.at(-1)!.value === null);
+  }
+
+  /** A version so old that it belongs in a segment. */
+  isDeep(version: Version): boolean {
+    return this.segments > 0 && compareVersions(version, this.versions[this.headStart]!) < 0;
+  }
+
+  /** The fresher of a version and what is staged at or below a snapshot. */
+  withStaged(base: Version | undefined, snapshot: Timestamp): Version | undefined {
+    let best = base;
+    for (const version of this.staged ?? []) {
+      if (version.ts <= snapshot && (best === undefined || compareVersions(version, best) > 0)) best = version;
+    }
+    return best;
+  }
+
+  /** Estimate of the heap that the chain takes, after a change. */
+  measure(): number {
+    let bytes = CHAIN_BYTES + this.key.length;
+    // One sample for the whole chain: a key's values look alike.
+    const sample = this.versions.at(-1)?.value;
+    const wide = typeof sample === 'string' && isWide(sample);
+    for (const version of this.versions) bytes += versionBytes(version, wide);
+    // `push` leaves room for growth.
+    return this.versions.length > 1 ? bytes + 136 : bytes;
+  }
+}

@@ -1,0 +1,13 @@
+const TABLE = new Int32Array(256);
+for (let i = 0; i < 256; i++) {
+  let c = i;
+  for (let bit = 0; bit < 8; bit++) c = c & 1 ? (c >>> 1) ^ 0xedb88320 : c >>> 1;
+  TABLE[i] = c;
+}
+
+/** CRC-32 as in zlib, for a Node without `zlib.crc32`. */
+export function crc32Portable(bytes: Uint8Array): number {
+  let c = -1;
+  for (let i = 0; i < bytes.length; i++) c = (c >>> 8) ^ TABLE[(c ^ bytes[i]!) & 0xff]!;
+  return ~c >>> 0;
+}

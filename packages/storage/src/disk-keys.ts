@@ -1,0 +1,104 @@
+/**
+ * Keys of LevelDB records: text, so that their order is the order of UTF-8 bytes, and so that `getSync` writes them into
+ * its reused buffer.
+ *
+ * ```
+ * c<partition>/                    counters
+ * l<partition>/<ct>/<txId>         replication log
+ * m/<name>                         meta
+ * o<partition>/<txId>              outcomes
+ * p<partition>/<txId>              prepared transactions
+ * t<partition>/<key>\0<segment>    older versions of a long chain
+ * v<partition>/<key>               head of a chain: its newest versions
+ * x<partition>/<ts>/<txId>         outcomes by time, for `forget`
+ * ```
+ */
+import type { PartitionId, QualifiedKey, Timestamp, TxId } from '@isochron/core';
+
+/** Eleven digits of base 36 hold every safe integer; padded, their order is the order of the numbers. */
+const digits = (ts: Timestamp): string => ts.toString(36).padStart(11, '0');
+const fromDigits = (text: string): number => Number.parseInt(text, 36);
+
+/** A half-open range of disk keys. */
+export interface DiskRange {
+  readonly gte: string;
+  readonly lt: string;
+}
+
+/** Everything that begins with a prefix that ends in `/`. */
+const under = (prefix: string): DiskRange => ({ gte: prefix, lt: `${prefix.slice(0, -1)}0` });
+
+export const META = under('m/');
+export const metaKey = (name: string): string => META.gte + name;
+export const metaName = (diskKey: string): string => diskKey.slice(META.gte.length);
+
+/** All records of a kind, over all partitions. */
+export const allOf = (kind: 'c' | 'l' | 'p'): DiskRange => ({
+  gte: kind,
+  lt: String.fromCharCode(kind.charCodeAt(0) + 1),
+});
+/** The partition that a disk key belongs to. */
+export const partitionIn = (diskKey: string): PartitionId => fromDigits(diskKey.slice(1, 5));
+/** What follows the partition in a disk key. */
+export const restOf = (diskKey: string): string => diskKey.slice(6);
+
+/** The disk keys of one partition; prefixes are made once. */
+export class PartitionKeys {
+  readonly heads: DiskRange;
+  readonly log: DiskRange;
+  readonly counters: string;
+  readonly #tail: string;
+  readonly #prepared: string;
+  readonly #outcome: string;
+  readonly #byTime: string;
+
+  constructor(partition: PartitionId) {
+    const id = `${partition.toString(36).padStart(4, '0')}/`;
+    this.heads = under(`v${id}`);
+    this.log = under(`l${id}`);
+    this.counters = `c${id}`;
+    this.#tail = `t${id}`;
+    this.#prepared = `p${id}`;
+    this.#outcome = `o${id}`;
+    this.#byTime = `x${id}`;
+  }
+
+  head(key: QualifiedKey): string {
+    return this.heads.gte + key;
+  }
+
+  segment(key: QualifiedKey, segment: number): string {
+    return `${this.#tail}${key}\0${segment.toString(36)}`;
+  }
+
+  prepared(txId: TxId): string {
+    return this.#prepared + txId;
+  }
+
+  outcome(txId: TxId): string {
+    return this.#outcome + txId;
+  }
+
+  outcomeAt(ts: Timestamp, txId: TxId): string {
+    return `${this.#byTime}${digits(ts)}/${txId}`;
+  }
+
+  /** Outcomes by time, below `upTo`. */
+  outcomesBelow(upTo: Timestamp): DiskRange {
+    return { gte: this.#byTime, lt: this.#byTime + digits(upTo) };
+  }
+
+  logged(ct: Timestamp, txId: TxId): string {
+    return `${this.log.gte}${digits(ct)}/${txId}`;
+  }
+
+  /** Log entries with `after < ct <= upTo`. */
+  logBetween(after: Timestamp, upTo: Timestamp): DiskRange {
+    return { gte: this.log.gte + digits(after + 1), lt: this.log.gte + digits(upTo + 1) };
+  }
+}
+
+/** Splits what follows the partition in a key of the log or of the outcomes by time. */
+export function timeAndTx(rest: string): { ts: Timestamp; txId: TxId } {
+  return { ts: fromDigits(rest.slice(0, 11)), txId: rest.slice(12) };
+}

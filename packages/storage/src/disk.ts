@@ -1,0 +1,52 @@
+import { ClassicLevel } from 'classic-level';
+import type { DiskRange } from './disk-keys.js';
+import { cannotOpen } from './failure.js';
+
+/** LevelDB with text keys and binary values. */
+export type Disk = ClassicLevel<string, Buffer>;
+/** Writes gathered natively: ten times cheaper for the main thread than an array of operations. */
+export type Batch = ReturnType<Disk['batch']>;
+/** A consistent view for several reads. */
+export type DiskSnapshot = ReturnType<Disk['snapshot']>;
+
+/**
+ * Opens, or creates, the database in a folder.
+ * @throws IsochronError `STORAGE_FAILED` with advice, when the folder is locked, unwritable or damaged
+ */
+export async function openDisk(location: string, blockCacheBytes: number, writeBufferBytes: number): Promise<Disk> {
+  const disk: Disk = new ClassicLevel(location, {
+    keyEncoding: 'utf8',
+    valueEncoding: 'buffer',
+    cacheSize: blockCacheBytes,
+    writeBufferSize: writeBufferBytes,
+  });
+  try {
+    await disk.open();
+  } catch (error) {
+    throw cannotOpen(location, error);
+  }
+  return disk;
+}
+
+/** Entries that one step of a scan brings from disk; a step takes well under a millisecond of the main thread. */
+const STEP_ENTRIES = 256;
+const STEP_BYTES = 256 * 1024;
+
+/** Hands every entry of a range to `each`, in order, until that returns false. */
+export async function scan(
+  disk: Disk,
+  range: DiskRange,
+  each: (key: string, value: Buffer) => boolean,
+  snapshot?: DiskSnapshot,
+): Promise<void> {
+  const iterator = disk.iterator({ ...range, highWaterMarkBytes: STEP_BYTES, ...(snapshot && { snapshot }) });
+  try {
+    for (;;) {
+      const entries = await iterator.nextv(STEP_ENTRIES);
+      if (entries.length === 0) return;
+      for (const [key, value] of entries) if (!each(key, value)) return;
+    }
+  } finally {
+    await iterator.close();
+  }
+}

@@ -1,0 +1,26 @@
+import type { PartitionId, Timestamp } from '@isochron/core';
+
+/** Timestamps of a partition that only rise, kept as meta values. */
+export interface Horizons {
+  /** Reads below are refused: versions may be gone (P9). */
+  gcFloor: Timestamp;
+  /** Outcomes below are gone (D5). */
+  forgottenUpTo: Timestamp;
+  /** Log entries at or below are gone. */
+  logTruncatedUpTo: Timestamp;
+}
+
+export type Horizon = keyof Horizons;
+
+export const newHorizons = (): Horizons => ({ gcFloor: 0, forgottenUpTo: 0, logTruncatedUpTo: 0 });
+
+/** The meta name of a horizon, for example `gcFloor/3`. */
+export const horizonName = (horizon: Horizon, partition: PartitionId): string => `${horizon}/${partition}`;
+
+const NAME = /^(gcFloor|forgottenUpTo|logTruncatedUpTo)\/(\d{1,9})$/;
+
+/** The horizon that a meta name stands for, if it does. */
+export function horizonOf(name: string): { horizon: Horizon; partition: PartitionId } | undefined {
+  const match = NAME.exec(name);
+  return match === null ? undefined : { horizon: match[1] as Horizon, partition: Number(match[2]) };
+}

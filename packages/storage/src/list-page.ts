@@ -1,0 +1,89 @@
+import {
+  compareKeys,
+  type ListPage,
+  type ListRange,
+  type QualifiedKey,
+  type Timestamp,
+  type Version,
+} from '@isochron/core';
+
+/** A page of a listing ends here even when it holds fewer keys than asked. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+/** Keys that one page looks at: a range full of tombstones gives short, even empty, pages that name the next one. */
+const PAGE_EXAMINED = 100_000;
+
+/** Collects one page. Fed with the keys of the range in order. */
+export class PageBuilder {
+  readonly entries: { key: QualifiedKey; version: Version }[] = [];
+  next: QualifiedKey | null = null;
+  #bytes = 0;
+  #examined = 0;
+
+  constructor(readonly limit: number) {}
+
+  /** Takes a key and what it resolves to in the snapshot. Returns false when the page ended before it. */
+  add(key: QualifiedKey, version: () => Version | undefined): boolean {
+    if (this.entries.length >= this.limit || this.#bytes >= PAGE_BYTES || this.#examined >= PAGE_EXAMINED) {
+      this.next = key;
+      return false;
+    }
+    this.#examined++;
+    const found = version();
+    if (found === undefined || found.value === null) return true;
+    this.entries.push({ key, version: found });
+    this.#bytes += key.length + found.value.length;
+    return true;
+  }
+}
+
+/**
+ * A page that was read from disk and waits for its use. Commits that come between the two touch it: their keys are looked
+ * up again when it is used.
+ */
+export class HeldPage {
+  #page: ListPage | undefined;
+  readonly #touched = new Set<QualifiedKey>();
+  /** Handed out: may be dropped at the end of this turn of the event loop. */
+  used = false;
+
+  constructor(
+    readonly range: ListRange,
+    readonly snapshot: Timestamp,
+  ) {}
+
+  static nameOf({ start, end, limit }: ListRange, snapshot: Timestamp): string {
+    return `${snapshot}\n${limit}\n${start}\n${end ?? '\n'}`;
+  }
+
+  get ready(): boolean {
+    return this.#page !== undefined;
+  }
+
+  fill(page: ListPage): void {
+    this.#page = page;
+  }
+
+  touch(key: QualifiedKey, version: Version): void {
+    const { start, end } = this.range;
+    if (version.ts > this.snapshot || compareKeys(key, start) < 0) return;
+    if (end === null || compareKeys(key, end) < 0) this.#touched.add(key);
+  }
+
+  take(lookUp: (key: QualifiedKey) => Version | undefined): ListPage {
+    this.used = true;
+    const page = this.#page!;
+    if (this.#touched.size === 0) return page;
+    const merged = new Map(page.entries.map((entry) => [entry.key, entry.version]));
+    for (const key of this.#touched) {
+      if (page.next !== null && compareKeys(key, page.next) >= 0) continue;
+      const version = lookUp(key);
+      if (version === undefined || version.value === null) merged.delete(key);
+      else merged.set(key, version);
+    }
+    const entries = [...merged].map(([key, version]) => ({ key, version })).sort((a, b) => compareKeys(a.key, b.key));
+    const { limit } = this.range;
+    return entries.length <= limit
+      ? { entries, next: page.next }
+      : { entries: entries.slice(0, limit), next: entries[limit]!.key };
+  }
+}

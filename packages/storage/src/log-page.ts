@@ -1,0 +1,36 @@
+import type { LogPage, Timestamp } from '@isochron/core';
+import { insertEntry, type LogEntry, pageOf } from './log-entries.js';
+
+/** A stretch of the log that was read from disk and waits for its use. Entries committed meanwhile are put into it. */
+export class HeldLog {
+  readonly #entries: LogEntry[] = [];
+  #complete: Timestamp | undefined;
+  used = false;
+
+  constructor(
+    readonly after: Timestamp,
+    readonly upTo: Timestamp,
+  ) {}
+
+  static nameOf(after: Timestamp, upTo: Timestamp): string {
+    return `${after}\n${upTo}`;
+  }
+
+  get ready(): boolean {
+    return this.#complete !== undefined;
+  }
+
+  add(entry: LogEntry): void {
+    if (entry.ct > this.after && entry.ct <= this.upTo) insertEntry(this.#entries, entry);
+  }
+
+  /** Everything up to a timestamp was read. */
+  finish(upTo: Timestamp): void {
+    this.#complete = upTo;
+  }
+
+  take(truncatedUpTo: Timestamp): LogPage {
+    this.used = true;
+    return pageOf(this.#entries, Math.max(this.after, truncatedUpTo), this.#complete!);
+  }
+}

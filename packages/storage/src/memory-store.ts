@@ -1,0 +1,240 @@
+import {
+  compareKeys,
+  type DurableRecord,
+  IsochronError,
+  type ListPage,
+  type ListRange,
+  type LogPage,
+  type MetaValue,
+  type OutcomeRecord,
+  type PartitionId,
+  type PreparedRecord,
+  type QualifiedKey,
+  type RecoveredState,
+  type Timestamp,
+  type TxId,
+  type Version,
+} from '@isochron/core';
+import { indexAtOrBelow, insertSorted, visibleIn } from './chain.js';
+import { ownVersion } from './commit-job.js';
+import { type Horizon, horizonName, horizonOf, newHorizons } from './horizons.js';
+import { PageBuilder } from './list-page.js';
+import { firstAbove, insertEntry, type LogEntry, logEntry, pageOf } from './log-entries.js';
+import type { VersionStore, VersionStoreStats } from './store.js';
+
+/** One partition of a {@link MemoryState}. */
+class MemoryPartition {
+  readonly chains = new Map<QualifiedKey, Version[]>();
+  /** The keys of `chains` in order. */
+  readonly order: QualifiedKey[] = [];
+  readonly untidy = new Set<QualifiedKey>();
+  readonly outcomes = new Map<TxId, OutcomeRecord>();
+  readonly prepared = new Map<TxId, PreparedRecord>();
+  readonly log: LogEntry[] = [];
+  readonly horizons = newHorizons();
+  versions = 0;
+
+  constructor(readonly id: PartitionId) {}
+
+  add(key: QualifiedKey, version: Version): void {
+    let chain = this.chains.get(key);
+    if (chain === undefined) {
+      chain = [];
+      this.chains.set(key, chain);
+      this.order.splice(this.indexOf(key), 0, key);
+    }
+    if (insertSorted(chain, ownVersion(version)) >= 0) this.versions++;
+    this.#prune(key, chain);
+  }
+
+  /** Index in `order` of the first key that is not below `key`. */
+  indexOf(key: QualifiedKey): number {
+    let low = 0;
+    let high = this.order.length;
+    // Loads come in order.
+    if (high > 0 && compareKeys(this.order[high - 1]!, key) < 0) return high;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (compareKeys(this.order[middle]!, key) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  collect(): void {
+    for (const key of this.untidy) this.#prune(key, this.chains.get(key)!);
+  }
+
+  #prune(key: QualifiedKey, chain: Version[]): void {
+    const keep = indexAtOrBelow(chain, this.horizons.gcFloor);
+    if (keep >= 0) {
+      // A tombstone goes with the last of what it hides.
+      const gone = chain[keep]!.value === null ? keep + 1 : keep;
+      chain.splice(0, gone);
+      this.versions -= gone;
+    }
+    if (chain.length > 1 || chain[0]?.value === null) this.untidy.add(key);
+    else this.untidy.delete(key);
+    if (chain.length === 0) {
+      this.chains.delete(key);
+      this.order.splice(this.indexOf(key), 1);
+    }
+  }
+
+  forget(): void {
+    for (const [txId, { ts }] of this.outcomes) if (ts < this.horizons.forgottenUpTo) this.outcomes.delete(txId);
+  }
+
+  truncateLog(): void {
+    this.log.splice(0, firstAbove(this.log, this.horizons.logTruncatedUpTo));
+  }
+}
+
+/** What a memory store keeps. It outlives the store that was opened on it, as a disk outlives a process. */
+export class MemoryState {
+  readonly partitions = new Map<PartitionId, MemoryPartition>();
+  readonly meta = new Map<string, MetaValue>();
+
+  partition(id: PartitionId): MemoryPartition {
+    let partition = this.partitions.get(id);
+    if (partition === undefined) {
+      partition = new MemoryPartition(id);
+      this.partitions.set(id, partition);
+    }
+    return partition;
+  }
+}
+
+/** Opens a store in memory, empty or on what an earlier one left. A commit resolves in the same turn of the event loop. */
+export function openMemoryStore(state = new MemoryState()): VersionStore {
+  return new MemoryStore(state);
+}
+
+class MemoryStore implements VersionStore {
+  readonly #state: MemoryState;
+  #closed = false;
+  #batches = 0;
+  #records = 0;
+  #reads = 0;
+
+  constructor(state: MemoryState) {
+    this.#state = state;
+  }
+
+  read(partition: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined {
+    this.#reads++;
+    const chain = this.#state.partition(partition).chains.get(key);
+    return chain === undefined ? undefined : visibleIn(chain, snapshot);
+  }
+
+  list(partitionId: PartitionId, { start, end, limit }: ListRange, snapshot: Timestamp): ListPage {
+    const partition = this.#state.partition(partitionId);
+    const page = new PageBuilder(limit);
+    for (let i = partition.indexOf(start); i < partition.order.length; i++) {
+      const key = partition.order[i]!;
+      if (end !== null && compareKeys(key, end) >= 0) break;
+      if (!page.add(key, () => visibleIn(partition.chains.get(key)!, snapshot))) break;
+    }
+    return { entries: page.entries, next: page.next };
+  }
+
+  log(partitionId: PartitionId, after: Timestamp, upTo: Timestamp): LogPage {
+    return pageOf(this.#state.partition(partitionId).log, after, upTo);
+  }
+
+  outcome(partition: PartitionId, txId: TxId): OutcomeRecord | undefined {
+    const { outcomes, horizons } = this.#state.partition(partition);
+    const known = outcomes.get(txId);
+    return known === undefined || known.ts < horizons.forgottenUpTo ? undefined : known;
+  }
+
+  async commit(records: readonly DurableRecord[]): Promise<void> {
+    if (this.#closed) throw new IsochronError('STORAGE_FAILED', 'The store is closed', { retryable: false });
+    for (const record of records) this.#apply(record);
+    this.#batches++;
+    this.#records += records.length;
+  }
+
+  resident(): boolean {
+    return true;
+  }
+
+  async prefetch(): Promise<void> {}
+
+  async recover(): Promise<RecoveredState> {
+    const partitions = [...this.#state.partitions.values()].sort((a, b) => a.id - b.id);
+    return {
+      meta: new Map(this.#state.meta),
+      prepared: partitions.flatMap((partition) =>
+        [...partition.prepared]
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([txId, record]) => ({ partition: partition.id, txId, record })),
+      ),
+    };
+  }
+
+  stats(): VersionStoreStats {
+    const partitions = new Map<PartitionId, { keys: number; versions: number }>();
+    let chains = 0;
+    for (const [id, { order, versions }] of this.#state.partitions) {
+      partitions.set(id, { keys: order.length, versions });
+      chains += order.length;
+    }
+    return {
+      partitions,
+      cache: { bytes: 0, limitBytes: Number.POSITIVE_INFINITY, chains, hits: this.#reads, misses: 0 },
+      commits: { batches: this.#batches, records: this.#records, waiting: 0, lastSyncMs: 0, slowestSyncMs: 0 },
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
+
+  #apply(record: DurableRecord): void {
+    if (record.kind === 'meta') {
+      this.#setMeta(record.name, record.value);
+      return;
+    }
+    const partition = this.#state.partition(record.partition);
+    switch (record.kind) {
+      case 'version':
+        partition.add(record.key, record.version);
+        return;
+      case 'prepared':
+        if (record.record === null) partition.prepared.delete(record.txId);
+        else partition.prepared.set(record.txId, record.record);
+        return;
+      case 'outcome':
+        partition.outcomes.set(record.txId, record.record);
+        return;
+      case 'log':
+        if (record.ct > partition.horizons.logTruncatedUpTo) insertEntry(partition.log, logEntry(record.ct, record.tx));
+        return;
+      case 'truncateLog':
+        this.#raise(partition, 'logTruncatedUpTo', record.upTo);
+        return;
+      case 'collect':
+        this.#raise(partition, 'gcFloor', record.floor);
+        return;
+      case 'forget':
+        this.#raise(partition, 'forgottenUpTo', record.upTo);
+        return;
+    }
+  }
+
+  #setMeta(name: string, value: MetaValue): void {
+    const found = horizonOf(name);
+    if (found === undefined || typeof value !== 'number') this.#state.meta.set(name, value);
+    else this.#raise(this.#state.partition(found.partition), found.horizon, value);
+  }
+
+  #raise(partition: MemoryPartition, horizon: Horizon, to: Timestamp): void {
+    if (to <= partition.horizons[horizon]) return;
+    partition.horizons[horizon] = to;
+    this.#state.meta.set(horizonName(horizon, partition.id), to);
+    if (horizon === 'gcFloor') partition.collect();
+    else if (horizon === 'forgottenUpTo') partition.forget();
+    else partition.truncateLog();
+  }
+}

@@ -1,0 +1,180 @@
+/// <reference types="jest" />
+/** A store so simple that it is plainly right, and random programs that compare another store with it. */
+import {
+  compareKeys,
+  compareVersions,
+  type DurableRecord,
+  type ListPage,
+  type OutcomeRecord,
+  type Timestamp,
+  type Version,
+} from '@isochron/core';
+import fc from 'fast-check';
+import type { VersionStore } from './store.js';
+import type { StoreHarness } from './suite.js';
+
+/** Keeps every version for ever; knows only which answers may differ once something was collected. */
+class Model {
+  readonly #versions = new Map<string, Version[]>();
+  readonly #outcomes = new Map<string, OutcomeRecord>();
+  readonly #log = new Map<string, Timestamp>();
+  floor = 0;
+  #forgotten = 0;
+  #truncated = 0;
+
+  apply(record: DurableRecord): void {
+    switch (record.kind) {
+      case 'version': {
+        const chain = this.#versions.get(record.key) ?? [];
+        this.#versions.set(record.key, chain);
+        if (!chain.some((known) => compareVersions(known, record.version) === 0)) chain.push(record.version);
+        break;
+      }
+      case 'outcome':
+        this.#outcomes.set(record.txId, record.record);
+        break;
+      case 'log':
+        this.#log.set(record.tx.txId, record.ct);
+        break;
+      case 'collect':
+        this.floor = Math.max(this.floor, record.floor);
+        break;
+      case 'forget':
+        this.#forgotten = Math.max(this.#forgotten, record.upTo);
+        break;
+      case 'truncateLog':
+        this.#truncated = Math.max(this.#truncated, record.upTo);
+        break;
+      case 'prepared':
+      case 'meta':
+        break;
+    }
+  }
+
+  read(key: string, snapshot: Timestamp): Version | undefined {
+    return (this.#versions.get(key) ?? [])
+      .filter(({ ts }) => ts <= snapshot)
+      .sort(compareVersions)
+      .at(-1);
+  }
+
+  list(snapshot: Timestamp): string[] {
+    const keys = [...this.#versions.keys()].filter((key) => (this.read(key, snapshot)?.value ?? null) !== null);
+    return keys.sort(compareKeys);
+  }
+
+  outcome(txId: string): OutcomeRecord | undefined {
+    const record = this.#outcomes.get(txId);
+    return record === undefined || record.ts < this.#forgotten ? undefined : record;
+  }
+
+  log(after: Timestamp, upTo: Timestamp): string[] {
+    const from = Math.max(after, this.#truncated);
+    const found = [...this.#log].filter(([, ct]) => ct > from && ct <= upTo);
+    return found.sort(([a, x], [b, y]) => x - y || (a < b ? -1 : 1)).map(([txId]) => txId);
+  }
+}
+
+const KEYS = ['a', 'a/', 'b', 'é', '￿', '😀'];
+const MAX_TS = 400;
+const partition = 0;
+
+const ts = fc.integer({ min: 1, max: MAX_TS });
+const key = fc.constantFrom(...KEYS);
+const value = fc.oneof(
+  { weight: 6, arbitrary: fc.string({ maxLength: 12 }) },
+  { weight: 2, arbitrary: fc.constant(null) },
+  { weight: 1, arbitrary: fc.integer({ min: 0, max: 9 }).map((n) => `${n}`.repeat(1500)) },
+);
+
+/** A version's value depends on its identity alone, as in reality. */
+const version = fc
+  .record({ ts, key, value, tx: fc.constantFrom('x', 'y'), region: fc.constantFrom('p', 'q') })
+  .map(({ ts, key, value, tx, region }) => ({ key, version: { ts, txId: `${tx}${ts}`, region, value } }));
+
+const record: fc.Arbitrary<DurableRecord> = fc.oneof(
+  { weight: 20, arbitrary: version.map((v) => ({ kind: 'version' as const, partition, ...v })) },
+  {
+    weight: 2,
+    arbitrary: ts.map((at) => ({
+      kind: 'outcome' as const,
+      partition,
+      txId: `t${at % 50}`,
+      record: { status: 'committed' as const, ts: at, attempt: 0, digest: null },
+    })),
+  },
+  {
+    weight: 3,
+    arbitrary: ts.map((ct) => ({ kind: 'log' as const, partition, ct, tx: { txId: `t${ct}`, writes: [] } })),
+  },
+  { weight: 1, arbitrary: ts.map((floor) => ({ kind: 'collect' as const, partition, floor: Math.floor(floor / 2) })) },
+  { weight: 1, arbitrary: ts.map((upTo) => ({ kind: 'forget' as const, partition, upTo: Math.floor(upTo / 2) })) },
+  { weight: 1, arbitrary: ts.map((upTo) => ({ kind: 'truncateLog' as const, partition, upTo: Math.floor(upTo / 2) })) },
+);
+
+type Command =
+  | { readonly do: 'commit'; readonly records: readonly DurableRecord[]; readonly wait: boolean }
+  | { readonly do: 'reopen' }
+  | { readonly do: 'check'; readonly at: Timestamp };
+
+/** Random programs. */
+export const storeCommands: fc.Arbitrary<readonly Command[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 10,
+      arbitrary: fc.record({
+        do: fc.constant('commit' as const),
+        records: fc.array(record, { maxLength: 40, size: 'max' }),
+        wait: fc.boolean(),
+      }),
+    },
+    { weight: 1, arbitrary: fc.constant({ do: 'reopen' as const }) },
+    { weight: 4, arbitrary: fc.record({ do: fc.constant('check' as const), at: ts }) },
+  ),
+  { maxLength: 40, size: 'max' },
+);
+
+/** Runs a program on a store and on the model, and compares what they answer. */
+export async function checkAgainstModel(harness: StoreHarness, commands: readonly Command[]): Promise<void> {
+  const model = new Model();
+  const inFlight: Promise<void>[] = [];
+  let { store } = harness;
+  for (const command of commands) {
+    if (command.do === 'reopen') store = await harness.reopen();
+    else if (command.do === 'check') await compare(store, model, command.at, inFlight);
+    else {
+      // A late version below the floor may fill a gap that collection left: replication never sends one.
+      const records = command.records.filter((r) => r.kind !== 'version' || r.version.ts > model.floor);
+      for (const r of records) model.apply(r);
+      const done = store.commit(records);
+      inFlight.push(done);
+      if (command.wait) await done;
+    }
+  }
+  await Promise.all(inFlight);
+  store = await harness.reopen();
+  for (const at of [model.floor, MAX_TS]) await compare(store, model, at, []);
+}
+
+async function compare(store: VersionStore, model: Model, at: Timestamp, inFlight: Promise<void>[]): Promise<void> {
+  const snapshot = Math.max(at, model.floor);
+  for (const key of KEYS) {
+    const wanted = model.read(key, snapshot);
+    const found = store.read(partition, key, snapshot);
+    // A tombstone at or below the floor may be gone: the answer is the same.
+    if (wanted?.value === null && wanted.ts <= model.floor && found === undefined) continue;
+    expect(found).toEqual(wanted);
+  }
+  const range = { start: '', end: null, limit: 1000 };
+  await store.prefetch({ kind: 'list', partition, range, snapshot });
+  expect(store.list(partition, range, snapshot).entries.map((entry) => entry.key)).toEqual(model.list(snapshot));
+  // Horizons rise with their batch; versions and log entries are there before.
+  await Promise.all(inFlight);
+  await store.prefetch({ kind: 'log', partition, after: at, upTo: MAX_TS });
+  const { groups, upTo } = store.log(partition, at, MAX_TS);
+  expect([upTo, ...groups.flatMap(({ txs }) => txs.map(({ txId }) => txId))]).toEqual([
+    MAX_TS,
+    ...model.log(at, MAX_TS),
+  ]);
+  for (let i = 0; i < 50; i++) expect(store.outcome(partition, `t${i}`)).toEqual(model.outcome(`t${i}`));
+}

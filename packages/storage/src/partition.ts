@@ -1,0 +1,45 @@
+import type { OutcomeRecord, PartitionId, QualifiedKey, Timestamp, TxId } from '@isochron/core';
+import type { Chain } from './chain.js';
+import { PartitionKeys } from './disk-keys.js';
+import { Held } from './held.js';
+import { newHorizons } from './horizons.js';
+import type { HeldPage } from './list-page.js';
+import type { LogTail } from './log-entries.js';
+import type { HeldLog } from './log-page.js';
+import type { Counters } from './records.js';
+
+/** Keys that a partition's collector remembers as worth a visit. The others are found by its walk over the disk. */
+const MAX_GARBAGE = 20_000;
+
+/** What the LevelDB store keeps in memory about one partition. */
+export class Partition {
+  readonly keys: PartitionKeys;
+  readonly chains = new Map<QualifiedKey, Chain>();
+  /** Outcomes whose batch is not durable yet. */
+  readonly outcomes = new Map<TxId, OutcomeRecord>();
+  readonly horizons = newHorizons();
+  readonly lists = new Held<HeldPage>();
+  readonly logs = new Held<HeldLog>();
+  counters: { -readonly [C in keyof Counters]: Counters[C] } = { keys: 0, versions: 0, untidy: 0, cursor: '' };
+  /** Untidy keys, in the order in which they will be ripe, and the floor from which on something can go. */
+  readonly garbage = new Map<QualifiedKey, Timestamp>();
+  /** The floor rose: one step of the walk over the disk is due. */
+  walkDue = false;
+  /** Log entries at or below were removed, or are about to be. -1: perhaps not all, since before the start. */
+  clearedUpTo: Timestamp = -1;
+  /** Outcomes below the horizon may be left on disk. */
+  forgetting = false;
+
+  constructor(
+    readonly id: PartitionId,
+    readonly log: LogTail,
+  ) {
+    this.keys = new PartitionKeys(id);
+  }
+
+  /** Remembers or forgets a chain as garbage. A chain that is remembered keeps its turn. */
+  track(chain: Chain, ripe: Timestamp): void {
+    if (!chain.untidy) this.garbage.delete(chain.key);
+    else if (!this.garbage.has(chain.key) && this.garbage.size < MAX_GARBAGE) this.garbage.set(chain.key, ripe);
+  }
+}

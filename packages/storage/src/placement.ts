@@ -1,0 +1,157 @@
+/**
+ * The placement that a data folder was made for (D14). A node that opens its data under another placement would answer for
+ * partitions that it does not hold; it refuses to start instead.
+ */
+import { randomUUID } from 'node:crypto';
+import { access, mkdir, open, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { IsochronError, type NodeId, type PartitionId } from '@isochron/core';
+import { cannotOpen } from './failure.js';
+
+/** What of the cluster file a node's data depends on. */
+export interface Placement {
+  /** Id of the cluster; a folder of another cluster is refused. */
+  readonly clusterId: string;
+  readonly node: NodeId;
+  /** The partitions that the node holds: number and name (`default/3`). */
+  readonly partitions: readonly { readonly id: PartitionId; readonly name: string }[];
+}
+
+/** File inside the data folder. */
+export const PLACEMENT_FILE = 'PLACEMENT.json';
+const FORMAT = 1;
+
+/**
+ * Writes the placement into a new data folder, or compares it with the one that is there. Call it before the store is
+ * opened.
+ *
+ * @param hasData whether the folder holds data although it has no placement file; by default, whether a LevelDB is in it
+ * @returns the random id of the store, made with the folder (D10)
+ * @throws IsochronError `PLACEMENT_MISMATCH` when the data is another node's or the partitions differ; `STORAGE_FAILED` when
+ * the folder cannot be used or the file is damaged
+ */
+export async function verifyPlacement(
+  location: string,
+  placement: Placement,
+  hasData: () => Promise<boolean> = () => exists(join(location, 'CURRENT')),
+): Promise<{ storeId: string }> {
+  const file = join(location, PLACEMENT_FILE);
+  try {
+    await mkdir(location, { recursive: true });
+    const text = await readIfThere(file);
+    if (text !== undefined) return { storeId: compare(parse(file, text), placement, location) };
+    if (await hasData()) {
+      throw mismatch(
+        `The data folder ${location} holds data but no ${PLACEMENT_FILE}. Restore that file, or start with an empty folder`,
+      );
+    }
+    const storeId = randomUUID();
+    await writeAtomically(location, file, `${JSON.stringify({ format: FORMAT, storeId, ...placement }, null, 2)}\n`);
+    return { storeId };
+  } catch (error) {
+    throw cannotOpen(location, error);
+  }
+}
+
+type StoredPlacement = Placement & { readonly storeId: string };
+
+const mismatch = (message: string): IsochronError => new IsochronError('PLACEMENT_MISMATCH', message);
+
+function parse(file: string, text: string): StoredPlacement {
+  try {
+    const raw: unknown = JSON.parse(text);
+    if (isStored(raw)) return raw;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  throw new IsochronError(
+    'STORAGE_FAILED',
+    `The file ${file} is damaged. Restore it from a backup, or refill the node`,
+    {
+      retryable: false,
+    },
+  );
+}
+
+function isStored(raw: unknown): raw is StoredPlacement {
+  if (typeof raw !== 'object' || raw === null) return false;
+  const { format, storeId, clusterId, node, partitions } = raw as Record<string, unknown>;
+  return (
+    format === FORMAT &&
+    [storeId, clusterId, node].every((field) => typeof field === 'string') &&
+    Array.isArray(partitions) &&
+    partitions.every((p) => Number.isInteger(p?.id) && typeof p?.name === 'string')
+  );
+}
+
+/** Returns the store's id when nothing has moved. */
+function compare(stored: StoredPlacement, wanted: Placement, location: string): string {
+  const advice = 'Changing the placement is an operation, not an edit of the cluster file';
+  if (stored.clusterId !== wanted.clusterId) {
+    throw mismatch(`The data in ${location} belongs to cluster ${stored.clusterId}, not to ${wanted.clusterId}`);
+  }
+  if (stored.node !== wanted.node) {
+    throw mismatch(`The data in ${location} belongs to node ${stored.node}, not to ${wanted.node}`);
+  }
+  const wantedIds = new Map(wanted.partitions.map(({ id, name }) => [name, id]));
+  const storedIds = new Map(stored.partitions.map(({ id, name }) => [name, id]));
+  for (const [name, id] of storedIds) {
+    const now = wantedIds.get(name);
+    if (now === undefined)
+      throw mismatch(
+        `The cluster file moves partition ${name} away from node ${wanted.node}, which holds its data in ${location}. ${advice}`,
+      );
+    if (now !== id)
+      throw mismatch(
+        `The cluster file renumbers partition ${name} from ${id} to ${now}, but ${location} holds its data under ${id}. ${advice}`,
+      );
+  }
+  for (const name of wantedIds.keys()) {
+    if (!storedIds.has(name))
+      throw mismatch(
+        `The cluster file places partition ${name} on node ${wanted.node}, but ${location} has no data of it. ${advice}`,
+      );
+  }
+  return stored.storeId;
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await access(path);
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+}
+
+async function readIfThere(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
+
+/** A crash leaves either no file or the whole file. */
+async function writeAtomically(folder: string, file: string, text: string): Promise<void> {
+  const temporary = `${file}.new`;
+  const handle = await open(temporary, 'w');
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(temporary, file);
+  // The name is durable only once the folder is.
+  const directory = await open(folder, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}

@@ -1,0 +1,56 @@
+import type { DurableRecord, PartitionId, ReadNeeds, RecoveredState, VersionReader } from '@isochron/core';
+
+/**
+ * The versions, prepared transactions, outcomes, replication log and meta values of one node.
+ *
+ * `list` and `log` answer from memory only: call them when `resident` says so, or right after `prefetch` with the same
+ * arguments. `read` and `outcome` always answer, from disk when they must.
+ */
+export interface VersionStore extends VersionReader {
+  /**
+   * Makes the records durable: all or none, in the order of the calls. Versions, outcomes and log entries are visible to
+   * the reads at once; resolves when they are on disk. After a failure every later commit is refused with it.
+   * @throws IsochronError `STORAGE_FAILED`
+   */
+  commit(records: readonly DurableRecord[]): Promise<void>;
+  /** Whether everything that `needs` names is in memory. */
+  resident(needs: ReadNeeds): boolean;
+  /**
+   * Brings it there. A page of a listing or of the log stays until it was used (and a little longer).
+   * @throws IsochronError `STORAGE_FAILED`
+   */
+  prefetch(needs: ReadNeeds): Promise<void>;
+  /**
+   * Meta values and prepared transactions.
+   * @throws IsochronError `STORAGE_FAILED` when a record is damaged; the message names it
+   */
+  recover(): Promise<RecoveredState>;
+  /** Counts since the store was opened, and its present size. Cheap. */
+  stats(): VersionStoreStats;
+  /** Waits for the commits in flight, then lets go of the disk. Later commits are refused. */
+  close(): Promise<void>;
+}
+
+/** See {@link VersionStore.stats}. */
+export interface VersionStoreStats {
+  /** Per partition: keys that are stored (tombstones too) and versions of all of them. */
+  readonly partitions: ReadonlyMap<PartitionId, { readonly keys: number; readonly versions: number }>;
+  /** Version chains in memory; `bytes` is an estimate of the heap they take. */
+  readonly cache: {
+    readonly bytes: number;
+    readonly limitBytes: number;
+    readonly chains: number;
+    /** Reads and prefetched keys that found their chain, and those that did not. */
+    readonly hits: number;
+    readonly misses: number;
+  };
+  readonly commits: {
+    readonly batches: number;
+    readonly records: number;
+    /** Batches asked for and not yet durable. */
+    readonly waiting: number;
+    /** How long the disk took for the latest batch, and for the slowest. */
+    readonly lastSyncMs: number;
+    readonly slowestSyncMs: number;
+  };
+}

@@ -1,0 +1,145 @@
+import { compareVersions, type Timestamp, type Version } from '@isochron/core';
+import { type Chain, insertSorted, visibleIn } from './chain.js';
+import type { Batch, Disk, DiskSnapshot } from './disk.js';
+import type { PartitionKeys } from './disk-keys.js';
+import { damaged } from './failure.js';
+import { openSegment, sealSegment } from './records.js';
+
+/** A new segment is closed at either of these; a late version may still be put into it. */
+const SEGMENT_VERSIONS = 16;
+const SEGMENT_BYTES = 16 * 1024;
+/** A segment that late versions made longer is divided. */
+const MAX_SEGMENT_VERSIONS = 64;
+
+/** Which segments of which key. */
+export interface TailRef {
+  readonly keys: PartitionKeys;
+  readonly key: string;
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Cuts versions (oldest first) into segments. */
+export function cutSegments(versions: readonly Version[]): Version[][] {
+  const segments: Version[][] = [];
+  let current: Version[] = [];
+  let bytes = 0;
+  for (const version of versions) {
+    if (current.length > 0 && (current.length === SEGMENT_VERSIONS || bytes > SEGMENT_BYTES)) {
+      segments.push(current);
+      current = [];
+      bytes = 0;
+    }
+    current.push(version);
+    bytes += version.value?.length ?? 0;
+  }
+  if (current.length > 0) segments.push(current);
+  return segments;
+}
+
+/**
+ * The part of long chains that is not in their heads. LevelDB has no synchronous iterator, so segments have consecutive
+ * numbers and are found by binary search: usually the newest one answers.
+ */
+export class Tails {
+  /** Segments in the batch that is on its way to disk. */
+  readonly #inFlight = new Map<string, Version[]>();
+
+  constructor(readonly disk: Disk) {}
+
+  /** Puts a segment into a batch; readable at once. */
+  write(chain: Chain, segment: number, versions: Version[], batch: Batch): void {
+    const diskKey = chain.partition.keys.segment(chain.key, segment);
+    this.#inFlight.set(diskKey, versions);
+    batch.put(diskKey, sealSegment(versions));
+  }
+
+  /** The batch is on disk. */
+  flushed(): void {
+    this.#inFlight.clear();
+  }
+
+  /** The versions of a segment, a copy of one's own; through a `view`, as they were on disk then. */
+  read(tail: TailRef, segment: number, view?: DiskSnapshot): Version[] {
+    const diskKey = tail.keys.segment(tail.key, segment);
+    const inFlight = view === undefined ? this.#inFlight.get(diskKey) : undefined;
+    if (inFlight !== undefined) return [...inFlight];
+    const bytes = this.disk.getSync(diskKey, view === undefined ? {} : { snapshot: view });
+    if (bytes === undefined) throw damaged(diskKey, 'it is missing');
+    return openSegment(bytes, diskKey);
+  }
+
+  /** The freshest version at or below a snapshot. */
+  visible(tail: TailRef, snapshot: Timestamp, view?: DiskSnapshot): Version | undefined {
+    const found = this.#newest(tail, (oldest) => oldest.ts <= snapshot, view);
+    return found === undefined ? undefined : visibleIn(found.versions, snapshot);
+  }
+
+  /** The newest segment whose oldest version fits; `fits` holds for all segments below it too. */
+  #newest(tail: TailRef, fits: (oldest: Version) => boolean, view?: DiskSnapshot) {
+    let found: { segment: number; versions: Version[] } | undefined;
+    let low = tail.first;
+    let high = tail.last;
+    for (let middle = high; low <= high; middle = (low + high) >> 1) {
+      const versions = this.read(tail, middle, view);
+      if (fits(versions[0]!)) {
+        found = { segment: middle, versions };
+        low = middle + 1;
+      } else high = middle - 1;
+    }
+    return found;
+  }
+
+  /** Adds versions that came late, older than the chain's head. Returns those that were not there already. */
+  insert(chain: Chain, late: readonly Version[], batch: Batch): Version[] {
+    const tail: TailRef = { keys: chain.partition.keys, key: chain.key, first: chain.first, last: chain.last };
+    const edits = new Map<number, Version[]>();
+    const added = late.filter((version) => {
+      const segment = this.#newest(tail, (oldest) => compareVersions(oldest, version) <= 0)?.segment ?? tail.first;
+      const versions = edits.get(segment) ?? this.read(tail, segment);
+      edits.set(segment, versions);
+      return insertSorted(versions, version) >= 0;
+    });
+    this.#divide(tail, edits, chain);
+    for (const [segment, versions] of edits) this.write(chain, segment, versions, batch);
+    for (let gone = chain.last + 1; gone <= tail.last; gone++) batch.del(tail.keys.segment(tail.key, gone));
+    chain.tailCount += added.length;
+    return added;
+  }
+
+  /** Cuts all segments from the lowest overlong one on anew, so that their numbers stay consecutive. */
+  #divide(tail: TailRef, edits: Map<number, Version[]>, chain: Chain): void {
+    const overlong = [...edits].filter(([, versions]) => versions.length > MAX_SEGMENT_VERSIONS).map(([n]) => n);
+    if (overlong.length === 0) return;
+    const from = Math.min(...overlong);
+    const versions: Version[] = [];
+    for (let n = from; n <= tail.last; n++) {
+      versions.push(...(edits.get(n) ?? this.read(tail, n)));
+      edits.delete(n);
+    }
+    const segments = cutSegments(versions);
+    segments.forEach((segment, i) => {
+      edits.set(from + i, segment);
+    });
+    chain.last = from + segments.length - 1;
+  }
+
+  /**
+   * Removes segments, oldest first, that lie below the newest version at or below the floor; at most `budget` of them.
+   * Returns how many.
+   */
+  collect(chain: Chain, floor: Timestamp, budget: number, batch: Batch): number {
+    const { keys } = chain.partition;
+    const tail: TailRef = { keys, key: chain.key, first: chain.first, last: chain.last };
+    let removed = 0;
+    for (let oldest: Version[] | undefined; removed < budget && chain.segments > 0; removed++) {
+      const next = chain.segments > 1 ? this.read(tail, chain.first + 1) : undefined;
+      const above = next === undefined ? chain.versions[chain.headStart]! : next[0]!;
+      if (above.ts > floor) break;
+      chain.tailCount -= (oldest ?? this.read(tail, chain.first)).length;
+      batch.del(keys.segment(chain.key, chain.first++));
+      oldest = next;
+    }
+    return removed;
+  }
+}

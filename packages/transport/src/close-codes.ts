@@ -1,0 +1,35 @@
+/** WebSocket close codes of peering links. */
+export const CLOSE_CODES = {
+  /** The node shuts down. */
+  GOING_AWAY: 1001,
+  /** A frame above the limit; ws closes with the standard's own code before it reads the frame. */
+  FRAME_TOO_LARGE: 1009,
+  /** More connections are in the middle of a handshake than the node allows. */
+  TOO_MANY_HANDSHAKES: 1013,
+  /** A frame that cannot be decoded, or of an unknown message. */
+  FRAME_INVALID: 4400,
+  /** A text frame. */
+  FRAME_NOT_BINARY: 4402,
+  /** Wrong secret, unknown or doubled node, or something other than a handshake at its place. */
+  PEER_REFUSED: 4403,
+  /** Another cluster file, or another epoch. */
+  PEER_CONFIG_MISMATCH: 4406,
+  /** Another protocol version. */
+  PEER_VERSION_MISMATCH: 4407,
+  /** The handshake took too long. */
+  HANDSHAKE_TIMEOUT: 4408,
+  /** The same node opened a newer connection. */
+  LINK_REPLACED: 4409,
+} as const;
+
+export type CloseName = keyof typeof CLOSE_CODES;
+
+const NAMES = new Map<number, string>(Object.entries(CLOSE_CODES).map(([name, code]) => [code, name]));
+
+/** The name of a close code that came from a peer. */
+export const closeNameOf = (code: number): string =>
+  NAMES.get(code) ?? (code === 1006 ? 'CONNECTION_LOST' : `CLOSED_${code}`);
+
+/** Whether the other side does not want this node at all, so that it is no use to try again soon. */
+export const isRefusal = (code: string): boolean =>
+  code === 'PEER_REFUSED' || code === 'PEER_CONFIG_MISMATCH' || code === 'PEER_VERSION_MISMATCH';

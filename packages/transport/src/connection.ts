@@ -1,0 +1,236 @@
+import type { NodeId } from '@isochron/core';
+import type { Handshake, HandshakeStep, PeerInfo } from '@isochron/wire';
+import { type RawData, WebSocket } from 'ws';
+import { CLOSE_CODES, type CloseName, closeNameOf } from './close-codes.js';
+import { DelayLine, realTime } from './delay-line.js';
+import type { LinkTuning } from './options.js';
+
+/** How a connection ended. */
+export interface ConnectionEnd {
+  readonly code: string;
+  readonly detail: string;
+  /** Who the peer said it was, when the handshake got so far. */
+  readonly claimed: NodeId | null;
+}
+
+/** What a connection tells its owner. `closed` comes exactly once, `opened` before it or never. */
+export interface ConnectionEvents {
+  opened(connection: Connection, peer: PeerInfo): void;
+  received(connection: Connection, bytes: Uint8Array): void;
+  roundTrip(connection: Connection, ms: number): void;
+  closed(connection: Connection, end: ConnectionEnd): void;
+}
+
+type Outgoing = { readonly kind: 'data' | 'ping' | 'pong'; readonly bytes: Uint8Array };
+
+/** How long a peer may take to answer a close frame. */
+const CLOSE_TIMEOUT_MS = 1_000;
+/** A close frame has room for this many bytes of text. */
+const MAX_REASON_BYTES = 120;
+
+/** One WebSocket from its opening to its end: handshake with a deadline, frames, liveness, bounded buffer. */
+export class Connection {
+  readonly #socket: WebSocket;
+  readonly #handshake: Handshake;
+  readonly #tuning: LinkTuning;
+  readonly #events: ConnectionEvents;
+  readonly #line = new DelayLine<Outgoing>(realTime, (outgoing) => this.#leaveLine(outgoing));
+  readonly #deadline: NodeJS.Timeout;
+  #closing: NodeJS.Timeout | undefined;
+  #state: 'opening' | 'up' | 'down' = 'opening';
+  #end: ConnectionEnd | undefined;
+  #reported = false;
+  #peer: PeerInfo | undefined;
+  #delayedBytes = 0;
+  #heardAt = performance.now();
+  #ping: { readonly bytes: Uint8Array; readonly sentAt: number } | undefined;
+  #pings = 0;
+
+  /** Resolves when the socket is closed. */
+  readonly gone: Promise<void>;
+  /** One-way delay of what goes out, to emulate a WAN. */
+  delayMs: number;
+
+  constructor(socket: WebSocket, handshake: Handshake, tuning: LinkTuning, delayMs: number, events: ConnectionEvents) {
+    this.#socket = socket;
+    this.#handshake = handshake;
+    this.#tuning = tuning;
+    this.#events = events;
+    this.delayMs = delayMs;
+    this.#deadline = setTimeout(
+      () => this.close('HANDSHAKE_TIMEOUT', 'no handshake in time'),
+      tuning.handshakeTimeoutMs,
+    );
+    socket.on('message', (data, isBinary) => this.#take(data, isBinary));
+    socket.on('ping', (bytes) => this.#takePing(bytes));
+    socket.on('pong', (bytes) => this.#takePong(bytes));
+    socket.on('error', (error) => this.#takeError(error));
+    socket.on('close', (code, reason) => this.#takeClose(code, reason.toString()));
+    this.gone = new Promise((resolve) => socket.once('close', () => resolve()));
+    if (socket.readyState === WebSocket.OPEN) this.#advance(handshake.start());
+    else socket.on('open', () => this.#state === 'opening' && this.#advance(handshake.start()));
+  }
+
+  get up(): boolean {
+    return this.#state === 'up';
+  }
+
+  /** The peer, once it was accepted. */
+  get peer(): PeerInfo | undefined {
+    return this.#peer;
+  }
+
+  /** Sends a frame; false when the connection is not up, or now ends because too much waits for the peer. */
+  send(bytes: Uint8Array): boolean {
+    if (this.#state !== 'up') return false;
+    const waiting = this.#socket.bufferedAmount + this.#delayedBytes;
+    if (waiting > this.#tuning.maxBufferedBytes) {
+      this.#abort('BUFFER_FULL', `${waiting} bytes wait for the peer`);
+      return false;
+    }
+    this.#transmit({ kind: 'data', bytes });
+    return true;
+  }
+
+  /** Asks for a sign of life, or ends the connection when there was none for too long. Call at every ping interval. */
+  keepAlive(stalled: boolean): void {
+    if (this.#state !== 'up') return;
+    const now = performance.now();
+    // When this process stood still, what the peer sent meanwhile has not been read yet.
+    if (stalled) this.#heardAt = now;
+    const silentMs = now - this.#heardAt;
+    if (silentMs > this.#tuning.deadAfterMs) this.#abort('PEER_SILENT', `nothing heard for ${Math.round(silentMs)} ms`);
+    else if (this.#ping === undefined) this.#sendPing(now);
+  }
+
+  /** Ends the connection with a close frame. The owner hears of it before this returns. */
+  close(name: CloseName, detail: string): void {
+    if (this.#state === 'down') return;
+    this.#goDown({ code: name, detail, claimed: this.#claimed() });
+    this.#awaitClose();
+    this.#socket.close(CLOSE_CODES[name], shortened(detail));
+    this.#report();
+  }
+
+  /** Ends the connection without a word: the peer does not read. The owner hears of it later. */
+  #abort(code: string, detail: string): void {
+    this.#goDown({ code, detail, claimed: this.#claimed() });
+    this.#socket.terminate();
+  }
+
+  #goDown(end: ConnectionEnd): void {
+    this.#state = 'down';
+    this.#end ??= end;
+    clearTimeout(this.#deadline);
+    this.#line.clear();
+    this.#delayedBytes = 0;
+  }
+
+  #claimed(): NodeId | null {
+    return this.#peer?.nodeId ?? null;
+  }
+
+  #report(): void {
+    if (this.#reported) return;
+    this.#reported = true;
+    this.#events.closed(this, this.#end!);
+  }
+
+  #awaitClose(): void {
+    this.#closing ??= setTimeout(() => this.#socket.terminate(), CLOSE_TIMEOUT_MS);
+  }
+
+  #take(data: RawData, isBinary: boolean): void {
+    if (this.#state === 'down') return;
+    this.#heardAt = performance.now();
+    if (!isBinary) this.close('FRAME_NOT_BINARY', 'a text frame');
+    else if (this.#state === 'up') this.#events.received(this, data as Buffer);
+    else this.#advance(this.#handshake.receive(data as Buffer));
+  }
+
+  #advance({ send, outcome }: HandshakeStep): void {
+    if (outcome?.status === 'refused') {
+      // Not through the delay line: closing would lose it.
+      if (send !== undefined) this.#write({ kind: 'data', bytes: send });
+      this.#end = { code: outcome.code, detail: outcome.detail, claimed: outcome.claimed };
+      this.close(outcome.code, outcome.detail);
+      return;
+    }
+    if (send !== undefined) this.#transmit({ kind: 'data', bytes: send });
+    if (outcome === undefined) return;
+    clearTimeout(this.#deadline);
+    this.#state = 'up';
+    this.#peer = outcome.peer;
+    this.#events.opened(this, outcome.peer);
+    this.keepAlive(true);
+  }
+
+  #transmit(outgoing: Outgoing): void {
+    if (this.delayMs <= 0) {
+      this.#write(outgoing);
+      return;
+    }
+    this.#delayedBytes += outgoing.bytes.length;
+    this.#line.push(outgoing, this.delayMs);
+  }
+
+  #leaveLine(outgoing: Outgoing): void {
+    this.#delayedBytes -= outgoing.bytes.length;
+    this.#write(outgoing);
+  }
+
+  #write({ kind, bytes }: Outgoing): void {
+    if (this.#socket.readyState !== WebSocket.OPEN) return;
+    if (kind === 'data') this.#socket.send(bytes);
+    else if (kind === 'ping') this.#socket.ping(bytes);
+    else this.#socket.pong(bytes);
+  }
+
+  #sendPing(now: number): void {
+    const bytes = Buffer.alloc(4);
+    bytes.writeUInt32BE(++this.#pings >>> 0);
+    this.#ping = { bytes, sentAt: now };
+    this.#transmit({ kind: 'ping', bytes });
+  }
+
+  #takePing(bytes: Buffer): void {
+    if (this.#state !== 'up') return; // a stranger gets nothing
+    this.#heardAt = performance.now();
+    // Answered here and not by ws, so that the answer takes its place in the emulated delay.
+    this.#transmit({ kind: 'pong', bytes: Uint8Array.from(bytes) });
+  }
+
+  #takePong(bytes: Buffer): void {
+    this.#heardAt = performance.now();
+    if (this.#ping === undefined || !bytes.equals(this.#ping.bytes)) return;
+    const ms = this.#heardAt - this.#ping.sentAt;
+    this.#ping = undefined;
+    if (this.#state === 'up') this.#events.roundTrip(this, ms);
+  }
+
+  #takeError(error: NodeJS.ErrnoException): void {
+    const tooLarge = error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
+    const code = tooLarge ? 'FRAME_TOO_LARGE' : (error.code ?? 'CONNECTION_LOST');
+    this.#goDown({ code, detail: error.message || code, claimed: this.#claimed() });
+    // ws closes after an error, but waits long for the peer's answer.
+    this.#awaitClose();
+    this.#report();
+  }
+
+  #takeClose(code: number, reason: string): void {
+    clearTimeout(this.#closing);
+    this.#goDown({ code: closeNameOf(code), detail: reason, claimed: this.#claimed() });
+    this.#report();
+  }
+}
+
+/** Cut to what fits in a close frame, without a broken character at the end. */
+function shortened(detail: string): string {
+  const bytes = Buffer.from(detail);
+  return bytes.length <= MAX_REASON_BYTES
+    ? detail
+    : bytes
+        .subarray(0, MAX_REASON_BYTES - 3)
+        .toString()
+        .replace(/\ufffd$/, '');
+}

@@ -1,0 +1,45 @@
+import { Backoff } from './backoff.js';
+import { isRefusal } from './close-codes.js';
+import type { LinkTuning } from './options.js';
+
+/** Decides when to dial a peer: at once, then after failures with backoff, and slowly when the peer refuses this node. */
+export class Dialer {
+  readonly #backoff: Backoff;
+  #timer: NodeJS.Timeout | undefined;
+  #upAt: number | undefined;
+  #stopped = false;
+
+  constructor(
+    readonly dial: () => void,
+    readonly tuning: LinkTuning,
+    readonly random: () => number,
+  ) {
+    this.#backoff = new Backoff(tuning.backoffBaseMs, tuning.backoffCapMs, random);
+  }
+
+  start(): void {
+    this.#after(0);
+  }
+
+  /** The link is up. */
+  connected(): void {
+    this.#upAt = performance.now();
+  }
+
+  /** The connection ended, for the reason of this code. */
+  ended(code: string): void {
+    // A link that only ever lives for a moment keeps its backoff.
+    if (this.#upAt !== undefined && performance.now() - this.#upAt >= this.tuning.backoffCapMs) this.#backoff.reset();
+    this.#upAt = undefined;
+    this.#after(isRefusal(code) ? this.tuning.refusedRetryMs * (0.5 + this.random()) : this.#backoff.next());
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  #after(ms: number): void {
+    if (!this.#stopped) this.#timer = setTimeout(this.dial, ms);
+  }
+}

@@ -1,0 +1,68 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { LinkTuning } from './options.js';
+import { socketOptions } from './socket-options.js';
+
+/** What a stranger may send before it has proved itself: the upgrade request and two small messages. */
+const MAX_HANDSHAKE_BYTES = 32 * 1024;
+
+/** The listening side: takes WebSockets and hands them on. */
+export class Listener {
+  readonly #http: Server;
+  readonly #webSockets: WebSocketServer;
+
+  private constructor(http: Server, webSockets: WebSocketServer) {
+    this.#http = http;
+    this.#webSockets = webSockets;
+  }
+
+  /**
+   * Resolves when the port is bound; rejects with the system's error (`EADDRINUSE`) when it cannot be.
+   * `accept` gets each socket, and a function to call when the peer is no stranger any more.
+   */
+  static async open(
+    address: { readonly host: string; readonly port: number },
+    tuning: LinkTuning,
+    accept: (socket: WebSocket, trust: () => void) => void,
+  ): Promise<Listener> {
+    const http = createServer((_request, response) => {
+      response.writeHead(426, { connection: 'close' }).end('This port takes links between nodes only.\n');
+    });
+    await new Promise<void>((resolve, reject) => {
+      http.once('error', reject);
+      http.listen(address.port, address.host, () => {
+        http.off('error', reject);
+        resolve();
+      });
+    });
+    const webSockets = new WebSocketServer({ server: http, clientTracking: false, ...socketOptions(tuning) });
+    webSockets.on('connection', (socket: WebSocket, request: IncomingMessage) => {
+      accept(socket, limitBytes(request));
+    });
+    return new Listener(http, webSockets);
+  }
+
+  /** The bound port. */
+  get port(): number {
+    return (this.#http.address() as AddressInfo).port;
+  }
+
+  /** Stops listening. Resolves when all connections have ended. */
+  async close(): Promise<void> {
+    this.#webSockets.close();
+    const closed = new Promise<void>((resolve) => this.#http.close(() => resolve()));
+    // Only those that never became WebSockets; the links close theirs themselves.
+    this.#http.closeAllConnections();
+    await closed;
+  }
+}
+
+/** Ends a connection that sends much before it is trusted: the frame limit of a trusted peer is far too much for a stranger. */
+function limitBytes({ socket }: IncomingMessage): () => void {
+  const check = (): void => {
+    if (socket.bytesRead > MAX_HANDSHAKE_BYTES) socket.destroy();
+  };
+  socket.on('data', check);
+  return () => socket.off('data', check);
+}

@@ -1,0 +1,81 @@
+import { type AnyMessage, IsochronError, type NodeId, type Timestamp, type WallMs } from '@isochron/core';
+import type { FrameCodec } from '@isochron/wire';
+import type { TransportEvents } from './transport.js';
+
+/** Takes a line for the log. */
+export type Log = (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields: object) => void;
+
+/** Times and limits of WebSocket links. */
+export interface LinkTuning {
+  /** From the start of a connection to the end of its handshake. */
+  readonly handshakeTimeoutMs: number;
+  readonly pingIntervalMs: number;
+  /** A peer that nothing was heard of for so long is taken for dead. */
+  readonly deadAfterMs: number;
+  /** Ceiling of the first waiting time before a reconnect; doubles with each failure up to `backoffCapMs`. */
+  readonly backoffBaseMs: number;
+  readonly backoffCapMs: number;
+  /** Waiting time, give or take a half, before a peer that refused this node is dialled again. */
+  readonly refusedRetryMs: number;
+  /** Largest frame sent or accepted. */
+  readonly maxFrameBytes: number;
+  /** What may wait for one peer; above it the link is dropped, and the protocols resync when it is up again. */
+  readonly maxBufferedBytes: number;
+  /** Connections that may be in the middle of their handshake; more are turned away. */
+  readonly maxHandshakes: number;
+}
+
+export const DEFAULT_TUNING: LinkTuning = {
+  handshakeTimeoutMs: 3_000,
+  pingIntervalMs: 1_000,
+  deadAfterMs: 3_000,
+  backoffBaseMs: 50,
+  backoffCapMs: 2_000,
+  refusedRetryMs: 10_000,
+  maxFrameBytes: 32 * 1024 * 1024,
+  maxBufferedBytes: 64 * 1024 * 1024,
+  maxHandshakes: 64,
+};
+
+/** Another node of the cluster. */
+export interface PeerAddress {
+  readonly node: NodeId;
+  /** `ws://host:port`. Dialled by the peer with the lower id. */
+  readonly url: string;
+}
+
+export interface WebSocketTransportOptions<M extends AnyMessage> {
+  readonly self: NodeId;
+  readonly peers: readonly PeerAddress[];
+  /** Where to listen, see {@link parsePeerUrl}. Port 0 takes a free one. */
+  readonly listen: { readonly host: string; readonly port: number };
+  /** The cluster's shared secret. */
+  readonly secret: string | Uint8Array;
+  /** Hash of the cluster file. */
+  readonly clusterHash: string;
+  readonly storeId: string;
+  /** Epoch of the topology. */
+  readonly epoch: number;
+  /** Protocol version; this build's when left out. */
+  readonly version?: number;
+  readonly codec: FrameCodec<M>;
+  /** The node's clock: goes out with every frame (T2). */
+  readonly hlc: () => Timestamp;
+  readonly events: TransportEvents<M>;
+  readonly log?: Log;
+  /** One-way delay added to what goes out, to emulate a WAN. */
+  readonly delayMs?: (from: NodeId, to: NodeId) => number;
+  readonly tuning?: Partial<LinkTuning>;
+  /** Uniform in [0, 1), for the jitter. */
+  readonly random?: () => number;
+  readonly wallClock?: () => WallMs;
+}
+
+/** Host and port of a peer url. Throws `CONFIG_INVALID` when it is not `ws://host:port`. */
+export function parsePeerUrl(url: string): { host: string; port: number } {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed?.protocol !== 'ws:' || parsed.pathname !== '/' || parsed.search !== '' || parsed.hash !== '') {
+    throw new IsochronError('CONFIG_INVALID', `a peer url has the form ws://host:port, this one is ${url}`);
+  }
+  return { host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'), port: parsed.port === '' ? 80 : Number(parsed.port) };
+}

@@ -1,0 +1,88 @@
+import type { AnyMessage, NodeId, Timestamp } from '@isochron/core';
+import type { FrameCodec, FrameEnvelope } from '@isochron/wire';
+import type { Address, Envelope } from './transport.js';
+
+/** Messages packed for a peer. */
+export interface PackedFrame {
+  readonly bytes: Uint8Array;
+  readonly messages: number;
+}
+
+/** What a packer needs to know of its node. */
+export interface PackerOptions<M extends AnyMessage> {
+  readonly codec: FrameCodec<M>;
+  /** The node's clock, asked once for every frame. */
+  readonly hlc: () => Timestamp;
+  readonly epoch: number;
+  /** Largest frame that is made, in bytes. */
+  readonly maxFrameBytes: number;
+}
+
+/** A frame of a peer whose topology has another epoch. */
+export class EpochMismatch extends Error {
+  override readonly name = 'EpochMismatch';
+}
+
+/** One address object per machine of a node, so that messages share them. */
+class AddressBook {
+  readonly #addresses = new Map<string, Address>();
+
+  constructor(readonly node: NodeId) {}
+
+  of(machine: string): Address {
+    const known = this.#addresses.get(machine);
+    if (known !== undefined) return known;
+    const address = { node: this.node, machine };
+    // Bounded, because a peer chooses the names.
+    if (this.#addresses.size < 4096) this.#addresses.set(machine, address);
+    return address;
+  }
+}
+
+/** Turns a link's envelopes into frames and back. One for each pair of nodes. */
+export class Packer<M extends AnyMessage> {
+  readonly #options: PackerOptions<M>;
+  readonly #own: AddressBook;
+  readonly #peer: AddressBook;
+
+  constructor(self: NodeId, peer: NodeId, options: PackerOptions<M>) {
+    this.#options = options;
+    this.#own = new AddressBook(self);
+    this.#peer = new AddressBook(peer);
+  }
+
+  /** The messages in one frame, or in several where one would be too large. A single message too large is left out. */
+  pack(envelopes: readonly Envelope<M>[]): PackedFrame[] {
+    const { codec, hlc, epoch, maxFrameBytes } = this.#options;
+    const count = envelopes.length;
+    if (count === 0) return [];
+    if (count > codec.maxEnvelopes) return this.#packHalves(envelopes);
+    const named = new Array<FrameEnvelope<M>>(count);
+    for (let i = 0; i < count; i++) {
+      const { to, from, message } = envelopes[i]!;
+      named[i] = { to: to.machine, from: from.machine, message };
+    }
+    const bytes = codec.encode({ hlc: hlc(), epoch, envelopes: named });
+    if (bytes.length <= maxFrameBytes) return [{ bytes, messages: count }];
+    return count === 1 ? [] : this.#packHalves(envelopes);
+  }
+
+  #packHalves(envelopes: readonly Envelope<M>[]): PackedFrame[] {
+    const half = envelopes.length >>> 1;
+    return [...this.pack(envelopes.slice(0, half)), ...this.pack(envelopes.slice(half))];
+  }
+
+  /** Throws `MalformedMessage`, or {@link EpochMismatch}. */
+  unpack(bytes: Uint8Array): { hlc: Timestamp; envelopes: Envelope<M>[] } {
+    const frame = this.#options.codec.decode(bytes);
+    if (frame.epoch !== this.#options.epoch) {
+      throw new EpochMismatch(`a frame of epoch ${frame.epoch}, this node is in ${this.#options.epoch}`);
+    }
+    const envelopes = new Array<Envelope<M>>(frame.envelopes.length);
+    for (let i = 0; i < envelopes.length; i++) {
+      const { to, from, message } = frame.envelopes[i]!;
+      envelopes[i] = { to: this.#own.of(to), from: this.#peer.of(from), message };
+    }
+    return { hlc: frame.hlc, envelopes };
+  }
+}

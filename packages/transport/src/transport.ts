@@ -1,0 +1,67 @@
+import type { AnyMessage, NodeId, Timestamp, WallMs } from '@isochron/core';
+import type { PeerInfo } from '@isochron/wire';
+
+/** A machine on a node. Structurally the protocols' own address. */
+export interface Address {
+  readonly node: NodeId;
+  readonly machine: string;
+}
+
+/** A message on its way between two machines. */
+export interface Envelope<M extends AnyMessage> {
+  readonly to: Address;
+  readonly from: Address;
+  readonly message: M;
+}
+
+/** What went over a link in one direction since the transport opened. */
+export interface Traffic {
+  readonly frames: number;
+  readonly bytes: number;
+  readonly messages: number;
+}
+
+/** Why a link last went down or could not open. */
+export interface LinkFault {
+  /** An error code of the product (`PEER_REFUSED`), of a close (`PEER_SILENT`), or of the system (`ECONNREFUSED`). */
+  readonly code: string;
+  readonly detail: string;
+  readonly at: WallMs;
+}
+
+/** A link to one peer, for status pages and metrics. */
+export interface LinkStatus {
+  readonly node: NodeId;
+  readonly up: boolean;
+  /** When `up` last changed, or when the transport opened. */
+  readonly since: WallMs;
+  /** Smoothed round trip; null before the first one was measured. */
+  readonly rttMs: number | null;
+  readonly sent: Traffic;
+  readonly received: Traffic;
+  /** Messages that were handed to `send` and did not leave: the link was down, or they are too large for a frame. */
+  readonly dropped: number;
+  /** How often the link came up again after its first time. */
+  readonly reconnects: number;
+  readonly lastError: LinkFault | null;
+}
+
+/** Links to all other nodes. A link is FIFO while it is up and loses what is in flight when it drops (D6). */
+export interface Transport<M extends AnyMessage> {
+  /** Sends the messages as one frame, or silently drops them when the link is down. Calls no event. */
+  send(node: NodeId, envelopes: readonly Envelope<M>[]): void;
+  /** Whether messages to this node leave now. */
+  linkUp(node: NodeId): boolean;
+  /** All peers, in the order they were configured. */
+  links(): LinkStatus[];
+  /** Ends all links. No event comes after the call; peers see their link go down. */
+  close(): Promise<void>;
+}
+
+/** What a transport tells its owner. Calls never come from inside a call of the owner to the transport. */
+export interface TransportEvents<M extends AnyMessage> {
+  /** Messages came. The receiver observes the sender's `hlc` (T2). */
+  frame(from: NodeId, hlc: Timestamp, envelopes: readonly Envelope<M>[]): void;
+  /** A link came up, with what the peer says of itself, or went down. Up and down alternate. */
+  link(node: NodeId, up: boolean, peer?: PeerInfo): void;
+}

@@ -1,0 +1,190 @@
+import { type AnyMessage, invariant, type NodeId } from '@isochron/core';
+import {
+  Handshake,
+  type HandshakeOptions,
+  type PeerInfo,
+  PROTOCOL_VERSION,
+  type Refusal,
+  randomNonce,
+} from '@isochron/wire';
+import { WebSocket } from 'ws';
+import { Connection, type ConnectionEnd } from './connection.js';
+import { Dialer } from './dialer.js';
+import { Link } from './link.js';
+import { Listener } from './listener.js';
+import {
+  DEFAULT_TUNING,
+  type LinkTuning,
+  type Log,
+  type PeerAddress,
+  parsePeerUrl,
+  type WebSocketTransportOptions,
+} from './options.js';
+import { Packer } from './packing.js';
+import { socketOptions } from './socket-options.js';
+import type { Envelope, LinkStatus, Transport } from './transport.js';
+
+/** Links over WebSocket, one connection for each pair of nodes: the node with the lower id dials. */
+export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
+  readonly #options: WebSocketTransportOptions<M>;
+  readonly #tuning: LinkTuning;
+  readonly #log: Log;
+  readonly #links = new Map<NodeId, Link<M>>();
+  readonly #dialers = new Map<NodeId, Dialer>();
+  /** All connections that have not ended, in whatever state. */
+  readonly #connections = new Set<Connection>();
+  readonly #ends = new Map<string, number>();
+  #listener: Listener | undefined;
+  #keepAlive: NodeJS.Timeout | undefined;
+  #tickedAt = 0;
+  #closing: Promise<void> | undefined;
+  #stopped = false;
+
+  private constructor(options: WebSocketTransportOptions<M>) {
+    this.#options = options;
+    this.#tuning = { ...DEFAULT_TUNING, ...options.tuning };
+    this.#log = options.log ?? (() => undefined);
+    for (const peer of options.peers) this.#addPeer(peer);
+  }
+
+  /**
+   * Listens, and starts to dial. Resolves when the port is bound; links come up later, see the `link` event. Rejects with
+   * the system's own error when the port cannot be bound (`code` is `EADDRINUSE` where it is taken), and with `CONFIG_INVALID`
+   * when the secret is empty or a peer's url is not of the right form.
+   */
+  static async open<M extends AnyMessage>(options: WebSocketTransportOptions<M>): Promise<WebSocketTransport<M>> {
+    for (const { url } of options.peers) parsePeerUrl(url);
+    const transport = new WebSocketTransport(options);
+    transport.#handshake({ role: 'initiator' }); // refuses an empty secret now, not at the first connection
+    await transport.#open();
+    return transport;
+  }
+
+  /** The port that it listens at. */
+  get port(): number {
+    invariant(this.#listener !== undefined, 'the transport is not open');
+    return this.#listener.port;
+  }
+
+  send(node: NodeId, envelopes: readonly Envelope<M>[]): void {
+    const link = this.#links.get(node);
+    invariant(link !== undefined, () => `${node} is not a peer`);
+    link.send(envelopes);
+  }
+
+  linkUp(node: NodeId): boolean {
+    return this.#links.get(node)?.up ?? false;
+  }
+
+  links(): LinkStatus[] {
+    return [...this.#links.values()].map((link) => link.status());
+  }
+
+  /** How many connections ended, by the code of their end: refused strangers and failed attempts included. */
+  connectionEnds(): Record<string, number> {
+    return Object.fromEntries(this.#ends);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #open(): Promise<void> {
+    const { listen } = this.#options;
+    this.#listener = await Listener.open(listen, this.#tuning, (socket, trust) => this.#accept(socket, trust));
+    this.#tickedAt = performance.now();
+    this.#keepAlive = setInterval(() => this.#tick(), this.#tuning.pingIntervalMs);
+    for (const dialer of this.#dialers.values()) dialer.start();
+  }
+
+  async #close(): Promise<void> {
+    this.#stopped = true;
+    const connections = [...this.#connections];
+    clearInterval(this.#keepAlive);
+    for (const dialer of this.#dialers.values()) dialer.stop();
+    for (const connection of connections) connection.close('GOING_AWAY', 'the node shuts down');
+    await this.#listener?.close();
+    await Promise.all(connections.map(({ gone }) => gone));
+  }
+
+  #addPeer(peer: PeerAddress): void {
+    const { self, codec, hlc, epoch, events, wallClock = Date.now, random = Math.random } = this.#options;
+    const { maxFrameBytes } = this.#tuning;
+    const packer = new Packer(self, peer.node, { codec, hlc, epoch, maxFrameBytes });
+    this.#links.set(peer.node, new Link({ node: peer.node, packer, events, log: this.#log, wallClock }));
+    if (self < peer.node) this.#dialers.set(peer.node, new Dialer(() => this.#dial(peer), this.#tuning, random));
+  }
+
+  #dial({ node, url }: PeerAddress): void {
+    const socket = new WebSocket(url, { followRedirects: false, ...socketOptions(this.#tuning) });
+    this.#connect(socket, node, this.#handshake({ role: 'initiator', expected: node }), () => undefined);
+  }
+
+  #accept(socket: WebSocket, trust: () => void): void {
+    const handshaking = [...this.#connections].filter(({ peer }) => peer === undefined).length;
+    const connection = this.#connect(
+      socket,
+      undefined,
+      this.#handshake({ role: 'acceptor', admit: (peer) => this.#admit(peer) }),
+      trust,
+    );
+    if (this.#stopped) connection.close('GOING_AWAY', 'the node shuts down');
+    else if (handshaking >= this.#tuning.maxHandshakes) connection.close('TOO_MANY_HANDSHAKES', 'try again later');
+  }
+
+  #handshake(options: Pick<HandshakeOptions, 'role' | 'expected' | 'admit'>): Handshake {
+    const { self, storeId, version = PROTOCOL_VERSION, clusterHash, epoch, hlc, secret } = this.#options;
+    const info: PeerInfo = { nodeId: self, storeId, version, clusterHash, epoch, hlc: hlc() };
+    return new Handshake({ ...options, self: info, secret, nonce: randomNonce() });
+  }
+
+  #connect(socket: WebSocket, dialled: NodeId | undefined, handshake: Handshake, trust: () => void): Connection {
+    const delayMs = dialled === undefined ? 0 : this.#delayTo(dialled);
+    const connection = new Connection(socket, handshake, this.#tuning, delayMs, {
+      opened: (opened, peer) => {
+        trust();
+        opened.delayMs = this.#delayTo(peer.nodeId);
+        this.#dialers.get(peer.nodeId)?.connected();
+        this.#links.get(peer.nodeId)!.attach(opened, peer);
+      },
+      received: (from, bytes) => this.#links.get(from.peer!.nodeId)!.receive(from, bytes),
+      roundTrip: (from, ms) => this.#links.get(from.peer!.nodeId)!.counters.roundTrip(ms),
+      closed: (closed, end) => this.#ended(closed, dialled, end),
+    });
+    this.#connections.add(connection);
+    return connection;
+  }
+
+  #delayTo(peer: NodeId): number {
+    return this.#options.delayMs?.(this.#options.self, peer) ?? 0;
+  }
+
+  /** Whether a node that proved itself may link from outside. */
+  #admit(peer: PeerInfo): Refusal | undefined {
+    const refuse = (detail: string): Refusal => ({ code: 'PEER_REFUSED', detail });
+    const link = this.#links.get(peer.nodeId);
+    if (link === undefined) return refuse(`${peer.nodeId} is not in the cluster file`);
+    if (peer.nodeId > this.#options.self) return refuse('the node with the lower id dials');
+    const other = link.connection?.peer?.storeId ?? peer.storeId;
+    // The same store is the same node, back before its old connection was found dead. Another store is another process.
+    return other === peer.storeId ? undefined : refuse(`another ${peer.nodeId} is linked, with the store ${other}`);
+  }
+
+  #ended(connection: Connection, dialled: NodeId | undefined, end: ConnectionEnd): void {
+    this.#connections.delete(connection);
+    this.#ends.set(end.code, (this.#ends.get(end.code) ?? 0) + 1);
+    if (this.#stopped) return;
+    if (dialled !== undefined) this.#dialers.get(dialled)?.ended(end.code);
+    const node = dialled ?? end.claimed;
+    this.#log('debug', 'connection ended', { peer: node, code: end.code, detail: end.detail });
+    if (node !== null) this.#links.get(node)?.ended(connection, end);
+  }
+
+  #tick(): void {
+    const now = performance.now();
+    const stalled = now - this.#tickedAt > this.#tuning.pingIntervalMs * 2;
+    this.#tickedAt = now;
+    for (const connection of this.#connections) connection.keepAlive(stalled);
+  }
+}

@@ -1,0 +1,180 @@
+import fc from 'fast-check';
+import { Handshake, type HandshakeOptions, type HandshakeOutcome, type HandshakeStep } from './handshake.js';
+import { encodeProof, type PeerInfo } from './hello.js';
+
+const info = (nodeId: string, changes: Partial<PeerInfo> = {}): PeerInfo => ({
+  nodeId,
+  storeId: `store-of-${nodeId}`,
+  version: 1,
+  clusterHash: 'c0ffee',
+  epoch: 2,
+  hlc: 123_456_789_012_345,
+  ...changes,
+});
+
+const initiator = (changes: Partial<HandshakeOptions> = {}): Handshake =>
+  new Handshake({
+    role: 'initiator',
+    self: info('a-1'),
+    secret: 'open sesame',
+    nonce: new Uint8Array(32).fill(1),
+    expected: 'b-1',
+    ...changes,
+  });
+const acceptor = (changes: Partial<HandshakeOptions> = {}): Handshake =>
+  new Handshake({
+    role: 'acceptor',
+    self: info('b-1'),
+    secret: 'open sesame',
+    nonce: new Uint8Array(32).fill(2),
+    ...changes,
+  });
+
+interface Run {
+  readonly outcomes: [HandshakeOutcome | undefined, HandshakeOutcome | undefined];
+  readonly sent: Uint8Array[];
+}
+
+/** Lets two sides talk until neither has anything to say. */
+function converse(first: Handshake, second: Handshake): Run {
+  const sides = [first, second] as const;
+  const run: Run = { outcomes: [undefined, undefined], sent: [] };
+  let turn = 0;
+  let step: HandshakeStep = first.start();
+  for (;;) {
+    if (step.outcome !== undefined) run.outcomes[turn as 0 | 1] = step.outcome;
+    if (step.send === undefined) return run;
+    run.sent.push(step.send);
+    turn = 1 - turn;
+    if (run.outcomes[turn as 0 | 1] !== undefined) return run;
+    step = sides[turn as 0 | 1].receive(step.send);
+  }
+}
+
+const refused = (by: 'self' | 'peer', code: string) => expect.objectContaining({ status: 'refused', by, code });
+
+describe('Handshake', () => {
+  it('accepts on both sides when secret, version, cluster file and epoch agree', () => {
+    const { outcomes } = converse(initiator(), acceptor());
+    expect(outcomes).toEqual([
+      { status: 'accepted', peer: info('b-1') },
+      { status: 'accepted', peer: info('a-1') },
+    ]);
+  });
+
+  it('keeps its format: these are the bytes of a whole handshake', () => {
+    expect(converse(initiator(), acceptor()).sent.map((bytes) => Buffer.from(bytes).toString('hex'))).toEqual([
+      '93a869736f6368726f6e01980100a3612d31ac73746f72652d6f662d612d31a663306666656502cb42dc12218377de40c4200101010101010101010101010101010101010101010101010101010101010101',
+      '93a869736f6368726f6e01980101a3622d31ac73746f72652d6f662d622d31a663306666656502cb42dc12218377de40c4200202020202020202020202020202020202020202020202020202020202020202',
+      '93a869736f6368726f6e02c42067c8db762bc24adfd95713329c06d187c6aa5b284a5c9f56d1f4ac234ddad020',
+      '93a869736f6368726f6e02c42017583b209b8e01ba9217703531c48ac885427bc2bcd43eabfd8e9ef65a806ef3',
+    ]);
+  });
+
+  it('never sends the secret', () => {
+    for (const bytes of converse(initiator(), acceptor()).sent) {
+      expect(Buffer.from(bytes).includes('open sesame')).toBe(false);
+    }
+  });
+
+  it('refuses a wrong secret on the accepting side, before it has proved anything itself', () => {
+    const { outcomes, sent } = converse(initiator({ secret: 'guess' }), acceptor());
+    expect(outcomes).toEqual([refused('peer', 'PEER_REFUSED'), refused('self', 'PEER_REFUSED')]);
+    expect(sent).toHaveLength(4);
+    expect(Buffer.from(sent[3]!).includes('does not know the secret')).toBe(true);
+  });
+
+  it('refuses an acceptor that cannot prove itself', () => {
+    const dialler = initiator();
+    dialler.start();
+    dialler.receive(acceptor().receive(initiator().start().send!).send!);
+    expect(dialler.receive(encodeProof(new Uint8Array(32))).outcome).toEqual(refused('self', 'PEER_REFUSED'));
+  });
+
+  it("refuses the peer's own proof sent back", () => {
+    const dialler = initiator();
+    const hello = acceptor().receive(dialler.start().send!).send!;
+    const own = dialler.receive(hello).send!;
+    expect(dialler.receive(own).outcome).toEqual(refused('self', 'PEER_REFUSED'));
+  });
+
+  it('refuses a proof recorded in an earlier handshake', () => {
+    const recorded = converse(initiator(), acceptor()).sent;
+    const later = acceptor({ nonce: new Uint8Array(32).fill(9) });
+    later.receive(recorded[0]!);
+    expect(later.receive(recorded[2]!).outcome).toEqual(refused('self', 'PEER_REFUSED'));
+  });
+
+  it.each<[string, Partial<PeerInfo>, string]>([
+    ['another version', { version: 2 }, 'PEER_VERSION_MISMATCH'],
+    ['another cluster file', { clusterHash: 'decaf' }, 'PEER_CONFIG_MISMATCH'],
+    ['another epoch', { epoch: 3 }, 'PEER_CONFIG_MISMATCH'],
+    ["the other side's name", { nodeId: 'b-1' }, 'PEER_REFUSED'],
+  ])('refuses a peer with %s, and both sides learn why', (_what, changes, code) => {
+    const { outcomes } = converse(initiator({ self: info('a-1', changes) }), acceptor());
+    expect(outcomes).toEqual([refused('peer', code), refused('self', code)]);
+  });
+
+  it('says nothing about its cluster file to a peer without the secret', () => {
+    const stranger = initiator({ self: info('a-1', { clusterHash: 'decaf' }), secret: 'guess' });
+    expect(converse(stranger, acceptor()).outcomes[1]).toEqual(refused('self', 'PEER_REFUSED'));
+  });
+
+  it('refuses a node other than the one it dialled', () => {
+    const { outcomes } = converse(initiator({ expected: 'c-1' }), acceptor());
+    expect(outcomes).toEqual([refused('self', 'PEER_REFUSED'), refused('peer', 'PEER_REFUSED')]);
+  });
+
+  it('leaves the last word to its owner', () => {
+    const admit = () => ({ code: 'PEER_REFUSED', detail: 'not in the cluster file' }) as const;
+    expect(converse(initiator(), acceptor({ admit })).outcomes).toEqual([
+      { status: 'refused', by: 'peer', claimed: 'b-1', code: 'PEER_REFUSED', detail: 'not in the cluster file' },
+      { status: 'refused', by: 'self', claimed: 'a-1', code: 'PEER_REFUSED', detail: 'not in the cluster file' },
+    ]);
+  });
+
+  it('refuses messages out of turn', () => {
+    expect(acceptor().receive(encodeProof(new Uint8Array(32))).outcome).toEqual(refused('self', 'PEER_REFUSED'));
+    const twice = acceptor();
+    twice.receive(initiator().start().send!);
+    expect(twice.receive(initiator().start().send!).outcome).toEqual(refused('self', 'PEER_REFUSED'));
+  });
+
+  it('never crashes on random or damaged bytes, at any point', () => {
+    const { sent } = converse(initiator(), acceptor());
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 100 }), fc.nat(), fc.nat({ max: 255 }), (bytes, at, byte) => {
+        expect(acceptor().receive(bytes).outcome).toEqual(refused('self', 'PEER_REFUSED'));
+        const damaged = Uint8Array.from(sent[0]!);
+        damaged[at % damaged.length] = byte;
+        const step = acceptor().receive(damaged);
+        expect(step.send).toBeDefined();
+        const second = acceptor();
+        second.receive(sent[0]!);
+        expect(second.receive(bytes).outcome).toEqual(refused('self', 'PEER_REFUSED'));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('accepts only untouched hellos: whatever is changed on the way, the proof fails', () => {
+    const honest = initiator().start().send!;
+    fc.assert(
+      fc.property(fc.nat({ max: honest.length - 1 }), fc.integer({ min: 1, max: 255 }), (at, flip) => {
+        const dialler = initiator();
+        const listener = acceptor();
+        const hello = Uint8Array.from(dialler.start().send!);
+        hello[at] = hello[at]! ^ flip;
+        const answer = listener.receive(hello);
+        if (answer.outcome !== undefined) return expect(answer.outcome.status).toBe('refused');
+        const proof = dialler.receive(answer.send!);
+        return expect(listener.receive(proof.send!).outcome?.status).toBe('refused');
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('is not built without a secret', () => {
+    expect(() => initiator({ secret: '' })).toThrow('secret');
+  });
+});

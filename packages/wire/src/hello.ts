@@ -1,0 +1,107 @@
+import { type Kind, MalformedMessage, oneOf, struct, type Timestamp, text, timestamp, uint } from '@isochron/core';
+import { pack, unpack } from './msgpack.js';
+import { NONCE_BYTES, PROOF_BYTES } from './proof.js';
+
+/** Version of frames and messages. Nodes of different versions do not talk. */
+export const PROTOCOL_VERSION = 1;
+
+/** What a node says of itself when a link opens. */
+export interface PeerInfo {
+  readonly nodeId: string;
+  /** Random name of the node's store: another one means that the disk was lost (D10). */
+  readonly storeId: string;
+  /** Protocol version, see {@link PROTOCOL_VERSION}. */
+  readonly version: number;
+  /** Hash of the cluster file. */
+  readonly clusterHash: string;
+  /** Epoch of the topology. */
+  readonly epoch: number;
+  /** The node's clock (T2). */
+  readonly hlc: Timestamp;
+}
+
+/** The dialling side of a link, and the listening one. */
+export type HandshakeRole = 'initiator' | 'acceptor';
+
+/** Why a peer is refused. */
+export interface Refusal {
+  readonly code: 'PEER_REFUSED' | 'PEER_VERSION_MISMATCH' | 'PEER_CONFIG_MISMATCH';
+  readonly detail: string;
+}
+
+/** First message of each side. */
+export interface Hello extends PeerInfo {
+  readonly role: HandshakeRole;
+  readonly nonce: Uint8Array;
+}
+
+/** Messages of a handshake. A hello of another version is not read beyond its version. */
+export type HandshakeMessage =
+  | { readonly kind: 'hello'; readonly hello: Hello }
+  | { readonly kind: 'other-version'; readonly version: number }
+  | { readonly kind: 'proof'; readonly proof: Uint8Array }
+  | { readonly kind: 'refused'; readonly refusal: Refusal };
+
+const MAX_DETAIL_LENGTH = 256;
+
+const exactly = (length: number): Kind<Uint8Array> => ({
+  encode: (bytes) => bytes,
+  decode: (raw) => {
+    if (!(raw instanceof Uint8Array) || raw.length !== length) throw new MalformedMessage(`expected ${length} bytes`);
+    return raw;
+  },
+});
+
+const helloKind = struct<Hello>({
+  version: uint,
+  role: oneOf('initiator', 'acceptor'),
+  nodeId: text(64),
+  storeId: text(64),
+  clusterHash: text(128),
+  epoch: uint,
+  hlc: timestamp,
+  nonce: exactly(NONCE_BYTES),
+});
+
+const refusalKind = struct<Refusal>({
+  code: oneOf('PEER_REFUSED', 'PEER_VERSION_MISMATCH', 'PEER_CONFIG_MISMATCH'),
+  detail: text(MAX_DETAIL_LENGTH),
+});
+
+const proofKind = exactly(PROOF_BYTES);
+
+// A message is `[magic, tag, body]`. These numbers, and the version as first field of a hello, hold for all versions.
+const MAGIC = 'isochron';
+const HELLO = 1;
+const PROOF = 2;
+const REFUSED = 3;
+
+export const encodeHello = (hello: Hello): Uint8Array => pack([MAGIC, HELLO, helloKind.encode(hello)]);
+export const encodeProof = (proof: Uint8Array): Uint8Array => pack([MAGIC, PROOF, proofKind.encode(proof)]);
+export const encodeRefusal = ({ code, detail }: Refusal): Uint8Array =>
+  pack([MAGIC, REFUSED, refusalKind.encode({ code, detail: detail.slice(0, MAX_DETAIL_LENGTH) })]);
+
+/** Reads a handshake message; a hello must be of `version`. Throws `MalformedMessage`. */
+export function decodeHandshake(bytes: Uint8Array, version: number): HandshakeMessage {
+  const raw = unpack(bytes);
+  if (!Array.isArray(raw) || raw[0] !== MAGIC) throw new MalformedMessage('expected a handshake message');
+  const body: unknown = raw[2];
+  switch (raw[1]) {
+    case HELLO:
+      return decodeHello(body, version);
+    case PROOF:
+      return { kind: 'proof', proof: proofKind.decode(body) };
+    case REFUSED:
+      return { kind: 'refused', refusal: refusalKind.decode(body) };
+    default:
+      throw new MalformedMessage('unknown handshake message');
+  }
+}
+
+function decodeHello(body: unknown, version: number): HandshakeMessage {
+  if (!Array.isArray(body)) throw new MalformedMessage('expected a hello');
+  const theirs = uint.decode(body[0]);
+  return theirs === version
+    ? { kind: 'hello', hello: helloKind.decode(body) }
+    : { kind: 'other-version', version: theirs };
+}

@@ -1,0 +1,4 @@
+export * from './frame.js';
+export * from './handshake.js';
+export * from './hello.js';
+export * from './proof.js';

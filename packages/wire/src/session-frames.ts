@@ -1,0 +1,225 @@
+/**
+ * The frames of `/v1/session`, the WebSocket between an SDK and a node. A WebSocket message holds one frame or an array of frames,
+ * as JSON (`isochron.v1+json`) or MessagePack (`isochron.v1+msgpack`); both have these shapes.
+ *
+ * A document travels as its JSON text, byte for byte as it was written, so that nobody between two applications parses or
+ * rewrites it; bytes travel as `{ bytes: base64 }` in JSON and as binary in MessagePack. Keys are qualified: `default/todos/1`.
+ *
+ * Requests carry an `id` that rises with every request on a connection, and may be pipelined up to the number of
+ * credits that `welcome` granted. Answers carry the id of their request and may come in any order.
+ */
+
+/** JSON text of a document, or bytes. */
+export type WireValue = string | { readonly bytes: string } | Uint8Array;
+
+/** First frame of a connection. Nothing secret ever goes into the URL. */
+export interface HelloFrame {
+  readonly type: 'hello';
+  /** Continues a session: proves its `ust` and `hwt`. */
+  readonly token?: string;
+  /** API key, where the cluster asks for one. */
+  readonly credentials?: string;
+  /** Name and version of the client, for the operator's logs. */
+  readonly client?: string;
+}
+
+/** Opens a transaction under an id made by the client. May be pipelined with its first read. */
+export interface StartFrame {
+  readonly type: 'start';
+  readonly id: number;
+  readonly tx: string;
+  /** Exactly this snapshot: a transaction resumed after a failover, or a read of the past. */
+  readonly at?: number;
+}
+
+/** Reads in the open transaction `tx`; without `tx` it is a one-shot read-only transaction. */
+export interface ReadFrame {
+  readonly type: 'read';
+  readonly id: number;
+  readonly tx?: string;
+  readonly keys: readonly string[];
+  readonly at?: number;
+}
+
+/** One page of the keys of a keyspace, in key order. */
+export interface ListFrame {
+  readonly type: 'list';
+  readonly id: number;
+  readonly tx?: string;
+  readonly keyspace: string;
+  readonly prefix?: string;
+  /** First key (unqualified) that may be listed. */
+  readonly start?: string;
+  /** Most keys to return, 1 to 1000; default 100. */
+  readonly limit?: number;
+  readonly at?: number;
+}
+
+/**
+ * Commits. With `snapshot` it needs no open transaction: a one-shot write, or a retry on any node of any region, with every
+ * other field unchanged. `homes` are the regions whose cohorts were tried, the last one in force; `birth` is the `ust` the
+ * session knew at the first send.
+ */
+export interface CommitFrame {
+  readonly type: 'commit';
+  readonly id: number;
+  readonly tx: string;
+  readonly snapshot?: number;
+  readonly hwt: number;
+  readonly birth: number;
+  readonly homes: readonly string[];
+  readonly writes: readonly { readonly key: string; readonly value: WireValue | null }[];
+}
+
+/** Ends a transaction without a commit. */
+export interface AbortFrame {
+  readonly type: 'abort';
+  readonly id: number;
+  readonly tx: string;
+}
+
+/** How did a transaction end? */
+export interface StatusFrame {
+  readonly type: 'status';
+  readonly id: number;
+  readonly tx: string;
+}
+
+/** Answers once `ts` is stable in every region, or with STABLE_TIMEOUT. */
+export interface StableFrame {
+  readonly type: 'stable';
+  readonly id: number;
+  readonly ts: number;
+  readonly timeoutMs?: number;
+}
+
+/** Measures the round trip. */
+export interface PingFrame {
+  readonly type: 'ping';
+  readonly id: number;
+}
+
+export type RequestFrame =
+  | StartFrame
+  | ReadFrame
+  | ListFrame
+  | CommitFrame
+  | AbortFrame
+  | StatusFrame
+  | StableFrame
+  | PingFrame;
+export type ClientFrame = HelloFrame | RequestFrame;
+
+/** Answer to hello. */
+export interface WelcomeFrame {
+  readonly type: 'welcome';
+  readonly region: string;
+  readonly node: string;
+  /** Id of the cluster: sessions do not cross clusters. */
+  readonly cluster: string;
+  readonly protocol: string;
+  readonly capabilities: readonly string[];
+  readonly ust: number;
+  readonly token: string;
+  /** Requests that may be in flight. */
+  readonly credits: number;
+  readonly limits: {
+    readonly maxKeyBytes: number;
+    readonly maxValueBytes: number;
+    readonly maxKeysPerRequest: number;
+    readonly maxRequestBytes: number;
+  };
+  /** How long a transaction may stay open. */
+  readonly maxTransactionMs: number;
+  /** All regions and the API endpoints of their nodes, for failover. */
+  readonly regions: readonly { readonly id: string; readonly endpoints: readonly string[] }[];
+}
+
+/** Any answer may carry a newer session token; the latest one received is the session's. */
+interface Answer {
+  readonly id: number;
+  readonly token?: string;
+}
+
+export interface StartedFrame extends Answer {
+  readonly type: 'started';
+  readonly snapshot: number;
+}
+
+/** One entry for each key, in order: `[commit timestamp, value]`, or null where the snapshot has no value. */
+export interface ValuesFrame extends Answer {
+  readonly type: 'values';
+  readonly snapshot: number;
+  readonly values: readonly (readonly [number, WireValue] | null)[];
+}
+
+/** A page of a listing: `[unqualified key, commit timestamp, value]`. `next` is the start of the following page, or null. */
+export interface ListedFrame extends Answer {
+  readonly type: 'listed';
+  readonly snapshot: number;
+  readonly entries: readonly (readonly [string, number, WireValue])[];
+  readonly next: string | null;
+}
+
+export interface CommittedFrame extends Answer {
+  readonly type: 'committed';
+  readonly ts: number;
+}
+
+export interface AbortedFrame extends Answer {
+  readonly type: 'aborted';
+}
+
+export interface TxStatusFrame extends Answer {
+  readonly type: 'status';
+  readonly status: 'open' | 'committed' | 'aborted' | 'unknown';
+  readonly ts: number | null;
+}
+
+export interface IsStableFrame extends Answer {
+  readonly type: 'stable';
+  readonly ust: number;
+}
+
+export interface PongFrame extends Answer {
+  readonly type: 'pong';
+}
+
+/** A request failed, or (without `id`) the connection did. */
+export interface ErrorFrame {
+  readonly type: 'error';
+  readonly id?: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly retryable: boolean;
+}
+
+/** The stable time moved on: sent at most once a second, while the connection is otherwise quiet about it. */
+export interface UstFrame {
+  readonly type: 'ust';
+  readonly ust: number;
+}
+
+/** The node is about to close; connect to another one, this one after `delayMs`. */
+export interface GoawayFrame {
+  readonly type: 'goaway';
+  readonly reason: string;
+  readonly delayMs: number;
+}
+
+export type AnswerFrame =
+  | StartedFrame
+  | ValuesFrame
+  | ListedFrame
+  | CommittedFrame
+  | AbortedFrame
+  | TxStatusFrame
+  | IsStableFrame
+  | PongFrame;
+export type ServerFrame = WelcomeFrame | AnswerFrame | ErrorFrame | UstFrame | GoawayFrame;
+
+/** WebSocket subprotocols. */
+export const SESSION_SUBPROTOCOLS = { json: 'isochron.v1+json', msgpack: 'isochron.v1+msgpack' } as const;
+
+/** Close codes of `/v1/session`. 1012 is the standard's *service restart*. */
+export const SESSION_CLOSE = { restart: 1012, protocolError: 4400, unauthenticated: 4401 } as const;

@@ -1,0 +1,3 @@
+export * from './history.js';
+export * from './mix.js';
+export * from './zipfian.js';

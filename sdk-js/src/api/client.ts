@@ -1,0 +1,95 @@
+import type { ClientStatus, SessionCore } from '../session/core.js';
+import { type ExportedSession, exportSession } from '../session/exported.js';
+import { Keyspace, keyspaceOf, oneShot } from './collection.js';
+import { keyspaceScope } from './scope.js';
+import { openSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.js';
+import { runTransaction, type Transaction, type TransactionOptions, type TransactionOutcome } from './transaction.js';
+
+/** The causal session that a client holds: what it has seen and written. */
+export class Session {
+  readonly #core: SessionCore;
+
+  /** @internal */
+  constructor(core: SessionCore) {
+    this.#core = core;
+  }
+
+  /** The newest token: opaque text for the `Isochron-Session` header or `connect({ token })`. */
+  get token(): string {
+    return this.#core.currentToken() ?? '';
+  }
+
+  /**
+   * The session as plain JSON: `connect({ session })` continues it, on any device and in any region, and sees everything that
+   * this one had seen and written. It is the causal link between the two; both go on independently. Commits that are
+   * still under way (`status.pendingCommits`) are not part of it.
+   */
+  export(): ExportedSession {
+    return exportSession(this.#core.session, this.token);
+  }
+}
+
+/**
+ * A connected client: one causal session. Its own methods work on the keyspace that `connect` was given.
+ *
+ * It fails over to other nodes and regions and reconnects by itself; requests wait meanwhile, up to `requestTimeoutMs`.
+ */
+export class IsochronClient extends Keyspace implements AsyncDisposable {
+  readonly #core: SessionCore;
+  /** The causal session, to hand on. */
+  readonly session: Session;
+
+  /** @internal Made by `connect`. */
+  constructor(core: SessionCore) {
+    super(oneShot(core), keyspaceScope(core.settings.keyspace));
+    this.#core = core;
+    this.session = new Session(core);
+  }
+
+  /** How the client is doing, at this moment. */
+  get status(): ClientStatus {
+    return this.#core.status;
+  }
+
+  /** Calls `listener` after every change of the status, once a turn at most. Returns what unsubscribes it. */
+  on(_event: 'status', listener: (status: ClientStatus) => void): () => void {
+    return this.#core.subscribe(listener);
+  }
+
+  /** Another keyspace in the same session. Throws KEYSPACE_UNKNOWN for a name that none can have. */
+  keyspace(name: string): Keyspace {
+    return keyspaceOf(this.#core, keyspaceScope(name));
+  }
+
+  /**
+   * Runs a function in a transaction, exactly once: there are no conflicts, so nothing is ever run again. When it has returned,
+   * what it wrote is committed, all or nothing; when it throws, the transaction is aborted and the same error thrown.
+   *
+   * Costs two round trips with reads (the start travels with the first read), one without. Rejects as reads and writes do,
+   * with TRANSACTION_EXPIRED when the function took longer than the cluster allows, TRANSACTION_ABORTED when the commit was
+   * aborted, and OUTCOME_UNKNOWN ({@link OutcomeUnknownError}).
+   */
+  transaction<R>(
+    run: (tx: Transaction) => R | Promise<R>,
+    options: TransactionOptions = {},
+  ): Promise<TransactionOutcome<R>> {
+    return runTransaction(this.#core, this.scope, run, options);
+  }
+
+  /** A snapshot for many reads: the session's newest, or exactly the one `at` a timestamp. */
+  snapshot(options: SnapshotOptions = {}): Promise<Snapshot> {
+    return openSnapshot(this.#core, this.scope, options);
+  }
+
+  /**
+   * Closes the connection. What is pending rejects with CLIENT_CLOSED; commits that were sent and not answered reject with
+   * OUTCOME_UNKNOWN. Resolves once the socket is closed, after a second at the latest. May be called twice.
+   */
+  close(): Promise<void> {
+    return this.#core.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,131 @@
+import { IsochronError } from '@isochron/core/errors';
+import type { Timestamp } from '@isochron/core/ids';
+import { decodeDocument } from '../documents.js';
+import { mergedPage } from '../session/listing.js';
+import type { SnapshotHandle } from '../session/snapshot-handle.js';
+import type { Scope } from './scope.js';
+
+/** What to list, and how. */
+export interface ListOptions {
+  /** Only keys that begin with this. */
+  readonly prefix?: string;
+  /** First key that may be listed. */
+  readonly start?: string;
+  /** Most entries in all. Default: no limit. */
+  readonly limit?: number;
+  /** Entries that are fetched at a time, 1 to 1000. Default 100. */
+  readonly pageSize?: number;
+  /** Ends the listing: what waits rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** A key and its document. */
+export interface Entry<T> {
+  readonly key: string;
+  readonly value: T;
+}
+
+/** Some entries of a listing. */
+export interface Page<T> {
+  readonly entries: readonly Entry<T>[];
+  /** Whether entries follow. */
+  readonly more: boolean;
+  /** Snapshot of the whole listing. */
+  readonly timestamp: Timestamp;
+}
+
+/** Gives the handle of a listing, and what to do when the listing is over. */
+export type OpenHandle = () => { readonly handle: SnapshotHandle; readonly done: () => void };
+
+/**
+ * The entries of a keyspace or collection in key order (by UTF-8 bytes), all of one snapshot, with the session's own writes.
+ *
+ * `for await (const { key, value } of listing)` goes through all of them, every loop in a snapshot of its own. `page()`
+ * fetches one page after the other, all in one snapshot, until `more` is false; end it early with `close()`.
+ * Both throw what reads throw: CONNECTION_LOST, KEYSPACE_UNKNOWN, SNAPSHOT_TOO_OLD, the signal's reason.
+ */
+export class Listing<T> implements AsyncIterable<Entry<T>> {
+  readonly #scope: Scope;
+  readonly #options: ListOptions;
+  readonly #open: OpenHandle;
+  #cursor: Cursor<T> | undefined;
+
+  /** @internal */
+  constructor(scope: Scope, options: ListOptions, open: OpenHandle) {
+    const { pageSize = 100, limit } = options;
+    if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 1000)
+      throw new IsochronError('INVALID_REQUEST', `pageSize is 1 to 1000, not ${pageSize}`);
+    if (limit !== undefined && (!Number.isInteger(limit) || limit < 0))
+      throw new IsochronError('INVALID_REQUEST', `limit is a whole number from 0 on, not ${limit}`);
+    this.#scope = scope;
+    this.#options = options;
+    this.#open = open;
+  }
+
+  /** The next page: about `pageSize` entries, fewer or none where keys were deleted. After the last one: an empty page. */
+  page(): Promise<Page<T>> {
+    this.#cursor ??= new Cursor(this.#scope, this.#options, this.#open);
+    return this.#cursor.page();
+  }
+
+  /** Ends a listing by `page()` before its last page. */
+  close(): void {
+    this.#cursor?.close();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Entry<T>, void, undefined> {
+    const cursor = new Cursor<T>(this.#scope, this.#options, this.#open);
+    try {
+      for (let more = true; more; ) {
+        const page = await cursor.page();
+        yield* page.entries;
+        more = page.more;
+      }
+    } finally {
+      cursor.close();
+    }
+  }
+}
+
+/** One way through a listing. */
+class Cursor<T> {
+  readonly #scope: Scope;
+  readonly #options: ListOptions;
+  readonly #handle: SnapshotHandle;
+  readonly #done: () => void;
+  #next: string | null;
+  #left: number;
+
+  constructor(scope: Scope, options: ListOptions, open: OpenHandle) {
+    this.#scope = scope;
+    this.#options = options;
+    this.#next = scope.prefix + (options.start ?? '');
+    this.#left = options.limit ?? Number.POSITIVE_INFINITY;
+    const { handle, done } = open();
+    this.#handle = handle;
+    this.#done = done;
+  }
+
+  async page(): Promise<Page<T>> {
+    const entries = this.#next === null || this.#left <= 0 ? [] : await this.#fetch(this.#next);
+    const more = this.#next !== null && this.#left > 0;
+    if (!more) this.close();
+    return { entries, more, timestamp: this.#handle.tx.snapshot ?? this.#handle.tx.floor };
+  }
+
+  close(): void {
+    this.#next = null;
+    this.#done();
+  }
+
+  async #fetch(start: string): Promise<Entry<T>[]> {
+    const { keyspace, prefix } = this.#scope;
+    const { pageSize = 100, prefix: asked = '', signal } = this.#options;
+    const request = { keyspace, prefix: prefix + asked, start, limit: pageSize };
+    const page = await mergedPage(this.#handle, request, signal);
+    this.#next = page.next;
+    const entries = page.entries.slice(0, this.#left);
+    this.#left -= entries.length;
+    return entries.map(([key, value]) => ({ key: key.slice(prefix.length), value: decodeDocument<T>(value) as T }));
+  }
+}

@@ -1,0 +1,34 @@
+import type { Timestamp, TxId } from '@isochron/core/ids';
+import type { Committed } from '../session/commits.js';
+import type { SessionCore } from '../session/core.js';
+
+/** How long to wait for a write to be visible everywhere. */
+export interface StableOptions {
+  /** In ms. Default 30 000. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Proof of a commit: durable from now on, and visible to this session. */
+export class WriteReceipt {
+  readonly #core: SessionCore;
+  /** Commit timestamp. `snapshot({ at: timestamp })` anywhere contains the write. */
+  readonly timestamp: Timestamp;
+  /** Id of the transaction. */
+  readonly txId: TxId;
+
+  /** @internal */
+  constructor(core: SessionCore, { timestamp, txId }: Committed) {
+    this.#core = core;
+    this.timestamp = timestamp;
+    this.txId = txId;
+  }
+
+  /**
+   * Resolves once the write is visible to everyone in every region. Throws STABLE_TIMEOUT after `timeoutMs` (the write stays
+   * what it is), CLIENT_CLOSED, or the signal's reason.
+   */
+  stable({ timeoutMs = 30_000, signal }: StableOptions = {}): Promise<void> {
+    return this.#core.stable(this.timestamp, timeoutMs, signal);
+  }
+}

@@ -1,0 +1,38 @@
+import { IsochronError } from '@isochron/core/errors';
+import type { QualifiedKey } from '@isochron/core/ids';
+import { isWellFormed } from '@isochron/core/limits';
+import { checkCount, checkKey } from '../documents.js';
+import type { SessionCore } from '../session/core.js';
+
+/** Where keys lie: a keyspace, and in it what all keys begin with. */
+export interface Scope {
+  readonly keyspace: string;
+  readonly prefix: string;
+}
+
+/** A keyspace. Throws KEYSPACE_UNKNOWN for a name that none can have. */
+export function keyspaceScope(name: string): Scope {
+  if (typeof name !== 'string' || name === '' || name.includes('/') || !isWellFormed(name))
+    throw new IsochronError('KEYSPACE_UNKNOWN', `${JSON.stringify(name)} cannot be the name of a keyspace`);
+  return { keyspace: name, prefix: '' };
+}
+
+/** A collection in a keyspace: keys `name/<id>`. Throws KEY_INVALID. */
+export function collectionScope({ keyspace, prefix }: Scope, name: string): Scope {
+  if (name === '') throw new IsochronError('KEY_INVALID', 'a collection has a name');
+  return { keyspace, prefix: `${prefix}${name}/` };
+}
+
+/** The whole key. Throws KEY_INVALID. */
+export function keyIn(scope: Scope, key: string, core: SessionCore): QualifiedKey {
+  if (key === '' || typeof key !== 'string') throw new IsochronError('KEY_INVALID', 'a key is a text of at least one character');
+  const whole = scope.prefix + key;
+  checkKey(whole, core.limits);
+  return `${scope.keyspace}/${whole}`;
+}
+
+/** Whole keys. Throws KEY_INVALID or TOO_MANY_KEYS. */
+export function keysIn(scope: Scope, keys: readonly string[], core: SessionCore): QualifiedKey[] {
+  checkCount(keys.length, core.limits);
+  return keys.map((key) => keyIn(scope, key, core));
+}

@@ -1,0 +1,180 @@
+import { IsochronError } from '@isochron/core/errors';
+import type { Timestamp, TxId } from '@isochron/core/ids';
+import { applyMergePatch, checkCount, encodeDocument, type MergePatch } from '../documents.js';
+import type { SessionCore } from '../session/core.js';
+import { readKeys } from '../session/reads.js';
+import { SnapshotHandle } from '../session/snapshot-handle.js';
+import { commitHandle } from './collection.js';
+import { type CallOptions, type HandleSource, ReadCollection } from './read-collection.js';
+import type { WriteReceipt } from './receipt.js';
+import { collectionScope, keyIn, keyspaceScope, type Scope } from './scope.js';
+
+/** Options of a transaction. */
+export interface TransactionOptions {
+  /** Reads exactly this snapshot, which the session's own later writes are not part of. */
+  readonly at?: Timestamp;
+  /** Aborts reads and, before it is sent, the commit. */
+  readonly signal?: AbortSignal;
+}
+
+/** What a transaction came to. */
+export interface TransactionOutcome<R> {
+  /** What the function returned. */
+  readonly result: R;
+  /** The commit; undefined when nothing was written. */
+  readonly write: WriteReceipt | undefined;
+}
+
+/** What the views of one transaction share. */
+export class TransactionState implements HandleSource {
+  readonly core: SessionCore;
+  readonly handle: SnapshotHandle;
+  readonly signal: AbortSignal | undefined;
+  /** Updates that the function may not have awaited. */
+  readonly updates = new Set<Promise<void>>();
+  #finished = false;
+
+  constructor(core: SessionCore, { at, signal }: TransactionOptions) {
+    this.core = core;
+    this.handle = new SnapshotHandle(core, 'transaction', at);
+    this.signal = signal;
+  }
+
+  borrow(): SnapshotHandle {
+    if (this.#finished) throw new IsochronError('TRANSACTION_FINISHED', 'the transaction has already ended');
+    this.signal?.throwIfAborted();
+    return this.handle;
+  }
+
+  giveBack(): void {}
+
+  /** Nothing more may be read or written. */
+  finish(): void {
+    this.#finished = true;
+  }
+}
+
+/** Documents under one prefix, inside a transaction. Reads see its own writes. */
+export class TransactionCollection<T = unknown> extends ReadCollection<T> {
+  /** @internal */
+  protected readonly state: TransactionState;
+
+  /** @internal */
+  constructor(state: TransactionState, scope: Scope) {
+    super(state, scope);
+    this.state = state;
+  }
+
+  override get(key: string, options?: CallOptions): Promise<T | undefined> {
+    return super.get(key, this.#signalled(options));
+  }
+
+  override getMany(keys: readonly string[], options?: CallOptions): Promise<(T | undefined)[]> {
+    return super.getMany(keys, this.#signalled(options));
+  }
+
+  /**
+   * Writes a document when the transaction commits. It is copied at once. Throws KEY_INVALID, VALUE_INVALID,
+   * VALUE_TOO_LARGE, TOO_MANY_KEYS, TRANSACTION_FINISHED.
+   */
+  set(key: string, document: T): void {
+    this.#write(key, (core) => encodeDocument(document, core.limits));
+  }
+
+  /** Deletes a key when the transaction commits. */
+  delete(key: string): void {
+    this.#write(key, () => null);
+  }
+
+  /** Changes a document by a JSON merge patch, see {@link Collection.update}. */
+  update(key: string, patch: MergePatch<T>, options?: CallOptions): Promise<void> {
+    const update = this.#update(key, patch, options);
+    const { updates } = this.state;
+    updates.add(update);
+    const forget = () => updates.delete(update);
+    // A failed one stays: the commit must not happen, whether the function awaited it or not.
+    update.then(forget, () => undefined);
+    return update;
+  }
+
+  async #update(key: string, patch: MergePatch<T>, options?: CallOptions): Promise<void> {
+    const { core } = this.state;
+    const qualified = keyIn(this.scope, key, core);
+    const handle = this.state.borrow();
+    const [current] = await readKeys(handle, [qualified], this.#signalled(options).signal);
+    const written = applyMergePatch(current?.value ?? null, patch, core.limits);
+    handle.tx.write(qualified, written);
+  }
+
+  #write(key: string, value: (core: SessionCore) => ReturnType<typeof encodeDocument> | null): void {
+    const { core } = this.state;
+    const qualified = keyIn(this.scope, key, core);
+    const written = value(core);
+    this.state.borrow().tx.write(qualified, written);
+  }
+
+  #signalled(options: CallOptions | undefined): CallOptions {
+    const signal = options?.signal ?? this.state.signal;
+    return signal === undefined ? {} : { signal };
+  }
+}
+
+/**
+ * A transaction: reads one snapshot, writes at its end all or nothing. It never waits for others and never fails because of
+ * them; of two that write the same key, the later commit wins.
+ */
+export class Transaction extends TransactionCollection<unknown> {
+  /** Its id. */
+  get id(): TxId {
+    return this.state.handle.tx.id;
+  }
+
+  /** Its snapshot; undefined before the first read has been answered. */
+  get timestamp(): Timestamp | undefined {
+    return this.state.handle.tx.snapshot;
+  }
+
+  override get<U = unknown>(key: string, options?: CallOptions): Promise<U | undefined> {
+    return super.get(key, options) as Promise<U | undefined>;
+  }
+
+  override getMany<U = unknown>(keys: readonly string[], options?: CallOptions): Promise<(U | undefined)[]> {
+    return super.getMany(keys, options) as Promise<(U | undefined)[]>;
+  }
+
+  /** The same transaction in another keyspace. Throws KEYSPACE_UNKNOWN for a name that none can have. */
+  keyspace(name: string): Transaction {
+    return new Transaction(this.state, keyspaceScope(name));
+  }
+
+  /** The same transaction on the documents under `name/<id>`. */
+  collection<T = unknown>(name: string): TransactionCollection<T> {
+    return new TransactionCollection<T>(this.state, collectionScope(this.scope, name));
+  }
+}
+
+/** Runs a function once in a transaction, and commits what it wrote. */
+export async function runTransaction<R>(
+  core: SessionCore,
+  scope: Scope,
+  run: (tx: Transaction) => R | Promise<R>,
+  options: TransactionOptions,
+): Promise<TransactionOutcome<R>> {
+  const state = new TransactionState(core, options);
+  const { handle } = state;
+  let result: R;
+  try {
+    result = await run(new Transaction(state, scope));
+    await Promise.all(state.updates);
+    options.signal?.throwIfAborted();
+    checkCount(handle.tx.writes.length, core.limits);
+  } catch (error) {
+    state.finish();
+    handle.end();
+    throw error;
+  }
+  state.finish();
+  if (handle.tx.hasWrites) return { result, write: await commitHandle(handle, options.signal) };
+  handle.end();
+  return { result, write: undefined };
+}

@@ -1,0 +1,42 @@
+import { type ErrorCode, IsochronError, isErrorCode } from '@isochron/core/errors';
+import type { TxId } from '@isochron/core/ids';
+
+/**
+ * The commit may or may not have happened: its answer was lost and nobody could be asked before the deadline. `code` is
+ * `OUTCOME_UNKNOWN`. The client keeps asking in the background, and holds the session's later commits until it knows.
+ */
+export class OutcomeUnknownError extends IsochronError {
+  constructor(
+    /** Id of the transaction, for `GET /v1/transactions/:id`. */
+    readonly txId: TxId,
+    reason: string,
+    cause?: unknown,
+  ) {
+    super('OUTCOME_UNKNOWN', `the outcome of transaction ${txId} is not known: ${reason}`, { cause });
+  }
+}
+
+/**
+ * Whether something thrown is an Isochron error, and, where a code is given, this one.
+ *
+ * @param error anything that was caught
+ * @param code a stable code such as `SNAPSHOT_TOO_OLD`
+ */
+export const isIsochronError = (error: unknown, code?: ErrorCode): error is IsochronError =>
+  error instanceof IsochronError && (code === undefined || error.code === code);
+
+/** The error of a server's error frame. A code from a newer server becomes INTERNAL, with the code in the message. */
+export function serverError(frame: { code: string; detail: string; retryable: boolean }): IsochronError {
+  const { code, detail, retryable } = frame;
+  return isErrorCode(code)
+    ? new IsochronError(code, detail, { retryable })
+    : new IsochronError('INTERNAL', `${code}: ${detail}`, { retryable });
+}
+
+/** A server sent something that is not a frame, or not one that fits here. */
+export const malformed = (what: string): IsochronError =>
+  new IsochronError('FRAME_INVALID', `the server sent ${what}`, { retryable: true });
+
+/** What a caller sees of anything thrown: errors of ours as they are, others wrapped. */
+export const toIsochronError = (error: unknown): IsochronError =>
+  error instanceof IsochronError ? error : new IsochronError('INTERNAL', String(error), { cause: error });

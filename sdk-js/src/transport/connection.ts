@@ -1,0 +1,280 @@
+/** One WebSocket: hello and welcome, request ids, credits, packing, a heartbeat. It reports to its owner and repeats nothing. */
+import { IsochronError } from '@isochron/core/errors';
+import { utf8Length } from '@isochron/core/limits';
+import type { GoawayFrame, HelloFrame, WelcomeFrame } from '@isochron/wire/session-frames';
+import { malformed, serverError, toIsochronError } from '../errors.js';
+import type { Settings, WebSocketLike } from '../options.js';
+import type { Codec } from './codec.js';
+import { type Exchange, PingExchange } from './exchange.js';
+import { type Answer, type Incoming, parseFrame } from './frames.js';
+
+/** Whoever holds connections. Nothing is reported of a connection before its welcome. */
+export interface ConnectionOwner {
+  /** A request was refused. */
+  refused(exchange: Exchange, error: IsochronError, connection: Connection): void;
+  /** A message has been taken in: credits may be free, and the connection is of use. */
+  progressed(connection: Connection): void;
+  token(token: string, connection: Connection): void;
+  ust(ust: number, connection: Connection): void;
+  goaway(frame: GoawayFrame, connection: Connection): void;
+  /** It is gone, and with it the answers to these. */
+  closed(connection: Connection, error: IsochronError, lost: readonly Exchange[]): void;
+}
+
+/** Nothing heard for this long: ask. Nothing heard for twice as long: it is dead. */
+const HEARTBEAT_MS = 5000;
+/** The close codes that say more than that the connection is gone. */
+const CLOSE_CODES: Readonly<Record<number, 'UNAUTHENTICATED' | 'FRAME_INVALID'>> = {
+  4400: 'FRAME_INVALID',
+  4401: 'UNAUTHENTICATED',
+};
+
+export class Connection {
+  readonly #socket: WebSocketLike;
+  readonly #settings: Settings;
+  readonly #inFlight = new Map<number, Exchange>();
+  readonly #owner: ConnectionOwner;
+  #welcome: WelcomeFrame | undefined;
+  #nextId = 1;
+  #closed = false;
+  #quietBeats = 0;
+  #heartbeat: ReturnType<typeof setInterval> | undefined;
+  #onClosed: () => void = () => {};
+  #rttMs: number | undefined;
+  /** Resolves once the socket is closed. */
+  readonly whenClosed: Promise<void>;
+
+  private constructor(
+    readonly url: string,
+    settings: Settings,
+    owner: ConnectionOwner,
+  ) {
+    this.#owner = owner;
+    this.#settings = settings;
+    this.whenClosed = new Promise((resolve) => {
+      this.#onClosed = resolve;
+    });
+    this.#socket = new settings.WebSocket(url, [settings.codec.subprotocol]);
+    this.#socket.binaryType = 'arraybuffer';
+  }
+
+  /** Opens a connection, up to its welcome. Rejects with the server's refusal, or with CONNECTION_LOST. */
+  static open(url: string, hello: HelloFrame, settings: Settings, owner: ConnectionOwner): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      const connection = new Connection(url, settings, owner);
+      const late = () => connection.drop(lost(`${url} did not answer within ${settings.connectTimeoutMs} ms`));
+      const timer = setTimeout(late, settings.connectTimeoutMs);
+      const settle = (error?: IsochronError): void => {
+        clearTimeout(timer);
+        if (error === undefined) resolve(connection);
+        else reject(error);
+      };
+      connection.#listen(hello, settle);
+    });
+  }
+
+  get region(): string {
+    return this.welcome.region;
+  }
+
+  /** Throws when it is asked before the welcome; `open` hands out none such. */
+  get welcome(): WelcomeFrame {
+    if (this.#welcome === undefined) throw malformed('no welcome');
+    return this.#welcome;
+  }
+
+  get codec(): Codec {
+    return this.#settings.codec;
+  }
+
+  /** Last measured round trip in ms. */
+  get rttMs(): number | undefined {
+    return this.#rttMs;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  /** Requests that may be sent now. */
+  get free(): number {
+    return this.#closed ? 0 : this.welcome.credits - this.#inFlight.size;
+  }
+
+  get isIdle(): boolean {
+    return this.#inFlight.size === 0;
+  }
+
+  /** Measures the round trip. */
+  async ping(): Promise<number> {
+    this.#rttMs = await new PingExchange().run((exchange) => this.send([exchange]));
+    return this.#rttMs;
+  }
+
+  /** Sends requests, packed into as few messages as the server's limit allows. */
+  send(exchanges: readonly Exchange[]): void {
+    const limit = this.welcome.limits.maxRequestBytes - 2;
+    let parts: (string | Uint8Array<ArrayBuffer>)[] = [];
+    let size = 0;
+    for (const exchange of exchanges) {
+      const id = this.#nextId++;
+      const part = this.#settings.codec.encode(exchange.frame(id, this));
+      const bytes = bytesOf(part, limit) + 1;
+      if (bytes > limit) {
+        exchange.failed(new IsochronError('REQUEST_TOO_LARGE', `a request of ${bytes} bytes is above ${limit}`));
+        continue;
+      }
+      if (size + bytes > limit) {
+        this.#socket.send(this.#settings.codec.pack(parts));
+        parts = [];
+        size = 0;
+      }
+      this.#inFlight.set(id, exchange);
+      parts.push(part);
+      size += bytes;
+    }
+    if (parts.length > 0) this.#socket.send(this.#settings.codec.pack(parts));
+  }
+
+  /** Requests that wait for their answer here. */
+  inFlight(): IterableIterator<Exchange> {
+    return this.#inFlight.values();
+  }
+
+  /** Closes in good order: nothing is waited for here any more. */
+  close(): void {
+    this.#finish(lost('the connection was closed'), false);
+  }
+
+  /** Gives the connection up. */
+  drop(error: IsochronError): void {
+    this.#finish(error, true);
+  }
+
+  /** Cuts a closing handshake short, where the socket can. */
+  terminate(): void {
+    this.#socket.terminate?.();
+  }
+
+  #listen(hello: HelloFrame, settle: (error?: IsochronError) => void): void {
+    const socket = this.#socket;
+    let failure = '';
+    socket.addEventListener('open', () => {
+      if (!this.#closed) socket.send(this.#settings.codec.encode(hello));
+    });
+    socket.addEventListener('error', (event) => {
+      failure = event.message ?? '';
+    });
+    socket.addEventListener('close', (event) => {
+      this.#onClosed();
+      this.#finish(closeError(this.url, event.code, event.reason || failure), false);
+    });
+    socket.addEventListener('message', (event) => this.#received(event.data, settle));
+    this.#unopened = settle;
+  }
+
+  /** Tells `open` of a failure before the welcome. */
+  #unopened: ((error: IsochronError) => void) | undefined;
+
+  #received(data: unknown, settle: () => void): void {
+    if (this.#closed) return;
+    this.#quietBeats = 0;
+    try {
+      const message = this.#decode(data);
+      if (!Array.isArray(message)) this.#take(parseFrame(message), settle);
+      else for (const frame of message) this.#take(parseFrame(frame), settle);
+    } catch (error) {
+      this.#finish(toIsochronError(error), true);
+      return;
+    }
+    if (this.#welcome !== undefined && !this.#closed) this.#owner.progressed(this);
+  }
+
+  #decode(data: unknown): unknown {
+    try {
+      return this.#settings.codec.decode(data);
+    } catch (error) {
+      throw new IsochronError('FRAME_INVALID', 'the server sent a message that cannot be decoded', {
+        cause: error,
+        retryable: true,
+      });
+    }
+  }
+
+  #take(frame: Incoming, settle: () => void): void {
+    if (this.#closed) return;
+    switch (frame.type) {
+      case 'welcome':
+        if (this.#welcome !== undefined) throw malformed('a second welcome');
+        this.#welcome = frame;
+        this.#unopened = undefined;
+        this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS);
+        settle();
+        return;
+      case 'error':
+        if (frame.id === undefined) throw serverError(frame);
+        this.#owner.refused(this.#answeredExchange(frame.id), serverError(frame), this);
+        return;
+      case 'ust':
+        this.#owner.ust(frame.ust, this);
+        return;
+      case 'goaway':
+        this.#owner.goaway(frame, this);
+        return;
+      default:
+        this.#answer(frame);
+    }
+  }
+
+  #answer(frame: Answer): void {
+    const exchange = this.#answeredExchange(frame.id);
+    if (frame.token !== undefined) this.#owner.token(frame.token, this);
+    if (exchange.settled) return;
+    try {
+      exchange.answered(frame, this);
+    } catch (thrown) {
+      const error = toIsochronError(thrown);
+      this.#owner.refused(exchange, error, this);
+      // What is no answer to its request speaks against the server; a refusal of our own speaks only against the answer.
+      if (error.code === 'FRAME_INVALID' || error.code === 'INTERNAL') throw error;
+    }
+  }
+
+  #answeredExchange(id: number): Exchange {
+    const exchange = this.#inFlight.get(id);
+    if (exchange === undefined || this.#welcome === undefined) throw malformed(`an answer to no request, ${id}`);
+    this.#inFlight.delete(id);
+    return exchange;
+  }
+
+  #beat(): void {
+    this.#quietBeats++;
+    if (this.#quietBeats > 2) this.drop(lost(`${this.url} has gone silent`));
+    else if (this.#quietBeats > 1) this.ping().catch(() => this.#settings.logger.debug(`${this.url}: a ping was lost`));
+  }
+
+  #finish(error: IsochronError, abrupt: boolean): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearInterval(this.#heartbeat);
+    if (abrupt && this.#socket.terminate !== undefined) this.#socket.terminate();
+    else this.#socket.close(1000);
+    const lostExchanges = [...this.#inFlight.values()].filter((exchange) => !exchange.settled);
+    this.#inFlight.clear();
+    if (this.#unopened !== undefined) this.#unopened(error);
+    else this.#owner.closed(this, error, lostExchanges);
+  }
+}
+
+const lost = (message: string): IsochronError => new IsochronError('CONNECTION_LOST', message);
+
+function closeError(url: string, code: number | undefined, reason: string): IsochronError {
+  const message = `${url} closed the connection (${code ?? 'no code'}${reason === '' ? '' : `: ${reason}`})`;
+  return new IsochronError(CLOSE_CODES[code ?? 0] ?? 'CONNECTION_LOST', message);
+}
+
+/** Bytes of an encoded frame. Counts exactly only where that can matter. */
+function bytesOf(part: string | Uint8Array, limit: number): number {
+  if (typeof part !== 'string') return part.length;
+  return part.length * 3 > limit / 4 ? utf8Length(part) : part.length * 3;
+}

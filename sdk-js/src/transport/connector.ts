@@ -1,0 +1,278 @@
+/** Keeps one connection: picks the nearest endpoint, fails over, reconnects with full-jitter backoff, honours goaway. */
+import { IsochronError } from '@isochron/core/errors';
+import type { GoawayFrame, HelloFrame, WelcomeFrame } from '@isochron/wire/session-frames';
+import { fullJitterMs } from '../backoff.js';
+import { toIsochronError } from '../errors.js';
+import type { Settings } from '../options.js';
+import { Connection, type ConnectionOwner } from './connection.js';
+import { Dispatcher, unreachable } from './dispatcher.js';
+import { type Endpoint, Endpoints } from './endpoints.js';
+import type { Exchange } from './exchange.js';
+import { nearest } from './nearest.js';
+
+const RECONNECT_BASE_MS = 100;
+const RECONNECT_CAP_MS = 30_000;
+/** How long a closed client waits for the closing handshake. */
+const CLOSE_WAIT_MS = 1000;
+
+/** What the connector tells the client, and asks of it. */
+export interface ConnectorEvents {
+  /** The session's newest token. */
+  currentToken(): string | undefined;
+  welcomed(welcome: WelcomeFrame): void;
+  token(token: string): void;
+  ust(ust: number): void;
+  /** The connection, or the lack of one, has changed. */
+  changed(): void;
+}
+
+export class Connector implements ConnectionOwner {
+  readonly dispatcher: Dispatcher;
+  readonly #settings: Settings;
+  readonly #events: ConnectorEvents;
+  readonly #endpoints: Endpoints;
+  #current: Connection | undefined;
+  readonly #draining = new Set<Connection>();
+  #cluster: string | undefined;
+  #reconnecting = false;
+  /** Rounds of attempts since a connection was of use. */
+  #round = 0;
+  #closed = false;
+  #wake: () => void = () => {};
+
+  constructor(bases: readonly string[], settings: Settings, events: ConnectorEvents) {
+    this.#settings = settings;
+    this.#events = events;
+    this.#endpoints = new Endpoints(bases);
+    this.dispatcher = new Dispatcher(settings, (from, why) => {
+      if (this.#endpoints.size > 1) this.#moveOn(from, why.message, 0);
+    });
+  }
+
+  get current(): Connection | undefined {
+    return this.#current;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  /** First connection: to the nearest of all endpoints that answer. */
+  async start(signal?: AbortSignal): Promise<void> {
+    const attempts = this.#endpoints.all.map((endpoint) => this.#probe(endpoint));
+    const urls = this.#endpoints.all.map((endpoint) => endpoint.url);
+    const connection = await nearest(attempts, (cause) => unreachable(urls, cause), signal);
+    this.#adopt(connection);
+  }
+
+  /** Gives everything up. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.dispatcher.close();
+    this.#wake();
+    const connections = [...this.#draining, ...(this.#current === undefined ? [] : [this.#current])];
+    for (const connection of connections) connection.close();
+    await Promise.all(connections.map((connection) => within(connection, CLOSE_WAIT_MS)));
+  }
+
+  /** An answer is overdue on a connection that seems alive: asks on another one. */
+  suspect(exchange: Exchange): void {
+    for (const connection of [this.#current, ...this.#draining]) {
+      if (connection !== undefined && [...connection.inFlight()].includes(exchange))
+        connection.drop(new IsochronError('CONNECTION_LOST', `${connection.url} owes an answer for too long`));
+    }
+  }
+
+  refused(exchange: Exchange, error: IsochronError, connection: Connection): void {
+    this.dispatcher.refused(exchange, error, connection);
+  }
+
+  progressed(connection: Connection): void {
+    if (connection === this.#current) {
+      this.#round = 0;
+      this.dispatcher.flush();
+    } else if (this.#draining.has(connection) && connection.isIdle) connection.close();
+  }
+
+  token(token: string, connection: Connection): void {
+    if (this.#owns(connection)) this.#events.token(token);
+  }
+
+  ust(ust: number, connection: Connection): void {
+    if (this.#owns(connection)) this.#events.ust(ust);
+  }
+
+  goaway({ reason, delayMs }: GoawayFrame, connection: Connection): void {
+    this.#moveOn(connection, `goaway: ${reason}`, delayMs);
+  }
+
+  closed(connection: Connection, error: IsochronError, lost: readonly Exchange[]): void {
+    if (!this.#owns(connection)) return failAll(lost, error);
+    this.#draining.delete(connection);
+    this.dispatcher.lost(connection, error, lost);
+    if (connection !== this.#current || this.#closed) return;
+    this.#current = undefined;
+    this.#failed(connection.url, error);
+    this.#events.changed();
+    this.#reconnect();
+  }
+
+  #owns(connection: Connection): boolean {
+    return connection === this.#current || this.#draining.has(connection);
+  }
+
+  /** New requests go elsewhere; this connection stays open until it has answered what it owes. */
+  #moveOn(from: Connection, why: string, delayMs: number): void {
+    const endpoint = this.#endpoints.get(from.url);
+    if (endpoint !== undefined) {
+      endpoint.notBeforeMs = performance.now() + delayMs;
+      endpoint.failures++;
+    }
+    if (from !== this.#current) return;
+    this.#settings.logger.debug(`leaving ${from.url}: ${why}`);
+    this.#current = undefined;
+    this.#draining.add(from);
+    this.dispatcher.detach(from);
+    if (from.isIdle) queueMicrotask(() => from.close());
+    this.#events.changed();
+    this.#reconnect();
+  }
+
+  async #open(endpoint: Endpoint): Promise<Connection> {
+    try {
+      const connection = await Connection.open(endpoint.url, this.#hello(), this.#settings, this);
+      endpoint.region = connection.region;
+      return connection;
+    } catch (error) {
+      this.#failed(endpoint.url, error);
+      throw error;
+    }
+  }
+
+  async #probe(endpoint: Endpoint): Promise<Connection> {
+    const connection = await this.#open(endpoint);
+    if (this.#endpoints.size > 1) endpoint.rttMs = await connection.ping();
+    return connection;
+  }
+
+  #hello(): HelloFrame {
+    const token = this.#events.currentToken();
+    const { credentials } = this.#settings;
+    return {
+      type: 'hello',
+      ...(token === undefined ? {} : { token }),
+      ...(credentials === undefined ? {} : { credentials }),
+      client: 'isochron-js/0.1.0',
+    };
+  }
+
+  #failed(url: string, error: unknown): void {
+    const endpoint = this.#endpoints.get(url);
+    if (endpoint !== undefined) endpoint.failures++;
+    this.#settings.logger.debug(`${url}: ${toIsochronError(error).message}`);
+  }
+
+  #adopt(connection: Connection): void {
+    const { welcome, url } = connection;
+    const refusal = this.#misfit(welcome);
+    if (refusal !== undefined) {
+      connection.close();
+      throw refusal;
+    }
+    this.#cluster = welcome.cluster;
+    this.#endpoints.learn(url, welcome.regions);
+    this.#endpoints.region = welcome.region;
+    const endpoint = this.#endpoints.get(url);
+    if (endpoint !== undefined) endpoint.failures = 0;
+    this.#current = connection;
+    this.#events.welcomed(welcome);
+    this.dispatcher.attach(connection);
+    this.#events.changed();
+    if (connection.rttMs === undefined) this.#measure(connection);
+  }
+
+  #measure(connection: Connection): void {
+    const measured = (rttMs: number): void => {
+      const endpoint = this.#endpoints.get(connection.url);
+      if (endpoint !== undefined) endpoint.rttMs = rttMs;
+      this.#events.changed();
+    };
+    // A connection that is lost meanwhile is reported by `closed`.
+    connection.ping().then(measured, () => this.#settings.logger.debug(`${connection.url}: a ping was lost`));
+  }
+
+  #misfit({ cluster, protocol }: WelcomeFrame): IsochronError | undefined {
+    if (protocol !== 'paris')
+      return new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', `this client speaks paris, the cluster ${protocol}`);
+    if (this.#cluster !== undefined && this.#cluster !== cluster)
+      return new IsochronError('CONNECTION_LOST', `the endpoint belongs to another cluster, ${cluster}`);
+    return undefined;
+  }
+
+  #reconnect(): void {
+    if (this.#reconnecting || this.#closed) return;
+    this.#reconnecting = true;
+    this.#attempts()
+      .catch((error: unknown) => this.#settings.logger.warn(`reconnecting failed: ${toIsochronError(error).message}`))
+      .finally(() => {
+        this.#reconnecting = false;
+        if (this.#current === undefined) this.#reconnect();
+      });
+  }
+
+  /** Round after round over all endpoints, with a pause between rounds, until one is adopted. */
+  async #attempts(): Promise<void> {
+    while (!this.#closed && this.#current === undefined) {
+      await this.#pause();
+      this.#round++;
+      for (const endpoint of this.#endpoints.candidates(performance.now())) {
+        if (this.#closed || (await this.#attempt(endpoint))) return;
+      }
+    }
+  }
+
+  async #attempt(endpoint: Endpoint): Promise<boolean> {
+    try {
+      const connection = await this.#open(endpoint);
+      if (this.#closed) connection.close();
+      else this.#adopt(connection);
+      return true;
+    } catch (thrown) {
+      const error = toIsochronError(thrown);
+      if (!error.retryable) this.dispatcher.refuseWaiting(error);
+      return false;
+    }
+  }
+
+  async #pause(): Promise<void> {
+    const { random } = this.#settings;
+    const backoffMs = this.#round === 0 ? 0 : fullJitterMs(random, this.#round - 1, RECONNECT_BASE_MS, RECONNECT_CAP_MS);
+    const pauseMs = Math.max(backoffMs, this.#endpoints.nextMs() - performance.now());
+    if (pauseMs <= 0 && this.#round === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, pauseMs);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+const failAll = (exchanges: readonly Exchange[], error: IsochronError): void => {
+  for (const exchange of exchanges) exchange.failed(error);
+};
+
+function within(connection: Connection, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      connection.terminate();
+      resolve();
+    }, ms);
+    connection.whenClosed.then(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,188 @@
+/**
+ * Holds requests until a connection has credits for them, packs what one turn of the program asked for into one message, and
+ * repeats what was refused or lost. One timer watches all deadlines.
+ */
+import { IsochronError } from '@isochron/core/errors';
+import { fullJitterMs } from '../backoff.js';
+import type { Settings } from '../options.js';
+import type { Connection } from './connection.js';
+import type { Exchange } from './exchange.js';
+
+const RETRY_BASE_MS = 20;
+const RETRY_CAP_MS = 2000;
+
+export class Dispatcher {
+  readonly #settings: Settings;
+  #connection: Connection | undefined;
+  #waiting: Exchange[] = [];
+  /** Refused requests that wait for their next try. */
+  readonly #resting = new Map<Exchange, ReturnType<typeof setTimeout>>();
+  #flushing = false;
+  #sweeping: ReturnType<typeof setTimeout> | undefined;
+  #closed = false;
+  #offlineSinceMs = performance.now();
+  /** Called with every sweep, while there is anything to sweep. Returns whether it wants another one. */
+  onSweep: (nowMs: number) => boolean = () => false;
+  /** Connections that still owe answers: the current one and those that drain. */
+  readonly #connections = new Set<Connection>();
+
+  constructor(
+    settings: Settings,
+    readonly moveOn: (from: Connection, why: IsochronError) => void,
+  ) {
+    this.#settings = settings;
+  }
+
+  /** Where new requests go. */
+  get connection(): Connection | undefined {
+    return this.#connection;
+  }
+
+  /** Since when there is no connection; undefined while there is one. */
+  get offlineSinceMs(): number | undefined {
+    return this.#connection === undefined ? this.#offlineSinceMs : undefined;
+  }
+
+  /** Takes a request. It leaves with all others of this turn. */
+  readonly submit = (exchange: Exchange): void => {
+    if (this.#closed) return exchange.closed();
+    this.#waiting.push(exchange);
+    this.#schedule();
+    this.watch();
+  };
+
+  /** As `submit`, under the usual deadline. */
+  readonly submitTimed = (exchange: Exchange): void => {
+    exchange.deadlineMs = performance.now() + this.#settings.requestTimeoutMs;
+    this.submit(exchange);
+  };
+
+  /** New requests go here. */
+  attach(connection: Connection): void {
+    this.#connection = connection;
+    this.#connections.add(connection);
+    this.flush();
+  }
+
+  /** New requests wait for another connection; this one may still answer what it has. */
+  detach(connection: Connection): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    this.#offlineSinceMs = performance.now();
+  }
+
+  /** The connection is gone: what it owed is asked again, in the old order, before anything younger. */
+  lost(connection: Connection, error: IsochronError, exchanges: readonly Exchange[]): void {
+    this.detach(connection);
+    this.#connections.delete(connection);
+    const again = exchanges.filter((exchange) => this.#survives(exchange, error, connection));
+    this.#waiting = again.concat(this.#waiting);
+    this.#schedule();
+  }
+
+  /** A request was refused: repeat it after a pause, or let it fail. */
+  refused(exchange: Exchange, error: IsochronError, connection: Connection): void {
+    if (exchange.settled) return;
+    const retry = exchange.refused(error, connection);
+    if (retry === undefined) return exchange.failed(error);
+    if (retry.elsewhere && connection === this.#connection) this.moveOn(connection, error);
+    const pauseMs = fullJitterMs(this.#settings.random, retry.refusals, RETRY_BASE_MS, RETRY_CAP_MS);
+    this.#rest(exchange, pauseMs);
+  }
+
+  /** The cluster refuses this client as such: waiting is of no use. */
+  refuseWaiting(error: IsochronError): void {
+    this.#waiting = this.#waiting.filter((exchange) => !exchange.settled && !exchange.hopeless(error));
+  }
+
+  /** Keeps an eye on deadlines from now on. */
+  watch(): void {
+    if (this.#sweeping !== undefined || this.#closed) return;
+    const { requestTimeoutMs } = this.#settings;
+    this.#sweeping = setTimeout(() => this.#sweep(), Math.max(5, Math.min(250, requestTimeoutMs / 8)));
+  }
+
+  /** Sends as much as the credits allow. */
+  flush(): void {
+    this.#flushing = false;
+    const connection = this.#connection;
+    if (connection === undefined || this.#waiting.length === 0) return;
+    const batch = this.#take(connection);
+    if (batch.length > 0) connection.send(batch);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#sweeping);
+    const all = [...this.#all()];
+    for (const timer of this.#resting.values()) clearTimeout(timer);
+    this.#resting.clear();
+    this.#waiting = [];
+    for (const exchange of all) if (!exchange.settled) exchange.closed();
+  }
+
+  #survives(exchange: Exchange, error: IsochronError, connection: Connection): boolean {
+    if (exchange.settled) return false;
+    // A message that one side cannot read may come again for the same request: that must end some time.
+    const unreadable = new IsochronError('FRAME_INVALID', error.message, { retryable: true, cause: error });
+    if (exchange.repeats && (error.code !== 'FRAME_INVALID' || exchange.refused(unreadable, connection))) return true;
+    exchange.failed(error);
+    return false;
+  }
+
+  #take(connection: Connection): Exchange[] {
+    const batch: Exchange[] = [];
+    let free = connection.free;
+    let taken = 0;
+    for (; taken < this.#waiting.length && free > 0; taken++) {
+      const exchange = this.#waiting[taken]!;
+      if (exchange.settled) continue;
+      const prelude = exchange.prelude(connection);
+      if (prelude !== undefined) {
+        batch.push(prelude);
+        free--;
+        if (free === 0) break;
+      }
+      batch.push(exchange);
+      free--;
+    }
+    this.#waiting = taken === this.#waiting.length ? [] : this.#waiting.slice(taken);
+    return batch;
+  }
+
+  #schedule(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    queueMicrotask(() => this.flush());
+  }
+
+  #rest(exchange: Exchange, pauseMs: number): void {
+    const wake = (): void => {
+      this.#resting.delete(exchange);
+      if (!exchange.settled) this.submit(exchange);
+    };
+    this.#resting.set(exchange, setTimeout(wake, pauseMs));
+  }
+
+  *#all(): Generator<Exchange> {
+    for (const connection of this.#connections) yield* connection.inFlight();
+    yield* this.#resting.keys();
+    yield* this.#waiting;
+  }
+
+  #sweep(): void {
+    this.#sweeping = undefined;
+    const now = performance.now();
+    let busy = false;
+    for (const exchange of [...this.#all()]) {
+      if (exchange.settled) continue;
+      if (exchange.deadlineMs > now || !exchange.expired()) busy = true;
+    }
+    this.#waiting = this.#waiting.filter((exchange) => !exchange.settled);
+    if (this.onSweep(now) || busy) this.watch();
+  }
+}
+
+/** No endpoint could be reached. */
+export const unreachable = (urls: readonly string[], cause: unknown): IsochronError =>
+  new IsochronError('CONNECTION_LOST', `no endpoint could be reached: ${urls.join(', ')}`, { cause });

@@ -1,0 +1,167 @@
+import { IsochronError } from '@isochron/core/errors';
+import type { RequestFrame } from '@isochron/wire/session-frames';
+import { malformed } from '../errors.js';
+import type { Connection } from './connection.js';
+import type { Answer } from './frames.js';
+
+/** Repeat the request: after this many refusals of it, and, with `elsewhere`, rather on another endpoint. */
+export interface Retry {
+  readonly refusals: number;
+  readonly elsewhere: boolean;
+}
+
+/** These may be a fault that stays: a few repetitions only. Everything else retryable is repeated until the deadline. */
+const SELDOM_HELPS = new Set(['INTERNAL', 'STORAGE_FAILED', 'FRAME_INVALID']);
+const MAX_SELDOM = 3;
+/** After so many refusals in a row another endpoint is asked. */
+const ELSEWHERE_AFTER = 3;
+
+/** One request with its repetitions: sent on one connection after the other until it is answered, refused for good or late. */
+export abstract class Exchange<T = unknown> {
+  /** Monotonic time at which waiting ends. */
+  deadlineMs = Number.POSITIVE_INFINITY;
+  /** Answered, failed or cancelled: whatever still arrives is of no interest. */
+  settled = false;
+  #refusals = 0;
+  #lastRefusal: IsochronError | undefined;
+  #resolve: (value: T) => void = () => {};
+  #reject: (reason: unknown) => void = () => {};
+  #forgetSignal: (() => void) | undefined;
+
+  /** Whether it is sent again when its connection is lost. */
+  get repeats(): boolean {
+    return true;
+  }
+
+  /** What to send on this connection. Called once for every time it is sent. */
+  abstract frame(id: number, connection: Connection): RequestFrame;
+
+  /** Takes the answer and settles. An IsochronError thrown from here costs the connection, unless it is retryable. */
+  abstract answered(frame: Answer, connection: Connection): void;
+
+  /** A request that has to precede this one on this connection. */
+  prelude(_connection: Connection): Exchange | undefined {
+    return undefined;
+  }
+
+  /** Whether and how to repeat after a refusal. Undefined: it has failed for good. */
+  refused(error: IsochronError, _connection: Connection): Retry | undefined {
+    this.#lastRefusal = error;
+    this.#refusals++;
+    if (!error.retryable) return undefined;
+    if (SELDOM_HELPS.has(error.code) && this.#refusals >= MAX_SELDOM) return undefined;
+    const elsewhere = error.code === 'NOT_READY' || this.#refusals % ELSEWHERE_AFTER === 0;
+    return { refusals: this.#refusals, elsewhere };
+  }
+
+  /** The deadline has passed. Returns whether it has ended by that. */
+  expired(): boolean {
+    this.failed(this.#lastRefusal ?? new IsochronError('CONNECTION_LOST', 'no answer within the request timeout'));
+    return true;
+  }
+
+  /** The cluster refuses this client as such. Returns whether it has ended by that. */
+  hopeless(error: IsochronError): boolean {
+    this.failed(error);
+    return true;
+  }
+
+  /** The client closes. */
+  closed(): void {
+    this.failed(new IsochronError('CLIENT_CLOSED', 'the client was closed'));
+  }
+
+  /** The caller's signal fired. */
+  protected aborted(reason: unknown): void {
+    this.failed(reason);
+  }
+
+  /** Promise of the outcome; `submit` hands the exchange in. */
+  run(submit: (exchange: this) => void, signal?: AbortSignal): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      if (signal !== undefined) this.#follow(signal);
+      if (!this.settled) submit(this);
+    });
+  }
+
+  failed(reason: unknown): void {
+    if (this.settled) return;
+    this.settled = true;
+    this.#forgetSignal?.();
+    this.#reject(reason);
+  }
+
+  protected done(value: T): void {
+    if (this.settled) return;
+    this.settled = true;
+    this.#forgetSignal?.();
+    this.#resolve(value);
+  }
+
+  /** Tells the caller before the exchange itself has ended. */
+  protected tell(reason: unknown): void {
+    this.#forgetSignal?.();
+    this.#reject(reason);
+  }
+
+  #follow(signal: AbortSignal): void {
+    const onAbort = (): void => this.aborted(signal.reason);
+    if (signal.aborted) return onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    this.#forgetSignal = () => signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Measures the round trip. */
+export class PingExchange extends Exchange<number> {
+  #sentMs = 0;
+
+  /** It measures one connection. */
+  override get repeats(): boolean {
+    return false;
+  }
+
+  frame(id: number): RequestFrame {
+    this.#sentMs = performance.now();
+    return { type: 'ping', id };
+  }
+
+  answered(frame: Answer): void {
+    if (frame.type !== 'pong') throw unexpected(frame);
+    this.done(performance.now() - this.#sentMs);
+  }
+
+  override refused(): undefined {
+    return undefined;
+  }
+}
+
+/** Ends an open transaction on the server; nobody waits for the answer. */
+export class AbortExchange extends Exchange<void> {
+  constructor(readonly txId: string) {
+    super();
+  }
+
+  /** The server ends the transactions of a connection that is lost. */
+  override get repeats(): boolean {
+    return false;
+  }
+
+  frame(id: number): RequestFrame {
+    return { type: 'abort', id, tx: this.txId };
+  }
+
+  answered(frame: Answer): void {
+    if (frame.type !== 'aborted') throw unexpected(frame);
+    this.done();
+  }
+
+  override refused(): undefined {
+    return undefined;
+  }
+}
+
+/** An answer of another type than its request asks for. */
+export const unexpected = (frame: Answer): IsochronError => malformed(`an answer of the wrong type, ${frame.type}`);

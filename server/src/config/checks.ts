@@ -1,0 +1,106 @@
+import { type ClusterFile, PROTOCOLS } from './schema.js';
+import type { Refuse } from './cluster-file.js';
+
+/** What a shape cannot say: unique ids, references that lead somewhere, a placement that is possible. */
+export function checkMeaning(file: ClusterFile, refuse: Refuse): void {
+  if (!(PROTOCOLS as readonly string[]).includes(file.protocol)) {
+    refuse(['protocol'], `unknown protocol "${file.protocol}"; known: ${PROTOCOLS.join(', ')}`);
+  }
+  checkNames(file, refuse);
+  checkUrls(file, refuse);
+  file.keyspaces.forEach((_, i) => checkPlacement(file, i, refuse));
+  checkLimits(file, refuse);
+  for (const pair of Object.keys(file.wan?.oneWayMs ?? {})) checkPair(file, pair, refuse);
+}
+
+function checkNames(file: ClusterFile, refuse: Refuse): void {
+  const regions = unique('region id', refuse);
+  const nodes = unique('node id', refuse);
+  const keyspaces = unique('keyspace', refuse);
+  file.regions.forEach((region, r) => {
+    regions(region.id, ['regions', r, 'id']);
+    region.nodes.forEach((node, n) => {
+      nodes(node.id, ['regions', r, 'nodes', n, 'id']);
+    });
+  });
+  file.keyspaces.forEach((keyspace, k) => {
+    keyspaces(keyspace.name, ['keyspaces', k, 'name']);
+  });
+}
+
+function unique(what: string, refuse: Refuse): (value: string, path: readonly (string | number)[]) => void {
+  const seen = new Set<string>();
+  return (value, path) => {
+    if (seen.has(value)) refuse(path, `duplicate ${what} "${value}"`);
+    seen.add(value);
+  };
+}
+
+function checkUrls(file: ClusterFile, refuse: Refuse): void {
+  const address = unique('address', refuse);
+  file.regions.forEach((region, r) => {
+    region.nodes.forEach((node, n) => {
+      const at = ['regions', r, 'nodes', n];
+      address(checkUrl(node.api, ['http:', 'https:'], [...at, 'api'], refuse), [...at, 'api']);
+      address(checkUrl(node.peer, ['ws:', 'wss:'], [...at, 'peer'], refuse), [...at, 'peer']);
+    });
+  });
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'ws:': '80', 'https:': '443', 'wss:': '443' };
+
+/** Returns `host:port`, what no two listeners can share. */
+function checkUrl(text: string, schemes: string[], path: readonly (string | number)[], refuse: Refuse): string {
+  const wanted = schemes.map((scheme) => scheme.slice(0, -1)).join(' or ');
+  if (!URL.canParse(text)) return refuse(path, `"${text}" is not a URL; expected ${wanted}://host:port`);
+  const url = new URL(text);
+  if (!schemes.includes(url.protocol)) return refuse(path, `"${text}" must be ${wanted}`);
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
+    return refuse(path, `"${text}" must be ${wanted}://host:port and nothing more`);
+  }
+  return `${url.hostname}:${url.port === '' ? DEFAULT_PORTS[url.protocol] : url.port}`;
+}
+
+function checkPlacement(file: ClusterFile, index: number, refuse: Refuse): void {
+  const { name, replication, regions } = file.keyspaces[index]!;
+  const at = ['keyspaces', index];
+  if (regions === undefined) {
+    if ((replication ?? 1) > file.regions.length) {
+      refuse(
+        [...at, 'replication'],
+        `keyspace "${name}": replication ${replication} is above the number of regions, ${file.regions.length}`,
+      );
+    }
+    return;
+  }
+  if (replication !== undefined) {
+    refuse([...at, 'replication'], `keyspace "${name}": give either replication or regions, not both`);
+  }
+  const once = unique(`region in keyspace "${name}"`, refuse);
+  regions.forEach((region, r) => {
+    once(region, [...at, 'regions', r]);
+    knownRegion(file, region, [...at, 'regions', r], refuse);
+  });
+}
+
+function knownRegion(file: ClusterFile, region: string, path: readonly (string | number)[], refuse: Refuse): void {
+  if (file.regions.some(({ id }) => id === region)) return;
+  refuse(path, `unknown region "${region}"; known: ${file.regions.map(({ id }) => id).join(', ')}`);
+}
+
+function checkLimits(file: ClusterFile, refuse: Refuse): void {
+  const limits = file.settings?.limits;
+  if (limits?.maxRequestBytes === undefined && limits?.maxValueBytes === undefined) return;
+  const request = limits.maxRequestBytes ?? 8 * 2 ** 20;
+  const value = limits.maxValueBytes ?? 2 ** 20;
+  if (value > request) {
+    refuse(['settings', 'limits'], `maxValueBytes ${value} is above maxRequestBytes ${request}: no request could hold it`);
+  }
+}
+
+function checkPair(file: ClusterFile, pair: string, refuse: Refuse): void {
+  const path = ['wan', 'oneWayMs', pair];
+  const ends = pair.split(/<?>/);
+  if (ends.length !== 2) refuse(path, `"${pair}" is not a pair of regions; write "a>b" for one direction, "a<>b" for both`);
+  for (const region of ends) knownRegion(file, region, path, refuse);
+}

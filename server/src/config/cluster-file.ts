@@ -1,0 +1,176 @@
+/**
+ * The cluster file: regions with their nodes, keyspaces with their placement, settings that all nodes share. What belongs to one
+ * node only (secret, data directory, API keys, ports to bind) comes from flags and environment instead.
+ */
+import { type ClusterSpec, IsochronError, type KeyspaceSpec, type Limits, type NodeId, type RegionId } from '@isochron/core';
+import { type TSchema } from '@sinclair/typebox';
+import { Value, ValueErrorType } from '@sinclair/typebox/value';
+import { type Document, isNode, LineCounter, parseDocument, stringify } from 'yaml';
+import { canonicalHash } from './canonical.js';
+import { checkMeaning } from './checks.js';
+import { type ClusterFile, ClusterFileSchema, DEFAULT_SETTINGS, knownFields, type PROTOCOLS } from './schema.js';
+
+export type { ClusterFile } from './schema.js';
+
+/** Settings that all nodes of a cluster share. Units are in the names. */
+export interface ClusterSettings {
+  /** Δ_R: how often replicas apply committed transactions and replicate them. */
+  readonly applyIntervalMs: number;
+  /** Δ_G: how often stabilisation gossips. */
+  readonly gossipIntervalMs: number;
+  readonly maxTransactionMs: number;
+  /** How long old versions are kept for reads of the past. */
+  readonly retentionMs: number;
+  /** How long the outcome of a commit can be asked for (D5). */
+  readonly outcomeRetentionMs: number;
+  /** T1. Clients get half of it. */
+  readonly maxClockDriftMs: number;
+  readonly resolveAfterMs: number;
+  readonly readTimeoutMs: number;
+  readonly commitTimeoutMs: number;
+  /** Memory for version chains of one node. */
+  readonly cacheBytes: number;
+  readonly durability: 'synced' | 'memory';
+  readonly limits: Limits;
+}
+
+/** A node as the cluster file names it. */
+export interface NodeConfig {
+  readonly id: NodeId;
+  /** URL of the HTTP and WebSocket API. */
+  readonly api: string;
+  /** URL of the peering links. */
+  readonly peer: string;
+}
+
+export interface RegionConfig {
+  readonly id: RegionId;
+  readonly nodes: readonly NodeConfig[];
+}
+
+/** A valid cluster file with every default filled in. */
+export interface ClusterConfig {
+  readonly protocol: (typeof PROTOCOLS)[number];
+  /** Id of the cluster; sessions do not cross clusters. Derived from the placement when the file gives none. */
+  readonly cluster: string;
+  readonly regions: readonly RegionConfig[];
+  readonly keyspaces: readonly KeyspaceSpec[];
+  readonly settings: ClusterSettings;
+  /** Emulated one-way delays, by `from>to`; see {@link oneWayDelayMs}. */
+  readonly wan: { readonly oneWayMs: Readonly<Record<string, number>> };
+  /** SHA-256 over the canonical JSON of everything above, in hex. Peers compare it. */
+  readonly hash: string;
+}
+
+/**
+ * Reads a cluster file.
+ * @param filename only for messages
+ * @throws IsochronError `CONFIG_INVALID`, with `file:line` and the reason
+ */
+export function parseClusterFile(text: string, filename: string): ClusterConfig {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const refuse: Refuse = (path, reason) => {
+    throw new IsochronError('CONFIG_INVALID', `${filename}:${lineOf(document, lines, path)}: ${reason}`);
+  };
+  const syntax = document.errors[0];
+  if (syntax !== undefined) {
+    const reason = syntax.message.split('\n')[0]!.replace(/ at line .*$/, '');
+    throw new IsochronError('CONFIG_INVALID', `${filename}:${lines.linePos(syntax.pos[0]).line}: ${reason}`);
+  }
+  const file = checkShape(toPlain(document, refuse), refuse);
+  checkMeaning(file, refuse);
+  return complete(file);
+}
+
+/** Ends the reading with a reason, at the line of what `path` leads to. */
+export type Refuse = (path: readonly (string | number)[], reason: string) => never;
+
+function toPlain(document: Document, refuse: Refuse): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    return refuse([], error instanceof Error ? error.message : 'cannot be read');
+  }
+}
+
+/** The line of the innermost part of the file that the path leads to: a missing field has its parent's. */
+function lineOf(document: Document, lines: LineCounter, path: readonly (string | number)[]): number {
+  for (let length = path.length; length > 0; length--) {
+    const node: unknown = document.getIn(path.slice(0, length), true);
+    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
+  }
+  return 1;
+}
+
+function checkShape(raw: unknown, refuse: Refuse): ClusterFile {
+  const error = Value.Errors(ClusterFileSchema, raw).First();
+  if (error === undefined) return raw as ClusterFile;
+  const path = error.path.split('/').slice(1).map(segment);
+  const field = path.length === 0 ? 'the file' : `"${path.join('.')}"`;
+  switch (error.type) {
+    case ValueErrorType.ObjectAdditionalProperties:
+      return refuse(path, `unknown field "${path.at(-1)}"; known here: ${knownFields(error.schema).join(', ')}`);
+    case ValueErrorType.ObjectRequiredProperty:
+      return refuse(path, `${field} is missing`);
+    default:
+      return refuse(path, `${field} is not valid: ${expected(error.schema, error.message)}`);
+  }
+}
+
+const segment = (text: string): string | number =>
+  /^\d+$/.test(text) ? Number(text) : text.replaceAll('~1', '/').replaceAll('~0', '~');
+
+const expected = (schema: TSchema, message: string): string =>
+  schema.description === undefined ? message.toLowerCase() : `expected ${schema.description}`;
+
+function complete(file: ClusterFile): ClusterConfig {
+  const { limits, ...settings } = file.settings ?? {};
+  const contents = {
+    protocol: 'paris' as const,
+    cluster: file.cluster ?? `c-${canonicalHash({ regions: regionIds(file), keyspaces: file.keyspaces }).slice(0, 12)}`,
+    regions: file.regions,
+    keyspaces: file.keyspaces,
+    settings: {
+      ...DEFAULT_SETTINGS,
+      ...settings,
+      durability: settings.durability === 'memory' ? ('memory' as const) : ('synced' as const),
+      limits: { ...DEFAULT_SETTINGS.limits, ...limits },
+    },
+    wan: { oneWayMs: bothDirections(file.wan?.oneWayMs ?? {}) },
+  };
+  return { ...contents, hash: canonicalHash(contents) };
+}
+
+const regionIds = (file: ClusterFile) =>
+  file.regions.map((region) => ({ id: region.id, nodes: region.nodes.map((node) => node.id) }));
+
+function bothDirections(oneWayMs: Readonly<Record<string, number>>): Record<string, number> {
+  const directed: Record<string, number> = {};
+  for (const [pair, delay] of Object.entries(oneWayMs)) {
+    const [a, b] = pair.split(/<?>/);
+    directed[`${a}>${b}`] = delay;
+    if (pair.includes('<>')) directed[`${b}>${a}`] = delay;
+  }
+  return directed;
+}
+
+/** The emulated one-way delay between two regions in ms, 0 when the file gives none. */
+export const oneWayDelayMs = (config: ClusterConfig, from: RegionId, to: RegionId): number =>
+  config.wan.oneWayMs[`${from}>${to}`] ?? 0;
+
+/** What of the configuration decides where data lives. */
+export const clusterSpec = (config: ClusterConfig): ClusterSpec => ({
+  regions: config.regions.map((region) => ({ id: region.id, nodes: region.nodes.map(({ id }) => ({ id })) })),
+  keyspaces: config.keyspaces,
+});
+
+/** The text of a cluster file, for `isochron dev`. What it writes, {@link parseClusterFile} reads. */
+export function writeClusterFile(file: ClusterFile): string {
+  const header = [
+    '# Isochron cluster file. Every node of the cluster runs with the same one.',
+    '# regions: data centres with their nodes · keyspaces: named sets of partitions and where they are held',
+    '# settings: optional, see the documentation · wan: optional delays between regions, for trying things out',
+  ];
+  return `${header.join('\n')}\n${stringify(file, { lineWidth: 120 })}`;
+}

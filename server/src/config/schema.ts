@@ -1,0 +1,116 @@
+/** The shape of the cluster file, as data: it validates, types and documents. Meanings that a shape cannot say are in `checks.ts`. */
+import { DEFAULT_LIMITS } from '@isochron/core';
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
+
+/** Protocols that a cluster file may name. */
+export const PROTOCOLS = ['paris'] as const;
+/** How long an Idempotency-Key, or a lost commit's answer, can be asked for by default: one day. */
+const DAY_MS = 86_400_000;
+
+const NAME_PATTERN = '^[a-z0-9][a-z0-9-]{0,31}$';
+const Name = (what: string) =>
+  Type.String({ pattern: NAME_PATTERN, description: `${what}: 1 to 32 lower-case letters, digits and dashes` });
+const strict = { additionalProperties: false } as const;
+const int = (minimum: number, maximum: number, description: string) =>
+  Type.Optional(Type.Integer({ minimum, maximum, description }));
+
+const NodeSchema = Type.Object(
+  {
+    id: Name('node id'),
+    api: Type.String({ description: 'URL of the HTTP and WebSocket API, http or https' }),
+    peer: Type.String({ description: 'URL of the peering links, ws or wss' }),
+  },
+  strict,
+);
+
+const RegionSchema = Type.Object(
+  { id: Name('region id'), nodes: Type.Array(NodeSchema, { minItems: 1, description: 'at least one node' }) },
+  strict,
+);
+
+const KeyspaceSchema = Type.Object(
+  {
+    name: Name('keyspace name'),
+    partitions: Type.Integer({ minimum: 1, maximum: 4096, description: 'number of partitions, 1 to 4096' }),
+    replication: int(1, 64, 'in how many regions each partition is held; they are chosen round-robin'),
+    regions: Type.Optional(
+      Type.Array(Name('region id'), { minItems: 1, description: 'the regions that hold it (data residency)' }),
+    ),
+  },
+  strict,
+);
+
+const LimitsSchema = Type.Object(
+  {
+    maxKeyBytes: int(1, 1024, 'UTF-8 bytes of a key'),
+    maxValueBytes: int(1, 16 * 2 ** 20, 'bytes of a value'),
+    maxKeysPerRequest: int(1, 10_000, 'keys in one request'),
+    maxRequestBytes: int(1024, 64 * 2 ** 20, 'bytes of one request or frame'),
+  },
+  strict,
+);
+
+const SettingsSchema = Type.Object(
+  {
+    applyIntervalMs: int(1, 10_000, 'how often replicas apply and replicate (the paper: Δ_R)'),
+    gossipIntervalMs: int(1, 10_000, 'how often stabilisation gossips (the paper: Δ_G)'),
+    maxTransactionMs: int(100, 3_600_000, 'how long a transaction may stay open'),
+    retentionMs: int(0, 365 * DAY_MS, 'how long old versions are kept for reads of the past'),
+    outcomeRetentionMs: int(1000, 365 * DAY_MS, 'how long the outcome of a commit can be asked for'),
+    maxClockDriftMs: int(1, DAY_MS, 'how far off a clock may be'),
+    resolveAfterMs: int(10, 600_000, 'after what time a commit decision is asked for'),
+    readTimeoutMs: int(10, 600_000, 'after what time a read turns to another replica'),
+    commitTimeoutMs: int(10, 600_000, 'after what time a commit answers that its outcome is unknown'),
+    cacheBytes: int(0, 2 ** 40, 'memory for version chains of one node'),
+    durability: Type.Optional(Type.String({ pattern: '^(synced|memory)$', description: 'synced or memory' })),
+    limits: Type.Optional(LimitsSchema),
+  },
+  strict,
+);
+
+const WanSchema = Type.Object(
+  {
+    oneWayMs: Type.Record(Type.String(), Type.Number({ minimum: 0, maximum: 60_000, description: '0 to 60000 ms' }), {
+      description: 'one-way delay per pair: "a>b" for one direction, "a<>b" for both',
+    }),
+  },
+  strict,
+);
+
+/** The cluster file. */
+export const ClusterFileSchema = Type.Object(
+  {
+    protocol: Type.String({ description: `one of ${PROTOCOLS.join(', ')}` }),
+    cluster: Type.Optional(Name('cluster id')),
+    regions: Type.Array(RegionSchema, { minItems: 1, maxItems: 64, description: '1 to 64 regions' }),
+    keyspaces: Type.Array(KeyspaceSchema, { minItems: 1, maxItems: 256, description: '1 to 256 keyspaces' }),
+    settings: Type.Optional(SettingsSchema),
+    wan: Type.Optional(WanSchema),
+  },
+  strict,
+);
+
+/** What a cluster file holds, before defaults: also what `writeClusterFile` takes. */
+export type ClusterFile = Static<typeof ClusterFileSchema>;
+
+/** Every setting with the value it has when the file does not say otherwise. */
+export const DEFAULT_SETTINGS = {
+  applyIntervalMs: 5,
+  gossipIntervalMs: 5,
+  maxTransactionMs: 30_000,
+  retentionMs: 30_000,
+  outcomeRetentionMs: DAY_MS,
+  maxClockDriftMs: 600_000,
+  resolveAfterMs: 2000,
+  readTimeoutMs: 1000,
+  commitTimeoutMs: 10_000,
+  cacheBytes: 64 * 2 ** 20,
+  durability: 'synced',
+  limits: DEFAULT_LIMITS,
+} as const;
+
+/** The fields that an object schema knows, for a message about one that it does not. */
+export function knownFields(schema: TSchema): string[] {
+  const properties: unknown = schema.properties;
+  return typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
+}

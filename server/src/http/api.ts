@@ -1,0 +1,158 @@
+/** The public HTTP and WebSocket API of a node. */
+import cors from '@fastify/cors';
+import helmet from '@fastify/helmet';
+import swaggerUi from '@fastify/swagger-ui';
+import underPressure from '@fastify/under-pressure';
+import websocket from '@fastify/websocket';
+import { IsochronError } from '@isochron/core';
+import { Ajv, type ValidateFunction } from 'ajv';
+import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance } from 'fastify';
+import type { RunningNode } from '../node/api.js';
+import { HttpSessions } from '../session/http-sessions.js';
+import type { SessionsMachine } from '../session/machine.js';
+import { SessionTokens } from '../session/token.js';
+import { handleProtocols, sessionRoute } from '../ws/session-route.js';
+import { Authenticator } from './auth.js';
+import { jsonBodyParser } from './body.js';
+import { ApiContext } from './context.js';
+import { HttpLatency } from './latency.js';
+import { handleNotFound } from './not-found.js';
+import { registerOpenApi } from './openapi.js';
+import { sendProblem } from './problem.js';
+import { batchRoutes } from './routes-batch.js';
+import { keyRoutes } from './routes-keys.js';
+import { listRoutes } from './routes-list.js';
+import { healthRoutes, timeRoutes } from './routes-ops.js';
+import { transactionRoutes } from './routes-transactions.js';
+import { Rules } from './rules.js';
+
+/** How the API is served. Limits come from the node's cluster file. */
+export interface ApiOptions {
+  /** The cluster's shared secret: signs session tokens. */
+  readonly secret: string;
+  /** Keys of which callers need one; none: the API is open. */
+  readonly apiKeys?: readonly string[];
+  readonly logger?: FastifyBaseLogger;
+  /** Registered in the node's host under the name `sessions`. */
+  readonly sessions: SessionsMachine;
+  /** Measures request durations, to be shown by `buildMetrics`. */
+  readonly latency?: HttpLatency;
+  /** Origins of web pages that may call; default all. Credentials are never taken from cookies. */
+  readonly corsOrigins?: string | string[];
+  /** Event-loop delay in ms above which requests are refused with `OVERLOADED`. Default 2000. */
+  readonly maxEventLoopDelayMs?: number;
+}
+
+/**
+ * Builds the API, ready to listen.
+ * Closing it tells WebSocket clients to go elsewhere, waits for requests in flight and stops; the node is closed by its owner.
+ */
+export async function buildApi(node: RunningNode, options: ApiOptions): Promise<FastifyInstance> {
+  const { limits } = node.config.settings;
+  const app = fastify({
+    ...(options.logger === undefined ? { logger: false } : { loggerInstance: options.logger }),
+    disableRequestLogging: true,
+    bodyLimit: limits.maxRequestBytes,
+    // Percent-encoded, a key may be three times as long.
+    routerOptions: { maxParamLength: 3 * limits.maxKeyBytes + 64 },
+    // Lets keep-alive connections end as soon as their request is answered.
+    forceCloseConnections: 'idle',
+    frameworkErrors: (error, request, reply) => sendProblem(reply, badUrl(error, request.url), request.log),
+  });
+  const tokens = new SessionTokens(options.secret, node.config);
+  const sessions = new HttpSessions(node, tokens, options.sessions);
+  const rules = new Rules(node.topology, limits);
+  const api = new ApiContext(node, rules, sessions, new Authenticator(options.apiKeys), app.log);
+  app.setErrorHandler((error, request, reply) => sendProblem(reply, asValueError(error, request.routeOptions.config.bodyIsValue), request.log));
+  app.setValidatorCompiler(({ schema, httpPart }) => validatorFor(schema, httpPart));
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, jsonBodyParser);
+  handleNotFound(app);
+  if (options.latency !== undefined) measure(app, options.latency);
+  await app.register(websocket, {
+    options: { handleProtocols, maxPayload: limits.maxRequestBytes, perMessageDeflate: false },
+  });
+  await app.register(cors, { origin: options.corsOrigins ?? '*', exposedHeaders: EXPOSED_HEADERS, maxAge: 86_400 });
+  await registerOpenApi(app);
+  await app.register(async (scope) => documentation(scope));
+  healthRoutes(app, node);
+  await app.register(async (scope) => versionOne(scope, api, options));
+  return app;
+}
+
+const EXPOSED_HEADERS = [
+  'ETag',
+  'Isochron-Session',
+  'Isochron-Snapshot',
+  'Isochron-Staleness-Ms',
+  'Isochron-Commit-Timestamp',
+  'Isochron-Session-Gap',
+];
+
+/** Everything under `/v1`: refused under pressure and without a key. */
+async function versionOne(scope: FastifyInstance, api: ApiContext, options: ApiOptions): Promise<void> {
+  await scope.register(underPressure, {
+    maxEventLoopDelay: options.maxEventLoopDelayMs ?? 2000,
+    pressureHandler: () => {
+      throw new IsochronError('OVERLOADED', 'The node has more work than it can do. Repeat the request later, or elsewhere.');
+    },
+  });
+  sessionRoute(scope, api);
+  scope.register(async (routes) => {
+    if (api.auth.required) {
+      routes.addHook('onRequest', (request, _reply, done) => {
+        api.auth.fromHeader(request.headers.authorization);
+        done();
+      });
+    }
+    keyRoutes(routes, api);
+    listRoutes(routes, api);
+    batchRoutes(routes, api);
+    transactionRoutes(routes, api);
+    timeRoutes(routes, api);
+  });
+}
+
+/** Security headers cost time, and only pages need them. */
+async function documentation(scope: FastifyInstance): Promise<void> {
+  await scope.register(helmet, { contentSecurityPolicy: false });
+  await scope.register(swaggerUi, { routePrefix: '/docs', staticCSP: true });
+  scope.get('/openapi.json', { schema: { hide: true } }, () => scope.swagger());
+}
+
+const strict = new Ajv({ allErrors: false, strict: false, coerceTypes: false });
+const coercing = new Ajv({ allErrors: false, strict: false, coerceTypes: true, useDefaults: true });
+
+/** Query strings are text and are coerced; bodies mean what they say. */
+function validatorFor(schema: unknown, httpPart: string | undefined): ValidateFunction {
+  return (httpPart === 'body' ? strict : coercing).compile(schema as object);
+}
+
+function badUrl(error: FastifyError, url: string): IsochronError {
+  const isKey = /^\/v1\/keyspaces\/[^/]+\/keys\//.test(url);
+  if (error.code === 'FST_ERR_BAD_URL' && isKey) {
+    return new IsochronError('KEY_INVALID', 'The key in the path is not percent-encoded UTF-8.');
+  }
+  return new IsochronError('INVALID_REQUEST', 'The URL is not well formed.');
+}
+
+function asValueError(error: unknown, bodyIsValue: boolean | undefined): unknown {
+  const tooLarge = error instanceof Error && 'code' in error && error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
+  if (!tooLarge || bodyIsValue !== true) return error;
+  return new IsochronError('VALUE_TOO_LARGE', 'The value is larger than this cluster accepts.', { cause: error });
+}
+
+function measure(app: FastifyInstance, latency: HttpLatency): void {
+  app.addHook('onRoute', (route) => {
+    for (const method of [route.method].flat()) {
+      const series = latency.route(method, route.url);
+      const before = route.onResponse === undefined ? [] : [route.onResponse].flat();
+      route.onResponse = [
+        ...before,
+        (_request, reply, done) => {
+          series.observe(reply.statusCode, reply.elapsedTime);
+          done();
+        },
+      ];
+    }
+  });
+}

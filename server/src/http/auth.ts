@@ -1,0 +1,46 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { IsochronError } from '@isochron/core';
+
+/** Whoever calls when the cluster asks for no key. */
+export const ANONYMOUS_PRINCIPAL = 'anonymous';
+
+/** API keys from `ISOCHRON_API_KEYS`: a comma-separated list. None: the API is open. */
+export const apiKeysFromEnv = (env: NodeJS.ProcessEnv): string[] =>
+  (env.ISOCHRON_API_KEYS ?? '')
+    .split(',')
+    .map((key) => key.trim())
+    .filter((key) => key !== '');
+
+/** Tells callers apart by API key. Keys are compared by digest, in a time that says nothing about them, and never logged. */
+export class Authenticator {
+  readonly #digests: readonly Buffer[];
+
+  constructor(keys: readonly string[] = []) {
+    this.#digests = keys.map(digest);
+  }
+
+  /** Whether callers need a key. */
+  get required(): boolean {
+    return this.#digests.length > 0;
+  }
+
+  /**
+   * The principal of a key: `key:` and 8 hex digits of its digest.
+   * @throws IsochronError `UNAUTHENTICATED`
+   */
+  principal(key: string | undefined): string {
+    if (!this.required) return ANONYMOUS_PRINCIPAL;
+    const given = digest(key ?? '');
+    let known = false;
+    for (const accepted of this.#digests) if (timingSafeEqual(accepted, given)) known = true;
+    if (key === undefined || !known) throw new IsochronError('UNAUTHENTICATED', 'This cluster asks for an API key.');
+    return `key:${given.toString('hex').slice(0, 8)}`;
+  }
+
+  /** The principal of an `Authorization` header. @throws IsochronError `UNAUTHENTICATED` */
+  fromHeader(header: string | undefined): string {
+    return this.principal(/^Bearer +([^ ]+)$/i.exec(header ?? '')?.[1]);
+  }
+}
+
+const digest = (key: string): Buffer => createHash('sha256').update(key).digest();

@@ -1,0 +1,100 @@
+/** What every route works with. */
+import { randomBytes } from 'node:crypto';
+import { IsochronError, isTxId, packWall, type Timestamp, type TxId, txIdOf } from '@isochron/core';
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
+import type { RunningNode } from '../node/api.js';
+import { ANONYMOUS, type Caller, type HttpSessions } from '../session/http-sessions.js';
+import type { Authenticator } from './auth.js';
+import { ReadHeaders } from './read-headers.js';
+import type { Rules } from './rules.js';
+
+/** Longest time in which a request with an Idempotency-Key may be repeated, ms; see {@link ApiContext.birth}. */
+const RETRY_WINDOW_MS = 600_000;
+const DEFAULT_WAIT_MS = 2000;
+const MAX_WAIT_S = 30;
+
+export class ApiContext {
+  readonly headers: ReadHeaders;
+  /** Makes the ids of one-shot writes: 128 random bits of this process and a counter (P8). */
+  readonly #ids = randomBytes(16).toString('base64url');
+  #idCounter = 0;
+
+  constructor(
+    readonly node: RunningNode,
+    readonly rules: Rules,
+    readonly sessions: HttpSessions,
+    readonly auth: Authenticator,
+    readonly log: FastifyBaseLogger,
+  ) {
+    this.headers = new ReadHeaders(node);
+  }
+
+  nextTxId(): TxId {
+    return txIdOf(this.#ids, this.#idCounter++);
+  }
+
+  /** The transaction id of a write: its Idempotency-Key, or a new one. @throws IsochronError `INVALID_REQUEST` */
+  writeId(request: FastifyRequest): { txId: TxId; repeated: boolean } {
+    const key = request.headers['idempotency-key'];
+    if (key === undefined) return { txId: this.nextTxId(), repeated: false };
+    if (typeof key === 'string' && isTxId(key)) return { txId: key, repeated: true };
+    const detail = 'An Idempotency-Key is a transaction id: 16 to 64 characters of A-Z a-z 0-9 _ - then a dot and a counter.';
+    throw new IsochronError('INVALID_REQUEST', detail);
+  }
+
+  /**
+   * The `birth` of a write (D5). A request with an Idempotency-Key may be a repetition, so its birth lies back by the window in
+   * which repeating is safe: 10 minutes, or half the time that outcomes are kept where that is less. Its `pt` still lies above, and a node that
+   * has forgotten outcomes since then refuses instead of writing twice.
+   */
+  birth(repeated: boolean): Timestamp {
+    if (!repeated) return this.node.ust();
+    const windowMs = Math.min(RETRY_WINDOW_MS, this.node.config.settings.outcomeRetentionMs / 2);
+    return Math.min(this.node.ust(), packWall(this.node.now() - windowMs));
+  }
+
+  /** Who calls, as far as the token says. @throws IsochronError for a bad token */
+  caller(request: FastifyRequest): Caller | Promise<Caller> {
+    const token = request.headers['isochron-session'];
+    if (token === undefined) return ANONYMOUS;
+    return this.sessions.resolve(String(token));
+  }
+
+  /** Like {@link caller}, for a read: complete, after a bounded wait where it has to be. @throws IsochronError `SESSION_GAP` */
+  reader(request: FastifyRequest): Caller | Promise<Caller> {
+    const caller = this.caller(request);
+    return caller instanceof Promise || this.sessions.hasGap(caller) ? this.#complete(caller, request) : caller;
+  }
+
+  async #complete(pending: Caller | Promise<Caller>, request: FastifyRequest): Promise<Caller> {
+    const caller = await pending;
+    if (this.sessions.hasGap(caller)) await this.sessions.close(caller, waitMsOf(request));
+    return caller;
+  }
+
+  /** A snapshot that a client asks for (T1). @throws IsochronError `TIMESTAMP_IN_FUTURE` */
+  at(query: unknown): Timestamp | null {
+    const { at } = query as { at?: Timestamp };
+    if (at === undefined) return null;
+    this.sessions.tokens.refuseFuture(at, this.node.now(), '"at"');
+    return at;
+  }
+
+  principal(request: FastifyRequest): string {
+    return this.auth.required ? this.auth.fromHeader(request.headers.authorization) : this.auth.principal(undefined);
+  }
+
+  /** An answer built as JSON text. */
+  sendJson(reply: FastifyReply, text: string): void {
+    reply.header('content-type', JSON_TYPE).send(text);
+  }
+}
+
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** `Prefer: wait=SECONDS` in ms, at most 30 s; 2 s when absent. */
+export function waitMsOf(request: FastifyRequest): number {
+  const header = request.headers.prefer;
+  const seconds = /(?:^|[,;\s])wait\s*=\s*"?(\d{1,4}(?:\.\d{1,3})?)"?(?:$|[,;\s])/i.exec(String(header ?? ''))?.[1];
+  return seconds === undefined ? DEFAULT_WAIT_MS : Math.min(Number(seconds), MAX_WAIT_S) * 1000;
+}

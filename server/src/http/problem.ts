@@ -1,0 +1,40 @@
+/** Errors as `application/problem+json` (RFC 9457). */
+import { ERROR_CODES, type ErrorCode, IsochronError } from '@isochron/core';
+import type { FastifyBaseLogger, FastifyReply } from 'fastify';
+
+export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
+
+/** What Fastify's own errors are among our codes. */
+const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
+  FST_ERR_VALIDATION: 'INVALID_REQUEST',
+  FST_ERR_CTP_BODY_TOO_LARGE: 'REQUEST_TOO_LARGE',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'UNSUPPORTED_MEDIA_TYPE',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'INVALID_REQUEST',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'INVALID_REQUEST',
+  FST_ERR_BAD_URL: 'INVALID_REQUEST',
+  FST_ERR_NOT_FOUND: 'ROUTE_NOT_FOUND',
+};
+
+/** The project's error for anything that was thrown. What is not known is `INTERNAL` and gives nothing away. */
+export function asIsochronError(error: unknown): IsochronError {
+  if (error instanceof IsochronError) return error;
+  const code = error instanceof Error && 'code' in error ? FASTIFY_CODES[String(error.code)] : undefined;
+  if (code !== undefined) return new IsochronError(code, error instanceof Error ? error.message : code, { cause: error });
+  return new IsochronError('INTERNAL', 'The server could not answer the request. Its log says why.', { cause: error });
+}
+
+/** The problem document of an error. */
+export function problemText(error: IsochronError): string {
+  const { code, status, retryable, message } = error;
+  return JSON.stringify({ type: `/errors/${code}`, title: ERROR_CODES[code].title, status, code, detail: message, retryable });
+}
+
+/** Answers with the error's problem document. Faults of the server's own are logged. */
+export function sendProblem(reply: FastifyReply, thrown: unknown, log: FastifyBaseLogger): void {
+  const error = asIsochronError(thrown);
+  if (error.code === 'INTERNAL' || error.code === 'STORAGE_FAILED') log.error({ err: error.cause ?? error }, 'request failed');
+  if (error.code === 'SESSION_GAP') reply.header('isochron-session-gap', 'true');
+  if (error.code === 'UNAUTHENTICATED') reply.header('www-authenticate', 'Bearer');
+  if (error.status === 503) reply.header('retry-after', '1');
+  reply.code(error.status).header('content-type', PROBLEM_TYPE).send(problemText(error));
+}

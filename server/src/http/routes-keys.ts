@@ -1,0 +1,227 @@
+/** One key: GET, PUT, PATCH, DELETE. */
+import { isUtf8 } from 'node:buffer';
+import { IsochronError, type QualifiedKey, type Timestamp, type Value, type Version } from '@isochron/core';
+import { Type } from '@sinclair/typebox';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../session/http-sessions.js';
+import { type ApiContext, JSON_TYPE } from './context.js';
+import { mergePatch } from './merge-patch.js';
+import { json, type RouteDocs, SessionHeaders, WriteHeaders } from './openapi.js';
+import { readKeys, type Seen } from './reader.js';
+import { AtQuery, CommitAnswer, EmptyQuery, KeyParams } from './schemas.js';
+import { commit, documentText, oneShot } from './writer.js';
+
+const BYTES_TYPE = 'application/octet-stream';
+const MERGE_PATCH_TYPE = 'application/merge-patch+json';
+/** The key as one percent-encoded segment, and written plainly with its slashes. */
+const PATHS = ['/v1/keyspaces/:keyspace/keys/:key', '/v1/keyspaces/:keyspace/keys/*'] as const;
+
+const anyDocument = Type.Unknown({ description: 'the document, as it was written' });
+const anyBytes = Type.String({ format: 'binary' });
+const notModified = { description: 'the value is the one that If-None-Match names' };
+const getDocs: RouteDocs = {
+  params: KeyParams,
+  headers: Type.Object({ ...SessionHeaders.properties, 'if-none-match': Type.Optional(Type.String()) }),
+  response: {
+    200: { ...json(anyDocument, 'the value'), content: { 'application/json': { schema: anyDocument }, [BYTES_TYPE]: { schema: anyBytes } } },
+    304: notModified,
+  },
+};
+const writeDocs: RouteDocs = {
+  params: KeyParams,
+  headers: WriteHeaders,
+  response: { 200: json(CommitAnswer, 'committed, durably') },
+};
+const putDocs: RouteDocs = {
+  ...writeDocs,
+  body: { content: { 'application/json': { schema: anyDocument }, [BYTES_TYPE]: { schema: anyBytes } } },
+};
+const patchDocs: RouteDocs = {
+  ...writeDocs,
+  body: { content: { [MERGE_PATCH_TYPE]: { schema: anyDocument }, 'application/json': { schema: anyDocument } } },
+};
+
+export function keyRoutes(app: FastifyInstance, api: ApiContext): void {
+  const hidden = (i: number) => ({ tags: ['keys'], hide: i > 0 });
+  PATHS.forEach((path, i) => {
+    const get = { ...hidden(i), summary: 'Newest value of a key in the stable snapshot', querystring: AtQuery };
+    app.get(path, { schema: get, config: { docs: getDocs } }, getKey(api));
+    const remove = { ...hidden(i), summary: 'Deletes a key', querystring: EmptyQuery };
+    app.delete(path, { schema: remove, config: { docs: writeDocs } }, (request, reply) => deleteKey(api, request, reply));
+  });
+  app.register(async (scope) => bodyRoutes(scope, api));
+}
+
+/** Writes take their bodies as they are: what is stored is the text that was sent. */
+function bodyRoutes(scope: FastifyInstance, api: ApiContext): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser(['application/json', BYTES_TYPE, MERGE_PATCH_TYPE], { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
+  const bodyLimit = api.rules.limits.maxValueBytes;
+  PATHS.forEach((path, i) => {
+    const put = { tags: ['keys'], hide: i > 0, summary: 'Writes a key', querystring: EmptyQuery };
+    const putConfig = { docs: putDocs, bodyIsValue: true };
+    scope.put(path, { schema: put, config: putConfig, bodyLimit }, (request, reply) => putKey(api, request, reply));
+    const patch = { ...put, summary: 'Merges a patch (RFC 7396) into a document', description: PATCH_NOTE };
+    const patchConfig = { docs: patchDocs, bodyIsValue: true };
+    scope.patch(path, { schema: patch, config: patchConfig, bodyLimit }, (request, reply) => patchKey(api, request, reply));
+  });
+}
+
+const PATCH_NOTE =
+  'Reads, merges and writes in one transaction. Of concurrent writes to one key the last one wins as a whole: fields of the other are not kept.';
+
+function keyOf(api: ApiContext, request: FastifyRequest): QualifiedKey {
+  const params = request.params as { keyspace: string; key?: string; '*'?: string };
+  return api.rules.qualify(params.keyspace, params.key ?? params['*'] ?? '');
+}
+
+function getKey(api: ApiContext) {
+  return (request: FastifyRequest, reply: FastifyReply): void => {
+    const key = keyOf(api, request);
+    const at = api.at(request.query);
+    const caller = api.reader(request);
+    const answer =
+      caller instanceof Promise
+        ? caller.then((complete) => answerGet(api, complete, key, at, reply))
+        : answerGet(api, caller, key, at, reply);
+    answer.catch((error: unknown) => reply.send(error));
+  };
+}
+
+function answerGet(api: ApiContext, caller: Caller, key: QualifiedKey, at: Timestamp | null, reply: FastifyReply): Promise<void> {
+  return readKeys(api, caller, [key], at).then((seen) => sendValue(api, caller, seen, reply));
+}
+
+function sendValue(api: ApiContext, caller: Caller, seen: Seen, reply: FastifyReply): void {
+  api.headers.apply(reply, seen.snapshot, api.sessions.tokenAfterRead(caller, seen.snapshot));
+  const version = seen.versions[0];
+  if (version == null || version.value === null) throw new IsochronError('KEY_NOT_FOUND', 'The key has no value in this snapshot.');
+  const timestamp = String(version.ts);
+  reply.header('isochron-commit-timestamp', timestamp);
+  if (isNotModified(version, timestamp, reply)) {
+    reply.code(304).send();
+    return;
+  }
+  sendBody(reply, version.value);
+}
+
+function sendBody(reply: FastifyReply, value: Value): void {
+  if (typeof value === 'string') reply.header('content-type', JSON_TYPE).send(value);
+  else reply.header('content-type', BYTES_TYPE).send(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
+}
+
+/**
+ * Sets the ETag and compares it. In stable snapshots a timestamp stands for one value of a key; an own write that is not stable yet
+ * may still lose to another of the same timestamp, so it gets no ETag.
+ */
+function isNotModified(version: Version, timestamp: string, reply: FastifyReply): boolean {
+  if (version.txId === '') return false;
+  const etag = `"${timestamp}"`;
+  reply.header('etag', etag);
+  const wanted = reply.request.headers['if-none-match'];
+  if (wanted === undefined) return false;
+  return wanted.trim() === '*' || wanted.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag);
+}
+
+/** @throws IsochronError `CONDITIONAL_WRITE_UNSUPPORTED` */
+function refuseConditions(request: FastifyRequest): void {
+  if (request.headers['if-match'] === undefined && request.headers['if-none-match'] === undefined) return;
+  const detail = 'A condition on a write cannot be honoured across regions: another region may write at the same time.';
+  throw new IsochronError('CONDITIONAL_WRITE_UNSUPPORTED', detail);
+}
+
+async function putKey(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  refuseConditions(request);
+  const key = keyOf(api, request);
+  await write(api, request, reply, key, api.rules.value(putValue(request)));
+}
+
+function putValue(request: FastifyRequest): Value {
+  const body = bodyOf(request);
+  switch (mediaType(request)) {
+    case 'application/json':
+      return utf8Text(body);
+    case BYTES_TYPE:
+      // A copy: the parser's buffer may be a slice of a larger one, which the store would keep alive.
+      return new Uint8Array(body);
+    default:
+      throw new IsochronError('UNSUPPORTED_MEDIA_TYPE', `PUT takes application/json or ${BYTES_TYPE}.`);
+  }
+}
+
+async function deleteKey(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  refuseConditions(request);
+  await write(api, request, reply, keyOf(api, request), null);
+}
+
+async function patchKey(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  refuseConditions(request);
+  const key = keyOf(api, request);
+  const type = mediaType(request);
+  if (type !== MERGE_PATCH_TYPE && type !== 'application/json') {
+    throw new IsochronError('UNSUPPORTED_MEDIA_TYPE', `PATCH takes ${MERGE_PATCH_TYPE} or application/json.`);
+  }
+  const patch: unknown = JSON.parse(String(api.rules.value(utf8Text(bodyOf(request)))));
+  if (await answerRepeatedPatch(api, request, reply)) return;
+  const caller = await api.reader(request);
+  const seen = await readKeys(api, caller, [key], null);
+  const document = documentText(mergePatch(parsed(seen.versions[0]?.value), patch));
+  await write(api, request, reply, key, api.rules.value(document));
+}
+
+/** A repeated patch must not merge into its own result: a commit under its id that is already there is the answer. */
+async function answerRepeatedPatch(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+  const { txId, repeated } = api.writeId(request);
+  if (!repeated) return false;
+  const { status, ts } = await api.node.coordinator.txStatus({ txId });
+  if (status !== 'committed' || ts === null) return false;
+  const caller = await api.caller(request);
+  const snapshot = api.node.ust();
+  // Its writes are not known here: the caller's next read waits until they are stable.
+  const token = api.sessions.tokens.mint({ ust: Math.max(caller.ust, snapshot), hwt: Math.max(caller.hwt, ts) });
+  sendCommitted(reply, txId, ts, token);
+  return true;
+}
+
+function parsed(value: Value | null | undefined): unknown {
+  if (value == null) return undefined;
+  if (typeof value === 'string') return JSON.parse(value);
+  throw new IsochronError('UNSUPPORTED_MEDIA_TYPE', 'The key holds bytes: only a JSON document can be patched.');
+}
+
+async function write(
+  api: ApiContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  key: QualifiedKey,
+  value: Value | null,
+): Promise<void> {
+  const id = api.writeId(request);
+  const caller = await api.caller(request);
+  const { ct, token } = await commit(api, caller, oneShot(api, caller, id, api.principal(request), [{ key, value }]));
+  sendCommitted(reply, id.txId, ct, token);
+}
+
+/** The answer to every commit. */
+export function sendCommitted(reply: FastifyReply, txId: string, ct: Timestamp, token: string): void {
+  reply.header('isochron-session', token).header('isochron-commit-timestamp', String(ct)).header('content-type', JSON_TYPE);
+  reply.send(`{"transaction":"${txId}","timestamp":${ct}}`);
+}
+
+const mediaType = (request: FastifyRequest): string =>
+  (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
+
+function bodyOf(request: FastifyRequest): Buffer {
+  if (Buffer.isBuffer(request.body)) return request.body;
+  if (request.headers['content-type'] === undefined) {
+    throw new IsochronError('UNSUPPORTED_MEDIA_TYPE', 'The request has no content type and no body.');
+  }
+  return Buffer.alloc(0);
+}
+
+function utf8Text(body: Buffer): string {
+  if (!isUtf8(body)) throw new IsochronError('VALUE_INVALID', 'The document is not UTF-8.');
+  return body.toString('utf8');
+}

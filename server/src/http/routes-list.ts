@@ -1,0 +1,153 @@
+/** `GET /v1/keyspaces/:keyspace/keys`: ordered listing, all pages in one snapshot. */
+import { compareKeys, IsochronError, isWellFormed, prefixEnd, type QualifiedKey, type Timestamp, type Version } from '@isochron/core';
+import type { ListResp } from '@isochron/protocols';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Caller, ownVersion } from '../session/http-sessions.js';
+import type { CacheEntry } from '../session/messages.js';
+import type { ApiContext } from './context.js';
+import { type Cursor, decodeCursor, encodeCursor } from './cursor.js';
+import { json, SessionHeaders } from './openapi.js';
+import { floorOf, valueFields } from './reader.js';
+import { KeyspaceParams, ListAnswer, ListQuery } from './schemas.js';
+
+const DEFAULT_LIMIT = 100;
+
+/** One page: what it covers, in which snapshot, and own writes that lie above that. */
+interface Page {
+  readonly keyspace: string;
+  readonly prefix: string;
+  readonly start: QualifiedKey;
+  readonly end: QualifiedKey;
+  readonly limit: number;
+  readonly at: Timestamp | null;
+}
+
+export function listRoutes(app: FastifyInstance, api: ApiContext): void {
+  const schema = { tags: ['keys'], summary: 'Lists keys in order, inside one snapshot', querystring: ListQuery };
+  const docs = { params: KeyspaceParams, headers: SessionHeaders, response: { 200: json(ListAnswer, 'a page') } };
+  app.get('/v1/keyspaces/:keyspace/keys', { schema, config: { docs } }, (request, reply) => list(api, request, reply));
+}
+
+async function list(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { keyspace } = request.params as { keyspace: string };
+  const query = request.query as ListQuery;
+  api.rules.keyspace(keyspace);
+  if (query.cursor === undefined) await firstPage(api, request, reply, pageOf(api, keyspace, query));
+  else await nextPage(api, request, reply, keyspace, query);
+}
+
+async function firstPage(api: ApiContext, request: FastifyRequest, reply: FastifyReply, page: Page): Promise<void> {
+  const caller = page.at === null ? await api.reader(request) : await api.caller(request);
+  const { answer, own } = await fetchPage(api, caller, page);
+  const { entries, next } = merge(page, answer, own);
+  const later = next === null ? [] : own.filter(({ key }) => compareKeys(key, next) >= 0);
+  const overlay = later.length === 0 ? null : api.sessions.store.keepListing(later);
+  send(api, reply, caller, page, { snapshot: answer.snapshot, entries, next, overlay });
+}
+
+async function nextPage(
+  api: ApiContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  keyspace: string,
+  query: ListQuery,
+): Promise<void> {
+  const cursor = cursorOf(keyspace, query);
+  const own = cursor.overlay === null ? [] : api.sessions.store.listing(cursor.overlay);
+  if (own === undefined) {
+    const detail = 'The session’s own writes of this listing are no longer kept here. Start the listing again.';
+    throw new IsochronError('CURSOR_INVALID', detail);
+  }
+  const { prefix, start, snapshot: at } = cursor;
+  const page = pageOf(api, keyspace, { prefix, start, at, ...(query.limit === undefined ? {} : { limit: query.limit }) });
+  const caller = await api.caller(request);
+  const answer = await api.node.coordinator.list(listRequest(caller, page));
+  send(api, reply, caller, page, { snapshot: at, ...merge(page, answer, own), overlay: cursor.overlay });
+}
+
+function cursorOf(keyspace: string, query: ListQuery): Cursor {
+  if (query.prefix !== undefined || query.start !== undefined || query.at !== undefined) {
+    throw new IsochronError('INVALID_REQUEST', 'A cursor goes with no other parameter but limit.');
+  }
+  const cursor = decodeCursor(query.cursor!);
+  if (cursor.keyspace !== keyspace) throw new IsochronError('CURSOR_INVALID', 'The cursor belongs to another keyspace.');
+  return cursor;
+}
+
+function pageOf(api: ApiContext, keyspace: string, query: ListQuery): Page {
+  const prefix = query.prefix ?? '';
+  for (const text of [prefix, query.start ?? '']) {
+    if (text !== '') api.rules.qualify(keyspace, text);
+    if (!isWellFormed(text)) throw new IsochronError('KEY_INVALID', 'The prefix or start is not UTF-8.');
+  }
+  const first = `${keyspace}/${prefix}`;
+  const asked = `${keyspace}/${query.start ?? ''}`;
+  const end = prefixEnd(first) ?? prefixEnd(`${keyspace}/`)!;
+  if (compareKeys(asked, end) >= 0) throw new IsochronError('INVALID_REQUEST', '"start" lies behind all keys of the prefix.');
+  const start = compareKeys(asked, first) > 0 ? asked : first;
+  return { keyspace, prefix, start, end, limit: query.limit ?? DEFAULT_LIMIT, at: api.at(query) };
+}
+
+const listRequest = (caller: Caller, { keyspace, start, end, limit, at }: Page, floor = 0) => ({
+  txId: null,
+  ust: Math.max(floor, floorOf(caller, at)),
+  at,
+  keyspace,
+  range: { start, end, limit },
+});
+
+/** The coordinator's page, and own writes from its start on that its snapshot does not contain. */
+async function fetchPage(api: ApiContext, caller: Caller, page: Page): Promise<{ answer: ListResp; own: CacheEntry[] }> {
+  const { kept } = caller;
+  if (kept === undefined || page.at !== null) return { answer: await api.node.coordinator.list(listRequest(caller, page)), own: [] };
+  kept.observe(api.node.ust());
+  const tx = kept.paris.begin();
+  try {
+    const answer = await api.node.coordinator.list(listRequest(caller, page, tx.floor));
+    kept.paris.started(tx, answer.snapshot);
+    const own = [...tx.overlay()].map(([key, { ts, value }]) => ({ key, ct: ts ?? 0, txId: '', value }));
+    return { answer, own: own.filter(({ key }) => within(key, page.start, page.end)) };
+  } finally {
+    kept.paris.end(tx);
+  }
+}
+
+const within = (key: QualifiedKey, start: QualifiedKey, end: QualifiedKey): boolean =>
+  compareKeys(key, start) >= 0 && compareKeys(key, end) < 0;
+
+interface Listed {
+  readonly entries: readonly { readonly key: QualifiedKey; readonly version: Version }[];
+  readonly next: QualifiedKey | null;
+}
+
+/** Lays own writes over a page: new keys come in, deleted ones go, and the page is cut to its limit again. */
+export function merge(page: Pick<Page, 'start' | 'end' | 'limit'>, answer: Listed, own: readonly CacheEntry[]): Listed {
+  const here = own.filter(({ key }) => within(key, page.start, answer.next ?? page.end));
+  if (here.length === 0) return answer;
+  const byKey = new Map(answer.entries.map(({ key, version }) => [key, version]));
+  for (const { key, ct, value } of here) {
+    if (value === null) byKey.delete(key);
+    else byKey.set(key, ownVersion(ct, value));
+  }
+  const entries = [...byKey].map(([key, version]) => ({ key, version })).sort((a, b) => compareKeys(a.key, b.key));
+  if (entries.length <= page.limit) return { entries, next: answer.next };
+  return { entries: entries.slice(0, page.limit), next: entries[page.limit]!.key };
+}
+
+function send(
+  api: ApiContext,
+  reply: FastifyReply,
+  caller: Caller,
+  page: Page,
+  listed: Listed & { snapshot: Timestamp; overlay: string | null },
+): void {
+  const { snapshot, entries, next, overlay } = listed;
+  const cut = page.keyspace.length + 1;
+  const { keyspace, prefix } = page;
+  const cursor = next === null ? null : encodeCursor({ keyspace, prefix, snapshot, start: next.slice(cut), overlay });
+  const items = entries.map(
+    ({ key, version }) => `{"key":${JSON.stringify(key.slice(cut))},${valueFields(version.ts, version.value ?? 'null')}}`,
+  );
+  api.headers.apply(reply, snapshot, api.sessions.tokenAfterRead(caller, snapshot));
+  api.sendJson(reply, `{"snapshot":${snapshot},"entries":[${items.join(',')}],"cursor":${JSON.stringify(cursor)}}`);
+}

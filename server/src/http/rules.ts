@@ -1,0 +1,103 @@
+/** What a request may contain: the same rules for HTTP and WebSocket. */
+import {
+  IsochronError,
+  isTimestamp,
+  isWellFormed,
+  type Limits,
+  type QualifiedKey,
+  type Topology,
+  utf8Length,
+  type Value,
+} from '@isochron/core';
+
+/** Checks keys and values against one cluster's keyspaces and limits. */
+export class Rules {
+  readonly #prefixes: readonly string[];
+
+  constructor(
+    topology: Topology,
+    readonly limits: Limits,
+  ) {
+    this.#prefixes = topology.keyspaces.map((name) => `${name}/`);
+  }
+
+  /** @throws IsochronError `KEYSPACE_UNKNOWN` */
+  keyspace(name: string): void {
+    if (!this.#prefixes.includes(`${name}/`)) {
+      throw new IsochronError('KEYSPACE_UNKNOWN', `There is no keyspace ${JSON.stringify(name.slice(0, 64))} in this cluster.`);
+    }
+  }
+
+  /** @throws IsochronError `KEYSPACE_UNKNOWN`, `KEY_INVALID` */
+  qualify(keyspace: string, key: string): QualifiedKey {
+    this.keyspace(keyspace);
+    this.#key(key, key.length);
+    return `${keyspace}/${key}`;
+  }
+
+  /** Checks a key that has its keyspace in front. @throws IsochronError `KEYSPACE_UNKNOWN`, `KEY_INVALID` */
+  qualified(key: string): QualifiedKey {
+    for (const prefix of this.#prefixes) {
+      if (key.startsWith(prefix)) {
+        this.#key(key, key.length - prefix.length, prefix.length);
+        return key;
+      }
+    }
+    const slash = key.indexOf('/');
+    if (slash < 0) throw new IsochronError('KEY_INVALID', 'A key has its keyspace in front: "default/todos/1".');
+    this.keyspace(key.slice(0, slash));
+    throw new IsochronError('KEYSPACE_UNKNOWN', 'There is no such keyspace in this cluster.');
+  }
+
+  /** @throws IsochronError `TOO_MANY_KEYS` */
+  count(keys: number): void {
+    const { maxKeysPerRequest } = this.limits;
+    if (keys > maxKeysPerRequest) {
+      throw new IsochronError('TOO_MANY_KEYS', `A request may name ${maxKeysPerRequest} keys at most; this one names ${keys}.`);
+    }
+  }
+
+  /**
+   * Checks a document's text, or bytes.
+   * @throws IsochronError `VALUE_INVALID`, `VALUE_TOO_LARGE`
+   */
+  value(value: Value): Value {
+    if (typeof value !== 'string') {
+      this.size(value.length);
+      return value;
+    }
+    const { maxValueBytes } = this.limits;
+    if (value.length > maxValueBytes / 3) this.size(value.length > maxValueBytes ? value.length : utf8Length(value));
+    if (!isWellFormed(value)) throw new IsochronError('VALUE_INVALID', 'The document has a lone surrogate: it is not UTF-8.');
+    try {
+      JSON.parse(value);
+    } catch (cause) {
+      throw new IsochronError('VALUE_INVALID', 'The value is not a JSON document.', { cause });
+    }
+    return value;
+  }
+
+  /** @throws IsochronError `VALUE_TOO_LARGE` */
+  size(bytes: number): void {
+    const { maxValueBytes } = this.limits;
+    if (bytes > maxValueBytes) {
+      throw new IsochronError('VALUE_TOO_LARGE', `A value may have ${maxValueBytes} bytes at most.`);
+    }
+  }
+
+  #key(text: string, length: number, from = 0): void {
+    const { maxKeyBytes } = this.limits;
+    if (length === 0) throw new IsochronError('KEY_INVALID', 'The key is empty.');
+    // Three bytes a UTF-16 unit is the most there can be: short keys need no count.
+    if (length * 3 > maxKeyBytes && (length > maxKeyBytes || utf8Length(text) - from > maxKeyBytes)) {
+      throw new IsochronError('KEY_INVALID', `A key may have ${maxKeyBytes} bytes of UTF-8 at most.`);
+    }
+    if (!isWellFormed(text)) throw new IsochronError('KEY_INVALID', 'The key has a lone surrogate: it is not UTF-8.');
+  }
+}
+
+/** A timestamp from a query or body. @throws IsochronError `INVALID_REQUEST` */
+export function timestampOf(raw: unknown, what: string): number {
+  if (!isTimestamp(raw)) throw new IsochronError('INVALID_REQUEST', `${what} is not a timestamp.`);
+  return raw;
+}

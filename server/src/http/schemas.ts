@@ -1,0 +1,127 @@
+/** Shapes of the HTTP API: they validate, type and document it. */
+import { ERROR_CODES } from '@isochron/core';
+import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox';
+
+const strict = { additionalProperties: false } as const;
+const object = <P extends TProperties>(properties: P, description?: string): TObject<P> =>
+  Type.Object(properties, description === undefined ? strict : { ...strict, description });
+
+export const TimestampSchema = Type.Integer({
+  minimum: 0,
+  maximum: 2 ** 53 - 2 ** 40,
+  description: 'Hybrid logical timestamp: (ms since 2025-01-01T00:00Z) × 4096 + logical part',
+  examples: [195_387_383_808_000],
+});
+const NullableTimestamp = Type.Union([TimestampSchema, Type.Null()]);
+
+/** No bounds here: the rules refuse bad names and keys with codes of their own. */
+const KeyRef = object({
+  keyspace: Type.String({ examples: ['default'] }),
+  key: Type.String({ examples: ['todos/1'] }),
+});
+
+/** Body of the reads. */
+export const ReadBody = object({
+  keys: Type.Array(KeyRef, { minItems: 1, description: 'at most `maxKeysPerRequest`; answered in this order' }),
+  at: Type.Optional(TimestampSchema),
+});
+export const TxReadBody = object({ keys: ReadBody.properties.keys });
+export type ReadBody = Static<typeof ReadBody>;
+
+const WriteRef = object({
+  keyspace: Type.String({ examples: ['default'] }),
+  key: Type.String({ examples: ['todos/1'] }),
+  value: Type.Optional(Type.Unknown({ description: 'a JSON document', examples: [{ title: 'buy milk' }] })),
+  bytes: Type.Optional(Type.String({ description: 'a binary value in base64' })),
+  delete: Type.Optional(Type.Literal(true, { description: 'deletes the key' })),
+});
+/** Body of the commits. Each write has exactly one of `value`, `bytes` and `delete`. */
+export const CommitBody = object({ writes: Type.Array(WriteRef, { minItems: 1 }) });
+export type CommitBody = Static<typeof CommitBody>;
+export type WriteRef = Static<typeof WriteRef>;
+
+export const StartBody = object({ at: Type.Optional(TimestampSchema) });
+
+export const AtQuery = object({ at: Type.Optional(TimestampSchema) });
+export const ListQuery = object({
+  prefix: Type.Optional(Type.String({ description: 'only keys that begin so' })),
+  start: Type.Optional(Type.String({ description: 'first key that may be listed' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
+  cursor: Type.Optional(Type.String({ description: 'continues a listing, in its snapshot; goes with no other parameter but limit' })),
+  at: Type.Optional(TimestampSchema),
+});
+export type ListQuery = Static<typeof ListQuery>;
+export const StableQuery = object({
+  ts: TimestampSchema,
+  timeout: Type.Optional(Type.Integer({ minimum: 0, maximum: 60_000, default: 10_000, description: 'milliseconds' })),
+});
+export const EmptyQuery = object({});
+
+export const KeyParams = object({ keyspace: Type.String(), key: Type.String({ description: 'percent-encoded: todos%2F1' }) });
+export const KeyspaceParams = object({ keyspace: Type.String() });
+export const TxParams = object({ id: Type.String({ description: 'as POST /v1/transactions gave it' }) });
+
+/** A value in an answer: a document as it was written, or bytes. */
+const ValueFields = {
+  timestamp: Type.Integer({ description: 'commit timestamp' }),
+  value: Type.Optional(Type.Unknown()),
+  bytes: Type.Optional(Type.String({ description: 'base64, for a binary value' })),
+};
+export const ReadAnswer = object({
+  snapshot: TimestampSchema,
+  values: Type.Array(Type.Union([object(ValueFields), Type.Null()]), {
+    description: 'one for each key, in order; null where the snapshot has no value',
+  }),
+});
+export const ListAnswer = object({
+  snapshot: TimestampSchema,
+  entries: Type.Array(object({ key: Type.String(), ...ValueFields })),
+  cursor: Type.Union([Type.String(), Type.Null()], { description: 'for the next page; null after the last one' }),
+});
+export const CommitAnswer = object({ transaction: Type.String(), timestamp: TimestampSchema });
+export const StartAnswer = object({
+  id: Type.String(),
+  snapshot: TimestampSchema,
+  expiresAt: Type.String({ format: 'date-time' }),
+});
+export const StatusAnswer = object({
+  id: Type.String(),
+  status: Type.Union(['open', 'committed', 'aborted', 'unknown'].map((status) => Type.Literal(status))),
+  timestamp: NullableTimestamp,
+});
+export const ClockAnswer = object({
+  ust: TimestampSchema,
+  hlc: TimestampSchema,
+  now: Type.Integer({ description: 'wall clock, ms since 1970' }),
+  stalenessMs: Type.Number({ description: 'age of the stable snapshot' }),
+});
+export const StableAnswer = object({ ust: TimestampSchema });
+export const HealthAnswer = object({ status: Type.String() });
+/** The status of a node grows new fields: only what a client relies on is named. */
+export const ClusterAnswer = Type.Object({
+  cluster: Type.String(),
+  protocol: Type.String(),
+  hash: Type.String(),
+  capabilities: Type.Array(Type.String()),
+  regions: Type.Array(
+    object({ id: Type.String(), nodes: Type.Array(object({ id: Type.String(), api: Type.String() })) }),
+  ),
+  keyspaces: Type.Array(Type.Object({ name: Type.String(), partitions: Type.Integer() })),
+  settings: Type.Object({}, { description: 'settings of the cluster file' }),
+  node: Type.Object({ node: Type.String(), region: Type.String() }, { description: 'status of the node that answers' }),
+});
+
+export const ProblemSchema = object(
+  {
+    type: Type.String({ examples: ['/errors/KEY_NOT_FOUND'] }),
+    title: Type.String(),
+    status: Type.Integer(),
+    code: Type.Union(
+      Object.keys(ERROR_CODES).map((code) => Type.Literal(code)),
+      { description: 'stable: what programs match on' },
+    ),
+    detail: Type.String(),
+    retryable: Type.Boolean({ description: 'whether the same request may succeed later' }),
+  },
+  'RFC 9457 problem document',
+);

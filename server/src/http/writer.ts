@@ -1,0 +1,79 @@
+/** One-shot writes and commits for plain HTTP callers. */
+import { IsochronError, type KeyWrite, type NodeId, type Timestamp, type TxId, type Value } from '@isochron/core';
+import type { Caller } from '../session/http-sessions.js';
+import type { ApiContext } from './context.js';
+import type { WriteRef } from './schemas.js';
+
+/** A commit as a route asks for it. */
+export interface CommitOrder {
+  readonly txId: TxId;
+  /** Null commits an open interactive transaction. */
+  readonly snapshot: Timestamp | null;
+  readonly hwt: Timestamp;
+  readonly birth: Timestamp;
+  readonly principal: string;
+  readonly writes: readonly KeyWrite[];
+  readonly coordinator?: NodeId | undefined;
+}
+
+/** Commits and takes the writes into the caller's session. Returns the commit timestamp and the caller's next token. */
+export async function commit(api: ApiContext, caller: Caller, order: CommitOrder): Promise<{ ct: Timestamp; token: string }> {
+  const { coordinator, ...request } = order;
+  const { ct } = await api.node.coordinator.commit({ ...request, homes: [api.node.region] }, coordinator);
+  return { ct, token: api.sessions.committed(caller, order.writes, ct) };
+}
+
+/** The order of a one-shot write: its snapshot is the newest that the node and the caller know. */
+export const oneShot = (
+  api: ApiContext,
+  caller: Caller,
+  id: { txId: TxId; repeated: boolean },
+  principal: string,
+  writes: readonly KeyWrite[],
+): CommitOrder => ({
+  txId: id.txId,
+  snapshot: Math.max(caller.ust, api.node.ust()),
+  hwt: caller.hwt,
+  birth: api.birth(id.repeated),
+  principal,
+  writes,
+});
+
+/**
+ * The writes of a body, checked.
+ * @throws IsochronError for what the rules refuse, `INVALID_REQUEST` for a key named twice or a write without one clear meaning
+ */
+export function writesOf(api: ApiContext, refs: readonly WriteRef[]): KeyWrite[] {
+  api.rules.count(refs.length);
+  const writes = refs.map((ref) => ({ key: api.rules.qualify(ref.keyspace, ref.key), value: valueOf(api, ref) }));
+  if (new Set(writes.map(({ key }) => key)).size < writes.length) {
+    throw new IsochronError('INVALID_REQUEST', 'A transaction writes each key once: one of the keys is named twice.');
+  }
+  return writes;
+}
+
+function valueOf(api: ApiContext, ref: WriteRef): Value | null {
+  const given = ['value', 'bytes', 'delete'].filter((field) => Object.hasOwn(ref, field));
+  if (given.length !== 1) {
+    throw new IsochronError('INVALID_REQUEST', 'A write has exactly one of "value", "bytes" and "delete".');
+  }
+  if (ref.delete === true) return null;
+  return api.rules.value(ref.bytes === undefined ? documentText(ref.value) : bytesOf(ref.bytes));
+}
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** Bytes from base64. @throws IsochronError `VALUE_INVALID` */
+export function bytesOf(text: string): Uint8Array {
+  if (!BASE64.test(text)) throw new IsochronError('VALUE_INVALID', 'The bytes are not base64.');
+  return new Uint8Array(Buffer.from(text, 'base64'));
+}
+
+/** A document's text. @throws IsochronError `VALUE_INVALID` for one nested too deeply to be written */
+export function documentText(document: unknown): string {
+  try {
+    return JSON.stringify(document);
+  } catch (cause) {
+    throw new IsochronError('VALUE_INVALID', 'The document is nested too deeply.', { cause });
+  }
+}

@@ -1,0 +1,111 @@
+import { IsochronError, type NodeId } from '@isochron/core';
+import type { Address, ClientRequest, ClientResponse, Input, Machine } from '@isochron/protocols';
+import type { CoordinatorPort, Unreferenced } from './api.js';
+import type { NodeMessage } from './messages.js';
+
+/** Name of the machine that stands for all clients of a node. */
+export const CLIENT_MACHINE = 'client';
+
+type Answer<T extends ClientResponse['type']> = Extract<ClientResponse, { type: T }>;
+type Request<T extends ClientRequest['type']> = Unreferenced<Extract<ClientRequest, { type: T }>>;
+
+interface Pending {
+  readonly coordinator: NodeId;
+  readonly resolve: (answer: ClientResponse) => void;
+  readonly reject: (error: IsochronError) => void;
+}
+
+/**
+ * Turns calls into requests to a coordinator, and its answers into results. A coordinator always answers or refuses within its own
+ * deadlines; an answer that a broken link swallowed ends with CONNECTION_LOST.
+ */
+export class ClientPort implements Machine<NodeMessage>, CoordinatorPort {
+  readonly #pending = new Map<number, Pending>();
+  readonly #self: Address;
+  #lastRef = 0;
+
+  constructor(
+    readonly node: NodeId,
+    /** Puts a request on its way. */
+    readonly post: (to: Address, from: Address, message: NodeMessage) => void,
+  ) {
+    this.#self = { node, machine: CLIENT_MACHINE };
+  }
+
+  start(request: Request<'StartTxReq'>, coordinator = this.node): Promise<Answer<'StartTxResp'>> {
+    return this.#call({ type: 'StartTxReq', ref: this.#ref(), ...request }, 'StartTxResp', coordinator);
+  }
+
+  read(request: Request<'ReadReq'>, coordinator = this.node): Promise<Answer<'ReadResp'>> {
+    return this.#call({ type: 'ReadReq', ref: this.#ref(), ...request }, 'ReadResp', coordinator);
+  }
+
+  list(request: Request<'ListReq'>, coordinator = this.node): Promise<Answer<'ListResp'>> {
+    return this.#call({ type: 'ListReq', ref: this.#ref(), ...request }, 'ListResp', coordinator);
+  }
+
+  commit(request: Request<'CommitReq'>, coordinator = this.node): Promise<Answer<'CommitResp'>> {
+    return this.#call({ type: 'CommitReq', ref: this.#ref(), ...request }, 'CommitResp', coordinator);
+  }
+
+  end(request: Request<'EndTxReq'>, coordinator = this.node): Promise<Answer<'EndTxResp'>> {
+    return this.#call({ type: 'EndTxReq', ref: this.#ref(), ...request }, 'EndTxResp', coordinator);
+  }
+
+  txStatus(request: Request<'TxStatusReq'>, coordinator = this.node): Promise<Answer<'TxStatusResp'>> {
+    return this.#call({ type: 'TxStatusReq', ref: this.#ref(), ...request }, 'TxStatusResp', coordinator);
+  }
+
+  /** Requests without an answer yet. */
+  get inFlight(): number {
+    return this.#pending.size;
+  }
+
+  step(input: Input<NodeMessage>): void {
+    if (input.kind === 'link' && !input.up) this.#lost(input.node);
+    if (input.kind !== 'message') return;
+    const message = input.message as ClientResponse;
+    const pending = this.#pending.get(message.ref);
+    if (pending === undefined) return;
+    this.#pending.delete(message.ref);
+    if (message.type === 'Refused') pending.reject(new IsochronError(message.code, message.detail));
+    else pending.resolve(message);
+  }
+
+  invariants(): void {}
+
+  describe(): object {
+    return { inFlight: this.#pending.size };
+  }
+
+  /** The node stops: what is not answered now never will be. */
+  close(): void {
+    const error = new IsochronError('NOT_READY', 'The node is shutting down; ask another one.');
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
+  }
+
+  #ref(): number {
+    this.#lastRef = (this.#lastRef + 1) % 2 ** 32;
+    return this.#lastRef;
+  }
+
+  #call<T extends ClientResponse['type']>(request: ClientRequest, answer: T, coordinator: NodeId): Promise<Answer<T>> {
+    return new Promise((resolve, reject) => {
+      const take = (response: ClientResponse) => {
+        if (response.type === answer) resolve(response as Answer<T>);
+        else reject(new IsochronError('INTERNAL', `The coordinator answered ${response.type} to ${request.type}.`));
+      };
+      this.#pending.set(request.ref, { coordinator, resolve: take, reject });
+      this.post({ node: coordinator, machine: 'coordinator' }, this.#self, request);
+    });
+  }
+
+  #lost(node: NodeId): void {
+    for (const [ref, { coordinator, reject }] of this.#pending) {
+      if (coordinator !== node) continue;
+      this.#pending.delete(ref);
+      reject(new IsochronError('CONNECTION_LOST', `The link to ${node}, which holds the transaction, is down.`));
+    }
+  }
+}

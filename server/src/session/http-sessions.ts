@@ -1,0 +1,168 @@
+/** What a plain HTTP caller's token means at this moment on this node, and what its next token is. */
+import { IsochronError, type KeyWrite, type QualifiedKey, type Timestamp, type Value, type Version } from '@isochron/core';
+import type { SessionTransaction } from '@isochron/protocols';
+import { LRUCache } from 'lru-cache';
+import type { RunningNode } from '../node/api.js';
+import type { SessionCacheResp } from './messages.js';
+import type { SessionsMachine } from './machine.js';
+import type { KeptSession, SessionStore } from './store.js';
+import type { SessionClaims, SessionTokens } from './token.js';
+
+/** A caller, for the time of one request. */
+export interface Caller {
+  readonly ust: Timestamp;
+  readonly hwt: Timestamp;
+  /** A snapshot from here on, with `kept` laid over it, shows every write of the session. */
+  readonly complete: Timestamp;
+  readonly kept: KeptSession | undefined;
+}
+
+/** A caller without a token: nothing to guarantee yet. */
+export const ANONYMOUS: Caller = { ust: 0, hwt: 0, complete: 0, kept: undefined };
+
+export class HttpSessions {
+  readonly store: SessionStore;
+  /** Where sessions that came from another node continue here. */
+  readonly #moved = new LRUCache<string, string>({ max: 10_000 });
+  readonly #fetching = new Map<string, Promise<KeptSession | undefined>>();
+
+  constructor(
+    readonly node: RunningNode,
+    readonly tokens: SessionTokens,
+    readonly machine: SessionsMachine,
+  ) {
+    this.store = machine.store;
+  }
+
+  /**
+   * Who is calling. Asks the node that keeps the session's cache, where that is another one; when that fails the caller is
+   * incomplete, and a read waits for the gap to close.
+   * @throws IsochronError as {@link SessionTokens.decode}
+   */
+  resolve(token: string | undefined): Caller | Promise<Caller> {
+    if (token === undefined) return ANONYMOUS;
+    const claims = this.tokens.decode(token, this.node.now());
+    const here = this.#keptHere(claims);
+    if (here !== undefined) return callerOf(claims, here);
+    if (claims.hwt <= this.node.ust()) return stableCaller(claims);
+    const { cache } = claims;
+    if (cache === undefined || cache.node === this.node.id || !this.node.topology.hasNode(cache.node)) {
+      return gappedCaller(claims);
+    }
+    return this.#fromPeer(claims, cache);
+  }
+
+  /**
+   * Waits until the node's stable snapshot closes the caller's gap, if it has one.
+   * @throws IsochronError `SESSION_GAP`
+   */
+  async close(caller: Caller, waitMs: number): Promise<void> {
+    try {
+      await this.node.stable(caller.complete, waitMs);
+    } catch (cause) {
+      if (!(cause instanceof IsochronError) || cause.code !== 'STABLE_TIMEOUT') throw cause;
+      const detail = "The session's own writes were not kept here and are not stable yet. Repeat the request.";
+      throw new IsochronError('SESSION_GAP', detail, { cause });
+    }
+  }
+
+  /** Whether {@link close} has anything to wait for. */
+  hasGap(caller: Caller): boolean {
+    return caller.complete > this.node.ust();
+  }
+
+  /** The caller's token after it saw a snapshot. */
+  tokenAfterRead(caller: Caller, snapshot: Timestamp): string {
+    const ust = snapshot > caller.ust ? snapshot : caller.ust;
+    const { kept } = caller;
+    if (kept === undefined) return this.tokens.mintPlain(ust, caller.hwt);
+    return this.tokens.mint({ ust, hwt: Math.max(kept.hwt, caller.hwt), cache: { session: kept.id, node: this.node.id } });
+  }
+
+  /** Takes a commit into the caller's cache, made where there is none yet. Returns the caller's next token. */
+  committed(caller: Caller, writes: readonly KeyWrite[], ct: Timestamp): string {
+    const kept = caller.kept ?? this.store.create(caller);
+    kept.observe(Math.max(caller.ust, this.node.ust()));
+    if (ct > kept.ust) kept.committed(writes, ct);
+    this.store.touch(kept);
+    return this.tokenAfterRead({ ...caller, kept }, kept.ust);
+  }
+
+  #keptHere(claims: SessionClaims): KeptSession | undefined {
+    if (claims.cache === undefined) return undefined;
+    const { session, node } = claims.cache;
+    if (node === this.node.id) return this.store.get(session);
+    const moved = this.#moved.get(session);
+    const kept = moved === undefined ? undefined : this.store.get(moved);
+    // The session went on writing elsewhere after it was copied: the copy is of no use.
+    return kept !== undefined && kept.hwt >= claims.hwt ? kept : undefined;
+  }
+
+  async #fromPeer(claims: SessionClaims, cache: NonNullable<SessionClaims['cache']>): Promise<Caller> {
+    let fetching = this.#fetching.get(cache.session);
+    if (fetching === undefined) {
+      fetching = this.#fetch(claims, cache).finally(() => this.#fetching.delete(cache.session));
+      this.#fetching.set(cache.session, fetching);
+    }
+    const kept = await fetching;
+    return kept === undefined ? gappedCaller(claims) : callerOf(claims, kept);
+  }
+
+  async #fetch(claims: SessionClaims, cache: NonNullable<SessionClaims['cache']>): Promise<KeptSession | undefined> {
+    try {
+      const answer = await this.machine.fetch(cache.node, cache.session);
+      return answer.found ? this.#adopt(claims, cache.session, answer) : undefined;
+    } catch (error) {
+      // The caller waits for its gap instead: slower, not wrong.
+      if (error instanceof IsochronError && error.code === 'REPLICA_UNREACHABLE') return undefined;
+      throw error;
+    }
+  }
+
+  #adopt(claims: SessionClaims, from: string, answer: SessionCacheResp): KeptSession {
+    // Only this node's own knowledge and the token raise `ust` here: the peer may be ahead in stable time.
+    const state = { ust: claims.ust, hwt: Math.max(claims.hwt, answer.hwt), complete: completeFor(claims, answer) };
+    const kept = this.store.create(state);
+    kept.restore([...answer.entries].sort((a, b) => a.ct - b.ct));
+    this.store.touch(kept);
+    this.#moved.set(from, kept.id);
+    return kept;
+  }
+}
+
+/** The cache may be older than the token: then it says nothing about the writes that it lacks. */
+const completeFor = (claims: SessionClaims, state: { hwt: Timestamp; complete: Timestamp }): Timestamp =>
+  claims.hwt > state.hwt ? claims.hwt : state.complete;
+
+const callerOf = (claims: SessionClaims, kept: KeptSession): Caller => ({
+  ust: Math.max(claims.ust, kept.ust),
+  hwt: Math.max(claims.hwt, kept.hwt),
+  complete: completeFor(claims, kept),
+  kept,
+});
+
+const stableCaller = ({ ust, hwt }: SessionClaims): Caller => ({
+  ust: Math.max(ust, hwt),
+  hwt,
+  complete: 0,
+  kept: undefined,
+});
+
+const gappedCaller = ({ ust, hwt }: SessionClaims): Caller => ({ ust, hwt, complete: hwt, kept: undefined });
+
+/** Lays a session's own writes over what the coordinator answered. An own write has an empty `txId`. */
+export function overlay(
+  kept: KeptSession,
+  tx: SessionTransaction,
+  keys: readonly QualifiedKey[],
+  answer: { readonly snapshot: Timestamp; readonly versions: readonly (Version | null)[] },
+): (Version | null)[] {
+  kept.paris.started(tx, answer.snapshot);
+  return keys.map((key, i) => {
+    const own = tx.lookup(key);
+    return own?.ts == null ? answer.versions[i]! : ownVersion(own.ts, own.value);
+  });
+}
+
+/** An own write in the shape of a version. */
+export const ownVersion = (ts: Timestamp, value: Value | null): Version => ({ ts, value, txId: '', region: '' });

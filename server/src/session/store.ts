@@ -1,0 +1,176 @@
+/**
+ * Write caches that this node keeps for plain HTTP callers. Soft state: losing one costs a wait until the session's writes
+ * are stable, never a wrong answer.
+ */
+import { randomBytes } from 'node:crypto';
+import type { KeyWrite, QualifiedKey, Timestamp, TxId, Value } from '@isochron/core';
+import { ParisSession } from '@isochron/protocols';
+import { LRUCache } from 'lru-cache';
+import type { CacheEntry } from './messages.js';
+
+/** Bounds of the store. */
+export interface SessionStoreLimits {
+  /** Sessions kept. */
+  readonly maxSessions: number;
+  /** Bytes of keys and values of one session; above it, its cache is dropped. */
+  readonly maxSessionBytes: number;
+  /** Bytes over all sessions. */
+  readonly maxBytes: number;
+}
+
+export const DEFAULT_SESSION_LIMITS: SessionStoreLimits = {
+  maxSessions: 10_000,
+  maxSessionBytes: 2 * 2 ** 20,
+  maxBytes: 32 * 2 ** 20,
+};
+
+/** One session of the store. */
+export class KeptSession {
+  readonly #limits: SessionStoreLimits;
+  #session: ParisSession;
+  #complete: Timestamp;
+  #bytes = 0;
+
+  constructor(readonly id: string, state: { ust: Timestamp; hwt: Timestamp; complete: Timestamp }, limits: SessionStoreLimits) {
+    this.#limits = limits;
+    this.#session = new ParisSession(id, { ust: state.ust, hwt: state.hwt, cache: [] });
+    this.#complete = state.complete;
+  }
+
+  get ust(): Timestamp {
+    return this.#session.ust;
+  }
+
+  get hwt(): Timestamp {
+    return this.#session.hwt;
+  }
+
+  /** The cache holds every own write above this; a snapshot from here on shows the ones before. */
+  get complete(): Timestamp {
+    return this.#complete;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The PaRiS session itself: for `begin`, `started`, `record`, `end` around a read. */
+  get paris(): ParisSession {
+    return this.#session;
+  }
+
+  /** A stable time learned from a trustworthy place. */
+  observe(ust: Timestamp): void {
+    this.#session.observe(ust);
+    if (this.#session.cacheSize === 0) this.#bytes = 0;
+  }
+
+  /** Takes a finished commit into the cache. */
+  committed(writes: readonly KeyWrite[], ct: Timestamp): void {
+    const tx = this.#session.begin();
+    for (const { key, value } of writes) tx.write(key, value);
+    this.#session.commit(tx);
+    this.#session.committed(ct);
+    for (const { key, value } of writes) this.#bytes += sizeOf(key, value);
+    if (this.#bytes > this.#limits.maxSessionBytes) this.#drop();
+  }
+
+  /** Takes over the entries that another node kept. */
+  restore(entries: readonly CacheEntry[]): void {
+    const { ust, hwt } = this.#session;
+    const cache = entries.map(({ key, ct, txId, value }) => [key, { ct, txId, value }] as const);
+    this.#session = new ParisSession(this.id, { ust, hwt, cache });
+    for (const { key, value } of entries) this.#bytes += sizeOf(key, value);
+  }
+
+  entries(): CacheEntry[] {
+    return this.#session.export().cache.map(([key, write]) => ({ key, ...write }));
+  }
+
+  #drop(): void {
+    const { ust, hwt } = this.#session;
+    this.#session = new ParisSession(this.id, { ust, hwt, cache: [] });
+    this.#complete = hwt;
+    this.#bytes = 0;
+  }
+}
+
+/** What the caller saw of its own writes when it opened an interactive transaction (P7: frozen at the start). */
+export interface OpenTransaction {
+  readonly snapshot: Timestamp;
+  readonly ust: Timestamp;
+  readonly hwt: Timestamp;
+  /** Own writes above the snapshot. */
+  readonly overlay: ReadonlyMap<QualifiedKey, CacheEntry>;
+  /** The session whose transaction it is; undefined for a caller without one, or on another node. */
+  readonly session?: string | undefined;
+}
+
+/** Bounded sets of sessions, open transactions and listings. */
+export class SessionStore {
+  readonly limits: SessionStoreLimits;
+  readonly #sessions: LRUCache<string, KeptSession>;
+  readonly #transactions: LRUCache<TxId, OpenTransaction>;
+  readonly #listings: LRUCache<string, readonly CacheEntry[]>;
+
+  constructor(limits: Partial<SessionStoreLimits> = {}) {
+    this.limits = { ...DEFAULT_SESSION_LIMITS, ...limits };
+    const { maxSessions, maxBytes } = this.limits;
+    this.#sessions = new LRUCache({ max: maxSessions, maxSize: maxBytes, sizeCalculation: (s) => s.bytes + 512 });
+    this.#transactions = new LRUCache({ max: 100_000, maxSize: maxBytes, sizeCalculation: (t) => overlaySize([...t.overlay.values()]) });
+    this.#listings = new LRUCache({ max: 10_000, maxSize: maxBytes, sizeCalculation: overlaySize });
+  }
+
+  /** Sessions kept now. */
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  get(id: string): KeptSession | undefined {
+    return this.#sessions.get(id);
+  }
+
+  /** A new session under a new id (P8), incomplete up to `complete`. */
+  create(state: { ust: Timestamp; hwt: Timestamp; complete: Timestamp }): KeptSession {
+    const session = new KeptSession(newSessionId(), state, this.limits);
+    this.#sessions.set(session.id, session);
+    return session;
+  }
+
+  /** Counts a session's bytes anew after it changed. It comes back in if it was evicted meanwhile: it is complete in itself. */
+  touch(session: KeptSession): void {
+    this.#sessions.delete(session.id);
+    this.#sessions.set(session.id, session);
+  }
+
+  openTransaction(id: TxId): OpenTransaction | undefined {
+    return this.#transactions.get(id);
+  }
+
+  keepTransaction(id: TxId, transaction: OpenTransaction, lifetimeMs: number): void {
+    this.#transactions.set(id, transaction, { ttl: lifetimeMs });
+  }
+
+  dropTransaction(id: TxId): void {
+    this.#transactions.delete(id);
+  }
+
+  /** Own writes that later pages of a listing still have to show. */
+  keepListing(overlay: readonly CacheEntry[]): string {
+    const id = newSessionId();
+    this.#listings.set(id, overlay);
+    return id;
+  }
+
+  listing(id: string): readonly CacheEntry[] | undefined {
+    return this.#listings.get(id);
+  }
+}
+
+/** 128 random bits as text. */
+export const newSessionId = (): string => randomBytes(16).toString('base64url');
+
+const sizeOf = (key: QualifiedKey, value: Value | null): number => key.length + (value?.length ?? 0) + 64;
+
+const overlaySize = (entries: readonly CacheEntry[]): number =>
+  entries.reduce((sum, { key, value }) => sum + sizeOf(key, value), 256);

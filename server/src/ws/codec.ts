@@ -1,0 +1,92 @@
+/** The two encodings of session frames. Answers gather in a list and leave packed: one WebSocket message for one turn of the event loop. */
+import type { Value, Version } from '@isochron/core';
+import { type ServerFrame, SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
+import { Packr, Unpackr } from 'msgpackr';
+import { base64 } from '../http/reader.js';
+
+/** An encoded frame on its way into a message. */
+export type Encoded = string | object;
+
+/** One encoding. */
+export interface Codec {
+  /** Frames of a message. @throws when it cannot be decoded */
+  decode(data: Buffer, isBinary: boolean): unknown;
+  frame(frame: ServerFrame): Encoded;
+  /** The answer to a read, the hot one: documents go in as they are. */
+  values(id: number, snapshot: number, versions: readonly (Version | null)[], token: string | undefined): Encoded;
+  value(value: Value): string | { readonly bytes: string } | Uint8Array;
+  /** One message of all frames. */
+  pack(frames: readonly Encoded[]): string | Buffer;
+}
+
+/** `isochron.v1+json`: text messages. */
+class JsonCodec implements Codec {
+  decode(data: Buffer, isBinary: boolean): unknown {
+    if (isBinary) throw new Error('a binary message under the JSON subprotocol');
+    return JSON.parse(data.toString('utf8'));
+  }
+
+  frame(frame: ServerFrame): string {
+    return JSON.stringify(frame);
+  }
+
+  values(id: number, snapshot: number, versions: readonly (Version | null)[], token: string | undefined): string {
+    let text = `{"type":"values","id":${id},"snapshot":${snapshot},"values":[`;
+    for (let i = 0; i < versions.length; i++) {
+      const version = versions[i];
+      if (i > 0) text += ',';
+      if (version == null || version.value === null) text += 'null';
+      else text += `[${version.ts},${this.#text(version.value)}]`;
+    }
+    return token === undefined ? `${text}]}` : `${text}],"token":"${token}"}`;
+  }
+
+  value(value: Value): string | { readonly bytes: string } {
+    return typeof value === 'string' ? value : { bytes: base64(value) };
+  }
+
+  pack(frames: readonly Encoded[]): string {
+    return frames.length === 1 ? String(frames[0]) : `[${frames.join(',')}]`;
+  }
+
+  #text(value: Value): string {
+    return typeof value === 'string' ? JSON.stringify(value) : `{"bytes":"${base64(value)}"}`;
+  }
+}
+
+/** `isochron.v1+msgpack`: binary messages. */
+class MsgpackCodec implements Codec {
+  readonly #packr = new Packr({ useRecords: false });
+  readonly #unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });
+
+  decode(data: Buffer, isBinary: boolean): unknown {
+    if (!isBinary) throw new Error('a text message under the MessagePack subprotocol');
+    return this.#unpackr.unpack(data);
+  }
+
+  frame(frame: ServerFrame): object {
+    return frame;
+  }
+
+  values(id: number, snapshot: number, versions: readonly (Version | null)[], token: string | undefined): object {
+    const values = versions.map((v) => (v == null || v.value === null ? null : [v.ts, v.value]));
+    return token === undefined ? { type: 'values', id, snapshot, values } : { type: 'values', id, snapshot, values, token };
+  }
+
+  value(value: Value): Value {
+    return value;
+  }
+
+  pack(frames: readonly Encoded[]): Buffer {
+    return this.#packr.pack(frames.length === 1 ? frames[0] : frames);
+  }
+}
+
+const json = new JsonCodec();
+const msgpack = new MsgpackCodec();
+
+/** The codec of a subprotocol; JSON when the client offered none; undefined for one that is not known. */
+export function codecOf(subprotocol: string): Codec | undefined {
+  if (subprotocol === '' || subprotocol === SESSION_SUBPROTOCOLS.json) return json;
+  return subprotocol === SESSION_SUBPROTOCOLS.msgpack ? msgpack : undefined;
+}

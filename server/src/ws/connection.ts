@@ -1,0 +1,274 @@
+/** One `/v1/session` connection: greeting, requests in order, answers packed per turn, flow control. */
+import { IsochronError, type Timestamp, type Version } from '@isochron/core';
+import { SESSION_CLOSE, type ServerFrame, type WelcomeFrame } from '@isochron/wire/session-frames';
+import type { WebSocket } from 'ws';
+import type { ApiContext } from '../http/context.js';
+import { asIsochronError } from '../http/problem.js';
+import { CAPABILITIES } from '../http/routes-ops.js';
+import type { Codec, Encoded } from './codec.js';
+import { isFrame, optionalText, type RawFrame } from './frames.js';
+import { type Answer, handlerOf, type RequestContext } from './requests.js';
+
+/** Requests that a client may have in flight. */
+export const CREDITS = 256;
+/** How long a client may take to say hello, ms. */
+const HELLO_TIMEOUT_MS = 5000;
+/** Unsent bytes above which nothing more is read from the client, and below which reading goes on. */
+const PAUSE_BYTES = 1 << 20;
+const RESUME_BYTES = 1 << 18;
+const MAX_CREDENTIALS = 4096;
+
+export class SessionConnection implements RequestContext {
+  readonly #socket: WebSocket;
+  readonly #codec: Codec;
+  readonly #helloTimer: NodeJS.Timeout;
+  readonly #out: Encoded[] = [];
+  #flushing = false;
+  #paused = false;
+  #greeted = false;
+  #closed = false;
+  #inFlight = 0;
+  #lastId = 0;
+  #ust: Timestamp = 0;
+  #hwt: Timestamp = 0;
+  /** Highest stable time that the client was told. */
+  #told: Timestamp = 0;
+  #token = '';
+  #principal = '';
+  #answersPing = true;
+  readonly #sent = (): void => this.#drained();
+  readonly #flush = (): void => this.#sendAll();
+
+  constructor(
+    socket: WebSocket,
+    codec: Codec,
+    readonly api: ApiContext,
+  ) {
+    this.#socket = socket;
+    this.#codec = codec;
+    this.#helloTimer = setTimeout(() => {
+      this.#fail(new IsochronError('UNAUTHENTICATED', 'No hello in time.'), SESSION_CLOSE.unauthenticated);
+    }, HELLO_TIMEOUT_MS);
+  }
+
+  get principal(): string {
+    return this.#principal;
+  }
+
+  get ust(): Timestamp {
+    return this.#ust;
+  }
+
+  /** A WebSocket message: a frame, or an array of frames. */
+  receive(data: Buffer, isBinary: boolean): void {
+    if (this.#closed) return;
+    let raw: unknown;
+    try {
+      raw = this.#codec.decode(data, isBinary);
+    } catch {
+      this.#invalid('The message cannot be decoded.');
+      return;
+    }
+    if (!Array.isArray(raw)) this.#frame(raw);
+    else for (const frame of raw) this.#frame(frame);
+  }
+
+  /** The socket is gone. */
+  disconnected(): void {
+    this.#closed = true;
+    clearTimeout(this.#helloTimer);
+  }
+
+  /** Tells the client how far stable time is, unless it was told. Called about once a second. */
+  tellUst(): void {
+    const ust = this.api.node.ust();
+    if (!this.#greeted || this.#paused || ust <= this.#told) return;
+    this.#told = ust;
+    this.#send({ type: 'ust', ust });
+  }
+
+  /** Asks for a sign of life; a client that gave none since the last time is gone. */
+  checkAlive(): void {
+    if (!this.#answersPing) {
+      this.#socket.terminate();
+      return;
+    }
+    this.#answersPing = false;
+    this.#socket.ping();
+  }
+
+  alive(): void {
+    this.#answersPing = true;
+  }
+
+  /** Sends the client elsewhere: it may come back after `delayMs`. */
+  goaway(reason: string, delayMs: number): void {
+    if (this.#closed) return;
+    this.#send({ type: 'goaway', reason, delayMs });
+    this.#close(SESSION_CLOSE.restart, reason);
+  }
+
+  saw(snapshot: Timestamp, ct: Timestamp): string | undefined {
+    if (snapshot > this.#told) this.#told = snapshot;
+    if (snapshot <= this.#ust && ct <= this.#hwt) return undefined;
+    if (snapshot > this.#ust) this.#ust = snapshot;
+    if (ct > this.#hwt) this.#hwt = ct;
+    const token = this.api.sessions.tokens.mintPlain(this.#ust, this.#hwt);
+    if (token === this.#token) return undefined;
+    this.#token = token;
+    return token;
+  }
+
+  encodeValues = (id: number, snapshot: Timestamp, versions: readonly (Version | null)[], token: string | undefined): Encoded =>
+    this.#codec.values(id, snapshot, versions, token);
+
+  encodeValue = (value: string | Uint8Array) => this.#codec.value(value);
+
+  #frame(frame: unknown): void {
+    if (this.#closed) return;
+    if (!isFrame(frame)) this.#invalid('A frame is an object.');
+    else if (this.#greeted) this.#request(frame);
+    else this.#hello(frame);
+  }
+
+  #hello(frame: RawFrame): void {
+    if (frame.type !== 'hello') {
+      this.#invalid('The first frame has to be hello.');
+      return;
+    }
+    try {
+      this.#principal = this.api.auth.principal(optionalText(frame, 'credentials', MAX_CREDENTIALS));
+      this.#continue(optionalText(frame, 'token', MAX_CREDENTIALS));
+    } catch (thrown) {
+      const error = asIsochronError(thrown);
+      this.#fail(error, error.code === 'UNAUTHENTICATED' ? SESSION_CLOSE.unauthenticated : SESSION_CLOSE.protocolError);
+      return;
+    }
+    clearTimeout(this.#helloTimer);
+    this.#greeted = true;
+    this.#send(this.#welcome());
+  }
+
+  #continue(token: string | undefined): void {
+    const { sessions, node } = this.api;
+    if (token !== undefined) {
+      const claims = sessions.tokens.decode(token, node.now());
+      this.#ust = claims.ust;
+      this.#hwt = claims.hwt;
+    }
+    this.#ust = Math.max(this.#ust, node.ust());
+    this.#told = this.#ust;
+    this.#token = sessions.tokens.mintPlain(this.#ust, this.#hwt);
+  }
+
+  #welcome(): WelcomeFrame {
+    const { id, region, config } = this.api.node;
+    return {
+      type: 'welcome',
+      region,
+      node: id,
+      cluster: config.cluster,
+      protocol: config.protocol,
+      capabilities: CAPABILITIES,
+      ust: this.#ust,
+      token: this.#token,
+      credits: CREDITS,
+      limits: config.settings.limits,
+      maxTransactionMs: config.settings.maxTransactionMs,
+      regions: config.regions.map((r) => ({ id: r.id, endpoints: r.nodes.map((n) => n.api) })),
+    };
+  }
+
+  #request(frame: RawFrame): void {
+    const { id, type } = frame;
+    if (typeof id !== 'number' || !Number.isSafeInteger(id) || id < 0) {
+      const unknown = typeof type === 'string' && type !== 'hello' && handlerOf(type) === undefined;
+      if (unknown) this.#fail(new IsochronError('FRAME_TYPE_UNKNOWN', 'No such type of frame.'), SESSION_CLOSE.protocolError);
+      else this.#invalid('A request has no id.');
+      return;
+    }
+    if (id <= this.#lastId) {
+      this.#refuse(id, new IsochronError('REQUEST_ID_REUSED', `The id ${id} is not above the last one, ${this.#lastId}.`));
+      return;
+    }
+    this.#lastId = id;
+    const handler = handlerOf(type);
+    if (handler === undefined) this.#refuse(id, new IsochronError('FRAME_TYPE_UNKNOWN', 'No such type of frame.'));
+    else if (this.#inFlight >= CREDITS) this.#refuse(id, new IsochronError('CREDITS_EXHAUSTED', `At most ${CREDITS} in flight.`));
+    else this.#run(id, frame, handler);
+  }
+
+  #run(id: number, frame: RawFrame, handler: NonNullable<ReturnType<typeof handlerOf>>): void {
+    let answer: Promise<Answer>;
+    try {
+      answer = handler(frame, id, this);
+    } catch (error) {
+      this.#refuse(id, error);
+      return;
+    }
+    this.#inFlight++;
+    answer.then(
+      (done) => {
+        this.#inFlight--;
+        this.#push('encoded' in done ? done.encoded : this.#codec.frame(done));
+      },
+      (error: unknown) => {
+        this.#inFlight--;
+        this.#refuse(id, error);
+      },
+    );
+  }
+
+  #refuse(id: number, thrown: unknown): void {
+    const error = asIsochronError(thrown);
+    if (error.code === 'INTERNAL') this.api.log.error({ err: error.cause ?? error }, 'session request failed');
+    this.#send({ type: 'error', id, code: error.code, detail: error.message, retryable: error.retryable });
+  }
+
+  #invalid(detail: string): void {
+    this.#fail(new IsochronError('FRAME_INVALID', detail), SESSION_CLOSE.protocolError);
+  }
+
+  /** The connection cannot go on. */
+  #fail(error: IsochronError, closeCode: number): void {
+    this.#send({ type: 'error', code: error.code, detail: error.message, retryable: error.retryable });
+    this.#close(closeCode, error.code);
+  }
+
+  #close(code: number, reason: string): void {
+    this.#sendAll();
+    this.#closed = true;
+    clearTimeout(this.#helloTimer);
+    this.#socket.close(code, reason);
+  }
+
+  #send(frame: ServerFrame): void {
+    this.#push(this.#codec.frame(frame));
+  }
+
+  #push(encoded: Encoded): void {
+    if (this.#closed) return;
+    this.#out.push(encoded);
+    if (this.#flushing) return;
+    this.#flushing = true;
+    setImmediate(this.#flush);
+  }
+
+  #sendAll(): void {
+    this.#flushing = false;
+    if (this.#out.length === 0 || this.#closed) return;
+    this.#socket.send(this.#codec.pack(this.#out), this.#sent);
+    this.#out.length = 0;
+    if (!this.#paused && this.#socket.bufferedAmount > PAUSE_BYTES) {
+      this.#paused = true;
+      this.#socket.pause();
+    }
+  }
+
+  /** A client that does not read is not read from either: what waits for it stays within its credits. */
+  #drained(): void {
+    if (!this.#paused || this.#closed || this.#socket.bufferedAmount > RESUME_BYTES) return;
+    this.#paused = false;
+    this.#socket.resume();
+  }
+}

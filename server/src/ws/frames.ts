@@ -1,0 +1,96 @@
+/** Checks of what a client sends. Written by hand: they run for every frame, and each failure has a code of its own. */
+import { IsochronError, isTimestamp, isTxId, type KeyWrite, type QualifiedKey, type Timestamp, type TxId, type Value } from '@isochron/core';
+import type { Rules } from '../http/rules.js';
+import { bytesOf } from '../http/writer.js';
+
+/** A frame's fields, none of them checked. */
+export type RawFrame = Readonly<Record<string, unknown>>;
+
+/** Whether what was decoded can be a frame at all. */
+export const isFrame = (raw: unknown): raw is RawFrame => typeof raw === 'object' && raw !== null && !Array.isArray(raw);
+
+const invalid = (detail: string): IsochronError => new IsochronError('INVALID_REQUEST', detail);
+
+/** @throws IsochronError `INVALID_REQUEST` */
+export function txIdField(frame: RawFrame): TxId {
+  if (typeof frame.tx !== 'string' || !isTxId(frame.tx)) throw invalid('"tx" is not a transaction id.');
+  return frame.tx;
+}
+
+/** @throws IsochronError `INVALID_REQUEST` */
+export const optionalTxId = (frame: RawFrame): TxId | null => (frame.tx == null ? null : txIdField(frame));
+
+/** @throws IsochronError `INVALID_REQUEST` */
+export function timestampField(frame: RawFrame, name: string): Timestamp {
+  const raw = frame[name];
+  if (!isTimestamp(raw)) throw invalid(`"${name}" is not a timestamp.`);
+  return raw;
+}
+
+/** @throws IsochronError `INVALID_REQUEST` */
+export const optionalTimestamp = (frame: RawFrame, name: string): Timestamp | null =>
+  frame[name] == null ? null : timestampField(frame, name);
+
+/** @throws IsochronError `INVALID_REQUEST` */
+export function optionalText(frame: RawFrame, name: string, maxLength: number): string | undefined {
+  const raw = frame[name];
+  if (raw == null) return undefined;
+  if (typeof raw !== 'string' || raw.length > maxLength) throw invalid(`"${name}" is not a string of at most ${maxLength}.`);
+  return raw;
+}
+
+/** @throws IsochronError `INVALID_REQUEST` */
+export function optionalInt(frame: RawFrame, name: string, min: number, max: number): number | undefined {
+  const raw = frame[name];
+  if (raw == null) return undefined;
+  if (typeof raw !== 'number' || !Number.isInteger(raw) || raw < min || raw > max) {
+    throw invalid(`"${name}" is not an integer from ${min} to ${max}.`);
+  }
+  return raw;
+}
+
+/** The keys of a read. @throws IsochronError for what the rules refuse */
+export function keysField(frame: RawFrame, rules: Rules): QualifiedKey[] {
+  const raw = frame.keys;
+  if (!Array.isArray(raw) || raw.length === 0) throw invalid('"keys" is not a list of keys.');
+  rules.count(raw.length);
+  for (const key of raw) {
+    if (typeof key !== 'string') throw invalid('"keys" is not a list of keys.');
+    rules.qualified(key);
+  }
+  return raw as QualifiedKey[];
+}
+
+/** @throws IsochronError `INVALID_REQUEST` */
+export function homesField(frame: RawFrame, isRegion: (name: string) => boolean): string[] {
+  const raw = frame.homes;
+  if (!Array.isArray(raw) || raw.length === 0 || raw.length > 16) throw invalid('"homes" is not a list of 1 to 16 regions.');
+  for (const home of raw) {
+    if (typeof home !== 'string' || !isRegion(home)) throw invalid('"homes" names something that is not a region.');
+  }
+  return raw as string[];
+}
+
+/** The writes of a commit. @throws IsochronError for what the rules refuse */
+export function writesField(frame: RawFrame, rules: Rules): KeyWrite[] {
+  const raw: unknown = frame.writes;
+  if (!Array.isArray(raw) || raw.length === 0) throw invalid('"writes" is not a list of writes.');
+  rules.count(raw.length);
+  const seen = new Set<QualifiedKey>();
+  return raw.map((write: unknown) => {
+    if (!isFrame(write) || typeof write.key !== 'string') throw invalid('A write has no key.');
+    if (seen.has(write.key)) throw invalid('A transaction writes each key once: one of the keys is named twice.');
+    seen.add(write.key);
+    return { key: rules.qualified(write.key), value: valueField(write, rules) };
+  });
+}
+
+function valueField(write: RawFrame, rules: Rules): Value | null {
+  const raw = write.value;
+  if (raw === null) return null;
+  if (typeof raw === 'string') return rules.value(raw);
+  // A copy: the decoder's bytes are a view of the whole message, which the store would keep alive.
+  if (raw instanceof Uint8Array) return rules.value(new Uint8Array(raw));
+  if (isFrame(raw) && typeof raw.bytes === 'string') return rules.value(bytesOf(raw.bytes));
+  throw new IsochronError('VALUE_INVALID', 'A value is the text of a JSON document, bytes, or null for a deletion.');
+}

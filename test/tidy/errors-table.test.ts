@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ERROR_CODES } from '@isochron/core/errors';
+import { errorTableFindings, parseErrorTable } from './errors-table.js';
+
+const CODES = { KEY_INVALID: { status: 400, retryable: false }, OVERLOADED: { status: 503, retryable: true } };
+const KEY_ROW = '| `KEY_INVALID` | 400 | no | Choose another key. |\n';
+const LOAD_ROW = '| `OVERLOADED` | 503 | yes | Try again. |\n';
+
+describe('ERRORS.md', () => {
+  const document = readFileSync(join(__dirname, '../../ERRORS.md'), 'utf8');
+
+  it('documents exactly the codes that exist, with their status and whether to try again', () => {
+    expect(parseErrorTable(document).length).toBeGreaterThan(40);
+    expect(errorTableFindings(document, ERROR_CODES)).toEqual([]);
+  });
+
+  it('has its rows in the order of the code', () => {
+    expect(parseErrorTable(document).map((row) => row.code)).toEqual(Object.keys(ERROR_CODES));
+  });
+});
+
+describe('the comparison', () => {
+  it('accepts a table that says what the code says', () => {
+    expect(errorTableFindings(KEY_ROW + LOAD_ROW, CODES)).toEqual([]);
+  });
+
+  it.each([
+    ['a missing code', KEY_ROW, 'ERRORS.md: OVERLOADED is missing'],
+    [
+      'a code that does not exist',
+      `${KEY_ROW}${LOAD_ROW}| \`GONE\` | 410 | no | x |`,
+      'ERRORS.md: GONE does not exist',
+    ],
+    ['another status', KEY_ROW + LOAD_ROW.replace('503', '500'), 'ERRORS.md: the status of OVERLOADED is 503'],
+    ['another retryable', KEY_ROW + LOAD_ROW.replace('yes', 'no'), 'ERRORS.md: retryable of OVERLOADED is true'],
+    ['an empty advice', KEY_ROW + LOAD_ROW.replace('Try again.', ''), 'ERRORS.md: OVERLOADED says nothing'],
+    ['two rows of one code', KEY_ROW + KEY_ROW + LOAD_ROW, 'ERRORS.md: a code has two rows'],
+  ])('finds %s', (_what, table, finding) => {
+    expect(errorTableFindings(table, CODES)).toEqual([finding]);
+  });
+});

@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import { lockfileFindings, pinFindings, readmeFindings, topLevelFindings } from './layout.js';
+import { Repository } from './repository.js';
+
+const repository = new Repository(join(__dirname, '../..'));
+
+describe('the top of the repository', () => {
+  it('holds only what belongs there', () => {
+    expect(topLevelFindings(repository.list('.'))).toEqual([]);
+  });
+
+  it('finds what does not', () => {
+    expect(topLevelFindings(['server', 'README.md', '.ci', 'scratch.ts', 'lib'])).toEqual([
+      expect.stringContaining('scratch.ts'),
+      expect.stringContaining('lib'),
+    ]);
+  });
+});
+
+describe('each part', () => {
+  it('says in a README.md what lives there', () => {
+    expect(repository.workspaces.length).toBeGreaterThan(8);
+    expect(readmeFindings([...repository.workspaces, 'infra'], new Set(repository.paths))).toEqual([]);
+  });
+
+  it('is found out when it does not', () => {
+    expect(readmeFindings(['server', 'infra'], new Set(['infra/README.md', 'README.md']))).toEqual([
+      'server: has no README.md',
+    ]);
+  });
+});
+
+describe('dependencies', () => {
+  it.each(['package.json', ...repository.workspaces.map((folder) => `${folder}/package.json`)])(
+    'of %s are pinned to one version',
+    (path) => {
+      expect(pinFindings(path, JSON.parse(repository.read(path)))).toEqual([]);
+    },
+  );
+
+  it.each(['^1.2.3', '~1.2.3', '1.x', 'latest', '*', '>=1.0.0', '1.2', 'file:../core'])(
+    'refuse the version %s',
+    (version) => {
+      expect(pinFindings('a/package.json', { devDependencies: { some: version } })).toHaveLength(1);
+    },
+  );
+
+  it('accept one version', () => {
+    expect(pinFindings('a/package.json', { dependencies: { some: '1.2.3', other: '1.0.0-beta.1' } })).toEqual([]);
+  });
+});
+
+describe('the lock file', () => {
+  const entry = { optionalDependencies: { 'tool-darwin': '1.0.0' } };
+
+  it('has the packages of all platforms', () => {
+    expect(lockfileFindings(JSON.parse(repository.read('package-lock.json')))).toEqual([]);
+  });
+
+  it('is found out when it lacks those of another platform', () => {
+    expect(lockfileFindings({ packages: { 'node_modules/tool': entry } })).toEqual([
+      expect.stringContaining('tool-darwin'),
+    ]);
+  });
+
+  it.each(['node_modules/tool-darwin', 'node_modules/tool/node_modules/tool-darwin'])('may have them at %s', (path) => {
+    expect(lockfileFindings({ packages: { 'node_modules/tool': entry, [path]: {} } })).toEqual([]);
+  });
+});

@@ -1,0 +1,54 @@
+import { child, type Finding, findingAt, identifierName, type Source, type SyntaxNode } from './source.js';
+
+const BANNED_MEMBERS = new Set(['Date.now', 'Math.random']);
+const BANNED_GLOBALS = new Set(['performance', 'process', 'crypto', 'Promise']);
+const BANNED_CALLS = new Set(['setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'fetch']);
+const BANNED_CLASSES = new Set(['Promise', 'WebSocket', 'EventSource', 'XMLHttpRequest']);
+
+/** Uses of time, randomness, timers, sockets and promises: what protocol code takes from its driver instead. */
+export function purityFindings(source: Source): Finding[] {
+  return source.nodes.flatMap((node) => {
+    const problem = impurity(node);
+    return problem === undefined ? [] : [findingAt(source, node, `${problem} is not allowed here`)];
+  });
+}
+
+function impurity(node: SyntaxNode): string | undefined {
+  // The parser keeps the function of a class method in a part without a type.
+  if (isAsync(node) || isAsync(node.function)) return 'an async function';
+  if (node.isAwait === true) return 'for await';
+  switch (node.type) {
+    case 'AwaitExpression':
+      return 'await';
+    case 'MemberExpression':
+      return impureMember(identifierName(child(node, 'object')), identifierName(child(node, 'property')));
+    case 'CallExpression':
+      return impureCall(identifierName(child(node, 'callee')));
+    case 'NewExpression':
+      return impureConstruction(identifierName(child(node, 'callee')), node.arguments);
+    case 'ImportDeclaration':
+      return impureImport(child(node, 'source')?.value);
+    default:
+      return undefined;
+  }
+}
+
+const isAsync = (part: unknown): boolean =>
+  typeof part === 'object' && part !== null && 'async' in part && part.async === true;
+
+function impureMember(object = '', property = ''): string | undefined {
+  const name = `${object}.${property}`;
+  return BANNED_MEMBERS.has(name) || BANNED_GLOBALS.has(object) ? name : undefined;
+}
+
+const impureCall = (name = ''): string | undefined =>
+  BANNED_CALLS.has(name) || name === 'Date' ? `${name}()` : undefined;
+
+function impureConstruction(name = '', args: unknown): string | undefined {
+  if (BANNED_CLASSES.has(name)) return `new ${name}`;
+  const empty = !Array.isArray(args) || args.length === 0;
+  return name === 'Date' && empty ? 'new Date()' : undefined;
+}
+
+const impureImport = (specifier: unknown): string | undefined =>
+  typeof specifier === 'string' && specifier.startsWith('node:') ? `importing ${specifier}` : undefined;

@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import { Repository } from './repository.js';
+import { type Exception, textFindings, withoutExceptions } from './text.js';
+
+const repository = new Repository(join(__dirname, '../..'));
+
+/** A ratchet: it may only get shorter. */
+const EXCEPTIONS: readonly Exception[] = [];
+
+describe('sources', () => {
+  it('are short, switch off no check and postpone nothing', () => {
+    const findings = repository.sources.flatMap((path) => textFindings(path, repository.read(path)));
+    expect(withoutExceptions(findings, EXCEPTIONS)).toEqual([]);
+  });
+
+  // Put together here, so that this file itself has none of them.
+  it.each([
+    ['// eslint', '-disable-next-line'],
+    ['// biome', '-ignore lint/x: y'],
+    ['// @ts', '-ignore'],
+    ['// @ts', '-expect-error'],
+    ['const x = y as', ' any;'],
+    ['const x = y as unknown', ' as Z;'],
+    ['// TO', 'DO later'],
+    ['// FIX', 'ME later'],
+  ])('may not contain %s%s', (start, end) => {
+    expect(textFindings('a.ts', `fine\n${start}${end}\n`)).toEqual([expect.stringMatching(/^a\.ts:2: /)]);
+  });
+
+  it('may use the words in another sense', () => {
+    expect(textFindings('a.ts', `const todos = client.collection('todos'); // as anyone can`)).toEqual([]);
+  });
+
+  it('may have 500 lines and no more', () => {
+    expect(textFindings('a.ts', 'x\n'.repeat(500))).toEqual([]);
+    expect(textFindings('a.ts', 'x\n'.repeat(501))).toEqual([expect.stringContaining('501 lines')]);
+  });
+});
+
+describe('exceptions', () => {
+  const exception = { path: 'a.ts', finding: 'postponed work', reason: 'r' };
+
+  it('cover their own file and finding only', () => {
+    const findings = ['a.ts:3: postponed work', 'b.ts:3: postponed work', 'a.ts:4: something else'];
+    expect(withoutExceptions(findings, [exception])).toEqual(findings.slice(1));
+  });
+
+  it('have to go when nothing needs them any more', () => {
+    expect(withoutExceptions([], [exception])).toEqual(['a.ts: its exception is not needed any more']);
+  });
+});
