@@ -19,7 +19,10 @@ export function encodeDocument(document: unknown, limits: Limits): Value {
   const value = document instanceof Uint8Array ? new Uint8Array(document) : toJson(document);
   const bytes = typeof value === 'string' ? jsonBytes(value, limits.maxValueBytes) : value.length;
   if (bytes > limits.maxValueBytes)
-    throw new IsochronError('VALUE_TOO_LARGE', `a value of ${bytes} bytes is above the limit of ${limits.maxValueBytes}`);
+    throw new IsochronError(
+      'VALUE_TOO_LARGE',
+      `a value of ${bytes} bytes is above the limit of ${limits.maxValueBytes}`,
+    );
   return value;
 }
 
@@ -36,7 +39,8 @@ export function decodeDocument<T>(value: Value | null): T | undefined {
 
 /** Throws KEY_INVALID. */
 export function checkKey(key: string, limits: Limits): void {
-  if (typeof key !== 'string' || key === '') throw new IsochronError('KEY_INVALID', 'a key is a text of at least one character');
+  if (typeof key !== 'string' || key === '')
+    throw new IsochronError('KEY_INVALID', 'a key is a text of at least one character');
   if (key.length * 3 > limits.maxKeyBytes && utf8Length(key) > limits.maxKeyBytes)
     throw new IsochronError('KEY_INVALID', `a key has at most ${limits.maxKeyBytes} bytes`);
   if (!isWellFormed(key)) throw new IsochronError('KEY_INVALID', 'a key has to be well-formed Unicode');

@@ -1,18 +1,28 @@
 import { IsochronError } from '@isochron/core';
 
+/** What errors of Node and of LevelDB carry. Asked by shape: `instanceof` fails for errors of another V8 context. */
+interface ErrorLike {
+  readonly message?: unknown;
+  readonly code?: unknown;
+  readonly cause?: unknown;
+}
+
+/** An error and its causes, outermost first. */
+function* causes(error: unknown): Generator<ErrorLike> {
+  for (let e = error; typeof e === 'object' && e !== null; e = (e as ErrorLike).cause) yield e;
+}
+
 /** The code of the innermost error that has one, for example `ENOSPC` or `LEVEL_LOCKED`. */
-function codeOf(error: unknown): string | undefined {
+export function codeOf(error: unknown): string | undefined {
   let code: string | undefined;
-  for (let e = error; e instanceof Error; e = e.cause) {
-    if ('code' in e && typeof e.code === 'string') code = e.code;
-  }
+  for (const e of causes(error)) if (typeof e.code === 'string') code = e.code;
   return code;
 }
 
 /** The innermost message, on one line. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   let message = String(error);
-  for (let e = error; e instanceof Error; e = e.cause) message = e.message;
+  for (const e of causes(error)) if (typeof e.message === 'string') message = e.message;
   return message.replace(/\s+/g, ' ').trim();
 }
 

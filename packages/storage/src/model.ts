@@ -4,7 +4,6 @@ import {
   compareKeys,
   compareVersions,
   type DurableRecord,
-  type ListPage,
   type OutcomeRecord,
   type Timestamp,
   type Version,
@@ -144,7 +143,9 @@ export async function checkAgainstModel(harness: StoreHarness, commands: readonl
     else if (command.do === 'check') await compare(store, model, command.at, inFlight);
     else {
       // A late version below the floor may fill a gap that collection left: replication never sends one.
-      const records = command.records.filter((r) => r.kind !== 'version' || r.version.ts > model.floor);
+      const floors = command.records.map((r) => (r.kind === 'collect' ? r.floor : 0));
+      const floor = Math.max(model.floor, ...floors);
+      const records = command.records.filter((r) => r.kind !== 'version' || r.version.ts > floor);
       for (const r of records) model.apply(r);
       const done = store.commit(records);
       inFlight.push(done);

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { access, mkdir, open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { IsochronError, type NodeId, type PartitionId } from '@isochron/core';
-import { cannotOpen } from './failure.js';
+import { cannotOpen, codeOf } from './failure.js';
 
 /** What of the cluster file a node's data depends on. */
 export interface Placement {
@@ -134,7 +134,7 @@ async function readIfThere(file: string): Promise<string | undefined> {
   }
 }
 
-const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
+const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT';
 
 /** A crash leaves either no file or the whole file. */
 async function writeAtomically(folder: string, file: string, text: string): Promise<void> {

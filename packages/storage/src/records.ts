@@ -25,7 +25,7 @@ import {
 } from '@isochron/core';
 import { Packr } from 'msgpackr';
 import { crc32Portable } from './crc32.js';
-import { damaged } from './failure.js';
+import { damaged, reasonOf } from './failure.js';
 
 /** Node 20 has it from 20.15 on. */
 const crc32: (bytes: Uint8Array) => number = typeof zlib.crc32 === 'function' ? zlib.crc32 : crc32Portable;
@@ -50,7 +50,7 @@ export function unseal(bytes: Buffer, name: string): unknown {
   try {
     return packr.unpack(bytes, PAYLOAD);
   } catch (error) {
-    throw damaged(name, error instanceof Error ? error.message : 'it cannot be unpacked');
+    throw damaged(name, reasonOf(error));
   }
 }
 

@@ -1,5 +1,5 @@
-import { applyMergePatch, checkCount, encodeDocument, type MergePatch } from '../documents.js';
 import type { Value } from '@isochron/core/ids';
+import { applyMergePatch, checkCount, encodeDocument, type MergePatch } from '../documents.js';
 import type { SessionCore } from '../session/core.js';
 import { readKeys } from '../session/reads.js';
 import { SnapshotHandle } from '../session/snapshot-handle.js';

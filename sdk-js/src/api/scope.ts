@@ -25,7 +25,8 @@ export function collectionScope({ keyspace, prefix }: Scope, name: string): Scop
 
 /** The whole key. Throws KEY_INVALID. */
 export function keyIn(scope: Scope, key: string, core: SessionCore): QualifiedKey {
-  if (key === '' || typeof key !== 'string') throw new IsochronError('KEY_INVALID', 'a key is a text of at least one character');
+  if (key === '' || typeof key !== 'string')
+    throw new IsochronError('KEY_INVALID', 'a key is a text of at least one character');
   const whole = scope.prefix + key;
   checkKey(whole, core.limits);
   return `${scope.keyspace}/${whole}`;

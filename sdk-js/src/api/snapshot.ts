@@ -89,7 +89,11 @@ export class Snapshot extends SnapshotCollection<unknown> implements AsyncDispos
 }
 
 /** Opens a snapshot: one round trip. */
-export async function openSnapshot(core: SessionCore, scope: Scope, { at, signal }: SnapshotOptions): Promise<Snapshot> {
+export async function openSnapshot(
+  core: SessionCore,
+  scope: Scope,
+  { at, signal }: SnapshotOptions,
+): Promise<Snapshot> {
   const handle = new SnapshotHandle(core, 'snapshot', at);
   try {
     await handle.open(signal);

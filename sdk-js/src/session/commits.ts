@@ -203,10 +203,13 @@ class CommitExchange extends Exchange<Committed> {
   override expired(): boolean {
     const now = performance.now();
     if (!this.#inDoubt) {
-      this.failed(this.#lastError ?? new IsochronError('CONNECTION_LOST', 'the commit was not sent: there is no connection'));
+      this.failed(
+        this.#lastError ?? new IsochronError('CONNECTION_LOST', 'the commit was not sent: there is no connection'),
+      );
       return true;
     }
-    if (now >= this.#outcomeDeadlineMs && !this.overdue) this.#unknown('no answer before the deadline', this.#lastError);
+    if (now >= this.#outcomeDeadlineMs && !this.overdue)
+      this.#unknown('no answer before the deadline', this.#lastError);
     // The connection is alive but owes this answer for too long: ask on another one.
     this.deadlineMs = Math.min(now + this.#core.settings.requestTimeoutMs, this.#nextDeadlineMs(now));
     this.#core.suspect(this);
@@ -220,9 +223,10 @@ class CommitExchange extends Exchange<Committed> {
   }
 
   override closed(): void {
-    if (!this.#inDoubt) return this.failed(clientClosed());
-    this.#unknown('the client was closed');
-    this.settled = true;
+    if (this.#inDoubt) {
+      this.#unknown('the client was closed');
+      this.settled = true;
+    } else this.failed(clientClosed());
   }
 
   protected override aborted(reason: unknown): void {

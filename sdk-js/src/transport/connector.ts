@@ -108,7 +108,10 @@ export class Connector implements ConnectionOwner {
   }
 
   closed(connection: Connection, error: IsochronError, lost: readonly Exchange[]): void {
-    if (!this.#owns(connection)) return failAll(lost, error);
+    if (!this.#owns(connection)) {
+      for (const exchange of lost) exchange.failed(error);
+      return;
+    }
     this.#draining.delete(connection);
     this.dispatcher.lost(connection, error, lost);
     if (connection !== this.#current || this.#closed) return;
@@ -247,7 +250,8 @@ export class Connector implements ConnectionOwner {
 
   async #pause(): Promise<void> {
     const { random } = this.#settings;
-    const backoffMs = this.#round === 0 ? 0 : fullJitterMs(random, this.#round - 1, RECONNECT_BASE_MS, RECONNECT_CAP_MS);
+    const backoffMs =
+      this.#round === 0 ? 0 : fullJitterMs(random, this.#round - 1, RECONNECT_BASE_MS, RECONNECT_CAP_MS);
     const pauseMs = Math.max(backoffMs, this.#endpoints.nextMs() - performance.now());
     if (pauseMs <= 0 && this.#round === 0) return;
     await new Promise<void>((resolve) => {
@@ -259,10 +263,6 @@ export class Connector implements ConnectionOwner {
     });
   }
 }
-
-const failAll = (exchanges: readonly Exchange[], error: IsochronError): void => {
-  for (const exchange of exchanges) exchange.failed(error);
-};
 
 function within(connection: Connection, ms: number): Promise<void> {
   return new Promise((resolve) => {

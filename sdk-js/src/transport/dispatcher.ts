@@ -45,7 +45,10 @@ export class Dispatcher {
 
   /** Takes a request. It leaves with all others of this turn. */
   readonly submit = (exchange: Exchange): void => {
-    if (this.#closed) return exchange.closed();
+    if (this.#closed) {
+      exchange.closed();
+      return;
+    }
     this.#waiting.push(exchange);
     this.#schedule();
     this.watch();
@@ -84,7 +87,10 @@ export class Dispatcher {
   refused(exchange: Exchange, error: IsochronError, connection: Connection): void {
     if (exchange.settled) return;
     const retry = exchange.refused(error, connection);
-    if (retry === undefined) return exchange.failed(error);
+    if (retry === undefined) {
+      exchange.failed(error);
+      return;
+    }
     if (retry.elsewhere && connection === this.#connection) this.moveOn(connection, error);
     const pauseMs = fullJitterMs(this.#settings.random, retry.refusals, RETRY_BASE_MS, RETRY_CAP_MS);
     this.#rest(exchange, pauseMs);

@@ -16,6 +16,11 @@ const MAX_SELDOM = 3;
 /** After so many refusals in a row another endpoint is asked. */
 const ELSEWHERE_AFTER = 3;
 
+interface Caller<T> {
+  resolve(value: T): void;
+  reject(reason: unknown): void;
+}
+
 /** One request with its repetitions: sent on one connection after the other until it is answered, refused for good or late. */
 export abstract class Exchange<T = unknown> {
   /** Monotonic time at which waiting ends. */
@@ -24,8 +29,7 @@ export abstract class Exchange<T = unknown> {
   settled = false;
   #refusals = 0;
   #lastRefusal: IsochronError | undefined;
-  #resolve: (value: T) => void = () => {};
-  #reject: (reason: unknown) => void = () => {};
+  #caller: Caller<T> = { resolve: () => {}, reject: () => {} };
   #forgetSignal: (() => void) | undefined;
 
   /** Whether it is sent again when its connection is lost. */
@@ -79,8 +83,7 @@ export abstract class Exchange<T = unknown> {
   /** Promise of the outcome; `submit` hands the exchange in. */
   run(submit: (exchange: this) => void, signal?: AbortSignal): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
+      this.#caller = { resolve, reject };
       if (signal !== undefined) this.#follow(signal);
       if (!this.settled) submit(this);
     });
@@ -90,27 +93,27 @@ export abstract class Exchange<T = unknown> {
     if (this.settled) return;
     this.settled = true;
     this.#forgetSignal?.();
-    this.#reject(reason);
+    this.#caller.reject(reason);
   }
 
   protected done(value: T): void {
     if (this.settled) return;
     this.settled = true;
     this.#forgetSignal?.();
-    this.#resolve(value);
+    this.#caller.resolve(value);
   }
 
   /** Tells the caller before the exchange itself has ended. */
   protected tell(reason: unknown): void {
     this.#forgetSignal?.();
-    this.#reject(reason);
+    this.#caller.reject(reason);
   }
 
   #follow(signal: AbortSignal): void {
     const onAbort = (): void => this.aborted(signal.reason);
-    if (signal.aborted) return onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
     this.#forgetSignal = () => signal.removeEventListener('abort', onAbort);
+    if (signal.aborted) onAbort();
   }
 }
 

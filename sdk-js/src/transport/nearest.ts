@@ -1,5 +1,5 @@
 /** The choice among endpoints that are tried at the same time. */
-import { type IsochronError } from '@isochron/core/errors';
+import type { IsochronError } from '@isochron/core/errors';
 import { toIsochronError } from '../errors.js';
 import type { Connection } from './connection.js';
 

@@ -1,5 +1,5 @@
-import { type ClusterFile, PROTOCOLS } from './schema.js';
 import type { Refuse } from './cluster-file.js';
+import { type ClusterFile, PROTOCOLS } from './schema.js';
 
 /** What a shape cannot say: unique ids, references that lead somewhere, a placement that is possible. */
 export function checkMeaning(file: ClusterFile, refuse: Refuse): void {
@@ -94,13 +94,17 @@ function checkLimits(file: ClusterFile, refuse: Refuse): void {
   const request = limits.maxRequestBytes ?? 8 * 2 ** 20;
   const value = limits.maxValueBytes ?? 2 ** 20;
   if (value > request) {
-    refuse(['settings', 'limits'], `maxValueBytes ${value} is above maxRequestBytes ${request}: no request could hold it`);
+    refuse(
+      ['settings', 'limits'],
+      `maxValueBytes ${value} is above maxRequestBytes ${request}: no request could hold it`,
+    );
   }
 }
 
 function checkPair(file: ClusterFile, pair: string, refuse: Refuse): void {
   const path = ['wan', 'oneWayMs', pair];
   const ends = pair.split(/<?>/);
-  if (ends.length !== 2) refuse(path, `"${pair}" is not a pair of regions; write "a>b" for one direction, "a<>b" for both`);
+  if (ends.length !== 2)
+    refuse(path, `"${pair}" is not a pair of regions; write "a>b" for one direction, "a<>b" for both`);
   for (const region of ends) knownRegion(file, region, path, refuse);
 }

@@ -2,8 +2,15 @@
  * The cluster file: regions with their nodes, keyspaces with their placement, settings that all nodes share. What belongs to one
  * node only (secret, data directory, API keys, ports to bind) comes from flags and environment instead.
  */
-import { type ClusterSpec, IsochronError, type KeyspaceSpec, type Limits, type NodeId, type RegionId } from '@isochron/core';
-import { type TSchema } from '@sinclair/typebox';
+import {
+  type ClusterSpec,
+  IsochronError,
+  type KeyspaceSpec,
+  type Limits,
+  type NodeId,
+  type RegionId,
+} from '@isochron/core';
+import type { TSchema } from '@sinclair/typebox';
 import { Value, ValueErrorType } from '@sinclair/typebox/value';
 import { type Document, isNode, LineCounter, parseDocument, stringify } from 'yaml';
 import { canonicalHash } from './canonical.js';

@@ -12,7 +12,8 @@ export const MIN_SECRET_LENGTH = 16;
  * @throws IsochronError `CONFIG_INVALID` when there is none, it cannot be read or it is too short
  */
 export function loadSecret(source: { secretFile?: string | undefined; env?: NodeJS.ProcessEnv }): string {
-  const secret = source.secretFile === undefined ? (source.env ?? process.env).ISOCHRON_SECRET : read(source.secretFile);
+  const secret =
+    source.secretFile === undefined ? (source.env ?? process.env).ISOCHRON_SECRET : read(source.secretFile);
   if (secret === undefined) {
     throw new IsochronError('CONFIG_INVALID', 'No cluster secret: set ISOCHRON_SECRET or give --secret-file FILE.');
   }

@@ -15,7 +15,7 @@ import { handleProtocols, sessionRoute } from '../ws/session-route.js';
 import { Authenticator } from './auth.js';
 import { jsonBodyParser } from './body.js';
 import { ApiContext } from './context.js';
-import { HttpLatency } from './latency.js';
+import type { HttpLatency } from './latency.js';
 import { handleNotFound } from './not-found.js';
 import { registerOpenApi } from './openapi.js';
 import { sendProblem } from './problem.js';
@@ -63,7 +63,9 @@ export async function buildApi(node: RunningNode, options: ApiOptions): Promise<
   const sessions = new HttpSessions(node, tokens, options.sessions);
   const rules = new Rules(node.topology, limits);
   const api = new ApiContext(node, rules, sessions, new Authenticator(options.apiKeys), app.log);
-  app.setErrorHandler((error, request, reply) => sendProblem(reply, asValueError(error, request.routeOptions.config.bodyIsValue), request.log));
+  app.setErrorHandler((error, request, reply) =>
+    sendProblem(reply, asValueError(error, request.routeOptions.config.bodyIsValue), request.log),
+  );
   app.setValidatorCompiler(({ schema, httpPart }) => validatorFor(schema, httpPart));
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, jsonBodyParser);
   handleNotFound(app);
@@ -93,7 +95,10 @@ async function versionOne(scope: FastifyInstance, api: ApiContext, options: ApiO
   await scope.register(underPressure, {
     maxEventLoopDelay: options.maxEventLoopDelayMs ?? 2000,
     pressureHandler: () => {
-      throw new IsochronError('OVERLOADED', 'The node has more work than it can do. Repeat the request later, or elsewhere.');
+      throw new IsochronError(
+        'OVERLOADED',
+        'The node has more work than it can do. Repeat the request later, or elsewhere.',
+      );
     },
   });
   sessionRoute(scope, api);

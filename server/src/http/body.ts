@@ -6,7 +6,11 @@ import type { FastifyRequest } from 'fastify';
  * Parses a JSON body. Unlike Fastify's own parser it refuses text that is not UTF-8 instead of repairing it, and takes fields
  * named `__proto__` as data: documents may have them, and nothing here copies fields into other objects.
  */
-export function jsonBodyParser(_request: FastifyRequest, body: Buffer, done: (error: Error | null, body?: unknown) => void): void {
+export function jsonBodyParser(
+  _request: FastifyRequest,
+  body: Buffer,
+  done: (error: Error | null, body?: unknown) => void,
+): void {
   if (body.length === 0) {
     done(null, undefined);
     return;

@@ -38,7 +38,8 @@ export class ApiContext {
     const key = request.headers['idempotency-key'];
     if (key === undefined) return { txId: this.nextTxId(), repeated: false };
     if (typeof key === 'string' && isTxId(key)) return { txId: key, repeated: true };
-    const detail = 'An Idempotency-Key is a transaction id: 16 to 64 characters of A-Z a-z 0-9 _ - then a dot and a counter.';
+    const detail =
+      'An Idempotency-Key is a transaction id: 16 to 64 characters of A-Z a-z 0-9 _ - then a dot and a counter.';
     throw new IsochronError('INVALID_REQUEST', detail);
   }
 

@@ -19,17 +19,19 @@ export class RouteLatency {
 
   observe(status: number, elapsedMs: number): void {
     const kind = Math.floor(status / 100);
-    const series = (this.#classes[kind] ??= {
-      labels: `method="${this.method}",route="${this.route}",status="${kind}xx"`,
-      counts: new Uint32Array(BUCKETS_MS.length),
-      sumMs: 0,
-      count: 0,
-    });
+    const series = this.#classes[kind] ?? this.#open(kind);
     let bucket = 0;
     while (bucket < BUCKETS_MS.length && elapsedMs > BUCKETS_MS[bucket]!) bucket++;
     if (bucket < BUCKETS_MS.length) series.counts[bucket]!++;
     series.sumMs += elapsedMs;
     series.count++;
+  }
+
+  #open(kind: number): Series {
+    const labels = `method="${this.method}",route="${this.route}",status="${kind}xx"`;
+    const series = { labels, counts: new Uint32Array(BUCKETS_MS.length), sumMs: 0, count: 0 };
+    this.#classes[kind] = series;
+    return series;
   }
 
   lines(): string[] {

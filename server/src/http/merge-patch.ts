@@ -1,7 +1,8 @@
 /** JSON merge patch (RFC 7396). */
 type Fields = Record<string, unknown>;
 
-const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The document after the patch. Neither argument is changed. */
 export function mergePatch(target: unknown, patch: unknown): unknown {

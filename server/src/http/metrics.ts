@@ -24,8 +24,18 @@ export function buildMetrics(node: RunningNode, latency?: HttpLatency): FastifyI
 function nodeGauges(node: RunningNode, registry: Registry): void {
   gauge(registry, 'isochron_ust_staleness_ms', 'Age of the stable snapshot.', () => node.stalenessMs());
   gauge(registry, 'isochron_ready', 'Whether the node serves.', () => (node.ready() ? 1 : 0));
-  gauge(registry, 'isochron_open_transactions', 'Transactions open on this node.', () => node.status().openTransactions);
-  gauge(registry, 'isochron_links_up', 'Peering links that are up.', () => node.status().links.filter(({ up }) => up).length);
+  gauge(
+    registry,
+    'isochron_open_transactions',
+    'Transactions open on this node.',
+    () => node.status().openTransactions,
+  );
+  gauge(
+    registry,
+    'isochron_links_up',
+    'Peering links that are up.',
+    () => node.status().links.filter(({ up }) => up).length,
+  );
   new Gauge({
     name: 'isochron_events',
     help: 'Counters of the node since its start.',

@@ -17,7 +17,11 @@ export function handleNotFound(app: FastifyInstance): void {
       if (entry.pattern.test(path)) for (const name of entry.methods) allowed.add(name);
     }
     if (allowed.size === 0) {
-      sendProblem(reply, new IsochronError('ROUTE_NOT_FOUND', 'There is no such route. /openapi.json lists them all.'), app.log);
+      sendProblem(
+        reply,
+        new IsochronError('ROUTE_NOT_FOUND', 'There is no such route. /openapi.json lists them all.'),
+        app.log,
+      );
       return;
     }
     const allow = [...allowed].join(', ');
@@ -27,6 +31,9 @@ export function handleNotFound(app: FastifyInstance): void {
 }
 
 function patternOf(url: string): RegExp {
-  const escaped = url.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replace(/:[a-zA-Z]+/g, '[^/]+').replace('*', '.*');
+  const escaped = url
+    .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+    .replace(/:[a-zA-Z]+/g, '[^/]+')
+    .replace('*', '.*');
   return new RegExp(`^${escaped}$`);
 }

@@ -39,7 +39,12 @@ const ANSWER_HEADERS = {
 /** Headers that session requests may carry. */
 export const SessionHeaders = Type.Object({
   'isochron-session': Type.Optional(Type.String({ maxLength: 256, description: 'session token of the last answer' })),
-  prefer: Type.Optional(Type.String({ description: 'wait=SECONDS, 0 to 30: how long a read may wait for own writes', examples: ['wait=2'] })),
+  prefer: Type.Optional(
+    Type.String({
+      description: 'wait=SECONDS, 0 to 30: how long a read may wait for own writes',
+      examples: ['wait=2'],
+    }),
+  ),
 });
 
 /** Headers that writes may carry. */
@@ -47,13 +52,17 @@ export const WriteHeaders = Type.Object({
   ...SessionHeaders.properties,
   'idempotency-key': Type.Optional(
     Type.String({
-      description: 'transaction id, 16 to 64 characters of A-Za-z0-9_- then .counter: repeating the request with it, in the same region, writes once',
+      description:
+        'transaction id, 16 to 64 characters of A-Za-z0-9_- then .counter: repeating the request with it, in the same region, writes once',
       examples: ['3q2-7wEjRWeJq83vASNFZw.0'],
     }),
   ),
 });
 
-const problem = (description: string) => ({ description, content: { 'application/problem+json': { schema: ProblemSchema } } });
+const problem = (description: string) => ({
+  description,
+  content: { 'application/problem+json': { schema: ProblemSchema } },
+});
 const PROBLEMS = { '4XX': problem('the request is refused'), '5XX': problem('the server cannot answer') };
 
 export async function registerOpenApi(app: FastifyInstance): Promise<void> {
@@ -63,7 +72,8 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
       info: {
         title: 'Isochron',
         version: '1',
-        description: 'Geo-replicated transactional key-value and document store. Reads see one causally consistent snapshot and never wait.',
+        description:
+          'Geo-replicated transactional key-value and document store. Reads see one causally consistent snapshot and never wait.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       components: { securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } } },

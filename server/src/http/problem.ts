@@ -19,20 +19,29 @@ const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
 export function asIsochronError(error: unknown): IsochronError {
   if (error instanceof IsochronError) return error;
   const code = error instanceof Error && 'code' in error ? FASTIFY_CODES[String(error.code)] : undefined;
-  if (code !== undefined) return new IsochronError(code, error instanceof Error ? error.message : code, { cause: error });
+  if (code !== undefined)
+    return new IsochronError(code, error instanceof Error ? error.message : code, { cause: error });
   return new IsochronError('INTERNAL', 'The server could not answer the request. Its log says why.', { cause: error });
 }
 
 /** The problem document of an error. */
 export function problemText(error: IsochronError): string {
   const { code, status, retryable, message } = error;
-  return JSON.stringify({ type: `/errors/${code}`, title: ERROR_CODES[code].title, status, code, detail: message, retryable });
+  return JSON.stringify({
+    type: `/errors/${code}`,
+    title: ERROR_CODES[code].title,
+    status,
+    code,
+    detail: message,
+    retryable,
+  });
 }
 
 /** Answers with the error's problem document. Faults of the server's own are logged. */
 export function sendProblem(reply: FastifyReply, thrown: unknown, log: FastifyBaseLogger): void {
   const error = asIsochronError(thrown);
-  if (error.code === 'INTERNAL' || error.code === 'STORAGE_FAILED') log.error({ err: error.cause ?? error }, 'request failed');
+  if (error.code === 'INTERNAL' || error.code === 'STORAGE_FAILED')
+    log.error({ err: error.cause ?? error }, 'request failed');
   if (error.code === 'SESSION_GAP') reply.header('isochron-session-gap', 'true');
   if (error.code === 'UNAUTHENTICATED') reply.header('www-authenticate', 'Bearer');
   if (error.status === 503) reply.header('retry-after', '1');

@@ -1,6 +1,7 @@
 /** One-shot transactions over many keys: `POST /v1/read`, `POST /v1/commit`. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+
 import type { QualifiedKey } from '@isochron/core';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../session/http-sessions.js';
 import type { ApiContext } from './context.js';
 import { json, SessionHeaders, WriteHeaders } from './openapi.js';
@@ -10,12 +11,24 @@ import { CommitAnswer, CommitBody, EmptyQuery, ReadAnswer, ReadBody } from './sc
 import { commit, oneShot, writesOf } from './writer.js';
 
 export function batchRoutes(app: FastifyInstance, api: ApiContext): void {
-  const read = { tags: ['transactions'], summary: 'Reads many keys in one snapshot', querystring: EmptyQuery, body: ReadBody };
+  const read = {
+    tags: ['transactions'],
+    summary: 'Reads many keys in one snapshot',
+    querystring: EmptyQuery,
+    body: ReadBody,
+  };
   const readDocs = { headers: SessionHeaders, response: { 200: json(ReadAnswer, 'the values') } };
   app.post('/v1/read', { schema: read, config: { docs: readDocs } }, readBatch(api));
-  const write = { tags: ['transactions'], summary: 'Writes many keys atomically', querystring: EmptyQuery, body: CommitBody };
+  const write = {
+    tags: ['transactions'],
+    summary: 'Writes many keys atomically',
+    querystring: EmptyQuery,
+    body: CommitBody,
+  };
   const writeDocs = { headers: WriteHeaders, response: { 200: json(CommitAnswer, 'committed, durably') } };
-  app.post('/v1/commit', { schema: write, config: { docs: writeDocs } }, (request, reply) => commitBatch(api, request, reply));
+  app.post('/v1/commit', { schema: write, config: { docs: writeDocs } }, (request, reply) =>
+    commitBatch(api, request, reply),
+  );
 }
 
 /** The qualified keys of a body, checked. @throws IsochronError for what the rules refuse */

@@ -23,7 +23,10 @@ const getDocs: RouteDocs = {
   params: KeyParams,
   headers: Type.Object({ ...SessionHeaders.properties, 'if-none-match': Type.Optional(Type.String()) }),
   response: {
-    200: { ...json(anyDocument, 'the value'), content: { 'application/json': { schema: anyDocument }, [BYTES_TYPE]: { schema: anyBytes } } },
+    200: {
+      ...json(anyDocument, 'the value'),
+      content: { 'application/json': { schema: anyDocument }, [BYTES_TYPE]: { schema: anyBytes } },
+    },
     304: notModified,
   },
 };
@@ -47,7 +50,9 @@ export function keyRoutes(app: FastifyInstance, api: ApiContext): void {
     const get = { ...hidden(i), summary: 'Newest value of a key in the stable snapshot', querystring: AtQuery };
     app.get(path, { schema: get, config: { docs: getDocs } }, getKey(api));
     const remove = { ...hidden(i), summary: 'Deletes a key', querystring: EmptyQuery };
-    app.delete(path, { schema: remove, config: { docs: writeDocs } }, (request, reply) => deleteKey(api, request, reply));
+    app.delete(path, { schema: remove, config: { docs: writeDocs } }, (request, reply) =>
+      deleteKey(api, request, reply),
+    );
   });
   app.register(async (scope) => bodyRoutes(scope, api));
 }
@@ -55,8 +60,10 @@ export function keyRoutes(app: FastifyInstance, api: ApiContext): void {
 /** Writes take their bodies as they are: what is stored is the text that was sent. */
 function bodyRoutes(scope: FastifyInstance, api: ApiContext): void {
   scope.removeAllContentTypeParsers();
-  scope.addContentTypeParser(['application/json', BYTES_TYPE, MERGE_PATCH_TYPE], { parseAs: 'buffer' }, (_request, body, done) =>
-    done(null, body),
+  scope.addContentTypeParser(
+    ['application/json', BYTES_TYPE, MERGE_PATCH_TYPE],
+    { parseAs: 'buffer' },
+    (_request, body, done) => done(null, body),
   );
   const bodyLimit = api.rules.limits.maxValueBytes;
   PATHS.forEach((path, i) => {
@@ -65,7 +72,9 @@ function bodyRoutes(scope: FastifyInstance, api: ApiContext): void {
     scope.put(path, { schema: put, config: putConfig, bodyLimit }, (request, reply) => putKey(api, request, reply));
     const patch = { ...put, summary: 'Merges a patch (RFC 7396) into a document', description: PATCH_NOTE };
     const patchConfig = { docs: patchDocs, bodyIsValue: true };
-    scope.patch(path, { schema: patch, config: patchConfig, bodyLimit }, (request, reply) => patchKey(api, request, reply));
+    scope.patch(path, { schema: patch, config: patchConfig, bodyLimit }, (request, reply) =>
+      patchKey(api, request, reply),
+    );
   });
 }
 
@@ -90,14 +99,21 @@ function getKey(api: ApiContext) {
   };
 }
 
-function answerGet(api: ApiContext, caller: Caller, key: QualifiedKey, at: Timestamp | null, reply: FastifyReply): Promise<void> {
+function answerGet(
+  api: ApiContext,
+  caller: Caller,
+  key: QualifiedKey,
+  at: Timestamp | null,
+  reply: FastifyReply,
+): Promise<void> {
   return readKeys(api, caller, [key], at).then((seen) => sendValue(api, caller, seen, reply));
 }
 
 function sendValue(api: ApiContext, caller: Caller, seen: Seen, reply: FastifyReply): void {
   api.headers.apply(reply, seen.snapshot, api.sessions.tokenAfterRead(caller, seen.snapshot));
   const version = seen.versions[0];
-  if (version == null || version.value === null) throw new IsochronError('KEY_NOT_FOUND', 'The key has no value in this snapshot.');
+  if (version == null || version.value === null)
+    throw new IsochronError('KEY_NOT_FOUND', 'The key has no value in this snapshot.');
   const timestamp = String(version.ts);
   reply.header('isochron-commit-timestamp', timestamp);
   if (isNotModified(version, timestamp, reply)) {
@@ -206,7 +222,10 @@ async function write(
 
 /** The answer to every commit. */
 export function sendCommitted(reply: FastifyReply, txId: string, ct: Timestamp, token: string): void {
-  reply.header('isochron-session', token).header('isochron-commit-timestamp', String(ct)).header('content-type', JSON_TYPE);
+  reply
+    .header('isochron-session', token)
+    .header('isochron-commit-timestamp', String(ct))
+    .header('content-type', JSON_TYPE);
   reply.send(`{"transaction":"${txId}","timestamp":${ct}}`);
 }
 

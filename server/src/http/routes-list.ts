@@ -1,5 +1,5 @@
 /** `GET /v1/keyspaces/:keyspace/keys`: ordered listing, all pages in one snapshot. */
-import { compareKeys, IsochronError, isWellFormed, prefixEnd, type QualifiedKey, type Timestamp, type Version } from '@isochron/core';
+import { compareKeys, IsochronError, type QualifiedKey, type Timestamp, type Version } from '@isochron/core';
 import type { ListResp } from '@isochron/protocols';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Caller, ownVersion } from '../session/http-sessions.js';
@@ -7,6 +7,7 @@ import type { CacheEntry } from '../session/messages.js';
 import type { ApiContext } from './context.js';
 import { type Cursor, decodeCursor, encodeCursor } from './cursor.js';
 import { json, SessionHeaders } from './openapi.js';
+import { listRange } from './range.js';
 import { floorOf, valueFields } from './reader.js';
 import { KeyspaceParams, ListAnswer, ListQuery } from './schemas.js';
 
@@ -31,7 +32,6 @@ export function listRoutes(app: FastifyInstance, api: ApiContext): void {
 async function list(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { keyspace } = request.params as { keyspace: string };
   const query = request.query as ListQuery;
-  api.rules.keyspace(keyspace);
   if (query.cursor === undefined) await firstPage(api, request, reply, pageOf(api, keyspace, query));
   else await nextPage(api, request, reply, keyspace, query);
 }
@@ -55,11 +55,16 @@ async function nextPage(
   const cursor = cursorOf(keyspace, query);
   const own = cursor.overlay === null ? [] : api.sessions.store.listing(cursor.overlay);
   if (own === undefined) {
-    const detail = 'The session’s own writes of this listing are no longer kept here. Start the listing again.';
+    const detail = "The session's own writes of this listing are no longer kept here. Start the listing again.";
     throw new IsochronError('CURSOR_INVALID', detail);
   }
   const { prefix, start, snapshot: at } = cursor;
-  const page = pageOf(api, keyspace, { prefix, start, at, ...(query.limit === undefined ? {} : { limit: query.limit }) });
+  const page = pageOf(api, keyspace, {
+    prefix,
+    start,
+    at,
+    ...(query.limit === undefined ? {} : { limit: query.limit }),
+  });
   const caller = await api.caller(request);
   const answer = await api.node.coordinator.list(listRequest(caller, page));
   send(api, reply, caller, page, { snapshot: at, ...merge(page, answer, own), overlay: cursor.overlay });
@@ -70,22 +75,15 @@ function cursorOf(keyspace: string, query: ListQuery): Cursor {
     throw new IsochronError('INVALID_REQUEST', 'A cursor goes with no other parameter but limit.');
   }
   const cursor = decodeCursor(query.cursor!);
-  if (cursor.keyspace !== keyspace) throw new IsochronError('CURSOR_INVALID', 'The cursor belongs to another keyspace.');
+  if (cursor.keyspace !== keyspace)
+    throw new IsochronError('CURSOR_INVALID', 'The cursor belongs to another keyspace.');
   return cursor;
 }
 
 function pageOf(api: ApiContext, keyspace: string, query: ListQuery): Page {
   const prefix = query.prefix ?? '';
-  for (const text of [prefix, query.start ?? '']) {
-    if (text !== '') api.rules.qualify(keyspace, text);
-    if (!isWellFormed(text)) throw new IsochronError('KEY_INVALID', 'The prefix or start is not UTF-8.');
-  }
-  const first = `${keyspace}/${prefix}`;
-  const asked = `${keyspace}/${query.start ?? ''}`;
-  const end = prefixEnd(first) ?? prefixEnd(`${keyspace}/`)!;
-  if (compareKeys(asked, end) >= 0) throw new IsochronError('INVALID_REQUEST', '"start" lies behind all keys of the prefix.');
-  const start = compareKeys(asked, first) > 0 ? asked : first;
-  return { keyspace, prefix, start, end, limit: query.limit ?? DEFAULT_LIMIT, at: api.at(query) };
+  const range = listRange(api.rules, keyspace, prefix, query.start ?? '', query.limit ?? DEFAULT_LIMIT);
+  return { keyspace, prefix, at: api.at(query), ...range };
 }
 
 const listRequest = (caller: Caller, { keyspace, start, end, limit, at }: Page, floor = 0) => ({
@@ -97,9 +95,14 @@ const listRequest = (caller: Caller, { keyspace, start, end, limit, at }: Page, 
 });
 
 /** The coordinator's page, and own writes from its start on that its snapshot does not contain. */
-async function fetchPage(api: ApiContext, caller: Caller, page: Page): Promise<{ answer: ListResp; own: CacheEntry[] }> {
+async function fetchPage(
+  api: ApiContext,
+  caller: Caller,
+  page: Page,
+): Promise<{ answer: ListResp; own: CacheEntry[] }> {
   const { kept } = caller;
-  if (kept === undefined || page.at !== null) return { answer: await api.node.coordinator.list(listRequest(caller, page)), own: [] };
+  if (kept === undefined || page.at !== null)
+    return { answer: await api.node.coordinator.list(listRequest(caller, page)), own: [] };
   kept.observe(api.node.ust());
   const tx = kept.paris.begin();
   try {
@@ -146,7 +149,8 @@ function send(
   const { keyspace, prefix } = page;
   const cursor = next === null ? null : encodeCursor({ keyspace, prefix, snapshot, start: next.slice(cut), overlay });
   const items = entries.map(
-    ({ key, version }) => `{"key":${JSON.stringify(key.slice(cut))},${valueFields(version.ts, version.value ?? 'null')}}`,
+    ({ key, version }) =>
+      `{"key":${JSON.stringify(key.slice(cut))},${valueFields(version.ts, version.value ?? 'null')}}`,
   );
   api.headers.apply(reply, snapshot, api.sessions.tokenAfterRead(caller, snapshot));
   api.sendJson(reply, `{"snapshot":${snapshot},"entries":[${items.join(',')}],"cursor":${JSON.stringify(cursor)}}`);

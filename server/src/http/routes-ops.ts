@@ -13,18 +13,30 @@ const DEFAULT_STABLE_TIMEOUT_MS = 10_000;
 
 export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
   const clock = { tags: ['time'], summary: 'Clock and stable time of this node', querystring: EmptyQuery };
-  app.get('/v1/clock', { schema: clock, config: { docs: { response: { 200: json(ClockAnswer, 'now') } } } }, (_request, reply) => {
-    const { node } = api;
-    const answer = { ust: node.ust(), hlc: node.hlc(), now: Math.floor(node.now()), stalenessMs: node.stalenessMs() };
-    api.sendJson(reply, JSON.stringify(answer));
-  });
-  const stable = { tags: ['time'], summary: 'Waits until a timestamp is visible in every region', querystring: StableQuery };
-  app.get('/v1/stable', { schema: stable, config: { docs: { response: { 200: json(StableAnswer, 'it is') } } } }, (request, reply) =>
-    waitStable(api, request, reply),
+  app.get(
+    '/v1/clock',
+    { schema: clock, config: { docs: { response: { 200: json(ClockAnswer, 'now') } } } },
+    (_request, reply) => {
+      const { node } = api;
+      const answer = { ust: node.ust(), hlc: node.hlc(), now: Math.floor(node.now()), stalenessMs: node.stalenessMs() };
+      api.sendJson(reply, JSON.stringify(answer));
+    },
+  );
+  const stable = {
+    tags: ['time'],
+    summary: 'Waits until a timestamp is visible in every region',
+    querystring: StableQuery,
+  };
+  app.get(
+    '/v1/stable',
+    { schema: stable, config: { docs: { response: { 200: json(StableAnswer, 'it is') } } } },
+    (request, reply) => waitStable(api, request, reply),
   );
   const cluster = { tags: ['operations'], summary: 'The cluster file, and how this node is', querystring: EmptyQuery };
-  app.get('/v1/cluster', { schema: cluster, config: { docs: { response: { 200: json(ClusterAnswer, 'the cluster') } } } }, (_request, reply) =>
-    api.sendJson(reply, JSON.stringify(clusterSummary(api.node))),
+  app.get(
+    '/v1/cluster',
+    { schema: cluster, config: { docs: { response: { 200: json(ClusterAnswer, 'the cluster') } } } },
+    (_request, reply) => api.sendJson(reply, JSON.stringify(clusterSummary(api.node))),
   );
 }
 
@@ -38,7 +50,10 @@ async function waitStable(api: ApiContext, request: FastifyRequest, reply: Fasti
 /** The cluster file without the peering addresses, and the status of this node. */
 export function clusterSummary(node: RunningNode): object {
   const { cluster, protocol, hash, keyspaces, settings } = node.config;
-  const regions = node.config.regions.map(({ id, nodes }) => ({ id, nodes: nodes.map((n) => ({ id: n.id, api: n.api })) }));
+  const regions = node.config.regions.map(({ id, nodes }) => ({
+    id,
+    nodes: nodes.map((n) => ({ id: n.id, api: n.api })),
+  }));
   return { cluster, protocol, hash, capabilities: CAPABILITIES, regions, keyspaces, settings, node: node.status() };
 }
 
@@ -46,9 +61,13 @@ export function clusterSummary(node: RunningNode): object {
 export function healthRoutes(app: FastifyInstance, node: RunningNode): void {
   const schema = { tags: ['operations'], querystring: EmptyQuery };
   const docs = { response: { 200: json(HealthAnswer, 'yes') } };
-  app.get('/livez', { schema: { ...schema, summary: 'Is the process alive?' }, config: { docs } }, (_request, reply) => {
-    reply.header('content-type', 'application/json; charset=utf-8').send('{"status":"alive"}');
-  });
+  app.get(
+    '/livez',
+    { schema: { ...schema, summary: 'Is the process alive?' }, config: { docs } },
+    (_request, reply) => {
+      reply.header('content-type', 'application/json; charset=utf-8').send('{"status":"alive"}');
+    },
+  );
   app.get('/readyz', { schema: { ...schema, summary: 'Can it serve?' }, config: { docs } }, (_request, reply) => {
     if (!node.ready()) throw new IsochronError('NOT_READY', 'The node is starting or shutting down.');
     reply.header('content-type', 'application/json; charset=utf-8').send('{"status":"ready"}');

@@ -3,8 +3,8 @@
  * requests on. Writes come with the commit, so what the server keeps is the snapshot and the caller's own earlier writes.
  */
 import { IsochronError, isTxId, type NodeId, type QualifiedKey, type TxId, type Version } from '@isochron/core';
-import { Value } from '@sinclair/typebox/value';
 import { type Static, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Caller, ownVersion } from '../session/http-sessions.js';
 import type { CacheEntry } from '../session/messages.js';
@@ -36,22 +36,34 @@ interface TxRef {
 const common = { tags: ['transactions'], querystring: EmptyQuery };
 
 export function transactionRoutes(app: FastifyInstance, api: ApiContext): void {
-  const docs = (status: number, answer: object) => ({ params: TxParams, headers: SessionHeaders, response: { [status]: answer } });
+  const docs = (status: number, answer: object) => ({
+    params: TxParams,
+    headers: SessionHeaders,
+    response: { [status]: answer },
+  });
   const start = { ...common, summary: 'Opens a transaction' };
   const startDocs = {
     headers: SessionHeaders,
     body: { content: { 'application/json': { schema: StartBody } } },
     response: { 201: json(StartAnswer, 'open until expiresAt') },
   };
-  app.post('/v1/transactions', { schema: start, config: { docs: startDocs } }, (request, reply) => open(api, request, reply));
+  app.post('/v1/transactions', { schema: start, config: { docs: startDocs } }, (request, reply) =>
+    open(api, request, reply),
+  );
   app.post(
     '/v1/transactions/:id/read',
-    { schema: { ...common, summary: 'Reads in it', body: TxReadBody }, config: { docs: docs(200, json(ReadAnswer, 'the values')) } },
+    {
+      schema: { ...common, summary: 'Reads in it', body: TxReadBody },
+      config: { docs: docs(200, json(ReadAnswer, 'the values')) },
+    },
     (request, reply) => read(api, request, reply),
   );
   app.post(
     '/v1/transactions/:id/commit',
-    { schema: { ...common, summary: 'Commits it', body: CommitBody }, config: { docs: docs(200, json(CommitAnswer, 'committed')) } },
+    {
+      schema: { ...common, summary: 'Commits it', body: CommitBody },
+      config: { docs: docs(200, json(CommitAnswer, 'committed')) },
+    },
     (request, reply) => commitOpen(api, request, reply),
   );
   app.delete(
@@ -100,7 +112,8 @@ async function open(api: ApiContext, request: FastifyRequest, reply: FastifyRepl
 function startBody(body: unknown): Static<typeof StartBody> {
   if (body == null) return {};
   const error = Value.Errors(StartBody, body).First();
-  if (error !== undefined) throw new IsochronError('INVALID_REQUEST', `body${error.path} ${error.message.toLowerCase()}`);
+  if (error !== undefined)
+    throw new IsochronError('INVALID_REQUEST', `body${error.path} ${error.message.toLowerCase()}`);
   return body as Static<typeof StartBody>;
 }
 
@@ -144,7 +157,8 @@ async function read(api: ApiContext, request: FastifyRequest, reply: FastifyRepl
   const asked = { txId: ref.txId, ust: caller.ust, at: null, keys };
   const { snapshot, versions } = await api.node.coordinator.read(asked, ref.coordinator);
   const opened = await openedBy(api, ref);
-  if (opened === undefined) throw new IsochronError('TRANSACTION_UNKNOWN', 'The node that opened the transaction no longer knows it.');
+  if (opened === undefined)
+    throw new IsochronError('TRANSACTION_UNKNOWN', 'The node that opened the transaction no longer knows it.');
   const seen = { snapshot, versions: versions.map((version, i) => ownOr(opened, keys[i]!, version)) };
   api.headers.apply(reply, snapshot, api.sessions.tokenAfterRead(caller, snapshot));
   api.sendJson(reply, readAnswerText(seen));

@@ -24,7 +24,10 @@ export class Rules {
   /** @throws IsochronError `KEYSPACE_UNKNOWN` */
   keyspace(name: string): void {
     if (!this.#prefixes.includes(`${name}/`)) {
-      throw new IsochronError('KEYSPACE_UNKNOWN', `There is no keyspace ${JSON.stringify(name.slice(0, 64))} in this cluster.`);
+      throw new IsochronError(
+        'KEYSPACE_UNKNOWN',
+        `There is no keyspace ${JSON.stringify(name.slice(0, 64))} in this cluster.`,
+      );
     }
   }
 
@@ -53,7 +56,10 @@ export class Rules {
   count(keys: number): void {
     const { maxKeysPerRequest } = this.limits;
     if (keys > maxKeysPerRequest) {
-      throw new IsochronError('TOO_MANY_KEYS', `A request may name ${maxKeysPerRequest} keys at most; this one names ${keys}.`);
+      throw new IsochronError(
+        'TOO_MANY_KEYS',
+        `A request may name ${maxKeysPerRequest} keys at most; this one names ${keys}.`,
+      );
     }
   }
 
@@ -68,7 +74,8 @@ export class Rules {
     }
     const { maxValueBytes } = this.limits;
     if (value.length > maxValueBytes / 3) this.size(value.length > maxValueBytes ? value.length : utf8Length(value));
-    if (!isWellFormed(value)) throw new IsochronError('VALUE_INVALID', 'The document has a lone surrogate: it is not UTF-8.');
+    if (!isWellFormed(value))
+      throw new IsochronError('VALUE_INVALID', 'The document has a lone surrogate: it is not UTF-8.');
     try {
       JSON.parse(value);
     } catch (cause) {

@@ -47,7 +47,9 @@ export const ListQuery = object({
   prefix: Type.Optional(Type.String({ description: 'only keys that begin so' })),
   start: Type.Optional(Type.String({ description: 'first key that may be listed' })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
-  cursor: Type.Optional(Type.String({ description: 'continues a listing, in its snapshot; goes with no other parameter but limit' })),
+  cursor: Type.Optional(
+    Type.String({ description: 'continues a listing, in its snapshot; goes with no other parameter but limit' }),
+  ),
   at: Type.Optional(TimestampSchema),
 });
 export type ListQuery = Static<typeof ListQuery>;
@@ -57,7 +59,10 @@ export const StableQuery = object({
 });
 export const EmptyQuery = object({});
 
-export const KeyParams = object({ keyspace: Type.String(), key: Type.String({ description: 'percent-encoded: todos%2F1' }) });
+export const KeyParams = object({
+  keyspace: Type.String(),
+  key: Type.String({ description: 'percent-encoded: todos%2F1' }),
+});
 export const KeyspaceParams = object({ keyspace: Type.String() });
 export const TxParams = object({ id: Type.String({ description: 'as POST /v1/transactions gave it' }) });
 

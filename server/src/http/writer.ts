@@ -17,7 +17,11 @@ export interface CommitOrder {
 }
 
 /** Commits and takes the writes into the caller's session. Returns the commit timestamp and the caller's next token. */
-export async function commit(api: ApiContext, caller: Caller, order: CommitOrder): Promise<{ ct: Timestamp; token: string }> {
+export async function commit(
+  api: ApiContext,
+  caller: Caller,
+  order: CommitOrder,
+): Promise<{ ct: Timestamp; token: string }> {
   const { coordinator, ...request } = order;
   const { ct } = await api.node.coordinator.commit({ ...request, homes: [api.node.region] }, coordinator);
   return { ct, token: api.sessions.committed(caller, order.writes, ct) };
@@ -45,14 +49,14 @@ export const oneShot = (
  */
 export function writesOf(api: ApiContext, refs: readonly WriteRef[]): KeyWrite[] {
   api.rules.count(refs.length);
-  const writes = refs.map((ref) => ({ key: api.rules.qualify(ref.keyspace, ref.key), value: valueOf(api, ref) }));
+  const writes = refs.map((ref) => ({ key: api.rules.qualify(ref.keyspace, ref.key), value: writeValue(api, ref) }));
   if (new Set(writes.map(({ key }) => key)).size < writes.length) {
     throw new IsochronError('INVALID_REQUEST', 'A transaction writes each key once: one of the keys is named twice.');
   }
   return writes;
 }
 
-function valueOf(api: ApiContext, ref: WriteRef): Value | null {
+function writeValue(api: ApiContext, ref: WriteRef): Value | null {
   const given = ['value', 'bytes', 'delete'].filter((field) => Object.hasOwn(ref, field));
   if (given.length !== 1) {
     throw new IsochronError('INVALID_REQUEST', 'A write has exactly one of "value", "bytes" and "delete".');

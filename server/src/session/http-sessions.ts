@@ -1,10 +1,17 @@
 /** What a plain HTTP caller's token means at this moment on this node, and what its next token is. */
-import { IsochronError, type KeyWrite, type QualifiedKey, type Timestamp, type Value, type Version } from '@isochron/core';
+import {
+  IsochronError,
+  type KeyWrite,
+  type QualifiedKey,
+  type Timestamp,
+  type Value,
+  type Version,
+} from '@isochron/core';
 import type { SessionTransaction } from '@isochron/protocols';
 import { LRUCache } from 'lru-cache';
 import type { RunningNode } from '../node/api.js';
-import type { SessionCacheResp } from './messages.js';
 import type { SessionsMachine } from './machine.js';
+import type { SessionCacheResp } from './messages.js';
 import type { KeptSession, SessionStore } from './store.js';
 import type { SessionClaims, SessionTokens } from './token.js';
 
@@ -76,7 +83,11 @@ export class HttpSessions {
     const ust = snapshot > caller.ust ? snapshot : caller.ust;
     const { kept } = caller;
     if (kept === undefined) return this.tokens.mintPlain(ust, caller.hwt);
-    return this.tokens.mint({ ust, hwt: Math.max(kept.hwt, caller.hwt), cache: { session: kept.id, node: this.node.id } });
+    return this.tokens.mint({
+      ust,
+      hwt: Math.max(kept.hwt, caller.hwt),
+      cache: { session: kept.id, node: this.node.id },
+    });
   }
 
   /** Takes a commit into the caller's cache, made where there is none yet. Returns the caller's next token. */

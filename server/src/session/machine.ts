@@ -46,7 +46,8 @@ export class SessionsMachine implements Machine<SessionMessage> {
    * @throws IsochronError `REPLICA_UNREACHABLE` when it does not answer in time
    */
   fetch(node: NodeId, session: string): Promise<SessionCacheResp> {
-    const ref = this.#lastRef = (this.#lastRef + 1) % 2 ** 32;
+    this.#lastRef = (this.#lastRef + 1) % 2 ** 32;
+    const ref = this.#lastRef;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.#settle(ref)?.reject(unreachable(node)), this.#fetchTimeoutMs);
       timer.unref();
@@ -75,13 +76,31 @@ export class SessionsMachine implements Machine<SessionMessage> {
     const kept = this.store.get(session);
     if (kept !== undefined) {
       const { complete, ust, hwt } = kept;
-      return { type: 'SessionCacheResp', ref, found: true, gapped: complete > ust, complete, ust, hwt, entries: kept.entries() };
+      return {
+        type: 'SessionCacheResp',
+        ref,
+        found: true,
+        gapped: complete > ust,
+        complete,
+        ust,
+        hwt,
+        entries: kept.entries(),
+      };
     }
     const open = this.store.openTransaction(session);
     const none = { complete: 0, ust: 0, hwt: 0, entries: [] };
     if (open === undefined) return { type: 'SessionCacheResp', ref, found: false, gapped: false, ...none };
     const { snapshot: complete, ust, hwt, overlay } = open;
-    return { type: 'SessionCacheResp', ref, found: true, gapped: false, complete, ust, hwt, entries: [...overlay.values()] };
+    return {
+      type: 'SessionCacheResp',
+      ref,
+      found: true,
+      gapped: false,
+      complete,
+      ust,
+      hwt,
+      entries: [...overlay.values()],
+    };
   }
 
   #answered(message: SessionCacheResp, from: Address): void {

@@ -31,7 +31,11 @@ export class KeptSession {
   #complete: Timestamp;
   #bytes = 0;
 
-  constructor(readonly id: string, state: { ust: Timestamp; hwt: Timestamp; complete: Timestamp }, limits: SessionStoreLimits) {
+  constructor(
+    readonly id: string,
+    state: { ust: Timestamp; hwt: Timestamp; complete: Timestamp },
+    limits: SessionStoreLimits,
+  ) {
     this.#limits = limits;
     this.#session = new ParisSession(id, { ust: state.ust, hwt: state.hwt, cache: [] });
     this.#complete = state.complete;
@@ -117,7 +121,11 @@ export class SessionStore {
     this.limits = { ...DEFAULT_SESSION_LIMITS, ...limits };
     const { maxSessions, maxBytes } = this.limits;
     this.#sessions = new LRUCache({ max: maxSessions, maxSize: maxBytes, sizeCalculation: (s) => s.bytes + 512 });
-    this.#transactions = new LRUCache({ max: 100_000, maxSize: maxBytes, sizeCalculation: (t) => overlaySize([...t.overlay.values()]) });
+    this.#transactions = new LRUCache({
+      max: 100_000,
+      maxSize: maxBytes,
+      sizeCalculation: (t) => overlaySize([...t.overlay.values()]),
+    });
     this.#listings = new LRUCache({ max: 10_000, maxSize: maxBytes, sizeCalculation: overlaySize });
   }
 

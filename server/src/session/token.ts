@@ -9,8 +9,8 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { IsochronError, isTimestamp, type NodeId, packWall, type Timestamp, type WallMs } from '@isochron/core';
 import { LRUCache } from 'lru-cache';
-import type { ClusterConfig } from '../config/cluster-file.js';
 import { canonicalJson } from '../config/canonical.js';
+import type { ClusterConfig } from '../config/cluster-file.js';
 
 /** Longest token, in characters. */
 export const MAX_TOKEN_LENGTH = 256;
@@ -113,7 +113,10 @@ export class SessionTokens {
     if (record[0] !== VERSION) throw damaged();
     // The cluster comes before the MAC: another cluster signs with another key, and the caller should hear which it is.
     if (!record.subarray(1, 1 + TAG_BYTES).equals(this.#tag)) {
-      throw new IsochronError('TOKEN_FOREIGN', 'This session token was made by another cluster. Start a new session here.');
+      throw new IsochronError(
+        'TOKEN_FOREIGN',
+        'This session token was made by another cluster. Start a new session here.',
+      );
     }
     const body = record.subarray(0, record.length - MAC_BYTES);
     if (!timingSafeEqual(this.#mac(body), record.subarray(body.length))) throw damaged();
@@ -143,4 +146,7 @@ function readTimestamp(record: Buffer, at: number): Timestamp {
 }
 
 const damaged = (): IsochronError =>
-  new IsochronError('TOKEN_INVALID', 'The session token is damaged or was not made by this cluster. Start a new session.');
+  new IsochronError(
+    'TOKEN_INVALID',
+    'The session token is damaged or was not made by this cluster. Start a new session.',
+  );

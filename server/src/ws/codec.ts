@@ -1,7 +1,6 @@
 /** The two encodings of session frames. Answers gather in a list and leave packed: one WebSocket message for one turn of the event loop. */
 import type { Value, Version } from '@isochron/core';
-import { type ServerFrame, SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
-import { Packr, Unpackr } from 'msgpackr';
+import { SESSION_SUBPROTOCOLS, type ServerFrame } from '@isochron/wire/session-frames';
 import { base64 } from '../http/reader.js';
 
 /** An encoded frame on its way into a message. */
@@ -16,7 +15,7 @@ export interface Codec {
   values(id: number, snapshot: number, versions: readonly (Version | null)[], token: string | undefined): Encoded;
   value(value: Value): string | { readonly bytes: string } | Uint8Array;
   /** One message of all frames. */
-  pack(frames: readonly Encoded[]): string | Buffer;
+  pack(frames: readonly Encoded[]): string | Uint8Array;
 }
 
 /** `isochron.v1+json`: text messages. */
@@ -56,12 +55,9 @@ class JsonCodec implements Codec {
 
 /** `isochron.v1+msgpack`: binary messages. */
 class MsgpackCodec implements Codec {
-  readonly #packr = new Packr({ useRecords: false });
-  readonly #unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });
-
   decode(data: Buffer, isBinary: boolean): unknown {
     if (!isBinary) throw new Error('a text message under the MessagePack subprotocol');
-    return this.#unpackr.unpack(data);
+    return unpack(data);
   }
 
   frame(frame: ServerFrame): object {
@@ -70,15 +66,17 @@ class MsgpackCodec implements Codec {
 
   values(id: number, snapshot: number, versions: readonly (Version | null)[], token: string | undefined): object {
     const values = versions.map((v) => (v == null || v.value === null ? null : [v.ts, v.value]));
-    return token === undefined ? { type: 'values', id, snapshot, values } : { type: 'values', id, snapshot, values, token };
+    return token === undefined
+      ? { type: 'values', id, snapshot, values }
+      : { type: 'values', id, snapshot, values, token };
   }
 
   value(value: Value): Value {
     return value;
   }
 
-  pack(frames: readonly Encoded[]): Buffer {
-    return this.#packr.pack(frames.length === 1 ? frames[0] : frames);
+  pack(frames: readonly Encoded[]): Uint8Array {
+    return pack(frames.length === 1 ? frames[0] : frames);
   }
 }
 

@@ -1,5 +1,5 @@
 /** One `/v1/session` connection: greeting, requests in order, answers packed per turn, flow control. */
-import { IsochronError, type Timestamp, type Version } from '@isochron/core';
+import { IsochronError, type Timestamp } from '@isochron/core';
 import { SESSION_CLOSE, type ServerFrame, type WelcomeFrame } from '@isochron/wire/session-frames';
 import type { WebSocket } from 'ws';
 import type { ApiContext } from '../http/context.js';
@@ -20,7 +20,6 @@ const MAX_CREDENTIALS = 4096;
 
 export class SessionConnection implements RequestContext {
   readonly #socket: WebSocket;
-  readonly #codec: Codec;
   readonly #helloTimer: NodeJS.Timeout;
   readonly #out: Encoded[] = [];
   #flushing = false;
@@ -41,11 +40,10 @@ export class SessionConnection implements RequestContext {
 
   constructor(
     socket: WebSocket,
-    codec: Codec,
+    readonly codec: Codec,
     readonly api: ApiContext,
   ) {
     this.#socket = socket;
-    this.#codec = codec;
     this.#helloTimer = setTimeout(() => {
       this.#fail(new IsochronError('UNAUTHENTICATED', 'No hello in time.'), SESSION_CLOSE.unauthenticated);
     }, HELLO_TIMEOUT_MS);
@@ -64,7 +62,7 @@ export class SessionConnection implements RequestContext {
     if (this.#closed) return;
     let raw: unknown;
     try {
-      raw = this.#codec.decode(data, isBinary);
+      raw = this.codec.decode(data, isBinary);
     } catch {
       this.#invalid('The message cannot be decoded.');
       return;
@@ -118,11 +116,6 @@ export class SessionConnection implements RequestContext {
     this.#token = token;
     return token;
   }
-
-  encodeValues = (id: number, snapshot: Timestamp, versions: readonly (Version | null)[], token: string | undefined): Encoded =>
-    this.#codec.values(id, snapshot, versions, token);
-
-  encodeValue = (value: string | Uint8Array) => this.#codec.value(value);
 
   #frame(frame: unknown): void {
     if (this.#closed) return;
@@ -183,18 +176,23 @@ export class SessionConnection implements RequestContext {
     const { id, type } = frame;
     if (typeof id !== 'number' || !Number.isSafeInteger(id) || id < 0) {
       const unknown = typeof type === 'string' && type !== 'hello' && handlerOf(type) === undefined;
-      if (unknown) this.#fail(new IsochronError('FRAME_TYPE_UNKNOWN', 'No such type of frame.'), SESSION_CLOSE.protocolError);
+      if (unknown)
+        this.#fail(new IsochronError('FRAME_TYPE_UNKNOWN', 'No such type of frame.'), SESSION_CLOSE.protocolError);
       else this.#invalid('A request has no id.');
       return;
     }
     if (id <= this.#lastId) {
-      this.#refuse(id, new IsochronError('REQUEST_ID_REUSED', `The id ${id} is not above the last one, ${this.#lastId}.`));
+      this.#refuse(
+        id,
+        new IsochronError('REQUEST_ID_REUSED', `The id ${id} is not above the last one, ${this.#lastId}.`),
+      );
       return;
     }
     this.#lastId = id;
     const handler = handlerOf(type);
     if (handler === undefined) this.#refuse(id, new IsochronError('FRAME_TYPE_UNKNOWN', 'No such type of frame.'));
-    else if (this.#inFlight >= CREDITS) this.#refuse(id, new IsochronError('CREDITS_EXHAUSTED', `At most ${CREDITS} in flight.`));
+    else if (this.#inFlight >= CREDITS)
+      this.#refuse(id, new IsochronError('CREDITS_EXHAUSTED', `At most ${CREDITS} in flight.`));
     else this.#run(id, frame, handler);
   }
 
@@ -210,7 +208,7 @@ export class SessionConnection implements RequestContext {
     answer.then(
       (done) => {
         this.#inFlight--;
-        this.#push('encoded' in done ? done.encoded : this.#codec.frame(done));
+        this.#push('encoded' in done ? done.encoded : this.codec.frame(done));
       },
       (error: unknown) => {
         this.#inFlight--;
@@ -239,11 +237,12 @@ export class SessionConnection implements RequestContext {
     this.#sendAll();
     this.#closed = true;
     clearTimeout(this.#helloTimer);
+    if (this.#paused) this.#socket.resume();
     this.#socket.close(code, reason);
   }
 
   #send(frame: ServerFrame): void {
-    this.#push(this.#codec.frame(frame));
+    this.#push(this.codec.frame(frame));
   }
 
   #push(encoded: Encoded): void {
@@ -257,7 +256,7 @@ export class SessionConnection implements RequestContext {
   #sendAll(): void {
     this.#flushing = false;
     if (this.#out.length === 0 || this.#closed) return;
-    this.#socket.send(this.#codec.pack(this.#out), this.#sent);
+    this.#socket.send(this.codec.pack(this.#out), this.#sent);
     this.#out.length = 0;
     if (!this.#paused && this.#socket.bufferedAmount > PAUSE_BYTES) {
       this.#paused = true;

@@ -1,5 +1,14 @@
 /** Checks of what a client sends. Written by hand: they run for every frame, and each failure has a code of its own. */
-import { IsochronError, isTimestamp, isTxId, type KeyWrite, type QualifiedKey, type Timestamp, type TxId, type Value } from '@isochron/core';
+import {
+  IsochronError,
+  isTimestamp,
+  isTxId,
+  type KeyWrite,
+  type QualifiedKey,
+  type Timestamp,
+  type TxId,
+  type Value,
+} from '@isochron/core';
 import type { Rules } from '../http/rules.js';
 import { bytesOf } from '../http/writer.js';
 
@@ -7,7 +16,8 @@ import { bytesOf } from '../http/writer.js';
 export type RawFrame = Readonly<Record<string, unknown>>;
 
 /** Whether what was decoded can be a frame at all. */
-export const isFrame = (raw: unknown): raw is RawFrame => typeof raw === 'object' && raw !== null && !Array.isArray(raw);
+export const isFrame = (raw: unknown): raw is RawFrame =>
+  typeof raw === 'object' && raw !== null && !Array.isArray(raw);
 
 const invalid = (detail: string): IsochronError => new IsochronError('INVALID_REQUEST', detail);
 
@@ -35,7 +45,8 @@ export const optionalTimestamp = (frame: RawFrame, name: string): Timestamp | nu
 export function optionalText(frame: RawFrame, name: string, maxLength: number): string | undefined {
   const raw = frame[name];
   if (raw == null) return undefined;
-  if (typeof raw !== 'string' || raw.length > maxLength) throw invalid(`"${name}" is not a string of at most ${maxLength}.`);
+  if (typeof raw !== 'string' || raw.length > maxLength)
+    throw invalid(`"${name}" is not a string of at most ${maxLength}.`);
   return raw;
 }
 
@@ -64,7 +75,8 @@ export function keysField(frame: RawFrame, rules: Rules): QualifiedKey[] {
 /** @throws IsochronError `INVALID_REQUEST` */
 export function homesField(frame: RawFrame, isRegion: (name: string) => boolean): string[] {
   const raw = frame.homes;
-  if (!Array.isArray(raw) || raw.length === 0 || raw.length > 16) throw invalid('"homes" is not a list of 1 to 16 regions.');
+  if (!Array.isArray(raw) || raw.length === 0 || raw.length > 16)
+    throw invalid('"homes" is not a list of 1 to 16 regions.');
   for (const home of raw) {
     if (typeof home !== 'string' || !isRegion(home)) throw invalid('"homes" names something that is not a region.');
   }

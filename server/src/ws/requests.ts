@@ -1,8 +1,9 @@
 /** What each request of a session asks of the coordinator, and the frame that answers it. */
-import { IsochronError, type ListRange, prefixEnd, type Timestamp } from '@isochron/core';
+import type { ListRange, Timestamp } from '@isochron/core';
 import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
 import type { ApiContext } from '../http/context.js';
-import type { Encoded } from './codec.js';
+import { listRange } from '../http/range.js';
+import type { Codec, Encoded } from './codec.js';
 import {
   homesField,
   keysField,
@@ -24,21 +25,21 @@ export interface RequestContext {
   readonly ust: Timestamp;
   /** Raises what the session has seen and, when that changed, returns the token that says so. */
   saw(snapshot: Timestamp, ct: Timestamp): string | undefined;
-  encodeValues: (id: number, snapshot: Timestamp, versions: Parameters<ValuesEncoder>[2], token: string | undefined) => Encoded;
-  encodeValue: (value: string | Uint8Array) => string | { readonly bytes: string } | Uint8Array;
+  readonly codec: Codec;
 }
-type ValuesEncoder = import('./codec.js').Codec['values'];
 
 /** An answer: a frame, or one that is encoded already. */
 export type Answer = AnswerFrame | { readonly encoded: Encoded };
 type Handler = (frame: RawFrame, id: number, context: RequestContext) => Promise<Answer>;
 
 const MAX_TEXT = 4096;
+const DEFAULT_LIMIT = 100;
 const DEFAULT_STABLE_TIMEOUT_MS = 10_000;
 const MAX_STABLE_TIMEOUT_MS = 60_000;
 
 /** Adds the token where there is a new one. */
-const withToken = <F extends AnswerFrame>(frame: F, token: string | undefined): F => (token === undefined ? frame : { ...frame, token });
+const withToken = <F extends AnswerFrame>(frame: F, token: string | undefined): F =>
+  token === undefined ? frame : { ...frame, token };
 
 /** A timestamp that a client claims (T1). */
 function claimed(context: RequestContext, frame: RawFrame, name: string): Timestamp {
@@ -56,11 +57,16 @@ function atField(context: RequestContext, frame: RawFrame): Timestamp | null {
   return at === null ? null : notInFuture(context, at, 'at');
 }
 
-const ustFor = (context: RequestContext, at: Timestamp | null): Timestamp => (at === null ? context.ust : Math.min(at, context.ust));
+const ustFor = (context: RequestContext, at: Timestamp | null): Timestamp =>
+  at === null ? context.ust : Math.min(at, context.ust);
 
 async function start(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
   const at = atField(context, frame);
-  const { snapshot } = await context.api.node.coordinator.start({ txId: txIdField(frame), ust: ustFor(context, at), at });
+  const { snapshot } = await context.api.node.coordinator.start({
+    txId: txIdField(frame),
+    ust: ustFor(context, at),
+    at,
+  });
   return withToken({ type: 'started', id, snapshot }, context.saw(snapshot, 0));
 }
 
@@ -69,36 +75,37 @@ function read(frame: RawFrame, id: number, context: RequestContext): Promise<Ans
   const at = atField(context, frame);
   const txId = optionalTxId(frame);
   const keys = keysField(frame, context.api.rules);
-  return context.api.node.coordinator.read({ txId, ust: ustFor(context, at), at, keys }).then(({ snapshot, versions }) => ({
-    encoded: context.encodeValues(id, snapshot, versions, context.saw(snapshot, 0)),
-  }));
+  return context.api.node.coordinator
+    .read({ txId, ust: ustFor(context, at), at, keys })
+    .then(({ snapshot, versions }) => ({
+      encoded: context.codec.values(id, snapshot, versions, context.saw(snapshot, 0)),
+    }));
 }
 
 async function list(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
   const at = atField(context, frame);
   const keyspace = optionalText(frame, 'keyspace', MAX_TEXT) ?? '';
-  context.api.rules.keyspace(keyspace);
-  const range = rangeOf(frame, keyspace);
+  const range = rangeOf(context, frame, keyspace);
   const asked = { txId: optionalTxId(frame), ust: ustFor(context, at), at, keyspace, range };
   const { snapshot, entries, next } = await context.api.node.coordinator.list(asked);
   const cut = keyspace.length + 1;
   const listed = entries.map(
-    ({ key, version }) => [key.slice(cut), version.ts, context.encodeValue(version.value ?? 'null')] as const,
+    ({ key, version }) => [key.slice(cut), version.ts, context.codec.value(version.value ?? 'null')] as const,
   );
-  const answer = { type: 'listed' as const, id, snapshot, entries: listed, next: next === null ? null : next.slice(cut) };
+  const answer = {
+    type: 'listed' as const,
+    id,
+    snapshot,
+    entries: listed,
+    next: next === null ? null : next.slice(cut),
+  };
   return withToken(answer, context.saw(snapshot, 0));
 }
 
-function rangeOf(frame: RawFrame, keyspace: string): ListRange {
-  const first = `${keyspace}/${optionalText(frame, 'prefix', MAX_TEXT) ?? ''}`;
-  const asked = `${keyspace}/${optionalText(frame, 'start', MAX_TEXT) ?? ''}`;
-  for (const text of [first, asked]) checkBound(text);
-  const end = prefixEnd(first) ?? prefixEnd(`${keyspace}/`);
-  const start = compareKeys(asked, first) > 0 ? asked : first;
-  if (end !== null && compareKeys(start, end) >= 0) {
-    throw new IsochronError('INVALID_REQUEST', '"start" lies behind all keys of the prefix.');
-  }
-  return { start, end, limit: optionalInt(frame, 'limit', 1, 1000) ?? 100 };
+function rangeOf(context: RequestContext, frame: RawFrame, keyspace: string): ListRange {
+  const prefix = optionalText(frame, 'prefix', MAX_TEXT) ?? '';
+  const start = optionalText(frame, 'start', MAX_TEXT) ?? '';
+  return listRange(context.api.rules, keyspace, prefix, start, optionalInt(frame, 'limit', 1, 1000) ?? DEFAULT_LIMIT);
 }
 
 async function commit(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {

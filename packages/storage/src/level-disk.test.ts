@@ -1,0 +1,280 @@
+import { type ChildProcess, execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { DurableRecord } from '@isochron/core';
+import { ClassicLevel } from 'classic-level';
+import { build } from 'esbuild';
+import { openLevelStore } from './level-store.js';
+import type { VersionStore } from './store.js';
+
+const P = 1;
+const version = (ts: number, value = `"${ts}"`) => ({ ts, txId: `tx${ts}`, region: 'virginia', value });
+const put = (key: string, ts: number, value?: string): DurableRecord => ({
+  kind: 'version',
+  partition: P,
+  key,
+  version: version(ts, value),
+});
+
+describe('the LevelDB store and its disk', () => {
+  let location: string;
+  let store: VersionStore | undefined;
+  const open = async (cacheBytes = 2 ** 20) => {
+    store = await openLevelStore({ location, durability: 'memory', cacheBytes });
+    return store;
+  };
+  beforeEach(async () => {
+    location = await mkdtemp(join(tmpdir(), 'isochron-storage-'));
+  });
+  afterEach(async () => {
+    await store?.close();
+    store = undefined;
+    await rm(location, { recursive: true, force: true });
+  });
+
+  /** Opens the database under the store. */
+  const raw = async <T>(use: (disk: ClassicLevel<string, Buffer>) => Promise<T>): Promise<T> => {
+    const disk = new ClassicLevel<string, Buffer>(location, { valueEncoding: 'buffer' });
+    try {
+      return await use(disk);
+    } finally {
+      await disk.close();
+    }
+  };
+
+  it('reads a cold key with one get, and a cached one with none', async () => {
+    await (await open()).commit([...Array(8).keys()].map((i) => put('a', 10 + i)));
+    await store!.close();
+    await open();
+    const get = jest.spyOn(ClassicLevel.prototype, 'getSync');
+    try {
+      for (let i = 0; i < 8; i++) expect(store!.read(P, 'a', 10 + i)?.ts).toBe(10 + i);
+      expect(get).toHaveBeenCalledTimes(1);
+    } finally {
+      get.mockRestore();
+    }
+  });
+
+  it('finds a version deep in a tail of 5,000 with a handful of gets', async () => {
+    await (await open()).commit([...Array(5000).keys()].map((i) => put('a', 10 + i)));
+    await store!.close();
+    await open();
+    const get = jest.spyOn(ClassicLevel.prototype, 'getSync');
+    try {
+      for (const ts of [11, 777, 2500, 4990]) {
+        get.mockClear();
+        expect(store!.read(P, 'a', ts)?.ts).toBe(ts);
+        expect(get.mock.calls.length).toBeLessThanOrEqual(12);
+      }
+    } finally {
+      get.mockRestore();
+    }
+  });
+
+  it('writes the head of a key once a batch', async () => {
+    await (await open()).commit([...Array(6).keys()].map((i) => put('a', 10 + i)));
+    await store!.close();
+    await raw(async (disk) => {
+      const keys = await disk.keys({ gte: 'v', lt: 'w' }).all();
+      expect(keys).toEqual(['v0001/a']);
+    });
+  });
+
+  it('keeps the cache under its limit with data many times larger', async () => {
+    const limit = 200_000;
+    const value = `"${'x'.repeat(100)}"`;
+    await open(limit);
+    for (let batch = 0; batch < 50; batch++) {
+      await store!.commit([...Array(200).keys()].map((i) => put(`k${batch}/${i}`, 10 + batch, value)));
+      expect(store!.stats().cache.bytes).toBeLessThanOrEqual(limit);
+    }
+    for (let batch = 0; batch < 50; batch++) {
+      for (let i = 0; i < 200; i++) expect(store!.read(P, `k${batch}/${i}`, 100)?.ts).toBe(10 + batch);
+      for (let i = 0; i < 50; i++) expect(store!.read(P, `absent${batch}/${i}`, 100)).toBeUndefined();
+      expect(store!.stats().cache.bytes).toBeLessThanOrEqual(limit);
+    }
+    expect(store!.stats().partitions.get(P)).toEqual({ keys: 10_000, versions: 10_000 });
+  });
+
+  it('keeps what is read often and evicts what is not', async () => {
+    await open(100_000);
+    await store!.commit([put('hot', 10)]);
+    for (let i = 0; i < 2000; i++) {
+      store!.read(P, 'hot', 100);
+      store!.read(P, `cold${i}`, 100);
+    }
+    expect(store!.resident({ kind: 'keys', partition: P, keys: ['hot'] })).toBe(true);
+    expect(store!.resident({ kind: 'keys', partition: P, keys: ['cold0'] })).toBe(false);
+  });
+
+  it('never caches what a commit has made outdated', async () => {
+    await (await open(0)).commit([put('a', 10)]);
+    for (let ts = 11; ts < 200; ts++) {
+      const early = store!.prefetch({ kind: 'keys', partition: P, keys: ['a'] });
+      const commit = store!.commit([put('a', ts)]);
+      const late = store!.prefetch({ kind: 'keys', partition: P, keys: ['a'] });
+      await Promise.all([early, commit, late]);
+      expect(store!.read(P, 'a', 1000)?.ts).toBe(ts);
+    }
+  });
+
+  it('removes collected versions, forgotten outcomes and truncated log entries from disk', async () => {
+    await open();
+    const records: DurableRecord[] = [...Array(400).keys()].flatMap((i) => [
+      put('long', 10 + i),
+      put(`k${i}`, 10),
+      { kind: 'version', partition: P, key: `k${i}`, version: { ...version(20), value: null } },
+      {
+        kind: 'outcome',
+        partition: P,
+        txId: `t${i}`,
+        record: { status: 'committed', ts: 10 + i, attempt: 0, digest: null },
+      },
+      { kind: 'log', partition: P, ct: 10 + i, tx: { txId: `t${i}`, writes: [] } },
+    ]);
+    await store!.commit(records);
+    await store!.commit([
+      { kind: 'collect', partition: P, floor: 1000 },
+      { kind: 'forget', partition: P, upTo: 1000 },
+      { kind: 'truncateLog', partition: P, upTo: 1000 },
+    ]);
+    const versions = () => store!.stats().partitions.get(P)?.versions;
+    for (let i = 0; i < 1000 && versions() !== 1; i++) await new Promise((done) => setImmediate(done));
+    // Each occasion does one slice of what is left.
+    for (let i = 0; i < 10; i++) await store!.commit([{ kind: 'meta', name: 'n', value: i }]);
+    await store!.close();
+    await raw(async (disk) => {
+      const left = (await disk.keys().all()).filter((key) => !key.startsWith('m/'));
+      expect(left).toEqual(['c0001/', 'v0001/long']);
+    });
+  });
+
+  describe('damage', () => {
+    const damage = (key: string, change: (value: Buffer) => Buffer) =>
+      raw(async (disk) => {
+        const value = (await disk.get(key))!;
+        await disk.put(key, change(Buffer.from(value)));
+      });
+    const flip = (value: Buffer) => {
+      value[value.length - 3]! ^= 1;
+      return value;
+    };
+
+    it.each([
+      ['a flipped bit', flip],
+      ['a missing end', (value: Buffer) => value.subarray(0, value.length - 1)],
+      ['nothing at all', () => Buffer.alloc(0)],
+    ])('in a head is an error that names the key: %s', async (_, change) => {
+      await (await open()).commit([put('key', 10)]);
+      await store!.close();
+      await damage('v0001/key', change);
+      await open();
+      expect(() => store!.read(P, 'key', 100)).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }));
+      expect(() => store!.read(P, 'key', 100)).toThrow(/v0001\/key/);
+      await expect(store!.prefetch({ kind: 'keys', partition: P, keys: ['key'] })).rejects.toThrow(/v0001\/key/);
+      await expect(store!.commit([put('key', 20)])).rejects.toMatchObject({ code: 'STORAGE_FAILED' });
+      // Nothing is written any more: memory and disk may differ.
+      await expect(store!.commit([put('other', 20)])).rejects.toMatchObject({ code: 'STORAGE_FAILED' });
+    });
+
+    it('in an outcome, a log entry, a meta value or a prepared transaction is an error', async () => {
+      await (await open()).commit([
+        {
+          kind: 'outcome',
+          partition: P,
+          txId: 't',
+          record: { status: 'committed', ts: 5, attempt: 0, digest: 'dddd' },
+        },
+        { kind: 'log', partition: P, ct: 5, tx: { txId: 't', writes: [{ key: 'a', value: 'bbbbb' }] } },
+        { kind: 'meta', name: 'vv/1', value: { virginia: 5 } },
+      ]);
+      await store!.close();
+      await damage('o0001/t', flip);
+      await damage('l0001/00000000005/t', flip);
+      await open();
+      expect(() => store!.outcome(P, 't')).toThrow(/o0001\/t.*checksum/);
+      await expect(store!.prefetch({ kind: 'log', partition: P, after: 0, upTo: 9 })).rejects.toThrow(/l0001/);
+      await store!.close();
+      await damage('m/vv/1', flip);
+      await expect(open()).rejects.toMatchObject({
+        code: 'STORAGE_FAILED',
+        message: expect.stringContaining('m/vv/1'),
+      });
+    });
+  });
+
+  it('says in one line that the folder is in use, and by whom to free it', async () => {
+    await open();
+    const second = openLevelStore({ location, durability: 'memory', cacheBytes: 0 });
+    await expect(second).rejects.toMatchObject({
+      code: 'STORAGE_FAILED',
+      message: expect.stringMatching(/^Cannot use the data folder .*: another process uses it\. Stop .*$/),
+    });
+  });
+
+  it('says in one line that the folder cannot be made', async () => {
+    await writeFile(join(location, 'file'), '');
+    const wrong = openLevelStore({ location: join(location, 'file', 'data'), durability: 'memory', cacheBytes: 0 });
+    await expect(wrong).rejects.toMatchObject({
+      code: 'STORAGE_FAILED',
+      message: expect.stringMatching(/^Cannot use the data folder .*: .*Choose another folder$/),
+    });
+  });
+
+  it('finds every batch whole or not at all after kill -9, and every acknowledged one', async () => {
+    const root = resolve(__dirname, '../../..');
+    const script = join(location, 'child.cjs');
+    await build({
+      entryPoints: [join(__dirname, 'crash-child.ts')],
+      outfile: script,
+      bundle: true,
+      platform: 'node',
+      format: 'cjs',
+      external: ['classic-level', 'msgpackr'],
+      alias: { '@isochron/core': join(root, 'packages/core/src/index.ts') },
+    });
+    const data = join(location, 'data');
+    let first = 0;
+    for (let round = 0; round < 4; round++) {
+      const acknowledged = await killAfter(script, data, root, first, 20 + 17 * round);
+      store = await openLevelStore({ location: data, durability: 'memory', cacheBytes: 2 ** 20 });
+      first = await checkWhole(store, acknowledged);
+      await store.close();
+    }
+  }, 60_000);
+});
+
+/** Runs the child until it has acknowledged so many batches, then kills it. Returns the last acknowledged number. */
+function killAfter(script: string, data: string, root: string, first: number, batches: number): Promise<number> {
+  return new Promise((done, failed) => {
+    const env = { ...process.env, NODE_PATH: join(root, 'node_modules') };
+    const child: ChildProcess = execFile(process.execPath, [script, data, String(first)], { env }, (error) => {
+      if (error?.signal === 'SIGKILL') done(last);
+      else failed(error ?? new Error('the child ended'));
+    });
+    let last = first - 1;
+    let rest = '';
+    child.stdout!.on('data', (text: string) => {
+      const lines = (rest + text).split('\n');
+      rest = lines.pop()!;
+      if (lines.length > 0) last = Number(lines.at(-1));
+      if (last - first >= batches) child.kill('SIGKILL');
+    });
+  });
+}
+
+/** Batch `n` writes version `n + 1` of ten keys, a log entry, an outcome and a meta value. Returns the next number. */
+async function checkWhole(store: VersionStore, acknowledged: number): Promise<number> {
+  const last = (await store.recover()).meta.get('batch') as number;
+  expect(last).toBeGreaterThanOrEqual(acknowledged);
+  await store.prefetch({ kind: 'log', partition: P, after: 0, upTo: last + 100 });
+  const page = store.log(P, 0, last + 100);
+  expect(page.groups.length).toBe(last + 1);
+  expect(store.outcome(P, `t${last}`)?.ts).toBe(last + 1);
+  expect(store.outcome(P, `t${last + 1}`)).toBeUndefined();
+  for (let key = 0; key < 10; key++) expect(store.read(P, `k${key}`, last + 100)?.ts).toBe(last + 1);
+  for (let n = 0; n <= last; n++) expect(store.read(P, `k${n % 10}`, n + 1)?.ts).toBe(n + 1);
+  expect(store.stats().partitions.get(P)).toEqual({ keys: 10, versions: 10 * (last + 1) });
+  return last + 1;
+}

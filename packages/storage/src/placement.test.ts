@@ -1,0 +1,90 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openLevelStore } from './level-store.js';
+import { PLACEMENT_FILE, verifyPlacement } from './placement.js';
+
+describe('placement on disk (D14)', () => {
+  let location: string;
+  beforeEach(async () => {
+    location = await mkdtemp(join(tmpdir(), 'isochron-placement-'));
+  });
+  afterEach(() => rm(location, { recursive: true, force: true }));
+
+  const placement = {
+    clusterId: 'c1',
+    node: 'virginia-1',
+    partitions: [
+      { id: 0, name: 'default/0' },
+      { id: 2, name: 'default/2' },
+    ],
+  };
+  const mismatch = (message: RegExp) => ({ code: 'PLACEMENT_MISMATCH', message: expect.stringMatching(message) });
+
+  it('gives a new folder a random store id and keeps it', async () => {
+    const { storeId } = await verifyPlacement(location, placement);
+    expect(storeId).toMatch(/^[0-9a-f-]{36}$/);
+    expect(await verifyPlacement(location, placement)).toEqual({ storeId });
+    expect((await verifyPlacement(join(location, 'other'), placement)).storeId).not.toBe(storeId);
+  });
+
+  it('lives in the folder of the database', async () => {
+    const { storeId } = await verifyPlacement(location, placement);
+    const store = await openLevelStore({ location, durability: 'memory', cacheBytes: 0 });
+    await store.close();
+    expect(await verifyPlacement(location, placement)).toEqual({ storeId });
+  });
+
+  it('does not mind the order of the partitions', async () => {
+    await verifyPlacement(location, placement);
+    await verifyPlacement(location, { ...placement, partitions: [...placement.partitions].reverse() });
+  });
+
+  it.each([
+    [
+      'a partition moved away',
+      { ...placement, partitions: placement.partitions.slice(1) },
+      /moves partition default\/0 away/,
+    ],
+    [
+      'a partition was renumbered',
+      { ...placement, partitions: [placement.partitions[0]!, { id: 3, name: 'default/2' }] },
+      /renumbers partition default\/2 from 2 to 3/,
+    ],
+    [
+      'a partition would be held without data',
+      { ...placement, partitions: [...placement.partitions, { id: 4, name: 'eu/0' }] },
+      /places partition eu\/0 on node virginia-1/,
+    ],
+    ['the data is of another node', { ...placement, node: 'oregon-1' }, /belongs to node virginia-1, not to oregon-1/],
+    ['the data is of another cluster', { ...placement, clusterId: 'c2' }, /belongs to cluster c1, not to c2/],
+  ])('refuses to open when %s', async (_, changed, message) => {
+    await verifyPlacement(location, placement);
+    await expect(verifyPlacement(location, changed)).rejects.toMatchObject(mismatch(message));
+  });
+
+  it('refuses data without a placement', async () => {
+    const store = await openLevelStore({ location, durability: 'memory', cacheBytes: 0 });
+    await store.close();
+    await expect(verifyPlacement(location, placement)).rejects.toMatchObject(
+      mismatch(/holds data but no PLACEMENT.json/),
+    );
+  });
+
+  it.each(['', '{', '{}', '{"format":1,"storeId":7}'])('refuses a damaged file: %j', async (text) => {
+    await writeFile(join(location, PLACEMENT_FILE), text);
+    await expect(verifyPlacement(location, placement)).rejects.toMatchObject({
+      code: 'STORAGE_FAILED',
+      message: expect.stringContaining(PLACEMENT_FILE),
+    });
+    expect(await readFile(join(location, PLACEMENT_FILE), 'utf8')).toBe(text);
+  });
+
+  it('says in one line that the folder cannot be used', async () => {
+    await writeFile(join(location, 'file'), '');
+    await expect(verifyPlacement(join(location, 'file', 'data'), placement)).rejects.toMatchObject({
+      code: 'STORAGE_FAILED',
+      message: expect.stringMatching(/^Cannot use the data folder .*Choose another folder$/),
+    });
+  });
+});

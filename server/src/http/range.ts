@@ -1,0 +1,25 @@
+import { compareKeys, IsochronError, type ListRange, prefixEnd } from '@isochron/core';
+import type { Rules } from './rules.js';
+
+/**
+ * The part of a keyspace that a listing asks for. `prefix` and `start` are unqualified; empty means no restriction.
+ * @throws IsochronError `KEYSPACE_UNKNOWN`, `KEY_INVALID`, `INVALID_REQUEST` when `start` lies behind the prefix
+ */
+export function listRange(
+  rules: Rules,
+  keyspace: string,
+  prefix: string,
+  start: string,
+  limit: number,
+): ListRange & { end: string } {
+  rules.keyspace(keyspace);
+  for (const bound of [prefix, start]) if (bound !== '') rules.qualify(keyspace, bound);
+  const first = `${keyspace}/${prefix}`;
+  const asked = `${keyspace}/${start}`;
+  // A prefix of only the highest character has no end of its own: the keyspace's end bounds it.
+  const end = prefixEnd(first) ?? `${keyspace}0`;
+  if (compareKeys(asked, end) >= 0) {
+    throw new IsochronError('INVALID_REQUEST', '"start" lies behind all keys of the prefix.');
+  }
+  return { start: compareKeys(asked, first) > 0 ? asked : first, end, limit };
+}

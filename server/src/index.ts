@@ -1,0 +1,10 @@
+/** The node as a library: configuration, the HTTP and WebSocket API, metrics. */
+export * from './config/cluster-file.js';
+export * from './config/secret.js';
+export { type ApiOptions, buildApi } from './http/api.js';
+export { apiKeysFromEnv } from './http/auth.js';
+export { HttpLatency } from './http/latency.js';
+export { buildMetrics } from './http/metrics.js';
+export type * from './node/api.js';
+export { SESSIONS_MACHINE, SessionsMachine, type SessionsOptions } from './session/machine.js';
+export { type SessionMessage, sessionSchema } from './session/messages.js';

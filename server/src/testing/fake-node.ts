@@ -1,0 +1,253 @@
+/** A node in memory for tests and micro-benchmarks of the API: versions in a map, stable time moved by hand. */
+import {
+  compareKeys,
+  Hlc,
+  IsochronError,
+  type KeyWrite,
+  type NodeId,
+  packWall,
+  type QualifiedKey,
+  type Timestamp,
+  Topology,
+  type TxId,
+  type Version,
+  wallOf,
+} from '@isochron/core';
+import type { CommitResp, EndTxResp, ListResp, ReadResp, StartTxResp, TxStatusResp } from '@isochron/protocols';
+import { type ClusterConfig, clusterSpec, parseClusterFile } from '../config/cluster-file.js';
+import type { CoordinatorPort, NodeStatus, RunningNode } from '../node/api.js';
+
+type Requests = { [Call in keyof CoordinatorPort]: Parameters<CoordinatorPort[Call]>[0] };
+
+const FILE = `
+protocol: paris
+cluster: testing
+regions:
+  - id: virginia
+    nodes:
+      - { id: virginia-1, api: "http://127.0.0.1:7101", peer: "ws://127.0.0.1:7201" }
+      - { id: virginia-2, api: "http://127.0.0.1:7102", peer: "ws://127.0.0.1:7202" }
+  - id: oregon
+    nodes:
+      - { id: oregon-1, api: "http://127.0.0.1:7103", peer: "ws://127.0.0.1:7203" }
+keyspaces:
+  - { name: default, partitions: 4, replication: 2 }
+  - { name: eu, partitions: 1, regions: [oregon] }
+`;
+
+/** The cluster of the fake nodes. */
+export const fakeConfig = (): ClusterConfig => parseClusterFile(FILE, 'testing.yaml');
+
+/** What all fake nodes of a cluster share: data, clock, stable time. */
+export class FakeCluster {
+  readonly versions = new Map<QualifiedKey, Version[]>();
+  readonly outcomes = new Map<TxId, Timestamp>();
+  readonly open = new Map<TxId, Timestamp>();
+  readonly hlc = new Hlc();
+  /** Wall clock, ms. Moved by hand. */
+  nowMs = Date.UTC(2026, 0, 1);
+  ust: Timestamp = packWall(Date.UTC(2026, 0, 1) - 20);
+  readonly #waiting = new Set<() => void>();
+
+  constructor(readonly config: ClusterConfig = fakeConfig()) {}
+
+  /** Makes everything that was committed stable. */
+  stabilise(): void {
+    this.nowMs += 10;
+    this.ust = this.hlc.tick(this.nowMs);
+    for (const wake of [...this.#waiting]) wake();
+  }
+
+  put(key: QualifiedKey, value: string | Uint8Array | null): Timestamp {
+    return this.commit(`fake-fake-fake-fake.${this.outcomes.size.toString(36)}`, [{ key, value }], 0);
+  }
+
+  commit(txId: TxId, writes: readonly KeyWrite[], floor: Timestamp): Timestamp {
+    const known = this.outcomes.get(txId);
+    if (known !== undefined) return known;
+    const ts = this.hlc.tick(this.nowMs, Math.max(floor, this.ust));
+    this.outcomes.set(txId, ts);
+    for (const { key, value } of writes) {
+      const chain = this.versions.get(key) ?? [];
+      chain.push({ ts, txId, region: 'virginia', value });
+      this.versions.set(key, chain);
+    }
+    return ts;
+  }
+
+  read(key: QualifiedKey, snapshot: Timestamp): Version | null {
+    const chain = this.versions.get(key);
+    if (chain === undefined) return null;
+    for (let i = chain.length - 1; i >= 0; i--) if (chain[i]!.ts <= snapshot) return chain[i]!;
+    return null;
+  }
+
+  stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
+    if (this.ust >= ts) return Promise.resolve(this.ust);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting.delete(wake);
+        reject(new IsochronError('STABLE_TIMEOUT', 'not stable in time'));
+      }, timeoutMs);
+      const wake = (): void => {
+        if (this.ust < ts) return;
+        this.#waiting.delete(wake);
+        clearTimeout(timer);
+        resolve(this.ust);
+      };
+      this.#waiting.add(wake);
+    });
+  }
+}
+
+/** One node of a fake cluster. Every call of its coordinator is written down. */
+export class FakeNode implements RunningNode {
+  readonly region: string;
+  readonly topology: Topology;
+  readonly calls: {
+    call: keyof CoordinatorPort;
+    request: Requests[keyof CoordinatorPort];
+    coordinator: NodeId | undefined;
+  }[] = [];
+  /** Thrown by the coordinator's next call. */
+  failNext: Error | undefined;
+  isReady = true;
+  /** Whether calls are written down: not in benchmarks. */
+  recording = true;
+
+  constructor(
+    readonly cluster: FakeCluster = new FakeCluster(),
+    readonly id: NodeId = 'virginia-1',
+  ) {
+    this.topology = new Topology(clusterSpec(cluster.config));
+    this.region = this.topology.regionOf(id);
+  }
+
+  get config(): ClusterConfig {
+    return this.cluster.config;
+  }
+
+  readonly coordinator: CoordinatorPort = {
+    start: async (request, coordinator): Promise<StartTxResp> => {
+      this.#called('start', request, coordinator);
+      const snapshot = this.#snapshot(request.ust, request.at);
+      this.cluster.open.set(request.txId, snapshot);
+      return { type: 'StartTxResp', ref: 0, snapshot };
+    },
+    read: async (request, coordinator): Promise<ReadResp> => {
+      this.#called('read', request, coordinator);
+      const snapshot = request.txId === null ? this.#snapshot(request.ust, request.at) : this.#opened(request.txId);
+      const versions = request.keys.map((key) => this.cluster.read(key, snapshot));
+      return { type: 'ReadResp', ref: 0, snapshot, versions };
+    },
+    list: async (request, coordinator): Promise<ListResp> => {
+      this.#called('list', request, coordinator);
+      return { type: 'ListResp', ref: 0, ...this.#list(request) };
+    },
+    commit: async (request, coordinator): Promise<CommitResp> => {
+      this.#called('commit', request, coordinator);
+      if (request.snapshot === null && !this.cluster.outcomes.has(request.txId)) this.#opened(request.txId);
+      this.cluster.open.delete(request.txId);
+      const ct = this.cluster.commit(request.txId, request.writes, request.hwt);
+      return { type: 'CommitResp', ref: 0, txId: request.txId, ct };
+    },
+    end: async (request, coordinator): Promise<EndTxResp> => {
+      this.#called('end', request, coordinator);
+      this.cluster.open.delete(request.txId);
+      return { type: 'EndTxResp', ref: 0 };
+    },
+    txStatus: async (request, coordinator): Promise<TxStatusResp> => {
+      this.#called('txStatus', request, coordinator);
+      const ct = this.cluster.outcomes.get(request.txId);
+      if (ct !== undefined) return { type: 'TxStatusResp', ref: 0, status: 'committed', ts: ct };
+      const snapshot = this.cluster.open.get(request.txId);
+      return {
+        type: 'TxStatusResp',
+        ref: 0,
+        status: snapshot === undefined ? 'unknown' : 'open',
+        ts: snapshot ?? null,
+      };
+    },
+  };
+
+  now(): number {
+    return this.cluster.nowMs;
+  }
+
+  ust(): Timestamp {
+    return this.cluster.ust;
+  }
+
+  hlc(): Timestamp {
+    return this.cluster.hlc.read(this.cluster.nowMs);
+  }
+
+  stalenessMs(): number {
+    return Math.max(0, this.now() - wallOf(this.ust()));
+  }
+
+  stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
+    return this.cluster.stable(ts, timeoutMs);
+  }
+
+  ready(): boolean {
+    return this.isReady;
+  }
+
+  status(): NodeStatus {
+    return {
+      node: this.id,
+      region: this.region,
+      protocol: 'paris',
+      version: '0.0.0',
+      durability: 'memory',
+      uptimeMs: 1,
+      hlc: this.hlc(),
+      ust: this.ust(),
+      stalenessMs: this.stalenessMs(),
+      gcFloor: 0,
+      openTransactions: this.cluster.open.size,
+      rssBytes: 1,
+      partitions: [],
+      links: [],
+      counters: { commits: this.cluster.outcomes.size },
+    };
+  }
+
+  async close(): Promise<void> {}
+
+  #called<Call extends keyof CoordinatorPort>(
+    call: Call,
+    request: Requests[Call],
+    coordinator: NodeId | undefined,
+  ): void {
+    if (this.recording) this.calls.push({ call, request, coordinator });
+    const error = this.failNext;
+    this.failNext = undefined;
+    if (error !== undefined) throw error;
+  }
+
+  #snapshot(ust: Timestamp, at: Timestamp | null): Timestamp {
+    if (at === null) return Math.max(ust, this.cluster.ust);
+    if (at > this.cluster.ust) throw new IsochronError('SNAPSHOT_UNAVAILABLE', 'not installed yet');
+    return at;
+  }
+
+  #opened(txId: TxId): Timestamp {
+    const snapshot = this.cluster.open.get(txId);
+    if (snapshot === undefined) throw new IsochronError('TRANSACTION_UNKNOWN', 'no such open transaction');
+    return snapshot;
+  }
+
+  #list({ range, ust, at }: Requests['list']): Omit<ListResp, 'type' | 'ref'> {
+    const snapshot = this.#snapshot(ust, at);
+    const keys = [...this.cluster.versions.keys()]
+      .filter((key) => compareKeys(key, range.start) >= 0 && (range.end === null || compareKeys(key, range.end) < 0))
+      .sort(compareKeys);
+    const all = keys.flatMap((key) => {
+      const version = this.cluster.read(key, snapshot);
+      return version === null || version.value === null ? [] : [{ key, version }];
+    });
+    return { snapshot, entries: all.slice(0, range.limit), next: all[range.limit]?.key ?? null };
+  }
+}
