@@ -71,7 +71,7 @@ export class IsochronError extends Error {
   constructor(
     readonly code: ErrorCode,
     message: string,
-    options?: { cause?: unknown; /** Overrides the code's own answer. */ retryable?: boolean },
+    options?: { cause?: unknown /** Overrides the code's own answer. */; retryable?: boolean },
   ) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.#retryable = options?.retryable;

@@ -30,10 +30,14 @@ function leaf<T>(what: string, accepts: (raw: unknown) => boolean): Kind<T> {
 /** A timestamp below the decode limit. */
 export const timestamp: Kind<Timestamp> = leaf('a timestamp', isTimestamp);
 /** An unsigned integer below 2^32. */
-export const uint: Kind<number> = leaf('an unsigned integer', (raw) => Number.isInteger(raw) && (raw as number) >= 0 && (raw as number) < 2 ** 32);
+export const uint: Kind<number> = leaf(
+  'an unsigned integer',
+  (raw) => Number.isInteger(raw) && (raw as number) >= 0 && (raw as number) < 2 ** 32,
+);
 export const boolean: Kind<boolean> = leaf('a boolean', (raw) => typeof raw === 'boolean');
 /** A string of at most `max` UTF-16 units. */
-export const text = (max: number): Kind<string> => leaf(`a string of at most ${max}`, (raw) => typeof raw === 'string' && raw.length <= max);
+export const text = (max: number): Kind<string> =>
+  leaf(`a string of at most ${max}`, (raw) => typeof raw === 'string' && raw.length <= max);
 /** JSON text or bytes. */
 export const value: Kind<Value> = leaf('a value', (raw) => typeof raw === 'string' || raw instanceof Uint8Array);
 

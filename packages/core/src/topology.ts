@@ -1,7 +1,7 @@
 import { IsochronError } from './errors.js';
 import { hashKey } from './hash.js';
-import { invariant } from './invariant.js';
 import type { NodeId, PartitionId, QualifiedKey, RegionId } from './ids.js';
+import { invariant } from './invariant.js';
 
 /** A keyspace: spread round-robin with a `replication` factor, or pinned to `regions` (data residency). */
 export interface KeyspaceSpec {

@@ -82,7 +82,8 @@ export function compareKeys(a: string, b: string): number {
     const x = a.charCodeAt(i);
     const y = b.charCodeAt(i);
     // A surrogate (a character above U+FFFF) sorts above every other code unit in UTF-8, but not in UTF-16.
-    if (x !== y) return (x & 0xf800) === 0xd800 !== ((y & 0xf800) === 0xd800) ? ((x & 0xf800) === 0xd800 ? 1 : -1) : x - y;
+    if (x !== y)
+      return ((x & 0xf800) === 0xd800) !== ((y & 0xf800) === 0xd800) ? ((x & 0xf800) === 0xd800 ? 1 : -1) : x - y;
   }
   return a.length - b.length;
 }

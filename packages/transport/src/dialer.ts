@@ -1,11 +1,12 @@
 import { Backoff } from './backoff.js';
 import { isRefusal } from './close-codes.js';
+import { realTime, type Scheduler } from './delay-line.js';
 import type { LinkTuning } from './options.js';
 
 /** Decides when to dial a peer: at once, then after failures with backoff, and slowly when the peer refuses this node. */
 export class Dialer {
   readonly #backoff: Backoff;
-  #timer: NodeJS.Timeout | undefined;
+  #cancel: (() => void) | undefined;
   #upAt: number | undefined;
   #stopped = false;
 
@@ -13,6 +14,7 @@ export class Dialer {
     readonly dial: () => void,
     readonly tuning: LinkTuning,
     readonly random: () => number,
+    readonly scheduler: Scheduler = realTime,
   ) {
     this.#backoff = new Backoff(tuning.backoffBaseMs, tuning.backoffCapMs, random);
   }
@@ -23,23 +25,24 @@ export class Dialer {
 
   /** The link is up. */
   connected(): void {
-    this.#upAt = performance.now();
+    this.#upAt = this.scheduler.now();
   }
 
   /** The connection ended, for the reason of this code. */
   ended(code: string): void {
     // A link that only ever lives for a moment keeps its backoff.
-    if (this.#upAt !== undefined && performance.now() - this.#upAt >= this.tuning.backoffCapMs) this.#backoff.reset();
+    if (this.#upAt !== undefined && this.scheduler.now() - this.#upAt >= this.tuning.backoffCapMs)
+      this.#backoff.reset();
     this.#upAt = undefined;
     this.#after(isRefusal(code) ? this.tuning.refusedRetryMs * (0.5 + this.random()) : this.#backoff.next());
   }
 
   stop(): void {
     this.#stopped = true;
-    clearTimeout(this.#timer);
+    this.#cancel?.();
   }
 
   #after(ms: number): void {
-    if (!this.#stopped) this.#timer = setTimeout(this.dial, ms);
+    if (!this.#stopped) this.#cancel = this.scheduler.after(ms, this.dial);
   }
 }

@@ -1,6 +1,6 @@
-import type { Scheduler } from './delay-line.js';
 import { InMemoryNetwork } from './in-memory.js';
 import { pings, Recorder, runTransportSuite, type SuiteMessage, suiteCodec } from './suite.js';
+import { ManualTime } from './testing/manual-time.js';
 
 runTransportSuite('InMemoryNetwork', async (codec, nodes) => {
   const network = new InMemoryNetwork<SuiteMessage>({ codec });
@@ -14,36 +14,6 @@ runTransportSuite('InMemoryNetwork', async (codec, nodes) => {
     },
   };
 });
-
-/** Time that a test moves by hand. */
-class ManualTime implements Scheduler {
-  #now = 0;
-  #tasks: { at: number; task: () => void }[] = [];
-
-  now(): number {
-    return this.#now;
-  }
-
-  after(delayMs: number, task: () => void): () => void {
-    const entry = { at: this.#now + Math.max(0, delayMs), task };
-    this.#tasks.push(entry);
-    return () => {
-      this.#tasks = this.#tasks.filter((other) => other !== entry);
-    };
-  }
-
-  advance(ms: number): void {
-    const end = this.#now + ms;
-    for (;;) {
-      const due = this.#tasks.filter(({ at }) => at <= end).sort((x, y) => x.at - y.at)[0];
-      if (due === undefined) break;
-      this.#tasks = this.#tasks.filter((other) => other !== due);
-      this.#now = due.at;
-      due.task();
-    }
-    this.#now = end;
-  }
-}
 
 describe('InMemoryNetwork in virtual time', () => {
   const [a, b] = [new Recorder('a-1'), new Recorder('b-1')];

@@ -1,5 +1,5 @@
 import type { Value } from '@isochron/core/ids';
-import { applyMergePatch, checkCount, encodeDocument, type MergePatch } from '../documents.js';
+import { applyMergePatch, encodeDocument, type MergePatch } from '../documents.js';
 import type { SessionCore } from '../session/core.js';
 import { readKeys } from '../session/reads.js';
 import { SnapshotHandle } from '../session/snapshot-handle.js';
@@ -70,7 +70,6 @@ export class Collection<T = unknown> extends ReadCollection<T> {
 /** Commits what was written through a handle. */
 export async function commitHandle(handle: SnapshotHandle, signal?: AbortSignal): Promise<WriteReceipt> {
   const { core } = handle;
-  checkCount(handle.tx.writes.length, core.limits);
   const begin = () => {
     handle.handOver();
     return handle.tx;

@@ -75,7 +75,7 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
 
   /**
    * Writes a document when the transaction commits. It is copied at once. Throws KEY_INVALID, VALUE_INVALID,
-   * VALUE_TOO_LARGE, TOO_MANY_KEYS, TRANSACTION_FINISHED.
+   * VALUE_TOO_LARGE, TRANSACTION_FINISHED. More writes than the cluster accepts end the transaction with TOO_MANY_KEYS.
    */
   set(key: string, document: T): void {
     this.#write(key, (core) => encodeDocument(document, core.limits));
@@ -86,7 +86,10 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
     this.#write(key, () => null);
   }
 
-  /** Changes a document by a JSON merge patch, see {@link Collection.update}. */
+  /**
+   * Changes a document by a JSON merge patch, see {@link Collection.update}. The commit waits for it, awaited or not; when
+   * it fails, so does the transaction.
+   */
   update(key: string, patch: MergePatch<T>, options?: CallOptions): Promise<void> {
     const update = this.#update(key, patch, options);
     const { updates } = this.state;

@@ -63,7 +63,7 @@ export class CommitQueue {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(clientClosed());
       if (signal?.aborted) return reject(signal.reason);
-      const onAbort = (): void => this.#withdraw(queued, signal?.reason);
+      const onAbort = (): void => this.#withdraw([queued], () => signal?.reason);
       signal?.addEventListener('abort', onAbort, { once: true });
       const forget = (): void => signal?.removeEventListener('abort', onAbort);
       const queued: Queued = { job, signal, queuedMs: performance.now(), resolve, reject, forget };
@@ -81,17 +81,15 @@ export class CommitQueue {
     if (!stuck && offlineSinceMs === undefined) return true;
     const why = stuck ? 'the outcome of an earlier commit is not known' : 'there is no connection';
     const { requestTimeoutMs } = this.#core.settings;
-    for (const queued of [...this.#queue]) {
-      const sinceMs = stuck ? queued.queuedMs : Math.max(queued.queuedMs, offlineSinceMs ?? 0);
-      if (sinceMs + requestTimeoutMs <= nowMs)
-        this.#withdraw(queued, new IsochronError('CONNECTION_LOST', `the commit was not sent: ${why}`));
-    }
+    const sinceMs = stuck ? 0 : (offlineSinceMs ?? 0);
+    const late = this.#queue.filter(({ queuedMs }) => Math.max(queuedMs, sinceMs) + requestTimeoutMs <= nowMs);
+    this.#withdraw(late, () => new IsochronError('CONNECTION_LOST', `the commit was not sent: ${why}`));
     return true;
   }
 
   close(): void {
     this.#closed = true;
-    for (const queued of [...this.#queue]) this.#withdraw(queued, clientClosed());
+    this.#withdraw(this.#queue, clientClosed);
   }
 
   /** The head has ended, one way or the other. */
@@ -116,11 +114,15 @@ export class CommitQueue {
     head.run(dispatcher.submit, queued.signal).then(queued.resolve, queued.reject);
   }
 
-  #withdraw(queued: Queued, reason: unknown): void {
-    queued.forget();
-    this.#queue = this.#queue.filter((other) => other !== queued);
-    queued.job.handle?.end();
-    queued.reject(reason);
+  #withdraw(those: readonly Queued[], reason: () => unknown): void {
+    if (those.length === 0) return;
+    const gone = new Set(those);
+    this.#queue = this.#queue.filter((queued) => !gone.has(queued));
+    for (const { forget, job, reject } of those) {
+      forget();
+      job.handle?.end();
+      reject(reason());
+    }
     this.#core.changed();
   }
 }

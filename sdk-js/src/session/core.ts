@@ -119,8 +119,9 @@ export class SessionCore implements ConnectorEvents {
   }
 
   async close(): Promise<void> {
-    const closing = this.connector.close();
+    // First those that wait, or each would move up only to be turned away.
     this.commits.close();
+    const closing = this.connector.close();
     this.changed();
     await closing;
   }

@@ -250,7 +250,8 @@ export class Connection {
   #beat(): void {
     this.#quietBeats++;
     if (this.#quietBeats > 2) this.drop(lost(`${this.url} has gone silent`));
-    else if (this.#quietBeats > 1) this.ping().catch(() => this.#settings.logger.debug(`${this.url}: a ping was lost`));
+    else if (this.#quietBeats > 1 && this.free > 0)
+      this.ping().catch(() => this.#settings.logger.debug(`${this.url}: a ping was lost`));
   }
 
   #finish(error: IsochronError, abrupt: boolean): void {

@@ -190,9 +190,10 @@ export class Connector implements ConnectionOwner {
     if (endpoint !== undefined) endpoint.failures = 0;
     this.#current = connection;
     this.#events.welcomed(welcome);
+    // Before anything else is sent: it needs one of the credits.
+    if (connection.rttMs === undefined) this.#measure(connection);
     this.dispatcher.attach(connection);
     this.#events.changed();
-    if (connection.rttMs === undefined) this.#measure(connection);
   }
 
   #measure(connection: Connection): void {

@@ -8,7 +8,7 @@ export function checkMeaning(file: ClusterFile, refuse: Refuse): void {
   }
   checkNames(file, refuse);
   checkUrls(file, refuse);
-  file.keyspaces.forEach((_, i) => checkPlacement(file, i, refuse));
+  for (let i = 0; i < file.keyspaces.length; i++) checkPlacement(file, i, refuse);
   checkLimits(file, refuse);
   for (const pair of Object.keys(file.wan?.oneWayMs ?? {})) checkPair(file, pair, refuse);
 }

@@ -1,12 +1,11 @@
 /** The public HTTP and WebSocket API of a node. */
 import cors from '@fastify/cors';
 import helmet from '@fastify/helmet';
-import swaggerUi from '@fastify/swagger-ui';
 import underPressure from '@fastify/under-pressure';
 import websocket from '@fastify/websocket';
 import { IsochronError } from '@isochron/core';
 import { Ajv, type ValidateFunction } from 'ajv';
-import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance } from 'fastify';
+import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, LogController } from 'fastify';
 import type { RunningNode } from '../node/api.js';
 import { HttpSessions } from '../session/http-sessions.js';
 import type { SessionsMachine } from '../session/machine.js';
@@ -39,6 +38,8 @@ export interface ApiOptions {
   readonly latency?: HttpLatency;
   /** Origins of web pages that may call; default all. Credentials are never taken from cookies. */
   readonly corsOrigins?: string | string[];
+  /** Whether to serve Swagger UI at `/docs`. Default true. Needs Node 20.19 or later. */
+  readonly docs?: boolean;
   /** Event-loop delay in ms above which requests are refused with `OVERLOADED`. Default 2000. */
   readonly maxEventLoopDelayMs?: number;
 }
@@ -51,7 +52,7 @@ export async function buildApi(node: RunningNode, options: ApiOptions): Promise<
   const { limits } = node.config.settings;
   const app = fastify({
     ...(options.logger === undefined ? { logger: false } : { loggerInstance: options.logger }),
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: limits.maxRequestBytes,
     // Percent-encoded, a key may be three times as long.
     routerOptions: { maxParamLength: 3 * limits.maxKeyBytes + 64 },
@@ -75,7 +76,8 @@ export async function buildApi(node: RunningNode, options: ApiOptions): Promise<
   });
   await app.register(cors, { origin: options.corsOrigins ?? '*', exposedHeaders: EXPOSED_HEADERS, maxAge: 86_400 });
   await registerOpenApi(app);
-  await app.register(async (scope) => documentation(scope));
+  app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
+  if (options.docs !== false) await app.register(async (scope) => documentation(scope));
   healthRoutes(app, node);
   await app.register(async (scope) => versionOne(scope, api, options));
   return app;
@@ -119,9 +121,10 @@ async function versionOne(scope: FastifyInstance, api: ApiContext, options: ApiO
 
 /** Security headers cost time, and only pages need them. */
 async function documentation(scope: FastifyInstance): Promise<void> {
+  // Loaded here because a Node before 20.19 cannot: one of its dependencies is an ES module that is required.
+  const { default: swaggerUi } = await import('@fastify/swagger-ui');
   await scope.register(helmet, { contentSecurityPolicy: false });
   await scope.register(swaggerUi, { routePrefix: '/docs', staticCSP: true });
-  scope.get('/openapi.json', { schema: { hide: true } }, () => scope.swagger());
 }
 
 const strict = new Ajv({ allErrors: false, strict: false, coerceTypes: false });

@@ -18,7 +18,7 @@ import {
   stalenessOf,
   unappliedAfter,
 } from '@isochron/protocols';
-import { openLevelStore, verifyPlacement, type VersionStore } from '@isochron/storage';
+import { openLevelStore, type VersionStore, verifyPlacement } from '@isochron/storage';
 import { parsePeerUrl, WebSocketTransport } from '@isochron/transport';
 import { FrameCodec } from '@isochron/wire';
 import type { Logger } from 'pino';
@@ -67,7 +67,13 @@ export async function openNode(options: NodeOptions): Promise<OpenedNode> {
   const store = await openLevelStore({ location: join(dataDir, 'store'), durability, cacheBytes });
   try {
     const recovered = await store.recover();
-    const running = new Node(options, topology, store, recovered, await loadUnapplied(store, recovered, topology, node));
+    const running = new Node(
+      options,
+      topology,
+      store,
+      recovered,
+      await loadUnapplied(store, recovered, topology, node),
+    );
     await running.listen(storeId);
     return running;
   } catch (error) {
@@ -136,7 +142,16 @@ class Node implements OpenedNode {
       fail: (error) => options.onFailure(error),
     });
     const settings = { ...DEFAULT_PARIS_SETTINGS, ...options.config.settings };
-    const paris = { node: this.id, topology, epoch: EPOCH, settings, reader: store, recovered, unapplied, now: this.now() };
+    const paris = {
+      node: this.id,
+      topology,
+      epoch: EPOCH,
+      settings,
+      reader: store,
+      recovered,
+      unapplied,
+      now: this.now(),
+    };
     this.#paris = createParisNode(paris);
     this.coordinator = new ClientPort(this.id, (to, from, message) => this.#host.receive([{ to, from, message }]));
     const sessionsAddress = { node: this.id, machine: SESSIONS_MACHINE };
@@ -231,11 +246,14 @@ class Node implements OpenedNode {
       if (this.#wake.at <= at) return;
       clearTimeout(this.#wake.timer);
     }
-    const timer = setTimeout(() => {
-      this.#wake = undefined;
-      this.#host.wake();
-      this.#waiters.advance(this.ust());
-    }, Math.max(1, at - this.now()));
+    const timer = setTimeout(
+      () => {
+        this.#wake = undefined;
+        this.#host.wake();
+        this.#waiters.advance(this.ust());
+      },
+      Math.max(1, at - this.now()),
+    );
     this.#wake = { at, timer };
   }
 }

@@ -83,4 +83,3 @@ function counters(paris: ParisNode, store: VersionStore, links: readonly LinkSta
   }
   return sum;
 }
-

@@ -1,5 +1,6 @@
 /** The two encodings of session frames. Answers gather in a list and leave packed: one WebSocket message for one turn of the event loop. */
 import type { Value, Version } from '@isochron/core';
+import { pack, unpack } from '@isochron/wire/msgpack';
 import { SESSION_SUBPROTOCOLS, type ServerFrame } from '@isochron/wire/session-frames';
 import { base64 } from '../http/reader.js';
 

@@ -41,7 +41,11 @@ export class Aggregator<Member extends string> {
 }
 
 /** The aggregation tree of a region: a heap-shaped tree over its nodes in the order of the cluster file. */
-export function treeOf(nodes: readonly NodeId[], self: NodeId, fanOut: number): { parent: NodeId | null; children: NodeId[] } {
+export function treeOf(
+  nodes: readonly NodeId[],
+  self: NodeId,
+  fanOut: number,
+): { parent: NodeId | null; children: NodeId[] } {
   const position = nodes.indexOf(self);
   const parent = position === 0 ? null : nodes[Math.floor((position - 1) / fanOut)]!;
   const children = nodes.slice(position * fanOut + 1, position * fanOut + 1 + fanOut);

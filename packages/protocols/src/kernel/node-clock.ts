@@ -1,4 +1,4 @@
-import { Hlc, HLC_TICKS_PER_MS, type Timestamp, type WallMs } from '@isochron/core';
+import { HLC_TICKS_PER_MS, Hlc, type Timestamp, type WallMs } from '@isochron/core';
 import type { Effects, WriteSeq } from '../machine.js';
 
 /** How far ahead the durable ceiling is set, so that no tick needs a write. */

@@ -70,7 +70,8 @@ export class TransactionTable {
       const seconds = this.maxTransactionMs / 1000;
       return new IsochronError('TRANSACTION_EXPIRED', `A transaction stays open for ${seconds} s; start a new one.`);
     }
-    if (why !== undefined) return new IsochronError('TRANSACTION_FINISHED', 'The transaction has ended; start a new one.');
+    if (why !== undefined)
+      return new IsochronError('TRANSACTION_FINISHED', 'The transaction has ended; start a new one.');
     return new IsochronError('TRANSACTION_UNKNOWN', 'This node has no such open transaction; start a new one.');
   }
 }

@@ -7,8 +7,8 @@ import {
   HLC_TICKS_PER_MS,
   type OutcomeRecord,
   type PartitionId,
-  packWall,
   type PreparedRecord,
+  packWall,
   type Timestamp,
   type TxId,
   type WallMs,
@@ -169,7 +169,13 @@ export class Cohort {
         resolution = new Resolution(txId, record.cohorts, { partition: this.partition, pt: record.pt }, now);
         this.#resolutions.set(txId, resolution);
       }
-      const identity = { txId, attempt: record.attempt, home: record.home, epoch: record.epoch, cohorts: record.cohorts };
+      const identity = {
+        txId,
+        attempt: record.attempt,
+        home: record.home,
+        epoch: record.epoch,
+        cohorts: record.cohorts,
+      };
       for (const partition of resolution.ask(now)) {
         out.send(this.#addresses.cohort(partition, record.home), { type: 'ResolveReq', partition, identity });
       }
@@ -215,7 +221,13 @@ export class Cohort {
     const { txId, attempt } = request.identity;
     if (known.state === 'aborted') {
       if (known.attempt < attempt) return false;
-      this.#refuse(request, 'TRANSACTION_ABORTED', 'This attempt was aborted before; start a new transaction.', from, out);
+      this.#refuse(
+        request,
+        'TRANSACTION_ABORTED',
+        'This attempt was aborted before; start a new transaction.',
+        from,
+        out,
+      );
       return true;
     }
     const stored = known.state === 'prepared' ? known.prepared.record : known;
@@ -252,7 +264,11 @@ export class Cohort {
       return { code: 'CLOCK_DRIFT', detail, durable: true };
     }
     if (Math.max(request.ht, request.birth) > packWall(now + settings.maxClockDriftMs)) {
-      return { code: 'TIMESTAMP_IN_FUTURE', detail: 'The session has seen a timestamp from the future.', durable: true };
+      return {
+        code: 'TIMESTAMP_IN_FUTURE',
+        detail: 'The session has seen a timestamp from the future.',
+        durable: true,
+      };
     }
     return undefined;
   }
@@ -270,7 +286,17 @@ export class Cohort {
       this.writeCommitted(txId, { status: 'committed', ts: pt, attempt, digest }, writes, out);
     } else {
       const { birth } = request;
-      const record: PreparedRecord = { pt, home, attempt, birth, epoch, cohorts, digest, coordinator: from.node, writes };
+      const record: PreparedRecord = {
+        pt,
+        home,
+        attempt,
+        birth,
+        epoch,
+        cohorts,
+        digest,
+        coordinator: from.node,
+        writes,
+      };
       this.prepared.add({ txId, record, since: now });
       out.write({ kind: 'prepared', partition: this.partition, txId, record });
     }

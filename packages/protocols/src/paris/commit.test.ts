@@ -14,7 +14,16 @@ function settled(options?: ConstructorParameters<typeof World>[0]): World {
 function commitOver(world: World, txId: string, partitions: number[], value = '1'): Omit<CommitReq, 'ref'> {
   const writes = partitions.map((partition) => ({ key: keyIn(world, partition), value }));
   const ust = world.node('virginia-1').paris.stable.value;
-  return { type: 'CommitReq', txId, snapshot: ust, hwt: 0, birth: ust, homes: ['virginia'], principal: 'anonymous', writes };
+  return {
+    type: 'CommitReq',
+    txId,
+    snapshot: ust,
+    hwt: 0,
+    birth: ust,
+    homes: ['virginia'],
+    principal: 'anonymous',
+    writes,
+  };
 }
 
 const id = (n: number): string => `commit-test-session.${n}`;
@@ -28,7 +37,11 @@ describe('PaRiS: timestamps', () => {
     for (let i = 0; i < 20; i++) {
       world.until(() => (world.now - 5) % 5 === 0);
       const published = replica.versionClock;
-      const { ct } = world.call('virginia-1', { ...commitOver(world, id(i), []), writes: [{ key, value: '1' }] }, 'CommitResp');
+      const { ct } = world.call(
+        'virginia-1',
+        { ...commitOver(world, id(i), []), writes: [{ key, value: '1' }] },
+        'CommitResp',
+      );
       expect(ct).toBeGreaterThan(published);
       world.run(3);
     }
@@ -208,7 +221,11 @@ describe('PaRiS: the cohorts finish what a coordinator leaves (D2)', () => {
     world.crash('virginia-1');
     world.restart('virginia-1');
     world.until(() => world.ust() >= ct, 20_000);
-    expect(new TestClient(world, 'oregon-1').readOnce(...[0, 1, 4].map((p) => keyIn(world, p)))).toEqual(['1', '1', '1']);
+    expect(new TestClient(world, 'oregon-1').readOnce(...[0, 1, 4].map((p) => keyIn(world, p)))).toEqual([
+      '1',
+      '1',
+      '1',
+    ]);
   });
 
   it('one never prepared: it writes a tombstone, all abort, and a late prepare is refused', () => {
@@ -245,7 +262,8 @@ describe('PaRiS: links and restarts (D6, D7)', () => {
     const world = settled();
     world.cut('virginia-1', 'oregon-1');
     let ct = 0;
-    for (let i = 0; i < 10; i++) ct = world.call('virginia-1', commitOver(world, id(i), [0], String(i)), 'CommitResp').ct;
+    for (let i = 0; i < 10; i++)
+      ct = world.call('virginia-1', commitOver(world, id(i), [0], String(i)), 'CommitResp').ct;
     world.run(200);
     expect(world.ust()).toBeLessThan(ct);
     world.heal('virginia-1', 'oregon-1');

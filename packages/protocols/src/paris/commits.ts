@@ -7,8 +7,8 @@ import {
   IsochronError,
   type KeyWrite,
   type NodeId,
-  packWall,
   type PartitionId,
+  packWall,
   type RegionId,
   type Timestamp,
   type TxId,
@@ -34,11 +34,7 @@ type Out = Effects<ParisMessage>;
 const RESEND_MS = 500;
 
 /** Refusals that a cohort wrote down: this attempt can never commit. The others say nothing about it. */
-const DURABLE_REFUSALS: ReadonlySet<ErrorCode> = new Set([
-  'TRANSACTION_ABORTED',
-  'CLOCK_DRIFT',
-  'TIMESTAMP_IN_FUTURE',
-]);
+const DURABLE_REFUSALS: ReadonlySet<ErrorCode> = new Set(['TRANSACTION_ABORTED', 'CLOCK_DRIFT', 'TIMESTAMP_IN_FUTURE']);
 
 interface PendingCommit {
   readonly identity: CommitIdentity;
@@ -104,7 +100,12 @@ export class Commits {
     if (DURABLE_REFUSALS.has(code)) {
       for (const other of pending.identity.cohorts) {
         if (other === partition) continue;
-        out.send(this.addresses.cohort(other, pending.identity.home), { type: 'AbortTx', partition: other, txId, attempt });
+        out.send(this.addresses.cohort(other, pending.identity.home), {
+          type: 'AbortTx',
+          partition: other,
+          txId,
+          attempt,
+        });
       }
     }
     this.#answer(pending, (ref) => ({ type: 'Refused', ref, code, detail }), out);
@@ -143,7 +144,10 @@ export class Commits {
   #context({ txId, snapshot, hwt, birth, homes }: CommitReq, now: WallMs): Timestamp {
     const latest = packWall(now + this.state.settings.maxClockDriftMs / 2);
     if (Math.max(snapshot ?? 0, hwt, birth) > latest) {
-      throw new IsochronError('TIMESTAMP_IN_FUTURE', 'The session has seen a timestamp from the future; start a new session.');
+      throw new IsochronError(
+        'TIMESTAMP_IN_FUTURE',
+        'The session has seen a timestamp from the future; start a new session.',
+      );
     }
     const unknown = homes.find((home) => !this.state.topology.regions.includes(home));
     if (homes.length === 0 || unknown !== undefined) {
@@ -174,7 +178,16 @@ export class Commits {
     const ht = Math.max(snapshot, hwt);
     const prepares = new Map<PartitionId, PrepareReq>();
     for (const [partition, slice] of slices) {
-      prepares.set(partition, { type: 'PrepareReq', partition, identity, ust: snapshot, ht, birth, principal, writes: slice });
+      prepares.set(partition, {
+        type: 'PrepareReq',
+        partition,
+        identity,
+        ust: snapshot,
+        ht,
+        birth,
+        principal,
+        writes: slice,
+      });
     }
     const previous = homes.length > 1 ? identityOf(homes.length - 2, homes.at(-2)!) : null;
     const until = now + this.state.settings.commitTimeoutMs;
@@ -187,7 +200,11 @@ export class Commits {
     const { previous, identity, votes, prepares } = pending;
     if (previous !== null) {
       for (const partition of previous.cohorts) {
-        out.send(this.addresses.cohort(partition, previous.home), { type: 'ResolveReq', partition, identity: previous });
+        out.send(this.addresses.cohort(partition, previous.home), {
+          type: 'ResolveReq',
+          partition,
+          identity: previous,
+        });
       }
       return;
     }

@@ -8,7 +8,7 @@
  * Invariants: PC1 an assigned snapshot is at least the client's `ust` and at most this node's stable time. PC2 a transaction's
  * snapshot never changes.
  */
-import { invariant, IsochronError, packWall, type Timestamp, type TxId, type WallMs } from '@isochron/core';
+import { IsochronError, invariant, packWall, type Timestamp, type TxId, type WallMs } from '@isochron/core';
 import { TransactionTable } from '../kernel/transaction-table.js';
 import type { Address, Effects, Handlers, Input, Machine } from '../machine.js';
 import { Commits } from './commits.js';
@@ -268,7 +268,8 @@ export class Coordinator implements Machine<ParisMessage> {
     this.counters.expired += this.table.expire(now);
     this.reads.sweep(now, out);
     this.commits.sweep(now, out);
-    for (const [id, question] of this.#questions) if (question.until <= now) this.#answerStatus(id, question, null, out);
+    for (const [id, question] of this.#questions)
+      if (question.until <= now) this.#answerStatus(id, question, null, out);
     this.#retryWaiting(now, out);
   }
 

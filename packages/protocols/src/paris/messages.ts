@@ -8,10 +8,10 @@ import {
   type ErrorCode,
   type KeyWrite,
   type Kind,
-  list,
   type ListRange,
   type LogGroup,
   type LoggedTx,
+  list,
   type MessageSchema,
   nullable,
   oneOf,
@@ -19,13 +19,13 @@ import {
   type QualifiedKey,
   type RegionId,
   struct,
-  text,
-  timestamp,
   type Timestamp,
   type TxId,
+  text,
+  timestamp,
   uint,
-  value,
   type Version,
+  value,
 } from '@isochron/core';
 
 /** Correlates an answer with its request; made by the requester. */

@@ -1,15 +1,15 @@
 /** Puts the machines of one PaRiS node together, from the cluster file and from what its disk holds (D7). */
-import {
-  type LogGroup,
-  type MetaValue,
-  type NodeId,
-  type PartitionId,
-  type RecoveredState,
-  type RegionId,
-  type Timestamp,
-  type Topology,
-  type VersionReader,
-  type WallMs,
+import type {
+  LogGroup,
+  MetaValue,
+  NodeId,
+  PartitionId,
+  RecoveredState,
+  RegionId,
+  Timestamp,
+  Topology,
+  VersionReader,
+  WallMs,
 } from '@isochron/core';
 import { Activity } from '../kernel/activity.js';
 import { DriftWatch } from '../kernel/drift-watch.js';

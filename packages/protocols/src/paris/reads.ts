@@ -16,7 +16,7 @@ import {
   type WallMs,
 } from '@isochron/core';
 import type { Address, Effects } from '../machine.js';
-import type { ListSliceResp, ListedVersion, ParisMessage, ReadSliceResp, Refused } from './messages.js';
+import type { ListedVersion, ListSliceResp, ParisMessage, ReadSliceResp, Refused } from './messages.js';
 import type { Addresses, NodeState } from './node-state.js';
 
 type Out = Effects<ParisMessage>;
@@ -127,7 +127,9 @@ export class Reads {
   /** A replica that has not recovered is left for another one; a snapshot that is gone is gone everywhere soon. */
   onRefused({ ref, code, detail }: Refused, from: Address, now: WallMs, out: Out): void {
     const pending = this.#pending.get(ref);
-    const slice = pending?.slices.find((s) => !s.done && s.sentTo.machine === from.machine && s.sentTo.node === from.node);
+    const slice = pending?.slices.find(
+      (s) => !s.done && s.sentTo.machine === from.machine && s.sentTo.node === from.node,
+    );
     if (pending === undefined || slice === undefined) return;
     // A single replica is asked again by the sweep, not at once: it needs time to recover.
     if (code === 'SNAPSHOT_UNAVAILABLE' && slice.turn + 1 < slice.regions.length) this.#next(ref, slice, now, out);
@@ -137,7 +139,8 @@ export class Reads {
   /** Remote reads failed with their link: they go to another replica at once. */
   lost(node: NodeId, now: WallMs, out: Out): void {
     for (const [ref, pending] of this.#pending) {
-      for (const slice of pending.slices) if (!slice.done && slice.sentTo.node === node) this.#next(ref, slice, now, out);
+      for (const slice of pending.slices)
+        if (!slice.done && slice.sentTo.node === node) this.#next(ref, slice, now, out);
     }
   }
 

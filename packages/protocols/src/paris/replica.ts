@@ -10,8 +10,8 @@
 import {
   invariant,
   type LogGroup,
-  packWall,
   type PartitionId,
+  packWall,
   type ReadNeeds,
   type RegionId,
   type Timestamp,
@@ -301,7 +301,13 @@ export class Replica implements Machine<ParisMessage> {
     }
     const cut = stretches(from, upTo, groups);
     cut.forEach((stretch, i) => {
-      out.sendAfterPersist(to, { type: 'Replicate', partition, source, ...stretch, more: more && i === cut.length - 1 });
+      out.sendAfterPersist(to, {
+        type: 'Replicate',
+        partition,
+        source,
+        ...stretch,
+        more: more && i === cut.length - 1,
+      });
     });
   }
 
@@ -381,7 +387,8 @@ export class Replica implements Machine<ParisMessage> {
     const page = this.state.reader.log(this.partition, after, upTo);
     const more = page.upTo < upTo;
     this.#sendStretches(address, after, page.upTo, page.groups, more, out);
-    if (more) stream.broken(); // the peer asks for the next page when it has this one
+    if (more)
+      stream.broken(); // the peer asks for the next page when it has this one
     else if (upTo < this.versionClock) stream.replayed(upTo);
     else stream.live(upTo);
   }

@@ -31,7 +31,7 @@ export interface ParisSettings {
 export const DEFAULT_PARIS_SETTINGS: ParisSettings = {
   applyIntervalMs: 5,
   gossipIntervalMs: 5,
-  idleBackoff: 2,
+  idleBackoff: 3,
   maxTransactionMs: 30_000,
   retentionMs: 30_000,
   outcomeRetentionMs: 24 * 3_600_000,

@@ -138,7 +138,11 @@ describe('PaRiS: what a transaction sees', () => {
     while (start !== null) {
       const range = { start, end: 'default/item0', limit: 4 };
       const request = { type: 'ListReq' as const, txId: null, ust: 0, at: ct, keyspace: 'default', range };
-      const page: { entries: readonly { key: string }[]; next: string | null } = world.call('oregon-1', request, 'ListResp');
+      const page: { entries: readonly { key: string }[]; next: string | null } = world.call(
+        'oregon-1',
+        request,
+        'ListResp',
+      );
       expect(page.entries.length).toBeLessThanOrEqual(4);
       listed.push(...page.entries.map((entry) => entry.key));
       start = page.next;
@@ -155,7 +159,11 @@ describe('PaRiS: which snapshots are served', () => {
     const soon = world.call('virginia-1', { type: 'ReadReq', txId: null, ust: 0, at: ct, keys: [key] }, 'ReadResp');
     expect(soon.snapshot).toBe(ct);
     const later = packWall(world.now + 60_000);
-    const refused = world.call('virginia-1', { type: 'ReadReq', txId: null, ust: 0, at: later, keys: [key] }, 'Refused');
+    const refused = world.call(
+      'virginia-1',
+      { type: 'ReadReq', txId: null, ust: 0, at: later, keys: [key] },
+      'Refused',
+    );
     expect(refused.code).toBe('SNAPSHOT_UNAVAILABLE');
   });
 
@@ -163,7 +171,12 @@ describe('PaRiS: which snapshots are served', () => {
     const world = settled();
     const { paris } = world.node('virginia-1');
     const bound = Math.min(...paris.replicas.map((replica) => replica.vv.durableMin));
-    world.ask('virginia-1', { type: 'StartTxReq', txId: 'forged-session-0001.0', ust: packWall(world.now + 5_000), at: null });
+    world.ask('virginia-1', {
+      type: 'StartTxReq',
+      txId: 'forged-session-0001.0',
+      ust: packWall(world.now + 5_000),
+      at: null,
+    });
     expect(paris.stable.value).toBeLessThanOrEqual(bound);
     expect(paris.stable.refused).toBeGreaterThan(0);
     expect(paris.stable.aggregated).toBeLessThanOrEqual(paris.stable.value);
@@ -185,7 +198,9 @@ describe('PaRiS: which snapshots are served', () => {
       writes: [{ key: 'default/x', value: '1' }],
     };
     expect(world.call('virginia-1', commit, 'Refused').code).toBe('TIMESTAMP_IN_FUTURE');
-    expect([...world.nodes.values()].every(({ store }) => store.outcomes.size === 0 && store.prepared.size === 0)).toBe(true);
+    expect([...world.nodes.values()].every(({ store }) => store.outcomes.size === 0 && store.prepared.size === 0)).toBe(
+      true,
+    );
   });
 
   it('a read below the garbage collection floor is refused, never answered wrongly (P9)', () => {
@@ -231,7 +246,8 @@ describe('PaRiS: which snapshots are served', () => {
     const client = new TestClient(world, 'virginia-1');
     const tx = client.begin();
     world.call('virginia-1', { type: 'EndTxReq', txId: tx.id }, 'EndTxResp');
-    const read = (txId: string) => world.call('virginia-1', { type: 'ReadReq', txId, ust: 0, at: null, keys: ['default/x'] });
+    const read = (txId: string) =>
+      world.call('virginia-1', { type: 'ReadReq', txId, ust: 0, at: null, keys: ['default/x'] });
     expect(read(tx.id)).toMatchObject({ type: 'Refused', code: 'TRANSACTION_FINISHED' });
     expect(read('nobody-ever-made-it.0')).toMatchObject({ type: 'Refused', code: 'TRANSACTION_UNKNOWN' });
   });

@@ -72,6 +72,10 @@ export class World {
   readonly nodes = new Map<NodeId, WorldNode>();
   /** Every message that crossed a link, for tests that look at the wire. */
   readonly sent: Envelope<ParisMessage>[] = [];
+  /** The same by frame: what left one node for another at once. */
+  readonly frames: (readonly Envelope<ParisMessage>[])[] = [];
+  /** Durable batches begun, by node. */
+  readonly batches = new Map<NodeId, number>();
   failure: unknown;
   now: WallMs = START;
   readonly #delayMs: (from: NodeId, to: NodeId) => number;
@@ -132,7 +136,11 @@ export class World {
   }
 
   /** Asks and runs until the answer is there. */
-  call<T extends ClientResponse['type']>(node: NodeId, request: Omitted, type?: T): Extract<ClientResponse, { type: T }> {
+  call<T extends ClientResponse['type']>(
+    node: NodeId,
+    request: Omitted,
+    type?: T,
+  ): Extract<ClientResponse, { type: T }> {
     const ref = this.ask(node, request);
     this.until(() => this.answer(node, ref) !== undefined);
     const answer = this.answer(node, ref)!;
@@ -195,7 +203,9 @@ export class World {
     const recovered = store.recover();
     const region = this.topology.regionOf(id);
     const unapplied = new Map(
-      this.topology.partitionsOn(id).map((p) => [p, store.log(p, unappliedAfter(recovered, p, region), MAX_TIMESTAMP).groups]),
+      this.topology
+        .partitionsOn(id)
+        .map((p) => [p, store.log(p, unappliedAfter(recovered, p, region), MAX_TIMESTAMP).groups]),
     );
     const { topology, settings } = this;
     const paris = createParisNode({
@@ -228,6 +238,7 @@ export class World {
 
   #persist(node: WorldNode, life: number, records: readonly DurableRecord[], done: () => void): void {
     const batch = [...records];
+    this.batches.set(node.id, (this.batches.get(node.id) ?? 0) + 1);
     // Visible to readers at once; a crash before the sync is simulated by withholding the batch instead.
     this.#at(this.now + this.#syncMs, () => {
       if (node.life !== life || !node.up) return;
@@ -238,6 +249,7 @@ export class World {
 
   #transmit(from: WorldNode, to: NodeId, envelopes: readonly Envelope<ParisMessage>[]): void {
     const kept = envelopes.filter((envelope) => this.filter(envelope));
+    this.frames.push(kept);
     const lives = `${from.life}/${this.nodes.get(to)?.life}`;
     const hlc = from.paris.clock.last;
     this.#at(this.now + this.#delayMs(from.id, to), () => {
@@ -267,7 +279,12 @@ export class World {
       if (best === undefined || event.at < best.at || (event.at === best.at && event.order < best.order)) best = event;
     }
     for (const node of this.nodes.values()) {
-      if (!node.up || node.wakeAt === undefined || node.wakeAt > end || node.wakeAt >= (best?.at ?? Number.POSITIVE_INFINITY)) {
+      if (
+        !node.up ||
+        node.wakeAt === undefined ||
+        node.wakeAt > end ||
+        node.wakeAt >= (best?.at ?? Number.POSITIVE_INFINITY)
+      ) {
         continue;
       }
       const { wakeAt } = node;

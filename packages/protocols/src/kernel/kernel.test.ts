@@ -1,0 +1,310 @@
+import type { DurableRecord } from '@isochron/core';
+import fc from 'fast-check';
+import { Aggregator, aggregate, treeOf } from './aggregation.js';
+import { CommittedQueue } from './committed-queue.js';
+import { digestWrites } from './digest.js';
+import { DriftWatch } from './drift-watch.js';
+import { NodeClock } from './node-clock.js';
+import { PreparedQueue } from './prepared-queue.js';
+import { stretches } from './replication-stream.js';
+import { Resolution } from './resolution.js';
+import { StableTime } from './stable-time.js';
+import { TransactionTable } from './transaction-table.js';
+import { VersionVector } from './version-vector.js';
+
+const NOW = Date.UTC(2026, 0, 1);
+
+/** Effects that only number batches. */
+function batches(): { write(record: DurableRecord): number; records: DurableRecord[]; seq: number } {
+  return {
+    records: [],
+    seq: 1,
+    write(record) {
+      this.records.push(record);
+      return this.seq;
+    },
+  };
+}
+
+describe('NodeClock', () => {
+  it('publishes nothing above the durable ceiling (D7)', () => {
+    const out = batches();
+    const clock = new NodeClock(0, 0);
+    expect(clock.publishable(NOW, out)).toBe(0);
+    expect(out.records).toHaveLength(1);
+    clock.persisted(1);
+    const published = clock.publishable(NOW, out);
+    expect(published).toBeGreaterThan(0);
+    expect(published).toBeLessThanOrEqual(clock.ceiling);
+    expect(clock.publishable(NOW + 60_000, out)).toBe(clock.ceiling);
+  });
+
+  it('a proposal above the ceiling brings a higher ceiling into its own batch (D7)', () => {
+    const out = batches();
+    const clock = new NodeClock(0, 0);
+    const pt = clock.propose(NOW, 0, out);
+    expect(out.records).toMatchObject([{ kind: 'meta', name: 'ceiling' }]);
+    expect((out.records[0] as { value: number }).value).toBeGreaterThan(pt);
+  });
+
+  it('proposals rise whatever the wall clock does', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ jump: fc.integer({ min: -5_000, max: 5_000 }), floor: fc.nat(1e9) })),
+        (steps) => {
+          const clock = new NodeClock(0, 0);
+          let now = NOW;
+          let last = 0;
+          for (const { jump, floor } of steps) {
+            now += jump;
+            const pt = clock.propose(now, floor, batches());
+            expect(pt).toBeGreaterThan(last);
+            expect(pt).toBeGreaterThan(floor);
+            last = pt;
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe('VersionVector', () => {
+  it('reports an entry as durable only with the batch that wrote its groups (D1)', () => {
+    const vv = new VersionVector([
+      ['a', 0],
+      ['b', 0],
+    ]);
+    vv.raise('a', 10, 1);
+    vv.raise('b', 20, 0);
+    expect([vv.applied('a'), vv.durable('a'), vv.durableMin]).toEqual([10, 0, 0]);
+    vv.persisted(1);
+    expect([vv.durable('a'), vv.durable('b'), vv.durableMin]).toEqual([10, 20, 10]);
+  });
+
+  it('never falls', () => {
+    const vv = new VersionVector([['a', 5]]);
+    vv.raise('a', 3, 0);
+    expect(vv.applied('a')).toBe(5);
+  });
+
+  it('its durable part is a prefix of what was applied, whatever is persisted when', () => {
+    fc.assert(
+      fc.property(fc.array(fc.record({ by: fc.nat(10), wrote: fc.boolean(), persist: fc.boolean() })), (steps) => {
+        const vv = new VersionVector([['a', 0]]);
+        const written: { seq: number; ts: number }[] = [];
+        let [seq, ts] = [1, 0];
+        for (const { by, wrote, persist } of steps) {
+          ts += by;
+          vv.raise('a', ts, wrote ? seq : 0);
+          if (wrote) written.push({ seq, ts });
+          if (persist) vv.persisted(seq++);
+          const lost = written.find((w) => w.seq >= seq && w.ts <= vv.durable('a') && w.ts > 0 && by > 0);
+          if (lost !== undefined) expect(lost.ts).toBeLessThan(vv.durable('a') + 1);
+          expect(vv.durable('a')).toBeLessThanOrEqual(vv.applied('a'));
+        }
+        vv.persisted(seq);
+        expect(vv.durable('a')).toBe(ts);
+      }),
+    );
+  });
+});
+
+describe('queues', () => {
+  it('drains all transactions of one ct as one group (P4)', () => {
+    const queue = new CommittedQueue();
+    const tx = (txId: string, ct: number) => ({ txId, ct, attempt: 0, digest: '', writes: [], logged: false });
+    for (const [txId, ct] of [
+      ['c', 7],
+      ['a', 5],
+      ['b', 7],
+      ['d', 9],
+    ] as const)
+      queue.add(tx(txId, ct));
+    const groups = queue.drain(7);
+    expect(groups.map((g) => [g.ct, g.txs.map((t) => t.txId)])).toEqual([
+      [5, ['a']],
+      [7, ['c', 'b']],
+    ]);
+    expect([queue.minCt(), queue.size, queue.get('a')]).toEqual([9, 1, undefined]);
+  });
+
+  it('the lowest proposal bounds what may be applied, whatever order decisions come in', () => {
+    const queue = new PreparedQueue();
+    const record = (pt: number) => ({
+      pt,
+      home: 'a',
+      attempt: 0,
+      birth: 0,
+      epoch: 0,
+      cohorts: [0, 1],
+      digest: '',
+      coordinator: 'n',
+      writes: [],
+    });
+    for (const pt of [3, 5, 8]) queue.add({ txId: `t${pt}`, record: record(pt), since: 0 });
+    queue.remove('t5');
+    expect(queue.minPt()).toBe(3);
+    queue.remove('t3');
+    expect(queue.minPt()).toBe(8);
+    expect(() => queue.add({ txId: 'late', record: record(8), since: 0 })).toThrow('rise');
+  });
+});
+
+describe('replication stretches', () => {
+  const group = (ct: number, txs: number, bytes: number) => ({
+    ct,
+    txs: Array.from({ length: txs }, (_, i) => ({
+      txId: `${ct}.${i}`,
+      writes: [{ key: 'default/k', value: 'x'.repeat(bytes) }],
+    })),
+  });
+
+  it('a group that is cut counts with its last fragment only (P3)', () => {
+    const cut = stretches(10, 30, [group(15, 1, 10), group(20, 5, 300_000), group(25, 1, 10)]);
+    const fragments = cut.filter((s) => s.from === s.to);
+    expect(fragments.length).toBeGreaterThan(1);
+    for (const fragment of fragments) {
+      expect(fragment.to).toBeLessThan(20);
+      expect(fragment.groups.map((g) => g.ct)).toEqual([20]);
+    }
+    expect(cut.flatMap((s) => s.groups.flatMap((g) => g.txs.map((t) => t.txId)))).toEqual([
+      '15.0',
+      '20.0',
+      '20.1',
+      '20.2',
+      '20.3',
+      '20.4',
+      '25.0',
+    ]);
+  });
+
+  it('stretches follow on each other without a gap, and no whole group lies outside of its own', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.record({ step: fc.integer({ min: 1, max: 5 }), txs: fc.integer({ min: 1, max: 4 }), kib: fc.nat(400) }),
+          {
+            maxLength: 12,
+          },
+        ),
+        (specs) => {
+          let ct = 0;
+          const groups = specs.map(({ step, txs, kib }) => {
+            ct += step;
+            return group(ct, txs, kib * 1024);
+          });
+          const cut = stretches(0, ct + 3, groups);
+          let at = 0;
+          for (const { from, to, groups: part } of cut) {
+            expect(from).toBe(at);
+            if (to > from) for (const g of part) expect(g.ct > from && g.ct <= to).toBe(true);
+            at = to;
+          }
+          expect(at).toBe(ct + 3);
+          expect(cut.flatMap((s) => s.groups.flatMap((g) => g.txs))).toEqual(groups.flatMap((g) => g.txs));
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe('aggregation', () => {
+  it('takes minima entry by entry, and a node without replicas is absent, not infinite (P13)', () => {
+    expect(
+      aggregate([
+        { gst: null, sOld: 5 },
+        { gst: 9, sOld: 7 },
+        { gst: 8, sOld: 6 },
+      ]),
+    ).toEqual({ gst: 8, sOld: 5 });
+    expect(aggregate([{ gst: null, sOld: 5 }])).toEqual({ gst: null, sOld: 5 });
+    expect(aggregate([])).toBeUndefined();
+  });
+
+  it('says nothing until every member has reported (P13)', () => {
+    const members = new Aggregator(['a', 'b']);
+    members.report('a', { gst: 1, sOld: 1 });
+    expect(members.complete()).toBeUndefined();
+    expect(members.missing).toEqual(['b']);
+    members.report('b', { gst: 2, sOld: 2 });
+    expect([...members.complete()!]).toHaveLength(2);
+  });
+
+  it('a lower value of a restarted member does not take the minimum back', () => {
+    const members = new Aggregator(['a']);
+    members.report('a', { gst: 9, sOld: 9 });
+    members.report('a', { gst: 4, sOld: 4 });
+    expect([...members.complete()!]).toEqual([{ gst: 9, sOld: 4 }]);
+  });
+
+  it('every node of a region is in the tree once, below one root', () => {
+    const nodes = Array.from({ length: 23 }, (_, i) => `n${i}`);
+    const children = nodes.flatMap((node) => treeOf(nodes, node, 3).children);
+    expect(new Set(children)).toEqual(new Set(nodes.slice(1)));
+    for (const node of nodes)
+      for (const child of treeOf(nodes, node, 3).children) expect(treeOf(nodes, child, 3).parent).toBe(node);
+  });
+});
+
+describe('the rest of the kernel', () => {
+  it('a claimed stable time is believed as far as the own vectors go, and counted beyond (P5)', () => {
+    const stable = new StableTime(10);
+    stable.bound({ durableMin: 20 });
+    stable.learn(15);
+    expect([stable.value, stable.aggregated, stable.refused]).toEqual([15, 10, 0]);
+    stable.learn(100);
+    expect([stable.value, stable.refused]).toEqual([20, 1]);
+    stable.aggregate(18, 5);
+    expect([stable.value, stable.aggregated, stable.sOld]).toEqual([20, 18, 5]);
+  });
+
+  it('a transaction is open for its lease, and its end is remembered', () => {
+    const table = new TransactionTable(1_000);
+    table.open('a', 7, 0);
+    table.open('b', 5, 500);
+    expect([table.oldest(), table.expire(1_000), table.oldest()]).toEqual([5, 1, 5]);
+    table.end('b', 'ended');
+    expect([table.whyNotOpen('a').code, table.whyNotOpen('b').code, table.whyNotOpen('c').code]).toEqual([
+      'TRANSACTION_EXPIRED',
+      'TRANSACTION_FINISHED',
+      'TRANSACTION_UNKNOWN',
+    ]);
+    expect(table.oldest()).toBeUndefined();
+  });
+
+  it('a resolution decides when every cohort is prepared, at the greatest proposal (D2)', () => {
+    const resolution = new Resolution('t', [1, 2, 3], { partition: 1, pt: 10 }, 0);
+    expect(resolution.ask(0)).toEqual([2, 3]);
+    expect(resolution.ask(1)).toEqual([]);
+    resolution.prepared(3, 30);
+    resolution.prepared(9, 99);
+    expect(resolution.decided()).toBeUndefined();
+    expect(resolution.ask(10_000)).toEqual([2]);
+    resolution.prepared(2, 20);
+    expect(resolution.decided()).toBe(30);
+  });
+
+  it('the digest tells other writes, another order of bytes and another principal apart', () => {
+    const writes = [{ key: 'default/a', value: '1' }];
+    const digests = [
+      digestWrites(writes, 'p'),
+      digestWrites(writes, 'q'),
+      digestWrites([{ key: 'default/a', value: '2' }], 'p'),
+      digestWrites([{ key: 'default/a', value: null }], 'p'),
+      digestWrites([{ key: 'default/a', value: new Uint8Array([49]) }], 'p'),
+      digestWrites([{ key: 'default/a1', value: '' }], 'p'),
+    ];
+    expect(new Set(digests).size).toBe(digests.length);
+    expect(digestWrites([...writes], 'p')).toBe(digests[0]);
+  });
+
+  it('a node is the one that is off when most of its peers disagree with it (T1)', () => {
+    const watch = new DriftWatch(1_000);
+    watch.observe('a', 5_000, 0);
+    expect(watch.excessive).toBe(true);
+    watch.observe('b', 10, 0);
+    watch.observe('c', 20, 0);
+    expect([watch.excessive, watch.medianMs]).toEqual([false, 20]);
+  });
+});

@@ -1,0 +1,128 @@
+import type { Version } from '@isochron/core';
+import fc from 'fast-check';
+import { ParisSession } from './session.js';
+
+const version = (ts: number, value: string | null): Version => ({ ts, txId: `other.${ts}`, region: 'r', value });
+
+function committed(session: ParisSession, ct: number, writes: Record<string, string | null>): void {
+  const tx = session.begin();
+  for (const [key, value] of Object.entries(writes)) tx.write(key, value);
+  session.commit(tx);
+  session.committed(ct);
+}
+
+describe('ParisSession (Algorithm 1)', () => {
+  it("uses a cache entry exactly when its ct lies above this transaction's snapshot (P7)", () => {
+    const session = new ParisSession('s');
+    committed(session, 10, { x: 'mine' });
+    const below = session.begin();
+    session.started(below, 9);
+    expect(below.lookup('x')).toEqual({ value: 'mine', ts: 10 });
+    expect(below.record('x', version(5, 'old'))).toEqual({ value: 'mine', ts: 10 });
+    const at = session.begin();
+    session.started(at, 10);
+    expect(at.lookup('x')).toBeUndefined();
+    expect(at.record('x', version(10, 'newer by another'))).toEqual({ value: 'newer by another', ts: 10 });
+  });
+
+  it('sees the cache as it was at its start (P7)', () => {
+    const session = new ParisSession('s');
+    committed(session, 10, { x: '1' });
+    const open = session.begin();
+    session.started(open, 5);
+    committed(session, 12, { x: '2', y: '2' });
+    expect(open.lookup('x')).toEqual({ value: '1', ts: 10 });
+    expect(open.lookup('y')).toBeUndefined();
+    const next = session.begin();
+    session.started(next, 6);
+    expect(next.lookup('x')).toEqual({ value: '2', ts: 12 });
+  });
+
+  it('keeps what an open transaction needs when the stable time passes it (PS3)', () => {
+    const session = new ParisSession('s');
+    committed(session, 10, { x: '1' });
+    const open = session.begin();
+    session.started(open, 5);
+    session.observe(100);
+    expect(open.lookup('x')).toEqual({ value: '1', ts: 10 });
+    session.end(open);
+    expect(session.cacheSize).toBe(0);
+  });
+
+  it('has one commit in flight (P8)', () => {
+    const session = new ParisSession('s');
+    const [a, b] = [session.begin(), session.begin()];
+    a.write('x', '1');
+    b.write('x', '2');
+    session.commit(a);
+    expect(() => session.commit(b)).toThrow('one commit in flight');
+    session.committed(7);
+    expect(session.commit(b)).toMatchObject({ hwt: 7 });
+  });
+
+  it('remembers absent keys and tombstones for repeatable reads (P7)', () => {
+    const session = new ParisSession('s');
+    const tx = session.begin();
+    session.started(tx, 5);
+    expect(tx.record('x', null)).toEqual({ value: null, ts: null });
+    expect(tx.record('x', version(4, 'late answer of another replica'))).toEqual({ value: null, ts: null });
+    expect(tx.record('y', version(3, null))).toEqual({ value: null, ts: 3 });
+    expect(tx.lookup('y')).toEqual({ value: null, ts: 3 });
+  });
+
+  it('a refused commit leaves no trace in the cache', () => {
+    const session = new ParisSession('s');
+    const tx = session.begin();
+    tx.write('x', '1');
+    session.commit(tx);
+    session.refused();
+    expect([session.hwt, session.cacheSize]).toEqual([0, 0]);
+  });
+
+  it('continues elsewhere under a new id with everything it has seen (D9, P8)', () => {
+    const session = new ParisSession('one');
+    session.observe(5);
+    committed(session, 10, { x: '1' });
+    const next = new ParisSession('two', session.export());
+    expect([next.ust, next.hwt]).toEqual([5, 10]);
+    expect(next.nextTxId()).not.toBe(session.nextTxId());
+    const tx = next.begin();
+    next.started(tx, 6);
+    expect(tx.lookup('x')).toEqual({ value: '1', ts: 10 });
+  });
+
+  it('a snapshot below what the session has seen is a broken coordinator', () => {
+    const session = new ParisSession('s');
+    session.observe(9);
+    expect(() => session.started(session.begin(), 8)).toThrow('below');
+  });
+
+  it('reads its own last write of a key, whatever was pruned when (read your writes)', () => {
+    const step = fc.record({
+      write: fc.boolean(),
+      lag: fc.integer({ min: 0, max: 6 }),
+      key: fc.constantFrom('x', 'y'),
+    });
+    fc.assert(
+      fc.property(fc.array(step), (steps) => {
+        const session = new ParisSession('s');
+        const store = new Map<string, Version[]>();
+        const last = new Map<string, string>();
+        let ct = 0;
+        steps.forEach(({ write, lag, key }, i) => {
+          if (write) {
+            ct++;
+            committed(session, ct, { [key]: `v${i}` });
+            store.set(key, [...(store.get(key) ?? []), version(ct, `v${i}`)]);
+            last.set(key, `v${i}`);
+          }
+          const tx = session.begin();
+          session.started(tx, Math.max(session.ust, ct - lag));
+          const served = (store.get(key) ?? []).filter((v) => v.ts <= tx.snapshot!).at(-1) ?? null;
+          expect((tx.lookup(key) ?? tx.record(key, served)).value).toBe(last.get(key) ?? null);
+          session.end(tx);
+        });
+      }),
+    );
+  });
+});

@@ -1,0 +1,151 @@
+/** Claims about stabilisation, frames and peers that talk nonsense. */
+import type { ClusterSpec } from '@isochron/core';
+import { keyIn, TestClient } from '../testing/clients.js';
+import { THREE_REGIONS, World } from '../testing/world.js';
+import type { ParisMessage } from './messages.js';
+
+const TWO_NODES_EACH: ClusterSpec = {
+  regions: ['virginia', 'oregon', 'ireland'].map((id) => ({
+    id,
+    nodes: [{ id: `${id}-1` }, { id: `${id}-2` }, { id: `${id}-3` }],
+  })),
+  keyspaces: [{ name: 'default', partitions: 12, replication: 2 }],
+};
+
+describe('PaRiS: stabilisation', () => {
+  it('a root says nothing until every child has reported since its own start (P13)', () => {
+    const world = new World({ spec: TWO_NODES_EACH });
+    world.run(200);
+    world.crash('oregon-1');
+    world.cut('oregon-1', 'oregon-3');
+    world.restart('oregon-1');
+    world.sent.length = 0;
+    world.run(300);
+    const spoke = () =>
+      world.sent.some(({ from, message }) => from.node === 'oregon-1' && message.type === 'GossipRoot');
+    expect(spoke()).toBe(false);
+    world.heal('oregon-1', 'oregon-3');
+    world.run(100);
+    expect(spoke()).toBe(true);
+  });
+
+  it('the lowest reachable node of a region acts as its root (P13)', () => {
+    const world = new World({ spec: TWO_NODES_EACH });
+    world.run(200);
+    expect(world.node('oregon-2').paris.stabilization.actsAsRoot).toBe(false);
+    world.crash('oregon-1');
+    expect(world.node('oregon-2').paris.stabilization.actsAsRoot).toBe(true);
+    expect(world.node('oregon-3').paris.stabilization.actsAsRoot).toBe(false);
+    const frozen = world.ust();
+    world.run(1_000);
+    // Its replicas are part of the minimum for ever: membership is the file's, not who is alive.
+    expect(world.ust() - frozen).toBeLessThan(4096 * 60);
+    world.restart('oregon-1');
+    world.until(() => world.ust() > frozen + 4096 * 900);
+  });
+
+  it('a node without replicas coordinates, and does not hold UST back or up (P13)', () => {
+    const spec: ClusterSpec = {
+      regions: [...THREE_REGIONS.regions, { id: 'mumbai', nodes: [{ id: 'mumbai-1' }] }],
+      keyspaces: [{ name: 'default', partitions: 3, regions: ['virginia', 'oregon'] }],
+    };
+    const world = new World({ spec });
+    world.run(200);
+    const client = new TestClient(world, 'mumbai-1');
+    const keys = [0, 1, 2].map((partition) => keyIn(world, partition));
+    const { ct } = client.write(Object.fromEntries(keys.map((key) => [key, '1'])));
+    world.until(() => world.ust() >= ct, 1_000);
+    expect(new TestClient(world, 'mumbai-1').readOnce(...keys)).toEqual(['1', '1', '1']);
+  });
+
+  it('stabilisation and heartbeats of a round leave in one frame (P12)', () => {
+    const world = new World();
+    world.run(2_000);
+    world.frames.length = 0;
+    world.run(300);
+    const withGossip = world.frames.filter((frame) => frame.some(({ message }) => message.type === 'GossipRoot'));
+    expect(withGossip.length).toBeGreaterThan(10);
+    // Heartbeats are promises: a round that met an unfinished batch sends them a little later, with their own frame.
+    const shared = withGossip.filter((frame) => frame.some(({ message }) => message.type === 'Heartbeat'));
+    expect(shared.length / withGossip.length).toBeGreaterThan(0.7);
+  });
+});
+
+describe('PaRiS: one phase', () => {
+  it('a write of one partition needs one durable batch before its answer (P11)', () => {
+    const world = new World({ syncMs: 20 });
+    world.run(100);
+    const key = keyIn(world, 0);
+    // Just after the periodic writes of clock and UST.
+    const before = () => world.batches.get('virginia-1') ?? 0;
+    const idle = before();
+    world.until(() => before() > idle);
+    world.run(21);
+    const start = { batches: before(), at: world.now };
+    const { ct } = new TestClient(world, 'virginia-1').write({ [key]: '1' });
+    expect(ct).toBeGreaterThan(0);
+    expect(world.now - start.at).toBeLessThan(2 * 20);
+    const store = world.node('virginia-1').store;
+    expect(store.prepared.size).toBe(0);
+    expect([...store.outcomes.values()]).toMatchObject([{ status: 'committed', ts: ct }]);
+  });
+});
+
+describe('PaRiS: nonsense from peers', () => {
+  const nonsense: ParisMessage[] = [
+    { type: 'CommitTx', partition: 0, txId: 'nobody', attempt: 0, ct: 5 },
+    { type: 'AbortTx', partition: 0, txId: 'nobody', attempt: 0 },
+    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'committed', ts: 9 },
+    { type: 'PrepareResp', txId: 'nobody', attempt: 0, partition: 3, pt: 9 },
+    { type: 'Replicate', partition: 0, source: 'atlantis', from: 0, to: 9, groups: [], more: false },
+    { type: 'Heartbeat', partition: 0, source: 'ireland', from: 0, to: 9 },
+    { type: 'ReplayLog', region: 'atlantis', after: 0, upTo: 9 },
+    { type: 'ResyncReq', partition: 0, region: 'atlantis', from: 0 },
+    { type: 'GossipRoot', region: 'atlantis', gst: 9e15, sOld: 0, wallMs: 0 },
+    { type: 'ReadSliceResp', ref: 77, partition: 0, versions: [] },
+    {
+      type: 'PrepareReq',
+      partition: 0,
+      identity: { txId: 'x', attempt: 0, home: 'atlantis', epoch: 0, cohorts: [0, 999] },
+      ust: 0,
+      ht: 0,
+      birth: 0,
+      principal: '',
+      writes: [],
+    },
+    { type: 'ResolveReq', partition: 0, identity: { txId: 'x', attempt: 0, home: 'oregon', epoch: 0, cohorts: [999] } },
+  ];
+
+  it("a peer's message that makes no sense is counted and changes nothing (D12)", () => {
+    const world = new World();
+    world.run(100);
+    const virginia = world.node('virginia-1');
+    for (const machine of ['replica/0', 'coordinator', 'stabilization', 'client', 'nowhere']) {
+      for (const message of nonsense) {
+        world.inject({ node: 'virginia-1', machine }, { node: 'oregon-1', machine: 'replica/0' }, message);
+      }
+    }
+    world.run(3_000);
+    expect([virginia.store.prepared.size, virginia.store.outcomes.size, virginia.store.chains.size]).toEqual([0, 0, 0]);
+    expect(virginia.paris.replicas[0]!.cohort.counters.ignored).toBeGreaterThan(0);
+    const { ct } = new TestClient(world, 'virginia-1').write({ [keyIn(world, 0)]: '1' });
+    world.until(() => world.ust() >= ct);
+  });
+
+  it('a commit below the proposal is ignored: the prepare stays for the resolvers (P6)', () => {
+    const world = new World();
+    world.run(100);
+    world.filter = ({ message }) => message.type !== 'CommitTx';
+    const [a, b] = [keyIn(world, 0), keyIn(world, 4)];
+    const { ct, txId } = new TestClient(world, 'virginia-1').write({ [a]: '1', [b]: '1' });
+    const remote = world.topology.cohort(4, 'virginia');
+    const to = { node: remote.node, machine: 'replica/4' };
+    world.inject(
+      to,
+      { node: 'virginia-1', machine: 'coordinator' },
+      { type: 'CommitTx', partition: 4, txId, attempt: 0, ct: 1 },
+    );
+    world.until(() => world.ust() >= ct);
+    expect(new TestClient(world, 'oregon-1').readOnce(a, b)).toEqual(['1', '1']);
+  });
+});

@@ -1,0 +1,262 @@
+import { pack, unpack } from 'msgpackr';
+import { WebSocketServer } from 'ws';
+import { FakeStore } from '../testing/fake-server.js';
+import { client, closeAll, codeOf, deferred, server } from '../testing/harness.js';
+import { type ClientStatus, connect } from './index.js';
+import { msgpack } from './msgpack.js';
+import { sessionUrl } from './transport/endpoints.js';
+
+afterEach(closeAll);
+
+describe('connect', () => {
+  it('keeps the endpoint with the shortest round trip and closes the others', async () => {
+    const store = new FakeStore();
+    const [far, near] = [await server(store, { region: 'far' }), await server(store, { region: 'near' })];
+    const held = deferred();
+    far.script = (frame) => (frame.type === 'ping' ? held.promise : undefined);
+    void near.until(() => near.received('ping').length > 0).then(() => setImmediate(held.resolve));
+    const app = await client([far, near]);
+    expect(app.status).toMatchObject({ state: 'online', region: 'near', node: 'near-1', ust: 1000 });
+    expect(app.status.rttMs).toBeGreaterThan(0);
+    await far.until(() => far.connections === 0);
+  });
+
+  it('takes what answers when another endpoint refuses', async () => {
+    const [gone, node] = [await server(), await server()];
+    await gone.close();
+    expect((await client([gone, node])).status.state).toBe('online');
+  });
+
+  it('rejects with CONNECTION_LOST when none can be reached, and with the refusal of the cluster', async () => {
+    const [gone, node] = [await server(), await server()];
+    await gone.close();
+    expect(await codeOf(client([gone]))).toBe('CONNECTION_LOST');
+    for (const code of ['UNAUTHENTICATED', 'TOKEN_FOREIGN']) {
+      node.script = () => ({ type: 'error', code, detail: '', retryable: false });
+      expect(await codeOf(client([gone, node], { token: 'x' }))).toBe(code);
+    }
+  });
+
+  it('gives up an endpoint that does not speak', async () => {
+    const node = await server();
+    node.script = () => 'drop';
+    expect(await codeOf(client([node], { connectTimeoutMs: 20 }))).toBe('CONNECTION_LOST');
+    await node.until(() => node.connections === 0);
+  });
+
+  it('ends when its signal fires', async () => {
+    const node = await server();
+    node.script = () => 'drop';
+    const controller = new AbortController();
+    const connecting = client([node], { signal: controller.signal });
+    await node.until(() => node.received('hello').length === 1);
+    controller.abort(new Error('enough'));
+    await expect(connecting).rejects.toThrow('enough');
+  });
+
+  it('puts token and credentials in the first frame, not in the URL', async () => {
+    const node = await server();
+    await client([node], { token: 'secret-token', credentials: 'secret-key' });
+    expect(node.frames[0]).toMatchObject({ type: 'hello', token: 'secret-token', credentials: 'secret-key' });
+  });
+
+  it('finds a WebSocket class by itself', async () => {
+    const node = await server();
+    const app = await connect({ endpoints: [node.url] });
+    expect(await app.get('a')).toBeUndefined();
+    await app.close();
+  });
+
+  it('refuses endpoints that are no URLs, and names that no keyspace can have', async () => {
+    for (const endpoints of [[], ['nonsense'], ['ftp://host']])
+      expect(await codeOf(connect({ endpoints }))).toBe('INVALID_REQUEST');
+    const app = await client([await server()]);
+    expect(() => app.keyspace('a/b')).toThrow(expect.objectContaining({ code: 'KEYSPACE_UNKNOWN' }));
+  });
+
+  it('makes the session address of a base URL', () => {
+    expect(sessionUrl('https://eu.example/')).toBe('wss://eu.example/v1/session');
+    expect(sessionUrl('http://h:1/base')).toBe('ws://h:1/base/v1/session');
+    expect(sessionUrl('wss://h/v1/session')).toBe('wss://h/v1/session');
+  });
+});
+
+describe('the connection', () => {
+  it('packs what one turn asks for into one message', async () => {
+    const node = await server();
+    const app = await client([node]);
+    await node.until(() => node.received('ping').length === 1);
+    const before = node.packing.length;
+    await Promise.all(Array.from({ length: 20 }, (_, i) => app.get(`k${i}`)));
+    expect(node.packing.slice(before)).toEqual([20]);
+  });
+
+  it('keeps to the credits, and sends the rest as answers come in', async () => {
+    const node = await server(undefined, { credits: 3 });
+    const app = await client([node]);
+    let [inFlight, most] = [0, 0];
+    node.script = (frame) => {
+      if (frame.type !== 'read') return undefined;
+      most = Math.max(most, ++inFlight);
+      return new Promise((resolve) => setImmediate(() => resolve(void inFlight--)));
+    };
+    await Promise.all(Array.from({ length: 20 }, (_, i) => app.get(`k${i}`)));
+    expect(node.received('read').length).toBe(20);
+    expect(most).toBe(3);
+  });
+
+  it('opens a transaction with a single credit', async () => {
+    const node = await server(undefined, { credits: 1 });
+    const app = await client([node]);
+    const { write } = await app.transaction(async (tx) => tx.set('a', (await tx.get('b')) ?? 1));
+    expect(write?.timestamp).toBe(1001);
+  });
+
+  it('splits messages at the size that the server accepts, and refuses what is larger on its own', async () => {
+    const node = await server(undefined, { limits: { maxRequestBytes: 2000 } });
+    const app = await client([node]);
+    const keys = Array.from({ length: 30 }, (_, i) => `${i}`.padStart(100, 'k'));
+    await node.until(() => node.received('ping').length === 1);
+    const before = node.packing.length;
+    await Promise.all(keys.map((key) => app.get(key)));
+    expect(node.packing.length - before).toBeGreaterThan(1);
+    expect(await codeOf(app.set('a', 'x'.repeat(3000)))).toBe('REQUEST_TOO_LARGE');
+    await app.set('a', 'x'.repeat(1000));
+  });
+
+  it('checks the limits of the cluster before it sends', async () => {
+    const node = await server(undefined, { limits: { maxKeyBytes: 8, maxValueBytes: 10, maxKeysPerRequest: 2 } });
+    const app = await client([node]);
+    const cyclic: { self?: object } = {};
+    cyclic.self = cyclic;
+    const refused: [string, Promise<unknown>][] = [
+      ['KEY_INVALID', app.get('')],
+      ['KEY_INVALID', app.get('123456789')],
+      ['KEY_INVALID', app.get('\u00e9\u00e9\u00e9\u00e9\u00e9')],
+      ['KEY_INVALID', app.get('\ud800')],
+      ['KEY_INVALID', app.collection('1234567').get('1')],
+      ['KEY_INVALID', app.collection('c').get('')],
+      ['TOO_MANY_KEYS', app.getMany(['a', 'b', 'c'])],
+      ['TOO_MANY_KEYS', app.transaction((tx) => 'abc'.replace(/./g, (key) => (tx.set(key, 1), '')))],
+      ['VALUE_TOO_LARGE', app.set('a', 'x'.repeat(9))],
+      ['VALUE_TOO_LARGE', app.set('a', '\u20ac\u20ac\u20ac')],
+      ['VALUE_TOO_LARGE', app.set('a', new Uint8Array(11))],
+      ['VALUE_INVALID', app.set('a', undefined)],
+      ['VALUE_INVALID', app.set('a', () => 1)],
+      ['VALUE_INVALID', app.set('a', 1n)],
+      ['VALUE_INVALID', app.set('a', cyclic)],
+    ];
+    for (const [code, promise] of refused) expect(await codeOf(promise)).toBe(code);
+    expect([...node.received('read'), ...node.received('commit')]).toEqual([]);
+    await app.set('12345678', '12345678');
+    await app.set('a', new Uint8Array(10));
+  });
+
+  it('moves to another endpoint on goaway, and lets the old one answer what it owes', async () => {
+    const store = new FakeStore();
+    const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
+    const app = await client([east, west]);
+    const [home, other] = app.status.region === 'virginia' ? [east, west] : [west, east];
+    const held = deferred();
+    home.script = (frame) => (frame.type === 'commit' ? held.promise : undefined);
+    const write = app.set('a', 1);
+    await home.until(() => home.received('commit').length === 1);
+    home.push({ type: 'goaway', reason: 'restart', delayMs: 60_000 });
+    await other.until(() => other.received('hello').length === 2);
+    await app.get('b');
+    expect(other.received('read').length).toBe(1);
+    held.resolve();
+    await write;
+    expect(other.received('commit')).toEqual([]);
+    await home.until(() => home.connections === 0);
+  });
+
+  it('learns other endpoints from the welcome, and uses them when its own is gone', async () => {
+    const store = new FakeStore();
+    const other = await server(store, { region: 'oregon' });
+    const node = await server(store, { regions: [{ id: 'oregon', endpoints: [other.url, 'nonsense'] }] });
+    const app = await client([node]);
+    await node.close();
+    expect(await app.get('a')).toBeUndefined();
+    expect(app.status.region).toBe('oregon');
+    expect(other.received('hello')[0]?.token).toBe('virginia-1000');
+  });
+
+  it('does not go on in another cluster', async () => {
+    const store = new FakeStore();
+    const foreign = await server(new FakeStore(), { cluster: 'foreign', region: 'oregon' });
+    const node = await server(store, { regions: [{ id: 'oregon', endpoints: [foreign.url] }] });
+    const app = await client([node], { requestTimeoutMs: 60 });
+    await node.close();
+    expect(await codeOf(app.get('a'))).toBe('CONNECTION_LOST');
+    expect(foreign.received('read')).toEqual([]);
+  });
+
+  it('comes back to its only endpoint, with what waited meanwhile', async () => {
+    const node = await server();
+    const app = await client([node]);
+    const states: ClientStatus['state'][] = [];
+    const unsubscribe = app.on('status', ({ state }) => {
+      if (states.at(-1) !== state) states.push(state);
+    });
+    node.cut();
+    await node.until(() => node.received('hello').length === 2);
+    expect(await app.get('a')).toBeUndefined();
+    expect(states).toEqual(['offline', 'online']);
+    unsubscribe();
+    await app.close();
+    expect(states.at(-1)).toBe('online');
+  });
+
+  it('takes the stable time that the server tells, and the status shows it', async () => {
+    const node = await server();
+    const app = await client([node]);
+    await app.set('a', 1);
+    const told = new Promise<ClientStatus>((resolve) => {
+      app.on('status', (status) => status.ust === 5000 && resolve(status));
+    });
+    node.push({ type: 'ust', ust: 5000 });
+    expect((await told).stalenessMs).toBeGreaterThan(0);
+    expect(app.session.export().writes).toEqual([]);
+  });
+
+  it('speaks MessagePack with an encoder that it is given, bytes as bytes', async () => {
+    const [app, frames, close] = await msgpackPair();
+    expect(await Promise.all([app.get('a'), app.get('b')])).toEqual([{ n: 1 }, new Uint8Array([1, 2])]);
+    await app.set('c', new Uint8Array([3]));
+    expect(frames.at(-1)).toMatchObject({ type: 'commit', writes: [{ value: new Uint8Array([3]) }] });
+    await close();
+  });
+});
+
+/** A server of a few lines that speaks MessagePack only. */
+async function msgpackPair() {
+  const frames: { type: string; id: number; keys: string[] }[] = [];
+  const listener = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: ([first]) => first ?? false });
+  const template = await server();
+  const values = new Map<string, unknown>([
+    ['default/a', '{"n":1}'],
+    ['default/b', new Uint8Array([1, 2])],
+  ]);
+  const answer = ({ type, id, keys }: (typeof frames)[number]): object => {
+    if (type === 'hello') return template.welcomeFrame();
+    if (type === 'ping') return { type: 'pong', id };
+    if (type === 'commit') return { type: 'committed', id, ts: 2000 };
+    return { type: 'values', id, snapshot: 1000, values: keys.map((key) => [1, values.get(key)]) };
+  };
+  listener.on('connection', (socket) => {
+    socket.on('message', (data: Buffer) => {
+      const message: unknown = unpack(data);
+      const received = (Array.isArray(message) ? message : [message]) as typeof frames;
+      frames.push(...received.map((frame) => ({ ...frame })));
+      socket.send(pack(received.map(answer)));
+    });
+  });
+  const { port } = listener.address() as { port: number };
+  const app = await client([], { endpoints: [`ws://127.0.0.1:${port}`], codec: msgpack({ pack, unpack }) });
+  const close = async () => {
+    await app.close();
+    await new Promise((resolve) => listener.close(resolve));
+  };
+  return [app, frames, close] as const;
+}

@@ -1,0 +1,301 @@
+import { FakeStore, type Scripted } from '../testing/fake-server.js';
+import { client, closeAll, codeOf, deferred, server } from '../testing/harness.js';
+import { isIsochronError, OutcomeUnknownError } from './index.js';
+
+afterEach(closeAll);
+
+/** Does something to the first frame of a type, and nothing to the others. */
+const once = (type: string, scripted: Scripted) => {
+  let done = false;
+  return (frame: { type: string }): Scripted => {
+    if (frame.type !== type || done) return undefined;
+    done = true;
+    return scripted;
+  };
+};
+
+describe('a commit whose answer is lost', () => {
+  it('is sent again under the same id with every field unchanged, and happens once', async () => {
+    const node = await server();
+    node.script = once('commit', 'apply-and-close');
+    const app = await client([node]);
+    const write = await app.set('a', 1);
+    const [first, second] = node.received('commit');
+    expect({ ...second, id: 0 }).toEqual({ ...first, id: 0 });
+    expect(node.store.outcomes.size).toBe(1);
+    expect(write).toMatchObject({ timestamp: 1001, txId: first?.tx });
+    expect(app.session.export().hwt).toBe(1001);
+  });
+
+  it('keeps its homes and birth when another region is asked', async () => {
+    const store = new FakeStore();
+    const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
+    const app = await client([east, west]);
+    const [home, other] = app.status.region === 'virginia' ? [east, west] : [west, east];
+    home.script = (frame) => {
+      if (frame.type !== 'commit') return undefined;
+      store.stabilise();
+      return 'apply-and-close';
+    };
+    await app.transaction(async (tx) => {
+      await tx.get('a');
+      tx.set('a', 1);
+    });
+    const [first, second] = [home.received('commit')[0], other.received('commit')[0]];
+    expect(second).toMatchObject({ tx: first?.tx, homes: [home.region], birth: first?.birth, hwt: first?.hwt });
+    // Nothing is open there: the retry brings the snapshot along.
+    expect(second?.snapshot).toBe(1000);
+    expect(store.outcomes.size).toBe(1);
+  });
+
+  it('is sent again when the answer does not come in time', async () => {
+    const node = await server();
+    node.script = once('commit', 'apply-and-drop');
+    const app = await client([node], { requestTimeoutMs: 40 });
+    await app.set('a', 1);
+    expect(new Set(node.received('commit').map(({ tx }) => tx)).size).toBe(1);
+    expect(node.received('commit').length).toBe(2);
+  });
+
+  it('is OUTCOME_UNKNOWN after its deadline; it is resolved in the background before any later commit is sent', async () => {
+    const node = await server();
+    node.script = (frame) => (frame.type === 'commit' ? 'drop' : undefined);
+    const app = await client([node], { requestTimeoutMs: 40, commitTimeoutMs: 80 });
+    const error: unknown = await app.set('a', 1).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    expect(isIsochronError(error, 'OUTCOME_UNKNOWN')).toBe(true);
+    const { txId } = error as OutcomeUnknownError;
+    expect(await codeOf(app.set('b', 1))).toBe('CONNECTION_LOST');
+    expect(new Set(node.received('commit').map(({ tx }) => tx))).toEqual(new Set([txId]));
+    node.script = () => undefined;
+    await node.until(() => node.store.outcomes.has(txId));
+    await app.set('c', 1);
+    expect(await app.getMany(['a', 'b', 'c'])).toEqual([1, undefined, 1]);
+  });
+
+  it('stays in doubt when the cluster refuses the client before the outcome is known', async () => {
+    const node = await server();
+    let hellos = 0;
+    node.script = (frame) => {
+      if (frame.type === 'commit') return 'apply-and-close';
+      if (frame.type !== 'hello' || ++hellos < 2) return undefined;
+      return { type: 'error', code: 'UNAUTHENTICATED', detail: 'revoked', retryable: false };
+    };
+    const app = await client([node]);
+    expect(await codeOf(app.set('a', 1))).toBe('OUTCOME_UNKNOWN');
+    expect(await codeOf(app.get('a'))).toBe('UNAUTHENTICATED');
+  });
+});
+
+describe('refused commits', () => {
+  it('are repeated unchanged while the outcome is pending, and move home after several times elsewhere', async () => {
+    const store = new FakeStore();
+    const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
+    const app = await client([east, west]);
+    const [home, other] = app.status.region === 'virginia' ? [east, west] : [west, east];
+    home.script = (frame) => (frame.type === 'commit' ? 'close' : undefined);
+    other.script = (frame) =>
+      frame.type === 'commit' && frame.homes.length < 2
+        ? { type: 'error', id: frame.id, code: 'OUTCOME_PENDING', detail: '', retryable: true }
+        : undefined;
+    await app.set('a', 1);
+    expect(other.received('commit').map(({ homes }) => homes.length)).toEqual([1, 1, 1, 2]);
+    expect(other.received('commit').at(-1)?.homes).toEqual([home.region, other.region]);
+    expect(new Set(other.received('commit').map(({ tx }) => tx)).size).toBe(1);
+  });
+
+  it('stay at home while the connection is there', async () => {
+    const node = await server();
+    let answers = 0;
+    node.script = (frame) =>
+      frame.type === 'commit' && ++answers < 6
+        ? { type: 'error', id: frame.id, code: 'OUTCOME_PENDING', detail: '', retryable: true }
+        : undefined;
+    const app = await client([node]);
+    await app.set('a', 1);
+    expect(node.received('commit').every(({ homes }) => homes.length === 1)).toBe(true);
+  });
+
+  it('commit with their snapshot when the server forgot the open transaction', async () => {
+    const node = await server();
+    const app = await client([node]);
+    node.script = (frame) =>
+      frame.type === 'commit' && frame.snapshot === undefined
+        ? { type: 'error', id: frame.id, code: 'TRANSACTION_UNKNOWN', detail: '', retryable: false }
+        : undefined;
+    await app.transaction(async (tx) => tx.set('a', (await tx.get('a')) ?? 1));
+    expect(node.received('commit').map(({ snapshot }) => snapshot)).toEqual([undefined, 1000]);
+  });
+
+  it('throw the definite code, and an unknown one as INTERNAL with its name', async () => {
+    const node = await server();
+    const app = await client([node]);
+    for (const [code, expected] of [
+      ['KEYSPACE_UNKNOWN', 'KEYSPACE_UNKNOWN'],
+      ['FROM_THE_FUTURE', 'INTERNAL'],
+    ] as const) {
+      node.script = (frame) =>
+        frame.type === 'commit' ? { type: 'error', id: frame.id, code, detail: 'why', retryable: false } : undefined;
+      await expect(app.set('a', 1)).rejects.toMatchObject({ code: expected, message: expect.stringContaining('why') });
+    }
+    await expect(app.set('a', 1)).rejects.toThrow('FROM_THE_FUTURE');
+    node.script = () => undefined;
+    await app.set('a', 1);
+  });
+});
+
+describe('reads', () => {
+  it('are repeated on another endpoint when their connection is lost', async () => {
+    const store = new FakeStore();
+    store.seed('default/a', 1);
+    const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
+    const app = await client([east, west]);
+    const [home, other] = app.status.region === 'virginia' ? [east, west] : [west, east];
+    home.script = (frame) => (frame.type === 'read' ? 'close' : undefined);
+    expect(await app.get('a')).toBe(1);
+    expect(other.received('read').length).toBe(1);
+  });
+
+  it('are repeated after a retryable refusal, and fail with a definite one', async () => {
+    const node = await server();
+    node.store.seed('default/a', 1);
+    const app = await client([node]);
+    let refusals = 0;
+    node.script = (frame) =>
+      frame.type === 'read' && refusals++ < 4
+        ? { type: 'error', id: frame.id, code: 'REPLICA_UNREACHABLE', detail: '', retryable: true }
+        : undefined;
+    expect(await app.get('a')).toBe(1);
+    node.script = (frame) =>
+      frame.type === 'read'
+        ? { type: 'error', id: frame.id, code: 'SNAPSHOT_TOO_OLD', detail: '', retryable: false }
+        : undefined;
+    expect(await codeOf(app.get('a'))).toBe('SNAPSHOT_TOO_OLD');
+  });
+
+  it('never go back behind what the session has seen: a node that lags is asked for that snapshot', async () => {
+    const node = await server();
+    const app = await client([node]);
+    node.store.seed('default/a', 1);
+    expect(await app.get('a')).toBe(1);
+    node.lag = 1000;
+    expect(await app.get('a')).toBe(1);
+    expect(node.received('read').at(-1)?.at).toBe(node.store.ust);
+    await app.transaction(async (tx) => expect(await tx.get('a')).toBe(1));
+    expect(node.received('start').map(({ at }) => at)).toEqual([undefined, node.store.ust]);
+    expect(node.connections).toBe(1);
+  });
+
+  it('fail with CONNECTION_LOST when there is no connection within the request timeout', async () => {
+    const node = await server();
+    const app = await client([node], { requestTimeoutMs: 40 });
+    await node.close();
+    expect(await codeOf(app.get('a'))).toBe('CONNECTION_LOST');
+    expect(await codeOf(app.set('a', 1))).toBe('CONNECTION_LOST');
+    expect(app.status).toMatchObject({ state: 'offline', region: undefined, pendingCommits: 0 });
+  });
+
+  it('reject with the reason of their signal', async () => {
+    const node = await server();
+    const app = await client([node]);
+    node.script = (frame) => (frame.type === 'read' ? 'drop' : undefined);
+    const controller = new AbortController();
+    const reading = app.get('a', { signal: controller.signal });
+    await node.until(() => node.received('read').length === 1);
+    controller.abort(new Error('enough'));
+    await expect(reading).rejects.toThrow('enough');
+    await expect(app.get('a', { signal: controller.signal })).rejects.toThrow('enough');
+    expect(node.received('read').length).toBe(1);
+  });
+});
+
+describe('damaged messages of a server', () => {
+  const damaged = [
+    'not json',
+    '[]]',
+    '7',
+    'null',
+    '{}',
+    '{"type":"nonsense"}',
+    '{"type":"__proto__"}',
+    '{"type":"values","id":1}',
+    '{"type":"values","id":99,"snapshot":1,"values":[]}',
+    '{"type":"ust","ust":-1}',
+    '{"type":"goaway"}',
+    '{"type":"error","id":"x","code":"A","detail":"b"}',
+    '{"type":"welcome"}',
+  ];
+  it.each(damaged)('cost the connection and nothing else: %s', async (text) => {
+    const node = await server();
+    node.store.seed('default/a', 1);
+    const app = await client([node]);
+    node.push(text);
+    await node.until(() => node.received('hello').length === 2);
+    expect(await app.get('a')).toBe(1);
+    expect(app.status.state).toBe('online');
+  });
+
+  const answers: [string, (id: number) => object][] = [
+    ['too few values', (id) => ({ type: 'values', id, snapshot: 1000, values: [] })],
+    ['a value that is none', (id) => ({ type: 'values', id, snapshot: 1000, values: [[1, 5]] })],
+    ['bytes that are not base64', (id) => ({ type: 'values', id, snapshot: 1000, values: [[1, { bytes: '*' }]] })],
+    ['the answer of another request', (id) => ({ type: 'pong', id })],
+    ['no timestamp', (id) => ({ type: 'values', id, snapshot: 'now', values: [null] })],
+  ];
+  it.each(answers)('end in FRAME_INVALID when they come again and again: %s', async (_name, answer) => {
+    const node = await server();
+    const app = await client([node]);
+    node.script = (frame, socket) => {
+      if (frame.type !== 'read') return undefined;
+      socket.send(JSON.stringify(answer(frame.id)));
+      return 'drop';
+    };
+    expect(await codeOf(app.get('a'))).toBe('FRAME_INVALID');
+    node.script = () => undefined;
+    expect(await app.get('a')).toBeUndefined();
+  });
+
+  it('are FRAME_INVALID when a document is not JSON', async () => {
+    const node = await server();
+    node.store.commit({ tx: 'x', hwt: 0, birth: 0, writes: [{ key: 'default/a', value: '{' }] });
+    node.store.stabilise();
+    expect(await codeOf((await client([node])).get('a'))).toBe('FRAME_INVALID');
+  });
+});
+
+describe('close', () => {
+  it('rejects what is pending, tells commits in doubt apart, and may be called twice', async () => {
+    const node = await server();
+    const app = await client([node]);
+    node.script = (frame) => (frame.type === 'ping' ? undefined : 'drop');
+    const outcomes = [app.get('a'), app.set('b', 1), app.set('c', 1), app.transaction((tx) => tx.get('d'))].map(codeOf);
+    await node.until(() => node.received('commit').length === 1);
+    await Promise.all([app.close(), app.close()]);
+    expect(await Promise.all(outcomes)).toEqual(['CLIENT_CLOSED', 'OUTCOME_UNKNOWN', 'CLIENT_CLOSED', 'CLIENT_CLOSED']);
+    expect(await codeOf(app.get('a'))).toBe('CLIENT_CLOSED');
+    expect(await codeOf(app.set('a', 1))).toBe('CLIENT_CLOSED');
+    expect(app.status.state).toBe('closed');
+    await node.until(() => node.connections === 0);
+  });
+
+  it('ends a client that is offline', async () => {
+    const node = await server();
+    const app = await client([node], { random: () => 1 });
+    await node.close();
+    const reading = codeOf(app.get('a'));
+    await app.close();
+    expect(await reading).toBe('CLIENT_CLOSED');
+  });
+
+  it('lets a held answer arrive to nobody', async () => {
+    const node = await server();
+    const app = await client([node]);
+    const held = deferred();
+    node.script = (frame) => (frame.type === 'read' ? held.promise : undefined);
+    const reading = codeOf(app.get('a'));
+    await node.until(() => node.received('read').length === 1);
+    await app.close();
+    held.resolve();
+    expect(await reading).toBe('CLIENT_CLOSED');
+  });
+});

@@ -1,0 +1,203 @@
+import { FakeStore } from '../testing/fake-server.js';
+import { all, client, closeAll, codeOf, deferred, server } from '../testing/harness.js';
+
+afterEach(closeAll);
+
+describe('a session', () => {
+  it('reads its own write before it is stable', async () => {
+    const node = await server();
+    const app = await client([node]);
+    await app.set('a', { n: 1 });
+    expect(node.store.ust).toBe(1000);
+    expect(await app.get('a')).toEqual({ n: 1 });
+    await app.delete('a');
+    expect(await app.get('a')).toBeUndefined();
+  });
+
+  it('does not show its own write to another session before it is stable', async () => {
+    const node = await server();
+    const [writer, reader] = [await client([node]), await client([node])];
+    const write = await writer.set('a', 1);
+    expect(await reader.get('a')).toBeUndefined();
+    expect(await codeOf(write.stable({ timeoutMs: 5 }))).toBe('STABLE_TIMEOUT');
+    node.store.stabilise();
+    await write.stable();
+    expect(await reader.get('a')).toBe(1);
+  });
+
+  it('forgets a cached write once the snapshot holds it, so that a newer write of another session shows', async () => {
+    const node = await server();
+    const app = await client([node]);
+    await app.set('a', 'mine');
+    node.store.seed('default/a', 'theirs');
+    expect(await app.get('a')).toBe('theirs');
+    expect(app.session.export().writes).toEqual([]);
+  });
+
+  it('returns a fresh copy from every read, and stores what the document was at the call', async () => {
+    const app = await client([await server()]);
+    const document = { list: [1] };
+    const writing = app.set('a', document);
+    document.list.push(2);
+    await writing;
+    const first = await app.get<typeof document>('a');
+    first?.list.push(3);
+    expect(await app.get('a')).toEqual({ list: [1] });
+  });
+
+  it('keeps bytes as bytes, in and out, and copies them', async () => {
+    const node = await server();
+    const app = await client([node]);
+    const bytes = Uint8Array.from({ length: 256 }, (_, i) => i);
+    await app.set('b', bytes);
+    bytes.fill(7);
+    const read = await app.get<Uint8Array>('b');
+    expect(read?.[255]).toBe(255);
+    read?.fill(9);
+    node.store.stabilise();
+    expect((await app.get<Uint8Array>('b'))?.[3]).toBe(3);
+  });
+
+  it('tells a stored null from no value', async () => {
+    const app = await client([await server()]);
+    await app.set('null', null);
+    expect(await app.getMany(['null', 'none'])).toEqual([null, undefined]);
+  });
+
+  it('is exported with its cache, and continued under another session id that reads its writes', async () => {
+    const store = new FakeStore();
+    const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
+    const first = await client([east]);
+    await first.set('a', { n: 1 });
+    await first.set('b', new Uint8Array([1, 2]));
+    await first.delete('c');
+    const second = await client([west], { session: JSON.stringify(first.session.export()) });
+    expect(west.received('hello')[0]?.token).toBe(first.session.token);
+    expect(await second.getMany(['a', 'b', 'c'])).toEqual([{ n: 1 }, new Uint8Array([1, 2]), undefined]);
+    await second.set('d', 1);
+    const ids = [east, west].map((node) => node.received('commit')[0]?.tx.split('.')[0]);
+    expect(ids[0]).not.toBe(ids[1]);
+    // Its commits lie after what the first one saw and wrote.
+    expect(west.received('commit')[0]?.hwt).toBe(first.session.export().hwt);
+  });
+
+  it('refuses a damaged exported session before it connects', async () => {
+    const node = await server();
+    const app = await client([node]);
+    const good = app.session.export();
+    const damaged = ['{', '[]', 'null', { ...good, ust: -1 }, { ...good, version: 2 }, { ...good, writes: [['k', 1]] }];
+    for (const session of damaged)
+      expect(await codeOf(client([node], { session: session as string }))).toBe('TOKEN_INVALID');
+    expect(node.received('hello').length).toBe(1);
+  });
+
+  it('applies a merge patch, on what it wrote itself too', async () => {
+    const node = await server();
+    const app = await client([node]);
+    const people = app.collection<{ name?: string; address?: { city?: string; zip?: string } }>('people');
+    await people.set('1', { name: 'Ann', address: { city: 'Rome', zip: '1' } });
+    await people.update('1', { name: null, address: { zip: '2' } });
+    expect(await people.get('1')).toEqual({ address: { city: 'Rome', zip: '2' } });
+    await people.update('new', { name: 'Bob' });
+    expect(await people.get('new')).toEqual({ name: 'Bob' });
+    await app.set('bytes', new Uint8Array(1));
+    expect(await codeOf(app.update('bytes', { a: 1 }))).toBe('VALUE_INVALID');
+  });
+
+  it('patches a member called __proto__ as data', async () => {
+    const app = await client([await server()]);
+    await app.update('a', JSON.parse('{"__proto__": {"polluted": true}, "b": 1}'));
+    expect(Object.keys((await app.get<object>('a')) ?? {})).toEqual(['__proto__', 'b']);
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+  });
+
+  it('sends one commit at a time, in the order of the calls (P8)', async () => {
+    const node = await server();
+    const app = await client([node]);
+    const held = deferred();
+    node.script = (frame) =>
+      frame.type === 'commit' && frame.writes[0]?.key === 'default/a' ? held.promise : undefined;
+    const writes = [app.set('a', 1), app.set('b', 2)];
+    await node.until(() => node.received('commit').length === 1);
+    expect(app.status.pendingCommits).toBe(2);
+    await app.get('x');
+    expect(node.received('commit').length).toBe(1);
+    held.resolve();
+    const [a, b] = await Promise.all(writes);
+    expect(b!.timestamp).toBeGreaterThan(a!.timestamp);
+    expect(node.received('commit')[1]?.hwt).toBe(a!.timestamp);
+  });
+});
+
+describe('listings', () => {
+  it('go through all pages of one snapshot, with own writes and without own deletions', async () => {
+    const node = await server();
+    for (const id of ['a', 'b', 'c', 'd', 'e']) node.store.seed(`default/todos/${id}`, id);
+    const app = await client([node]);
+    const todos = app.collection<string>('todos');
+    await todos.set('aa', 'own');
+    await todos.set('c', 'changed');
+    await todos.delete('d');
+    await todos.set('z', 'last');
+    await app.set('other', 1);
+    const entries = await all(todos.list({ pageSize: 2 }));
+    expect(entries.map(({ key, value }) => `${key}=${value}`)).toEqual([
+      'a=a',
+      'aa=own',
+      'b=b',
+      'c=changed',
+      'e=e',
+      'z=last',
+    ]);
+    expect(
+      node
+        .received('list')
+        .slice(1)
+        .map(({ at }) => at),
+    ).toEqual([node.store.ust, node.store.ust]);
+  });
+
+  it('stay in their snapshot while others write', async () => {
+    const node = await server();
+    for (const id of ['a', 'b', 'c']) node.store.seed(`default/${id}`, id);
+    const app = await client([node]);
+    const listing = app.list({ pageSize: 1 });
+    const first = await listing.page();
+    node.store.seed('default/b2', 'new');
+    const rest = [await listing.page(), await listing.page()];
+    expect([first, ...rest].flatMap(({ entries }) => entries.map(({ key }) => key))).toEqual(['a', 'b', 'c']);
+    expect(rest[1]?.more).toBe(false);
+    expect((await listing.page()).entries).toEqual([]);
+    expect(rest[1]?.timestamp).toBe(first.timestamp);
+  });
+
+  it('keep to prefix, start and limit', async () => {
+    const node = await server();
+    for (const id of ['a1', 'a2', 'a3', 'b1']) node.store.seed(`default/${id}`, 1);
+    const app = await client([node]);
+    const keys = async (options: object) => (await all(app.list(options))).map(({ key }) => key);
+    expect(await keys({ prefix: 'a' })).toEqual(['a1', 'a2', 'a3']);
+    expect(await keys({ prefix: 'a', start: 'a2' })).toEqual(['a2', 'a3']);
+    expect(await keys({ limit: 2 })).toEqual(['a1', 'a2']);
+    expect(await keys({ limit: 0 })).toEqual([]);
+    expect(() => app.list({ pageSize: 0 })).toThrow('pageSize');
+  });
+
+  it('let go of the cache when a loop is left early', async () => {
+    const node = await server();
+    for (const id of ['a', 'b', 'c']) node.store.seed(`default/${id}`, id);
+    const app = await client([node]);
+    await app.set('own', 1);
+    for await (const _ of app.list({ pageSize: 1 })) break;
+    node.store.stabilise();
+    await app.get('a');
+    expect(app.session.export().writes).toEqual([]);
+  });
+
+  it('order keys by their UTF-8 bytes when own writes are laid over', async () => {
+    const app = await client([await server()]);
+    await app.set('\u{1f600}', 1);
+    await app.set('\uffee', 2);
+    expect((await all(app.list())).map(({ key }) => key)).toEqual(['\uffee', '\u{1f600}']);
+  });
+});

@@ -1,0 +1,305 @@
+/**
+ * A scripted node for the SDK's tests: the session protocol over a loopback WebSocket, on a Map. Several servers may share one
+ * store, as the regions of a cluster do. Nothing becomes stable by itself: the test says when.
+ */
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type {
+  ClientFrame,
+  CommitFrame,
+  ListFrame,
+  ReadFrame,
+  RequestFrame,
+  ServerFrame,
+  StartFrame,
+  WelcomeFrame,
+  WireValue,
+} from '../../packages/wire/src/session-frames.js';
+
+interface StoredVersion {
+  readonly ts: number;
+  readonly value: WireValue | null;
+}
+
+/** What all fake servers of one cluster share. */
+export class FakeStore {
+  readonly versions = new Map<string, StoredVersion[]>();
+  readonly outcomes = new Map<string, number>();
+  clock = 1000;
+  ust = 1000;
+
+  /** Everything committed so far becomes stable. */
+  stabilise(): number {
+    this.ust = this.clock;
+    return this.ust;
+  }
+
+  commit(frame: Pick<CommitFrame, 'tx' | 'hwt' | 'birth' | 'writes'>): number {
+    const known = this.outcomes.get(frame.tx);
+    if (known !== undefined) return known;
+    this.clock = Math.max(this.clock, frame.hwt, frame.birth) + 1;
+    for (const { key, value } of frame.writes) {
+      const chain = this.versions.get(key) ?? [];
+      chain.push({ ts: this.clock, value });
+      this.versions.set(key, chain);
+    }
+    this.outcomes.set(frame.tx, this.clock);
+    return this.clock;
+  }
+
+  /** A write by somebody else. Stable at once. */
+  seed(key: string, document: unknown): void {
+    const value = JSON.stringify(document);
+    this.commit({ tx: `seed${this.clock}`, hwt: 0, birth: 0, writes: [{ key, value }] });
+    this.stabilise();
+  }
+
+  read(key: string, snapshot: number): readonly [number, WireValue] | null {
+    const version = this.versions.get(key)?.findLast(({ ts }) => ts <= snapshot);
+    return version === undefined || version.value === null ? null : [version.ts, version.value];
+  }
+
+  /** Sorted by code units: the tests' keys are ASCII. */
+  keys(): string[] {
+    return [...this.versions.keys()].sort();
+  }
+}
+
+/** What a script does with a frame: nothing, an answer of its own, no answer at all, or the end of the connection. */
+export type Scripted =
+  | undefined
+  | 'drop'
+  | 'close'
+  | 'apply-and-drop'
+  | 'apply-and-close'
+  | ServerFrame
+  | Promise<undefined>;
+
+export interface FakeOptions {
+  readonly region?: string;
+  readonly node?: string;
+  readonly credits?: number;
+  readonly limits?: Partial<WelcomeFrame['limits']>;
+  /** Endpoints that the welcome tells of. */
+  readonly regions?: WelcomeFrame['regions'];
+  readonly cluster?: string;
+}
+
+export class FakeServer {
+  readonly #server: WebSocketServer;
+  readonly #open = new Map<WebSocket, Map<string, number>>();
+  /** Every frame that came in, and how many came in each message. */
+  readonly frames: ClientFrame[] = [];
+  readonly packing: number[] = [];
+  /** Runs before a frame is answered. */
+  script: (frame: ClientFrame, socket: WebSocket) => Scripted = () => undefined;
+  /** Snapshot that starts and reads are given; default the store's stable time. */
+  lag: number | undefined;
+  port = 0;
+  #waiters: { readonly matches: () => boolean; readonly resolve: () => void }[] = [];
+
+  private constructor(
+    readonly store: FakeStore,
+    readonly options: FakeOptions,
+  ) {
+    this.#server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: ([first]) => first ?? false });
+    this.#server.on('connection', (socket) => this.#connected(socket));
+  }
+
+  static async start(store = new FakeStore(), options: FakeOptions = {}): Promise<FakeServer> {
+    const server = new FakeServer(store, options);
+    await once(server.#server, 'listening');
+    server.port = (server.#server.address() as AddressInfo).port;
+    return server;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  get region(): string {
+    return this.options.region ?? 'virginia';
+  }
+
+  get connections(): number {
+    return this.#open.size;
+  }
+
+  /** Frames of one type, in the order of their arrival. */
+  received<T extends ClientFrame['type']>(type: T): Extract<ClientFrame, { type: T }>[] {
+    return this.frames.filter((frame): frame is Extract<ClientFrame, { type: T }> => frame.type === type);
+  }
+
+  /** Resolves as soon as the condition holds; looked at whenever a frame or a connection comes or goes. */
+  until(matches: () => boolean): Promise<void> {
+    if (matches()) return Promise.resolve();
+    return new Promise((resolve) => this.#waiters.push({ matches, resolve }));
+  }
+
+  /** Sends to every connection: a frame, or text as it is. */
+  push(frame: ServerFrame | string): void {
+    for (const socket of this.#open.keys()) socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame));
+  }
+
+  /** Cuts all connections, without a word. */
+  cut(): void {
+    for (const socket of this.#open.keys()) socket.terminate();
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #connected(socket: WebSocket): void {
+    this.#open.set(socket, new Map());
+    socket.on('close', () => {
+      this.#open.delete(socket);
+      this.#look();
+    });
+    socket.on('message', (data) => {
+      const message: unknown = JSON.parse(String(data));
+      const frames = (Array.isArray(message) ? message : [message]) as ClientFrame[];
+      this.packing.push(frames.length);
+      this.frames.push(...frames);
+      for (const frame of frames) this.#serve(frame, socket);
+      this.#look();
+    });
+  }
+
+  #look(): void {
+    const met = this.#waiters.filter(({ matches }) => matches());
+    this.#waiters = this.#waiters.filter((waiter) => !met.includes(waiter));
+    for (const { resolve } of met) resolve();
+  }
+
+  #serve(frame: ClientFrame, socket: WebSocket): void {
+    const scripted = this.script(frame, socket);
+    if (scripted instanceof Promise) void scripted.then(() => this.#reply(this.#answer(frame, socket), socket));
+    else if (scripted === undefined) this.#reply(this.#answer(frame, socket), socket);
+    else if (scripted === 'apply-and-drop') this.#answer(frame, socket);
+    else if (scripted === 'apply-and-close') {
+      this.#answer(frame, socket);
+      socket.terminate();
+    } else if (scripted === 'close') socket.terminate();
+    else if (scripted !== 'drop') this.#reply(scripted, socket);
+  }
+
+  #reply(frame: ServerFrame, socket: WebSocket): void {
+    if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(frame));
+  }
+
+  #answer(frame: ClientFrame, socket: WebSocket): ServerFrame {
+    switch (frame.type) {
+      case 'hello':
+        return this.welcomeFrame();
+      case 'start':
+        return this.#start(frame, socket);
+      case 'read':
+        return this.#read(frame, socket);
+      case 'list':
+        return this.#list(frame, socket);
+      case 'commit':
+        return this.#commit(frame, socket);
+      case 'abort':
+        this.#open.get(socket)?.delete(frame.tx);
+        return { type: 'aborted', id: frame.id };
+      case 'status':
+        return { type: 'status', id: frame.id, status: 'unknown', ts: null };
+      case 'stable':
+        return this.#stable(frame);
+      case 'ping':
+        return { type: 'pong', id: frame.id };
+    }
+  }
+
+  /** What it greets with. */
+  welcomeFrame(): WelcomeFrame {
+    const { region } = this;
+    const { node = `${region}-1`, credits = 256, limits, regions = [], cluster = 'test' } = this.options;
+    return {
+      type: 'welcome',
+      region,
+      node,
+      cluster,
+      protocol: 'paris',
+      capabilities: [],
+      ust: this.lag ?? this.store.ust,
+      token: `${region}-${this.store.ust}`,
+      credits,
+      limits: {
+        maxKeyBytes: 1024,
+        maxValueBytes: 1024 * 1024,
+        maxKeysPerRequest: 1000,
+        maxRequestBytes: 8 * 1024 * 1024,
+        ...limits,
+      },
+      maxTransactionMs: 30_000,
+      regions,
+    };
+  }
+
+  #start({ id, tx, at }: StartFrame, socket: WebSocket): ServerFrame {
+    const open = this.#open.get(socket);
+    if (open?.has(tx)) return refusal(id, 'TX_ID_REUSED', false);
+    const snapshot = at ?? this.lag ?? this.store.ust;
+    open?.set(tx, snapshot);
+    return { type: 'started', id, snapshot, token: `${this.region}-${snapshot}` };
+  }
+
+  #snapshot({ tx, at }: ReadFrame | ListFrame, socket: WebSocket): number | undefined {
+    return tx === undefined ? (at ?? this.lag ?? this.store.ust) : this.#open.get(socket)?.get(tx);
+  }
+
+  #read(frame: ReadFrame, socket: WebSocket): ServerFrame {
+    const snapshot = this.#snapshot(frame, socket);
+    if (snapshot === undefined) return refusal(frame.id, 'TRANSACTION_UNKNOWN', false);
+    return { type: 'values', id: frame.id, snapshot, values: frame.keys.map((key) => this.store.read(key, snapshot)) };
+  }
+
+  #list(frame: ListFrame, socket: WebSocket): ServerFrame {
+    const snapshot = this.#snapshot(frame, socket);
+    if (snapshot === undefined) return refusal(frame.id, 'TRANSACTION_UNKNOWN', false);
+    const { keyspace, prefix = '', start = '', limit = 100 } = frame;
+    const found: [string, number, WireValue][] = [];
+    for (const qualified of this.store.keys()) {
+      const key = qualified.slice(keyspace.length + 1);
+      if (!qualified.startsWith(`${keyspace}/${prefix}`) || key < start) continue;
+      const version = this.store.read(qualified, snapshot);
+      if (version !== null) found.push([key, ...version]);
+    }
+    const next = found[limit]?.[0] ?? null;
+    return { type: 'listed', id: frame.id, snapshot, entries: found.slice(0, limit), next };
+  }
+
+  #commit(frame: CommitFrame, socket: WebSocket): ServerFrame {
+    if (frame.snapshot === undefined && !this.#open.get(socket)?.has(frame.tx))
+      return refusal(frame.id, 'TRANSACTION_UNKNOWN', false);
+    this.#open.get(socket)?.delete(frame.tx);
+    const ts = this.store.commit(frame);
+    return { type: 'committed', id: frame.id, ts, token: `${this.region}-w${ts}` };
+  }
+
+  #stable({ id, ts }: Extract<ClientFrame, { type: 'stable' }>): ServerFrame {
+    const { ust } = this.store;
+    return ust >= ts ? { type: 'stable', id, ust } : refusal(id, 'STABLE_TIMEOUT', true);
+  }
+
+  /** Transactions that are open on all connections. */
+  get openTransactions(): number {
+    return [...this.#open.values()].reduce((sum, open) => sum + open.size, 0);
+  }
+}
+
+/** An error frame. */
+export const refusal = (id: number | undefined, code: string, retryable: boolean): ServerFrame => ({
+  type: 'error',
+  ...(id === undefined ? {} : { id }),
+  code,
+  detail: `scripted ${code}`,
+  retryable,
+});
+
+/** Id of a request frame. */
+export const idOf = (frame: ClientFrame): number => (frame as RequestFrame).id;

@@ -1,0 +1,52 @@
+/** Starts servers and clients for a test, and closes them after it. */
+import { WebSocket } from 'ws';
+import { type ConnectOptions, connect, type IsochronClient } from '../src/index.js';
+import { type FakeOptions, FakeServer, type FakeStore } from './fake-server.js';
+
+const toClose: { close(): Promise<void> }[] = [];
+
+/** Call in `afterEach`. */
+export async function closeAll(): Promise<void> {
+  for (const part of toClose.splice(0).reverse()) await part.close();
+}
+
+export async function server(store?: FakeStore, options?: FakeOptions): Promise<FakeServer> {
+  const started = await FakeServer.start(store, options);
+  toClose.push(started);
+  return started;
+}
+
+/** A client whose retries do not wait: the source of its jitter says zero. */
+export async function client(
+  servers: readonly FakeServer[],
+  options: Partial<ConnectOptions> = {},
+): Promise<IsochronClient> {
+  const connected = await connect({ endpoints: servers.map(({ url }) => url), WebSocket, random: () => 0, ...options });
+  toClose.push(connected);
+  return connected;
+}
+
+/** A promise with its handles. */
+export function deferred(): { promise: Promise<undefined>; resolve: () => void } {
+  let resolve = (): void => {};
+  const promise = new Promise<undefined>((done) => {
+    resolve = () => done(undefined);
+  });
+  return { promise, resolve };
+}
+
+/** The code that a promise rejects with; fails the test when it does not. */
+export async function codeOf(promise: Promise<unknown>): Promise<string> {
+  const error: unknown = await promise.then(
+    () => new Error('it did not reject'),
+    (reason: unknown) => reason,
+  );
+  return (error as { code?: string }).code ?? String(error);
+}
+
+/** All that an iterable yields. */
+export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}

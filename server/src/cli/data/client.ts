@@ -1,0 +1,62 @@
+/** A connected client for one command. */
+import { existsSync, readFileSync } from 'node:fs';
+import { type ConnectOptions, connect, type IsochronClient, type WriteReceipt } from '@isochron/sdk';
+import { UsageError } from '../failures.js';
+import { replaceFile } from '../files.js';
+
+/** How to reach a cluster. */
+export interface EndpointOptions {
+  readonly endpoint: readonly string[];
+  readonly apiKey?: string;
+}
+
+/** Options of every command that reads or writes data. */
+export interface DataOptions extends EndpointOptions {
+  readonly keyspace: string;
+  readonly sessionFile?: string;
+  readonly token?: string;
+  readonly json: boolean;
+}
+
+/** What the SDK is told. */
+export function connectOptions(options: DataOptions): ConnectOptions {
+  const { endpoint, keyspace, sessionFile, token } = options;
+  if (sessionFile !== undefined && token !== undefined) {
+    throw new UsageError('give either --session-file or --token: both name a session');
+  }
+  const credentials = apiKeyOf(options);
+  return {
+    endpoints: endpoint,
+    keyspace,
+    ...(credentials === undefined ? {} : { credentials }),
+    ...(token === undefined ? {} : { token }),
+    ...(sessionFile !== undefined && existsSync(sessionFile) ? { session: readFileSync(sessionFile, 'utf8') } : {}),
+  };
+}
+
+export const apiKeyOf = (options: EndpointOptions): string | undefined => options.apiKey ?? process.env.ISOCHRON_API_KEY;
+
+/** Leaves the session for the next command. It is a secret: its token lets others read what this one could. */
+export function saveSession(client: IsochronClient, { sessionFile }: DataOptions): void {
+  if (sessionFile !== undefined) replaceFile(sessionFile, `${JSON.stringify(client.session.export())}\n`, 0o600);
+}
+
+/** Runs something with a client, and keeps the session when it succeeded. */
+export async function withClient<T>(options: DataOptions, use: (client: IsochronClient) => Promise<T>): Promise<T> {
+  const client = await connect(connectOptions(options));
+  try {
+    const result = await use(client);
+    saveSession(client, options);
+    return result;
+  } finally {
+    await client.close();
+  }
+}
+
+/** How long `--stable` waits, ms. */
+const STABLE_TIMEOUT_MS = 60_000;
+
+/** Waits, where that was asked for, until a write is visible in every region. */
+export async function settle(write: WriteReceipt, options: { readonly stable: boolean }): Promise<void> {
+  if (options.stable) await write.stable({ timeoutMs: STABLE_TIMEOUT_MS });
+}

@@ -1,0 +1,127 @@
+/** `get`, `set`, `delete`, `list` and `commit`. */
+import { IsochronError, type Timestamp, type WriteReceipt } from '@isochron/sdk';
+import { print, printSlowly, remark } from '../output.js';
+import { type DataOptions, settle, withClient } from './client.js';
+import { readAll } from './input.js';
+import { formatRow, parseRow, type Row } from './rows.js';
+
+/** Options of a command that reads. */
+export interface ReadOptions extends DataOptions {
+  readonly at?: Timestamp;
+}
+
+/** Options of a command that writes. */
+export interface WriteOptions extends DataOptions {
+  readonly stable: boolean;
+}
+
+/** Options of `list`. */
+export interface ListOptions extends ReadOptions {
+  readonly start?: string;
+  readonly limit: number;
+  readonly keysOnly: boolean;
+}
+
+/** Prints a document. @throws IsochronError `KEY_NOT_FOUND` */
+export async function runGet(key: string, options: ReadOptions): Promise<void> {
+  const document = await withClient(options, async (client) => {
+    if (options.at === undefined) return client.get(key);
+    const snapshot = await client.snapshot({ at: options.at });
+    try {
+      return await snapshot.get(key);
+    } finally {
+      await snapshot.close();
+    }
+  });
+  if (document === undefined) throw new IsochronError('KEY_NOT_FOUND', `"${key}" has no value in the keyspace ${options.keyspace}.`);
+  if (options.json) print(formatRow(key, document));
+  else if (document instanceof Uint8Array) await printSlowly(Buffer.from(document).toString('latin1'));
+  else print(JSON.stringify(document, null, 2));
+}
+
+/** Writes a document: its JSON text, or `-` for stdin. */
+export async function runSet(key: string, text: string, options: WriteOptions): Promise<void> {
+  const document = parseDocument(text === '-' ? await readAll('-') : text);
+  await commitAndPrint(options, (client) => client.set(key, document));
+}
+
+function parseDocument(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const advice = `a text needs its quotes too: '"hello"'`;
+    throw new IsochronError('VALUE_INVALID', `the value is not a JSON document (${advice})`, { cause });
+  }
+}
+
+export const runDelete = (key: string, options: WriteOptions): Promise<void> =>
+  commitAndPrint(options, (client) => client.delete(key));
+
+/** Writes all rows of a file, or of stdin, in one transaction. */
+export async function runCommit(file: string, options: WriteOptions): Promise<void> {
+  const lines = (await readAll(file)).split('\n');
+  const rows = lines.flatMap((line, i) => (line.trim() === '' ? [] : [parseRow(line, i + 1)]));
+  if (rows.length === 0) throw new IsochronError('INVALID_REQUEST', 'there is nothing to commit: the input has no lines');
+  await commitAndPrint(options, (client) => client.transaction((tx) => writeRows(tx, rows)).then(({ write }) => write!));
+}
+
+/** The part of a transaction that writes. */
+export interface RowSink {
+  set(key: string, document: unknown): void;
+  delete(key: string): void;
+}
+
+export function writeRows(tx: RowSink, rows: readonly Row[]): void {
+  for (const { key, document } of rows) {
+    if (document === undefined) tx.delete(key);
+    else tx.set(key, document);
+  }
+}
+
+type Client = Parameters<Parameters<typeof withClient>[1]>[0];
+
+async function commitAndPrint(options: WriteOptions, commit: (client: Client) => Promise<WriteReceipt>): Promise<void> {
+  const write = await withClient(options, async (client) => {
+    const receipt = await commit(client);
+    await settle(receipt, options);
+    return receipt;
+  });
+  if (options.json) print(JSON.stringify({ transaction: write.txId, timestamp: write.timestamp, stable: options.stable }));
+  else print(`committed at ${write.timestamp}${options.stable ? ', visible in every region' : ''}`);
+}
+
+/** Prints keys with their documents, in key order and from one snapshot. */
+export async function runList(prefix: string, options: ListOptions): Promise<void> {
+  const { at, start, limit } = options;
+  await withClient(options, async (client) => {
+    const snapshot = await client.snapshot(at === undefined ? {} : { at });
+    try {
+      const pageSize = Math.min(1000, limit + 1);
+      const listing = snapshot.list({ prefix, limit: limit + 1, pageSize, ...(start === undefined ? {} : { start }) });
+      const entries: { key: string; value: unknown }[] = [];
+      for await (const entry of listing) entries.push(entry);
+      await printEntries(entries.slice(0, limit), entries.length > limit, snapshot.timestamp, options);
+    } finally {
+      await snapshot.close();
+    }
+  });
+}
+
+async function printEntries(
+  entries: readonly { key: string; value: unknown }[],
+  more: boolean,
+  snapshot: Timestamp,
+  options: ListOptions,
+): Promise<void> {
+  if (options.json) {
+    const items = entries.map(({ key, value }) => (options.keysOnly ? JSON.stringify({ key }) : formatRow(key, value)));
+    await printSlowly(`{"snapshot":${snapshot},"more":${more},"entries":[${items.join(',')}]}\n`);
+    return;
+  }
+  const lines = entries.map(({ key, value }) => (options.keysOnly ? key : `${key}\t${shown(value)}`));
+  await printSlowly(lines.map((line) => `${line}\n`).join(''));
+  if (more) remark(`There is more: raise --limit, or go on with --start.`);
+}
+
+const shown = (value: unknown): string =>
+  value instanceof Uint8Array ? `(${value.length} bytes)` : JSON.stringify(value);

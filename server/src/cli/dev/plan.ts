@@ -1,0 +1,105 @@
+/** What a development cluster consists of, as a pure function of its options. */
+import { join } from 'node:path';
+import type { ClusterFile } from '../../config/cluster-file.js';
+import { UsageError } from '../failures.js';
+import { awsOneWayMs } from './wan.js';
+
+/** Options of `isochron dev`. */
+export interface DevOptions {
+  readonly regions: readonly string[];
+  readonly nodesPerRegion: number;
+  readonly partitions: number;
+  readonly replication: number;
+  readonly wan: 'aws' | 'none';
+  readonly protocol: string;
+  /** Folder of all data. */
+  readonly data: string;
+  readonly portBase: number;
+  readonly durability: 'synced' | 'memory';
+  /** Uses the cluster file that is there, and writes none. */
+  readonly keepConfig: boolean;
+  readonly logLevel: string;
+  readonly json: boolean;
+}
+
+/** Distance between the ports of the API, of peering and of metrics; also the most nodes that fit. */
+export const PORT_STEP = 100;
+
+/** One node of the cluster, and where to reach it. */
+export interface PlannedNode {
+  readonly id: string;
+  readonly region: string;
+  readonly api: string;
+  readonly metrics: string;
+  readonly metricsPort: number;
+  /** Every port that it listens on. */
+  readonly ports: readonly number[];
+  readonly dataDir: string;
+  readonly logFile: string;
+}
+
+const HOST = '127.0.0.1';
+
+/** Checks what the shape of the cluster file cannot: that options fit together. @throws UsageError */
+function checkOptions(options: DevOptions): void {
+  const { regions, replication, nodesPerRegion, portBase } = options;
+  if (replication > regions.length) {
+    throw new UsageError(`--replication ${replication} is above the number of regions, ${regions.length}`);
+  }
+  const nodes = regions.length * nodesPerRegion;
+  if (nodes > PORT_STEP) throw new UsageError(`${nodes} nodes are more than the ${PORT_STEP} that ports are set aside for`);
+  if (portBase + 2 * PORT_STEP + nodes > 65_536) {
+    throw new UsageError(`--port-base ${portBase} leaves no room: ports up to ${portBase + 2 * PORT_STEP + nodes - 1} are needed`);
+  }
+}
+
+/** The cluster file for the options. @throws UsageError for options that do not fit together */
+export function devClusterFile(options: DevOptions): ClusterFile {
+  checkOptions(options);
+  const { regions, nodesPerRegion, portBase } = options;
+  const oneWayMs = options.wan === 'aws' ? awsOneWayMs(regions) : undefined;
+  return {
+    protocol: options.protocol,
+    regions: regions.map((id, r) => ({
+      id,
+      nodes: Array.from({ length: nodesPerRegion }, (_, n) => devNode(`${id}-${n + 1}`, portBase + r * nodesPerRegion + n)),
+    })),
+    keyspaces: [{ name: 'default', partitions: options.partitions, replication: options.replication }],
+    ...(options.durability === 'synced' ? {} : { settings: { durability: options.durability } }),
+    ...(oneWayMs === undefined ? {} : { wan: { oneWayMs } }),
+  };
+}
+
+const devNode = (id: string, port: number) => ({
+  id,
+  api: `http://${HOST}:${port}`,
+  peer: `ws://${HOST}:${port + PORT_STEP}`,
+});
+
+/** The regions and nodes of a cluster file, as far as the plan looks at them. */
+interface Regions {
+  readonly regions: readonly {
+    readonly id: string;
+    readonly nodes: readonly { readonly id: string; readonly api: string; readonly peer: string }[];
+  }[];
+}
+
+/** Every node of a cluster with its ports and files. */
+export function planNodes({ regions }: Regions, options: Pick<DevOptions, 'data' | 'portBase'>): PlannedNode[] {
+  const nodes = regions.flatMap((region) => region.nodes.map((node) => ({ ...node, region: region.id })));
+  return nodes.map(({ id, region, api, peer }, index) => {
+    const metricsPort = options.portBase + 2 * PORT_STEP + index;
+    return {
+      id,
+      region,
+      api,
+      metrics: `http://${HOST}:${metricsPort}/metrics`,
+      metricsPort,
+      ports: [portOf(api), portOf(peer), metricsPort],
+      dataDir: join(options.data, id),
+      logFile: join(options.data, id, 'node.log'),
+    };
+  });
+}
+
+const portOf = (url: string): number => Number(new URL(url).port);

@@ -1,0 +1,94 @@
+/** What `isochron dev` shows: progress while nodes start, then where they are and what to try. */
+import Table from 'cli-table3';
+import colors from 'picocolors';
+import type { ClusterConfig } from '../../config/cluster-file.js';
+import { duration, isInteractive } from '../output.js';
+import type { DevOptions, PlannedNode } from './plan.js';
+
+const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+const FRAME_INTERVAL_MS = 100;
+
+/** A line per node that is ready and, in a terminal, one that moves while others are not. On stderr. */
+export class StartProgress {
+  readonly #waiting: Set<string>;
+  readonly #live = isInteractive();
+  readonly #startedAt = performance.now();
+  readonly #timer: NodeJS.Timeout | undefined;
+  #frame = 0;
+
+  constructor(nodes: readonly PlannedNode[]) {
+    this.#waiting = new Set(nodes.map(({ id }) => id));
+    if (this.#live) this.#timer = setInterval(() => this.#draw(), FRAME_INTERVAL_MS);
+    if (this.#live) this.#draw();
+    else process.stderr.write(`Starting ${[...this.#waiting].join(', ')} ...\n`);
+  }
+
+  ready(node: PlannedNode, afterMs: number): void {
+    this.#waiting.delete(node.id);
+    this.line(`${colors.green('✓')} ${node.id} is ready (${duration(afterMs)})`);
+  }
+
+  /** Writes a line above the moving one. */
+  line(text: string): void {
+    process.stderr.write(`${this.#live ? '\r\x1b[K' : ''}${text}\n`);
+    if (this.#live) this.#draw();
+  }
+
+  /** Ends the moving line. */
+  end(): void {
+    clearInterval(this.#timer);
+    this.#waiting.clear();
+    if (this.#live) process.stderr.write('\r\x1b[K');
+  }
+
+  #draw(): void {
+    if (this.#waiting.size === 0) return;
+    const frame = FRAMES[this.#frame++ % FRAMES.length];
+    const elapsed = duration(performance.now() - this.#startedAt);
+    process.stderr.write(`\r\x1b[K${frame} Starting ${[...this.#waiting].join(', ')} ${elapsed}`);
+  }
+}
+
+/** The table of a cluster's nodes with their addresses. */
+export function endpointTable(nodes: readonly PlannedNode[]): string {
+  const table = new Table({
+    head: ['region', 'node', 'API', 'documentation', 'metrics'],
+    style: { head: [], border: [] },
+  });
+  for (const { region, id, api, metrics } of nodes) table.push([region, id, api, `${api}/docs`, metrics]);
+  return table.toString();
+}
+
+/** Three commands that show what the cluster does, for a shell. */
+export function commandsToTry(nodes: readonly PlannedNode[]): string[] {
+  const first = nodes[0]!;
+  const other = nodes.find(({ region }) => region !== first.region) ?? first;
+  const path = '/v1/keyspaces/default/keys/hello';
+  const put = `curl -sX PUT ${first.api}${path} -H 'content-type: application/json' -d '{"from":"${first.region}"}'`;
+  const endpoint = first.api === 'http://127.0.0.1:7101' ? '' : ` --endpoint ${first.api}`;
+  return [
+    `${put} && sleep 1 && curl -s ${other.api}${path}`,
+    `npm run -s isochron -- status${endpoint}`,
+    `node examples/cities/dist/main.js${endpoint}`,
+  ];
+}
+
+/** Everything that a newcomer needs once the cluster runs. */
+export function welcome(config: ClusterConfig, nodes: readonly PlannedNode[], options: DevOptions): string {
+  const partitions = config.keyspaces.reduce((sum, keyspace) => sum + keyspace.partitions, 0);
+  const delays = Object.keys(config.wan.oneWayMs).length > 0 ? ', with delays between regions' : '';
+  const what = `${config.regions.length} regions, ${nodes.length} nodes, ${partitions} partitions, protocol ${config.protocol}${delays}`;
+  return [
+    `${colors.bold('Isochron is running')}: ${what}.`,
+    endpointTable(nodes),
+    'Try in another terminal:',
+    ...commandsToTry(nodes).map((command) => `  ${colors.cyan(command)}`),
+    `Data and logs: ${options.data}. Ctrl-C stops the cluster.`,
+  ].join('\n');
+}
+
+/** The same for programs. */
+export function welcomeJson(config: ClusterConfig, nodes: readonly PlannedNode[], options: DevOptions): string {
+  const endpoints = nodes.map(({ id, region, api, metrics }) => ({ node: id, region, api, docs: `${api}/docs`, metrics }));
+  return JSON.stringify({ cluster: config.cluster, protocol: config.protocol, data: options.data, nodes: endpoints });
+}

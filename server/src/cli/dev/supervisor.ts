@@ -1,0 +1,143 @@
+/** Starts the nodes of a development cluster, keeps them running and stops them. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { ReportedFailure } from '../failures.js';
+import { duration } from '../output.js';
+import { ChildNode } from './child.js';
+import type { PlannedNode } from './plan.js';
+import { waitUntilReady } from './ready.js';
+
+const FIRST_BACKOFF_MS = 250;
+const MAX_BACKOFF_MS = 10_000;
+/** A node that ran so long starts again without an increased pause, ms. */
+const STEADY_MS = 30_000;
+/** So long a node may take to close before it is ended, ms: a little longer than it gives itself. */
+const STOP_TIMEOUT_MS = 12_000;
+
+/** What the supervisor tells. */
+export interface SupervisorEvents {
+  /** A node serves. @param afterMs since it was started */
+  ready(node: PlannedNode, afterMs: number): void;
+  /** One line about something that went wrong, or is well again. */
+  remark(line: string): void;
+}
+
+/** The pause before the `attempt`-th restart in a row, counted from 0, in ms. */
+export const backoffMs = (attempt: number): number => Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** attempt);
+
+export class Supervisor {
+  readonly #children: readonly ChildNode[];
+  readonly #stopping = new AbortController();
+  readonly #ended: Promise<unknown>;
+  readonly #started: Promise<unknown>;
+
+  /** Starts every node at once. @param argsOf the arguments of a node's process */
+  constructor(
+    nodes: readonly PlannedNode[],
+    argsOf: (node: PlannedNode) => string[],
+    readonly events: SupervisorEvents,
+  ) {
+    this.#children = nodes.map((node) => new ChildNode(node, argsOf(node)));
+    const first = this.#children.map((child) => this.#start(child));
+    this.#started = Promise.all(first.map(({ ready }) => ready));
+    this.#ended = Promise.all(first.map(({ ended }) => ended));
+  }
+
+  /** Resolves when every node serves. @throws ReportedFailure when one ends before; then all have been stopped */
+  async started(): Promise<void> {
+    try {
+      await this.#started;
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  /** Resolves when every node has ended for good. */
+  async ended(): Promise<void> {
+    await this.#ended;
+  }
+
+  /** Closes all nodes in order; ends those that take too long. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    for (const child of this.#children) child.stop();
+    const timer = setTimeout(() => {
+      this.events.remark('Some nodes do not close in time and are ended.');
+      this.kill();
+    }, STOP_TIMEOUT_MS);
+    await this.#ended;
+    clearTimeout(timer);
+  }
+
+  /** Ends all nodes at once. */
+  kill(): void {
+    this.#stopping.abort();
+    for (const child of this.#children) child.kill();
+  }
+
+  /** The first start of a node, and its whole life. */
+  #start(child: ChildNode): { ready: Promise<void>; ended: Promise<void> } {
+    const run = this.#runOnce(child);
+    const failed = run.ended.then((reason) => {
+      throw new ReportedFailure(startFailure(child.node, reason));
+    });
+    const ready = Promise.race([run.ready, failed]);
+    const keep = async (): Promise<void> => {
+      const reason = await run.ended;
+      if (await isFulfilled(ready)) await this.#keepRunning(child, reason);
+    };
+    return { ready, ended: keep() };
+  }
+
+  /** Restarts a node that served once, until all are stopped. */
+  async #keepRunning(child: ChildNode, firstReason: string): Promise<void> {
+    let reason = firstReason;
+    for (let attempt = 0; !this.#isStopping(); attempt++) {
+      const pauseMs = backoffMs(attempt);
+      const { id, logFile } = child.node;
+      this.events.remark(`${id} ended (${reason}); it starts again in ${duration(pauseMs)}. Its log: ${logFile}`);
+      if (!(await this.#pause(pauseMs))) return;
+      const startedAt = performance.now();
+      const run = this.#runOnce(child);
+      reason = await run.ended;
+      if (performance.now() - startedAt > STEADY_MS) attempt = -1;
+    }
+  }
+
+  #runOnce(child: ChildNode): { ready: Promise<void>; ended: Promise<string> } {
+    const startedAt = performance.now();
+    const over = new AbortController();
+    const ended = child.run().then((reason) => {
+      over.abort();
+      return reason;
+    });
+    this.#stopping.signal.addEventListener('abort', () => over.abort(), { signal: over.signal });
+    const ready = waitUntilReady(child.node.api, over.signal).then(() =>
+      this.events.ready(child.node, performance.now() - startedAt),
+    );
+    // Never ready because it ended or is being stopped: who needs to know waits for `ended`.
+    const orNever = ready.catch(() => new Promise<void>(() => {}));
+    return { ready: orNever, ended };
+  }
+
+  #isStopping(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  /** Whether the pause ended by itself. */
+  #pause(ms: number): Promise<boolean> {
+    return delay(ms, true, { signal: this.#stopping.signal }).catch(() => false);
+  }
+}
+
+const isFulfilled = (promise: Promise<unknown>): Promise<boolean> =>
+  promise.then(
+    () => true,
+    () => false,
+  );
+
+function startFailure(node: PlannedNode, reason: string): string {
+  const advice = reason.startsWith('PLACEMENT_MISMATCH:') ? ' Use another --data, or delete this one.' : '';
+  const line = /^[A-Z_]+: /.test(reason) ? reason : `NODE_ENDED: ended with ${reason}; its log is ${node.logFile}`;
+  return `${line.replace(/([^.!?])$/, '$1.')}${advice} (node ${node.id})`;
+}

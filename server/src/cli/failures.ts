@@ -1,0 +1,79 @@
+/** What went wrong, as one line on stderr and an exit code. */
+import { IsochronError } from '@isochron/core/errors';
+
+/** Wrong usage of the command line: exit code 2. The message is the whole line after `error: `. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** The user stopped the command: exit code 130, as a shell has it. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+}
+
+/** A failure that already has its line, for instance from a child process. */
+export class ReportedFailure extends Error {
+  override readonly name = 'ReportedFailure';
+}
+
+/** What happened, and the exit code that says so. */
+export interface Failure {
+  /** One line, without `error: `. */
+  readonly line: string;
+  readonly exitCode: number;
+}
+
+const oneLine = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ').trim();
+
+/** Any error as one line and an exit code. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof UsageError) return { line: oneLine(error.message), exitCode: 2 };
+  if (error instanceof Interrupted) return { line: oneLine(error.message), exitCode: 130 };
+  if (error instanceof ReportedFailure) return { line: oneLine(error.message), exitCode: 1 };
+  if (error instanceof IsochronError) return { line: oneLine(`${error.code}: ${error.message}`), exitCode: 1 };
+  if (isSystemError(error)) return { line: oneLine(`${error.code}: ${systemSentence(error)}`), exitCode: 1 };
+  return { line: oneLine(`INTERNAL: ${error instanceof Error ? error.message : String(error)}`), exitCode: 1 };
+}
+
+interface SystemError extends Error {
+  readonly code: string;
+  readonly path?: string;
+  readonly port?: number;
+}
+
+/** Whether an error is the operating system's, such as EADDRINUSE. */
+export const isSystemError = (error: unknown): error is SystemError =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' && /^E[A-Z0-9]+$/.test(error.code);
+
+/** What each code means to somebody who has to do something about it. */
+function systemSentence(error: SystemError): string {
+  const path = error.path ?? 'a file';
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return portInUse(error.port);
+    case 'EADDRNOTAVAIL':
+      return 'this machine does not have the address to listen on; correct the cluster file or --api-host';
+    case 'EACCES':
+    case 'EPERM':
+      return error.port === undefined
+        ? `no permission for ${path}; choose another place, or correct its permissions`
+        : `no permission to listen on port ${error.port}; choose one above 1023`;
+    case 'EROFS':
+      return `${path} is on a read-only file system; choose another place`;
+    case 'ENOENT':
+      return `${path} does not exist`;
+    case 'ENOTDIR':
+    case 'EEXIST':
+      return `${path} is in the way, or not a folder; choose another place`;
+    case 'EISDIR':
+      return `${path} is a folder; name a file`;
+    case 'ENOSPC':
+      return `no space left for ${path}; free some, or choose another place`;
+    default:
+      return error.message;
+  }
+}
+
+/** What to do about a taken port. */
+export const portInUse = (port: number | undefined, advice = 'choose another port in the cluster file'): string =>
+  `port ${port ?? '(unknown)'} is in use: stop the program that uses it or ${advice}`;

@@ -1,0 +1,65 @@
+/** How a node's process ends: in order when it is told to, at once when it cannot go on. */
+import closeWithGrace from 'close-with-grace';
+import type { Logger } from 'pino';
+import { failureOf } from '../failures.js';
+import { isSupervised, tellParent } from './parent.js';
+
+/** Exit code of a node that cannot go on (EX_SOFTWARE): something has to be looked at. */
+export const FATAL_EXIT_CODE = 70;
+/** Longest time for closing, ms. What has been acknowledged is on disk by then anyway. */
+const CLOSE_TIMEOUT_MS = 10_000;
+
+/** After these no JavaScript can safely run, or they are nobody's wish to stop. */
+const NOT_OURS: closeWithGrace.AllEvents[] = [
+  'SIGILL',
+  'SIGTRAP',
+  'SIGABRT',
+  'SIGBUS',
+  'SIGFPE',
+  'SIGSEGV',
+  'SIGUSR2',
+  'beforeExit',
+  'uncaughtException',
+  'unhandledRejection',
+];
+
+/**
+ * Closes in order on SIGTERM, SIGINT and SIGHUP, then exits with 0; a second signal does not wait. Under a parent, what counts is that
+ * its channel ends: a Ctrl-C in the terminal reaches every process, and the parent decides what it means.
+ */
+export function closeOnSignals(logger: Logger, close: () => Promise<void>): void {
+  const supervised = isSupervised();
+  const skip: closeWithGrace.AllEvents[] = supervised ? [...NOT_OURS, 'SIGINT'] : NOT_OURS;
+  const closing = closeWithGrace(
+    {
+      delay: CLOSE_TIMEOUT_MS,
+      logger: false,
+      skip,
+      onTimeout: () => logger.error('closing took too long; the node ends without it'),
+    },
+    async ({ signal }) => {
+      logger.info({ signal }, 'closing');
+      await close().catch((error: unknown) => {
+        logger.error({ err: error }, 'closing failed');
+        throw error;
+      });
+      logger.info('closed');
+    },
+  );
+  if (!supervised) return;
+  process.on('SIGINT', () => logger.debug('SIGINT is left to the parent process'));
+  process.on('disconnect', () => closing.close());
+}
+
+/** Ends the process with a fatal log line and exit code 70. Only the first call counts. */
+export function fatalExit(logger: Logger): (error: unknown) => void {
+  let ending = false;
+  return (error) => {
+    if (ending) return;
+    ending = true;
+    logger.fatal({ err: error }, 'the node cannot go on');
+    const { line } = failureOf(error);
+    process.stderr.write(`error: ${line}\n`);
+    void tellParent(line).then(() => process.exit(FATAL_EXIT_CODE));
+  };
+}

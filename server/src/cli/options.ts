@@ -1,0 +1,48 @@
+/** Values of options: from text to what they mean, refused with a reason. */
+import { InvalidArgumentError } from 'commander';
+
+/** A parser of whole numbers between two bounds, for commander. */
+export const integer =
+  (minimum: number, maximum: number) =>
+  (text: string): number => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= minimum && value <= maximum) return value;
+    throw new InvalidArgumentError(`Expected a whole number from ${minimum} to ${maximum}.`);
+  };
+
+/** A parser of numbers above zero, fractions too. */
+export function positive(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError('Expected a number above 0.');
+}
+
+/** A whole number that may be negative. */
+export function signedInteger(text: string): number {
+  if (/^-?\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Expected a whole number.');
+}
+
+/** A comma-separated list without empty parts or repetitions. */
+export function nameList(text: string): string[] {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.some((name) => name === '')) throw new InvalidArgumentError('Expected names with commas between them.');
+  if (new Set(names).size < names.length) throw new InvalidArgumentError('A name occurs twice.');
+  return names;
+}
+
+/** The base URL of a node; called once per occurrence of the option. */
+export function endpoint(text: string, before: readonly string[] | undefined): string[] {
+  return [...(before ?? []), ...text.split(',').map(checkedEndpoint)];
+}
+
+/** The endpoints of a comma-separated list, such as that of ISOCHRON_ENDPOINT. */
+export const endpointList = (text: string): string[] => text.split(',').map(checkedEndpoint);
+
+function checkedEndpoint(text: string): string {
+  const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
+  if (url === undefined || !/^(http|ws)s?:$/.test(url.protocol)) {
+    throw new InvalidArgumentError('Expected a URL such as http://127.0.0.1:7101.');
+  }
+  return text.trim().replace(/\/+$/, '');
+}

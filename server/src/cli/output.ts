@@ -1,0 +1,41 @@
+/** What commands print. Data goes to stdout, everything else to stderr. */
+
+/** Writes a line to stdout. */
+export const print = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
+
+/** Writes a line to stderr: progress and remarks. */
+export const remark = (line: string): void => {
+  process.stderr.write(`${line}\n`);
+};
+
+/** Writes to stdout and waits while a slow reader has not taken what came before: memory stays bounded. */
+export function printSlowly(text: string): Promise<void> {
+  if (process.stdout.write(text)) return Promise.resolve();
+  return new Promise((resolve) => process.stdout.once('drain', resolve));
+}
+
+/** Whether progress may be drawn: somebody watches, and the terminal can. */
+export const isInteractive = (): boolean =>
+  process.stderr.isTTY === true && process.env.TERM !== 'dumb' && !process.env.CI;
+
+/** A count with commas between thousands. */
+export const count = (value: number): string => Math.round(value).toLocaleString('en-US');
+
+/** A duration in ms for people: `850 ms`, `12.3 s`, `4 min 10 s`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** Bytes for people, in binary units. */
+export function bytes(value: number): string {
+  if (value < 1024) return `${value} B`;
+  const units = ['KiB', 'MiB', 'GiB', 'TiB'];
+  const power = Math.min(units.length, Math.floor(Math.log2(value) / 10));
+  const scaled = value / 1024 ** power;
+  return `${scaled < 10 ? scaled.toFixed(1) : Math.round(scaled)} ${units[power - 1]}`;
+}

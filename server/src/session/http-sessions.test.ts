@@ -1,0 +1,128 @@
+import { FakeCluster } from '../testing/fake-node.js';
+import { SessionNetwork, startApi, type TestApi } from '../testing/test-api.js';
+import { KeptSession, SessionStore } from './store.js';
+
+const KEYS = '/v1/keyspaces/default/keys';
+let network: SessionNetwork;
+let cluster: FakeCluster;
+let one: TestApi;
+let two: TestApi;
+
+beforeEach(async () => {
+  network = new SessionNetwork();
+  cluster = new FakeCluster();
+  one = await startApi({ cluster, network, id: 'virginia-1' });
+  two = await startApi({ cluster, network, id: 'oregon-1' });
+});
+afterEach(() => Promise.all([one.close(), two.close()]));
+
+const write = async (api: TestApi, key: string, value: unknown, headers: Record<string, string> = {}) => {
+  const answer = await api.call('PUT', `${KEYS}/${key}`, { body: JSON.stringify(value), headers: { 'content-type': 'application/json', ...headers } });
+  expect(answer.status).toBe(200);
+  return { 'isochron-session': String(answer.headers['isochron-session']) };
+};
+const read = (api: TestApi, key: string, headers: Record<string, string>) => api.call('GET', `${KEYS}/${key}`, { headers });
+
+describe('a session that comes to another node (D13)', () => {
+  it('finds its writes there: the node fetches the cache that the token names', async () => {
+    const session = await write(one, 'a', 1);
+    expect(await read(two, 'a', session)).toMatchObject({ status: 200, text: '1' });
+  });
+
+  it('keeps what it wrote on both', async () => {
+    const first = await write(one, 'a', 1);
+    const second = await write(two, 'b', 2, first);
+    expect((await read(two, 'a', second)).text).toBe('1');
+    expect((await read(one, 'b', second)).text).toBe('2');
+    expect((await read(one, 'a', second)).text).toBe('1');
+  });
+
+  it('sees later writes of the first node, not only what was copied before', async () => {
+    const first = await write(one, 'a', 1);
+    await read(two, 'a', first);
+    const second = await write(one, 'a', 2, first);
+    expect((await read(two, 'a', second)).text).toBe('2');
+  });
+
+  it('waits for stable time when the keeper does not answer', async () => {
+    const session = await write(one, 'a', 1);
+    network.silent.add('virginia-1');
+    const answer = read(two, 'a', session);
+    const timer = setInterval(() => cluster.stabilise(), 5);
+    expect(await answer).toMatchObject({ status: 200, text: '1' });
+    clearInterval(timer);
+  });
+
+  it('is told of its gap when that takes too long, and may repeat', async () => {
+    const session = await write(one, 'a', 1);
+    network.silent.add('virginia-1');
+    const answer = await read(two, 'a', { ...session, prefer: 'wait=0' });
+    expect(answer.status).toBe(409);
+    expect(answer.json()).toMatchObject({ code: 'SESSION_GAP', retryable: true });
+    expect(answer.headers['isochron-session-gap']).toBe('true');
+    cluster.stabilise();
+    expect((await read(two, 'a', { ...session, prefer: 'wait=0' })).text).toBe('1');
+  });
+
+  it('writes without waiting, gap or not, and the gap stays known', async () => {
+    const first = await write(one, 'a', 1);
+    network.silent.add('virginia-1');
+    const second = await write(two, 'b', 2, first);
+    network.silent.clear();
+    const answer = await read(two, 'a', { ...second, prefer: 'wait=0' });
+    expect(answer.json()).toMatchObject({ code: 'SESSION_GAP' });
+    cluster.stabilise();
+    expect((await read(two, 'a', { ...second, prefer: 'wait=0' })).text).toBe('1');
+  });
+
+  it('costs no message once its writes are stable', async () => {
+    const session = await write(one, 'a', 1);
+    cluster.stabilise();
+    network.silent.add('virginia-1');
+    expect((await read(two, 'a', { ...session, prefer: 'wait=0' })).text).toBe('1');
+  });
+});
+
+describe('the store of write caches', () => {
+  const limits = { maxSessions: 2, maxSessionBytes: 1000, maxBytes: 100_000 };
+
+  it('marks a session as gapped when it drops writes that are not stable', () => {
+    const session = new KeptSession('s', { ust: 0, hwt: 0, complete: 0 }, limits);
+    session.committed([{ key: 'default/a', value: '1' }], 10);
+    expect(session.complete).toBe(0);
+    session.committed([{ key: 'default/b', value: 'x'.repeat(2000) }], 20);
+    expect(session.entries()).toEqual([]);
+    expect(session.complete).toBe(20);
+  });
+
+  it('drops the session that was not used for longest', () => {
+    const store = new SessionStore(limits);
+    const state = { ust: 0, hwt: 0, complete: 0 };
+    const [a, b, c] = [store.create(state), store.create(state), store.create(state)];
+    expect([a, b, c].map((session) => store.get(session.id))).toEqual([undefined, b, c]);
+  });
+
+  it('counts bytes as sessions grow', () => {
+    const store = new SessionStore({ maxSessions: 100, maxSessionBytes: 10_000, maxBytes: 10_000 });
+    const sessions = Array.from({ length: 4 }, () => store.create({ ust: 0, hwt: 0, complete: 0 }));
+    for (const session of sessions) {
+      session.committed([{ key: 'default/a', value: 'x'.repeat(4000) }], 10);
+      store.touch(session);
+    }
+    expect(store.size).toBe(2);
+  });
+
+  it('forgets stable writes', () => {
+    const session = new KeptSession('s', { ust: 0, hwt: 0, complete: 0 }, limits);
+    session.committed([{ key: 'default/a', value: '1' }], 10);
+    session.observe(10);
+    expect([session.entries(), session.bytes, session.complete]).toEqual([[], 0, 0]);
+  });
+
+  it('makes an evicted session wait for its writes', async () => {
+    const session = await write(one, 'a', 1);
+    const kept = one.sessions.store;
+    for (let i = 0; i < kept.limits.maxSessions; i++) kept.create({ ust: 0, hwt: 0, complete: 0 });
+    expect((await read(one, 'a', { ...session, prefer: 'wait=0' })).json()).toMatchObject({ code: 'SESSION_GAP' });
+  });
+});

@@ -1,0 +1,81 @@
+import { IsochronError, MAX_TIMESTAMP, packWall } from '@isochron/core';
+import fc from 'fast-check';
+import { fakeConfig } from '../testing/fake-node.js';
+import { MAX_TOKEN_LENGTH, SessionTokens } from './token.js';
+
+const NOW = Date.UTC(2026, 0, 1);
+const SECRET = 'a secret for tests only';
+const tokens = new SessionTokens(SECRET, fakeConfig());
+
+function codeOf(token: string, reader = new SessionTokens(SECRET, fakeConfig())): string {
+  try {
+    reader.decode(token, NOW);
+    return 'accepted';
+  } catch (error) {
+    if (error instanceof IsochronError) return error.code;
+    throw error;
+  }
+}
+
+describe('a session token', () => {
+  it('says what was put in, in at most 256 characters', () => {
+    const ts = fc.integer({ min: 0, max: packWall(NOW) });
+    const cache = fc.record({
+      session: fc.stringMatching(/^[A-Za-z0-9_-]{22}$/),
+      node: fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,31}$/),
+    });
+    fc.assert(
+      fc.property(ts, ts, cache, (ust, extra, kept) => {
+        const hwt = Math.min(ust + 1 + extra, packWall(NOW) + 1);
+        const token = tokens.mint({ ust, hwt, cache: kept });
+        expect(token.length).toBeLessThanOrEqual(MAX_TOKEN_LENGTH);
+        expect(tokens.decode(token, NOW)).toEqual(hwt > ust ? { ust, hwt, cache: kept } : { ust, hwt: 0 });
+      }),
+    );
+  });
+
+  it('leaves out a hwt that ust has passed', () => {
+    const cache = { session: 'a'.repeat(22), node: 'virginia-1' };
+    expect(tokens.decode(tokens.mint({ ust: 100, hwt: 100, cache }), NOW)).toEqual({ ust: 100, hwt: 0 });
+  });
+
+  it('is the same text for the same timestamps', () => {
+    expect(tokens.mintPlain(5000, 0)).toBe(tokens.mintPlain(5000, 4000));
+  });
+
+  it('is refused when any one character is changed', () => {
+    const token = tokens.mint({ ust: 1000, hwt: 2000, cache: { session: 'a'.repeat(22), node: 'virginia-1' } });
+    for (let i = 0; i < token.length; i++) {
+      const forged = token.slice(0, i) + (token[i] === 'A' ? 'B' : 'A') + token.slice(i + 1);
+      expect(['TOKEN_INVALID', 'TOKEN_FOREIGN']).toContain(codeOf(forged));
+    }
+  });
+
+  it('is refused when it is cut or longer', () => {
+    const token = tokens.mint({ ust: 1000, hwt: 2000 });
+    for (let length = 0; length < token.length; length++) expect(codeOf(token.slice(0, length))).toBe('TOKEN_INVALID');
+    for (const extra of ['A', 'AAAA', '=', ' ']) expect(codeOf(token + extra)).toBe('TOKEN_INVALID');
+  });
+
+  it('belongs to one cluster and one history of it', () => {
+    const token = tokens.mint({ ust: 1000, hwt: 2000 });
+    const other = { ...fakeConfig(), cluster: 'other' };
+    expect(codeOf(token, new SessionTokens(SECRET, other))).toBe('TOKEN_FOREIGN');
+    expect(codeOf(token, new SessionTokens(SECRET, fakeConfig(), 1))).toBe('TOKEN_FOREIGN');
+    expect(codeOf(token, new SessionTokens('another secret of it', fakeConfig()))).toBe('TOKEN_INVALID');
+    const settings = { ...fakeConfig(), settings: { ...fakeConfig().settings, gossipIntervalMs: 7 } };
+    expect(codeOf(token, new SessionTokens(SECRET, settings))).toBe('accepted');
+  });
+
+  it('is refused beyond half the drift limit, not before it (T1)', () => {
+    const half = fakeConfig().settings.maxClockDriftMs / 2;
+    expect(codeOf(tokens.mint({ ust: packWall(NOW + half), hwt: 0 }))).toBe('accepted');
+    expect(codeOf(tokens.mint({ ust: packWall(NOW + half) + 1, hwt: 0 }))).toBe('TIMESTAMP_IN_FUTURE');
+    expect(codeOf(tokens.mint({ ust: 1, hwt: packWall(NOW + half) + 1 }))).toBe('TIMESTAMP_IN_FUTURE');
+    expect(codeOf(tokens.mint({ ust: MAX_TIMESTAMP, hwt: 0 }))).toBe('TIMESTAMP_IN_FUTURE');
+  });
+
+  it('never makes the reader fail in another way, whatever it is', () => {
+    fc.assert(fc.property(fc.string({ maxLength: 300 }), (text) => ['TOKEN_INVALID', 'TOKEN_FOREIGN'].includes(codeOf(text))));
+  });
+});

@@ -1,0 +1,103 @@
+/** An API over a fake node. */
+import type { Effects } from '@isochron/protocols';
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import type { FastifyInstance } from 'fastify';
+import { type ApiOptions, buildApi } from '../http/api.js';
+import { SESSIONS_MACHINE, SessionsMachine } from '../session/machine.js';
+import type { SessionMessage } from '../session/messages.js';
+import { FakeCluster, FakeNode } from './fake-node.js';
+
+/** The secret of every fake cluster. */
+export const SECRET = 'a secret for tests only';
+
+/** An answer over a real socket. */
+export interface TestAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  readonly text: string;
+  /** The body as JSON. */
+  json(): Record<string, unknown>;
+}
+
+export interface TestRequest {
+  readonly headers?: Record<string, string>;
+  /** Text and bytes go as they are; anything else as JSON, with its content type. */
+  readonly body?: unknown;
+}
+
+export interface TestApi {
+  /** Base URL. */
+  readonly url: string;
+  /** `call('PUT', '/v1/…', { body })`. */
+  call(method: string, path: string, request?: TestRequest): Promise<TestAnswer>;
+  readonly cluster: FakeCluster;
+  readonly node: FakeNode;
+  readonly app: FastifyInstance;
+  readonly sessions: SessionsMachine;
+  close(): Promise<void>;
+}
+
+/** Carries messages between the `sessions` machines of several nodes. */
+export class SessionNetwork {
+  readonly machines = new Map<string, SessionsMachine>();
+  /** Nodes that do not answer. */
+  readonly silent = new Set<string>();
+
+  machine(node: string): SessionsMachine {
+    const machine = new SessionsMachine({
+      post: (to, message) => queueMicrotask(() => this.#deliver(node, to.node, message)),
+      fetchTimeoutMs: 50,
+    });
+    this.machines.set(node, machine);
+    return machine;
+  }
+
+  #deliver(from: string, to: string, message: SessionMessage): void {
+    if (this.silent.has(to) || this.silent.has(from)) return;
+    const send = (address: { node: string }, answer: SessionMessage) => this.#deliver(to, address.node, answer);
+    const out: Effects<SessionMessage> = {
+      send,
+      sendAfterPersist: send,
+      write: () => 0,
+      lastWrite: () => 0,
+      setTimer: () => undefined,
+    };
+    const input = { kind: 'message', now: 0, from: { node: from, machine: SESSIONS_MACHINE }, message } as const;
+    this.machines.get(to)?.step(input, out);
+  }
+}
+
+/** Builds the API of one node; several of one cluster share `cluster` and `network`. */
+export async function startApi(
+  options: Partial<ApiOptions> & { cluster?: FakeCluster; network?: SessionNetwork; id?: string } = {},
+): Promise<TestApi> {
+  const { cluster = new FakeCluster(), network = new SessionNetwork(), id = 'virginia-1', ...rest } = options;
+  const node = new FakeNode(cluster, id);
+  const sessions = network.machine(id);
+  const app = await buildApi(node, { secret: SECRET, sessions, docs: false, ...rest });
+  const url = await app.listen({ port: 0, host: '127.0.0.1' });
+  const call: TestApi['call'] = (method, path, request) => send(url, method, path, request);
+  return { cluster, node, app, sessions, url, call, close: () => app.close() };
+}
+
+/** Not `fetch`: it would tidy up what these tests send on purpose. */
+export function send(url: string, method: string, path: string, { headers, body }: TestRequest = {}): Promise<TestAnswer> {
+  const raw = typeof body === 'string' || Buffer.isBuffer(body) || body === undefined;
+  const payload = raw ? body : JSON.stringify(body);
+  const all = { ...(raw ? {} : { 'content-type': 'application/json' }), ...headers };
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest({ hostname, port, method, path, headers: all, agent: false }, (answer) => {
+      const chunks: Buffer[] = [];
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+      answer.on('end', () => {
+        const bytes = Buffer.concat(chunks);
+        const text = bytes.toString('utf8');
+        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: bytes, text, json: () => JSON.parse(text) });
+      });
+    });
+    sent.on('error', reject);
+    sent.end(payload);
+  });
+}
