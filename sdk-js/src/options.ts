@@ -2,6 +2,15 @@ import type { RandomSource } from './backoff.js';
 import type { ExportedSession } from './session/exported.js';
 import type { Codec } from './transport/codec.js';
 
+/** What the client reads of a WebSocket's events. */
+export interface SocketEvent {
+  readonly type?: string;
+  readonly data?: unknown;
+  readonly code?: number;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
 /** The part of the standard `WebSocket` that the client uses. Browsers, Node ≥ 22 and the package `ws` all have it. */
 export interface WebSocketLike {
   binaryType: string;
@@ -9,10 +18,7 @@ export interface WebSocketLike {
   close(code?: number, reason?: string): void;
   /** Of `ws` only: closes without the closing handshake. */
   terminate?(): void;
-  addEventListener(
-    type: 'open' | 'message' | 'close' | 'error',
-    listener: (event: { data?: unknown; code?: number; reason?: string; message?: string }) => void,
-  ): void;
+  addEventListener(type: 'open' | 'message' | 'close' | 'error', listener: (event: SocketEvent) => void): void;
 }
 
 /** Makes a WebSocket: the global class, or one with the same constructor. */

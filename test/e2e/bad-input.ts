@@ -39,7 +39,8 @@ const refs = (count: number, key = (i: number) => `k${i}`) =>
   Array.from({ length: count }, (_, i) => ({ keyspace: 'default', key: key(i) }));
 
 /** Changes one character, so that the text stays well formed and the MAC does not. */
-export const forge = (token: string): string => `${token.slice(0, 30)}${token[30] === 'A' ? 'B' : 'A'}${token.slice(31)}`;
+export const forge = (token: string): string =>
+  `${token.slice(0, 30)}${token[30] === 'A' ? 'B' : 'A'}${token.slice(31)}`;
 
 const post = (name: string, path: string, body: unknown, status: number, code: string): BadRequest => ({
   name,
@@ -131,24 +132,45 @@ export const BAD_REQUESTS: readonly BadRequest[] = [
   post(
     'a good write beside a bad one',
     '/v1/commit',
-    { writes: [{ keyspace: 'default', key: 'half', value: 1 }, { keyspace: 'nowhere', key: 'half', value: 1 }] },
+    {
+      writes: [
+        { keyspace: 'default', key: 'half', value: 1 },
+        { keyspace: 'nowhere', key: 'half', value: 1 },
+      ],
+    },
     404,
     'KEYSPACE_UNKNOWN',
   ),
   get('a timestamp that is no number', `${KEYS}/a?at=yesterday`, 400, 'INVALID_REQUEST'),
   get('a snapshot of the future', (context) => `${KEYS}/a?at=${context.futureTimestamp}`, 400, 'TIMESTAMP_IN_FUTURE'),
-  get('a stable time of the future', (context) => `/v1/stable?ts=${context.futureTimestamp}`, 400, 'TIMESTAMP_IN_FUTURE'),
+  get(
+    'a stable time of the future',
+    (context) => `/v1/stable?ts=${context.futureTimestamp}`,
+    400,
+    'TIMESTAMP_IN_FUTURE',
+  ),
   get('an unknown parameter', `${KEYS}/a?when=1`, 400, 'INVALID_REQUEST'),
   get('a listing without a limit', `${KEYS}?limit=0`, 400, 'INVALID_REQUEST'),
   get('a damaged cursor', `${KEYS}?cursor=abc`, 400, 'CURSOR_INVALID'),
   get('an unknown transaction', (context) => `/v1/transactions/nonsense@${context.node}`, 404, 'TRANSACTION_UNKNOWN'),
-  get('a transaction of another region', (c) => `/v1/transactions/${TX_ID}@${c.foreignNode}`, 404, 'TRANSACTION_UNKNOWN'),
+  get(
+    'a transaction of another region',
+    (c) => `/v1/transactions/${TX_ID}@${c.foreignNode}`,
+    404,
+    'TRANSACTION_UNKNOWN',
+  ),
   {
     ...post('a read in an unknown transaction', '', { keys: refs(1) }, 404, 'TRANSACTION_UNKNOWN'),
     path: (context) => `/v1/transactions/${TX_ID}@${context.node}/read`,
   },
   {
-    ...post('a commit of an unknown transaction', '', { writes: [{ ...refs(1)[0], value: 1 }] }, 404, 'TRANSACTION_UNKNOWN'),
+    ...post(
+      'a commit of an unknown transaction',
+      '',
+      { writes: [{ ...refs(1)[0], value: 1 }] },
+      404,
+      'TRANSACTION_UNKNOWN',
+    ),
     path: (context) => `/v1/transactions/${TX_ID}@${context.node}/commit`,
   },
   token('a token that is no token', () => 'hello', 'TOKEN_INVALID'),
@@ -194,8 +216,21 @@ export const BAD_FRAMES: readonly BadFrames[] = [
   { name: 'an unknown type without an id', messages: [{ type: 'dance' }], code: 'FRAME_TYPE_UNKNOWN', closes: 4400 },
   { name: 'an unknown type', messages: [{ type: 'dance', id: 1 }], code: 'FRAME_TYPE_UNKNOWN' },
   { name: 'a type that every object has', messages: [{ type: 'constructor', id: 1 }], code: 'FRAME_TYPE_UNKNOWN' },
-  { name: 'a second use of an id', messages: [{ type: 'ping', id: 1 }, { type: 'ping', id: 1 }], code: 'REQUEST_ID_REUSED' },
-  { name: 'a request before hello', hello: false, messages: [{ type: 'ping', id: 1 }], code: 'FRAME_INVALID', closes: 4400 },
+  {
+    name: 'a second use of an id',
+    messages: [
+      { type: 'ping', id: 1 },
+      { type: 'ping', id: 1 },
+    ],
+    code: 'REQUEST_ID_REUSED',
+  },
+  {
+    name: 'a request before hello',
+    hello: false,
+    messages: [{ type: 'ping', id: 1 }],
+    code: 'FRAME_INVALID',
+    closes: 4400,
+  },
   {
     name: 'hello with a forged token',
     hello: false,
@@ -221,8 +256,16 @@ export const BAD_FRAMES: readonly BadFrames[] = [
   { name: 'a key without a keyspace', messages: [read({ keys: ['a'] })], code: 'KEY_INVALID' },
   { name: 'an empty key', messages: [read({ keys: ['default/'] })], code: 'KEY_INVALID' },
   { name: 'a key over 1 KiB', messages: [read({ keys: [`default/${'k'.repeat(1025)}`] })], code: 'KEY_INVALID' },
-  { name: 'a key with a lone surrogate', messages: ['{"type":"read","id":1,"keys":["default/\\ud800"]}'], code: 'KEY_INVALID' },
-  { name: 'more than 1,000 keys', messages: [read({ keys: refs(1001).map(({ key }) => `default/${key}`) })], code: 'TOO_MANY_KEYS' },
+  {
+    name: 'a key with a lone surrogate',
+    messages: ['{"type":"read","id":1,"keys":["default/\\ud800"]}'],
+    code: 'KEY_INVALID',
+  },
+  {
+    name: 'more than 1,000 keys',
+    messages: [read({ keys: refs(1001).map(({ key }) => `default/${key}`) })],
+    code: 'TOO_MANY_KEYS',
+  },
   { name: 'keys that are no list', messages: [read({ keys: 'default/a' })], code: 'INVALID_REQUEST' },
   { name: 'a transaction id that is none', messages: [read({ tx: 'x' })], code: 'INVALID_REQUEST' },
   { name: 'an unknown transaction', messages: [read({ tx: TX_ID })], code: 'TRANSACTION_UNKNOWN' },
@@ -231,8 +274,16 @@ export const BAD_FRAMES: readonly BadFrames[] = [
     messages: (context) => [read({ at: context.futureTimestamp })],
     code: 'TIMESTAMP_IN_FUTURE',
   },
-  { name: 'a value that is not JSON', messages: [commit({ writes: [{ key: 'default/a', value: '{' }] })], code: 'VALUE_INVALID' },
-  { name: 'a value that is no text', messages: [commit({ writes: [{ key: 'default/a', value: 1 }] })], code: 'VALUE_INVALID' },
+  {
+    name: 'a value that is not JSON',
+    messages: [commit({ writes: [{ key: 'default/a', value: '{' }] })],
+    code: 'VALUE_INVALID',
+  },
+  {
+    name: 'a value that is no text',
+    messages: [commit({ writes: [{ key: 'default/a', value: 1 }] })],
+    code: 'VALUE_INVALID',
+  },
   {
     name: 'a value over the limit',
     messages: [commit({ writes: [{ key: 'default/a', value: `"${'x'.repeat(1024 * 1024)}"` }] })],
@@ -242,6 +293,14 @@ export const BAD_FRAMES: readonly BadFrames[] = [
   { name: 'a commit without homes', messages: [commit({ homes: [] })], code: 'INVALID_REQUEST' },
   { name: 'a home that is no region', messages: [commit({ homes: ['atlantis'] })], code: 'INVALID_REQUEST' },
   { name: 'a hwt from the future', messages: (c) => [commit({ hwt: c.futureTimestamp })], code: 'TIMESTAMP_IN_FUTURE' },
-  { name: 'a birth from the future', messages: (c) => [commit({ birth: c.futureTimestamp })], code: 'TIMESTAMP_IN_FUTURE' },
-  { name: 'a listing of an unknown keyspace', messages: [{ type: 'list', id: 1, keyspace: 'x' }], code: 'KEYSPACE_UNKNOWN' },
+  {
+    name: 'a birth from the future',
+    messages: (c) => [commit({ birth: c.futureTimestamp })],
+    code: 'TIMESTAMP_IN_FUTURE',
+  },
+  {
+    name: 'a listing of an unknown keyspace',
+    messages: [{ type: 'list', id: 1, keyspace: 'x' }],
+    code: 'KEYSPACE_UNKNOWN',
+  },
 ];

@@ -68,9 +68,13 @@ describe('a cluster file', () => {
 
   it('gives emulated delays in one direction or both', () => {
     const config = parseClusterFile(`${GOOD}wan: { oneWayMs: { "virginia<>oregon": 35.5 } }\n`, 'x');
-    expect([oneWayDelayMs(config, 'virginia', 'oregon'), oneWayDelayMs(config, 'oregon', 'virginia')]).toEqual([35.5, 35.5]);
+    expect([oneWayDelayMs(config, 'virginia', 'oregon'), oneWayDelayMs(config, 'oregon', 'virginia')]).toEqual([
+      35.5, 35.5,
+    ]);
     const directed = parseClusterFile(`${GOOD}wan: { oneWayMs: { "virginia>oregon": 1 } }\n`, 'x');
-    expect([oneWayDelayMs(directed, 'virginia', 'oregon'), oneWayDelayMs(directed, 'oregon', 'virginia')]).toEqual([1, 0]);
+    expect([oneWayDelayMs(directed, 'virginia', 'oregon'), oneWayDelayMs(directed, 'oregon', 'virginia')]).toEqual([
+      1, 0,
+    ]);
   });
 });
 
@@ -82,7 +86,12 @@ const bad = (what: string, from: string, to: string, message: string): [string, 
 
 describe('a wrong cluster file is refused with its line and the reason', () => {
   it.each([
-    bad('unknown field', 'replication: 2', 'replicas: 2', ':10: unknown field "replicas"; known here: name, partitions'),
+    bad(
+      'unknown field',
+      'replication: 2',
+      'replicas: 2',
+      ':10: unknown field "replicas"; known here: name, partitions',
+    ),
     bad('unknown setting', 'keyspaces:', 'settings: { speed: 1 }\nkeyspaces:', ':9: unknown field "speed"'),
     bad('missing field', 'name: default, ', '', ':10: "keyspaces.0.name" is missing'),
     bad('unknown protocol', 'protocol: paris', 'protocol: raft', ':1: unknown protocol "raft"; known: paris'),
@@ -91,19 +100,59 @@ describe('a wrong cluster file is refused with its line and the reason', () => {
     bad('duplicate keyspace', 'name: eu', 'name: default', ':11: duplicate keyspace "default"'),
     bad('duplicate address', '127.0.0.1:7102', '127.0.0.1:7101', ':8: duplicate address "127.0.0.1:7101"'),
     bad('duplicate YAML field', 'protocol: paris', 'protocol: paris\nprotocol: paris', ':2: Map keys must be unique'),
-    bad('region without a node', `nodes:\n      - { id: oregon-1, api: "http://127.0.0.1:7102", peer: "ws://127.0.0.1:7202" }`, 'nodes: []', ':7: "regions.1.nodes" is not valid: expected at least one node'),
-    bad('replication above the regions', 'replication: 2', 'replication: 3', ':10: keyspace "default": replication 3 is above the number of regions, 2'),
-    bad('unknown pinned region', 'regions: [oregon]', 'regions: [mars]', ':11: unknown region "mars"; known: virginia, oregon'),
-    bad('pinned twice', 'regions: [oregon]', 'regions: [oregon, oregon]', ':11: duplicate region in keyspace "eu" "oregon"'),
-    bad('API that is not http', 'http://127.0.0.1:7101', 'ftp://127.0.0.1', ':5: "ftp://127.0.0.1" must be http or https'),
-    bad('peer that is not ws', 'ws://127.0.0.1:7201', 'http://127.0.0.1:7201', ':5: "http://127.0.0.1:7201" must be ws or wss'),
+    bad(
+      'region without a node',
+      `nodes:\n      - { id: oregon-1, api: "http://127.0.0.1:7102", peer: "ws://127.0.0.1:7202" }`,
+      'nodes: []',
+      ':7: "regions.1.nodes" is not valid: expected at least one node',
+    ),
+    bad(
+      'replication above the regions',
+      'replication: 2',
+      'replication: 3',
+      ':10: keyspace "default": replication 3 is above the number of regions, 2',
+    ),
+    bad(
+      'unknown pinned region',
+      'regions: [oregon]',
+      'regions: [mars]',
+      ':11: unknown region "mars"; known: virginia, oregon',
+    ),
+    bad(
+      'pinned twice',
+      'regions: [oregon]',
+      'regions: [oregon, oregon]',
+      ':11: duplicate region in keyspace "eu" "oregon"',
+    ),
+    bad(
+      'API that is not http',
+      'http://127.0.0.1:7101',
+      'ftp://127.0.0.1',
+      ':5: "ftp://127.0.0.1" must be http or https',
+    ),
+    bad(
+      'peer that is not ws',
+      'ws://127.0.0.1:7201',
+      'http://127.0.0.1:7201',
+      ':5: "http://127.0.0.1:7201" must be ws or wss',
+    ),
     bad('address that is none', 'ws://127.0.0.1:7201', 'nonsense', ':5: "nonsense" is not a URL'),
     bad('bad name', 'name: eu', 'name: EU', ':11: "keyspaces.1.name" is not valid: expected keyspace name'),
     bad('too many partitions', 'partitions: 6', 'partitions: 4097', ':10: "keyspaces.0.partitions" is not valid'),
     bad('no partitions', 'partitions: 6', 'partitions: 0', ':10: "keyspaces.0.partitions" is not valid'),
     bad('broken YAML', 'regions:', 'regions: [', ':'),
-    bad('unknown pair', 'keyspaces:', 'wan: { oneWayMs: { "virginia>mars": 1 } }\nkeyspaces:', ':9: unknown region "mars"'),
-    bad('values above requests', 'keyspaces:', 'settings: { limits: { maxRequestBytes: 2048 } }\nkeyspaces:', ':9: maxValueBytes 1048576 is above'),
+    bad(
+      'unknown pair',
+      'keyspaces:',
+      'wan: { oneWayMs: { "virginia>mars": 1 } }\nkeyspaces:',
+      ':9: unknown region "mars"',
+    ),
+    bad(
+      'values above requests',
+      'keyspaces:',
+      'settings: { limits: { maxRequestBytes: 2048 } }\nkeyspaces:',
+      ':9: maxValueBytes 1048576 is above',
+    ),
   ])('%s', (_what, text, message) => {
     expect(refusal(text)).toContain(`cluster.yaml${message}`);
   });

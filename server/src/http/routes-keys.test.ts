@@ -10,8 +10,11 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
-const put = (path: string, body: unknown, headers: Record<string, string> = {}) => api.call('PUT', path, { body, headers });
-const session = (answer: { headers: Record<string, unknown> }) => ({ 'isochron-session': String(answer.headers['isochron-session']) });
+const put = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+  api.call('PUT', path, { body, headers });
+const session = (answer: { headers: Record<string, unknown> }) => ({
+  'isochron-session': String(answer.headers['isochron-session']),
+});
 
 describe('GET of a key', () => {
   it('answers the document as it was written, with the snapshot it is from', async () => {
@@ -101,7 +104,11 @@ describe('GET of a key', () => {
     expect(answer.status).toBe(500);
     expect(answer.text).not.toContain('secret');
     api.node.failNext = new IsochronError('REPLICA_UNREACHABLE', 'nobody answers');
-    expect((await api.call('GET', `${KEYS}/a`)).json()).toMatchObject({ code: 'REPLICA_UNREACHABLE', status: 503, retryable: true });
+    expect((await api.call('GET', `${KEYS}/a`)).json()).toMatchObject({
+      code: 'REPLICA_UNREACHABLE',
+      status: 503,
+      retryable: true,
+    });
   });
 });
 
@@ -157,7 +164,10 @@ describe('PUT, PATCH and DELETE of a key', () => {
     api.cluster.put('default/a', '{"keep":1,"drop":2,"deep":{"x":1,"y":2},"list":[1,2]}');
     api.cluster.stabilise();
     const patch = '{"drop":null,"deep":{"y":3,"z":{"q":null}},"list":[9],"__proto__":{"polluted":1}}';
-    const answer = await api.call('PATCH', `${KEYS}/a`, { body: patch, headers: { 'content-type': 'application/merge-patch+json' } });
+    const answer = await api.call('PATCH', `${KEYS}/a`, {
+      body: patch,
+      headers: { 'content-type': 'application/merge-patch+json' },
+    });
     expect(answer.status).toBe(200);
     const stored = String(api.cluster.versions.get('default/a')?.at(-1)?.value);
     expect(stored).toBe('{"keep":1,"deep":{"x":1,"y":3,"z":{}},"list":[9],"__proto__":{"polluted":1}}');

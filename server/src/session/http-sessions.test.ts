@@ -17,11 +17,15 @@ beforeEach(async () => {
 afterEach(() => Promise.all([one.close(), two.close()]));
 
 const write = async (api: TestApi, key: string, value: unknown, headers: Record<string, string> = {}) => {
-  const answer = await api.call('PUT', `${KEYS}/${key}`, { body: JSON.stringify(value), headers: { 'content-type': 'application/json', ...headers } });
+  const answer = await api.call('PUT', `${KEYS}/${key}`, {
+    body: JSON.stringify(value),
+    headers: { 'content-type': 'application/json', ...headers },
+  });
   expect(answer.status).toBe(200);
   return { 'isochron-session': String(answer.headers['isochron-session']) };
 };
-const read = (api: TestApi, key: string, headers: Record<string, string>) => api.call('GET', `${KEYS}/${key}`, { headers });
+const read = (api: TestApi, key: string, headers: Record<string, string>) =>
+  api.call('GET', `${KEYS}/${key}`, { headers });
 
 describe('a session that comes to another node (D13)', () => {
   it('finds its writes there: the node fetches the cache that the token names', async () => {

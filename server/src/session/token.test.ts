@@ -76,6 +76,8 @@ describe('a session token', () => {
   });
 
   it('never makes the reader fail in another way, whatever it is', () => {
-    fc.assert(fc.property(fc.string({ maxLength: 300 }), (text) => ['TOKEN_INVALID', 'TOKEN_FOREIGN'].includes(codeOf(text))));
+    fc.assert(
+      fc.property(fc.string({ maxLength: 300 }), (text) => ['TOKEN_INVALID', 'TOKEN_FOREIGN'].includes(codeOf(text))),
+    );
   });
 });

@@ -3,8 +3,8 @@ import { BAD_FRAMES, BAD_REQUESTS, type BadInputContext } from '../../../test/e2
 import { parseClusterFile, writeClusterFile } from '../config/cluster-file.js';
 import { SessionTokens } from '../session/token.js';
 import { fakeConfig } from './fake-node.js';
-import { SECRET, startApi, type TestApi } from './test-api.js';
 import { SessionClient } from './session-client.js';
+import { SECRET, startApi, type TestApi } from './test-api.js';
 
 let api: TestApi;
 let context: BadInputContext;
@@ -41,7 +41,10 @@ describe('a bad request', () => {
     const payload = typeof body === 'function' ? body(context) : body;
     const request = { headers: headers?.(context) ?? {}, body: payload };
     const answer = await api.call(method, typeof path === 'string' ? path : path(context), request);
-    expect({ status: answer.status, body: answer.text }).toEqual({ status, body: expect.stringContaining(`"${code}"`) });
+    expect({ status: answer.status, body: answer.text }).toEqual({
+      status,
+      body: expect.stringContaining(`"${code}"`),
+    });
     expect(answer.headers['content-type']).toContain('application/problem+json');
     expect(answer.json()).toEqual({
       type: `/errors/${code}`,

@@ -15,7 +15,9 @@ export class SessionClient {
   readonly #waiting = new Set<() => void>();
 
   private constructor(readonly socket: WebSocket) {
-    socket.on('message', (data: Buffer, isBinary: boolean) => this.#received(isBinary ? unpack(data) : JSON.parse(String(data))));
+    socket.on('message', (data: Buffer, isBinary: boolean) =>
+      this.#received(isBinary ? unpack(data) : JSON.parse(String(data))),
+    );
     socket.on('error', () => undefined);
     this.closed = new Promise((resolve) => {
       socket.on('close', (code) => {

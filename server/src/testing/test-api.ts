@@ -1,6 +1,7 @@
 /** An API over a fake node. */
-import type { Effects } from '@isochron/protocols';
+
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import type { Effects } from '@isochron/protocols';
 import type { FastifyInstance } from 'fastify';
 import { type ApiOptions, buildApi } from '../http/api.js';
 import { SESSIONS_MACHINE, SessionsMachine } from '../session/machine.js';
@@ -82,7 +83,12 @@ export async function startApi(
 }
 
 /** Not `fetch`: it would tidy up what these tests send on purpose. */
-export function send(url: string, method: string, path: string, { headers, body }: TestRequest = {}): Promise<TestAnswer> {
+export function send(
+  url: string,
+  method: string,
+  path: string,
+  { headers, body }: TestRequest = {},
+): Promise<TestAnswer> {
   const raw = typeof body === 'string' || Buffer.isBuffer(body) || body === undefined;
   const payload = raw ? body : JSON.stringify(body);
   const all = { ...(raw ? {} : { 'content-type': 'application/json' }), ...headers };
@@ -94,7 +100,13 @@ export function send(url: string, method: string, path: string, { headers, body 
       answer.on('end', () => {
         const bytes = Buffer.concat(chunks);
         const text = bytes.toString('utf8');
-        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: bytes, text, json: () => JSON.parse(text) });
+        resolve({
+          status: answer.statusCode ?? 0,
+          headers: answer.headers,
+          body: bytes,
+          text,
+          json: () => JSON.parse(text),
+        });
       });
     });
     sent.on('error', reject);

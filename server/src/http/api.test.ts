@@ -1,0 +1,168 @@
+import { createHash } from 'node:crypto';
+import { SessionClient } from '../testing/session-client.js';
+import { send, startApi, type TestAnswer, type TestApi } from '../testing/test-api.js';
+import { HttpLatency } from './latency.js';
+import { buildMetrics } from './metrics.js';
+
+let api: TestApi;
+afterEach(() => api.close());
+
+const put = (target: TestApi, headers: Record<string, string> = {}): Promise<TestAnswer> =>
+  target.call('PUT', '/v1/keyspaces/default/keys/a', { body: {}, headers });
+
+describe('time and health', () => {
+  beforeEach(async () => {
+    api = await startApi();
+  });
+
+  it('GET /v1/clock says what time it is', async () => {
+    const { ust, nowMs } = api.cluster;
+    expect((await api.call('GET', '/v1/clock')).json()).toEqual({
+      ust,
+      hlc: api.node.hlc(),
+      now: nowMs,
+      stalenessMs: 20,
+    });
+  });
+
+  it('GET /v1/stable waits until a timestamp is universal', async () => {
+    const { timestamp } = (await put(api)).json();
+    const late = await api.call('GET', `/v1/stable?ts=${timestamp}&timeout=1`);
+    expect(late.json()).toMatchObject({ code: 'STABLE_TIMEOUT', retryable: true });
+    const waiting = api.call('GET', `/v1/stable?ts=${timestamp}&timeout=5000`);
+    const timer = setInterval(() => api.cluster.stabilise(), 5);
+    const { ust } = (await waiting).json();
+    clearInterval(timer);
+    expect(ust).toBeGreaterThanOrEqual(Number(timestamp));
+  });
+
+  it('GET /v1/cluster names regions, keyspaces and the node, and no peering address', async () => {
+    const answer = await api.call('GET', '/v1/cluster');
+    expect(answer.json()).toMatchObject({
+      cluster: 'testing',
+      protocol: 'paris',
+      regions: [{ id: 'virginia', nodes: [{ id: 'virginia-1', api: 'http://127.0.0.1:7101' }, {}] }, {}],
+      keyspaces: [{ name: 'default', partitions: 4 }, {}],
+      node: { node: 'virginia-1', region: 'virginia' },
+      capabilities: expect.arrayContaining(['transactions']),
+    });
+    expect(answer.text).not.toContain('ws://');
+  });
+
+  it('tells alive from ready', async () => {
+    expect((await api.call('GET', '/readyz')).status).toBe(200);
+    api.node.isReady = false;
+    expect((await api.call('GET', '/readyz')).json()).toMatchObject({ code: 'NOT_READY', status: 503 });
+    expect((await api.call('GET', '/livez')).status).toBe(200);
+  });
+
+  it('names the methods of a route in Allow', async () => {
+    const answer = await api.call('POST', '/v1/keyspaces/default/keys/a');
+    expect(answer.status).toBe(405);
+    expect(String(answer.headers.allow).split(', ').sort()).toEqual(['DELETE', 'GET', 'HEAD', 'PATCH', 'PUT']);
+  });
+
+  it('lets web pages of any origin call, and read its headers', async () => {
+    const headers = { origin: 'https://app.example', 'access-control-request-method': 'PUT' };
+    const preflight = await api.call('OPTIONS', '/v1/keyspaces/default/keys/a', { headers });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers['access-control-allow-methods']).toContain('PUT');
+    const answer = await put(api, { origin: 'https://app.example' });
+    expect(answer.headers['access-control-allow-origin']).toBe('*');
+    expect(answer.headers['access-control-expose-headers']).toContain('Isochron-Session');
+  });
+});
+
+describe('API keys', () => {
+  const key = 'correct horse battery staple'.replaceAll(' ', '-');
+  const principal = `key:${createHash('sha256').update(key).digest('hex').slice(0, 8)}`;
+  beforeEach(async () => {
+    api = await startApi({ apiKeys: ['another', key] });
+  });
+
+  it('are asked for on every route under /v1, and tell who writes', async () => {
+    for (const authorization of ['', 'Bearer wrong', `Basic ${key}`, key]) {
+      const answer = await put(api, { authorization });
+      expect(answer.json()).toMatchObject({ code: 'UNAUTHENTICATED', status: 401 });
+    }
+    expect((await api.call('GET', '/v1/clock')).status).toBe(401);
+    expect((await api.call('GET', '/livez')).status).toBe(200);
+    expect((await put(api, { authorization: `Bearer ${key}` })).status).toBe(200);
+    expect(api.node.calls).toMatchObject([{ call: 'commit', request: { principal } }]);
+  });
+
+  it('go into the first frame of a session', async () => {
+    const client = await SessionClient.open(api.url);
+    expect(await client.hello({ credentials: 'wrong' })).toMatchObject({ type: 'error', code: 'UNAUTHENTICATED' });
+    expect(await client.closed).toBe(4401);
+    const known = await SessionClient.open(api.url);
+    expect(await known.hello({ credentials: key })).toMatchObject({ type: 'welcome' });
+    known.close();
+  });
+});
+
+describe('OpenAPI', () => {
+  beforeEach(async () => {
+    api = await startApi();
+  });
+
+  it('describes every route with its parameters, answers and problems', async () => {
+    const document = (await api.call('GET', '/openapi.json')).json() as {
+      openapi: string;
+      paths: Record<
+        string,
+        Record<string, { parameters: { name: string }[]; responses: Record<string, { content?: object }> }>
+      >;
+    };
+    expect(document.openapi).toBe('3.1.0');
+    expect(
+      Object.entries(document.paths)
+        .flatMap(([path, methods]) => Object.keys(methods).map((m) => `${m} ${path}`))
+        .sort(),
+    ).toEqual([
+      'delete /v1/keyspaces/{keyspace}/keys/{key}',
+      'delete /v1/transactions/{id}',
+      'get /livez',
+      'get /readyz',
+      'get /v1/clock',
+      'get /v1/cluster',
+      'get /v1/keyspaces/{keyspace}/keys',
+      'get /v1/keyspaces/{keyspace}/keys/{key}',
+      'get /v1/stable',
+      'get /v1/transactions/{id}',
+      'patch /v1/keyspaces/{keyspace}/keys/{key}',
+      'post /v1/commit',
+      'post /v1/read',
+      'post /v1/transactions',
+      'post /v1/transactions/{id}/commit',
+      'post /v1/transactions/{id}/read',
+      'put /v1/keyspaces/{keyspace}/keys/{key}',
+    ]);
+    for (const [path, methods] of Object.entries(document.paths)) {
+      const named = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+      for (const operation of Object.values(methods)) {
+        expect(operation.responses['4XX']?.content).toHaveProperty(['application/problem+json']);
+        expect((operation.parameters ?? []).map(({ name }) => name)).toEqual(expect.arrayContaining(named));
+      }
+    }
+  });
+});
+
+describe('metrics', () => {
+  it('show durations by route, staleness and the node’s counters', async () => {
+    const latency = new HttpLatency();
+    api = await startApi({ latency });
+    await put(api);
+    await api.call('GET', '/v1/keyspaces/default/keys/none');
+    const metrics = buildMetrics(api.node, latency);
+    const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
+    const { text } = await send(url, 'GET', '/metrics');
+    await metrics.close();
+    const series = 'method="GET",route="/v1/keyspaces/:keyspace/keys/:key",status="4xx"';
+    expect(text).toContain(`isochron_http_request_duration_seconds_count{${series}} 1`);
+    expect(text).toContain(`isochron_http_request_duration_seconds_bucket{${series},le="+Inf"} 1`);
+    expect(text).toMatch(/isochron_ust_staleness_ms\{[^}]*node="virginia-1"[^}]*\} 20/);
+    expect(text).toMatch(/isochron_events\{event="commits"[^}]*\} 1/);
+    expect(text).toContain('process_resident_memory_bytes');
+  });
+});
