@@ -11,7 +11,7 @@ export const remark = (line: string): void => {
 };
 
 /** Writes to stdout and waits while a slow reader has not taken what came before: memory stays bounded. */
-export function printSlowly(text: string): Promise<void> {
+export function printSlowly(text: string | Uint8Array): Promise<void> {
   if (process.stdout.write(text)) return Promise.resolve();
   return new Promise((resolve) => process.stdout.once('drain', resolve));
 }

@@ -1,12 +1,13 @@
 /** Every command with its options and examples. What a command does is loaded when it is asked for. */
 import { Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../version.js';
-import { failureOf } from './failures.js';
-import { endpoint, endpointList, integer, nameList, positive, signedInteger } from './options.js';
 import type { BenchOptions } from './bench/command.js';
-import type { DataOptions } from './data/client.js';
+import type { ListOptions, ReadOptions, WriteOptions } from './data/keys.js';
+import type { ExportOptions, ImportOptions } from './data/transfer.js';
 import type { DevOptions } from './dev/plan.js';
+import { failureOf, UsageError } from './failures.js';
 import type { NodeOptions } from './node/command.js';
+import { endpoint, endpointList, integer, nameList, positive, signedInteger } from './options.js';
 import type { StatusOptions } from './status/command.js';
 
 /** Where `isochron dev` puts its first node. */
@@ -50,7 +51,8 @@ export function buildProgram(): Command {
 
 const examples = (...lines: string[]): string => `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
 
-const logLevel = () => new Option('--log-level <level>', 'least level that is logged').choices(LOG_LEVELS).default('info');
+const logLevel = () =>
+  new Option('--log-level <level>', 'least level that is logged').choices(LOG_LEVELS).default('info');
 
 function clusterCommands(program: Command): void {
   program
@@ -60,15 +62,30 @@ function clusterCommands(program: Command): void {
     .option('--nodes-per-region <n>', 'nodes in each region', integer(1, 16), 1)
     .option('--partitions <n>', 'partitions of the keyspace "default"', integer(1, 4096), 6)
     .option('--replication <n>', 'in how many regions each partition is held', integer(1, 64), 2)
-    .addOption(new Option('--wan <delays>', 'delays between regions: as measured on AWS, or none').choices(['aws', 'none']).default('none'))
+    .addOption(
+      new Option('--wan <delays>', 'delays between regions: as measured on AWS, or none')
+        .choices(['aws', 'none'])
+        .default('none'),
+    )
     .addOption(new Option('--protocol <name>', 'replication protocol').choices(['paris']).default('paris'))
     .option('--data <folder>', 'folder of cluster file, secret, data and logs', './data')
     .option('--port-base <port>', 'first port: API; +100: peering; +200: metrics', integer(1, MAX_PORT), 7101)
-    .addOption(new Option('--durability <kind>', 'synced: commits wait for the disk').choices(['synced', 'memory']).default('synced'))
+    .addOption(
+      new Option('--durability <kind>', 'synced: commits wait for the disk')
+        .choices(['synced', 'memory'])
+        .default('synced'),
+    )
     .option('--keep-config', 'use <data>/cluster.yaml as it is, when there is one', false)
     .addOption(logLevel())
     .option('--json', 'print the endpoints as JSON, on one line', false)
-    .addHelpText('after', examples('isochron dev', 'isochron dev --wan aws', 'isochron dev --regions virginia,mumbai --nodes-per-region 2 --data /tmp/two'))
+    .addHelpText(
+      'after',
+      examples(
+        'isochron dev',
+        'isochron dev --wan aws',
+        'isochron dev --regions virginia,mumbai --nodes-per-region 2 --data /tmp/two',
+      ),
+    )
     .action(async (options: DevOptions) => (await import('./dev/command.js')).runDev(options));
   program
     .command('node')
@@ -81,29 +98,191 @@ function clusterCommands(program: Command): void {
     .option('--api-host <address>', "address to listen on (default: the host of the node's api URL)")
     .option('--clock-skew-ms <n>', 'add this to the clock, for experiments', signedInteger, 0)
     .addOption(logLevel())
-    .addHelpText('after', `\nLogs go to stderr as JSON lines. SIGTERM closes the node in order.\n${examples('ISOCHRON_SECRET=… isochron node --config cluster.yaml --node virginia-1 --data /var/lib/isochron')}`)
+    .addHelpText(
+      'after',
+      `\nLogs go to stderr as JSON lines. SIGTERM closes the node in order.\n${examples('ISOCHRON_SECRET=… isochron node --config cluster.yaml --node virginia-1 --data /var/lib/isochron')}`,
+    )
     .action(async (options: NodeOptions) => (await import('./node/command.js')).runNode(options));
 }
 
 /** The options of every command that speaks to a cluster. */
 const connected = (command: Command): Command =>
-  command.addOption(
-    new Option('--endpoint <url>', 'node to speak to; may be repeated')
-      .argParser((text: string, before: string[] | undefined) => endpoint(text, before))
-      .default(undefined, process.env.ISOCHRON_ENDPOINT ?? DEFAULT_ENDPOINT),
-  )
-    .option('--api-key <key>', 'API key, where the cluster asks for one (default: environment ISOCHRON_API_KEY)');
+  command
+    .addOption(
+      new Option(
+        '--endpoint <url>',
+        `node to speak to; may be repeated (default: environment ISOCHRON_ENDPOINT, else ${DEFAULT_ENDPOINT})`,
+      ).argParser(endpoint),
+    )
+    .option('--api-key <key>', 'API key, where the cluster asks for one (default: environment ISOCHRON_API_KEY)')
+    .option('--json', 'print JSON', false);
 
 /** The options of every command that reads and writes data. */
 const session = (command: Command): Command =>
   connected(command)
     .option('--keyspace <name>', 'keyspace', 'default')
     .option('--session-file <file>', 'continue the session in this file, and leave it there for the next command')
-    .option('--token <token>', 'session token to start from, for instance of an HTTP answer')
-    .option('--json', 'print JSON', false);
+    .option('--token <token>', 'session token to start from, for instance of an HTTP answer');
+
+const at = () =>
+  new Option('--at <timestamp>', 'read exactly the snapshot of this timestamp').argParser(
+    integer(1, Number.MAX_SAFE_INTEGER),
+  );
+const stable = () => new Option('--stable', 'wait until it is visible in every region').default(false);
 
 /** Options with the endpoints that were given, or else those of the environment. */
-const withEndpoints = <T extends { endpoint?: readonly string[] }>(options: T): T & { endpoint: readonly string[] } => ({
-  ...options,
-  endpoint: options.endpoint ?? endpointList(process.env.ISOCHRON_ENDPOINT ?? DEFAULT_ENDPOINT),
-});
+function withEndpoints<T>(options: Given<T>): T {
+  const { endpoint: given } = options as { endpoint?: readonly string[] };
+  return { ...options, endpoint: given ?? environmentEndpoints(), endpointGiven: given !== undefined } as T;
+}
+
+/** What commander gives: without what is filled in here. */
+type Given<T> = Omit<T, 'endpoint' | 'endpointGiven'>;
+
+function environmentEndpoints(): string[] {
+  const text = process.env.ISOCHRON_ENDPOINT;
+  if (text === undefined || text === '') return [DEFAULT_ENDPOINT];
+  try {
+    return endpointList(text);
+  } catch (error) {
+    throw new UsageError(`ISOCHRON_ENDPOINT is not valid: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function keyCommands(program: Command): void {
+  session(program.command('get').description('print the document of a key').argument('<key>'))
+    .addOption(at())
+    .addHelpText(
+      'after',
+      examples('isochron get todos/1', 'isochron get todos/1 --endpoint http://127.0.0.1:7102 --json'),
+    )
+    .action(async (key: string, options: Given<ReadOptions>) =>
+      (await import('./data/keys.js')).runGet(key, withEndpoints(options)),
+    );
+  session(
+    program
+      .command('set')
+      .description('store a JSON document')
+      .argument('<key>')
+      .argument('<json>', 'the document, or - for stdin'),
+  )
+    .addOption(stable())
+    .addHelpText(
+      'after',
+      examples(`isochron set todos/1 '{"title":"buy milk"}'`, 'isochron set config - < config.json'),
+    )
+    .action(async (key: string, json: string, options: Given<WriteOptions>) =>
+      (await import('./data/keys.js')).runSet(key, json, withEndpoints(options)),
+    );
+  session(program.command('delete').description('delete a key').argument('<key>'))
+    .addOption(stable())
+    .addHelpText('after', examples('isochron delete todos/1'))
+    .action(async (key: string, options: Given<WriteOptions>) =>
+      (await import('./data/keys.js')).runDelete(key, withEndpoints(options)),
+    );
+  session(
+    program
+      .command('list')
+      .description('list keys and documents, in key order, of one snapshot')
+      .argument('[prefix]', 'only keys that begin with this', ''),
+  )
+    .addOption(at())
+    .option('--start <key>', 'first key that may be listed')
+    .option('--limit <n>', 'most entries', integer(1, 100_000), 1000)
+    .option('--keys-only', 'print keys without documents', false)
+    .addHelpText('after', examples('isochron list todos/', 'isochron list --keys-only --limit 20'))
+    .action(async (prefix: string, options: Given<ListOptions>) =>
+      (await import('./data/keys.js')).runList(prefix, withEndpoints(options)),
+    );
+  session(
+    program
+      .command('commit')
+      .description('write several keys in one transaction')
+      .argument('<file>', 'JSON lines, or - for stdin'),
+  )
+    .addOption(stable())
+    .addHelpText(
+      'after',
+      `\n${JSON_LINES}${examples(`printf '%s\\n' '{"key":"a","value":1}' '{"key":"b","delete":true}' | isochron commit -`)}`,
+    )
+    .action(async (file: string, options: Given<WriteOptions>) =>
+      (await import('./data/keys.js')).runCommit(file, withEndpoints(options)),
+    );
+}
+
+const JSON_LINES = 'A line is {"key": …, "value": …}, {"key": …, "delete": true} or {"key": …, "bytes": base64}.';
+
+function transferCommands(program: Command): void {
+  session(
+    program
+      .command('import')
+      .description('write the rows of a file in many transactions')
+      .argument('<file>', 'JSON lines or CSV, or - for stdin'),
+  )
+    .addOption(
+      new Option('--format <format>', 'of the input (default: csv for *.csv, else jsonl)').choices(['jsonl', 'csv']),
+    )
+    .option('--key <column>', 'column of CSV that is the key')
+    .option('--prefix <text>', 'put this in front of every key', '')
+    .option('--batch <n>', 'rows in a transaction', integer(1, 10_000), 100)
+    .option('--concurrency <n>', 'transactions in flight, each on its own session', integer(1, 256), 8)
+    .option('--skip <n>', 'rows at the beginning to pass over', integer(0, Number.MAX_SAFE_INTEGER), 0)
+    .option('--no-wait', 'do not wait until everything is visible in every region')
+    .addHelpText(
+      'after',
+      `\n${JSON_LINES}\nRows of CSV become documents with a text per column; the first line names the columns.${examples('isochron import users.jsonl', 'isochron import users.csv --key id --prefix users/', 'isochron export | isochron import - --endpoint http://other:7101')}`,
+    )
+    .action(async (file: string, options: Given<ImportOptions>) =>
+      (await import('./data/transfer.js')).runImport(file, withEndpoints(options)),
+    );
+  session(
+    program
+      .command('export')
+      .description('write all documents as JSON lines, from one snapshot')
+      .argument('[prefix]', 'only keys that begin with this', ''),
+  )
+    .addOption(at())
+    .option('--output <file>', 'write to this file instead of stdout; --json then prints a summary')
+    .addHelpText('after', examples('isochron export > backup.jsonl', 'isochron export todos/ --output todos.jsonl'))
+    .action(async (prefix: string, options: Given<ExportOptions>) =>
+      (await import('./data/transfer.js')).runExport(prefix, withEndpoints(options)),
+    );
+}
+
+function observeCommands(program: Command): void {
+  connected(program.command('status').description('show every region, node and link'))
+    .option('--partitions', 'also show every replica of a partition', false)
+    .option('--watch [seconds]', 'repeat until interrupted', positive)
+    .addHelpText(
+      'after',
+      examples(
+        'isochron status --partitions',
+        'isochron status --watch 2',
+        "isochron status --json | jq '.nodes[].status.stalenessMs'",
+      ),
+    )
+    .action(async (options: Given<StatusOptions>) =>
+      (await import('./status/command.js')).runStatus(withEndpoints(options)),
+    );
+  connected(
+    program
+      .command('bench')
+      .description('put a quick load on a cluster: it overwrites the keys key-0, key-1, … of the keyspace'),
+  )
+    .option('--sessions <n>', 'sessions, each with one transaction at a time', integer(1, 10_000), 32)
+    .option('--duration <seconds>', 'how long', positive, 10)
+    .addOption(
+      new Option('--mix <mix>', 'transactions: 19 reads and 1 write, 10 and 10, or one operation')
+        .choices(['read-heavy', 'write-heavy', 'get', 'set'])
+        .default('read-heavy'),
+    )
+    .option('--keyspace <name>', 'keyspace', 'default')
+    .option('--keys <n>', 'keys in each partition', integer(20, 1_000_000), 1000)
+    .addHelpText(
+      'after',
+      `\nWithout --endpoint, sessions are spread over all nodes of the cluster.${examples('isochron bench', 'isochron bench --mix set --sessions 64 --duration 5 --json')}`,
+    )
+    .action(async (options: Given<BenchOptions>) =>
+      (await import('./bench/command.js')).runBench(withEndpoints(options)),
+    );
+}

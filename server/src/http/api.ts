@@ -10,7 +10,7 @@ import type { RunningNode } from '../node/api.js';
 import { HttpSessions } from '../session/http-sessions.js';
 import type { SessionsMachine } from '../session/machine.js';
 import { SessionTokens } from '../session/token.js';
-import { handleProtocols, sessionRoute } from '../ws/session-route.js';
+import { handleProtocols, SessionHub } from '../ws/session-route.js';
 import { Authenticator } from './auth.js';
 import { jsonBodyParser } from './body.js';
 import { ApiContext } from './context.js';
@@ -64,6 +64,7 @@ export async function buildApi(node: RunningNode, options: ApiOptions): Promise<
   const sessions = new HttpSessions(node, tokens, options.sessions);
   const rules = new Rules(node.topology, limits);
   const api = new ApiContext(node, rules, sessions, new Authenticator(options.apiKeys), app.log);
+  const hub = new SessionHub(api);
   app.setErrorHandler((error, request, reply) =>
     sendProblem(reply, asValueError(error, request.routeOptions.config.bodyIsValue), request.log),
   );
@@ -73,13 +74,23 @@ export async function buildApi(node: RunningNode, options: ApiOptions): Promise<
   if (options.latency !== undefined) measure(app, options.latency);
   await app.register(websocket, {
     options: { handleProtocols, maxPayload: limits.maxRequestBytes, perMessageDeflate: false },
+    preClose: (done) => {
+      hub.close();
+      app.websocketServer.close();
+      done();
+    },
   });
-  await app.register(cors, { origin: options.corsOrigins ?? '*', exposedHeaders: EXPOSED_HEADERS, maxAge: 86_400 });
+  await app.register(cors, {
+    origin: options.corsOrigins ?? '*',
+    methods: ['GET', 'HEAD', 'PUT', 'PATCH', 'POST', 'DELETE'],
+    exposedHeaders: EXPOSED_HEADERS,
+    maxAge: 86_400,
+  });
   await registerOpenApi(app);
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
   if (options.docs !== false) await app.register(async (scope) => documentation(scope));
   healthRoutes(app, node);
-  await app.register(async (scope) => versionOne(scope, api, options));
+  await app.register(async (scope) => versionOne(scope, api, hub, options));
   return app;
 }
 
@@ -93,7 +104,12 @@ const EXPOSED_HEADERS = [
 ];
 
 /** Everything under `/v1`: refused under pressure and without a key. */
-async function versionOne(scope: FastifyInstance, api: ApiContext, options: ApiOptions): Promise<void> {
+async function versionOne(
+  scope: FastifyInstance,
+  api: ApiContext,
+  hub: SessionHub,
+  options: ApiOptions,
+): Promise<void> {
   await scope.register(underPressure, {
     maxEventLoopDelay: options.maxEventLoopDelayMs ?? 2000,
     pressureHandler: () => {
@@ -103,7 +119,9 @@ async function versionOne(scope: FastifyInstance, api: ApiContext, options: ApiO
       );
     },
   });
-  sessionRoute(scope, api);
+  scope.get('/v1/session', { websocket: true, schema: { hide: true } }, (socket, request) =>
+    hub.admit(socket, request.headers['sec-websocket-protocol']),
+  );
   scope.register(async (routes) => {
     if (api.auth.required) {
       routes.addHook('onRequest', (request, _reply, done) => {

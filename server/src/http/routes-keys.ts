@@ -18,7 +18,7 @@ const PATHS = ['/v1/keyspaces/:keyspace/keys/:key', '/v1/keyspaces/:keyspace/key
 
 const anyDocument = Type.Unknown({ description: 'the document, as it was written' });
 const anyBytes = Type.String({ format: 'binary' });
-const notModified = { description: 'the value is the one that If-None-Match names' };
+const notModified = { type: 'null', description: 'the value is the one that If-None-Match names' };
 const getDocs: RouteDocs = {
   params: KeyParams,
   headers: Type.Object({ ...SessionHeaders.properties, 'if-none-match': Type.Optional(Type.String()) }),

@@ -88,11 +88,16 @@ export class SessionConnection implements RequestContext {
   /** Asks for a sign of life; a client that gave none since the last time is gone. */
   checkAlive(): void {
     if (!this.#answersPing) {
-      this.#socket.terminate();
+      this.terminate();
       return;
     }
     this.#answersPing = false;
     this.#socket.ping();
+  }
+
+  /** Ends the connection without a farewell. */
+  terminate(): void {
+    this.#socket.terminate();
   }
 
   alive(): void {

@@ -1,6 +1,5 @@
 /** `/v1/session`: admits connections and looks after them. */
 import { SESSION_CLOSE, SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
-import type { FastifyInstance } from 'fastify';
 import type { RawData, WebSocket } from 'ws';
 import type { ApiContext } from '../http/context.js';
 import { codecOf } from './codec.js';
@@ -11,6 +10,8 @@ const PING_EVERY_TICKS = 30;
 /** Clients of a node that restarts come back spread over this time. */
 const RETURN_SPREAD_MS = 5000;
 const RETURN_AFTER_MS = 500;
+/** How long a client may take to answer the close, ms. */
+const LEAVE_TIMEOUT_MS = 2000;
 
 /** Chooses the subprotocol: MessagePack where it is offered, as it is cheaper; false when nothing offered is known. */
 export function handleProtocols(offered: Set<string>): string | false {
@@ -18,35 +19,54 @@ export function handleProtocols(offered: Set<string>): string | false {
   return false;
 }
 
-export function sessionRoute(app: FastifyInstance, api: ApiContext): void {
-  const connections = new Set<SessionConnection>();
-  let ticks = 0;
-  const timer = setInterval(() => {
-    ticks++;
-    for (const connection of connections) {
-      connection.tellUst();
-      if (ticks % PING_EVERY_TICKS === 0) connection.checkAlive();
-    }
-  }, UST_INTERVAL_MS);
-  timer.unref();
-  app.addHook('preClose', async () => {
-    clearInterval(timer);
-    for (const connection of connections) {
-      connection.goaway('the node is restarting', Math.round(RETURN_AFTER_MS + Math.random() * RETURN_SPREAD_MS));
-    }
-  });
-  app.get('/v1/session', { websocket: true, schema: { hide: true } }, (socket, request) => {
-    const offered = request.headers['sec-websocket-protocol'];
+/** All session connections of a node. */
+export class SessionHub {
+  readonly #connections = new Set<SessionConnection>();
+  readonly #timer: NodeJS.Timeout;
+  #ticks = 0;
+
+  constructor(readonly api: ApiContext) {
+    this.#timer = setInterval(() => this.#tick(), UST_INTERVAL_MS);
+    this.#timer.unref();
+  }
+
+  /** Connections now. */
+  get size(): number {
+    return this.#connections.size;
+  }
+
+  /** Serves a new connection. `offered` is its list of subprotocols, if it had one. */
+  admit(socket: WebSocket, offered: string | undefined): void {
     const codec = offered !== undefined && socket.protocol === '' ? undefined : codecOf(socket.protocol);
     if (codec === undefined) {
-      socket.on('error', (error) => api.log.debug({ err: error }, 'session socket'));
+      socket.on('error', (error) => this.api.log.debug({ err: error }, 'session socket'));
       socket.close(SESSION_CLOSE.protocolError, 'unknown subprotocol');
       return;
     }
-    const connection = new SessionConnection(socket, codec, api);
-    connections.add(connection);
-    attach(socket, connection, api, () => connections.delete(connection));
-  });
+    const connection = new SessionConnection(socket, codec, this.api);
+    this.#connections.add(connection);
+    attach(socket, connection, this.api, () => this.#connections.delete(connection));
+  }
+
+  /** Sends every client elsewhere, and lets go of those that do not leave. */
+  close(): void {
+    clearInterval(this.#timer);
+    for (const connection of this.#connections) {
+      connection.goaway('the node is restarting', Math.round(RETURN_AFTER_MS + Math.random() * RETURN_SPREAD_MS));
+    }
+    const last = setTimeout(() => {
+      for (const connection of this.#connections) connection.terminate();
+    }, LEAVE_TIMEOUT_MS);
+    last.unref();
+  }
+
+  #tick(): void {
+    this.#ticks++;
+    for (const connection of this.#connections) {
+      connection.tellUst();
+      if (this.#ticks % PING_EVERY_TICKS === 0) connection.checkAlive();
+    }
+  }
 }
 
 /** Attached at once: a message that arrived with the handshake must not be missed. */

@@ -34,7 +34,8 @@ export function connectOptions(options: DataOptions): ConnectOptions {
   };
 }
 
-export const apiKeyOf = (options: EndpointOptions): string | undefined => options.apiKey ?? process.env.ISOCHRON_API_KEY;
+export const apiKeyOf = (options: EndpointOptions): string | undefined =>
+  options.apiKey ?? process.env.ISOCHRON_API_KEY;
 
 /** Leaves the session for the next command. It is a secret: its token lets others read what this one could. */
 export function saveSession(client: IsochronClient, { sessionFile }: DataOptions): void {

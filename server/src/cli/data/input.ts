@@ -1,5 +1,6 @@
 /** Text from a file or stdin, in pieces: inputs may be larger than memory. */
 import { createReadStream, statSync } from 'node:fs';
+import { TextDecoder } from 'node:util';
 import { IsochronError } from '@isochron/core/errors';
 import { UsageError } from '../failures.js';
 

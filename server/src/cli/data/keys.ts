@@ -3,7 +3,7 @@ import { IsochronError, type Timestamp, type WriteReceipt } from '@isochron/sdk'
 import { print, printSlowly, remark } from '../output.js';
 import { type DataOptions, settle, withClient } from './client.js';
 import { readAll } from './input.js';
-import { formatRow, parseRow, type Row } from './rows.js';
+import { formatRow, parseRow, writeRows } from './rows.js';
 
 /** Options of a command that reads. */
 export interface ReadOptions extends DataOptions {
@@ -33,9 +33,10 @@ export async function runGet(key: string, options: ReadOptions): Promise<void> {
       await snapshot.close();
     }
   });
-  if (document === undefined) throw new IsochronError('KEY_NOT_FOUND', `"${key}" has no value in the keyspace ${options.keyspace}.`);
+  if (document === undefined)
+    throw new IsochronError('KEY_NOT_FOUND', `"${key}" has no value in the keyspace ${options.keyspace}.`);
   if (options.json) print(formatRow(key, document));
-  else if (document instanceof Uint8Array) await printSlowly(Buffer.from(document).toString('latin1'));
+  else if (document instanceof Uint8Array) await printSlowly(document);
   else print(JSON.stringify(document, null, 2));
 }
 
@@ -61,21 +62,11 @@ export const runDelete = (key: string, options: WriteOptions): Promise<void> =>
 export async function runCommit(file: string, options: WriteOptions): Promise<void> {
   const lines = (await readAll(file)).split('\n');
   const rows = lines.flatMap((line, i) => (line.trim() === '' ? [] : [parseRow(line, i + 1)]));
-  if (rows.length === 0) throw new IsochronError('INVALID_REQUEST', 'there is nothing to commit: the input has no lines');
-  await commitAndPrint(options, (client) => client.transaction((tx) => writeRows(tx, rows)).then(({ write }) => write!));
-}
-
-/** The part of a transaction that writes. */
-export interface RowSink {
-  set(key: string, document: unknown): void;
-  delete(key: string): void;
-}
-
-export function writeRows(tx: RowSink, rows: readonly Row[]): void {
-  for (const { key, document } of rows) {
-    if (document === undefined) tx.delete(key);
-    else tx.set(key, document);
-  }
+  if (rows.length === 0)
+    throw new IsochronError('INVALID_REQUEST', 'there is nothing to commit: the input has no lines');
+  await commitAndPrint(options, (client) =>
+    client.transaction((tx) => writeRows(tx, rows)).then(({ write }) => write!),
+  );
 }
 
 type Client = Parameters<Parameters<typeof withClient>[1]>[0];
@@ -86,7 +77,8 @@ async function commitAndPrint(options: WriteOptions, commit: (client: Client) =>
     await settle(receipt, options);
     return receipt;
   });
-  if (options.json) print(JSON.stringify({ transaction: write.txId, timestamp: write.timestamp, stable: options.stable }));
+  if (options.json)
+    print(JSON.stringify({ transaction: write.txId, timestamp: write.timestamp, stable: options.stable }));
   else print(`committed at ${write.timestamp}${options.stable ? ', visible in every region' : ''}`);
 }
 

@@ -10,6 +10,20 @@ export interface Row {
   readonly document: JsonValue | Uint8Array | undefined;
 }
 
+/** The part of a transaction that writes. */
+export interface RowSink {
+  set(key: string, document: unknown): void;
+  delete(key: string): void;
+}
+
+/** Writes rows in a transaction. */
+export function writeRows(tx: RowSink, rows: readonly Row[]): void {
+  for (const { key, document } of rows) {
+    if (document === undefined) tx.delete(key);
+    else tx.set(key, document);
+  }
+}
+
 const invalid = (line: number, what: string, cause?: unknown): IsochronError =>
   new IsochronError('VALUE_INVALID', `line ${line}: ${what}`, { cause });
 
@@ -24,7 +38,8 @@ export function parseRow(line: string, number: number): Row {
   const { key, ...rest } = raw;
   if (typeof key !== 'string' || key === '') throw invalid(number, '"key" is missing, or not a text');
   const [field, ...others] = Object.keys(rest);
-  if (field === undefined || others.length > 0) throw invalid(number, 'expected "key" and one of "value", "bytes", "delete"');
+  if (field === undefined || others.length > 0)
+    throw invalid(number, 'expected "key" and one of "value", "bytes", "delete"');
   return { key, document: documentOf(field, rest[field], number) };
 }
 
@@ -48,7 +63,9 @@ function parseJson(text: string, line: number): JsonValue {
 /** The line that stands for a stored document: what {@link parseRow} reads. */
 export const formatRow = (key: string, document: unknown): string =>
   JSON.stringify(
-    document instanceof Uint8Array ? { key, bytes: Buffer.from(document).toString('base64') } : { key, value: document },
+    document instanceof Uint8Array
+      ? { key, bytes: Buffer.from(document).toString('base64') }
+      : { key, value: document },
   );
 
 /** Rows of JSON lines; empty lines are skipped. */
@@ -71,7 +88,8 @@ export async function* csvRows(chunks: AsyncIterable<string>, keyColumn: string)
       header = checkHeader(fields, keyColumn);
       continue;
     }
-    if (fields.length !== header.length) throw invalid(line, `${fields.length} fields, the header has ${header.length}`);
+    if (fields.length !== header.length)
+      throw invalid(line, `${fields.length} fields, the header has ${header.length}`);
     const document = Object.fromEntries(header.map((name, i) => [name, fields[i]!]));
     const key = fields[header.indexOf(keyColumn)]!;
     if (key === '') throw invalid(line, `the column "${keyColumn}" is empty`);

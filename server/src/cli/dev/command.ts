@@ -1,7 +1,7 @@
 /** `isochron dev`: a cluster on this machine, one process per node. */
 import { Interrupted } from '../failures.js';
 import { print, remark } from '../output.js';
-import { type DevFolder, prepareFolder } from './files.js';
+import { type DevCluster, planCluster, writeFolder } from './files.js';
 import type { DevOptions, PlannedNode } from './plan.js';
 import { checkPorts } from './ports.js';
 import { StartProgress, welcome, welcomeJson } from './screen.js';
@@ -9,10 +9,12 @@ import { Supervisor } from './supervisor.js';
 
 /** Runs until it is told to stop. @throws UsageError, IsochronError, ReportedFailure, Interrupted */
 export async function runDev(options: DevOptions): Promise<void> {
-  const folder = prepareFolder(options);
-  await checkPorts(folder.nodes);
-  const progress = new StartProgress(folder.nodes);
-  const supervisor = new Supervisor(folder.nodes, (node) => nodeArgs(node, folder, options), {
+  const cluster = planCluster(options);
+  const { config, nodes } = cluster;
+  await checkPorts(nodes);
+  const secretFile = writeFolder(cluster, options);
+  const progress = new StartProgress(nodes);
+  const supervisor = new Supervisor(nodes, (node) => nodeArgs(node, cluster, secretFile, options), {
     ready: (node, afterMs) => progress.ready(node, afterMs),
     remark: (line) => progress.line(line),
   });
@@ -24,21 +26,33 @@ export async function runDev(options: DevOptions): Promise<void> {
   } finally {
     progress.end();
   }
-  print((options.json ? welcomeJson : welcome)(folder.config, folder.nodes, options));
+  print((options.json ? welcomeJson : welcome)(config, nodes, options));
   await supervisor.ended();
   remark('Stopped.');
 }
 
-function nodeArgs(node: PlannedNode, folder: DevFolder, options: DevOptions): string[] {
-  const files = ['--config', folder.configFile, '--secret-file', folder.secretFile, '--data', node.dataDir];
-  return ['node', '--node', node.id, ...files, '--metrics-port', String(node.metricsPort), '--log-level', options.logLevel];
+function nodeArgs(node: PlannedNode, { configFile }: DevCluster, secretFile: string, options: DevOptions): string[] {
+  const files = ['--config', configFile, '--secret-file', secretFile, '--data', node.dataDir];
+  return [
+    'node',
+    '--node',
+    node.id,
+    ...files,
+    '--metrics-port',
+    String(node.metricsPort),
+    '--log-level',
+    options.logLevel,
+  ];
 }
 
 /** The first signal closes all nodes in order, the second one ends them. So does the end of a parent's channel. */
 function stopOnSignals(supervisor: Supervisor, onStop: () => void): { readonly requested: boolean } {
   const state = { requested: false };
   const onSignal = (): void => {
-    if (state.requested) return supervisor.kill();
+    if (state.requested) {
+      supervisor.kill();
+      return;
+    }
     state.requested = true;
     onStop();
     remark('\nStopping; once more to force it ...');

@@ -1,5 +1,5 @@
 /** The folder of a development cluster: cluster file, secret, a folder per node. */
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ClusterConfig, parseClusterFile, writeClusterFile } from '../../config/cluster-file.js';
 import { ensureSecretFile } from '../../config/secret.js';
@@ -7,26 +7,36 @@ import { replaceFile } from '../files.js';
 import { type DevOptions, devClusterFile, type PlannedNode, planNodes } from './plan.js';
 
 /** Everything that is needed to start the nodes. */
-export interface DevFolder {
+export interface DevCluster {
   readonly configFile: string;
-  readonly secretFile: string;
+  /** What the cluster file is to be; undefined when it stays as it is. */
+  readonly configText: string | undefined;
   readonly config: ClusterConfig;
   readonly nodes: readonly PlannedNode[];
 }
 
 /**
- * Writes the cluster file and the secret where they are missing, or the options say otherwise than the file.
- * @throws UsageError, IsochronError CONFIG_INVALID, or the system's error for a folder that cannot be written to
+ * Reads or makes the cluster file, without writing anything yet.
+ * @throws UsageError, IsochronError CONFIG_INVALID
  */
-export function prepareFolder(options: DevOptions): DevFolder {
+export function planCluster(options: DevOptions): DevCluster {
   const configFile = join(options.data, 'cluster.yaml');
-  const keep = options.keepConfig && existsSync(configFile);
-  const text = keep ? readFileSync(configFile, 'utf8') : writeClusterFile(devClusterFile(options));
+  const found = existsSync(configFile) ? readFileSync(configFile, 'utf8') : undefined;
+  const text = options.keepConfig && found !== undefined ? found : writeClusterFile(devClusterFile(options));
   const config = parseClusterFile(text, configFile);
-  mkdirSync(options.data, { recursive: true });
-  const secretFile = ensureSecretFile(options.data);
-  if (!keep && !(existsSync(configFile) && readFileSync(configFile, 'utf8') === text)) replaceFile(configFile, text);
-  const nodes = planNodes(config, options);
-  for (const { dataDir } of nodes) mkdirSync(dataDir, { recursive: true });
-  return { configFile, secretFile, config, nodes };
+  return { configFile, configText: text === found ? undefined : text, config, nodes: planNodes(config, options) };
+}
+
+/**
+ * Makes the folder of the cluster.
+ * @returns the file of the secret
+ * @throws the system's error where it cannot be written to
+ */
+export function writeFolder(cluster: DevCluster, { data }: DevOptions): string {
+  mkdirSync(data, { recursive: true });
+  accessSync(data, constants.W_OK);
+  const secretFile = ensureSecretFile(data);
+  if (cluster.configText !== undefined) replaceFile(cluster.configFile, cluster.configText);
+  for (const { dataDir } of cluster.nodes) mkdirSync(dataDir, { recursive: true });
+  return secretFile;
 }

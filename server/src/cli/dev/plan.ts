@@ -47,9 +47,12 @@ function checkOptions(options: DevOptions): void {
     throw new UsageError(`--replication ${replication} is above the number of regions, ${regions.length}`);
   }
   const nodes = regions.length * nodesPerRegion;
-  if (nodes > PORT_STEP) throw new UsageError(`${nodes} nodes are more than the ${PORT_STEP} that ports are set aside for`);
+  if (nodes > PORT_STEP)
+    throw new UsageError(`${nodes} nodes are more than the ${PORT_STEP} that ports are set aside for`);
   if (portBase + 2 * PORT_STEP + nodes > 65_536) {
-    throw new UsageError(`--port-base ${portBase} leaves no room: ports up to ${portBase + 2 * PORT_STEP + nodes - 1} are needed`);
+    throw new UsageError(
+      `--port-base ${portBase} leaves no room: ports up to ${portBase + 2 * PORT_STEP + nodes - 1} are needed`,
+    );
   }
 }
 
@@ -62,7 +65,9 @@ export function devClusterFile(options: DevOptions): ClusterFile {
     protocol: options.protocol,
     regions: regions.map((id, r) => ({
       id,
-      nodes: Array.from({ length: nodesPerRegion }, (_, n) => devNode(`${id}-${n + 1}`, portBase + r * nodesPerRegion + n)),
+      nodes: Array.from({ length: nodesPerRegion }, (_, n) =>
+        devNode(`${id}-${n + 1}`, portBase + r * nodesPerRegion + n),
+      ),
     })),
     keyspaces: [{ name: 'default', partitions: options.partitions, replication: options.replication }],
     ...(options.durability === 'synced' ? {} : { settings: { durability: options.durability } }),

@@ -89,6 +89,12 @@ export function welcome(config: ClusterConfig, nodes: readonly PlannedNode[], op
 
 /** The same for programs. */
 export function welcomeJson(config: ClusterConfig, nodes: readonly PlannedNode[], options: DevOptions): string {
-  const endpoints = nodes.map(({ id, region, api, metrics }) => ({ node: id, region, api, docs: `${api}/docs`, metrics }));
+  const endpoints = nodes.map(({ id, region, api, metrics }) => ({
+    node: id,
+    region,
+    api,
+    docs: `${api}/docs`,
+    metrics,
+  }));
   return JSON.stringify({ cluster: config.cluster, protocol: config.protocol, data: options.data, nodes: endpoints });
 }

@@ -1,0 +1,116 @@
+/** Many rows in many transactions, on several sessions at once. */
+import { IsochronError, type WriteReceipt } from '@isochron/sdk';
+import { Interrupted } from '../failures.js';
+import { count } from '../output.js';
+import { type Row, type RowSink, writeRows } from './rows.js';
+
+/** The part of a client that writing needs. */
+export interface Writer {
+  transaction(run: (tx: RowSink) => void): Promise<{ readonly write: WriteReceipt | undefined }>;
+}
+
+/** What writing came to. */
+export interface Written {
+  readonly rows: number;
+  readonly transactions: number;
+  /** The last commit by timestamp: when it is visible, all are. */
+  readonly last: { readonly receipt: WriteReceipt; readonly writer: number } | undefined;
+}
+
+/** How rows are written. */
+export interface WritingOptions {
+  /** Rows in a transaction. */
+  readonly batch: number;
+  /** Rows at the beginning of the input that are passed over. */
+  readonly skip: number;
+  /** Stops taking rows; what is in flight is finished. */
+  readonly signal: AbortSignal;
+  onProgress(rows: number): void;
+}
+
+/** Rows acknowledged, and how many of them follow each other from the beginning: where another attempt may start. */
+class Acknowledged {
+  rows = 0;
+  transactions = 0;
+  /** Rows before the first one that is not acknowledged. */
+  prefix: number;
+  readonly #ahead = new Map<number, number>();
+
+  constructor(start: number) {
+    this.prefix = start;
+  }
+
+  add(from: number, rows: number): void {
+    this.rows += rows;
+    this.transactions++;
+    this.#ahead.set(from, rows);
+    for (let next = this.#ahead.get(this.prefix); next !== undefined; next = this.#ahead.get(this.prefix)) {
+      this.#ahead.delete(this.prefix);
+      this.prefix += next;
+    }
+  }
+}
+
+interface Batch {
+  readonly from: number;
+  readonly rows: readonly Row[];
+}
+
+async function* batchesOf(rows: AsyncIterable<Row>, batch: number, skip: number): AsyncGenerator<Batch, void> {
+  let from = 0;
+  let pending: Row[] = [];
+  for await (const row of rows) {
+    if (from < skip) {
+      from++;
+      continue;
+    }
+    pending.push(row);
+    if (pending.length < batch) continue;
+    yield { from, rows: pending };
+    from += pending.length;
+    pending = [];
+  }
+  if (pending.length > 0) yield { from, rows: pending };
+}
+
+/**
+ * Writes rows in transactions; each writer has one in flight.
+ * @throws the first failure, with how much was acknowledged and how to go on; Interrupted when the signal was given
+ */
+export async function writeAll(
+  rows: AsyncIterable<Row>,
+  writers: readonly Writer[],
+  options: WritingOptions,
+): Promise<Written> {
+  const batches = batchesOf(rows, options.batch, options.skip);
+  const acknowledged = new Acknowledged(options.skip);
+  let last: Written['last'];
+  let failure: { readonly error: unknown } | undefined;
+  const work = async (writer: number): Promise<void> => {
+    while (failure === undefined && !options.signal.aborted) {
+      const next = await batches.next();
+      if (next.done) return;
+      const { write } = await writers[writer]!.transaction((tx) => writeRows(tx, next.value.rows));
+      if (write !== undefined && write.timestamp > (last?.receipt.timestamp ?? 0)) last = { receipt: write, writer };
+      acknowledged.add(next.value.from, next.value.rows.length);
+      options.onProgress(acknowledged.rows);
+    }
+  };
+  const guarded = (_: Writer, writer: number) =>
+    work(writer).catch((error: unknown) => {
+      failure ??= { error };
+    });
+  await Promise.all(writers.map(guarded));
+  if (failure !== undefined) throw withAdvice(failure.error, acknowledged);
+  if (options.signal.aborted) throw new Interrupted(`interrupted: ${advice(acknowledged)}`);
+  return { rows: acknowledged.rows, transactions: acknowledged.transactions, last };
+}
+
+const advice = ({ rows, prefix }: Acknowledged): string =>
+  `${count(rows)} rows are acknowledged; to go on, repeat with --skip ${prefix}`;
+
+function withAdvice(error: unknown, acknowledged: Acknowledged): unknown {
+  if (!(error instanceof IsochronError)) return error;
+  const message = `${error.message.replace(/\.$/, '')} (${advice(acknowledged)})`;
+  return new IsochronError(error.code, message, { cause: error, retryable: error.retryable });
+}

@@ -1,0 +1,85 @@
+/** Asks every node of a cluster how it is. */
+import { IsochronError, isErrorCode } from '@isochron/core/errors';
+import { apiKeyOf, type EndpointOptions } from '../data/client.js';
+import { type ClusterAnswer, isCluster, isProblem, type NodeAnswer } from './shape.js';
+
+/** One node: its status, or why there is none. */
+export interface NodeReport {
+  readonly region: string;
+  readonly node: string;
+  readonly api: string;
+  readonly status: NodeAnswer | null;
+  readonly error: string | null;
+}
+
+/** All nodes of a cluster, in the order of its file. */
+export interface ClusterReport {
+  readonly cluster: string;
+  readonly protocol: string;
+  readonly nodes: readonly NodeReport[];
+}
+
+const TIMEOUT_MS = 3000;
+
+/** The answer of the first endpoint that gives one. @throws the last one's failure */
+export async function askCluster(options: EndpointOptions): Promise<ClusterAnswer> {
+  let failure: unknown;
+  for (const endpoint of options.endpoint) {
+    try {
+      return await askNode(endpoint.replace(/^ws/, 'http'), apiKeyOf(options));
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+/** Asks every node at once. @throws IsochronError when none of the endpoints answers */
+export async function collect(options: EndpointOptions): Promise<ClusterReport> {
+  const { cluster, protocol, regions } = await askCluster(options);
+  const nodes = regions.flatMap((region) => region.nodes.map(({ id, api }) => ({ region: region.id, node: id, api })));
+  const apiKey = apiKeyOf(options);
+  return { cluster, protocol, nodes: await Promise.all(nodes.map((node) => report(node, apiKey))) };
+}
+
+async function report(
+  node: Pick<NodeReport, 'region' | 'node' | 'api'>,
+  apiKey: string | undefined,
+): Promise<NodeReport> {
+  try {
+    const answer = await askNode(node.api, apiKey);
+    if (answer.node.node === node.node) return { ...node, status: answer.node, error: null };
+    return { ...node, status: null, error: `another node answers there: ${answer.node.node}` };
+  } catch (error) {
+    return { ...node, status: null, error: error instanceof IsochronError ? error.message : String(error) };
+  }
+}
+
+/** @throws IsochronError `CONNECTION_LOST`, or what the node refuses with */
+async function askNode(base: string, apiKey: string | undefined): Promise<ClusterAnswer> {
+  const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+  let status: number;
+  let answer: unknown;
+  try {
+    const response = await fetch(`${base}/v1/cluster`, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    status = response.status;
+    answer = await response.json();
+  } catch (cause) {
+    throw new IsochronError('CONNECTION_LOST', `no node answers at ${base} (${reasonOf(cause)})`, { cause });
+  }
+  if (isCluster(answer)) return answer;
+  if (isProblem(answer) && isErrorCode(answer.code)) throw new IsochronError(answer.code, answer.detail);
+  throw new IsochronError(
+    'CONNECTION_LOST',
+    `what answers at ${base} with ${status} is no Isochron node of this version`,
+  );
+}
+
+/** Why `fetch` failed: it hides the reason in the cause. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === 'TimeoutError') return `no answer in ${TIMEOUT_MS} ms`;
+  if (error instanceof SyntaxError) return 'the answer is not JSON';
+  const { cause } = error;
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : error.message;
+}

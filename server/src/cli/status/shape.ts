@@ -1,0 +1,76 @@
+/** What `/v1/cluster` answers, as far as the command line relies on it. */
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+
+// Names go to a terminal: nothing in them may control it.
+const Name = Type.String({ pattern: '^[A-Za-z0-9._/-]{1,128}$' });
+const Count = Type.Number({ minimum: 0 });
+
+const PartitionSchema = Type.Object({
+  partition: Name,
+  regions: Type.Array(Name),
+  prepared: Count,
+  committed: Count,
+  keys: Count,
+  versions: Count,
+});
+
+const LinkSchema = Type.Object({
+  node: Name,
+  region: Name,
+  up: Type.Boolean(),
+  rttMs: Type.Union([Type.Number(), Type.Null()]),
+  reconnects: Count,
+  lastError: Type.Union([Type.String(), Type.Null()]),
+});
+
+const NodeSchema = Type.Object({
+  node: Name,
+  region: Name,
+  protocol: Name,
+  version: Name,
+  uptimeMs: Count,
+  ust: Count,
+  stalenessMs: Type.Number(),
+  openTransactions: Count,
+  rssBytes: Count,
+  partitions: Type.Array(PartitionSchema),
+  links: Type.Array(LinkSchema),
+});
+
+const ClusterSchema = Type.Object({
+  cluster: Name,
+  protocol: Name,
+  regions: Type.Array(
+    Type.Object({
+      id: Name,
+      nodes: Type.Array(Type.Object({ id: Name, api: Type.String({ pattern: '^https?://[\\x21-\\x7e]+$' }) })),
+    }),
+  ),
+  keyspaces: Type.Array(
+    Type.Object({
+      name: Name,
+      partitions: Type.Integer({ minimum: 1 }),
+      replication: Type.Optional(Type.Integer({ minimum: 1 })),
+      regions: Type.Optional(Type.Array(Name)),
+    }),
+  ),
+  node: NodeSchema,
+});
+
+const ProblemSchema = Type.Object({ code: Type.String(), detail: Type.String() });
+
+/** The cluster as one node knows it, with that node's status. */
+export type ClusterAnswer = Static<typeof ClusterSchema>;
+/** Status of one node. */
+export type NodeAnswer = Static<typeof NodeSchema>;
+export type ProblemAnswer = Static<typeof ProblemSchema>;
+
+/** Whether an answer has the shape that its reader relies on. */
+const reader =
+  <S extends TSchema>(schema: S) =>
+  (answer: unknown): answer is Static<S> =>
+    Value.Check(schema, answer);
+
+export const isCluster = reader(ClusterSchema);
+export const isProblem = reader(ProblemSchema);

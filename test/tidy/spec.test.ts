@@ -1,0 +1,42 @@
+/** SPEC.md of a protocol names the test of each rule: every one of them exists. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const PROTOCOLS = join(__dirname, '../../packages/protocols/src');
+
+/** The last column of the table of rules, and lines that begin with `Test:`. */
+export function namedTests(spec: string): string[] {
+  const rules = /^\| (?:P\d+|T\d+|D\d+|Prop\. \d+) +\|[^|]*\|(?<name>[^|]+)\|$/;
+  return spec.split('\n').flatMap((line) => {
+    const name = rules.exec(line)?.groups?.name ?? /^Test: (?<name>.+)$/.exec(line)?.groups?.name;
+    return name === undefined ? [] : [name.trim()];
+  });
+}
+
+/** What a source names as tests. */
+export function testNames(source: string): string[] {
+  return [...source.matchAll(/\bit\(\s*(['"`])(?<name>.*?)(?<!\\)\1/gs)].map((match) => match.groups!.name!);
+}
+
+const sources = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.ts'))
+    .map((file) => readFileSync(join(folder, file), 'utf8'));
+
+describe('SPEC.md of the protocols', () => {
+  const specs = readdirSync(PROTOCOLS, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('SPEC.md'));
+
+  it('there is one', () => expect(specs.length).toBeGreaterThan(0));
+
+  it.each(specs)('every test that %s names exists', (file) => {
+    const known = new Set(sources(PROTOCOLS).flatMap(testNames));
+    const named = namedTests(readFileSync(join(PROTOCOLS, file), 'utf8'));
+    expect(named.length).toBeGreaterThan(20);
+    expect(named.filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  it('finds names in tables and in sources, and misses none that is not there', () => {
+    expect(namedTests('| P1 | x | a b |\n| rule | what | test |\nTest: c d')).toEqual(['a b', 'c d']);
+    expect(testNames(`it('one', () => {}); it("it's two", f); submit('three')`)).toEqual(['one', "it's two"]);
+  });
+});
