@@ -16,9 +16,14 @@ describe('connect', () => {
   it('keeps the endpoint with the shortest round trip and closes the others', async () => {
     const store = new FakeStore();
     const [far, near] = [await server(store, { region: 'far' }), await server(store, { region: 'near' })];
-    const held = deferred();
-    far.script = (frame) => (frame.type === 'ping' ? held.promise : undefined);
-    void near.until(() => near.received('ping').length > 0).then(() => setImmediate(held.resolve));
+    // The far one is there first, and takes long to answer; the near one opens only then, and answers at once.
+    const [ping, hello] = [deferred(), deferred()];
+    far.script = (frame) => {
+      if (frame.type !== 'ping') return undefined;
+      setTimeout(ping.resolve, 40);
+      return ping.promise.then(hello.resolve).then(() => undefined);
+    };
+    near.script = (frame) => (frame.type === 'hello' ? hello.promise : undefined);
     const app = await client([far, near]);
     expect(app.status).toMatchObject({ state: 'online', region: 'near', node: 'near-1', ust: 1000 });
     expect(app.status.rttMs).toBeGreaterThan(0);
@@ -114,6 +119,7 @@ describe('the connection', () => {
     const app = await client([node]);
     const { write } = await app.transaction(async (tx) => tx.set('a', (await tx.get('b')) ?? 1));
     expect(write?.timestamp).toBe(1001);
+    expect(Math.max(...node.packing)).toBe(1);
   });
 
   it('splits messages at the size that the server accepts, and refuses what is larger on its own', async () => {

@@ -31,7 +31,7 @@ export function decodeDocument<T>(value: Value | null): T | undefined {
   if (value === null) return undefined;
   if (typeof value !== 'string') return new Uint8Array(value) as T;
   try {
-    return (globalThis.__c ??= new Map()).get(value) ?? (globalThis.__c.set(value, JSON.parse(value)), globalThis.__c.get(value));
+    return JSON.parse(value) as T;
   } catch (cause) {
     throw new IsochronError('FRAME_INVALID', 'the server sent a document that is not JSON', { cause, retryable: true });
   }

@@ -3,7 +3,8 @@
  * Run after a build: `node server/dist/testing/api-bench.js [seconds]`. The load comes from the parent, the servers run in a child.
  */
 import { fork } from 'node:child_process';
-import { Agent, request } from 'node:http';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import fastify from 'fastify';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -44,6 +45,7 @@ async function serve(): Promise<void> {
   const bareUrl = await bare.listen({ port: 0, host: '127.0.0.1' });
   const echo = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
   echo.on('connection', (socket) => socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary })));
+  await once(echo, 'listening');
   const address = echo.address();
   const ports: Ports = {
     api: url,
@@ -55,37 +57,38 @@ async function serve(): Promise<void> {
   process.send?.(ports);
 }
 
-/** Requests a second over keep-alive connections, one in flight on each. */
+/** Requests a second over keep-alive connections, one in flight on each. Plain sockets: an HTTP client would be the bottleneck. */
 function http(url: string, body: string | undefined, seconds: number): Promise<number> {
-  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
   const { hostname, port, pathname } = new URL(url);
-  const headers =
-    body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-  const options = { hostname, port, path: pathname, agent, method: body === undefined ? 'GET' : 'POST', headers };
+  const post =
+    body === undefined ? '' : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
+  const request = `${body === undefined ? 'GET' : 'POST'} ${pathname} HTTP/1.1\r\nhost: localhost\r\n${post}\r\n${body ?? ''}`;
   const end = performance.now() + seconds * 1000;
-  let done = 0;
-  let open = CONNECTIONS;
-  return new Promise((resolve, reject) => {
-    const one = (): void => {
-      if (performance.now() >= end) {
-        if (--open === 0) {
-          agent.destroy();
-          resolve(done / seconds);
+  const run = (): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const socket = connect(Number(port), hostname, () => socket.write(request));
+      let done = 0;
+      let received = '';
+      socket.on('error', reject);
+      socket.on('data', (chunk) => {
+        received = received === '' ? chunk.toString('latin1') : received + chunk.toString('latin1');
+        const head = received.indexOf('\r\n\r\n');
+        if (head < 0) return;
+        if (!received.startsWith('HTTP/1.1 200')) reject(new Error(received));
+        const length = Number(/content-length: (\d+)/i.exec(received)?.[1]);
+        if (received.length < head + 4 + length) return;
+        received = '';
+        done++;
+        if (performance.now() < end) socket.write(request);
+        else {
+          socket.destroy();
+          resolve(done);
         }
-        return;
-      }
-      const sent = request(options, (answer) => {
-        if (answer.statusCode !== 200) reject(new Error(`${url}: ${answer.statusCode}`));
-        answer.resume().on('end', () => {
-          done++;
-          one();
-        });
       });
-      sent.on('error', reject);
-      sent.end(body);
-    };
-    for (let i = 0; i < CONNECTIONS; i++) one();
-  });
+    });
+  return Promise.all(Array.from({ length: CONNECTIONS }, run)).then(
+    (counts) => counts.reduce((a, b) => a + b) / seconds,
+  );
 }
 
 /** Frames a second over one connection with 64 in flight, every one a WebSocket message of its own. */

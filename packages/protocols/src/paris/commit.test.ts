@@ -169,6 +169,13 @@ describe('PaRiS: retries (D4, D5)', () => {
     expect(other.code).toBe('TX_ID_REUSED');
   });
 
+  it('also while the first commit is under way', () => {
+    const world = settled({ syncMs: 50 });
+    const first = world.ask('virginia-1', commitOver(world, id(0), [0, 1]));
+    expect(world.call('virginia-1', commitOver(world, id(0), [0, 1], '2'), 'Refused').code).toBe('TX_ID_REUSED');
+    world.until(() => world.answer('virginia-1', first)?.type === 'CommitResp');
+  });
+
   it('a known id with another cohort list is refused, and changes nothing', () => {
     const world = settled();
     const { ct } = world.call('virginia-1', commitOver(world, id(0), [0, 1]), 'CommitResp');

@@ -14,6 +14,7 @@ import {
   type TxId,
   type WallMs,
 } from '@isochron/core';
+import { digestWrites } from '../kernel/digest.js';
 import type { TransactionTable } from '../kernel/transaction-table.js';
 import { Votes } from '../kernel/two-phase-commit.js';
 import type { Address, Effects } from '../machine.js';
@@ -41,6 +42,8 @@ interface PendingCommit {
   readonly prepares: ReadonlyMap<PartitionId, PrepareReq>;
   readonly votes: Votes;
   readonly until: WallMs;
+  /** Of all writes and the principal: compared when the commit is sent again. */
+  readonly digest: () => string;
   /** The client, and clients that sent the same commit again. */
   readonly requesters: { from: Address; ref: number }[];
   /** The attempt before, whose durable abort must be known before this one may prepare (D4). */
@@ -73,6 +76,9 @@ export class Commits {
     }
     const running = this.#pending.get(txId);
     if (running !== undefined && running.identity.attempt === request.homes.length - 1) {
+      if (running.digest() !== digestWrites(writes, request.principal)) {
+        throw new IsochronError('TX_ID_REUSED', 'The transaction id was used for other writes; make a new one.');
+      }
       this.counters.repeatedCommits++;
       running.requesters.push({ from, ref });
       return;
@@ -191,7 +197,16 @@ export class Commits {
     }
     const previous = homes.length > 1 ? identityOf(homes.length - 2, homes.at(-2)!) : null;
     const until = now + this.state.settings.commitTimeoutMs;
-    return { identity, prepares, votes: new Votes(cohorts), until, requesters: [{ from, ref }], previous, sentAt: now };
+    return {
+      identity,
+      prepares,
+      votes: new Votes(cohorts),
+      until,
+      digest: () => digestWrites(writes, principal),
+      requesters: [{ from, ref }],
+      previous,
+      sentAt: now,
+    };
   }
 
   /** Sends, or sends again, whatever the commit waits for. */

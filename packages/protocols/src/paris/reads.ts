@@ -96,8 +96,12 @@ export class Reads {
   list(requester: Requester, keyspace: string, range: ListRange, snapshot: Timestamp, now: WallMs, out: Out): void {
     const { ref } = requester;
     const pages: ListSliceResp[] = [];
-    const slices = this.state.topology.partitionsOf(keyspace).map(({ id: partition }) => {
-      return this.#slice(partition, (r) => ({ type: 'ListSliceReq', ref: r, partition, snapshot, range }));
+    const partitions = this.state.topology.partitionsOf(keyspace);
+    // Keys are spread evenly: a share with some reserve fills the page, where whole pages would read it many times over.
+    const limit = Math.min(range.limit, Math.ceil((1.25 * range.limit) / partitions.length) + 8);
+    const share = { ...range, limit };
+    const slices = partitions.map(({ id: partition }) => {
+      return this.#slice(partition, (r) => ({ type: 'ListSliceReq', ref: r, partition, snapshot, range: share }));
     });
     this.#ask(
       {
