@@ -4,6 +4,7 @@ export * from './config/secret.js';
 export { type ApiOptions, buildApi } from './http/api.js';
 export { apiKeysFromEnv } from './http/auth.js';
 export { HttpLatency } from './http/latency.js';
+export { createLogger } from './http/logger.js';
 export { buildMetrics } from './http/metrics.js';
 export type * from './node/api.js';
 export { SESSIONS_MACHINE, SessionsMachine, type SessionsOptions } from './session/machine.js';

@@ -24,7 +24,9 @@ const sources = (folder: string): string[] =>
     .map((file) => readFileSync(join(folder, file), 'utf8'));
 
 describe('SPEC.md of the protocols', () => {
-  const specs = readdirSync(PROTOCOLS, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('SPEC.md'));
+  const specs = readdirSync(PROTOCOLS, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('SPEC.md'),
+  );
 
   it('there is one', () => expect(specs.length).toBeGreaterThan(0));
 

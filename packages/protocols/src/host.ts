@@ -75,7 +75,13 @@ export class Host<M extends AnyMessage> {
     return this.#machines.get(name)?.machine;
   }
 
-  /** Hands in messages, from a link or from a machine's own outside (a client port), and runs all that follows. */
+  /** Sends a message on behalf of a machine that acts outside of its steps (a client port), to this node or to another one. */
+  post(envelope: Envelope<M>): void {
+    this.#route(envelope);
+    this.run();
+  }
+
+  /** Hands in messages for this node, which came over a link, and runs all that follows. */
   receive(envelopes: readonly Envelope<M>[]): void {
     for (const envelope of envelopes) this.#deliver(envelope);
     this.run();

@@ -154,12 +154,14 @@ describe('metrics', () => {
     api = await startApi({ latency });
     await put(api);
     await api.call('GET', '/v1/keyspaces/default/keys/none');
+    await api.call('POST', '/v1/read', { body: { keys: [{ keyspace: 'default', key: 'a' }] } });
     const metrics = buildMetrics(api.node, latency);
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
     const { text } = await send(url, 'GET', '/metrics');
     await metrics.close();
     const series = 'method="GET",route="/v1/keyspaces/:keyspace/keys/:key",status="4xx"';
     expect(text).toContain(`isochron_http_request_duration_seconds_count{${series}} 1`);
+    expect(text).toContain('_count{method="POST",route="/v1/read",status="2xx"} 1');
     expect(text).toContain(`isochron_http_request_duration_seconds_bucket{${series},le="+Inf"} 1`);
     expect(text).toMatch(/isochron_ust_staleness_ms\{[^}]*node="virginia-1"[^}]*\} 20/);
     expect(text).toMatch(/isochron_events\{event="commits"[^}]*\} 1/);

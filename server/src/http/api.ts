@@ -1,5 +1,4 @@
 /** The public HTTP and WebSocket API of a node. */
-import cors from '@fastify/cors';
 import helmet from '@fastify/helmet';
 import underPressure from '@fastify/under-pressure';
 import websocket from '@fastify/websocket';
@@ -14,6 +13,7 @@ import { handleProtocols, SessionHub } from '../ws/session-route.js';
 import { Authenticator } from './auth.js';
 import { jsonBodyParser } from './body.js';
 import { ApiContext } from './context.js';
+import { allowOrigins } from './cors.js';
 import type { HttpLatency } from './latency.js';
 import { handleNotFound } from './not-found.js';
 import { registerOpenApi } from './openapi.js';
@@ -36,8 +36,8 @@ export interface ApiOptions {
   readonly sessions: SessionsMachine;
   /** Measures request durations, to be shown by `buildMetrics`. */
   readonly latency?: HttpLatency;
-  /** Origins of web pages that may call; default all. Credentials are never taken from cookies. */
-  readonly corsOrigins?: string | string[];
+  /** Origins of web pages that may call; default `*`, all of them. */
+  readonly corsOrigins?: string | readonly string[];
   /** Whether to serve Swagger UI at `/docs`. Default true. Needs Node 20.19 or later. */
   readonly docs?: boolean;
   /** Event-loop delay in ms above which requests are refused with `OVERLOADED`. Default 2000. */
@@ -80,12 +80,7 @@ export async function buildApi(node: RunningNode, options: ApiOptions): Promise<
       done();
     },
   });
-  await app.register(cors, {
-    origin: options.corsOrigins ?? '*',
-    methods: ['GET', 'HEAD', 'PUT', 'PATCH', 'POST', 'DELETE'],
-    exposedHeaders: EXPOSED_HEADERS,
-    maxAge: 86_400,
-  });
+  await allowOrigins(app, options.corsOrigins ?? '*');
   await registerOpenApi(app);
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
   if (options.docs !== false) await app.register(async (scope) => documentation(scope));
@@ -93,15 +88,6 @@ export async function buildApi(node: RunningNode, options: ApiOptions): Promise<
   await app.register(async (scope) => versionOne(scope, api, hub, options));
   return app;
 }
-
-const EXPOSED_HEADERS = [
-  'ETag',
-  'Isochron-Session',
-  'Isochron-Snapshot',
-  'Isochron-Staleness-Ms',
-  'Isochron-Commit-Timestamp',
-  'Isochron-Session-Gap',
-];
 
 /** Everything under `/v1`: refused under pressure and without a key. */
 async function versionOne(
@@ -112,7 +98,9 @@ async function versionOne(
 ): Promise<void> {
   await scope.register(underPressure, {
     maxEventLoopDelay: options.maxEventLoopDelayMs ?? 2000,
-    pressureHandler: () => {
+    pressureHandler: (_request, _reply, _type, delayMs) => {
+      // Not a long delay but none measured yet: while a node starts, its first interval may have no sample in it.
+      if (delayMs === Number.POSITIVE_INFINITY) return;
       throw new IsochronError(
         'OVERLOADED',
         'The node has more work than it can do. Repeat the request later, or elsewhere.',

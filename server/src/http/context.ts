@@ -5,7 +5,7 @@ import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { RunningNode } from '../node/api.js';
 import { ANONYMOUS, type Caller, type HttpSessions } from '../session/http-sessions.js';
 import type { Authenticator } from './auth.js';
-import { ReadHeaders } from './read-headers.js';
+import { JSON_TYPE, ReadHeaders } from './read-headers.js';
 import type { Rules } from './rules.js';
 
 /** Longest time in which a request with an Idempotency-Key may be repeated, ms; see {@link ApiContext.birth}. */
@@ -90,8 +90,6 @@ export class ApiContext {
     reply.header('content-type', JSON_TYPE).send(text);
   }
 }
-
-export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** `Prefer: wait=SECONDS` in ms, at most 30 s; 2 s when absent. */
 export function waitMsOf(request: FastifyRequest): number {

@@ -45,8 +45,8 @@ function readBatch(api: ApiContext) {
     const caller = api.reader(request);
     const answer = (complete: Caller): Promise<void> =>
       readKeys(api, complete, keys, at).then((seen) => {
-        api.headers.apply(reply, seen.snapshot, api.sessions.tokenAfterRead(complete, seen.snapshot));
-        api.sendJson(reply, readAnswerText(seen));
+        const token = api.sessions.tokenAfterRead(complete, seen.snapshot);
+        api.headers.send(reply, seen.snapshot, token, readAnswerText(seen));
       });
     const answered = caller instanceof Promise ? caller.then(answer) : answer(caller);
     answered.catch((error: unknown) => reply.send(error));

@@ -4,9 +4,10 @@ import { IsochronError, type QualifiedKey, type Timestamp, type Value, type Vers
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../session/http-sessions.js';
-import { type ApiContext, JSON_TYPE } from './context.js';
+import type { ApiContext } from './context.js';
 import { mergePatch } from './merge-patch.js';
 import { json, type RouteDocs, SessionHeaders, WriteHeaders } from './openapi.js';
+import { JSON_TYPE } from './read-headers.js';
 import { readKeys, type Seen } from './reader.js';
 import { AtQuery, CommitAnswer, EmptyQuery, KeyParams } from './schemas.js';
 import { commit, documentText, oneShot } from './writer.js';
@@ -110,34 +111,42 @@ function answerGet(
 }
 
 function sendValue(api: ApiContext, caller: Caller, seen: Seen, reply: FastifyReply): void {
-  api.headers.apply(reply, seen.snapshot, api.sessions.tokenAfterRead(caller, seen.snapshot));
+  const token = api.sessions.tokenAfterRead(caller, seen.snapshot);
   const version = seen.versions[0];
-  if (version == null || version.value === null)
+  if (version == null || version.value === null) {
+    api.headers.apply(reply, seen.snapshot, token);
     throw new IsochronError('KEY_NOT_FOUND', 'The key has no value in this snapshot.');
+  }
   const timestamp = String(version.ts);
-  reply.header('isochron-commit-timestamp', timestamp);
-  if (isNotModified(version, timestamp, reply)) {
-    reply.code(304).send();
+  const etag = etagOf(version, timestamp);
+  const cached = isCached(reply, etag);
+  if (typeof version.value === 'string' && !cached) {
+    api.headers.send(reply, seen.snapshot, token, version.value, { timestamp, etag });
     return;
   }
-  sendBody(reply, version.value);
+  api.headers.apply(reply, seen.snapshot, token);
+  reply.header('isochron-commit-timestamp', timestamp);
+  if (etag !== undefined) reply.header('etag', etag);
+  if (cached) reply.code(304).send();
+  else sendBytes(reply, version.value);
 }
 
-function sendBody(reply: FastifyReply, value: Value): void {
-  if (typeof value === 'string') reply.header('content-type', JSON_TYPE).send(value);
-  else reply.header('content-type', BYTES_TYPE).send(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
+function sendBytes(reply: FastifyReply, value: Value): void {
+  const bytes = typeof value === 'string' ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  reply.header('content-type', BYTES_TYPE).send(bytes);
 }
 
 /**
- * Sets the ETag and compares it. In stable snapshots a timestamp stands for one value of a key; an own write that is not stable yet
- * may still lose to another of the same timestamp, so it gets no ETag.
+ * In stable snapshots a timestamp stands for one value of a key. An own write that is not stable yet may still lose to another
+ * of the same timestamp, so it gets no ETag.
  */
-function isNotModified(version: Version, timestamp: string, reply: FastifyReply): boolean {
-  if (version.txId === '') return false;
-  const etag = `"${timestamp}"`;
-  reply.header('etag', etag);
+const etagOf = (version: Version, timestamp: string): string | undefined =>
+  version.txId === '' ? undefined : `"${timestamp}"`;
+
+/** Whether `If-None-Match` names the value. */
+function isCached(reply: FastifyReply, etag: string | undefined): boolean {
   const wanted = reply.request.headers['if-none-match'];
-  if (wanted === undefined) return false;
+  if (wanted === undefined || etag === undefined) return false;
   return wanted.trim() === '*' || wanted.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag);
 }
 

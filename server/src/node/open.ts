@@ -153,10 +153,10 @@ class Node implements OpenedNode {
       now: this.now(),
     };
     this.#paris = createParisNode(paris);
-    this.coordinator = new ClientPort(this.id, (to, from, message) => this.#host.receive([{ to, from, message }]));
+    this.coordinator = new ClientPort(this.id, (to, from, message) => this.#host.post({ to, from, message }));
     const sessionsAddress = { node: this.id, machine: SESSIONS_MACHINE };
     this.sessions = new SessionsMachine({
-      post: (to, message) => this.#host.receive([{ to, from: sessionsAddress, message }]),
+      post: (to, message) => this.#host.post({ to, from: sessionsAddress, message }),
     });
     for (const [name, machine] of this.#paris.machines) this.#host.add(name, machine);
     this.#host.add(CLIENT_MACHINE, this.coordinator);

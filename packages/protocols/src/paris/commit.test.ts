@@ -153,13 +153,15 @@ describe('PaRiS: retries (D4, D5)', () => {
   it('a retry while the outcome waits for the disk finds it too', () => {
     const world = settled({ syncMs: 50 });
     const commit = commitOver(world, id(0), [0]);
-    const refs = [0, 7, 13].map((pause) => {
-      world.run(pause);
-      return world.ask('virginia-1', commit);
+    // Three coordinators, because one that still runs the commit would answer by itself.
+    const asked = ['virginia-1', 'oregon-1', 'ireland-1'].map((node, i) => {
+      world.run(7 * i);
+      return { node, ref: world.ask(node, commit) };
     });
     world.run(600);
-    const answers = refs.map((ref) => world.answer('virginia-1', ref));
+    const answers = asked.map(({ node, ref }) => world.answer(node, ref));
     expect(new Set(answers.map((answer) => (answer?.type === 'CommitResp' ? answer.ct : answer?.type))).size).toBe(1);
+    expect(world.node('virginia-1').store.chains.get(`0|${keyIn(world, 0)}`)).toHaveLength(1);
   });
 
   it('an id used for other writes is refused with TX_ID_REUSED', () => {
@@ -277,6 +279,23 @@ describe('PaRiS: links and restarts (D6, D7)', () => {
     world.until(() => world.ust() >= ct);
     const key = `0|${keyIn(world, 0)}`;
     expect(world.node('oregon-1').store.chains.get(key)).toEqual(world.node('virginia-1').store.chains.get(key));
+  });
+
+  it('a replay never runs ahead of the disk, at whatever moment the link comes back', () => {
+    for (let moment = 0; moment < 60; moment += 3) {
+      const world = settled({ syncMs: 25 });
+      world.cut('virginia-1', 'oregon-1');
+      const refs = [0, 1].map((i) =>
+        world.ask('virginia-1', commitOver(world, id(i), [0, i === 0 ? 0 : 3], String(i))),
+      );
+      world.run(moment);
+      world.heal('virginia-1', 'oregon-1');
+      world.until(() => refs.every((ref) => world.answer('virginia-1', ref)?.type === 'CommitResp'));
+      const cts = refs.map((ref) => (world.answer('virginia-1', ref) as { ct: number }).ct);
+      world.until(() => world.ust() >= Math.max(...cts));
+      const key = `0|${keyIn(world, 0)}`;
+      expect(world.node('oregon-1').store.chains.get(key)).toHaveLength(2);
+    }
   });
 
   it('a stretch that does not begin at or below what is there is not applied: the gap is asked for', () => {

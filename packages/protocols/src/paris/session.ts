@@ -222,6 +222,7 @@ export class ParisSession {
   }
 
   #prune(): void {
+    if (this.#cache.size === 0) return;
     let floor = this.#ust;
     for (const tx of this.#open) floor = Math.min(floor, tx.snapshot ?? tx.floor);
     this.#cache.prune(floor);

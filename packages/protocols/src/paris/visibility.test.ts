@@ -217,6 +217,13 @@ describe('PaRiS: which snapshots are served', () => {
     const past = world.call('virginia-1', { type: 'ReadReq', txId: null, ust: 0, at: old, keys: [key] }, 'Refused');
     expect(past.code).toBe('SNAPSHOT_TOO_OLD');
     expect(client.readOnce(key)).toEqual(['4']);
+    // A coordinator that does not know the floor asks the replica, which does.
+    const from = { node: 'oregon-1', machine: 'coordinator' };
+    const slice = { type: 'ReadSliceReq' as const, ref: 4711, partition: 0, snapshot: old, keys: [key] };
+    world.inject({ node: 'virginia-1', machine: 'replica/0' }, from, slice);
+    world.run(50);
+    const told = world.sent.find(({ message }) => 'ref' in message && message.ref === 4711);
+    expect(told?.message).toMatchObject({ type: 'Refused', code: 'SNAPSHOT_TOO_OLD' });
   });
 
   it('an open transaction holds garbage collection back in every region, until its lease is over (P9)', () => {
@@ -265,6 +272,20 @@ describe('PaRiS: remote reads', () => {
     const reader = new TestClient(world, 'virginia-1');
     expect(reader.readOnce(key)).toEqual(['1']);
     expect(world.sent.filter((e) => e.message.type === 'ReadSliceResp').at(-1)!.from.node).toBe(`${second}-1`);
+  });
+
+  it('a read that is under way when its link drops goes to another replica at once (P10)', () => {
+    const world = settled();
+    const remote = world.topology.partitions.find((p) => !p.regions.includes('virginia'))!;
+    const [first] = world.topology.preferredRegions(remote.id, 'virginia');
+    world.filter = ({ to, message }) => !(message.type === 'ReadSliceReq' && to.node === `${first}-1`);
+    const read = { type: 'ReadReq' as const, txId: null, ust: 0, at: null, keys: [keyIn(world, remote.id)] };
+    const ref = world.ask('virginia-1', read);
+    world.run(20);
+    expect(world.answer('virginia-1', ref)).toBeUndefined();
+    world.cut('virginia-1', `${first}-1`);
+    world.run(20);
+    expect(world.answer('virginia-1', ref)?.type).toBe('ReadResp');
   });
 
   it('a remote replica that stays silent is given up after the read timeout (P10)', () => {

@@ -48,8 +48,9 @@ export class ChildNode {
 /** Resolves with the exit code or signal of a child, or why it could not be started. */
 async function endOf(child: ChildProcess): Promise<string> {
   try {
-    // 'close' comes after the last message, 'exit' may come before it.
-    const [code, signal] = await once(child, 'close');
+    const [code, signal] = await once(child, 'exit');
+    // Its last message may still be on the way; the channel ends after it.
+    if (child.connected) await once(child, 'disconnect');
     return signal === null ? `exit code ${code}` : `signal ${signal}`;
   } catch (error) {
     return failureOf(error).line;

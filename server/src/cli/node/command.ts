@@ -29,7 +29,7 @@ export interface NodeOptions {
 /** Starts the node; resolves once it listens. It ends by a signal, see {@link closeOnSignals}. */
 export async function runNode(options: NodeOptions): Promise<void> {
   const logger = pino(
-    { level: options.logLevel, base: { node: options.node } },
+    { level: options.logLevel, base: { name: options.node } },
     pino.destination({ fd: 2, sync: true }),
   );
   const fatal = fatalExit(logger);

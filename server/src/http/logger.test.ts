@@ -1,0 +1,17 @@
+import { createLogger } from './logger.js';
+
+describe('the log', () => {
+  it('never holds credentials', () => {
+    let text = '';
+    const log = createLogger({}, { write: (line: string) => void (text += line) });
+    const headers = {
+      authorization: 'Bearer hidden-1',
+      'isochron-session': 'hidden-2',
+      cookie: 'hidden-3',
+      host: 'shown',
+    };
+    log.info({ headers, req: { headers }, credentials: 'hidden-4', frame: { token: 'hidden-5' } }, 'x');
+    expect(text).toContain('shown');
+    expect(text).not.toContain('hidden');
+  });
+});

@@ -1,0 +1,79 @@
+/** Figures of a benchmark: samples, their median, and how they stand to a limit and a target. */
+
+/** What a figure counts. */
+export type Unit = '/s' | 'ms' | 's' | 'MB' | '% of a core' | '';
+
+/** Samples of the same thing, one of each round. */
+export interface Figure {
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+  readonly samples: readonly number[];
+}
+
+/** A bound on a row's median, or on its ratio to the limit. */
+export interface Target {
+  readonly of: 'ratio' | 'median';
+  readonly is: 'at least' | 'at most';
+  readonly bound: number;
+}
+
+/** The most that the machine gives for the same work, measured in the same run. */
+export interface Limit {
+  readonly what: string;
+  readonly figure: Figure;
+}
+
+/** One line of the result. */
+export interface Row {
+  /** The benchmark it belongs to, as `--only` names it. */
+  readonly benchmark: string;
+  readonly what: string;
+  readonly unit: Unit;
+  readonly measured: Figure;
+  readonly limit?: Limit | undefined;
+  readonly target?: Target | undefined;
+  /** Median over the rounds of each round's percentile, ms. */
+  readonly latency?: { readonly p50Ms: number; readonly p99Ms: number } | undefined;
+  /** CPU time of the servers for one operation, µs: what a ratio of rates hides where the load generator is the bottleneck. */
+  readonly cpuUs?: { readonly measured: number; readonly limit: number | undefined } | undefined;
+  /** Whatever else is needed to read the figure. */
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** @throws RangeError without samples */
+export function figureOf(samples: readonly number[]): Figure {
+  return { median: quantile(samples, 0.5), min: Math.min(...samples), max: Math.max(...samples), samples };
+}
+
+/**
+ * The value below which a share of the samples lies, between neighbours in proportion.
+ * @throws RangeError without samples
+ */
+export function quantile(samples: readonly number[], share: number): number {
+  if (samples.length === 0) throw new RangeError('a quantile needs at least one sample');
+  const sorted = [...samples].sort((a, b) => a - b);
+  const position = share * (sorted.length - 1);
+  const below = sorted[Math.floor(position)]!;
+  const above = sorted[Math.ceil(position)]!;
+  return below + (above - below) * (position - Math.floor(position));
+}
+
+/** Median by median; undefined without a limit. */
+export const ratioOf = ({ measured, limit }: Pick<Row, 'measured' | 'limit'>): number | undefined =>
+  limit === undefined ? undefined : measured.median / limit.figure.median;
+
+/** Whether the target is reached; undefined without one. */
+export function isMet(row: Pick<Row, 'measured' | 'limit' | 'target'>): boolean | undefined {
+  const { target, measured } = row;
+  if (target === undefined) return undefined;
+  const value = target.of === 'median' ? measured.median : ratioOf(row);
+  if (value === undefined) return false;
+  return target.is === 'at least' ? value >= target.bound : value <= target.bound;
+}
+
+/** The target that a ratio to the limit is at least this. */
+export const ratioAtLeast = (bound: number): Target => ({ of: 'ratio', is: 'at least', bound });
+
+/** The target that the figure itself is at most this. */
+export const atMost = (bound: number): Target => ({ of: 'median', is: 'at most', bound });

@@ -1,0 +1,77 @@
+/** The two ends of a helper process: the benchmark hands it one job after the other, the helper answers each. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+type Answer<R> = { readonly result: R } | { readonly error: string };
+
+/** A helper process. Load generators and limits run in such, so that the process that measures is nobody's bottleneck. */
+export class Helper<J, R> {
+  readonly #child: ChildProcess;
+  #ended: string | undefined;
+
+  /** @param file compiled file, relative to this one @param execArgv options for Node */
+  constructor(
+    readonly file: string,
+    execArgv: readonly string[],
+  ) {
+    this.#child = fork(fileURLToPath(new URL(file, import.meta.url)), { execArgv: [...execArgv] });
+    this.#child.once('exit', (code, signal) => {
+      this.#ended = `${basename(file)} ended (${signal ?? `exit code ${code}`})`;
+    });
+  }
+
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
+  /** Has a job done. One at a time. @throws Error with the helper's own stack */
+  async run(job: J): Promise<R> {
+    if (this.#ended !== undefined) throw new Error(this.#ended);
+    const gone = new AbortController();
+    const onExit = () => gone.abort();
+    this.#child.once('exit', onExit);
+    try {
+      const answered = once(this.#child, 'message', { signal: gone.signal });
+      this.#child.send(job as object);
+      const [answer] = (await answered) as [Answer<R>];
+      if ('error' in answer) throw new Error(`${basename(this.file)}: ${answer.error}`);
+      return answer.result;
+    } catch (error) {
+      throw gone.signal.aborted ? new Error(this.#ended) : error;
+    } finally {
+      this.#child.off('exit', onExit);
+    }
+  }
+
+  /** Lets it end, after the job in hand. */
+  async stop(): Promise<void> {
+    if (this.#ended !== undefined) return;
+    const ended = once(this.#child, 'exit');
+    if (this.#child.connected) this.#child.disconnect();
+    await ended;
+  }
+
+  /** Ends it at once. */
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+}
+
+/** The helper's end: does jobs until the benchmark lets go. */
+export function answerJobs<J, R>(work: (job: J) => Promise<R>): void {
+  process.on('message', (job) => {
+    work(job as J).then(
+      (result) => send({ result }),
+      (error: unknown) => send({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+    );
+  });
+  process.on('disconnect', () => process.exit());
+  // A Ctrl-C reaches the whole group: the benchmark decides what it means.
+  process.on('SIGINT', () => undefined);
+}
+
+function send<R>(answer: Answer<R>): void {
+  process.send?.(answer);
+}

@@ -1,0 +1,42 @@
+/** HTTP load: autocannon, one instance for each server, all at once. */
+import autocannon, { type Request, type Result } from 'autocannon';
+import { answerJobs } from '../jobs.js';
+import type { Load } from '../rounds.js';
+
+/** The requests of one server. */
+export interface HttpTarget {
+  readonly url: string;
+  readonly requests: readonly Request[];
+}
+
+export interface HttpJob {
+  readonly targets: readonly HttpTarget[];
+  /** Connections to each target, one request in flight on each. */
+  readonly connections: number;
+  /** The status that every answer has to have. */
+  readonly status: number;
+  readonly durationMs: number;
+}
+
+answerJobs<HttpJob, Load>(async ({ targets, connections, status, durationMs }) => {
+  const duration = durationMs / 1000;
+  const results = await Promise.all(
+    targets.map(({ url, requests }) => autocannon({ url, requests: [...requests], connections, duration })),
+  );
+  const loads = results.map((result) => loadOf(result, status));
+  // Each instance has its own clock: rates add up, counts over different times do not.
+  const perMs = loads.reduce((sum, { operations, elapsedMs }) => sum + operations / elapsedMs, 0);
+  const p50Ms = Math.max(...results.map(({ latency }) => latency.p50));
+  const p99Ms = Math.max(...results.map(({ latency }) => latency.p99));
+  return { operations: Math.round(perMs * durationMs), elapsedMs: durationMs, latency: { p50Ms, p99Ms } };
+});
+
+function loadOf(result: Result, status: number): Load {
+  const operations = result.statusCodeStats?.[`${status}`]?.count ?? 0;
+  const counts = Object.entries(result.statusCodeStats ?? {}).map(([code, { count }]) => `${count} × ${code}`);
+  const unexpected = Object.keys(result.statusCodeStats ?? {}).some((code) => code !== String(status));
+  if (result.errors > 0 || unexpected || operations === 0) {
+    throw new Error(`${result.url}: ${result.errors} errors, answers: ${counts.join(', ')}; wanted ${status} only`);
+  }
+  return { operations, elapsedMs: result.duration * 1000 };
+}

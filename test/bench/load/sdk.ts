@@ -1,0 +1,164 @@
+/** SDK load: sessions over WebSocket, each in a closed loop. */
+import { readFileSync } from 'node:fs';
+import { type QualifiedKey, Random, Topology, unqualify } from '@isochron/core';
+import { connect, type IsochronClient } from '@isochron/sdk';
+import { clusterSpec, parseClusterFile } from '@isochron/server';
+import { KeyTable, TransactionGenerator, type TransactionMix } from '@isochron/workload';
+import { WebSocket } from 'ws';
+import { answerJobs } from '../jobs.js';
+import type { Load } from '../rounds.js';
+import { runWindow } from './window.js';
+
+interface Common {
+  readonly configFile: string;
+  /** Regions that sessions go to, in turn. */
+  readonly regions: readonly string[];
+  readonly sessions: number;
+}
+
+interface Timed extends Common {
+  readonly keysPerPartition: number;
+  readonly durationMs: number;
+  readonly seed: number;
+}
+
+/** One-shot reads of one local key each, `inFlight` of them unanswered on each session's connection. */
+export interface ReadJob extends Timed {
+  readonly kind: 'read';
+  readonly inFlight: number;
+}
+
+/** Durable commits of one local key each. */
+export interface CommitJob extends Timed {
+  readonly kind: 'commit';
+}
+
+export interface TransactionJob extends Timed {
+  readonly kind: 'transaction';
+  readonly mix: TransactionMix;
+}
+
+/** Writes keys, 1000 in a commit. `table`: those of a table with so many keys a partition; `numbered`: so many keys. */
+export interface FillJob extends Common {
+  readonly kind: 'fill';
+  readonly keys: { readonly table: number } | { readonly numbered: number };
+  /** Bytes of each value's JSON text. */
+  readonly valueBytes: number;
+}
+
+export type SdkJob = ReadJob | CommitJob | TransactionJob | FillJob;
+
+const KEYS_PER_COMMIT = 1000;
+
+answerJobs<SdkJob, Load>(async (job) => {
+  const cluster = loadCluster(job.configFile);
+  const clients = await Promise.all(Array.from({ length: job.sessions }, (_, i) => cluster.connect(regionOf(job, i))));
+  try {
+    if (job.kind === 'fill') return await fill(job, cluster.topology, clients);
+    const table = cluster.table(job.keysPerPartition);
+    if (job.kind === 'read') return await readOneByOne(job, cluster.topology, table, clients);
+    if (job.kind === 'commit') return await commitOneByOne(job, cluster.topology, table, clients);
+    return await transact(job, table, clients);
+  } finally {
+    await Promise.all(clients.map((client) => client.close()));
+  }
+});
+
+const regionOf = ({ regions }: Common, session: number): string => regions[session % regions.length]!;
+
+type LoadedCluster = ReturnType<typeof readCluster>;
+const clusters = new Map<string, LoadedCluster>();
+
+/** Read once: finding the keys of a table takes a while. */
+function loadCluster(configFile: string): LoadedCluster {
+  const loaded = clusters.get(configFile) ?? readCluster(configFile);
+  clusters.set(configFile, loaded);
+  return loaded;
+}
+
+function readCluster(configFile: string) {
+  const config = parseClusterFile(readFileSync(configFile, 'utf8'), configFile);
+  const topology = new Topology(clusterSpec(config));
+  const endpoints = new Map(config.regions.map(({ id, nodes }) => [id, nodes.map(({ api }) => api)]));
+  const tables = new Map<number, KeyTable>();
+  return {
+    topology,
+    // The class that the limit uses, whatever this Node brings along.
+    connect: (region: string) => connect({ endpoints: endpoints.get(region) ?? [], WebSocket }),
+    table: (keysPerPartition: number): KeyTable => {
+      const table = tables.get(keysPerPartition) ?? new KeyTable(topology, keysPerPartition);
+      tables.set(keysPerPartition, table);
+      return table;
+    },
+  };
+}
+
+const plain = (key: QualifiedKey): string => unqualify(key).key;
+
+/** Keys, without their keyspace, of the partitions that a region hosts. */
+function localKeys(topology: Topology, table: KeyTable, region: string): string[] {
+  const hosted = table.partitions.filter(({ id }) => topology.replicaNode(id, region) !== undefined);
+  return hosted.flatMap(({ id }) => table.keysOf(id).map(plain));
+}
+
+function readOneByOne(job: ReadJob, topology: Topology, table: KeyTable, clients: IsochronClient[]): Promise<Load> {
+  const random = new Random(job.seed);
+  const keys = clients.map((_, i) => localKeys(topology, table, regionOf(job, i)));
+  return runWindow(clients.length * job.inFlight, job.durationMs, async (loop) => {
+    const i = loop % clients.length;
+    const value = await clients[i]!.get(random.pick(keys[i]!));
+    if (value === undefined) throw new Error('a key that was written has no value');
+  });
+}
+
+function commitOneByOne(job: CommitJob, topology: Topology, table: KeyTable, clients: IsochronClient[]): Promise<Load> {
+  const random = new Random(job.seed);
+  const keys = clients.map((_, i) => localKeys(topology, table, regionOf(job, i)));
+  return runWindow(clients.length, job.durationMs, (i) => clients[i]!.set(random.pick(keys[i]!), valueOf(10)));
+}
+
+function transact(job: TransactionJob, table: KeyTable, clients: IsochronClient[]): Promise<Load> {
+  const generators = clients.map(
+    (_, i) =>
+      new TransactionGenerator({ table, mix: job.mix, region: regionOf(job, i), seed: job.seed * job.sessions + i }),
+  );
+  return runWindow(clients.length, job.durationMs, async (i) => {
+    const generator = generators[i]!;
+    const { reads, writes } = generator.nextTransaction();
+    await clients[i]!.transaction(async (tx) => {
+      await tx.getMany(reads.map(plain));
+      for (const key of writes) tx.set(plain(key), generator.nextValue());
+    });
+  });
+}
+
+async function fill(job: FillJob, topology: Topology, clients: IsochronClient[]): Promise<Load> {
+  const start = performance.now();
+  const commits = keysOf(job, topology);
+  const value = valueOf(job.valueBytes);
+  let operations = 0;
+  const session = async (client: IsochronClient): Promise<void> => {
+    // Sessions share the iterator: each takes the next commit when its last one is durable.
+    for (const keys of commits) {
+      await client.transaction((tx) => {
+        for (const key of keys) tx.set(key, value);
+      });
+      operations += keys.length;
+    }
+  };
+  await Promise.all(clients.map(session));
+  return { operations, elapsedMs: performance.now() - start };
+}
+
+/** A document whose JSON text has so many bytes. */
+const valueOf = (jsonBytes: number): string => '0'.repeat(jsonBytes - 2);
+
+/** The keys of each commit. Ending one consumer's loop early would end it for all, so nobody does. */
+function* keysOf({ keys }: FillJob, topology: Topology): Generator<string[]> {
+  const all = 'table' in keys ? new KeyTable(topology, keys.table).allKeys().map(plain) : undefined;
+  const count = all?.length ?? ('numbered' in keys ? keys.numbered : 0);
+  for (let first = 0; first < count; first += KEYS_PER_COMMIT) {
+    const size = Math.min(KEYS_PER_COMMIT, count - first);
+    yield Array.from({ length: size }, (_, i) => all?.[first + i] ?? `item-${String(first + i).padStart(8, '0')}`);
+  }
+}

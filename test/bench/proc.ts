@@ -1,0 +1,39 @@
+/** What Linux tells about a process. Elsewhere there is nothing of the kind, and CPU times are left out. */
+import { existsSync, readFileSync } from 'node:fs';
+
+/** The kernel reports times to programs in hundredths of a second on every architecture that Node runs on. */
+const TICK_MS = 10;
+/** Positions of utime and stime behind the process name, which may contain anything. */
+const UTIME = 11;
+const STIME = 12;
+
+/**
+ * User and system time of a process in ms, from the text of `/proc/<pid>/stat`.
+ * @throws Error for a text that is none
+ */
+export function parseCpuMs(stat: string): number {
+  const fields = stat
+    .slice(stat.lastIndexOf(')') + 1)
+    .trim()
+    .split(' ');
+  const ticks = Number(fields[UTIME]) + Number(fields[STIME]);
+  if (!Number.isFinite(ticks)) throw new Error('not the text of /proc/<pid>/stat');
+  return ticks * TICK_MS;
+}
+
+/** CPU time of a live process so far, ms; undefined where the system does not say. */
+export function cpuMs(pid: number): number | undefined {
+  if (!existsSync('/proc/self/stat')) return undefined;
+  return parseCpuMs(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+}
+
+/** CPU time of several processes together, ms. */
+export function totalCpuMs(pids: readonly number[]): number | undefined {
+  let total = 0;
+  for (const pid of pids) {
+    const ms = cpuMs(pid);
+    if (ms === undefined) return undefined;
+    total += ms;
+  }
+  return total;
+}

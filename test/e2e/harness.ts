@@ -1,0 +1,265 @@
+/** A cluster of real processes on this machine: one `isochron node` per node, real sockets, real LevelDB. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ClusterFile, writeClusterFile } from '@isochron/server';
+import { call } from './http.js';
+import { freePorts } from './ports.js';
+import { Child, type Exit, ISOCHRON, killAll } from './processes.js';
+import { until } from './until.js';
+
+/** What kind of cluster a test wants. */
+export interface ClusterOptions {
+  /** Default virginia, oregon, ireland. */
+  readonly regions?: readonly string[];
+  /** Default 1. */
+  readonly nodesPerRegion?: number;
+  /** Partitions of the keyspace `default`. Default 6. */
+  readonly partitions?: number;
+  /** Default 2, or 1 in a cluster of one region. */
+  readonly replication?: number;
+  /** One-way delays in ms, by `a>b` or `a<>b`. */
+  readonly wan?: Readonly<Record<string, number>>;
+  readonly settings?: ClusterFile['settings'];
+  /** Id of the cluster; two with the same id and placement accept each other's tokens where the secret is the same, too. */
+  readonly cluster?: string;
+  readonly secret?: string;
+  /** Environment of every node. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Further arguments of every node. */
+  readonly args?: readonly string[];
+}
+
+/** How one start of a node differs from that of the others. */
+export interface StartOptions {
+  /** A cluster file of its own. */
+  readonly configFile?: string;
+  /** A secret of its own. */
+  readonly secretFile?: string;
+  /** Without a channel it is on its own, as in production. Default true. */
+  readonly channel?: boolean;
+}
+
+/** One node of the cluster, running or not. */
+export interface ClusterNode {
+  readonly id: string;
+  readonly region: string;
+  readonly api: string;
+  readonly peer: string;
+  readonly metrics: string;
+  readonly dataDir: string;
+}
+
+const SECRET = 'the secret of an end-to-end test';
+const LOG_LINES_SHOWN = 40;
+const clusters = new Set<Cluster>();
+
+export class Cluster {
+  /** Holds cluster file, secret and data. */
+  readonly folder: string;
+  readonly configFile: string;
+  readonly secretFile: string;
+  readonly nodes: readonly ClusterNode[];
+  readonly file: ClusterFile;
+  readonly #options: ClusterOptions;
+  readonly #running = new Map<string, Child>();
+  /** Output of the processes that have ended, by node. */
+  readonly #ended = new Map<string, string>();
+
+  private constructor(options: ClusterOptions, ports: readonly number[]) {
+    this.#options = options;
+    this.folder = mkdtempSync(join(tmpdir(), 'isochron-e2e-'));
+    this.configFile = join(this.folder, 'cluster.yaml');
+    this.secretFile = join(this.folder, 'secret');
+    this.nodes = plannedNodes(options, this.folder, ports);
+    this.file = clusterFile(options, this.nodes);
+    writeFileSync(this.configFile, writeClusterFile(this.file));
+    writeFileSync(this.secretFile, options.secret ?? SECRET);
+    clusters.add(this);
+  }
+
+  /** Writes the files, and starts nothing yet. */
+  static async prepare(options: ClusterOptions = {}): Promise<Cluster> {
+    const { regions, nodesPerRegion } = withDefaults(options);
+    return new Cluster(options, await freePorts(3 * regions.length * nodesPerRegion));
+  }
+
+  /** Starts all nodes and waits until each is ready. */
+  static async start(options: ClusterOptions = {}): Promise<Cluster> {
+    const cluster = await Cluster.prepare(options);
+    for (const { id } of cluster.nodes) cluster.launch(id);
+    await cluster.ready();
+    return cluster;
+  }
+
+  node(id: string): ClusterNode {
+    const node = this.nodes.find((candidate) => candidate.id === id);
+    if (node === undefined) throw new Error(`no node ${id} in ${this.nodes.map((other) => other.id).join(', ')}`);
+    return node;
+  }
+
+  /** URLs of the API of all nodes, or of one region's. */
+  endpoints(region?: string): string[] {
+    return this.nodes.filter((node) => region === undefined || node.region === region).map(({ api }) => api);
+  }
+
+  /** URL of the API of the first node of a region. */
+  endpoint(region: string): string {
+    return this.endpoints(region)[0]!;
+  }
+
+  /** Starts the process of a node. */
+  launch(id: string, { configFile, secretFile, channel = true }: StartOptions = {}): Child {
+    const { dataDir, metrics } = this.node(id);
+    const files = ['--config', configFile ?? this.configFile, '--secret-file', secretFile ?? this.secretFile];
+    const rest = ['--data', dataDir, '--metrics-port', new URL(metrics).port, ...(this.#options.args ?? [])];
+    const args = [ISOCHRON, 'node', '--node', id, ...files, ...rest];
+    const { env } = this.#options;
+    const child = new Child(process.execPath, args, { channel, ...(env === undefined ? {} : { env }) });
+    this.#running.set(id, child);
+    void child.exited.then(() => {
+      if (this.#running.get(id) === child) this.#running.delete(id);
+      this.#ended.set(id, `${this.#ended.get(id) ?? ''}${child.stderr}`);
+    });
+    return child;
+  }
+
+  /** The process of a node that runs. */
+  process(id: string): Child {
+    const child = this.#running.get(id);
+    if (child === undefined) throw new Error(`${id} does not run`);
+    return child;
+  }
+
+  /** Waits until these nodes, or all, say that they are ready. */
+  async ready(ids: readonly string[] = this.nodes.map(({ id }) => id)): Promise<void> {
+    await Promise.all(ids.map((id) => this.#ready(id)));
+  }
+
+  async #ready(id: string): Promise<void> {
+    const child = this.process(id);
+    const { api } = this.node(id);
+    const isReady = async () => child.exit ?? (await call(api, 'GET', '/readyz')).status === 200;
+    const end = await until(`${id} is ready`, isReady, { explain: () => this.log(id) });
+    if (end !== true) throw new Error(`${id} ended with ${JSON.stringify(end)} before it was ready\n${this.log(id)}`);
+  }
+
+  /** Ends a node by a signal, and waits for its end. */
+  async kill(id: string, signal: NodeJS.Signals = 'SIGKILL'): Promise<Exit> {
+    return this.process(id).kill(signal);
+  }
+
+  /** Starts a node again, over its data, and waits until it is ready. */
+  async restart(id: string, options?: StartOptions): Promise<void> {
+    this.launch(id, options);
+    await this.ready([id]);
+  }
+
+  /** Stops all nodes in order. @throws Error when one ends with another code than 0 */
+  async stop(): Promise<void> {
+    const ids = [...this.#running.keys()];
+    const exits = await Promise.all(ids.map((id) => this.kill(id, 'SIGTERM')));
+    const bad = ids.filter((_id, i) => exits[i]!.code !== 0);
+    if (bad.length > 0) throw new Error(`not closed in order:\n${bad.map((id) => this.log(id)).join('\n')}`);
+  }
+
+  /** Starts all nodes, over their data, and waits until they are ready. */
+  async startAgain(): Promise<void> {
+    for (const { id } of this.nodes) this.launch(id);
+    await this.ready();
+  }
+
+  /** What `/v1/cluster` of a node says. */
+  async status(id: string): Promise<ClusterStatus> {
+    return (await call(this.node(id).api, 'GET', '/v1/cluster')).json as ClusterStatus;
+  }
+
+  /** The last lines that a node has logged. */
+  log(id: string): string {
+    const text = `${this.#ended.get(id) ?? ''}${this.#running.get(id)?.stderr ?? ''}`;
+    return [`--- log of ${id}`, ...text.trimEnd().split('\n').slice(-LOG_LINES_SHOWN)].join('\n');
+  }
+
+  /** Ends everything at once and deletes the data. For `afterAll`. */
+  async dispose(): Promise<void> {
+    clusters.delete(this);
+    await Promise.all([...this.#running.values()].map((child) => child.kill('SIGKILL')));
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** The part of `/v1/cluster` that tests look at. */
+export interface ClusterStatus {
+  readonly cluster: string;
+  readonly hash: string;
+  readonly node: {
+    readonly node: string;
+    readonly ust: number;
+    readonly stalenessMs: number;
+    readonly openTransactions: number;
+    readonly partitions: readonly { partition: string; prepared: number; committed: number; keys: number }[];
+    readonly links: readonly { node: string; up: boolean; reconnects: number; lastError: string | null }[];
+    readonly counters: Readonly<Record<string, number>>;
+  };
+}
+
+/** Ends all processes and deletes all data, whoever made them. */
+export async function cleanUp(): Promise<void> {
+  await Promise.all([...clusters].map((cluster) => cluster.dispose()));
+  await killAll();
+}
+
+/** A test's function that, when it fails, shows what the nodes have logged last. */
+export const logged =
+  <A extends unknown[]>(test: (...args: A) => Promise<void>) =>
+  async (...args: A): Promise<void> => {
+    try {
+      await test(...args);
+    } catch (error) {
+      for (const cluster of clusters) {
+        for (const { id } of cluster.nodes) process.stderr.write(`${cluster.log(id)}\n`);
+      }
+      throw error;
+    }
+  };
+
+const withDefaults = ({ regions, nodesPerRegion, partitions, replication }: ClusterOptions) => {
+  const all = regions ?? ['virginia', 'oregon', 'ireland'];
+  return {
+    regions: all,
+    nodesPerRegion: nodesPerRegion ?? 1,
+    partitions: partitions ?? 6,
+    replication: replication ?? Math.min(2, all.length),
+  };
+};
+
+function plannedNodes(options: ClusterOptions, folder: string, ports: readonly number[]): ClusterNode[] {
+  const { regions, nodesPerRegion } = withDefaults(options);
+  const ids = regions.flatMap((region) =>
+    Array.from({ length: nodesPerRegion }, (_, i) => ({ region, id: `${region}-${i + 1}` })),
+  );
+  return ids.map(({ id, region }, i) => ({
+    id,
+    region,
+    api: `http://127.0.0.1:${ports[3 * i]}`,
+    peer: `ws://127.0.0.1:${ports[3 * i + 1]}`,
+    metrics: `http://127.0.0.1:${ports[3 * i + 2]}`,
+    dataDir: join(folder, id),
+  }));
+}
+
+function clusterFile(options: ClusterOptions, nodes: readonly ClusterNode[]): ClusterFile {
+  const { regions, partitions, replication } = withDefaults(options);
+  const { wan, settings, cluster } = options;
+  return {
+    protocol: 'paris',
+    ...(cluster === undefined ? {} : { cluster }),
+    regions: regions.map((id) => ({
+      id,
+      nodes: nodes.filter(({ region }) => region === id).map((node) => ({ id: node.id, api: node.api, peer: node.peer })),
+    })),
+    keyspaces: [{ name: 'default', partitions, replication }],
+    ...(settings === undefined ? {} : { settings }),
+    ...(wan === undefined ? {} : { wan: { oneWayMs: { ...wan } } }),
+  };
+}

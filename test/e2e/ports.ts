@@ -1,0 +1,52 @@
+/**
+ * Free ports. They are taken from below the range that the system gives to outgoing connections: a node that restarts needs the
+ * port that it had, and nobody else must have got it meanwhile.
+ */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+const FIRST = 20_000;
+const LAST = 32_000;
+const given = new Set<number>();
+
+const candidate = (room: number): number => FIRST + Math.floor(Math.random() * (LAST - FIRST - room));
+
+/** Ports that nobody listens at now, each given out once by this process. */
+export async function freePorts(count: number): Promise<number[]> {
+  const ports: number[] = [];
+  while (ports.length < count) {
+    const port = candidate(0);
+    if (await take([port])) ports.push(port);
+  }
+  return ports;
+}
+
+/** A port from which on all of `offsets` are free. */
+export async function freePortBase(offsets: readonly number[]): Promise<number> {
+  for (;;) {
+    const base = candidate(Math.max(...offsets));
+    if (await take(offsets.map((offset) => base + offset))) return base;
+  }
+}
+
+async function take(ports: readonly number[]): Promise<boolean> {
+  if (ports.some((port) => given.has(port))) return false;
+  const free = await Promise.all(ports.map(isFree));
+  if (free.includes(false)) return false;
+  for (const port of ports) given.add(port);
+  return true;
+}
+
+/** Whether a port of 127.0.0.1 can be listened at. */
+export async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  server.listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch {
+    return false;
+  }
+  server.close();
+  await once(server, 'close');
+  return true;
+}

@@ -1,0 +1,133 @@
+/** Processes that tests start: their output is kept, and none of them outlives the tests. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { within } from './until.js';
+
+/** The root of the repository. */
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** The built command line. */
+export const ISOCHRON = `${ROOT}/server/dist/cli/main.js`;
+
+const MAX_OUTPUT = 4 * 2 ** 20;
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface SpawnOptions {
+  readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  /** What it reads from stdin; default nothing. */
+  readonly stdin?: string;
+  /**
+   * Whether it gets a channel to this process. A node with a channel closes when the channel does, so none stays behind even when the
+   * tests are killed.
+   */
+  readonly channel?: boolean;
+}
+
+/** Variables of the surroundings that would change what is tested. */
+const ours = /^(ISOCHRON_|NODE_OPTIONS$|FORCE_COLOR$|NO_COLOR$)/;
+
+/** The environment of a process under test. */
+export const cleanEnv = (env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name))),
+  NO_COLOR: '1',
+  ...env,
+});
+
+const alive = new Set<Child>();
+
+/** Ends at once whatever still runs: for `afterAll`. */
+export async function killAll(): Promise<void> {
+  await Promise.all([...alive].map((child) => child.kill('SIGKILL')));
+}
+
+/** One process. */
+export class Child {
+  stdout = '';
+  stderr = '';
+  /** How it ended. */
+  readonly exited: Promise<Exit>;
+  #exit: Exit | undefined;
+  readonly #process: ChildProcess;
+
+  constructor(command: string, args: readonly string[], options: SpawnOptions = {}) {
+    const { cwd = ROOT, env, stdin, channel = false } = options;
+    const stdio = ['pipe', 'pipe', 'pipe', ...(channel ? ['ipc' as const] : [])] as const;
+    this.#process = spawn(command, args, { cwd, env: cleanEnv(env), stdio: [...stdio] });
+    alive.add(this);
+    this.#process.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.stdout = tail(this.stdout + text);
+    });
+    this.#process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr = tail(this.stderr + text);
+    });
+    // It may end without having read its input.
+    this.#process.stdin?.on('error', () => undefined);
+    this.#process.stdin?.end(stdin ?? '');
+    this.exited = this.#ended();
+  }
+
+  get pid(): number {
+    return this.#process.pid ?? 0;
+  }
+
+  /** How it ended; undefined while it runs. */
+  get exit(): Exit | undefined {
+    return this.#exit;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process.kill(signal);
+  }
+
+  /** Sends a signal and waits for the end. */
+  async kill(signal: NodeJS.Signals, timeoutMs = 20_000): Promise<Exit> {
+    if (this.#exit === undefined) this.#process.kill(signal);
+    return within(`the end of process ${this.pid} after ${signal}`, timeoutMs, this.exited);
+  }
+
+  async #ended(): Promise<Exit> {
+    try {
+      const [code, signal] = await once(this.#process, 'close');
+      this.#exit = { code, signal };
+    } catch (error) {
+      this.stderr += String(error);
+      this.#exit = { code: null, signal: null };
+    }
+    alive.delete(this);
+    return this.#exit;
+  }
+}
+
+const tail = (text: string): string => (text.length > MAX_OUTPUT ? text.slice(-MAX_OUTPUT / 2) : text);
+
+/** What a command that ran to its end left. */
+export interface Result extends Exit {
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a command to its end. */
+export async function run(
+  command: string,
+  args: readonly string[],
+  { timeoutMs = 60_000, ...options }: SpawnOptions & { readonly timeoutMs?: number } = {},
+): Promise<Result> {
+  const child = new Child(command, args, options);
+  try {
+    const exit = await within(`${command} ${args.join(' ')}`, timeoutMs, child.exited);
+    return { ...exit, stdout: child.stdout, stderr: child.stderr };
+  } finally {
+    await child.kill('SIGKILL');
+  }
+}
+
+/** Runs the `isochron` command to its end. */
+export const isochron = (
+  args: readonly string[],
+  options: SpawnOptions & { readonly timeoutMs?: number } = {},
+): Promise<Result> => run(process.execPath, [ISOCHRON, ...args], options);

@@ -1,0 +1,57 @@
+/** Waiting for a condition, never for a time. */
+import { setTimeout as delay } from 'node:timers/promises';
+
+const POLL_INTERVAL_MS = 20;
+
+export interface UntilOptions {
+  /** Default 20 s. */
+  readonly timeoutMs?: number;
+  /** What to say besides, when the time is over. */
+  readonly explain?: () => string;
+}
+
+/**
+ * Asks again and again until the answer is neither false nor undefined, and returns it. An error of `ask` counts as *not yet*.
+ * @param what for the message of the error at the deadline
+ */
+export async function until<T>(
+  what: string,
+  ask: () => T | Promise<T>,
+  { timeoutMs = 20_000, explain }: UntilOptions = {},
+): Promise<Exclude<T, false | undefined>> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const { answer, error } = await attempt(ask);
+    if (isThere(answer)) return answer;
+    if (performance.now() > deadline) {
+      const details = [`after ${timeoutMs} ms still waiting: ${what}`, explain?.()].filter(Boolean).join('\n');
+      throw new Error(details, { cause: error });
+    }
+    await delay(POLL_INTERVAL_MS);
+  }
+}
+
+const isThere = <T>(answer: T | undefined): answer is Exclude<T, false | undefined> =>
+  answer !== undefined && answer !== false;
+
+async function attempt<T>(ask: () => T | Promise<T>): Promise<{ answer: T | undefined; error?: unknown }> {
+  try {
+    return { answer: await ask() };
+  } catch (error) {
+    return { answer: undefined, error };
+  }
+}
+
+/** Rejects when a promise takes longer than this. */
+export async function within<T>(what: string, timeoutMs: number, promise: Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  const late = delay(timeoutMs, undefined, { signal: controller.signal }).then(() => {
+    throw new Error(`${what} took more than ${timeoutMs} ms`);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    controller.abort();
+    late.catch(() => undefined);
+  }
+}
