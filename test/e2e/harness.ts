@@ -256,7 +256,9 @@ function clusterFile(options: ClusterOptions, nodes: readonly ClusterNode[]): Cl
     ...(cluster === undefined ? {} : { cluster }),
     regions: regions.map((id) => ({
       id,
-      nodes: nodes.filter(({ region }) => region === id).map((node) => ({ id: node.id, api: node.api, peer: node.peer })),
+      nodes: nodes
+        .filter(({ region }) => region === id)
+        .map((node) => ({ id: node.id, api: node.api, peer: node.peer })),
     })),
     keyspaces: [{ name: 'default', partitions, replication }],
     ...(settings === undefined ? {} : { settings }),

@@ -1,5 +1,5 @@
 /** HTTP as it is: `fetch` would tidy up what these tests send on purpose, and keep connections to nodes that are killed. */
-import { type IncomingHttpHeaders, request as httpRequest } from 'node:http';
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 
 export interface Answer {
   readonly status: number;

@@ -1,6 +1,7 @@
 import { ClassicLevel } from 'classic-level';
 import type { DiskRange } from './disk-keys.js';
 import { cannotOpen } from './failure.js';
+import { makeFolder } from './folder.js';
 
 /** LevelDB with text keys and binary values. */
 export type Disk = ClassicLevel<string, Buffer>;
@@ -14,18 +15,20 @@ export type DiskSnapshot = ReturnType<Disk['snapshot']>;
  * @throws IsochronError `STORAGE_FAILED` with advice, when the folder is locked, unwritable or damaged
  */
 export async function openDisk(location: string, blockCacheBytes: number, writeBufferBytes: number): Promise<Disk> {
-  const disk: Disk = new ClassicLevel(location, {
-    keyEncoding: 'utf8',
-    valueEncoding: 'buffer',
-    cacheSize: blockCacheBytes,
-    writeBufferSize: writeBufferBytes,
-  });
   try {
+    await makeFolder(location);
+    // A database opens itself soon after it was made: only once its folder is there.
+    const disk: Disk = new ClassicLevel(location, {
+      keyEncoding: 'utf8',
+      valueEncoding: 'buffer',
+      cacheSize: blockCacheBytes,
+      writeBufferSize: writeBufferBytes,
+    });
     await disk.open();
+    return disk;
   } catch (error) {
     throw cannotOpen(location, error);
   }
-  return disk;
 }
 
 /** Entries that one step of a scan brings from disk; a step takes well under a millisecond of the main thread. */

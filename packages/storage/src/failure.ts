@@ -45,6 +45,7 @@ export function cannotOpen(location: string, error: unknown): IsochronError {
     LEVEL_LOCKED: 'another process uses it. Stop that process or choose another folder',
     EACCES: 'it is not writable. Change its owner or permissions, or choose another folder',
     EPERM: 'it is not writable. Change its owner or permissions, or choose another folder',
+    ENOENT: 'it cannot be made there. Choose another folder',
     EROFS: 'it is on a read-only disk. Choose another folder',
     ENOTDIR: 'a part of its path is a file. Choose another folder',
     EEXIST: 'there is a file of that name. Choose another folder',

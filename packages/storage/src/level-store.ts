@@ -22,15 +22,16 @@ import { ChainWriter } from './chain-writer.js';
 import { Collector } from './collector.js';
 import { BatchBuilder, type CommitJob, distinctChains, ownVersion } from './commit-job.js';
 import { type Disk, openDisk, scan } from './disk.js';
-import { allOf, partitionIn, restOf, timeAndTx } from './disk-keys.js';
+import { allOf, partitionIn, restOf } from './disk-keys.js';
 import { storageFailed } from './failure.js';
 import type { Horizon } from './horizons.js';
-import { HeldPage, PageBuilder } from './list-page.js';
-import { logEntry, PageCutter } from './log-entries.js';
+import { HeldPage } from './list-page.js';
+import { logEntry } from './log-entries.js';
 import { HeldLog } from './log-page.js';
+import { scanList, scanLog } from './page-scans.js';
 import type { Partition } from './partition.js';
 import { Partitions, readMeta } from './partitions.js';
-import { OUTCOME, openAs, openHead, PREPARED, WRITES } from './records.js';
+import { OUTCOME, openAs, PREPARED } from './records.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
 import { Tails } from './tails.js';
 
@@ -279,48 +280,14 @@ class LevelStore implements VersionStore {
     const page = new HeldPage(range, snapshot);
     return partition.lists.load(HeldPage.nameOf(range, snapshot), page, async () => {
       await this.#lastCommit;
-      page.fill(await this.#scanList(partition, range, snapshot));
+      page.fill(await scanList(this.#tails, partition, range, snapshot));
     });
   }
 
-  async #scanList(partition: Partition, range: ListRange, snapshot: Timestamp): Promise<ListPage> {
-    const { keys } = partition;
-    const builder = new PageBuilder(range.limit);
-    // The collector may remove segments meanwhile: heads and segments must be of one moment.
-    const view = this.#disk.snapshot();
-    try {
-      const bounds = { gte: keys.head(range.start), lt: range.end === null ? keys.heads.lt : keys.head(range.end) };
-      const visit = (diskKey: string, bytes: Buffer) => {
-        const key = restOf(diskKey);
-        return builder.add(key, () => {
-          const head = openHead(bytes, diskKey);
-          const version = visibleIn(head.versions, snapshot);
-          if (version !== undefined || head.first > head.last) return version;
-          return this.#tails.visible({ keys, key, first: head.first, last: head.last }, snapshot, view);
-        });
-      };
-      await scan(this.#disk, bounds, visit, view);
-    } finally {
-      await view.close();
-    }
-    return { entries: builder.entries, next: builder.next };
-  }
-
   #loadLog(partition: Partition, after: Timestamp, upTo: Timestamp): Promise<void> {
-    const page = new HeldLog(after, upTo);
-    return partition.logs.load(HeldLog.nameOf(after, upTo), page, async () => {
+    return partition.logs.load(HeldLog.nameOf(after, upTo), new HeldLog(after, upTo), async (page) => {
       await this.#lastCommit;
-      const cutter = new PageCutter();
-      let complete = upTo;
-      const from = Math.max(after, partition.horizons.logTruncatedUpTo);
-      await scan(this.#disk, partition.keys.logBetween(from, upTo), (diskKey, bytes) => {
-        const { ts, txId } = timeAndTx(restOf(diskKey));
-        const entry = logEntry(ts, { txId, writes: openAs(WRITES, bytes, diskKey) });
-        if (cutter.endsBefore(entry)) complete = cutter.lastCt;
-        else page.add(entry);
-        return complete === upTo;
-      });
-      page.finish(complete);
+      await scanLog(this.#disk, partition, page);
     });
   }
 

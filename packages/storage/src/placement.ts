@@ -3,10 +3,11 @@
  * partitions that it does not hold; it refuses to start instead.
  */
 import { randomUUID } from 'node:crypto';
-import { access, mkdir, open, readFile, rename } from 'node:fs/promises';
+import { access, open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { IsochronError, type NodeId, type PartitionId } from '@isochron/core';
 import { cannotOpen, codeOf } from './failure.js';
+import { makeFolder } from './folder.js';
 
 /** What of the cluster file a node's data depends on. */
 export interface Placement {
@@ -37,7 +38,7 @@ export async function verifyPlacement(
 ): Promise<{ storeId: string }> {
   const file = join(location, PLACEMENT_FILE);
   try {
-    await mkdir(location, { recursive: true });
+    await makeFolder(location);
     const text = await readIfThere(file);
     if (text !== undefined) return { storeId: compare(parse(file, text), placement, location) };
     if (await hasData()) {

@@ -1,5 +1,6 @@
-/** Files that a reader never sees half-written. */
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+/** Folders, and files that a reader never sees half-written. */
+import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 
 /** Replaces a file in one step. @param mode permissions, for instance 0o600 for what is secret */
 export function replaceFile(path: string, text: string, mode = 0o644): void {
@@ -11,4 +12,15 @@ export function replaceFile(path: string, text: string, mode = 0o644): void {
     rmSync(draft, { force: true });
     throw error;
   }
+}
+
+/**
+ * Makes a folder with those above it. Not `mkdir` with `recursive`: that never ends where a file system like `/proc` refuses new names
+ * with ENOENT.
+ */
+export function makeFolder(path: string): void {
+  if (existsSync(path) && statSync(path).isDirectory()) return;
+  const parent = dirname(path);
+  if (parent !== path) makeFolder(parent);
+  mkdirSync(path);
 }

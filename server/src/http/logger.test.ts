@@ -3,7 +3,10 @@ import { createLogger } from './logger.js';
 describe('the log', () => {
   it('never holds credentials', () => {
     let text = '';
-    const log = createLogger({}, { write: (line: string) => void (text += line) });
+    const write = (line: string): void => {
+      text += line;
+    };
+    const log = createLogger({}, { write });
     const headers = {
       authorization: 'Bearer hidden-1',
       'isochron-session': 'hidden-2',

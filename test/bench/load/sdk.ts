@@ -114,7 +114,7 @@ function readOneByOne(job: ReadJob, topology: Topology, table: KeyTable, clients
 function commitOneByOne(job: CommitJob, topology: Topology, table: KeyTable, clients: IsochronClient[]): Promise<Load> {
   const random = new Random(job.seed);
   const keys = clients.map((_, i) => localKeys(topology, table, regionOf(job, i)));
-  return runWindow(clients.length, job.durationMs, (i) => clients[i]!.set(random.pick(keys[i]!), valueOf(10)));
+  return runWindow(clients.length, job.durationMs, (i) => clients[i]!.set(random.pick(keys[i]!), textOf(10)));
 }
 
 function transact(job: TransactionJob, table: KeyTable, clients: IsochronClient[]): Promise<Load> {
@@ -135,7 +135,7 @@ function transact(job: TransactionJob, table: KeyTable, clients: IsochronClient[
 async function fill(job: FillJob, topology: Topology, clients: IsochronClient[]): Promise<Load> {
   const start = performance.now();
   const commits = keysOf(job, topology);
-  const value = valueOf(job.valueBytes);
+  const value = textOf(job.valueBytes);
   let operations = 0;
   const session = async (client: IsochronClient): Promise<void> => {
     // Sessions share the iterator: each takes the next commit when its last one is durable.
@@ -151,7 +151,7 @@ async function fill(job: FillJob, topology: Topology, clients: IsochronClient[])
 }
 
 /** A document whose JSON text has so many bytes. */
-const valueOf = (jsonBytes: number): string => '0'.repeat(jsonBytes - 2);
+const textOf = (jsonBytes: number): string => '0'.repeat(jsonBytes - 2);
 
 /** The keys of each commit. Ending one consumer's loop early would end it for all, so nobody does. */
 function* keysOf({ keys }: FillJob, topology: Topology): Generator<string[]> {

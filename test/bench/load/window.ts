@@ -14,7 +14,11 @@ export async function runWindow(
   durationMs: number,
   operation: (loop: number) => Promise<unknown>,
 ): Promise<Load> {
-  const latency = build({ lowestDiscernibleValue: 1, highestTrackableValue: LONGEST_US, numberOfSignificantValueDigits: 2 });
+  const latency = build({
+    lowestDiscernibleValue: 1,
+    highestTrackableValue: LONGEST_US,
+    numberOfSignificantValueDigits: 2,
+  });
   const start = performance.now();
   let end = start + durationMs;
   let operations = 0;

@@ -1,9 +1,9 @@
 /** The folder of a development cluster: cluster file, secret, a folder per node. */
-import { accessSync, constants, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ClusterConfig, parseClusterFile, writeClusterFile } from '../../config/cluster-file.js';
 import { ensureSecretFile } from '../../config/secret.js';
-import { replaceFile } from '../files.js';
+import { makeFolder, replaceFile } from '../files.js';
 import { type DevOptions, devClusterFile, type PlannedNode, planNodes } from './plan.js';
 
 /** Everything that is needed to start the nodes. */
@@ -33,10 +33,10 @@ export function planCluster(options: DevOptions): DevCluster {
  * @throws the system's error where it cannot be written to
  */
 export function writeFolder(cluster: DevCluster, { data }: DevOptions): string {
-  mkdirSync(data, { recursive: true });
+  makeFolder(data);
   accessSync(data, constants.W_OK);
   const secretFile = ensureSecretFile(data);
   if (cluster.configText !== undefined) replaceFile(cluster.configFile, cluster.configText);
-  for (const { dataDir } of cluster.nodes) mkdirSync(dataDir, { recursive: true });
+  for (const { dataDir } of cluster.nodes) makeFolder(dataDir);
   return secretFile;
 }

@@ -1,0 +1,28 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { codeOf } from './failure.js';
+
+/**
+ * Makes a folder and those above it. Not with `recursive`: where a parent refuses children with `ENOENT` (`/proc` does),
+ * Node would try for ever.
+ */
+export async function makeFolder(location: string): Promise<void> {
+  try {
+    await mkdir(location);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'EEXIST') return; // a file of that name is found out by who uses the folder
+    if (code !== 'ENOENT' || dirname(location) === location) throw error;
+    await makeFolder(dirname(location));
+    await mkdirUnlessThere(location);
+  }
+}
+
+/** Somebody else may have made it meanwhile. */
+async function mkdirUnlessThere(location: string): Promise<void> {
+  try {
+    await mkdir(location);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+}

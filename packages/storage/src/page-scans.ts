@@ -1,0 +1,53 @@
+import type { ListPage, ListRange, Timestamp } from '@isochron/core';
+import { visibleIn } from './chain.js';
+import { type Disk, scan } from './disk.js';
+import { restOf, timeAndTx } from './disk-keys.js';
+import { PageBuilder } from './list-page.js';
+import { logEntry, PageCutter } from './log-entries.js';
+import type { HeldLog } from './log-page.js';
+import type { Partition } from './partition.js';
+import { openAs, openHead, WRITES } from './records.js';
+import type { Tails } from './tails.js';
+
+/** Reads one page of a listing from disk. */
+export async function scanList(
+  tails: Tails,
+  { keys }: Partition,
+  range: ListRange,
+  snapshot: Timestamp,
+): Promise<ListPage> {
+  const builder = new PageBuilder(range.limit);
+  // The collector may remove segments meanwhile: heads and segments must be of one moment.
+  const view = tails.disk.snapshot();
+  const visit = (diskKey: string, bytes: Buffer) => {
+    const key = restOf(diskKey);
+    return builder.add(key, () => {
+      const { versions, first, last } = openHead(bytes, diskKey);
+      const version = visibleIn(versions, snapshot);
+      if (version !== undefined || first > last) return version;
+      return tails.visible({ keys, key, first, last }, snapshot, view);
+    });
+  };
+  try {
+    const bounds = { gte: keys.head(range.start), lt: range.end === null ? keys.heads.lt : keys.head(range.end) };
+    await scan(tails.disk, bounds, visit, view);
+  } finally {
+    await view.close();
+  }
+  return { entries: builder.entries, next: builder.next };
+}
+
+/** Reads one page of the log from disk. */
+export async function scanLog(disk: Disk, { keys, horizons }: Partition, page: HeldLog): Promise<void> {
+  const cutter = new PageCutter();
+  let cut = false;
+  const range = keys.logBetween(Math.max(page.after, horizons.logTruncatedUpTo), page.upTo);
+  await scan(disk, range, (diskKey, bytes) => {
+    const { ts, txId } = timeAndTx(restOf(diskKey));
+    const entry = logEntry(ts, { txId, writes: openAs(WRITES, bytes, diskKey) });
+    cut = cutter.endsBefore(entry);
+    if (!cut) page.add(entry);
+    return !cut;
+  });
+  page.finish(cut ? cutter.lastCt : page.upTo);
+}

@@ -1,0 +1,178 @@
+/** Every hot HTTP route, of one region and of all regions at once, beside a bare Fastify route with the same bytes. */
+import { KeyTable } from '@isochron/workload';
+import type { Request } from 'autocannon';
+import { type Cluster, type ClusterNode, REGIONS } from './cluster.js';
+import type { Benchmark, Context } from './context.js';
+import { type Row, ratioAtLeast, type Target } from './figures.js';
+import type { BareRoute, FastifyJob } from './limits/fastify.js';
+import type { HttpJob, HttpTarget } from './load/http.js';
+import { type Contender, type Load, rowParts, takeTurns } from './rounds.js';
+
+const CONNECTIONS = 50;
+/** Different requests that the connections repeat. */
+const VARIANTS = 64;
+const KEYS_PER_READ = 20;
+const DOCUMENT = '"00000000"';
+const JSON_HEADERS = { 'content-type': 'application/json' };
+/** Headers that Fastify and Node set by themselves. */
+const OWN_HEADERS = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding']);
+
+/** A hot route. */
+interface HotRoute {
+  readonly name: string;
+  readonly what: string;
+  /** The route as the bare Fastify names it. */
+  readonly url: string;
+  readonly method: 'GET' | 'PUT' | 'POST';
+  readonly status: number;
+  readonly target?: Target;
+  /** The requests, for keys of partitions that the region hosts. */
+  readonly requests: (keys: readonly string[], node: ClusterNode) => Promise<Request[]> | Request[];
+}
+
+const keyPath = (key: string): string => `/v1/keyspaces/default/keys/${encodeURIComponent(key)}`;
+
+const get = (keys: readonly string[]): Request[] =>
+  keys.slice(0, VARIANTS).map((key) => ({ method: 'GET', path: keyPath(key) }));
+
+/** The entity tags have to be asked for: nobody writes these keys meanwhile. */
+const revalidate = (keys: readonly string[], node: ClusterNode): Promise<Request[]> =>
+  Promise.all(
+    keys.slice(0, VARIANTS).map(async (key): Promise<Request> => {
+      const { headers } = await fetch(node.url + keyPath(key));
+      return { method: 'GET', path: keyPath(key), headers: { 'if-none-match': headers.get('etag') ?? '' } };
+    }),
+  );
+
+const put = (keys: readonly string[]): Request[] =>
+  keys.slice(-VARIANTS).map((key) => ({ method: 'PUT', path: keyPath(key), headers: JSON_HEADERS, body: DOCUMENT }));
+
+const read = (keys: readonly string[]): Request[] =>
+  Array.from({ length: VARIANTS }, (_, i) => {
+    const asked = Array.from({ length: KEYS_PER_READ }, (_, k) => keys[(i + k * VARIANTS) % keys.length]!);
+    const body = JSON.stringify({ keys: asked.map((key) => ({ keyspace: 'default', key })) });
+    return { method: 'POST', path: '/v1/read', headers: JSON_HEADERS, body };
+  });
+
+const commit = (keys: readonly string[]): Request[] =>
+  keys.slice(-VARIANTS).map((key) => {
+    const body = JSON.stringify({ writes: [{ keyspace: 'default', key, value: JSON.parse(DOCUMENT) }] });
+    return { method: 'POST', path: '/v1/commit', headers: JSON_HEADERS, body };
+  });
+
+const list = (): Request[] => [{ method: 'GET', path: '/v1/keyspaces/default/keys?prefix=key-1&limit=20' }];
+
+const KEY_URL = '/v1/keyspaces/:keyspace/keys/:key';
+const ROUTES: readonly HotRoute[] = [
+  {
+    name: 'http-get',
+    what: 'GET one key',
+    url: KEY_URL,
+    method: 'GET',
+    status: 200,
+    target: ratioAtLeast(0.6),
+    requests: get,
+  },
+  {
+    name: 'http-304',
+    what: 'GET one key, not modified',
+    url: KEY_URL,
+    method: 'GET',
+    status: 304,
+    requests: revalidate,
+  },
+  {
+    name: 'http-read',
+    what: `POST /v1/read of ${KEYS_PER_READ} local keys`,
+    url: '/v1/read',
+    method: 'POST',
+    status: 200,
+    target: ratioAtLeast(0.4),
+    requests: read,
+  },
+  {
+    name: 'http-list',
+    what: 'list 20 keys',
+    url: '/v1/keyspaces/:keyspace/keys',
+    method: 'GET',
+    status: 200,
+    requests: list,
+  },
+  { name: 'http-put', what: 'PUT one key, durable', url: KEY_URL, method: 'PUT', status: 200, requests: put },
+  {
+    name: 'http-commit',
+    what: 'POST /v1/commit of one key, durable',
+    url: '/v1/commit',
+    method: 'POST',
+    status: 200,
+    requests: commit,
+  },
+];
+
+/** One benchmark for each hot route. */
+export const httpBenchmarks: readonly Benchmark[] = ROUTES.map((route) => ({
+  name: route.name,
+  about: `${route.what} over HTTP ÷ bare Fastify`,
+  run: (context) => runRoute(context, route),
+}));
+
+async function runRoute(context: Context, route: HotRoute): Promise<Row[]> {
+  const cluster = await context.filledCluster();
+  const real = await Promise.all(cluster.nodes.map((node) => targetOf(context, cluster, node, route)));
+  const bare = await Promise.all(real.map((target, i) => bareTarget(context, route, target, i)));
+  const load =
+    (targets: readonly HttpTarget[]) =>
+    (durationMs: number): Promise<Load> => {
+      const { status } = route;
+      return context
+        .helper<HttpJob, Load>('./load/http.js')
+        .run({ targets, connections: CONNECTIONS, status, durationMs });
+    };
+  const contenders: Record<'bare' | 'one' | 'bareAll' | 'all', Contender> = {
+    bare: { run: load([bare[0]!.target]), pids: [bare[0]!.pid] },
+    one: { run: load([real[0]!]), pids: cluster.pids },
+    bareAll: { run: load(bare.map(({ target }) => target)), pids: bare.map(({ pid }) => pid) },
+    all: { run: load(real), pids: cluster.pids },
+  };
+  const samples = await takeTurns(contenders, context.roundOptions);
+  const { name: benchmark, what, target } = route;
+  const details = { connections: CONNECTIONS, answer: bare[0]!.route };
+  return [
+    {
+      benchmark,
+      what: `${what}: HTTP, ${CONNECTIONS} connections`,
+      ...rowParts(samples.one, { what: 'bare Fastify', samples: samples.bare }),
+      target,
+      details,
+    },
+    {
+      benchmark,
+      what: `${what}: ${REGIONS.length} regions at once, ${CONNECTIONS} connections each`,
+      ...rowParts(samples.all, { what: `${REGIONS.length} bare Fastify`, samples: samples.bareAll }),
+    },
+  ];
+}
+
+async function targetOf(context: Context, cluster: Cluster, node: ClusterNode, route: HotRoute): Promise<HttpTarget> {
+  const table = new KeyTable(cluster.topology, context.keysPerPartition);
+  const hosted = table.partitions.filter(({ id }) => cluster.topology.replicaNode(id, node.region) !== undefined);
+  const keys = hosted.flatMap(({ id }) => table.keysOf(id).map((key) => key.slice('default/'.length)));
+  return { url: node.url, requests: await route.requests(keys, node) };
+}
+
+/** A bare Fastify that answers what the node answers to the first of the requests. */
+async function bareTarget(context: Context, route: HotRoute, { url, requests }: HttpTarget, index: number) {
+  const answer = await answerOf(route, url, requests[0]!);
+  const server = context.helper<FastifyJob, number>('./limits/fastify.js', String(index));
+  const port = await server.run({ routes: [answer] });
+  return { target: { url: `http://127.0.0.1:${port}`, requests }, pid: server.pid, route: answer };
+}
+
+async function answerOf(route: HotRoute, url: string, { path, method, headers, body }: Request): Promise<BareRoute> {
+  const init = { method: method ?? 'GET', headers: headers as Record<string, string>, body: body as string };
+  const answer = await fetch(url + path, { ...init, ...(body === undefined && { body: null }) });
+  const text = await answer.text();
+  if (answer.status !== route.status) throw new Error(`${url}${path} answers ${answer.status}: ${text}`);
+  const kept = [...answer.headers].filter(([name]) => !OWN_HEADERS.has(name));
+  return { method: route.method, url: route.url, status: route.status, headers: Object.fromEntries(kept), body: text };
+}

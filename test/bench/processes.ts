@@ -1,0 +1,56 @@
+/** Processes with a log file: started, and ended in order. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+
+/** Longest time in which a process has to end by itself, ms. */
+const STOP_TIMEOUT_MS = 15_000;
+
+/** A process whose output goes to a file. */
+export class LoggedProcess {
+  readonly #child: ChildProcess;
+
+  constructor(
+    readonly name: string,
+    command: string,
+    args: readonly string[],
+    readonly logFile: string,
+    cwd?: string,
+  ) {
+    const log = openSync(logFile, 'a');
+    // A group of its own: a Ctrl-C in the terminal is for the benchmark, which then ends the others in order.
+    this.#child = spawn(command, args, { stdio: ['ignore', log, log], detached: true, ...(cwd && { cwd }) });
+    closeSync(log);
+  }
+
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
+  /** @throws Error with the end of its log when the process is not running any more */
+  check(): void {
+    if (!this.#hasEnded()) return;
+    const tail = readFileSync(this.logFile, 'utf8').slice(-2000);
+    throw new Error(
+      `${this.name} has ended (${this.#child.signalCode ?? `exit code ${this.#child.exitCode}`}):\n${tail}`,
+    );
+  }
+
+  /** Asks it to end, and ends it when it does not. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    if (this.#hasEnded()) return;
+    const ended = once(this.#child, 'exit');
+    this.#child.kill(signal);
+    const timer = setTimeout(() => this.kill(), STOP_TIMEOUT_MS);
+    await ended;
+    clearTimeout(timer);
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  #hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+}

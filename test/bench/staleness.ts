@@ -1,0 +1,88 @@
+/** Staleness: how old the stable snapshot is, idle and under load, without and with the distances of AWS. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { READ_HEAVY } from '@isochron/workload';
+import { type Cluster, type ClusterNode, SLOWEST_AWS_ONE_WAY_MS } from './cluster.js';
+import type { Benchmark, Context } from './context.js';
+import { atMost, figureOf, quantile, type Row, type Target } from './figures.js';
+import { transactionLoad } from './sdk.js';
+
+const SAMPLE_INTERVAL_MS = 20;
+const IDLE_MS = 10_000;
+const WARM_UP_MS = 2000;
+/** What the protocol may add to the slowest one-way delay, ms. */
+const AWS_ALLOWANCE_MS = 60;
+
+export const staleness: Benchmark = {
+  name: 'staleness',
+  about: 'age of the stable snapshot, idle and loaded',
+  run: async (context) => {
+    const cluster = await context.filledCluster();
+    const { idle, loaded } = await measure(context, cluster);
+    return [
+      row('staleness', 'staleness of UST, --wan none, idle, p99', idle, 0.99, atMost(40)),
+      row('staleness', 'staleness of UST, --wan none, loaded (19+1, 32 sessions), p99', loaded, 0.99, atMost(120)),
+    ];
+  },
+};
+
+export const stalenessWan: Benchmark = {
+  name: 'staleness-wan',
+  about: 'age of the stable snapshot with the delays of AWS',
+  run: async (context) => {
+    const cluster = await context.cluster('wan', { wan: 'aws', replication: 2 });
+    await context.fill(cluster, { table: context.keysPerPartition }, 10);
+    const { idle, loaded } = await measure(context, cluster);
+    await context.stopCluster('wan');
+    const target = atMost(SLOWEST_AWS_ONE_WAY_MS + AWS_ALLOWANCE_MS);
+    return [
+      row('staleness-wan', 'staleness of UST, --wan aws, idle, p50', idle, 0.5, target),
+      row('staleness-wan', 'staleness of UST, --wan aws, loaded (19+1, 32 sessions), p50', loaded, 0.5, target),
+    ];
+  },
+};
+
+/** Staleness of every node in ms, first without and then with the paper's transactions. */
+async function measure(context: Context, cluster: Cluster): Promise<{ idle: number[]; loaded: number[] }> {
+  const { quick, durationMs, rounds } = context.settings;
+  context.progress.step('watching the idle cluster');
+  const idle = await sampleAll(cluster, delay(quick ? IDLE_MS / 5 : IDLE_MS));
+  context.progress.step('watching the loaded cluster');
+  const load = await transactionLoad(context, READ_HEAVY, cluster.configFile);
+  await load(Math.min(WARM_UP_MS, durationMs), 0);
+  const loaded = await sampleAll(cluster, load(durationMs * rounds, 1));
+  return { idle, loaded };
+}
+
+/** Asks every node again and again until the work has ended. */
+async function sampleAll(cluster: Cluster, work: Promise<unknown>): Promise<number[]> {
+  let working = true;
+  const samples: number[] = [];
+  const watch = async (node: ClusterNode): Promise<void> => {
+    while (working) {
+      const [{ stalenessMs }] = await Promise.all([
+        node.get<{ stalenessMs: number }>('/v1/clock'),
+        delay(SAMPLE_INTERVAL_MS),
+      ]);
+      samples.push(stalenessMs);
+    }
+  };
+  const watching = Promise.all(cluster.nodes.map(watch));
+  try {
+    // Whichever fails first: a node that is gone ends the work, too.
+    await Promise.race([work, watching]);
+  } finally {
+    working = false;
+  }
+  await watching;
+  return samples;
+}
+
+const row = (benchmark: string, what: string, samples: readonly number[], share: number, target: Target): Row => ({
+  benchmark,
+  what,
+  unit: 'ms',
+  measured: figureOf([quantile(samples, share)]),
+  latency: { p50Ms: quantile(samples, 0.5), p99Ms: quantile(samples, 0.99) },
+  target,
+  details: { samples: samples.length, max: Math.max(...samples) },
+});

@@ -1,0 +1,126 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { checkHistory, formatVerdict, parseHistory } from '@isochron/checker';
+import { type HistoryLine, HistoryRecorder } from '@isochron/workload';
+import { Cluster, cleanUp, logged } from './harness.js';
+import { ROOT, run } from './processes.js';
+import { runSession } from './workload.js';
+
+jest.setTimeout(180_000);
+afterAll(cleanUp);
+
+const SEED = 20_250_101;
+const SESSIONS = 8;
+const TRANSACTIONS = 650;
+const REGIONS = ['virginia', 'oregon', 'ireland'];
+/** Uneven, and not the same both ways. */
+const ONE_WAY_MS = {
+  'virginia>oregon': 1,
+  'oregon>virginia': 4,
+  'virginia>ireland': 25,
+  'ireland>virginia': 15,
+  'oregon>ireland': 60,
+  'ireland>oregon': 40,
+};
+
+const lines: string[] = [];
+const linesOf = (): HistoryLine[] => lines.map((line) => JSON.parse(line) as HistoryLine);
+const verdictOf = (history: readonly string[]) => checkHistory(parseHistory(history.join('\n')));
+let cluster: Cluster;
+
+beforeAll(async () => {
+  cluster = await Cluster.start({ wan: ONE_WAY_MS });
+});
+
+describe('eight sessions in three regions, on hot keys and with uneven link delays', () => {
+  it(
+    'see a history that is causally consistent',
+    logged(async () => {
+      const recorder = new HistoryRecorder(lines);
+      const results = await Promise.all(
+        Array.from({ length: SESSIONS }, (_, i) => {
+          const first = REGIONS.map((_region, r) => REGIONS[(i + r) % REGIONS.length]!);
+          return runSession({
+            recorder: recorder.session(`c${i}`),
+            route: first.map((region) => cluster.endpoint(region)),
+            seed: SEED + i,
+            keys: 50,
+            transactions: TRANSACTIONS,
+            // Half of the sessions stay where they are.
+            stay: i % 2 === 0 ? 100 : TRANSACTIONS,
+          });
+        }),
+      );
+      recorder.close();
+      expect(lines.length).toBeGreaterThanOrEqual(5000);
+      expect(results.map(({ unknown }) => unknown)).toEqual(results.map(() => 0));
+      expect(results.reduce((sum, { moves }) => sum + moves, 0)).toBe(4 * 6);
+      const verdict = verdictOf(lines);
+      expect(formatVerdict(`seed ${SEED}`, verdict, 0)).toContain('ok');
+      expect(verdict).toMatchObject({ ok: true });
+    }),
+  );
+
+  it('are checked by the command line with the same result', async () => {
+    const file = join(cluster.folder, 'history.jsonl');
+    writeFileSync(file, `${lines.join('\n')}\n`);
+    const result = await run(process.execPath, [join(ROOT, 'packages/checker/dist/main.js'), '--json', file]);
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(result.stdout)).toMatchObject({ ok: true });
+  });
+
+  it('are found out when a read is replaced by an older value that its session had overwritten itself', async () => {
+    const history = linesOf();
+    const broken = withStaleRead(history);
+    expect(verdictOf(broken.map((line) => JSON.stringify(line)))).toMatchObject({ ok: false });
+    const file = join(cluster.folder, 'broken.jsonl');
+    writeFileSync(file, `${broken.map((line) => JSON.stringify(line)).join('\n')}\n`);
+    const result = await run(process.execPath, [join(ROOT, 'packages/checker/dist/main.js'), file]);
+    expect(result.code).toBe(1);
+  });
+
+  it('are found out when a read shows half of a transaction', () => {
+    const broken = withFracturedRead(linesOf());
+    expect(verdictOf(broken.map((line) => JSON.stringify(line)))).toMatchObject({ ok: false });
+  });
+});
+
+const replaced = (history: readonly HistoryLine[], at: number, op: number, v: string | null): HistoryLine[] =>
+  history.map((line, i) =>
+    i === at ? { ...line, ops: line.ops.map((old, j) => (j === op ? { ...old, v } : old)) } : line,
+  );
+
+/** In one read of a key that its session wrote twice before, the second value becomes the first. */
+function withStaleRead(history: readonly HistoryLine[]): HistoryLine[] {
+  const written = new Map<string, string[]>();
+  for (const [at, { session, ops }] of history.entries()) {
+    for (const [i, { f, k, v }] of ops.entries()) {
+      const own = written.get(`${session} ${k}`) ?? [];
+      const writesItself = ops.some((other) => other.f === 'w' && other.k === k);
+      if (f === 'r' && own.length >= 2 && v === own.at(-1) && !writesItself)
+        return replaced(history, at, i, own.at(-2)!);
+    }
+    for (const { f, k, v } of ops) {
+      if (f !== 'w' || v === null) continue;
+      const key = `${session} ${k}`;
+      written.set(key, [...(written.get(key) ?? []), v]);
+    }
+  }
+  throw new Error('no session read a key that it had written twice');
+}
+
+/** A transaction that read two writes of another one gets, for the second, what that one had read there. */
+function withFracturedRead(history: readonly HistoryLine[]): HistoryLine[] {
+  const writers = new Map<string, HistoryLine>();
+  for (const line of history) for (const { f, v } of line.ops) if (f === 'w' && v !== null) writers.set(v, line);
+  for (const [at, { session, ops }] of history.entries()) {
+    const reads = ops.map((op, i) => ({ ...op, i, from: op.v === null ? undefined : writers.get(op.v) }));
+    for (const second of reads) {
+      if (second.f !== 'r' || second.from === undefined || second.from.session === session) continue;
+      const first = reads.find((op) => op.f === 'r' && op.k !== second.k && op.from === second.from);
+      const older = second.from.ops.find((op) => op.f === 'r' && op.k === second.k && op.v !== null);
+      if (first !== undefined && older !== undefined) return replaced(history, at, second.i, older.v);
+    }
+  }
+  throw new Error('no transaction read two writes of another one');
+}

@@ -1,0 +1,78 @@
+import { connect } from '@isochron/sdk';
+import { Cluster, cleanUp, logged } from './harness.js';
+import { call, keyPath } from './http.js';
+import { digestAt, digestOf, importRows, makeRows } from './rows.js';
+import { until } from './until.js';
+
+jest.setTimeout(120_000);
+afterEach(cleanUp);
+
+const REGIONS = ['virginia', 'oregon', 'ireland'];
+const ROWS = makeRows(5000);
+const SESSIONS = 4;
+
+describe('after kill -9 of a node in the middle of an import, and its restart', () => {
+  it.each([
+    ['virginia-1', 'the one that imports'],
+    ['oregon-1', 'another one'],
+    ['ireland-1', 'the third one'],
+  ])('nothing that was acknowledged is lost, and all regions agree (%s: %s)', (victim) =>
+    logged(async () => {
+      const cluster = await Cluster.start();
+      const survivor = cluster.endpoint(victim === 'ireland-1' ? 'oregon' : 'ireland');
+      await call(survivor, 'PUT', keyPath('before'), { body: 'the crash' });
+      const clients = await Promise.all(
+        Array.from({ length: SESSIONS }, () =>
+          connect({ endpoints: [cluster.endpoint('virginia')], requestTimeoutMs: 60_000, commitTimeoutMs: 60_000 }),
+        ),
+      );
+      try {
+        let acknowledgedRows = 0;
+        const acknowledged = (rows: number): void => {
+          acknowledgedRows = rows;
+        };
+        const importing = importRows({ clients, rows: ROWS, rowsPerTransaction: 25, acknowledged });
+        // Its failure is looked at below, after the crash.
+        importing.catch(() => undefined);
+        await until('a third of the rows is acknowledged', () => acknowledgedRows > ROWS.length / 3);
+        const killedAt = acknowledgedRows;
+        expect(await cluster.kill(victim)).toEqual({ code: null, signal: 'SIGKILL' });
+        expect(killedAt).toBeLessThan(ROWS.length);
+        // Whoever is left reads on.
+        await until(
+          'a surviving region answers',
+          async () => (await call(survivor, 'GET', keyPath('before'))).text === '"the crash"',
+        );
+        await cluster.restart(victim);
+        const last = await importing;
+        for (const client of clients) await client.get('before');
+        const late = await clients[0]!.set('after', 'the crash');
+        await late.stable({ timeoutMs: 30_000 });
+        const at = Math.max(last, late.timestamp);
+        const digests = await Promise.all(
+          REGIONS.map((region) => digestAt(cluster.endpoint(region), region, 'row/', at)),
+        );
+        expect(digests).toEqual(REGIONS.map(() => digestOf(ROWS)));
+        const progress = await Promise.all(
+          REGIONS.map((region) => digestAt(cluster.endpoint(region), region, 'progress/', at)),
+        );
+        expect(progress[0]!.count).toBe(SESSIONS);
+        expect(progress).toEqual(REGIONS.map(() => progress[0]));
+        await expectTransactionsWhole(cluster, at);
+      } finally {
+        await Promise.all(clients.map((client) => client.close()));
+      }
+      await cluster.stop();
+    })(),
+  );
+});
+
+/** The sessions' own counters add up to all transactions: none was applied twice or in part, the last one of each won. */
+async function expectTransactionsWhole(cluster: Cluster, at: number): Promise<void> {
+  const keys = Array.from({ length: SESSIONS }, (_, i) => ({ keyspace: 'default', key: `progress/${i}` }));
+  for (const api of cluster.endpoints()) {
+    const read = await call(api, 'POST', '/v1/read', { body: { keys, at } });
+    const { values } = read.json as { values: { value: number }[] };
+    expect(values.reduce((sum, { value }) => sum + value, 0)).toBe(ROWS.length / 25);
+  }
+}

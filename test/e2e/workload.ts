@@ -1,0 +1,141 @@
+/** Sessions that read and write hot keys, move between regions and write down what they saw. */
+import { Random } from '@isochron/core';
+import { connect, type IsochronClient, isIsochronError } from '@isochron/sdk';
+import { type SessionRecorder, type TransactionRecorder, Zipf } from '@isochron/workload';
+
+export interface SessionPlan {
+  readonly recorder: SessionRecorder;
+  /** URLs of the regions, in the order in which the session visits them, round and round. */
+  readonly route: readonly string[];
+  readonly seed: number;
+  readonly keys: number;
+  /** Transactions in all, and how many between two moves. */
+  readonly transactions: number;
+  readonly stay: number;
+}
+
+/** What a session did besides. */
+export interface SessionResult {
+  readonly moves: number;
+  readonly unknown: number;
+}
+
+/** Runs one session to its end. A session that has moved is still the same one: what it saw and wrote goes with it. */
+export async function runSession(plan: SessionPlan): Promise<SessionResult> {
+  const session = new Session(plan);
+  await session.run();
+  return { moves: session.moves, unknown: session.unknown };
+}
+
+class Session {
+  moves = 0;
+  unknown = 0;
+  readonly #plan: SessionPlan;
+  readonly #random: Random;
+  readonly #zipf: Zipf;
+
+  constructor(plan: SessionPlan) {
+    this.#plan = plan;
+    this.#random = new Random(plan.seed);
+    this.#zipf = new Zipf(plan.keys);
+  }
+
+  async run(): Promise<void> {
+    const { route, transactions, stay } = this.#plan;
+    let client = await connect({ endpoints: [route[0]!] });
+    try {
+      for (let i = 0; i < transactions; i++) {
+        if (i > 0 && i % stay === 0) client = await this.#move(client, route[(i / stay) % route.length]!);
+        await this.#transaction(client);
+      }
+    } finally {
+      await client.close();
+    }
+  }
+
+  /** Goes on in another region, as another device would. */
+  async #move(from: IsochronClient, endpoint: string): Promise<IsochronClient> {
+    const session = JSON.stringify(from.session.export());
+    await from.close();
+    this.moves++;
+    return connect({ endpoints: [endpoint], session });
+  }
+
+  async #transaction(client: IsochronClient): Promise<void> {
+    const open = this.#plan.recorder.begin();
+    try {
+      await this.#any(client, open);
+      open.committed();
+    } catch (error) {
+      if (!isIsochronError(error, 'OUTCOME_UNKNOWN')) throw error;
+      this.unknown++;
+      open.unknown();
+    }
+  }
+
+  #any(client: IsochronClient, open: TransactionRecorder): Promise<void> {
+    const draw = this.#random.float();
+    if (draw < 0.35) return this.#readMany(client, open);
+    if (draw < 0.6) return this.#writeOne(client, open);
+    if (draw < 0.65) return this.#deleteOne(client, open);
+    if (draw < 0.75) return this.#readTwice(client, open);
+    return this.#readAndWrite(client, open);
+  }
+
+  /** Reads in one snapshot, in one round trip. */
+  async #readMany(client: IsochronClient, open: TransactionRecorder): Promise<void> {
+    const keys = this.#someKeys(4);
+    this.#saw(open, keys, await client.getMany<string>(keys));
+  }
+
+  async #writeOne(client: IsochronClient, open: TransactionRecorder): Promise<void> {
+    const [key] = this.#someKeys(1);
+    const value = this.#plan.recorder.nextValue();
+    open.write(key!, value);
+    await client.set(key!, value);
+  }
+
+  async #deleteOne(client: IsochronClient, open: TransactionRecorder): Promise<void> {
+    const [key] = this.#someKeys(1);
+    open.write(key!, null);
+    await client.delete(key!);
+  }
+
+  /** Several reads of one snapshot that do not happen at the same moment. */
+  async #readTwice(client: IsochronClient, open: TransactionRecorder): Promise<void> {
+    const snapshot = await client.snapshot();
+    for (let i = 0; i < 2; i++) {
+      const keys = this.#someKeys(2);
+      this.#saw(open, keys, await snapshot.getMany<string>(keys));
+    }
+    await snapshot.close();
+  }
+
+  /** An interactive transaction: what it reads decides nothing, but everything that it writes follows from it. */
+  async #readAndWrite(client: IsochronClient, open: TransactionRecorder): Promise<void> {
+    await client.transaction(async (tx) => {
+      const keys = this.#someKeys(3);
+      this.#saw(open, keys, await tx.getMany<string>(keys));
+      for (const key of this.#someKeys(2)) {
+        const value = this.#plan.recorder.nextValue();
+        open.write(key, value);
+        tx.set(key, value);
+      }
+      // Its own writes, and what it read before, once more.
+      const again = this.#someKeys(2);
+      this.#saw(open, again, await tx.getMany<string>(again));
+    });
+  }
+
+  #saw(open: TransactionRecorder, keys: readonly string[], values: readonly (string | undefined)[]): void {
+    keys.forEach((key, i) => {
+      open.read(key, values[i] ?? null);
+    });
+  }
+
+  #someKeys(count: number): string[] {
+    const keys = new Set<string>();
+    while (keys.size < count) keys.add(`hot/${this.#zipf.next(this.#random)}`);
+    return [...keys];
+  }
+}
