@@ -1,7 +1,7 @@
 /** The results as JSON, with what is needed to make sense of them later. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, statfsSync, writeFileSync } from 'node:fs';
-import { cpus, platform, release, totalmem } from 'node:os';
+import { cpus, loadavg, platform, release, totalmem } from 'node:os';
 import { dirname } from 'node:path';
 import type { BenchSettings } from './context.js';
 import { isMet, type Row, ratioOf } from './figures.js';
@@ -18,6 +18,8 @@ export interface Machine {
   readonly fileSystem: string;
   /** Commit of the sources, with `-dirty` behind it when they differ; null outside of git. */
   readonly commit: string | null;
+  /** Processes that wanted to run in the minute before, on average: of others, so far. */
+  readonly loadBefore: number;
 }
 
 /** A benchmark that could not be finished. */
@@ -36,6 +38,7 @@ export function machineOf(folder: string): Machine {
     node: process.version,
     fileSystem: `0x${statfsSync(folder).type.toString(16)}`,
     commit: commitOf(ROOT),
+    loadBefore: loadavg()[0] ?? 0,
   };
 }
 
@@ -64,10 +67,14 @@ export function writeReport(
 }
 
 /** The lines above the table. */
-export function machineLines({ cpu, cores, memoryBytes, system, node, commit }: Machine): string[] {
+export function machineLines(machine: Machine): string[] {
+  const { cpu, cores, memoryBytes, system, node, commit, loadBefore } = machine;
   const memory = `${Math.round(memoryBytes / 2 ** 30)} GiB`;
   return [
     `${cores} × ${cpu}, ${memory}, ${system}, Node ${node}, commit ${commit ?? 'unknown'}`,
     'Nodes, limits and load generators are processes that share these cores: compare ratios, not rates.',
+    ...(loadBefore > 0.5
+      ? [`Others used the machine before this run (load ${loadBefore.toFixed(1)}): expect noise.`]
+      : []),
   ];
 }

@@ -2,11 +2,15 @@
 import Table from 'cli-table3';
 import { type Figure, isMet, type Limit, type Row, ratioOf, type Target, type Unit } from './figures.js';
 
-const HEAD = ['what', 'measured (min–max)', 'p50 / p99', 'limit (min–max)', 'ratio', 'target', 'met', 'server CPU'];
+const HEAD = ['what', 'measured (min–max)', 'p50 / p99 ms', 'limit', 'ratio', 'target', 'met', 'server CPU/op'];
+const WHAT_WIDTH = 44;
+/** Lines between rows would double the table. */
+const CHARS = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
 
-/** One line for each row. */
+/** One line for each row, and more where it says much. */
 export function renderTable(rows: readonly Row[]): string {
-  const table = new Table({ head: HEAD, style: { head: [], border: [] } });
+  const style = { head: [], border: [], compact: true };
+  const table = new Table({ head: HEAD, style, chars: CHARS, colWidths: [WHAT_WIDTH], wordWrap: true });
   for (const row of rows) table.push(cellsOf(row));
   return table.toString();
 }
@@ -17,7 +21,7 @@ function cellsOf(row: Row): string[] {
   return [
     what,
     figureText(measured, unit),
-    latency === undefined ? '' : `${valueText(latency.p50Ms, '')} / ${valueText(latency.p99Ms, 'ms')}`,
+    latency === undefined ? '' : `${valueText(latency.p50Ms, '')} / ${valueText(latency.p99Ms, '')}`,
     limit === undefined ? '' : limitText(limit, unit),
     ratio === undefined ? '' : ratio.toFixed(3),
     target === undefined ? '' : targetText(target, unit),
@@ -26,12 +30,12 @@ function cellsOf(row: Row): string[] {
   ];
 }
 
-const limitText = ({ what, figure }: Limit, unit: Unit): string => `${what}: ${figureText(figure, unit)}`;
+const limitText = ({ what, figure }: Limit, unit: Unit): string => `${figureText(figure, unit)}\n${what}`;
 
 const metText = (met: boolean | undefined): string => (met === undefined ? '' : met ? 'yes' : 'NO');
 
 const cpuText = ({ measured, limit }: { measured: number; limit: number | undefined }): string =>
-  `${measured.toFixed(1)} µs${limit === undefined ? '' : ` (limit ${limit.toFixed(1)})`}`;
+  `${measured.toFixed(1)} µs${limit === undefined ? '' : `\nlimit ${limit.toFixed(1)} µs`}`;
 
 function targetText({ of, is, bound }: Target, unit: Unit): string {
   const sign = is === 'at least' ? '≥' : '≤';
@@ -46,7 +50,8 @@ export function figureText({ median, min, max, samples }: Figure, unit: Unit): s
 
 /** A value with as many digits as say something. */
 export function valueText(value: number, unit: Unit): string {
-  const digits = value !== 0 && Math.abs(value) < 100 && !Number.isInteger(value) ? (Math.abs(value) < 10 ? 2 : 1) : 0;
-  const text = value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const text = value.toLocaleString('en-US', { maximumFractionDigits: digitsOf(Math.abs(value)) });
   return unit === '' ? text : unit === '/s' ? `${text}/s` : `${text} ${unit}`;
 }
+
+const digitsOf = (size: number): number => (size < 10 ? 2 : size < 100 ? 1 : 0);

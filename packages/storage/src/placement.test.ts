@@ -63,8 +63,8 @@ describe('placement on disk (D14)', () => {
     await expect(verifyPlacement(location, changed)).rejects.toMatchObject(mismatch(message));
   });
 
-  it('refuses data without a placement', async () => {
-    const store = await openLevelStore({ location, durability: 'memory', cacheBytes: 0 });
+  it.each(['.', 'store'])('refuses data without a placement, in folder %s', async (folder) => {
+    const store = await openLevelStore({ location: join(location, folder), durability: 'memory', cacheBytes: 0 });
     await store.close();
     await expect(verifyPlacement(location, placement)).rejects.toMatchObject(
       mismatch(/holds data but no PLACEMENT.json/),

@@ -3,7 +3,7 @@
  * partitions that it does not hold; it refuses to start instead.
  */
 import { randomUUID } from 'node:crypto';
-import { access, open, readFile, rename } from 'node:fs/promises';
+import { access, open, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { IsochronError, type NodeId, type PartitionId } from '@isochron/core';
 import { cannotOpen, codeOf } from './failure.js';
@@ -26,7 +26,8 @@ const FORMAT = 1;
  * Writes the placement into a new data folder, or compares it with the one that is there. Call it before the store is
  * opened.
  *
- * @param hasData whether the folder holds data although it has no placement file; by default, whether a LevelDB is in it
+ * @param hasData whether the folder holds data although it has no placement file; by default, whether a LevelDB is
+ * in it or in a folder directly below
  * @returns the random id of the store, made with the folder (D10)
  * @throws IsochronError `PLACEMENT_MISMATCH` when the data is another node's or the partitions differ; `STORAGE_FAILED` when
  * the folder cannot be used or the file is damaged
@@ -34,7 +35,7 @@ const FORMAT = 1;
 export async function verifyPlacement(
   location: string,
   placement: Placement,
-  hasData: () => Promise<boolean> = () => exists(join(location, 'CURRENT')),
+  hasData: () => Promise<boolean> = () => holdsDatabase(location),
 ): Promise<{ storeId: string }> {
   const file = join(location, PLACEMENT_FILE);
   try {
@@ -114,6 +115,14 @@ function compare(stored: StoredPlacement, wanted: Placement, location: string): 
       );
   }
   return stored.storeId;
+}
+
+/** `CURRENT` is what makes a folder a LevelDB. */
+async function holdsDatabase(location: string): Promise<boolean> {
+  const entries = await readdir(location, { withFileTypes: true });
+  const folders = ['.', ...entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)];
+  const found = await Promise.all(folders.map((folder) => exists(join(location, folder, 'CURRENT'))));
+  return found.includes(true);
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -1,4 +1,5 @@
 /** What went wrong, as one line on stderr and an exit code. */
+import { types } from 'node:util';
 import { IsochronError } from '@isochron/core/errors';
 
 /** Wrong usage of the command line: exit code 2. The message is the whole line after `error: `. */
@@ -32,18 +33,19 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof ReportedFailure) return { line: oneLine(error.message), exitCode: 1 };
   if (error instanceof IsochronError) return { line: oneLine(`${error.code}: ${error.message}`), exitCode: 1 };
   if (isSystemError(error)) return { line: oneLine(`${error.code}: ${systemSentence(error)}`), exitCode: 1 };
-  return { line: oneLine(`INTERNAL: ${error instanceof Error ? error.message : String(error)}`), exitCode: 1 };
+  return { line: oneLine(`INTERNAL: ${types.isNativeError(error) ? error.message : String(error)}`), exitCode: 1 };
 }
 
 interface SystemError extends Error {
   readonly code: string;
   readonly path?: string;
   readonly port?: number;
+  readonly syscall?: string;
 }
 
 /** Whether an error is the operating system's, such as EADDRINUSE. */
 export const isSystemError = (error: unknown): error is SystemError =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' && /^E[A-Z0-9]+$/.test(error.code);
+  types.isNativeError(error) && 'code' in error && typeof error.code === 'string' && /^E[A-Z0-9]+$/.test(error.code);
 
 /** What each code means to somebody who has to do something about it. */
 function systemSentence(error: SystemError): string {
@@ -61,7 +63,7 @@ function systemSentence(error: SystemError): string {
     case 'EROFS':
       return `${path} is on a read-only file system; choose another place`;
     case 'ENOENT':
-      return `${path} does not exist`;
+      return isMaking(error) ? `${path} cannot be made; choose another place` : `${path} does not exist`;
     case 'ENOTDIR':
     case 'EEXIST':
       return `${path} is in the way, or not a folder; choose another place`;
@@ -73,6 +75,9 @@ function systemSentence(error: SystemError): string {
       return error.message;
   }
 }
+
+/** Whether it happened where something new was to be made. Drafts end like this. */
+const isMaking = ({ syscall, path }: SystemError): boolean => syscall === 'mkdir' || path?.endsWith('.tmp') === true;
 
 /** What to do about a taken port. */
 export const portInUse = (port: number | undefined, advice = 'choose another port in the cluster file'): string =>

@@ -23,11 +23,17 @@ export function signedInteger(text: string): number {
   throw new InvalidArgumentError('Expected a whole number.');
 }
 
-/** A comma-separated list without empty parts or repetitions. */
-export function nameList(text: string): string[] {
+/** Longest name of a region: its nodes' names are a little longer, and may have 32 characters. */
+const REGION = /^[a-z0-9][a-z0-9-]{0,27}$/;
+
+/** Names of regions with commas between them, without repetitions. */
+export function regionList(text: string): string[] {
   const names = text.split(',').map((name) => name.trim());
-  if (names.some((name) => name === '')) throw new InvalidArgumentError('Expected names with commas between them.');
-  if (new Set(names).size < names.length) throw new InvalidArgumentError('A name occurs twice.');
+  const wrong = names.find((name) => !REGION.test(name));
+  if (wrong !== undefined) {
+    throw new InvalidArgumentError(`"${wrong}" is not a name: 1 to 28 lower-case letters, digits and dashes.`);
+  }
+  if (new Set(names).size < names.length) throw new InvalidArgumentError('A region occurs twice.');
   return names;
 }
 

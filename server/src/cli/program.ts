@@ -7,7 +7,7 @@ import type { ExportOptions, ImportOptions } from './data/transfer.js';
 import type { DevOptions } from './dev/plan.js';
 import { failureOf, UsageError } from './failures.js';
 import type { NodeOptions } from './node/command.js';
-import { endpoint, endpointList, integer, nameList, positive, signedInteger } from './options.js';
+import { endpoint, endpointList, integer, positive, regionList, signedInteger } from './options.js';
 import type { StatusOptions } from './status/command.js';
 
 /** Where `isochron dev` puts its first node. */
@@ -58,7 +58,7 @@ function clusterCommands(program: Command): void {
   program
     .command('dev')
     .description('run a cluster on this machine, one process per node')
-    .option('--regions <names>', 'regions, with commas between them', nameList, ['virginia', 'oregon', 'ireland'])
+    .option('--regions <names>', 'regions, with commas between them', regionList, ['virginia', 'oregon', 'ireland'])
     .option('--nodes-per-region <n>', 'nodes in each region', integer(1, 16), 1)
     .option('--partitions <n>', 'partitions of the keyspace "default"', integer(1, 4096), 6)
     .option('--replication <n>', 'in how many regions each partition is held', integer(1, 64), 2)

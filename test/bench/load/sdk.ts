@@ -95,15 +95,20 @@ function readCluster(configFile: string) {
 
 const plain = (key: QualifiedKey): string => unqualify(key).key;
 
-/** Keys, without their keyspace, of the partitions that a region hosts. */
-function localKeys(topology: Topology, table: KeyTable, region: string): string[] {
+/** For each session the keys, without their keyspace, of the partitions that its region hosts. */
+function localKeys(job: Timed, topology: Topology, table: KeyTable): string[][] {
+  const byRegion = new Map(job.regions.map((region) => [region, hostedKeys(topology, table, region)]));
+  return Array.from({ length: job.sessions }, (_, i) => byRegion.get(regionOf(job, i))!);
+}
+
+function hostedKeys(topology: Topology, table: KeyTable, region: string): string[] {
   const hosted = table.partitions.filter(({ id }) => topology.replicaNode(id, region) !== undefined);
   return hosted.flatMap(({ id }) => table.keysOf(id).map(plain));
 }
 
 function readOneByOne(job: ReadJob, topology: Topology, table: KeyTable, clients: IsochronClient[]): Promise<Load> {
   const random = new Random(job.seed);
-  const keys = clients.map((_, i) => localKeys(topology, table, regionOf(job, i)));
+  const keys = localKeys(job, topology, table);
   return runWindow(clients.length * job.inFlight, job.durationMs, async (loop) => {
     const i = loop % clients.length;
     const value = await clients[i]!.get(random.pick(keys[i]!));
@@ -113,7 +118,7 @@ function readOneByOne(job: ReadJob, topology: Topology, table: KeyTable, clients
 
 function commitOneByOne(job: CommitJob, topology: Topology, table: KeyTable, clients: IsochronClient[]): Promise<Load> {
   const random = new Random(job.seed);
-  const keys = clients.map((_, i) => localKeys(topology, table, regionOf(job, i)));
+  const keys = localKeys(job, topology, table);
   return runWindow(clients.length, job.durationMs, (i) => clients[i]!.set(random.pick(keys[i]!), textOf(10)));
 }
 

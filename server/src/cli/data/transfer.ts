@@ -1,6 +1,5 @@
 /** `import` and `export`. */
-import { createWriteStream, renameSync, rmSync } from 'node:fs';
-import { finished } from 'node:stream/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { connect, type IsochronClient, type Timestamp } from '@isochron/sdk';
 import { UsageError } from '../failures.js';
 import { count, duration, print, printSlowly, remark } from '../output.js';
@@ -31,7 +30,7 @@ export interface ExportOptions extends DataOptions {
 }
 
 /** So long an import waits for the last commit to be visible everywhere, ms. */
-const STABLE_TIMEOUT_MS = 120_000;
+const STABLE_TIMEOUT_MS = 60_000;
 /** Entries of one page. */
 const PAGE_SIZE = 1000;
 
@@ -128,14 +127,14 @@ function summaryLine(summary: {
 
 /** Writes every document below a prefix as JSON lines, all from one snapshot. */
 export async function runExport(prefix: string, options: ExportOptions): Promise<void> {
-  const sink = options.output === undefined ? stdoutSink : fileSink(options.output);
+  const sink = options.output === undefined ? stdoutSink : await fileSink(options.output);
   try {
     const { rows, snapshot } = await withClient(options, (client) => exportRows(client, prefix, options, sink.write));
     await sink.end();
     if (options.json && options.output !== undefined) print(JSON.stringify({ rows, snapshot, output: options.output }));
     else remark(`${count(rows)} rows of the snapshot ${snapshot}`);
   } catch (error) {
-    sink.discard();
+    await sink.discard();
     throw error;
   }
 }
@@ -145,28 +144,24 @@ interface Sink {
   write(text: string): Promise<void>;
   end(): Promise<void>;
   /** Leaves nothing half-written behind. */
-  discard(): void;
+  discard(): Promise<void>;
 }
 
-const stdoutSink: Sink = { write: printSlowly, end: async () => {}, discard: () => {} };
+const stdoutSink: Sink = { write: printSlowly, end: async () => {}, discard: async () => {} };
 
-/** The file appears under its name when it is complete. */
-function fileSink(path: string): Sink {
+/** The file appears under its name when it is complete. @throws the system's error for a file that cannot be made */
+async function fileSink(path: string): Promise<Sink> {
   const draft = `${path}.${process.pid}.tmp`;
-  const stream = createWriteStream(draft);
-  // Also where nobody waits at the moment, a failure is told by the next write.
-  stream.on('error', () => stream.destroy());
+  const file = await open(draft, 'w');
   return {
-    write: (text) =>
-      new Promise((resolve, reject) => stream.write(text, (error) => (error ? reject(error) : resolve()))),
+    write: (text) => file.writeFile(text),
     end: async () => {
-      stream.end();
-      await finished(stream);
-      renameSync(draft, path);
+      await file.close();
+      await rename(draft, path);
     },
-    discard: () => {
-      stream.destroy();
-      rmSync(draft, { force: true });
+    discard: async () => {
+      await file.close();
+      await rm(draft, { force: true });
     },
   };
 }

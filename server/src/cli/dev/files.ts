@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type ClusterConfig, parseClusterFile, writeClusterFile } from '../../config/cluster-file.js';
 import { ensureSecretFile } from '../../config/secret.js';
 import { makeFolder, replaceFile } from '../files.js';
+import { lockFolder } from './lock.js';
 import { type DevOptions, devClusterFile, type PlannedNode, planNodes } from './plan.js';
 
 /** Everything that is needed to start the nodes. */
@@ -28,13 +29,14 @@ export function planCluster(options: DevOptions): DevCluster {
 }
 
 /**
- * Makes the folder of the cluster.
+ * Makes the folder of the cluster, and keeps it for this process.
  * @returns the file of the secret
  * @throws the system's error where it cannot be written to
  */
 export function writeFolder(cluster: DevCluster, { data }: DevOptions): string {
   makeFolder(data);
   accessSync(data, constants.W_OK);
+  lockFolder(data);
   const secretFile = ensureSecretFile(data);
   if (cluster.configText !== undefined) replaceFile(cluster.configFile, cluster.configText);
   for (const { dataDir } of cluster.nodes) makeFolder(dataDir);

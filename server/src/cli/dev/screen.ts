@@ -7,6 +7,7 @@ import type { DevOptions, PlannedNode } from './plan.js';
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const FRAME_INTERVAL_MS = 100;
+const DEFAULT_APIS = [7101, 7102, 7103].map((port) => `http://127.0.0.1:${port}`);
 
 /** A line per node that is ready and, in a terminal, one that moves while others are not. On stderr. */
 export class StartProgress {
@@ -65,11 +66,14 @@ export function commandsToTry(nodes: readonly PlannedNode[]): string[] {
   const other = nodes.find(({ region }) => region !== first.region) ?? first;
   const path = '/v1/keyspaces/default/keys/hello';
   const put = `curl -sX PUT ${first.api}${path} -H 'content-type: application/json' -d '{"from":"${first.region}"}'`;
-  const endpoint = first.api === 'http://127.0.0.1:7101' ? '' : ` --endpoint ${first.api}`;
+  // The defaults of these commands fit the default ports and three regions.
+  const isDefault = nodes.map(({ api }) => api).join() === DEFAULT_APIS.join();
+  const one = isDefault ? '' : ` --endpoint ${first.api}`;
+  const all = isDefault ? '' : ` --endpoint ${nodes.map(({ api }) => api).join(',')}`;
   return [
     `${put} && sleep 1 && curl -s ${other.api}${path}`,
-    `npm run -s isochron -- status${endpoint}`,
-    `node examples/cities/dist/main.js${endpoint}`,
+    `npm run -s isochron -- status${one}`,
+    `node examples/cities/dist/main.js${all}`,
   ];
 }
 

@@ -28,16 +28,8 @@ export interface NodeOptions {
 
 /** Starts the node; resolves once it listens. It ends by a signal, see {@link closeOnSignals}. */
 export async function runNode(options: NodeOptions): Promise<void> {
-  const logger = pino(
-    { level: options.logLevel, base: { name: options.node } },
-    pino.destination({ fd: 2, sync: true }),
-  );
-  const fatal = fatalExit(logger);
-  process.on('uncaughtException', fatal);
-  const opening = serve(options, logger, fatal);
-  closeOnSignals(logger, async () => (await opening)());
   try {
-    await opening;
+    await start(options);
   } catch (error) {
     await tellParent(failureOf(error).line);
     // The channel would keep the process alive.
@@ -46,18 +38,37 @@ export async function runNode(options: NodeOptions): Promise<void> {
   }
 }
 
-/** Opens everything, and gives back what closes it again. */
-async function serve(
-  options: NodeOptions,
-  logger: Logger,
-  onFailure: (error: unknown) => void,
-): Promise<() => Promise<void>> {
+async function start(options: NodeOptions): Promise<void> {
   const config = parseClusterFile(readFileSync(options.config, 'utf8'), options.config);
-  const { api: url } = nodeConfig(config, options);
+  const { api } = nodeConfig(config, options);
   const secret = loadSecret({ secretFile: options.secretFile });
+  const logger = pino(
+    { level: options.logLevel, base: { name: options.node } },
+    pino.destination({ fd: 2, sync: true }),
+  );
+  const onFailure = fatalExit(logger);
+  process.on('uncaughtException', onFailure);
+  const serving = serve(options, { config, secret, api, logger, onFailure });
+  closeOnSignals(logger, async () => (await serving)());
+  await serving;
+}
+
+/** What a node is opened with, beside the options. */
+interface Parts {
+  readonly config: ClusterConfig;
+  readonly secret: string;
+  /** URL of this node's API. */
+  readonly api: string;
+  readonly logger: Logger;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** Opens everything, and gives back what closes it again. */
+async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<void>> {
+  const { config, secret, logger, onFailure } = parts;
   const dataDir = options.data ?? join('data', options.node);
-  const { clockSkewMs } = options;
-  const node = await openNode({ config, node: options.node, dataDir, secret, logger, clockSkewMs, onFailure });
+  const { node: id, clockSkewMs } = options;
+  const node = await openNode({ config, node: id, dataDir, secret, logger, clockSkewMs, onFailure });
   const latency = new HttpLatency();
   const apiKeys = apiKeysFromEnv(process.env);
   const api = await buildApi(node, { secret, apiKeys, logger, sessions: node.sessions, latency });
@@ -67,13 +78,13 @@ async function serve(
     await node.close();
   };
   try {
-    await api.listen({ host: options.apiHost ?? new URL(url).hostname, port: portOf(url) });
+    await api.listen({ host: options.apiHost ?? new URL(parts.api).hostname, port: portOf(parts.api) });
     if (options.metricsPort !== undefined) await metrics.listen({ host: '127.0.0.1', port: options.metricsPort });
   } catch (error) {
     await close();
     throw error;
   }
-  logger.info({ api: url, region: node.region, cluster: config.cluster }, 'listening');
+  logger.info({ api: parts.api, region: node.region, cluster: config.cluster }, 'listening');
   return close;
 }
 

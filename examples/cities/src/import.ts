@@ -1,0 +1,179 @@
+/** The whole course: import into one region, read in another meanwhile, compare all regions at one timestamp. */
+import type { IsochronClient, WriteReceipt } from '@isochron/sdk';
+import { Checksum } from './checksum.js';
+import { Reader, type ReaderReport } from './reader.js';
+import { type Connection, closeAll, findRegions, openSessions, type Region } from './regions.js';
+import type { CityRow } from './source.js';
+import { type RegionReport, verify } from './verify.js';
+
+/** How far it has come. */
+export interface Progress {
+  readonly phase: 'import' | 'wait' | 'verify';
+  /** Rows done in this phase. */
+  readonly rows: number;
+  readonly total: number;
+  /** Age of the snapshot that the reading session sees, ms. */
+  readonly stalenessMs: number | undefined;
+}
+
+/** What to import, and where. */
+export interface CitiesOptions {
+  /** At least one endpoint of every region; they may be given in any order. */
+  readonly endpoints: readonly string[];
+  /** How to connect, apart from where to. */
+  readonly connection?: Connection;
+  readonly rows: readonly CityRow[];
+  /** The region that is written to; by default that of the first endpoint. */
+  readonly from?: string;
+  /** Where the cities go; it should hold nothing else. Default `cities`. */
+  readonly collection?: string;
+  /** Cities of one transaction. Default 100. */
+  readonly batch?: number;
+  /** Transactions in flight, each on a session of its own. Default 16. */
+  readonly concurrency?: number;
+  /** Uniform numbers in [0, 1). Default `Math.random`. */
+  readonly random?: () => number;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+/** What came of it. */
+export interface Report {
+  readonly from: string;
+  readonly rows: number;
+  readonly transactions: number;
+  /** From the first commit to the last one's acknowledgement, ms. */
+  readonly importMs: number;
+  readonly rowsPerSecond: number;
+  /** From the last acknowledgement until it was visible in every region, ms. */
+  readonly stableAfterMs: number;
+  readonly source: { readonly count: number; readonly checksum: string };
+  /** The timestamp at which all regions were read. */
+  readonly timestamp: number;
+  readonly regions: readonly RegionReport[];
+  readonly reader: ReaderReport;
+  /** Whether all regions agree with the source, and the reader saw nothing that it must not see. */
+  readonly ok: boolean;
+}
+
+const STABLE_TIMEOUT_MS = 60_000;
+
+/** Imports cities and verifies them. @throws what the SDK throws; Error for a region that no endpoint leads to */
+export async function importCities(options: CitiesOptions): Promise<Report> {
+  const { connection = {}, concurrency = 16 } = options;
+  const regions = await findRegions(options.endpoints, connection);
+  const from = homeOf(regions, options.from);
+  const elsewhere = regions.find((region) => region !== from) ?? from;
+  const writers = await openSessions(from, concurrency, connection);
+  const readers: IsochronClient[] = [];
+  try {
+    for (const region of regions) readers.push(...(await openSessions(region, 1, connection)));
+    return await run(options, from.id, writers, readers, readers[regions.indexOf(elsewhere)]!);
+  } finally {
+    await closeAll([...writers, ...readers]);
+  }
+}
+
+function homeOf(regions: readonly Region[], id: string | undefined): Region {
+  const found = id === undefined ? regions[0] : regions.find((region) => region.id === id);
+  if (found !== undefined) return found;
+  throw new Error(`no endpoint leads to the region ${id}; there are ${regions.map((region) => region.id).join(', ')}`);
+}
+
+async function run(
+  options: CitiesOptions,
+  from: string,
+  writers: readonly IsochronClient[],
+  readers: readonly IsochronClient[],
+  elsewhere: IsochronClient,
+): Promise<Report> {
+  const { rows, collection = 'cities', batch = 100, random = Math.random } = options;
+  const batches = batchesOf(rows, batch);
+  const tell = (phase: Progress['phase'], done: number, total: number): void =>
+    options.onProgress?.({ phase, rows: done, total, stalenessMs: elsewhere.status.stalenessMs });
+  const reader = new Reader(elsewhere, collection, batches, random);
+  const startMs = performance.now();
+  const last = await whileReading(reader, () =>
+    writeAll(writers, collection, batches, (done) => tell('import', done, rows.length)),
+  );
+  const importMs = performance.now() - startMs;
+  tell('wait', rows.length, rows.length);
+  await last?.receipt.stable({ timeoutMs: STABLE_TIMEOUT_MS });
+  const stableAfterMs = performance.now() - startMs - importMs;
+  const source = checksumOf(rows);
+  // The session that waited knows a stable time at or above the last commit.
+  const newest = () => (last?.client ?? elsewhere).status.ust;
+  const verified = await verify(readers, collection, source, newest, (done) =>
+    tell('verify', done, rows.length * readers.length),
+  );
+  const { report } = reader;
+  return {
+    from,
+    rows: rows.length,
+    transactions: batches.length,
+    importMs,
+    rowsPerSecond: (rows.length * 1000) / importMs,
+    stableAfterMs,
+    source: { count: source.count, checksum: source.hex },
+    ...verified,
+    reader: report,
+    ok: verified.regions.every(({ agrees }) => agrees) && report.torn + report.vanished + report.wrong === 0,
+  };
+}
+
+/** Keeps the reader reading while something else is done. A failure of either ends both. */
+async function whileReading<T>(reader: Reader, work: () => Promise<T>): Promise<T> {
+  const reading = reader.run();
+  const working = work().finally(() => reader.stop());
+  const [result] = await Promise.all([working, reading]);
+  return result;
+}
+
+function batchesOf(rows: readonly CityRow[], size: number): CityRow[][] {
+  return Array.from({ length: Math.ceil(rows.length / size) }, (_, i) => rows.slice(i * size, (i + 1) * size));
+}
+
+/** The newest commit, and the session that made it. */
+interface Last {
+  readonly receipt: WriteReceipt;
+  readonly client: IsochronClient;
+}
+
+/** Every session takes the next transaction that nobody has taken. */
+async function writeAll(
+  writers: readonly IsochronClient[],
+  collection: string,
+  batches: readonly (readonly CityRow[])[],
+  onProgress: (rows: number) => void,
+): Promise<Last | undefined> {
+  let next = 0;
+  let done = 0;
+  let last: Last | undefined;
+  const worker = async (client: IsochronClient): Promise<void> => {
+    for (let batch = batches[next++]; batch !== undefined; batch = batches[next++]) {
+      const receipt = await writeBatch(client, collection, batch);
+      if (receipt.timestamp > (last?.receipt.timestamp ?? 0)) last = { receipt, client };
+      done += batch.length;
+      onProgress(done);
+    }
+  };
+  await Promise.all(writers.map(worker));
+  return last;
+}
+
+async function writeBatch(
+  client: IsochronClient,
+  collection: string,
+  batch: readonly CityRow[],
+): Promise<WriteReceipt> {
+  const { write } = await client.transaction((tx) => {
+    const cities = tx.collection(collection);
+    for (const { key, city } of batch) cities.set(key, city);
+  });
+  return write!;
+}
+
+function checksumOf(rows: readonly CityRow[]): Checksum {
+  const checksum = new Checksum();
+  for (const { key, city } of rows) checksum.add(key, city);
+  return checksum;
+}

@@ -1,0 +1,46 @@
+/** Which endpoints lead to which region. */
+import { type ConnectOptions, connect, type IsochronClient } from '@isochron/sdk';
+
+/** How to connect, apart from where to. */
+export type Connection = Omit<ConnectOptions, 'endpoints' | 'session' | 'token'>;
+
+/** A region with the endpoints in it. */
+export interface Region {
+  readonly id: string;
+  readonly endpoints: readonly string[];
+}
+
+/** Asks every endpoint for its region. @throws what `connect` throws */
+export async function findRegions(endpoints: readonly string[], connection: Connection): Promise<Region[]> {
+  const found = new Map<string, string[]>();
+  const ids = await Promise.all(endpoints.map((endpoint) => regionOf(endpoint, connection)));
+  ids.forEach((id, i) => {
+    found.set(id, [...(found.get(id) ?? []), endpoints[i]!]);
+  });
+  return [...found].map(([id, members]) => ({ id, endpoints: members }));
+}
+
+async function regionOf(endpoint: string, connection: Connection): Promise<string> {
+  const client = await connect({ ...connection, endpoints: [endpoint] });
+  try {
+    return client.status.region ?? 'unknown';
+  } finally {
+    await client.close();
+  }
+}
+
+/** Several sessions in one region. They do not leave it: each is given its endpoints only. */
+export async function openSessions(region: Region, count: number, connection: Connection): Promise<IsochronClient[]> {
+  const connecting = Array.from({ length: count }, () => connect({ ...connection, endpoints: region.endpoints }));
+  const results = await Promise.allSettled(connecting);
+  const clients = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  const failed = results.find((result) => result.status === 'rejected');
+  if (failed === undefined) return clients;
+  await closeAll(clients);
+  throw failed.reason;
+}
+
+/** Closes every client. */
+export async function closeAll(clients: readonly IsochronClient[]): Promise<void> {
+  await Promise.all(clients.map((client) => client.close()));
+}

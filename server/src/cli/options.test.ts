@@ -1,0 +1,46 @@
+import { InvalidArgumentError } from 'commander';
+import { endpoint, endpointList, integer, positive, regionList, signedInteger } from './options.js';
+
+describe('integer', () => {
+  it.each(['0', '11', '-1', '1.5', '1e1', '', ' 3', 'x', '0x5'])('refuses %j outside of 1 to 10', (text) => {
+    expect(() => integer(1, 10)(text)).toThrow(InvalidArgumentError);
+  });
+
+  it('accepts both bounds', () => {
+    expect([integer(1, 10)('1'), integer(1, 10)('10')]).toEqual([1, 10]);
+  });
+});
+
+describe('other numbers', () => {
+  it('takes fractions where they make sense', () => {
+    expect(positive('0.5')).toBe(0.5);
+    expect(() => positive('0')).toThrow(InvalidArgumentError);
+    expect(() => positive('Infinity')).toThrow(InvalidArgumentError);
+  });
+
+  it('takes a clock that goes slow', () => {
+    expect(signedInteger('-250')).toBe(-250);
+    expect(() => signedInteger('--1')).toThrow(InvalidArgumentError);
+  });
+});
+
+describe('regionList', () => {
+  it('divides at commas', () => {
+    expect(regionList('virginia, oregon')).toEqual(['virginia', 'oregon']);
+  });
+
+  it.each(['', 'a,', 'a,a', 'A', 'a b', '-a', 'x'.repeat(29)])('refuses %j', (text) => {
+    expect(() => regionList(text)).toThrow(InvalidArgumentError);
+  });
+});
+
+describe('endpoint', () => {
+  it('collects repetitions and lists', () => {
+    const first = endpoint('http://a:1/', undefined);
+    expect(endpoint('wss://b,https://c', first)).toEqual(['http://a:1', 'wss://b', 'https://c']);
+  });
+
+  it.each(['a:1', 'localhost', 'ftp://a', ''])('refuses %j', (text) => {
+    expect(() => endpointList(text)).toThrow(InvalidArgumentError);
+  });
+});

@@ -1,0 +1,68 @@
+import type { Command } from 'commander';
+import { buildProgram, runCli } from './program.js';
+
+const COMMANDS = ['dev', 'node', 'get', 'set', 'delete', 'list', 'commit', 'import', 'export', 'status', 'bench'];
+
+/** Runs the command line and keeps what it writes. */
+async function run(...args: string[]): Promise<{ exitCode: number; stdout: string; stderr: string }> {
+  const stdout = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+  const stderr = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const written = (spy: typeof stdout): string => spy.mock.calls.map(([text]) => String(text)).join('');
+  try {
+    const exitCode = await runCli(args);
+    return { exitCode, stdout: written(stdout), stderr: written(stderr) };
+  } finally {
+    stdout.mockRestore();
+    stderr.mockRestore();
+  }
+}
+
+describe('isochron', () => {
+  it('has every command', () => {
+    expect(buildProgram().commands.map((command: Command) => command.name())).toEqual(COMMANDS);
+  });
+
+  it.each(COMMANDS)('explains "%s" with examples', async (name) => {
+    const { exitCode, stdout } = await run(name, '--help');
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(new RegExp(`Examples:\\n.*isochron ${name}`, 's'));
+  });
+
+  it.each(COMMANDS.filter((name) => name !== 'node'))('has --json for "%s"', async (name) => {
+    expect((await run(name, '--help')).stdout).toContain('--json');
+  });
+
+  it.each([
+    { what: 'an unknown command', args: ['nope'] },
+    { what: 'an unknown option', args: ['dev', '--nope'] },
+    { what: 'a missing argument', args: ['get'] },
+    { what: 'too many arguments', args: ['get', 'a', 'b'] },
+    { what: 'a missing option', args: ['node', '--node', 'a'] },
+    { what: 'a number that is none', args: ['dev', '--partitions', 'six'] },
+    {
+      what: 'a region without measured delays',
+      args: ['dev', '--regions', 'berlin', '--replication', '1', '--wan', 'aws'],
+    },
+    { what: 'more replicas than regions', args: ['dev', '--regions', 'oregon'] },
+    { what: 'two sessions at once', args: ['get', 'a', '--token', 't', '--session-file', 'f'] },
+    { what: 'CSV without a key', args: ['import', 'rows.csv'] },
+  ])('exits with 2 and one line for $what', async ({ args }) => {
+    const { exitCode, stdout, stderr } = await run(...args);
+    expect({ exitCode, stdout, lines: stderr.split('\n').length }).toEqual({ exitCode: 2, stdout: '', lines: 2 });
+    expect(stderr).toMatch(/^error: /);
+  });
+
+  it('exits with 1 and the code for a cluster that does not answer', async () => {
+    const { exitCode, stderr } = await run('status', '--endpoint', 'http://127.0.0.1:1');
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^error: CONNECTION_LOST: .*127\.0\.0\.1:1.*\n$/);
+  });
+
+  it('exits with 1 for a file that is not there', async () => {
+    const { exitCode, stderr } = await run('node', '--config', '/nowhere/cluster.yaml', '--node', 'a');
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 1,
+      stderr: 'error: ENOENT: /nowhere/cluster.yaml does not exist\n',
+    });
+  });
+});

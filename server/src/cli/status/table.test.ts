@@ -1,0 +1,91 @@
+import { packWall } from '@isochron/core/hlc';
+import type { ClusterReport } from './collect.js';
+import { renderStatus } from './table.js';
+
+const partition = (name: string, keys: number) => ({
+  partition: name,
+  regions: ['virginia', 'oregon'],
+  prepared: 1,
+  committed: 2,
+  keys,
+  versions: keys + 1,
+});
+
+const REPORT: ClusterReport = {
+  cluster: 'c-1',
+  protocol: 'paris',
+  nodes: [
+    {
+      region: 'virginia',
+      node: 'virginia-1',
+      api: 'http://127.0.0.1:7101',
+      error: null,
+      status: {
+        node: 'virginia-1',
+        region: 'virginia',
+        protocol: 'paris',
+        version: '0.1.0',
+        uptimeMs: 65_000,
+        ust: packWall(Date.UTC(2026, 0, 2, 3, 4, 5, 678)),
+        stalenessMs: 12.4,
+        openTransactions: 5,
+        rssBytes: 120 * 2 ** 20,
+        partitions: [partition('default/0', 1000), partition('default/1', 234)],
+        links: [
+          { node: 'oregon-1', region: 'oregon', up: true, rttMs: 88.28, reconnects: 0, lastError: null },
+          { node: 'ireland-1', region: 'ireland', up: false, rttMs: null, reconnects: 3, lastError: 'gone\x1b[2J' },
+        ],
+      },
+    },
+    { region: 'oregon', node: 'oregon-1', api: 'http://127.0.0.1:7102', status: null, error: 'no node answers' },
+  ],
+};
+
+/** The cells of the row of a node, by the text that it begins with. */
+const cellsOf = (text: string, node: string): string[] =>
+  text
+    .split('\n')
+    .find((line) => line.includes(`│ ${node} `))!
+    .split('│')
+    .map((cell) => cell.trim());
+
+describe('renderStatus', () => {
+  const text = renderStatus(REPORT, { partitions: false });
+
+  it('shows stable time, staleness and the sums over partitions', () => {
+    const cells = cellsOf(text, 'virginia-1');
+    expect(cells.slice(1, 11)).toEqual([
+      'virginia',
+      'virginia-1',
+      '03:04:05.678',
+      '12 ms',
+      '2',
+      '1,234',
+      '1,236',
+      '2',
+      '4',
+      '5',
+    ]);
+    expect(cells).toContain('120 MiB');
+  });
+
+  it('shows links with their round trip, and those that are down', () => {
+    expect(text).toContain('oregon-1 88 ms');
+    expect(text).toContain('ireland-1 down');
+  });
+
+  it('shows a node that cannot be reached as such', () => {
+    expect(text).toContain('unreachable: no node answers');
+    expect(text).toContain('1 of 2 nodes answer');
+  });
+
+  it('lets nothing that a node says control the terminal', () => {
+    expect(text).toContain('(gone [2J)');
+    expect(text).not.toContain('\x1b[2J');
+  });
+
+  it('has a row for every replica where that is asked for', () => {
+    expect(text).not.toContain('default/1');
+    expect(renderStatus(REPORT, { partitions: true })).toContain('default/1');
+  });
+});

@@ -1,0 +1,164 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv } from 'ajv';
+import { Cluster, cleanUp, logged } from './harness.js';
+import { type Answer, call } from './http.js';
+import { ROOT, run } from './processes.js';
+
+jest.setTimeout(240_000);
+
+let cluster: Cluster;
+let api: string;
+beforeAll(async () => {
+  cluster = await Cluster.start({ regions: ['virginia'] });
+  api = cluster.endpoint('virginia');
+});
+afterAll(cleanUp);
+
+describe('the OpenAPI document', () => {
+  it(
+    'describes a fixed set of answers',
+    logged(async () => {
+      const document = (await call(api, 'GET', '/openapi.json')).json as OpenApi;
+      expect(document.openapi).toMatch(/^3\.1\./);
+      const seen = new Set<string>();
+      for (const exchange of await exchanges()) {
+        expectDescribed(document, exchange);
+        seen.add(`${exchange.method} ${exchange.template}`);
+      }
+      const all = Object.entries(document.paths).flatMap(([path, methods]) =>
+        Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+      );
+      expect([...seen].sort()).toEqual(all.sort());
+    }),
+  );
+
+  it(
+    'says what the server does with whatever it is sent',
+    logged(async () => {
+      const installer = await run('bash', [`${ROOT}/infra/ci/ensure-schemathesis.sh`], { timeoutMs: 180_000 });
+      if (installer.code === UNAVAILABLE) {
+        process.stderr.write(`${installer.stderr}So there is only the fixed set of answers.\n`);
+        return;
+      }
+      expect(installer).toMatchObject({ code: 0 });
+      await runSchemathesis(installer.stdout.trim());
+      expect((await call(api, 'GET', '/readyz')).status).toBe(200);
+    }),
+  );
+
+  it('has not brought the node down', () => cluster.stop());
+});
+
+const CHECKS = [
+  'not_a_server_error',
+  'status_code_conformance',
+  'content_type_conformance',
+  'response_headers_conformance',
+  'response_schema_conformance',
+];
+/** Exit code of the installer on a machine that cannot have the tool. */
+const UNAVAILABLE = 3;
+
+async function runSchemathesis(tool: string): Promise<void> {
+  const cwd = join(cluster.folder, 'schemathesis');
+  mkdirSync(cwd);
+  const what = ['--max-examples', '20', '--phases', 'coverage,fuzzing', '--checks', CHECKS.join(',')];
+  const how = ['--generation-deterministic', '--request-timeout', '10', '--workers', '1', '--warnings', 'off'];
+  const args = ['run', `${api}/openapi.json`, ...what, ...how, '--no-color'];
+  const result = await run(tool, args, { cwd, timeoutMs: 200_000 });
+  if (result.code !== 0) throw new Error(`schemathesis ended with ${result.code}:\n${result.stdout}\n${result.stderr}`);
+}
+
+/** The part of the document that is looked at. */
+interface OpenApi {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+interface Operation {
+  readonly responses: Readonly<Record<string, Response>>;
+}
+
+interface Response {
+  readonly content?: Readonly<Record<string, { readonly schema: object }>>;
+  readonly headers?: Readonly<Record<string, { readonly schema: { readonly type: string } }>>;
+}
+
+interface Exchange {
+  readonly method: string;
+  /** The path as the document has it. */
+  readonly template: string;
+  readonly answer: Answer;
+}
+
+const KEYS = '/v1/keyspaces/{keyspace}/keys/{key}';
+const keys = [
+  { keyspace: 'default', key: 'described' },
+  { keyspace: 'default', key: 'bytes' },
+  { keyspace: 'default', key: 'none' },
+];
+
+/** At least one request to every operation, and those that fail in the usual ways. */
+async function exchanges(): Promise<Exchange[]> {
+  const done: Exchange[] = [];
+  const ask = async (method: string, template: string, path: string, request?: Parameters<typeof call>[3]) => {
+    const answer = await call(api, method, path, request);
+    done.push({ method, template, answer });
+    return answer;
+  };
+  const key = (name: string) => `/v1/keyspaces/default/keys/${name}`;
+  const put = await ask('PUT', KEYS, key('described'), { body: { a: 1 } });
+  const headers = { 'content-type': 'application/octet-stream' };
+  await ask('PUT', KEYS, key('bytes'), { headers, body: Buffer.from([0, 255]) });
+  await ask('PATCH', KEYS, key('described'), { body: { b: 2 } });
+  await ask('DELETE', KEYS, key('deleted'));
+  const { timestamp } = put.json as { timestamp: number };
+  await ask('GET', '/v1/stable', `/v1/stable?ts=${timestamp}`);
+  await ask('GET', KEYS, key('described'));
+  await ask('GET', KEYS, key('bytes'));
+  await ask('GET', KEYS, key('none'));
+  await ask('GET', KEYS, key('described'), { headers: { 'if-none-match': '*' } });
+  await ask('GET', '/v1/keyspaces/{keyspace}/keys', '/v1/keyspaces/default/keys?limit=1');
+  await ask('GET', '/v1/keyspaces/{keyspace}/keys', '/v1/keyspaces/none/keys');
+  await ask('POST', '/v1/read', '/v1/read', { body: { keys } });
+  await ask('POST', '/v1/read', '/v1/read', { body: {} });
+  await ask('POST', '/v1/commit', '/v1/commit', { body: { writes: [{ ...keys[0], delete: true }] } });
+  const { id } = (await ask('POST', '/v1/transactions', '/v1/transactions')).json as { id: string };
+  const path = `/v1/transactions/${id}`;
+  await ask('GET', '/v1/transactions/{id}', path);
+  await ask('POST', '/v1/transactions/{id}/read', `${path}/read`, { body: { keys } });
+  await ask('POST', '/v1/transactions/{id}/commit', `${path}/commit`, {
+    body: { writes: [{ ...keys[0], value: null }] },
+  });
+  await ask('GET', '/v1/transactions/{id}', path);
+  await ask('POST', '/v1/transactions/{id}/read', `${path}/read`, { body: { keys } });
+  await ask('DELETE', '/v1/transactions/{id}', path);
+  await ask('DELETE', '/v1/transactions/{id}', '/v1/transactions/none');
+  for (const plain of ['/v1/clock', '/v1/cluster', '/livez', '/readyz']) await ask('GET', plain, plain);
+  return done;
+}
+
+const ajv = new Ajv({ strict: false, validateFormats: false });
+
+/** Status, content type, headers and body of an answer are as the document says. */
+function expectDescribed(document: OpenApi, { method, template, answer }: Exchange): void {
+  const what = `${method} ${template}: ${answer.status} ${answer.text}`;
+  const responses = document.paths[template]?.[method.toLowerCase()]?.responses ?? {};
+  const response = responses[answer.status] ?? responses[`${String(answer.status)[0]}XX`];
+  if (response === undefined || answer.status >= 500) throw new Error(`not described: ${what}`);
+  for (const [name, { schema }] of Object.entries(response.headers ?? {})) {
+    const value = answer.headers[name.toLowerCase()];
+    if (value !== undefined && schema.type === 'integer')
+      expect([what, value]).toEqual([what, expect.stringMatching(/^\d+$/)]);
+  }
+  if (response.content === undefined || Object.keys(response.content).length === 0) {
+    expect([what, answer.text]).toEqual([what, '']);
+    return;
+  }
+  const type = String(answer.headers['content-type']).split(';')[0]!;
+  expect([what, Object.keys(response.content)]).toEqual([what, expect.arrayContaining([type])]);
+  if (!type.endsWith('json')) return;
+  const validate = ajv.compile(response.content[type]!.schema);
+  expect([what, validate(answer.json), validate.errors]).toEqual([what, true, null]);
+}
