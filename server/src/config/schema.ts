@@ -95,8 +95,8 @@ export type ClusterFile = Static<typeof ClusterFileSchema>;
 
 /** Every setting with the value it has when the file does not say otherwise. */
 export const DEFAULT_SETTINGS = {
-  applyIntervalMs: 5,
-  gossipIntervalMs: 5,
+  applyIntervalMs: 10,
+  gossipIntervalMs: 10,
   maxTransactionMs: 30_000,
   retentionMs: 30_000,
   outcomeRetentionMs: DAY_MS,

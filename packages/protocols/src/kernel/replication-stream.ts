@@ -57,35 +57,24 @@ function fragments(group: LogGroup): LogGroup[] {
 }
 
 /**
- * The sending end of a stream to one peer replica. It starts, and starts again, with the receiver's resync request; then it
- * replays the log until it has reached the version clock, and from there follows the clock.
+ * The sending end of a stream to one peer replica. It starts, and starts again, with the receiver's resync request; when the
+ * log has been replayed, it follows the durable version clock.
  */
 export class SendingEnd {
-  #sentUpTo: Timestamp = 0;
-  #phase: 'broken' | 'replaying' | 'live' = 'broken';
+  #sentUpTo: Timestamp | undefined;
 
-  get phase(): 'broken' | 'replaying' | 'live' {
-    return this.#phase;
-  }
-
-  get sentUpTo(): Timestamp {
+  /** How far a live stream has come; undefined while it is broken. */
+  get sentUpTo(): Timestamp | undefined {
     return this.#sentUpTo;
   }
 
-  /** A replay has come so far, and goes on when more is durable. */
-  replayed(upTo: Timestamp): void {
-    this.#sentUpTo = upTo;
-    this.#phase = 'replaying';
-  }
-
-  /** Everything up to the version clock is sent. */
-  live(upTo: Timestamp): void {
-    this.#sentUpTo = upTo;
-    this.#phase = 'live';
+  /** Everything up to here has left, and what follows will. */
+  live(sentUpTo: Timestamp): void {
+    this.#sentUpTo = sentUpTo;
   }
 
   /** What was in flight may be lost, or the receiver will ask for what follows. */
   broken(): void {
-    this.#phase = 'broken';
+    this.#sentUpTo = undefined;
   }
 }

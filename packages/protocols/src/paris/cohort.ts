@@ -16,6 +16,7 @@ import {
 import { CommittedQueue } from '../kernel/committed-queue.js';
 import { digestWrites } from '../kernel/digest.js';
 import { type Prepared, PreparedQueue } from '../kernel/prepared-queue.js';
+import { RecentOutcomes } from '../kernel/recent-outcomes.js';
 import { Resolution } from '../kernel/resolution.js';
 import type { Address, Effects, WriteSeq } from '../machine.js';
 import type {
@@ -49,8 +50,7 @@ export class Cohort {
   readonly counters = { prepares: 0, repeats: 0, refusals: 0, commits: 0, aborts: 0, resolved: 0, ignored: 0 };
   readonly #resolutions = new Map<TxId, Resolution>();
   readonly #addresses: Addresses;
-  /** Outcomes on their way to the disk: the reader may not show them yet. */
-  readonly #unsynced = new Map<TxId, { record: OutcomeRecord; seq: WriteSeq }>();
+  readonly #recent: RecentOutcomes;
   #forgottenUpTo: Timestamp;
 
   constructor(
@@ -60,6 +60,7 @@ export class Cohort {
   ) {
     this.#addresses = new Addresses(state.topology);
     this.#forgottenUpTo = forgottenUpTo;
+    this.#recent = new RecentOutcomes(state.clock.last);
   }
 
   /** Outcomes below are forgotten (D5). */
@@ -67,12 +68,8 @@ export class Cohort {
     return this.#forgottenUpTo;
   }
 
-  /** The unsynced outcomes lie in the order of their batches. */
   persisted(upTo: WriteSeq): void {
-    for (const [txId, { seq }] of this.#unsynced) {
-      if (seq > upTo) return;
-      this.#unsynced.delete(txId);
-    }
+    this.#recent.persisted(upTo);
   }
 
   /** Alg. 3 lines 9–14. */
@@ -83,12 +80,12 @@ export class Cohort {
       return;
     }
     this.state.stable.learn(request.ust);
-    const known = this.#known(identity.txId);
-    if (known !== undefined && this.#answerKnown(request, known, from, out)) return;
+    const known = this.#known(identity.txId, request.birth);
+    if (known !== undefined && this.#answerKnown(request, known, now, from, out)) return;
     const refusal = this.#refusal(request, now);
     if (refusal !== undefined) {
       this.#refuse(request, refusal.code, refusal.detail, from, out);
-      if (refusal.durable) this.#tombstone(identity.txId, identity.attempt, out);
+      if (refusal.durable) this.#tombstone(identity.txId, identity.attempt, now, out);
       return;
     }
     this.#prepare(request, now, from, out);
@@ -104,17 +101,17 @@ export class Cohort {
     this.#commit(prepared, message.ct);
   }
 
-  onAbortTx(message: AbortTx, out: Out): void {
+  onAbortTx(message: AbortTx, now: WallMs, out: Out): void {
     const prepared = this.prepared.get(message.txId);
     if (prepared?.record.attempt !== message.attempt) {
       this.counters.ignored++;
       return;
     }
-    this.#abort(prepared, out);
+    this.#abort(prepared, now, out);
   }
 
   /** D2: a cohort that never prepared the attempt writes a tombstone, and only then says *aborted*. */
-  onResolveReq({ identity }: ResolveReq, from: Address, out: Out): void {
+  onResolveReq({ identity }: ResolveReq, now: WallMs, from: Address, out: Out): void {
     if (!this.#isCohortOf(identity)) {
       this.counters.ignored++;
       return;
@@ -132,17 +129,17 @@ export class Cohort {
       else answer('aborted', 0);
     } else {
       if (known === undefined || (known.state === 'aborted' && known.attempt < attempt)) {
-        this.#tombstone(txId, attempt, out);
+        this.#tombstone(txId, attempt, now, out);
       }
       answer('aborted', 0);
     }
   }
 
-  onResolveResp(message: ResolveResp, out: Out): void {
+  onResolveResp(message: ResolveResp, now: WallMs, out: Out): void {
     const prepared = this.prepared.get(message.txId);
     const resolution = this.#resolutions.get(message.txId);
     if (prepared?.record.attempt !== message.attempt || resolution === undefined) return;
-    if (message.state === 'aborted') this.#abort(prepared, out);
+    if (message.state === 'aborted') this.#abort(prepared, now, out);
     else if (message.state === 'committed' && message.ts >= prepared.record.pt) this.#commit(prepared, message.ts);
     else if (message.state === 'prepared') {
       resolution.prepared(message.partition, message.ts);
@@ -202,22 +199,31 @@ export class Cohort {
     );
   }
 
-  #known(txId: TxId): Known | undefined {
+  /** `birth`, where it is known, spares new transactions the look at the disk. */
+  #known(txId: TxId, birth = 0): Known | undefined {
     const prepared = this.prepared.get(txId);
     if (prepared !== undefined) return { state: 'prepared', prepared };
     const committed = this.committed.get(txId);
     if (committed !== undefined) {
       return { state: 'committed', ct: committed.ct, attempt: committed.attempt, digest: committed.digest };
     }
-    const outcome = this.#unsynced.get(txId)?.record ?? this.state.reader.outcome(this.partition, txId);
+    const outcome = this.#outcome(txId, birth);
     if (outcome?.status === 'committed') {
       return { state: 'committed', ct: outcome.ts, attempt: outcome.attempt, digest: outcome.digest ?? '' };
     }
     return outcome === undefined ? undefined : { state: 'aborted', attempt: outcome.attempt };
   }
 
+  /** What is below `forgottenUpTo` is forgotten, wherever it may still lie (D5). */
+  #outcome(txId: TxId, birth: Timestamp): OutcomeRecord | undefined {
+    const recent = this.#recent.get(txId);
+    if (recent === undefined && this.#recent.complete(birth)) return undefined;
+    const outcome = recent ?? this.state.reader.outcome(this.partition, txId);
+    return outcome === undefined || outcome.ts < this.#forgottenUpTo ? undefined : outcome;
+  }
+
   /** D4: retries find what the first send did. Returns false where a newer attempt starts afresh. */
-  #answerKnown(request: PrepareReq, known: Known, from: Address, out: Out): boolean {
+  #answerKnown(request: PrepareReq, known: Known, now: WallMs, from: Address, out: Out): boolean {
     const { txId, attempt } = request.identity;
     if (known.state === 'aborted') {
       if (known.attempt < attempt) return false;
@@ -233,7 +239,7 @@ export class Cohort {
     const stored = known.state === 'prepared' ? known.prepared.record : known;
     if (known.state === 'prepared' && stored.attempt < attempt) {
       // The coordinator of a later attempt holds a cohort's durable word that this one is aborted (D4).
-      this.#abort(known.prepared, out);
+      this.#abort(known.prepared, now, out);
       return false;
     }
     this.counters.repeats++;
@@ -312,8 +318,7 @@ export class Cohort {
 
   #writeOutcome(txId: TxId, record: OutcomeRecord, out: Out): void {
     const seq = out.write({ kind: 'outcome', partition: this.partition, txId, record });
-    this.#unsynced.delete(txId);
-    this.#unsynced.set(txId, { record, seq });
+    this.#recent.add(txId, record, seq);
   }
 
   #commit(prepared: Prepared, ct: Timestamp): void {
@@ -326,16 +331,17 @@ export class Cohort {
     this.committed.add({ txId, ct, attempt, digest, writes, logged: false });
   }
 
-  #abort(prepared: Prepared, out: Out): void {
+  #abort(prepared: Prepared, now: WallMs, out: Out): void {
     this.prepared.remove(prepared.txId);
     this.#resolutions.delete(prepared.txId);
     this.counters.aborts++;
     out.write({ kind: 'prepared', partition: this.partition, txId: prepared.txId, record: null });
-    this.#tombstone(prepared.txId, prepared.record.attempt, out);
+    this.#tombstone(prepared.txId, prepared.record.attempt, now, out);
   }
 
-  #tombstone(txId: TxId, attempt: number, out: Out): void {
-    const record: OutcomeRecord = { status: 'aborted', ts: this.state.clock.last, attempt, digest: null };
+  #tombstone(txId: TxId, attempt: number, now: WallMs, out: Out): void {
+    const ts = this.state.clock.propose(now, 0, out);
+    const record: OutcomeRecord = { status: 'aborted', ts, attempt, digest: null };
     this.#writeOutcome(txId, record, out);
   }
 

@@ -78,6 +78,9 @@ export class Replica implements Machine<ParisMessage> {
   #lastVersion: Timestamp;
   #lastLogged: Timestamp;
   #truncatedUpTo: Timestamp = 0;
+  /** Applied groups that the live streams have not carried yet; those up to `#releasedUpTo` are in the log alone. */
+  #unsent: LogGroup[] = [];
+  #releasedUpTo: Timestamp = 0;
   #applyAt: WallMs = 0;
 
   readonly #handlers: Handlers<ReplicaMessage, [now: WallMs, from: Address, out: Out]> = {
@@ -88,9 +91,9 @@ export class Replica implements Machine<ParisMessage> {
       this.#awake(now, out);
     },
     CommitTx: (message) => this.cohort.onCommitTx(message),
-    AbortTx: (message, _now, _from, out) => this.cohort.onAbortTx(message, out),
-    ResolveReq: (message, _now, from, out) => this.cohort.onResolveReq(message, from, out),
-    ResolveResp: (message, _now, _from, out) => this.cohort.onResolveResp(message, out),
+    AbortTx: (message, now, _from, out) => this.cohort.onAbortTx(message, now, out),
+    ResolveReq: (message, now, from, out) => this.cohort.onResolveReq(message, now, from, out),
+    ResolveResp: (message, now, _from, out) => this.cohort.onResolveResp(message, now, out),
     OutcomeReq: (message, _now, from, out) => this.cohort.onOutcomeReq(message, from, out),
     Replicate: (message, now, _from, out) => this.#onReplicate(message, now, out),
     Heartbeat: (message, now, _from, out) => this.#onHeartbeat(message, now, out),
@@ -141,7 +144,7 @@ export class Replica implements Machine<ParisMessage> {
         this.#onTimer(input.timer, input.now, out);
         return;
       case 'persisted':
-        this.#onPersisted(input.upTo, out);
+        this.#onPersisted(input.upTo);
         return;
       case 'link':
         this.#onLink(input.node, input.up, input.now, out);
@@ -220,6 +223,7 @@ export class Replica implements Machine<ParisMessage> {
       out.setTimer('collect', now + COLLECT_INTERVAL_MS);
     } else if (timer === 'apply') {
       this.#apply(now, out);
+      this.#replicate(out);
       this.#scheduleApply(now, out);
     } else if (timer === 'resolve') {
       this.cohort.resolveOverdue(now, out);
@@ -253,12 +257,24 @@ export class Replica implements Machine<ParisMessage> {
     const groups = this.cohort.committed.drain(bound);
     for (const group of groups) this.#applyOwn(group, out);
     this.#raise(region, bound, groups.length > 0, out);
-    const log: LogGroup[] = groups.map(({ ct, txs }) => ({ ct, txs }));
+    for (const { ct, txs } of groups) this.#unsent.push({ ct, txs });
+  }
+
+  /**
+   * Alg. 4 lines 15 and 21: a Replicate is a promise (D1), so a round sends what the disk has by now, and one frame to each peer
+   * carries it together with the round's gossip (P12).
+   */
+  #replicate(out: Out): void {
+    const upTo = this.vv.durable(this.state.region);
     for (const { address, stream } of this.#peers.values()) {
-      if (stream.phase !== 'live') continue;
-      this.#sendStretches(address, stream.sentUpTo, bound, log, false, out);
-      stream.live(bound);
+      const from = stream.sentUpTo;
+      if (from === undefined || from >= upTo) continue;
+      const groups = this.#unsent.filter(({ ct }) => ct > from && ct <= upTo);
+      this.#sendStretches(address, from, upTo, groups, false, out);
+      stream.live(upTo);
     }
+    this.#unsent = this.#unsent.filter(({ ct }) => ct > upTo);
+    this.#releasedUpTo = upTo;
   }
 
   #applyOwn({ ct, txs }: CommittedGroup, out: Out): void {
@@ -284,7 +300,6 @@ export class Replica implements Machine<ParisMessage> {
     if (wrote) out.write({ kind: 'meta', name: `vv/${this.partition}`, value: this.vv.entries() });
   }
 
-  /** Every Replicate and heartbeat is a promise (D1), so both leave in order and after the disk. */
   #sendStretches(
     to: Address,
     from: Timestamp,
@@ -296,7 +311,7 @@ export class Replica implements Machine<ParisMessage> {
     const { partition } = this;
     const source = this.state.region;
     if (groups.length === 0 && !more) {
-      out.sendAfterPersist(to, { type: 'Heartbeat', partition, source, from, to: upTo });
+      out.send(to, { type: 'Heartbeat', partition, source, from, to: upTo });
       return;
     }
     const cut = stretches(from, upTo, groups);
@@ -387,21 +402,14 @@ export class Replica implements Machine<ParisMessage> {
     const page = this.state.reader.log(this.partition, after, upTo);
     const more = page.upTo < upTo;
     this.#sendStretches(address, after, page.upTo, page.groups, more, out);
-    if (more)
-      stream.broken(); // the peer asks for the next page when it has this one
-    else if (upTo < this.versionClock) stream.replayed(upTo);
+    if (more) stream.broken(); // the peer asks for the next page when it has this one
+    else if (upTo < this.#releasedUpTo) this.#replay(region, upTo, out); // a round has passed meanwhile
     else stream.live(upTo);
   }
 
-  #onPersisted(upTo: WriteSeq, out: Out): void {
+  #onPersisted(upTo: WriteSeq): void {
     this.vv.persisted(upTo);
     this.cohort.persisted(upTo);
-    for (const [region, { stream }] of this.#peers) {
-      if (stream.phase !== 'replaying' || stream.sentUpTo >= this.vv.durable(this.state.region)) continue;
-      const { sentUpTo } = stream;
-      stream.broken(); // until this replay has been sent
-      this.#replay(region, sentUpTo, out);
-    }
   }
 
   #onLink(node: string, up: boolean, now: WallMs, out: Out): void {

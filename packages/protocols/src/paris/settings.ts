@@ -29,9 +29,9 @@ export interface ParisSettings {
 }
 
 export const DEFAULT_PARIS_SETTINGS: ParisSettings = {
-  applyIntervalMs: 5,
-  gossipIntervalMs: 5,
-  idleBackoff: 3,
+  applyIntervalMs: 10,
+  gossipIntervalMs: 10,
+  idleBackoff: 1.5,
   maxTransactionMs: 30_000,
   retentionMs: 30_000,
   outcomeRetentionMs: 24 * 3_600_000,

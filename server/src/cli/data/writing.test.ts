@@ -57,6 +57,19 @@ describe('writeAll', () => {
     expect(committed).toContain('k20');
   });
 
+  it('runs a transaction again that the crash of a node aborted', async () => {
+    const { writers, committed } = writersOf(1);
+    let aborts = 4;
+    const flaky: Writer = {
+      transaction: (run) => {
+        if (aborts-- > 0) throw new IsochronError('TRANSACTION_ABORTED', 'aborted');
+        return writers[0]!.transaction(run);
+      },
+    };
+    expect(await writeAll(rowsUpTo(20), [flaky], optionsOf())).toMatchObject({ rows: 20, transactions: 2 });
+    expect(committed).toHaveLength(20);
+  });
+
   it('takes no more rows once it is interrupted', async () => {
     const stopping = new AbortController();
     const { writers, committed } = writersOf(1);

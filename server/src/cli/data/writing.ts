@@ -1,8 +1,11 @@
 /** Many rows in many transactions, on several sessions at once. */
-import { IsochronError, type WriteReceipt } from '@isochron/sdk';
+import { IsochronError, isIsochronError, type WriteReceipt } from '@isochron/sdk';
 import { Interrupted } from '../failures.js';
 import { count } from '../output.js';
 import { type Row, type RowSink, writeRows } from './rows.js';
+
+/** How often a transaction is run before its abortion is a failure. */
+const MAX_ATTEMPTS = 5;
 
 /** The part of a client that writing needs. */
 export interface Writer {
@@ -90,7 +93,7 @@ export async function writeAll(
     while (failure === undefined && !options.signal.aborted) {
       const next = await batches.next();
       if (next.done) return;
-      const { write } = await writers[writer]!.transaction((tx) => writeRows(tx, next.value.rows));
+      const write = await writeBatch(writers[writer]!, next.value.rows);
       if (write !== undefined && write.timestamp > (last?.receipt.timestamp ?? 0)) last = { receipt: write, writer };
       acknowledged.add(next.value.from, next.value.rows.length);
       options.onProgress(acknowledged.rows);
@@ -104,6 +107,20 @@ export async function writeAll(
   if (failure !== undefined) throw withAdvice(failure.error, acknowledged);
   if (options.signal.aborted) throw new Interrupted(`interrupted: ${advice(acknowledged)}`);
   return { rows: acknowledged.rows, transactions: acknowledged.transactions, last };
+}
+
+/**
+ * Conflicts abort nothing, but the crash of a node in the middle of a commit may. Then nothing was written, and it is run again as a
+ * new transaction.
+ */
+async function writeBatch(writer: Writer, rows: readonly Row[]): Promise<WriteReceipt | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return (await writer.transaction((tx) => writeRows(tx, rows))).write;
+    } catch (error) {
+      if (!isIsochronError(error, 'TRANSACTION_ABORTED') || attempt === MAX_ATTEMPTS) throw error;
+    }
+  }
 }
 
 const advice = ({ rows, prefix }: Acknowledged): string =>

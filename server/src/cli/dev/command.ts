@@ -63,6 +63,8 @@ function stopOnSignals(supervisor: Supervisor, onStop: () => void): { readonly r
     process.once('disconnect', () => {
       if (!state.requested) onSignal();
     });
+    // Once all nodes have ended, an open channel is no reason to stay.
+    process.channel?.unref();
   }
   return state;
 }

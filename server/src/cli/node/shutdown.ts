@@ -48,7 +48,9 @@ export function closeOnSignals(logger: Logger, close: () => Promise<void>): void
   );
   if (!supervised) return;
   process.on('SIGINT', () => logger.debug('SIGINT is left to the parent process'));
-  process.on('disconnect', () => closing.close());
+  // The parent may have gone while this process was still loading its modules.
+  if (process.connected) process.on('disconnect', () => closing.close());
+  else closing.close();
 }
 
 /** Ends the process with a fatal log line and exit code 70. Only the first call counts. */

@@ -1,0 +1,187 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { cleanUp, logged } from './harness.js';
+import { call, keyPath } from './http.js';
+import { freePortBase, isFree } from './ports.js';
+import { Child, ISOCHRON, isochron } from './processes.js';
+import { until } from './until.js';
+
+jest.setTimeout(90_000);
+
+/** API, peering and metrics of three nodes. */
+const OFFSETS = [0, 1, 2, 100, 101, 102, 200, 201, 202];
+
+let folder: string;
+let base: number;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'isochron-dev-'));
+  base = await freePortBase(OFFSETS);
+});
+afterEach(async () => {
+  await cleanUp();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const args = (...more: readonly string[]) => ['dev', '--data', join(folder, 'data'), '--port-base', `${base}`, ...more];
+const api = (index: number) => `http://127.0.0.1:${base + index}`;
+
+/** Starts the command and waits until it has printed where the nodes are. */
+async function start(...more: readonly string[]): Promise<Child> {
+  const dev = new Child(process.execPath, [ISOCHRON, ...args(...more)], { channel: true });
+  const explain = () => `${dev.stdout}${dev.stderr}${JSON.stringify(dev.exit)}`;
+  const end = await until(
+    'the cluster runs',
+    () => dev.exit ?? (dev.stdout.includes('\n') && dev.stdout.endsWith('\n')),
+    {
+      timeoutMs: 40_000,
+      explain,
+    },
+  );
+  if (end !== true) throw new Error(`ended before it ran: ${explain()}`);
+  return dev;
+}
+
+/** Every other process whose command line names this test's folder, as `pid command line`. */
+function processes(): string[] {
+  const lines = existsSync('/proc/self/cmdline') ? fromProc() : fromPs();
+  return lines.filter((line) => line.includes(folder));
+}
+
+function fromProc(): string[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.flatMap((pid) => {
+    try {
+      return [`${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`];
+    } catch {
+      // It has ended meanwhile.
+      return [];
+    }
+  });
+}
+
+const fromPs = (): string[] =>
+  execFileSync('ps', ['-axo', 'pid=,command='], { encoding: 'utf8' }).trim().split(/\n\s*/);
+
+/** A folder in which nothing can be made: for root, too, one of the kernel's own. */
+function unwritable(): string | undefined {
+  if (process.getuid?.() === 0) return existsSync('/proc/self') ? '/proc' : undefined;
+  const path = join(folder, 'read-only');
+  mkdirSync(path, { mode: 0o500 });
+  return path;
+}
+
+describe('isochron dev', () => {
+  it(
+    'starts three regions, says where they are, and stops every process on Ctrl-C with exit code 0',
+    logged(async () => {
+      const dev = await start();
+      expect(dev.stdout).toContain('Isochron is running: 3 regions, 3 nodes, 6 partitions, protocol paris.');
+      for (const region of ['virginia', 'oregon', 'ireland']) expect(dev.stdout).toContain(`${region}-1`);
+      for (const index of [0, 1, 2]) {
+        expect(dev.stdout).toContain(api(index));
+        expect((await call(api(index), 'GET', '/readyz')).status).toBe(200);
+        expect((await call(api(index), 'GET', '/docs/')).status).toBe(200);
+      }
+      // What it says to try.
+      expect(dev.stdout.match(/^ {2}(curl|npm|node) /gm)).toHaveLength(3);
+      expect(processes().length).toBe(4);
+      expect(await dev.kill('SIGINT')).toEqual({ code: 0, signal: null });
+      expect(processes()).toEqual([]);
+      expect(await Promise.all(OFFSETS.map((offset) => isFree(base + offset)))).toEqual(OFFSETS.map(() => true));
+    }),
+  );
+
+  it(
+    'starts again over the same data, and has kept it',
+    logged(async () => {
+      const first = await start('--json');
+      const { nodes } = JSON.parse(first.stdout) as { nodes: { region: string; api: string }[] };
+      expect(nodes.map((node) => [node.region, node.api])).toEqual([
+        ['virginia', api(0)],
+        ['oregon', api(1)],
+        ['ireland', api(2)],
+      ]);
+      const put = await call(api(0), 'PUT', keyPath('kept'), { body: { n: 1 } });
+      const { timestamp } = put.json as { timestamp: number };
+      expect(await first.kill('SIGTERM')).toEqual({ code: 0, signal: null });
+      const second = await start();
+      expect((await call(api(2), 'GET', `/v1/stable?ts=${timestamp}`)).status).toBe(200);
+      expect((await call(api(2), 'GET', keyPath('kept'))).json).toEqual({ n: 1 });
+      expect(await second.kill('SIGINT')).toEqual({ code: 0, signal: null });
+    }),
+  );
+
+  it('starts a node again that was killed', async () => {
+    const dev = await start();
+    const victim = processes().find((line) => line.includes('--node oregon-1'))!;
+    process.kill(Number(victim.split(' ')[0]), 'SIGKILL');
+    await until('it says so', () => /oregon-1 ended \(signal SIGKILL\)/.test(dev.stderr));
+    await until('the node serves again', async () => (await call(api(1), 'GET', '/readyz')).status === 200);
+    expect(await dev.kill('SIGINT')).toEqual({ code: 0, signal: null });
+    expect(processes()).toEqual([]);
+  });
+
+  it('leaves no process behind when it is killed itself', async () => {
+    const dev = await start();
+    await dev.kill('SIGKILL');
+    await until('all nodes have ended', () => processes().length === 0);
+  });
+
+  it('says in one line that a port is in use, and starts nothing', async () => {
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(base + 101, '127.0.0.1', resolve));
+    try {
+      const result = await isochron(args());
+      expect(result).toMatchObject({ code: 1, stdout: '' });
+      expect(result.stderr).toMatch(new RegExp(`^error: EADDRINUSE: port ${base + 101} is in use: .+\n$`));
+    } finally {
+      taken.close();
+    }
+    expect(processes()).toEqual([]);
+  });
+
+  it('says in one line that its folder cannot be made', async () => {
+    writeFileSync(join(folder, 'data'), 'a file');
+    const result = await isochron(args());
+    expect(result).toMatchObject({ code: 1, stdout: '' });
+    expect(result.stderr).toMatch(/^error: (ENOTDIR|EEXIST): .*choose another place.*\n$/);
+    const below = await isochron(['dev', '--data', join(folder, 'data', 'below'), '--port-base', `${base}`]);
+    expect(below).toMatchObject({ code: 1, stdout: '' });
+    expect(below.stderr).toMatch(/^error: (ENOTDIR|EEXIST): .*choose another place.*\n$/);
+  });
+
+  it('says in one line that nothing can be written to its folder', async () => {
+    const path = unwritable();
+    if (path === undefined) {
+      process.stderr.write('Not tested: root may write everywhere, and this system has no folder of its own.\n');
+      return;
+    }
+    const result = await isochron(['dev', '--data', join(path, 'data'), '--port-base', `${base}`]);
+    expect(result).toMatchObject({ code: 1, stdout: '' });
+    expect(result.stderr).toMatch(/^error: [A-Z]+: .+\n$/);
+  });
+
+  it('says in one line that its data belongs to another placement', async () => {
+    const first = await start('--partitions', '4');
+    await first.kill('SIGINT');
+    const result = await isochron(args('--partitions', '6'));
+    expect(result).toMatchObject({ code: 1, stdout: '' });
+    expect(result.stderr).toMatch(/^error: PLACEMENT_MISMATCH: .+$/m);
+    expect(processes()).toEqual([]);
+  });
+
+  it('emulates the distances between regions with --wan aws', async () => {
+    const dev = await start('--wan', 'aws');
+    await until('round trips have been measured', async () => {
+      const { node } = (await call(api(0), 'GET', '/v1/cluster')).json as {
+        node: { links: { node: string; rttMs: number | null }[] };
+      };
+      const rtt = Object.fromEntries(node.links.map((link) => [link.node, link.rttMs ?? 0]));
+      return rtt['oregon-1']! >= 80 && rtt['ireland-1']! >= 75;
+    });
+    expect(await dev.kill('SIGINT')).toEqual({ code: 0, signal: null });
+  });
+});
