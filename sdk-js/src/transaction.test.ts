@@ -1,6 +1,6 @@
 import { FakeStore } from '../testing/fake-server.js';
 import { all, client, closeAll, codeOf, deferred, server } from '../testing/harness.js';
-import type { Transaction } from './index.js';
+import type { MergePatch, Transaction } from './index.js';
 
 afterEach(closeAll);
 
@@ -133,7 +133,8 @@ describe('a transaction', () => {
     expect(await app.get('a')).toEqual({ n: 2, m: 1 });
     const failing = app.transaction((tx) => {
       tx.set('b', 1);
-      tx.update('a', { n: 1n as unknown as number }).catch(() => undefined);
+      const noJson: unknown = { n: 1n };
+      tx.update('a', noJson as MergePatch<unknown>).catch(() => undefined);
     });
     expect(await codeOf(failing)).toBe('VALUE_INVALID');
     expect(await app.get('b')).toBeUndefined();

@@ -4,7 +4,6 @@
  */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { type WebSocket, WebSocketServer } from 'ws';
 import type {
   ClientFrame,
   CommitFrame,
@@ -15,7 +14,8 @@ import type {
   StartFrame,
   WelcomeFrame,
   WireValue,
-} from '../../packages/wire/src/session-frames.js';
+} from '@isochron/wire/session-frames';
+import { type WebSocket, WebSocketServer } from 'ws';
 
 interface StoredVersion {
   readonly ts: number;

@@ -41,8 +41,11 @@ export const stalenessWan: Benchmark = {
   },
 };
 
-/** Staleness of every node in ms, first without and then with the paper's transactions. */
-async function measure(context: Context, cluster: Cluster): Promise<{ idle: number[]; loaded: number[] }> {
+/** Staleness in ms, by region. */
+type Samples = ReadonlyMap<string, number[]>;
+
+/** Staleness of every node, first without and then with the paper's transactions. */
+async function measure(context: Context, cluster: Cluster): Promise<{ idle: Samples; loaded: Samples }> {
   const { quick, durationMs, rounds } = context.settings;
   context.progress.step('watching the idle cluster');
   const idle = await sampleAll(cluster, delay(quick ? IDLE_MS / 5 : IDLE_MS));
@@ -54,16 +57,14 @@ async function measure(context: Context, cluster: Cluster): Promise<{ idle: numb
 }
 
 /** Asks every node again and again until the work has ended. */
-async function sampleAll(cluster: Cluster, work: Promise<unknown>): Promise<number[]> {
+async function sampleAll(cluster: Cluster, work: Promise<unknown>): Promise<Samples> {
   let working = true;
-  const samples: number[] = [];
+  const samples = new Map<string, number[]>(cluster.nodes.map(({ region }) => [region, []]));
   const watch = async (node: ClusterNode): Promise<void> => {
     while (working) {
-      const [{ stalenessMs }] = await Promise.all([
-        node.get<{ stalenessMs: number }>('/v1/clock'),
-        delay(SAMPLE_INTERVAL_MS),
-      ]);
-      samples.push(stalenessMs);
+      const clock = node.get<{ stalenessMs: number }>('/v1/clock');
+      const [{ stalenessMs }] = await Promise.all([clock, delay(SAMPLE_INTERVAL_MS)]);
+      samples.get(node.region)?.push(stalenessMs);
     }
   };
   const watching = Promise.all(cluster.nodes.map(watch));
@@ -77,12 +78,16 @@ async function sampleAll(cluster: Cluster, work: Promise<unknown>): Promise<numb
   return samples;
 }
 
-const row = (benchmark: string, what: string, samples: readonly number[], share: number, target: Target): Row => ({
-  benchmark,
-  what,
-  unit: 'ms',
-  measured: figureOf([quantile(samples, share)]),
-  latency: { p50Ms: quantile(samples, 0.5), p99Ms: quantile(samples, 0.99) },
-  target,
-  details: { samples: samples.length, max: Math.max(...samples) },
-});
+function row(benchmark: string, what: string, samples: Samples, share: number, target: Target): Row {
+  const all = [...samples.values()].flat();
+  const byRegion = [...samples].map(([region, own]) => `${region} ${quantile(own, share).toFixed(0)}`);
+  return {
+    benchmark,
+    what: `${what} (${byRegion.join(', ')})`,
+    unit: 'ms',
+    measured: figureOf([quantile(all, share)]),
+    latency: { p50Ms: quantile(all, 0.5), p99Ms: quantile(all, 0.99) },
+    target,
+    details: { samples: all.length, max: Math.max(...all), byRegion },
+  };
+}

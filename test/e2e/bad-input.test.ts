@@ -172,10 +172,19 @@ describe('over WebSocket', () => {
     await client.close();
   });
 
-  it('a frame that is too large closes the connection with 1009', async () => {
+  it('a frame that is too large is answered with REQUEST_TOO_LARGE, and closes the connection with 1009', async () => {
     const client = await SessionClient.open(api);
     await client.hello();
     client.send('x'.repeat(9 * 2 ** 20));
+    const error = await client.next('an error frame', ({ type }) => type === 'error');
+    expect(error).toMatchObject({ code: 'REQUEST_TOO_LARGE', retryable: false });
+    expect(await client.closed()).toBe(1009);
+  });
+
+  it('a frame that is far too large closes the connection with 1009', async () => {
+    const client = await SessionClient.open(api);
+    await client.hello();
+    client.send('x'.repeat(20 * 2 ** 20));
     expect(await client.closed()).toBe(1009);
   });
 
@@ -204,7 +213,7 @@ describe('over WebSocket', () => {
     client.send(frames);
     await until('all answers', () => client.frames.length >= frames.length);
     const codes = new Set(client.frames.filter(({ type }) => type === 'error').map(({ code }) => code));
-    expect([...codes].filter((code) => code !== 'CREDITS_EXHAUSTED')).toEqual([]);
+    expect([...codes]).toEqual(['CREDITS_EXHAUSTED']);
     await client.close();
   });
 });

@@ -50,8 +50,8 @@ export interface ImportedModule {
 /** Every module that a source names by a literal. */
 export function importsOf(source: Source): ImportedModule[] {
   return source.nodes.flatMap((node) => {
-    const specifier = specifierOf(node)?.value;
-    return typeof specifier === 'string' ? [{ specifier, node }] : [];
+    const named = specifierOf(node);
+    return named?.type === 'StringLiteral' && typeof named.value === 'string' ? [{ specifier: named.value, node }] : [];
   });
 }
 

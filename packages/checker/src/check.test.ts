@@ -301,7 +301,7 @@ describe('larger histories', () => {
     const [writer, first] = [
       { session: 'w', seq: 0, tx: 'w0', status: 'committed', ops: [{ f: 'w', k: 'probe', v: 'old' }] },
       { session: 'w', seq: 1, tx: 'w1', status: 'committed', ops: [{ f: 'w', k: 'probe', v: 'new' }] },
-    ] satisfies Transaction[];
+    ] satisfies [Transaction, Transaction];
     const mine = transactions.filter((t) => t.session === 'c3');
     const [early, late] = [mine[5]!, mine.at(-1)!];
     const withRead = (t: Transaction, v: string): Transaction => ({ ...t, ops: [...t.ops, { f: 'r', k: 'probe', v }] });

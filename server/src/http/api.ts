@@ -73,7 +73,13 @@ export async function buildApi(node: RunningNode, options: ApiOptions): Promise<
   handleNotFound(app);
   if (options.latency !== undefined) measure(app, options.latency);
   await app.register(websocket, {
-    options: { handleProtocols, maxPayload: limits.maxRequestBytes, perMessageDeflate: false },
+    // A message that is not far above the limit is still read, to be told why it is refused.
+    options: { handleProtocols, maxPayload: 2 * limits.maxRequestBytes, perMessageDeflate: false },
+    errorHandler: (error, socket, request) => {
+      request.log.debug({ err: error }, 'session socket');
+      // After a broken or far too large message, ws is closing already, with the code that says why.
+      if (socket.readyState === socket.OPEN) socket.terminate();
+    },
     preClose: (done) => {
       hub.close();
       app.websocketServer.close();

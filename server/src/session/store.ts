@@ -24,6 +24,9 @@ export const DEFAULT_SESSION_LIMITS: SessionStoreLimits = {
   maxBytes: 32 * 2 ** 20,
 };
 
+/** How much longer than its lease an open transaction is kept, ms. */
+const TRANSACTION_GRACE_MS = 5000;
+
 /** One session of the store. */
 export class KeptSession {
   readonly #limits: SessionStoreLimits;
@@ -155,8 +158,9 @@ export class SessionStore {
     return this.#transactions.get(id);
   }
 
+  /** Keeps it longer than its lease: its coordinator ends it, and is the one to say that it has expired. */
   keepTransaction(id: TxId, transaction: OpenTransaction, lifetimeMs: number): void {
-    this.#transactions.set(id, transaction, { ttl: lifetimeMs });
+    this.#transactions.set(id, transaction, { ttl: lifetimeMs + TRANSACTION_GRACE_MS });
   }
 
   dropTransaction(id: TxId): void {

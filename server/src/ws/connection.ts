@@ -60,6 +60,12 @@ export class SessionConnection implements RequestContext {
   /** A WebSocket message: a frame, or an array of frames. */
   receive(data: Buffer, isBinary: boolean): void {
     if (this.#closed) return;
+    const { maxRequestBytes } = this.api.rules.limits;
+    if (data.length > maxRequestBytes) {
+      const detail = `A message may have ${maxRequestBytes} bytes at most.`;
+      this.#fail(new IsochronError('REQUEST_TOO_LARGE', detail), SESSION_CLOSE.tooLarge);
+      return;
+    }
     let raw: unknown;
     try {
       raw = this.codec.decode(data, isBinary);

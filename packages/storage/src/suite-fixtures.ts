@@ -1,0 +1,112 @@
+/// <reference types="jest" />
+/** What the acceptance tests of a store share: sample records and a fresh store for each test. */
+import type {
+  DurableRecord,
+  ListPage,
+  ListRange,
+  LogPage,
+  OutcomeRecord,
+  PreparedRecord,
+  Timestamp,
+  Version,
+} from '@isochron/core';
+import type { VersionStore } from './store.js';
+
+/** A store under test and what is around it. */
+export interface StoreHarness {
+  readonly store: VersionStore;
+  /** Closes the store and opens it again on the same data. */
+  reopen(): Promise<VersionStore>;
+  /** Closes the store and removes its data. */
+  destroy(): Promise<void>;
+}
+
+/** Makes an empty store. */
+export type StoreFactory = () => Promise<StoreHarness>;
+
+export const P = 3;
+export const FOREVER = 2 ** 50;
+
+export const v = (
+  ts: Timestamp,
+  value: Version['value'] = `"${ts}"`,
+  txId = `tx${ts}`,
+  region = 'virginia',
+): Version => ({
+  ts,
+  txId,
+  region,
+  value,
+});
+export const put = (key: string, version: Version, partition = P): DurableRecord => ({
+  kind: 'version',
+  partition,
+  key,
+  version,
+});
+export const logged = (ct: Timestamp, txId = `tx${ct}`, value = '"x"', partition = P): DurableRecord => ({
+  kind: 'log',
+  partition,
+  ct,
+  tx: { txId, writes: [{ key: 'a', value }] },
+});
+export const collect = (floor: Timestamp, partition = P): DurableRecord => ({ kind: 'collect', partition, floor });
+export const outcomeAt = (ts: Timestamp): OutcomeRecord => ({ status: 'committed', ts, attempt: 0, digest: 'd' });
+export const ended = (txId: string, record: OutcomeRecord, partition = P): DurableRecord => ({
+  kind: 'outcome',
+  partition,
+  txId,
+  record,
+});
+export const prepared: PreparedRecord = {
+  pt: 77,
+  home: 'oregon',
+  attempt: 1,
+  birth: 5,
+  epoch: 2,
+  cohorts: [1, P],
+  digest: 'digest',
+  coordinator: 'oregon-1',
+  writes: [
+    { key: 'a', value: '{"a":1}' },
+    { key: 'b', value: null },
+  ],
+};
+
+export const range = (start = '', end: string | null = null, limit = 100): ListRange => ({ start, end, limit });
+export const txIds = (page: LogPage): string[] => page.groups.flatMap(({ txs }) => txs.map(({ txId }) => txId));
+export const keysOf = (page: ListPage): string[] => page.entries.map(({ key }) => key);
+
+/** One test's store, fresh for each. */
+export interface StoreCase {
+  harness: StoreHarness;
+  store: VersionStore;
+  reopen(): Promise<void>;
+  /** Prefetches a page of a listing and takes it. */
+  list(asked: ListRange, snapshot?: Timestamp, partition?: number): Promise<ListPage>;
+  /** Prefetches a page of the log and takes it. */
+  log(after: Timestamp, upTo: Timestamp, partition?: number): Promise<LogPage>;
+}
+
+/** Registers a fresh store before each test of the enclosing block. */
+export function eachWithStore(factory: StoreFactory): StoreCase {
+  const on = {
+    async reopen() {
+      on.store = await on.harness.reopen();
+    },
+    async list(asked, snapshot = FOREVER, partition = P) {
+      await on.store.prefetch({ kind: 'list', partition, range: asked, snapshot });
+      return on.store.list(partition, asked, snapshot);
+    },
+    async log(after, upTo, partition = P) {
+      await on.store.prefetch({ kind: 'log', partition, after, upTo });
+      return on.store.log(partition, after, upTo);
+    },
+  } as StoreCase;
+  beforeEach(async () => {
+    on.harness = await factory();
+    on.store = on.harness.store;
+  });
+  afterEach(() => on.harness.destroy());
+  return on;
+}
