@@ -104,6 +104,17 @@ describe('refused commits', () => {
     expect(new Set(other.received('commit').map(({ tx }) => tx)).size).toBe(1);
   });
 
+  it('are tried again under the same id when a cohort has aborted the attempt', async () => {
+    const node = await server();
+    const app = await client([node]);
+    node.script = (frame) =>
+      frame.type === 'commit' && frame.homes.length < 3
+        ? { type: 'error', id: frame.id, code: 'TRANSACTION_ABORTED', detail: '', retryable: false }
+        : undefined;
+    const { txId } = await app.set('a', 1);
+    expect(node.received('commit').map(({ tx, homes }) => [tx, homes.length])).toEqual([1, 2, 3].map((n) => [txId, n]));
+  });
+
   it('stay at home while the connection is there', async () => {
     const node = await server();
     let answers = 0;

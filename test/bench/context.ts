@@ -39,6 +39,7 @@ export class Context {
   readonly #started: Cluster[] = [];
   readonly #helpers = new Map<string, Helper<never, unknown>>();
   #filled: Promise<Cluster> | undefined;
+  #closing = false;
 
   constructor(
     readonly settings: BenchSettings,
@@ -73,6 +74,7 @@ export class Context {
   cluster(name: string, options: { wan: 'none' | 'aws'; replication: number }): Promise<Cluster> {
     const known = this.#clusters.get(name);
     if (known !== undefined) return known;
+    this.#checkOpen();
     this.progress.step('starting the cluster');
     const execArgv = (node: string) => this.#execArgv(`${name}-${node}`);
     const starting = Cluster.start(join(this.folder, name), { ...options, execArgv }).then((cluster) => {
@@ -130,13 +132,20 @@ export class Context {
     const id = `${file} ${name}`.trim();
     const known = this.#helpers.get(id) as Helper<J, R> | undefined;
     if (known !== undefined) return known;
+    this.#checkOpen();
     const helper = new Helper<J, R>(file, this.#execArgv(id.replaceAll(/[^a-z0-9]+/g, '-').replace(/^-/, '')));
     this.#helpers.set(id, helper as Helper<never, unknown>);
     return helper;
   }
 
+  /** Whether the end has begun: what fails from then on fails because of that. */
+  get isClosing(): boolean {
+    return this.#closing;
+  }
+
   /** Ends everything in order and removes the folder. */
   async close(): Promise<void> {
+    this.#closing = true;
     await Promise.allSettled([...this.#helpers.values()].map((helper) => helper.stop()));
     await Promise.allSettled([...this.#clusters.keys()].map((name) => this.stopCluster(name)));
     rmSync(this.folder, { recursive: true, force: true });
@@ -146,6 +155,11 @@ export class Context {
   kill(): void {
     for (const helper of this.#helpers.values()) helper.kill();
     for (const cluster of this.#started) cluster.kill();
+  }
+
+  /** Nothing may be started that nobody would end. */
+  #checkOpen(): void {
+    if (this.#closing) throw new Error('the benchmark is being stopped');
   }
 
   #execArgv(name: string): string[] {

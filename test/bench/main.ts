@@ -97,7 +97,11 @@ async function main(): Promise<number> {
   const rows: Row[] = [];
   const failures: Failure[] = [];
   try {
-    for (const benchmark of benchmarks) await runOne(benchmark, context, rows, failures);
+    for (const benchmark of benchmarks) {
+      await runOne(benchmark, context, rows, failures);
+      // The signal's handler ends the process; nothing is reported.
+      if (context.isClosing) return await new Promise<never>(() => {});
+    }
   } finally {
     progress.end();
     await context.close();
@@ -116,11 +120,12 @@ async function runOne(benchmark: Benchmark, context: Context, rows: Row[], failu
   try {
     rows.push(...(await benchmark.run(context)));
   } catch (error) {
+    if (context.isClosing) return;
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     context.progress.line(`${benchmark.name} failed: ${text}`);
     failures.push({ benchmark: benchmark.name, error: text });
   }
-  if (benchmark === LAST_ON_MAIN) await context.stopCluster('main');
+  if (benchmark === LAST_ON_MAIN && !context.isClosing) await context.stopCluster('main');
 }
 
 /** The first signal ends all processes in order, the second one at once. */
@@ -135,8 +140,7 @@ function endOnSignals(context: Context): void {
     process.stderr.write('\nStopping ...\n');
     void context.close().finally(() => process.exit(signal === 'SIGINT' ? 130 : 143));
   };
-  process.on('SIGINT', end);
-  process.on('SIGTERM', end);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end);
 }
 
 function printProfiles(folder: string): void {

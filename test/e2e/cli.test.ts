@@ -165,7 +165,9 @@ describe('status', () => {
 
 describe('bench', () => {
   it('runs the mix that it is told to, and prints figures', async () => {
-    const { stdout } = await ok('bench', '--help');
-    expect(stdout).toContain('--json');
+    const load = ['--mix', 'set', '--duration', '1', '--sessions', '4', '--keys', '20'];
+    const result = await json('bench', ...load, '--keyspace', 'default', ...at('virginia'));
+    expect(result).toMatchObject({ mix: 'set', sessions: 4, latencyMs: { p99: expect.any(Number) } });
+    expect(result.transactions).toBeGreaterThan(0);
   });
 });

@@ -1,8 +1,11 @@
+import { checkHistory, formatVerdict, parseHistory } from '@isochron/checker';
 import { connect } from '@isochron/sdk';
+import { HistoryRecorder } from '@isochron/workload';
 import { Cluster, cleanUp, logged } from './harness.js';
 import { call, keyPath } from './http.js';
 import { digestAt, digestOf, importRows, makeRows } from './rows.js';
-import { until } from './until.js';
+import { until, within } from './until.js';
+import { runSession } from './workload.js';
 
 jest.setTimeout(120_000);
 afterEach(cleanUp);
@@ -10,6 +13,7 @@ afterEach(cleanUp);
 const REGIONS = ['virginia', 'oregon', 'ireland'];
 const ROWS = makeRows(5000);
 const SESSIONS = 4;
+const SEED = 20_250_202;
 
 describe('after kill -9 of a node in the middle of an import, and its restart', () => {
   it.each([
@@ -65,6 +69,47 @@ describe('after kill -9 of a node in the middle of an import, and its restart', 
       }
       await cluster.stop();
     })(),
+  );
+});
+
+describe('while every node in turn is killed and started again', () => {
+  it(
+    'sessions on hot keys see a history that is causally consistent',
+    logged(async () => {
+      const cluster = await Cluster.start();
+      const lines: string[] = [];
+      const recorder = new HistoryRecorder(lines);
+      const transactions = 400;
+      let done = 0;
+      const sessions = Array.from({ length: 6 }, (_, i) =>
+        runSession({
+          recorder: recorder.session(`c${i}`),
+          route: REGIONS.map((_region, r) => cluster.endpoint(REGIONS[(i + r) % REGIONS.length]!)),
+          seed: SEED + i,
+          keys: 50,
+          transactions,
+          stay: transactions,
+          connection: { requestTimeoutMs: 60_000, commitTimeoutMs: 60_000 },
+          done: () => {
+            done++;
+          },
+        }),
+      );
+      const all = Promise.all(sessions);
+      // Its failure is looked at below.
+      all.catch(() => undefined);
+      for (const [i, { id }] of cluster.nodes.entries()) {
+        await until(`part ${i + 1} of the transactions`, () => done > ((i + 1) * sessions.length * transactions) / 5);
+        await cluster.kill(id);
+        await cluster.restart(id);
+      }
+      await within('the rest of the transactions', 60_000, all);
+      recorder.close();
+      const verdict = checkHistory(parseHistory(lines.join('\n')));
+      if (!verdict.ok) throw new Error(formatVerdict(`seed ${SEED}`, verdict, 0));
+      expect(verdict.stats).toMatchObject({ transactions: sessions.length * transactions, unknown: 0 });
+      await cluster.stop();
+    }),
   );
 });
 

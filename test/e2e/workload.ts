@@ -1,6 +1,6 @@
 /** Sessions that read and write hot keys, move between regions and write down what they saw. */
 import { Random } from '@isochron/core';
-import { connect, type IsochronClient, isIsochronError } from '@isochron/sdk';
+import { type ConnectOptions, connect, type IsochronClient, isIsochronError } from '@isochron/sdk';
 import { type SessionRecorder, type TransactionRecorder, Zipf } from '@isochron/workload';
 
 export interface SessionPlan {
@@ -12,6 +12,10 @@ export interface SessionPlan {
   /** Transactions in all, and how many between two moves. */
   readonly transactions: number;
   readonly stay: number;
+  /** Options of every connection. */
+  readonly connection?: Omit<ConnectOptions, 'endpoints' | 'session'>;
+  /** Called after every transaction. */
+  readonly done?: () => void;
 }
 
 /** What a session did besides. */
@@ -41,12 +45,13 @@ class Session {
   }
 
   async run(): Promise<void> {
-    const { route, transactions, stay } = this.#plan;
-    let client = await connect({ endpoints: [route[0]!] });
+    const { route, transactions, stay, connection, done } = this.#plan;
+    let client = await connect({ ...connection, endpoints: [route[0]!] });
     try {
       for (let i = 0; i < transactions; i++) {
         if (i > 0 && i % stay === 0) client = await this.#move(client, route[(i / stay) % route.length]!);
         await this.#transaction(client);
+        done?.();
       }
     } finally {
       await client.close();
@@ -58,7 +63,7 @@ class Session {
     const session = JSON.stringify(from.session.export());
     await from.close();
     this.moves++;
-    return connect({ endpoints: [endpoint], session });
+    return connect({ ...this.#plan.connection, endpoints: [endpoint], session });
   }
 
   async #transaction(client: IsochronClient): Promise<void> {

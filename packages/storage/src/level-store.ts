@@ -350,7 +350,7 @@ class LevelStore implements VersionStore {
     try {
       if (this.#failure !== undefined) throw this.#failure;
       const chains = distinctChains(job);
-      await this.#loader.load(chains);
+      await this.#loader.loadForCommit(chains);
       const batch = this.#disk.batch();
       this.#builder.build(job, chains, batch);
       const start = performance.now();

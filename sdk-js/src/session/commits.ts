@@ -40,6 +40,8 @@ interface Queued {
 const BEFORE_THE_BEGINNING = new Set(['OVERLOADED', 'NOT_READY', 'CREDITS_EXHAUSTED']);
 /** So often OUTCOME_PENDING before the region of the connection becomes another home. */
 const PENDING_BEFORE_MOVE = 3;
+/** So many attempts that were aborted, as after the crash of a node, before the caller hears of it. */
+const MAX_ABORTED_ATTEMPTS = 4;
 /** The wire's limit. */
 const MAX_HOMES = 16;
 
@@ -141,6 +143,7 @@ class CommitExchange extends Exchange<Committed> {
   #sent = false;
   #sentOpen = false;
   #pending = 0;
+  #aborted = 0;
   #refusals = 0;
   #outcomeDeadlineMs = Number.POSITIVE_INFINITY;
   #lastError: IsochronError | undefined;
@@ -195,6 +198,8 @@ class CommitExchange extends Exchange<Committed> {
       this.#homes = this.#homes.slice(0, -1);
       return { refusals: this.#refusals, elsewhere: false };
     }
+    if (error.code === 'TRANSACTION_ABORTED' && this.#nextAttempt(connection))
+      return { refusals: this.#refusals, elsewhere: false };
     if (!error.retryable) return undefined;
     if (error.code === 'OUTCOME_PENDING') this.#moveHome(connection);
     const elsewhere = error.code === 'NOT_READY' || (error.code !== 'OUTCOME_PENDING' && this.#refusals % 3 === 0);
@@ -258,6 +263,17 @@ class CommitExchange extends Exchange<Committed> {
 
   #nextDeadlineMs(now: number): number {
     return this.#outcomeDeadlineMs > now ? this.#outcomeDeadlineMs : Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * A cohort has written down that this attempt never commits: a crash came between its prepares. Nothing has happened then, and the
+   * same writes may be tried again under the same id (D4).
+   */
+  #nextAttempt({ region }: Connection): boolean {
+    if (++this.#aborted > MAX_ABORTED_ATTEMPTS || this.#homes.length >= MAX_HOMES) return false;
+    this.#homes = [...this.#homes, region];
+    this.#inDoubt = false;
+    return true;
   }
 
   /** The cohorts of the old home do not decide: this region's become the next attempt (D4). */

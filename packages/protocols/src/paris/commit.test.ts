@@ -325,6 +325,33 @@ describe('PaRiS: links and restarts (D6, D7)', () => {
     expect(ct).toBeGreaterThan(published);
   });
 
+  it('a commit that was decided in memory only is decided again after a crash, at the same timestamp', () => {
+    // The version clock on disk may have passed the proposal: it only stays below the commit timestamp.
+    for (let moment = 2; moment < 60; moment += 2) {
+      const world = settled({ delayMs: (from, to) => (from < to ? 1 : 9) });
+      const asked = Array.from({ length: 60 }, (_, i) => {
+        const node = world.topology.nodes[i % 3]!;
+        const partitions = [i % 6, (i * 5 + 1) % 6].filter((p, at, all) => all.indexOf(p) === at);
+        const request = { ...commitOver(world, id(i), partitions, String(i)), homes: [world.topology.regionOf(node)] };
+        if (i % 3 === 2) world.run(1);
+        return { node, request, ref: world.ask(node, request) };
+      });
+      world.run(moment);
+      const acknowledged = asked.map(({ node, ref }) => world.answer(node, ref));
+      world.crash('virginia-1');
+      world.run(5);
+      world.restart('virginia-1');
+      world.run(5_000);
+      asked.forEach(({ node, request }, i) => {
+        const before = acknowledged[i];
+        if (before?.type !== 'CommitResp') return;
+        expect(world.call(node, request)).toMatchObject({ type: 'CommitResp', ct: before.ct });
+      });
+      const last = Math.max(...acknowledged.map((answer) => (answer?.type === 'CommitResp' ? answer.ct : 0)));
+      world.until(() => world.ust() >= last);
+    }
+  });
+
   it('a node that was down catches up and UST goes on', () => {
     const world = settled();
     world.crash('ireland-1');

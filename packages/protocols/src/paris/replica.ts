@@ -4,7 +4,8 @@
  * Deviations from the pseudo-code: P1 (the HLC moves with the published bound), P2 (`ct <= ub`), P3 (groups and version clock in
  * every round, VV raised after the groups), P4 (one `ct`, one group), P5, P9, D1, D5–D7; see SPEC.md.
  *
- * Invariants (checked after every step): PR1 every proposed timestamp lies above the own version clock. PR2 every committed, unapplied
+ * Invariants (checked after every step): PR1 every timestamp proposed since the start lies above the own version clock; one from
+ * before may lie below, when its commit had been decided in memory above the clock: it is decided again (D2). PR2 every committed, unapplied
  * transaction does too. PR3 the own version clock is not above the durable HLC ceiling.
  */
 import {
@@ -73,6 +74,8 @@ export class Replica implements Machine<ParisMessage> {
   readonly counters = { slices: 0, refusedSlices: 0, applied: 0, replicated: 0, stale: 0, gaps: 0, resyncs: 0 };
   readonly #peers = new Map<RegionId, { address: Address; stream: SendingEnd; askedAt: WallMs }>();
   readonly #self: Address;
+  /** The version clock that the disk had. */
+  readonly #recoveredClock: Timestamp;
   #gcFloor: Timestamp;
   /** Highest timestamps of a version and of a log entry: an idle replica has nothing to collect. */
   #lastVersion: Timestamp;
@@ -113,6 +116,7 @@ export class Replica implements Machine<ParisMessage> {
     this.#gcFloor = recovered.gcFloor;
     this.#lastVersion = Math.max(...recovered.versionVector.map(([, ts]) => ts));
     this.#lastLogged = this.#lastVersion;
+    this.#recoveredClock = this.versionClock;
     this.#self = { node: state.node, machine: replicaName(partition) };
     const addresses = new Addresses(state.topology);
     for (const [region] of recovered.versionVector) {
@@ -167,7 +171,10 @@ export class Replica implements Machine<ParisMessage> {
     const clock = this.versionClock;
     const pt = this.cohort.prepared.minPt();
     const ct = this.cohort.committed.minCt();
-    invariant(pt === undefined || pt > clock, () => `PR1: prepared at ${pt}, version clock ${clock}`);
+    invariant(
+      pt === undefined || pt > clock || pt <= this.#recoveredClock,
+      () => `PR1: prepared at ${pt}, version clock ${clock}`,
+    );
     invariant(ct === undefined || ct > clock, () => `PR2: committed at ${ct}, version clock ${clock}`);
     invariant(clock <= this.state.clock.ceiling, () => `PR3: version clock ${clock} above the durable ceiling`);
   }
@@ -402,8 +409,10 @@ export class Replica implements Machine<ParisMessage> {
     const page = this.state.reader.log(this.partition, after, upTo);
     const more = page.upTo < upTo;
     this.#sendStretches(address, after, page.upTo, page.groups, more, out);
-    if (more) stream.broken(); // the peer asks for the next page when it has this one
-    else if (upTo < this.#releasedUpTo) this.#replay(region, upTo, out); // a round has passed meanwhile
+    if (more)
+      stream.broken(); // the peer asks for the next page when it has this one
+    else if (upTo < this.#releasedUpTo)
+      this.#replay(region, upTo, out); // a round has passed meanwhile
     else stream.live(upTo);
   }
 
