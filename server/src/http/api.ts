@@ -53,6 +53,8 @@ export async function buildApi(node: RunningNode, options: ApiOptions): Promise<
   const app = fastify({
     ...(options.logger === undefined ? { logger: false } : { loggerInstance: options.logger }),
     logController: new LogController({ disableRequestLogging: true }),
+    // Requests are not logged, so none needs a logger of its own.
+    childLoggerFactory: (logger) => logger,
     bodyLimit: limits.maxRequestBytes,
     // Percent-encoded, a key may be three times as long.
     routerOptions: { maxParamLength: 3 * limits.maxKeyBytes + 64 },

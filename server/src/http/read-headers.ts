@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { type Timestamp, wallOf } from '@isochron/core';
 import type { FastifyReply } from 'fastify';
 import type { RunningNode } from '../node/api.js';
@@ -10,6 +11,7 @@ export class ReadHeaders {
   #snapshotText = '';
   #stalenessAt = 0;
   #stalenessText = '';
+  readonly #burst = new AnswerBurst();
 
   constructor(readonly node: Pick<RunningNode, 'now'>) {}
 
@@ -40,16 +42,15 @@ export class ReadHeaders {
     }
     this.#format(snapshot);
     reply.hijack();
-    reply.raw.writeHead(200, this.#headers(token, text, version));
-    reply.raw.end(text);
+    this.#burst.add(reply.raw, this.#headers(token, text, version), text);
   }
 
   #headers(
     token: string,
     text: string,
     version: { timestamp: string; etag: string | undefined } | undefined,
-  ): Record<string, string | number> {
-    const headers: Record<string, string | number> = {
+  ): Headers {
+    const headers: Headers = {
       'content-type': JSON_TYPE,
       'content-length': Buffer.byteLength(text),
       'isochron-session': token,
@@ -72,6 +73,29 @@ export class ReadHeaders {
       this.#stalenessAt = now;
       this.#stalenessText = String(Math.max(0, Math.round(now - wallOf(snapshot))));
     }
+  }
+}
+
+type Headers = Record<string, string | number>;
+
+/**
+ * Answers of one turn of the event loop leave one right after the other: a client that is woken by the first finds the others there,
+ * and does not have to be woken for each.
+ */
+class AnswerBurst {
+  #waiting: { response: ServerResponse; headers: Headers; text: string }[] = [];
+  readonly #flush = (): void => {
+    const answers = this.#waiting;
+    this.#waiting = [];
+    for (const { response, headers, text } of answers) {
+      response.writeHead(200, headers);
+      response.end(text);
+    }
+  };
+
+  add(response: ServerResponse, headers: Headers, text: string): void {
+    if (this.#waiting.length === 0) setImmediate(this.#flush);
+    this.#waiting.push({ response, headers, text });
   }
 }
 
