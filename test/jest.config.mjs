@@ -6,7 +6,10 @@ export default {
   testMatch: ['<rootDir>/{packages,server,sdk-js,examples,test}/**/*.test.ts'],
   modulePathIgnorePatterns: ['/dist/'],
   transform: {
-    '\\.ts$': ['@swc/jest', { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } }],
+    '\\.ts$': [
+      '@swc/jest',
+      { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } },
+    ],
   },
   moduleNameMapper: {
     [`^@isochron/(${packages})$`]: '<rootDir>/packages/$1/src/index.ts',

@@ -14,6 +14,9 @@ const KEPT_BYTES = 2048;
 /** Older versions that stay in memory behind the head: reads lag behind writes. */
 const MEMORY_VERSIONS = 256;
 const MEMORY_BYTES = 128 * 1024;
+/** Their sizes are summed up once in so many writes, or whenever versions are large. */
+const MEMORY_CHECK = 32;
+const LARGE_BYTES = MEMORY_BYTES / MEMORY_CHECK;
 /** Segments that one visit removes at most. */
 const SEGMENTS_PER_VISIT = 64;
 
@@ -124,7 +127,8 @@ export class ChainWriter {
   #trim(chain: Chain): void {
     const { versions } = chain;
     let oldest = chain.headStart;
-    if (oldest === 0) return;
+    const due = oldest > MEMORY_VERSIONS || oldest % MEMORY_CHECK === 0 || sizeOf(versions.at(-1)!) > LARGE_BYTES;
+    if (oldest === 0 || !due) return;
     for (let bytes = 0; oldest > 0 && bytes <= MEMORY_BYTES; oldest--) bytes += sizeOf(versions[oldest - 1]!);
     if (oldest === 0 && chain.headStart <= MEMORY_VERSIONS) return;
     // Half at once, so that a hot chain is not moved at every write.

@@ -31,7 +31,7 @@ function refusal(text: string): string {
 describe('a cluster file', () => {
   it('is read with every default filled in', () => {
     const config = parseClusterFile(GOOD, 'cluster.yaml');
-    expect(config.settings).toMatchObject({ applyIntervalMs: 5, maxTransactionMs: 30_000, durability: 'synced' });
+    expect(config.settings).toMatchObject({ applyIntervalMs: 10, maxTransactionMs: 30_000, durability: 'synced' });
     expect(config.settings.limits.maxKeysPerRequest).toBe(1000);
     expect(config.hash).toMatch(/^[0-9a-f]{64}$/);
     expect(config.cluster).toMatch(/^c-[0-9a-f]{12}$/);

@@ -38,7 +38,7 @@ export interface ApiOptions {
   readonly latency?: HttpLatency;
   /** Origins of web pages that may call; default `*`, all of them. */
   readonly corsOrigins?: string | readonly string[];
-  /** Whether to serve Swagger UI at `/docs`. Default true. Needs Node 20.19 or later. */
+  /** Whether to serve Swagger UI at `/docs`. Default true. Left out, with a warning, on a Node before 20.19. */
   readonly docs?: boolean;
   /** Event-loop delay in ms above which requests are refused with `OVERLOADED`. Default 2000. */
   readonly maxEventLoopDelayMs?: number;
@@ -136,7 +136,11 @@ async function versionOne(
 /** Security headers cost time, and only pages need them. */
 async function documentation(scope: FastifyInstance): Promise<void> {
   // Loaded here because a Node before 20.19 cannot: one of its dependencies is an ES module that is required.
-  const { default: swaggerUi } = await import('@fastify/swagger-ui');
+  const loaded = await import('@fastify/swagger-ui').catch((error: unknown) => {
+    scope.log.warn({ err: error }, 'there is no page at /docs: it needs Node 20.19 or later');
+  });
+  if (loaded === undefined) return;
+  const { default: swaggerUi } = loaded;
   await scope.register(helmet, { contentSecurityPolicy: false });
   await scope.register(swaggerUi, { routePrefix: '/docs', staticCSP: true });
 }

@@ -45,11 +45,7 @@ export class ReadHeaders {
     this.#burst.add(reply.raw, this.#headers(token, text, version), text);
   }
 
-  #headers(
-    token: string,
-    text: string,
-    version: { timestamp: string; etag: string | undefined } | undefined,
-  ): Headers {
+  #headers(token: string, text: string, version: { timestamp: string; etag: string | undefined } | undefined): Headers {
     const headers: Headers = {
       'content-type': JSON_TYPE,
       'content-length': Buffer.byteLength(text),

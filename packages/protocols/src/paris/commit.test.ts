@@ -171,6 +171,12 @@ describe('PaRiS: retries (D4, D5)', () => {
     expect(other.code).toBe('TX_ID_REUSED');
   });
 
+  it('also on other partitions, where no cohort knows the id, as long as the coordinator remembers', () => {
+    const world = settled();
+    world.call('virginia-1', commitOver(world, id(0), [0]), 'CommitResp');
+    expect(world.call('virginia-1', commitOver(world, id(0), [3]), 'Refused').code).toBe('TX_ID_REUSED');
+  });
+
   it('also while the first commit is under way', () => {
     const world = settled({ syncMs: 50 });
     const first = world.ask('virginia-1', commitOver(world, id(0), [0, 1]));
@@ -181,7 +187,7 @@ describe('PaRiS: retries (D4, D5)', () => {
   it('a known id with another cohort list is refused, and changes nothing', () => {
     const world = settled();
     const { ct } = world.call('virginia-1', commitOver(world, id(0), [0, 1]), 'CommitResp');
-    const bogus = world.call('virginia-1', commitOver(world, id(0), [0, 1, 2]), 'Refused');
+    const bogus = world.call('oregon-1', commitOver(world, id(0), [0, 1, 2]), 'Refused');
     expect(bogus.code).toBe('ATTEMPT_MISMATCH');
     world.run(10_000);
     expect(world.call('virginia-1', commitOver(world, id(0), [0, 1]), 'CommitResp').ct).toBe(ct);

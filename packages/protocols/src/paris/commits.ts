@@ -34,6 +34,9 @@ type Out = Effects<ParisMessage>;
 /** An unanswered prepare is sent again after this time; a cohort that has it repeats its answer. */
 const RESEND_MS = 500;
 
+/** How many ids a coordinator remembers, to notice their reuse. */
+const REMEMBERED = 10_000;
+
 /** Refusals that a cohort wrote down: this attempt can never commit. The others say nothing about it. */
 const DURABLE_REFUSALS: ReadonlySet<ErrorCode> = new Set(['TRANSACTION_ABORTED', 'CLOCK_DRIFT', 'TIMESTAMP_IN_FUTURE']);
 
@@ -42,8 +45,6 @@ interface PendingCommit {
   readonly prepares: ReadonlyMap<PartitionId, PrepareReq>;
   readonly votes: Votes;
   readonly until: WallMs;
-  /** Of all writes and the principal: compared when the commit is sent again. */
-  readonly digest: () => string;
   /** The client, and clients that sent the same commit again. */
   readonly requesters: { from: Address; ref: number }[];
   /** The attempt before, whose durable abort must be known before this one may prepare (D4). */
@@ -54,6 +55,8 @@ interface PendingCommit {
 export class Commits {
   readonly counters = { commits: 0, repeatedCommits: 0, committed: 0, refusedCommits: 0, pendingOutcomes: 0 };
   readonly #pending = new Map<TxId, PendingCommit>();
+  /** Digests of the latest commits, by id. */
+  readonly #recent = new Map<TxId, string>();
 
   constructor(
     readonly state: NodeState,
@@ -74,11 +77,9 @@ export class Commits {
       out.send(from, { type: 'CommitResp', ref, txId, ct: snapshot });
       return;
     }
+    this.#refuseReuse(txId, digestWrites(writes, request.principal));
     const running = this.#pending.get(txId);
     if (running !== undefined && running.identity.attempt === request.homes.length - 1) {
-      if (running.digest() !== digestWrites(writes, request.principal)) {
-        throw new IsochronError('TX_ID_REUSED', 'The transaction id was used for other writes; make a new one.');
-      }
       this.counters.repeatedCommits++;
       running.requesters.push({ from, ref });
       return;
@@ -167,6 +168,19 @@ export class Commits {
     throw this.table.whyNotOpen(txId);
   }
 
+  /**
+   * P8, seen from here: cohorts know an id only where it wrote, so reuse for writes elsewhere is noticed by the coordinator, as long
+   * as it remembers.
+   */
+  #refuseReuse(txId: TxId, digest: string): void {
+    const before = this.#recent.get(txId);
+    if (before !== undefined && before !== digest) {
+      throw new IsochronError('TX_ID_REUSED', 'The transaction id was used for other writes; make a new one.');
+    }
+    this.#recent.set(txId, digest);
+    if (this.#recent.size > REMEMBERED) this.#recent.delete(this.#recent.keys().next().value!);
+  }
+
   #begin(request: CommitReq, snapshot: Timestamp, now: WallMs, from: Address): PendingCommit {
     const { txId, ref, hwt, birth, principal, homes, writes } = request;
     const slices = new Map<PartitionId, KeyWrite[]>();
@@ -202,7 +216,6 @@ export class Commits {
       prepares,
       votes: new Votes(cohorts),
       until,
-      digest: () => digestWrites(writes, principal),
       requesters: [{ from, ref }],
       previous,
       sentAt: now,
