@@ -3,6 +3,8 @@ const packages = 'core|protocols|storage|wire|transport|checker|workload';
 
 export default {
   rootDir: '..',
+  // Times never decide a test: the first run compiles every source that a test imports.
+  testTimeout: 60_000,
   testMatch: ['<rootDir>/{packages,server,sdk-js,examples,test}/**/*.test.ts'],
   modulePathIgnorePatterns: ['/dist/'],
   transform: {
