@@ -19,6 +19,8 @@ export interface HostPorts<M extends AnyMessage> {
   prefetch(needs: ReadNeeds, done: (error?: unknown) => void): void;
   /** Hands messages to the link towards a node: in order, lost when the link drops. */
   transmit(node: NodeId, envelopes: readonly Envelope<M>[]): void;
+  /** Calls back when what has arrived together has been handed in: at once, or at the end of an event loop's turn. */
+  endOfTurn(run: () => void): void;
   /** Asks for a call of `wake` at this time. Only the latest request counts. */
   wakeAt(at: WallMs): void;
   /** A write failed or an invariant broke: the node must stop, nothing more may leave. */
@@ -33,6 +35,14 @@ export class Host<M extends AnyMessage> {
   readonly #outgoing = new Map<NodeId, Envelope<M>[]>();
   #jobs: Job<M>[] = [];
   #running = false;
+  #flushing = false;
+  readonly #flush = (): void => {
+    this.#flushing = false;
+    if (this.#stopped) return;
+    for (const [node, envelopes] of this.#outgoing) this.ports.transmit(node, envelopes);
+    this.#outgoing.clear();
+    if (this.#batch.length > 0 && !this.#inFlight) this.#persist();
+  };
   #stopped = false;
   /** The batch now filling has this number; batches below are in flight or durable. */
   #filling: WriteSeq = 1;
@@ -120,7 +130,7 @@ export class Host<M extends AnyMessage> {
     return machines;
   }
 
-  /** Runs every queued job, then flushes what leaves the node and starts the next batch. */
+  /** Runs every queued job; what leaves the node and what goes to disk follows at the end of the turn. */
   run(): void {
     if (this.#running || this.#stopped) return;
     this.#running = true;
@@ -135,7 +145,7 @@ export class Host<M extends AnyMessage> {
           job.machine.invariants();
         }
       }
-      this.#flush();
+      this.#afterwards();
     } catch (error) {
       this.#stopped = true;
       this.ports.fail(error);
@@ -187,12 +197,13 @@ export class Host<M extends AnyMessage> {
     });
   }
 
-  #flush(): void {
-    for (const [node, envelopes] of this.#outgoing) this.ports.transmit(node, envelopes);
-    this.#outgoing.clear();
-    if (this.#batch.length > 0 && !this.#inFlight) this.#persist();
+  /** Effects wait for the end of the turn, so that what many inputs cause shares frames and durable batches. */
+  #afterwards(): void {
     const next = this.#timers.next();
     if (next !== undefined) this.ports.wakeAt(next);
+    if (this.#flushing || (this.#outgoing.size === 0 && this.#batch.length === 0)) return;
+    this.#flushing = true;
+    this.ports.endOfTurn(this.#flush);
   }
 
   #persist(): void {

@@ -27,7 +27,6 @@ import { SESSIONS_MACHINE, SessionsMachine } from '../session/machine.js';
 import type { NodeStatus, RunningNode } from './api.js';
 import { CLIENT_MACHINE, ClientPort } from './client-port.js';
 import { type NodeMessage, nodeSchema } from './messages.js';
-import { Outbox } from './outbox.js';
 import { StableWaiters } from './stable-waiters.js';
 import { nodeStatus } from './status.js';
 
@@ -115,7 +114,6 @@ class Node implements OpenedNode {
   readonly #host: Host<NodeMessage>;
   readonly #paris: ParisNode;
   readonly #waiters = new StableWaiters();
-  readonly #outbox = new Outbox<NodeMessage>((to, envelopes) => this.#transport?.send(to, envelopes));
   #transport: WebSocketTransport<NodeMessage> | undefined;
   #wake: { at: number; timer: NodeJS.Timeout } | undefined;
   #closing: Promise<void> | undefined;
@@ -139,7 +137,8 @@ class Node implements OpenedNode {
       prefetch: (needs, done) => {
         store.prefetch(needs).then(() => done(), done);
       },
-      transmit: (to, envelopes) => this.#outbox.add(to, envelopes),
+      transmit: (to, envelopes) => this.#transport?.send(to, envelopes),
+      endOfTurn: (run) => setImmediate(run),
       wakeAt: (at) => this.#wakeAt(at),
       fail: (error) => options.onFailure(error),
     });

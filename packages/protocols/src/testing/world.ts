@@ -193,6 +193,7 @@ export class World {
       resident: () => true,
       prefetch: (_needs, done) => done(),
       transmit: (to, envelopes) => this.#transmit(node, to, envelopes),
+      endOfTurn: (run) => run(),
       wakeAt: (at) => {
         node.wakeAt = at - node.skewMs;
       },
