@@ -104,7 +104,7 @@ export const DEFAULT_SETTINGS = {
   resolveAfterMs: 2000,
   readTimeoutMs: 1000,
   commitTimeoutMs: 10_000,
-  cacheBytes: 48 * 2 ** 20,
+  cacheBytes: 40 * 2 ** 20,
   durability: 'synced',
   limits: DEFAULT_LIMITS,
 } as const;

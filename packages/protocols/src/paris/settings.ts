@@ -31,7 +31,7 @@ export interface ParisSettings {
 export const DEFAULT_PARIS_SETTINGS: ParisSettings = {
   applyIntervalMs: 10,
   gossipIntervalMs: 10,
-  idleBackoff: 1.5,
+  idleBackoff: 1.7,
   maxTransactionMs: 30_000,
   retentionMs: 30_000,
   outcomeRetentionMs: 24 * 3_600_000,
