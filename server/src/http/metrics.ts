@@ -9,7 +9,8 @@ import { healthRoutes } from './routes-ops.js';
 export function buildMetrics(node: RunningNode, latency?: HttpLatency): FastifyInstance {
   const registry = new Registry();
   registry.setDefaultLabels({ node: node.id, region: node.region });
-  collectDefaultMetrics({ register: registry });
+  // The delay monitor wakes the process at this interval, in ms: its default would cost an idle node a percent of a core.
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
   nodeGauges(node, registry);
   const app = fastify({ logger: false });
   healthRoutes(app, node);

@@ -11,7 +11,7 @@ import { HttpLatency } from '../../http/latency.js';
 import { buildMetrics } from '../../http/metrics.js';
 import { openNode } from '../../node/open.js';
 import { failureOf } from '../failures.js';
-import { tellParent } from './parent.js';
+import { isSupervised, tellParent } from './parent.js';
 import { closeOnSignals, fatalExit } from './shutdown.js';
 
 /** Options of `isochron node`. */
@@ -33,7 +33,7 @@ export async function runNode(options: NodeOptions): Promise<void> {
   } catch (error) {
     await tellParent(failureOf(error).line);
     // The channel would keep the process alive.
-    if (process.connected) process.disconnect();
+    if (isSupervised() && process.connected) process.disconnect();
     throw error;
   }
 }
