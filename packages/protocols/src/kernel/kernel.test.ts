@@ -6,6 +6,7 @@ import { digestWrites } from './digest.js';
 import { DriftWatch } from './drift-watch.js';
 import { NodeClock } from './node-clock.js';
 import { PreparedQueue } from './prepared-queue.js';
+import { RecentOutcomes } from './recent-outcomes.js';
 import { stretches } from './replication-stream.js';
 import { Resolution } from './resolution.js';
 import { StableTime } from './stable-time.js';
@@ -244,6 +245,31 @@ describe('aggregation', () => {
     expect(new Set(children)).toEqual(new Set(nodes.slice(1)));
     for (const node of nodes)
       for (const child of treeOf(nodes, node, 3).children) expect(treeOf(nodes, child, 3).parent).toBe(node);
+  });
+});
+
+describe('RecentOutcomes', () => {
+  const outcome = (ts: number) => ({ status: 'committed' as const, ts, attempt: 0, digest: 'd' });
+  const MANY = 8_192;
+
+  it('knows without the disk only transactions born after everything it let go', () => {
+    const recent = new RecentOutcomes(5);
+    expect([recent.complete(5), recent.complete(6)]).toEqual([false, true]);
+    recent.persisted(1);
+    for (let i = 0; i <= MANY; i++) recent.add(`t${i}`, outcome(100 + i), 1);
+    expect(recent.get('t0')).toBeUndefined();
+    expect(recent.get(`t${MANY}`)?.ts).toBe(100 + MANY);
+    expect([recent.complete(100), recent.complete(101)]).toEqual([false, true]);
+  });
+
+  it('lets nothing go that is on its way to the disk', () => {
+    const recent = new RecentOutcomes(0);
+    for (let i = 0; i < 2 * MANY; i++) recent.add(`t${i}`, outcome(i), 1);
+    expect(recent.get('t0')?.ts).toBe(0);
+    recent.persisted(1);
+    recent.add('last', outcome(3 * MANY), 2);
+    expect(recent.get('t0')).toBeUndefined();
+    expect(recent.get('last')).toBeDefined();
   });
 });
 

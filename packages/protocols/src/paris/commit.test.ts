@@ -104,6 +104,28 @@ describe('PaRiS: persist before you promise (D1)', () => {
     expect(world.sent.some(({ message }) => message.type === 'Replicate')).toBe(true);
   });
 
+  it('a Replicate holds only groups that its sender has on disk', () => {
+    const world = settled({ syncMs: 25 });
+    let groupsSeen = 0;
+    world.filter = ({ from, message }) => {
+      if (message.type !== 'Replicate') return true;
+      const { store } = world.node(from.node);
+      for (const { ct, txs } of message.groups) {
+        groupsSeen++;
+        for (const { writes } of txs) {
+          for (const { key } of writes) expect(store.read(message.partition, key, ct)?.ts).toBe(ct);
+        }
+      }
+      return true;
+    };
+    for (let i = 0; i < 25; i++) {
+      world.ask('virginia-1', commitOver(world, id(i), [0, 2, 3], String(i)));
+      world.run(7);
+    }
+    world.run(500);
+    expect(groupsSeen).toBeGreaterThan(20);
+  });
+
   it('an acknowledged commit survives the crash of every node (D3)', () => {
     const world = settled();
     const partitions = [0, 1, 2, 3, 4, 5];

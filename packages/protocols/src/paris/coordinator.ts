@@ -68,6 +68,7 @@ export class Coordinator implements Machine<ParisMessage> {
   readonly #questions = new Map<number, StatusQuestion>();
   #nextQuestion = 1;
   #waiting: Waiting[] = [];
+  #highestAssigned: Timestamp = 0;
   readonly #unreachable = new Set<string>();
 
   readonly #handlers: Handlers<CoordinatorMessage, [now: WallMs, from: Address, out: Out]> = {
@@ -121,7 +122,8 @@ export class Coordinator implements Machine<ParisMessage> {
   }
 
   invariants(): void {
-    invariant(this.commits.size >= 0 && this.reads.size >= 0, 'tables exist');
+    const { value } = this.state.stable;
+    invariant(this.#highestAssigned <= value, () => `PC1: assigned ${this.#highestAssigned}, stable time ${value}`);
   }
 
   describe(): object {
@@ -243,12 +245,17 @@ export class Coordinator implements Machine<ParisMessage> {
     }
     const snapshot = this.#assign(ust, at);
     if (snapshot !== undefined) {
-      proceed(snapshot, out, now);
+      this.#proceed(snapshot, proceed, now, out);
       return;
     }
     this.counters.snapshotWaits++;
     stable.learn(Math.max(ust, at ?? 0));
     this.#waiting.push({ requester: { from, ref }, ust, at, until: now + settings.snapshotWaitMs, proceed });
+  }
+
+  #proceed(snapshot: Timestamp, proceed: Waiting['proceed'], now: WallMs, out: Out): void {
+    this.#highestAssigned = Math.max(this.#highestAssigned, snapshot);
+    proceed(snapshot, out, now);
   }
 
   /** The snapshot, or undefined while this node's stable time is below what is asked for. */
@@ -278,7 +285,7 @@ export class Coordinator implements Machine<ParisMessage> {
     this.#waiting = [];
     for (const request of waiting) {
       const snapshot = this.#assign(request.ust, request.at);
-      if (snapshot !== undefined) request.proceed(snapshot, out, now);
+      if (snapshot !== undefined) this.#proceed(snapshot, request.proceed, now, out);
       else if (request.until > now) this.#waiting.push(request);
       else {
         const detail = 'The snapshot is not installed in every region yet; try again.';

@@ -151,6 +151,31 @@ describe('PaRiS: what a transaction sees', () => {
   });
 });
 
+describe('PaRiS: listings over uneven partitions', () => {
+  it('misses no key where one partition was cut before the others', () => {
+    const world = settled();
+    const inOne = (key: string) => world.topology.partitionOf(key) === 0;
+    const candidates = Array.from({ length: 900 }, (_, i) => `default/n/${String(i).padStart(3, '0')}`);
+    const names = candidates.filter((key, i) => inOne(key) || i % 20 === 0);
+    const { ct } = new TestClient(world, 'virginia-1').write(Object.fromEntries(names.map((name) => [name, '1'])));
+    world.until(() => world.ust() >= ct);
+    const listed: string[] = [];
+    let start: string | null = 'default/n/';
+    while (start !== null) {
+      const range = { start, end: 'default/n0', limit: 100 };
+      const request = { type: 'ListReq' as const, txId: null, ust: 0, at: ct, keyspace: 'default', range };
+      const page: { entries: readonly { key: string }[]; next: string | null } = world.call(
+        'ireland-1',
+        request,
+        'ListResp',
+      );
+      listed.push(...page.entries.map((entry) => entry.key));
+      start = page.next;
+    }
+    expect(listed).toEqual(names);
+  });
+});
+
 describe('PaRiS: which snapshots are served', () => {
   it('a snapshot that is not stable yet is waited for within a bound, then refused (P5)', () => {
     const world = settled({ delayMs: () => 40 });
