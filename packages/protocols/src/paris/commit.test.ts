@@ -119,7 +119,7 @@ describe('PaRiS: persist before you promise (D1)', () => {
       return true;
     };
     for (let i = 0; i < 25; i++) {
-      world.ask('virginia-1', commitOver(world, id(i), [0, 2, 3], String(i)));
+      world.ask('virginia-1', commitOver(world, id(i), [i % 2 === 0 ? 0 : 3], String(i)));
       world.run(7);
     }
     world.run(500);
@@ -309,20 +309,27 @@ describe('PaRiS: links and restarts (D6, D7)', () => {
     expect(world.node('oregon-1').store.chains.get(key)).toEqual(world.node('virginia-1').store.chains.get(key));
   });
 
-  it('a replay never runs ahead of the disk, at whatever moment the link comes back', () => {
+  it.each([0, 12])('a replay misses nothing and never runs ahead of the disk, read within %i ms', (prefetchMs) => {
     for (let moment = 0; moment < 60; moment += 3) {
-      const world = settled({ syncMs: 25 });
+      const world = settled({ syncMs: 25, prefetchMs });
       world.cut('virginia-1', 'oregon-1');
-      const refs = [0, 1].map((i) =>
-        world.ask('virginia-1', commitOver(world, id(i), [0, i === 0 ? 0 : 3], String(i))),
-      );
-      world.run(moment);
+      const refs: number[] = [];
+      const commit = () =>
+        refs.push(world.ask('virginia-1', commitOver(world, id(refs.length), [0], String(refs.length))));
+      for (let spent = 0; spent < moment; spent += 3) {
+        commit();
+        world.run(3);
+      }
       world.heal('virginia-1', 'oregon-1');
+      for (let i = 0; i < 12; i++) {
+        commit();
+        world.run(4);
+      }
       world.until(() => refs.every((ref) => world.answer('virginia-1', ref)?.type === 'CommitResp'));
       const cts = refs.map((ref) => (world.answer('virginia-1', ref) as { ct: number }).ct);
       world.until(() => world.ust() >= Math.max(...cts));
       const key = `0|${keyIn(world, 0)}`;
-      expect(world.node('oregon-1').store.chains.get(key)).toHaveLength(2);
+      expect(world.node('oregon-1').store.chains.get(key)).toHaveLength(refs.length);
     }
   });
 

@@ -62,6 +62,8 @@ export interface WorldOptions {
   /** One-way delay of a link. */
   readonly delayMs?: (from: NodeId, to: NodeId) => number;
   readonly syncMs?: number;
+  /** How long bringing something to memory takes; 0 when everything is there. */
+  readonly prefetchMs?: number;
 }
 
 const START = HLC_EPOCH_MS + 1_000_000;
@@ -80,6 +82,7 @@ export class World {
   now: WallMs = START;
   readonly #delayMs: (from: NodeId, to: NodeId) => number;
   readonly #syncMs: number;
+  readonly #prefetchMs: number;
   #events: { at: WallMs; order: number; run: () => void }[] = [];
   #order = 0;
   #nextRef = 1;
@@ -92,6 +95,7 @@ export class World {
     this.settings = { ...DEFAULT_PARIS_SETTINGS, ...options.settings };
     this.#delayMs = options.delayMs ?? (() => 1);
     this.#syncMs = options.syncMs ?? 1;
+    this.#prefetchMs = options.prefetchMs ?? 0;
     for (const id of this.topology.nodes) this.#boot(id, new PlainStore(), 1, 0);
     for (const a of this.nodes.values()) for (const b of this.nodes.values()) if (a !== b) a.host.link(b.id, true);
   }
@@ -190,8 +194,8 @@ export class World {
     const host: Host<ParisMessage> = new Host(id, {
       now: () => wall(),
       persist: (records, done) => this.#persist(node, life, records, done),
-      resident: () => true,
-      prefetch: (_needs, done) => done(),
+      resident: () => this.#prefetchMs === 0,
+      prefetch: (_needs, done) => this.#at(this.now + this.#prefetchMs, done),
       transmit: (to, envelopes) => this.#transmit(node, to, envelopes),
       endOfTurn: (run) => run(),
       wakeAt: (at) => {
