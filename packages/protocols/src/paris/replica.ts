@@ -323,7 +323,7 @@ export class Replica implements Machine<ParisMessage> {
     }
     const cut = stretches(from, upTo, groups);
     cut.forEach((stretch, i) => {
-      out.sendAfterPersist(to, {
+      out.send(to, {
         type: 'Replicate',
         partition,
         source,
