@@ -59,4 +59,6 @@ export interface RecoveredState {
     readonly txId: TxId;
     readonly record: PreparedRecord;
   }[];
+  /** Highest commit timestamp in the log of each partition whose log is not empty. */
+  readonly logEnds: ReadonlyMap<PartitionId, Timestamp>;
 }

@@ -53,6 +53,8 @@ export const ERROR_CODES = {
   PEER_REFUSED: { status: 403, retryable: false, title: 'The peer is not a node of this cluster' },
   PEER_VERSION_MISMATCH: { status: 403, retryable: false, title: 'The peer speaks another protocol version' },
   PEER_CONFIG_MISMATCH: { status: 403, retryable: false, title: 'The peer runs with another cluster file' },
+  REBUILD_NEEDED: { status: 500, retryable: true, title: 'The node must be rebuilt from its peers' },
+  STORAGE_FULL: { status: 507, retryable: true, title: 'The disk quota of a node is used up' },
   STORAGE_FAILED: { status: 500, retryable: true, title: 'The disk refused a write' },
   INTERNAL: { status: 500, retryable: true, title: 'The server met an error of its own' },
 } as const satisfies Record<string, { status: number; retryable: boolean; title: string }>;

@@ -41,6 +41,14 @@ export interface LogPage {
   readonly upTo: Timestamp;
 }
 
+/** Part of a partition with all its versions, for a replica that lost its disk (D10). */
+export interface CopyPage {
+  /** Whole chains in key order, each oldest first. */
+  readonly chains: readonly { readonly key: QualifiedKey; readonly versions: readonly Version[] }[];
+  /** Where the following page starts, null after the last one. */
+  readonly next: QualifiedKey | null;
+}
+
 /** What a message is going to read: the driver brings it to memory before it delivers the message. */
 export type ReadNeeds =
   | { readonly kind: 'keys'; readonly partition: PartitionId; readonly keys: readonly QualifiedKey[] }
@@ -50,7 +58,8 @@ export type ReadNeeds =
       readonly partition: PartitionId;
       readonly after: Timestamp;
       readonly upTo: Timestamp;
-    };
+    }
+  | { readonly kind: 'copy'; readonly partition: PartitionId; readonly start: QualifiedKey };
 
 /** How a transaction ended on a cohort. Kept until `forgottenUpTo` passes `ts` (D5). */
 export interface OutcomeRecord {
@@ -71,6 +80,8 @@ export interface VersionReader {
   list(partition: PartitionId, range: ListRange, snapshot: Timestamp): ListPage;
   /** The partition's own committed transactions after a timestamp. */
   log(partition: PartitionId, after: Timestamp, upTo: Timestamp): LogPage;
+  /** All versions of the keys from `start` on, a page of them: at least everything that was durable when it was asked for. */
+  copy(partition: PartitionId, start: QualifiedKey): CopyPage;
   /** How a transaction ended on this partition, if that is known. */
   outcome(partition: PartitionId, txId: TxId): OutcomeRecord | undefined;
 }

@@ -69,8 +69,9 @@ export class ChainWriter {
     const versions = chain.headCount + chain.tailCount;
     if (!change()) return;
     counters.versions += chain.headCount + chain.tailCount - versions;
-    if (chain.headCount > 0) batch.put(keys.head(chain.key), sealHead(chain, chain.headStart));
-    else if (chain.stored) batch.del(keys.head(chain.key));
+    const diskKey = keys.head(chain.key);
+    if (chain.headCount > 0) batch.put(diskKey, sealHead(chain, chain.headStart, diskKey));
+    else if (chain.stored) batch.del(diskKey);
     const stored = chain.headCount > 0;
     const untidy = chain.isUntidy();
     counters.keys += Number(stored) - Number(chain.stored);

@@ -98,7 +98,8 @@ export class Collector {
   }
 
   async #write(partition: Partition, batch: Batch): Promise<void> {
-    batch.put(partition.keys.counters, sealAs(COUNTERS, partition.counters));
+    const { counters, keys } = partition;
+    batch.put(keys.counters, sealAs(COUNTERS, counters, keys.counters));
     await batch.write();
     this.writer.tails.flushed();
   }

@@ -42,6 +42,7 @@ export class BatchBuilder {
   ) {}
 
   build(job: CommitJob, chains: readonly Chain[], batch: Batch): void {
+    this.partitions.mark(batch);
     for (const record of job.records) this.#put(record, batch);
     const touched = new Set<Partition>();
     // After the horizons, which prune what is written here.
@@ -49,7 +50,7 @@ export class BatchBuilder {
       this.writer.add(chain, chain.batchCount, batch);
       touched.add(chain.partition);
     }
-    for (const { keys, counters } of touched) batch.put(keys.counters, sealAs(COUNTERS, counters));
+    for (const { keys, counters } of touched) batch.put(keys.counters, sealAs(COUNTERS, counters, keys.counters));
   }
 
   #put(record: DurableRecord, batch: Batch): void {
@@ -64,16 +65,20 @@ export class BatchBuilder {
       case 'prepared': {
         const key = keys.prepared(record.txId);
         if (record.record === null) batch.del(key);
-        else batch.put(key, sealAs(PREPARED, record.record));
+        else batch.put(key, sealAs(PREPARED, record.record, key));
         return;
       }
-      case 'outcome':
-        batch.put(keys.outcome(record.txId), sealAs(OUTCOME, record.record));
+      case 'outcome': {
+        const key = keys.outcome(record.txId);
+        batch.put(key, sealAs(OUTCOME, record.record, key));
         batch.put(keys.outcomeAt(record.record.ts, record.txId), NOTHING);
         return;
-      case 'log':
-        batch.put(keys.logged(record.ct, record.tx.txId), sealAs(WRITES, record.tx.writes));
+      }
+      case 'log': {
+        const key = keys.logged(record.ct, record.tx.txId);
+        batch.put(key, sealAs(WRITES, record.tx.writes, key));
         return;
+      }
       case 'truncateLog':
         this.#raise(partition, 'logTruncatedUpTo', record.upTo, batch);
         return;
@@ -88,16 +93,21 @@ export class BatchBuilder {
 
   #putMeta(name: string, value: MetaValue, batch: Batch): void {
     const found = horizonOf(name);
-    if (found === undefined || typeof value !== 'number') batch.put(metaKey(name), sealAs(META_VALUE, value));
+    if (found === undefined || typeof value !== 'number') putMeta(name, value, batch);
     else this.#raise(this.partitions.of(found.partition), found.horizon, value, batch);
   }
 
   #raise(partition: Partition, horizon: Horizon, to: Timestamp, batch: Batch): void {
     if (to <= partition.horizons[horizon]) return;
     partition.horizons[horizon] = to;
-    batch.put(metaKey(horizonName(horizon, partition.id)), sealAs(META_VALUE, to));
+    putMeta(horizonName(horizon, partition.id), to, batch);
     this.raised(partition, horizon);
   }
+}
+
+function putMeta(name: string, value: MetaValue, batch: Batch): void {
+  const key = metaKey(name);
+  batch.put(key, sealAs(META_VALUE, value, key));
 }
 
 const NOTHING = Buffer.alloc(0);

@@ -5,9 +5,10 @@ for (let i = 0; i < 256; i++) {
   TABLE[i] = c;
 }
 
-/** CRC-32 as in zlib, for a Node without `zlib.crc32`. */
-export function crc32Portable(bytes: Uint8Array): number {
-  let c = -1;
+/** CRC-32 as in zlib, for a Node without `zlib.crc32`; `before` is that of the bytes in front. */
+export function crc32Portable(content: Uint8Array | string, before = 0): number {
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+  let c = ~before;
   for (let i = 0; i < bytes.length; i++) c = (c >>> 8) ^ TABLE[(c ^ bytes[i]!) & 0xff]!;
   return ~c >>> 0;
 }

@@ -3,6 +3,7 @@
  * its reused buffer.
  *
  * ```
+ * b/<number>                       mark of the latest batch
  * c<partition>/                    counters
  * l<partition>/<ct>/<txId>         replication log
  * m/<name>                         meta
@@ -25,8 +26,48 @@ export interface DiskRange {
   readonly lt: string;
 }
 
+/** What a record is. A `head` holds a key's newest versions, its `segment`s the older ones. */
+export type RecordKind =
+  | 'batch'
+  | 'counters'
+  | 'head'
+  | 'log'
+  | 'meta'
+  | 'outcome'
+  | 'outcomeTime'
+  | 'prepared'
+  | 'segment';
+
+const KINDS: Readonly<Record<string, RecordKind>> = {
+  b: 'batch',
+  c: 'counters',
+  l: 'log',
+  m: 'meta',
+  o: 'outcome',
+  p: 'prepared',
+  t: 'segment',
+  v: 'head',
+  x: 'outcomeTime',
+};
+
+/** A record by what it is about. */
+export interface RecordName {
+  readonly kind: RecordKind | 'unknown';
+  /** Null for what concerns the whole node (`ust`, `ceiling`), and when not even the key can be read. */
+  readonly partition: PartitionId | null;
+  /** Qualified key of a head or segment, transaction id of an outcome or a prepare, `<ct>/<txId>` of a log entry, name of a meta value. */
+  readonly key: string;
+  /** Its key in LevelDB. */
+  readonly diskKey: string;
+}
+
 /** Everything that begins with a prefix that ends in `/`. */
 const under = (prefix: string): DiskRange => ({ gte: prefix, lt: `${prefix.slice(0, -1)}0` });
+
+/** Marks of batches. */
+export const MARKS = under('b/');
+export const markKey = (batch: number): string => MARKS.gte + digits(batch);
+export const batchOf = (diskKey: string): number => fromDigits(diskKey.slice(MARKS.gte.length));
 
 export const META = under('m/');
 export const metaKey = (name: string): string => META.gte + name;
@@ -96,6 +137,27 @@ export class PartitionKeys {
   logBetween(after: Timestamp, upTo: Timestamp): DiskRange {
     return { gte: this.log.gte + digits(after + 1), lt: this.log.gte + digits(upTo + 1) };
   }
+}
+
+/** What a disk key stands for. The key may be damaged itself. */
+export function recordNameOf(diskKey: string): RecordName {
+  const kind = KINDS[diskKey[0] ?? ''] ?? 'unknown';
+  if (kind === 'unknown') return { kind, partition: null, key: '', diskKey };
+  if (kind === 'batch') return { kind, partition: null, key: String(batchOf(diskKey)), diskKey };
+  if (kind === 'meta') {
+    const key = metaName(diskKey);
+    const partition = /\/(\d{1,9})$/.exec(key)?.[1];
+    return { kind, partition: partition === undefined ? null : Number(partition), key, diskKey };
+  }
+  const partition = /^.[0-9a-z]{4}\//.test(diskKey) ? partitionIn(diskKey) : null;
+  return { kind, partition, key: keyIn(kind, restOf(diskKey)), diskKey };
+}
+
+function keyIn(kind: RecordKind, rest: string): string {
+  if (kind === 'segment') return rest.slice(0, rest.lastIndexOf('\0'));
+  if (kind !== 'log' && kind !== 'outcomeTime') return rest;
+  const { ts, txId } = timeAndTx(rest);
+  return `${ts}/${txId}`;
 }
 
 /** Splits what follows the partition in a key of the log or of the outcomes by time. */

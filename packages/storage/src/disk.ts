@@ -1,6 +1,7 @@
+import { readdir } from 'node:fs/promises';
 import { ClassicLevel } from 'classic-level';
 import type { DiskRange } from './disk-keys.js';
-import { cannotOpen } from './failure.js';
+import { CorruptRecord, cannotOpen } from './failure.js';
 import { makeFolder } from './folder.js';
 
 /** LevelDB with text keys and binary values. */
@@ -12,11 +13,12 @@ export type DiskSnapshot = ReturnType<Disk['snapshot']>;
 
 /**
  * Opens, or creates, the database in a folder.
- * @throws IsochronError `STORAGE_FAILED` with advice, when the folder is locked, unwritable or damaged
+ * @throws IsochronError `STORAGE_FAILED` with advice, when the folder is locked or unwritable; of class `CorruptRecord` when it is damaged
  */
 export async function openDisk(location: string, blockCacheBytes: number, writeBufferBytes: number): Promise<Disk> {
   try {
     await makeFolder(location);
+    await refuseHeadless(location);
     // A database opens itself soon after it was made: only once its folder is there.
     const disk: Disk = new ClassicLevel(location, {
       keyEncoding: 'utf8',
@@ -29,6 +31,13 @@ export async function openDisk(location: string, blockCacheBytes: number, writeB
   } catch (error) {
     throw cannotOpen(location, error);
   }
+}
+
+/** Where `CURRENT` is lost, LevelDB would begin anew and delete the data. */
+async function refuseHeadless(location: string): Promise<void> {
+  const files = await readdir(location);
+  if (files.includes('CURRENT') || !files.some((file) => /^\d+\.(ldb|log)$/.test(file))) return;
+  throw new CorruptRecord(null, 'database', `The data folder ${location} holds data, but its file CURRENT is lost`);
 }
 
 /** Entries that one step of a scan brings from disk; a step takes well under a millisecond of the main thread. */

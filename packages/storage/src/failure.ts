@@ -1,4 +1,5 @@
-import { IsochronError } from '@isochron/core';
+import { IsochronError, type PartitionId } from '@isochron/core';
+import { type RecordName, recordNameOf } from './disk-keys.js';
 
 /** What errors of Node and of LevelDB carry. Asked by shape: `instanceof` fails for errors of another V8 context. */
 interface ErrorLike {
@@ -26,21 +27,64 @@ export function reasonOf(error: unknown): string {
   return message.replace(/\s+/g, ' ').trim();
 }
 
-/** A disk operation went wrong. */
-export function storageFailed(what: string, error: unknown): IsochronError {
-  if (error instanceof IsochronError) return error;
-  return new IsochronError('STORAGE_FAILED', `${what}: ${reasonOf(error)}`, { cause: error });
+/**
+ * What is wrong with a record.
+ *
+ * - `checksum`: it is not what was written under its key: flipped bits, or the record of another key.
+ * - `truncated`: too short to be a record.
+ * - `missing`: another record says that it is there, and it is not.
+ * - `malformed`: written so, by an error of ours.
+ * - `version`: whole, but in a format that this version does not know. The disk is fine: another version of Isochron reads it.
+ * - `database`: LevelDB itself finds its files damaged, and cannot say which records are concerned.
+ */
+export type Damage = 'checksum' | 'truncated' | 'missing' | 'malformed' | 'version' | 'database';
+
+/**
+ * What is on disk is not what was written there. Thrown, or rejected with, by whatever meets it: opening, recovery, reads, prefetches,
+ * commits. Nothing of the record was used.
+ */
+export class CorruptRecord extends IsochronError {
+  constructor(
+    /** Null when LevelDB does not say which record it is (`damage` is `database`). */
+    readonly record: RecordName | null,
+    readonly damage: Damage,
+    message: string,
+    cause?: unknown,
+  ) {
+    super('STORAGE_FAILED', message, { retryable: false, cause });
+  }
+
+  /** The partition that has lost something; null when it is the whole node, or not known. */
+  get partition(): PartitionId | null {
+    return this.record?.partition ?? null;
+  }
 }
 
 /** A record on disk is not what was written there. */
-export function damaged(name: string, what: string): IsochronError {
-  const shown = JSON.stringify(name);
-  return new IsochronError('STORAGE_FAILED', `The record ${shown} on disk is damaged: ${what}`, { retryable: false });
+export function corrupt(diskKey: string, damage: Damage, what: string): CorruptRecord {
+  const shown = JSON.stringify(diskKey);
+  return new CorruptRecord(recordNameOf(diskKey), damage, `The record ${shown} on disk is damaged: ${what}`);
+}
+
+/** A disk operation went wrong. */
+export function storageFailed(what: string, error: unknown): IsochronError {
+  if (error instanceof IsochronError) return error;
+  const message = `${what}: ${reasonOf(error)}`;
+  if (isDamage(error)) return new CorruptRecord(null, 'database', message, error);
+  return new IsochronError('STORAGE_FAILED', message, { cause: error });
+}
+
+/** Files that are lost or cut are I/O errors to LevelDB. */
+function isDamage(error: unknown): boolean {
+  const code = codeOf(error);
+  const lost = /: (Invalid argument|No such file or directory)$/;
+  return code === 'LEVEL_CORRUPTION' || (code === 'LEVEL_IO_ERROR' && lost.test(reasonOf(error)));
 }
 
 /** The folder cannot be opened: says what to do about it. */
 export function cannotOpen(location: string, error: unknown): IsochronError {
   if (error instanceof IsochronError) return error;
+  if (isDamage(error)) return storageFailed(`Cannot use the data folder ${location}`, error);
   const advice: Record<string, string> = {
     LEVEL_LOCKED: 'another process uses it. Stop that process or choose another folder',
     EACCES: 'it is not writable. Change its owner or permissions, or choose another folder',

@@ -1,3 +1,5 @@
+export type { RecordKind, RecordName } from './disk-keys.js';
+export { CorruptRecord, type Damage } from './failure.js';
 export * from './level-store.js';
 export * from './memory-store.js';
 export * from './placement.js';

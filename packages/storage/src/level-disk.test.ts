@@ -7,6 +7,7 @@ import { ClassicLevel } from 'classic-level';
 import { build } from 'esbuild';
 import { openLevelStore } from './level-store.js';
 import type { VersionStore } from './store.js';
+import { onRawDisk } from './testing/raw-disk.js';
 
 const P = 1;
 const version = (ts: number, value = `"${ts}"`) => ({ ts, txId: `tx${ts}`, region: 'virginia', value });
@@ -32,16 +33,6 @@ describe('the LevelDB store and its disk', () => {
     store = undefined;
     await rm(location, { recursive: true, force: true });
   });
-
-  /** Opens the database under the store. */
-  const raw = async <T>(use: (disk: ClassicLevel<string, Buffer>) => Promise<T>): Promise<T> => {
-    const disk = new ClassicLevel<string, Buffer>(location, { valueEncoding: 'buffer' });
-    try {
-      return await use(disk);
-    } finally {
-      await disk.close();
-    }
-  };
 
   it('reads a cold key with one get, and a cached one with none', async () => {
     await (await open()).commit([...Array(8).keys()].map((i) => put('a', 10 + i)));
@@ -78,8 +69,8 @@ describe('the LevelDB store and its disk', () => {
     try {
       await store!.commit([...Array(6).keys()].map((i) => put('a', 10 + i)));
       const batches: { readonly length: number }[] = begin.mock.results.map(({ value }) => value);
-      // The head, and the partition's counters.
-      expect(batches.map(({ length }) => length)).toEqual([2]);
+      // The head, the partition's counters, and the mark of the batch.
+      expect(batches.map(({ length }) => length)).toEqual([3]);
     } finally {
       begin.mockRestore();
     }
@@ -148,63 +139,9 @@ describe('the LevelDB store and its disk', () => {
     // Each occasion does one slice of what is left.
     for (let i = 0; i < 10; i++) await store!.commit([{ kind: 'meta', name: 'n', value: i }]);
     await store!.close();
-    await raw(async (disk) => {
-      const left = (await disk.keys().all()).filter((key) => !key.startsWith('m/'));
+    await onRawDisk(location, async (disk) => {
+      const left = (await disk.keys().all()).filter((key) => !/^[bm]\//.test(key));
       expect(left).toEqual(['c0001/', 'v0001/long']);
-    });
-  });
-
-  describe('damage', () => {
-    const damage = (key: string, change: (value: Buffer) => Buffer) =>
-      raw(async (disk) => {
-        const value = (await disk.get(key))!;
-        await disk.put(key, change(Buffer.from(value)));
-      });
-    const flip = (value: Buffer) => {
-      value[value.length - 3]! ^= 1;
-      return value;
-    };
-
-    it.each([
-      ['a flipped bit', flip],
-      ['a missing end', (value: Buffer) => value.subarray(0, value.length - 1)],
-      ['nothing at all', () => Buffer.alloc(0)],
-    ])('in a head is an error that names the key: %s', async (_, change) => {
-      await (await open()).commit([put('key', 10)]);
-      await store!.close();
-      await damage('v0001/key', change);
-      await open();
-      expect(() => store!.read(P, 'key', 100)).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }));
-      expect(() => store!.read(P, 'key', 100)).toThrow(/v0001\/key/);
-      await expect(store!.prefetch({ kind: 'keys', partition: P, keys: ['key'] })).rejects.toThrow(/v0001\/key/);
-      await expect(store!.commit([put('key', 20)])).rejects.toMatchObject({ code: 'STORAGE_FAILED' });
-      // Nothing is written any more: memory and disk may differ.
-      await expect(store!.commit([put('other', 20)])).rejects.toMatchObject({ code: 'STORAGE_FAILED' });
-    });
-
-    it('in an outcome, a log entry, a meta value or a prepared transaction is an error', async () => {
-      await (await open()).commit([
-        {
-          kind: 'outcome',
-          partition: P,
-          txId: 't',
-          record: { status: 'committed', ts: 5, attempt: 0, digest: 'dddd' },
-        },
-        { kind: 'log', partition: P, ct: 5, tx: { txId: 't', writes: [{ key: 'a', value: 'bbbbb' }] } },
-        { kind: 'meta', name: 'vv/1', value: { virginia: 5 } },
-      ]);
-      await store!.close();
-      await damage('o0001/t', flip);
-      await damage('l0001/00000000005/t', flip);
-      await open();
-      expect(() => store!.outcome(P, 't')).toThrow(/o0001\/t.*checksum/);
-      await expect(store!.prefetch({ kind: 'log', partition: P, after: 0, upTo: 9 })).rejects.toThrow(/l0001/);
-      await store!.close();
-      await damage('m/vv/1', flip);
-      await expect(open()).rejects.toMatchObject({
-        code: 'STORAGE_FAILED',
-        message: expect.stringContaining('m/vv/1'),
-      });
     });
   });
 

@@ -1,4 +1,5 @@
 import {
+  type CopyPage,
   type DurableRecord,
   IsochronError,
   invariant,
@@ -28,9 +29,9 @@ import type { Horizon } from './horizons.js';
 import { HeldPage } from './list-page.js';
 import { logEntry } from './log-entries.js';
 import { HeldLog } from './log-page.js';
-import { scanList, scanLog } from './page-scans.js';
+import { scanCopy, scanList, scanLog } from './page-scans.js';
 import type { Partition } from './partition.js';
-import { Partitions, readMeta } from './partitions.js';
+import { logEnds, Partitions, readMeta } from './partitions.js';
 import { OUTCOME, openAs, PREPARED } from './records.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
 import { Tails } from './tails.js';
@@ -56,7 +57,8 @@ export interface LevelStoreOptions {
 
 /**
  * Opens the store in a folder, or creates it.
- * @throws IsochronError `STORAGE_FAILED`, with advice, when the folder cannot be used or a record is damaged
+ * @throws IsochronError `STORAGE_FAILED`, with advice, when the folder cannot be used; of class `CorruptRecord` when a horizon, the counters
+ * or the end of a log are damaged, or LevelDB finds its own files so
  */
 export async function openLevelStore(options: LevelStoreOptions): Promise<VersionStore> {
   const { location, blockCacheBytes = 8 * 1024 * 1024, writeBufferBytes = 4 * 1024 * 1024 } = options;
@@ -141,6 +143,13 @@ class LevelStore implements VersionStore {
     return page.take(horizons.logTruncatedUpTo);
   }
 
+  copy(partitionId: PartitionId, start: QualifiedKey): CopyPage {
+    const { copies } = this.#partitions.of(partitionId);
+    const page = copies.take(start);
+    invariant(page !== undefined, 'a page of a copy must be prefetched before it is read');
+    return page;
+  }
+
   outcome(partitionId: PartitionId, txId: TxId): OutcomeRecord | undefined {
     const partition = this.#partitions.of(partitionId);
     const name = partition.keys.outcome(txId);
@@ -170,6 +179,8 @@ class LevelStore implements VersionStore {
         const after = Math.max(needs.after, partition.horizons.logTruncatedUpTo);
         return partition.log.covers(after) || partition.logs.get(HeldLog.nameOf(needs.after, needs.upTo)) !== undefined;
       }
+      case 'copy':
+        return false; // a page that another copy read may be older than what is durable now
     }
   }
 
@@ -178,6 +189,7 @@ class LevelStore implements VersionStore {
     try {
       if (needs.kind === 'keys') await this.#loadKeys(partition, needs.keys);
       else if (needs.kind === 'list') await this.#loadList(partition, needs.range, needs.snapshot);
+      else if (needs.kind === 'copy') await this.#loadCopy(partition, needs.start);
       else if (!this.resident(needs)) await this.#loadLog(partition, needs.after, needs.upTo);
     } catch (error) {
       throw storageFailed('Cannot read from disk', error);
@@ -193,7 +205,7 @@ class LevelStore implements VersionStore {
         prepared.push({ partition: partitionIn(key), txId: restOf(key), record: openAs(PREPARED, bytes, key) });
         return true;
       });
-      return { meta, prepared };
+      return { meta, prepared, logEnds: await logEnds(this.#disk) };
     } catch (error) {
       throw storageFailed('Cannot recover from disk', error);
     }
@@ -289,6 +301,12 @@ class LevelStore implements VersionStore {
       await this.#lastCommit;
       await scanLog(this.#disk, partition, page);
     });
+  }
+
+  /** Reads a page anew for each who asks: it must hold what is durable at the time of the question. */
+  async #loadCopy(partition: Partition, start: QualifiedKey): Promise<void> {
+    await this.#lastCommit;
+    partition.copies.put(start, await scanCopy(this.#tails, partition, start));
   }
 
   // Writing.

@@ -1,4 +1,5 @@
 import {
+  type CopyPage,
   compareKeys,
   type DurableRecord,
   IsochronError,
@@ -17,6 +18,7 @@ import {
 } from '@isochron/core';
 import { indexAtOrBelow, insertSorted, visibleIn } from './chain.js';
 import { ownVersion } from './commit-job.js';
+import { CopyBuilder } from './copy-page.js';
 import { type Horizon, horizonName, horizonOf, newHorizons } from './horizons.js';
 import { PageBuilder } from './list-page.js';
 import { firstAbove, insertEntry, type LogEntry, logEntry, pageOf } from './log-entries.js';
@@ -142,6 +144,16 @@ class MemoryStore implements VersionStore {
     return pageOf(this.#state.partition(partitionId).log, after, upTo);
   }
 
+  copy(partitionId: PartitionId, start: QualifiedKey): CopyPage {
+    const partition = this.#state.partition(partitionId);
+    const page = new CopyBuilder();
+    for (let i = partition.indexOf(start); i < partition.order.length; i++) {
+      const key = partition.order[i]!;
+      if (!page.add(key, () => [...partition.chains.get(key)!])) break;
+    }
+    return { chains: page.chains, next: page.next };
+  }
+
   outcome(partition: PartitionId, txId: TxId): OutcomeRecord | undefined {
     const { outcomes, horizons } = this.#state.partition(partition);
     const known = outcomes.get(txId);
@@ -170,6 +182,7 @@ class MemoryStore implements VersionStore {
           .sort(([a], [b]) => (a < b ? -1 : 1))
           .map(([txId, record]) => ({ partition: partition.id, txId, record })),
       ),
+      logEnds: new Map(partitions.flatMap(({ id, log }) => (log.length === 0 ? [] : [[id, log.at(-1)!.ct]]))),
     };
   }
 

@@ -1,5 +1,6 @@
-import type { ListPage, ListRange, Timestamp } from '@isochron/core';
+import type { CopyPage, ListPage, ListRange, QualifiedKey, Timestamp } from '@isochron/core';
 import { visibleIn } from './chain.js';
+import { CopyBuilder } from './copy-page.js';
 import { type Disk, scan } from './disk.js';
 import { restOf, timeAndTx } from './disk-keys.js';
 import { PageBuilder } from './list-page.js';
@@ -35,6 +36,29 @@ export async function scanList(
     await view.close();
   }
   return { entries: builder.entries, next: builder.next };
+}
+
+/** Reads one page of whole chains from disk. */
+export async function scanCopy(tails: Tails, { keys }: Partition, start: QualifiedKey): Promise<CopyPage> {
+  const builder = new CopyBuilder();
+  const view = tails.disk.snapshot();
+  const visit = (diskKey: string, bytes: Buffer) => {
+    const key = restOf(diskKey);
+    return builder.add(key, () => {
+      const { versions, first, last } = openHead(bytes, diskKey);
+      const whole = [];
+      for (let segment = first; segment <= last; segment++) {
+        whole.push(...tails.read({ keys, key, first, last }, segment, view));
+      }
+      return [...whole, ...versions];
+    });
+  };
+  try {
+    await scan(tails.disk, { gte: keys.head(start), lt: keys.heads.lt }, visit, view);
+  } finally {
+    await view.close();
+  }
+  return { chains: builder.chains, next: builder.next };
 }
 
 /** Reads one page of the log from disk. */

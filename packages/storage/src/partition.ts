@@ -1,5 +1,6 @@
 import type { OutcomeRecord, PartitionId, QualifiedKey, Timestamp, TxId } from '@isochron/core';
 import type { Chain } from './chain.js';
+import { HeldCopies } from './copy-page.js';
 import { PartitionKeys } from './disk-keys.js';
 import { Held } from './held.js';
 import { newHorizons } from './horizons.js';
@@ -20,6 +21,7 @@ export class Partition {
   readonly horizons = newHorizons();
   readonly lists = new Held<HeldPage>();
   readonly logs = new Held<HeldLog>();
+  readonly copies = new HeldCopies();
   counters: { -readonly [C in keyof Counters]: Counters[C] } = { keys: 0, versions: 0, untidy: 0, cursor: '' };
   /** Untidy keys, in the order in which they will be ripe, and the floor from which on something can go. */
   readonly garbage = new Map<QualifiedKey, Timestamp>();

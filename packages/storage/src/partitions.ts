@@ -1,14 +1,17 @@
 import type { MetaValue, PartitionId } from '@isochron/core';
-import { type Disk, scan } from './disk.js';
-import { allOf, META, metaName, partitionIn, restOf, timeAndTx } from './disk-keys.js';
+import { type Batch, type Disk, scan } from './disk.js';
+import { allOf, batchOf, MARKS, META, markKey, metaName, partitionIn, restOf, timeAndTx } from './disk-keys.js';
+import { CorruptRecord } from './failure.js';
 import { horizonOf } from './horizons.js';
 import { LogTail } from './log-entries.js';
 import { Partition } from './partition.js';
-import { COUNTERS, META_VALUE, openAs } from './records.js';
+import { COUNTERS, META_VALUE, openAs, seal, unseal, WRITES } from './records.js';
 
 /** The partitions of a store, made when they are first named. */
 export class Partitions {
   readonly #all: Partition[] = [];
+  /** Number of the latest batch. */
+  #batch = 0;
 
   constructor(readonly logTailBytes: number) {}
 
@@ -26,8 +29,22 @@ export class Partitions {
     return partition;
   }
 
-  /** What a store has to know before its first read: horizons, counters, and where each log ends. */
+  /**
+   * Puts the mark of the next batch in the place of the one before. LevelDB leaves out what it cannot read of its log file after a crash:
+   * where that was in the middle, the mark before is still there.
+   */
+  mark(batch: Batch): void {
+    if (this.#batch > 0) batch.del(markKey(this.#batch));
+    const key = markKey(++this.#batch);
+    batch.put(key, seal(null, key));
+  }
+
+  /**
+   * What a store has to know before its first read: horizons, counters, and where each log ends.
+   * @throws CorruptRecord
+   */
   async load(disk: Disk): Promise<void> {
+    this.#batch = await latestBatch(disk);
     for (const [id, end] of await logEnds(disk)) this.#add(id, end);
     await scan(disk, allOf('c'), (key, bytes) => {
       this.of(partitionIn(key)).counters = { ...openAs(COUNTERS, bytes, key) };
@@ -40,6 +57,15 @@ export class Partitions {
   }
 }
 
+/** @throws CorruptRecord when there are marks of several batches */
+async function latestBatch(disk: Disk): Promise<number> {
+  const marks = await disk.iterator(MARKS).all();
+  for (const [key, bytes] of marks) unseal(bytes, key);
+  const [first, second] = marks.map(([key]) => batchOf(key));
+  if (second === undefined) return first ?? 0;
+  throw new CorruptRecord(null, 'database', `LevelDB has lost a batch after number ${first}: its files are damaged`);
+}
+
 /** All meta values. */
 export async function readMeta(disk: Disk): Promise<Map<string, MetaValue>> {
   const meta = new Map<string, MetaValue>();
@@ -50,16 +76,18 @@ export async function readMeta(disk: Disk): Promise<Map<string, MetaValue>> {
   return meta;
 }
 
-/** The highest commit timestamp in each partition's log: two seeks a partition. */
-async function logEnds(disk: Disk): Promise<Map<PartitionId, number>> {
+/** The highest commit timestamp in each partition's log: two seeks a partition. Its record is opened, as its key may be damaged. */
+export async function logEnds(disk: Disk): Promise<Map<PartitionId, number>> {
   const ends = new Map<PartitionId, number>();
   const range = allOf('l');
   for (let gte = range.gte; ; ) {
     const [first] = await disk.keys({ gte, lt: range.lt, limit: 1 }).all();
     if (first === undefined) return ends;
     const lt = `${first.slice(0, 5)}0`;
-    const [last] = await disk.keys({ gte: first, lt, limit: 1, reverse: true }).all();
-    ends.set(partitionIn(first), timeAndTx(restOf(last!)).ts);
+    const [last] = await disk.iterator({ gte: first, lt, limit: 1, reverse: true }).all();
+    const [key, bytes] = last!;
+    openAs(WRITES, bytes, key);
+    ends.set(partitionIn(first), timeAndTx(restOf(key)).ts);
     gte = lt;
   }
 }

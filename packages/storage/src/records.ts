@@ -1,6 +1,7 @@
 /**
- * Values of LevelDB records: a CRC-32 and a MessagePack array without field names. LevelDB does not verify its own checksums
- * on reads, so every record carries one: a damaged record is an error, never a wrong answer.
+ * Values of LevelDB records: a CRC-32, the number of the format, and a MessagePack array without field names. LevelDB does not verify
+ * its own checksums on reads, so every record carries one: a damaged record is an error, never a wrong answer. It covers
+ * the record's key too: the value of one key never passes for that of another.
  */
 import * as zlib from 'node:zlib';
 import {
@@ -25,32 +26,46 @@ import {
 } from '@isochron/core';
 import { Packr } from 'msgpackr';
 import { crc32Portable } from './crc32.js';
-import { damaged, reasonOf } from './failure.js';
+import { corrupt, reasonOf } from './failure.js';
 
 /** Node 20 has it from 20.15 on. */
-const crc32: (bytes: Uint8Array) => number = typeof zlib.crc32 === 'function' ? zlib.crc32 : crc32Portable;
+const crc32: (content: Uint8Array | string, before?: number) => number =
+  typeof zlib.crc32 === 'function' ? zlib.crc32 : crc32Portable;
 
 const packr = new Packr({ useRecords: false });
+/** Number of the format. Checksum and number stay where they are in every format, so that an unknown one is told from damage. */
+const FORMAT = 1;
 const CHECKSUM_BYTES = 4;
-/** msgpackr's RESERVE_START_SPACE: leaves room for the checksum, so that nothing is copied. */
-const WITH_ROOM = 2048 + CHECKSUM_BYTES;
-const PAYLOAD = { start: CHECKSUM_BYTES };
+const HEADER_BYTES = CHECKSUM_BYTES + 1;
+/** msgpackr's RESERVE_START_SPACE: leaves room for the header, so that nothing is copied. */
+const WITH_ROOM = 2048 + HEADER_BYTES;
+const PAYLOAD = { start: HEADER_BYTES };
 
-/** Packs a record. The result may share memory with others: hand it to LevelDB in the same tick or copy it. */
-export function seal(payload: unknown): Buffer {
+const checksumOf = (key: string, bytes: Buffer): number => crc32(bytes.subarray(CHECKSUM_BYTES), crc32(key));
+
+/** Packs the record of a disk key. The result may share memory with others: hand it to LevelDB in the same tick or copy it. */
+export function seal(payload: unknown, key: string): Buffer {
   const bytes = packr.pack(payload, WITH_ROOM);
-  bytes.writeUInt32LE(crc32(bytes.subarray(CHECKSUM_BYTES)), 0);
+  bytes[CHECKSUM_BYTES] = FORMAT;
+  bytes.writeUInt32LE(checksumOf(key, bytes), 0);
   return bytes;
 }
 
-/** Checks and unpacks a record. */
-export function unseal(bytes: Buffer, name: string): unknown {
-  if (bytes.length <= CHECKSUM_BYTES) throw damaged(name, 'it is cut short');
-  if (bytes.readUInt32LE(0) !== crc32(bytes.subarray(CHECKSUM_BYTES))) throw damaged(name, 'its checksum is wrong');
+/**
+ * Checks and unpacks the record of a disk key.
+ * @throws CorruptRecord
+ */
+export function unseal(bytes: Buffer, key: string): unknown {
+  if (bytes.length <= HEADER_BYTES) throw corrupt(key, 'truncated', 'it is cut short');
+  if (bytes.readUInt32LE(0) !== checksumOf(key, bytes)) throw corrupt(key, 'checksum', 'its checksum is wrong');
+  const format = bytes[CHECKSUM_BYTES];
+  if (format !== FORMAT) {
+    throw corrupt(key, 'version', `its format is ${format}, and this version of Isochron reads ${FORMAT}`);
+  }
   try {
     return packr.unpack(bytes, PAYLOAD);
   } catch (error) {
-    throw damaged(name, reasonOf(error));
+    throw corrupt(key, 'malformed', reasonOf(error));
   }
 }
 
@@ -68,49 +83,56 @@ const VERSION_FIELDS = 4;
 const HEAD_FIELDS = 3;
 
 /** Packs `versions[from]` and all after it behind the head's own fields. */
-export function sealHead(head: Head, from: number): Buffer {
-  return sealVersions([head.first, head.last, head.tailCount], head.versions, from);
+export function sealHead(head: Head, from: number, key: string): Buffer {
+  return sealVersions([head.first, head.last, head.tailCount], head.versions, from, key);
 }
 
-export const sealSegment = (versions: readonly Version[]): Buffer => sealVersions([], versions, 0);
+export const sealSegment = (versions: readonly Version[], key: string): Buffer => sealVersions([], versions, 0, key);
 
-function sealVersions(flat: unknown[], versions: readonly Version[], from: number): Buffer {
+function sealVersions(flat: unknown[], versions: readonly Version[], from: number, key: string): Buffer {
   for (let i = from; i < versions.length; i++) {
     const version = versions[i]!;
     flat.push(version.ts, version.txId, version.region, version.value);
   }
-  return seal(flat);
+  return seal(flat, key);
 }
 
-export function openHead(bytes: Buffer, name: string): Head {
-  const flat = unsealFlat(bytes, name);
+/** @throws CorruptRecord */
+export function openHead(bytes: Buffer, key: string): Head {
+  const flat = unsealFlat(bytes, key);
   const [first, last, tailCount] = flat;
   if (!isCount(first) || !Number.isSafeInteger(last) || !isCount(tailCount))
-    throw damaged(name, 'its head is malformed');
-  return { first, last: last as number, tailCount, versions: versionsIn(flat, HEAD_FIELDS, name) };
+    throw corrupt(key, 'malformed', 'its head is malformed');
+  const segments = (last as number) - first + 1;
+  if (segments < 0 || segments > tailCount || (segments === 0 && tailCount > 0))
+    throw corrupt(key, 'malformed', `it has ${tailCount} older versions in ${segments} segments`);
+  return { first, last: last as number, tailCount, versions: versionsIn(flat, HEAD_FIELDS, key) };
 }
 
-export const openSegment = (bytes: Buffer, name: string): Version[] => versionsIn(unsealFlat(bytes, name), 0, name);
+/** @throws CorruptRecord */
+export const openSegment = (bytes: Buffer, key: string): Version[] => versionsIn(unsealFlat(bytes, key), 0, key);
 
 const isCount = (raw: unknown): raw is number => Number.isSafeInteger(raw) && (raw as number) >= 0;
 
-function unsealFlat(bytes: Buffer, name: string): unknown[] {
-  const flat = unseal(bytes, name);
-  if (!Array.isArray(flat)) throw damaged(name, 'it is not a list');
+function unsealFlat(bytes: Buffer, key: string): unknown[] {
+  const flat = unseal(bytes, key);
+  if (!Array.isArray(flat)) throw corrupt(key, 'malformed', 'it is not a list');
   return flat;
 }
 
 /** One string per region in memory, however many records name it. */
 const regions = new Map<string, string>();
 
-function versionsIn(flat: unknown[], from: number, name: string): Version[] {
+function versionsIn(flat: unknown[], from: number, key: string): Version[] {
   const count = (flat.length - from) / VERSION_FIELDS;
-  if (!Number.isInteger(count) || count < 1) throw damaged(name, 'it holds no whole version');
+  if (!Number.isInteger(count) || count < 1) throw corrupt(key, 'malformed', 'it holds no whole version');
   const versions = new Array<Version>(count);
   for (let i = 0, at = from; i < count; i++, at += VERSION_FIELDS) {
     const version = versionOf(flat[at], flat[at + 1], flat[at + 2], flat[at + 3]);
-    if (version === undefined) throw damaged(name, 'a version is malformed');
-    if (i > 0 && compareVersions(versions[i - 1]!, version) >= 0) throw damaged(name, 'its versions are out of order');
+    if (version === undefined) throw corrupt(key, 'malformed', 'a version is malformed');
+    if (i > 0 && compareVersions(versions[i - 1]!, version) >= 0) {
+      throw corrupt(key, 'malformed', 'its versions are out of order');
+    }
     versions[i] = version;
   }
   return versions;
@@ -128,15 +150,18 @@ function versionOf(ts: unknown, txId: unknown, region: unknown, content: unknown
 }
 
 /** Packs a value by its description, see core's `schema.ts`. */
-export const sealAs = <T>(kind: Kind<T>, content: T): Buffer => seal(kind.encode(content));
+export const sealAs = <T>(kind: Kind<T>, content: T, key: string): Buffer => seal(kind.encode(content), key);
 
-/** Checks, unpacks and validates a record. */
-export function openAs<T>(kind: Kind<T>, bytes: Buffer, name: string): T {
-  const raw = unseal(bytes, name);
+/**
+ * Checks, unpacks and validates a record.
+ * @throws CorruptRecord
+ */
+export function openAs<T>(kind: Kind<T>, bytes: Buffer, key: string): T {
+  const raw = unseal(bytes, key);
   try {
     return kind.decode(raw);
   } catch (error) {
-    if (error instanceof MalformedMessage) throw damaged(name, error.message);
+    if (error instanceof MalformedMessage) throw corrupt(key, 'malformed', error.message);
     throw error;
   }
 }

@@ -3,26 +3,26 @@ import type { DurableRecord, PartitionId, ReadNeeds, RecoveredState, VersionRead
 /**
  * The versions, prepared transactions, outcomes, replication log and meta values of one node.
  *
- * `list` and `log` answer from memory only: call them when `resident` says so, or right after `prefetch` with the same
- * arguments. `read` and `outcome` always answer, from disk when they must.
+ * `list`, `log` and `copy` answer from memory only: call them when `resident` says so, or right after `prefetch` with the same
+ * arguments. `read` and `outcome` always answer, from disk when they must, or throw `CorruptRecord`.
  */
 export interface VersionStore extends VersionReader {
   /**
    * Makes the records durable: all or none, in the order of the calls. Versions, outcomes and log entries are visible to
    * the reads at once; resolves when they are on disk. After a failure every later commit is refused with it.
-   * @throws IsochronError `STORAGE_FAILED`
+   * @throws IsochronError `STORAGE_FAILED`; of class `CorruptRecord` when a chain that the records belong to is damaged
    */
   commit(records: readonly DurableRecord[]): Promise<void>;
   /** Whether everything that `needs` names is in memory. */
   resident(needs: ReadNeeds): boolean;
   /**
    * Brings it there. A page of a listing or of the log stays until it was used (and a little longer).
-   * @throws IsochronError `STORAGE_FAILED`
+   * @throws IsochronError `STORAGE_FAILED`; of class `CorruptRecord` when something of it is damaged
    */
   prefetch(needs: ReadNeeds): Promise<void>;
   /**
    * Meta values and prepared transactions.
-   * @throws IsochronError `STORAGE_FAILED` when a record is damaged; the message names it
+   * @throws CorruptRecord for the first one that is damaged; nothing is left out
    */
   recover(): Promise<RecoveredState>;
   /** Counts since the store was opened, and its present size. Cheap. */

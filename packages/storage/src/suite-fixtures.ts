@@ -1,6 +1,7 @@
 /// <reference types="jest" />
 /** What the acceptance tests of a store share: sample records and a fresh store for each test. */
 import type {
+  CopyPage,
   DurableRecord,
   ListPage,
   ListRange,
@@ -86,6 +87,8 @@ export interface StoreCase {
   list(asked: ListRange, snapshot?: Timestamp, partition?: number): Promise<ListPage>;
   /** Prefetches a page of the log and takes it. */
   log(after: Timestamp, upTo: Timestamp, partition?: number): Promise<LogPage>;
+  /** Prefetches a page of a copy and takes it. */
+  copy(start: string, partition?: number): Promise<CopyPage>;
 }
 
 /** Registers a fresh store before each test of the enclosing block. */
@@ -101,6 +104,10 @@ export function eachWithStore(factory: StoreFactory): StoreCase {
     async log(after, upTo, partition = P) {
       await on.store.prefetch({ kind: 'log', partition, after, upTo });
       return on.store.log(partition, after, upTo);
+    },
+    async copy(start, partition = P) {
+      await on.store.prefetch({ kind: 'copy', partition, start });
+      return on.store.copy(partition, start);
     },
   } as StoreCase;
   beforeEach(async () => {

@@ -2,7 +2,7 @@
 /**
  * What every `VersionStore` must do, as tests. Each implementation runs it: `runVersionStoreSuite('memory', …)`.
  */
-import type { ListPage, Timestamp } from '@isochron/core';
+import type { CopyPage, ListPage, Timestamp } from '@isochron/core';
 import fc from 'fast-check';
 import { checkAgainstModel, storeCommands } from './model.js';
 import { collect, eachWithStore, FOREVER, keysOf, P, put, range, type StoreFactory, v } from './suite-fixtures.js';
@@ -111,6 +111,45 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         expect(on.store.resident({ kind: 'keys', partition: P, keys: ['a', 'absent'] })).toBe(true);
         expect(on.store.read(P, 'a', FOREVER)).toEqual(v(10));
         expect(on.store.read(P, 'absent', FOREVER)).toBeUndefined();
+      });
+    });
+
+    describe('copies (D10)', () => {
+      it('hands over whole chains, oldest first, tombstones and long tails too, page after page', async () => {
+        const long = Array.from({ length: 200 }, (_, i) => put('long', v(10 * (i + 1))));
+        await on.store.commit([...long, put('gone', v(5)), put('gone', v(6, null)), put('other', v(7), P + 1)]);
+        for (let i = 0; i < 30; i++) await on.store.commit([put(`k${10 + i}`, v(50 + i, `"${'x'.repeat(40_000)}"`))]);
+        for (const round of ['open', 'reopened']) {
+          const seen = new Map<string, number[]>();
+          let pages = 0;
+          for (let start: string | null = ''; start !== null; pages++) {
+            const page: CopyPage = await on.copy(start);
+            for (const { key, versions } of page.chains)
+              seen.set(
+                key,
+                versions.map(({ ts }) => ts),
+              );
+            start = page.next;
+          }
+          expect([round, pages]).toEqual([round, 3]);
+          expect(seen.size).toBe(32);
+          expect(seen.get('long')).toEqual(long.map((_, i) => 10 * (i + 1)));
+          expect(seen.get('gone')).toEqual([5, 6]);
+          await on.reopen();
+        }
+      });
+
+      it('holds everything that was committed before it was asked for, also by the second who asks', async () => {
+        await on.store.commit([put('a', v(10))]);
+        const first = on.copy('');
+        const late = on.store.commit([put('a', v(20)), put('b', v(21))]);
+        const second = await on.copy('');
+        expect(second.chains.map(({ key, versions }) => [key, versions.length])).toEqual([
+          ['a', 2],
+          ['b', 1],
+        ]);
+        expect((await first).chains[0]!.versions[0]!.ts).toBe(10);
+        await late;
       });
     });
 

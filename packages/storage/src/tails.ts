@@ -2,7 +2,7 @@ import { compareVersions, type Timestamp, type Version } from '@isochron/core';
 import { type Chain, insertSorted, visibleIn } from './chain.js';
 import type { Batch, Disk, DiskSnapshot } from './disk.js';
 import type { PartitionKeys } from './disk-keys.js';
-import { damaged } from './failure.js';
+import { corrupt } from './failure.js';
 import { openSegment, sealSegment } from './records.js';
 
 /** A new segment is closed at either of these; a late version may still be put into it. */
@@ -51,7 +51,7 @@ export class Tails {
   write(chain: Chain, segment: number, versions: Version[], batch: Batch): void {
     const diskKey = chain.partition.keys.segment(chain.key, segment);
     this.#inFlight.set(diskKey, versions);
-    batch.put(diskKey, sealSegment(versions));
+    batch.put(diskKey, sealSegment(versions, diskKey));
   }
 
   /** The batch is on disk. */
@@ -65,7 +65,7 @@ export class Tails {
     const inFlight = view === undefined ? this.#inFlight.get(diskKey) : undefined;
     if (inFlight !== undefined) return [...inFlight];
     const bytes = this.disk.getSync(diskKey, view === undefined ? {} : { snapshot: view });
-    if (bytes === undefined) throw damaged(diskKey, 'it is missing');
+    if (bytes === undefined) throw corrupt(diskKey, 'missing', 'it is missing');
     return openSegment(bytes, diskKey);
   }
 

@@ -6,6 +6,7 @@ import { hashKey, type PartitionId, type Timestamp, type TxId, type WallMs } fro
  */
 export class Resolution {
   readonly #prepared = new Map<PartitionId, Timestamp>();
+  readonly #lost = new Set<PartitionId>();
   #round = 0;
   #nextAt: WallMs;
 
@@ -21,6 +22,16 @@ export class Resolution {
 
   prepared(partition: PartitionId, pt: Timestamp): void {
     if (this.cohorts.includes(partition)) this.#prepared.set(partition, pt);
+  }
+
+  /** A cohort lost its disk and cannot know (D10). */
+  lost(partition: PartitionId): void {
+    if (this.cohorts.includes(partition)) this.#lost.add(partition);
+  }
+
+  /** Every cohort has answered, one of them that it has lost its memory, none that it has committed: nobody ever will (D10). */
+  get hopeless(): boolean {
+    return this.#lost.size > 0 && this.cohorts.every((p) => this.#lost.has(p) || this.#prepared.has(p));
   }
 
   /** The commit timestamp, once every cohort is known to be prepared. */

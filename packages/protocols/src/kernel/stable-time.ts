@@ -52,7 +52,12 @@ export class StableTime {
     this.#bounds.push(source);
   }
 
+  /** What aggregation says. A UST above the own version vectors is none: it is not believed at all, and not in part (P5, D12). */
   aggregate(ust: Timestamp, sOld: Timestamp): void {
+    if (this.#confirmed(ust) < ust) {
+      this.#refused++;
+      return;
+    }
     if (ust > this.#aggregated) this.#aggregated = ust;
     if (ust > this.#value) this.#value = ust;
     this.#sOld = sOld;
@@ -60,10 +65,16 @@ export class StableTime {
 
   learn(claimed: Timestamp): void {
     if (claimed <= this.#value) return;
-    let limit = this.#bounds.length === 0 ? this.#value : claimed;
-    for (const { durableMin } of this.#bounds) if (durableMin < limit) limit = durableMin;
+    const limit = this.#bounds.length === 0 ? this.#value : this.#confirmed(claimed);
     if (limit < claimed) this.#refused++;
     if (limit > this.#value) this.#value = limit;
+  }
+
+  /** As much of a claimed stable time as the own version vectors reach. */
+  #confirmed(claimed: Timestamp): Timestamp {
+    let limit = claimed;
+    for (const { durableMin } of this.#bounds) if (durableMin < limit) limit = durableMin;
+    return limit;
   }
 
   collected(floor: Timestamp): void {

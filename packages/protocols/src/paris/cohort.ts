@@ -50,7 +50,7 @@ export class Cohort {
   readonly counters = { prepares: 0, repeats: 0, refusals: 0, commits: 0, aborts: 0, resolved: 0, ignored: 0 };
   readonly #resolutions = new Map<TxId, Resolution>();
   readonly #addresses: Addresses;
-  readonly #recent: RecentOutcomes;
+  #recent: RecentOutcomes;
   #forgottenUpTo: Timestamp;
 
   constructor(
@@ -68,6 +68,12 @@ export class Cohort {
     return this.#forgottenUpTo;
   }
 
+  /** Starts anew after a lost disk: of what was born before, only what came back with the copy is known (D10). */
+  join(forgottenUpTo: Timestamp): void {
+    this.#forgottenUpTo = forgottenUpTo;
+    this.#recent = new RecentOutcomes(this.state.membership.lostUpTo);
+  }
+
   persisted(upTo: WriteSeq): void {
     this.#recent.persisted(upTo);
   }
@@ -81,6 +87,10 @@ export class Cohort {
     }
     this.state.stable.learn(request.ust);
     const known = this.#known(identity.txId, request.birth);
+    if (known === undefined && !this.state.membership.accepts) {
+      this.counters.ignored++; // neither prepared nor refused: the commit goes on elsewhere, or is sent again
+      return;
+    }
     if (known !== undefined && this.#answerKnown(request, known, now, from, out)) return;
     const refusal = this.#refusal(request, now);
     if (refusal !== undefined) {
@@ -111,7 +121,7 @@ export class Cohort {
   }
 
   /** D2: a cohort that never prepared the attempt writes a tombstone, and only then says *aborted*. */
-  onResolveReq({ identity }: ResolveReq, now: WallMs, from: Address, out: Out): void {
+  onResolveReq({ identity, birth }: ResolveReq, now: WallMs, from: Address, out: Out): void {
     if (!this.#isCohortOf(identity)) {
       this.counters.ignored++;
       return;
@@ -124,9 +134,14 @@ export class Cohort {
       if (sameList(known.prepared.record, identity)) answer('prepared', known.prepared.record.pt);
       else answer('aborted', 0);
     } else if (known?.state === 'committed') {
-      const same = known.attempt === attempt && known.digest.endsWith(fullDigest('', identity));
+      // An outcome that was found among copied versions has no digest (D10).
+      const found = known.digest === '';
+      const same = found || (known.attempt === attempt && known.digest.endsWith(fullDigest('', identity)));
       if (same || known.attempt !== attempt) answer(same ? 'committed' : 'aborted', same ? known.ct : 0);
       else answer('aborted', 0);
+    } else if (known === undefined && birth < this.state.membership.lostUpTo) {
+      // Never *aborted* about what a lost disk may have known. A late prepare is refused without a tombstone: `birth < forgottenUpTo`.
+      answer('lost', 0);
     } else {
       if (known === undefined || (known.state === 'aborted' && known.attempt < attempt)) {
         this.#tombstone(txId, attempt, now, out);
@@ -145,7 +160,8 @@ export class Cohort {
       resolution.prepared(message.partition, message.ts);
       const ct = resolution.decided();
       if (ct !== undefined) this.#commit(prepared, ct);
-    }
+    } else if (message.state === 'lost') resolution.lost(message.partition);
+    if (resolution.hopeless) this.#abortLost(prepared, now, out);
     if (this.prepared.get(message.txId) === undefined) this.counters.resolved++;
   }
 
@@ -153,7 +169,7 @@ export class Cohort {
     const known = this.#known(request.txId);
     const ts = known?.state === 'committed' ? known.ct : known?.state === 'prepared' ? known.prepared.record.pt : 0;
     const { ref } = request;
-    const state = known?.state ?? 'unknown';
+    const state = known?.state ?? (this.state.membership.lostUpTo > this.#forgottenUpTo ? 'lost' : 'unknown');
     out.sendAfterPersist(from, { type: 'OutcomeResp', ref, partition: this.partition, state, ts });
   }
 
@@ -174,7 +190,12 @@ export class Cohort {
         cohorts: record.cohorts,
       };
       for (const partition of resolution.ask(now)) {
-        out.send(this.#addresses.cohort(partition, record.home), { type: 'ResolveReq', partition, identity });
+        out.send(this.#addresses.cohort(partition, record.home), {
+          type: 'ResolveReq',
+          partition,
+          identity,
+          birth: record.birth,
+        });
       }
     }
   }
@@ -243,13 +264,14 @@ export class Cohort {
       return false;
     }
     this.counters.repeats++;
-    if (sliceOf(stored.digest) !== digestWrites(request.writes, request.principal)) {
+    if (known.state === 'committed' && known.digest === '') {
+      this.#sayCommitted(known.ct, request, from, out);
+    } else if (sliceOf(stored.digest) !== digestWrites(request.writes, request.principal)) {
       this.#refuse(request, 'TX_ID_REUSED', 'The transaction id was used for other writes; make a new one.', from, out);
     } else if (stored.attempt === attempt && !stored.digest.endsWith(fullDigest('', request.identity))) {
       this.#refuse(request, 'ATTEMPT_MISMATCH', `The transaction is known with cohorts ${stored.digest}.`, from, out);
     } else if (known.state === 'committed') {
-      const { partition } = this;
-      out.sendAfterPersist(from, { type: 'ResolveResp', txId, attempt, partition, state: 'committed', ts: known.ct });
+      this.#sayCommitted(known.ct, request, from, out);
     } else if (stored.attempt > attempt) {
       this.#refuse(request, 'ATTEMPT_MISMATCH', `Attempt ${stored.attempt} has begun.`, from, out);
     } else {
@@ -259,17 +281,26 @@ export class Cohort {
     return true;
   }
 
+  #sayCommitted(ct: Timestamp, { identity: { txId, attempt } }: PrepareReq, from: Address, out: Out): void {
+    const { partition } = this;
+    out.sendAfterPersist(from, { type: 'ResolveResp', txId, attempt, partition, state: 'committed', ts: ct });
+  }
+
   #refusal(request: PrepareReq, now: WallMs): { code: ErrorCode; detail: string; durable: boolean } | undefined {
     const { settings, drift } = this.state;
-    if (request.birth < this.#forgottenUpTo) {
+    if (request.birth < Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo)) {
       const detail = 'The commit is older than the outcomes kept here; whether it happened cannot be known.';
       return { code: 'OUTCOME_FORGOTTEN', detail, durable: false };
+    }
+    const full = this.state.writable();
+    if (full !== undefined) {
+      return { code: full, detail: `${this.state.node} takes no writes now; nothing was written.`, durable: true };
     }
     if (drift.excessive) {
       const detail = `The clock of ${this.state.node} is ${Math.round(drift.medianMs)} ms away from its peers'.`;
       return { code: 'CLOCK_DRIFT', detail, durable: true };
     }
-    if (Math.max(request.ht, request.birth) > packWall(now + settings.maxClockDriftMs)) {
+    if (Math.max(request.ht, request.ust, request.birth) > packWall(now + settings.maxClockDriftMs)) {
       return {
         code: 'TIMESTAMP_IN_FUTURE',
         detail: 'The session has seen a timestamp from the future.',
@@ -337,6 +368,13 @@ export class Cohort {
     this.counters.aborts++;
     out.write({ kind: 'prepared', partition: this.partition, txId: prepared.txId, record: null });
     this.#tombstone(prepared.txId, prepared.record.attempt, now, out);
+  }
+
+  /** D10: a cohort has lost its memory and no other one has committed. */
+  #abortLost(prepared: Prepared, now: WallMs, out: Out): void {
+    if (this.prepared.get(prepared.txId) === undefined) return;
+    this.state.membership.report(prepared.txId);
+    this.#abort(prepared, now, out);
   }
 
   #tombstone(txId: TxId, attempt: number, now: WallMs, out: Out): void {

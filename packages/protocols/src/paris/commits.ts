@@ -38,12 +38,18 @@ const RESEND_MS = 500;
 const REMEMBERED = 10_000;
 
 /** Refusals that a cohort wrote down: this attempt can never commit. The others say nothing about it. */
-const DURABLE_REFUSALS: ReadonlySet<ErrorCode> = new Set(['TRANSACTION_ABORTED', 'CLOCK_DRIFT', 'TIMESTAMP_IN_FUTURE']);
+const DURABLE_REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'TRANSACTION_ABORTED',
+  'CLOCK_DRIFT',
+  'TIMESTAMP_IN_FUTURE',
+  'STORAGE_FULL',
+]);
 
 interface PendingCommit {
   readonly identity: CommitIdentity;
   readonly prepares: ReadonlyMap<PartitionId, PrepareReq>;
   readonly votes: Votes;
+  readonly birth: Timestamp;
   readonly until: WallMs;
   /** The client, and clients that sent the same commit again. */
   readonly requesters: { from: Address; ref: number }[];
@@ -215,6 +221,7 @@ export class Commits {
       identity,
       prepares,
       votes: new Votes(cohorts),
+      birth,
       until,
       requesters: [{ from, ref }],
       previous,
@@ -232,6 +239,7 @@ export class Commits {
           type: 'ResolveReq',
           partition,
           identity: previous,
+          birth: pending.birth,
         });
       }
       return;

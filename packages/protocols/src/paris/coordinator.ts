@@ -56,7 +56,8 @@ interface StatusQuestion {
   readonly requester: Requester;
   readonly until: WallMs;
   waiting: number;
-  aborted: boolean;
+  /** What was heard so far, short of *committed*. */
+  readonly heard: Set<OutcomeResp['state']>;
 }
 
 export class Coordinator implements Machine<ParisMessage> {
@@ -72,10 +73,22 @@ export class Coordinator implements Machine<ParisMessage> {
   readonly #unreachable = new Set<string>();
 
   readonly #handlers: Handlers<CoordinatorMessage, [now: WallMs, from: Address, out: Out]> = {
-    StartTxReq: (message, now, from, out) => this.#onStartTxReq(message, now, from, out),
-    ReadReq: (message, now, from, out) => this.#onReadReq(message, now, from, out),
-    ListReq: (message, now, from, out) => this.#onListReq(message, now, from, out),
-    CommitReq: (message, now, from, out) => this.commits.onCommitReq(message, now, from, out),
+    StartTxReq: (message, now, from, out) => {
+      this.#serving();
+      this.#onStartTxReq(message, now, from, out);
+    },
+    ReadReq: (message, now, from, out) => {
+      this.#serving();
+      this.#onReadReq(message, now, from, out);
+    },
+    ListReq: (message, now, from, out) => {
+      this.#serving();
+      this.#onListReq(message, now, from, out);
+    },
+    CommitReq: (message, now, from, out) => {
+      this.#accepting();
+      this.commits.onCommitReq(message, now, from, out);
+    },
     EndTxReq: (message, _now, from, out) => this.#onEndTxReq(message, from, out),
     TxStatusReq: (message, now, from, out) => this.#onTxStatusReq(message, now, from, out),
     ReadSliceResp: (message, _now, _from, out) => this.reads.onReadSliceResp(message, out),
@@ -139,11 +152,31 @@ export class Coordinator implements Machine<ParisMessage> {
     const handler = this.#handlers[message.type as CoordinatorMessage['type']] as
       | ((message: ParisMessage, now: WallMs, from: Address, out: Out) => void)
       | undefined;
+    if ('ref' in message) this.#refusing({ from, ref: message.ref }, out, () => handler?.(message, now, from, out));
+    else handler?.(message, now, from, out);
+  }
+
+  /** @throws IsochronError NOT_READY while the node has no data to serve from (D10) */
+  #serving(): void {
+    if (this.state.membership.joined) return;
+    throw new IsochronError('NOT_READY', 'This node is fetching its data from its peers; use another one meanwhile.');
+  }
+
+  /** @throws IsochronError NOT_READY */
+  #accepting(): void {
+    this.#serving();
+    if (!this.state.membership.accepts) {
+      throw new IsochronError('NOT_READY', 'This node is about to be rebuilt; commit through another one.');
+    }
+  }
+
+  /** What the request asks for may be impossible: its sender hears so. */
+  #refusing({ from, ref }: Requester, out: Out, serve: () => void): void {
     try {
-      handler?.(message, now, from, out);
+      serve();
     } catch (error) {
-      if (!(error instanceof IsochronError) || !('ref' in message)) throw error;
-      out.send(from, { type: 'Refused', ref: message.ref, code: error.code, detail: error.message });
+      if (!(error instanceof IsochronError)) throw error;
+      out.send(from, { type: 'Refused', ref, code: error.code, detail: error.message });
     }
   }
 
@@ -206,21 +239,22 @@ export class Coordinator implements Machine<ParisMessage> {
       }
     }
     const until = now + this.state.settings.readTimeoutMs;
-    this.#questions.set(question, { requester: { from, ref }, until, waiting, aborted: false });
+    this.#questions.set(question, { requester: { from, ref }, until, waiting, heard: new Set() });
   }
 
   #onOutcomeResp(message: OutcomeResp, out: Out): void {
     const question = this.#questions.get(message.ref);
     if (question === undefined) return;
     question.waiting--;
-    question.aborted ||= message.state === 'aborted';
+    question.heard.add(message.state);
     if (message.state === 'committed') this.#answerStatus(message.ref, question, message.ts, out);
     else if (question.waiting === 0) this.#answerStatus(message.ref, question, null, out);
   }
 
-  #answerStatus(id: number, { requester, aborted }: StatusQuestion, ct: Timestamp | null, out: Out): void {
+  #answerStatus(id: number, { requester, heard }: StatusQuestion, ct: Timestamp | null, out: Out): void {
     this.#questions.delete(id);
-    const status = ct !== null ? 'committed' : aborted ? 'aborted' : 'unknown';
+    const undecided = (['aborted', 'prepared', 'lost'] as const).find((state) => heard.has(state)) ?? 'unknown';
+    const status = ct !== null ? 'committed' : undecided === 'prepared' ? 'pending' : undecided;
     out.send(requester.from, { type: 'TxStatusResp', ref: requester.ref, status, ts: ct });
   }
 
@@ -283,15 +317,16 @@ export class Coordinator implements Machine<ParisMessage> {
   #retryWaiting(now: WallMs, out: Out): void {
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const request of waiting) {
-      const snapshot = this.#assign(request.ust, request.at);
-      if (snapshot !== undefined) this.#proceed(snapshot, request.proceed, now, out);
-      else if (request.until > now) this.#waiting.push(request);
-      else {
-        const detail = 'The snapshot is not installed in every region yet; try again.';
-        const { from, ref } = request.requester;
-        out.send(from, { type: 'Refused', ref, code: 'SNAPSHOT_UNAVAILABLE', detail });
-      }
+    for (const request of waiting) this.#refusing(request.requester, out, () => this.#retry(request, now, out));
+  }
+
+  /** @throws IsochronError SNAPSHOT_UNAVAILABLE when the request has waited long enough; what the request itself leads to */
+  #retry(request: Waiting, now: WallMs, out: Out): void {
+    const snapshot = this.#assign(request.ust, request.at);
+    if (snapshot !== undefined) this.#proceed(snapshot, request.proceed, now, out);
+    else if (request.until > now) this.#waiting.push(request);
+    else {
+      throw new IsochronError('SNAPSHOT_UNAVAILABLE', 'The snapshot is not installed in every region yet; try again.');
     }
   }
 }

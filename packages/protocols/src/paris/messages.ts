@@ -13,6 +13,7 @@ import {
   type LoggedTx,
   list,
   type MessageSchema,
+  type NodeId,
   nullable,
   oneOf,
   type PartitionId,
@@ -139,11 +140,18 @@ export interface TxStatusReq {
   readonly txId: TxId;
 }
 
+/**
+ * How a transaction stands. `pending`: a cohort is prepared, the outcome is being decided. `lost`: a replica that may have known
+ * it has lost its disk (D10). `unknown`: nobody who answered knows it.
+ */
+export type TransactionStatus = (typeof STATUSES)[number];
+const STATUSES = ['open', 'committed', 'aborted', 'pending', 'lost', 'unknown'] as const;
+
 /** Coordinator → client. `ts` is the commit timestamp, or the snapshot of an open transaction. */
 export interface TxStatusResp {
   readonly type: 'TxStatusResp';
   readonly ref: Ref;
-  readonly status: 'open' | 'committed' | 'aborted' | 'unknown';
+  readonly status: TransactionStatus;
   readonly ts: Timestamp | null;
 }
 
@@ -258,6 +266,8 @@ export interface ResolveReq {
   readonly type: 'ResolveReq';
   readonly partition: PartitionId;
   readonly identity: CommitIdentity;
+  /** As in PrepareReq: tells a cohort that lost its disk whether it may have known the transaction (D10). */
+  readonly birth: Timestamp;
 }
 
 /** Cohort → resolver, after what it says is durable. */
@@ -266,8 +276,9 @@ export interface ResolveResp {
   readonly txId: TxId;
   readonly attempt: number;
   readonly partition: PartitionId;
-  readonly state: 'prepared' | 'committed' | 'aborted';
-  /** `pt`, or `ct`; of no meaning when aborted. */
+  /** `lost`: the cohort lost its disk since and cannot know (D10). */
+  readonly state: 'prepared' | 'committed' | 'aborted' | 'lost';
+  /** `pt`, or `ct`; of no meaning otherwise. */
   readonly ts: Timestamp;
 }
 
@@ -284,7 +295,7 @@ export interface OutcomeResp {
   readonly type: 'OutcomeResp';
   readonly ref: Ref;
   readonly partition: PartitionId;
-  readonly state: 'prepared' | 'committed' | 'aborted' | 'unknown';
+  readonly state: 'prepared' | 'committed' | 'aborted' | 'lost' | 'unknown';
   readonly ts: Timestamp;
 }
 
@@ -318,6 +329,16 @@ export interface ResyncReq {
   readonly partition: PartitionId;
   readonly region: RegionId;
   readonly from: Timestamp;
+  /** Highest `ct` of a group that came from the receiver since the sender started: one that it no longer knows is lost (D10). */
+  readonly group: Timestamp;
+}
+
+/** Replica → peer replica (D10): what you lack is no longer in my log, so your disk has lost what it had confirmed. */
+export interface ResyncRefused {
+  readonly type: 'ResyncRefused';
+  readonly partition: PartitionId;
+  readonly source: RegionId;
+  readonly truncatedUpTo: Timestamp;
 }
 
 /** Replica → itself: the stretch `(after, upTo]` of its log has been brought to memory; send it to `region`. */
@@ -326,6 +347,60 @@ export interface ReplayLog {
   readonly region: RegionId;
   readonly after: Timestamp;
   readonly upTo: Timestamp;
+}
+
+/** Node without data → every other node (D10): what do you know of me? */
+export interface JoinReq {
+  readonly type: 'JoinReq';
+}
+
+/** Node → node without data. */
+export interface JoinResp {
+  readonly type: 'JoinResp';
+  /** Whether the answering node has its own data. */
+  readonly joined: boolean;
+  readonly ust: Timestamp;
+  /** Highest version clock seen from the asker, for each partition that both hold. */
+  readonly clocks: readonly { readonly partition: PartitionId; readonly clock: Timestamp }[];
+}
+
+/** Node without data → replica (D10): a page of your versions from key `start` on. */
+export interface CopyReq {
+  readonly type: 'CopyReq';
+  readonly ref: Ref;
+  readonly partition: PartitionId;
+  readonly start: QualifiedKey;
+  /** Only versions that this region sourced above `above`; null for all versions. */
+  readonly source: RegionId | null;
+  readonly above: Timestamp;
+  /** Answer once your durable version vector has reached this entry of the asker's region. */
+  readonly clock: Timestamp;
+}
+
+/** Replica → itself: the page has been brought to memory; send it to `node`. */
+export interface ReadCopy {
+  readonly type: 'ReadCopy';
+  readonly node: NodeId;
+  readonly request: CopyReq;
+  readonly vector: readonly VectorEntry[];
+}
+
+/** Replica → node without data: one part of a page, at most about half a MiB. */
+export interface CopyResp {
+  readonly type: 'CopyResp';
+  readonly ref: Ref;
+  readonly part: number;
+  readonly parts: number;
+  readonly versions: readonly ListedVersion[];
+  readonly next: QualifiedKey | null;
+  /** The durable version vector before the page was read: every version that it covers is in this page or in another one. */
+  readonly vector: readonly VectorEntry[];
+  readonly gcFloor: Timestamp;
+}
+
+export interface VectorEntry {
+  readonly region: RegionId;
+  readonly ts: Timestamp;
 }
 
 /** Node → its parent in the region's tree (Alg. 4 lines 34–35): the minima over its subtree. */
@@ -378,7 +453,13 @@ export type ParisMessage =
   | Replicate
   | Heartbeat
   | ResyncReq
+  | ResyncRefused
   | ReplayLog
+  | JoinReq
+  | JoinResp
+  | CopyReq
+  | ReadCopy
+  | CopyResp
   | GossipUp
   | GossipRoot
   | GossipDown;
@@ -408,6 +489,15 @@ const code: Kind<ErrorCode> = {
 };
 const keys = list(key, 100_000);
 const wallMs = timestamp;
+const vector = list(struct<VectorEntry>({ region: name, ts: timestamp }), 1_000);
+const copyReq = {
+  ref: uint,
+  partition: uint,
+  start: key,
+  source: nullable(name),
+  above: timestamp,
+  clock: timestamp,
+};
 
 /** Tags are for ever; 1–63 are PaRiS. */
 export const parisSchema: MessageSchema<ParisMessage> = {
@@ -439,7 +529,7 @@ export const parisSchema: MessageSchema<ParisMessage> = {
   TxStatusReq: { tag: 11, fields: { ref: uint, txId: name } },
   TxStatusResp: {
     tag: 12,
-    fields: { ref: uint, status: oneOf('open', 'committed', 'aborted', 'unknown'), ts: nullableTimestamp },
+    fields: { ref: uint, status: oneOf(...STATUSES), ts: nullableTimestamp },
   },
   Refused: { tag: 13, fields: { ref: uint, code, detail } },
   ReadSliceReq: { tag: 14, fields: { ref: uint, partition: uint, snapshot: timestamp, keys } },
@@ -454,14 +544,14 @@ export const parisSchema: MessageSchema<ParisMessage> = {
   PrepareRefused: { tag: 20, fields: { txId: name, attempt: uint, partition: uint, code, detail } },
   CommitTx: { tag: 21, fields: { partition: uint, txId: name, attempt: uint, ct: timestamp } },
   AbortTx: { tag: 22, fields: { partition: uint, txId: name, attempt: uint } },
-  ResolveReq: { tag: 23, fields: { partition: uint, identity } },
+  ResolveReq: { tag: 23, fields: { partition: uint, identity, birth: timestamp } },
   ResolveResp: {
     tag: 24,
     fields: {
       txId: name,
       attempt: uint,
       partition: uint,
-      state: oneOf('prepared', 'committed', 'aborted'),
+      state: oneOf('prepared', 'committed', 'aborted', 'lost'),
       ts: timestamp,
     },
   },
@@ -471,7 +561,7 @@ export const parisSchema: MessageSchema<ParisMessage> = {
     fields: {
       ref: uint,
       partition: uint,
-      state: oneOf('prepared', 'committed', 'aborted', 'unknown'),
+      state: oneOf('prepared', 'committed', 'aborted', 'lost', 'unknown'),
       ts: timestamp,
     },
   },
@@ -487,9 +577,32 @@ export const parisSchema: MessageSchema<ParisMessage> = {
     },
   },
   Heartbeat: { tag: 28, fields: { partition: uint, source: name, from: timestamp, to: timestamp } },
-  ResyncReq: { tag: 29, fields: { partition: uint, region: name, from: timestamp } },
+  ResyncReq: { tag: 29, fields: { partition: uint, region: name, from: timestamp, group: timestamp } },
   GossipUp: { tag: 30, fields: { gst: nullableTimestamp, sOld: timestamp, wallMs } },
   GossipRoot: { tag: 31, fields: { region: name, gst: nullableTimestamp, sOld: timestamp, wallMs } },
   GossipDown: { tag: 32, fields: { ust: timestamp, sOld: timestamp, wallMs } },
   ReplayLog: { tag: 33, fields: { region: name, after: timestamp, upTo: timestamp } },
+  ResyncRefused: { tag: 34, fields: { partition: uint, source: name, truncatedUpTo: timestamp } },
+  JoinReq: { tag: 35, fields: {} },
+  JoinResp: {
+    tag: 36,
+    fields: { joined: boolean, ust: timestamp, clocks: list(struct({ partition: uint, clock: timestamp })) },
+  },
+  CopyReq: { tag: 37, fields: copyReq },
+  ReadCopy: {
+    tag: 38,
+    fields: { node: name, request: struct<CopyReq>({ type: oneOf('CopyReq'), ...copyReq }), vector },
+  },
+  CopyResp: {
+    tag: 39,
+    fields: {
+      ref: uint,
+      part: uint,
+      parts: uint,
+      versions: list(listed),
+      next: nullable(key),
+      vector,
+      gcFloor: timestamp,
+    },
+  },
 };

@@ -1,6 +1,7 @@
-import type { NodeId, PartitionId, RegionId, Topology, VersionReader } from '@isochron/core';
+import type { ErrorCode, NodeId, PartitionId, RegionId, Topology, VersionReader } from '@isochron/core';
 import type { Activity } from '../kernel/activity.js';
 import type { DriftWatch } from '../kernel/drift-watch.js';
+import type { Membership } from '../kernel/membership.js';
 import type { NodeClock } from '../kernel/node-clock.js';
 import type { StableTime } from '../kernel/stable-time.js';
 import type { Address } from '../machine.js';
@@ -21,6 +22,9 @@ export interface NodeState {
   readonly stable: StableTime;
   readonly drift: DriftWatch;
   readonly activity: Activity;
+  readonly membership: Membership;
+  /** Why new writes must be refused now (D11), as the driver measures it: a code, or undefined. */
+  readonly writable: () => ErrorCode | undefined;
   readonly reader: VersionReader;
 }
 

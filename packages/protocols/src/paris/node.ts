@@ -1,5 +1,6 @@
 /** Puts the machines of one PaRiS node together, from the cluster file and from what its disk holds (D7). */
 import type {
+  ErrorCode,
   LogGroup,
   MetaValue,
   NodeId,
@@ -13,12 +14,14 @@ import type {
 } from '@isochron/core';
 import { Activity } from '../kernel/activity.js';
 import { DriftWatch } from '../kernel/drift-watch.js';
+import { Membership } from '../kernel/membership.js';
 import { NodeClock } from '../kernel/node-clock.js';
 import { StableTime } from '../kernel/stable-time.js';
 import type { Machine } from '../machine.js';
 import { Coordinator } from './coordinator.js';
 import type { ParisMessage } from './messages.js';
 import { type NodeState, replicaName } from './node-state.js';
+import { Rebuild } from './rebuild.js';
 import { Replica } from './replica.js';
 import type { ParisSettings } from './settings.js';
 import { Stabilization } from './stabilization.js';
@@ -33,6 +36,8 @@ export interface ParisNodeOptions {
   /** Own log entries above the own version clock of each partition: committed, not applied (see `unappliedAfter`). */
   readonly unapplied: ReadonlyMap<PartitionId, readonly LogGroup[]>;
   readonly now: WallMs;
+  /** Why new writes must be refused now (D11), as the driver measures it; by default never. */
+  readonly writable?: () => ErrorCode | undefined;
 }
 
 /** The machines of one node, by name, in the order in which they act on a common tick. */
@@ -42,6 +47,7 @@ export interface ParisNode {
   readonly coordinator: Coordinator;
   readonly replicas: readonly Replica[];
   readonly stabilization: Stabilization;
+  readonly membership: Membership;
   readonly machines: readonly (readonly [name: string, machine: Machine<ParisMessage>])[];
 }
 
@@ -49,6 +55,12 @@ export interface ParisNode {
 export function unappliedAfter(recovered: RecoveredState, partition: PartitionId, region: RegionId): Timestamp {
   return vectorOf(recovered.meta.get(`vv/${partition}`))[region] ?? 0;
 }
+
+/**
+ * Whether a store holds no data that a node could go on with: the node asks its peers instead (D10). A driver opens it on an *empty*
+ * store then, because half a copy would bring collected versions back.
+ */
+export const lacksData = ({ meta }: RecoveredState): boolean => meta.get('joined') !== 1;
 
 export function createParisNode(options: ParisNodeOptions): ParisNode {
   const { node, topology, recovered } = options;
@@ -65,6 +77,8 @@ export function createParisNode(options: ParisNodeOptions): ParisNode {
     stable: new StableTime(ust),
     drift: new DriftWatch(options.settings.maxClockDriftMs),
     activity: new Activity(options.now, options.settings.idleBackoff),
+    membership: new Membership(!lacksData(recovered), timestampOf(recovered.meta.get('lostUpTo'))),
+    writable: options.writable ?? (() => undefined),
     reader: options.reader,
   };
   const replicas = topology.partitionsOn(node).map((partition) => recoverReplica(partition, state, ust, options));
@@ -79,10 +93,12 @@ export function createParisNode(options: ParisNodeOptions): ParisNode {
     coordinator,
     replicas,
     stabilization,
+    membership: state.membership,
     machines: [
       ...replicas.map((replica) => [replicaName(replica.partition), replica] as const),
       ['coordinator', coordinator],
       ['stabilization', stabilization],
+      ['rebuild', new Rebuild(state, replicas)],
     ],
   };
 }
@@ -96,6 +112,8 @@ function recoverReplica(partition: PartitionId, state: NodeState, ust: Timestamp
     versionVector: regions.map((region) => [region, Math.max(durable[region] ?? 0, ust)] as const),
     gcFloor: timestampOf(meta.get(`gcFloor/${partition}`)),
     forgottenUpTo: timestampOf(meta.get(`forgottenUpTo/${partition}`)),
+    truncatedUpTo: timestampOf(meta.get(`logTruncatedUpTo/${partition}`)),
+    logged: options.recovered.logEnds.get(partition) ?? 0,
   });
   const own = prepared.filter((p) => p.partition === partition).sort((a, b) => a.record.pt - b.record.pt);
   for (const { txId, record } of own) replica.cohort.prepared.add({ txId, record, since: options.now });

@@ -9,6 +9,7 @@
  * transaction does too. PR3 the own version clock is not above the durable HLC ceiling.
  */
 import {
+  IsochronError,
   invariant,
   type LogGroup,
   type PartitionId,
@@ -16,20 +17,27 @@ import {
   type ReadNeeds,
   type RegionId,
   type Timestamp,
+  type Version,
   type WallMs,
 } from '@isochron/core';
 import type { CommittedGroup } from '../kernel/committed-queue.js';
+import { LoggedTimes } from '../kernel/logged-times.js';
 import { SendingEnd, stretches } from '../kernel/replication-stream.js';
+import { RollbackWatch } from '../kernel/rollback-watch.js';
 import { VersionVector } from '../kernel/version-vector.js';
 import type { Address, Effects, Handlers, Input, Machine, WriteSeq } from '../machine.js';
 import { Cohort } from './cohort.js';
 import type {
+  CopyReq,
   Heartbeat,
+  ListedVersion,
   ListSliceReq,
   ParisMessage,
+  ReadCopy,
   ReadSliceReq,
   ReplayLog,
   Replicate,
+  ResyncRefused,
   ResyncReq,
 } from './messages.js';
 import { Addresses, type NodeState, replicaName } from './node-state.js';
@@ -51,9 +59,15 @@ type ReplicaMessage = Extract<
       | 'Replicate'
       | 'Heartbeat'
       | 'ResyncReq'
-      | 'ReplayLog';
+      | 'ResyncRefused'
+      | 'ReplayLog'
+      | 'CopyReq'
+      | 'ReadCopy';
   }
 >;
+
+/** What a replica without data answers: reads are refused, so that their coordinators go elsewhere. All else waits (D10). */
+const ALWAYS: ReadonlySet<ParisMessage['type']> = new Set(['ReadSliceReq', 'ListSliceReq']);
 
 const RESOLVE_INTERVAL_MS = 250;
 const COLLECT_INTERVAL_MS = 1_000;
@@ -66,21 +80,42 @@ export interface RecoveredReplica {
   readonly versionVector: readonly (readonly [RegionId, Timestamp])[];
   readonly gcFloor: Timestamp;
   readonly forgottenUpTo: Timestamp;
+  /** Highest commit timestamp that was ever truncated from the own log, and that is in it. */
+  readonly truncatedUpTo: Timestamp;
+  readonly logged: Timestamp;
+}
+
+/** What a replica that lost its data starts with again (D10). */
+export interface RebuiltReplica {
+  readonly vector: ReadonlyMap<RegionId, Timestamp>;
+  readonly gcFloor: Timestamp;
+  readonly forgottenUpTo: Timestamp;
+  readonly logged: Timestamp;
+}
+
+interface Peer {
+  readonly address: Address;
+  readonly stream: SendingEnd;
+  /** When a resync was asked for; 0 when none is awaited. */
+  askedAt: WallMs;
+  /** Highest `ct` of a group that came from it since the start. */
+  group: Timestamp;
 }
 
 export class Replica implements Machine<ParisMessage> {
   readonly cohort: Cohort;
   readonly vv: VersionVector;
   readonly counters = { slices: 0, refusedSlices: 0, applied: 0, replicated: 0, stale: 0, gaps: 0, resyncs: 0 };
-  readonly #peers = new Map<RegionId, { address: Address; stream: SendingEnd; askedAt: WallMs }>();
+  readonly #peers = new Map<RegionId, Peer>();
   readonly #self: Address;
   /** The version clock that the disk had. */
   readonly #recoveredClock: Timestamp;
   #gcFloor: Timestamp;
-  /** Highest timestamps of a version and of a log entry: an idle replica has nothing to collect. */
+  #rollback: RollbackWatch;
+  /** Highest timestamp of a version: an idle replica has nothing to collect. */
   #lastVersion: Timestamp;
-  #lastLogged: Timestamp;
-  #truncatedUpTo: Timestamp = 0;
+  #logged: LoggedTimes;
+  #truncatedUpTo: Timestamp;
   /** Applied groups that the live streams have not carried yet; those up to `#releasedUpTo` are in the log alone. */
   #unsent: LogGroup[] = [];
   #releasedUpTo: Timestamp = 0;
@@ -101,6 +136,11 @@ export class Replica implements Machine<ParisMessage> {
     Replicate: (message, now, _from, out) => this.#onReplicate(message, now, out),
     Heartbeat: (message, now, _from, out) => this.#onHeartbeat(message, now, out),
     ResyncReq: (message, _now, _from, out) => this.#onResyncReq(message, out),
+    ResyncRefused: (message) => this.#onResyncRefused(message),
+    CopyReq: (message, _now, from, out) => this.#onCopyReq(message, from, out),
+    ReadCopy: (message, _now, from, out) => {
+      if (from.node === this.state.node) this.#onReadCopy(message, out);
+    },
     ReplayLog: (message, _now, from, out) => {
       if (from.node === this.state.node) this.#onReplayLog(message, out);
     },
@@ -115,13 +155,16 @@ export class Replica implements Machine<ParisMessage> {
     this.cohort = new Cohort(partition, state, recovered.forgottenUpTo);
     this.#gcFloor = recovered.gcFloor;
     this.#lastVersion = Math.max(...recovered.versionVector.map(([, ts]) => ts));
-    this.#lastLogged = this.#lastVersion;
+    this.#logged = new LoggedTimes(Math.max(recovered.logged, recovered.truncatedUpTo));
+    this.#truncatedUpTo = recovered.truncatedUpTo;
     this.#recoveredClock = this.versionClock;
+    this.#rollback = new RollbackWatch(this.#recoveredClock, state.clock.ceiling);
     this.#self = { node: state.node, machine: replicaName(partition) };
     const addresses = new Addresses(state.topology);
     for (const [region] of recovered.versionVector) {
       if (region === state.region) continue;
-      this.#peers.set(region, { address: addresses.replica(partition, region), stream: new SendingEnd(), askedAt: 0 });
+      const address = addresses.replica(partition, region);
+      this.#peers.set(region, { address, stream: new SendingEnd(), askedAt: 0, group: 0 });
     }
     state.stable.bound(this.vv);
     state.stable.recovered(this.#gcFloor);
@@ -135,9 +178,27 @@ export class Replica implements Machine<ParisMessage> {
     return this.#gcFloor;
   }
 
+  /** Highest commit timestamp that this replica ever logged. */
+  get lastLogged(): Timestamp {
+    return this.#logged.last;
+  }
+
+  /** Takes up its work with data that were copied from its peers, durably (D10). */
+  join({ vector, gcFloor, forgottenUpTo, logged }: RebuiltReplica, now: WallMs, out: Out): void {
+    for (const [region, ts] of vector) if (this.vv.has(region)) this.vv.raise(region, ts, 0);
+    this.#gcFloor = gcFloor;
+    this.state.stable.recovered(gcFloor);
+    this.#lastVersion = Math.max(...vector.values());
+    this.#logged = new LoggedTimes(logged);
+    this.#rollback = new RollbackWatch(this.versionClock, this.state.clock.ceiling);
+    this.cohort.join(forgottenUpTo);
+    for (const region of this.#peers.keys()) this.#askResync(region, now, out);
+  }
+
   step(input: Input<ParisMessage>, out: Out): void {
     switch (input.kind) {
       case 'message': {
+        if (!this.state.membership.joined && !ALWAYS.has(input.message.type)) return;
         const handler = this.#handlers[input.message.type as ReplicaMessage['type']] as
           | ((message: ParisMessage, now: WallMs, from: Address, out: Out) => void)
           | undefined;
@@ -164,6 +225,7 @@ export class Replica implements Machine<ParisMessage> {
     if (message.type === 'ReplayLog') {
       return { kind: 'log', partition, after: message.after, upTo: message.upTo };
     }
+    if (message.type === 'ReadCopy') return { kind: 'copy', partition, start: message.request.start };
     return undefined;
   }
 
@@ -255,7 +317,8 @@ export class Replica implements Machine<ParisMessage> {
 
   /** Alg. 4 lines 5–23, with P1–P4. */
   #apply(now: WallMs, out: Out): void {
-    const { clock, region } = this.state;
+    const { clock, region, membership } = this.state;
+    if (!membership.joined) return;
     const minPt = this.cohort.prepared.minPt();
     const bound = Math.min(minPt === undefined ? Number.POSITIVE_INFINITY : minPt - 1, clock.publishable(now, out));
     const from = this.versionClock;
@@ -264,6 +327,7 @@ export class Replica implements Machine<ParisMessage> {
     const groups = this.cohort.committed.drain(bound);
     for (const group of groups) this.#applyOwn(group, out);
     this.#raise(region, bound, groups.length > 0, out);
+    this.#rollback.published(bound);
     for (const { ct, txs } of groups) this.#unsent.push({ ct, txs });
   }
 
@@ -288,7 +352,8 @@ export class Replica implements Machine<ParisMessage> {
     const { partition } = this;
     const { region } = this.state;
     this.#lastVersion = Math.max(this.#lastVersion, ct);
-    this.#lastLogged = ct;
+    this.#logged.add(ct);
+    this.#rollback.applied(ct);
     for (const { txId, writes, logged, attempt, digest } of txs) {
       for (const { key, value } of writes) {
         out.write({ kind: 'version', partition, key, version: { ts: ct, txId, region, value } });
@@ -346,6 +411,8 @@ export class Replica implements Machine<ParisMessage> {
         continue;
       }
       this.#lastVersion = Math.max(this.#lastVersion, ct);
+      const peer = this.#peers.get(source)!;
+      peer.group = Math.max(peer.group, ct);
       for (const { txId, writes } of txs) {
         for (const { key, value } of writes) {
           out.write({ kind: 'version', partition, key, version: { ts: ct, txId, region: source, value } });
@@ -381,7 +448,9 @@ export class Replica implements Machine<ParisMessage> {
     const peer = this.#peers.get(source)!;
     peer.askedAt = now;
     const { partition } = this;
-    out.send(peer.address, { type: 'ResyncReq', partition, region: this.state.region, from: this.vv.applied(source) });
+    const { region } = this.state;
+    const from = this.vv.applied(source);
+    out.send(peer.address, { type: 'ResyncReq', partition, region, from, group: peer.group });
   }
 
   #repeatResync(source: RegionId, now: WallMs, out: Out): void {
@@ -389,10 +458,59 @@ export class Replica implements Machine<ParisMessage> {
     if (askedAt !== 0 && now - askedAt > RESYNC_RETRY_MS) this.#askResync(source, now, out);
   }
 
-  #onResyncReq({ region, from }: ResyncReq, out: Out): void {
-    if (!this.#peers.has(region)) return;
+  #onResyncReq({ region, from, group }: ResyncReq, out: Out): void {
+    const peer = this.#peers.get(region);
+    if (peer === undefined) return;
     this.counters.resyncs++;
+    if (this.#rollback.lost(from, group)) {
+      const { partition } = this;
+      throw new IsochronError(
+        'REBUILD_NEEDED',
+        `${region} has seen versions of partition ${partition} from here that the disk does not have: it was rolled back.`,
+      );
+    }
+    if (from < this.#truncatedUpTo) {
+      const { partition } = this;
+      const truncatedUpTo = this.#truncatedUpTo;
+      out.send(peer.address, { type: 'ResyncRefused', partition, source: this.state.region, truncatedUpTo });
+      return;
+    }
     this.#replay(region, from, out);
+  }
+
+  /** A log is truncated below what every replica has had on its disk: one that lacks it has lost it (D10). */
+  #onResyncRefused({ source, truncatedUpTo }: ResyncRefused): void {
+    if (!this.vv.has(source) || this.vv.applied(source) >= truncatedUpTo) return;
+    throw new IsochronError(
+      'REBUILD_NEEDED',
+      `The disk lacks versions of partition ${this.partition} that it once confirmed to ${source}: it was rolled back.`,
+    );
+  }
+
+  /** D10. The vector is taken before the page is read. */
+  #onCopyReq(request: CopyReq, from: Address, out: Out): void {
+    const { topology } = this.state;
+    if (!topology.nodes.includes(from.node)) return;
+    const region = topology.regionOf(from.node);
+    if (!this.vv.has(region) || this.vv.durable(region) < request.clock) return;
+    const vector = Object.entries(this.vv.durableEntries()).map(([r, ts]) => ({ region: r, ts }));
+    out.send(this.#self, { type: 'ReadCopy', node: from.node, request, vector });
+  }
+
+  #onReadCopy({ node, request, vector }: ReadCopy, out: Out): void {
+    const { ref, source, above } = request;
+    const { chains, next } = this.state.reader.copy(this.partition, request.start);
+    const wanted = (version: Version) => source === null || (version.region === source && version.ts > above);
+    const versions = chains.flatMap(({ key, versions: all }) =>
+      all.filter(wanted).map((version) => ({ key, version })),
+    );
+    const cut = pieces(versions);
+    cut.forEach((part, i) => {
+      out.send(
+        { node, machine: 'rebuild' },
+        { type: 'CopyResp', ref, part: i, parts: cut.length, versions: part, next, vector, gcFloor: this.#gcFloor },
+      );
+    });
   }
 
   /**
@@ -425,13 +543,14 @@ export class Replica implements Machine<ParisMessage> {
     for (const [region, { address, stream }] of this.#peers) {
       if (address.node !== node) continue;
       stream.broken();
-      if (up) this.#askResync(region, now, out);
+      if (up && this.state.membership.joined) this.#askResync(region, now, out);
     }
   }
 
   /** P9 and D5: garbage below the floor, log entries below UST, outcomes below the retention. */
   #collect(now: WallMs, out: Out): void {
-    const { stable, settings } = this.state;
+    const { stable, settings, membership } = this.state;
+    if (!membership.joined) return;
     const { partition } = this;
     const floor = Math.min(stable.sOld, stable.aggregated, packWall(now - settings.retentionMs));
     if (floor > this.#gcFloor && this.#gcFloor < this.#lastVersion) {
@@ -439,10 +558,29 @@ export class Replica implements Machine<ParisMessage> {
       stable.collected(floor);
       out.write({ kind: 'collect', partition, floor });
     }
-    if (this.#truncatedUpTo < this.#lastLogged && stable.aggregated > this.#truncatedUpTo) {
-      this.#truncatedUpTo = stable.aggregated;
-      out.write({ kind: 'truncateLog', partition, upTo: stable.aggregated });
+    const covered = this.#logged.upTo(stable.aggregated);
+    if (covered > this.#truncatedUpTo) {
+      this.#truncatedUpTo = covered;
+      out.write({ kind: 'truncateLog', partition, upTo: covered });
     }
     this.cohort.forget(now, out);
   }
+}
+
+/** Payload of one part of a copied page, in estimated bytes. */
+const PART_BYTES = 512 * 1024;
+
+/** Cuts versions into parts of bounded size, at least one. */
+function pieces(versions: readonly ListedVersion[]): ListedVersion[][] {
+  const parts: ListedVersion[][] = [[]];
+  let bytes = 0;
+  for (const listed of versions) {
+    if (bytes > PART_BYTES) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1)!.push(listed);
+    bytes += listed.key.length + (listed.version.value?.length ?? 0) + 64;
+  }
+  return parts;
 }

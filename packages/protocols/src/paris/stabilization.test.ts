@@ -113,7 +113,12 @@ describe('PaRiS: nonsense from peers', () => {
       principal: '',
       writes: [],
     },
-    { type: 'ResolveReq', partition: 0, identity: { txId: 'x', attempt: 0, home: 'oregon', epoch: 0, cohorts: [999] } },
+    {
+      type: 'ResolveReq',
+      partition: 0,
+      identity: { txId: 'x', attempt: 0, home: 'oregon', epoch: 0, cohorts: [999] },
+      birth: 0,
+    },
   ];
 
   it("a peer's message that makes no sense is counted and changes nothing (D12)", () => {

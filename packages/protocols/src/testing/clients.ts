@@ -16,14 +16,11 @@ export function keyIn(world: World, partition: number, name = 'k'): string {
 
 /** A client that follows Algorithm 1 against any node. */
 export class TestClient {
-  readonly session: ParisSession;
-
   constructor(
     readonly world: World,
     public node: NodeId,
-  ) {
-    this.session = new ParisSession(`test-session-${String(sessions++).padStart(6, '0')}`);
-  }
+    readonly session = new ParisSession(`test-session-${String(sessions++).padStart(6, '0')}`),
+  ) {}
 
   get region(): RegionId {
     return this.world.topology.regionOf(this.node);

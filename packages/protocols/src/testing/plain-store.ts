@@ -1,5 +1,6 @@
 /** A naive store for tests: every record in plain maps, applied when the disk says so. Independent of `packages/storage`. */
 import {
+  type CopyPage,
   compareKeys,
   compareVersions,
   type DurableRecord,
@@ -17,6 +18,9 @@ import {
   type Version,
   type VersionReader,
 } from '@isochron/core';
+
+/** Chains in one page of a copy. */
+const PAGE_CHAINS = 3;
 
 export class PlainStore implements VersionReader {
   readonly chains = new Map<string, Version[]>();
@@ -56,6 +60,7 @@ export class PlainStore implements VersionReader {
           record.partition,
           (this.logs.get(record.partition) ?? []).filter((entry) => entry.ct > record.upTo),
         );
+        this.meta.set(`logTruncatedUpTo/${record.partition}`, record.upTo);
         return;
       case 'collect':
         this.meta.set(`gcFloor/${record.partition}`, record.floor);
@@ -104,12 +109,23 @@ export class PlainStore implements VersionReader {
     return { groups, upTo };
   }
 
+  copy(partition: PartitionId, start: QualifiedKey): CopyPage {
+    const prefix = `${partition}|`;
+    const chains = [...this.chains]
+      .filter(([name]) => name.startsWith(prefix) && compareKeys(name.slice(prefix.length), start) >= 0)
+      .map(([name, versions]) => ({ key: name.slice(prefix.length), versions: [...versions].reverse() }))
+      .sort((a, b) => compareKeys(a.key, b.key));
+    // Small pages, so that every copy has several.
+    return { chains: chains.slice(0, PAGE_CHAINS), next: chains[PAGE_CHAINS]?.key ?? null };
+  }
+
   outcome(partition: PartitionId, txId: TxId): OutcomeRecord | undefined {
     return this.outcomes.get(`${partition}|${txId}`);
   }
 
   recover(): RecoveredState {
-    return { meta: this.meta, prepared: [...this.prepared.values()] };
+    const logEnds = new Map([...this.logs].flatMap(([id, log]) => (log.length === 0 ? [] : [[id, log.at(-1)!.ct]])));
+    return { meta: this.meta, prepared: [...this.prepared.values()], logEnds };
   }
 
   #collect(partition: PartitionId, floor: Timestamp): void {

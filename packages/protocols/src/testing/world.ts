@@ -64,6 +64,14 @@ export interface WorldOptions {
   readonly syncMs?: number;
   /** How long bringing something to memory takes; 0 when everything is there. */
   readonly prefetchMs?: number;
+  /** Nodes start as a new cluster's do, on empty disks; by default as if they had met before. */
+  readonly empty?: boolean;
+}
+
+function joinedStore(): PlainStore {
+  const store = new PlainStore();
+  store.apply({ kind: 'meta', name: 'joined', value: 1 });
+  return store;
 }
 
 const START = HLC_EPOCH_MS + 1_000_000;
@@ -87,6 +95,8 @@ export class World {
   #order = 0;
   #nextRef = 1;
   readonly #cut = new Set<string>();
+  /** Sync times of single nodes' disks, in ms; `Infinity` stalls a disk until it has a finite time again. */
+  readonly diskMs = new Map<NodeId, number>();
   /** Drops or keeps a message on the wire. */
   filter: (envelope: Envelope<ParisMessage>) => boolean = () => true;
 
@@ -96,7 +106,7 @@ export class World {
     this.#delayMs = options.delayMs ?? (() => 1);
     this.#syncMs = options.syncMs ?? 1;
     this.#prefetchMs = options.prefetchMs ?? 0;
-    for (const id of this.topology.nodes) this.#boot(id, new PlainStore(), 1, 0);
+    for (const id of this.topology.nodes) this.#boot(id, options.empty ? new PlainStore() : joinedStore(), 1, 0);
     for (const a of this.nodes.values()) for (const b of this.nodes.values()) if (a !== b) a.host.link(b.id, true);
   }
 
@@ -174,8 +184,9 @@ export class World {
     for (const other of this.nodes.values()) if (other !== node && other.up) other.host.link(id, false);
   }
 
-  restart(id: NodeId): void {
-    const { store, life, skewMs } = this.node(id);
+  /** Starts a crashed node again, on its disk or on the one given. */
+  restart(id: NodeId, store = this.node(id).store): void {
+    const { life, skewMs } = this.node(id);
     const node = this.#boot(id, store, life + 1, skewMs);
     for (const other of this.nodes.values()) {
       if (other === node || !other.up || this.#cut.has(pair(id, other.id))) continue;
@@ -244,12 +255,17 @@ export class World {
   #persist(node: WorldNode, life: number, records: readonly DurableRecord[], done: () => void): void {
     const batch = [...records];
     this.batches.set(node.id, (this.batches.get(node.id) ?? 0) + 1);
-    // Visible to readers at once; a crash before the sync is simulated by withholding the batch instead.
-    this.#at(this.now + this.#syncMs, () => {
-      if (node.life !== life || !node.up) return;
+    const sync = (): void => {
+      if (node.life !== life || !node.up) return; // what was not synced is lost with the process
+      if (this.diskMs.get(node.id) === Number.POSITIVE_INFINITY) {
+        this.#at(this.now + 1, sync);
+        return;
+      }
       for (const record of batch) node.store.apply(record);
       done();
-    });
+    };
+    const takesMs = this.diskMs.get(node.id) ?? this.#syncMs;
+    this.#at(this.now + (Number.isFinite(takesMs) ? takesMs : 1), sync);
   }
 
   #transmit(from: WorldNode, to: NodeId, envelopes: readonly Envelope<ParisMessage>[]): void {

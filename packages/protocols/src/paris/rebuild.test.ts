@@ -1,0 +1,315 @@
+/** Claims about lost and rolled-back disks (D10), on a virtual clock. */
+import { type ClusterSpec, IsochronError, qualify, type Version } from '@isochron/core';
+import { keyIn, TestClient } from '../testing/clients.js';
+import { PlainStore } from '../testing/plain-store.js';
+import { World } from '../testing/world.js';
+
+/** Every region has every partition. */
+const EVERYWHERE: ClusterSpec = {
+  regions: ['virginia', 'oregon', 'ireland'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
+  keyspaces: [{ name: 'default', partitions: 2, replication: 3 }],
+};
+const V = 'virginia-1';
+const O = 'oregon-1';
+const I = 'ireland-1';
+
+const versions = (world: World, node: string, partition: number): [string, readonly Version[]][] =>
+  [...world.node(node).store.chains].filter(([name]) => name.startsWith(`${partition}|`)).sort();
+
+const joined = (world: World, node: string) => () => world.node(node).paris.membership.joined;
+
+/** Loses the node's disk while it is down. */
+function loseDisk(world: World, node: string): void {
+  world.crash(node);
+  world.run(50);
+  world.restart(node, new PlainStore());
+}
+
+/** Joined, and far enough for sessions to have been born after the loss. */
+const recovered = (world: World, node: string) => () =>
+  joined(world, node)() && world.ust() > world.node(node).paris.membership.lostUpTo;
+
+const rebuild = (world: World, node: string) =>
+  world.node(node).host.machine('rebuild')!.describe() as { lostPartitions: number[]; lost: string[] };
+
+describe('D10: a first start', () => {
+  it('a new cluster has nothing to fetch: it begins when all nodes have met', () => {
+    const world = new World({ empty: true });
+    world.until(() => [...world.nodes.keys()].every((node) => joined(world, node)()), 100);
+    const { ct } = new TestClient(world, V).write({ [keyIn(world, 0)]: '"a"' });
+    world.until(() => world.ust() >= ct, 1000);
+  });
+
+  it('nothing begins while a node that may know more has not answered', () => {
+    const world = new World({ empty: true, delayMs: (from, to) => (from === I || to === I ? 400 : 1) });
+    world.run(300);
+    expect([V, O].map((node) => joined(world, node)())).toEqual([false, false]);
+    expect(world.call(V, { type: 'StartTxReq', txId: 't', ust: 0, at: null })).toMatchObject({
+      type: 'Refused',
+      code: 'NOT_READY',
+    });
+    world.until(joined(world, V), 2000);
+  });
+});
+
+describe('D10: a lost disk', () => {
+  it('comes back with every version that its peers hold, and follows them from there', () => {
+    const world = new World();
+    const writer = new TestClient(world, O);
+    for (let i = 0; i < 20; i++)
+      writer.write({ [qualify('default', `k${i}`)]: `"${i}"`, [qualify('default', `k${i % 3}`)]: '"again"' });
+    world.run(200);
+    loseDisk(world, V);
+    writer.write({ [qualify('default', 'k1')]: '"meanwhile"' });
+    world.until(recovered(world, V), 5000);
+    const { ct } = writer.write({ [qualify('default', 'k2')]: '"after"' });
+    world.until(() => world.ust() >= ct, 5000);
+    world.run(100);
+    for (const partition of world.topology.partitionsOn(V)) {
+      const [other] = [O, I].filter((node) => world.topology.partitionsOn(node).includes(partition));
+      expect(versions(world, V, partition)).toEqual(versions(world, other!, partition));
+    }
+    expect(new TestClient(world, V).write({ [keyIn(world, 0)]: '"own"' }).ct).toBeGreaterThan(ct);
+  });
+
+  it('prepares nothing and sends no version clock before it has joined; UST stands still and reads go elsewhere', () => {
+    const world = new World();
+    const key = keyIn(world, 0); // in virginia and oregon
+    new TestClient(world, V).write({ [key]: '"a"' });
+    world.run(200);
+    world.cut(V, O);
+    loseDisk(world, V);
+    world.sent.length = 0;
+    world.run(100);
+    const ust = world.node(O).paris.stable.value;
+    world.run(2_000);
+    expect(joined(world, V)()).toBe(false);
+    expect(world.node(O).paris.stable.value).toBe(ust);
+    const promised = world.sent.filter(
+      ({ from, message }) => from.node === V && /^(PrepareResp|Heartbeat|Replicate)$/.test(message.type),
+    );
+    expect(promised).toEqual([]);
+    expect(new TestClient(world, I).read(new TestClient(world, I).begin(), key)).toEqual(['"a"']);
+    world.heal(V, O);
+    world.until(joined(world, V), 5000);
+  });
+
+  it('its version clock starts above everything that anybody ever saw from it', () => {
+    const world = new World({ spec: EVERYWHERE });
+    new TestClient(world, V).write({ [keyIn(world, 0)]: '"a"' });
+    world.run(200);
+    const seen = world.node(O).paris.replicas[0]!.vv.applied('virginia');
+    world.crash(V);
+    world.node(V).skewMs = -200_000; // the new machine's clock is behind
+    world.restart(V, new PlainStore());
+    world.until(joined(world, V), 5000);
+    expect(world.node(V).paris.replicas[0]!.versionClock).toBeGreaterThanOrEqual(seen);
+    world.until(recovered(world, V), 5000);
+    const { ct } = new TestClient(world, V).write({ [keyIn(world, 0)]: '"b"' });
+    expect(ct).toBeGreaterThan(seen);
+    world.until(() => world.ust() >= ct, 5000);
+  });
+
+  it('what it sourced and only some replicas have reaches the others through its new log', () => {
+    const world = new World({ spec: EVERYWHERE });
+    const key = keyIn(world, 0);
+    world.run(100);
+    world.cut(V, I);
+    const { ct, txId } = new TestClient(world, V).write({ [key]: '"only oregon"' });
+    world.until(() => world.node(O).paris.replicas[0]!.vv.durable('virginia') >= ct, 1000);
+    loseDisk(world, V);
+    world.run(3000);
+    expect(joined(world, V)()).toBe(false); // ireland has not answered
+    world.heal(V, I);
+    world.until(joined(world, V), 5000);
+    world.until(() => world.ust() >= ct, 5000);
+    for (const node of [V, O, I])
+      expect(world.node(node).store.read(0, key, ct)).toMatchObject({ ts: ct, txId, value: '"only oregon"' });
+    expect(world.call(I, { type: 'TxStatusReq', txId })).toMatchObject({ status: 'committed', ts: ct });
+  });
+
+  it('a deleted key does not come back with the copy', () => {
+    const world = new World({ settings: { retentionMs: 100 } });
+    const key = keyIn(world, 0);
+    const client = new TestClient(world, V);
+    client.write({ [key]: '"a"' });
+    client.write({ [key]: null });
+    world.run(5_000);
+    expect(world.node(O).store.chains.has(`0|${key}`)).toBe(false);
+    loseDisk(world, V);
+    world.until(joined(world, V), 5000);
+    world.run(1_000);
+    expect(new TestClient(world, V).read(new TestClient(world, V).begin(), key)).toEqual([null]);
+    expect(world.node(V).paris.replicas.find((r) => r.partition === 0)!.gcFloor).toBeGreaterThan(0);
+  });
+
+  it('a crash in the middle of the copy starts it over, on an empty store', () => {
+    const world = new World();
+    for (let i = 0; i < 30; i++) new TestClient(world, O).write({ [qualify('default', `k${i}`)]: `"${i}"` });
+    world.run(200);
+    loseDisk(world, V);
+    world.until(() => world.node(V).store.chains.size > 3, 5000);
+    expect(joined(world, V)()).toBe(false);
+    loseDisk(world, V);
+    world.until(joined(world, V), 5000);
+    world.run(200);
+    expect(versions(world, V, 0)).toEqual(versions(world, O, 0));
+  });
+});
+
+describe('D10: transactions that a lost disk knew', () => {
+  it('are refused with OUTCOME_FORGOTTEN when they are sent again, never silently run again', () => {
+    const world = new World({ spec: EVERYWHERE });
+    const client = new TestClient(world, V);
+    world.run(100);
+    const tx = client.begin();
+    tx.write(keyIn(world, 0), '"a"');
+    const request = client.commitRequest(tx);
+    loseDisk(world, V);
+    world.until(joined(world, V), 5000);
+    world.run(200);
+    const again = { ...request, snapshot: client.session.ust };
+    expect(world.call(V, again)).toMatchObject({ type: 'Refused', code: 'OUTCOME_FORGOTTEN' });
+    expect(world.call(V, { type: 'TxStatusReq', txId: request.txId })).toMatchObject({ status: 'lost' });
+  });
+
+  it('are aborted by a resolver that hears LOST from one cohort and *committed* from none, and are reported', () => {
+    const spec: ClusterSpec = {
+      regions: [
+        { id: 'virginia', nodes: [{ id: V }, { id: 'virginia-2' }] },
+        { id: 'oregon', nodes: [{ id: O }] },
+      ],
+      keyspaces: [{ name: 'default', partitions: 2, replication: 2 }],
+    };
+    const world = new World({ spec });
+    world.run(100);
+    const [a, b] = [0, 1].map((p) => world.topology.replicaNode(p, 'virginia')!);
+    expect(a).not.toBe(b);
+    world.filter = ({ message }) => message.type !== 'PrepareResp' && message.type !== 'ResolveReq';
+    const client = new TestClient(world, O);
+    const tx = client.begin();
+    for (const p of [0, 1]) tx.write(keyIn(world, p), '"half"');
+    const request = { ...client.commitRequest(tx), homes: ['virginia'] };
+    world.ask(O, request);
+    world.until(() => [a!, b!].every((node) => world.node(node).store.prepared.size === 1), 1000);
+    loseDisk(world, b!);
+    world.filter = ({ message }) => message.type !== 'PrepareResp' && message.type !== 'PrepareReq';
+    world.until(joined(world, b!), 5000);
+    world.until(() => world.node(a!).store.prepared.size === 0, 10_000);
+    expect(rebuild(world, a!).lost).toEqual([request.txId]);
+    expect(world.call(O, { type: 'TxStatusReq', txId: request.txId })).toMatchObject({ status: 'aborted' });
+  });
+});
+
+describe('D10: a disk that was rolled back', () => {
+  const copyOf = (store: PlainStore): PlainStore => {
+    const copy = new PlainStore();
+    for (const [key, chain] of store.chains) copy.chains.set(key, [...chain]);
+    for (const [key, value] of store.meta) copy.meta.set(key, value);
+    for (const [key, value] of store.outcomes) copy.outcomes.set(key, value);
+    for (const [key, value] of store.prepared) copy.prepared.set(key, value);
+    for (const [key, value] of store.logs) copy.logs.set(key, [...value]);
+    return copy;
+  };
+  const noticed = (world: World): void => {
+    expect(() => world.run(5_000)).toThrow(expect.objectContaining({ code: 'REBUILD_NEEDED' }));
+    expect(world.failure).toBeInstanceOf(IsochronError);
+  };
+
+  it('is noticed when a peer has seen a group from it that it does not have', () => {
+    const world = new World();
+    const client = new TestClient(world, V);
+    client.write({ [keyIn(world, 0)]: '"a"' });
+    world.run(100);
+    const old = copyOf(world.node(V).store);
+    client.write({ [keyIn(world, 0)]: '"b"' });
+    world.run(100);
+    world.crash(V);
+    world.restart(V, old);
+    noticed(world);
+  });
+
+  it('is noticed when a peer has seen a version clock from it that it never set a ceiling for', () => {
+    const world = new World();
+    world.run(100);
+    const old = copyOf(world.node(V).store);
+    world.run(10_000);
+    world.crash(V);
+    world.restart(V, old);
+    noticed(world);
+  });
+
+  it('is noticed when it lacks what its peers no longer have in their logs', () => {
+    const world = new World();
+    const client = new TestClient(world, O);
+    const key = keyIn(world, 0); // in virginia and oregon
+    client.write({ [key]: '"a"' });
+    world.run(100);
+    const old = copyOf(world.node(V).store);
+    client.write({ [key]: '"b"' });
+    world.run(3_000);
+    world.crash(V);
+    // Only the version vector gives it away: its ceiling and clock are as they were.
+    for (const name of ['ceiling', 'ust']) old.meta.delete(name);
+    old.meta.set('ceiling', world.node(V).store.meta.get('ceiling')!);
+    world.filter = ({ message }) => message.type !== 'ResyncReq' || message.region === 'virginia';
+    world.restart(V, old);
+    noticed(world);
+  });
+
+  it('a disk as it was before a crash is not: restarts of every node in turn rebuild nothing', () => {
+    const world = new World();
+    for (let i = 0; i < 12; i++) {
+      const node = [V, O, I][i % 3]!;
+      new TestClient(world, node).write({ [keyIn(world, i % 6)]: `"${i}"` });
+      world.run(37 * (i % 4));
+      world.crash(node);
+      world.run(400);
+      world.restart(node);
+      world.run(700);
+    }
+    expect([V, O, I].map((node) => joined(world, node)())).toEqual([true, true, true]);
+  });
+});
+
+describe('D10: nobody has a copy', () => {
+  it('a partition without any copy stays closed, named, until an operator accepts the loss', () => {
+    const spec: ClusterSpec = { ...EVERYWHERE, keyspaces: [{ name: 'default', partitions: 3, replication: 1 }] };
+    const world = new World({ spec });
+    new TestClient(world, V).write({ [keyIn(world, 0)]: '"only here"' });
+    world.run(200);
+    loseDisk(world, V);
+    world.run(5_000);
+    expect(joined(world, V)()).toBe(false);
+    expect(rebuild(world, V).lostPartitions).toEqual(world.topology.partitionsOn(V));
+    world.crash(V);
+    Object.assign(world.settings, { acceptLoss: true });
+    world.restart(V, new PlainStore());
+    world.until(recovered(world, V), 5000);
+    const { ct } = new TestClient(world, V).write({ [keyIn(world, 0)]: '"new"' });
+    world.until(() => world.ust() >= ct, 5000);
+  });
+});
+
+describe('D10: a damaged disk', () => {
+  it('is given up only when nothing is on it alone', () => {
+    const world = new World();
+    const key = keyIn(world, 0);
+    world.cut(V, O);
+    const { ct } = new TestClient(world, V).write({ [key]: '"acknowledged"' });
+    world.node(V).paris.membership.retire('a record is damaged');
+    world.run(5_000); // oregon does not have it: the node stays
+    expect(world.call(V, { ...new TestClient(world, V).commitRequest(blind(world, key)), snapshot: 0 })).toMatchObject({
+      code: 'NOT_READY',
+    });
+    world.heal(V, O);
+    expect(() => world.run(10_000)).toThrow(expect.objectContaining({ code: 'REBUILD_NEEDED' }));
+    expect(world.node(O).store.read(0, key, ct)).toMatchObject({ value: '"acknowledged"' });
+  });
+});
+
+function blind(world: World, key: string) {
+  const tx = new TestClient(world, V).begin();
+  tx.write(key, '"refused"');
+  return tx;
+}

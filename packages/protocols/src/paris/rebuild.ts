@@ -1,0 +1,324 @@
+/**
+ * A node without trustworthy data comes back (D10; the paper stops before this). A node whose disk is new asks every other node what
+ * it knows. When the cluster has never had a stable time and nobody holds data, it is the cluster's first start and there is nothing
+ * to fetch. Otherwise it
+ *
+ * 1. takes the highest version clock that anybody ever saw from it as the floor of its own;
+ * 2. copies each partition from the replica that has seen most of it, at that replica's durable version vector;
+ * 3. collects from every other replica what it sourced itself and not all of them have, and puts it into its log;
+ * 4. knows of transactions born before its return (`lostUpTo`) only what came with the copies, answers LOST about the others, and joins; all
+ *    in one durable batch.
+ *
+ * Until then it prepares nothing, sends no version clock and serves no snapshot; UST stands still, safely. A rolled-back or damaged disk is
+ * treated as a lost one: the node stops with REBUILD_NEEDED, its driver sets the old data aside and starts it on an
+ * empty store.
+ */
+import {
+  IsochronError,
+  type KeyWrite,
+  type NodeId,
+  type PartitionId,
+  type QualifiedKey,
+  type RegionId,
+  type Timestamp,
+  type TxId,
+  type WallMs,
+} from '@isochron/core';
+import type { Address, Effects, Input, Machine, WriteSeq } from '../machine.js';
+import type { CopyResp, JoinResp, ParisMessage } from './messages.js';
+import { Addresses, type NodeState } from './node-state.js';
+import type { Replica } from './replica.js';
+
+type Out = Effects<ParisMessage>;
+
+const MACHINE = 'rebuild';
+const RETRY_MS = 500;
+/** A copy that stands still for so long starts over, perhaps from another replica. */
+const STALLED_MS = 30_000;
+
+/** What is still to be fetched, in order. */
+interface Fetch {
+  readonly partition: PartitionId;
+  readonly from: Address;
+  /** All versions, or those that this region sourced above `above`. */
+  readonly source: RegionId | null;
+  readonly above: Timestamp;
+  readonly clock: Timestamp;
+}
+
+/** What a replica will start with. */
+interface Gathered {
+  /** The highest version clock that anybody has seen from this replica: it has nothing of its own above. */
+  readonly clock: Timestamp;
+  readonly vector: Map<RegionId, Timestamp>;
+  gcFloor: Timestamp;
+  /** Own transactions above the stable time, by timestamp and id: some peer may lack them, some cohort may ask how they ended. */
+  readonly own: Map<string, { ct: Timestamp; txId: TxId; writes: KeyWrite[] }>;
+}
+
+export class Rebuild implements Machine<ParisMessage> {
+  readonly counters = { asked: 0, pages: 0, versions: 0 };
+  readonly #addresses: Addresses;
+  readonly #answers = new Map<NodeId, JoinResp>();
+  readonly #replicas: ReadonlyMap<PartitionId, Replica>;
+  readonly #gathered = new Map<PartitionId, Gathered>();
+  #fetches: Fetch[] | undefined;
+  #start: QualifiedKey = '';
+  #ref = 0;
+  #parts = 0;
+  #askedAt: WallMs = 0;
+  #progressAt: WallMs = 0;
+  #persisted: WriteSeq = 0;
+  /** The next page, or the end, waits for this batch. */
+  #writing: { seq: WriteSeq; then: (now: WallMs, out: Out) => void } | undefined;
+
+  constructor(
+    readonly state: NodeState,
+    replicas: readonly Replica[],
+  ) {
+    this.#addresses = new Addresses(state.topology);
+    this.#replicas = new Map(replicas.map((replica) => [replica.partition, replica]));
+  }
+
+  step(input: Input<ParisMessage>, out: Out): void {
+    switch (input.kind) {
+      case 'message':
+        this.#onMessage(input.message, input.from, input.now, out);
+        return;
+      case 'timer':
+        this.#onTimer(input.now, out);
+        out.setTimer('rebuild', input.now + RETRY_MS);
+        return;
+      case 'link':
+        if (input.up && !this.state.membership.joined && this.#fetches === undefined) this.#ask(input.node, out);
+        return;
+      case 'persisted':
+        this.#persisted = input.upTo;
+        this.#written(input.now, out);
+    }
+  }
+
+  invariants(): void {}
+
+  describe(): object {
+    const { joined, retiring, lostUpTo, lost } = this.state.membership;
+    const remaining = this.#fetches?.map(({ partition, from }) => ({ partition, from: from.node }));
+    return {
+      joined,
+      retiring: retiring ?? null,
+      lostUpTo,
+      lost,
+      answered: [...this.#answers.keys()],
+      remaining: remaining ?? null,
+      /** Partitions of which no other replica has data although the cluster has lived: only an operator can give them up. */
+      lostPartitions: joined || this.#fetches !== undefined ? [] : this.#withoutSource(),
+      counters: this.counters,
+    };
+  }
+
+  #onMessage(message: ParisMessage, from: Address, now: WallMs, out: Out): void {
+    if (message.type === 'JoinReq') this.#onJoinReq(from, out);
+    else if (message.type === 'JoinResp') this.#onJoinResp(message, from, now, out);
+    else if (message.type === 'CopyResp') this.#onCopyResp(message, from, now, out);
+  }
+
+  #onTimer(now: WallMs, out: Out): void {
+    const { membership, topology, node } = this.state;
+    if (membership.retiring !== undefined) this.#retire(membership.retiring);
+    if (membership.joined || this.#writing !== undefined) return;
+    if (this.#fetches === undefined) {
+      for (const other of topology.nodes) if (other !== node) this.#ask(other, out);
+      this.#plan(now, out);
+    } else if (now - this.#progressAt > STALLED_MS) {
+      throw new IsochronError('REBUILD_NEEDED', 'The replica that was copied stays silent; the copy starts over.');
+    } else if (now - this.#askedAt >= RETRY_MS) this.#fetch(now, out);
+  }
+
+  #ask(node: NodeId, out: Out): void {
+    this.counters.asked++;
+    out.send({ node, machine: MACHINE }, { type: 'JoinReq' });
+  }
+
+  #onJoinReq(from: Address, out: Out): void {
+    const { membership, topology, stable } = this.state;
+    if (!topology.nodes.includes(from.node)) return;
+    const region = topology.regionOf(from.node);
+    const clocks = topology
+      .partitionsOn(from.node)
+      .filter((partition) => this.#replicas.get(partition)?.vv.has(region))
+      .map((partition) => ({ partition, clock: this.#replicas.get(partition)!.vv.applied(region) }));
+    out.send(from, { type: 'JoinResp', joined: membership.joined, ust: stable.aggregated, clocks });
+  }
+
+  #onJoinResp(message: JoinResp, from: Address, now: WallMs, out: Out): void {
+    if (this.state.membership.joined || this.#fetches !== undefined) return;
+    this.#answers.set(from.node, message);
+    this.#plan(now, out);
+  }
+
+  /** The cluster has lived when somebody knows a stable time, or a version clock of this node. */
+  get #lived(): boolean {
+    return [...this.#answers.values()].some(({ ust, clocks }) => ust > 0 || clocks.some(({ clock }) => clock > 0));
+  }
+
+  /** The highest stable time that anybody knows: what was decided below is applied everywhere. */
+  get #stable(): Timestamp {
+    return Math.max(0, ...[...this.#answers.values()].map(({ ust }) => ust));
+  }
+
+  get #everyoneAnswered(): boolean {
+    return this.#answers.size === this.state.topology.nodes.length - 1;
+  }
+
+  /** Starts fetching once it is known for every partition where its data are, or that there are none. */
+  #plan(now: WallMs, out: Out): void {
+    const plans = new Map<PartitionId, readonly Fetch[]>();
+    for (const partition of this.#replicas.keys()) {
+      const plan = this.#planOf(partition);
+      if (plan === undefined) return;
+      plans.set(partition, plan);
+    }
+    this.#progressAt = now;
+    this.#fetches = [...plans.values()].flat();
+    for (const partition of plans.keys()) {
+      const clock = Math.max(0, ...this.#othersOf(partition).map((other) => this.#clockAt(other, partition)));
+      this.#gathered.set(partition, { clock, vector: new Map(), gcFloor: 0, own: new Map() });
+    }
+    // Nothing that was ever published from here lies above the clock and its durable ceiling.
+    this.state.clock.propose(now, Math.max(0, ...[...this.#gathered.values()].map(({ clock }) => clock)), out);
+    this.#afterWrites((later, laterOut) => this.#fetch(later, laterOut), now, out);
+  }
+
+  /** What to fetch for a partition; undefined while that is not known, or when the data are lost everywhere. */
+  #planOf(partition: PartitionId): Fetch[] | undefined {
+    const others = this.#othersOf(partition);
+    if (!others.every(({ node }) => this.#answers.has(node))) return undefined;
+    const holders = others.filter(({ node }) => this.#answers.get(node)!.joined);
+    if (holders.length === 0) {
+      return this.#everyoneAnswered && (!this.#lived || this.state.settings.acceptLoss) ? [] : undefined;
+    }
+    const clockAt = (holder: Address) => this.#clockAt(holder, partition);
+    const source = holders.reduce((best, next) => (clockAt(next) > clockAt(best) ? next : best));
+    const above = Math.min(...holders.map(clockAt));
+    const all: Fetch = { partition, from: source, source: null, above: 0, clock: clockAt(source) };
+    const { region } = this.state;
+    const collects = holders.filter((holder) => holder !== source);
+    return [all, ...collects.map((from) => ({ partition, from, source: region, above, clock: clockAt(from) }))];
+  }
+
+  #othersOf(partition: PartitionId): Address[] {
+    const { topology, region } = this.state;
+    const regions = topology.partitions[partition]!.regions.filter((other) => other !== region);
+    return regions.map((other) => this.#addresses.replica(partition, other));
+  }
+
+  /** The highest version clock that a replica has seen from here. */
+  #clockAt({ node }: Address, partition: PartitionId): Timestamp {
+    return this.#answers.get(node)?.clocks.find((entry) => entry.partition === partition)?.clock ?? 0;
+  }
+
+  #withoutSource(): PartitionId[] {
+    if (!this.#everyoneAnswered || !this.#lived) return [];
+    return [...this.#replicas.keys()].filter((partition) => this.#planOf(partition) === undefined);
+  }
+
+  /** Asks for the present page of the present fetch, or ends. */
+  #fetch(now: WallMs, out: Out): void {
+    const [fetch] = this.#fetches!;
+    if (fetch === undefined) {
+      this.#finish(now, out);
+      return;
+    }
+    const { partition, from, source, above, clock } = fetch;
+    this.#ref++;
+    this.#parts = 0;
+    this.#askedAt = now;
+    out.send(from, { type: 'CopyReq', ref: this.#ref, partition, start: this.#start, source, above, clock });
+  }
+
+  #onCopyResp(page: CopyResp, from: Address, now: WallMs, out: Out): void {
+    const fetch = this.#fetches?.[0];
+    if (fetch === undefined || page.ref !== this.#ref || this.#writing !== undefined) return;
+    if (from.node !== fetch.from.node || page.part !== this.#parts) return;
+    this.#parts++;
+    this.#askedAt = now;
+    this.#progressAt = now;
+    this.#take(fetch, page, out);
+    if (this.#parts < page.parts) return;
+    this.counters.pages++;
+    if (page.next === null) this.#fetches!.shift();
+    this.#start = page.next ?? '';
+    this.#afterWrites((later, laterOut) => this.#fetch(later, laterOut), now, out);
+  }
+
+  #take({ partition, source }: Fetch, page: CopyResp, out: Out): void {
+    const gathered = this.#gathered.get(partition)!;
+    const { region } = this.state;
+    // The first page's vector: what it covers is in this page or in a later one.
+    if (source === null && gathered.vector.size === 0) for (const e of page.vector) gathered.vector.set(e.region, e.ts);
+    gathered.gcFloor = Math.max(gathered.gcFloor, page.gcFloor);
+    for (const { key, version } of page.versions) {
+      out.write({ kind: 'version', partition, key, version });
+      this.counters.versions++;
+      if (version.region !== region || version.ts <= this.#stable) continue;
+      const { ts, txId, value } = version;
+      const name = `${ts}/${txId}`;
+      const tx = gathered.own.get(name) ?? { ct: ts, txId, writes: [] };
+      gathered.own.set(name, tx);
+      if (!tx.writes.some((write) => write.key === key)) tx.writes.push({ key, value });
+    }
+  }
+
+  #afterWrites(then: (now: WallMs, out: Out) => void, now: WallMs, out: Out): void {
+    this.#writing = { seq: out.lastWrite(), then };
+    this.#written(now, out);
+  }
+
+  #written(now: WallMs, out: Out): void {
+    const writing = this.#writing;
+    if (writing === undefined || writing.seq > this.#persisted) return;
+    this.#writing = undefined;
+    writing.then(now, out);
+  }
+
+  /** Everything that makes the node whole again, in one batch. */
+  #finish(now: WallMs, out: Out): void {
+    const { clock, membership, region } = this.state;
+    const lostUpTo = this.#lived ? clock.propose(now, 0, out) : 0;
+    const forgottenUpTo = this.#stable;
+    for (const [partition, { clock: seen, vector, gcFloor, own }] of this.#gathered) {
+      vector.set(region, Math.max(seen, vector.get(region) ?? 0));
+      for (const { ct, txId, writes } of own.values()) {
+        out.write({ kind: 'log', partition, ct, tx: { txId, writes } });
+        const record = { status: 'committed' as const, ts: ct, attempt: 0, digest: null };
+        out.write({ kind: 'outcome', partition, txId, record });
+      }
+      out.write({ kind: 'meta', name: `vv/${partition}`, value: Object.fromEntries(vector) });
+      out.write({ kind: 'collect', partition, floor: gcFloor });
+      out.write({ kind: 'forget', partition, upTo: forgottenUpTo });
+    }
+    out.write({ kind: 'meta', name: 'lostUpTo', value: lostUpTo });
+    out.write({ kind: 'meta', name: 'joined', value: 1 });
+    this.#afterWrites(
+      (later, laterOut) => {
+        membership.join(lostUpTo);
+        for (const [partition, { vector, gcFloor, own }] of this.#gathered) {
+          const logged = Math.max(0, ...[...own.values()].map(({ ct }) => ct));
+          this.#replicas.get(partition)!.join({ vector, gcFloor, forgottenUpTo, logged }, later, laterOut);
+        }
+        this.#gathered.clear();
+      },
+      now,
+      out,
+    );
+  }
+
+  /** A damaged disk is given up once nothing is on it alone: every own transaction is decided and universally stable. */
+  #retire(reason: string): void {
+    const { aggregated } = this.state.stable;
+    for (const { cohort, lastLogged } of this.#replicas.values()) {
+      if (cohort.prepared.size > 0 || cohort.committed.size > 0 || lastLogged > aggregated) return;
+    }
+    throw new IsochronError('REBUILD_NEEDED', reason);
+  }
+}

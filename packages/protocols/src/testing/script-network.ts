@@ -1,0 +1,78 @@
+/** The links of a script: messages that are held back or lost, chosen by their type and their way. Messages inside a node are not seen here. */
+import type { NodeId, PartitionId, Timestamp } from '@isochron/core';
+import type { Envelope } from '../machine.js';
+import type { ParisMessage } from '../paris/messages.js';
+import type { World } from './world.js';
+
+type Message = Envelope<ParisMessage>;
+
+/** Which messages are meant; what is left out is any. */
+export interface Pattern {
+  readonly types: readonly string[];
+  readonly from: NodeId | undefined;
+  readonly to: NodeId | undefined;
+  readonly partition: PartitionId | undefined;
+}
+
+export function matches({ types, from, to, partition }: Pattern, { from: sender, to: target, message }: Message) {
+  return (
+    (types.length === 0 || types.includes(message.type)) &&
+    (from === undefined || from === sender.node) &&
+    (to === undefined || to === target.node) &&
+    (partition === undefined || ('partition' in message && message.partition === partition))
+  );
+}
+
+export class ScriptNetwork {
+  readonly #held: { envelope: Message; hlc: Timestamp }[] = [];
+  #rules: { readonly action: 'hold' | 'drop'; readonly pattern: Pattern }[] = [];
+
+  constructor(readonly world: World) {
+    world.filter = (envelope) => this.#passes(envelope);
+  }
+
+  get held(): number {
+    return this.#held.length;
+  }
+
+  hold(pattern: Pattern): void {
+    this.#rules.push({ action: 'hold', pattern });
+  }
+
+  drop(pattern: Pattern): void {
+    this.#rules.push({ action: 'drop', pattern });
+  }
+
+  /** From now on everything passes; what is held stays held. */
+  pass(): void {
+    this.#rules = [];
+  }
+
+  /** Delivers the first held messages that match, late, and returns them. A link that dropped meanwhile does not matter (D6). */
+  release(pattern: Pattern, count: number): Message[] {
+    const released: Message[] = [];
+    for (const entry of [...this.#held]) {
+      if (released.length === count || !matches(pattern, entry.envelope)) continue;
+      this.#held.splice(this.#held.indexOf(entry), 1);
+      released.push(entry.envelope);
+      this.#deliver(entry.envelope, entry.hlc);
+    }
+    return released;
+  }
+
+  #deliver(envelope: Message, hlc: Timestamp): void {
+    const target = this.world.node(envelope.to.node);
+    if (!target.up) return;
+    this.world.sent.push(envelope);
+    target.paris.clock.observe(hlc);
+    this.world.inject(envelope.to, envelope.from, envelope.message);
+  }
+
+  #passes(envelope: Message): boolean {
+    const rule = this.#rules.find(({ pattern }) => matches(pattern, envelope));
+    if (rule?.action === 'hold') {
+      this.#held.push({ envelope, hlc: this.world.node(envelope.from.node).paris.clock.last });
+    }
+    return rule === undefined;
+  }
+}

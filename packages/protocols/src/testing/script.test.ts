@@ -1,0 +1,106 @@
+/** The player of scenarios notices what has changed, and says where. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Replica } from '../paris/replica.js';
+import { playScript, scriptDifferences } from './script.js';
+import { COMMANDS } from './script-commands.js';
+import { SESSION_COMMANDS } from './script-sessions.js';
+import { SHOW } from './script-show.js';
+
+const SCRIPT = `# A write is stable soon.
+cluster partitions=1
+session alice at virginia-1
+
+run 100ms
+alice commit T1 x@0=1
+until stable T1
+show versions x@0
+`;
+
+const play = (text: string): string => playScript('some.txt', text);
+
+describe('a script', () => {
+  it('gets below each command what it shows, and keeps all else', () => {
+    const played = play(SCRIPT);
+    expect(played).toContain('alice commit T1 x@0=1\n  T1 committed at 100+1\nuntil');
+    expect(played.split('\n').filter((line) => !line.startsWith('  '))).toEqual(SCRIPT.split('\n'));
+  });
+
+  it('plays the same again, from its own text', () => {
+    const played = play(SCRIPT);
+    expect(play(played)).toBe(played);
+    expect(scriptDifferences('some.txt', played, play(played))).toBe('');
+  });
+
+  it('names the file, the line, and what went and came', () => {
+    const played = play(SCRIPT);
+    const stale = played.replace('oregon-1: 1 of T1', 'oregon-1: 2 of T1');
+    expect(scriptDifferences('some.txt', stale, play(stale))).toBe(
+      [
+        'some.txt:10: show versions x@0',
+        '    virginia-1: 1 of T1 at 100+1',
+        '  - oregon-1: 2 of T1 at 100+1',
+        '  + oregon-1: 1 of T1 at 100+1',
+      ].join('\n'),
+    );
+  });
+
+  it('differs when a line that is shown is missing or too much', () => {
+    const played = play(SCRIPT);
+    const missing = played.replace('  T1 committed at 100+1\n', '');
+    expect(scriptDifferences('some.txt', missing, play(missing))).toContain('  + T1 committed at 100+1');
+    const tooMuch = played.replace('run 100ms\n', 'run 100ms\n  nobody shows this\n');
+    expect(scriptDifferences('some.txt', tooMuch, play(tooMuch))).toContain('  - nobody shows this');
+  });
+});
+
+describe('a script that asks for what cannot be', () => {
+  it.each([
+    ['alice', 'no command and no session "alice"'],
+    ['run 10', '"10" is no duration'],
+    ['run 10ms quickly', '"quickly" is too much'],
+    ['run to 50ms', 'it is 100 ms already'],
+    ['crash atlantis-1', 'no node "atlantis-1"'],
+    ['bob commit T1 x@7=1', 'no partition 7'],
+    ['bob commit x@0=1', '"x@0=1" is no name of a transaction'],
+    ['bob read T9 x@0', 'no transaction "T9"'],
+    ['bob dances', '"dances" is none of begin'],
+    ['await T1', 'T1 waits for no answer'],
+    ['until held 1', 'did not come true'],
+    ['hold Smoke', '"Smoke" is too much'],
+    ['show weather', '"weather" is none of replica'],
+    ['cluster', 'there is a cluster already'],
+  ])('fails at its line: %s', (command, message) => {
+    const text = `cluster partitions=1\nsession bob at virginia-1\nrun 100ms\n${command}\n`;
+    expect(() => play(text)).toThrow(`some.txt:4: ${command}\n`);
+    expect(() => play(text)).toThrow(message);
+  });
+
+  it('begins with a cluster, and has nothing indented before the first command', () => {
+    expect(() => play('run 10ms\n')).toThrow('some.txt:1: run 10ms\n  a script begins with "cluster"');
+    expect(() => play('# a comment\n  some output\n')).toThrow('some.txt:2: no command shows this');
+    expect(() => play('cluster applyIntervalMS=5\n')).toThrow('"applyIntervalMS" is none of applyIntervalMs');
+  });
+
+  it('ends where a node stops', () => {
+    const broken = jest.spyOn(Replica.prototype, 'invariants').mockImplementation(function (this: Replica) {
+      if (this.cohort.committed.size > 0) throw new Error('PR2: broken');
+    });
+    const text = 'cluster\nsession bob at virginia-1\nrun 100ms\nbob commit T1 x@0=1\nrun 1s\n';
+    expect(() => play(text)).toThrow('some.txt:4: bob commit T1 x@0=1\n  PR2: broken');
+    broken.mockRestore();
+    expect(() => play(text)).not.toThrow();
+  });
+});
+
+describe('README of the scenarios', () => {
+  const readme = readFileSync(join(__dirname, '../paris/testdata/README.md'), 'utf8');
+  const documented = new Set([...readme.matchAll(/`([^`]+)`/g)].flatMap(([, text]) => text!.split(' ').slice(0, 2)));
+
+  it.each([...Object.keys(COMMANDS), ...Object.keys(SESSION_COMMANDS), ...Object.keys(SHOW)])(
+    'describes %s',
+    (word) => {
+      expect(documented).toContain(word);
+    },
+  );
+});

@@ -1,0 +1,98 @@
+/**
+ * Scenarios as text, after the test data of etcd's raft: commands, and below each what it shows. A script is played in a world on a
+ * virtual clock, and what it shows is written where the expectations are: the same text means that nothing has changed. The language
+ * is described in the README of `paris/testdata`.
+ */
+import { COMMANDS, sessionCommand, setUp } from './script-commands.js';
+import type { Stage } from './script-stage.js';
+import { ScriptError, Words } from './script-words.js';
+
+/** What a command shows is indented. */
+const INDENT = '  ';
+
+/** A line of a script that is kept as it is, or a command with what it is expected to show. */
+interface Part {
+  readonly line: number;
+  readonly text: string;
+  readonly isCommand: boolean;
+  readonly shown: readonly string[];
+}
+
+/**
+ * Plays a script and returns its text with what the commands have shown.
+ * @throws ScriptError with the file and line, when a command is wrong, a condition does not come true, or a node stops
+ */
+export function playScript(file: string, text: string): string {
+  let stage: Stage | undefined;
+  const played = parse(file, text).map((part) => {
+    if (!part.isCommand) return part;
+    try {
+      const words = new Words(part.text);
+      if (words.take('cluster')) {
+        if (stage !== undefined) throw new ScriptError('there is a cluster already');
+        const { stage: made, shown } = setUp(words);
+        stage = made;
+        return { ...part, shown };
+      }
+      if (stage === undefined) throw new ScriptError('a script begins with "cluster"');
+      const shown = carryOut(stage, words);
+      words.end();
+      if (stage.world.failure !== undefined) throw stage.world.failure;
+      return { ...part, shown };
+    } catch (error) {
+      throw new ScriptError(`${file}:${part.line}: ${part.text}\n${INDENT}${messageOf(error)}`, { cause: error });
+    }
+  });
+  return played.map(({ text, shown }) => [text, ...shown.map((line) => INDENT + line)].join('\n')).join('\n');
+}
+
+/** What two texts of the same script show differently, by file and line; empty when they are the same. */
+export function scriptDifferences(file: string, expected: string, played: string): string {
+  const actual = parse(file, played);
+  return parse(file, expected)
+    .flatMap(({ line, text, shown }, i) => {
+      const now = actual[i]!.shown;
+      if (shown.join('\n') === now.join('\n')) return [];
+      return [`${file}:${line}: ${text}`, ...differences(shown, now).map((change) => INDENT + change)];
+    })
+    .join('\n');
+}
+
+function carryOut(stage: Stage, words: Words): readonly string[] {
+  if (!Object.hasOwn(COMMANDS, words.peek)) return sessionCommand(stage, words);
+  const command = words.next('a command');
+  return COMMANDS[command]!(stage, words);
+}
+
+function parse(file: string, text: string): Part[] {
+  const parts: (Part & { shown: string[] })[] = [];
+  text.split('\n').forEach((line, i) => {
+    if (line.startsWith(INDENT) && line.trim() !== '') {
+      const last = parts.at(-1);
+      if (last === undefined || !last.isCommand) throw new ScriptError(`${file}:${i + 1}: no command shows this`);
+      last.shown.push(line.slice(INDENT.length));
+      return;
+    }
+    const isCommand = line.trim() !== '' && !line.startsWith('#');
+    parts.push({ line: i + 1, text: line, isCommand, shown: [] });
+  });
+  return parts;
+}
+
+/** The lines that went (`-`) and came (`+`), between what both have at the beginning and at the end. */
+function differences(before: readonly string[], after: readonly string[]): string[] {
+  let start = 0;
+  while (start < Math.min(before.length, after.length) && before[start] === after[start]) start++;
+  let end = 0;
+  const shorter = Math.min(before.length, after.length) - start;
+  while (end < shorter && before.at(-1 - end) === after.at(-1 - end)) end++;
+  const middle = (lines: readonly string[]) => lines.slice(start, lines.length - end);
+  return [
+    ...before.slice(0, start).map((line) => `  ${line}`),
+    ...middle(before).map((line) => `- ${line}`),
+    ...middle(after).map((line) => `+ ${line}`),
+    ...before.slice(before.length - end).map((line) => `  ${line}`),
+  ];
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

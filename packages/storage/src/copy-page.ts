@@ -1,0 +1,46 @@
+import type { CopyPage, QualifiedKey, Version } from '@isochron/core';
+
+/** A page of a copy ends here. */
+const PAGE_BYTES = 512 * 1024;
+const PAGE_CHAINS = 2_000;
+
+/** Collects one page of whole chains. Fed with the partition's keys in order. */
+export class CopyBuilder {
+  readonly chains: { key: QualifiedKey; versions: readonly Version[] }[] = [];
+  next: QualifiedKey | null = null;
+  #bytes = 0;
+
+  /** Takes a key and its versions, oldest first. Returns false when the page ended before it. */
+  add(key: QualifiedKey, versions: () => readonly Version[]): boolean {
+    if (this.chains.length >= PAGE_CHAINS || this.#bytes >= PAGE_BYTES) {
+      this.next = key;
+      return false;
+    }
+    const whole = versions();
+    this.chains.push({ key, versions: whole });
+    this.#bytes += key.length;
+    for (const { value } of whole) this.#bytes += 64 + (value?.length ?? 0);
+    return true;
+  }
+}
+
+/**
+ * Pages of a copy that were read from disk and wait for their use. One that is read anew replaces the one before it: it holds
+ * all that was durable when either was asked for.
+ */
+export class HeldCopies {
+  readonly #pages = new Map<QualifiedKey, CopyPage>();
+
+  put(start: QualifiedKey, page: CopyPage): void {
+    this.#pages.set(start, page);
+  }
+
+  /** The page, which stays until the turn of the event loop ends; undefined when nobody prefetched it. */
+  take(start: QualifiedKey): CopyPage | undefined {
+    const page = this.#pages.get(start);
+    setImmediate(() => {
+      if (this.#pages.get(start) === page) this.#pages.delete(start);
+    });
+    return page;
+  }
+}

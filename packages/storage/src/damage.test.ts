@@ -1,0 +1,145 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DurableRecord } from '@isochron/core';
+import { CorruptRecord } from './failure.js';
+import { openLevelStore } from './level-store.js';
+import type { VersionStore } from './store.js';
+import { collect, ended, FOREVER, logged, outcomeAt, P, prepared, put, range, v } from './suite-fixtures.js';
+import { onRawDisk, spoilRecord } from './testing/raw-disk.js';
+
+/** One record of every kind. */
+const EVERYTHING: readonly DurableRecord[] = [
+  ...[...Array(20).keys()].map((i) => put('long', v(10 + i))),
+  put('short', v(10)),
+  ended('t', outcomeAt(5)),
+  logged(5, 'first'),
+  logged(7, 'last'),
+  { kind: 'prepared', partition: P, txId: 'p', record: prepared },
+  { kind: 'meta', name: 'vv/3', value: { virginia: 5 } },
+  { kind: 'meta', name: 'ceiling', value: 5 },
+  collect(3),
+];
+
+const flip = (value: Buffer): Buffer => {
+  value[value.length - 1]! ^= 1;
+  return value;
+};
+
+describe('damage on disk', () => {
+  let location: string;
+  let store: VersionStore | undefined;
+  const open = async () => {
+    store = await openLevelStore({ location, durability: 'memory', cacheBytes: 2 ** 20, logTailBytes: 0 });
+    return store;
+  };
+  const close = async () => {
+    await store?.close();
+    store = undefined;
+  };
+  beforeEach(async () => {
+    location = await mkdtemp(join(tmpdir(), 'isochron-damage-'));
+    await (await open()).commit(EVERYTHING);
+    await close();
+  });
+  afterEach(async () => {
+    await close();
+    await rm(location, { recursive: true, force: true });
+  });
+
+  const asks: Readonly<Record<string, () => unknown>> = {
+    open: () => undefined,
+    recover: () => store!.recover(),
+    'a read': () => store!.read(P, 'short', FOREVER),
+    'a prefetch': () => store!.prefetch({ kind: 'keys', partition: P, keys: ['short'] }),
+    'a commit': () => store!.commit([put('short', v(20))]),
+    'a read of the past': () => store!.read(P, 'long', 10),
+    'a listing': () => store!.prefetch({ kind: 'list', partition: P, range: range(), snapshot: FOREVER }),
+    'a listing of the past': () => store!.prefetch({ kind: 'list', partition: P, range: range(), snapshot: 10 }),
+    'a look for an outcome': () => store!.outcome(P, 't'),
+    'a replay': () => store!.prefetch({ kind: 'log', partition: P, after: 0, upTo: 9 }),
+  };
+  const ask = async (what: string) => {
+    await open();
+    return await asks[what]!();
+  };
+
+  it.each([
+    ['v0003/short', 'a read', 'head', P, 'short'],
+    ['v0003/short', 'a prefetch', 'head', P, 'short'],
+    ['v0003/short', 'a commit', 'head', P, 'short'],
+    ['v0003/short', 'a listing', 'head', P, 'short'],
+    ['t0003/long\u00000', 'a read of the past', 'segment', P, 'long'],
+    ['t0003/long\u00000', 'a listing of the past', 'segment', P, 'long'],
+    ['o0003/t', 'a look for an outcome', 'outcome', P, 't'],
+    ['l0003/00000000005/first', 'a replay', 'log', P, '5/first'],
+    ['l0003/00000000007/last', 'open', 'log', P, '7/last'],
+    ['p0003/p', 'recover', 'prepared', P, 'p'],
+    ['c0003/', 'open', 'counters', P, ''],
+    ['m/vv/3', 'open', 'meta', P, 'vv/3'],
+    ['m/gcFloor/3', 'open', 'meta', P, 'gcFloor/3'],
+    ['m/ceiling', 'open', 'meta', null, 'ceiling'],
+    ['b/00000000001', 'open', 'batch', null, '1'],
+  ])('of %j is reported by %s, with kind, partition and key', async (diskKey, what, kind, partition, key) => {
+    await ask(what);
+    await close();
+    await spoilRecord(location, diskKey, flip);
+    const error = await ask(what).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(CorruptRecord);
+    expect(error).toMatchObject({ code: 'STORAGE_FAILED', retryable: false, damage: 'checksum', partition });
+    expect(error).toMatchObject({ record: { kind, partition, key, diskKey }, message: expect.stringContaining(key) });
+  });
+
+  it.each([
+    ['a missing end', 'truncated', (value: Buffer) => value.subarray(0, 5)],
+    ['nothing at all', 'truncated', () => Buffer.alloc(0)],
+    ['a changed length', 'checksum', (value: Buffer) => value.subarray(0, value.length - 1)],
+  ])('is told apart: %s is %s', async (_, damage, change) => {
+    await spoilRecord(location, 'v0003/short', change);
+    await expect(ask('a prefetch')).rejects.toMatchObject({ damage });
+  });
+
+  it('is also a record that is missing, and the record of another key', async () => {
+    await onRawDisk(location, async (disk) => {
+      await disk.del('t0003/long\u00000');
+      await disk.put('v0003/short', (await disk.get('v0003/long'))!);
+    });
+    await expect(ask('a listing of the past')).rejects.toMatchObject({ damage: 'missing', record: { key: 'long' } });
+    await close();
+    await expect(ask('a prefetch')).rejects.toMatchObject({ damage: 'checksum', record: { key: 'short' } });
+  });
+
+  it('ends the writing: memory and disk may differ', async () => {
+    await spoilRecord(location, 'v0003/short', flip);
+    await expect(ask('a commit')).rejects.toBeInstanceOf(CorruptRecord);
+    await expect(store!.commit([put('other', v(20))])).rejects.toBeInstanceOf(CorruptRecord);
+    expect(store!.read(P, 'long', FOREVER)?.ts).toBe(29);
+  });
+
+  const spoilFile = async (pattern: RegExp, change: (bytes: Buffer) => Buffer) => {
+    const file = join(location, (await readdir(location)).find((name) => pattern.test(name))!);
+    await writeFile(file, change(await readFile(file)));
+  };
+
+  it.each([
+    ['a damaged MANIFEST', () => spoilFile(/^MANIFEST/, (bytes) => bytes.fill(0, 20, 24))],
+    ['a damaged CURRENT', () => spoilFile(/^CURRENT/, () => Buffer.from('MANIFEST-000099\n'))],
+    ['no CURRENT', () => rm(join(location, 'CURRENT'))],
+  ])("of LevelDB's own files is found by opening: %s", async (_, spoil) => {
+    await spoil();
+    await expect(open()).rejects.toBeInstanceOf(CorruptRecord);
+    await expect(open()).rejects.toMatchObject({ damage: 'database', record: null, partition: null });
+  });
+
+  it('that lost a batch between two others is found by opening', async () => {
+    await open();
+    for (let i = 0; i < 40; i++) await store!.commit([put(`k${i}`, v(10, `"${'x'.repeat(3000)}"`))]);
+    await close();
+    // In the second of the blocks of 32 KiB: LevelDB drops what is left of the block, and goes on after it.
+    await spoilFile(/\.log$/, (bytes) => bytes.fill(0, 50_000, 50_001));
+    await expect(open()).rejects.toMatchObject({
+      damage: 'database',
+      message: expect.stringContaining('lost a batch'),
+    });
+  });
+});
