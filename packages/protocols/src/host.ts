@@ -5,6 +5,7 @@
  */
 import type { AnyMessage, DurableRecord, NodeId, ReadNeeds, WallMs } from '@isochron/core';
 import type { Address, Effects, Envelope, Input, Machine, TimerKind, WriteSeq } from './machine.js';
+import { SteadyClock } from './steady-clock.js';
 import { TimerQueue } from './timer-queue.js';
 
 /** What a host needs from the world. */
@@ -21,7 +22,7 @@ export interface HostPorts<M extends AnyMessage> {
   transmit(node: NodeId, envelopes: readonly Envelope<M>[]): void;
   /** Calls back when what has arrived together has been handed in: at once, or at the end of an event loop's turn. */
   endOfTurn(run: () => void): void;
-  /** Asks for a call of `wake` at this time. Only the latest request counts. */
+  /** Asks for a call of `wake` when `now` shows this time. Only the latest request counts. */
   wakeAt(at: WallMs): void;
   /** A write failed or an invariant broke: the node must stop, nothing more may leave. */
   fail(error: unknown): void;
@@ -32,6 +33,7 @@ type Job<M extends AnyMessage> = { readonly machine: Machine<M>; readonly self: 
 export class Host<M extends AnyMessage> {
   readonly #machines = new Map<string, { machine: Machine<M>; address: Address }>();
   readonly #timers = new TimerQueue<string>();
+  readonly #clock: SteadyClock;
   readonly #outgoing = new Map<NodeId, Envelope<M>[]>();
   #jobs: Job<M>[] = [];
   #running = false;
@@ -59,6 +61,7 @@ export class Host<M extends AnyMessage> {
     readonly node: NodeId,
     readonly ports: HostPorts<M>,
   ) {
+    this.#clock = new SteadyClock(() => ports.now());
     this.#stepping = { node, machine: '' };
     this.#effects = {
       send: (to, message) => this.#route({ to, from: this.#stepping, message }),
@@ -78,7 +81,7 @@ export class Host<M extends AnyMessage> {
   add(name: string, machine: Machine<M>): void {
     const address = { node: this.node, machine: name };
     this.#machines.set(name, { machine, address });
-    this.#jobs.push({ machine, self: address, input: { kind: 'timer', now: this.ports.now(), timer: 'start' } });
+    this.#jobs.push({ machine, self: address, input: { kind: 'timer', now: this.#clock.now(), timer: 'start' } });
   }
 
   machine(name: string): Machine<M> | undefined {
@@ -99,7 +102,7 @@ export class Host<M extends AnyMessage> {
 
   /** A peer became reachable or unreachable. */
   link(node: NodeId, up: boolean): void {
-    const now = this.ports.now();
+    const now = this.#clock.now();
     for (const { machine, address } of this.#machines.values()) {
       this.#jobs.push({ machine, self: address, input: { kind: 'link', now, node, up } });
     }
@@ -108,7 +111,7 @@ export class Host<M extends AnyMessage> {
 
   /** Fires the timers that are due. */
   wake(): void {
-    const now = this.ports.now();
+    const now = this.#clock.now();
     for (const key of this.#timers.due(now)) {
       const [name, timer] = key.split('\n') as [string, TimerKind];
       const entry = this.#machines.get(name);
@@ -184,7 +187,7 @@ export class Host<M extends AnyMessage> {
     const { machine, address } = entry;
     const { from, message } = envelope;
     const queue = () =>
-      this.#jobs.push({ machine, self: address, input: { kind: 'message', now: this.ports.now(), from, message } });
+      this.#jobs.push({ machine, self: address, input: { kind: 'message', now: this.#clock.now(), from, message } });
     const needs = machine.needs?.(message);
     if (needs === undefined || this.ports.resident(needs)) {
       queue();
@@ -200,7 +203,7 @@ export class Host<M extends AnyMessage> {
   /** Effects wait for the end of the turn, so that what many inputs cause shares frames and durable batches. */
   #afterwards(): void {
     const next = this.#timers.next();
-    if (next !== undefined) this.ports.wakeAt(next);
+    if (next !== undefined) this.ports.wakeAt(this.#clock.wallOf(next));
     if (this.#flushing || (this.#outgoing.size === 0 && this.#batch.length === 0)) return;
     this.#flushing = true;
     this.ports.endOfTurn(this.#flush);
@@ -221,7 +224,7 @@ export class Host<M extends AnyMessage> {
       }
       this.#durable = seq;
       this.#release();
-      const now = this.ports.now();
+      const now = this.#clock.now();
       for (const { machine, address } of this.#machines.values()) {
         this.#jobs.push({ machine, self: address, input: { kind: 'persisted', now, upTo: seq } });
       }

@@ -143,7 +143,9 @@ export class Cohort {
       // Never *aborted* about what a lost disk may have known. A late prepare is refused without a tombstone: `birth < forgottenUpTo`.
       answer('lost', 0);
     } else {
-      if (known === undefined || (known.state === 'aborted' && known.attempt < attempt)) {
+      // Who asks about an attempt knows that those before it are aborted (D4): a prepare of one of them is given up, durably.
+      if (known?.state === 'prepared' && known.prepared.record.attempt < attempt) this.#abort(known.prepared, now, out);
+      if (known === undefined || attemptOf(known) < attempt) {
         this.#tombstone(txId, attempt, now, out);
       }
       answer('aborted', 0);
@@ -265,13 +267,13 @@ export class Cohort {
     }
     this.counters.repeats++;
     if (known.state === 'committed' && known.digest === '') {
-      this.#sayCommitted(known.ct, request, from, out);
+      this.#sayCommitted(known, request, from, out);
     } else if (sliceOf(stored.digest) !== digestWrites(request.writes, request.principal)) {
       this.#refuse(request, 'TX_ID_REUSED', 'The transaction id was used for other writes; make a new one.', from, out);
     } else if (stored.attempt === attempt && !stored.digest.endsWith(fullDigest('', request.identity))) {
       this.#refuse(request, 'ATTEMPT_MISMATCH', `The transaction is known with cohorts ${stored.digest}.`, from, out);
     } else if (known.state === 'committed') {
-      this.#sayCommitted(known.ct, request, from, out);
+      this.#sayCommitted(known, request, from, out);
     } else if (stored.attempt > attempt) {
       this.#refuse(request, 'ATTEMPT_MISMATCH', `Attempt ${stored.attempt} has begun.`, from, out);
     } else {
@@ -281,7 +283,12 @@ export class Cohort {
     return true;
   }
 
-  #sayCommitted(ct: Timestamp, { identity: { txId, attempt } }: PrepareReq, from: Address, out: Out): void {
+  #sayCommitted(
+    { ct, attempt }: Extract<Known, { state: 'committed' }>,
+    { identity: { txId } }: PrepareReq,
+    from: Address,
+    out: Out,
+  ): void {
     const { partition } = this;
     out.sendAfterPersist(from, { type: 'ResolveResp', txId, attempt, partition, state: 'committed', ts: ct });
   }
@@ -389,6 +396,9 @@ export class Cohort {
     out.sendAfterPersist(from, { type: 'PrepareRefused', txId, attempt, partition: this.partition, code, detail });
   }
 }
+
+const attemptOf = (known: Exclude<Known, { state: 'committed' }>): number =>
+  known.state === 'prepared' ? known.prepared.record.attempt : known.attempt;
 
 const sameList = (record: PreparedRecord, identity: CommitIdentity): boolean =>
   record.digest.endsWith(fullDigest('', identity));

@@ -53,8 +53,15 @@ interface PendingCommit {
   readonly until: WallMs;
   /** The client, and clients that sent the same commit again. */
   readonly requesters: { from: Address; ref: number }[];
-  /** The attempt before, whose durable abort must be known before this one may prepare (D4). */
-  previous: CommitIdentity | null;
+  /** A cohort says that it has committed. The others are heard too, where they answer soon: they may know the id with other writes. */
+  committed: { readonly ct: Timestamp; readonly attempt: number; readonly since: WallMs } | null;
+  /** The writes and the principal. */
+  readonly digest: string;
+  /**
+   * The attempts before. Each one's durable abort must be known before this one may prepare, and before the next of them is asked
+   * about: a question about an attempt says that those before it are aborted (D4).
+   */
+  readonly previous: CommitIdentity[];
   sentAt: WallMs;
 }
 
@@ -83,14 +90,16 @@ export class Commits {
       out.send(from, { type: 'CommitResp', ref, txId, ct: snapshot });
       return;
     }
-    this.#refuseReuse(txId, digestWrites(writes, request.principal));
+    const digest = digestWrites(writes, request.principal);
     const running = this.#pending.get(txId);
-    if (running !== undefined && running.identity.attempt === request.homes.length - 1) {
+    this.#refuseReuse(running?.digest ?? this.#recent.get(txId), digest);
+    if (running !== undefined && running.identity.attempt >= request.homes.length - 1) {
       this.counters.repeatedCommits++;
       running.requesters.push({ from, ref });
       return;
     }
-    const pending = this.#begin(request, snapshot, now, from);
+    const requesters = [...(running?.requesters ?? []), { from, ref }];
+    const pending = this.#begin(request, digest, snapshot, now, requesters);
     this.counters.commits++;
     this.#pending.set(txId, pending);
     this.#send(pending, now, out);
@@ -102,7 +111,7 @@ export class Commits {
     if (pending?.identity.attempt !== attempt) return;
     pending.votes.prepared(partition, pt);
     const ct = pending.votes.decided();
-    if (ct !== undefined) this.#committed(pending, ct, out);
+    if (ct !== undefined) this.#decide(pending, pending.committed?.ct ?? ct, out);
   }
 
   onPrepareRefused({ txId, attempt, code, detail, partition }: PrepareRefused, out: Out): void {
@@ -124,13 +133,17 @@ export class Commits {
     this.#answer(pending, (ref) => ({ type: 'Refused', ref, code, detail }), out);
   }
 
-  /** A cohort has committed it already, or says what became of the attempt before (D4). */
-  onResolveResp({ txId, attempt, state, ts }: ResolveResp, now: WallMs, out: Out): void {
+  /** A cohort has committed it already, or says what became of an attempt before (D4). */
+  onResolveResp({ txId, attempt, partition, state, ts }: ResolveResp, now: WallMs, out: Out): void {
     const pending = this.#pending.get(txId);
     if (pending === undefined) return;
-    if (state === 'committed') this.#committed(pending, ts, out);
-    else if (state === 'aborted' && pending.previous?.attempt === attempt) {
-      pending.previous = null;
+    const { identity, previous } = pending;
+    if (state === 'committed') {
+      pending.committed ??= { ct: ts, attempt, since: now };
+      if (attempt === identity.attempt) pending.votes.prepared(partition, ts);
+      if (attempt !== identity.attempt || pending.votes.waiting.size === 0) this.#decide(pending, ts, out);
+    } else if (state === 'aborted' && previous[0]?.attempt === attempt) {
+      previous.shift();
       this.#send(pending, now, out);
     }
   }
@@ -144,7 +157,9 @@ export class Commits {
 
   sweep(now: WallMs, out: Out): void {
     for (const [txId, pending] of this.#pending) {
-      if (pending.until <= now) {
+      const { committed } = pending;
+      if (committed !== null && now - committed.since > RESEND_MS) this.#decide(pending, committed.ct, out);
+      else if (pending.until <= now) {
         this.#pending.delete(txId);
         this.counters.pendingOutcomes++;
         const detail = 'A cohort did not answer in time; send the same commit again to learn its outcome.';
@@ -178,17 +193,24 @@ export class Commits {
    * P8, seen from here: cohorts know an id only where it wrote, so reuse for writes elsewhere is noticed by the coordinator, as long
    * as it remembers.
    */
-  #refuseReuse(txId: TxId, digest: string): void {
-    const before = this.#recent.get(txId);
-    if (before !== undefined && before !== digest) {
-      throw new IsochronError('TX_ID_REUSED', 'The transaction id was used for other writes; make a new one.');
-    }
+  #refuseReuse(before: string | undefined, digest: string): void {
+    if (before === undefined || before === digest) return;
+    throw new IsochronError('TX_ID_REUSED', 'The transaction id was used for other writes; make a new one.');
+  }
+
+  #remember(txId: TxId, digest: string): void {
     this.#recent.set(txId, digest);
     if (this.#recent.size > REMEMBERED) this.#recent.delete(this.#recent.keys().next().value!);
   }
 
-  #begin(request: CommitReq, snapshot: Timestamp, now: WallMs, from: Address): PendingCommit {
-    const { txId, ref, hwt, birth, principal, homes, writes } = request;
+  #begin(
+    request: CommitReq,
+    digest: string,
+    snapshot: Timestamp,
+    now: WallMs,
+    requesters: PendingCommit['requesters'],
+  ): PendingCommit {
+    const { txId, hwt, birth, principal, homes, writes } = request;
     const slices = new Map<PartitionId, KeyWrite[]>();
     for (const write of writes) {
       const partition = this.state.topology.partitionOf(write.key);
@@ -215,15 +237,17 @@ export class Commits {
         writes: slice,
       });
     }
-    const previous = homes.length > 1 ? identityOf(homes.length - 2, homes.at(-2)!) : null;
+    const previous = homes.slice(0, -1).map((home, attempt) => identityOf(attempt, home));
     const until = now + this.state.settings.commitTimeoutMs;
     return {
       identity,
       prepares,
       votes: new Votes(cohorts),
       birth,
+      digest,
       until,
-      requesters: [{ from, ref }],
+      requesters,
+      committed: null,
       previous,
       sentAt: now,
     };
@@ -233,12 +257,13 @@ export class Commits {
   #send(pending: PendingCommit, now: WallMs, out: Out): void {
     pending.sentAt = now;
     const { previous, identity, votes, prepares } = pending;
-    if (previous !== null) {
-      for (const partition of previous.cohorts) {
-        out.send(this.addresses.cohort(partition, previous.home), {
+    const [before] = previous;
+    if (before !== undefined) {
+      for (const partition of before.cohorts) {
+        out.send(this.addresses.cohort(partition, before.home), {
           type: 'ResolveReq',
           partition,
-          identity: previous,
+          identity: before,
           birth: pending.birth,
         });
       }
@@ -250,16 +275,24 @@ export class Commits {
   }
 
   #waitsFor({ previous, identity, votes }: PendingCommit): Address[] {
-    if (previous !== null) return previous.cohorts.map((p) => this.addresses.cohort(p, previous.home));
+    const [before] = previous;
+    if (before !== undefined) return before.cohorts.map((p) => this.addresses.cohort(p, before.home));
     return [...votes.waiting].map((p) => this.addresses.cohort(p, identity.home));
   }
 
-  /** D3: the client is answered first; a sole cohort has committed by itself (P11). */
-  #committed(pending: PendingCommit, ct: Timestamp, out: Out): void {
-    const { txId, attempt, cohorts, home } = pending.identity;
+  /** D3: the client is answered first. Another attempt's commit is not this one's: what this attempt has prepared aborts. */
+  #decide(pending: PendingCommit, ct: Timestamp, out: Out): void {
+    const { identity, committed } = pending;
+    const { txId } = identity;
     this.#pending.delete(txId);
+    this.#remember(txId, pending.digest);
     this.counters.committed++;
     this.#answer(pending, (ref) => ({ type: 'CommitResp', ref, txId, ct }), out);
+    if (committed === null || committed.attempt === identity.attempt) this.#tellCohorts(identity, ct, out);
+  }
+
+  /** Alg. 2 lines 28–30; a sole cohort has committed by itself (P11). */
+  #tellCohorts({ txId, attempt, cohorts, home }: CommitIdentity, ct: Timestamp, out: Out): void {
     if (cohorts.length === 1) return;
     for (const partition of cohorts) {
       out.send(this.addresses.cohort(partition, home), { type: 'CommitTx', partition, txId, attempt, ct });

@@ -36,6 +36,8 @@ export interface ParisNodeOptions {
   /** Own log entries above the own version clock of each partition: committed, not applied (see `unappliedAfter`). */
   readonly unapplied: ReadonlyMap<PartitionId, readonly LogGroup[]>;
   readonly now: WallMs;
+  /** An operator's word that partitions without any copy may come back empty (D10). */
+  readonly acceptLoss?: boolean;
   /** Why new writes must be refused now (D11), as the driver measures it; by default never. */
   readonly writable?: () => ErrorCode | undefined;
 }
@@ -48,6 +50,7 @@ export interface ParisNode {
   readonly replicas: readonly Replica[];
   readonly stabilization: Stabilization;
   readonly membership: Membership;
+  readonly rebuild: Rebuild;
   readonly machines: readonly (readonly [name: string, machine: Machine<ParisMessage>])[];
 }
 
@@ -87,6 +90,7 @@ export function createParisNode(options: ParisNodeOptions): ParisNode {
     gst: () => minimum(replicas),
     sOld: () => coordinator.sOld,
   });
+  const rebuild = new Rebuild(state, replicas, options.acceptLoss ?? false);
   return {
     clock: state.clock,
     stable: state.stable,
@@ -94,11 +98,12 @@ export function createParisNode(options: ParisNodeOptions): ParisNode {
     replicas,
     stabilization,
     membership: state.membership,
+    rebuild,
     machines: [
       ...replicas.map((replica) => [replicaName(replica.partition), replica] as const),
       ['coordinator', coordinator],
       ['stabilization', stabilization],
-      ['rebuild', new Rebuild(state, replicas)],
+      ['rebuild', rebuild],
     ],
   };
 }

@@ -283,8 +283,7 @@ describe('D10: nobody has a copy', () => {
     expect(joined(world, V)()).toBe(false);
     expect(rebuild(world, V).lostPartitions).toEqual(world.topology.partitionsOn(V));
     world.crash(V);
-    Object.assign(world.settings, { acceptLoss: true });
-    world.restart(V, new PlainStore());
+    world.restart(V, new PlainStore(), true);
     world.until(recovered(world, V), 5000);
     const { ct } = new TestClient(world, V).write({ [keyIn(world, 0)]: '"new"' });
     world.until(() => world.ust() >= ct, 5000);

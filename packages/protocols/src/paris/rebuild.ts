@@ -56,6 +56,23 @@ interface Gathered {
   readonly own: Map<string, { ct: Timestamp; txId: TxId; writes: KeyWrite[] }>;
 }
 
+/** How far a node is on its way back. */
+export interface RebuildStatus {
+  readonly joined: boolean;
+  /** Why the node takes no new work and waits to be rebuilt. */
+  readonly retiring: string | null;
+  /** Transactions born below may have been forgotten here. */
+  readonly lostUpTo: Timestamp;
+  /** Transactions that were aborted because a cohort had lost its memory; the newest last. */
+  readonly lost: readonly TxId[];
+  readonly answered: readonly NodeId[];
+  /** What is still to be fetched; null while that is not known. */
+  readonly remaining: readonly { readonly partition: PartitionId; readonly from: NodeId }[] | null;
+  /** Partitions of which nobody has data although the cluster has lived: only an operator can give them up. */
+  readonly lostPartitions: readonly PartitionId[];
+  readonly counters: { readonly asked: number; readonly pages: number; readonly versions: number };
+}
+
 export class Rebuild implements Machine<ParisMessage> {
   readonly counters = { asked: 0, pages: 0, versions: 0 };
   readonly #addresses: Addresses;
@@ -75,6 +92,8 @@ export class Rebuild implements Machine<ParisMessage> {
   constructor(
     readonly state: NodeState,
     replicas: readonly Replica[],
+    /** An operator's word: partitions without any copy come back empty. */
+    readonly acceptLoss: boolean,
   ) {
     this.#addresses = new Addresses(state.topology);
     this.#replicas = new Map(replicas.map((replica) => [replica.partition, replica]));
@@ -100,7 +119,7 @@ export class Rebuild implements Machine<ParisMessage> {
 
   invariants(): void {}
 
-  describe(): object {
+  describe(): RebuildStatus {
     const { joined, retiring, lostUpTo, lost } = this.state.membership;
     const remaining = this.#fetches?.map(({ partition, from }) => ({ partition, from: from.node }));
     return {
@@ -110,7 +129,6 @@ export class Rebuild implements Machine<ParisMessage> {
       lost,
       answered: [...this.#answers.keys()],
       remaining: remaining ?? null,
-      /** Partitions of which no other replica has data although the cluster has lived: only an operator can give them up. */
       lostPartitions: joined || this.#fetches !== undefined ? [] : this.#withoutSource(),
       counters: this.counters,
     };
@@ -195,7 +213,7 @@ export class Rebuild implements Machine<ParisMessage> {
     if (!others.every(({ node }) => this.#answers.has(node))) return undefined;
     const holders = others.filter(({ node }) => this.#answers.get(node)!.joined);
     if (holders.length === 0) {
-      return this.#everyoneAnswered && (!this.#lived || this.state.settings.acceptLoss) ? [] : undefined;
+      return this.#everyoneAnswered && (!this.#lived || this.acceptLoss) ? [] : undefined;
     }
     const clockAt = (holder: Address) => this.#clockAt(holder, partition);
     const source = holders.reduce((best, next) => (clockAt(next) > clockAt(best) ? next : best));

@@ -26,8 +26,6 @@ export interface ParisSettings {
   readonly snapshotWaitMs: number;
   /** Children of a node in the region's aggregation tree. */
   readonly treeFanOut: number;
-  /** An operator's word that partitions without any copy may come back empty (D10). */
-  readonly acceptLoss: boolean;
 }
 
 export const DEFAULT_PARIS_SETTINGS: ParisSettings = {
@@ -44,5 +42,4 @@ export const DEFAULT_PARIS_SETTINGS: ParisSettings = {
   commitTimeoutMs: 10_000,
   snapshotWaitMs: 2_000,
   treeFanOut: 4,
-  acceptLoss: false,
 };

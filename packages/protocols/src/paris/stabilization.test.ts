@@ -29,19 +29,56 @@ describe('PaRiS: stabilisation', () => {
     expect(spoke()).toBe(true);
   });
 
-  it('the lowest reachable node of a region acts as its root (P13)', () => {
+  it('nobody speaks for a region whose root it does not hear: UST stands still, and never passes the root (P13)', () => {
+    const world = new World({
+      spec: { ...TWO_NODES_EACH, keyspaces: [{ name: 'default', partitions: 6, replication: 1 }] },
+    });
+    world.run(200);
+    world.cut('oregon-1', 'oregon-2');
+    world.cut('oregon-1', 'oregon-3');
+    // Prepared on the root, decided late: its version clock stands still while those of the others go on.
+    const root = world.node('oregon-1').paris.replicas[0]!;
+    const key = keyIn(world, root.partition);
+    const other = keyIn(world, world.node('virginia-1').paris.replicas[0]!.partition);
+    world.filter = ({ message }) => message.type !== 'PrepareResp' && message.type !== 'ResolveReq';
+    const client = new TestClient(world, 'virginia-1');
+    const tx = client.begin();
+    for (const k of [key, other]) tx.write(k, '"x"');
+    world.ask('virginia-1', client.commitRequest(tx));
+    for (let i = 0; i < 100; i++) {
+      world.run(10);
+      for (const { paris } of world.nodes.values()) expect(paris.stable.value).toBeLessThanOrEqual(root.vv.durableMin);
+    }
+    world.filter = () => true;
+    const frozen = world.ust();
+    world.heal('oregon-1', 'oregon-2');
+    world.heal('oregon-1', 'oregon-3');
+    world.until(() => world.ust() > frozen + 4096 * 900, 10_000);
+  });
+
+  it("UST stands still while a root is away, and goes on when it is back: membership is the file's, not who is alive (P13)", () => {
     const world = new World({ spec: TWO_NODES_EACH });
     world.run(200);
-    expect(world.node('oregon-2').paris.stabilization.actsAsRoot).toBe(false);
     world.crash('oregon-1');
-    expect(world.node('oregon-2').paris.stabilization.actsAsRoot).toBe(true);
-    expect(world.node('oregon-3').paris.stabilization.actsAsRoot).toBe(false);
     const frozen = world.ust();
     world.run(1_000);
-    // Its replicas are part of the minimum for ever: membership is the file's, not who is alive.
     expect(world.ust() - frozen).toBeLessThan(4096 * 60);
     world.restart('oregon-1');
     world.until(() => world.ust() > frozen + 4096 * 900);
+  });
+
+  it('a root is a node with replicas, where its region has one: nobody else is missed (P13)', () => {
+    const spec: ClusterSpec = {
+      regions: [
+        { id: 'virginia', nodes: [{ id: 'virginia-1' }] },
+        { id: 'oregon', nodes: [1, 2, 3].map((n) => ({ id: `oregon-${n}` })) },
+      ],
+      keyspaces: [{ name: 'default', partitions: 1, replication: 2 }],
+    };
+    const world = new World({ spec });
+    const holder = world.topology.replicaNode(0, 'oregon')!;
+    for (const n of [1, 2, 3])
+      expect(world.node(`oregon-${n}`).paris.stabilization.isRoot).toBe(`oregon-${n}` === holder);
   });
 
   it('a node without replicas coordinates, and does not hold UST back or up (P13)', () => {

@@ -2,14 +2,22 @@
  * Stabilisation (Algorithm 4 lines 34–38): the minimum of the durable version vectors goes up a tree over the region's nodes, the
  * roots exchange it, and the universal stable time flows down. The same messages carry `sOld` (P9).
  *
- * Deviations: P13 (membership is the cluster file's; a root says nothing until every child has reported; the lowest
- * reachable node of a region acts as its root), P12 (its messages share the frames of replication, whose rounds lie on the
+ * Deviations: P13 (membership is the cluster file's; a root says nothing until every child has reported; nobody stands in for a
+ * root, which is a node whose own replicas UST needs in any case), P12 (its messages share the frames of replication, whose rounds lie on the
  * same grid), T1 (they carry the wall clock for the drift watch). Where all regions' minima are known, UST is computed on
  * receipt, not on a timer of its own (Δ_U = 0).
  *
  * Invariants: PU1 UST never falls. PU2 a node's UST does not exceed the durable minimum of its own replicas.
  */
-import { invariant, type NodeId, type RegionId, type Timestamp, type WallMs, wallOf } from '@isochron/core';
+import {
+  invariant,
+  type NodeId,
+  type RegionId,
+  type Timestamp,
+  type Topology,
+  type WallMs,
+  wallOf,
+} from '@isochron/core';
 import { Aggregator, aggregate, type Contribution, treeOf } from '../kernel/aggregation.js';
 import type { Address, Effects, Input, Machine } from '../machine.js';
 import type { GossipDown, GossipRoot, GossipUp, ParisMessage } from './messages.js';
@@ -33,7 +41,8 @@ export class Stabilization implements Machine<ParisMessage> {
   readonly counters = { up: 0, root: 0, down: 0, ustRaises: 0 };
   readonly #parent: NodeId | null;
   readonly #children: readonly NodeId[];
-  readonly #region: readonly NodeId[];
+  /** Of the other regions. */
+  readonly #roots: readonly NodeId[];
   readonly #subtree: Aggregator<NodeId>;
   readonly #regions: Aggregator<RegionId>;
   readonly #down = new Set<NodeId>();
@@ -47,8 +56,8 @@ export class Stabilization implements Machine<ParisMessage> {
     readonly own: OwnContribution,
   ) {
     const { topology, node, region, settings } = state;
-    this.#region = topology.nodesOf(region);
-    const { parent, children } = treeOf(this.#region, node, settings.treeFanOut);
+    const { parent, children } = treeOf(treeOrder(topology, region), node, settings.treeFanOut);
+    this.#roots = topology.regions.filter((other) => other !== region).map((other) => treeOrder(topology, other)[0]!);
     this.#parent = parent;
     this.#children = children;
     this.#subtree = new Aggregator(children);
@@ -56,13 +65,9 @@ export class Stabilization implements Machine<ParisMessage> {
     for (const peer of topology.nodes) if (peer !== node) this.#down.add(peer);
   }
 
-  /** The lowest reachable node of its region acts as root (P13). */
-  get actsAsRoot(): boolean {
-    for (const node of this.#region) {
-      if (node === this.state.node) return true;
-      if (!this.#down.has(node)) return false;
-    }
-    return true;
+  /** Whether this node speaks for its region. */
+  get isRoot(): boolean {
+    return this.#parent === null;
   }
 
   /** Whether UST has been computed or heard since the start. */
@@ -100,7 +105,7 @@ export class Stabilization implements Machine<ParisMessage> {
     return {
       ust: stable.value,
       sOld: stable.sOld,
-      actsAsRoot: this.actsAsRoot,
+      isRoot: this.isRoot,
       missingChildren: this.#subtree.missing,
       missingRegions: this.#regions.missing,
       medianDriftMs: drift.medianMs,
@@ -140,12 +145,11 @@ export class Stabilization implements Machine<ParisMessage> {
       this.counters.up++;
       out.send({ node: this.#parent, machine: MACHINE }, { type: 'GossipUp', gst, sOld, wallMs: now });
     }
-    if (!this.actsAsRoot) return;
-    const { region, topology } = this.state;
+    if (!this.isRoot) return;
+    const { region } = this.state;
     this.#regions.report(region, contribution);
-    for (const other of topology.regions) {
-      const root = topology.nodesOf(other).find((node) => !this.#down.has(node));
-      if (other === region || root === undefined) continue;
+    for (const root of this.#roots) {
+      if (this.#down.has(root)) continue;
       this.counters.root++;
       out.send({ node: root, machine: MACHINE }, { type: 'GossipRoot', region, gst, sOld, wallMs: now });
     }
@@ -178,19 +182,27 @@ export class Stabilization implements Machine<ParisMessage> {
     this.#sendDown(now, out);
   }
 
-  /** To the children; from an acting root, whose region's tree is broken above it, to every node of the region. */
   #sendDown(now: WallMs, out: Out): void {
     const { aggregated: ust, sOld } = this.state.stable;
     if (ust === this.#sentDown && sOld === this.#sentSOld) return;
     this.#sentDown = ust;
     this.#sentSOld = sOld;
-    const standsIn = this.#parent !== null && this.actsAsRoot;
-    for (const node of standsIn ? this.#region : this.#children) {
-      if (node === this.state.node || this.#down.has(node)) continue;
+    for (const node of this.#children) {
+      if (this.#down.has(node)) continue;
       this.counters.down++;
       out.send({ node, machine: MACHINE }, { type: 'GossipDown', ust, sOld, wallMs: now });
     }
   }
+}
+
+/**
+ * A region's nodes in the order of its tree: those with replicas first. While an inner node is away UST stands still for the sake of its
+ * own replicas, so that nobody needs to speak in its place, and nobody may: who does not hear it cannot know its version vectors.
+ */
+function treeOrder(topology: Topology, region: RegionId): readonly NodeId[] {
+  const nodes = topology.nodesOf(region);
+  const holds = (node: NodeId) => topology.partitionsOn(node).length > 0;
+  return [...nodes.filter(holds), ...nodes.filter((node) => !holds(node))];
 }
 
 /** Age of a stable time: how far its snapshot lies behind the wall clock, in ms. */

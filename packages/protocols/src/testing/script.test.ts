@@ -8,7 +8,7 @@ import { SESSION_COMMANDS } from './script-sessions.js';
 import { SHOW } from './script-show.js';
 
 const SCRIPT = `# A write is stable soon.
-cluster partitions=1
+cluster partitions=1 replication=3
 session alice at virginia-1
 
 run 100ms
@@ -41,6 +41,7 @@ describe('a script', () => {
         '    virginia-1: 1 of T1 at 100+1',
         '  - oregon-1: 2 of T1 at 100+1',
         '  + oregon-1: 1 of T1 at 100+1',
+        '    ireland-1: 1 of T1 at 100+1',
       ].join('\n'),
     );
   });
@@ -86,8 +87,8 @@ describe('a script that asks for what cannot be', () => {
     const broken = jest.spyOn(Replica.prototype, 'invariants').mockImplementation(function (this: Replica) {
       if (this.cohort.committed.size > 0) throw new Error('PR2: broken');
     });
-    const text = 'cluster\nsession bob at virginia-1\nrun 100ms\nbob commit T1 x@0=1\nrun 1s\n';
-    expect(() => play(text)).toThrow('some.txt:4: bob commit T1 x@0=1\n  PR2: broken');
+    const text = 'cluster\nsession bob at virginia-1\nrun 100ms\nbob send commit T1 x@0=1\nrun 1s\n';
+    expect(() => play(text)).toThrow('some.txt:4: bob send commit T1 x@0=1\n  PR2: broken');
     broken.mockRestore();
     expect(() => play(text)).not.toThrow();
   });

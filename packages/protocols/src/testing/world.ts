@@ -185,9 +185,9 @@ export class World {
   }
 
   /** Starts a crashed node again, on its disk or on the one given. */
-  restart(id: NodeId, store = this.node(id).store): void {
+  restart(id: NodeId, store = this.node(id).store, acceptLoss = false): void {
     const { life, skewMs } = this.node(id);
-    const node = this.#boot(id, store, life + 1, skewMs);
+    const node = this.#boot(id, store, life + 1, skewMs, acceptLoss);
     for (const other of this.nodes.values()) {
       if (other === node || !other.up || this.#cut.has(pair(id, other.id))) continue;
       other.host.link(id, true);
@@ -200,7 +200,7 @@ export class World {
     return Math.min(...[...this.nodes.values()].filter((n) => n.up).map((n) => n.paris.stable.value));
   }
 
-  #boot(id: NodeId, store: PlainStore, life: number, skewMs: number): WorldNode {
+  #boot(id: NodeId, store: PlainStore, life: number, skewMs: number, acceptLoss = false): WorldNode {
     const wall = () => this.now + node.skewMs;
     const host: Host<ParisMessage> = new Host(id, {
       now: () => wall(),
@@ -233,6 +233,7 @@ export class World {
       recovered,
       unapplied,
       now: this.now + skewMs,
+      acceptLoss,
     });
     const node: WorldNode = {
       id,

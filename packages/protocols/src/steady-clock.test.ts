@@ -1,0 +1,45 @@
+import fc from 'fast-check';
+import { SteadyClock } from './steady-clock.js';
+
+describe('the clock of a host', () => {
+  it('shows the machine time while that goes forwards', () => {
+    let wall = 1_000;
+    const clock = new SteadyClock(() => wall);
+    for (const step of [0, 1, 7, 60_000]) {
+      wall += step;
+      expect(clock.now()).toBe(wall);
+    }
+  });
+
+  it('goes on where it was when the machine clock steps back, and at half speed until it has caught up', () => {
+    let wall = 100_000;
+    const clock = new SteadyClock(() => wall);
+    clock.now();
+    wall -= 60_000;
+    expect(clock.now()).toBe(100_000);
+    for (let i = 0; i < 1_000; i++) {
+      wall += 10;
+      clock.now();
+    }
+    expect(clock.now()).toBe(105_000);
+    expect(clock.wallOf(105_010)).toBe(wall + 10);
+    wall += 200_000;
+    expect(clock.now()).toBe(wall);
+  });
+
+  it('never goes back, whatever the machine clock does', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: -5_000, max: 5_000 })), (steps) => {
+        let wall = 1_000_000;
+        const clock = new SteadyClock(() => wall);
+        let last = clock.now();
+        for (const step of steps) {
+          wall += step;
+          const now = clock.now();
+          expect(now).toBeGreaterThanOrEqual(last);
+          last = now;
+        }
+      }),
+    );
+  });
+});
