@@ -172,7 +172,8 @@ export class Cohort {
     const ts = known?.state === 'committed' ? known.ct : known?.state === 'prepared' ? known.prepared.record.pt : 0;
     const { ref } = request;
     const state = known?.state ?? (this.state.membership.lostUpTo > this.#forgottenUpTo ? 'lost' : 'unknown');
-    out.sendAfterPersist(from, { type: 'OutcomeResp', ref, partition: this.partition, state, ts });
+    const attempt = known === undefined ? 0 : attemptOf(known);
+    out.sendAfterPersist(from, { type: 'OutcomeResp', ref, partition: this.partition, state, ts, attempt });
   }
 
   /** Asks about prepares whose decision is overdue (D2). */
@@ -211,12 +212,12 @@ export class Cohort {
     out.write({ kind: 'forget', partition: this.partition, upTo });
   }
 
-  /** Whether a peer's identity makes sense here (D12): this replica is in the list, and the list can be asked. */
+  /** Whether a peer's identity makes sense here (D12): this replica is in the list, and the list can be asked, each of it once. */
   #isCohortOf({ home, cohorts }: CommitIdentity): boolean {
     const { topology, region } = this.state;
     return (
       topology.regions.includes(home) &&
-      cohorts.every((partition) => partition < topology.partitions.length) &&
+      cohorts.every((partition, i) => partition < topology.partitions.length && partition > (cohorts[i - 1] ?? -1)) &&
       cohorts.includes(this.partition) &&
       topology.cohort(this.partition, home).region === region
     );
@@ -397,7 +398,7 @@ export class Cohort {
   }
 }
 
-const attemptOf = (known: Exclude<Known, { state: 'committed' }>): number =>
+const attemptOf = (known: Known): number =>
   known.state === 'prepared' ? known.prepared.record.attempt : known.attempt;
 
 const sameList = (record: PreparedRecord, identity: CommitIdentity): boolean =>

@@ -78,9 +78,10 @@ describe('PaRiS: timestamps', () => {
 
   it('a node whose wall clock is far from the median of its peers refuses prepares, durably (T1)', () => {
     const world = settled();
+    world.crash('virginia-1');
+    world.node('virginia-1').skewMs = -2 * world.settings.maxClockDriftMs;
+    world.restart('virginia-1');
     const virginia = world.node('virginia-1');
-    virginia.skewMs = -2 * world.settings.maxClockDriftMs;
-    virginia.wakeAt = world.now;
     world.run(100);
     const commit = { ...commitOver(world, id(0), [0]), birth: 0, snapshot: 0 };
     const refused = world.call('virginia-1', commit, 'Refused');

@@ -56,8 +56,8 @@ interface StatusQuestion {
   readonly requester: Requester;
   readonly until: WallMs;
   waiting: number;
-  /** What was heard so far, short of *committed*. */
-  readonly heard: Set<OutcomeResp['state']>;
+  /** What was heard so far, and of which attempt at most. */
+  readonly heard: Map<OutcomeResp['state'], number>;
 }
 
 export class Coordinator implements Machine<ParisMessage> {
@@ -225,7 +225,7 @@ export class Coordinator implements Machine<ParisMessage> {
   #onTxStatusReq({ ref, txId }: TxStatusReq, now: WallMs, from: Address, out: Out): void {
     const snapshot = this.table.snapshot(txId);
     if (snapshot !== undefined) {
-      out.send(from, { type: 'TxStatusResp', ref, status: 'open', ts: snapshot });
+      out.send(from, { type: 'TxStatusResp', ref, status: 'open', ts: snapshot, attempt: 0 });
       return;
     }
     const question = this.#nextQuestion++;
@@ -239,23 +239,30 @@ export class Coordinator implements Machine<ParisMessage> {
       }
     }
     const until = now + this.state.settings.readTimeoutMs;
-    this.#questions.set(question, { requester: { from, ref }, until, waiting, heard: new Set() });
+    this.#questions.set(question, { requester: { from, ref }, until, waiting, heard: new Map() });
   }
 
   #onOutcomeResp(message: OutcomeResp, out: Out): void {
     const question = this.#questions.get(message.ref);
     if (question === undefined) return;
     question.waiting--;
-    question.heard.add(message.state);
+    const { heard } = question;
+    heard.set(message.state, Math.max(message.attempt, heard.get(message.state) ?? 0));
     if (message.state === 'committed') this.#answerStatus(message.ref, question, message.ts, out);
     else if (question.waiting === 0) this.#answerStatus(message.ref, question, null, out);
   }
 
   #answerStatus(id: number, { requester, heard }: StatusQuestion, ct: Timestamp | null, out: Out): void {
     this.#questions.delete(id);
-    const undecided = (['aborted', 'prepared', 'lost'] as const).find((state) => heard.has(state)) ?? 'unknown';
-    const status = ct !== null ? 'committed' : undecided === 'prepared' ? 'pending' : undecided;
-    out.send(requester.from, { type: 'TxStatusResp', ref: requester.ref, status, ts: ct });
+    // A later attempt that is prepared says more than an earlier one that is aborted.
+    const pending = (heard.get('prepared') ?? -1) > (heard.get('aborted') ?? -1);
+    const undecided = pending
+      ? 'prepared'
+      : ((['aborted', 'lost'] as const).find((state) => heard.has(state)) ?? 'unknown');
+    const said = ct !== null ? 'committed' : undecided;
+    const status = said === 'prepared' ? 'pending' : said;
+    const attempt = heard.get(said) ?? 0;
+    out.send(requester.from, { type: 'TxStatusResp', ref: requester.ref, status, ts: ct, attempt });
   }
 
   /** @throws IsochronError TRANSACTION_EXPIRED, TRANSACTION_FINISHED, TRANSACTION_UNKNOWN */

@@ -147,12 +147,16 @@ export interface TxStatusReq {
 export type TransactionStatus = (typeof STATUSES)[number];
 const STATUSES = ['open', 'committed', 'aborted', 'pending', 'lost', 'unknown'] as const;
 
-/** Coordinator → client. `ts` is the commit timestamp, or the snapshot of an open transaction. */
+/**
+ * Coordinator → client. `ts` is the commit timestamp, or the snapshot of an open transaction. *Aborted* is said of attempts up to
+ * `attempt`: whoever holds the transaction's writes may still try another one (D4).
+ */
 export interface TxStatusResp {
   readonly type: 'TxStatusResp';
   readonly ref: Ref;
   readonly status: TransactionStatus;
   readonly ts: Timestamp | null;
+  readonly attempt: number;
 }
 
 /** Coordinator → client, or replica → coordinator: the request with this `ref` is refused. */
@@ -297,6 +301,8 @@ export interface OutcomeResp {
   readonly partition: PartitionId;
   readonly state: 'prepared' | 'committed' | 'aborted' | 'lost' | 'unknown';
   readonly ts: Timestamp;
+  /** Which attempt this is known of (D4). */
+  readonly attempt: number;
 }
 
 /**
@@ -329,7 +335,11 @@ export interface ResyncReq {
   readonly partition: PartitionId;
   readonly region: RegionId;
   readonly from: Timestamp;
-  /** Highest `ct` of a group that came from the receiver since the sender started: one that it no longer knows is lost (D10). */
+  /**
+   * Highest version clock and highest `ct` of a group that came from the receiver itself since the sender started: what it no longer
+   * knows of, it has lost (D10). `from` says less: after a restart it may have been raised by UST.
+   */
+  readonly clock: Timestamp;
   readonly group: Timestamp;
 }
 
@@ -529,7 +539,7 @@ export const parisSchema: MessageSchema<ParisMessage> = {
   TxStatusReq: { tag: 11, fields: { ref: uint, txId: name } },
   TxStatusResp: {
     tag: 12,
-    fields: { ref: uint, status: oneOf(...STATUSES), ts: nullableTimestamp },
+    fields: { ref: uint, status: oneOf(...STATUSES), ts: nullableTimestamp, attempt: uint },
   },
   Refused: { tag: 13, fields: { ref: uint, code, detail } },
   ReadSliceReq: { tag: 14, fields: { ref: uint, partition: uint, snapshot: timestamp, keys } },
@@ -563,6 +573,7 @@ export const parisSchema: MessageSchema<ParisMessage> = {
       partition: uint,
       state: oneOf('prepared', 'committed', 'aborted', 'lost', 'unknown'),
       ts: timestamp,
+      attempt: uint,
     },
   },
   Replicate: {
@@ -577,7 +588,10 @@ export const parisSchema: MessageSchema<ParisMessage> = {
     },
   },
   Heartbeat: { tag: 28, fields: { partition: uint, source: name, from: timestamp, to: timestamp } },
-  ResyncReq: { tag: 29, fields: { partition: uint, region: name, from: timestamp, group: timestamp } },
+  ResyncReq: {
+    tag: 29,
+    fields: { partition: uint, region: name, from: timestamp, clock: timestamp, group: timestamp },
+  },
   GossipUp: { tag: 30, fields: { gst: nullableTimestamp, sOld: timestamp, wallMs } },
   GossipRoot: { tag: 31, fields: { region: name, gst: nullableTimestamp, sOld: timestamp, wallMs } },
   GossipDown: { tag: 32, fields: { ust: timestamp, sOld: timestamp, wallMs } },

@@ -32,7 +32,10 @@ import type { Replica } from './replica.js';
 type Out = Effects<ParisMessage>;
 
 const MACHINE = 'rebuild';
+/** Questions to nodes are repeated after this time. */
 const RETRY_MS = 500;
+/** A page that does not come is asked for again after this time; whichever answer is whole first counts. */
+const PAGE_RETRY_MS = 3_000;
 /** A copy that stands still for so long starts over, perhaps from another replica. */
 const STALLED_MS = 30_000;
 
@@ -82,7 +85,9 @@ export class Rebuild implements Machine<ParisMessage> {
   #fetches: Fetch[] | undefined;
   #start: QualifiedKey = '';
   #ref = 0;
-  #parts = 0;
+  /** First question for the present page, and how many parts of the answer to each have come. */
+  #pageRef = 0;
+  readonly #parts = new Map<number, number>();
   #askedAt: WallMs = 0;
   #progressAt: WallMs = 0;
   #persisted: WriteSeq = 0;
@@ -149,7 +154,7 @@ export class Rebuild implements Machine<ParisMessage> {
       this.#plan(now, out);
     } else if (now - this.#progressAt > STALLED_MS) {
       throw new IsochronError('REBUILD_NEEDED', 'The replica that was copied stays silent; the copy starts over.');
-    } else if (now - this.#askedAt >= RETRY_MS) this.#fetch(now, out);
+    } else if (now - this.#askedAt >= PAGE_RETRY_MS) this.#request(now, out);
   }
 
   #ask(node: NodeId, out: Out): void {
@@ -240,29 +245,31 @@ export class Rebuild implements Machine<ParisMessage> {
     return [...this.#replicas.keys()].filter((partition) => this.#planOf(partition) === undefined);
   }
 
-  /** Asks for the present page of the present fetch, or ends. */
+  /** Turns to the next page, or ends. */
   #fetch(now: WallMs, out: Out): void {
-    const [fetch] = this.#fetches!;
-    if (fetch === undefined) {
-      this.#finish(now, out);
-      return;
-    }
-    const { partition, from, source, above, clock } = fetch;
+    this.#pageRef = this.#ref + 1;
+    this.#parts.clear();
+    if (this.#fetches!.length === 0) this.#finish(now, out);
+    else this.#request(now, out);
+  }
+
+  #request(now: WallMs, out: Out): void {
+    const { partition, from, source, above, clock } = this.#fetches![0]!;
     this.#ref++;
-    this.#parts = 0;
     this.#askedAt = now;
     out.send(from, { type: 'CopyReq', ref: this.#ref, partition, start: this.#start, source, above, clock });
   }
 
   #onCopyResp(page: CopyResp, from: Address, now: WallMs, out: Out): void {
     const fetch = this.#fetches?.[0];
-    if (fetch === undefined || page.ref !== this.#ref || this.#writing !== undefined) return;
-    if (from.node !== fetch.from.node || page.part !== this.#parts) return;
-    this.#parts++;
+    if (fetch === undefined || page.ref < this.#pageRef || this.#writing !== undefined) return;
+    const before = this.#parts.get(page.ref) ?? 0;
+    if (from.node !== fetch.from.node || page.part !== before) return;
+    this.#parts.set(page.ref, before + 1);
     this.#askedAt = now;
     this.#progressAt = now;
     this.#take(fetch, page, out);
-    if (this.#parts < page.parts) return;
+    if (before + 1 < page.parts) return;
     this.counters.pages++;
     if (page.next === null) this.#fetches!.shift();
     this.#start = page.next ?? '';

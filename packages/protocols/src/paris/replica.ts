@@ -98,7 +98,8 @@ interface Peer {
   readonly stream: SendingEnd;
   /** When a resync was asked for; 0 when none is awaited. */
   askedAt: WallMs;
-  /** Highest `ct` of a group that came from it since the start. */
+  /** Highest version clock and highest `ct` of a group that came from it since the start. */
+  clock: Timestamp;
   group: Timestamp;
 }
 
@@ -164,7 +165,7 @@ export class Replica implements Machine<ParisMessage> {
     for (const [region] of recovered.versionVector) {
       if (region === state.region) continue;
       const address = addresses.replica(partition, region);
-      this.#peers.set(region, { address, stream: new SendingEnd(), askedAt: 0, group: 0 });
+      this.#peers.set(region, { address, stream: new SendingEnd(), askedAt: 0, clock: 0, group: 0 });
     }
     state.stable.bound(this.vv);
     state.stable.recovered(this.#gcFloor);
@@ -421,14 +422,21 @@ export class Replica implements Machine<ParisMessage> {
         wrote ||= writes.length > 0;
       }
     }
-    this.#raise(source, to, wrote, out);
+    this.#heard(source, to, wrote, out);
     if (wrote) this.#awake(now, out);
     if (more) this.#askResync(source, now, out);
   }
 
   /** Alg. 4 lines 31–33. */
   #onHeartbeat({ source, from, to }: Heartbeat, now: WallMs, out: Out): void {
-    if (this.#follows(source, from, now, out)) this.#raise(source, to, false, out);
+    if (this.#follows(source, from, now, out)) this.#heard(source, to, false, out);
+  }
+
+  /** A peer's version clock came from itself. */
+  #heard(source: RegionId, to: Timestamp, wrote: boolean, out: Out): void {
+    const peer = this.#peers.get(source)!;
+    peer.clock = Math.max(peer.clock, to);
+    this.#raise(source, to, wrote, out);
   }
 
   /** Accepts a stretch only if it begins at or below what is there already; else asks for the gap (D6). */
@@ -450,7 +458,8 @@ export class Replica implements Machine<ParisMessage> {
     const { partition } = this;
     const { region } = this.state;
     const from = this.vv.applied(source);
-    out.send(peer.address, { type: 'ResyncReq', partition, region, from, group: peer.group });
+    const { clock, group } = peer;
+    out.send(peer.address, { type: 'ResyncReq', partition, region, from, clock, group });
   }
 
   #repeatResync(source: RegionId, now: WallMs, out: Out): void {
@@ -458,11 +467,11 @@ export class Replica implements Machine<ParisMessage> {
     if (askedAt !== 0 && now - askedAt > RESYNC_RETRY_MS) this.#askResync(source, now, out);
   }
 
-  #onResyncReq({ region, from, group }: ResyncReq, out: Out): void {
+  #onResyncReq({ region, from, clock, group }: ResyncReq, out: Out): void {
     const peer = this.#peers.get(region);
     if (peer === undefined) return;
     this.counters.resyncs++;
-    if (this.#rollback.lost(from, group)) {
+    if (this.#rollback.lost(clock, group)) {
       const { partition } = this;
       throw new IsochronError(
         'REBUILD_NEEDED',

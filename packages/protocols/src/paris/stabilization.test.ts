@@ -137,7 +137,7 @@ describe('PaRiS: nonsense from peers', () => {
     { type: 'Replicate', partition: 0, source: 'atlantis', from: 0, to: 9, groups: [], more: false },
     { type: 'Heartbeat', partition: 0, source: 'ireland', from: 0, to: 9 },
     { type: 'ReplayLog', region: 'atlantis', after: 0, upTo: 9 },
-    { type: 'ResyncReq', partition: 0, region: 'atlantis', from: 0 },
+    { type: 'ResyncReq', partition: 0, region: 'atlantis', from: 0, clock: 0, group: 0 },
     { type: 'GossipRoot', region: 'atlantis', gst: 9e15, sOld: 0, wallMs: 0 },
     { type: 'ReadSliceResp', ref: 77, partition: 0, versions: [] },
     {
