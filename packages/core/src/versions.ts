@@ -22,6 +22,10 @@ export interface KeyWrite {
   readonly value: Value | null;
 }
 
+/** Estimate of the memory that writes take, in bytes. */
+export const writesBytes = (writes: readonly KeyWrite[]): number =>
+  writes.reduce((sum, { key, value }) => sum + key.length + (value?.length ?? 0) + 64, 0);
+
 /** A transaction's writes on one partition, as they are logged and replicated. */
 export interface LoggedTx {
   readonly txId: TxId;

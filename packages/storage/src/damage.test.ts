@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { DurableRecord } from '@isochron/core';
 import { CorruptRecord } from './failure.js';
 import { openLevelStore } from './level-store.js';
+import { sealHead } from './records.js';
 import type { VersionStore } from './store.js';
 import { collect, ended, FOREVER, logged, outcomeAt, P, prepared, put, range, v } from './suite-fixtures.js';
 import { onRawDisk, spoilRecord } from './testing/raw-disk.js';
@@ -107,6 +108,17 @@ describe('damage on disk', () => {
     await expect(ask('a listing of the past')).rejects.toMatchObject({ damage: 'missing', record: { key: 'long' } });
     await close();
     await expect(ask('a prefetch')).rejects.toMatchObject({ damage: 'checksum', record: { key: 'short' } });
+  });
+
+  it.each([
+    [0, 2 ** 50, 3],
+    [3, 1, 0],
+    [0, -1, 5],
+    [0, 4, 3],
+  ])('is also a head whose segments %i to %i cannot hold %i versions', async (first, last, tailCount) => {
+    const head = { first, last, tailCount, versions: [v(10)] };
+    await spoilRecord(location, 'v0003/short', () => sealHead(head, 0, 'v0003/short'));
+    await expect(ask('a prefetch')).rejects.toMatchObject({ damage: 'malformed', record: { key: 'short' } });
   });
 
   it('ends the writing: memory and disk may differ', async () => {

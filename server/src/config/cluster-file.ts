@@ -35,8 +35,14 @@ export interface ClusterSettings {
   readonly resolveAfterMs: number;
   readonly readTimeoutMs: number;
   readonly commitTimeoutMs: number;
+  /** Stable snapshots older than this are reported as stale (D11). */
+  readonly stalenessAlertMs: number;
   /** Memory for version chains of one node. */
   readonly cacheBytes: number;
+  /** Bytes that the data folder of one node may take; 0 for no quota. Above it, writes are refused with STORAGE_FULL (D11). */
+  readonly diskQuotaBytes: number;
+  /** Bytes that must stay free on a node's disk, with the same consequence. */
+  readonly minFreeDiskBytes: number;
   readonly durability: 'synced' | 'memory';
   readonly limits: Limits;
 }
@@ -69,25 +75,42 @@ export interface ClusterConfig {
   readonly hash: string;
 }
 
+/** Longest cluster file, in characters: room for some two thousand nodes. */
+export const MAX_FILE_LENGTH = 256 * 1024;
+
 /**
  * Reads a cluster file.
  * @param filename only for messages
  * @throws IsochronError `CONFIG_INVALID`, with `file:line` and the reason
  */
 export function parseClusterFile(text: string, filename: string): ClusterConfig {
+  if (text.length > MAX_FILE_LENGTH) {
+    const reason = `the file has ${text.length} characters; a cluster file has at most ${MAX_FILE_LENGTH}`;
+    throw refusal(filename, 1, reason);
+  }
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
+  // Without the parser's own warnings on the console: what they are about is refused, with a line.
+  const document = parseDocument(text, { lineCounter: lines, logLevel: 'error' });
   const refuse: Refuse = (path, reason) => {
-    throw new IsochronError('CONFIG_INVALID', `${filename}:${lineOf(document, lines, path)}: ${reason}`);
+    throw refusal(filename, lineOf(document, lines, path), reason);
   };
   const syntax = document.errors[0];
   if (syntax !== undefined) {
     const reason = syntax.message.split('\n')[0]!.replace(/ at line .*$/, '');
-    throw new IsochronError('CONFIG_INVALID', `${filename}:${lines.linePos(syntax.pos[0]).line}: ${reason}`);
+    throw refusal(filename, lines.linePos(syntax.pos[0]).line, reason);
   }
   const file = checkShape(toPlain(document, refuse), refuse);
   checkMeaning(file, refuse);
   return complete(file);
+}
+
+/** Longest reason: it may quote the file. */
+const MAX_REASON_LENGTH = 500;
+
+/** One line, whatever the reason quotes. */
+function refusal(filename: string, line: number, reason: string): IsochronError {
+  const short = reason.replace(/\s+/g, ' ').slice(0, MAX_REASON_LENGTH);
+  return new IsochronError('CONFIG_INVALID', `${filename}:${line}: ${short}`);
 }
 
 /** Ends the reading with a reason, at the line of what `path` leads to. */

@@ -21,6 +21,7 @@ interface Pending {
  */
 export class ClientPort implements Machine<NodeMessage>, CoordinatorPort {
   readonly #pending = new Map<number, Pending>();
+  readonly #linked = new Set<NodeId>();
   readonly #self: Address;
   #lastRef = 0;
 
@@ -62,7 +63,7 @@ export class ClientPort implements Machine<NodeMessage>, CoordinatorPort {
   }
 
   step(input: Input<NodeMessage>): void {
-    if (input.kind === 'link' && !input.up) this.#lost(input.node);
+    if (input.kind === 'link') this.#link(input.node, input.up);
     if (input.kind !== 'message') return;
     const message = input.message as ClientResponse;
     const pending = this.#pending.get(message.ref);
@@ -91,6 +92,8 @@ export class ClientPort implements Machine<NodeMessage>, CoordinatorPort {
   }
 
   #call<T extends ClientResponse['type']>(request: ClientRequest, answer: T, coordinator: NodeId): Promise<Answer<T>> {
+    // What is sent on a link that is down is dropped without a word.
+    if (coordinator !== this.node && !this.#linked.has(coordinator)) return Promise.reject(linkDown(coordinator));
     return new Promise((resolve, reject) => {
       const take = (response: ClientResponse) => {
         if (response.type === answer) resolve(response as Answer<T>);
@@ -101,11 +104,22 @@ export class ClientPort implements Machine<NodeMessage>, CoordinatorPort {
     });
   }
 
+  #link(node: NodeId, up: boolean): void {
+    if (up) this.#linked.add(node);
+    else {
+      this.#linked.delete(node);
+      this.#lost(node);
+    }
+  }
+
   #lost(node: NodeId): void {
     for (const [ref, { coordinator, reject }] of this.#pending) {
       if (coordinator !== node) continue;
       this.#pending.delete(ref);
-      reject(new IsochronError('CONNECTION_LOST', `The link to ${node}, which holds the transaction, is down.`));
+      reject(linkDown(node));
     }
   }
 }
+
+const linkDown = (node: NodeId): IsochronError =>
+  new IsochronError('CONNECTION_LOST', `The link to ${node}, which holds the transaction, is down.`);

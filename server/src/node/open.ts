@@ -1,12 +1,10 @@
 /** Opens a node: disk, machines, links (D7, D14). What serves users stands on the result, see `http/` and `ws/`. */
-import { join } from 'node:path';
 import {
   IsochronError,
   type LogGroup,
   MAX_TIMESTAMP,
   type NodeId,
   type PartitionId,
-  type RecoveredState,
   type Timestamp,
   Topology,
 } from '@isochron/core';
@@ -18,14 +16,18 @@ import {
   stalenessOf,
   unappliedAfter,
 } from '@isochron/protocols';
-import { openLevelStore, type VersionStore, verifyPlacement } from '@isochron/storage';
-import { parsePeerUrl, WebSocketTransport } from '@isochron/transport';
+import { CorruptRecord, type VersionStore } from '@isochron/storage';
+import { WebSocketTransport } from '@isochron/transport';
 import { FrameCodec } from '@isochron/wire';
 import type { Logger } from 'pino';
 import { type ClusterConfig, clusterSpec, oneWayDelayMs } from '../config/cluster-file.js';
+import type { Peering } from '../config/peering.js';
 import { SESSIONS_MACHINE, SessionsMachine } from '../session/machine.js';
 import type { NodeStatus, RunningNode } from './api.js';
 import { CLIENT_MACHINE, ClientPort } from './client-port.js';
+import { type OpenedData, openDataFolder } from './data-folder.js';
+import { DiskWatch } from './disk-watch.js';
+import { closedCleanly, distrust, isDistrust } from './distrust.js';
 import { type NodeMessage, nodeSchema } from './messages.js';
 import { StableWaiters } from './stable-waiters.js';
 import { nodeStatus } from './status.js';
@@ -40,7 +42,11 @@ export interface NodeOptions {
   readonly dataDir: string;
   /** The secret that all nodes of the cluster share. */
   readonly secret: string;
+  /** Where this node listens for its peers and dials them. */
+  readonly peering: Peering;
   readonly logger: Logger;
+  /** Partitions that no node has a copy of any more may come back empty (D10): an operator's word, given once. */
+  readonly acceptLoss?: boolean;
   /** Milliseconds added to the wall clock, to try out what a wrong clock does. */
   readonly clockSkewMs?: number;
   /** The node cannot go on: a write failed or an invariant broke. Nothing has left since. */
@@ -62,30 +68,22 @@ export async function openNode(options: NodeOptions): Promise<OpenedNode> {
   const { config, node, dataDir } = options;
   const topology = new Topology(clusterSpec(config));
   const held = topology.partitionsOn(node).map((id) => ({ id, name: topology.partitions[id]!.name }));
-  const { storeId } = await verifyPlacement(dataDir, { node, clusterId: config.cluster, partitions: held });
+  const placement = { node, clusterId: config.cluster, partitions: held };
   const { durability, cacheBytes } = config.settings;
-  const store = await openLevelStore({ location: join(dataDir, 'store'), durability, cacheBytes });
+  const data = await openDataFolder({ dataDir, placement, durability, cacheBytes, logger: options.logger });
   try {
-    const recovered = await store.recover();
-    const running = new Node(
-      options,
-      topology,
-      store,
-      recovered,
-      await loadUnapplied(store, recovered, topology, node),
-    );
-    await running.listen(storeId);
+    const running = new Node(options, topology, data, await loadUnapplied(data, topology, node));
+    await running.listen(data.storeId);
     return running;
   } catch (error) {
-    await store.close();
+    await data.store.close();
     throw error;
   }
 }
 
 /** The committed transactions of each partition that were not applied before the restart. */
 async function loadUnapplied(
-  store: VersionStore,
-  recovered: RecoveredState,
+  { store, recovered }: OpenedData,
   topology: Topology,
   node: NodeId,
 ): Promise<Map<PartitionId, LogGroup[]>> {
@@ -110,6 +108,8 @@ class Node implements OpenedNode {
   readonly config: ClusterConfig;
   readonly coordinator: ClientPort;
   readonly sessions: SessionsMachine;
+  readonly store: VersionStore;
+  readonly #disk: DiskWatch;
   readonly #startedAt = Date.now();
   readonly #host: Host<NodeMessage>;
   readonly #paris: ParisNode;
@@ -121,11 +121,14 @@ class Node implements OpenedNode {
   constructor(
     readonly options: NodeOptions,
     readonly topology: Topology,
-    readonly store: VersionStore,
-    recovered: RecoveredState,
+    { store, recovered, retiring }: OpenedData,
     unapplied: ReadonlyMap<PartitionId, readonly LogGroup[]>,
   ) {
     this.id = options.node;
+    this.store = store;
+    this.#disk = new DiskWatch(options.dataDir, options.config.settings, (err) => {
+      options.logger.error({ err }, 'the disk cannot be measured');
+    });
     this.config = options.config;
     this.region = topology.regionOf(this.id);
     this.#host = new Host<NodeMessage>(this.id, {
@@ -135,12 +138,18 @@ class Node implements OpenedNode {
       },
       resident: (needs) => store.resident(needs),
       prefetch: (needs, done) => {
-        store.prefetch(needs).then(() => done(), done);
+        store.prefetch(needs).then(
+          () => done(),
+          (error) => {
+            this.#damaged(error);
+            done(error);
+          },
+        );
       },
       transmit: (to, envelopes) => this.#transport?.send(to, envelopes),
       endOfTurn: (run) => setImmediate(run),
       wakeAt: (at) => this.#wakeAt(at),
-      fail: (error) => options.onFailure(error),
+      fail: (error) => this.#fail(error),
     });
     const settings = { ...DEFAULT_PARIS_SETTINGS, ...options.config.settings };
     const paris = {
@@ -152,8 +161,11 @@ class Node implements OpenedNode {
       recovered,
       unapplied,
       now: this.now(),
+      acceptLoss: options.acceptLoss ?? false,
+      writable: () => this.#disk.refusal,
     };
     this.#paris = createParisNode(paris);
+    if (retiring !== undefined) this.#paris.membership.retire(retiring);
     this.coordinator = new ClientPort(this.id, (to, from, message) => this.#host.post({ to, from, message }));
     const sessionsAddress = { node: this.id, machine: SESSIONS_MACHINE };
     this.sessions = new SessionsMachine({
@@ -165,13 +177,12 @@ class Node implements OpenedNode {
   }
 
   async listen(storeId: string): Promise<void> {
-    const { config, secret, logger } = this.options;
-    const nodes = config.regions.flatMap((region) => region.nodes);
-    const self = nodes.find((node) => node.id === this.id)!;
+    await this.#disk.start();
+    if (!this.#paris.membership.joined) this.#watchRebuild();
+    const { config, secret, logger, peering } = this.options;
     this.#transport = await WebSocketTransport.open<NodeMessage>({
       self: this.id,
-      peers: nodes.filter((node) => node !== self).map(({ id, peer }) => ({ node: id, url: peer })),
-      listen: parsePeerUrl(self.peer),
+      ...peering,
       secret,
       clusterHash: config.hash,
       storeId,
@@ -215,8 +226,11 @@ class Node implements OpenedNode {
     return this.#waiters.wait(ts, this.ust(), timeoutMs);
   }
 
+  /** After a loss, commits are accepted from sessions born later (D10): the first of them are possible when UST has passed it. */
   ready(): boolean {
-    return this.#closing === undefined && this.#paris.stabilization.spoken;
+    const { membership, stabilization, stable } = this.#paris;
+    const whole = membership.joined && stable.value >= membership.lostUpTo;
+    return this.#closing === undefined && whole && stabilization.spoken;
   }
 
   status(): NodeStatus {
@@ -237,8 +251,51 @@ class Node implements OpenedNode {
     if (this.#wake !== undefined) clearTimeout(this.#wake.timer);
     this.#waiters.close();
     this.coordinator.close();
+    this.#disk.stop();
     await this.#transport?.close();
     await this.store.close();
+    await closedCleanly(this.options.dataDir);
+  }
+
+  /** Says how the node comes back, and which partitions cannot. */
+  #watchRebuild(): void {
+    const { logger } = this.options;
+    logger.info('this node has no data of its own yet; it asks its peers');
+    let told = 0;
+    const timer = setInterval(() => {
+      const { lostPartitions, remaining, counters } = this.#paris.rebuild.describe();
+      if (this.#paris.membership.joined || this.#closing !== undefined) {
+        clearInterval(timer);
+        if (this.#closing === undefined) logger.info({ ...counters }, 'joined');
+      } else if (lostPartitions.length > 0 && told++ % 30 === 0) {
+        const partitions = lostPartitions.map((id) => this.topology.partitions[id]!.name);
+        logger.error(
+          { partitions },
+          'these partitions have no copy anywhere: restore a backup, or start with --accept-loss',
+        );
+      } else if (remaining !== null) logger.info({ ...counters, remaining: remaining.length }, 'fetching data');
+    }, 1_000);
+    timer.unref();
+  }
+
+  /** A record on disk is not what was written: nobody is served from it, and the node is rebuilt as soon as that loses nothing. */
+  #damaged(error: unknown): void {
+    if (!(error instanceof CorruptRecord) || error.damage === 'version') return;
+    this.options.logger.error({ err: error, record: error.record }, 'a record on disk is damaged');
+    this.#paris.membership.retire(error.message);
+  }
+
+  /**
+   * The node ends. What is to become of its disk is written down first: a damage that was met in the middle of a step retires the node at
+   * its next start, and the same once more, or in a write, rebuilds it.
+   */
+  #fail(error: unknown): void {
+    const { dataDir, onFailure } = this.options;
+    if (isDistrust(error)) {
+      const first = error instanceof CorruptRecord && this.#paris.membership.retiring === undefined;
+      distrust(dataDir, { step: first ? 'retire' : 'rebuild', reason: error.message });
+    }
+    onFailure(error);
   }
 
   /** One timer for all machines; it is moved only when an earlier time is asked for. */

@@ -1,4 +1,4 @@
-import type { KeyWrite, Timestamp, TxId } from '@isochron/core';
+import { type KeyWrite, type Timestamp, type TxId, writesBytes } from '@isochron/core';
 
 /** A committed transaction's slice that is not applied yet. */
 export interface Committed {
@@ -21,9 +21,15 @@ export interface CommittedGroup {
 export class CommittedQueue {
   #items: Committed[] = [];
   readonly #byId = new Map<TxId, Committed>();
+  #bytes = 0;
 
   get size(): number {
     return this.#items.length;
+  }
+
+  /** Estimated memory of their writes. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   get(txId: TxId): Committed | undefined {
@@ -36,6 +42,7 @@ export class CommittedQueue {
 
   add(tx: Committed): void {
     this.#byId.set(tx.txId, tx);
+    this.#bytes += writesBytes(tx.writes);
     let at = this.#items.length;
     while (at > 0 && this.#items[at - 1]!.ct > tx.ct) at--;
     this.#items.splice(at, 0, tx);
@@ -48,6 +55,7 @@ export class CommittedQueue {
     const groups: { ct: Timestamp; txs: Committed[] }[] = [];
     for (const tx of this.#items.splice(0, count)) {
       this.#byId.delete(tx.txId);
+      this.#bytes -= writesBytes(tx.writes);
       const last = groups.at(-1);
       if (last?.ct === tx.ct) last.txs.push(tx);
       else groups.push({ ct: tx.ct, txs: [tx] });

@@ -1,4 +1,4 @@
-import { invariant, type PreparedRecord, type Timestamp, type TxId, type WallMs } from '@isochron/core';
+import { invariant, type PreparedRecord, type Timestamp, type TxId, type WallMs, writesBytes } from '@isochron/core';
 
 /** A prepared transaction and since when this process knows it. */
 export interface Prepared {
@@ -11,15 +11,22 @@ export interface Prepared {
 export class PreparedQueue {
   readonly #byId = new Map<TxId, Prepared>();
   #highest: Timestamp = 0;
+  #bytes = 0;
 
   get size(): number {
     return this.#byId.size;
+  }
+
+  /** Estimated memory of their writes. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   add(prepared: Prepared): void {
     invariant(prepared.record.pt > this.#highest, 'proposed timestamps rise');
     this.#highest = prepared.record.pt;
     this.#byId.set(prepared.txId, prepared);
+    this.#bytes += writesBytes(prepared.record.writes);
   }
 
   get(txId: TxId): Prepared | undefined {
@@ -27,7 +34,10 @@ export class PreparedQueue {
   }
 
   remove(txId: TxId): void {
+    const prepared = this.#byId.get(txId);
+    if (prepared === undefined) return;
     this.#byId.delete(txId);
+    this.#bytes -= writesBytes(prepared.record.writes);
   }
 
   /** The lowest proposed timestamp: the Map keeps the order of insertion, which is the order of `pt`. */

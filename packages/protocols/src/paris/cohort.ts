@@ -304,6 +304,10 @@ export class Cohort {
     if (full !== undefined) {
       return { code: full, detail: `${this.state.node} takes no writes now; nothing was written.`, durable: true };
     }
+    if (this.prepared.bytes + this.committed.bytes > settings.maxPendingBytes) {
+      const detail = 'Too many transactions wait for an undecided one on this replica; try again later.';
+      return { code: 'OVERLOADED', detail, durable: true };
+    }
     if (drift.excessive) {
       const detail = `The clock of ${this.state.node} is ${Math.round(drift.medianMs)} ms away from its peers'.`;
       return { code: 'CLOCK_DRIFT', detail, durable: true };

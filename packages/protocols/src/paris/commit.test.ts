@@ -423,3 +423,45 @@ describe('PaRiS: links and restarts (D6, D7)', () => {
     }
   });
 });
+
+describe('PaRiS: limits (D11)', () => {
+  it('commits that wait for an undecided transaction are kept up to a limit, then refused with a code', () => {
+    const world = settled({ settings: { maxPendingBytes: 10_000, resolveAfterMs: 60_000 } });
+    const [partition] = world.topology
+      .partitionsOn('virginia-1')
+      .filter((p) => world.topology.partitionsOn('oregon-1').includes(p));
+    // Prepared in virginia, never decided: nothing above it can be applied.
+    world.filter = ({ message }) => message.type !== 'PrepareReq';
+    const other = world.topology.partitions.find((p) => !p.regions.includes('virginia'))!.id;
+    world.ask('virginia-1', commitOver(world, id(0), [partition!, other]));
+    world.run(20);
+    const large = `"${'x'.repeat(2_000)}"`;
+    const answers = [1, 2, 3, 4, 5, 6, 7].map((n) =>
+      world.call('virginia-1', commitOver(world, id(n), [partition!], large)),
+    );
+    expect(answers.slice(0, 4).map(({ type }) => type)).toEqual(Array(4).fill('CommitResp'));
+    expect(answers.at(-1)).toMatchObject({ type: 'Refused', code: 'OVERLOADED' });
+    world.filter = () => true;
+    world.until(
+      () => world.node('virginia-1').paris.replicas.every(({ cohort }) => cohort.prepared.size === 0),
+      20_000,
+    );
+    world.run(100);
+    expect(world.call('virginia-1', commitOver(world, id(9), [partition!], large)).type).toBe('CommitResp');
+  });
+
+  it('a node whose disk is full refuses prepares durably, and answers for what it knows', () => {
+    const world = settled();
+    const commit = commitOver(world, id(0), [0]);
+    expect(world.call('virginia-1', commit).type).toBe('CommitResp');
+    world.refusal = 'STORAGE_FULL';
+    expect(world.call('virginia-1', commitOver(world, id(1), [0]))).toMatchObject({
+      type: 'Refused',
+      code: 'STORAGE_FULL',
+    });
+    expect(world.call('virginia-1', commit).type).toBe('CommitResp');
+    world.refusal = undefined;
+    expect(world.call('virginia-1', commitOver(world, id(1), [0]))).toMatchObject({ code: 'TRANSACTION_ABORTED' });
+    expect(world.call('virginia-1', commitOver(world, id(2), [0])).type).toBe('CommitResp');
+  });
+});

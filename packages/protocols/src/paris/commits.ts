@@ -43,6 +43,7 @@ const DURABLE_REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'CLOCK_DRIFT',
   'TIMESTAMP_IN_FUTURE',
   'STORAGE_FULL',
+  'OVERLOADED',
 ]);
 
 interface PendingCommit {

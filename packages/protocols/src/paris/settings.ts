@@ -26,6 +26,8 @@ export interface ParisSettings {
   readonly snapshotWaitMs: number;
   /** Children of a node in the region's aggregation tree. */
   readonly treeFanOut: number;
+  /** Estimated memory of the writes that one replica keeps because they cannot be applied yet (D11). */
+  readonly maxPendingBytes: number;
 }
 
 export const DEFAULT_PARIS_SETTINGS: ParisSettings = {
@@ -42,4 +44,5 @@ export const DEFAULT_PARIS_SETTINGS: ParisSettings = {
   commitTimeoutMs: 10_000,
   snapshotWaitMs: 2_000,
   treeFanOut: 4,
+  maxPendingBytes: 64 * 2 ** 20,
 };

@@ -5,6 +5,7 @@
 import {
   type ClusterSpec,
   type DurableRecord,
+  type ErrorCode,
   HLC_EPOCH_MS,
   MAX_TIMESTAMP,
   type NodeId,
@@ -87,6 +88,8 @@ export class World {
   /** Durable batches begun, by node. */
   readonly batches = new Map<NodeId, number>();
   failure: unknown;
+  /** Why every node refuses new writes (D11). */
+  refusal: ErrorCode | undefined;
   now: WallMs = START;
   readonly #delayMs: (from: NodeId, to: NodeId) => number;
   readonly #syncMs: number;
@@ -234,6 +237,7 @@ export class World {
       unapplied,
       now: this.now + skewMs,
       acceptLoss,
+      writable: () => this.refusal,
     });
     const node: WorldNode = {
       id,

@@ -1,0 +1,91 @@
+/**
+ * What a node knows about its own disk that the disk's records cannot say: that they must not be used any more (D10). A small file in
+ * the data folder outlives the process that found it out.
+ */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { IsochronError } from '@isochron/core';
+import { CorruptRecord } from '@isochron/storage';
+import { codeOfSystemError } from './system-error.js';
+
+/**
+ * - `retire`: a record is damaged, the rest is good. The node takes no new work and is rebuilt once nothing is on its disk alone.
+ * - `rebuild`: the data are set aside at the next start, and copied anew from the peers.
+ */
+export interface Distrust {
+  readonly step: 'retire' | 'rebuild';
+  /** For people. */
+  readonly reason: string;
+}
+
+/** Whether a node's failure is about its own disk's content. */
+export const isDistrust = (error: unknown): error is IsochronError =>
+  (error instanceof CorruptRecord && error.damage !== 'version') ||
+  (error instanceof IsochronError && error.code === 'REBUILD_NEEDED');
+
+/** File inside the data folder. */
+const FILE = 'DISTRUSTED.json';
+
+/** Written at once: the process is about to end. */
+export function distrust(dataDir: string, verdict: Distrust): void {
+  writeFileSync(join(dataDir, FILE), `${JSON.stringify(verdict, null, 2)}\n`);
+}
+
+/** What was found out in an earlier life; undefined when the disk is trusted. A file that cannot be read asks for the safe thing. */
+export function distrusted(dataDir: string): Distrust | undefined {
+  let text: string;
+  try {
+    text = readFileSync(join(dataDir, FILE), 'utf8');
+  } catch (error) {
+    if (codeOfSystemError(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+  return parse(text) ?? { step: 'rebuild', reason: `the file ${FILE} is damaged` };
+}
+
+function parse(text: string): Distrust | undefined {
+  try {
+    const { step, reason } = Object(JSON.parse(text)) as Partial<Record<keyof Distrust, unknown>>;
+    if ((step === 'retire' || step === 'rebuild') && typeof reason === 'string') return { step, reason };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  return undefined;
+}
+
+export function trustAgain(dataDir: string): void {
+  rmSync(join(dataDir, FILE), { force: true });
+}
+
+/** While a node with `durability: memory` runs, this file names the boot of the machine that its unsynced writes depend on. */
+const RUNNING = 'RUNNING';
+
+/** Names the machine's present boot; undefined where the system does not say. */
+async function bootId(): Promise<string | undefined> {
+  try {
+    return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+  } catch {
+    return undefined; // not Linux: after an unclean end nothing can be trusted
+  }
+}
+
+/**
+ * In memory mode a killed process loses nothing, the operating system has its writes; a machine that went down has lost some. Returns
+ * whether that happened, and marks the folder for this life.
+ */
+export async function lostWithTheMachine(dataDir: string): Promise<boolean> {
+  const file = join(dataDir, RUNNING);
+  const present = await bootId();
+  let before: string | undefined;
+  try {
+    before = readFileSync(file, 'utf8');
+  } catch (error) {
+    if (codeOfSystemError(error) !== 'ENOENT') throw error;
+  }
+  writeFileSync(file, present ?? 'unknown');
+  return before !== undefined && (present === undefined || before !== present);
+}
+
+/** The node has closed its store: all is on disk. */
+export const closedCleanly = (dataDir: string): Promise<void> => rm(join(dataDir, RUNNING), { force: true });
