@@ -173,7 +173,7 @@ describe('D10: transactions that a lost disk knew', () => {
     expect(world.call(V, { type: 'TxStatusReq', txId: request.txId })).toMatchObject({ status: 'lost' });
   });
 
-  it('are aborted by a resolver that hears LOST from one cohort and *committed* from none, and are reported', () => {
+  it('are aborted by a resolver that hears LOST from one cohort and a commit from none, and are reported', () => {
     const spec: ClusterSpec = {
       regions: [
         { id: 'virginia', nodes: [{ id: V }, { id: 'virginia-2' }] },
