@@ -158,7 +158,9 @@ export class Coordinator implements Machine<ParisMessage> {
 
   /** @throws IsochronError NOT_READY while the node has no data to serve from (D10) */
   #serving(): void {
-    if (this.state.membership.joined) return;
+    const { membership, stable } = this.state;
+    // After a loss, the first snapshot that is whole here is one above it.
+    if (membership.joined && stable.value >= membership.lostUpTo) return;
     throw new IsochronError('NOT_READY', 'This node is fetching its data from its peers; use another one meanwhile.');
   }
 

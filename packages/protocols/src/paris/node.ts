@@ -63,7 +63,9 @@ export function unappliedAfter(recovered: RecoveredState, partition: PartitionId
  * Whether a store holds no data that a node could go on with: the node asks its peers instead (D10). A driver opens it on an *empty*
  * store then, because half a copy would bring collected versions back.
  */
-export const lacksData = ({ meta }: RecoveredState): boolean => meta.get('joined') !== 1;
+export const lacksData = ({ meta }: RecoveredState): boolean =>
+  // A store from before there was such a mark has version vectors.
+  meta.get('joined') !== 1 && ![...meta.keys()].some((name) => name.startsWith('vv/'));
 
 export function createParisNode(options: ParisNodeOptions): ParisNode {
   const { node, topology, recovered } = options;

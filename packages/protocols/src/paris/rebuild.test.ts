@@ -137,7 +137,7 @@ describe('D10: a lost disk', () => {
     world.run(5_000);
     expect(world.node(O).store.chains.has(`0|${key}`)).toBe(false);
     loseDisk(world, V);
-    world.until(joined(world, V), 5000);
+    world.until(recovered(world, V), 5000);
     world.run(1_000);
     expect(new TestClient(world, V).read(new TestClient(world, V).begin(), key)).toEqual([null]);
     expect(world.node(V).paris.replicas.find((r) => r.partition === 0)!.gcFloor).toBeGreaterThan(0);
@@ -166,7 +166,7 @@ describe('D10: transactions that a lost disk knew', () => {
     tx.write(keyIn(world, 0), '"a"');
     const request = client.commitRequest(tx);
     loseDisk(world, V);
-    world.until(joined(world, V), 5000);
+    world.until(recovered(world, V), 5000);
     world.run(200);
     const again = { ...request, snapshot: client.session.ust };
     expect(world.call(V, again)).toMatchObject({ type: 'Refused', code: 'OUTCOME_FORGOTTEN' });
