@@ -1,32 +1,19 @@
 /**
  * The messages of PaRiS, in the order in which a transaction meets them. Each says who sends it to whom and which lines of the
- * paper it carries out. The schema gives their encoding and validation.
+ * paper it carries out. `schema.ts` gives their encoding and validation.
  */
-import {
-  boolean,
-  ERROR_CODES,
-  type ErrorCode,
-  type KeyWrite,
-  type Kind,
-  type ListRange,
-  type LogGroup,
-  type LoggedTx,
-  list,
-  type MessageSchema,
-  type NodeId,
-  nullable,
-  oneOf,
-  type PartitionId,
-  type QualifiedKey,
-  type RegionId,
-  struct,
-  type Timestamp,
-  type TxId,
-  text,
-  timestamp,
-  uint,
-  type Version,
-  value,
+import type {
+  ErrorCode,
+  KeyWrite,
+  ListRange,
+  LogGroup,
+  NodeId,
+  PartitionId,
+  QualifiedKey,
+  RegionId,
+  Timestamp,
+  TxId,
+  Version,
 } from '@isochron/core';
 
 /** Correlates an answer with its request; made by the requester. */
@@ -145,7 +132,7 @@ export interface TxStatusReq {
  * it has lost its disk (D10). `unknown`: nobody who answered knows it.
  */
 export type TransactionStatus = (typeof STATUSES)[number];
-const STATUSES = ['open', 'committed', 'aborted', 'pending', 'lost', 'unknown'] as const;
+export const STATUSES = ['open', 'committed', 'aborted', 'pending', 'lost', 'unknown'] as const;
 
 /**
  * Coordinator → client. `ts` is the commit timestamp, or the snapshot of an open transaction. *Aborted* is said of attempts up to
@@ -473,150 +460,3 @@ export type ParisMessage =
   | GossipUp
   | GossipRoot
   | GossipDown;
-
-const name = text(128);
-const key = text(2048);
-const detail = text(1024);
-const nullableTimestamp = nullable(timestamp);
-const version = nullable(struct<Version>({ ts: timestamp, txId: name, region: name, value: nullable(value) }));
-const range = struct<ListRange>({ start: key, end: nullable(key), limit: uint });
-const listed = struct<ListedVersion>({
-  key,
-  version: struct<Version>({ ts: timestamp, txId: name, region: name, value: nullable(value) }),
-});
-const writes = list(struct<KeyWrite>({ key, value: nullable(value) }), 100_000);
-const group = struct<LogGroup>({ ct: timestamp, txs: list(struct<LoggedTx>({ txId: name, writes })) });
-const identity = struct<CommitIdentity>({
-  txId: name,
-  attempt: uint,
-  home: name,
-  epoch: uint,
-  cohorts: list(uint, 100_000),
-});
-const code: Kind<ErrorCode> = {
-  encode: (c) => c,
-  decode: (raw) => (typeof raw === 'string' && Object.hasOwn(ERROR_CODES, raw) ? (raw as ErrorCode) : 'INTERNAL'),
-};
-const keys = list(key, 100_000);
-const wallMs = timestamp;
-const vector = list(struct<VectorEntry>({ region: name, ts: timestamp }), 1_000);
-const copyReq = {
-  ref: uint,
-  partition: uint,
-  start: key,
-  source: nullable(name),
-  above: timestamp,
-  clock: timestamp,
-};
-
-/** Tags are for ever; 1–63 are PaRiS. */
-export const parisSchema: MessageSchema<ParisMessage> = {
-  StartTxReq: { tag: 1, fields: { ref: uint, txId: name, ust: timestamp, at: nullableTimestamp } },
-  StartTxResp: { tag: 2, fields: { ref: uint, snapshot: timestamp } },
-  ReadReq: { tag: 3, fields: { ref: uint, txId: nullable(name), ust: timestamp, at: nullableTimestamp, keys } },
-  ReadResp: { tag: 4, fields: { ref: uint, snapshot: timestamp, versions: list(version) } },
-  ListReq: {
-    tag: 5,
-    fields: { ref: uint, txId: nullable(name), ust: timestamp, at: nullableTimestamp, keyspace: name, range },
-  },
-  ListResp: { tag: 6, fields: { ref: uint, snapshot: timestamp, entries: list(listed), next: nullable(key) } },
-  CommitReq: {
-    tag: 7,
-    fields: {
-      ref: uint,
-      txId: name,
-      snapshot: nullableTimestamp,
-      hwt: timestamp,
-      birth: timestamp,
-      homes: list(name, 16),
-      principal: name,
-      writes,
-    },
-  },
-  CommitResp: { tag: 8, fields: { ref: uint, txId: name, ct: timestamp } },
-  EndTxReq: { tag: 9, fields: { ref: uint, txId: name } },
-  EndTxResp: { tag: 10, fields: { ref: uint } },
-  TxStatusReq: { tag: 11, fields: { ref: uint, txId: name } },
-  TxStatusResp: {
-    tag: 12,
-    fields: { ref: uint, status: oneOf(...STATUSES), ts: nullableTimestamp, attempt: uint },
-  },
-  Refused: { tag: 13, fields: { ref: uint, code, detail } },
-  ReadSliceReq: { tag: 14, fields: { ref: uint, partition: uint, snapshot: timestamp, keys } },
-  ReadSliceResp: { tag: 15, fields: { ref: uint, partition: uint, versions: list(version) } },
-  ListSliceReq: { tag: 16, fields: { ref: uint, partition: uint, snapshot: timestamp, range } },
-  ListSliceResp: { tag: 17, fields: { ref: uint, partition: uint, entries: list(listed), next: nullable(key) } },
-  PrepareReq: {
-    tag: 18,
-    fields: { partition: uint, identity, ust: timestamp, ht: timestamp, birth: timestamp, principal: name, writes },
-  },
-  PrepareResp: { tag: 19, fields: { txId: name, attempt: uint, partition: uint, pt: timestamp } },
-  PrepareRefused: { tag: 20, fields: { txId: name, attempt: uint, partition: uint, code, detail } },
-  CommitTx: { tag: 21, fields: { partition: uint, txId: name, attempt: uint, ct: timestamp } },
-  AbortTx: { tag: 22, fields: { partition: uint, txId: name, attempt: uint } },
-  ResolveReq: { tag: 23, fields: { partition: uint, identity, birth: timestamp } },
-  ResolveResp: {
-    tag: 24,
-    fields: {
-      txId: name,
-      attempt: uint,
-      partition: uint,
-      state: oneOf('prepared', 'committed', 'aborted', 'lost'),
-      ts: timestamp,
-    },
-  },
-  OutcomeReq: { tag: 25, fields: { ref: uint, partition: uint, txId: name } },
-  OutcomeResp: {
-    tag: 26,
-    fields: {
-      ref: uint,
-      partition: uint,
-      state: oneOf('prepared', 'committed', 'aborted', 'lost', 'unknown'),
-      ts: timestamp,
-      attempt: uint,
-    },
-  },
-  Replicate: {
-    tag: 27,
-    fields: {
-      partition: uint,
-      source: name,
-      from: timestamp,
-      to: timestamp,
-      groups: list(group),
-      more: boolean,
-    },
-  },
-  Heartbeat: { tag: 28, fields: { partition: uint, source: name, from: timestamp, to: timestamp } },
-  ResyncReq: {
-    tag: 29,
-    fields: { partition: uint, region: name, from: timestamp, clock: timestamp, group: timestamp },
-  },
-  GossipUp: { tag: 30, fields: { gst: nullableTimestamp, sOld: timestamp, wallMs } },
-  GossipRoot: { tag: 31, fields: { region: name, gst: nullableTimestamp, sOld: timestamp, wallMs } },
-  GossipDown: { tag: 32, fields: { ust: timestamp, sOld: timestamp, wallMs } },
-  ReplayLog: { tag: 33, fields: { region: name, after: timestamp, upTo: timestamp } },
-  ResyncRefused: { tag: 34, fields: { partition: uint, source: name, truncatedUpTo: timestamp } },
-  JoinReq: { tag: 35, fields: {} },
-  JoinResp: {
-    tag: 36,
-    fields: { joined: boolean, ust: timestamp, clocks: list(struct({ partition: uint, clock: timestamp })) },
-  },
-  CopyReq: { tag: 37, fields: copyReq },
-  ReadCopy: {
-    tag: 38,
-    fields: { node: name, request: struct<CopyReq>({ type: oneOf('CopyReq'), ...copyReq }), vector },
-  },
-  CopyResp: {
-    tag: 39,
-    fields: {
-      ref: uint,
-      part: uint,
-      parts: uint,
-      versions: list(listed),
-      next: nullable(key),
-      vector,
-      gcFloor: timestamp,
-    },
-  },
-};

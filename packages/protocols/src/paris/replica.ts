@@ -17,7 +17,6 @@ import {
   type ReadNeeds,
   type RegionId,
   type Timestamp,
-  type Version,
   type WallMs,
 } from '@isochron/core';
 import type { CommittedGroup } from '../kernel/committed-queue.js';
@@ -27,13 +26,11 @@ import { RollbackWatch } from '../kernel/rollback-watch.js';
 import { VersionVector } from '../kernel/version-vector.js';
 import type { Address, Effects, Handlers, Input, Machine, WriteSeq } from '../machine.js';
 import { Cohort } from './cohort.js';
+import { Copies } from './copies.js';
 import type {
-  CopyReq,
   Heartbeat,
-  ListedVersion,
   ListSliceReq,
   ParisMessage,
-  ReadCopy,
   ReadSliceReq,
   ReplayLog,
   Replicate,
@@ -41,31 +38,9 @@ import type {
   ResyncReq,
 } from './messages.js';
 import { Addresses, type NodeState, replicaName } from './node-state.js';
+import type { Peer, RebuiltReplica, RecoveredReplica, ReplicaMessage } from './replica-state.js';
 
 type Out = Effects<ParisMessage>;
-/** The messages that a replica takes. */
-type ReplicaMessage = Extract<
-  ParisMessage,
-  {
-    type:
-      | 'ReadSliceReq'
-      | 'ListSliceReq'
-      | 'PrepareReq'
-      | 'CommitTx'
-      | 'AbortTx'
-      | 'ResolveReq'
-      | 'ResolveResp'
-      | 'OutcomeReq'
-      | 'Replicate'
-      | 'Heartbeat'
-      | 'ResyncReq'
-      | 'ResyncRefused'
-      | 'ReplayLog'
-      | 'CopyReq'
-      | 'ReadCopy';
-  }
->;
-
 /** What a replica without data answers: reads are refused, so that their coordinators go elsewhere. All else waits (D10). */
 const ALWAYS: ReadonlySet<ParisMessage['type']> = new Set(['ReadSliceReq', 'ListSliceReq']);
 
@@ -74,41 +49,13 @@ const COLLECT_INTERVAL_MS = 1_000;
 /** A resync request without an answer is repeated after this time. */
 const RESYNC_RETRY_MS = 1_000;
 
-/** What a replica finds on its disk (D7). */
-export interface RecoveredReplica {
-  /** Per hosting region: `max(durable VV, durable ust)`. */
-  readonly versionVector: readonly (readonly [RegionId, Timestamp])[];
-  readonly gcFloor: Timestamp;
-  readonly forgottenUpTo: Timestamp;
-  /** Highest commit timestamp that was ever truncated from the own log, and that is in it. */
-  readonly truncatedUpTo: Timestamp;
-  readonly logged: Timestamp;
-}
-
-/** What a replica that lost its data starts with again (D10). */
-export interface RebuiltReplica {
-  readonly vector: ReadonlyMap<RegionId, Timestamp>;
-  readonly gcFloor: Timestamp;
-  readonly forgottenUpTo: Timestamp;
-  readonly logged: Timestamp;
-}
-
-interface Peer {
-  readonly address: Address;
-  readonly stream: SendingEnd;
-  /** When a resync was asked for; 0 when none is awaited. */
-  askedAt: WallMs;
-  /** Highest version clock and highest `ct` of a group that came from it since the start. */
-  clock: Timestamp;
-  group: Timestamp;
-}
-
 export class Replica implements Machine<ParisMessage> {
   readonly cohort: Cohort;
   readonly vv: VersionVector;
   readonly counters = { slices: 0, refusedSlices: 0, applied: 0, replicated: 0, stale: 0, gaps: 0, resyncs: 0 };
   readonly #peers = new Map<RegionId, Peer>();
   readonly #self: Address;
+  readonly #copies: Copies;
   /** The version clock that the disk had. */
   readonly #recoveredClock: Timestamp;
   #gcFloor: Timestamp;
@@ -138,9 +85,9 @@ export class Replica implements Machine<ParisMessage> {
     Heartbeat: (message, now, _from, out) => this.#onHeartbeat(message, now, out),
     ResyncReq: (message, _now, _from, out) => this.#onResyncReq(message, out),
     ResyncRefused: (message) => this.#onResyncRefused(message),
-    CopyReq: (message, _now, from, out) => this.#onCopyReq(message, from, out),
+    CopyReq: (message, _now, from, out) => this.#copies.onCopyReq(message, from, out),
     ReadCopy: (message, _now, from, out) => {
-      if (from.node === this.state.node) this.#onReadCopy(message, out);
+      if (from.node === this.state.node) this.#copies.onReadCopy(message, this.#gcFloor, out);
     },
     ReplayLog: (message, _now, from, out) => {
       if (from.node === this.state.node) this.#onReplayLog(message, out);
@@ -161,6 +108,7 @@ export class Replica implements Machine<ParisMessage> {
     this.#recoveredClock = this.versionClock;
     this.#rollback = new RollbackWatch(this.#recoveredClock, state.clock.ceiling);
     this.#self = { node: state.node, machine: replicaName(partition) };
+    this.#copies = new Copies(this.#self, partition, state, this.vv);
     const addresses = new Addresses(state.topology);
     for (const [region] of recovered.versionVector) {
       if (region === state.region) continue;
@@ -496,32 +444,6 @@ export class Replica implements Machine<ParisMessage> {
     );
   }
 
-  /** D10. The vector is taken before the page is read. */
-  #onCopyReq(request: CopyReq, from: Address, out: Out): void {
-    const { topology } = this.state;
-    if (!topology.nodes.includes(from.node)) return;
-    const region = topology.regionOf(from.node);
-    if (!this.vv.has(region) || this.vv.durable(region) < request.clock) return;
-    const vector = Object.entries(this.vv.durableEntries()).map(([r, ts]) => ({ region: r, ts }));
-    out.send(this.#self, { type: 'ReadCopy', node: from.node, request, vector });
-  }
-
-  #onReadCopy({ node, request, vector }: ReadCopy, out: Out): void {
-    const { ref, source, above } = request;
-    const { chains, next } = this.state.reader.copy(this.partition, request.start);
-    const wanted = (version: Version) => source === null || (version.region === source && version.ts > above);
-    const versions = chains.flatMap(({ key, versions: all }) =>
-      all.filter(wanted).map((version) => ({ key, version })),
-    );
-    const cut = pieces(versions);
-    cut.forEach((part, i) => {
-      out.send(
-        { node, machine: 'rebuild' },
-        { type: 'CopyResp', ref, part: i, parts: cut.length, versions: part, next, vector, gcFloor: this.#gcFloor },
-      );
-    });
-  }
-
   /**
    * The log is read in a step of its own, so that the driver can bring the stretch to memory, and only as far as it is
    * durable: what still waits for the disk may not be in the log yet.
@@ -574,22 +496,4 @@ export class Replica implements Machine<ParisMessage> {
     }
     this.cohort.forget(now, out);
   }
-}
-
-/** Payload of one part of a copied page, in estimated bytes. */
-const PART_BYTES = 512 * 1024;
-
-/** Cuts versions into parts of bounded size, at least one. */
-function pieces(versions: readonly ListedVersion[]): ListedVersion[][] {
-  const parts: ListedVersion[][] = [[]];
-  let bytes = 0;
-  for (const listed of versions) {
-    if (bytes > PART_BYTES) {
-      parts.push([]);
-      bytes = 0;
-    }
-    parts.at(-1)!.push(listed);
-    bytes += listed.key.length + (listed.version.value?.length ?? 0) + 64;
-  }
-  return parts;
 }

@@ -1,7 +1,8 @@
 /** What a script can look at. Nothing here changes anything, and nothing here asks the machines: it looks into them and at the disks. */
 import type { NodeId, PartitionId, QualifiedKey, Timestamp, TxId, Version } from '@isochron/core';
 import type { Envelope } from '../machine.js';
-import { type ParisMessage, parisSchema } from '../paris/messages.js';
+import type { ParisMessage } from '../paris/messages.js';
+import { parisSchema } from '../paris/schema.js';
 import type { Replica } from '../paris/replica.js';
 import { matches, type Pattern } from './script-network.js';
 import type { Stage } from './script-stage.js';
