@@ -40,9 +40,12 @@ export const DEFAULT_TUNING: LinkTuning = {
 /** Another node of the cluster. */
 export interface PeerAddress {
   readonly node: NodeId;
-  /** `ws://host:port`. Dialled by the peer with the lower id. */
+  /** `ws://host:port`. Dialled when this node {@link dials} that one. */
   readonly url: string;
 }
+
+/** Whether a node dials a peer, rather than being dialled by it: there is one connection for each pair. */
+export const dials = (self: NodeId, peer: NodeId): boolean => self < peer;
 
 export interface WebSocketTransportOptions<M extends AnyMessage> {
   readonly self: NodeId;

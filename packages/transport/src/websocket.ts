@@ -14,6 +14,7 @@ import { Link } from './link.js';
 import { Listener } from './listener.js';
 import {
   DEFAULT_TUNING,
+  dials,
   type LinkTuning,
   type Log,
   type PeerAddress,
@@ -113,7 +114,7 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     const { maxFrameBytes } = this.#tuning;
     const packer = new Packer(self, peer.node, { codec, hlc, epoch, maxFrameBytes });
     this.#links.set(peer.node, new Link({ node: peer.node, packer, events, log: this.#log, wallClock }));
-    if (self < peer.node) this.#dialers.set(peer.node, new Dialer(() => this.#dial(peer), this.#tuning, random));
+    if (dials(self, peer.node)) this.#dialers.set(peer.node, new Dialer(() => this.#dial(peer), this.#tuning, random));
   }
 
   #dial({ node, url }: PeerAddress): void {
@@ -165,7 +166,7 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     const refuse = (detail: string): Refusal => ({ code: 'PEER_REFUSED', detail });
     const link = this.#links.get(peer.nodeId);
     if (link === undefined) return refuse(`${peer.nodeId} is not in the cluster file`);
-    if (peer.nodeId > this.#options.self) return refuse('the node with the lower id dials');
+    if (dials(this.#options.self, peer.nodeId)) return refuse('the node with the lower id dials');
     const other = link.connection?.peer?.storeId ?? peer.storeId;
     // The same store is the same node, back before its old connection was found dead. Another store is another process.
     return other === peer.storeId ? undefined : refuse(`another ${peer.nodeId} is linked, with the store ${other}`);

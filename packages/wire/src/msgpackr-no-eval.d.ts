@@ -1,4 +1,4 @@
 // This build of msgpackr ships without declarations; it exports the same names.
 declare module 'msgpackr/index-no-eval' {
-  export { Packr } from 'msgpackr';
+  export { addExtension, Packr } from 'msgpackr';
 }

@@ -78,11 +78,13 @@ export interface AbortFrame {
   readonly tx: string;
 }
 
-/** How did a transaction end? */
+/** How did a transaction end? Any node of any region can be asked. */
 export interface StatusFrame {
   readonly type: 'status';
   readonly id: number;
   readonly tx: string;
+  /** The transaction's `birth`, or any earlier stable time: tells *forgotten* from *unknown*. */
+  readonly birth?: number;
 }
 
 /** Answers once `ts` is stable in every region, or with STABLE_TIMEOUT. */
@@ -97,6 +99,8 @@ export interface StableFrame {
 export interface PingFrame {
   readonly type: 'ping';
   readonly id: number;
+  /** What another connection of the same session was given meanwhile: from now on this one knows of both. */
+  readonly token?: string;
 }
 
 export type RequestFrame =
@@ -110,6 +114,27 @@ export type RequestFrame =
   | PingFrame;
 export type ClientFrame = HelloFrame | RequestFrame;
 
+/** What holds stable time back: the writes of this region have reached some replica only up to a time that lies far back. */
+export interface HeldBack {
+  readonly region: string;
+  /** The node of that region whose writes are missing; null where only the region is known. */
+  readonly node: string | null;
+  /** Partition that lacks them; null where none of this node's does. */
+  readonly partition: string | null;
+}
+
+/** How fresh the snapshots of a node are. */
+export interface Freshness {
+  /** The node's wall clock, ms since 1970: the age of a timestamp is counted by it, not by the client's clock. */
+  readonly now: number;
+  /** Age of the node's stable snapshot, in ms. */
+  readonly stalenessMs: number;
+  /** Whether that is above the cluster's `stalenessAlertMs`, as while a region is down. */
+  readonly stale: boolean;
+  /** Null while nothing is stale, or where nobody knows. */
+  readonly heldBackBy: HeldBack | null;
+}
+
 /** Answer to hello. */
 export interface WelcomeFrame {
   readonly type: 'welcome';
@@ -120,6 +145,12 @@ export interface WelcomeFrame {
   readonly protocol: string;
   readonly capabilities: readonly string[];
   readonly ust: number;
+  /**
+   * Commit timestamp of the session's last write, where that is above `ust`; else 0. A client that has the token but not the
+   * writes sees all of them once `ust` has passed it.
+   */
+  readonly hwt: number;
+  readonly freshness: Freshness;
   readonly token: string;
   /** Requests that may be in flight. */
   readonly credits: number;
@@ -170,9 +201,19 @@ export interface AbortedFrame extends Answer {
   readonly type: 'aborted';
 }
 
+/**
+ * How a transaction ended, as far as the replicas that could be asked know.
+ *
+ * `committed`: durable, at `ts`. `aborted`: nothing of it was written, and a late arrival is refused. `pending`: prepared, so its
+ * participants will decide. `open`: started here, its commit has not come. `unknown`: nobody has heard of it; it may still arrive.
+ * `forgotten`: too old to be known. `lost`: a participant lost its disk, and what it knew with it.
+ */
+export type TxState = 'open' | 'pending' | 'committed' | 'aborted' | 'unknown' | 'forgotten' | 'lost';
+
 export interface TxStatusFrame extends Answer {
   readonly type: 'status';
-  readonly status: 'open' | 'committed' | 'aborted' | 'unknown';
+  readonly status: TxState;
+  /** Commit timestamp, or the snapshot of an open transaction. */
   readonly ts: number | null;
 }
 
@@ -194,13 +235,20 @@ export interface ErrorFrame {
   readonly retryable: boolean;
 }
 
-/** The stable time moved on: sent at most once a second, while the connection is otherwise quiet about it. */
+/**
+ * The stable time moved on, or what is known of its freshness changed: sent at most once a second, while the connection is otherwise
+ * quiet about it.
+ */
 export interface UstFrame {
   readonly type: 'ust';
   readonly ust: number;
+  readonly freshness: Freshness;
 }
 
-/** The node is about to close; connect to another one, this one after `delayMs`. */
+/**
+ * The node is about to close: connect to another one, this one after `delayMs`. Until it closes it answers what it is asked on this
+ * connection, so that a client can leave when it has somewhere to go.
+ */
 export interface GoawayFrame {
   readonly type: 'goaway';
   readonly reason: string;

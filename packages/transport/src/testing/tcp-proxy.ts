@@ -1,10 +1,20 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { DelayLine, realTime } from '../delay-line.js';
 
-/** A TCP proxy on 127.0.0.1 that a test puts before a port, to cut its connections or let them go silent. */
+/** Direction of bytes: from who dials to who listens, or the other way. */
+export type Way = 'there' | 'back';
+
+const BOTH_WAYS: readonly Way[] = ['there', 'back'];
+/** So many bytes may be under way on a delayed connection before its sender has to wait. */
+const MAX_UNDER_WAY = 2 ** 20;
+
+/** A TCP proxy on 127.0.0.1 that a test puts before a port, to cut its connections, delay them or let them go silent. */
 export class TcpProxy {
   readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
-  #mode: 'open' | 'cut' | 'silent' = 'open';
+  readonly #sockets = new Map<Socket, Way>();
+  readonly #silent = new Set<Way>();
+  readonly #delayMs: Record<Way, number> = { there: 0, back: 0 };
+  #isCut = false;
 
   private constructor(targetPort: number) {
     this.#server = createServer((inbound) => this.#join(inbound, targetPort));
@@ -22,20 +32,27 @@ export class TcpProxy {
 
   /** Resets all connections and refuses new ones. */
   cut(): void {
-    this.#mode = 'cut';
-    for (const socket of this.#sockets) socket.destroy();
+    this.#isCut = true;
+    for (const socket of this.#sockets.keys()) socket.destroy();
   }
 
-  /** Carries no more bytes, and says nothing to anyone. */
-  silence(): void {
-    this.#mode = 'silent';
-    for (const socket of this.#sockets) socket.pause();
+  /** Carries no more bytes, in one direction or both, and says nothing to anyone. */
+  silence(ways: readonly Way[] = BOTH_WAYS): void {
+    for (const way of ways) this.#silent.add(way);
+    for (const [socket, way] of this.#sockets) if (this.#silent.has(way)) socket.pause();
   }
 
-  /** Takes connections again; silent ones go on. */
+  /** Delivers bytes so much later, in ms. What is under way keeps its place. */
+  delay(delayMs: Readonly<Record<Way, number>>): void {
+    Object.assign(this.#delayMs, delayMs);
+  }
+
+  /** Takes connections again, without a delay; silent ones go on. */
   heal(): void {
-    this.#mode = 'open';
-    for (const socket of this.#sockets) socket.resume();
+    this.#isCut = false;
+    this.#silent.clear();
+    this.delay({ there: 0, back: 0 });
+    for (const socket of this.#sockets.keys()) socket.resume();
   }
 
   async close(): Promise<void> {
@@ -44,28 +61,38 @@ export class TcpProxy {
   }
 
   #join(inbound: Socket, targetPort: number): void {
-    if (this.#mode === 'cut') {
+    if (this.#isCut) {
       inbound.destroy();
       return;
     }
     const outbound = connect({ host: '127.0.0.1', port: targetPort, noDelay: true });
     inbound.setNoDelay(true);
-    this.#carry(inbound, outbound);
-    this.#carry(outbound, inbound);
+    this.#carry(inbound, outbound, 'there');
+    this.#carry(outbound, inbound, 'back');
   }
 
-  #carry(from: Socket, to: Socket): void {
-    this.#sockets.add(from);
-    from.on('data', (chunk) => {
-      if (!to.write(chunk)) from.pause();
+  #carry(from: Socket, to: Socket, way: Way): void {
+    let underWay = 0;
+    const resume = () => underWay < MAX_UNDER_WAY && !this.#silent.has(way) && from.resume();
+    const line = new DelayLine<Buffer>(realTime, (chunk) => {
+      underWay -= chunk.length;
+      if (to.write(chunk)) resume();
+      else from.pause();
     });
-    to.on('drain', () => this.#mode === 'open' && from.resume());
+    this.#sockets.set(from, way);
+    from.on('data', (chunk) => {
+      underWay += chunk.length;
+      if (underWay >= MAX_UNDER_WAY) from.pause();
+      line.push(chunk, this.#delayMs[way]);
+    });
+    to.on('drain', resume);
     // A reset is what a test asks for; either way 'close' follows.
     from.on('error', () => from.destroy());
     from.on('close', () => {
       this.#sockets.delete(from);
+      line.clear();
       to.destroy();
     });
-    if (this.#mode === 'silent') from.pause();
+    if (this.#silent.has(way)) from.pause();
   }
 }

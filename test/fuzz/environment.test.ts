@@ -1,0 +1,101 @@
+/** What the operator of a node says by environment and files beside the cluster file. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { IsochronError } from '@isochron/core';
+import { parsePeerUrl } from '@isochron/transport';
+import fc from 'fast-check';
+import { parseClusterFile } from '../../server/src/config/cluster-file.js';
+import { peeringOf } from '../../server/src/config/peering.js';
+import { loadSecret, MIN_SECRET_LENGTH } from '../../server/src/config/secret.js';
+import { Authenticator, apiKeysFromEnv } from '../../server/src/http/auth.js';
+import { fuzz } from './fuzz.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'isochron-fuzz-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const nodeOf = (id: string, port: number) =>
+  `{ id: ${id}, api: "http://127.0.0.1:${port}", peer: "ws://127.0.0.1:${port + 1}" }`;
+const cluster = parseClusterFile(
+  `protocol: paris
+regions: [{ id: r, nodes: [${nodeOf('a', 1)}, ${nodeOf('b', 3)}, ${nodeOf('c', 5)}] }]
+keyspaces: [{ name: default, partitions: 1 }]`,
+  'environment.yaml',
+);
+
+/** What a function gives, or the code that it refuses with. */
+function outcome<T>(act: () => T): { value: T } | { code: string } {
+  try {
+    return { value: act() };
+  } catch (error) {
+    if (error instanceof IsochronError) return { code: error.code };
+    throw error;
+  }
+}
+
+const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ minLength: 10, maxLength: 40 }));
+
+describe('the environment', () => {
+  fuzz('gives a secret as it is, or says that it is too short', 500, [text], (secret) => {
+    const expected = secret.length >= MIN_SECRET_LENGTH ? { value: secret } : { code: 'CONFIG_INVALID' };
+    expect(outcome(() => loadSecret({ env: { ISOCHRON_SECRET: secret } }))).toEqual(expected);
+  });
+
+  fuzz(
+    'gives a secret from a file of any bytes, or says what is wrong',
+    200,
+    [fc.uint8Array({ maxLength: 60 })],
+    (bytes) => {
+      const secretFile = join(folder, 'secret');
+      writeFileSync(secretFile, bytes);
+      const secret = Buffer.from(bytes).toString('utf8').trim();
+      const expected = secret.length >= MIN_SECRET_LENGTH ? { value: secret } : { code: 'CONFIG_INVALID' };
+      expect(outcome(() => loadSecret({ secretFile }))).toEqual(expected);
+    },
+  );
+
+  fuzz('names no file that is not there by another error', 200, [text], (name) => {
+    expect(outcome(() => loadSecret({ secretFile: join(folder, 'nowhere', `x${name}`) }))).toEqual({
+      code: 'CONFIG_INVALID',
+    });
+    expect(outcome(() => loadSecret({ secretFile: folder }))).toEqual({ code: 'CONFIG_INVALID' });
+  });
+
+  const url = fc.oneof(text, fc.constantFrom('ws://h:1', 'ws://[::1]:65535', 'ws://h:65536', 'wss://h:1'));
+  const dial = fc.dictionary(fc.oneof(fc.constantFrom('a', 'b', 'c', '__proto__'), text), url, { maxKeys: 3 });
+  const host = fc.oneof(
+    text,
+    fc.constantFrom('0.0.0.0:7201', '[::1]:1', 'h:65535', 'h:65536', ':1', 'ws://h:1', 'a@b:1'),
+  );
+  fuzz('says where a node listens and dials, or is refused', 300, [host, dial], (listen, peers) => {
+    const given = outcome(() => peeringOf(cluster, 'a', { listen, dial: peers }));
+    if ('code' in given) {
+      expect(given.code).toBe('CONFIG_INVALID');
+      return;
+    }
+    const ports = [given.value.listen.port, ...given.value.peers.map(({ url }) => parsePeerUrl(url).port)];
+    for (const port of ports) expect(Number.isInteger(port) && port >= 0 && port < 65_536).toBe(true);
+    expect(given.value.peers.map(({ node }) => node)).toEqual(['b', 'c']);
+  });
+
+  fuzz(
+    'lets in whoever has one of its API keys, and nobody else',
+    500,
+    [fc.array(text, { maxLength: 5 }), text, fc.nat()],
+    (keys, guess, pick) => {
+      const listed = apiKeysFromEnv({ ISOCHRON_API_KEYS: keys.join(',') });
+      const authenticator = new Authenticator(listed);
+      for (const header of [guess, `Bearer ${guess}`, `bearer  ${guess}`, undefined]) {
+        const known = listed.some((key) => header?.replace(/^bearer +/i, '') === key && !key.includes(' '));
+        const admitted = 'value' in outcome(() => authenticator.fromHeader(header));
+        if (admitted && listed.length > 0) expect(known).toBe(true);
+        if (listed.length === 0) expect(admitted).toBe(true);
+      }
+      const key = listed[pick % Math.max(1, listed.length)];
+      if (key !== undefined)
+        expect(outcome(() => authenticator.principal(key))).toEqual({
+          value: expect.stringMatching(/^key:[0-9a-f]{8}$/),
+        });
+    },
+  );
+});

@@ -1,0 +1,195 @@
+/** Sessions over WebSocket: every message gets an answer with a code of ours, or ends the connection with one. */
+import { isErrorCode } from '@isochron/core';
+import { pack } from '@isochron/wire/msgpack';
+import { SESSION_CLOSE, SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
+import fc from 'fast-check';
+import { SessionClient } from '../../server/src/testing/session-client.js';
+import { startApi, type TestApi } from '../../server/src/testing/test-api.js';
+import { damaged, damages, GIANT_HEADERS } from './damage.js';
+import { fuzz } from './fuzz.js';
+import { hostileValue, jsonOf, nested, place, replaced } from './hostile.js';
+import { closeFrame, exchangeFrames, GIANT_FRAME, maskedFrame } from './sockets.js';
+
+const TX = 'abcdefghijklmnopqrstuv.0';
+/** Frames that are as they should be. */
+const GOOD: readonly object[] = [
+  { type: 'start', id: 1, tx: TX },
+  { type: 'read', id: 1, keys: ['default/a', 'default/b'] },
+  { type: 'list', id: 1, keyspace: 'default', prefix: 'a', limit: 3 },
+  {
+    type: 'commit',
+    id: 1,
+    tx: TX,
+    snapshot: 0,
+    hwt: 0,
+    birth: 0,
+    homes: ['virginia'],
+    writes: [
+      { key: 'default/a', value: '{"a":1}' },
+      { key: 'default/b', value: null },
+      { key: 'default/c', value: { bytes: 'AAEC' } },
+    ],
+  },
+  { type: 'abort', id: 1, tx: TX },
+  { type: 'status', id: 1, tx: TX },
+  { type: 'stable', id: 1, ts: 1, timeoutMs: 1 },
+  { type: 'ping', id: 1 },
+];
+const HELLO = { type: 'hello', token: 'A'.repeat(70), credentials: 'key', client: 'test 1.0' };
+const good = fc.constantFrom(...GOOD);
+const anyFrame = fc.constantFrom(HELLO, ...GOOD);
+const encoding = fc.constantFrom(SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack);
+const parts = fc.array(fc.tuple(place, hostileValue), { minLength: 1, maxLength: 3 });
+
+const CLOSES: readonly number[] = [...Object.values(SESSION_CLOSE), 1000, 1002, 1003, 1007];
+
+describe('sessions', () => {
+  let api: TestApi;
+  beforeAll(async () => {
+    api = await startApi();
+    api.node.recording = false;
+    api.cluster.put('default/canary', '"alive"');
+    api.cluster.stabilise();
+  });
+  afterEach(async () => {
+    const client = await SessionClient.open(api.url);
+    await client.hello();
+    client.send({ type: 'read', id: 1, keys: ['default/canary'] });
+    expect(await client.answer(1)).toMatchObject({ type: 'values', values: [[expect.any(Number), '"alive"']] });
+    client.close();
+  });
+  afterAll(() => api.close());
+
+  const port = () => Number(new URL(api.url).port);
+
+  /**
+   * Sends messages, and then asks for a sign of life. Whatever was refused carries a code; a connection that ended says why, one that
+   * did not answers on.
+   */
+  async function converse(
+    protocol: string,
+    messages: readonly (string | Uint8Array)[],
+    greet = true,
+  ): Promise<SessionClient> {
+    const client = await SessionClient.open(api.url, protocol);
+    if (greet) await client.hello();
+    for (const message of messages) client.socket.send(message);
+    client.send({ type: 'ping', id: Number.MAX_SAFE_INTEGER });
+    const lives = client.next((frame) => frame.id === Number.MAX_SAFE_INTEGER).catch(() => undefined);
+    const answer = await Promise.race([lives, client.closed]);
+    for (const frame of client.frames) {
+      if (frame.type !== 'error') continue;
+      if (!isErrorCode(frame.code)) throw new Error(`no code of ours: ${JSON.stringify(frame)}`);
+      expect(['INTERNAL', 'STORAGE_FAILED']).not.toContain(frame.code);
+    }
+    if (typeof answer === 'number') expect(CLOSES).toContain(answer);
+    else client.close();
+    return client;
+  }
+
+  const encoded = (protocol: string, value: unknown): string | Uint8Array =>
+    protocol === SESSION_SUBPROTOCOLS.json ? jsonOf(value) : pack(value);
+
+  it.each(GOOD.map((frame) => [JSON.stringify(frame), frame] as const))('answer %s', async (_, frame) => {
+    for (const protocol of Object.values(SESSION_SUBPROTOCOLS)) await converse(protocol, [encoded(protocol, frame)]);
+  });
+
+  fuzz(
+    'survive bytes of any kind',
+    60,
+    [encoding, fc.uint8Array({ maxLength: 200 }), fc.boolean()],
+    async (protocol, bytes, greet) => {
+      await converse(protocol, [bytes], greet);
+    },
+  );
+
+  fuzz(
+    'survive text of any kind',
+    60,
+    [encoding, fc.string({ unit: 'binary' }), fc.boolean()],
+    async (protocol, text, greet) => {
+      await converse(protocol, [text], greet);
+    },
+  );
+
+  fuzz(
+    'survive damaged frames',
+    120,
+    [encoding, anyFrame, damages, fc.boolean()],
+    async (protocol, frame, changes, greet) => {
+      const whole = encoded(protocol, frame);
+      const bytes = damaged(Buffer.from(whole), changes);
+      await converse(protocol, [typeof whole === 'string' ? Buffer.from(bytes).toString('utf8') : bytes], greet);
+    },
+  );
+
+  fuzz(
+    'survive frames with a hostile part',
+    200,
+    [encoding, anyFrame, parts, fc.boolean()],
+    async (protocol, frame, spoilt, greet) => {
+      const value = spoilt.reduce<unknown>((part, [at, by]) => replaced(part, at, () => by), frame);
+      await converse(protocol, [encoded(protocol, value)], greet);
+    },
+  );
+
+  fuzz(
+    'survive many frames in one message',
+    30,
+    [encoding, fc.array(good, { maxLength: 40 })],
+    async (protocol, frames) => {
+      const numbered = frames.map((frame, i) => ({ ...frame, id: i + 1 }));
+      const client = await converse(protocol, [encoded(protocol, numbered)]);
+      for (let id = 1; id <= frames.length; id++)
+        expect(client.frames.filter((frame) => frame.id === id)).toHaveLength(1);
+    },
+  );
+
+  it.each([1000, 50_000])('survive values %i levels deep', async (depth) => {
+    const deep = `${'['.repeat(depth)}${']'.repeat(depth)}`;
+    await converse(SESSION_SUBPROTOCOLS.json, [deep, `{"type":"read","id":1,"keys":${deep}}`]);
+    const bytes = new Uint8Array(depth).fill(0x91);
+    await converse(SESSION_SUBPROTOCOLS.msgpack, [bytes, pack({ type: 'read', id: 1, keys: nested(500) })]);
+  });
+
+  it.each(GIANT_HEADERS.map((header) => [Buffer.from(header).toString('hex'), header] as const))(
+    'survive a value that declares what it does not have: %s',
+    async (_, header) => {
+      await converse(SESSION_SUBPROTOCOLS.msgpack, [header]);
+    },
+  );
+
+  it('are not held up by 500 bytes that stand for millions of parts', async () => {
+    const reference = (id: number) => [0xd6, 0x70, 0, 0, 0, id];
+    const bytes = [0xdc, 0, 26, 0xd6, 0x69, 0, 0, 0, 0, 0x90];
+    for (let i = 1; i < 26; i++) bytes.push(0xd6, 0x69, 0, 0, 0, i, 0x92, ...reference(i - 1), ...reference(i - 1));
+    const client = await converse(SESSION_SUBPROTOCOLS.msgpack, [Uint8Array.from([...bytes, 0xc0])], false);
+    expect(client.frames).toMatchObject([{ type: 'error', code: 'FRAME_INVALID' }]);
+  });
+
+  it.each(['{"type":"ping","id":1}', '{"type":"x","id":2}', '{"type":"ping"}', '0'])(
+    'answer a message of very many frames %s with one refusal',
+    async (frame) => {
+      const { maxRequestBytes } = api.node.config.settings.limits;
+      for (const count of [1000, Math.floor(maxRequestBytes / (frame.length + 1)) - 1]) {
+        const client = await converse(SESSION_SUBPROTOCOLS.json, [`[${Array(count).fill(frame).join(',')}]`]);
+        expect(client.frames.slice(1)).toMatchObject([{ type: 'error', code: 'FRAME_INVALID' }]);
+        expect(await client.closed).toBe(SESSION_CLOSE.protocolError);
+      }
+    },
+  );
+
+  fuzz(
+    'survive what is no WebSocket',
+    60,
+    [fc.uint8Array({ minLength: 1, maxLength: 100 }), fc.boolean()],
+    async (bytes, masked) => {
+      await exchangeFrames(port(), '/v1/session', masked ? maskedFrame(bytes) : bytes);
+    },
+  );
+
+  it('end a connection whose message declares 4 GB, before it comes', async () => {
+    const answer = await exchangeFrames(port(), '/v1/session', GIANT_FRAME);
+    expect(answer.subarray(0, 4)).toEqual(closeFrame(SESSION_CLOSE.tooLarge));
+  });
+});
