@@ -23,7 +23,7 @@ import { ChainWriter } from './chain-writer.js';
 import { Collector } from './collector.js';
 import { BatchBuilder, type CommitJob, distinctChains, ownVersion } from './commit-job.js';
 import { type Disk, openDisk, scan } from './disk.js';
-import { allOf, partitionIn, restOf } from './disk-keys.js';
+import { allOf, metaKey, partitionIn, restOf } from './disk-keys.js';
 import { storageFailed } from './failure.js';
 import type { Horizon } from './horizons.js';
 import { HeldPage } from './list-page.js';
@@ -239,6 +239,8 @@ class LevelStore implements VersionStore {
     // The pipeline and the clearing report their failures to the commits.
     await this.#pipeline;
     await this.#clearing;
+    // One synced write takes all before it to disk, whatever they were handed to.
+    if (!this.#sync && this.#failure === undefined) await this.#disk.del(metaKey('closed'), { sync: true });
     await this.#disk.close();
   }
 

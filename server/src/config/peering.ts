@@ -46,7 +46,10 @@ export interface Peering {
 export function peeringOf(config: ClusterConfig, node: NodeId, options: PeeringOptions = {}): Peering {
   checkShape(options);
   const nodes = config.regions.flatMap((region) => region.nodes);
-  for (const peer of Object.keys(options.dial ?? {})) checkDialled(peer, node, nodes);
+  for (const [peer, url] of Object.entries(options.dial ?? {})) {
+    checkDialled(peer, node, nodes);
+    parsePeerUrl(url); // refuses a port that there is not
+  }
   const own = nodes.find(({ id }) => id === node)!;
   return {
     listen: parsePeerUrl(options.listen === undefined ? own.peer : `ws://${options.listen}`),

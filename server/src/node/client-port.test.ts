@@ -1,9 +1,7 @@
-import type { Effects } from '@isochron/protocols';
 import { ClientPort } from './client-port.js';
 import type { NodeMessage } from './messages.js';
 
-const none = {} as Effects<NodeMessage>;
-const link = (port: ClientPort, up: boolean) => port.step({ kind: 'link', now: 0, node: 'virginia-2', up }, none);
+const link = (port: ClientPort, up: boolean) => port.step({ kind: 'link', now: 0, node: 'virginia-2', up });
 
 describe('a call of the coordinator on another node', () => {
   it('ends at once while the link to it is down: nothing that is sent on it arrives', async () => {
@@ -19,5 +17,12 @@ describe('a call of the coordinator on another node', () => {
     await expect(asked).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
     await expect(ask()).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
     expect([posted.length, port.inFlight]).toEqual([1, 0]);
+  });
+
+  it('that is not answered when the node closes is lost, not refused: a commit may have taken effect', async () => {
+    const port = new ClientPort('virginia-1', () => undefined);
+    const asked = port.end({ txId: 'abcdefghijklmnopqrstuv.0' });
+    port.close();
+    await expect(asked).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
   });
 });

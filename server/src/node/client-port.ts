@@ -81,7 +81,8 @@ export class ClientPort implements Machine<NodeMessage>, CoordinatorPort {
 
   /** The node stops: what is not answered now never will be. */
   close(): void {
-    const error = new IsochronError('NOT_READY', 'The node is shutting down; ask another one.');
+    // Not a refusal: a commit among them may have taken effect.
+    const error = new IsochronError('CONNECTION_LOST', 'The node has closed; ask another one.');
     for (const { reject } of this.#pending.values()) reject(error);
     this.#pending.clear();
   }

@@ -3,15 +3,17 @@ import { access, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecoveredState } from '@isochron/core';
 import { lacksData } from '@isochron/protocols';
-import { CorruptRecord, openLevelStore, type Placement, type VersionStore, verifyPlacement } from '@isochron/storage';
+import { openLevelStore, type Placement, type VersionStore, verifyPlacement } from '@isochron/storage';
 import type { Logger } from 'pino';
-import { type Distrust, distrusted, lostWithTheMachine, trustAgain } from './distrust.js';
+import { type Distrust, dependOnTheMachine, distrusted, isDamage, lostWithTheMachine, trustAgain } from './distrust.js';
 
 export interface DataFolderOptions {
   readonly dataDir: string;
   readonly placement: Placement;
   readonly durability: 'synced' | 'memory';
   readonly cacheBytes: number;
+  /** A partition of this node has no other replica: what is damaged must be looked at by an operator. */
+  readonly soleCopy: boolean;
   readonly logger: Logger;
 }
 
@@ -20,6 +22,8 @@ export interface OpenedData {
   readonly storeId: string;
   readonly store: VersionStore;
   readonly recovered: RecoveredState;
+  /** Data of this node were set aside, now or earlier: it is not a new one. */
+  readonly setAside: boolean;
   /** A damage that was found earlier: the node takes no new work until it is rebuilt. */
   readonly retiring: string | undefined;
 }
@@ -30,37 +34,44 @@ export interface OpenedData {
 export async function openDataFolder(options: DataFolderOptions): Promise<OpenedData> {
   const { dataDir, placement, durability, logger } = options;
   const { storeId } = await verifyPlacement(dataDir, placement);
-  const verdict = await verdictOf(dataDir, durability);
+  const verdict = await verdictOf(dataDir);
   if (verdict?.step === 'rebuild') await setAside(dataDir, verdict.reason, logger);
-  const opened = await openTrusted(options);
+  let opened = await openTrusted(options);
   if (lacksData(opened.recovered) && opened.recovered.meta.size > 0) {
     // Half a copy, of a rebuild that was interrupted: what its source has collected since would come back to life.
     await opened.store.close();
     await rm(join(dataDir, STORE), { recursive: true });
-    return { storeId, ...(await openStore(options)), retiring: undefined };
+    trustAgain(dataDir);
+    opened = { ...(await openStore(options)), setAside: opened.setAside };
   }
-  return { storeId, ...opened, retiring: verdict?.step === 'retire' ? verdict.reason : undefined };
+  if (durability === 'memory') await dependOnTheMachine(dataDir);
+  const had = opened.setAside || (await exists(asideOf(dataDir, 1)));
+  const retiring = verdict?.step === 'retire' && !lacksData(opened.recovered) ? verdict.reason : undefined;
+  return { storeId, ...opened, setAside: had, retiring };
 }
 
 const STORE = 'store';
+/** Data that were set aside are kept under this name and a number; they count for no quota. */
+export const ASIDE = 'store.distrusted-';
 
-async function verdictOf(dataDir: string, durability: 'synced' | 'memory'): Promise<Distrust | undefined> {
-  if (durability === 'memory' && (await lostWithTheMachine(dataDir))) {
+async function verdictOf(dataDir: string): Promise<Distrust | undefined> {
+  if (await lostWithTheMachine(dataDir)) {
     const reason = 'the machine went down while writes were only in its memory (durability: memory)';
     return { step: 'rebuild', reason };
   }
   return distrusted(dataDir);
 }
 
-/** Opens the store; one that cannot even say what it holds is set aside at once. */
-async function openTrusted(options: DataFolderOptions): Promise<Pick<OpenedData, 'store' | 'recovered'>> {
+type Opened = Pick<OpenedData, 'store' | 'recovered' | 'setAside'>;
+
+/** Opens the store; one that cannot even say what it holds is set aside at once, unless somebody's only copy is in it. */
+async function openTrusted(options: DataFolderOptions): Promise<Opened> {
   try {
-    return await openStore(options);
+    return { ...(await openStore(options)), setAside: false };
   } catch (error) {
-    // Records in an unknown format are whole: another version of the program reads them.
-    if (!(error instanceof CorruptRecord) || error.damage === 'version') throw error;
+    if (!isDamage(error) || options.soleCopy) throw error;
     await setAside(options.dataDir, error.message, options.logger);
-    return openStore(options);
+    return { ...(await openStore(options)), setAside: true };
   }
 }
 
@@ -74,12 +85,14 @@ async function openStore({ dataDir, durability, cacheBytes }: DataFolderOptions)
   }
 }
 
+const asideOf = (dataDir: string, n: number): string => join(dataDir, `${ASIDE}${n}`);
+
 /** Keeps the old data, for who wants to look at them, under a name of their own. */
 async function setAside(dataDir: string, reason: string, logger: Logger): Promise<void> {
   const store = join(dataDir, STORE);
   let n = 1;
-  while (await exists(`${store}.distrusted-${n}`)) n++;
-  const kept = `${store}.distrusted-${n}`;
+  while (await exists(asideOf(dataDir, n))) n++;
+  const kept = asideOf(dataDir, n);
   if (await exists(store)) await rename(store, kept);
   trustAgain(dataDir);
   logger.error({ reason, kept }, 'the data of this node are set aside; it fetches them anew from its peers');

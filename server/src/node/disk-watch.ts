@@ -2,6 +2,7 @@
 import { readdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ErrorCode } from '@isochron/core';
+import { ASIDE } from './data-folder.js';
 import { codeOfSystemError } from './system-error.js';
 
 const INTERVAL_MS = 500;
@@ -63,10 +64,12 @@ export class DiskWatch {
   }
 }
 
-/** Bytes of all files below a folder. A file that goes away meanwhile counts nothing. */
+/** Bytes of all files below a folder. A file that goes away meanwhile counts nothing, nor do data that were set aside. */
 async function bytesBelow(folder: string): Promise<number> {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true });
-  const sizes = entries.filter((entry) => entry.isFile()).map((entry) => sizeOf(join(entry.parentPath, entry.name)));
+  const sizes = entries
+    .filter((entry) => entry.isFile() && !entry.parentPath.includes(ASIDE))
+    .map((entry) => sizeOf(join(entry.parentPath, entry.name)));
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 

@@ -19,10 +19,16 @@ export interface Distrust {
   readonly reason: string;
 }
 
+/** Damages that say nothing about the disk: another version of the program wrote the record, or an error of the program did. */
+const NOT_THE_DISK: ReadonlySet<string> = new Set(['version', 'malformed']);
+
+/** Whether an error means that the disk does not hold what was written there. */
+export const isDamage = (error: unknown): error is CorruptRecord =>
+  error instanceof CorruptRecord && !NOT_THE_DISK.has(error.damage);
+
 /** Whether a node's failure is about its own disk's content. */
 export const isDistrust = (error: unknown): error is IsochronError =>
-  (error instanceof CorruptRecord && error.damage !== 'version') ||
-  (error instanceof IsochronError && error.code === 'REBUILD_NEEDED');
+  isDamage(error) || (error instanceof IsochronError && error.code === 'REBUILD_NEEDED');
 
 /** File inside the data folder. */
 const FILE = 'DISTRUSTED.json';
@@ -72,19 +78,22 @@ async function bootId(): Promise<string | undefined> {
 
 /**
  * In memory mode a killed process loses nothing, the operating system has its writes; a machine that went down has lost some. Returns
- * whether that happened, and marks the folder for this life.
+ * whether that happened.
  */
 export async function lostWithTheMachine(dataDir: string): Promise<boolean> {
-  const file = join(dataDir, RUNNING);
-  const present = await bootId();
-  let before: string | undefined;
+  let before: string;
   try {
-    before = readFileSync(file, 'utf8');
+    before = await readFile(join(dataDir, RUNNING), 'utf8');
   } catch (error) {
-    if (codeOfSystemError(error) !== 'ENOENT') throw error;
+    if (codeOfSystemError(error) === 'ENOENT') return false;
+    throw error;
   }
-  writeFileSync(file, present ?? 'unknown');
-  return before !== undefined && (present === undefined || before !== present);
+  return before !== (await bootId());
+}
+
+/** Marks the folder: what is written from now on depends on the machine. Written once the data of a former boot are dealt with. */
+export async function dependOnTheMachine(dataDir: string): Promise<void> {
+  writeFileSync(join(dataDir, RUNNING), (await bootId()) ?? 'unknown');
 }
 
 /** The node has closed its store: all is on disk. */

@@ -16,7 +16,7 @@ import {
   stalenessOf,
   unappliedAfter,
 } from '@isochron/protocols';
-import { CorruptRecord, type VersionStore } from '@isochron/storage';
+import type { VersionStore } from '@isochron/storage';
 import { WebSocketTransport } from '@isochron/transport';
 import { FrameCodec } from '@isochron/wire';
 import type { Logger } from 'pino';
@@ -27,7 +27,7 @@ import type { NodeStatus, RunningNode } from './api.js';
 import { CLIENT_MACHINE, ClientPort } from './client-port.js';
 import { type OpenedData, openDataFolder } from './data-folder.js';
 import { DiskWatch } from './disk-watch.js';
-import { closedCleanly, distrust, isDistrust } from './distrust.js';
+import { closedCleanly, distrust, isDamage, isDistrust } from './distrust.js';
 import { type NodeMessage, nodeSchema } from './messages.js';
 import { StableWaiters } from './stable-waiters.js';
 import { nodeStatus } from './status.js';
@@ -70,9 +70,11 @@ export async function openNode(options: NodeOptions): Promise<OpenedNode> {
   const held = topology.partitionsOn(node).map((id) => ({ id, name: topology.partitions[id]!.name }));
   const placement = { node, clusterId: config.cluster, partitions: held };
   const { durability, cacheBytes } = config.settings;
-  const data = await openDataFolder({ dataDir, placement, durability, cacheBytes, logger: options.logger });
+  const soleCopy = held.some(({ id }) => topology.partitions[id]!.regions.length === 1);
+  const folder = { dataDir, placement, durability, cacheBytes, soleCopy, logger: options.logger };
+  const data = await openDataFolder(folder);
   try {
-    const running = new Node(options, topology, data, await loadUnapplied(data, topology, node));
+    const running = new Node(options, topology, data, await loadUnapplied(data, topology, node), soleCopy);
     await running.listen(data.storeId);
     return running;
   } catch (error) {
@@ -121,8 +123,9 @@ class Node implements OpenedNode {
   constructor(
     readonly options: NodeOptions,
     readonly topology: Topology,
-    { store, recovered, retiring }: OpenedData,
+    { store, recovered, retiring, setAside }: OpenedData,
     unapplied: ReadonlyMap<PartitionId, readonly LogGroup[]>,
+    readonly soleCopy: boolean,
   ) {
     this.id = options.node;
     this.store = store;
@@ -162,6 +165,7 @@ class Node implements OpenedNode {
       unapplied,
       now: this.now(),
       acceptLoss: options.acceptLoss ?? false,
+      setAside,
       writable: () => this.#disk.refusal,
     };
     this.#paris = createParisNode(paris);
@@ -280,22 +284,29 @@ class Node implements OpenedNode {
 
   /** A record on disk is not what was written: nobody is served from it, and the node is rebuilt as soon as that loses nothing. */
   #damaged(error: unknown): void {
-    if (!(error instanceof CorruptRecord) || error.damage === 'version') return;
+    if (!isDamage(error)) return;
     this.options.logger.error({ err: error, record: error.record }, 'a record on disk is damaged');
     this.#paris.membership.retire(error.message);
   }
 
   /**
    * The node ends. What is to become of its disk is written down first: a damage that was met in the middle of a step retires the node at
-   * its next start, and the same once more, or in a write, rebuilds it.
+   * its next start; when that keeps it from going on, it is rebuilt, unless it has somebody's only copy.
    */
   #fail(error: unknown): void {
-    const { dataDir, onFailure } = this.options;
-    if (isDistrust(error)) {
-      const first = error instanceof CorruptRecord && this.#paris.membership.retiring === undefined;
-      distrust(dataDir, { step: first ? 'retire' : 'rebuild', reason: error.message });
+    this.options.onFailure(this.#judged(error));
+  }
+
+  #judged(error: unknown): unknown {
+    const { membership } = this.#paris;
+    // Half a copy is thrown away at the next start in any case.
+    if (!membership.joined || !isDistrust(error)) return error;
+    const first = isDamage(error) && membership.retiring === undefined;
+    if (isDamage(error) && !first && this.soleCopy) {
+      return new IsochronError('STORAGE_FAILED', error.message, { retryable: false });
     }
-    onFailure(error);
+    distrust(this.options.dataDir, { step: first ? 'retire' : 'rebuild', reason: error.message });
+    return error;
   }
 
   /** One timer for all machines; it is moved only when an earlier time is asked for. */

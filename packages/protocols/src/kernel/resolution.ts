@@ -3,40 +3,57 @@ import { hashKey, type PartitionId, type Timestamp, type TxId, type WallMs } fro
 /**
  * What a cohort has learned about a transaction whose commit message is overdue (D2): the proposed timestamps of the others,
  * until one answer or all of them decide.
+ *
+ * When one cohort has lost its disk (D10), votes decide nothing any more: it may have voted for what it cannot carry out. The others are
+ * asked again, and freeze: none of them commits by a vote or a commit message from then on, only by another one's word that it has
+ * committed. When all of them are frozen, nobody has committed and nobody ever will.
  */
 export class Resolution {
   readonly #prepared = new Map<PartitionId, Timestamp>();
   readonly #lost = new Set<PartitionId>();
+  readonly #frozen = new Set<PartitionId>();
   #round = 0;
   #nextAt: WallMs;
 
   constructor(
     readonly txId: TxId,
     readonly cohorts: readonly PartitionId[],
-    own: { partition: PartitionId; pt: Timestamp },
+    readonly own: { readonly partition: PartitionId; readonly pt: Timestamp },
     now: WallMs,
   ) {
     this.#prepared.set(own.partition, own.pt);
     this.#nextAt = now;
   }
 
-  prepared(partition: PartitionId, pt: Timestamp): void {
-    if (this.cohorts.includes(partition)) this.#prepared.set(partition, pt);
+  prepared(partition: PartitionId, pt: Timestamp, frozen: boolean): void {
+    if (!this.cohorts.includes(partition)) return;
+    if (frozen) this.#frozen.add(partition);
+    else this.#prepared.set(partition, pt);
   }
 
   /** A cohort lost its disk and cannot know (D10). */
-  lost(partition: PartitionId): void {
-    if (this.cohorts.includes(partition)) this.#lost.add(partition);
+  lost(partition: PartitionId, now: WallMs): void {
+    if (!this.cohorts.includes(partition) || this.#lost.has(partition)) return;
+    this.#lost.add(partition);
+    this.#round = 0;
+    this.#nextAt = now;
   }
 
-  /** Every cohort has answered, one of them that it has lost its memory, none that it has committed: nobody ever will (D10). */
+  /** Whether a cohort's loss is known: votes decide nothing any more. */
+  get frozen(): boolean {
+    return this.#lost.size > 0;
+  }
+
+  /** Every other cohort has lost its memory or is frozen: nobody has committed, nobody will (D10). */
   get hopeless(): boolean {
-    return this.#lost.size > 0 && this.cohorts.every((p) => this.#lost.has(p) || this.#prepared.has(p));
+    if (!this.frozen) return false;
+    return this.cohorts.every((p) => p === this.own.partition || this.#lost.has(p) || this.#frozen.has(p));
   }
 
   /** The commit timestamp, once every cohort is known to be prepared. */
   decided(): Timestamp | undefined {
-    return this.#prepared.size === this.cohorts.length ? Math.max(...this.#prepared.values()) : undefined;
+    if (this.frozen || this.#prepared.size < this.cohorts.length) return undefined;
+    return Math.max(...this.#prepared.values());
   }
 
   /** The cohorts to ask now: those that have not answered, in rounds with exponential backoff and jitter. */
@@ -47,6 +64,7 @@ export class Resolution {
     const jitter = (hashKey(`${this.txId}/${this.#round}`) % 1000) / 1000;
     this.#round++;
     this.#nextAt = now + wait * (0.5 + jitter);
-    return this.cohorts.filter((partition) => !this.#prepared.has(partition));
+    const answered = this.frozen ? [this.#lost, this.#frozen] : [this.#prepared];
+    return this.cohorts.filter((p) => p !== this.own.partition && !answered.some((known) => known.has(p)));
   }
 }

@@ -49,6 +49,8 @@ export class Cohort {
   readonly committed = new CommittedQueue();
   readonly counters = { prepares: 0, repeats: 0, refusals: 0, commits: 0, aborts: 0, resolved: 0, ignored: 0 };
   readonly #resolutions = new Map<TxId, Resolution>();
+  /** Prepared with a cohort that has lost its disk: they commit on nothing but another cohort's commit (D10). */
+  readonly #frozen = new Set<TxId>();
   readonly #addresses: Addresses;
   #recent: RecentOutcomes;
   #forgottenUpTo: Timestamp;
@@ -104,7 +106,8 @@ export class Cohort {
   /** Alg. 3 lines 15–19. A commit message for an unknown transaction is counted and ignored (D2). */
   onCommitTx(message: CommitTx): void {
     const prepared = this.prepared.get(message.txId);
-    if (prepared?.record.attempt !== message.attempt || message.ct < prepared.record.pt) {
+    const frozen = this.#frozen.has(message.txId);
+    if (prepared?.record.attempt !== message.attempt || message.ct < prepared.record.pt || frozen) {
       this.counters.ignored++;
       return;
     }
@@ -121,24 +124,29 @@ export class Cohort {
   }
 
   /** D2: a cohort that never prepared the attempt writes a tombstone, and only then says *aborted*. */
-  onResolveReq({ identity, birth }: ResolveReq, now: WallMs, from: Address, out: Out): void {
+  onResolveReq({ identity, birth, lost }: ResolveReq, now: WallMs, from: Address, out: Out): void {
     if (!this.#isCohortOf(identity)) {
       this.counters.ignored++;
       return;
     }
     const { txId, attempt } = identity;
     const known = this.#known(txId);
-    const answer = (state: ResolveResp['state'], ts: Timestamp) =>
-      out.sendAfterPersist(from, { type: 'ResolveResp', txId, attempt, partition: this.partition, state, ts });
+    const { partition } = this;
+    const answer = (state: ResolveResp['state'], ts: Timestamp) => {
+      const frozen = this.#frozen.has(txId);
+      out.sendAfterPersist(from, { type: 'ResolveResp', txId, attempt, partition, state, ts, frozen });
+    };
     if (known?.state === 'prepared' && known.prepared.record.attempt === attempt) {
-      if (sameList(known.prepared.record, identity)) answer('prepared', known.prepared.record.pt);
-      else answer('aborted', 0);
+      const { record } = known.prepared;
+      const same = sameList(record, identity);
+      if (lost && same) this.#frozen.add(txId);
+      // With another list it will never be prepared here.
+      answer(same ? 'prepared' : 'aborted', same ? record.pt : 0);
     } else if (known?.state === 'committed') {
       // An outcome that was found among copied versions has no digest (D10).
       const found = known.digest === '';
       const same = found || (known.attempt === attempt && known.digest.endsWith(fullDigest('', identity)));
-      if (same || known.attempt !== attempt) answer(same ? 'committed' : 'aborted', same ? known.ct : 0);
-      else answer('aborted', 0);
+      answer(same ? 'committed' : 'aborted', same ? known.ct : 0);
     } else if (known === undefined && birth < this.state.membership.lostUpTo) {
       // Never *aborted* about what a lost disk may have known. A late prepare is refused without a tombstone: `birth < forgottenUpTo`.
       answer('lost', 0);
@@ -159,10 +167,10 @@ export class Cohort {
     if (message.state === 'aborted') this.#abort(prepared, now, out);
     else if (message.state === 'committed' && message.ts >= prepared.record.pt) this.#commit(prepared, message.ts);
     else if (message.state === 'prepared') {
-      resolution.prepared(message.partition, message.ts);
+      resolution.prepared(message.partition, message.ts, message.frozen);
       const ct = resolution.decided();
       if (ct !== undefined) this.#commit(prepared, ct);
-    } else if (message.state === 'lost') resolution.lost(message.partition);
+    } else if (message.state === 'lost') this.#freeze(resolution, message.partition, now);
     if (resolution.hopeless) this.#abortLost(prepared, now, out);
     if (this.prepared.get(message.txId) === undefined) this.counters.resolved++;
   }
@@ -198,6 +206,7 @@ export class Cohort {
           partition,
           identity,
           birth: record.birth,
+          lost: resolution.frozen,
         });
       }
     }
@@ -291,7 +300,15 @@ export class Cohort {
     out: Out,
   ): void {
     const { partition } = this;
-    out.sendAfterPersist(from, { type: 'ResolveResp', txId, attempt, partition, state: 'committed', ts: ct });
+    out.sendAfterPersist(from, {
+      type: 'ResolveResp',
+      txId,
+      attempt,
+      partition,
+      state: 'committed',
+      ts: ct,
+      frozen: false,
+    });
   }
 
   #refusal(request: PrepareReq, now: WallMs): { code: ErrorCode; detail: string; durable: boolean } | undefined {
@@ -369,6 +386,7 @@ export class Cohort {
     this.state.clock.observe(ct);
     this.prepared.remove(txId);
     this.#resolutions.delete(txId);
+    this.#frozen.delete(txId);
     this.counters.commits++;
     const { attempt, digest, writes } = record;
     this.committed.add({ txId, ct, attempt, digest, writes, logged: false });
@@ -377,12 +395,18 @@ export class Cohort {
   #abort(prepared: Prepared, now: WallMs, out: Out): void {
     this.prepared.remove(prepared.txId);
     this.#resolutions.delete(prepared.txId);
+    this.#frozen.delete(prepared.txId);
     this.counters.aborts++;
     out.write({ kind: 'prepared', partition: this.partition, txId: prepared.txId, record: null });
     this.#tombstone(prepared.txId, prepared.record.attempt, now, out);
   }
 
-  /** D10: a cohort has lost its memory and no other one has committed. */
+  #freeze(resolution: Resolution, lost: PartitionId, now: WallMs): void {
+    resolution.lost(lost, now);
+    this.#frozen.add(resolution.txId);
+  }
+
+  /** D10: a cohort has lost its memory, and all others are frozen. */
   #abortLost(prepared: Prepared, now: WallMs, out: Out): void {
     if (this.prepared.get(prepared.txId) === undefined) return;
     this.state.membership.report(prepared.txId);

@@ -46,6 +46,9 @@ const DURABLE_REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'OVERLOADED',
 ]);
 
+/** Refusals that say: the id is known for something else. */
+const OTHER_TRANSACTION: ReadonlySet<ErrorCode> = new Set(['TX_ID_REUSED', 'ATTEMPT_MISMATCH']);
+
 interface PendingCommit {
   readonly identity: CommitIdentity;
   readonly prepares: ReadonlyMap<PartitionId, PrepareReq>;
@@ -63,6 +66,8 @@ interface PendingCommit {
    * about: a question about an attempt says that those before it are aborted (D4).
    */
   readonly previous: CommitIdentity[];
+  /** Cohorts of the first of them that have lost their disks (D10). */
+  readonly lost: Set<PartitionId>;
   sentAt: WallMs;
 }
 
@@ -118,6 +123,8 @@ export class Commits {
   onPrepareRefused({ txId, attempt, code, detail, partition }: PrepareRefused, out: Out): void {
     const pending = this.#pending.get(txId);
     if (pending?.identity.attempt !== attempt) return;
+    // Another cohort's word that it has committed stands, unless this is another transaction.
+    if (pending.committed !== null && !OTHER_TRANSACTION.has(code)) return;
     this.#pending.delete(txId);
     this.counters.refusedCommits++;
     if (DURABLE_REFUSALS.has(code)) {
@@ -145,8 +152,19 @@ export class Commits {
       if (attempt !== identity.attempt || pending.votes.waiting.size === 0) this.#decide(pending, ts, out);
     } else if (state === 'aborted' && previous[0]?.attempt === attempt) {
       previous.shift();
+      pending.lost.clear();
       this.#send(pending, now, out);
-    }
+    } else if (state === 'lost' && previous[0]?.attempt === attempt) this.#lost(pending, partition, out);
+  }
+
+  /** When nobody is left who could know what became of an attempt before, nobody ever will (D10). */
+  #lost(pending: PendingCommit, partition: PartitionId, out: Out): void {
+    const { lost, previous, identity } = pending;
+    lost.add(partition);
+    if (!previous[0]!.cohorts.every((cohort) => lost.has(cohort))) return;
+    this.#pending.delete(identity.txId);
+    const detail = 'Every replica that knew the attempt before has lost its disk; whether it happened cannot be known.';
+    this.#answer(pending, (ref) => ({ type: 'Refused', ref, code: 'OUTCOME_FORGOTTEN', detail }), out);
   }
 
   /** A link came up: what was lost with it is sent again. */
@@ -249,6 +267,7 @@ export class Commits {
       until,
       requesters,
       committed: null,
+      lost: new Set(),
       previous,
       sentAt: now,
     };
@@ -266,6 +285,7 @@ export class Commits {
           partition,
           identity: before,
           birth: pending.birth,
+          lost: false,
         });
       }
       return;

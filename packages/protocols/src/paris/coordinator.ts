@@ -107,7 +107,7 @@ export class Coordinator implements Machine<ParisMessage> {
     this.commits = new Commits(state, this.#addresses, this.table);
   }
 
-  /** The oldest snapshot that this node's transactions use (P9). */
+  /** The oldest snapshot that this node's transactions use (P9). A node without data says 0: nothing is collected under a copy (D10). */
   get sOld(): Timestamp {
     return Math.min(this.table.oldest() ?? this.state.stable.value, this.state.stable.value);
   }

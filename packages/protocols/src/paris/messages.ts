@@ -259,6 +259,8 @@ export interface ResolveReq {
   readonly identity: CommitIdentity;
   /** As in PrepareReq: tells a cohort that lost its disk whether it may have known the transaction (D10). */
   readonly birth: Timestamp;
+  /** A cohort has lost its disk: whoever is prepared freezes before it answers, and commits on nothing but another one's commit. */
+  readonly lost: boolean;
 }
 
 /** Cohort → resolver, after what it says is durable. */
@@ -271,6 +273,8 @@ export interface ResolveResp {
   readonly state: 'prepared' | 'committed' | 'aborted' | 'lost';
   /** `pt`, or `ct`; of no meaning otherwise. */
   readonly ts: Timestamp;
+  /** Prepared, and frozen: no vote and no commit message commits it any more (D10). */
+  readonly frozen: boolean;
 }
 
 /** Coordinator → replica: do you know how this transaction ended? Writes nothing. */
@@ -356,6 +360,10 @@ export interface JoinResp {
   readonly type: 'JoinResp';
   /** Whether the answering node has its own data. */
   readonly joined: boolean;
+  /** It waits to be rebuilt itself: its data are damaged. */
+  readonly retiring: boolean;
+  /** It had data, which were set aside: the cluster has lived, whatever else is known. */
+  readonly setAside: boolean;
   readonly ust: Timestamp;
   /** Highest version clock seen from the asker, for each partition that both hold. */
   readonly clocks: readonly { readonly partition: PartitionId; readonly clock: Timestamp }[];

@@ -38,6 +38,8 @@ export interface ParisNodeOptions {
   readonly now: WallMs;
   /** An operator's word that partitions without any copy may come back empty (D10). */
   readonly acceptLoss?: boolean;
+  /** The node had data, which were set aside (D10). */
+  readonly setAside?: boolean;
   /** Why new writes must be refused now (D11), as the driver measures it; by default never. */
   readonly writable?: () => ErrorCode | undefined;
 }
@@ -92,7 +94,7 @@ export function createParisNode(options: ParisNodeOptions): ParisNode {
     gst: () => minimum(replicas),
     sOld: () => coordinator.sOld,
   });
-  const rebuild = new Rebuild(state, replicas, options.acceptLoss ?? false);
+  const rebuild = new Rebuild(state, replicas, options.acceptLoss ?? false, options.setAside ?? false);
   return {
     clock: state.clock,
     stable: state.stable,

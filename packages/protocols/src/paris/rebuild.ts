@@ -4,7 +4,7 @@
  * to fetch. Otherwise it
  *
  * 1. takes the highest version clock that anybody ever saw from it as the floor of its own;
- * 2. copies each partition from the replica that has seen most of it, at that replica's durable version vector;
+ * 2. copies each partition from the replica that has seen most of this node's versions, at that replica's durable version vector;
  * 3. collects from every other replica what it sourced itself and not all of them have, and puts it into its log;
  * 4. knows of transactions born before its return (`lostUpTo`) only what came with the copies, answers LOST about the others, and joins; all
  *    in one durable batch.
@@ -22,6 +22,7 @@ import {
   type RegionId,
   type Timestamp,
   type TxId,
+  type Version,
   type WallMs,
 } from '@isochron/core';
 import type { Address, Effects, Input, Machine, WriteSeq } from '../machine.js';
@@ -56,7 +57,9 @@ interface Gathered {
   readonly vector: Map<RegionId, Timestamp>;
   gcFloor: Timestamp;
   /** Own transactions above the stable time, by timestamp and id: some peer may lack them, some cohort may ask how they ended. */
-  readonly own: Map<string, { ct: Timestamp; txId: TxId; writes: KeyWrite[] }>;
+  readonly own: Map<string, { ct: Timestamp; txId: TxId; writes: Map<QualifiedKey, KeyWrite> }>;
+  /** The newest own version that is stable: the new log begins behind it. */
+  stableOwn: Timestamp;
 }
 
 /** How far a node is on its way back. */
@@ -87,7 +90,11 @@ export class Rebuild implements Machine<ParisMessage> {
   #ref = 0;
   /** First question for the present page, and how many parts of the answer to each have come. */
   #pageRef = 0;
-  readonly #parts = new Map<number, number>();
+  readonly #parts = new Map<number, CopyResp[]>();
+  /** Nodes whose data are in this copy: what they have must not be counted as lost before it is whole. */
+  readonly #copiedFrom = new Set<NodeId>();
+  /** When a retiring node heard of another one that it has what is here. */
+  readonly #holders = new Map<NodeId, WallMs>();
   #askedAt: WallMs = 0;
   #progressAt: WallMs = 0;
   #persisted: WriteSeq = 0;
@@ -99,6 +106,8 @@ export class Rebuild implements Machine<ParisMessage> {
     replicas: readonly Replica[],
     /** An operator's word: partitions without any copy come back empty. */
     readonly acceptLoss: boolean,
+    /** This node had data, which were set aside. */
+    readonly setAside: boolean,
   ) {
     this.#addresses = new Addresses(state.topology);
     this.#replicas = new Map(replicas.map((replica) => [replica.partition, replica]));
@@ -114,7 +123,8 @@ export class Rebuild implements Machine<ParisMessage> {
         out.setTimer('rebuild', input.now + RETRY_MS);
         return;
       case 'link':
-        if (input.up && !this.state.membership.joined && this.#fetches === undefined) this.#ask(input.node, out);
+        if (!input.up) this.#answers.delete(input.node);
+        else if (!this.state.membership.joined && this.#fetches === undefined) this.#ask(input.node, out);
         return;
       case 'persisted':
         this.#persisted = input.upTo;
@@ -147,7 +157,7 @@ export class Rebuild implements Machine<ParisMessage> {
 
   #onTimer(now: WallMs, out: Out): void {
     const { membership, topology, node } = this.state;
-    if (membership.retiring !== undefined) this.#retire(membership.retiring);
+    if (membership.joined && membership.retiring !== undefined) this.#retire(membership.retiring, now, out);
     if (membership.joined || this.#writing !== undefined) return;
     if (this.#fetches === undefined) {
       for (const other of topology.nodes) if (other !== node) this.#ask(other, out);
@@ -164,16 +174,21 @@ export class Rebuild implements Machine<ParisMessage> {
 
   #onJoinReq(from: Address, out: Out): void {
     const { membership, topology, stable } = this.state;
-    if (!topology.nodes.includes(from.node)) return;
+    // A node that is copied just now, and has lost its disk meanwhile, waits for the copy: it may be the only one of its latest versions.
+    if (!topology.nodes.includes(from.node) || this.#copiedFrom.has(from.node)) return;
     const region = topology.regionOf(from.node);
     const clocks = topology
       .partitionsOn(from.node)
       .filter((partition) => this.#replicas.get(partition)?.vv.has(region))
       .map((partition) => ({ partition, clock: this.#replicas.get(partition)!.vv.applied(region) }));
-    out.send(from, { type: 'JoinResp', joined: membership.joined, ust: stable.aggregated, clocks });
+    const { joined } = membership;
+    const retiring = membership.retiring !== undefined;
+    out.send(from, { type: 'JoinResp', joined, retiring, setAside: this.setAside, ust: stable.aggregated, clocks });
   }
 
   #onJoinResp(message: JoinResp, from: Address, now: WallMs, out: Out): void {
+    if (message.joined && !message.retiring) this.#holders.set(from.node, now);
+    else this.#holders.delete(from.node);
     if (this.state.membership.joined || this.#fetches !== undefined) return;
     this.#answers.set(from.node, message);
     this.#plan(now, out);
@@ -181,7 +196,10 @@ export class Rebuild implements Machine<ParisMessage> {
 
   /** The cluster has lived when somebody knows a stable time, or a version clock of this node. */
   get #lived(): boolean {
-    return [...this.#answers.values()].some(({ ust, clocks }) => ust > 0 || clocks.some(({ clock }) => clock > 0));
+    if (this.setAside) return true;
+    return [...this.#answers.values()].some(
+      ({ setAside, ust, clocks }) => setAside || ust > 0 || clocks.some(({ clock }) => clock > 0),
+    );
   }
 
   /** The highest stable time that anybody knows: what was decided below is applied everywhere. */
@@ -205,10 +223,12 @@ export class Rebuild implements Machine<ParisMessage> {
     this.#fetches = [...plans.values()].flat();
     for (const partition of plans.keys()) {
       const clock = Math.max(0, ...this.#othersOf(partition).map((other) => this.#clockAt(other, partition)));
-      this.#gathered.set(partition, { clock, vector: new Map(), gcFloor: 0, own: new Map() });
+      this.#gathered.set(partition, { clock, vector: new Map(), gcFloor: 0, own: new Map(), stableOwn: 0 });
     }
     // Nothing that was ever published from here lies above the clock and its durable ceiling.
-    this.state.clock.propose(now, Math.max(0, ...[...this.#gathered.values()].map(({ clock }) => clock)), out);
+    const highest = Math.max(0, ...[...this.#gathered.values()].map(({ clock }) => clock));
+    // Above every number that a former life has asked under: its answers may still be on their way.
+    this.#ref = this.state.clock.propose(now, highest, out);
     this.#afterWrites((later, laterOut) => this.#fetch(later, laterOut), now, out);
   }
 
@@ -257,19 +277,22 @@ export class Rebuild implements Machine<ParisMessage> {
     const { partition, from, source, above, clock } = this.#fetches![0]!;
     this.#ref++;
     this.#askedAt = now;
+    this.#copiedFrom.add(from.node);
     out.send(from, { type: 'CopyReq', ref: this.#ref, partition, start: this.#start, source, above, clock });
   }
 
   #onCopyResp(page: CopyResp, from: Address, now: WallMs, out: Out): void {
     const fetch = this.#fetches?.[0];
     if (fetch === undefined || page.ref < this.#pageRef || this.#writing !== undefined) return;
-    const before = this.#parts.get(page.ref) ?? 0;
-    if (from.node !== fetch.from.node || page.part !== before) return;
-    this.#parts.set(page.ref, before + 1);
+    const parts = this.#parts.get(page.ref) ?? [];
+    if (from.node !== fetch.from.node || page.part !== parts.length) return;
+    parts.push(page);
+    this.#parts.set(page.ref, parts);
     this.#askedAt = now;
     this.#progressAt = now;
-    this.#take(fetch, page, out);
-    if (before + 1 < page.parts) return;
+    if (parts.length < page.parts) return;
+    // Nothing of a page is used before it is whole: two answers may lie before and after a collection.
+    for (const part of parts) this.#take(fetch, part, out);
     this.counters.pages++;
     if (page.next === null) this.#fetches!.shift();
     this.#start = page.next ?? '';
@@ -278,20 +301,25 @@ export class Rebuild implements Machine<ParisMessage> {
 
   #take({ partition, source }: Fetch, page: CopyResp, out: Out): void {
     const gathered = this.#gathered.get(partition)!;
-    const { region } = this.state;
     // The first page's vector: what it covers is in this page or in a later one.
     if (source === null && gathered.vector.size === 0) for (const e of page.vector) gathered.vector.set(e.region, e.ts);
     gathered.gcFloor = Math.max(gathered.gcFloor, page.gcFloor);
     for (const { key, version } of page.versions) {
       out.write({ kind: 'version', partition, key, version });
       this.counters.versions++;
-      if (version.region !== region || version.ts <= this.#stable) continue;
-      const { ts, txId, value } = version;
-      const name = `${ts}/${txId}`;
-      const tx = gathered.own.get(name) ?? { ct: ts, txId, writes: [] };
-      gathered.own.set(name, tx);
-      if (!tx.writes.some((write) => write.key === key)) tx.writes.push({ key, value });
+      if (version.region === this.state.region) this.#takeOwn(gathered, key, version);
     }
+  }
+
+  #takeOwn(gathered: Gathered, key: QualifiedKey, { ts, txId, value }: Version): void {
+    if (ts <= this.#stable) {
+      gathered.stableOwn = Math.max(gathered.stableOwn, ts);
+      return;
+    }
+    const name = `${ts}/${txId}`;
+    const tx = gathered.own.get(name) ?? { ct: ts, txId, writes: new Map() };
+    gathered.own.set(name, tx);
+    tx.writes.set(key, { key, value });
   }
 
   #afterWrites(then: (now: WallMs, out: Out) => void, now: WallMs, out: Out): void {
@@ -311,15 +339,16 @@ export class Rebuild implements Machine<ParisMessage> {
     const { clock, membership, region } = this.state;
     const lostUpTo = this.#lived ? clock.propose(now, 0, out) : 0;
     const forgottenUpTo = this.#stable;
-    for (const [partition, { clock: seen, vector, gcFloor, own }] of this.#gathered) {
+    for (const [partition, { clock: seen, vector, gcFloor, own, stableOwn }] of this.#gathered) {
       vector.set(region, Math.max(seen, vector.get(region) ?? 0));
       for (const { ct, txId, writes } of own.values()) {
-        out.write({ kind: 'log', partition, ct, tx: { txId, writes } });
+        out.write({ kind: 'log', partition, ct, tx: { txId, writes: [...writes.values()] } });
         const record = { status: 'committed' as const, ts: ct, attempt: 0, digest: null };
         out.write({ kind: 'outcome', partition, txId, record });
       }
       out.write({ kind: 'meta', name: `vv/${partition}`, value: Object.fromEntries(vector) });
       out.write({ kind: 'collect', partition, floor: gcFloor });
+      out.write({ kind: 'truncateLog', partition, upTo: stableOwn });
       out.write({ kind: 'forget', partition, upTo: forgottenUpTo });
     }
     out.write({ kind: 'meta', name: 'lostUpTo', value: lostUpTo });
@@ -327,20 +356,29 @@ export class Rebuild implements Machine<ParisMessage> {
     this.#afterWrites(
       (later, laterOut) => {
         membership.join(lostUpTo);
-        for (const [partition, { vector, gcFloor, own }] of this.#gathered) {
+        for (const [partition, { vector, gcFloor, own, stableOwn }] of this.#gathered) {
           const logged = Math.max(0, ...[...own.values()].map(({ ct }) => ct));
-          this.#replicas.get(partition)!.join({ vector, gcFloor, forgottenUpTo, logged }, later, laterOut);
+          const rebuilt = { vector, gcFloor, forgottenUpTo, logged, truncatedUpTo: stableOwn };
+          this.#replicas.get(partition)!.join(rebuilt, later, laterOut);
         }
         this.#gathered.clear();
+        this.#copiedFrom.clear();
       },
       now,
       out,
     );
   }
 
-  /** A damaged disk is given up once nothing is on it alone: every own transaction is decided and universally stable. */
-  #retire(reason: string): void {
+  /**
+   * A damaged disk is given up once nothing is on it alone: every own transaction is decided and universally stable, and for each
+   * partition another node says that it has it. A sole copy is never given up.
+   */
+  #retire(reason: string, now: WallMs, out: Out): void {
     const { aggregated } = this.state.stable;
+    const others = [...this.#replicas.keys()].map((partition) => this.#othersOf(partition));
+    for (const { node } of others.flat()) this.#ask(node, out);
+    const held = ({ node }: Address) => now - (this.#holders.get(node) ?? Number.NEGATIVE_INFINITY) <= 2 * RETRY_MS;
+    if (!others.every((holders) => holders.some(held))) return;
     for (const { cohort, lastLogged } of this.#replicas.values()) {
       if (cohort.prepared.size > 0 || cohort.committed.size > 0 || lastLogged > aggregated) return;
     }

@@ -44,6 +44,8 @@ export interface RebuiltReplica {
   readonly gcFloor: Timestamp;
   readonly forgottenUpTo: Timestamp;
   readonly logged: Timestamp;
+  /** The newest own group that is not in the new log, because it is universally stable. */
+  readonly truncatedUpTo: Timestamp;
 }
 
 /** A peer replica: another region's copy of the partition. */

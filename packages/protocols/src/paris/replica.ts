@@ -83,8 +83,8 @@ export class Replica implements Machine<ParisMessage> {
     OutcomeReq: (message, _now, from, out) => this.cohort.onOutcomeReq(message, from, out),
     Replicate: (message, now, _from, out) => this.#onReplicate(message, now, out),
     Heartbeat: (message, now, _from, out) => this.#onHeartbeat(message, now, out),
-    ResyncReq: (message, _now, _from, out) => this.#onResyncReq(message, out),
-    ResyncRefused: (message) => this.#onResyncRefused(message),
+    ResyncReq: (message, _now, from, out) => this.#onResyncReq(message, from, out),
+    ResyncRefused: (message, _now, from) => this.#onResyncRefused(message, from),
     CopyReq: (message, _now, from, out) => this.#copies.onCopyReq(message, from, out),
     ReadCopy: (message, _now, from, out) => {
       if (from.node === this.state.node) this.#copies.onReadCopy(message, this.#gcFloor, out);
@@ -133,12 +133,13 @@ export class Replica implements Machine<ParisMessage> {
   }
 
   /** Takes up its work with data that were copied from its peers, durably (D10). */
-  join({ vector, gcFloor, forgottenUpTo, logged }: RebuiltReplica, now: WallMs, out: Out): void {
+  join({ vector, gcFloor, forgottenUpTo, logged, truncatedUpTo }: RebuiltReplica, now: WallMs, out: Out): void {
     for (const [region, ts] of vector) if (this.vv.has(region)) this.vv.raise(region, ts, 0);
     this.#gcFloor = gcFloor;
     this.state.stable.recovered(gcFloor);
     this.#lastVersion = Math.max(...vector.values());
-    this.#logged = new LoggedTimes(logged);
+    this.#logged = new LoggedTimes(Math.max(logged, truncatedUpTo));
+    this.#truncatedUpTo = truncatedUpTo;
     this.#rollback = new RollbackWatch(this.versionClock, this.state.clock.ceiling);
     this.cohort.join(forgottenUpTo);
     for (const region of this.#peers.keys()) this.#askResync(region, now, out);
@@ -361,7 +362,8 @@ export class Replica implements Machine<ParisMessage> {
       }
       this.#lastVersion = Math.max(this.#lastVersion, ct);
       const peer = this.#peers.get(source)!;
-      peer.group = Math.max(peer.group, ct);
+      // A fragment proves nothing yet: its source may lose the rest.
+      if (ct <= to) peer.group = Math.max(peer.group, ct);
       for (const { txId, writes } of txs) {
         for (const { key, value } of writes) {
           out.write({ kind: 'version', partition, key, version: { ts: ct, txId, region: source, value } });
@@ -415,9 +417,9 @@ export class Replica implements Machine<ParisMessage> {
     if (askedAt !== 0 && now - askedAt > RESYNC_RETRY_MS) this.#askResync(source, now, out);
   }
 
-  #onResyncReq({ region, from, clock, group }: ResyncReq, out: Out): void {
+  #onResyncReq({ region, from, clock, group }: ResyncReq, sender: Address, out: Out): void {
     const peer = this.#peers.get(region);
-    if (peer === undefined) return;
+    if (peer === undefined || sender.node !== peer.address.node) return;
     this.counters.resyncs++;
     if (this.#rollback.lost(clock, group)) {
       const { partition } = this;
@@ -436,8 +438,11 @@ export class Replica implements Machine<ParisMessage> {
   }
 
   /** A log is truncated below what every replica has had on its disk: one that lacks it has lost it (D10). */
-  #onResyncRefused({ source, truncatedUpTo }: ResyncRefused): void {
-    if (!this.vv.has(source) || this.vv.applied(source) >= truncatedUpTo) return;
+  #onResyncRefused({ source, truncatedUpTo }: ResyncRefused, sender: Address): void {
+    const peer = this.#peers.get(source);
+    // Only who was asked may say so: what follows is drastic (D12).
+    if (peer === undefined || sender.node !== peer.address.node || peer.askedAt === 0) return;
+    if (this.vv.applied(source) >= truncatedUpTo) return;
     throw new IsochronError(
       'REBUILD_NEEDED',
       `The disk lacks versions of partition ${this.partition} that it once confirmed to ${source}: it was rolled back.`,

@@ -108,7 +108,7 @@ export const parisSchema: MessageSchema<ParisMessage> = {
   PrepareRefused: { tag: 20, fields: { txId: name, attempt: uint, partition: uint, code, detail } },
   CommitTx: { tag: 21, fields: { partition: uint, txId: name, attempt: uint, ct: timestamp } },
   AbortTx: { tag: 22, fields: { partition: uint, txId: name, attempt: uint } },
-  ResolveReq: { tag: 23, fields: { partition: uint, identity, birth: timestamp } },
+  ResolveReq: { tag: 23, fields: { partition: uint, identity, birth: timestamp, lost: boolean } },
   ResolveResp: {
     tag: 24,
     fields: {
@@ -117,6 +117,7 @@ export const parisSchema: MessageSchema<ParisMessage> = {
       partition: uint,
       state: oneOf('prepared', 'committed', 'aborted', 'lost'),
       ts: timestamp,
+      frozen: boolean,
     },
   },
   OutcomeReq: { tag: 25, fields: { ref: uint, partition: uint, txId: name } },
@@ -154,7 +155,13 @@ export const parisSchema: MessageSchema<ParisMessage> = {
   JoinReq: { tag: 35, fields: {} },
   JoinResp: {
     tag: 36,
-    fields: { joined: boolean, ust: timestamp, clocks: list(struct({ partition: uint, clock: timestamp })) },
+    fields: {
+      joined: boolean,
+      retiring: boolean,
+      setAside: boolean,
+      ust: timestamp,
+      clocks: list(struct({ partition: uint, clock: timestamp })),
+    },
   },
   CopyReq: { tag: 37, fields: copyReq },
   ReadCopy: {

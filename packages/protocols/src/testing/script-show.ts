@@ -2,8 +2,8 @@
 import type { NodeId, PartitionId, QualifiedKey, Timestamp, TxId, Version } from '@isochron/core';
 import type { Envelope } from '../machine.js';
 import type { ParisMessage } from '../paris/messages.js';
-import { parisSchema } from '../paris/schema.js';
 import type { Replica } from '../paris/replica.js';
+import { parisSchema } from '../paris/schema.js';
 import { matches, type Pattern } from './script-network.js';
 import type { Stage } from './script-stage.js';
 import { ScriptError, type Words, wordOfValue } from './script-words.js';

@@ -1,18 +1,26 @@
 /** `isochron node`: one server process. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { IsochronError } from '@isochron/core';
+import { setTimeout as delay } from 'node:timers/promises';
+import { IsochronError, type NodeId } from '@isochron/core';
 import { type Logger, pino } from 'pino';
 import { type ClusterConfig, parseClusterFile } from '../../config/cluster-file.js';
+import { type Peering, peeringOf } from '../../config/peering.js';
 import { loadSecret } from '../../config/secret.js';
 import { buildApi } from '../../http/api.js';
 import { apiKeysFromEnv } from '../../http/auth.js';
 import { HttpLatency } from '../../http/latency.js';
 import { buildMetrics } from '../../http/metrics.js';
+import { Serving } from '../../http/serving.js';
+import { isDistrust } from '../../node/distrust.js';
 import { openNode } from '../../node/open.js';
 import { failureOf } from '../failures.js';
 import { isSupervised, tellParent } from './parent.js';
 import { closeOnSignals, fatalExit } from './shutdown.js';
+import { whenDecided } from './when-decided.js';
+
+/** A node that begins again waits so long: what made it do so may take a moment to change. */
+const RESTART_AFTER_MS = 1_000;
 
 /** Options of `isochron node`. */
 export interface NodeOptions {
@@ -22,6 +30,11 @@ export interface NodeOptions {
   readonly secretFile?: string;
   readonly metricsPort?: number;
   readonly apiHost?: string;
+  readonly peerListen?: string;
+  /** URLs at which peers are dialled, by node. */
+  readonly peerDial?: Readonly<Record<NodeId, string>>;
+  /** Partitions that no node has a copy of any more come back empty. */
+  readonly acceptLoss: boolean;
   readonly clockSkewMs: number;
   readonly logLevel: string;
 }
@@ -41,21 +54,45 @@ export async function runNode(options: NodeOptions): Promise<void> {
 async function start(options: NodeOptions): Promise<void> {
   const config = parseClusterFile(readFileSync(options.config, 'utf8'), options.config);
   const { api } = nodeConfig(config, options);
+  const peering = peeringOf(config, options.node, {
+    // An environment often says *nothing* by an empty value.
+    ...(options.peerListen ? { listen: options.peerListen } : {}),
+    ...(options.peerDial === undefined ? {} : { dial: options.peerDial }),
+  });
   const secret = loadSecret({ secretFile: options.secretFile });
   const logger = pino(
     { level: options.logLevel, base: { name: options.node } },
     pino.destination({ fd: 2, sync: true }),
   );
-  const onFailure = fatalExit(logger);
-  process.on('uncaughtException', onFailure);
-  const serving = serve(options, { config, secret, api, logger, onFailure });
+  const fatal = fatalExit(logger);
+  process.on('uncaughtException', fatal);
+  const parts = { config, peering, secret, api, logger };
+  // A node whose disk is not to be trusted begins again: what is to become of its data was written down before it failed (D10).
+  const onFailure = (error: unknown): void => {
+    if (!isDistrust(error)) {
+      fatal(error);
+      return;
+    }
+    logger.error({ err: error }, 'the node starts again');
+    serving = serving.then(async (close) => {
+      await close();
+      await delay(RESTART_AFTER_MS);
+      return serve(options, { ...parts, onFailure });
+    });
+    serving.catch(fatal);
+  };
+  let serving = serve(options, { ...parts, onFailure });
   closeOnSignals(logger, async () => (await serving)());
   await serving;
 }
 
+/** How long a node that closes waits for the decisions about what it has prepared, ms. */
+const DECIDE_TIMEOUT_MS = 3000;
+
 /** What a node is opened with, beside the options. */
 interface Parts {
   readonly config: ClusterConfig;
+  readonly peering: Peering;
   readonly secret: string;
   /** URL of this node's API. */
   readonly api: string;
@@ -65,17 +102,23 @@ interface Parts {
 
 /** Opens everything, and gives back what closes it again. */
 async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<void>> {
-  const { config, secret, logger, onFailure } = parts;
+  const { config, peering, secret, logger, onFailure } = parts;
   const dataDir = options.data ?? join('data', options.node);
-  const { node: id, clockSkewMs } = options;
-  const node = await openNode({ config, node: id, dataDir, secret, logger, clockSkewMs, onFailure });
+  const { node: id, clockSkewMs, acceptLoss } = options;
+  const common = { config, secret, peering, logger, onFailure };
+  const node = await openNode({ ...common, node: id, dataDir, clockSkewMs, acceptLoss });
   const latency = new HttpLatency();
+  const serving = new Serving(node);
   const apiKeys = apiKeysFromEnv(process.env);
-  const api = await buildApi(node, { secret, apiKeys, logger, sessions: node.sessions, latency });
-  const metrics = buildMetrics(node, latency);
+  const api = await buildApi(node, { secret, apiKeys, logger, sessions: node.sessions, serving, latency });
+  const metrics = buildMetrics(node, latency, serving);
   const close = async () => {
-    await Promise.all([api.close(), metrics.close()]);
-    await node.close();
+    await api.drain();
+    await api.close();
+    const undecided = await whenDecided(node, DECIDE_TIMEOUT_MS);
+    // Others decide them, or this node when it is back (D2).
+    if (undecided > 0) logger.warn({ undecided }, 'some transactions are not decided yet');
+    await Promise.all([node.close(), metrics.close()]);
   };
   try {
     await api.listen({ host: options.apiHost ?? new URL(parts.api).hostname, port: portOf(parts.api) });

@@ -6,8 +6,8 @@ import { isSupervised, tellParent } from './parent.js';
 
 /** Exit code of a node that cannot go on (EX_SOFTWARE): something has to be looked at. */
 export const FATAL_EXIT_CODE = 70;
-/** Longest time for closing, ms. What has been acknowledged is on disk by then anyway. */
-const CLOSE_TIMEOUT_MS = 10_000;
+/** Longest time for closing, ms: more than all of its steps may take. What has been acknowledged is on disk by then anyway. */
+const CLOSE_TIMEOUT_MS = 20_000;
 
 /** After these no JavaScript can safely run, or they are nobody's wish to stop. */
 const NOT_OURS: closeWithGrace.AllEvents[] = [
@@ -24,8 +24,8 @@ const NOT_OURS: closeWithGrace.AllEvents[] = [
 ];
 
 /**
- * Closes in order on SIGTERM, SIGINT and SIGHUP, then exits with 0; a second signal does not wait. Under a parent, what counts is that
- * its channel ends: a Ctrl-C in the terminal reaches every process, and the parent decides what it means.
+ * Closes in order on SIGTERM, SIGINT and SIGHUP, then exits with 0; a second signal does not wait, and exits with 1. Under a parent, what
+ * counts is that its channel ends: a Ctrl-C in the terminal reaches every process, and the parent decides what it means.
  */
 export function closeOnSignals(logger: Logger, close: () => Promise<void>): void {
   const supervised = isSupervised();
