@@ -1,36 +1,15 @@
 /** Claims about lost and rolled-back disks (D10), on a virtual clock. */
-import { type ClusterSpec, IsochronError, qualify, type Version } from '@isochron/core';
+import { type ClusterSpec, IsochronError, qualify } from '@isochron/core';
 import { keyIn, TestClient } from '../testing/clients.js';
+import { everywhere, joined, loseDisk, rebuild, recovered, versions } from '../testing/lost-disks.js';
 import { PlainStore } from '../testing/plain-store.js';
 import { World } from '../testing/world.js';
 
 /** Every region has every partition. */
-const EVERYWHERE: ClusterSpec = {
-  regions: ['virginia', 'oregon', 'ireland'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
-  keyspaces: [{ name: 'default', partitions: 2, replication: 3 }],
-};
+const EVERYWHERE = everywhere(2);
 const V = 'virginia-1';
 const O = 'oregon-1';
 const I = 'ireland-1';
-
-const versions = (world: World, node: string, partition: number): [string, readonly Version[]][] =>
-  [...world.node(node).store.chains].filter(([name]) => name.startsWith(`${partition}|`)).sort();
-
-const joined = (world: World, node: string) => () => world.node(node).paris.membership.joined;
-
-/** Loses the node's disk while it is down. */
-function loseDisk(world: World, node: string): void {
-  world.crash(node);
-  world.run(50);
-  world.restart(node, new PlainStore());
-}
-
-/** Joined, and far enough for sessions to have been born after the loss. */
-const recovered = (world: World, node: string) => () =>
-  joined(world, node)() && world.ust() > world.node(node).paris.membership.lostUpTo;
-
-const rebuild = (world: World, node: string) =>
-  world.node(node).host.machine('rebuild')!.describe() as { lostPartitions: number[]; lost: string[] };
 
 describe('D10: a first start', () => {
   it('a new cluster has nothing to fetch: it begins when all nodes have met', () => {
@@ -283,7 +262,7 @@ describe('D10: nobody has a copy', () => {
     expect(joined(world, V)()).toBe(false);
     expect(rebuild(world, V).lostPartitions).toEqual(world.topology.partitionsOn(V));
     world.crash(V);
-    world.restart(V, new PlainStore(), true);
+    world.restart(V, new PlainStore(), { acceptLoss: true });
     world.until(recovered(world, V), 5000);
     const { ct } = new TestClient(world, V).write({ [keyIn(world, 0)]: '"new"' });
     world.until(() => world.ust() >= ct, 5000);

@@ -55,7 +55,7 @@ const keys = list(key, 100_000);
 const wallMs = timestamp;
 const vector = list(struct<VectorEntry>({ region: name, ts: timestamp }), 1_000);
 const copyReq = {
-  ref: uint,
+  ref: timestamp,
   partition: uint,
   start: key,
   source: nullable(name),
@@ -171,7 +171,7 @@ export const parisSchema: MessageSchema<ParisMessage> = {
   CopyResp: {
     tag: 39,
     fields: {
-      ref: uint,
+      ref: timestamp,
       part: uint,
       parts: uint,
       versions: list(listed),

@@ -16,7 +16,7 @@ import {
 import { Host } from '../host.js';
 import type { Address, Effects, Envelope, Input, Machine } from '../machine.js';
 import type { ClientRequest, ClientResponse, ParisMessage } from '../paris/messages.js';
-import { createParisNode, type ParisNode, unappliedAfter } from '../paris/node.js';
+import { createParisNode, type ParisNode, type ParisNodeOptions, unappliedAfter } from '../paris/node.js';
 import { DEFAULT_PARIS_SETTINGS, type ParisSettings } from '../paris/settings.js';
 import { PlainStore } from './plain-store.js';
 
@@ -69,6 +69,9 @@ export interface WorldOptions {
   readonly empty?: boolean;
 }
 
+/** What a node is told about its disk when it starts (D10). */
+type Words = Pick<ParisNodeOptions, 'acceptLoss' | 'setAside'>;
+
 function joinedStore(): PlainStore {
   const store = new PlainStore();
   store.apply({ kind: 'meta', name: 'joined', value: 1 });
@@ -88,6 +91,8 @@ export class World {
   /** Durable batches begun, by node. */
   readonly batches = new Map<NodeId, number>();
   failure: unknown;
+  /** The node that failed. */
+  failedNode: NodeId | undefined;
   /** Why every node refuses new writes (D11). */
   refusal: ErrorCode | undefined;
   now: WallMs = START;
@@ -187,10 +192,10 @@ export class World {
     for (const other of this.nodes.values()) if (other !== node && other.up) other.host.link(id, false);
   }
 
-  /** Starts a crashed node again, on its disk or on the one given. */
-  restart(id: NodeId, store = this.node(id).store, acceptLoss = false): void {
+  /** Starts a crashed node again, on its disk or on the one given, with what it is told (D10). */
+  restart(id: NodeId, store = this.node(id).store, words: Words = {}): void {
     const { life, skewMs } = this.node(id);
-    const node = this.#boot(id, store, life + 1, skewMs, acceptLoss);
+    const node = this.#boot(id, store, life + 1, skewMs, words);
     for (const other of this.nodes.values()) {
       if (other === node || !other.up || this.#cut.has(pair(id, other.id))) continue;
       other.host.link(id, true);
@@ -203,7 +208,7 @@ export class World {
     return Math.min(...[...this.nodes.values()].filter((n) => n.up).map((n) => n.paris.stable.value));
   }
 
-  #boot(id: NodeId, store: PlainStore, life: number, skewMs: number, acceptLoss = false): WorldNode {
+  #boot(id: NodeId, store: PlainStore, life: number, skewMs: number, words: Words = {}): WorldNode {
     const wall = () => this.now + node.skewMs;
     const host: Host<ParisMessage> = new Host(id, {
       now: () => wall(),
@@ -217,6 +222,7 @@ export class World {
       },
       fail: (error) => {
         this.failure = error;
+        this.failedNode = id;
       },
     });
     const recovered = store.recover();
@@ -236,7 +242,7 @@ export class World {
       recovered,
       unapplied,
       now: this.now + skewMs,
-      acceptLoss,
+      ...words,
       writable: () => this.refusal,
     });
     const node: WorldNode = {

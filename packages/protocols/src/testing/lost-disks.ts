@@ -1,0 +1,62 @@
+/** Shorthands of the claim tests about lost disks (D10). */
+import type { ClusterSpec, Version } from '@isochron/core';
+import { lacksData } from '../paris/node.js';
+import type { RebuildStatus } from '../paris/rebuild.js';
+import { PlainStore } from './plain-store.js';
+import type { World } from './world.js';
+
+/** A cluster of three regions with one node each, of which every one has every partition. */
+export const everywhere = (partitions: number): ClusterSpec => ({
+  regions: ['virginia', 'oregon', 'ireland'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
+  keyspaces: [{ name: 'default', partitions, replication: 3 }],
+});
+
+/** What a node has of a partition: key and chain. */
+export const versions = (world: World, node: string, partition: number): [string, readonly Version[]][] =>
+  [...world.node(node).store.chains].filter(([name]) => name.startsWith(`${partition}|`)).sort();
+
+/** A condition: the node has its data. */
+export const joined = (world: World, node: string) => () => world.node(node).paris.membership.joined;
+
+/** A condition: joined, and far enough for sessions to have been born after the loss. */
+export const recovered = (world: World, node: string) => () =>
+  joined(world, node)() && world.ust() > world.node(node).paris.membership.lostUpTo;
+
+/** Loses the node's disk while it is down. */
+export function loseDisk(world: World, node: string): void {
+  world.crash(node);
+  world.run(50);
+  world.restart(node, new PlainStore());
+}
+
+/** How far a node is on its way back. */
+export const rebuild = (world: World, node: string): RebuildStatus => world.node(node).paris.rebuild.describe();
+
+/**
+ * Runs as `World.run` does, and does what a driver does with a node that gives its disk up: it is started on an empty one.
+ * @returns the nodes that gave up
+ */
+export function runRebuilding(world: World, ms: number): string[] {
+  const gaveUp: string[] = [];
+  const end = world.now + ms;
+  while (world.now < end) {
+    try {
+      world.run(end - world.now);
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'REBUILD_NEEDED') throw error;
+      const node = world.failedNode!;
+      gaveUp.push(node);
+      if (gaveUp.length > 50) throw new Error(`disks are given up for ever: ${gaveUp.join(' ')}`, { cause: error });
+      world.failure = undefined;
+      world.crash(node);
+      world.restart(node, new PlainStore(), { setAside: true });
+    }
+  }
+  return gaveUp;
+}
+
+/** Starts a crashed node as its driver does: on its disk, or on an empty one when that has half a copy. */
+export function restart(world: World, node: string): void {
+  const { store } = world.node(node);
+  world.restart(node, lacksData(store.recover()) ? new PlainStore() : store);
+}
