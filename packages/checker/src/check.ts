@@ -1,48 +1,40 @@
 /**
- * What is decided: whether a history is transactionally causally consistent.
+ * Decides about a whole history, each guarantee by itself. README.md defines them.
  *
- * Happens-before (hb) is the transitive closure of session order and write-read; it must be acyclic. If T3 reads x from
- * T1, and T2 also writes x and is in hb before T3, then T2 comes before T1 in the order of commits. The history is causally
- * consistent exactly when all these orders and hb together are acyclic (Biswas and Enea, "On the complexity of checking
- * transactional consistency", OOPSLA 2019: causal consistency). This holds whole transactions to one causal snapshot, so it
- * contains atomic visibility, the four session guarantees and convergence to one order of the writes of a key. It allows
- * lost updates, write skew, long forks and reads as stale as the session's past permits.
+ * Happens-before (hb) is the transitive closure of session order and write-read; it must be acyclic. All guarantees that
+ * speak of order follow one scheme: if T3 reads x from T1, and T3 must see T2, which also writes x, then T2 comes before T1 in
+ * the order of commits; the history keeps the guarantee exactly when all these orders and hb together are acyclic (Biswas and
+ * Enea, "On the complexity of checking transactional consistency", OOPSLA 2019). Causal convergence demands to see all that
+ * happened before; the others demand parts of that. It allows lost updates, write skew, long forks and reads as stale as the
+ * session's past permits.
  *
  * What the history leaves open is read in favour of the store, so a violation is never a matter of interpretation:
- * - a read of null may have seen any delete that could have been visible, see {@link Saturation};
+ * - a read of null may have seen any delete that could have been visible, see {@link resolveNulls};
  * - an unknown transaction counts only when a read saw it, and never has to be seen by its own session;
  * - reads of aborted transactions, and of unknown ones that nobody saw, are not judged.
  *
  * Cost: one vector clock entry per transaction and session; time near-linear in operations times sessions.
  */
-import { Clocks } from './clocks.js';
-import { forEachKnot, type Knot, shortestCycle } from './cycles.js';
-import {
-  type Evidence,
-  explainCausalCycle,
-  explainCommitCycle,
-  explainStaleNull,
-  explainStaleRead,
-  type FullEvidence,
-} from './explain.js';
-import { Digraph } from './graph.js';
-import type { Transaction } from './history.js';
-import { IndexedHistory, NONE, READ } from './indexed.js';
-import { IntList } from './ints.js';
-import { type Hop, PathFinder } from './paths.js';
-import { ResolvedReads } from './reads.js';
-import { Saturation } from './saturation.js';
-import { SessionOrder } from './sessions.js';
+import { FinalStates } from './convergence.js';
+import { GUARANTEES, type Guarantee, type HistoryLevel, type Judgement, LEVELS } from './guarantees.js';
+import { type HistoryRecord, isReplicaState } from './history.js';
+import { IndexedHistory, READ } from './indexed.js';
+import { judgeOrder } from './order.js';
+import { ReadResolver } from './resolve.js';
+import { setStage } from './scene.js';
 import { Findings, type Stats, type Verdict } from './violations.js';
 import { Words } from './words.js';
-import { KeyWriters } from './writers.js';
 
-/** How much to explain and to spend. */
+/** What to demand, and how much to explain and to spend. */
 export interface CheckOptions {
-  /** Violations to explain; the rest are only counted. 10 by default. */
+  /** What the store promises; `transactional-causal` by default. */
+  readonly level?: HistoryLevel;
+  /** Violations to explain; the rest are only counted. 10 by default; at least one for each guarantee. */
   readonly maxViolations?: number;
   /** Memory that happens-before may take, in bytes; 4 GiB by default. */
   readonly maxClockBytes?: number;
+  /** Called with what is done next, once all lines are there. */
+  readonly onPhase?: (phase: string) => void;
 }
 
 /**
@@ -50,120 +42,69 @@ export interface CheckOptions {
  * @throws HistoryError when the history contradicts its own format
  * @throws HistoryTooLargeError when it does not fit in the memory allowed
  */
-export function checkHistory(history: Iterable<Transaction>, options: CheckOptions = {}): Verdict {
+export function checkHistory(history: Iterable<HistoryRecord>, options: CheckOptions = {}): Verdict {
   const checker = new HistoryChecker(options);
-  for (const transaction of history) checker.add(transaction);
+  for (const record of history) checker.add(record);
   return checker.verdict();
 }
 
 /** The same for a history that arrives bit by bit. */
 export class HistoryChecker {
-  readonly #history = new IndexedHistory();
   readonly #options: CheckOptions;
+  readonly #level: HistoryLevel;
+  readonly #history: IndexedHistory;
+  readonly #finals = new FinalStates();
+  #lines = 0;
 
   constructor(options: CheckOptions = {}) {
     this.#options = options;
+    this.#level = options.level ?? LEVELS['transactional-causal'];
+    this.#history = new IndexedHistory(this.#level.unit);
   }
 
   /**
    * Takes the next line.
    * @throws HistoryError
    */
-  add(transaction: Transaction): void {
-    this.#history.add(transaction);
+  add(record: HistoryRecord): void {
+    this.#lines++;
+    if (isReplicaState(record)) this.#finals.add(record, this.#lines);
+    else this.#history.add(record, this.#lines);
   }
 
   /**
-   * Decides about everything added so far.
+   * Decides about everything added so far. To be called once, at the end.
    * @throws HistoryTooLargeError
    */
   verdict(): Verdict {
-    const { maxViolations = 10, maxClockBytes = 4 * 2 ** 30 } = this.#options;
-    const findings = new Findings(maxViolations);
-    const words = new Words(this.#history);
-    const reads = new ResolvedReads(this.#history, findings, words);
-    judgeOrder(this.#history, reads, words, findings, maxClockBytes);
-    const stats = statsOf(this.#history, reads);
+    const { maxViolations = 10, maxClockBytes = 4 * 2 ** 30, onPhase = () => undefined } = this.#options;
+    const history = this.#history;
+    const findings = new Findings(this.#level.demands, maxViolations);
+    const words = new Words(history);
+    const counted = countsOf(history);
+    this.#finals.appendTo(history);
+    onPhase('finding what each read saw');
+    const { included, reads, observedUnknown } = new ReadResolver(history, findings, words);
+    judgeOrder(setStage(history, included, maxClockBytes), reads, words, findings, onPhase);
+    this.#finals.judge(history, words, findings);
     const { found, violations } = findings;
-    return found === 0 ? { ok: true, stats } : { ok: false, stats, found, violations };
+    const stats = { ...counted, observedUnknown, replicas: this.#finals.replicas };
+    return { ok: found === 0, guarantees: this.#judgements(findings.violated), stats, found, violations };
+  }
+
+  #judgements(violated: ReadonlySet<Guarantee>): Record<Guarantee, Judgement> {
+    const unjudged = new Set<Guarantee>();
+    if (this.#finals.replicas === 0) unjudged.add('durability');
+    if (!this.#finals.isReplicated) unjudged.add('convergence');
+    const judgements = GUARANTEES.map((guarantee): [Guarantee, Judgement] => [
+      guarantee,
+      unjudged.has(guarantee) ? 'not-judged' : violated.has(guarantee) ? 'violated' : 'holds',
+    ]);
+    return Object.fromEntries(judgements) as Record<Guarantee, Judgement>;
   }
 }
 
-function judgeOrder(
-  history: IndexedHistory,
-  reads: ResolvedReads,
-  words: Words,
-  findings: Findings,
-  maxClockBytes: number,
-): void {
-  const order = new SessionOrder(history, reads.included);
-  const edges = happensBeforeEdges(order, reads);
-  const graph = new Digraph(history.size, edges.from, edges.to);
-  const sorted = graph.topologicalOrder();
-  if (sorted.length < history.size) {
-    // Without happens-before nothing further can be said.
-    const evidence: Evidence = { history, reads, words, paths: new PathFinder(order, reads) };
-    forEachKnot(graph, readHops(reads), (knot) =>
-      findings.add(() => explainCausalCycle(evidence, shortestCycle(evidence.paths, knot, false))),
-    );
-    return;
-  }
-  const clocks = new Clocks(order, reads, sorted, maxClockBytes);
-  const writers = new KeyWriters(history, order);
-  const saturation = new Saturation(history, reads, clocks, writers);
-  const paths = new PathFinder(order, reads, saturation);
-  const evidence: FullEvidence = { history, reads, words, paths, clocks, writers, saturation };
-  // The reader that comes first has the smallest past: its counterexample is the one to look at.
-  const stale = [...saturation.staleReads, ...saturation.staleNulls].sort((a, b) => reads.tx.at(a) - reads.tx.at(b));
-  for (const read of stale) {
-    const explain = reads.write.at(read) === NONE ? explainStaleNull : explainStaleRead;
-    findings.add(() => explain(evidence, read));
-  }
-  judgeCommitOrder(evidence, edges, findings);
-}
-
-/** Whether the forced orders and happens-before fit together. Adds the forced orders to `edges`. */
-function judgeCommitOrder(evidence: FullEvidence, edges: { from: IntList; to: IntList }, findings: Findings): void {
-  const { history, saturation, paths } = evidence;
-  for (const from of saturation.from.view()) edges.from.push(from);
-  for (const to of saturation.to.view()) edges.to.push(to);
-  const graph = new Digraph(history.size, edges.from, edges.to);
-  if (graph.topologicalOrder().length === history.size) return;
-  forEachKnot(graph, commitHops(saturation), (knot: Knot) =>
-    findings.add(() => explainCommitCycle(evidence, shortestCycle(paths, knot, true))),
-  );
-}
-
-/** Session order, each transaction with the one right before it, and write-read. */
-function happensBeforeEdges(order: SessionOrder, reads: ResolvedReads): { from: IntList; to: IntList } {
-  const edges = { from: new IntList(), to: new IntList() };
-  for (let tx = 0; tx < order.prev.length; tx++) {
-    const prev = order.prev[tx]!;
-    if (prev === NONE) continue;
-    edges.from.push(prev);
-    edges.to.push(tx);
-  }
-  for (const { from, to } of readHops(reads)) {
-    edges.from.push(from);
-    edges.to.push(to);
-  }
-  return edges;
-}
-
-function* readHops(reads: ResolvedReads): Generator<Hop> {
-  for (let read = 0; read < reads.write.length; read++) {
-    const from = reads.writer(read);
-    if (from !== NONE) yield { relation: 'write-read', from, to: reads.tx.at(read), ref: read };
-  }
-}
-
-function* commitHops(saturation: Saturation): Generator<Hop> {
-  for (let i = 0; i < saturation.from.length; i++) {
-    yield { relation: 'commit', from: saturation.from.at(i), to: saturation.to.at(i), ref: i };
-  }
-}
-
-function statsOf(history: IndexedHistory, reads: ResolvedReads): Stats {
+function countsOf(history: IndexedHistory): Omit<Stats, 'observedUnknown' | 'replicas'> {
   const count = (status: string): number => history.txStatus.reduce((n, s) => n + Number(s === status), 0);
   const readOps = history.opKind.view().reduce((n, kind) => n + Number(kind === READ), 0);
   return {
@@ -172,7 +113,6 @@ function statsOf(history: IndexedHistory, reads: ResolvedReads): Stats {
     committed: count('committed'),
     aborted: count('aborted'),
     unknown: count('unknown'),
-    observedUnknown: reads.observedUnknown,
     keys: history.keys.length,
     reads: readOps,
     writes: history.opKind.length - readOps,

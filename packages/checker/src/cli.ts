@@ -1,13 +1,31 @@
 import { open } from 'node:fs/promises';
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { HistoryChecker } from './check.js';
 import { HistoryTooLargeError } from './clocks.js';
-import { HistoryError, readHistory } from './history.js';
+import {
+  GUARANTEES,
+  type Guarantee,
+  type HistoryLevel,
+  isGuarantee,
+  LEVELS,
+  type LevelName,
+  type Unit,
+} from './guarantees.js';
+import { HistoryError, quote, readHistory } from './history.js';
+import { Progress } from './progress.js';
 import { formatVerdict } from './report.js';
 import type { Verdict } from './violations.js';
 
 /** Exit codes of the command. */
-export const EXIT = { consistent: 0, violation: 1, unreadable: 2 } as const;
+export const EXIT = {
+  kept: 0,
+  violated: 1,
+  wrongUsage: 2,
+  unreadableFile: 3,
+  badLine: 4,
+  tooLarge: 5,
+  provesNothing: 6,
+} as const;
 
 /** The streams of the process, or a test's own. */
 export interface CheckIo {
@@ -18,39 +36,61 @@ export interface CheckIo {
 
 interface CheckFlags {
   readonly json?: boolean;
+  readonly level: LevelName;
+  readonly demand?: readonly Guarantee[];
   readonly maxViolations: number;
 }
 
-/** Input that cannot be checked, in one line for the user. */
-class UnusableInput extends Error {}
+/** Input that cannot be checked: one line for the user, and the exit code. */
+class UnusableInput extends Error {
+  constructor(
+    readonly code: number,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
 
 /** Runs the command with the arguments after its name; gives the exit code. */
 export async function runCheck(args: readonly string[], io: CheckIo): Promise<number> {
-  let code: number = EXIT.consistent;
+  let code: number = EXIT.kept;
   const command = describe(io).action(async (file: string, flags: CheckFlags) => {
     code = await check(file, flags, io);
   });
   try {
     await command.parseAsync([...args], { from: 'user' });
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.consistent : EXIT.unreadable;
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.kept : EXIT.wrongUsage;
     if (!(error instanceof UnusableInput)) throw error;
     io.stderr.write(`check: ${error.message}\n`);
-    return EXIT.unreadable;
+    return error.code;
   }
   return code;
 }
 
 function describe(io: CheckIo): Command {
   return new Command('check')
-    .description('Decides whether a recorded history is transactionally causally consistent.')
+    .description(
+      'Decides from a recorded history alone what it keeps of the guarantees of a transactional causal store.',
+    )
     .argument('<file>', 'history as JSON lines, or - for standard input')
+    .addOption(
+      new Option('--level <name>', 'what to demand').choices(Object.keys(LEVELS)).default('transactional-causal'),
+    )
+    .option('--demand <list>', 'guarantees to demand instead of those of the level, with commas', parseDemand)
     .option('--json', 'print the verdict as one JSON object')
     .option('--max-violations <n>', 'violations to explain; the rest are only counted', parseCount, 10)
     .addHelpText('after', HELP)
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
 }
+
+const UNITS: Readonly<Record<Unit, string>> = {
+  transaction: 'a line is a transaction',
+  'read-only-transaction': 'a line that writes nothing is a transaction, in others every operation is one',
+  operation: 'every operation is a transaction',
+};
 
 const HELP = `
 A history holds one line per transaction, the lines of a session in session order:
@@ -63,11 +103,44 @@ A history holds one line per transaction, the lines of a session in session orde
   v       the value; null is no version for a read, a delete for a write
   Values written to the same key must differ from one another.
 
-Exit code: 0 consistent, 1 violation found, 2 input that cannot be read.
+It may hold what replicas end with, when everything has reached them:
+
+  {"replica": "virginia/0", "final": [{"k": "key", "v": "value"}, {"k": "deleted", "v": null}]}
+
+Guarantees, each judged by itself (packages/checker/README.md defines them):
+
+${GUARANTEES.map((guarantee) => `  ${guarantee}\n`).join('')}
+Levels:
+
+${Object.entries(LEVELS)
+  .map(([name, { unit, demands }]) => `  ${name}: ${describeDemands(demands)}; ${UNITS[unit]}\n`)
+  .join('')}
+Exit codes:
+
+  ${EXIT.kept}  nothing that was demanded is violated
+  ${EXIT.violated}  something that was demanded is violated
+  ${EXIT.wrongUsage}  wrong usage
+  ${EXIT.unreadableFile}  the file cannot be read
+  ${EXIT.badLine}  a line is not a line of a history; its number and the reason are on stderr
+  ${EXIT.tooLarge}  the history is too large for the memory that it may take
+  ${EXIT.provesNothing}  the history proves nothing: it is empty, or lacks the final states that --demand needs
 
 Examples:
   npm run check -- history.jsonl
+  npm run check -- --level read-atomic history.jsonl
+  npm run check -- --demand read-your-writes,monotonic-reads history.jsonl
   npm run -s check -- --json - < history.jsonl`;
+
+function describeDemands(demands: readonly Guarantee[]): string {
+  return demands.length === GUARANTEES.length ? 'all' : demands.join(', ');
+}
+
+function parseDemand(text: string): Guarantee[] {
+  const words = text.split(',');
+  const wrong = words.find((word) => !isGuarantee(word));
+  if (wrong !== undefined) throw new InvalidArgumentError(`${quote(wrong)} is not a guarantee. See --help.`);
+  return words.filter(isGuarantee);
+}
 
 function parseCount(text: string): number {
   if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 to 999999.');
@@ -76,35 +149,58 @@ function parseCount(text: string): number {
 
 async function check(file: string, flags: CheckFlags, io: CheckIo): Promise<number> {
   const startMs = performance.now();
-  const verdict = await decide(file, flags, io);
+  const { unit, demands } = LEVELS[flags.level];
+  const level: HistoryLevel = { unit, demands: flags.demand ?? demands };
+  const verdict = await decide(file, flags, level, io);
   const elapsedMs = performance.now() - startMs;
   const text = flags.json
-    ? `${JSON.stringify({ file, elapsedMs: Math.round(elapsedMs), ...verdict })}\n`
-    : formatVerdict(file === '-' ? 'standard input' : file, verdict, elapsedMs);
+    ? `${JSON.stringify({ file, elapsedMs: Math.round(elapsedMs), level, ...verdict })}\n`
+    : formatVerdict(file === '-' ? 'standard input' : file, verdict, elapsedMs, level.demands);
   io.stdout.write(text);
-  return verdict.ok ? EXIT.consistent : EXIT.violation;
+  return verdict.ok ? EXIT.kept : EXIT.violated;
 }
 
-async function decide(file: string, flags: CheckFlags, io: CheckIo): Promise<Verdict> {
-  const checker = new HistoryChecker({ maxViolations: flags.maxViolations });
+async function decide(file: string, flags: CheckFlags, level: HistoryLevel, io: CheckIo): Promise<Verdict> {
+  const progress = new Progress(io.stderr);
+  const { maxViolations } = flags;
+  const checker = new HistoryChecker({ level, maxViolations, onPhase: (phase) => progress.phase(phase) });
   try {
-    for await (const transaction of readHistory(await openInput(file, io))) checker.add(transaction);
+    const { chunks, bytes } = await openInput(file, io);
+    for await (const record of readHistory(progress.watch(chunks, bytes))) {
+      checker.add(record);
+      progress.line();
+    }
     const verdict = checker.verdict();
-    // An empty recording proves nothing, and passing it would hide that nothing was recorded.
-    if (verdict.stats.transactions === 0) throw new UnusableInput(`${file} holds no transactions`);
+    refuseEmptyProof(file, verdict, flags.demand ?? []);
     return verdict;
   } catch (error) {
-    if (error instanceof HistoryError || error instanceof HistoryTooLargeError) {
-      throw new UnusableInput(`${file}: ${error.message}`, { cause: error });
-    }
-    if (isSystemError(error)) throw new UnusableInput(`cannot read ${file}: ${error.message}`, { cause: error });
-    throw error;
+    throw asUnusable(error, file);
   }
 }
 
-async function openInput(file: string, io: CheckIo): Promise<AsyncIterable<Uint8Array>> {
-  if (file === '-') return io.stdin;
-  return (await open(file)).createReadStream({ highWaterMark: 1024 * 1024 });
+/** An empty recording proves nothing, and passing it would hide that nothing was recorded. */
+function refuseEmptyProof(file: string, { stats, guarantees }: Verdict, demand: readonly Guarantee[]): void {
+  if (stats.transactions === 0) throw new UnusableInput(EXIT.provesNothing, `${file} holds no transactions`);
+  const unjudged = demand.find((guarantee) => guarantees[guarantee] === 'not-judged');
+  if (unjudged === undefined) return;
+  throw new UnusableInput(EXIT.provesNothing, `${file} holds no final states that show ${unjudged}`);
+}
+
+/** What to tell the user, or the error itself when it is not about the input. */
+function asUnusable(error: unknown, file: string): unknown {
+  const about = (code: number, text: string): UnusableInput => new UnusableInput(code, text, { cause: error });
+  if (error instanceof HistoryError) return about(EXIT.badLine, `${file}: ${error.message}`);
+  if (error instanceof HistoryTooLargeError) return about(EXIT.tooLarge, `${file}: ${error.message}`);
+  if (isSystemError(error)) return about(EXIT.unreadableFile, `cannot read ${file}: ${error.message}`);
+  return error;
+}
+
+/** The input, and how long it is, where that is known. */
+async function openInput(file: string, io: CheckIo): Promise<{ chunks: AsyncIterable<Uint8Array>; bytes?: number }> {
+  if (file === '-') return { chunks: io.stdin };
+  const handle = await open(file);
+  const { size } = await handle.stat();
+  return { chunks: handle.createReadStream({ highWaterMark: 1024 * 1024 }), bytes: size };
 }
 
 /** By shape, not by class: an error of the operating system may come from another realm. */

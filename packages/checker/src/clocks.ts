@@ -1,6 +1,7 @@
 import { invariant } from '@isochron/core';
 import { NONE } from './indexed.js';
-import type { ResolvedReads } from './reads.js';
+import { LooseOrder } from './loose.js';
+import type { Reads } from './reads.js';
 import type { SessionOrder } from './sessions.js';
 
 /** The history has more sessions times transactions than happens-before fits in memory for. */
@@ -11,25 +12,23 @@ export class HistoryTooLargeError extends Error {
 /**
  * Happens-before: the transitive closure of session order and write-read, as one vector clock per transaction.
  *
- * Entry s of a transaction's clock counts the transactions of session s up to the last one that happened before it.
- * Unknown transactions precede nothing of their own session, so a count cannot stand for them: they have a bit each.
+ * Entry s of a transaction's clock counts the transactions of session s up to the last one that happened before it. Unknown
+ * transactions are no part of that, see {@link LooseOrder}.
  */
 export class Clocks {
   readonly #order: SessionOrder;
   readonly #sessions: number;
-  readonly #words: number;
   readonly #counts: Int32Array;
-  readonly #bits: Uint32Array;
+  readonly #loose: LooseOrder;
 
   /**
    * `sorted` lists all transactions so that what happened before stands in front.
    * @throws HistoryTooLargeError when the clocks would need more than `maxBytes`
    */
-  constructor(order: SessionOrder, reads: ResolvedReads, sorted: Int32Array, maxBytes: number) {
+  constructor(order: SessionOrder, reads: Reads, sorted: Int32Array, maxBytes: number) {
     this.#order = order;
     this.#sessions = order.members.starts.length - 1;
-    this.#words = Math.ceil(order.looseCount / 32);
-    const bytes = sorted.length * (this.#sessions + this.#words) * 4;
+    const bytes = sorted.length * this.#sessions * 4 + order.looseCount ** 2 / 8;
     if (bytes > maxBytes) {
       const [need, limit] = [bytes, maxBytes].map((n) => `${(n / 2 ** 30).toFixed(1)} GiB`);
       throw new HistoryTooLargeError(
@@ -37,7 +36,7 @@ export class Clocks {
       );
     }
     this.#counts = new Int32Array(sorted.length * this.#sessions);
-    this.#bits = new Uint32Array(sorted.length * this.#words);
+    this.#loose = new LooseOrder(order, reads, sorted);
     for (const tx of sorted) this.#advance(tx, reads);
   }
 
@@ -48,38 +47,40 @@ export class Clocks {
 
   /** Whether `a` happened before `b`; both must count. */
   before(a: number, b: number): boolean {
-    const bit = this.#order.looseId[a]!;
-    if (bit === NONE) return this.count(b, this.#order.sessionOf(a)) > this.#order.rank[a]!;
-    return ((this.#bits[b * this.#words + (bit >>> 5)]! >>> (bit & 31)) & 1) === 1;
+    if (this.#order.looseId[a] === NONE) return this.count(b, this.#order.sessionOf(a)) > this.#order.rank[a]!;
+    return b === this.#order.final || this.#loose.before(a, b, this.#counts, b * this.#sessions);
   }
 
-  #advance(tx: number, reads: ResolvedReads): void {
+  #advance(tx: number, reads: Reads): void {
+    if (tx === this.#order.final) {
+      this.#advanceToEnd(tx);
+      return;
+    }
     const prev = this.#order.prev[tx]!;
     if (prev !== NONE) this.#join(tx, prev);
     for (let read = reads.from[tx]!; read < reads.to[tx]!; read++) {
       const writer = reads.writer(read);
-      if (writer !== NONE && !this.before(writer, tx)) this.#join(tx, writer);
+      if (writer !== NONE) this.#join(tx, writer);
     }
+  }
+
+  /** The final state comes after everything. */
+  #advanceToEnd(tx: number): void {
+    for (let s = 0; s < this.#sessions; s++) this.#counts[tx * this.#sessions + s] = this.#order.countOf(s);
+    this.#counts[tx * this.#sessions + this.#order.sessionOf(tx)] = 0;
   }
 
   #join(tx: number, past: number): void {
     invariant(tx !== past, 'a transaction does not happen before itself');
+    const isOrdered = this.#order.isOrdered(past);
+    const own = this.#order.sessionOf(past);
+    // What is known of an ordered transaction is known of its past.
+    if (isOrdered && this.count(tx, own) > this.#order.rank[past]!) return;
     const [to, from] = [tx * this.#sessions, past * this.#sessions];
     for (let s = 0; s < this.#sessions; s++) {
       const count = this.#counts[from + s]!;
       if (count > this.#counts[to + s]!) this.#counts[to + s] = count;
     }
-    const [toBits, fromBits] = [tx * this.#words, past * this.#words];
-    for (let w = 0; w < this.#words; w++) this.#bits[toBits + w]! |= this.#bits[fromBits + w]!;
-    this.#mark(tx, past);
-  }
-
-  #mark(tx: number, past: number): void {
-    const bit = this.#order.looseId[past]!;
-    if (bit !== NONE) this.#bits[tx * this.#words + (bit >>> 5)]! |= 1 << (bit & 31);
-    else {
-      const entry = tx * this.#sessions + this.#order.sessionOf(past);
-      this.#counts[entry] = Math.max(this.#counts[entry]!, this.#order.rank[past]! + 1);
-    }
+    if (isOrdered) this.#counts[to + own] = Math.max(this.#counts[to + own]!, this.#order.rank[past]! + 1);
   }
 }

@@ -1,14 +1,14 @@
-import { HistoryError, parseHistory, parseLine, readHistory, type Transaction } from './history.js';
+import { HistoryError, type HistoryRecord, parseHistory, parseLine, readHistory } from './history.js';
 
 /** What the recorder of packages/workload writes; its own test holds the same line. */
 const RECORDED =
   '{"session":"c1","seq":0,"tx":"t-1","status":"committed","ops":[{"f":"r","k":"default/x","v":null},{"f":"w","k":"default/x","v":"c1:0"}]}';
 
-async function collect(...chunks: (string | Uint8Array)[]): Promise<Transaction[]> {
+async function collect(...chunks: (string | Uint8Array)[]): Promise<HistoryRecord[]> {
   async function* source() {
     for (const chunk of chunks) yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
   }
-  const all: Transaction[] = [];
+  const all: HistoryRecord[] = [];
   for await (const transaction of readHistory(source())) all.push(transaction);
   return all;
 }
@@ -55,6 +55,10 @@ describe('a line of a history', () => {
       '{"session":"a","seq":0,"tx":"t","status":"committed","ops":[{"f":"r","k":"k","v":1}]}',
       /"ops\[0\]\.v"/,
     ],
+    ['a final state that is no list', '{"replica":"r","final":{"x":"1"}}', /"final" must be an array/],
+    ['a final state of nobody', '{"final":[]}', /"replica"/],
+    ['a final value without a key', '{"replica":"r","final":[{"v":"1"}]}', /"final\[0\]\.k"/],
+    ['a final value that is a number', '{"replica":"r","final":[{"k":"x","v":1}]}', /"final\[0\]\.v"/],
     [
       'a value left out',
       '{"session":"a","seq":0,"tx":"t","status":"committed","ops":[{"f":"r","k":"k"}]}',
@@ -71,7 +75,16 @@ describe('a line of a history', () => {
 
   it('named __proto__ is a key like any other', () => {
     const text = RECORDED.replaceAll('default/x', '__proto__');
-    expect(parseLine(text, 1).ops[0]!.k).toBe('__proto__');
+    expect(parseLine(text, 1)).toEqual(JSON.parse(text));
+  });
+
+  it('may be the final state of a replica', () => {
+    const text = '{"replica":"virginia/0","final":[{"k":"x","v":"1"},{"k":"__proto__","v":null}]}';
+    expect(parseLine(text, 1)).toEqual(JSON.parse(text));
+  });
+
+  it('is a transaction when it names a replica and no final state', () => {
+    expect(parseLine(`{"replica":"virginia/0",${RECORDED.slice(1)}`, 1)).toEqual(JSON.parse(RECORDED));
   });
 });
 

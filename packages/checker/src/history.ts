@@ -1,8 +1,8 @@
 import { TextDecoder } from 'node:util';
 
 /**
- * The history file: JSON lines, one per transaction, lines of a session in session order. Nothing in it is trusted:
- * whatever does not fit is refused with its line number.
+ * The history file: JSON lines, one per transaction, lines of a session in session order; and, where it carries them,
+ * lines with the final state of a replica. Nothing in it is trusted: whatever does not fit is refused with its line number.
  */
 
 /**
@@ -28,6 +28,27 @@ export interface Transaction {
   readonly ops: readonly Op[];
 }
 
+/** What a replica holds of one key at the end; `null` is no version, or a delete. */
+export interface FinalValue {
+  readonly k: string;
+  readonly v: string | null;
+}
+
+/**
+ * A line that says what a replica holds when all transactions have ended and reached everyone. It names every key that
+ * the replica should hold; those it does not name it does not host. One replica may have several lines.
+ */
+export interface ReplicaState {
+  readonly replica: string;
+  readonly final: readonly FinalValue[];
+}
+
+/** Any line of a history. */
+export type HistoryRecord = Transaction | ReplicaState;
+
+/** Which of the two a line is. */
+export const isReplicaState = (record: HistoryRecord): record is ReplicaState => 'final' in record;
+
 /** The input is not a history. `line` counts from 1. */
 export class HistoryError extends Error {
   override readonly name = 'HistoryError';
@@ -44,15 +65,32 @@ export class HistoryError extends Error {
 export const MAX_LINE_LENGTH = 64 * 1024 * 1024;
 
 /** Shows a string from the input in a message: quoted, escaped, and cut when long. */
-export const quote = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}...` : text);
+export function quote(text: string): string {
+  const quoted = JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}...` : text);
+  // What JSON leaves as it is and a terminal may obey.
+  return quoted.replace(
+    /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
 
 /**
  * Validates one line.
  * @throws HistoryError
  */
-export function parseLine(text: string, line: number): Transaction {
+export function parseLine(text: string, line: number): HistoryRecord {
   const raw = parseJson(text, line);
   if (!isRecord(raw)) throw new HistoryError(line, 'expected a JSON object');
+  return Object.hasOwn(raw, 'final') ? parseState(raw, line) : parseTransaction(raw, line);
+}
+
+function parseState({ replica, final }: Record<string, unknown>, line: number): ReplicaState {
+  if (!isName(replica)) throw new HistoryError(line, '"replica" must be a non-empty string');
+  if (!Array.isArray(final)) throw new HistoryError(line, '"final" must be an array');
+  return { replica, final: final.map((value: unknown, i) => parseAssignment(value, `final[${i}]`, line)) };
+}
+
+function parseTransaction(raw: Record<string, unknown>, line: number): Transaction {
   const { session, seq, tx, status, ops } = raw;
   if (!isName(session)) throw new HistoryError(line, '"session" must be a non-empty string');
   if (!isSeq(seq)) throw new HistoryError(line, '"seq" must be an integer of at least 0');
@@ -63,12 +101,18 @@ export function parseLine(text: string, line: number): Transaction {
 }
 
 function parseOp(raw: unknown, index: number, line: number): Op {
-  if (!isRecord(raw)) throw new HistoryError(line, `"ops[${index}]" must be an object`);
-  const { f, k, v } = raw;
+  const { k, v } = parseAssignment(raw, `ops[${index}]`, line);
+  const { f } = raw as { f?: unknown };
   if (f !== 'r' && f !== 'w') throw new HistoryError(line, `"ops[${index}].f" must be "r" or "w"`);
-  if (!isName(k)) throw new HistoryError(line, `"ops[${index}].k" must be a non-empty string`);
-  if (v !== null && typeof v !== 'string') throw new HistoryError(line, `"ops[${index}].v" must be a string or null`);
   return { f, k, v };
+}
+
+function parseAssignment(raw: unknown, where: string, line: number): FinalValue {
+  if (!isRecord(raw)) throw new HistoryError(line, `"${where}" must be an object`);
+  const { k, v } = raw;
+  if (!isName(k)) throw new HistoryError(line, `"${where}.k" must be a non-empty string`);
+  if (v !== null && typeof v !== 'string') throw new HistoryError(line, `"${where}.v" must be a string or null`);
+  return { k, v };
 }
 
 function parseJson(text: string, line: number): unknown {
@@ -90,7 +134,7 @@ const isStatus = (raw: unknown): raw is Status => raw === 'committed' || raw ===
  * Parses a whole history at once.
  * @throws HistoryError
  */
-export function parseHistory(text: string): Transaction[] {
+export function parseHistory(text: string): HistoryRecord[] {
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();
   return lines.map((line, i) => parseLine(line, i + 1));
@@ -100,7 +144,7 @@ export function parseHistory(text: string): Transaction[] {
  * Parses a history while it arrives.
  * @throws HistoryError, also for bytes that are not UTF-8; and whatever `chunks` throws
  */
-export async function* readHistory(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Transaction> {
+export async function* readHistory(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<HistoryRecord> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let line = 0;
   let rest = '';

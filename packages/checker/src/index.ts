@@ -1,10 +1,25 @@
 export { type CheckOptions, checkHistory, HistoryChecker } from './check.js';
 export { HistoryTooLargeError } from './clocks.js';
 export {
+  GUARANTEES,
+  type Guarantee,
+  type HistoryLevel,
+  isGuarantee,
+  isLevelName,
+  type Judgement,
+  LEVELS,
+  type LevelName,
+  type Unit,
+} from './guarantees.js';
+export {
+  type FinalValue,
   HistoryError,
+  type HistoryRecord,
+  isReplicaState,
   type Op,
   parseHistory,
   parseLine,
+  type ReplicaState,
   readHistory,
   type Status,
   type Transaction,

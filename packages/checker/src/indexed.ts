@@ -1,4 +1,5 @@
-import { HistoryError, quote, type Status, type Transaction } from './history.js';
+import type { Unit } from './guarantees.js';
+import { type FinalValue, HistoryError, type Op, quote, type Status, type Transaction } from './history.js';
 import { IntList } from './ints.js';
 
 /** Kind of an operation: only the last write of a key in a transaction is what the others may see. */
@@ -11,7 +12,9 @@ export const NONE = -1;
 
 /**
  * A history with numbers for names: transactions, sessions, keys and operations are positions in flat lists, which is what
- * keeps a million transactions in memory. Transactions keep the order of the file, so transaction `t` is line `t + 1`.
+ * keeps a million transactions in memory. Transactions keep the order of the file.
+ *
+ * The final state of the replicas comes last, as one more transaction that reads everything.
  */
 export class IndexedHistory {
   readonly sessions: string[] = [];
@@ -21,6 +24,9 @@ export class IndexedHistory {
   readonly txSeq: number[] = [];
   readonly txName: string[] = [];
   readonly txStatus: Status[] = [];
+  readonly txLine = new IntList();
+  /** The position in `ops` of an operation that counts as a transaction by itself; `NONE` for whole transactions. */
+  readonly txOp = new IntList();
   /** First operation of each transaction; one more entry marks the end of the last. */
   readonly opStart = new IntList();
 
@@ -31,16 +37,19 @@ export class IndexedHistory {
 
   /** Per key: the write of each value that is not null. */
   readonly writerOf: Map<string, number>[] = [];
-  /** Per key: final writes of null (deletes). */
-  readonly tombstonesOf: number[][] = [];
 
+  /** The transaction that stands for the final state, or `NONE`. */
+  final = NONE;
+
+  readonly #unit: Unit;
   readonly #sessionIds = new Map<string, number>();
   readonly #keyIds = new Map<string, number>();
   readonly #lastSeq: number[] = [];
   /** Per key, the last transaction that was found to write it. */
   readonly #lastWriter: number[] = [];
 
-  constructor() {
+  constructor(unit: Unit = 'transaction') {
+    this.#unit = unit;
     this.opStart.push(0);
   }
 
@@ -50,51 +59,99 @@ export class IndexedHistory {
   }
 
   /**
-   * Takes the next line of the history. After an error the index is of no more use.
+   * Takes the next transaction of the history, which stands in line `line`. After an error the index is of no more use.
    * @throws HistoryError when `seq` does not ascend in its session, or a value is written to the same key twice
    */
-  add(transaction: Transaction): void {
-    const tx = this.size;
-    this.#addHead(transaction, tx);
-    for (const { f, k, v } of transaction.ops) {
-      const key = this.#keyId(k);
-      if (f === 'w' && v !== null) this.#claimValue(key, v, tx);
-      this.opTx.push(tx);
-      this.opKey.push(key);
-      this.opKind.push(f === 'r' ? READ : OVERWRITTEN);
-      this.opValue.push(v);
-    }
-    this.opStart.push(this.opTx.length);
-    this.#markFinalWrites(tx);
+  add(transaction: Transaction, line: number): void {
+    const session = this.#sessionId(transaction.session);
+    this.#advanceSeq(session, transaction, line);
+    const { ops } = transaction;
+    if (!this.#isTakenApart(ops)) this.#addUnit(transaction, session, line, ops, NONE);
+    else for (let i = 0; i < ops.length; i++) this.#addUnit(transaction, session, line, [ops[i]!], i);
+  }
+
+  /** Takes the final state, after everything else. `line` is where it begins in the file. */
+  addFinalState(values: readonly FinalValue[], line: number): void {
+    const session = this.sessions.push('final state') - 1;
+    const head = { session: 'final state', seq: 0, tx: 'final state', status: 'committed' } as const;
+    const ops = values.map(({ k, v }): Op => ({ f: 'r', k, v }));
+    this.final = this.size;
+    this.#addUnit({ ...head, ops }, session, line, ops, NONE);
+  }
+
+  /** The number of a key that the history names. */
+  keyNumber(name: string): number {
+    return this.#keyIds.get(name)!;
   }
 
   /** The last write of a key in a transaction that writes it. */
   finalWrite(tx: number, key: number): number {
-    let op = this.opStart.at(tx + 1) - 1;
-    while (this.opKey.at(op) !== key || this.opKind.at(op) !== FINAL) op--;
-    return op;
+    return this.finalWrites(tx).find((op) => this.opKey.at(op) === key)!;
   }
 
-  #addHead({ session, seq, tx: name, status }: Transaction, tx: number): void {
-    const id = this.#sessionId(session);
-    const last = this.#lastSeq[id]!;
-    if (seq <= last) {
-      throw new HistoryError(tx + 1, `session ${quote(session)} goes from seq ${last} to ${seq}; seq must ascend`);
+  /** Whether a transaction writes a key. */
+  writes(tx: number, key: number): boolean {
+    return this.finalWrites(tx).some((op) => this.opKey.at(op) === key);
+  }
+
+  /** What a transaction leaves behind: the last write of each key. */
+  finalWrites(tx: number): number[] {
+    const ops: number[] = [];
+    for (let op = this.opStart.at(tx); op < this.opStart.at(tx + 1); op++) {
+      if (this.opKind.at(op) === FINAL) ops.push(op);
     }
-    this.#lastSeq[id] = seq;
-    this.txSession.push(id);
+    return ops;
+  }
+
+  #isTakenApart(ops: readonly Op[]): boolean {
+    if (this.#unit === 'transaction' || ops.length < 2) return false;
+    return this.#unit === 'operation' || ops.some(({ f }) => f === 'w');
+  }
+
+  #addUnit(
+    { seq, tx: name, status }: Transaction,
+    session: number,
+    line: number,
+    ops: readonly Op[],
+    op: number,
+  ): void {
+    const tx = this.size;
+    this.txSession.push(session);
     this.txSeq.push(seq);
     this.txName.push(name);
     this.txStatus.push(status);
+    this.txLine.push(line);
+    this.txOp.push(op);
+    for (const one of ops) this.#addOp(one, tx, line);
+    this.opStart.push(this.opTx.length);
+    this.#markFinalWrites(tx);
   }
 
-  #claimValue(key: number, value: string, tx: number): void {
+  #addOp({ f, k, v }: Op, tx: number, line: number): void {
+    const key = this.#keyId(k);
+    if (f === 'w' && v !== null) this.#claimValue(key, v, line);
+    this.opTx.push(tx);
+    this.opKey.push(key);
+    this.opKind.push(f === 'r' ? READ : OVERWRITTEN);
+    this.opValue.push(v);
+  }
+
+  #advanceSeq(id: number, { session, seq }: Transaction, line: number): void {
+    const last = this.#lastSeq[id]!;
+    if (seq <= last) {
+      throw new HistoryError(line, `session ${quote(session)} goes from seq ${last} to ${seq}; seq must ascend`);
+    }
+    this.#lastSeq[id] = seq;
+  }
+
+  #claimValue(key: number, value: string, line: number): void {
     const writers = this.writerOf[key]!;
     const other = writers.get(value);
     if (other !== undefined) {
-      const where = this.opTx.at(other) === tx ? 'this line' : `line ${this.opTx.at(other) + 1}`;
+      const otherLine = this.txLine.at(this.opTx.at(other));
+      const where = otherLine === line ? 'this line' : `line ${otherLine}`;
       throw new HistoryError(
-        tx + 1,
+        line,
         `value ${quote(value)} was written to key ${quote(this.keys[key]!)} before (${where}); written values must be unique`,
       );
     }
@@ -108,7 +165,6 @@ export class IndexedHistory {
       if (this.opKind.at(op) === READ || this.#lastWriter[key] === tx) continue;
       this.#lastWriter[key] = tx;
       this.opKind.set(op, FINAL);
-      if (this.opValue[op] === null) this.tombstonesOf[key]!.push(op);
     }
   }
 
@@ -128,7 +184,6 @@ export class IndexedHistory {
       id = this.keys.push(name) - 1;
       this.#keyIds.set(name, id);
       this.writerOf.push(new Map());
-      this.tombstonesOf.push([]);
       this.#lastWriter.push(NONE);
     }
     return id;

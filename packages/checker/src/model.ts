@@ -1,5 +1,14 @@
 import { Random } from '@isochron/core';
-import type { Op, Transaction } from './history.js';
+import type { FinalValue, Op, Transaction } from './history.js';
+
+/**
+ * What the modelled store promises:
+ * - `causal`: a transaction reads a snapshot that is never older than its session's last one, and its session's own writes;
+ * - `atomic`: a transaction reads a snapshot, of any age;
+ * - `operations`: as `causal`, but every operation by itself; writes take effect at once, so transactions must not abort;
+ * - `eventual`: every read sees any version.
+ */
+export type ModelPromise = 'causal' | 'atomic' | 'operations' | 'eventual';
 
 /** Shape of a model history. */
 export interface ModelOptions {
@@ -8,6 +17,8 @@ export interface ModelOptions {
   readonly keys: number;
   readonly opsPerTx: number;
   readonly seed: number;
+  /** `causal` by default. */
+  readonly promise?: ModelPromise;
   /** Share of operations that are writes, 0 to 1; half by default. */
   readonly writeRatio?: number;
   /** Skew of the keys: the key of rank k is used in proportion to `1 / (k + 1)^theta`; 0.99 by default. */
@@ -37,11 +48,11 @@ interface ModelSession {
 }
 
 /**
- * Makes a history that is causally consistent by construction, to test and measure the checker with: one order of commits; each
- * session reads a prefix of it that never shrinks, plus its own writes, the later of the two where both have the key.
+ * Makes a history that keeps its promise by construction, to test and measure the checker with: one order of commits, of which
+ * readers see a prefix. Returns what every replica holds in the end.
  */
-export function* modelHistory(options: ModelOptions): Generator<Transaction> {
-  yield* new Model(options).run();
+export function* modelHistory(options: ModelOptions): Generator<Transaction, FinalValue[]> {
+  return yield* new Model(options).run();
 }
 
 class Model {
@@ -54,6 +65,7 @@ class Model {
 
   constructor(options: ModelOptions) {
     this.#options = {
+      promise: 'causal',
       writeRatio: 0.5,
       theta: 0.99,
       maxLag: 200,
@@ -70,16 +82,16 @@ class Model {
     });
   }
 
-  *run(): Generator<Transaction> {
+  *run(): Generator<Transaction, FinalValue[]> {
     const sessions = Array.from({ length: this.#options.sessions }, (_, i): ModelSession => {
       return { name: `c${i}`, seq: 0, snapshot: 0, own: new Map() };
     });
     for (let i = 0; i < this.#options.transactions; i++) yield this.#transaction(this.#random.pick(sessions));
+    return Array.from(this.#chains, ([k, chain]) => ({ k, v: chain.at(-1)!.value }));
   }
 
   #transaction(session: ModelSession): Transaction {
-    const fresh = Math.max(0, this.#commits - this.#random.below(this.#options.maxLag + 1));
-    session.snapshot = Math.max(session.snapshot, fresh);
+    this.#refresh(session);
     const writes = new Map<string, string | null>();
     const ops = Array.from({ length: this.#options.opsPerTx }, (): Op => this.#operation(session, writes));
     const draw = this.#random.float();
@@ -92,21 +104,36 @@ class Model {
     return { session: session.name, seq, tx: `${session.name}.${seq}`, status, ops };
   }
 
+  /** Takes a new snapshot. */
+  #refresh(session: ModelSession): void {
+    const { promise, maxLag } = this.#options;
+    const fresh = Math.max(0, this.#commits - this.#random.below(maxLag + 1));
+    const mayGoBack = promise === 'atomic' || promise === 'eventual';
+    session.snapshot = mayGoBack ? fresh : Math.max(session.snapshot, fresh);
+  }
+
   #operation(session: ModelSession, writes: Map<string, string | null>): Op {
     const k = this.#key();
+    const { promise } = this.#options;
+    if (promise === 'operations' || promise === 'eventual') this.#refresh(session);
     if (!this.#random.chance(this.#options.writeRatio)) return { f: 'r', k, v: this.#read(session, writes, k) };
     const v = this.#random.chance(this.#options.deleteRatio) ? null : `v${this.#values++}`;
-    writes.set(k, v);
+    if (promise === 'operations') this.#commit(session, new Map([[k, v]]), true);
+    else writes.set(k, v);
     return { f: 'w', k, v };
   }
 
   #read(session: ModelSession, writes: Map<string, string | null>, key: string): string | null {
     const written = writes.get(key);
     if (written !== undefined) return written;
-    const own = session.own.get(key);
+    const own = this.#seesOwnWrites ? session.own.get(key) : undefined;
     if (own !== undefined && own.at > session.snapshot) return own.value;
     const visible = this.#chains.get(key)?.findLast((version) => version.at <= session.snapshot);
     return visible?.value ?? null;
+  }
+
+  get #seesOwnWrites(): boolean {
+    return this.#options.promise === 'causal' || this.#options.promise === 'operations';
   }
 
   /** An unknown transaction takes effect without its session learning of it. */

@@ -1,12 +1,14 @@
+import type { ForcedOrders } from './forced.js';
 import { NONE } from './indexed.js';
 import { type Groups, groupBy } from './ints.js';
-import type { ResolvedReads } from './reads.js';
-import type { Saturation } from './saturation.js';
+import type { Reads } from './reads.js';
 import type { SessionOrder } from './sessions.js';
+
+const RELATIONS = ['session', 'write-read', 'commit', 'final-state'] as const;
 
 /** One step of a path. `ref` is the read for `write-read`, the forced order for `commit`. */
 export interface Hop {
-  readonly relation: 'session' | 'write-read' | 'commit';
+  readonly relation: (typeof RELATIONS)[number];
   readonly from: number;
   readonly to: number;
   readonly ref: number;
@@ -28,8 +30,8 @@ export interface SearchLimits {
  */
 export class PathFinder {
   readonly #order: SessionOrder;
-  readonly #reads: ResolvedReads;
-  readonly #saturation: Saturation | undefined;
+  readonly #reads: Reads;
+  readonly #forced: ForcedOrders | undefined;
   #commitsInto: Groups | undefined;
   readonly #round: Int32Array;
   readonly #hops: Int32Array;
@@ -44,11 +46,11 @@ export class PathFinder {
   /** Transactions looked at by all searches so far. */
   visited = 0;
 
-  constructor(order: SessionOrder, reads: ResolvedReads, saturation?: Saturation) {
+  constructor(order: SessionOrder, reads: Reads, forced?: ForcedOrders) {
     const size = order.rank.length;
     this.#order = order;
     this.#reads = reads;
-    this.#saturation = saturation;
+    this.#forced = forced;
     this.#round = new Int32Array(size);
     this.#hops = new Int32Array(size);
     this.#next = new Int32Array(size);
@@ -85,12 +87,21 @@ export class PathFinder {
       this.#ref[from] = ref;
       this.#queue[this.#end++] = from;
     };
+    if (tx === this.#order.final) {
+      this.#expandFinalState((from) => reach(from, 3, NONE));
+      return;
+    }
     for (let read = this.#reads.from[tx]!; read < this.#reads.to[tx]!; read++) {
       const writer = this.#reads.writer(read);
       if (writer !== NONE) reach(writer, 1, read);
     }
     this.#expandSession(tx, (from) => reach(from, 0, NONE));
     if (commits) this.#expandCommits(tx, (from, ref) => reach(from, 2, ref));
+  }
+
+  /** Everything comes before the final state. */
+  #expandFinalState(reach: (from: number) => void): void {
+    for (const tx of this.#order.members.items) if (tx !== this.#order.final) reach(tx);
   }
 
   #expandSession(tx: number, reach: (from: number) => void): void {
@@ -105,17 +116,20 @@ export class PathFinder {
   }
 
   #expandCommits(tx: number, reach: (from: number, ref: number) => void): void {
-    const saturation = this.#saturation;
-    if (saturation === undefined) return;
-    this.#commitsInto ??= groupBy(saturation.to.view(), this.#round.length);
+    const forced = this.#forced;
+    if (forced === undefined) return;
+    this.#commitsInto ??= groupBy(forced.to.view(), this.#round.length);
     const { starts, items } = this.#commitsInto;
-    for (let i = starts[tx]!; i < starts[tx + 1]!; i++) reach(saturation.from.at(items[i]!), items[i]!);
+    for (const ref of items.subarray(starts[tx]!, starts[tx + 1]!)) {
+      reach(forced.from.at(ref), ref);
+      for (const { from } of forced.earlier(ref)) reach(from, ref);
+    }
   }
 
   #trace(start: number, goal: number): Hop[] {
     const path: Hop[] = [];
     for (let tx = start; tx !== goal; tx = this.#next[tx]!) {
-      const relation = (['session', 'write-read', 'commit'] as const)[this.#relation[tx]!]!;
+      const relation = RELATIONS[this.#relation[tx]!]!;
       path.push({ relation, from: tx, to: this.#next[tx]!, ref: this.#ref[tx]! });
     }
     return path;

@@ -1,36 +1,59 @@
+import { GUARANTEES, type Guarantee } from './guarantees.js';
 import { quote } from './history.js';
 import type { Stats, Step, TransactionRef, Verdict, Violation } from './violations.js';
 
-/** The verdict as text for people. `name` says what was checked. */
-export function formatVerdict(name: string, verdict: Verdict, elapsedMs: number): string {
-  const lines = verdict.ok
-    ? [`${name}: causally consistent`]
-    : [
-        `${name}: NOT causally consistent, ${plural(verdict.found, 'violation')}${
-          verdict.found > verdict.violations.length ? ` (the first ${verdict.violations.length} are shown)` : ''
-        }`,
-      ];
-  lines.push(formatStats(verdict.stats, elapsedMs));
-  const violations = verdict.ok ? [] : verdict.violations;
-  for (const [i, violation] of violations.entries()) lines.push('', ...formatViolation(violation, i + 1));
+/** The verdict as text for people. `name` says what was checked, `demands` what was demanded of it. */
+export function formatVerdict(
+  name: string,
+  verdict: Verdict,
+  elapsedMs: number,
+  demands: readonly Guarantee[] = GUARANTEES,
+): string {
+  const lines = [formatOutcome(name, verdict), formatStats(verdict.stats, elapsedMs), ''];
+  for (const guarantee of GUARANTEES) lines.push(formatJudgement(guarantee, verdict, demands));
+  for (const [i, violation] of verdict.violations.entries()) lines.push('', ...formatViolation(violation, i + 1));
   return `${lines.join('\n')}\n`;
+}
+
+function formatOutcome(name: string, { ok, found, violations }: Verdict): string {
+  if (ok) return `${name}: OK, nothing that was demanded is violated`;
+  const shown = found > violations.length ? ` (${violations.length} of them are shown)` : '';
+  return `${name}: NOT OK, ${plural(found, 'violation')}${shown}`;
 }
 
 function formatStats(stats: Stats, elapsedMs: number): string {
   const ends = [`${stats.committed} committed`];
   if (stats.aborted > 0) ends.push(`${stats.aborted} aborted`);
   if (stats.unknown > 0) ends.push(`${stats.unknown} unknown, ${stats.observedUnknown} of them observed`);
+  const replicas = stats.replicas > 0 ? `final states of ${plural(stats.replicas, 'replica')}, ` : '';
   return (
     `  ${plural(stats.sessions, 'session')}, ${plural(stats.transactions, 'transaction')} (${ends.join(', ')}), ` +
-    `${plural(stats.reads, 'read')} and ${plural(stats.writes, 'write')} of ${plural(stats.keys, 'key')}, ` +
+    `${plural(stats.reads, 'read')} and ${plural(stats.writes, 'write')} of ${plural(stats.keys, 'key')}, ${replicas}` +
     `${(elapsedMs / 1000).toFixed(2)} s`
   );
 }
 
+function formatJudgement(guarantee: Guarantee, { guarantees }: Verdict, demands: readonly Guarantee[]): string {
+  const judgement = guarantees[guarantee];
+  const words = {
+    holds: 'holds',
+    violated: 'VIOLATED',
+    'not-judged': 'not judged: the final states do not show it',
+  }[judgement];
+  return `  ${guarantee.padEnd(WIDTH)} ${words}${demands.includes(guarantee) ? '' : ' (not demanded)'}`;
+}
+
+const WIDTH = Math.max(...GUARANTEES.map((guarantee) => guarantee.length));
+
 function formatViolation(violation: Violation, number: number): string[] {
   const lines = [`${number}. ${violation.name}`, `   ${violation.message}`];
   for (const step of violation.cycle) lines.push(...formatStep(step, '   '));
-  lines.push(`   transactions: ${violation.transactions.map(formatRef).join(', ')}`);
+  lines.push(`   breaks: ${violation.breaks.join(', ')}`);
+  lines.push(`   keys: ${violation.keys.map(quote).join(', ')}`);
+  if (violation.sessions.length > 0) lines.push(`   sessions: ${violation.sessions.map(unquoted).join(', ')}`);
+  if (violation.transactions.length > 0) {
+    lines.push(`   transactions: ${violation.transactions.map(formatRef).join(', ')}`);
+  }
   return lines;
 }
 
@@ -38,7 +61,11 @@ function formatStep(step: Step, indent: string): string[] {
   return [`${indent}- ${step.text}`, ...step.because.flatMap((inner) => formatStep(inner, `${indent}  `))];
 }
 
-const formatRef = (ref: TransactionRef): string =>
-  `${unquoted(ref.session)}#${ref.seq} (${unquoted(ref.tx)}, ${ref.status}, line ${ref.line})`;
+function formatRef(ref: TransactionRef): string {
+  if (ref.status === 'final-state') return `final state (line ${ref.line})`;
+  const op = ref.op === null ? '' : `[${ref.op}]`;
+  return `${unquoted(ref.session)}#${ref.seq}${op} (${unquoted(ref.tx)}, ${ref.status}, line ${ref.line})`;
+}
+
 const unquoted = (text: string): string => quote(text).slice(1, -1);
 const plural = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`;

@@ -17,6 +17,8 @@ export class SessionOrder {
   /** The number of an unknown transaction among the unknown ones that count; `NONE` for the others. */
   readonly looseId: Int32Array;
   readonly looseCount: number;
+  /** The transaction that stands for the final state: it comes after every other. `NONE` when there is none. */
+  readonly final: number;
 
   readonly #history: IndexedHistory;
 
@@ -28,6 +30,7 @@ export class SessionOrder {
     this.prev = new Int32Array(history.size).fill(NONE);
     this.looseId = new Int32Array(history.size).fill(NONE);
     this.looseCount = this.#walkSessions();
+    this.final = history.final;
   }
 
   #walkSessions(): number {
@@ -49,6 +52,11 @@ export class SessionOrder {
   /** The session of a transaction. */
   sessionOf(tx: number): number {
     return this.#history.txSession.at(tx);
+  }
+
+  /** How many transactions a session has. */
+  countOf(session: number): number {
+    return this.members.starts[session + 1]! - this.members.starts[session]!;
   }
 
   /** Whether others of its session may come after it. */

@@ -1,7 +1,8 @@
+import type { Guarantee, Judgement } from './guarantees.js';
 import type { Status } from './history.js';
 
 /**
- * What went wrong, by the name of the weakest guarantee that it breaks.
+ * What went wrong, by the name of the most particular guarantee that it breaks.
  *
  * Decided for one transaction by itself:
  * - `internal-consistency`: it wrote a key and then did not read its own write.
@@ -13,12 +14,16 @@ import type { Status } from './history.js';
  * Decided by the order between transactions:
  * - `cyclic-causality`: transactions that happen before themselves.
  * - `read-your-writes`: a session missed its own earlier write.
+ * - `fractured-read`: a transaction saw one write of a transaction and missed another (atomic visibility).
  * - `monotonic-reads`: a session had seen a transaction and later missed a write of it.
- * - `monotonic-writes`: it saw a session's later write, but missed an earlier one.
- * - `writes-follow-reads`: it saw a write, but missed one that the writer's session had seen before.
- * - `fractured-read`: it saw one write of a transaction and missed another (atomic visibility).
+ * - `monotonic-writes`: a transaction saw a session's later write, but missed an earlier one.
+ * - `writes-follow-reads`: it saw a write, but missed one that its writer had seen before.
  * - `causal-snapshot`: it missed a write in its causal past in any other way.
  * - `divergent-order`: sessions saw concurrent writes in opposite orders, so replicas do not converge.
+ *
+ * Decided by the final states of replicas:
+ * - `lost-write`: a write is missing, and nothing that may come after it is there instead.
+ * - `divergent-replicas`: replicas ended with different values of a key.
  */
 export type ViolationName =
   | 'internal-consistency'
@@ -28,42 +33,55 @@ export type ViolationName =
   | 'intermediate-read'
   | 'cyclic-causality'
   | 'read-your-writes'
+  | 'fractured-read'
   | 'monotonic-reads'
   | 'monotonic-writes'
   | 'writes-follow-reads'
-  | 'fractured-read'
   | 'causal-snapshot'
-  | 'divergent-order';
+  | 'divergent-order'
+  | 'lost-write'
+  | 'divergent-replicas';
 
-/** Names a transaction of the history. */
+/** Names a transaction of the history, or the final state. */
 export interface TransactionRef {
   readonly session: string;
   readonly seq: number;
+  /** Position in `ops` when an operation was judged as a transaction by itself; null otherwise. */
+  readonly op: number | null;
   readonly tx: string;
-  readonly status: Status;
+  readonly status: Status | 'final-state';
   /** Line of the history file, from 1. */
   readonly line: number;
 }
 
 /** One reason why `from` comes before `to`. */
 export interface Step {
-  /** Session order, write-read, or the order of commits that a read forces on two writers of its key. */
-  readonly relation: 'session' | 'write-read' | 'commit';
+  /**
+   * Session order, write-read, the order of commits that a read forces on two writers of its key, or the final state,
+   * which comes after everything.
+   */
+  readonly relation: 'session' | 'write-read' | 'commit' | 'final-state';
   /** Null is the state before any write. */
   readonly from: TransactionRef | null;
   readonly to: TransactionRef | null;
+  /** The key that was read; null where none was. */
+  readonly key: string | null;
   /** The reason in plain words. */
   readonly text: string;
-  /** For `commit`: how `from` happened before the transaction whose read forces the order. */
+  /** For `commit`: why `from` must not be missed by the transaction whose read forces the order. */
   readonly because: readonly Step[];
 }
 
 /** A counterexample. */
 export interface Violation {
   readonly name: ViolationName;
+  /** Every guarantee that this counterexample breaks. */
+  readonly breaks: readonly Guarantee[];
   /** One sentence. */
   readonly message: string;
-  /** The transactions involved, each once. */
+  /** The keys, sessions and transactions involved, each once. */
+  readonly keys: readonly string[];
+  readonly sessions: readonly string[];
   readonly transactions: readonly TransactionRef[];
   /** The steps of the cycle, each beginning where the one before ended; empty when one transaction is wrong by itself. */
   readonly cycle: readonly Step[];
@@ -81,22 +99,49 @@ export interface Stats {
   readonly keys: number;
   readonly reads: number;
   readonly writes: number;
+  /** Replicas whose final state is known. */
+  readonly replicas: number;
 }
 
-/** The decision. `found` counts all violations, `violations` holds the first of them with counterexamples. */
-export type Verdict =
-  | { readonly ok: true; readonly stats: Stats }
-  | { readonly ok: false; readonly stats: Stats; readonly found: number; readonly violations: readonly Violation[] };
+/** The decision. */
+export interface Verdict {
+  /** Nothing that was demanded is violated. */
+  readonly ok: boolean;
+  readonly guarantees: Readonly<Record<Guarantee, Judgement>>;
+  readonly stats: Stats;
+  /** How many violations of what was demanded there are, and the first of them with counterexamples. */
+  readonly found: number;
+  readonly violations: readonly Violation[];
+}
 
-/** Counts violations and explains the first ones: a broken history may have very many, and explaining takes searching. */
+/** A violation before it is known what it breaks. */
+export type Counterexample = Omit<Violation, 'breaks'>;
+
+/**
+ * Counts violations and explains the first ones, at least one for each guarantee: a broken history may have very many,
+ * and explaining takes searching.
+ */
 export class Findings {
   readonly violations: Violation[] = [];
+  readonly violated = new Set<Guarantee>();
   found = 0;
+  readonly #demands: ReadonlySet<Guarantee>;
+  readonly #max: number;
+  readonly #shown = new Set<Guarantee>();
 
-  constructor(readonly max: number) {}
+  constructor(demands: Iterable<Guarantee>, max: number) {
+    this.#demands = new Set(demands);
+    this.#max = max;
+  }
 
-  add(explain: () => Violation): void {
+  /** What is not demanded is noted, but not explained. */
+  add(breaks: readonly Guarantee[], explain: () => Counterexample): void {
+    for (const guarantee of breaks) this.violated.add(guarantee);
+    const demanded = breaks.filter((guarantee) => this.#demands.has(guarantee));
+    if (demanded.length === 0) return;
     this.found++;
-    if (this.violations.length < this.max) this.violations.push(explain());
+    if (this.violations.length >= this.#max && demanded.every((guarantee) => this.#shown.has(guarantee))) return;
+    for (const guarantee of demanded) this.#shown.add(guarantee);
+    this.violations.push({ ...explain(), breaks });
   }
 }

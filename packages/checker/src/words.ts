@@ -1,6 +1,6 @@
 import { quote } from './history.js';
-import type { IndexedHistory } from './indexed.js';
-import type { TransactionRef, Violation, ViolationName } from './violations.js';
+import { type IndexedHistory, NONE } from './indexed.js';
+import type { Counterexample, TransactionRef, ViolationName } from './violations.js';
 
 /** Turns numbers of an indexed history back into names and sentences. */
 export class Words {
@@ -11,26 +11,41 @@ export class Words {
   }
 
   ref(tx: number): TransactionRef {
-    const { sessions, txSession, txSeq, txName, txStatus } = this.#history;
+    const { sessions, txSession, txSeq, txOp, txName, txStatus, txLine, final } = this.#history;
+    const op = txOp.at(tx);
     return {
       session: sessions[txSession.at(tx)]!,
       seq: txSeq[tx]!,
+      op: op === NONE ? null : op,
       tx: txName[tx]!,
-      status: txStatus[tx]!,
-      line: tx + 1,
+      status: tx === final ? 'final-state' : txStatus[tx]!,
+      line: txLine.at(tx),
     };
   }
 
-  /** `c1#4`: the fifth transaction of session c1. */
+  /** `c1#4`: the transaction of session c1 with seq 4; `c1#4[2]`: its third operation, where that stands by itself. */
   label(tx: number): string {
-    const { sessions, txSession, txSeq } = this.#history;
-    return `${quote(sessions[txSession.at(tx)]!).slice(1, -1)}#${txSeq[tx]}`;
+    const { txSeq, txOp, final } = this.#history;
+    if (tx === final) return 'the final state';
+    const op = txOp.at(tx);
+    return `${this.session(tx)}#${txSeq[tx]}${op === NONE ? '' : `[${op}]`}`;
+  }
+
+  /** `c1#4 read`, `the final state holds`: what a read is called. */
+  sees(tx: number): string {
+    return `${this.label(tx)} ${tx === this.#history.final ? 'holds' : 'read'}`;
   }
 
   session(tx: number): string {
     return quote(this.#history.sessions[this.#history.txSession.at(tx)]!).slice(1, -1);
   }
 
+  /** The key as it is. */
+  keyName(key: number): string {
+    return this.#history.keys[key]!;
+  }
+
+  /** The key for a message. */
   key(key: number): string {
     return quote(this.#history.keys[key]!);
   }
@@ -40,13 +55,19 @@ export class Words {
     return `${this.key(this.#history.opKey.at(op))} = ${this.value(op)}`;
   }
 
+  isDelete(op: number): boolean {
+    return this.#history.opValue[op] === null;
+  }
+
   value(op: number): string {
     const value = this.#history.opValue[op]!;
     return value === null ? 'null' : quote(value);
   }
 
-  /** A violation without a cycle. */
-  local(name: ViolationName, message: string, ...txs: number[]): Violation {
-    return { name, message, transactions: txs.map((tx) => this.ref(tx)), cycle: [] };
+  /** A counterexample without a cycle. */
+  local(name: ViolationName, key: number, message: string, ...txs: number[]): Counterexample {
+    const transactions = txs.map((tx) => this.ref(tx));
+    const sessions = [...new Set(transactions.map(({ session }) => session))];
+    return { name, message, keys: [this.#history.keys[key]!], sessions, transactions, cycle: [] };
   }
 }

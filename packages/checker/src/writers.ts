@@ -4,7 +4,7 @@ import type { SessionOrder } from './sessions.js';
 
 /**
  * Who wrote a key: per key one run for each session that wrote it, in session order; unknown transactions apart.
- * Only final writes count.
+ * Only final writes count; where it is asked for, only those that delete.
  */
 export class KeyWriters {
   /** Runs of key k: `keyStart[k] … keyStart[k + 1] - 1`. */
@@ -16,13 +16,13 @@ export class KeyWriters {
   readonly #loose = new Map<number, number[]>();
   readonly #order: SessionOrder;
 
-  constructor(history: IndexedHistory, order: SessionOrder) {
+  constructor(history: IndexedHistory, order: SessionOrder, onlyDeletes = false) {
     this.#order = order;
     const keys = new IntList();
     const txs = new IntList();
     for (const tx of order.members.items) {
       for (let op = history.opStart.at(tx); op < history.opStart.at(tx + 1); op++) {
-        if (history.opKind.at(op) !== FINAL) continue;
+        if (history.opKind.at(op) !== FINAL || (onlyDeletes && history.opValue[op] !== null)) continue;
         const key = history.opKey.at(op);
         if (!order.isOrdered(tx)) this.#addLoose(key, tx);
         else {
@@ -59,17 +59,38 @@ export class KeyWriters {
     }
   }
 
+  /** The run of a key and a session, or `NONE`. */
+  runOf(key: number, session: number): number {
+    let low = this.keyStart[key]!;
+    let high = this.keyStart[key + 1]!;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.runSession.at(middle) < session) low = middle + 1;
+      else high = middle;
+    }
+    return low < this.keyStart[key + 1]! && this.runSession.at(low) === session ? low : NONE;
+  }
+
   /** The last writer of a run among the first `count` transactions of its session, or `NONE`. */
   last(run: number, count: number): number {
+    const end = this.#indexFrom(run, count);
+    return end === this.#runStart.at(run) ? NONE : this.#txs[end - 1]!;
+  }
+
+  /** The writers of a run but for those among the first `count` transactions of its session. */
+  from(run: number, count: number): Int32Array {
+    return this.#txs.subarray(this.#indexFrom(run, count), this.#runStart.at(run + 1));
+  }
+
+  #indexFrom(run: number, count: number): number {
     let low = this.#runStart.at(run);
     let high = this.#runStart.at(run + 1);
-    const start = low;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (this.#order.rank[this.#txs[middle]!]! < count) low = middle + 1;
       else high = middle;
     }
-    return low === start ? NONE : this.#txs[low - 1]!;
+    return low;
   }
 
   /** Unknown transactions that wrote a key. */

@@ -1,0 +1,121 @@
+import fc from 'fast-check';
+import { findKnots, shortestCycle } from './cycles.js';
+import { Digraph } from './graph.js';
+import type { Transaction } from './history.js';
+import { IndexedHistory, NONE } from './indexed.js';
+import { everywhere, judge } from './judge.js';
+import { modelHistory } from './model.js';
+import { PathFinder } from './paths.js';
+import { ReadResolver } from './resolve.js';
+import { openScene, readHops, type Scene, type Stage, setStage } from './scene.js';
+import { Findings } from './violations.js';
+import { Words } from './words.js';
+
+/** Histories of an eventually consistent store with few keys: their reads often contradict one another. */
+const histories = fc
+  .record({
+    seed: fc.nat(1_000_000),
+    transactions: fc.integer({ min: 6, max: 24 }),
+    opsPerTx: fc.integer({ min: 1, max: 3 }),
+  })
+  .map((options) => [
+    ...modelHistory({ sessions: 5, keys: 3, maxLag: 12, theta: 0.2, promise: 'eventual', ...options }),
+  ]);
+
+/** The same read backwards in time: a session may read what is only written later. */
+const backwards = histories.map((history) => history.map((t, i) => ({ ...t, seq: -i })).toReversed());
+
+function stageOf(transactions: readonly Transaction[]): {
+  stage: Stage;
+  opened: Scene | Digraph;
+  reads: Scene['reads'];
+} {
+  const history = new IndexedHistory();
+  transactions.forEach((transaction, i) => {
+    history.add({ ...transaction, seq: i }, i + 1);
+  });
+  const { included, reads } = new ReadResolver(history, new Findings([], 0), new Words(history));
+  const stage = setStage(history, included, 2 ** 30);
+  return { stage, opened: openScene(stage, reads), reads };
+}
+
+type Edge = readonly [from: number, to: number];
+
+/** Happens-before in single hops: session order to any later transaction, and write-read. */
+function hops({ order, history }: Stage, reads: Scene['reads']): Edge[] {
+  const all = Array.from({ length: history.size }, (_, t) => t);
+  const session = all.flatMap((a) =>
+    all.filter((b) => a < b && order.sessionOf(a) === order.sessionOf(b)).map((b): Edge => [a, b]),
+  );
+  return [...session, ...Array.from(readHops(reads), ({ from, to }): Edge => [from, to])];
+}
+
+/** The length of the shortest cycle of a graph, by breadth-first search from every node; infinite when there is none. */
+function shortestLength(nodes: number, edges: readonly Edge[]): number {
+  const next = Array.from({ length: nodes }, (): number[] => []);
+  for (const [a, b] of edges) next[a]!.push(b);
+  let best = Number.POSITIVE_INFINITY;
+  for (let start = 0; start < nodes; start++) {
+    const distance = new Map([[start, 0]]);
+    for (const tx of distance.keys()) {
+      for (const other of next[tx]!) {
+        if (other === start) best = Math.min(best, distance.get(tx)! + 1);
+        else if (!distance.has(other)) distance.set(other, distance.get(tx)! + 1);
+      }
+    }
+  }
+  return best;
+}
+
+describe('the cycle of a counterexample', () => {
+  it('of causality is the shortest that there is', () => {
+    const lengths = new Set<number>();
+    fc.assert(
+      fc.property(backwards, (history) => {
+        const { stage, opened, reads } = stageOf(history);
+        if (!(opened instanceof Digraph)) return;
+        const paths = new PathFinder(stage.order, reads);
+        const found = findKnots(opened, readHops(reads)).map((knot) => shortestCycle(paths, knot).length);
+        const shortest = Math.min(...found);
+        lengths.add(shortest);
+        expect(shortest).toBe(shortestLength(history.length, hops(stage, reads)));
+      }),
+      { numRuns: 1500, seed: 20_250_121 },
+    );
+    expect(lengths.size).toBeGreaterThan(2);
+  });
+
+  it('of the order of commits is the shortest that there is', () => {
+    const lengths: number[] = [];
+    fc.assert(
+      fc.property(histories, (history) => {
+        const { stage, opened, reads } = stageOf(history);
+        if (opened instanceof Digraph) return;
+        const outcome = judge('causal-convergence', opened, everywhere(opened));
+        if ('graph' in outcome || outcome.forced.staleReads.length > 0 || outcome.knots.length === 0) return;
+        const paths = new PathFinder(stage.order, reads, outcome.forced);
+        const shortest = Math.min(...outcome.knots.map((knot) => shortestCycle(paths, knot, outcome.forced).length));
+        lengths.push(shortest);
+        const edges = [...hops(stage, reads), ...forcedOrders(opened)];
+        expect(shortest).toBe(shortestLength(history.length, edges));
+      }),
+      { numRuns: 4000, seed: 20_250_122 },
+    );
+    expect(lengths.length).toBeGreaterThan(200);
+    expect(new Set(lengths).size).toBeGreaterThan(1);
+  });
+
+  /** Every order of commits that some read forces and happens-before does not imply. */
+  function forcedOrders({ history, reads, clocks }: Scene): Edge[] {
+    const edges: Edge[] = [];
+    for (let read = 0; read < reads.length; read++) {
+      const writer = reads.writer(read);
+      if (writer === NONE) continue;
+      for (let other = 0; other < history.size; other++) {
+        const isSeen = history.writes(other, reads.key.at(read)) && clocks.before(other, reads.tx.at(read));
+        if (isSeen && other !== writer && !clocks.before(other, writer)) edges.push([other, writer]);
+      }
+    }
+    return edges;
+  }
+});

@@ -1,0 +1,81 @@
+/**
+ * What a history can be held to. Each is judged by itself, so that a store which promises less can be held to just that.
+ * README.md defines them; here is what breaks each.
+ *
+ * - `internal-consistency`: a transaction did not read its own write, or read a key twice and saw two values.
+ * - `no-thin-air-reads`: somebody read a value that nobody wrote.
+ * - `no-aborted-reads`: somebody read a write of an aborted transaction.
+ * - `no-intermediate-reads`: somebody read a value that its writer overwrote in the same transaction.
+ * - `acyclic-causality`: transactions happened before themselves.
+ * - `read-your-writes`, `monotonic-reads`, `monotonic-writes`, `writes-follow-reads`: the four session guarantees.
+ * - `read-atomicity`: somebody saw one write of a transaction and missed another.
+ * - `causal-convergence`: no order of transactions explains what all sessions saw (CCv). Contains all from
+ *   `acyclic-causality` on, and `durability`.
+ * - `convergence`: replicas ended with different values of a key.
+ * - `durability`: the final state misses a write that nothing overwrote.
+ */
+export const GUARANTEES = [
+  'internal-consistency',
+  'no-thin-air-reads',
+  'no-aborted-reads',
+  'no-intermediate-reads',
+  'acyclic-causality',
+  'read-your-writes',
+  'monotonic-reads',
+  'monotonic-writes',
+  'writes-follow-reads',
+  'read-atomicity',
+  'causal-convergence',
+  'convergence',
+  'durability',
+] as const;
+
+/** One of {@link GUARANTEES}. */
+export type Guarantee = (typeof GUARANTEES)[number];
+
+/** Whether the word is one of {@link GUARANTEES}. */
+export const isGuarantee = (word: string): word is Guarantee => (GUARANTEES as readonly string[]).includes(word);
+
+/** `not-judged`: the history does not carry what the guarantee speaks of, which is the final state of replicas. */
+export type Judgement = 'holds' | 'violated' | 'not-judged';
+
+/**
+ * What counts as one transaction: a line of the history; only a line that writes nothing, every operation of the other
+ * lines being one by itself; or every operation.
+ */
+export type Unit = 'transaction' | 'read-only-transaction' | 'operation';
+
+/** What a store promises. */
+export interface HistoryLevel {
+  readonly unit: Unit;
+  /** What a history must not violate. All of {@link GUARANTEES} are judged, whatever is demanded. */
+  readonly demands: readonly Guarantee[];
+}
+
+const WRITES_ARE_REAL: readonly Guarantee[] = ['no-thin-air-reads', 'no-aborted-reads', 'no-intermediate-reads'];
+
+/** What stores usually promise. A caller may as well make a level of its own. */
+export const LEVELS = {
+  /** Interactive transactions that read from causal snapshots. */
+  'transactional-causal': { unit: 'transaction', demands: GUARANTEES },
+  /** Single reads and writes, and read-only transactions that read from causal snapshots. */
+  'causal-with-read-only-transactions': { unit: 'read-only-transaction', demands: GUARANTEES },
+  /** Single reads and writes. */
+  'causal-operations': { unit: 'operation', demands: GUARANTEES },
+  /**
+   * All or nothing of a transaction, without sessions. Not `durability`: without causality the later of two writes of one
+   * session may rightly be the one that loses.
+   */
+  'read-atomic': {
+    unit: 'transaction',
+    demands: ['internal-consistency', ...WRITES_ARE_REAL, 'acyclic-causality', 'read-atomicity', 'convergence'],
+  },
+  /** Replicas agree in the end, and nobody sees what was never committed. */
+  eventual: { unit: 'transaction', demands: [...WRITES_ARE_REAL, 'convergence'] },
+} as const satisfies Readonly<Record<string, HistoryLevel>>;
+
+/** A name in {@link LEVELS}. */
+export type LevelName = keyof typeof LEVELS;
+
+/** Whether the word is a name in {@link LEVELS}. */
+export const isLevelName = (word: string): word is LevelName => Object.hasOwn(LEVELS, word);

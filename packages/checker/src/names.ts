@@ -1,0 +1,23 @@
+import type { OrderGuarantee, Outcome } from './judge.js';
+import type { ViolationName } from './violations.js';
+
+/** A violation bears the name of the guarantee that it was found by. */
+const NAMES: Readonly<Record<OrderGuarantee, ViolationName>> = {
+  'read-your-writes': 'read-your-writes',
+  'read-atomicity': 'fractured-read',
+  'monotonic-reads': 'monotonic-reads',
+  'monotonic-writes': 'monotonic-writes',
+  'writes-follow-reads': 'writes-follow-reads',
+  durability: 'lost-write',
+  'causal-convergence': 'causal-snapshot',
+};
+
+/** What to call a read that missed a write. */
+export const nameOfStale = ({ guarantee, scene }: Outcome, reader: number): ViolationName =>
+  reader === scene.order.final ? 'lost-write' : NAMES[guarantee];
+
+/** What to call a contradiction between reads. */
+export function nameOfCycle({ guarantee, scene }: Outcome, readers: readonly number[]): ViolationName {
+  const sessions = new Set(readers.map((tx) => scene.order.sessionOf(tx)));
+  return sessions.size > 1 ? 'divergent-order' : NAMES[guarantee];
+}

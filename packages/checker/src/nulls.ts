@@ -1,0 +1,64 @@
+import { type IndexedHistory, NONE } from './indexed.js';
+import type { Scene } from './scene.js';
+import type { Sight } from './sight.js';
+
+/** What is known about the reads of null whose reader must see some write of the key. */
+export interface NullReads {
+  /** Those that nothing explains. */
+  readonly stale: number[];
+  /** Those that only one delete explains, with that operation. */
+  readonly explained: Map<number, number>;
+}
+
+/**
+ * A read of null saw either the state before any write, or a delete; the history does not say which. When the reader must
+ * see some write of the key, it was a delete: one that neither happened after the reader nor before such a write. Where
+ * only one is left, that is what was read.
+ */
+export function resolveNulls(scene: Scene, sight: Sight, nulls: readonly number[]): NullReads {
+  const { reads } = scene;
+  const found: NullReads = { stale: [], explained: new Map() };
+  for (const read of nulls) {
+    if (reads.write[read] !== NONE) continue;
+    const [reader, key] = [reads.tx.at(read), reads.key.at(read)];
+    // Nobody was seen to see these deletes, so they may have happened at any time.
+    if (scene.unseenDeletes.has(key)) continue;
+    const past = sight.past(reader, key, NONE);
+    if (past.length === 0) continue;
+    const deleters = possibleDeleters(scene, reader, key, past);
+    if (deleters.length === 0) found.stale.push(read);
+    else if (deleters.length === 1) found.explained.set(read, scene.history.finalWrite(deleters[0]!, key));
+  }
+  return found;
+}
+
+/** Up to two transactions whose delete of a key a reader may have seen, although it must see those of `past`. */
+function possibleDeleters(scene: Scene, reader: number, key: number, past: readonly number[]): number[] {
+  const { deletes, clocks } = scene;
+  const found: number[] = [];
+  const offer = (deleter: number): boolean => {
+    if (deleter !== reader && !clocks.before(reader, deleter)) found.push(deleter);
+    return found.length < 2;
+  };
+  for (let run = deletes.keyStart[key]!; run < deletes.keyStart[key + 1]!; run++) {
+    const session = deletes.runSession.at(run);
+    const overwritten = past.reduce((most, other) => Math.max(most, clocks.count(other, session)), 0);
+    // What is behind the first that happened after the reader did so too.
+    for (const deleter of deletes.from(run, overwritten).subarray(0, 2)) if (!offer(deleter)) return found;
+  }
+  for (const deleter of deletes.loose(key)) {
+    const isOverwritten = past.some((other) => clocks.before(deleter, other));
+    if (!isOverwritten && !offer(deleter)) return found;
+  }
+  return found;
+}
+
+/** The keys that transactions of unknown outcome which nobody saw delete. */
+export function unseenDeletes(history: IndexedHistory, included: Uint8Array): Set<number> {
+  const keys = new Set<number>();
+  history.txStatus.forEach((status, tx) => {
+    if (status !== 'unknown' || included[tx] === 1) return;
+    for (const op of history.finalWrites(tx)) if (history.opValue[op] === null) keys.add(history.opKey.at(op));
+  });
+  return keys;
+}

@@ -1,0 +1,127 @@
+import { findKnots, type Knot } from './cycles.js';
+import { causalCycle, Explainer } from './explain.js';
+import { Digraph } from './graph.js';
+import type { Guarantee } from './guarantees.js';
+import { NONE } from './indexed.js';
+import { type CyclicOutcome, everywhere, focusOf, isKept, judge, ORDER_GUARANTEES, type Outcome } from './judge.js';
+import type { Reads } from './reads.js';
+import { openScene, readHops, type Stage } from './scene.js';
+import type { Counterexample, Findings } from './violations.js';
+import type { Words } from './words.js';
+
+/**
+ * Judges every guarantee that speaks of the order of transactions. Causal convergence contains all others, so they are only
+ * looked at when it fails.
+ * @throws HistoryTooLargeError
+ */
+export function judgeOrder(
+  stage: Stage,
+  reads: Reads,
+  words: Words,
+  findings: Findings,
+  onPhase: (phase: string) => void,
+): void {
+  onPhase('ordering transactions');
+  const scene = openScene(stage, reads);
+  const guarantees = ORDER_GUARANTEES.filter((guarantee) => guarantee !== 'durability' || stage.order.final !== NONE);
+  const report = new OrderReport(stage, words, findings);
+  if (scene instanceof Digraph) {
+    // Without happens-before nothing further can be said.
+    report.takeCycles(['acyclic-causality', ...guarantees], reads, scene, false);
+    report.finish();
+    return;
+  }
+  onPhase('judging causal-convergence');
+  const convergence = judge('causal-convergence', scene, everywhere(scene));
+  if (isKept(convergence)) return;
+  const focus = focusOf(scene, convergence);
+  for (const guarantee of guarantees) {
+    if (guarantee === 'causal-convergence') continue;
+    onPhase(`judging ${guarantee}`);
+    report.take(judge(guarantee, scene, focus));
+  }
+  onPhase('explaining');
+  report.take(convergence);
+  report.finish();
+}
+
+/** A read that missed a write, and how to explain it. */
+interface StaleRead {
+  readonly reader: number;
+  readonly breaks: Set<Guarantee>;
+  readonly explain: () => Counterexample;
+}
+
+/** A knot of contradictions, by one of its transactions. */
+interface FoundKnot {
+  readonly member: number;
+  readonly breaks: readonly Guarantee[];
+  readonly explain: () => Counterexample;
+}
+
+/**
+ * Collects what several guarantees have found. The same read or the same knot is often wrong under many of them; it is
+ * reported once, by the most particular one, which is taken first.
+ */
+class OrderReport {
+  readonly #stage: Stage;
+  readonly #words: Words;
+  readonly #findings: Findings;
+  readonly #staleReads = new Map<number, StaleRead>();
+  /** Versions that a reader of {@link #staleReads} saw. */
+  readonly #staleVersions = new Set<number>();
+  readonly #knots: FoundKnot[] = [];
+
+  constructor(stage: Stage, words: Words, findings: Findings) {
+    this.#stage = stage;
+    this.#words = words;
+    this.#findings = findings;
+  }
+
+  /** Takes what one guarantee has found; the one that contains all others comes last. */
+  take(outcome: Outcome | CyclicOutcome): void {
+    const breaks: Guarantee[] = [...new Set([outcome.guarantee, 'causal-convergence'] as const)];
+    const isLast = outcome.guarantee === 'causal-convergence';
+    if ('graph' in outcome) {
+      this.takeCycles(breaks, outcome.reads, outcome.graph, isLast);
+      return;
+    }
+    let explainer: Explainer | undefined;
+    const explaining = (): Explainer => (explainer ??= new Explainer(outcome, this.#words));
+    for (const read of outcome.forced.staleReads) {
+      const version = outcome.scene.reads.write[read]!;
+      if (isLast && this.#staleVersions.has(version)) continue;
+      this.#staleVersions.add(version);
+      this.#addStale(outcome, read, breaks, () => explaining().staleRead(read));
+    }
+    for (const read of outcome.nulls.stale) this.#addStale(outcome, read, breaks, () => explaining().staleNull(read));
+    for (const knot of outcome.knots) this.#addKnot(knot, isLast, breaks, () => explaining().cycle(knot));
+  }
+
+  /** Takes a happens-before that has cycles. */
+  takeCycles(breaks: readonly Guarantee[], reads: Reads, graph: Digraph, isLast: boolean): void {
+    for (const knot of findKnots(graph, readHops(reads))) {
+      this.#addKnot(knot, isLast, breaks, () => causalCycle(this.#stage.order, reads, knot, this.#words));
+    }
+  }
+
+  /** Reports it all. The reader that comes first has the smallest past: its counterexample is the one to look at. */
+  finish(): void {
+    const stale = [...this.#staleReads.values()].sort((a, b) => a.reader - b.reader);
+    for (const { breaks, explain } of stale) this.#findings.add([...breaks], explain);
+    for (const { breaks, explain } of this.#knots) this.#findings.add(breaks, explain);
+  }
+
+  #addStale({ scene }: Outcome, read: number, breaks: readonly Guarantee[], explain: () => Counterexample): void {
+    const known = this.#staleReads.get(read);
+    const reader = scene.reads.tx.at(read);
+    if (known === undefined) this.#staleReads.set(read, { reader, breaks: new Set(breaks), explain });
+    else for (const guarantee of breaks) known.breaks.add(guarantee);
+  }
+
+  /** Of the guarantee that contains all others, only what none of them has found. */
+  #addKnot(knot: Knot, isLast: boolean, breaks: readonly Guarantee[], explain: () => Counterexample): void {
+    if (isLast && this.#knots.some((known) => knot.contains(known.member))) return;
+    this.#knots.push({ member: knot.hops[0]!.from, breaks, explain });
+  }
+}

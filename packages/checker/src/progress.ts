@@ -1,0 +1,42 @@
+/** Lines between two signs of life. Smaller histories are done before anybody wonders. */
+const EVERY_LINES = 100_000;
+
+/** Says on stderr how far a large history has come. */
+export class Progress {
+  readonly #out: { write(text: string): unknown };
+  #lines = 0;
+  #bytes = 0;
+  #totalBytes: number | undefined;
+
+  constructor(out: { write(text: string): unknown }) {
+    this.#out = out;
+  }
+
+  /** Passes the input on and counts it. */
+  async *watch(chunks: AsyncIterable<Uint8Array>, totalBytes: number | undefined): AsyncGenerator<Uint8Array> {
+    this.#totalBytes = totalBytes;
+    for await (const chunk of chunks) {
+      this.#bytes += chunk.length;
+      yield chunk;
+    }
+  }
+
+  /** A line was read. */
+  line(): void {
+    if (++this.#lines % EVERY_LINES === 0) this.#say(`${this.#lines} lines read${this.#share()}`);
+  }
+
+  /** Something else begins, after all lines were read. */
+  phase(what: string): void {
+    if (this.#lines >= EVERY_LINES) this.#say(what);
+  }
+
+  #share(): string {
+    const total = this.#totalBytes ?? 0;
+    return total === 0 ? '' : `, ${Math.floor((100 * this.#bytes) / total)} %`;
+  }
+
+  #say(text: string): void {
+    this.#out.write(`check: ${text}\n`);
+  }
+}
