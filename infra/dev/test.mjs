@@ -19,18 +19,21 @@ runMain(async () => {
   return total.failed === 0 ? 0 : 1;
 });
 
+/** Tests with real processes on real ports. */
+const REAL = ['/test/e2e/', '/test/chaos/chaos'];
+
 function allChecks(runTool, runJest) {
   return [
     () => runTool('Lint', '@biomejs/biome/bin/biome', ['check', '--config-path=.biome.jsonc', '.']),
     () => runTool('Types of the tests', 'typescript/bin/tsc', ['--noEmit', '-p', 'infra/build/tsconfig.tests.json']),
-    () => runJest(['--maxWorkers=2', '--testPathIgnorePatterns=/node_modules/', '--testPathIgnorePatterns=/test/e2e/']),
-    // Real processes on real ports: one file after the other.
-    () => runJest(['--runInBand', '--testPathPatterns=/test/e2e/']),
+    () => runJest(['--maxWorkers=2', ...['/node_modules/', ...REAL].map((path) => `--testPathIgnorePatterns=${path}`)]),
+    // One file after the other.
+    () => runJest(['--runInBand', `--testPathPatterns=${REAL.join('|')}`]),
   ];
 }
 
 function chosen(args) {
-  const workers = args.some((arg) => arg.includes('e2e')) ? '--runInBand' : '--maxWorkers=2';
+  const workers = args.some((arg) => /e2e|chaos/.test(arg)) ? '--runInBand' : '--maxWorkers=2';
   const decided = args.some((arg) => /^(-i|-w|--runInBand|--maxWorkers)/.test(arg));
   return decided ? args : [workers, ...args];
 }

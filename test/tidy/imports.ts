@@ -13,6 +13,7 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
   'packages/transport': ['packages/core', 'packages/wire'],
   'packages/checker': ['packages/core'],
   'packages/workload': ['packages/core'],
+  'packages/sim': ['packages/core', 'packages/protocols', 'packages/storage', 'packages/checker'],
   'sdk-js': ['packages/core', 'packages/protocols', 'packages/wire'],
   server: [
     'packages/core',
@@ -33,6 +34,7 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
     'packages/transport',
     'packages/checker',
     'packages/workload',
+    'packages/sim',
     'sdk-js',
     'server',
   ],

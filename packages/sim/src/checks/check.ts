@@ -1,0 +1,99 @@
+import type { DurableRecord, NodeId, Topology } from '@isochron/core';
+import type { MemoryState } from '@isochron/storage';
+import type { VirtualTime } from '../engine/virtual-time.js';
+import type { ClientObservations, Observations } from './observations.js';
+
+/** How bad a failure is of which sort. */
+export type FailureKind =
+  /** A promise was broken. */
+  | 'safety'
+  /** After everything was healed, something did not come to its end. */
+  | 'liveness'
+  /** A machine threw: a broken invariant, or worse. */
+  | 'crash';
+
+export interface Failure {
+  readonly check: string;
+  readonly kind: FailureKind;
+  readonly message: string;
+  /** Number of the event during which it was noticed, and its time. */
+  readonly step: number;
+  readonly atMs: number;
+  /** Names that the failure is about (transactions, keys, nodes): what a trace is searched for. */
+  readonly about: readonly string[];
+}
+
+/** What a check hears beside messages and clients. */
+export interface NodeObservations {
+  /** A machine asks for a record in its step. */
+  wrote(node: NodeId, record: DurableRecord): void;
+  /** A batch is on disk. */
+  durable(node: NodeId, records: readonly DurableRecord[]): void;
+  started(node: NodeId): void;
+  /** The node's disk has lost something; this is what is left. */
+  robbed(node: NodeId, left: MemoryState): void;
+  crashed(node: NodeId): void;
+  /** Time for whatever is too dear for every event. */
+  round(): void;
+  /** Everything was healed and has come to its end. */
+  converged(): void;
+  /** The run is over, however it went. */
+  end(): void;
+}
+
+/** One thing that must hold. It watches from outside and trusts nothing that the machines say of themselves. */
+export type Check = { readonly name: string } & Partial<Observations & ClientObservations & NodeObservations>;
+
+/** What a check is given. */
+export interface CheckContext {
+  readonly topology: Topology;
+  readonly time: VirtualTime;
+  fail(check: string, message: string, about: readonly string[]): void;
+}
+
+type Everything = Observations & ClientObservations & NodeObservations;
+type Handler = (...args: never[]) => void;
+
+const NAMES = {
+  prepared: 1,
+  committed: 1,
+  aborted: 1,
+  published: 1,
+  replicated: 1,
+  stable: 1,
+  announced: 1,
+  slice: 1,
+  listed: 1,
+  snapshot: 1,
+  read: 1,
+  acknowledged: 1,
+  refused: 1,
+  status: 1,
+  wrote: 1,
+  durable: 1,
+  started: 1,
+  crashed: 1,
+  robbed: 1,
+  round: 1,
+  converged: 1,
+  end: 1,
+} as const satisfies Record<keyof Everything, 1>;
+
+/** One that tells every check, in their order, what it listens to. */
+export function toAll(checks: readonly Check[]): Everything {
+  const everything: Record<string, Handler> = {};
+  for (const name of Object.keys(NAMES) as (keyof Everything)[]) {
+    const handlers = checks.flatMap((check) => {
+      const handler = check[name] as Handler | undefined;
+      return handler === undefined ? [] : [handler.bind(check) as Handler];
+    });
+    const [only] = handlers;
+    everything[name] =
+      handlers.length === 1 && only !== undefined
+        ? only
+        : (...args) => {
+            for (const handler of handlers) handler(...args);
+          };
+  }
+  return everything as Record<string, Handler> & Everything;
+}

@@ -1,0 +1,335 @@
+import { MemoryState, openMemoryStore } from '@isochron/storage';
+import { AcknowledgedIsKept } from './acknowledged.js';
+import { ClientReads } from './client-reads.js';
+import { A, B, CheckBench, client, outcome, prepares, TOPOLOGY, version } from './fixtures.js';
+import { CausalHistory } from './history.js';
+import { MemoryIsBounded } from './memory.js';
+import { OneOutcome } from './outcomes.js';
+import { PromisesAreDurable } from './promises.js';
+import { SnapshotReads } from './snapshot-reads.js';
+import { StableIsInstalled, StableTimeIsMonotonic } from './stable-time.js';
+import { NothingBelowVersionClock } from './version-clock.js';
+
+const both = [
+  { key: A, value: '1' },
+  { key: B, value: '2' },
+];
+const one = [{ key: A, value: '1' }];
+
+describe('the ledger', () => {
+  it('knows a transaction as committed once every cohort has a durable prepare, at the greatest proposal', () => {
+    const { ledger, failed } = new CheckBench();
+    ledger.durable('p-1', [prepares('t', 5, both)[0]!]);
+    expect(ledger.committed('t')).toBeUndefined();
+    ledger.durable('p-1', [prepares('t', 7, both)[1]!]);
+    expect(ledger.committed('t')?.ct).toBe(7);
+    expect([ledger.visible(A, 6), ledger.visible(A, 7)?.value, failed]).toEqual([undefined, '1', []]);
+  });
+
+  it('knows what a sole cohort has written down', () => {
+    const { ledger } = new CheckBench();
+    ledger.durable('p-1', [
+      { kind: 'log', partition: 0, ct: 5, tx: { txId: 't', writes: one } },
+      outcome(0, 't', 'committed', 5),
+    ]);
+    expect(ledger.committed('t')?.ct).toBe(5);
+  });
+
+  it.each([
+    ['a commit without all prepares', [prepares('t', 5, both)[0]!, outcome(0, 't', 'committed', 5)]],
+    ['another commit timestamp', [...prepares('t', 5, one), outcome(0, 't', 'committed', 6)]],
+    ['a version that nobody committed', [version('t', 5, one[0]!)]],
+    ['a version with another timestamp', [...prepares('t', 5, one), version('t', 6, one[0]!)]],
+    ['a version with another value', [...prepares('t', 5, one), version('t', 5, { key: A, value: '9' })]],
+    ['two proposals for one attempt', [...prepares('t', 5, one), ...prepares('t', 6, one)]],
+  ])('finds %s', (_what, records) => {
+    const { ledger, failed } = new CheckBench();
+    ledger.durable('p-1', records);
+    expect(failed).toHaveLength(1);
+  });
+});
+
+describe('stable-is-installed', () => {
+  function watched() {
+    const bench = new CheckBench();
+    return { bench, check: new StableIsInstalled(bench.context, bench.ledger) };
+  }
+
+  it('accepts a stable time once every replica has everything below', () => {
+    const { bench, check } = watched();
+    bench.commit('t', 5, both);
+    check.stable('q-1', 4);
+    for (const node of ['p-1', 'q-1']) bench.apply(node, 't', 5, both);
+    check.stable('q-1', 5);
+    expect(bench.failed).toEqual([]);
+  });
+
+  it.each([
+    ['one replica lacks', both.slice(0, 1)],
+    ['no replica has', []],
+  ])('finds a stable time above a version that %s', (_who, applied) => {
+    const { bench, check } = watched();
+    bench.commit('t', 5, both);
+    bench.apply('p-1', 't', 5, both);
+    bench.apply('q-1', 't', 5, applied);
+    check.stable('q-1', 5);
+    expect(bench.failed).toHaveLength(1);
+  });
+
+  it('finds a commit at or below a stable time', () => {
+    const { bench, check } = watched();
+    check.stable('q-1', 5);
+    bench.commit('t', 5, one);
+    expect(bench.failed).toHaveLength(1);
+  });
+
+  it('lets what a replica said before its disk was lost count, and asks nothing of what nobody else had', () => {
+    const { bench, check } = watched();
+    bench.commit('t', 5, one);
+    for (const node of ['p-1', 'q-1']) bench.apply(node, 't', 5, one);
+    bench.commit('u', 6, one);
+    bench.ledger.robbed('p-1', new MemoryState());
+    check.stable('q-1', 6);
+    expect([bench.failed, bench.ledger.isDamaged('t'), bench.ledger.isDamaged('u')]).toEqual([[], false, true]);
+  });
+});
+
+describe('monotonic-stable-time', () => {
+  it('finds a stable time that falls in a life, or on a disk across lives', () => {
+    const bench = new CheckBench();
+    const check = new StableTimeIsMonotonic(bench.context);
+    const ust = (value: number) => check.durable('p-1', [{ kind: 'meta', name: 'ust', value }]);
+    check.announced('p-1', 'q-1', 7);
+    ust(7);
+    check.crashed('p-1');
+    check.announced('p-1', 'q-1', 6);
+    expect(bench.failed).toEqual([]);
+    check.announced('p-1', 'q-1', 5);
+    ust(6);
+    expect(bench.failed).toHaveLength(2);
+  });
+});
+
+describe('nothing-below-version-clock', () => {
+  const log = (ct: number) => ({ kind: 'log' as const, partition: 0, ct, tx: { txId: 't', writes: one } });
+
+  it('finds proposals and commits at or below a published clock, also after a restart', () => {
+    const bench = new CheckBench();
+    const check = new NothingBelowVersionClock(bench.context);
+    check.published('p-1', 0, 5);
+    check.published('p-1', 0, 4);
+    check.wrote('p-1', prepares('t', 6, one)[0]!);
+    check.wrote('p-1', log(6));
+    check.wrote('q-1', log(5));
+    expect(bench.failed).toEqual([]);
+    check.wrote('p-1', prepares('t', 5, one)[0]!);
+    check.wrote('p-1', log(5));
+    expect(bench.failed).toHaveLength(2);
+  });
+});
+
+describe('promises-are-durable', () => {
+  it('finds a promised prepare that is not on disk, and a replicated group that is not', () => {
+    const bench = new CheckBench();
+    const check = new PromisesAreDurable(bench.context, bench.ledger);
+    bench.commit('t', 5, one);
+    bench.apply('p-1', 't', 5, one);
+    const groups = [{ ct: 5, txs: [{ txId: 't', writes: one }] }];
+    check.prepared('p-1', 0, 't', 0, 5);
+    check.replicated('p-1', 0, groups);
+    expect(bench.failed).toEqual([]);
+    check.prepared('p-1', 0, 't', 0, 6);
+    check.prepared('p-1', 0, 'u', 0, 5);
+    check.replicated('q-1', 0, groups);
+    expect(bench.failed).toHaveLength(3);
+  });
+});
+
+describe('one-outcome', () => {
+  function watched() {
+    const bench = new CheckBench();
+    return { bench, check: new OneOutcome(bench.context, bench.ledger) };
+  }
+
+  it('accepts an aborted attempt before the one that commits', () => {
+    const { bench, check } = watched();
+    check.aborted('p-1', 't', 0);
+    bench.commit('t', 5, one, 1);
+    check.committed('q-1', 't', 1, 5);
+    check.acknowledged('t', 5, one);
+    check.status('t', 'committed', 5, 0);
+    expect(bench.failed).toEqual([]);
+  });
+
+  it.each<[string, (check: OneOutcome) => void]>([
+    ['another timestamp', (check) => check.committed('q-1', 't', 0, 6)],
+    ['another attempt', (check) => check.committed('q-1', 't', 1, 5)],
+    ['an abort of what is committed', (check) => check.aborted('q-1', 't', 0)],
+    ['a tombstone of what is committed', (check) => check.durable('q-1', [outcome(0, 't', 'aborted', 9)])],
+    ['an answer that calls it aborted', (check) => check.refused('t')],
+    ['a status that calls it aborted', (check) => check.status('t', 'aborted', null, 1)],
+    ['a status with another timestamp', (check) => check.status('t', 'committed', 6, 0)],
+  ])('finds %s', (_what, says) => {
+    const { bench, check } = watched();
+    bench.commit('t', 5, one);
+    says(check);
+    expect(bench.failed).toHaveLength(1);
+  });
+
+  it.each<[string, (check: OneOutcome) => void]>([
+    ['a cohort had called aborted', (check) => check.aborted('q-1', 't', 0)],
+    ['its client was told to be aborted', (check) => check.refused('t')],
+  ])('finds a commit of what %s', (_what, says) => {
+    const { bench, check } = watched();
+    says(check);
+    bench.commit('t', 5, one);
+    expect(bench.failed).toHaveLength(1);
+  });
+
+  it('finds a commit that nobody made', () => {
+    const { bench, check } = watched();
+    check.acknowledged('t', 5, one);
+    expect(bench.failed).toHaveLength(1);
+  });
+});
+
+describe('snapshot-reads', () => {
+  function watched() {
+    const bench = new CheckBench();
+    bench.commit('t', 5, one);
+    bench.commit('u', 8, [{ key: A, value: null }]);
+    return { bench, check: new SnapshotReads(bench.context, bench.ledger) };
+  }
+  const t = { ts: 5, txId: 't', region: 'p', value: '1' };
+  const u = { ts: 8, txId: 'u', region: 'p', value: null };
+  const collect = { kind: 'collect' as const, partition: 0, floor: 9 };
+
+  it('accepts what the snapshot shows, and no tombstone that may be collected', () => {
+    const { bench, check } = watched();
+    check.slice('p-1', 0, 4, [A], [null]);
+    check.slice('p-1', 0, 5, [A], [t]);
+    check.slice('p-1', 0, 8, [A], [u]);
+    check.wrote('p-1', collect);
+    check.slice('p-1', 0, 9, [A], [null]);
+    check.listed('p-1', 0, 9, { start: '', end: null, limit: 9, entries: [], next: null });
+    expect(bench.failed).toEqual([]);
+  });
+
+  it.each<[string, (check: SnapshotReads) => void]>([
+    ['an older version', (check) => check.slice('p-1', 0, 8, [A], [t])],
+    ['a version that is missing', (check) => check.slice('p-1', 0, 5, [A], [null])],
+    ['a tombstone that is missing above the floor', (check) => check.slice('p-1', 0, 8, [A], [null])],
+    ['a version from the future', (check) => check.slice('p-1', 0, 4, [A], [t])],
+    ['another value', (check) => check.slice('p-1', 0, 5, [A], [{ ...t, value: '9' }])],
+    [
+      'a key that a listing leaves out',
+      (check) => check.listed('p-1', 0, 5, { start: '', end: null, limit: 9, entries: [], next: null }),
+    ],
+    [
+      'a deleted key in a listing',
+      (check) =>
+        check.listed('p-1', 0, 8, { start: '', end: null, limit: 9, entries: [{ key: A, version: t }], next: null }),
+    ],
+  ])('finds %s', (_what, answers) => {
+    const { bench, check } = watched();
+    answers(check);
+    expect(bench.failed).toHaveLength(1);
+  });
+
+  it('finds an answer below the floor, also below one that is not durable yet; a crash takes that one back', () => {
+    const { bench, check } = watched();
+    check.wrote('p-1', collect);
+    check.slice('p-1', 0, 5, [A], [t]);
+    expect(bench.failed).toHaveLength(1);
+    check.crashed('p-1');
+    check.slice('p-1', 0, 5, [A], [t]);
+    expect(bench.failed).toHaveLength(1);
+    check.durable('p-1', [collect]);
+    check.crashed('p-1');
+    check.slice('p-1', 0, 5, [A], [t]);
+    expect(bench.failed).toHaveLength(2);
+  });
+});
+
+describe('client-reads', () => {
+  function watched() {
+    const bench = new CheckBench();
+    bench.commit('t', 5, one);
+    return { bench, check: new ClientReads(bench.context, bench.ledger) };
+  }
+  const own = (ct: number) => new Map([[A, { ct, txId: 'mine', value: 'mine' }]]);
+
+  it('accepts the own write, then the cache above the snapshot, then the snapshot', () => {
+    const { bench, check } = watched();
+    check.read(client({ written: new Map([[A, null]]), own: own(12) }), A, null);
+    check.read(client({ own: own(12) }), A, 'mine');
+    check.read(client({ own: own(4) }), A, '1');
+    check.read(client({ snapshot: 4 }), A, null);
+    check.snapshot(client({ floor: 10 }), 10);
+    expect(bench.failed).toEqual([]);
+  });
+
+  it.each<[string, (check: ClientReads) => void]>([
+    ['a cache entry that hides a newer visible version', (check) => check.read(client({ own: own(4) }), A, 'mine')],
+    ['an own write that is missed', (check) => check.read(client({ own: own(12) }), A, '1')],
+    [
+      'a write of the transaction that is missed',
+      (check) => check.read(client({ written: new Map([[A, 'x']]) }), A, '1'),
+    ],
+    ['a snapshot that falls', (check) => check.snapshot(client({ floor: 11 }), 10)],
+  ])('finds %s', (_what, reads) => {
+    const { bench, check } = watched();
+    reads(check);
+    expect(bench.failed).toHaveLength(1);
+  });
+});
+
+describe('acknowledged-is-kept', () => {
+  async function ended(final: Parameters<typeof version>[2] | undefined, ts = 5) {
+    const bench = new CheckBench();
+    const disks = new Map(TOPOLOGY.nodes.map((node) => [node, new MemoryState()]));
+    const check = new AcknowledgedIsKept(bench.context, bench.ledger, (node) => disks.get(node)!);
+    bench.commit('t', 5, one);
+    check.acknowledged('t', 5, one);
+    await openMemoryStore(disks.get('p-1')!).commit([version('t', 5, one[0]!)]);
+    if (final !== undefined) await openMemoryStore(disks.get('q-1')!).commit([version('t', ts, final)]);
+    check.converged();
+    return bench.failed.length;
+  }
+
+  it('accepts the write, or a newer one, on every replica', async () => {
+    expect([await ended(one[0]), await ended({ key: A, value: 'newer' }, 6)]).toEqual([0, 0]);
+  });
+
+  it('finds a replica that ends without it, or with an older one', async () => {
+    expect([await ended(undefined), await ended({ key: A, value: 'older' }, 4)]).toEqual([1, 1]);
+  });
+
+  it('finds an acknowledged write that is on no disk', () => {
+    const bench = new CheckBench();
+    const check = new AcknowledgedIsKept(bench.context, bench.ledger, () => new MemoryState());
+    check.acknowledged('t', 5, one);
+    expect(bench.failed).toHaveLength(1);
+  });
+});
+
+describe('memory-is-bounded and causal-history', () => {
+  it('finds what grows beyond its bound', () => {
+    const bench = new CheckBench();
+    const loads = [['p-1', { reads: 3, commits: 9 }]] as const;
+    new MemoryIsBounded(bench.context, () => loads, 9).round();
+    expect(bench.failed).toEqual([]);
+    new MemoryIsBounded(bench.context, () => loads, 8).round();
+    expect(bench.failed).toHaveLength(1);
+  });
+
+  it('finds a session that misses its own write', () => {
+    const bench = new CheckBench();
+    const line = { session: 's', status: 'committed' as const };
+    new CausalHistory(bench.context, bench.ledger, [
+      { ...line, seq: 0, tx: 'a', ops: [{ f: 'w', k: A, v: '1' }] },
+      { ...line, seq: 1, tx: 'b', ops: [{ f: 'r', k: A, v: null }] },
+    ]).end();
+    expect(bench.failed).toHaveLength(1);
+  });
+});

@@ -1,0 +1,100 @@
+/** What must have come true some time after everything was healed. */
+import type { NodeId, PartitionId, QualifiedKey, Timestamp, Topology, Version } from '@isochron/core';
+import type { MemoryState } from '@isochron/storage';
+import type { Ledger } from './ledger.js';
+
+export interface HealedWorld {
+  readonly topology: Topology;
+  readonly ledger: Ledger;
+  disk(node: NodeId): MemoryState;
+  /** Stable time of every node. */
+  ust(node: NodeId): Timestamp;
+  load(node: NodeId): Readonly<Record<string, number>>;
+  /** Client operations that have not ended. */
+  unfinished(): readonly string[];
+}
+
+/** One thing that must come true: says what is missing, or nothing when it has. */
+export interface Goal {
+  readonly name: string;
+  missing(world: HealedWorld): string | undefined;
+}
+
+/** Cheap ones first. */
+export const GOALS: readonly Goal[] = [
+  { name: 'client-operations-end', missing: unfinishedOperations },
+  { name: 'stable-time-passes-every-commit', missing: lateStableTime },
+  { name: 'memory-returns', missing: remainingLoad },
+  { name: 'no-prepared-record-is-left', missing: preparedRecord },
+  { name: 'logs-are-truncated', missing: longLog },
+  { name: 'replicas-hold-identical-chains', missing: differentChains },
+];
+
+function unfinishedOperations(world: HealedWorld): string | undefined {
+  const unfinished = world.unfinished();
+  return unfinished.length === 0 ? undefined : `still under way: ${unfinished.join(', ')}`;
+}
+
+function lateStableTime({ topology, ledger, ust }: HealedWorld): string | undefined {
+  for (const node of topology.nodes) {
+    if (ust(node) < ledger.lastCt)
+      return `the stable time of ${node} is ${ust(node)}, the last commit ${ledger.lastCt}`;
+  }
+  return undefined;
+}
+
+function remainingLoad({ topology, load }: HealedWorld): string | undefined {
+  for (const node of topology.nodes) {
+    const left = Object.entries(load(node)).find(([, count]) => count > 0);
+    if (left !== undefined) return `${node} still holds ${left[1]} ${left[0]}`;
+  }
+  return undefined;
+}
+
+function preparedRecord({ topology, disk }: HealedWorld): string | undefined {
+  for (const node of topology.nodes) {
+    for (const { id, prepared } of disk(node).partitions.values()) {
+      const [txId] = prepared.keys();
+      if (txId !== undefined) return `${node} still has ${txId} prepared on ${id}`;
+    }
+  }
+  return undefined;
+}
+
+function longLog({ topology, disk }: HealedWorld): string | undefined {
+  for (const node of topology.nodes) {
+    for (const { id, log } of disk(node).partitions.values())
+      if (log.length > 0)
+        return `the log of ${id} on ${node} still has ${log.length} transactions, of ${log[0]!.ct} and later`;
+  }
+  return undefined;
+}
+
+function differentChains(world: HealedWorld): string | undefined {
+  for (const { id, regions } of world.topology.partitions) {
+    const replicas = regions.map((region) => world.disk(world.topology.replicaNode(id, region)!).partitions.get(id));
+    const floor = Math.max(...replicas.map((replica) => replica?.horizons.gcFloor ?? 0));
+    const keys = new Set(replicas.flatMap((replica) => [...(replica?.chains.keys() ?? [])]));
+    for (const key of keys) {
+      const chains = replicas.map((replica) => liveChain(replica?.chains.get(key) ?? [], floor));
+      if (chains.some((chain) => chain !== chains[0])) return difference(id, key, regions, chains);
+    }
+  }
+  return undefined;
+}
+
+/** The versions that snapshots from the floor on can see; a tombstone that hides nothing is as good as none. */
+function liveChain(versions: readonly Version[], floor: Timestamp): string {
+  let first = versions.length - 1;
+  while (first > 0 && versions[first]!.ts > floor) first--;
+  const live = versions.slice(Math.max(0, first));
+  if (live[0]?.value === null && live[0].ts <= floor) live.shift();
+  return live.map(({ ts, txId, region, value }) => `${ts}/${txId}/${region}=${String(value)}`).join(' ');
+}
+
+const difference = (
+  partition: PartitionId,
+  key: QualifiedKey,
+  regions: readonly string[],
+  chains: readonly string[],
+): string => `${key} of partition ${partition}: ${regions.map((region, i) => `${region} [${chains[i]}]`).join(', ')}`;

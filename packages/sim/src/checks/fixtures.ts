@@ -1,0 +1,88 @@
+/** What the tests of checks share: a small cluster, and what its disks and machines tell. */
+import { type DurableRecord, type KeyWrite, type Timestamp, Topology, type TxId } from '@isochron/core';
+import { VirtualTime } from '../engine/virtual-time.js';
+import type { CheckContext } from './check.js';
+import { Ledger } from './ledger.js';
+import type { ClientView } from './observations.js';
+
+/** Two regions of one node; every partition is in both. */
+export const TOPOLOGY = new Topology({
+  regions: ['p', 'q'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
+  keyspaces: [{ name: 'default', partitions: 2, replication: 2 }],
+});
+
+const keyIn = (partition: number): string => {
+  for (let i = 0; ; i++) if (TOPOLOGY.partitionOf(`default/k${i}`) === partition) return `default/k${i}`;
+};
+export const A = keyIn(0);
+export const B = keyIn(1);
+
+/** A check's world: collects what fails. */
+export class CheckBench {
+  readonly failed: string[] = [];
+  readonly context: CheckContext = {
+    topology: TOPOLOGY,
+    time: new VirtualTime(),
+    fail: (check, message) => this.failed.push(`${check}: ${message}`),
+  };
+  readonly ledger = new Ledger(this.context);
+
+  /** The transaction is prepared durably on all its partitions by the cohorts of region p. */
+  commit(txId: TxId, ct: Timestamp, writes: readonly KeyWrite[], attempt = 0): void {
+    for (const record of prepares(txId, ct, writes, attempt)) this.ledger.durable('p-1', [record]);
+  }
+
+  /** Its versions are durable on a node. */
+  apply(node: string, txId: TxId, ct: Timestamp, writes: readonly KeyWrite[]): void {
+    this.ledger.durable(
+      node,
+      writes.map((write) => version(txId, ct, write)),
+    );
+  }
+}
+
+export function prepares(txId: TxId, pt: Timestamp, writes: readonly KeyWrite[], attempt = 0): DurableRecord[] {
+  const cohorts = [...new Set(writes.map(({ key }) => TOPOLOGY.partitionOf(key)))].sort();
+  return cohorts.map((partition) => ({
+    kind: 'prepared',
+    partition,
+    txId,
+    record: {
+      pt,
+      home: 'p',
+      attempt,
+      birth: 0,
+      epoch: 0,
+      cohorts,
+      digest: '',
+      coordinator: 'p-1',
+      writes: writes.filter(({ key }) => TOPOLOGY.partitionOf(key) === partition),
+    },
+  }));
+}
+
+export const version = (txId: TxId, ts: Timestamp, { key, value }: KeyWrite): DurableRecord => ({
+  kind: 'version',
+  partition: TOPOLOGY.partitionOf(key),
+  key,
+  version: { ts, txId, region: 'p', value },
+});
+
+export const outcome = (
+  partition: number,
+  txId: TxId,
+  status: 'committed' | 'aborted',
+  ts: Timestamp,
+  attempt = 0,
+): DurableRecord => ({ kind: 'outcome', partition, txId, record: { status, ts, attempt, digest: null } });
+
+/** A client that knows nothing yet. */
+export const client = (view: Partial<ClientView> = {}): ClientView => ({
+  session: 's',
+  txId: 't',
+  snapshot: 10,
+  floor: 0,
+  written: new Map(),
+  own: new Map(),
+  ...view,
+});

@@ -1,0 +1,34 @@
+import { checkHistory, type Op, type Transaction } from '@isochron/checker';
+import type { Check, CheckContext } from './check.js';
+import type { Ledger } from './ledger.js';
+
+/** What clients saw is causally consistent, judged from their histories alone (`packages/checker`). */
+export class CausalHistory implements Check {
+  readonly name = 'causal-history';
+
+  constructor(
+    readonly context: CheckContext,
+    readonly ledger: Ledger,
+    /** One line per transaction, as clients recorded them. */
+    readonly history: readonly Transaction[],
+  ) {}
+
+  end(): void {
+    const verdict = checkHistory(this.#withoutDamage(), { maxViolations: 1 });
+    if (verdict.ok) return;
+    for (const { name, message, transactions } of verdict.violations) {
+      const about = transactions.map(({ tx }) => tx);
+      this.context.fail(this.name, `${name}: ${message}`, about);
+    }
+  }
+
+  /** Takes out what damaged transactions wrote, and who read it: part of it is gone, so nothing follows from it. */
+  #withoutDamage(): readonly Transaction[] {
+    const damaged = this.history.filter(({ tx }) => this.ledger.isDamaged(tx));
+    if (damaged.length === 0) return this.history;
+    const gone = new Set(damaged.flatMap(({ ops }) => ops.filter(({ f }) => f === 'w')).map(nameOf));
+    return this.history.map((line) => ({ ...line, ops: line.ops.filter((op) => !gone.has(nameOf(op))) }));
+  }
+}
+
+const nameOf = ({ k, v }: Op): string => `${k}=${v}`;

@@ -1,0 +1,316 @@
+/**
+ * What is true, found out from the disks alone: a transaction is committed exactly when every cohort of its list holds a durable prepare,
+ * at the greatest proposal (D2), or when its sole cohort has written it down (P11). Other checks compare with it.
+ *
+ * A disk that loses data may take with it what nobody else has yet. Such a transaction is *damaged*: nothing is demanded of it any
+ * more, its versions may be there or not (D10 leaves this window open).
+ */
+import {
+  compareVersions,
+  type DurableRecord,
+  type KeyWrite,
+  type NodeId,
+  type OutcomeRecord,
+  type PartitionId,
+  type PreparedRecord,
+  type QualifiedKey,
+  type RegionId,
+  type Timestamp,
+  type TxId,
+  type Version,
+} from '@isochron/core';
+import type { MemoryState } from '@isochron/storage';
+import type { Check, CheckContext } from './check.js';
+
+/** One attempt of a transaction, as prepare records show it. */
+interface Attempt {
+  readonly cohorts: readonly PartitionId[];
+  readonly prepared: Map<
+    PartitionId,
+    { readonly pt: Timestamp; readonly region: RegionId; readonly writes: readonly KeyWrite[] }
+  >;
+}
+
+/** A transaction that is committed. */
+export interface Committed {
+  readonly txId: TxId;
+  readonly ct: Timestamp;
+  readonly attempt: number;
+  /** When it became so. */
+  readonly atMs: number;
+  readonly slices: ReadonlyMap<PartitionId, { readonly region: RegionId; readonly writes: readonly KeyWrite[] }>;
+}
+
+/** Who wants to know at once. */
+export interface LedgerListener {
+  /** A transaction has just become committed. */
+  onCommitted(tx: Committed): void;
+  /** All its versions are, or once were, durable in every replica. */
+  onInstalled?(tx: Committed): void;
+}
+
+type LeftPartition = NonNullable<ReturnType<MemoryState['partitions']['get']>>;
+
+interface Known {
+  readonly attempts: Map<number, Attempt>;
+  committed?: Committed;
+  damaged: boolean;
+  /** Versions in replicas that are durable: `region|key`. */
+  readonly durable: Set<string>;
+  /** The same, with what a disk has lost since: what a replica said of it may be on its way for long. */
+  readonly everDurable: Set<string>;
+  missing: number;
+}
+
+export class Ledger implements Check {
+  readonly name = 'durable-records';
+  readonly #known = new Map<TxId, Known>();
+  readonly #chains = new Map<QualifiedKey, Version[]>();
+  readonly #listeners: LedgerListener[] = [];
+  #lastCt: Timestamp = 0;
+  #anyDamaged = false;
+  /** Nodes that came back with an older disk and go on as if nothing had happened, until somebody tells them. */
+  readonly #unaware = new Set<NodeId>();
+
+  constructor(readonly context: CheckContext) {}
+
+  /** The greatest commit timestamp. */
+  get lastCt(): Timestamp {
+    return this.#lastCt;
+  }
+
+  get keys(): IterableIterator<QualifiedKey> {
+    return this.#chains.keys();
+  }
+
+  listen(listener: LedgerListener): void {
+    this.#listeners.push(listener);
+  }
+
+  committed(txId: TxId): Committed | undefined {
+    return this.#known.get(txId)?.committed;
+  }
+
+  /** Whether the cohort holds, or held, a durable prepare of the attempt at this timestamp; or committed it alone. */
+  isPrepared(txId: TxId, attempt: number, partition: PartitionId, pt: Timestamp): boolean {
+    const known = this.#known.get(txId);
+    if (known?.attempts.get(attempt)?.prepared.get(partition)?.pt === pt) return true;
+    const tx = known?.committed;
+    return tx?.attempt === attempt && tx.slices.size === 1 && tx.slices.has(partition) && tx.ct === pt;
+  }
+
+  /** Whether the region's replica has the version durably, or had it until it was collected. */
+  isDurable(txId: TxId, region: RegionId, key: QualifiedKey): boolean {
+    return this.#known.get(txId)?.durable.has(`${region}|${key}`) ?? false;
+  }
+
+  /** Whether a lost disk has taken a part of it that nobody else had. */
+  isDamaged(txId: TxId): boolean {
+    return this.#known.get(txId)?.damaged ?? false;
+  }
+
+  /** All committed versions of a key, oldest first. */
+  chain(key: QualifiedKey): readonly Version[] {
+    return this.#chains.get(key) ?? [];
+  }
+
+  /** What a snapshot shows of a key; tombstones too. */
+  visible(key: QualifiedKey, snapshot: Timestamp): Version | undefined {
+    const chain = this.#chains.get(key);
+    if (chain === undefined) return undefined;
+    let i = chain.length - 1;
+    while (i >= 0 && chain[i]!.ts > snapshot) i--;
+    return chain[i];
+  }
+
+  /** What a snapshot may show of a key: one version, or none, as long as nothing was damaged. */
+  visibleOnes(key: QualifiedKey, snapshot: Timestamp): readonly (Version | undefined)[] {
+    let version = this.visible(key, snapshot);
+    if (!this.#anyDamaged) return [version];
+    const ones = [version];
+    const chain = this.chain(key);
+    for (let i = version === undefined ? -1 : chain.indexOf(version); i >= 0 && this.isDamaged(chain[i]!.txId); i--) {
+      version = chain[i - 1];
+      ones.push(version);
+    }
+    return ones;
+  }
+
+  durable(node: NodeId, records: readonly DurableRecord[]): void {
+    const region = this.context.topology.regionOf(node);
+    if (this.#unaware.has(node)) for (const record of records) this.#distrust(record);
+    for (const record of records) {
+      if (record.kind === 'prepared' && record.record !== null)
+        this.#prepared(record.partition, record.txId, record.record, region);
+    }
+    for (const record of records) {
+      if (record.kind === 'outcome' && record.record.status === 'committed') {
+        const { partition, txId } = record;
+        const logged = records.find((r) => r.kind === 'log' && r.partition === partition && r.tx.txId === txId);
+        const writes = logged?.kind === 'log' ? logged.tx.writes : [];
+        this.#outcome(partition, txId, record.record, writes, region);
+      }
+    }
+    for (const record of records)
+      if (record.kind === 'version') this.#version(record.key, record.version, record.partition, region);
+  }
+
+  /** What is not left on the disk is durable there no more. */
+  robbed(node: NodeId, left: MemoryState): void {
+    if (left.meta.size > 0) this.#unaware.add(node);
+    else this.#unaware.delete(node);
+    const region = this.context.topology.regionOf(node);
+    const partitions = this.context.topology.partitionsOn(node);
+    for (const [txId, known] of this.#known)
+      for (const partition of partitions) this.#rob(txId, known, region, partition, left.partitions.get(partition));
+  }
+
+  #rob(txId: TxId, known: Known, region: RegionId, partition: PartitionId, left: LeftPartition | undefined): void {
+    const isLeft = left?.prepared.has(txId) || left?.log.some(({ tx }) => tx.txId === txId);
+    for (const { prepared } of known.attempts.values()) {
+      if (isLeft || prepared.get(partition)?.region !== region) continue;
+      prepared.delete(partition);
+      if (known.committed === undefined) this.#damage(known);
+    }
+    const slice = known.committed?.slices.get(partition);
+    if (slice === undefined) return;
+    for (const { key } of slice.writes) {
+      if (left?.chains.get(key)?.some((version) => version.txId === txId)) continue;
+      known.durable.delete(`${region}|${key}`);
+    }
+    // Its cohort alone had it, and has it no more.
+    const { regions } = this.context.topology.partitions[partition]!;
+    const applied = regions.some((r) => slice.writes.every(({ key }) => known.durable.has(`${r}|${key}`)));
+    if (slice.region === region && !isLeft && !applied) this.#damage(known);
+  }
+
+  /** What a node decides about a transaction that it may have decided before counts for nothing. */
+  #distrust(record: DurableRecord): void {
+    if (record.kind === 'prepared' || record.kind === 'outcome') this.#damage(this.#of(record.txId));
+  }
+
+  #damage(known: Known): void {
+    known.damaged = true;
+    this.#anyDamaged = true;
+  }
+
+  #of(txId: TxId): Known {
+    let known = this.#known.get(txId);
+    if (known === undefined) {
+      known = { attempts: new Map(), damaged: false, durable: new Set(), everDurable: new Set(), missing: 0 };
+      this.#known.set(txId, known);
+    }
+    return known;
+  }
+
+  #prepared(partition: PartitionId, txId: TxId, record: PreparedRecord, region: RegionId): void {
+    const known = this.#of(txId);
+    let attempt = known.attempts.get(record.attempt);
+    if (attempt === undefined) {
+      attempt = { cohorts: record.cohorts, prepared: new Map() };
+      known.attempts.set(record.attempt, attempt);
+    }
+    const before = attempt.prepared.get(partition);
+    if (before !== undefined && before.pt !== record.pt && !known.damaged) {
+      this.#fail(
+        `${txId} attempt ${record.attempt} prepared on ${partition} at ${before.pt} and at ${record.pt}`,
+        txId,
+      );
+    }
+    attempt.prepared.set(partition, { pt: record.pt, region, writes: record.writes });
+    if (attempt.prepared.size < attempt.cohorts.length || known.committed !== undefined) return;
+    const ct = Math.max(...[...attempt.prepared.values()].map(({ pt }) => pt));
+    this.#commit(known, {
+      txId,
+      ct,
+      attempt: record.attempt,
+      atMs: this.context.time.now,
+      slices: new Map(attempt.prepared),
+    });
+  }
+
+  #outcome(
+    partition: PartitionId,
+    txId: TxId,
+    { ts, attempt, digest }: OutcomeRecord,
+    writes: readonly KeyWrite[],
+    region: RegionId,
+  ): void {
+    const known = this.#of(txId);
+    const { committed } = known;
+    if (committed !== undefined) {
+      if (known.damaged) return;
+      // An outcome that was found among copied versions knows no attempt (D10).
+      if (committed.ct !== ts || (committed.attempt !== attempt && digest !== null)) {
+        this.#fail(
+          `${txId} is committed at ${committed.ct} (attempt ${committed.attempt}), ${partition} wrote ${ts} (attempt ${attempt})`,
+          txId,
+        );
+      }
+      return;
+    }
+    if (known.attempts.has(attempt) && !known.damaged) {
+      this.#fail(`${partition} wrote that ${txId} is committed, but not every cohort has prepared it`, txId);
+      return;
+    }
+    const slices = new Map([[partition, { region, writes }]]);
+    this.#commit(known, { txId, ct: ts, attempt, atMs: this.context.time.now, slices });
+  }
+
+  #commit(known: Known, tx: Committed): void {
+    known.committed = tx;
+    if (tx.ct > this.#lastCt) this.#lastCt = tx.ct;
+    for (const [partition, { region, writes }] of tx.slices) {
+      known.missing += writes.length * this.context.topology.partitions[partition]!.regions.length;
+      for (const { key, value } of writes) this.#insert(key, { ts: tx.ct, txId: tx.txId, region, value });
+    }
+    for (const listener of this.#listeners) listener.onCommitted(tx);
+  }
+
+  #insert(key: QualifiedKey, version: Version): void {
+    const chain = this.#chains.get(key);
+    if (chain === undefined) {
+      this.#chains.set(key, [version]);
+      return;
+    }
+    let i = chain.length;
+    while (i > 0 && compareVersions(chain[i - 1]!, version) > 0) i--;
+    if (i === 0 || compareVersions(chain[i - 1]!, version) !== 0) chain.splice(i, 0, version);
+  }
+
+  /** A version may be in a replica only when its transaction is committed, and as it was committed. */
+  #version(key: QualifiedKey, version: Version, partition: PartitionId, region: RegionId): void {
+    const known = this.#known.get(version.txId);
+    if (known?.damaged) {
+      this.#insert(key, version);
+      return;
+    }
+    const tx = known?.committed;
+    const slice = tx?.slices.get(partition);
+    const write = slice?.writes.find((w) => w.key === key);
+    if (known === undefined || tx === undefined || slice === undefined || write === undefined) {
+      this.#fail(
+        `${region} holds a version of ${key} by ${version.txId}, which is not committed so`,
+        version.txId,
+        key,
+      );
+      return;
+    }
+    if (tx.ct !== version.ts || slice.region !== version.region || write.value !== version.value) {
+      this.#fail(
+        `${region} holds ${key} by ${version.txId} as ${JSON.stringify(version)}, committed at ${tx.ct}`,
+        version.txId,
+      );
+      return;
+    }
+    const name = `${region}|${key}`;
+    known.durable.add(name);
+    if (known.everDurable.has(name)) return;
+    known.everDurable.add(name);
+    if (--known.missing === 0) for (const listener of this.#listeners) listener.onInstalled?.(tx);
+  }
+
+  #fail(message: string, ...about: string[]): void {
+    this.context.fail(this.name, message, about);
+  }
+}

@@ -1,0 +1,23 @@
+import type { NodeId } from '@isochron/core';
+import type { Check, CheckContext } from './check.js';
+
+/** What lies in a node's memory is bounded by what clients can have in flight, whatever happens to the cluster. */
+export class MemoryIsBounded implements Check {
+  readonly name = 'memory-is-bounded';
+
+  constructor(
+    readonly context: CheckContext,
+    readonly loads: () => Iterable<readonly [NodeId, Readonly<Record<string, number>>]>,
+    /** Most items of one kind on one node. */
+    readonly limit: number,
+  ) {}
+
+  round(): void {
+    for (const [node, load] of this.loads()) {
+      for (const [name, count] of Object.entries(load)) {
+        if (count <= this.limit) continue;
+        this.context.fail(this.name, `${node} holds ${count} ${name}, more than ${this.limit}`, [node]);
+      }
+    }
+  }
+}

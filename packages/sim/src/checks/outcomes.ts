@@ -1,0 +1,77 @@
+import type { DurableRecord, KeyWrite, NodeId, Timestamp, TxId } from '@isochron/core';
+import type { Check, CheckContext } from './check.js';
+import type { Committed, Ledger, LedgerListener } from './ledger.js';
+
+/**
+ * One outcome per transaction id, across cohorts, coordinators, clients and lives: whoever says that it is committed says the same
+ * timestamp, and nobody ever says that an attempt was aborted which is, or becomes, committed (D2, D4).
+ */
+export class OneOutcome implements Check, LedgerListener {
+  readonly name = 'one-outcome';
+  /** Who first said that the attempt never commits. */
+  readonly #aborted = new Map<TxId, Map<number, string>>();
+  /** Told to its client: no attempt commits. */
+  readonly #dead = new Map<TxId, string>();
+
+  constructor(
+    readonly context: CheckContext,
+    readonly ledger: Ledger,
+  ) {
+    ledger.listen(this);
+  }
+
+  onCommitted({ txId, attempt, ct }: Committed): void {
+    const who = this.#aborted.get(txId)?.get(attempt) ?? this.#dead.get(txId);
+    if (who !== undefined) this.#fail(`${txId} was committed at ${ct} after ${who} had called it aborted`, txId);
+  }
+
+  committed(node: NodeId, txId: TxId, attempt: number | null, ct: Timestamp): void {
+    const tx = this.ledger.committed(txId);
+    if (tx?.ct === ct && (attempt === null || tx.attempt === attempt)) return;
+    this.#fail(`${node} says that ${txId} is committed at ${ct} (attempt ${attempt}), ${truth(tx)}`, txId);
+  }
+
+  aborted(node: NodeId, txId: TxId, attempt: number): void {
+    const tx = this.ledger.committed(txId);
+    if (tx?.attempt === attempt) this.#fail(`${node} says that ${txId} is aborted, ${truth(tx)}`, txId);
+    let attempts = this.#aborted.get(txId);
+    if (attempts === undefined) {
+      attempts = new Map();
+      this.#aborted.set(txId, attempts);
+    }
+    if (!attempts.has(attempt)) attempts.set(attempt, node);
+  }
+
+  durable(node: NodeId, records: readonly DurableRecord[]): void {
+    for (const record of records) {
+      if (record.kind === 'outcome' && record.record.status === 'aborted')
+        this.aborted(`${node}'s disk`, record.txId, record.record.attempt);
+    }
+  }
+
+  acknowledged(txId: TxId, ct: Timestamp, _writes: readonly KeyWrite[]): void {
+    this.committed('a coordinator', txId, null, ct);
+  }
+
+  refused(txId: TxId): void {
+    const who = 'the answer to its client';
+    const tx = this.ledger.committed(txId);
+    if (tx !== undefined) this.#fail(`${who} says that ${txId} is aborted, ${truth(tx)}`, txId);
+    this.#dead.set(txId, who);
+  }
+
+  /** An aborted attempt may be followed by another one, until the client knows: then nobody may call it aborted any more. */
+  status(txId: TxId, status: string, ts: Timestamp | null, askedMs: number): void {
+    if (status === 'committed' && ts !== null) this.committed('a status', txId, null, ts);
+    const tx = this.ledger.committed(txId);
+    if (status === 'aborted' && tx !== undefined && tx.atMs < askedMs)
+      this.#fail(`a status that was asked for at ${askedMs} ms says that ${txId} is aborted, ${truth(tx)}`, txId);
+  }
+
+  #fail(message: string, txId: TxId): void {
+    if (!this.ledger.isDamaged(txId)) this.context.fail(this.name, message, [txId]);
+  }
+}
+
+const truth = (tx: Committed | undefined): string =>
+  tx === undefined ? 'but it is not committed' : `but it is committed at ${tx.ct} (attempt ${tx.attempt})`;

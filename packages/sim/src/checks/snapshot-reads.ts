@@ -1,0 +1,113 @@
+import {
+  compareKeys,
+  type DurableRecord,
+  type NodeId,
+  type PartitionId,
+  type QualifiedKey,
+  type Timestamp,
+  type Version,
+} from '@isochron/core';
+import type { MemoryState } from '@isochron/storage';
+import type { Check, CheckContext } from './check.js';
+import type { Ledger } from './ledger.js';
+import type { ListedSlice } from './observations.js';
+
+/**
+ * Replicas answer a snapshot with exactly the committed versions that it shows: nothing that was never written, nothing that a
+ * live snapshot needs collected, and nothing at all below the floor of garbage collection (P9).
+ */
+export class SnapshotReads implements Check {
+  readonly name = 'snapshot-reads';
+  /** Floors by replica: those asked for in this life, and those on disk. */
+  readonly #asked = new Map<string, Timestamp>();
+  readonly #durable = new Map<string, Timestamp>();
+
+  constructor(
+    readonly context: CheckContext,
+    readonly ledger: Ledger,
+  ) {}
+
+  wrote(node: NodeId, record: DurableRecord): void {
+    if (record.kind === 'collect') raise(this.#asked, `${node}/${record.partition}`, record.floor);
+  }
+
+  durable(node: NodeId, records: readonly DurableRecord[]): void {
+    for (const record of records)
+      if (record.kind === 'collect') raise(this.#durable, `${node}/${record.partition}`, record.floor);
+  }
+
+  /** The floors of what is left. */
+  robbed(node: NodeId, left: MemoryState): void {
+    for (const partition of this.context.topology.partitionsOn(node)) {
+      const floor = left.partitions.get(partition)?.horizons.gcFloor ?? 0;
+      for (const floors of [this.#asked, this.#durable]) floors.set(`${node}/${partition}`, floor);
+    }
+  }
+
+  /** What had not reached the disk was not collected either. */
+  crashed(node: NodeId): void {
+    for (const name of this.#asked.keys())
+      if (name.startsWith(`${node}/`)) this.#asked.set(name, this.#durable.get(name) ?? 0);
+  }
+
+  slice(
+    node: NodeId,
+    partition: PartitionId,
+    snapshot: Timestamp,
+    keys: readonly QualifiedKey[],
+    versions: readonly (Version | null)[],
+  ): void {
+    const floor = this.#above(node, partition, snapshot);
+    keys.forEach((key, i) => {
+      const found = versions[i] ?? undefined;
+      const isRight = (wanted: Version | undefined) =>
+        // A tombstone at or below the floor may be gone: absence is the same answer.
+        (found === undefined && wanted?.value === null && wanted.ts <= floor) || isSame(found, wanted);
+      if (this.ledger.visibleOnes(key, snapshot).some(isRight) || this.#isOfDamage(found)) return;
+      const wanted = this.ledger.visible(key, snapshot);
+      this.#fail(`${node} answers ${key} at ${snapshot} with ${show(found)}, committed is ${show(wanted)}`, key, node);
+    });
+  }
+
+  listed(node: NodeId, partition: PartitionId, snapshot: Timestamp, { start, end, entries, next }: ListedSlice): void {
+    this.#above(node, partition, snapshot);
+    const found = new Map(entries.map(({ key, version }) => [key, version]));
+    for (const key of this.ledger.keys) {
+      if (this.context.topology.partitionOf(key) !== partition) continue;
+      if (compareKeys(key, start) < 0 || (end !== null && compareKeys(key, end) >= 0)) continue;
+      if (next !== null && compareKeys(key, next) >= 0) continue;
+      const shown = found.get(key);
+      found.delete(key);
+      const isRight = (one: Version | undefined) => isSame(shown, one?.value === null ? undefined : one);
+      if (this.ledger.visibleOnes(key, snapshot).some(isRight) || this.#isOfDamage(shown)) continue;
+      const wanted = this.ledger.visible(key, snapshot);
+      this.#fail(`${node} lists ${key} at ${snapshot} as ${show(shown)}, committed is ${show(wanted)}`, key, node);
+    }
+    for (const key of found.keys()) this.#fail(`${node} lists ${key}, which is outside of what was asked for`, key);
+  }
+
+  /** Whether somebody shows a version of a transaction of which nothing is demanded any more. */
+  #isOfDamage(version: Version | undefined): boolean {
+    return version !== undefined && this.ledger.isDamaged(version.txId);
+  }
+
+  #above(node: NodeId, partition: PartitionId, snapshot: Timestamp): Timestamp {
+    const floor = this.#asked.get(`${node}/${partition}`) ?? 0;
+    if (snapshot < floor) this.#fail(`${node} reads ${partition} at ${snapshot}, below its floor ${floor}`, node);
+    return floor;
+  }
+
+  #fail(message: string, ...about: string[]): void {
+    this.context.fail(this.name, message, about);
+  }
+}
+
+function raise(floors: Map<string, Timestamp>, name: string, floor: Timestamp): void {
+  floors.set(name, Math.max(floor, floors.get(name) ?? 0));
+}
+
+const isSame = (a: Version | undefined, b: Version | undefined): boolean =>
+  a?.ts === b?.ts && a?.txId === b?.txId && a?.value === b?.value;
+
+const show = (version: Version | undefined): string =>
+  version === undefined ? 'nothing' : `${String(version.value)} of ${version.txId} at ${version.ts}`;

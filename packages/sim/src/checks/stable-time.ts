@@ -1,0 +1,94 @@
+import type { DurableRecord, NodeId, Timestamp } from '@isochron/core';
+import type { Check, CheckContext } from './check.js';
+import type { Committed, Ledger, LedgerListener } from './ledger.js';
+import { MinQueue } from './min-queue.js';
+
+/**
+ * UST is never above any replica's durable version vector: whatever a node calls stable, every replica has on disk, and nothing
+ * can be committed below it any more.
+ */
+export class StableIsInstalled implements Check, LedgerListener {
+  readonly name = 'stable-is-installed';
+  #highest: Timestamp = 0;
+  #said = '';
+  /** Committed, and not yet on disk in every replica. */
+  readonly #pending = new MinQueue<Committed>((tx) => tx.ct);
+  readonly #installed = new Set<Committed>();
+
+  constructor(
+    readonly context: CheckContext,
+    readonly ledger: Ledger,
+  ) {
+    ledger.listen(this);
+  }
+
+  onCommitted(tx: Committed): void {
+    if (tx.ct <= this.#highest) {
+      this.#fail(`${tx.txId} was committed at ${tx.ct}, and ${this.#said} had called ${this.#highest} stable`, tx);
+    }
+    this.#pending.push(tx);
+  }
+
+  onInstalled(tx: Committed): void {
+    this.#installed.add(tx);
+  }
+
+  stable(node: NodeId, ust: Timestamp): void {
+    if (ust <= this.#highest) return;
+    this.#highest = ust;
+    this.#said = node;
+    for (;;) {
+      const tx = this.#pending.peek();
+      if (tx === undefined || tx.ct > ust) return;
+      this.#pending.pop();
+      if (this.#installed.delete(tx) || this.ledger.isDamaged(tx.txId)) continue;
+      this.#fail(`${node} calls ${ust} stable, but ${tx.txId} of ${tx.ct} is not on the disk of every replica`, tx);
+    }
+  }
+
+  #fail(message: string, { txId }: Committed): void {
+    this.context.fail(this.name, message, [txId]);
+  }
+}
+
+/** The stable time that a node passes on never falls while the process lives; what it has on disk of it never falls at all. */
+export class StableTimeIsMonotonic implements Check {
+  readonly name = 'monotonic-stable-time';
+  /** By node and by whom it was told. */
+  readonly #announced = new Map<NodeId, Map<NodeId, Timestamp>>();
+  readonly #durable = new Map<NodeId, Timestamp>();
+
+  constructor(readonly context: CheckContext) {}
+
+  announced(node: NodeId, to: NodeId, ust: Timestamp): void {
+    let told = this.#announced.get(node);
+    if (told === undefined) {
+      told = new Map();
+      this.#announced.set(node, told);
+    }
+    const before = told.get(to) ?? 0;
+    if (ust < before) this.#fail(`${node} tells ${to} the stable time ${ust} after ${before}`, node);
+    told.set(to, ust);
+  }
+
+  durable(node: NodeId, records: readonly DurableRecord[]): void {
+    for (const record of records) {
+      if (record.kind !== 'meta' || record.name !== 'ust' || typeof record.value !== 'number') continue;
+      const before = this.#durable.get(node) ?? 0;
+      if (record.value < before) this.#fail(`${node} writes the stable time ${record.value} over ${before}`, node);
+      this.#durable.set(node, record.value);
+    }
+  }
+
+  crashed(node: NodeId): void {
+    this.#announced.delete(node);
+  }
+
+  robbed(node: NodeId): void {
+    this.#durable.delete(node);
+  }
+
+  #fail(message: string, node: NodeId): void {
+    this.context.fail(this.name, message, [node]);
+  }
+}

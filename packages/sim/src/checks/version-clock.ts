@@ -1,0 +1,42 @@
+import type { DurableRecord, NodeId, PartitionId, Timestamp } from '@isochron/core';
+import type { Check, CheckContext } from './check.js';
+
+/**
+ * No proposal at or below a published version clock (P1), and nothing is applied below it: what a replica has told its peers to be
+ * complete gets no further version, also not after a restart (D7).
+ */
+export class NothingBelowVersionClock implements Check {
+  readonly name = 'nothing-below-version-clock';
+  readonly #published = new Map<NodeId, Map<PartitionId, Timestamp>>();
+
+  constructor(readonly context: CheckContext) {}
+
+  published(node: NodeId, partition: PartitionId, clock: Timestamp): void {
+    let clocks = this.#published.get(node);
+    if (clocks === undefined) {
+      clocks = new Map();
+      this.#published.set(node, clocks);
+    }
+    if (clock > (clocks.get(partition) ?? 0)) clocks.set(partition, clock);
+  }
+
+  /** What a node without its disk may not go below is what others have heard; the promises that reached nobody are gone. */
+  robbed(node: NodeId): void {
+    this.#published.delete(node);
+  }
+
+  wrote(node: NodeId, record: DurableRecord): void {
+    if (record.kind === 'prepared' && record.record !== null) {
+      this.#above(node, record.partition, record.record.pt, `${record.txId} a proposal`, record.txId);
+    } else if (record.kind === 'log') {
+      this.#above(node, record.partition, record.ct, `${record.tx.txId} a commit`, record.tx.txId);
+    }
+  }
+
+  #above(node: NodeId, partition: PartitionId, ts: Timestamp, what: string, txId: string): void {
+    const clock = this.#published.get(node)?.get(partition) ?? 0;
+    if (ts > clock) return;
+    const message = `${node} gives ${what} of ${ts} on partition ${partition}, whose version clock ${clock} was published`;
+    this.context.fail(this.name, message, [txId, node]);
+  }
+}

@@ -1,0 +1,330 @@
+/** A client that carries out its session's plan, transaction by transaction, and writes down what it sees. */
+import {
+  compareKeys,
+  type KeyWrite,
+  type QualifiedKey,
+  type RegionId,
+  type Timestamp,
+  type TxId,
+} from '@isochron/core';
+import type { ClientObservations } from '../checks/observations.js';
+import { type Co, run } from '../engine/coroutine.js';
+import type { VirtualTime } from '../engine/virtual-time.js';
+import type { CommitPlan, InteractivePlan, ListPlan, SessionPlan, StepPlan, TransactionPlan } from '../plan/plan.js';
+import type { BeginOptions, ProtocolSession } from '../protocols/adapter.js';
+import { RequestFailed } from '../protocols/adapter.js';
+import { type Histories, Recording } from './recorder.js';
+
+/** What all clients of a run share. */
+export interface ActorWorld {
+  readonly histories: Histories;
+  readonly tell: ClientObservations;
+  /** Ids of transactions that wrote something, in the order in which they began. */
+  readonly txIds: TxId[];
+  /** Every key of the plan, in key order: those that a listing does not show are absent. */
+  readonly keys: readonly QualifiedKey[];
+  /** Something for people who follow a run. */
+  note(session: string, what: () => string): void;
+}
+
+/** The client that an actor acts through. */
+export interface ActorClient {
+  readonly time: VirtualTime;
+  readonly region: RegionId;
+  onWelcome: (ust: Timestamp) => void;
+  connection(): Co<unknown>;
+  pause(ms: number): Co<void>;
+  moveTo(region: RegionId): void;
+  die(): void;
+}
+
+export class Actor {
+  readonly name: string;
+  /** What it is doing, for those who wait for it. */
+  doing = 'connecting';
+  transactions = 0;
+  /** Codes of what was refused for good, or not answered in time. */
+  readonly refusals: string[] = [];
+  #session: ProtocolSession;
+  #generation = 0;
+  #values = 0;
+  #stopped = false;
+  #dead = false;
+  #finished = false;
+  #beside = 0;
+  #floor: Timestamp = 0;
+  #current: Recording | undefined;
+  readonly #own = new Map<QualifiedKey, { ct: Timestamp; txId: TxId; value: KeyWrite['value'] }>();
+  readonly #snapshots: Timestamp[] = [];
+
+  constructor(
+    readonly plan: SessionPlan,
+    readonly client: ActorClient,
+    readonly world: ActorWorld,
+    readonly createSession: (id: string, state: unknown) => ProtocolSession,
+  ) {
+    this.name = plan.name;
+    this.#session = this.#open(undefined);
+  }
+
+  /** Whether nothing of it is under way any more. */
+  get finished(): boolean {
+    return this.#dead || (this.#finished && this.#beside === 0);
+  }
+
+  start(): void {
+    run(
+      this.#work(),
+      () => !this.#dead,
+      () => {
+        this.#finished = true;
+        this.doing = 'finished';
+      },
+    );
+  }
+
+  /** Begins nothing new. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** The process of the client ends; nobody will know how its commit does. */
+  die(): void {
+    if (this.#dead) return;
+    this.#dead = true;
+    this.world.note(this.name, () => 'dies');
+    this.client.die();
+    this.abandon();
+  }
+
+  disconnect(): void {
+    this.client.moveTo(this.client.region);
+  }
+
+  /** Writes down what is not finished. */
+  abandon(): void {
+    const recording = this.#current;
+    this.#current = undefined;
+    if (recording !== undefined) this.#record(this.name, recording, recording.sent ? 'unknown' : 'aborted');
+  }
+
+  #open(state: unknown): ProtocolSession {
+    const id = `${this.name}-${this.#generation++}`.padEnd(16, '_');
+    const session = this.createSession(id, state);
+    this.client.onWelcome = (ust) => session.observe(ust);
+    return session;
+  }
+
+  *#work(): Co<void> {
+    yield* this.client.connection();
+    for (const plan of this.plan.transactions) {
+      if (this.#stopped) return;
+      this.doing = 'thinking';
+      yield* this.client.pause(plan.thinkMs);
+      if (this.#stopped) return;
+      this.doing = plan.kind;
+      try {
+        yield* this.#transaction(plan);
+      } catch (error) {
+        if (!(error instanceof RequestFailed)) throw error;
+        this.refusals.push(error.code);
+        this.world.note(this.name, () => `${plan.kind} fails: ${error.code}`);
+        this.#current?.tx.end();
+        this.abandon();
+      }
+    }
+  }
+
+  *#transaction(plan: TransactionPlan): Co<void> {
+    switch (plan.kind) {
+      case 'interactive':
+        return yield* this.#interactive(plan);
+      case 'read': {
+        const recording = this.#begin({ mode: 'one-shot' });
+        yield* this.#read(recording, plan.keys);
+        return this.#ended(recording);
+      }
+      case 'list': {
+        const recording = this.#begin({ mode: 'one-shot' });
+        yield* this.#list(recording, plan.list);
+        return this.#ended(recording);
+      }
+      case 'write': {
+        const recording = this.#begin({ mode: 'one-shot' });
+        for (const { key, deletes } of plan.writes) this.#write(recording, key, deletes);
+        return yield* this.#commit(recording, plan.commit);
+      }
+      case 'watch':
+        return this.#watch(plan.keys, plan.reads, plan.pauseMs);
+      case 'past':
+        return yield* this.#past(plan.keys, plan.back);
+      case 'status': {
+        const { txIds } = this.world;
+        const txId = txIds[txIds.length - 1 - (plan.back % Math.max(1, txIds.length))];
+        if (txId === undefined) return;
+        const askedMs = this.client.time.now;
+        const { status, ts } = yield* this.#session.status(txId);
+        this.world.note(this.name, () => `hears that ${txId} is ${status} (${ts})`);
+        return this.world.tell.status(txId, status, ts, askedMs);
+      }
+      case 'move':
+        this.client.moveTo(plan.region);
+        if (plan.anew) this.#session = this.#open(this.#session.export());
+        return;
+    }
+  }
+
+  #begin(options: BeginOptions): Recording {
+    const tx = this.#session.begin(options);
+    this.transactions++;
+    const recording = new Recording(this.name, tx, this.#floor, new Map(this.#own));
+    if (options.mode !== 'snapshot') this.#current = recording;
+    this.world.note(this.name, () => `begins ${tx.id} (${options.mode})`);
+    return recording;
+  }
+
+  *#interactive({ steps, end, commit }: InteractivePlan): Co<void> {
+    const recording = this.#begin({ mode: 'transaction' });
+    for (const step of steps) yield* this.#step(recording, step);
+    if (end === 'commit' && recording.written.size > 0) return yield* this.#commit(recording, commit);
+    recording.tx.end();
+    this.#current = undefined;
+    this.#record(this.name, recording, recording.written.size > 0 ? 'aborted' : 'committed');
+  }
+
+  *#step(recording: Recording, step: StepPlan): Co<void> {
+    switch (step.f) {
+      case 'read':
+        return yield* this.#read(recording, step.keys);
+      case 'write':
+        return this.#write(recording, step.key, step.deletes);
+      case 'list':
+        return yield* this.#list(recording, step);
+      case 'pause':
+        return yield* this.client.pause(step.ms);
+      case 'reconnect':
+        return this.client.moveTo(step.region);
+    }
+  }
+
+  *#read(recording: Recording, keys: readonly QualifiedKey[]): Co<void> {
+    const seen = yield* recording.tx.read(keys);
+    this.#snapshot(recording);
+    for (const { key, value } of seen) {
+      this.world.note(this.name, () => `reads ${key} = ${value} in ${recording.txId}`);
+      recording.saw({ key, value });
+      this.world.tell.read(recording, key, value);
+    }
+  }
+
+  *#list(recording: Recording, { keyspace, start, limit }: ListPlan): Co<void> {
+    const { seen, next } = yield* recording.tx.list(keyspace, start, limit);
+    this.#snapshot(recording);
+    const values = new Map(seen.map(({ key, value }) => [key, value]));
+    for (const key of this.world.keys) {
+      if (!key.startsWith(`${keyspace}/`) || compareKeys(key, start) < 0) continue;
+      if (next !== null && compareKeys(key, next) >= 0) continue;
+      const value = values.get(key) ?? null;
+      recording.saw({ key, value });
+      this.world.tell.read(recording, key, value);
+    }
+  }
+
+  #write(recording: Recording, key: QualifiedKey, deletes: boolean): void {
+    const value = deletes ? null : `${this.name}:${this.#values++}`;
+    recording.tx.write(key, value);
+    recording.write(key, value);
+  }
+
+  *#commit(recording: Recording, plan: CommitPlan): Co<void> {
+    const { txId, tx, writes } = recording;
+    this.world.txIds.push(txId);
+    this.doing = `committing ${txId}`;
+    recording.sent = true;
+    this.world.note(this.name, () => `commits ${txId}: ${writes.map(({ key, value }) => `${key}=${value}`).join(' ')}`);
+    const result = yield* tx.commit({
+      duplicated: plan.duplicate !== null,
+      sent: (resend) => this.#befall(plan, resend),
+    });
+    this.#current = undefined;
+    if (result.status === 'committed') {
+      this.world.note(this.name, () => `is told that ${txId} is committed at ${result.ct}`);
+      for (const { key, value } of writes) this.#own.set(key, { ct: result.ct, txId, value });
+      this.#record(this.name, recording, 'committed');
+      this.world.tell.acknowledged(txId, result.ct, writes);
+      return;
+    }
+    this.refusals.push(result.code);
+    this.world.note(this.name, () => `is told ${result.code} of ${txId}`);
+    this.#record(this.name, recording, result.status);
+    if (result.status === 'aborted') this.world.tell.refused(txId);
+  }
+
+  /** What the plan has in store for a commit that was sent. */
+  #befall({ loses, duplicate }: CommitPlan, resend: (region: string) => void): void {
+    const { time } = this.client;
+    if (duplicate !== null) time.after(duplicate.afterMs, () => resend(duplicate.region));
+    if (loses === null) return;
+    time.after(loses.afterMs, () => {
+      if (!this.#dead) this.client.moveTo(loses.region);
+    });
+  }
+
+  /** A snapshot that stays open while the session goes on. Its reads stand beside the session's order. */
+  #watch(keys: readonly QualifiedKey[], reads: number, pauseMs: number): void {
+    const recording = this.#begin({ mode: 'snapshot' });
+    this.#beside++;
+    const name = `${this.name}~${recording.txId}`;
+    const ended = () => {
+      this.#beside--;
+      recording.tx.end();
+      this.#record(name, recording, 'committed');
+    };
+    run(this.#rereads(recording, keys, reads, pauseMs), () => !this.#dead, ended);
+  }
+
+  *#rereads(recording: Recording, keys: readonly QualifiedKey[], reads: number, pauseMs: number): Co<void> {
+    try {
+      for (let i = 0; i < reads; i++) {
+        // Another key each time, so that not all of them come from what was read before.
+        yield* this.#read(recording, keys.slice(0, 1 + (i % keys.length)));
+        yield* this.client.pause(pauseMs);
+        if (this.#stopped) return;
+      }
+    } catch (error) {
+      if (!(error instanceof RequestFailed)) throw error;
+      this.world.note(this.name, () => `the snapshot ${recording.txId} fails: ${error.code}`);
+    }
+  }
+
+  *#past(keys: readonly QualifiedKey[], back: number): Co<void> {
+    const at = this.#snapshots[this.#snapshots.length - 1 - back];
+    if (at === undefined) return;
+    const tx = this.#session.begin({ mode: 'one-shot', at });
+    const recording = new Recording(this.name, tx, 0, new Map());
+    for (const { key, value } of yield* tx.read(keys)) {
+      recording.saw({ key, value });
+      this.world.tell.read(recording, key, value);
+    }
+    this.#record(`${this.name}~${tx.id}`, recording, 'committed');
+  }
+
+  /** A transaction has its snapshot now. */
+  #snapshot(recording: Recording): void {
+    const { snapshot } = recording;
+    if (snapshot === undefined || this.#snapshots.at(-1) === snapshot) return;
+    this.world.tell.snapshot(recording, snapshot);
+    this.#snapshots.push(snapshot);
+    if (snapshot > this.#floor) this.#floor = snapshot;
+  }
+
+  #ended(recording: Recording): void {
+    recording.tx.end();
+    this.#current = undefined;
+    this.#record(this.name, recording, 'committed');
+  }
+
+  #record(session: string, recording: Recording, status: 'committed' | 'aborted' | 'unknown'): void {
+    if (recording.ops.length > 0) this.world.histories.add(session, recording, status);
+  }
+}

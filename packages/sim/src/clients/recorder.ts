@@ -1,0 +1,57 @@
+import type { Op, Transaction } from '@isochron/checker';
+import type { KeyWrite, QualifiedKey, Timestamp, TxId } from '@isochron/core';
+import type { ClientView } from '../checks/observations.js';
+import type { ClientTransaction, Seen } from '../protocols/adapter.js';
+
+type Own = { readonly ct: Timestamp; readonly txId: TxId; readonly value: KeyWrite['value'] };
+
+/** What one transaction saw and did, from its client's point of view. */
+export class Recording implements ClientView {
+  readonly ops: Op[] = [];
+  readonly written = new Map<QualifiedKey, KeyWrite['value']>();
+  /** The commit request has left: from now on it may happen. */
+  sent = false;
+
+  constructor(
+    readonly session: string,
+    readonly tx: ClientTransaction,
+    readonly floor: Timestamp,
+    readonly own: ReadonlyMap<QualifiedKey, Own>,
+  ) {}
+
+  get txId(): TxId {
+    return this.tx.id;
+  }
+
+  get snapshot(): Timestamp | undefined {
+    return this.tx.snapshot;
+  }
+
+  get writes(): readonly KeyWrite[] {
+    return [...this.written].map(([key, value]) => ({ key, value }));
+  }
+
+  saw({ key, value }: Seen): void {
+    this.ops.push({ f: 'r', k: key, v: textOf(value) });
+  }
+
+  write(key: QualifiedKey, value: string | null): void {
+    this.written.set(key, value);
+    this.ops.push({ f: 'w', k: key, v: value });
+  }
+}
+
+/** The histories of all sessions, as `packages/checker` reads them. */
+export class Histories {
+  readonly lines: Transaction[] = [];
+  readonly #seq = new Map<string, number>();
+
+  add(session: string, { txId, ops }: Recording, status: Transaction['status']): void {
+    const seq = this.#seq.get(session) ?? 0;
+    this.#seq.set(session, seq + 1);
+    this.lines.push({ session, seq, tx: txId, status, ops });
+  }
+}
+
+const textOf = (value: KeyWrite['value']): string | null =>
+  value === null || typeof value === 'string' ? value : `bytes of ${value.length}`;

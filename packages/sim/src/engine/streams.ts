@@ -1,0 +1,17 @@
+import { hashKey, Random } from '@isochron/core';
+
+/**
+ * Sources of randomness by purpose, all from one seed. What one of them is asked for changes nothing in the others, so a plan that
+ * loses a session or a fault keeps the rest of its run as far as possible.
+ */
+export class Streams {
+  constructor(readonly seed: number) {}
+
+  /** The source of a purpose, always from its beginning. */
+  of(...purpose: readonly (string | number)[]): Random {
+    const name = purpose.join('/');
+    const low = hashKey(`${this.seed}|${name}`);
+    const high = hashKey(`${name}|${this.seed}`) % 2 ** 21;
+    return new Random(high * 2 ** 32 + low);
+  }
+}

@@ -1,0 +1,76 @@
+/** Links that drop, slow down or stay away. */
+import type { NodeId, Random, RegionId, Topology } from '@isochron/core';
+import type { FaultKind } from './fault.js';
+
+type Pair = { a: NodeId; b: NodeId };
+
+function drawPair(random: Random, topology: Topology): Pair | undefined {
+  if (topology.nodes.length < 2) return undefined;
+  const a = random.pick(topology.nodes);
+  return { a, b: random.pick(topology.nodes.filter((node) => node !== a)) };
+}
+
+/** A connection breaks once and comes back. */
+export const dropLink: FaultKind<Pair> = {
+  weight: 4,
+  forMs: [0, 0],
+  draw: (random, { topology }) => drawPair(random, topology),
+  start: ({ cluster }, { a, b }) => {
+    cluster.link(a, b).drop();
+    return undefined;
+  },
+};
+
+/** Two nodes cannot reach each other. */
+export const cutLink: FaultKind<Pair> = {
+  weight: 4,
+  forMs: [10, 4_000],
+  draw: (random, { topology }) => drawPair(random, topology),
+  start: ({ cluster }, { a, b }) => {
+    const link = cluster.link(a, b);
+    link.block();
+    return () => link.unblock();
+  },
+};
+
+/** One link is far slower than all others. */
+export const slowLink: FaultKind<Pair & { factor: number }> = {
+  weight: 2,
+  forMs: [100, 4_000],
+  draw: (random, { topology }) => {
+    const pair = drawPair(random, topology);
+    return pair === undefined ? undefined : { ...pair, factor: 2 + random.below(30) };
+  },
+  start: ({ cluster }, { a, b, factor }) => {
+    const link = cluster.link(a, b);
+    link.slowness *= factor;
+    return () => {
+      link.slowness /= factor;
+    };
+  },
+};
+
+/** A net split between one node and all others. */
+export const isolateNode: FaultKind<{ node: NodeId }> = {
+  weight: 2,
+  forMs: [10, 4_000],
+  draw: (random, { topology }) => (topology.nodes.length < 2 ? undefined : { node: random.pick(topology.nodes) }),
+  start: ({ cluster }, { node }) => {
+    const links = cluster.linksOf(node);
+    for (const link of links) link.block();
+    return () => {
+      for (const link of links) link.unblock();
+    };
+  },
+};
+
+/** A region is cut off; its clients reach only its own nodes. */
+export const isolateRegion: FaultKind<{ region: RegionId }> = {
+  weight: 2,
+  forMs: [100, 6_000],
+  draw: (random, { topology }) => (topology.regions.length < 2 ? undefined : { region: random.pick(topology.regions) }),
+  start: ({ cluster }, { region }) => {
+    cluster.isolate(region, true);
+    return () => cluster.isolate(region, false);
+  },
+};

@@ -1,0 +1,118 @@
+/** Processes that die and come back. */
+import type { NodeId, RegionId } from '@isochron/core';
+import { logBetween } from '../engine/draws.js';
+import type { FaultKind, FaultWorld, Moment } from './fault.js';
+
+/** kill -9; the batch on its way to the disk is there as a whole or not at all. */
+export const crash: FaultKind<{ node: NodeId; batchSurvives: boolean }> = {
+  weight: 5,
+  forMs: [1, 3_000],
+  draw: (random, { topology }) => ({ node: random.pick(topology.nodes), batchSurvives: random.chance(0.5) }),
+  start: (world, { node, batchSurvives }) => down(world, [node], batchSurvives),
+};
+
+/** The same at a chosen moment of a protocol message: between any two messages of a coordinator or a cohort. */
+export const crashAt: FaultKind<{ moment: Moment; nth: number; downMs: number; batchSurvives: boolean }> = {
+  weight: 6,
+  forMs: [5_000, 5_000],
+  draw: (random, { topology, crashPoints }) => ({
+    moment: {
+      node: random.pick(topology.nodes),
+      type: random.pick(crashPoints),
+      point: random.pick(['receive', 'handle', 'send'] as const),
+    },
+    nth: 1 + random.below(5),
+    downMs: Math.round(1 + random.float() ** 2 * 2_500),
+    batchSurvives: random.chance(0.5),
+  }),
+  start: (world, { moment, nth, downMs, batchSurvives }) => {
+    let restart: (() => void) | undefined;
+    const callOff = world.onMoment(moment, nth, () => {
+      restart = down(world, [moment.node], batchSurvives);
+      world.cluster.time.after(downMs, () => {
+        restart?.();
+        restart = undefined;
+      });
+    });
+    return () => {
+      callOff();
+      restart?.();
+      restart = undefined;
+    };
+  },
+};
+
+/** All processes of a region, or of the whole cluster, at once. */
+export const massCrash: FaultKind<{ region: RegionId | null; batchSurvives: boolean }> = {
+  weight: 1,
+  forMs: [1, 2_000],
+  draw: (random, { topology }) => ({
+    region: random.chance(0.5) ? random.pick(topology.regions) : null,
+    batchSurvives: random.chance(0.5),
+  }),
+  start: (world, { region, batchSurvives }) => {
+    const { topology } = world.cluster;
+    return down(world, region === null ? topology.nodes : topology.nodesOf(region), batchSurvives);
+  },
+};
+
+/** SIGSTOP and SIGCONT: the process does nothing for a while and then goes on, with everything that came meanwhile. */
+export const pause: FaultKind<{ node: NodeId }> = {
+  weight: 2,
+  forMs: [10, 3_000],
+  draw: (random, { topology }) => ({ node: random.pick(topology.nodes) }),
+  start: ({ cluster }, { node }) => {
+    cluster.node(node).pause();
+    return () => cluster.node(node).resume();
+  },
+};
+
+/** A node comes back with an empty disk (D10). Only where nobody else's copy is in danger. */
+export const wipe: FaultKind<{ node: NodeId }> = {
+  weight: 1.5,
+  forMs: [1, 2_000],
+  draw: (random, { topology }) => ({ node: random.pick(topology.nodes) }),
+  start: ({ cluster }, { node }) => {
+    if (!cluster.node(node).up || !cluster.maySpare(node)) return undefined;
+    cluster.rob(node, []);
+    return () => cluster.restart(node);
+  },
+};
+
+/** A node comes back with its disk as it was a while before (D10): as after the restoration of a backup. */
+export const rollback: FaultKind<{ node: NodeId; backMs: number; downMs: number }> = {
+  weight: 1.5,
+  forMs: [5_000, 5_000],
+  draw: (random, { topology }) => ({
+    node: random.pick(topology.nodes),
+    backMs: Math.round(logBetween(random, 1, 3_000)),
+    downMs: Math.round(logBetween(random, 1, 2_000)),
+  }),
+  start: ({ cluster }, { node, backMs, downMs }) => {
+    const image = cluster.node(node).disk.image();
+    let isDown = false;
+    const restart = (): void => {
+      if (isDown) cluster.restart(node);
+      isDown = false;
+    };
+    const robbing = cluster.time.after(backMs, () => {
+      if (!cluster.node(node).up || !cluster.maySpare(node)) return;
+      cluster.rob(node, image);
+      isDown = true;
+      cluster.time.after(downMs, restart);
+    });
+    return () => {
+      cluster.time.cancel(robbing);
+      restart();
+    };
+  },
+};
+
+/** Those of the nodes that run die; what it returns starts them again. */
+function down(world: FaultWorld, nodes: readonly NodeId[], batchSurvives: boolean): () => void {
+  const victims = nodes.filter((id) => world.cluster.node(id).up);
+  for (const id of victims) world.cluster.crash(id, batchSurvives);
+  return () => {
+    for (const id of victims) world.cluster.restart(id);
+  };
+}

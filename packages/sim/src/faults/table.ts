@@ -1,0 +1,40 @@
+import type { FaultPlan } from '../plan/plan.js';
+import { clientDeath, clientDisconnect } from './clients.js';
+import type { FaultKind, FaultWorld } from './fault.js';
+import { clockDrift, clockJump, diskFull, slowDisk, stalledDisk } from './machines.js';
+import { cutLink, dropLink, isolateNode, isolateRegion, slowLink } from './network.js';
+import { crash, crashAt, massCrash, pause, rollback, wipe } from './nodes.js';
+
+/** Every kind of fault. A new one is added at the end, so that plans drawn before keep their kinds. */
+export const FAULTS = {
+  crash,
+  crashAt,
+  massCrash,
+  dropLink,
+  cutLink,
+  slowLink,
+  isolateNode,
+  isolateRegion,
+  slowDisk,
+  stalledDisk,
+  clockJump,
+  clockDrift,
+  clientDeath,
+  clientDisconnect,
+  pause,
+  wipe,
+  rollback,
+  diskFull,
+} as const satisfies Readonly<Record<string, unknown>>;
+
+export type FaultName = keyof typeof FAULTS;
+export const FAULT_NAMES = Object.keys(FAULTS) as FaultName[];
+
+/** The kinds under one type: a plan's parameters are those that the kind itself drew. */
+export const faultKind = (name: string): FaultKind | undefined =>
+  (FAULTS as Readonly<Record<string, unknown>>)[name] as FaultKind | undefined;
+
+/** Starts a fault of a plan. */
+export function startFault(world: FaultWorld, fault: FaultPlan): (() => void) | undefined {
+  return faultKind(fault.kind)?.start(world, fault);
+}

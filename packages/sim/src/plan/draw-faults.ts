@@ -1,0 +1,28 @@
+import { logBetween, weighted } from '../engine/draws.js';
+import type { Streams } from '../engine/streams.js';
+import type { FaultScene } from '../faults/fault.js';
+import { FAULT_NAMES, faultKind } from '../faults/table.js';
+import type { FaultPlan } from './plan.js';
+
+/**
+ * Draws which kinds of faults a run has, and then the faults, so that some runs have many of one kind and others none. Each kind
+ * is decided for itself: a new one changes only the plans that have it.
+ */
+export function drawFaults(streams: Streams, scene: FaultScene, spanMs: number): FaultPlan[] {
+  const kinds = FAULT_NAMES.filter((name) => streams.of('draw fault', name).chance(0.4));
+  const random = streams.of('draw faults');
+  if (kinds.length === 0 || random.chance(0.08)) return [];
+  const weights = kinds.map((name) => [name, faultKind(name)!.weight] as const);
+  const count = Math.round(logBetween(random, 1, 25));
+  const faults: FaultPlan[] = [];
+  for (let i = 0; i < count; i++) {
+    const name = weighted(random, weights);
+    const kind = faultKind(name)!;
+    const parameters = kind.draw(random, scene);
+    const [least, most] = kind.forMs;
+    const forMs = Math.round(least === most ? least : logBetween(random, least, most));
+    const atMs = Math.round(random.float() * spanMs);
+    if (parameters !== undefined) faults.push({ kind: name, atMs, forMs, ...parameters });
+  }
+  return faults.sort((a, b) => a.atMs - b.atMs);
+}

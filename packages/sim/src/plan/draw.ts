@@ -1,0 +1,138 @@
+/** Draws a plan from a seed: a swarm of settings, so that every run is of its own kind. */
+import type { ClusterSpec, NodeId, Random } from '@isochron/core';
+import { Topology } from '@isochron/core';
+import { between, integer, logBetween, rounded, weighted } from '../engine/draws.js';
+import { Streams } from '../engine/streams.js';
+import type { Settings } from '../protocols/adapter.js';
+import { drawFaults } from './draw-faults.js';
+import { drawSessions } from './draw-sessions.js';
+import { DRAW_VERSION, type Environment, type Plan } from './plan.js';
+
+/** What of a protocol decides about its plans. */
+export interface DrawnProtocol {
+  readonly name: string;
+  readonly crashPoints: readonly string[];
+  drawSettings(random: Random): Settings;
+}
+
+/** How large runs are. */
+export interface PlanSize {
+  /** Transactions of all sessions together; about 200 by default. */
+  readonly transactions: number;
+}
+
+export const DEFAULT_SIZE: PlanSize = { transactions: 200 };
+
+/** The plan of a seed. The same seed gives the same plan as long as {@link DRAW_VERSION} does not move. */
+export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize = DEFAULT_SIZE): Plan {
+  const streams = new Streams(seed);
+  const cluster = drawCluster(streams.of('draw cluster'));
+  const topology = new Topology(cluster);
+  const environment = drawEnvironment(streams.of('draw environment'), topology);
+  const sessions = drawSessions(streams.of('draw sessions'), topology, size.transactions);
+  const settings = protocol.drawSettings(streams.of('draw settings'));
+  const safetyMs = 20_000;
+  const scene = { topology, sessions: sessions.map(({ name }) => name), crashPoints: protocol.crashPoints };
+  const faults = drawFaults(streams, scene, expectedMs(environment, sessions));
+  return {
+    draw: DRAW_VERSION,
+    protocol: protocol.name,
+    seed,
+    cluster,
+    settings,
+    environment,
+    sessions,
+    faults,
+    safetyMs,
+  };
+}
+
+function drawCluster(random: Random): ClusterSpec {
+  const names = ['virginia', 'oregon', 'ireland', 'mumbai', 'tokyo'];
+  const count = weighted(random, [
+    [1, 1],
+    [2, 2],
+    [3, 5],
+    [4, 2],
+    [5, 1.5],
+  ]);
+  const most = weighted(random, [
+    [1, 4],
+    [2, 3],
+    [3, 1],
+  ]);
+  const regions = names.slice(0, count).map((id) => ({
+    id,
+    nodes: Array.from({ length: integer(random, 1, most) }, (_, i) => ({ id: `${id}-${i + 1}` })),
+  }));
+  const replication = integer(random, 1, count);
+  const spread = { name: 'default', partitions: integer(random, 1, 8), replication };
+  if (spread.partitions < 3 || !random.chance(0.2)) return { regions, keyspaces: [spread] };
+  // A part of the data is bound to its regions.
+  const home = regions.filter(() => random.chance(0.5)).map(({ id }) => id);
+  const pinned = { name: 'pinned', partitions: 1, regions: home.length > 0 ? home : [regions[0]!.id] };
+  return { regions, keyspaces: [{ ...spread, partitions: spread.partitions - 1 }, pinned] };
+}
+
+function drawEnvironment(random: Random, topology: Topology): Environment {
+  const { regions, nodes } = topology;
+  const far = logBetween(random, 1, 120);
+  const delay = regions.map(() => regions.map(() => 0));
+  for (let i = 0; i < regions.length; i++) {
+    delay[i]![i] = rounded(logBetween(random, 0.1, 2));
+    for (let j = 0; j < i; j++) delay[i]![j] = delay[j]![i] = rounded(far * logBetween(random, 0.2, 2));
+  }
+  const sync = logBetween(random, 0.2, 10);
+  const skewMs = weighted(random, [
+    [0, 1],
+    [5, 3],
+    [100, 3],
+    [1_500, 1],
+  ]);
+  return {
+    delayMs: delay,
+    jitter: weighted(random, [
+      [0, 1],
+      [0.2, 3],
+      [1, 2],
+    ]),
+    slowLinks: drawSlowLinks(random, nodes, 2 * far),
+    noticeMs: rounded(logBetween(random, 1, 800)),
+    reconnectMs: [5, rounded(logBetween(random, 10, 600))],
+    lateFrames: random.chance(0.5),
+    syncMs: nodes.map(() => rounded(sync * logBetween(random, 0.5, random.chance(0.1) ? 20 : 2))),
+    coldReads: random.chance(0.5) ? 0 : rounded(random.float() ** 2),
+    prefetchMs: rounded(logBetween(random, 0.1, 20)),
+    lateHorizons: random.chance(0.5),
+    clocks: nodes.map(() => ({
+      skewMs: Math.round(between(random, -skewMs, skewMs)),
+      driftPpm: Math.round(between(random, -200, 200)),
+    })),
+    founded: random.chance(0.8),
+    encoded: random.chance(0.1),
+    clientMs: rounded(logBetween(random, 0.1, 30)),
+    requestTimeoutMs: Math.round(logBetween(random, 700, 10_000)),
+  };
+}
+
+/** A permanent delay, one way, that no protocol setting is meant for. */
+const MAX_PERMANENT_MS = 400;
+
+/** One slow link while others are fast. */
+function drawSlowLinks(random: Random, nodes: readonly NodeId[], delayMs: number): Environment['slowLinks'] {
+  if (nodes.length < 2 || !random.chance(0.4)) return [];
+  const a = random.pick(nodes);
+  const b = random.pick(nodes.filter((node) => node !== a));
+  const factor = Math.min(integer(random, 3, 30), MAX_PERMANENT_MS / delayMs);
+  return factor > 1 ? [{ a, b, factor: rounded(factor) }] : [];
+}
+
+/** About how long the sessions will take, ms: faults should fall into it. */
+function expectedMs(environment: Environment, sessions: Plan['sessions']): number {
+  const remote = environment.delayMs.flat().reduce((sum, ms) => sum + ms, 0) / environment.delayMs.flat().length;
+  const perTx = 4 * (remote + environment.clientMs) + 3 * Math.max(...environment.syncMs);
+  const longest = Math.max(
+    ...sessions.map(({ transactions }) => transactions.reduce((sum, tx) => sum + tx.thinkMs + perTx, 0)),
+  );
+  return Math.min(15_000, 500 + longest);
+}

@@ -1,0 +1,29 @@
+import type { QualifiedKey } from '@isochron/core';
+import type { Plan, StepPlan, TransactionPlan } from './plan.js';
+
+/** Every key that a plan reads or writes by name. */
+export function keysOf(plan: Plan): QualifiedKey[] {
+  const keys = new Set<QualifiedKey>();
+  for (const { transactions } of plan.sessions) {
+    for (const transaction of transactions) for (const key of namedIn(transaction)) keys.add(key);
+  }
+  return [...keys];
+}
+
+function namedIn(plan: TransactionPlan): readonly QualifiedKey[] {
+  switch (plan.kind) {
+    case 'read':
+    case 'watch':
+    case 'past':
+      return plan.keys;
+    case 'write':
+      return plan.writes.map(({ key }) => key);
+    case 'interactive':
+      return plan.steps.flatMap(namedInStep);
+    default:
+      return [];
+  }
+}
+
+const namedInStep = (step: StepPlan): readonly QualifiedKey[] =>
+  step.f === 'read' ? step.keys : step.f === 'write' ? [step.key] : [];

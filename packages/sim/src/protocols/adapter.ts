@@ -1,0 +1,148 @@
+/**
+ * What the simulator needs to know of a protocol. Everything else (world, faults, plans, checks) is the same for all of them: a
+ * protocol comes in by one adapter.
+ */
+import type {
+  AnyMessage,
+  DurableRecord,
+  LogGroup,
+  MessageSchema,
+  NodeId,
+  PartitionId,
+  QualifiedKey,
+  Random,
+  RecoveredState,
+  Timestamp,
+  Topology,
+  TxId,
+  Value,
+  VersionReader,
+  WallMs,
+} from '@isochron/core';
+import type { Address, Machine } from '@isochron/protocols';
+import type { Observations } from '../checks/observations.js';
+import type { ClientIo } from '../clients/io.js';
+import type { Co } from '../engine/coroutine.js';
+
+/** Settings as numbers by name: a plan keeps them, and shows them. */
+export type Settings = Readonly<Record<string, number>>;
+
+export interface ProtocolAdapter<M extends AnyMessage> {
+  readonly name: string;
+  /** Carries messages between nodes in runs where they cross encoded. */
+  readonly schema: MessageSchema<M>;
+  /** Messages around which a plan may let a node crash. */
+  readonly crashPoints: readonly M['type'][];
+  /** Draws settings, small enough that what they govern happens within a run. */
+  drawSettings(random: Random): Settings;
+  /** Puts a node's machines together from what its disk holds. */
+  createNode(options: NodeOptions): ProtocolNode<M>;
+  /** What lies on the disk of a node whose cluster has met before. */
+  readonly founding: readonly DurableRecord[];
+  /** Whether a disk holds nothing that a node could go on with: its driver opens an empty one then (D10). */
+  lacksData(recovered: RecoveredState): boolean;
+  /** Whether a node stopped because it does not trust its disk: its driver sets the data aside and starts it again (D10). */
+  distrusts(error: unknown): boolean;
+  /**
+   * Whether new clients must be served once everything is healed. Where a protocol refuses clocks that are far off, what they left
+   * behind may keep clients out for a while.
+   */
+  servesAgain(settings: Settings): boolean;
+  createSession(id: string, io: ClientIo<M>, state: unknown): ProtocolSession;
+  /** The request that a message answers, where it answers a client. */
+  refOf(message: M): number | undefined;
+  /** Tells what a message promises. Called when it leaves its node, or reaches another machine of the same node. */
+  said(message: M, from: Address, to: Address, tell: Observations): void;
+  /** Tells what an answer claims. Called in the step that makes it, with the message that caused the step. */
+  answering(message: M, cause: M, from: Address, tell: Observations): void;
+}
+
+export interface NodeOptions {
+  readonly node: NodeId;
+  readonly topology: Topology;
+  readonly settings: Settings;
+  readonly reader: VersionReader;
+  readonly recovered: RecoveredState;
+  /** The whole log of a partition after a timestamp. */
+  readonly logAfter: (partition: PartitionId, after: Timestamp) => readonly LogGroup[];
+  readonly now: WallMs;
+  /** New writes must be refused now. */
+  readonly diskIsFull: () => boolean;
+}
+
+/** The machines of one node, and what its driver uses. */
+export interface ProtocolNode<M extends AnyMessage> {
+  readonly machines: readonly (readonly [name: string, machine: Machine<M>])[];
+  /** The clock that every frame carries (T2). */
+  hlc(): Timestamp;
+  observe(hlc: Timestamp): void;
+  /** Whether it serves clients yet. */
+  ready(): boolean;
+  /** The stable time that a client is welcomed with. */
+  ust(): Timestamp;
+  /** What lies in memory now, by name: for the check that it is bounded. */
+  load(): Readonly<Record<string, number>>;
+}
+
+/** What a read showed to the application. */
+export interface Seen {
+  readonly key: QualifiedKey;
+  readonly value: Value | null;
+}
+
+/** A session of the protocol, as an SDK holds it. */
+export interface ProtocolSession {
+  /** Another one continues it: the whole state, as an SDK exports it. */
+  export(): unknown;
+  /** A stable time that a node told. */
+  observe(ust: Timestamp): void;
+  /** Highest stable time it knows. */
+  readonly ust: Timestamp;
+  begin(options: BeginOptions): ClientTransaction;
+  /** How another transaction ended, as a node says. */
+  status(txId: TxId): Co<{ readonly status: string; readonly ts: Timestamp | null }>;
+}
+
+export interface BeginOptions {
+  /** `one-shot`: reads in one round trip. `snapshot`: opened again after its lease. */
+  readonly mode: 'one-shot' | 'transaction' | 'snapshot';
+  /** Reads exactly this snapshot, without own writes. */
+  readonly at?: Timestamp;
+}
+
+/** A transaction as an SDK gives it to an application. Waiting ends with a result or throws {@link RequestFailed}. */
+export interface ClientTransaction {
+  readonly id: TxId;
+  readonly snapshot: Timestamp | undefined;
+  read(keys: readonly QualifiedKey[]): Co<readonly Seen[]>;
+  /** One page, with own writes laid over it; `next` is where the following one starts. */
+  list(keyspace: string, start: QualifiedKey, limit: number): Co<{ seen: readonly Seen[]; next: QualifiedKey | null }>;
+  write(key: QualifiedKey, value: Value | null): void;
+  commit(sending: CommitHooks): Co<CommitResult>;
+  /** Ends it without a commit. */
+  end(): void;
+}
+
+/** What a plan does to a commit while it is under way. */
+export interface CommitHooks {
+  /** The request will reach another coordinator as well: a refusal of this one says nothing of that one. */
+  readonly duplicated: boolean;
+  /** The request has been sent, for the first time. */
+  sent(resend: (region: string) => void): void;
+}
+
+export type CommitResult =
+  | { readonly status: 'committed'; readonly ct: Timestamp }
+  /** Nothing has happened and never will. */
+  | { readonly status: 'aborted'; readonly code: string }
+  /** Refused for good, in a way that leaves open whether it happened. */
+  | { readonly status: 'unknown'; readonly code: string };
+
+/** A request that an SDK gives up: the application is told. */
+export class RequestFailed extends Error {
+  override readonly name = 'RequestFailed';
+
+  constructor(readonly code: string) {
+    super(code);
+  }
+}

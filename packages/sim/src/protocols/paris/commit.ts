@@ -1,0 +1,116 @@
+import type { ErrorCode, Timestamp } from '@isochron/core';
+import type { CommitAttempt, ParisMessage } from '@isochron/protocols';
+import type { Connection } from '../../clients/io.js';
+import type { Co } from '../../engine/coroutine.js';
+import type { CommitHooks, CommitResult } from '../adapter.js';
+import { type Homes, isRetryable, type SimParisTransaction } from './session.js';
+
+/** So often OUTCOME_PENDING before the region of the connection becomes another home. */
+const PENDING_BEFORE_MOVE = 3;
+/** So many attempts that were aborted before the application hears of it. */
+const MAX_ABORTED_ATTEMPTS = 4;
+/** The wire's limit. */
+const MAX_HOMES = 16;
+
+/**
+ * One commit as an SDK sees it through: sent, and sent again unchanged, wherever there is a connection, until it is known what became
+ * of it (D4, D5). It never gives up while it is in doubt.
+ */
+export class Commit {
+  readonly #attempt: CommitAttempt;
+  #homes: Homes = [];
+  #inDoubt = false;
+  #sent = false;
+  #pending = 0;
+  #aborted = 0;
+  #refusals = 0;
+
+  constructor(
+    readonly transaction: SimParisTransaction,
+    readonly hooks: CommitHooks,
+  ) {
+    this.#attempt = transaction.session.commit(transaction.tx);
+  }
+
+  *run(): Co<CommitResult> {
+    const { io, session } = this.transaction;
+    for (;;) {
+      const connection = yield* io.connection();
+      if (this.#homes.length === 0) this.#homes = [connection.region];
+      const wasInDoubt = this.#inDoubt;
+      const { open, answer } = yield* this.#send(connection);
+      if (answer?.type === 'CommitResp') {
+        session.committed(answer.ct);
+        return { status: 'committed', ct: answer.ct };
+      }
+      if (answer?.type !== 'Refused') {
+        if (connection.open) io.leave(connection);
+        continue;
+      }
+      const { code } = answer;
+      this.#refusals++;
+      if (code === 'NOT_READY' || code === 'OVERLOADED') this.#inDoubt = wasInDoubt;
+      if (code === 'TRANSACTION_UNKNOWN' && open) {
+        this.#inDoubt = wasInDoubt; // the server forgot the open transaction; the commit itself can do without
+        continue;
+      }
+      if (!this.#repeats(code, connection)) return this.#refused(code, wasInDoubt);
+      if (code === 'NOT_READY' || (code !== 'OUTCOME_PENDING' && this.#refusals % 3 === 0)) io.leave(connection);
+      yield* io.backOff(this.#refusals);
+    }
+  }
+
+  *#send(connection: Connection<ParisMessage>): Co<{ open: boolean; answer: ParisMessage | undefined }> {
+    const { io } = this.transaction;
+    const open = !this.#sent && this.transaction.isOpenOn(connection);
+    if (!open) this.transaction.release();
+    const first = !this.#sent;
+    this.#sent = true;
+    this.#inDoubt = true;
+    const request = this.#request(open ? null : this.#attempt.snapshot);
+    const detached = this.#request(this.#attempt.snapshot);
+    const answer = yield* io.call(connection, request, io.requestTimeoutMs, () => {
+      if (first) this.hooks.sent((region) => io.aside(region, detached));
+    });
+    return { open, answer };
+  }
+
+  #request(snapshot: Timestamp | null): (ref: number) => ParisMessage {
+    const { txId, hwt, birth, writes } = this.#attempt;
+    const homes = this.#homes;
+    return (ref) => ({ type: 'CommitReq', ref, txId, snapshot, hwt, birth, homes, principal: 'anonymous', writes });
+  }
+
+  /** Whether the same commit may still succeed; changes its homes where that is what it takes. */
+  #repeats(code: ErrorCode, { region }: Connection<ParisMessage>): boolean {
+    if (code === 'ATTEMPT_MISMATCH' && this.#homes.length > 1) {
+      this.#homes = this.#homes.slice(0, -1);
+      return true;
+    }
+    if (code === 'TRANSACTION_ABORTED') {
+      if (++this.#aborted > MAX_ABORTED_ATTEMPTS || this.#homes.length >= MAX_HOMES) return false;
+      this.#homes = [...this.#homes, region];
+      this.#inDoubt = false;
+      return true;
+    }
+    if (code === 'OUTCOME_PENDING') this.#moveHome(region);
+    return isRetryable(code);
+  }
+
+  /** The cohorts of the old home do not decide: this region's become the next attempt (D4). */
+  #moveHome(region: string): void {
+    if (region === this.#homes.at(-1) || ++this.#pending < PENDING_BEFORE_MOVE) return;
+    if (this.#homes.length >= MAX_HOMES) return;
+    this.#pending = 0;
+    this.#homes = [...this.#homes, region];
+  }
+
+  /** An abort that is written down is final; anything else is, as long as nothing was in doubt before. */
+  #refused(code: ErrorCode, wasInDoubt: boolean): CommitResult {
+    this.transaction.session.refused();
+    this.transaction.release();
+    const final =
+      code === 'TRANSACTION_ABORTED' || (code === 'TIMESTAMP_IN_FUTURE' && !wasInDoubt && !this.hooks.duplicated);
+    return { status: final ? 'aborted' : 'unknown', code };
+  }
+}

@@ -1,0 +1,271 @@
+/** What an SDK does with a PaRiS session, request by request, in simulated time. The same state machine, `ParisSession`, is inside. */
+import {
+  compareKeys,
+  ERROR_CODES,
+  type ErrorCode,
+  type QualifiedKey,
+  type RegionId,
+  type Timestamp,
+  type TxId,
+  type Value,
+} from '@isochron/core';
+import { type ParisMessage, ParisSession, type SessionState, SessionTransaction } from '@isochron/protocols';
+import type { ClientIo, Connection } from '../../clients/io.js';
+import type { Co } from '../../engine/coroutine.js';
+import {
+  type BeginOptions,
+  type ClientTransaction,
+  type CommitHooks,
+  type CommitResult,
+  type ProtocolSession,
+  RequestFailed,
+  type Seen,
+} from '../adapter.js';
+import { Commit } from './commit.js';
+
+export type Io = ClientIo<ParisMessage>;
+type Link = Connection<ParisMessage>;
+/** Where a read reads: in an open transaction, in a snapshot, or in the newest one. */
+type Where = { readonly txId: TxId | null; readonly ust: Timestamp; readonly at: Timestamp | null };
+type Answer = Extract<ParisMessage, { type: 'ReadResp' | 'ListResp' }>;
+
+export const isRetryable = (code: ErrorCode): boolean => ERROR_CODES[code].retryable;
+
+export class SimParisSession implements ProtocolSession {
+  readonly session: ParisSession;
+
+  constructor(
+    id: string,
+    readonly io: Io,
+    state: unknown,
+  ) {
+    this.session = new ParisSession(id, state as SessionState | undefined);
+  }
+
+  get ust(): Timestamp {
+    return this.session.ust;
+  }
+
+  export(): SessionState {
+    return this.session.export();
+  }
+
+  observe(ust: Timestamp): void {
+    this.session.observe(ust);
+  }
+
+  begin(options: BeginOptions): ClientTransaction {
+    return new SimParisTransaction(this, options);
+  }
+
+  *status(txId: TxId): Co<{ readonly status: string; readonly ts: Timestamp | null }> {
+    const connection = yield* this.io.connection();
+    const answer = yield* this.io.call(
+      connection,
+      (ref) => ({ type: 'TxStatusReq', ref, txId }),
+      this.io.requestTimeoutMs,
+    );
+    if (answer?.type !== 'TxStatusResp') throw new RequestFailed('CONNECTION_LOST');
+    return answer;
+  }
+}
+
+/** A transaction, or a snapshot, that opens itself with its first read, and again wherever the connection goes (D8). */
+export class SimParisTransaction implements ClientTransaction {
+  readonly tx: SessionTransaction;
+  readonly io: Io;
+  readonly session: ParisSession;
+  /** The snapshot that is asked for: none at first, the assigned one ever after. */
+  #at: Timestamp | undefined;
+  /** The server knows it by this id: a new one for every opening. */
+  #wireId: TxId;
+  #openOn: Link | undefined;
+  #starting = false;
+  #startRefusal: ErrorCode | undefined;
+  #ended = false;
+
+  constructor(
+    owner: SimParisSession,
+    readonly options: BeginOptions,
+  ) {
+    const { session } = owner;
+    const { at } = options;
+    this.io = owner.io;
+    this.session = session;
+    this.tx = at === undefined ? session.begin() : new SessionTransaction(session.nextTxId(), at, new Map());
+    this.#at = at;
+    this.#wireId = this.tx.id;
+  }
+
+  get id(): TxId {
+    return this.tx.id;
+  }
+
+  get snapshot(): Timestamp | undefined {
+    return this.options.at ?? this.tx.snapshot;
+  }
+
+  *read(keys: readonly QualifiedKey[]): Co<readonly Seen[]> {
+    const missing = keys.filter((key) => this.tx.lookup(key) === undefined);
+    if (missing.length > 0) {
+      const answer = yield* this.#exchange((ref, where) => ({ type: 'ReadReq', ref, keys: missing, ...where }));
+      if (answer.type !== 'ReadResp') throw new RequestFailed('INTERNAL');
+      missing.forEach((key, i) => {
+        this.tx.record(key, answer.versions[i] ?? null);
+      });
+    }
+    return keys.map((key) => ({ key, value: this.tx.lookup(key)!.value }));
+  }
+
+  *list(
+    keyspace: string,
+    start: QualifiedKey,
+    limit: number,
+  ): Co<{ seen: readonly Seen[]; next: QualifiedKey | null }> {
+    // The first key behind a keyspace: keys begin with its name and a slash, and '0' follows the slash.
+    const range = { start, end: `${keyspace}0`, limit };
+    const answer = yield* this.#exchange((ref, where) => ({ type: 'ListReq', ref, keyspace, range, ...where }));
+    if (answer.type !== 'ListResp') throw new RequestFailed('INTERNAL');
+    const { entries, next } = answer;
+    const merged = new Map<QualifiedKey, Value>(entries.map(({ key, version }) => [key, version.value!]));
+    for (const [key, { value }] of this.tx.overlay()) {
+      if (!key.startsWith(`${keyspace}/`) || compareKeys(key, start) < 0) continue;
+      if (next !== null && compareKeys(key, next) >= 0) continue;
+      if (value === null) merged.delete(key);
+      else merged.set(key, value);
+    }
+    const seen = [...merged].map(([key, value]) => ({ key, value })).sort((a, b) => compareKeys(a.key, b.key));
+    return { seen, next };
+  }
+
+  write(key: QualifiedKey, value: Value | null): void {
+    this.tx.write(key, value);
+  }
+
+  commit(hooks: CommitHooks): Co<CommitResult> {
+    this.#ended = true;
+    return new Commit(this, hooks).run();
+  }
+
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    if (this.options.at === undefined) this.session.end(this.tx);
+    this.release();
+  }
+
+  /** Whether the server has this very transaction open on the connection. */
+  isOpenOn(connection: Link): boolean {
+    return this.#openOn === connection && this.#wireId === this.tx.id;
+  }
+
+  /** Gives back what the server holds. */
+  release(): void {
+    const connection = this.#openOn;
+    this.#openOn = undefined;
+    const txId = this.#wireId;
+    if (connection?.open)
+      connection.ask(
+        (ref) => ({ type: 'EndTxReq', ref, txId }),
+        () => {},
+      );
+  }
+
+  /** A read with its repetitions, until it is answered, refused for good, or late. */
+  *#exchange(request: (ref: number, where: Where) => ParisMessage): Co<Answer> {
+    const { io } = this;
+    const deadlineMs = io.nowMs + io.requestTimeoutMs;
+    let last: ErrorCode = 'CONNECTION_LOST';
+    for (let refusals = 1; ; ) {
+      const connection = yield* io.connection();
+      if (io.nowMs >= deadlineMs) throw new RequestFailed(last);
+      if (this.options.mode !== 'one-shot' && this.#openOn !== connection) this.#open(connection);
+      const where = this.#where(connection);
+      const answer = yield* io.call(connection, (ref) => request(ref, where), deadlineMs - io.nowMs);
+      if (answer === undefined) continue;
+      if (answer.type !== 'Refused') {
+        if (this.#accept((answer as Answer).snapshot)) return answer as Answer;
+        last = 'SNAPSHOT_UNAVAILABLE';
+      } else {
+        const { code, retry } = this.#meaning(answer.code, where.txId);
+        if (!retry) throw new RequestFailed(code);
+        last = code;
+      }
+      if (last === 'NOT_READY' || refusals % 3 === 0) io.leave(connection);
+      yield* io.backOff(refusals++);
+    }
+  }
+
+  #where(connection: Link): Where {
+    const txId = this.options.mode !== 'one-shot' && this.#openOn === connection ? this.#wireId : null;
+    return { txId, ...this.#asked() };
+  }
+
+  #asked(): { ust: Timestamp; at: Timestamp | null } {
+    const { ust } = this.session;
+    return this.#at === undefined ? { ust, at: null } : { ust: Math.min(this.#at, ust), at: this.#at };
+  }
+
+  /** Sends the start that precedes the read in the same message. */
+  #open(connection: Link): void {
+    if (this.#openOn !== undefined) this.#renew();
+    this.#openOn = connection;
+    this.#starting = true;
+    this.#startRefusal = undefined;
+    const txId = this.#wireId;
+    connection.ask(
+      (ref) => ({ type: 'StartTxReq', ref, txId, ...this.#asked() }),
+      (answer) => {
+        if (txId !== this.#wireId || this.#ended) return;
+        if (answer?.type === 'StartTxResp') {
+          this.#starting = false;
+          this.#accept(answer.snapshot);
+        } else if (answer?.type === 'Refused') {
+          this.#startRefusal = answer.code;
+          this.#reopen();
+        }
+      },
+    );
+  }
+
+  /** Takes the snapshot of an answer; false when it is not the one that the session needs. */
+  #accept(snapshot: Timestamp): boolean {
+    if (snapshot < this.tx.floor) {
+      // The node lags behind the session. Asked for exactly the session's snapshot, it waits for it or refuses.
+      this.#at ??= this.tx.floor;
+      this.#reopen();
+      return false;
+    }
+    if (snapshot !== (this.#at ?? snapshot)) {
+      this.#reopen();
+      return false;
+    }
+    this.#at = snapshot;
+    if (this.tx.snapshot === undefined && !this.#ended) this.session.started(this.tx, snapshot);
+    return true;
+  }
+
+  /** What a refused read really means: the fate of the start that went with it, or that the server forgot the transaction. */
+  #meaning(code: ErrorCode, sentAs: TxId | null): { code: ErrorCode; retry: boolean } {
+    const expired = code === 'TRANSACTION_EXPIRED' && this.options.mode === 'snapshot';
+    if (sentAs === null || !(code === 'TRANSACTION_UNKNOWN' || expired)) return { code, retry: isRetryable(code) };
+    const refusal = this.#startRefusal;
+    if (refusal !== undefined && !isRetryable(refusal)) return { code: refusal, retry: false };
+    if (sentAs === this.#wireId && !this.#starting) this.#reopen();
+    return { code: refusal ?? code, retry: true };
+  }
+
+  /** The next read opens it again. */
+  #reopen(): void {
+    if (this.#openOn !== undefined) this.#renew();
+    this.#openOn = undefined;
+    this.#starting = false;
+  }
+
+  #renew(): void {
+    this.#wireId = this.session.nextTxId();
+  }
+}
+
+/** The regions that a commit has named as its home, attempt by attempt (D4). */
+export type Homes = readonly RegionId[];

@@ -1,0 +1,52 @@
+import type { AnyMessage } from '@isochron/core';
+import { AcknowledgedIsKept } from '../checks/acknowledged.js';
+import type { Check, CheckContext } from '../checks/check.js';
+import { ClientReads } from '../checks/client-reads.js';
+import type { HealedWorld } from '../checks/convergence.js';
+import { CausalHistory } from '../checks/history.js';
+import { Ledger } from '../checks/ledger.js';
+import { MemoryIsBounded } from '../checks/memory.js';
+import { OneOutcome } from '../checks/outcomes.js';
+import { PromisesAreDurable } from '../checks/promises.js';
+import { SnapshotReads } from '../checks/snapshot-reads.js';
+import { StableIsInstalled, StableTimeIsMonotonic } from '../checks/stable-time.js';
+import { NothingBelowVersionClock } from '../checks/version-clock.js';
+import type { Histories } from '../clients/recorder.js';
+import type { Plan } from '../plan/plan.js';
+import type { Cluster } from '../world/cluster.js';
+
+/** Every check of a run. */
+export interface Checks {
+  readonly all: readonly Check[];
+  /** What the goals of the second phase look at. */
+  healed(unfinished: () => readonly string[]): HealedWorld;
+}
+
+/** Creates them; the ledger comes first, so that the others find in it what has just become true. */
+export function createChecks<M extends AnyMessage>(
+  context: CheckContext,
+  cluster: Pick<Cluster<M>, 'nodes' | 'node' | 'topology'>,
+  histories: Histories,
+  plan: Plan,
+): Checks {
+  const ledger = new Ledger(context);
+  const disk = (node: string) => cluster.node(node).disk.durable;
+  const loadOf = (node: string) => cluster.node(node).protocol?.load() ?? {};
+  const loads = () => cluster.nodes.map(({ id }) => [id, loadOf(id)] as const);
+  const all: Check[] = [
+    ledger,
+    new StableIsInstalled(context, ledger),
+    new StableTimeIsMonotonic(context),
+    new NothingBelowVersionClock(context),
+    new PromisesAreDurable(context, ledger),
+    new OneOutcome(context, ledger),
+    new SnapshotReads(context, ledger),
+    new ClientReads(context, ledger),
+    new AcknowledgedIsKept(context, ledger, disk),
+    new MemoryIsBounded(context, loads, 50 + 20 * plan.sessions.length),
+    new CausalHistory(context, ledger, histories.lines),
+  ];
+  const { topology } = cluster;
+  const ust = (node: string) => cluster.node(node).protocol?.ust() ?? 0;
+  return { all, healed: (unfinished) => ({ topology, ledger, disk, ust, load: loadOf, unfinished }) };
+}

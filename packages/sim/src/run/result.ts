@@ -1,0 +1,46 @@
+import type { Failure, FailureKind } from '../checks/check.js';
+import type { Plan } from '../plan/plan.js';
+import type { TraceLine } from './trace.js';
+
+/** What came out of a run. */
+export interface Result {
+  readonly protocol: string;
+  readonly seed: number;
+  readonly ok: boolean;
+  /** The first failure of each check, in the order in which they were noticed. */
+  readonly failures: readonly Failure[];
+  readonly stats: RunStats;
+  readonly plan: Plan;
+  /** Empty unless a trace was asked for. */
+  readonly trace: readonly TraceLine[];
+}
+
+export interface RunStats {
+  readonly steps: number;
+  readonly virtualMs: number;
+  readonly transactions: number;
+  readonly committed: number;
+  readonly unknown: number;
+  readonly aborted: number;
+  readonly faults: number;
+  readonly crashes: number;
+}
+
+/** What a run may take. */
+export interface Limits {
+  /** Virtual time after healing until everything must have come to its end, ms; one minute by default. */
+  readonly livenessMs?: number;
+  /** Events until a run counts as one that does not end; 3 000 000 by default. */
+  readonly maxSteps?: number;
+  /** Ends when this check has failed, instead of gathering the failures of all checks. */
+  readonly stopAt?: string;
+  /** Keeps a trace of everything; gives every line to `onLine` as well. */
+  readonly trace?: boolean;
+  readonly onLine?: (line: TraceLine) => void;
+}
+
+/** The worst kind among failures: a broken promise before a thrown error before something that does not end. */
+export function worstKind(failures: readonly Failure[]): FailureKind | undefined {
+  const order: readonly FailureKind[] = ['safety', 'crash', 'liveness'];
+  return order.find((kind) => failures.some((failure) => failure.kind === kind));
+}

@@ -1,0 +1,63 @@
+import { DRAW_VERSION } from '../plan/plan.js';
+import { PROTOCOLS } from '../protocols/index.js';
+import { formatFailures, formatPlan, formatTrace, linesAbout } from './report.js';
+import { runSeed } from './run-seed.js';
+import { formatLine } from './trace.js';
+
+const paris = PROTOCOLS.get('paris')!;
+const SMALL = { transactions: 40 };
+
+describe('a run', () => {
+  it('is the same every time, event by event', () => {
+    for (const seed of [1, 2, 3, 4]) {
+      const [a, b] = [0, 1].map(() => paris.run(paris.draw(seed, SMALL), { trace: true }));
+      expect(a!.trace.length).toBeGreaterThan(100);
+      expect(a!.trace.map(formatLine).join('\n')).toBe(b!.trace.map(formatLine).join('\n'));
+      expect(a!.stats).toEqual(b!.stats);
+    }
+  });
+
+  it('is the same whether it is traced or not, and from a plan that was written down', () => {
+    for (const seed of [5, 6]) {
+      const plan = paris.draw(seed, SMALL);
+      const { stats } = paris.run(plan);
+      expect(paris.run(JSON.parse(JSON.stringify(plan))).stats).toEqual(stats);
+      expect(paris.run(plan, { trace: true }).stats).toEqual(stats);
+    }
+  });
+
+  it('differs from seed to seed', () => {
+    const steps = [11, 12, 13, 14, 15].map((seed) => runSeed('paris', seed, {}, SMALL).stats.steps);
+    expect(new Set(steps).size).toBe(5);
+  });
+
+  it('commits most of its transactions, under faults, in a time that no wall clock measures', () => {
+    const totals = { transactions: 0, committed: 0, faults: 0, crashes: 0 };
+    for (let seed = 100; seed < 120; seed++) {
+      const { ok, stats, plan } = runSeed('paris', seed, {}, SMALL);
+      expect([seed, ok, plan.draw]).toEqual([seed, true, DRAW_VERSION]);
+      totals.transactions += stats.transactions;
+      totals.committed += stats.committed;
+      totals.faults += stats.faults;
+      totals.crashes += stats.crashes;
+    }
+    expect(totals.transactions).toBeGreaterThan(20 * 25);
+    expect(totals.committed).toBeGreaterThan(totals.transactions * 0.6);
+    expect([totals.faults > 20, totals.crashes > 5]).toEqual([true, true]);
+  });
+
+  it('ends when the check that is asked for has failed, and tells it with its plan and trace', () => {
+    // A limit that nothing can keep stands for a fault of a protocol.
+    const { plan } = runSeed('paris', 1, {}, SMALL);
+    const result = paris.run(plan, { livenessMs: 0, trace: true, stopAt: 'logs-are-truncated' });
+    const [failure] = result.failures;
+    expect(failure).toMatchObject({ kind: 'liveness' });
+    expect(formatFailures(result)).toContain(`seed 1: LIVENESS ${failure!.check} at step`);
+    expect(formatPlan(plan)).toContain('regions');
+    expect(formatTrace(linesAbout(result.trace, failure!))).toContain('FAILS');
+  });
+
+  it('refuses a protocol that is not simulated', () => {
+    expect(() => runSeed('raft', 1)).toThrow('known: paris');
+  });
+});

@@ -1,0 +1,283 @@
+/** One run of a plan: builds the world, lets it run under faults, heals it, and waits until everything has come to its end. */
+import { type AnyMessage, compareKeys, type DurableRecord, type NodeId, type QualifiedKey } from '@isochron/core';
+import type { Address, Envelope, Input } from '@isochron/protocols';
+import type { MemoryState } from '@isochron/storage';
+import { type Failure, type FailureKind, toAll } from '../checks/check.js';
+import { GOALS } from '../checks/convergence.js';
+import { Actor } from '../clients/actor.js';
+import { Client } from '../clients/client.js';
+import { Histories } from '../clients/recorder.js';
+import type { FaultWorld } from '../faults/fault.js';
+import { startFault } from '../faults/table.js';
+import { keysOf } from '../plan/keys.js';
+import type { Plan, SessionPlan } from '../plan/plan.js';
+import type { ProtocolAdapter } from '../protocols/adapter.js';
+import { Cluster, type ClusterListener } from '../world/cluster.js';
+import { type Checks, createChecks } from './checks.js';
+import { Moments } from './moments.js';
+import { PROBE_TIMEOUT_MS, probesOf } from './probe.js';
+import type { Limits, Result } from './result.js';
+import { describeMessage, Trace } from './trace.js';
+
+/** How often what is too dear for every event is looked at, and whether the goals are reached. */
+const ROUND_MS = 200;
+const LIVENESS_MS = 60_000;
+const MAX_STEPS = 3_000_000;
+
+export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
+  readonly #cluster: Cluster<M>;
+  readonly #checks: Checks;
+  readonly #tell: ReturnType<typeof toAll>;
+  readonly #trace: Trace;
+  readonly #moments = new Moments();
+  readonly #histories = new Histories();
+  readonly #actors: Actor[];
+  readonly #failures: Failure[] = [];
+  readonly #healing = new Set<() => void>();
+  #crashes = 0;
+  #faults = 0;
+  #crashed = false;
+  #stopped = false;
+  #healed = false;
+
+  constructor(
+    readonly plan: Plan,
+    readonly adapter: ProtocolAdapter<M>,
+    readonly limits: Limits = {},
+  ) {
+    this.#cluster = new Cluster(plan, adapter, this);
+    const { time, topology } = this.#cluster;
+    this.#trace = new Trace(limits.trace ?? false, time, limits.onLine);
+    const fail = (check: string, message: string, about: readonly string[]) =>
+      this.#fail('safety', check, message, about);
+    this.#checks = createChecks({ topology, time, fail }, this.#cluster, this.#histories, plan);
+    this.#tell = toAll(this.#checks.all);
+    this.#actors = this.#createActors(plan.sessions, plan.environment.requestTimeoutMs);
+  }
+
+  run(): Result {
+    this.#cluster.start();
+    for (const actor of this.#actors) actor.start();
+    this.#planFaults();
+    this.#everyRound();
+    const { time } = this.#cluster;
+    time.runUntil(this.plan.safetyMs, () => this.#over || this.#actors.every((actor) => actor.finished));
+    this.#heal();
+    for (const actor of this.#actors) actor.stop();
+    const missing = this.#awaitGoals();
+    for (const actor of this.#actors) actor.abandon();
+    if (missing !== undefined) this.#fail('liveness', missing.goal, missing.message, []);
+    else if (!this.#over) {
+      this.#tell.converged();
+      if (this.adapter.servesAgain(this.plan.settings)) this.#probe();
+    }
+    if (time.steps > this.#maxSteps) this.#fail('liveness', 'run-ends', `no end after ${time.steps} events`, []);
+    if (!this.#stopped) this.#tell.end();
+    return this.#result();
+  }
+
+  // What the cluster tells.
+
+  stepping(self: Address, input: Input<M>): void {
+    if (input.kind !== 'message') {
+      if (input.kind !== 'persisted') this.#trace.add(self.node, () => `${self.machine} ${describeInput(input)}`);
+      return;
+    }
+    const { message, from } = input;
+    if (this.#moments.any) this.#moments.came(self.node, message.type, 'receive');
+    if (!this.#cluster.node(self.node).up) return;
+    this.#trace.add(self.node, () => `${self.machine} ← ${from.node}/${from.machine}: ${describeMessage(message)}`);
+    if (from.node === self.node) this.adapter.said(message, from, self, this.#tell);
+  }
+
+  stepped(self: Address, input: Input<M>): void {
+    if (input.kind === 'message' && this.#moments.any) this.#moments.came(self.node, input.message.type, 'handle');
+  }
+
+  wrote(self: Address, record: DurableRecord): void {
+    this.#tell.wrote(self.node, record);
+  }
+
+  sends(self: Address, _to: Address, message: M, cause: M | undefined): void {
+    if (cause !== undefined) this.adapter.answering(message, cause, self, this.#tell);
+  }
+
+  persisting(node: NodeId, records: readonly DurableRecord[]): void {
+    this.#trace.add(node, () => `disk ← ${records.map((record) => JSON.stringify(record)).join(' ')}`);
+  }
+
+  durable(node: NodeId, records: readonly DurableRecord[]): void {
+    this.#trace.add(node, () => `${records.length} records are durable`);
+    this.#tell.durable(node, records);
+  }
+
+  leaving(_from: NodeId, _to: NodeId, envelopes: readonly Envelope<M>[]): void {
+    for (const envelope of envelopes) this.adapter.said(envelope.message, envelope.from, envelope.to, this.#tell);
+  }
+
+  left(from: NodeId, _to: NodeId, envelopes: readonly Envelope<M>[]): void {
+    if (!this.#moments.any) return;
+    for (const { message } of envelopes) this.#moments.came(from, message.type, 'send');
+  }
+
+  started(node: NodeId): void {
+    this.#trace.add(node, () => 'starts');
+    this.#tell.started(node);
+  }
+
+  crashed(node: NodeId): void {
+    this.#crashes++;
+    this.#trace.add(node, () => 'crashes');
+    this.#tell.crashed(node);
+  }
+
+  failed(node: NodeId, error: unknown): void {
+    if (this.adapter.distrusts(error) && this.#cluster.mayDistrust(node)) {
+      this.#trace.add(node, () => `does not trust its disk: ${String(error)}`);
+      this.#cluster.rebuild(node);
+      return;
+    }
+    this.#crashed = true;
+    const text = error instanceof Error ? `${error.message}\n${error.stack ?? ''}` : String(error);
+    this.#fail('crash', error instanceof Error ? error.name : 'error', `${node}: ${text}`, [node]);
+  }
+
+  robbed(node: NodeId, left: MemoryState): void {
+    this.#trace.add(node, () => `has lost data; ${left.meta.size === 0 ? 'nothing is' : 'something is'} left`);
+    this.#tell.robbed(node, left);
+  }
+
+  // How it goes.
+
+  get #maxSteps(): number {
+    return this.limits.maxSteps ?? MAX_STEPS;
+  }
+
+  get #over(): boolean {
+    return this.#crashed || this.#stopped || this.#cluster.time.steps > this.#maxSteps;
+  }
+
+  #everyRound(): void {
+    this.#cluster.time.after(ROUND_MS, () => {
+      this.#tell.round();
+      this.#everyRound();
+    });
+  }
+
+  #planFaults(): void {
+    const { time } = this.#cluster;
+    const world: FaultWorld = {
+      cluster: this.#cluster,
+      onMoment: (moment, nth, run) => this.#moments.on(moment, nth, run),
+      client: (session) => this.#actors.find(({ name }) => name === session),
+    };
+    for (const fault of this.plan.faults) {
+      if (fault.atMs > this.plan.safetyMs) continue;
+      time.at(fault.atMs, () => {
+        if (time.now > this.plan.safetyMs || this.#healed) return;
+        this.#faults++;
+        this.#trace.add('fault', () => JSON.stringify(fault));
+        const heal = startFault(world, fault);
+        if (heal === undefined) return;
+        this.#healing.add(heal);
+        time.after(fault.forMs, () => {
+          if (!this.#healing.delete(heal)) return;
+          this.#trace.add('fault', () => `is over: ${JSON.stringify(fault)}`);
+          heal();
+        });
+      });
+    }
+  }
+
+  /** Phase two begins: everything is whole, clocks are right, nothing new breaks. */
+  #heal(): void {
+    this.#healed = true;
+    this.#trace.add('fault', () => 'everything is healed');
+    for (const heal of this.#healing) heal();
+    this.#healing.clear();
+    for (const node of this.#cluster.nodes) {
+      node.clock.correct();
+      this.#cluster.restart(node.id);
+    }
+  }
+
+  /** Runs until all goals are reached; says which one is not. */
+  #awaitGoals(): { goal: string; message: string } | undefined {
+    const { time } = this.#cluster;
+    const end = time.now + (this.limits.livenessMs ?? LIVENESS_MS);
+    let reached = 0;
+    for (;;) {
+      const message = GOALS[reached]?.missing(this.#checks.healed(() => this.#unfinished()));
+      if (message === undefined) reached++;
+      if (reached === GOALS.length || this.#over) return undefined;
+      if (message === undefined) continue;
+      if (time.now >= end) return { goal: GOALS[reached]!.name, message };
+      time.runUntil(time.now + ROUND_MS / 4, () => this.#over);
+    }
+  }
+
+  /** New clients find a cluster that serves them. */
+  #probe(): void {
+    const { time, topology } = this.#cluster;
+    const probes = this.#createActors(probesOf(this.plan, topology), PROBE_TIMEOUT_MS);
+    for (const probe of probes) probe.start();
+    time.runUntil(time.now + LIVENESS_MS, () => this.#over || probes.every((probe) => probe.finished));
+    for (const { name, doing, finished, refusals } of probes) {
+      const problem = finished ? refusals.join(', ') : `still ${doing}`;
+      if (problem !== '' && !this.#over) this.#fail('liveness', 'serves-again', `${name}: ${problem}`, [name]);
+    }
+    for (const probe of probes) probe.abandon();
+  }
+
+  #unfinished(): string[] {
+    return this.#actors.filter((actor) => !actor.finished).map(({ name, doing }) => `${name} (${doing})`);
+  }
+
+  #createActors(plans: readonly SessionPlan[], requestTimeoutMs: number): Actor[] {
+    const { time, streams, clients, topology } = this.#cluster;
+    const world = {
+      histories: this.#histories,
+      tell: this.#tell,
+      txIds: [],
+      keys: keysOf(this.plan).sort(compareKeys) as QualifiedKey[],
+      note: (session: string, what: () => string) => this.#trace.add(session, what),
+    };
+    return plans.map((session) => {
+      const random = streams.of('client', session.name);
+      const client = new Client(time, random, clients, topology, requestTimeoutMs, session.region);
+      return new Actor(session, client, world, (id, state) => this.adapter.createSession(id, client, state));
+    });
+  }
+
+  #fail(kind: FailureKind, check: string, message: string, about: readonly string[]): void {
+    if (this.#failures.some((failure) => failure.check === check)) return;
+    const { steps: step, now: atMs } = this.#cluster.time;
+    this.#trace.add('check', () => `${check} FAILS: ${message}`);
+    this.#failures.push({ check, kind, message, step, atMs, about });
+    if (check === this.limits.stopAt) this.#stopped = true;
+  }
+
+  #result(): Result {
+    const { time } = this.#cluster;
+    const { lines } = this.#histories;
+    const count = (status: string) => lines.filter((line) => line.status === status).length;
+    const stats = {
+      steps: time.steps,
+      virtualMs: Math.round(time.now),
+      transactions: this.#actors.reduce((sum, actor) => sum + actor.transactions, 0),
+      committed: count('committed'),
+      unknown: count('unknown'),
+      aborted: count('aborted'),
+      faults: this.#faults,
+      crashes: this.#crashes,
+    };
+    const { protocol, seed } = this.plan;
+    const failures = this.#failures;
+    return { protocol, seed, ok: failures.length === 0, failures, stats, plan: this.plan, trace: this.#trace.lines };
+  }
+}
+
+function describeInput(input: Input<AnyMessage>): string {
+  if (input.kind === 'timer') return `timer ${input.timer}`;
+  return input.kind === 'link' ? `link to ${input.node} ${input.up ? 'up' : 'down'}` : input.kind;
+}

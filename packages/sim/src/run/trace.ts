@@ -1,0 +1,37 @@
+/** What happened, line by line, for people. Off unless asked for: a run without a trace builds no text. */
+export interface TraceLine {
+  readonly step: number;
+  readonly atMs: number;
+  readonly where: string;
+  readonly text: string;
+}
+
+export class Trace {
+  readonly lines: TraceLine[] = [];
+
+  constructor(
+    readonly on: boolean,
+    readonly time: { readonly now: number; readonly steps: number },
+    readonly onLine: (line: TraceLine) => void = () => {},
+  ) {}
+
+  add(where: string, text: () => string): void {
+    if (!this.on) return;
+    const line = { step: this.time.steps, atMs: this.time.now, where, text: text() };
+    this.lines.push(line);
+    this.onLine(line);
+  }
+}
+
+/** A line as it is printed. */
+export const formatLine = ({ step, atMs, where, text }: TraceLine): string =>
+  `${String(step).padStart(7)} ${atMs.toFixed(2).padStart(10)} ms  ${where.padEnd(12)} ${text}`;
+
+/** A message in one line: its type and its fields, long texts cut. */
+export function describeMessage(message: object): string {
+  const { type, ...fields } = message as { readonly type?: string };
+  const text = JSON.stringify(fields, (_key, value: unknown) =>
+    Array.isArray(value) && value.length > 12 ? [...value.slice(0, 12), `… ${value.length}`] : value,
+  );
+  return `${type} ${text.length > 400 ? `${text.slice(0, 400)}…` : text}`;
+}

@@ -1,0 +1,132 @@
+/** Makes a failing plan smaller: fewer faults, sessions and transactions, a plainer world, a shorter run. */
+import type { Plan, SessionPlan, TransactionPlan } from '../plan/plan.js';
+import { minimise } from './minimise.js';
+import { removeNode } from './remove-node.js';
+
+/** How much shrinking may cost. */
+export interface ShrinkBudget {
+  /** Called before each run: false ends it with what has been reached. */
+  goesOn(): boolean;
+}
+
+/**
+ * The smallest plan found for which `fails` still holds. Every plan that is tried comes from the one before by taking something away.
+ */
+export function shrink(plan: Plan, fails: (plan: Plan) => boolean, budget: ShrinkBudget): Plan {
+  const stillFails = (candidate: Plan): boolean => budget.goesOn() && fails(candidate);
+  let best = plan;
+  for (let size = Number.POSITIVE_INFINITY; sizeOf(best) < size && budget.goesOn(); ) {
+    size = sizeOf(best);
+    for (const pass of PASSES) best = pass(best, stillFails);
+  }
+  return best;
+}
+
+type Pass = (plan: Plan, fails: (plan: Plan) => boolean) => Plan;
+
+const PASSES: readonly Pass[] = [
+  fewerFaults,
+  fewerSessions,
+  fewerTransactions,
+  fewerSteps,
+  fewerNodes,
+  plainerWorld,
+  shorter,
+];
+
+/** Whether a round of passes has achieved anything. */
+const sizeOf = (plan: Plan): number => JSON.stringify(plan).length;
+
+function fewerFaults(plan: Plan, fails: (plan: Plan) => boolean): Plan {
+  return { ...plan, faults: minimise(plan.faults, (faults) => fails({ ...plan, faults })) };
+}
+
+function fewerSessions(plan: Plan, fails: (plan: Plan) => boolean): Plan {
+  return { ...plan, sessions: minimise(plan.sessions, (sessions) => fails({ ...plan, sessions })) };
+}
+
+function fewerTransactions(plan: Plan, fails: (plan: Plan) => boolean): Plan {
+  const all = plan.sessions.flatMap((session) => session.transactions);
+  const rest = minimise(all, (some) => fails(only(plan, new Set(some))));
+  return only(plan, new Set(rest));
+}
+
+/** The plan with these transactions alone. */
+function only(plan: Plan, kept: ReadonlySet<TransactionPlan>): Plan {
+  return changed(plan, (session) => session.transactions.filter((transaction) => kept.has(transaction)));
+}
+
+function changed(plan: Plan, of: (session: SessionPlan) => readonly TransactionPlan[]): Plan {
+  return { ...plan, sessions: plan.sessions.map((session) => ({ ...session, transactions: of(session) })) };
+}
+
+/** Steps of interactive transactions, keys of the others. */
+function fewerSteps(plan: Plan, fails: (plan: Plan) => boolean): Plan {
+  let best = plan;
+  for (const { name, transactions } of plan.sessions) {
+    transactions.forEach((transaction, i) => {
+      const replaced = (by: TransactionPlan): Plan =>
+        changed(best, (s) => (s.name === name ? s.transactions.map((t, j) => (i === j ? by : t)) : s.transactions));
+      best = replaced(lessOf(transaction, (less) => fails(replaced(less))));
+    });
+  }
+  return best;
+}
+
+function lessOf(plan: TransactionPlan, fails: (less: TransactionPlan) => boolean): TransactionPlan {
+  switch (plan.kind) {
+    case 'interactive':
+      return { ...plan, steps: minimise(plan.steps, (steps) => steps.length > 0 && fails({ ...plan, steps })) };
+    case 'write':
+      return { ...plan, writes: minimise(plan.writes, (writes) => writes.length > 0 && fails({ ...plan, writes })) };
+    case 'read':
+      return { ...plan, keys: minimise(plan.keys, (keys) => keys.length > 0 && fails({ ...plan, keys })) };
+    default:
+      return plan;
+  }
+}
+
+function fewerNodes(plan: Plan, fails: (plan: Plan) => boolean): Plan {
+  let best = plan;
+  for (const { nodes } of plan.cluster.regions) {
+    for (const { id } of nodes) {
+      const candidate = removeNode(best, id);
+      if (candidate !== undefined && fails(candidate)) best = candidate;
+    }
+  }
+  return best;
+}
+
+/** No jitter, right clocks, fast disks: whatever the failure does not need. */
+function plainerWorld(plan: Plan, fails: (plan: Plan) => boolean): Plan {
+  const { environment } = plan;
+  const plainer: Partial<Plan['environment']>[] = [
+    { jitter: 0 },
+    { coldReads: 0 },
+    { encoded: false },
+    { founded: true },
+    { lateFrames: false },
+    { lateHorizons: false },
+    { slowLinks: [] },
+    { clocks: environment.clocks.map(() => ({ skewMs: 0, driftPpm: 0 })) },
+    { syncMs: environment.syncMs.map(() => 1) },
+    { noticeMs: 1 },
+    { reconnectMs: [5, 10] },
+  ];
+  let best = plan;
+  for (const part of plainer) {
+    const candidate = { ...best, environment: { ...best.environment, ...part } };
+    if (JSON.stringify(candidate) !== JSON.stringify(best) && fails(candidate)) best = candidate;
+  }
+  return best;
+}
+
+function shorter(plan: Plan, fails: (plan: Plan) => boolean): Plan {
+  let best = plan;
+  for (let safetyMs = Math.floor(plan.safetyMs / 2); safetyMs >= 50; safetyMs = Math.floor(safetyMs / 2)) {
+    const candidate = { ...best, safetyMs };
+    if (!fails(candidate)) break;
+    best = candidate;
+  }
+  return best;
+}

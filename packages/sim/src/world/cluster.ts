@@ -1,0 +1,239 @@
+/** The whole simulated world: nodes, links, disks, clocks and the network of clients, as a plan describes them. */
+import { type AnyMessage, type DurableRecord, type NodeId, type RegionId, Topology } from '@isochron/core';
+import type { Envelope } from '@isochron/protocols';
+import type { MemoryState } from '@isochron/storage';
+import { ClientNetwork } from '../clients/connection.js';
+import { exponential } from '../engine/draws.js';
+import { Streams } from '../engine/streams.js';
+import { VirtualTime } from '../engine/virtual-time.js';
+import type { Plan } from '../plan/plan.js';
+import type { ProtocolAdapter } from '../protocols/adapter.js';
+import { Disk, wholeLog } from './disk.js';
+import { type Frame, reencoded } from './frame.js';
+import { Link } from './link.js';
+import { type NodeListener, SimNode } from './node.js';
+import { WallClock } from './wall-clock.js';
+
+/** No disk takes longer for one sync, however many faults slow it down. */
+const MAX_SYNC_MS = 3_000;
+
+/** How long a process that stopped by itself takes to come back. */
+const RESTART_MS = 50;
+
+/** What is heard of the whole cluster. */
+export interface ClusterListener<M extends AnyMessage> extends NodeListener<M> {
+  /** A frame leaves its node: what it promises may be known elsewhere from now on. */
+  leaving(from: NodeId, to: NodeId, envelopes: readonly Envelope<M>[]): void;
+  /** A frame has left. */
+  left(from: NodeId, to: NodeId, envelopes: readonly Envelope<M>[]): void;
+  durable(node: NodeId, records: readonly DurableRecord[]): void;
+  /** A disk has lost something; this is what is left. */
+  robbed(node: NodeId, left: MemoryState): void;
+}
+
+export class Cluster<M extends AnyMessage> {
+  readonly time = new VirtualTime();
+  readonly topology: Topology;
+  readonly streams: Streams;
+  readonly nodes: readonly SimNode<M>[];
+  readonly clients: ClientNetwork<M>;
+  /** How much slower than usual each node's disk is. */
+  readonly diskSlowness = new Map<NodeId, number>();
+  readonly #byId = new Map<NodeId, SimNode<M>>();
+  readonly #links = new Map<NodeId, Map<NodeId, Link<Frame<M>>>>();
+  /** Nodes that a fault has robbed of something on their disks, and that have not started over since. */
+  readonly #robbed = new Set<NodeId>();
+  /** Regions that are cut off, and how often. */
+  readonly #isolated = new Map<RegionId, number>();
+
+  constructor(
+    readonly plan: Plan,
+    readonly adapter: ProtocolAdapter<M>,
+    readonly listener: ClusterListener<M>,
+  ) {
+    this.topology = new Topology(plan.cluster);
+    this.streams = new Streams(plan.seed);
+    this.nodes = this.topology.nodes.map((id, i) => this.#node(id, i));
+    for (const node of this.nodes) {
+      this.#byId.set(node.id, node);
+      this.#links.set(node.id, new Map());
+    }
+    this.nodes.forEach((a, i) => {
+      for (const b of this.nodes.slice(i + 1)) {
+        const link = this.#link(a, b);
+        this.#links.get(a.id)!.set(b.id, link);
+        this.#links.get(b.id)!.set(a.id, link);
+      }
+    });
+    this.clients = new ClientNetwork(this.time, this.streams.of('clients'), this, (message) => adapter.refOf(message));
+  }
+
+  /** Starts every node and lets the links connect. */
+  start(): void {
+    for (const node of this.nodes) node.boot();
+    for (const link of this.#allLinks()) link.connectSoon();
+  }
+
+  node(id: NodeId): SimNode<M> {
+    return this.#byId.get(id)!;
+  }
+
+  link(a: NodeId, b: NodeId): Link<Frame<M>> {
+    return this.#links.get(a)!.get(b)!;
+  }
+
+  linksOf(node: NodeId): Link<Frame<M>>[] {
+    return [...this.#links.get(node)!.values()];
+  }
+
+  /** Links that lead out of a region. */
+  borderOf(region: RegionId): Link<Frame<M>>[] {
+    return this.#allLinks().filter(
+      ({ a, b }) => (this.topology.regionOf(a.id) === region) !== (this.topology.regionOf(b.id) === region),
+    );
+  }
+
+  crash(id: NodeId, batchSurvives: boolean): void {
+    const node = this.node(id);
+    if (!node.up) return;
+    node.crash(batchSurvives);
+    for (const link of this.linksOf(id)) {
+      link.block();
+      link.forget(node);
+    }
+    this.clients.crashed(id);
+  }
+
+  restart(id: NodeId): void {
+    const node = this.node(id);
+    if (node.up) return;
+    node.boot();
+    for (const link of this.linksOf(id)) link.unblock();
+  }
+
+  /** Whether a node has reason not to trust its disk: it has none of its own yet, or a fault has taken something from it. */
+  mayDistrust(id: NodeId): boolean {
+    return this.#robbed.has(id) || this.adapter.lacksData(this.node(id).disk.recovered());
+  }
+
+  /** As a driver does it (D10): the data are set aside, and the node starts on an empty disk. */
+  rebuild(id: NodeId): void {
+    this.time.after(0, () => {
+      this.crash(id, false);
+      this.#empty(this.node(id));
+      this.time.after(RESTART_MS, () => this.restart(id));
+    });
+  }
+
+  /**
+   * Whether a node may lose data without anybody else losing them too: every partition has another replica, and all other nodes hold
+   * theirs. What no disk holds any more, no protocol brings back.
+   */
+  maySpare(id: NodeId): boolean {
+    const replicated = this.topology.partitionsOn(id).every((p) => this.topology.partitions[p]!.regions.length > 1);
+    return replicated && this.nodes.every((node) => !this.mayDistrust(node.id));
+  }
+
+  /** A node dies, and comes back with an older image of its disk, or an empty one. */
+  rob(id: NodeId, image: readonly DurableRecord[]): void {
+    this.crash(id, false);
+    const node = this.node(id);
+    node.disk.restore(image);
+    if (image.length > 0) this.#robbed.add(id);
+    this.listener.robbed(id, node.disk.durable);
+  }
+
+  isolate(region: RegionId, isolated: boolean): void {
+    this.#isolated.set(region, (this.#isolated.get(region) ?? 0) + (isolated ? 1 : -1));
+    for (const link of this.borderOf(region)) {
+      if (isolated) link.block();
+      else link.unblock();
+    }
+    this.clients.breakWhere((c) => !this.#passes(c.clientRegion, c.region));
+  }
+
+  reaches(region: RegionId, node: NodeId): boolean {
+    return this.node(node).up && this.#passes(region, this.topology.regionOf(node));
+  }
+
+  delayMs(region: RegionId, node: NodeId): number {
+    const { delayMs, clientMs } = this.plan.environment;
+    const to = this.topology.regions.indexOf(this.topology.regionOf(node));
+    return clientMs + delayMs[this.topology.regions.indexOf(region)]![to]!;
+  }
+
+  /** Each once, in an order that is always the same. */
+  #allLinks(): Link<Frame<M>>[] {
+    return this.nodes.flatMap(({ id }) => this.linksOf(id).filter(({ a }) => a.id === id));
+  }
+
+  #empty(node: SimNode<M>): void {
+    node.disk.restore([]);
+    this.#robbed.delete(node.id);
+    this.listener.robbed(node.id, node.disk.durable);
+  }
+
+  #passes(from: RegionId, to: RegionId): boolean {
+    return from === to || !((this.#isolated.get(from) ?? 0) > 0 || (this.#isolated.get(to) ?? 0) > 0);
+  }
+
+  #node(id: NodeId, index: number): SimNode<M> {
+    const { environment } = this.plan;
+    const clock = new WallClock(this.time, environment.clocks[index]!);
+    const random = this.streams.of('disk', id);
+    const mean = environment.syncMs[index]!;
+    const syncMs = () => Math.min(MAX_SYNC_MS, exponential(random, mean) * (this.diskSlowness.get(id) ?? 1));
+    const onDurable = (records: readonly DurableRecord[]) => this.listener.durable(id, records);
+    const disk = new Disk(this.time, { syncMs }, environment.lateHorizons, onDurable);
+    if (environment.founded) disk.prepare(this.adapter.founding);
+    return new SimNode<M>(id, this.topology.regionOf(id), clock, disk, {
+      time: this.time,
+      listener: this.listener,
+      random: this.streams.of('reads', id),
+      coldReads: environment.coldReads,
+      prefetchMs: environment.prefetchMs,
+      create: (node) => this.#create(node),
+      transmit: (from, to, frame) => this.#transmit(from, to, frame),
+    });
+  }
+
+  #create(node: SimNode<M>) {
+    let recovered = node.disk.recover();
+    if (recovered.meta.size > 0 && this.adapter.lacksData(recovered)) {
+      this.#empty(node);
+      recovered = node.disk.recover();
+    }
+    const { store } = node.disk;
+    return this.adapter.createNode({
+      node: node.id,
+      diskIsFull: () => node.diskIsFull,
+      topology: this.topology,
+      settings: this.plan.settings,
+      reader: store,
+      recovered,
+      logAfter: (partition, after) => wholeLog(store, partition, after),
+      now: node.clock.now(),
+    });
+  }
+
+  #transmit(from: SimNode<M>, to: NodeId, frame: Frame<M>): void {
+    this.listener.leaving(from.id, to, frame.envelopes);
+    this.link(from.id, to).send(from, this.plan.environment.encoded ? this.#reencoded(frame) : frame);
+    this.listener.left(from.id, to, frame.envelopes);
+  }
+
+  #reencoded({ hlc, envelopes }: Frame<M>): Frame<M> {
+    const { schema } = this.adapter;
+    return { hlc, envelopes: envelopes.map((e) => ({ ...e, message: reencoded(schema, e.message) })) };
+  }
+
+  #link(a: SimNode<M>, b: SimNode<M>): Link<Frame<M>> {
+    const { environment } = this.plan;
+    const [i, j] = [a.region, b.region].map((region) => this.topology.regions.indexOf(region)) as [number, number];
+    const slow = environment.slowLinks.find((l) => pair(l.a, l.b) === pair(a.id, b.id))?.factor ?? 1;
+    const pace = { ...environment, delayMs: environment.delayMs[i]![j]! * slow };
+    return new Link<Frame<M>>(this.time, this.streams.of('link', pair(a.id, b.id)), pace, a, b);
+  }
+}
+
+const pair = (a: NodeId, b: NodeId): string => (a < b ? `${a}|${b}` : `${b}|${a}`);

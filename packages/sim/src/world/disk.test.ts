@@ -1,0 +1,115 @@
+import type { DurableRecord } from '@isochron/core';
+import { VirtualTime } from '../engine/virtual-time.js';
+import { Disk } from './disk.js';
+
+const meta = (name: string, value: number): DurableRecord => ({ kind: 'meta', name, value });
+const version = (ts: number): DurableRecord => ({
+  kind: 'version',
+  partition: 0,
+  key: 'default/a',
+  version: { ts, txId: `t${ts}`, region: 'r', value: `v${ts}` },
+});
+
+function opened(lateHorizons = false) {
+  const time = new VirtualTime();
+  const durable: number[] = [];
+  const disk = new Disk(time, { syncMs: () => 10 }, lateHorizons, (records) => durable.push(records.length));
+  disk.recover();
+  return { time, disk, durable, run: (ms: number) => time.runUntil(time.now + ms, () => false) };
+}
+
+describe('a disk', () => {
+  it('shows a batch at once, and reports it when it is synced', () => {
+    const { disk, durable, run } = opened();
+    let done = false;
+    disk.persist([version(5)], () => {
+      done = true;
+    });
+    expect([disk.store.read(0, 'default/a', 9)?.ts, done, durable]).toEqual([5, false, []]);
+    run(10);
+    expect([done, durable]).toEqual([true, [1]]);
+  });
+
+  it('loses the batch on its way in a crash, or keeps all of it, and reports it to nobody', () => {
+    for (const survives of [false, true]) {
+      const { disk, durable, run } = opened();
+      let done = false;
+      disk.persist([meta('a', 1)], () => {});
+      run(10);
+      disk.persist([meta('a', 2), version(5)], () => {
+        done = true;
+      });
+      run(5);
+      disk.crash(survives);
+      expect(disk.recover().meta.get('a')).toBe(survives ? 2 : 1);
+      expect(disk.store.read(0, 'default/a', 9)?.ts).toBe(survives ? 5 : undefined);
+      run(100);
+      expect([done, durable]).toEqual([false, survives ? [1, 2] : [1]]);
+    }
+  });
+
+  it('hands a new process everything that was durable', () => {
+    const { disk, run } = opened();
+    const record = { pt: 3, home: 'r', attempt: 0, birth: 1, epoch: 0, cohorts: [0], digest: 'd', coordinator: 'n' };
+    const writes = [{ key: 'default/a', value: '1' }];
+    disk.persist(
+      [
+        version(5),
+        version(7),
+        { kind: 'prepared', partition: 0, txId: 'p', record: { ...record, writes } },
+        { kind: 'outcome', partition: 0, txId: 'o', record: { status: 'aborted', ts: 4, attempt: 1, digest: null } },
+        { kind: 'log', partition: 0, ct: 7, tx: { txId: 't7', writes } },
+        { kind: 'collect', partition: 0, floor: 6 },
+      ],
+      () => {},
+    );
+    run(10);
+    disk.crash(false);
+    const recovered = disk.recover();
+    expect(recovered.prepared.map(({ txId }) => txId)).toEqual(['p']);
+    expect(recovered.meta.get('gcFloor/0')).toBe(6);
+    expect(recovered.logEnds.get(0)).toBe(7);
+    expect(disk.store.outcome(0, 'o')?.attempt).toBe(1);
+    expect(disk.store.log(0, 0, 10).groups.map(({ ct }) => ct)).toEqual([7]);
+    expect([5, 7].map((at) => disk.store.read(0, 'default/a', at)?.ts)).toEqual([5, 7]);
+  });
+
+  it('lets horizons take effect with their batch where that is asked for', () => {
+    for (const late of [false, true]) {
+      const { disk, run } = opened(late);
+      disk.persist([{ kind: 'log', partition: 0, ct: 7, tx: { txId: 't', writes: [] } }], () => {});
+      run(10);
+      disk.persist([{ kind: 'truncateLog', partition: 0, upTo: 7 }], () => {});
+      expect(disk.store.log(0, 0, 10).groups).toHaveLength(late ? 1 : 0);
+      run(10);
+      expect(disk.store.log(0, 0, 10).groups).toHaveLength(0);
+    }
+  });
+
+  it('completes nothing while it is stalled', () => {
+    const { disk, run } = opened();
+    let done = false;
+    disk.stall(true);
+    disk.persist([meta('a', 1)], () => {
+      done = true;
+    });
+    run(1_000);
+    expect(done).toBe(false);
+    disk.stall(false);
+    expect(done).toBe(true);
+  });
+
+  it('can be emptied, and rolled back to an older image', () => {
+    const { disk, run } = opened();
+    disk.persist([meta('a', 1), version(5)], () => {});
+    run(10);
+    const image = disk.image();
+    disk.persist([meta('a', 2), version(7)], () => {});
+    run(10);
+    disk.crash(false);
+    disk.restore(image);
+    expect([disk.recover().meta.get('a'), disk.store.read(0, 'default/a', 9)?.ts]).toEqual([1, 5]);
+    disk.restore([]);
+    expect(disk.recover().meta.size).toBe(0);
+  });
+});

@@ -1,0 +1,163 @@
+import { type DurableRecord, MAX_TIMESTAMP, type RecoveredState } from '@isochron/core';
+import { MemoryState, openMemoryStore, type VersionStore } from '@isochron/storage';
+import type { VirtualTime } from '../engine/virtual-time.js';
+
+/** How a disk behaves at a moment. */
+export interface DiskPace {
+  /** How long the next sync takes, in ms. */
+  syncMs(): number;
+}
+
+interface Batch {
+  readonly records: readonly DurableRecord[];
+  readonly done: () => void;
+}
+
+/**
+ * One node's disk. What is handed in is visible to reads at once and durable after a sync; a crash loses what was not synced. The
+ * store that a process reads is its own copy: it dies with the process.
+ */
+export class Disk {
+  #durable = new MemoryState();
+  #store: VersionStore = openMemoryStore();
+  #inFlight: Batch | undefined;
+  /** Grows with every crash: a sync of a former life completes nothing. */
+  #life = 0;
+  #stalled = false;
+  #waiting: (() => void) | undefined;
+
+  constructor(
+    readonly time: VirtualTime,
+    readonly pace: DiskPace,
+    /** Garbage collection, truncation and forgetting take effect with their batch, as on LevelDB, instead of at once. */
+    readonly lateHorizons: boolean,
+    /** A batch has become durable. */
+    readonly onDurable: (records: readonly DurableRecord[]) => void,
+  ) {}
+
+  /** What the running process reads. */
+  get store(): VersionStore {
+    return this.#store;
+  }
+
+  /** What would survive a crash. */
+  get durable(): MemoryState {
+    return this.#durable;
+  }
+
+  /** Opens the disk for a new process. */
+  recover(): RecoveredState {
+    const live = new MemoryState();
+    this.#store = openMemoryStore(live);
+    commit(this.#store, [...recordsOf(this.#durable)]);
+    return recoveredFrom(this.#durable);
+  }
+
+  /** What a process that started now would find. */
+  recovered(): RecoveredState {
+    return recoveredFrom(this.#durable);
+  }
+
+  /** Makes the records durable and then calls back. One batch at a time, as `Host` hands them in. */
+  persist(records: readonly DurableRecord[], done: () => void): void {
+    const life = this.#life;
+    commit(this.#store, this.lateHorizons ? records.filter((record) => !isHorizon(record)) : records);
+    this.#inFlight = { records, done };
+    this.time.after(this.pace.syncMs(), () => {
+      if (life !== this.#life) return;
+      if (this.#stalled) this.#waiting = () => this.#complete();
+      else this.#complete();
+    });
+  }
+
+  /** No sync completes until it is over. */
+  stall(stalled: boolean): void {
+    this.#stalled = stalled;
+    if (stalled) return;
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.();
+  }
+
+  /** The process is gone. A batch on its way may have reached the disk as a whole, although nobody was told. */
+  crash(batchSurvives: boolean): void {
+    this.#life++;
+    this.#waiting = undefined;
+    const batch = this.#inFlight;
+    this.#inFlight = undefined;
+    if (batch !== undefined && batchSurvives) this.#write(batch.records);
+  }
+
+  /** Puts records on the disk before any process uses it. */
+  prepare(records: readonly DurableRecord[]): void {
+    commit(openMemoryStore(this.#durable), records);
+  }
+
+  /** Everything that is durable now, for {@link restore}. */
+  image(): readonly DurableRecord[] {
+    return [...recordsOf(this.#durable)];
+  }
+
+  /** Takes everything off it, and puts an older image in its place, or nothing. No process may be using it. */
+  restore(image: readonly DurableRecord[]): void {
+    this.#durable = new MemoryState();
+    this.prepare(image);
+  }
+
+  #complete(): void {
+    const { records, done } = this.#inFlight!;
+    this.#inFlight = undefined;
+    if (this.lateHorizons) commit(this.#store, records.filter(isHorizon));
+    this.#write(records);
+    done();
+  }
+
+  #write(records: readonly DurableRecord[]): void {
+    commit(openMemoryStore(this.#durable), records);
+    this.onDurable(records);
+  }
+}
+
+const isHorizon = ({ kind }: DurableRecord): boolean =>
+  kind === 'collect' || kind === 'truncateLog' || kind === 'forget';
+
+/** A memory store applies a batch before its promise is handed out, so nobody needs to wait for it. */
+function commit(store: VersionStore, records: readonly DurableRecord[]): void {
+  void store.commit(records);
+}
+
+/** What a state holds, as the records that make it. */
+function* recordsOf(state: MemoryState): Generator<DurableRecord> {
+  for (const [partition, { chains, outcomes, prepared, log }] of state.partitions) {
+    for (const [key, versions] of chains) {
+      for (const version of versions) yield { kind: 'version', partition, key, version };
+    }
+    for (const [txId, record] of outcomes) yield { kind: 'outcome', partition, txId, record };
+    for (const [txId, record] of prepared) yield { kind: 'prepared', partition, txId, record };
+    for (const { ct, tx } of log) yield { kind: 'log', partition, ct, tx };
+  }
+  for (const [name, value] of state.meta) yield { kind: 'meta', name, value };
+}
+
+/** What `VersionStore.recover` gives, without its promise. */
+function recoveredFrom(state: MemoryState): RecoveredState {
+  const partitions = [...state.partitions.values()].sort((a, b) => a.id - b.id);
+  return {
+    meta: new Map(state.meta),
+    prepared: partitions.flatMap(({ id, prepared }) =>
+      [...prepared].sort(([a], [b]) => (a < b ? -1 : 1)).map(([txId, record]) => ({ partition: id, txId, record })),
+    ),
+    logEnds: new Map(partitions.flatMap(({ id, log }) => (log.length === 0 ? [] : [[id, log.at(-1)!.ct]]))),
+  };
+}
+
+/** Every log entry of a partition that a store holds after a timestamp, whatever the size of its pages. */
+export function wholeLog(store: VersionStore, partition: number, after: number) {
+  const groups = [];
+  for (let from = after; from < MAX_TIMESTAMP; ) {
+    const page = store.log(partition, from, MAX_TIMESTAMP);
+    groups.push(...page.groups);
+    from = page.upTo;
+  }
+  return groups;
+}

@@ -1,0 +1,24 @@
+import type { AnyMessage, MessageSchema, Timestamp } from '@isochron/core';
+import type { Envelope } from '@isochron/protocols';
+
+/** What crosses a link at once. */
+export interface Frame<M extends AnyMessage> {
+  readonly hlc: Timestamp;
+  readonly envelopes: readonly Envelope<M>[];
+}
+
+/** A message after its way over a wire: every field encoded, validated and made anew. */
+export function reencoded<M extends AnyMessage>(schema: MessageSchema<M>, message: M): M {
+  const { fields } = schema[message.type as M['type']];
+  const copy: Record<string, unknown> = { type: message.type };
+  const values = message as Readonly<Record<string, unknown>>;
+  for (const [name, kind] of Object.entries(fields) as [string, Coding][]) {
+    copy[name] = kind.decode(structuredClone(kind.encode(values[name])));
+  }
+  return copy as M & typeof copy;
+}
+
+interface Coding {
+  encode(value: unknown): unknown;
+  decode(raw: unknown): unknown;
+}

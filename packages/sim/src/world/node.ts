@@ -1,0 +1,183 @@
+/** One node of the simulated cluster: the real host and machines, on a virtual clock, disk and network. */
+import type { AnyMessage, DurableRecord, NodeId, Random, RegionId } from '@isochron/core';
+import { type Address, type Envelope, Host } from '@isochron/protocols';
+import type { Scheduled } from '../engine/event-queue.js';
+import type { VirtualTime } from '../engine/virtual-time.js';
+import type { ProtocolNode } from '../protocols/adapter.js';
+import { ClientPort } from './client-port.js';
+import type { Disk } from './disk.js';
+import type { Frame } from './frame.js';
+import type { LinkEnd } from './link.js';
+import { type Listener, Tap } from './tap.js';
+import type { WallClock } from './wall-clock.js';
+
+/** Name of the machine that stands for the clients of a node. */
+export const CLIENT_MACHINE = 'client';
+
+/** What a node is given of its world. */
+export interface NodeWorld<M extends AnyMessage> {
+  readonly time: VirtualTime;
+  readonly listener: NodeListener<M>;
+  /** Decides about cold reads. */
+  readonly random: Random;
+  readonly coldReads: number;
+  readonly prefetchMs: number;
+  create(node: SimNode<M>): ProtocolNode<M>;
+  transmit(from: SimNode<M>, to: NodeId, frame: Frame<M>): void;
+}
+
+/** What is heard of a node, beside what is heard of its machines. */
+export interface NodeListener<M extends AnyMessage> extends Listener<M> {
+  /** A batch is handed to the disk. */
+  persisting(node: NodeId, records: readonly DurableRecord[]): void;
+  started(node: NodeId): void;
+  crashed(node: NodeId): void;
+  failed(node: NodeId, error: unknown): void;
+}
+
+export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
+  up = false;
+  life = 0;
+  /** Its disk has no room left: its driver tells the machines so. */
+  diskIsFull = false;
+  #host: Host<M> | undefined;
+  #protocol: ProtocolNode<M> | undefined;
+  #wake: { readonly at: number; readonly event: Scheduled } | undefined;
+  readonly #random: Random;
+  port: ClientPort<M>;
+  /** How many reasons there are for the process to stand still, and what waits until it goes on. */
+  #pauses = 0;
+  #later: (() => void)[] = [];
+
+  constructor(
+    readonly id: NodeId,
+    readonly region: RegionId,
+    readonly clock: WallClock,
+    readonly disk: Disk,
+    readonly world: NodeWorld<M>,
+  ) {
+    this.#random = world.random;
+    this.port = new ClientPort();
+  }
+
+  /** The machines of the running process. */
+  get protocol(): ProtocolNode<M> | undefined {
+    return this.up ? this.#protocol : undefined;
+  }
+
+  /** Starts a process on what the disk holds. */
+  boot(): void {
+    const { world, id } = this;
+    this.life++;
+    this.up = true;
+    this.port = new ClientPort();
+    const { life } = this;
+    const host = this.#open(life);
+    this.#host = host;
+    this.#protocol = world.create(this);
+    for (const [name, machine] of [...this.#protocol.machines, [CLIENT_MACHINE, this.port] as const]) {
+      const alive = () => this.up && this.life === life;
+      host.add(name, new Tap({ node: id, machine: name }, machine, world.listener, alive));
+    }
+    world.listener.started(id);
+    host.run();
+  }
+
+  /** The process dies at once. `batchSurvives`: the batch on its way had reached the disk. */
+  crash(batchSurvives: boolean): void {
+    this.up = false;
+    this.#host?.stop();
+    this.#host = undefined;
+    this.#protocol = undefined;
+    this.#later = [];
+    if (this.#wake !== undefined) this.world.time.cancel(this.#wake.event);
+    this.#wake = undefined;
+    this.disk.crash(batchSurvives);
+    this.world.listener.crashed(this.id);
+  }
+
+  /** The process stands still: whatever comes waits. */
+  pause(): void {
+    this.#pauses++;
+  }
+
+  /** It goes on, with everything that came meanwhile. */
+  resume(): void {
+    if (--this.#pauses > 0) return;
+    const later = this.#later;
+    this.#later = [];
+    for (const run of later) run();
+  }
+
+  link(peer: NodeId, up: boolean): void {
+    this.#whenRunning(() => this.#host?.link(peer, up));
+  }
+
+  receive(_peer: NodeId, frame: Frame<M>): void {
+    this.#whenRunning(() => {
+      this.#protocol?.observe(frame.hlc);
+      this.#host?.receive(frame.envelopes);
+    });
+  }
+
+  /** A client's request arrives at this node's port. */
+  request(message: M, coordinator: Address): void {
+    const from = { node: this.id, machine: CLIENT_MACHINE };
+    this.#whenRunning(() => this.#host?.post({ to: coordinator, from, message }));
+  }
+
+  describe(): object {
+    return this.#host?.describe() ?? {};
+  }
+
+  #whenRunning(run: () => void): void {
+    if (this.#pauses === 0) run();
+    else if (this.up) this.#later.push(run);
+  }
+
+  #open(life: number): Host<M> {
+    const { time, listener } = this.world;
+    const living = (run: () => void) => () => {
+      if (this.life === life && this.up) this.#whenRunning(run);
+    };
+    return new Host<M>(this.id, {
+      now: () => this.clock.now(),
+      persist: (records, done) => {
+        if (this.life !== life || !this.up) return; // it died in the turn that wanted this
+        listener.persisting(this.id, records);
+        this.disk.persist(records, living(done));
+      },
+      resident: () => this.world.coldReads === 0 || !this.#random.chance(this.world.coldReads),
+      prefetch: (_needs, done) => {
+        time.after(this.#random.float() * 2 * this.world.prefetchMs, living(done));
+      },
+      transmit: (to, envelopes) => this.#transmit(to, envelopes),
+      endOfTurn: (run) => {
+        time.after(0, living(run));
+      },
+      wakeAt: (at) => {
+        if (this.life === life && this.up) this.#wakeAt(at);
+      },
+      fail: (error) => listener.failed(this.id, error),
+    });
+  }
+
+  #transmit(to: NodeId, envelopes: readonly Envelope<M>[]): void {
+    if (!this.up) return; // it died between two frames of one turn
+    this.world.transmit(this, to, { hlc: this.#protocol!.hlc(), envelopes });
+  }
+
+  /** As the server's driver does it: a timer runs on steady time, and is moved only when an earlier time is asked for. */
+  #wakeAt(at: number): void {
+    const { time } = this.world;
+    if (this.#wake !== undefined) {
+      if (this.#wake.at <= at) return;
+      time.cancel(this.#wake.event);
+    }
+    const event = time.after(Math.max(1, at - this.clock.now()), () => {
+      this.#wake = undefined;
+      this.#whenRunning(() => this.#host?.wake());
+    });
+    this.#wake = { at, event };
+  }
+}

@@ -1,0 +1,50 @@
+import { HLC_EPOCH_MS, type WallMs } from '@isochron/core';
+import type { VirtualTime } from '../engine/virtual-time.js';
+
+/** What the wall clocks show at the beginning. */
+const START: WallMs = HLC_EPOCH_MS + 30 * 24 * 3_600_000;
+
+/** A node's wall clock: off by an offset, too fast or too slow, and movable. */
+export class WallClock {
+  #offsetMs: number;
+  #rate: number;
+  #since = 0;
+
+  constructor(
+    readonly time: VirtualTime,
+    { skewMs, driftPpm }: { readonly skewMs: number; readonly driftPpm: number },
+  ) {
+    this.#offsetMs = skewMs;
+    this.#rate = driftPpm / 1e6;
+  }
+
+  /** What it shows, in whole milliseconds as clocks of operating systems are asked for. */
+  now(): WallMs {
+    return Math.floor(START + this.time.now + this.#error());
+  }
+
+  /** What a right clock shows. */
+  static truth(time: VirtualTime): WallMs {
+    return START + time.now;
+  }
+
+  jump(ms: number): void {
+    this.#offsetMs += ms;
+  }
+
+  drift(ppm: number): void {
+    this.#offsetMs = this.#error();
+    this.#since = this.time.now;
+    this.#rate = ppm / 1e6;
+  }
+
+  /** Right again, and steady. */
+  correct(): void {
+    this.drift(0);
+    this.#offsetMs = 0;
+  }
+
+  #error(): number {
+    return this.#offsetMs + (this.time.now - this.#since) * this.#rate;
+  }
+}
