@@ -10,8 +10,8 @@ const silent: Logger = { debug: () => undefined, warn: () => undefined };
  * Connects to the nearest of the endpoints and opens a session, or continues one.
  *
  * Rejects with CONNECTION_LOST when none can be reached; with the cluster's refusal (UNAUTHENTICATED, TOKEN_INVALID,
- * TOKEN_FOREIGN, …); with TOKEN_INVALID for a damaged `session`; with INVALID_REQUEST for endpoints that are no URLs; with the
- * signal's reason.
+ * TOKEN_FOREIGN, …); with TOKEN_INVALID for a damaged `session`; with INVALID_REQUEST for endpoints that are no URLs; with
+ * SESSION_GAP when what the session of a `token` wrote was not visible within `requestTimeoutMs`; with the signal's reason.
  */
 export async function connect(options: ConnectOptions): Promise<IsochronClient> {
   options.signal?.throwIfAborted();
@@ -19,6 +19,7 @@ export async function connect(options: ConnectOptions): Promise<IsochronClient> 
   try {
     const client = new IsochronClient(core);
     await core.connector.start(options.signal);
+    if (options.session === undefined) await core.closeGap(options.signal);
     return client;
   } catch (error) {
     await core.close();
@@ -33,6 +34,7 @@ async function settle(options: ConnectOptions): Promise<Settings> {
     requestTimeoutMs: options.requestTimeoutMs ?? 10_000,
     connectTimeoutMs: options.connectTimeoutMs ?? 5_000,
     commitTimeoutMs: options.commitTimeoutMs ?? 30_000,
+    returnAfterMs: options.returnAfterMs ?? 5_000,
     codec: options.codec ?? jsonCodec,
     WebSocket: options.WebSocket ?? (await findWebSocket()),
     random: options.random ?? Math.random,

@@ -2,6 +2,7 @@
 /** The Isochron client: causal sessions over a geo-replicated store, for Node and browsers. */
 export { type ErrorCode, IsochronError } from '@isochron/core/errors';
 export type { Timestamp, TxId } from '@isochron/core/ids';
+export type { HeldBack, TxState } from '@isochron/wire/session-frames';
 export { IsochronClient, type Session } from './api/client.js';
 export type { Collection, Keyspace } from './api/collection.js';
 export type { Entry, Listing, ListOptions, Page } from './api/listing.js';
@@ -16,4 +17,5 @@ export { isIsochronError, OutcomeUnknownError } from './errors.js';
 export type { ConnectOptions, Logger, SocketEvent, WebSocketConstructor, WebSocketLike } from './options.js';
 export type { ClientStatus } from './session/core.js';
 export type { ExportedSession, ExportedWrite } from './session/exported.js';
+export type { TransactionStatus } from './session/tx-status.js';
 export type { Codec } from './transport/codec.js';

@@ -34,7 +34,10 @@ export interface Logger {
 export interface ConnectOptions {
   /** Base URLs of nodes, `http(s)://` or `ws(s)://`. The nearest one is used, the others are there to fail over to. */
   readonly endpoints: readonly string[];
-  /** A session token, for instance from an HTTP answer: what this session reads contains what that one saw. */
+  /**
+   * A session token, for instance from an HTTP answer: what this session reads contains what that one saw and wrote. The token does not
+   * hold the writes themselves, so `connect` waits until they are visible everywhere.
+   */
   readonly token?: string;
   /** API key, where the cluster asks for one. Sent in the first frame, never in the URL. */
   readonly credentials?: string;
@@ -48,6 +51,12 @@ export interface ConnectOptions {
   readonly connectTimeoutMs?: number;
   /** How long the client asks for the outcome of a commit before it throws OUTCOME_UNKNOWN, in ms. Default 30 000. */
   readonly commitTimeoutMs?: number;
+  /**
+   * How long after it had to leave an endpoint the client first looks whether a nearer one than the present is there again, in ms; further
+   * looks come at doubling distances, up to 10 minutes. It goes back to endpoints that `endpoints` names only, once they are ready and
+   * have caught up, and open transactions go with it. Default 5 000; `Infinity` stays where it is.
+   */
+  readonly returnAfterMs?: number;
   /** Gives up connecting. Has no effect once `connect` has resolved. */
   readonly signal?: AbortSignal;
   /** Encoding of frames. Default JSON; `msgpack` from `@isochron/sdk/msgpack` is the other. */
@@ -67,6 +76,7 @@ export interface Settings {
   readonly requestTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly commitTimeoutMs: number;
+  readonly returnAfterMs: number;
   readonly codec: Codec;
   readonly WebSocket: WebSocketConstructor;
   readonly random: RandomSource;

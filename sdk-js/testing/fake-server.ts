@@ -4,14 +4,17 @@
  */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { wallOf } from '@isochron/core/hlc';
 import type {
   ClientFrame,
   CommitFrame,
+  Freshness,
   ListFrame,
   ReadFrame,
   RequestFrame,
   ServerFrame,
   StartFrame,
+  StatusFrame,
   WelcomeFrame,
   WireValue,
 } from '@isochron/wire/session-frames';
@@ -84,6 +87,8 @@ export interface FakeOptions {
   /** Endpoints that the welcome tells of. */
   readonly regions?: WelcomeFrame['regions'];
   readonly cluster?: string;
+  /** Where it listens; default a free port. */
+  readonly port?: number;
 }
 
 export class FakeServer {
@@ -96,6 +101,10 @@ export class FakeServer {
   script: (frame: ClientFrame, socket: WebSocket) => Scripted = () => undefined;
   /** Snapshot that starts and reads are given; default the store's stable time. */
   lag: number | undefined;
+  /** What it says of its freshness, where that is not the truth of the store. */
+  freshness: Partial<Freshness> = {};
+  /** Commit timestamp that the welcome has of the session's last write. */
+  hwt = 0;
   port = 0;
   #waiters: { readonly matches: () => boolean; readonly resolve: () => void }[] = [];
 
@@ -103,7 +112,8 @@ export class FakeServer {
     readonly store: FakeStore,
     readonly options: FakeOptions,
   ) {
-    this.#server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: ([first]) => first ?? false });
+    const { port = 0 } = options;
+    this.#server = new WebSocketServer({ port, host: '127.0.0.1', handleProtocols: ([first]) => first ?? false });
     this.#server.on('connection', (socket) => this.#connected(socket));
   }
 
@@ -206,7 +216,7 @@ export class FakeServer {
         this.#open.get(socket)?.delete(frame.tx);
         return { type: 'aborted', id: frame.id };
       case 'status':
-        return { type: 'status', id: frame.id, status: 'unknown', ts: null };
+        return this.#status(frame);
       case 'stable':
         return this.#stable(frame);
       case 'ping':
@@ -226,6 +236,8 @@ export class FakeServer {
       protocol: 'paris',
       capabilities: [],
       ust: this.lag ?? this.store.ust,
+      hwt: this.hwt,
+      freshness: this.freshnessNow(),
       token: `${region}-${this.store.ust}`,
       credits,
       limits: {
@@ -238,6 +250,19 @@ export class FakeServer {
       maxTransactionMs: 30_000,
       regions,
     };
+  }
+
+  /** What it says of its freshness: its clock stands at the store's stable time. */
+  freshnessNow(): Freshness {
+    const now = Math.ceil(wallOf(this.lag ?? this.store.ust));
+    return { now, stalenessMs: 0, stale: false, heldBackBy: null, ...this.freshness };
+  }
+
+  #status({ id, tx }: StatusFrame): ServerFrame {
+    const ts = this.store.outcomes.get(tx);
+    return ts === undefined
+      ? { type: 'status', id, status: 'unknown', ts: null }
+      : { type: 'status', id, status: 'committed', ts };
   }
 
   #start({ id, tx, at }: StartFrame, socket: WebSocket): ServerFrame {

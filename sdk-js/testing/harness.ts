@@ -1,6 +1,6 @@
 /** Starts servers and clients for a test, and closes them after it. */
 import { WebSocket } from 'ws';
-import { type ConnectOptions, connect, type IsochronClient } from '../src/index.js';
+import { type ClientStatus, type ConnectOptions, connect, type IsochronClient } from '../src/index.js';
 import { type FakeOptions, FakeServer, type FakeStore } from './fake-server.js';
 
 const toClose: { close(): Promise<void> }[] = [];
@@ -24,6 +24,18 @@ export async function client(
   const connected = await connect({ endpoints: servers.map(({ url }) => url), WebSocket, random: () => 0, ...options });
   toClose.push(connected);
   return connected;
+}
+
+/** The first status, now or to come, that the condition holds for. */
+export function statusOf(app: IsochronClient, wanted: (status: ClientStatus) => boolean): Promise<ClientStatus> {
+  if (wanted(app.status)) return Promise.resolve(app.status);
+  return new Promise((resolve) => {
+    const unsubscribe = app.on('status', (status) => {
+      if (!wanted(status)) return;
+      unsubscribe();
+      resolve(status);
+    });
+  });
 }
 
 /** A promise with its handles. */

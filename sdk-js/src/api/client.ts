@@ -1,6 +1,9 @@
+import type { Timestamp, TxId } from '@isochron/core/ids';
 import type { ClientStatus, SessionCore } from '../session/core.js';
 import { type ExportedSession, exportSession } from '../session/exported.js';
+import type { TransactionStatus } from '../session/tx-status.js';
 import { Keyspace, keyspaceOf, oneShot } from './collection.js';
+import type { CallOptions } from './read-collection.js';
 import { keyspaceScope } from './scope.js';
 import { openSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.js';
 import { runTransaction, type Transaction, type TransactionOptions, type TransactionOutcome } from './transaction.js';
@@ -17,6 +20,11 @@ export class Session {
   /** The newest token: opaque text for the `Isochron-Session` header or `connect({ token })`. */
   get token(): string {
     return this.#core.currentToken() ?? '';
+  }
+
+  /** Age of what the session's next read shows at least, in ms, by the node's clock; undefined before anything was stable. */
+  get stalenessMs(): number | undefined {
+    return this.#core.status.stalenessMs;
   }
 
   /**
@@ -79,6 +87,21 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
   /** A snapshot for many reads: the session's newest, or exactly the one `at` a timestamp. */
   snapshot(options: SnapshotOptions = {}): Promise<Snapshot> {
     return openSnapshot(this.#core, this.scope, options);
+  }
+
+  /**
+   * What became of a transaction: of this client or any other, also after a restart. Ask with its id, or better with an
+   * {@link OutcomeUnknownError} or what was kept of one: with `birth`, *forgotten* is told from *unknown*. Any snapshot's timestamp from before
+   * the commit will do for it.
+   *
+   * A question changes nothing. Rejects with INVALID_REQUEST for what is no id; with CONNECTION_LOST, CLIENT_CLOSED, the signal's reason.
+   */
+  transactionStatus(
+    transaction: TxId | { readonly txId: TxId; readonly birth?: Timestamp },
+    options: CallOptions = {},
+  ): Promise<TransactionStatus> {
+    const { txId, birth } = typeof transaction === 'string' ? { txId: transaction, birth: undefined } : transaction;
+    return this.#core.txStatus(txId, birth, options.signal);
   }
 
   /**

@@ -32,6 +32,8 @@ export interface Page<T> {
   readonly more: boolean;
   /** Snapshot of the whole listing. */
   readonly timestamp: Timestamp;
+  /** Its age in ms, by the node's clock. */
+  readonly stalenessMs: number | undefined;
 }
 
 /** Gives the handle of a listing, and what to do when the listing is over. */
@@ -110,7 +112,9 @@ class Cursor<T> {
     const entries = this.#next === null || this.#left <= 0 ? [] : await this.#fetch(this.#next);
     const more = this.#next !== null && this.#left > 0;
     if (!more) this.close();
-    return { entries, more, timestamp: this.#handle.tx.snapshot ?? this.#handle.tx.floor };
+    const { tx, core } = this.#handle;
+    const timestamp = tx.snapshot ?? tx.floor;
+    return { entries, more, timestamp, stalenessMs: core.clock.ageMs(timestamp) };
   }
 
   close(): void {

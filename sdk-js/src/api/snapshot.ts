@@ -60,6 +60,11 @@ export class Snapshot extends SnapshotCollection<unknown> implements AsyncDispos
     return tx.snapshot ?? tx.floor;
   }
 
+  /** Age of its timestamp in ms, by the node's clock: grows while the snapshot is held. Undefined before anything was stable. */
+  get stalenessMs(): number | undefined {
+    return this.source.core.clock.ageMs(this.timestamp);
+  }
+
   override get<U = unknown>(key: string, options?: CallOptions): Promise<U | undefined> {
     return super.get(key, options) as Promise<U | undefined>;
   }

@@ -137,6 +137,11 @@ export class Transaction extends TransactionCollection<unknown> {
     return this.state.handle.tx.snapshot;
   }
 
+  /** Age of its snapshot in ms, by the node's clock; undefined before the first read has been answered. */
+  get stalenessMs(): number | undefined {
+    return this.timestamp === undefined ? undefined : this.source.core.clock.ageMs(this.timestamp);
+  }
+
   override get<U = unknown>(key: string, options?: CallOptions): Promise<U | undefined> {
     return super.get(key, options) as Promise<U | undefined>;
   }

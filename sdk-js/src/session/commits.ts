@@ -37,9 +37,9 @@ interface Queued {
 }
 
 /** Answers after which nothing can have happened: the node refused before it began. */
-const BEFORE_THE_BEGINNING = new Set(['OVERLOADED', 'NOT_READY', 'CREDITS_EXHAUSTED']);
-/** So often OUTCOME_PENDING before the region of the connection becomes another home. */
-const PENDING_BEFORE_MOVE = 3;
+const BEFORE_THE_BEGINNING = new Set(['NOT_READY', 'CREDITS_EXHAUSTED']);
+/** A cohort has written down that this attempt never commits: nothing of it has happened, and another attempt may commit (D4). */
+const ATTEMPT_OVER = new Set(['TRANSACTION_ABORTED', 'OVERLOADED', 'STORAGE_FULL', 'CLOCK_DRIFT']);
 /** So many attempts that were aborted, as after the crash of a node, before the caller hears of it. */
 const MAX_ABORTED_ATTEMPTS = 4;
 /** The wire's limit. */
@@ -58,6 +58,11 @@ export class CommitQueue {
   /** Commits whose outcome is not known yet, or that wait for their turn. */
   get size(): number {
     return this.#queue.length + (this.#head === undefined ? 0 : 1);
+  }
+
+  /** Whether this commit has been sent, and is repeated until its outcome is known. */
+  isUnderWay(txId: TxId): boolean {
+    return this.#head?.txId === txId;
   }
 
   /** Commits when its turn has come. `signal` takes it back before it is sent; afterwards the outcome is unknown. */
@@ -142,7 +147,6 @@ class CommitExchange extends Exchange<Committed> {
   #wasInDoubt = false;
   #sent = false;
   #sentOpen = false;
-  #pending = 0;
   #aborted = 0;
   #refusals = 0;
   #outcomeDeadlineMs = Number.POSITIVE_INFINITY;
@@ -153,6 +157,10 @@ class CommitExchange extends Exchange<Committed> {
     this.#core = core;
     this.#attempt = attempt;
     this.#handle = handle;
+  }
+
+  get txId(): TxId {
+    return this.#attempt.txId;
   }
 
   frame(id: number, connection: Connection): RequestFrame {
@@ -188,18 +196,21 @@ class CommitExchange extends Exchange<Committed> {
   override refused(error: IsochronError, connection: Connection): Retry | undefined {
     this.#lastError = error;
     this.#refusals++;
-    if (BEFORE_THE_BEGINNING.has(error.code)) this.#inDoubt = this.#wasInDoubt;
+    if (BEFORE_THE_BEGINNING.has(error.code)) this.#notBegun();
     if (error.code === 'TRANSACTION_UNKNOWN' && this.#sentOpen) {
       // The server forgot the open transaction; the commit itself can do without.
-      this.#inDoubt = this.#wasInDoubt;
+      this.#notBegun();
       return { refusals: 0, elsewhere: false };
     }
     if (error.code === 'ATTEMPT_MISMATCH' && this.#homes.length > 1) {
       this.#homes = this.#homes.slice(0, -1);
       return { refusals: this.#refusals, elsewhere: false };
     }
-    if (error.code === 'TRANSACTION_ABORTED' && this.#nextAttempt(connection))
-      return { refusals: this.#refusals, elsewhere: false };
+    if (ATTEMPT_OVER.has(error.code)) {
+      // What lasts for a while is tried for a while, elsewhere too; a crash between prepares happens once.
+      const again = this.#nextAttempt(connection, error.retryable ? MAX_HOMES : MAX_ABORTED_ATTEMPTS);
+      return again ? { refusals: this.#refusals, elsewhere: error.retryable && this.#refusals % 3 === 0 } : undefined;
+    }
     if (!error.retryable) return undefined;
     if (error.code === 'OUTCOME_PENDING') this.#moveHome(connection);
     const elsewhere = error.code === 'NOT_READY' || (error.code !== 'OUTCOME_PENDING' && this.#refusals % 3 === 0);
@@ -265,28 +276,32 @@ class CommitExchange extends Exchange<Committed> {
     return this.#outcomeDeadlineMs > now ? this.#outcomeDeadlineMs : Number.POSITIVE_INFINITY;
   }
 
-  /**
-   * A cohort has written down that this attempt never commits: a crash came between its prepares. Nothing has happened then, and the
-   * same writes may be tried again under the same id (D4).
-   */
-  #nextAttempt({ region }: Connection): boolean {
-    if (++this.#aborted > MAX_ABORTED_ATTEMPTS || this.#homes.length >= MAX_HOMES) return false;
-    this.#homes = [...this.#homes, region];
+  /** The last sending has done nothing. Where it was the only one, the commit may still have its home where it is sent next. */
+  #notBegun(): void {
+    this.#inDoubt = this.#wasInDoubt;
+    if (!this.#inDoubt && this.#homes.length === 1) this.#homes = [];
+  }
+
+  /** The same writes under the same id once more, as the next attempt, where there have not been too many. */
+  #nextAttempt({ region }: Connection, most: number): boolean {
     this.#inDoubt = false;
+    if (++this.#aborted > most || this.#homes.length >= MAX_HOMES) return false;
+    this.#homes = [...this.#homes, region];
     return true;
   }
 
-  /** The cohorts of the old home do not decide: this region's become the next attempt (D4). */
+  /**
+   * The cohorts of the old home do not decide: this region's become the next attempt (D4). It begins only when a cohort of the old one has
+   * durably given that up, so there is no harm in asking for it early.
+   */
   #moveHome({ region }: Connection): void {
-    if (region === this.#homes.at(-1) || ++this.#pending < PENDING_BEFORE_MOVE) return;
-    if (this.#homes.length >= MAX_HOMES) return;
-    this.#pending = 0;
-    this.#homes = [...this.#homes, region];
+    if (region !== this.#homes.at(-1) && this.#homes.length < MAX_HOMES) this.#homes = [...this.#homes, region];
   }
 
   #unknown(why: string, cause?: unknown): void {
     this.overdue = true;
-    this.tell(new OutcomeUnknownError(this.#attempt.txId, why, cause));
+    const { txId, birth } = this.#attempt;
+    this.tell(new OutcomeUnknownError(txId, birth, why, cause));
   }
 }
 

@@ -1,16 +1,18 @@
 /** What all parts of one client share: session, connection, commits, limits, status. */
-import { wallOf } from '@isochron/core/hlc';
-import type { Timestamp } from '@isochron/core/ids';
+import { IsochronError } from '@isochron/core/errors';
+import type { Timestamp, TxId } from '@isochron/core/ids';
 import { DEFAULT_LIMITS, type Limits } from '@isochron/core/limits';
 import { ParisSession } from '@isochron/protocols/paris/session';
-import type { WelcomeFrame } from '@isochron/wire/session-frames';
+import type { HeldBack, UstFrame, WelcomeFrame } from '@isochron/wire/session-frames';
 import { randomSessionId } from '../encoding.js';
 import type { ConnectOptions, Settings } from '../options.js';
 import { Connector, type ConnectorEvents } from '../transport/connector.js';
 import type { Exchange } from '../transport/exchange.js';
 import { CommitQueue } from './commits.js';
 import { importSession } from './exported.js';
+import { ServerClock } from './server-clock.js';
 import { StableExchange } from './stable.js';
+import { type TransactionStatus, TxStatusExchange } from './tx-status.js';
 
 /** How the client is doing. */
 export interface ClientStatus {
@@ -23,8 +25,12 @@ export interface ClientStatus {
   readonly rttMs: number | undefined;
   /** Highest stable timestamp that the session has seen. */
   readonly ust: Timestamp;
-  /** Age of that timestamp by this machine's clock, in ms; undefined before the first one. */
+  /** Age of that timestamp by the node's clock, in ms: what the session reads is at most this old. Undefined before the first one. */
   readonly stalenessMs: number | undefined;
+  /** Whether stable time has fallen behind the cluster's `stalenessAlertMs`: a region is down or cut off. Reads and writes go on. */
+  readonly stale: boolean;
+  /** Whose writes are missing, while `stale` and where the node knows. */
+  readonly heldBackBy: HeldBack | undefined;
   /** Commits whose outcome is not known yet, those that wait for their turn included. */
   readonly pendingCommits: number;
 }
@@ -35,9 +41,12 @@ export class SessionCore implements ConnectorEvents {
   readonly session: ParisSession;
   readonly connector: Connector;
   readonly commits: CommitQueue;
+  readonly clock = new ServerClock();
   limits: Limits = DEFAULT_LIMITS;
   #token: string | undefined;
   #welcomed = false;
+  /** The session's last write as its token has it, where that is not known to be visible everywhere. */
+  #tokenHwt: Timestamp = 0;
   readonly #listeners = new Set<Listener>();
   #telling = false;
 
@@ -63,7 +72,9 @@ export class SessionCore implements ConnectorEvents {
       node: current?.welcome.node,
       rttMs: current?.rttMs,
       ust,
-      stalenessMs: ust === 0 ? undefined : Math.max(0, Date.now() - wallOf(ust)),
+      stalenessMs: this.clock.ageMs(ust),
+      stale: this.clock.latest?.stale ?? false,
+      heldBackBy: this.clock.latest?.heldBackBy ?? undefined,
       pendingCommits: this.commits.size,
     };
   }
@@ -81,10 +92,13 @@ export class SessionCore implements ConnectorEvents {
     this.#welcomed = true;
     this.limits = welcome.limits;
     this.#token = welcome.token;
+    this.#tokenHwt = welcome.hwt;
+    this.clock.take(welcome.freshness);
     this.session.observe(welcome.ust);
   }
 
-  ust(ust: Timestamp): void {
+  ust({ ust, freshness }: UstFrame): void {
+    this.clock.take(freshness);
     this.session.observe(ust);
     this.changed();
   }
@@ -116,6 +130,26 @@ export class SessionCore implements ConnectorEvents {
     const { dispatcher } = this.connector;
     const ust = await new StableExchange(timestamp, timeoutMs, this.settings).run(dispatcher.submit, signal);
     this.session.observe(ust);
+  }
+
+  /** A token comes without the writes that it knows of: they are part of every snapshot once stable time has passed them (D9). */
+  async closeGap(signal?: AbortSignal): Promise<void> {
+    try {
+      await this.stable(this.#tokenHwt, this.settings.requestTimeoutMs, signal);
+    } catch (cause) {
+      if (!(cause instanceof IsochronError) || cause.code !== 'STABLE_TIMEOUT') throw cause;
+      const message = 'what the session of the token wrote is not visible everywhere yet';
+      throw new IsochronError('SESSION_GAP', message, { cause });
+    }
+  }
+
+  /** What became of a transaction, of this session or of any other. */
+  async txStatus(txId: TxId, birth?: Timestamp, signal?: AbortSignal): Promise<TransactionStatus> {
+    const { dispatcher } = this.connector;
+    const status = await new TxStatusExchange(txId, birth).run(dispatcher.submitTimed, signal);
+    // This client still repeats it: an attempt that was aborted, or has not arrived, is not the last one.
+    const undecided = status.state !== 'committed' && this.commits.isUnderWay(txId);
+    return undecided ? { state: 'pending', timestamp: undefined } : status;
   }
 
   async close(): Promise<void> {

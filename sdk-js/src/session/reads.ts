@@ -29,6 +29,8 @@ abstract class SnapshotExchange<T> extends Exchange<T> {
 
   override refused(error: IsochronError, connection: Connection): Retry | undefined {
     const meaning = this.handle.refusal(error, this.#sentAs);
+    // It overtook its start, which waits for the snapshot: nothing speaks against this node.
+    if (meaning !== error && this.handle.isStarting) return { refusals: 1, elsewhere: false };
     const retry = super.refused(meaning, connection);
     if (retry === undefined && meaning !== error) this.failed(meaning);
     return retry;

@@ -45,6 +45,11 @@ export class SnapshotHandle {
     return this.#openOn === connection && this.#wireId === this.tx.id;
   }
 
+  /** Whether its start has not been answered yet. */
+  get isStarting(): boolean {
+    return this.#starting;
+  }
+
   /** Fields of a read on this connection. */
   fields(connection: Connection): { tx: TxId } | { at: Timestamp } | object {
     if (this.mode !== 'one-shot' && this.#openOn === connection) return { tx: this.#wireId };

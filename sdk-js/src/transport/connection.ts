@@ -1,7 +1,7 @@
 /** One WebSocket: hello and welcome, request ids, credits, packing, a heartbeat. It reports to its owner and repeats nothing. */
 import { IsochronError } from '@isochron/core/errors';
 import { utf8Length } from '@isochron/core/limits';
-import type { GoawayFrame, HelloFrame, WelcomeFrame } from '@isochron/wire/session-frames';
+import type { GoawayFrame, HelloFrame, UstFrame, WelcomeFrame } from '@isochron/wire/session-frames';
 import { malformed, serverError, toIsochronError } from '../errors.js';
 import type { Settings, WebSocketLike } from '../options.js';
 import type { Codec } from './codec.js';
@@ -15,7 +15,7 @@ export interface ConnectionOwner {
   /** A message has been taken in: credits may be free, and the connection is of use. */
   progressed(connection: Connection): void;
   token(token: string, connection: Connection): void;
-  ust(ust: number, connection: Connection): void;
+  ust(frame: UstFrame, connection: Connection): void;
   goaway(frame: GoawayFrame, connection: Connection): void;
   /** It is gone, and with it the answers to these. */
   closed(connection: Connection, error: IsochronError, lost: readonly Exchange[]): void;
@@ -38,6 +38,10 @@ export class Connection {
   #nextId = 1;
   #closed = false;
   #quietBeats = 0;
+  /** Monotonic times: of the last message, of the oldest request that is not answered, of the question whether anybody is there. */
+  #heardMs = 0;
+  #owingSinceMs = 0;
+  #askedMs: number | undefined;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #onClosed: () => void = () => {};
   #rttMs: number | undefined;
@@ -46,6 +50,8 @@ export class Connection {
 
   private constructor(
     readonly url: string,
+    /** The token that it was opened with. */
+    readonly helloToken: string | undefined,
     settings: Settings,
     owner: ConnectionOwner,
   ) {
@@ -61,7 +67,7 @@ export class Connection {
   /** Opens a connection, up to its welcome. Rejects with the server's refusal, or with CONNECTION_LOST. */
   static open(url: string, hello: HelloFrame, settings: Settings, owner: ConnectionOwner): Promise<Connection> {
     return new Promise((resolve, reject) => {
-      const connection = new Connection(url, settings, owner);
+      const connection = new Connection(url, hello.token, settings, owner);
       const late = () => connection.drop(lost(`${url} did not answer within ${settings.connectTimeoutMs} ms`));
       const timer = setTimeout(late, settings.connectTimeoutMs);
       const settle = (error?: IsochronError): void => {
@@ -106,14 +112,20 @@ export class Connection {
   }
 
   /** Measures the round trip. */
-  async ping(): Promise<number> {
-    this.#rttMs = await new PingExchange().run((exchange) => this.send([exchange]));
+  async ping(token?: string): Promise<number> {
+    this.#rttMs = await new PingExchange(token).run((exchange) => this.send([exchange]));
     return this.#rttMs;
+  }
+
+  /** Tells the server of a token that another connection of the session was given. What it makes of both comes back. */
+  tell(token: string): void {
+    if (this.free > 0) this.#sign(token);
   }
 
   /** Sends requests, packed into as few messages as the server's limit allows. */
   send(exchanges: readonly Exchange[]): void {
     const limit = this.welcome.limits.maxRequestBytes - 2;
+    if (this.isIdle) this.#owingSinceMs = performance.now();
     let parts: (string | Uint8Array<ArrayBuffer>)[] = [];
     let size = 0;
     for (const exchange of exchanges) {
@@ -139,6 +151,20 @@ export class Connection {
   /** Requests that wait for their answer here. */
   inFlight(): IterableIterator<Exchange> {
     return this.#inFlight.values();
+  }
+
+  /**
+   * Answers are owed and nothing at all has been heard for a while: asks whether anybody is there, and gives up when that is not
+   * answered either. Takes `limitMs` in all; a server that is merely slow to answer a request answers this one.
+   */
+  checkQuiet(nowMs: number, limitMs: number): void {
+    if (this.isIdle) return;
+    if (this.#askedMs !== undefined) {
+      if (nowMs - this.#askedMs > limitMs / 2) this.drop(lost(`${this.url} has gone silent`));
+    } else if (nowMs - Math.max(this.#heardMs, this.#owingSinceMs) > limitMs / 2 && this.free > 0) {
+      this.#askedMs = nowMs;
+      this.#sign();
+    }
   }
 
   /** Closes in good order: nothing is waited for here any more. */
@@ -179,6 +205,8 @@ export class Connection {
   #received(data: unknown, settle: () => void): void {
     if (this.#closed) return;
     this.#quietBeats = 0;
+    this.#heardMs = performance.now();
+    this.#askedMs = undefined;
     try {
       const message = this.#decode(data);
       if (!Array.isArray(message)) this.#take(parseFrame(message), settle);
@@ -216,7 +244,7 @@ export class Connection {
         this.#owner.refused(this.#answeredExchange(frame.id), serverError(frame), this);
         return;
       case 'ust':
-        this.#owner.ust(frame.ust, this);
+        this.#owner.ust(frame, this);
         return;
       case 'goaway':
         this.#owner.goaway(frame, this);
@@ -250,8 +278,12 @@ export class Connection {
   #beat(): void {
     this.#quietBeats++;
     if (this.#quietBeats > 2) this.drop(lost(`${this.url} has gone silent`));
-    else if (this.#quietBeats > 1 && this.free > 0)
-      this.ping().catch(() => this.#settings.logger.debug(`${this.url}: a ping was lost`));
+    else if (this.#quietBeats > 1 && this.free > 0) this.#sign();
+  }
+
+  /** Asks for a sign of life. */
+  #sign(token?: string): void {
+    this.ping(token).catch(() => this.#settings.logger.debug(`${this.url}: a ping was lost`));
   }
 
   #finish(error: IsochronError, abrupt: boolean): void {

@@ -1,6 +1,6 @@
 /** Keeps one connection: picks the nearest endpoint, fails over, reconnects with full-jitter backoff, honours goaway. */
 import { IsochronError } from '@isochron/core/errors';
-import type { GoawayFrame, HelloFrame, WelcomeFrame } from '@isochron/wire/session-frames';
+import type { GoawayFrame, HelloFrame, UstFrame, WelcomeFrame } from '@isochron/wire/session-frames';
 import { fullJitterMs } from '../backoff.js';
 import { toIsochronError } from '../errors.js';
 import type { Settings } from '../options.js';
@@ -8,6 +8,8 @@ import { Connection, type ConnectionOwner } from './connection.js';
 import { Dispatcher, unreachable } from './dispatcher.js';
 import { type Endpoint, Endpoints } from './endpoints.js';
 import type { Exchange } from './exchange.js';
+import { firstOf } from './first.js';
+import { Homing } from './homing.js';
 import { nearest } from './nearest.js';
 
 const RECONNECT_BASE_MS = 100;
@@ -21,7 +23,7 @@ export interface ConnectorEvents {
   currentToken(): string | undefined;
   welcomed(welcome: WelcomeFrame): void;
   token(token: string): void;
-  ust(ust: number): void;
+  ust(frame: UstFrame): void;
   /** The connection, or the lack of one, has changed. */
   changed(): void;
 }
@@ -31,7 +33,10 @@ export class Connector implements ConnectionOwner {
   readonly #settings: Settings;
   readonly #events: ConnectorEvents;
   readonly #endpoints: Endpoints;
+  readonly #homing: Homing;
   #current: Connection | undefined;
+  /** The current connection's node is about to close: it is used until another one is there. */
+  #leaving = false;
   readonly #draining = new Set<Connection>();
   #cluster: string | undefined;
   #reconnecting = false;
@@ -45,7 +50,12 @@ export class Connector implements ConnectionOwner {
     this.#events = events;
     this.#endpoints = new Endpoints(bases);
     this.dispatcher = new Dispatcher(settings, (from, why) => {
-      if (this.#endpoints.size > 1) this.#moveOn(from, why.message, 0);
+      if (this.#endpoints.size > 1) this.#moveOn(from, why.message);
+    });
+    this.#homing = new Homing(this.#endpoints, settings, {
+      current: () => (this.#closed ? undefined : this.#current),
+      open: (endpoint) => this.#open(endpoint),
+      adopt: (connection) => this.#adopt(connection),
     });
   }
 
@@ -69,6 +79,7 @@ export class Connector implements ConnectionOwner {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#homing.stop();
     this.dispatcher.close();
     this.#wake();
     const connections = [...this.#draining, ...(this.#current === undefined ? [] : [this.#current])];
@@ -96,15 +107,24 @@ export class Connector implements ConnectionOwner {
   }
 
   token(token: string, connection: Connection): void {
-    if (this.#owns(connection)) this.#events.token(token);
+    if (!this.#owns(connection)) return;
+    this.#events.token(token);
+    if (connection !== this.#current) this.#current?.tell(token);
   }
 
-  ust(ust: number, connection: Connection): void {
-    if (this.#owns(connection)) this.#events.ust(ust);
+  ust(frame: UstFrame, connection: Connection): void {
+    if (this.#owns(connection)) this.#events.ust(frame);
   }
 
   goaway({ reason, delayMs }: GoawayFrame, connection: Connection): void {
-    this.#moveOn(connection, `goaway: ${reason}`, delayMs);
+    const now = performance.now();
+    this.#shun(connection.url, now + delayMs);
+    if (connection !== this.#current) return;
+    this.#settings.logger.debug(`leaving ${connection.url}: ${reason}`);
+    // Without anywhere else to go, what comes waits for the node to come back: it closes the sooner.
+    if (this.#endpoints.candidates(now).length === 0) this.#retire();
+    else this.#leaving = true;
+    this.#reconnect();
   }
 
   closed(connection: Connection, error: IsochronError, lost: readonly Exchange[]): void {
@@ -117,6 +137,7 @@ export class Connector implements ConnectionOwner {
     if (connection !== this.#current || this.#closed) return;
     this.#current = undefined;
     this.#failed(connection.url, error);
+    this.#leaving = false;
     this.#events.changed();
     this.#reconnect();
   }
@@ -125,26 +146,43 @@ export class Connector implements ConnectionOwner {
     return connection === this.#current || this.#draining.has(connection);
   }
 
-  /** New requests go elsewhere; this connection stays open until it has answered what it owes. */
-  #moveOn(from: Connection, why: string, delayMs: number): void {
-    const endpoint = this.#endpoints.get(from.url);
-    if (endpoint !== undefined) {
-      endpoint.notBeforeMs = performance.now() + delayMs;
-      endpoint.failures++;
-    }
+  /** Requests are refused here that may be served elsewhere. */
+  #moveOn(from: Connection, why: string): void {
+    this.#shun(from.url, 0);
     if (from !== this.#current) return;
     this.#settings.logger.debug(`leaving ${from.url}: ${why}`);
+    this.#retire();
+    this.#reconnect();
+  }
+
+  #shun(url: string, untilMs: number): void {
+    const endpoint = this.#endpoints.get(url);
+    if (endpoint === undefined) return;
+    endpoint.notBeforeMs = untilMs;
+    endpoint.failures++;
+  }
+
+  /** New requests go elsewhere; this connection stays open until it has answered what it owes. */
+  #retire(): void {
+    const from = this.#current;
+    if (from === undefined) return;
     this.#current = undefined;
+    this.#leaving = false;
     this.#draining.add(from);
     this.dispatcher.detach(from);
     if (from.isIdle) queueMicrotask(() => from.close());
     this.#events.changed();
-    this.#reconnect();
   }
 
+  /** Rejects where it cannot be used: with a refusal, for another cluster, or with CONNECTION_LOST. */
   async #open(endpoint: Endpoint): Promise<Connection> {
     try {
       const connection = await Connection.open(endpoint.url, this.#hello(), this.#settings, this);
+      const misfit = this.#misfit(connection.welcome);
+      if (misfit !== undefined) {
+        connection.close();
+        throw misfit;
+      }
       endpoint.region = connection.region;
       return connection;
     } catch (error) {
@@ -155,7 +193,7 @@ export class Connector implements ConnectionOwner {
 
   async #probe(endpoint: Endpoint): Promise<Connection> {
     const connection = await this.#open(endpoint);
-    if (this.#endpoints.size > 1) endpoint.rttMs = await connection.ping();
+    if (this.#endpoints.size > 1) this.#endpoints.measured(endpoint.url, await connection.ping());
     return connection;
   }
 
@@ -178,11 +216,8 @@ export class Connector implements ConnectionOwner {
 
   #adopt(connection: Connection): void {
     const { welcome, url } = connection;
-    const refusal = this.#misfit(welcome);
-    if (refusal !== undefined) {
-      connection.close();
-      throw refusal;
-    }
+    const token = this.#events.currentToken();
+    this.#retire();
     this.#cluster = welcome.cluster;
     this.#endpoints.learn(url, welcome.regions);
     this.#endpoints.region = welcome.region;
@@ -190,16 +225,21 @@ export class Connector implements ConnectionOwner {
     if (endpoint !== undefined) endpoint.failures = 0;
     this.#current = connection;
     this.#events.welcomed(welcome);
+    // Another connection has told of more since this one said hello.
+    if (token !== undefined && token !== connection.helloToken) {
+      this.#events.token(token);
+      connection.tell(token);
+    }
     // Before anything else is sent: it needs one of the credits.
     if (connection.rttMs === undefined) this.#measure(connection);
     this.dispatcher.attach(connection);
     this.#events.changed();
+    this.#homing.start();
   }
 
   #measure(connection: Connection): void {
     const measured = (rttMs: number): void => {
-      const endpoint = this.#endpoints.get(connection.url);
-      if (endpoint !== undefined) endpoint.rttMs = rttMs;
+      this.#endpoints.measured(connection.url, rttMs);
       this.#events.changed();
     };
     // A connection that is lost meanwhile is reported by `closed`.
@@ -221,31 +261,30 @@ export class Connector implements ConnectionOwner {
       .catch((error: unknown) => this.#settings.logger.warn(`reconnecting failed: ${toIsochronError(error).message}`))
       .finally(() => {
         this.#reconnecting = false;
-        if (this.#current === undefined) this.#reconnect();
+        if (this.#needsAnother) this.#reconnect();
       });
+  }
+
+  get #needsAnother(): boolean {
+    return !this.#closed && (this.#current === undefined || this.#leaving);
   }
 
   /** Round after round over all endpoints, with a pause between rounds, until one is adopted. */
   async #attempts(): Promise<void> {
-    while (!this.#closed && this.#current === undefined) {
+    while (this.#needsAnother) {
       await this.#pause();
+      if (!this.#needsAnother) return;
       this.#round++;
-      for (const endpoint of this.#endpoints.candidates(performance.now())) {
-        if (this.#closed || (await this.#attempt(endpoint))) return;
+      const candidates = this.#endpoints.candidates(performance.now());
+      const refuse = (error: IsochronError): void => this.dispatcher.refuseWaiting(error);
+      const connection = await firstOf(candidates, (endpoint) => this.#open(endpoint), refuse);
+      if (connection === undefined) {
+        // Nobody else takes the client now: the sooner the node closes, the sooner it is back.
+        if (this.#leaving) this.#retire();
+        continue;
       }
-    }
-  }
-
-  async #attempt(endpoint: Endpoint): Promise<boolean> {
-    try {
-      const connection = await this.#open(endpoint);
-      if (this.#closed) connection.close();
-      else this.#adopt(connection);
-      return true;
-    } catch (thrown) {
-      const error = toIsochronError(thrown);
-      if (!error.retryable) this.dispatcher.refuseWaiting(error);
-      return false;
+      if (this.#needsAnother) this.#adopt(connection);
+      else connection.close();
     }
   }
 

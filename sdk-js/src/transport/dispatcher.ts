@@ -10,6 +10,10 @@ import type { Exchange } from './exchange.js';
 
 const RETRY_BASE_MS = 20;
 const RETRY_CAP_MS = 2000;
+/** So long a connection that owes answers may be silent, in all; less where requests may not take that long. */
+const QUIET_MS = 3000;
+/** A timer this late says that the program was held up: what has arrived meanwhile is taken in before anything is judged late. */
+const STALL_MS = 1000;
 
 export class Dispatcher {
   readonly #settings: Settings;
@@ -19,6 +23,8 @@ export class Dispatcher {
   readonly #resting = new Map<Exchange, ReturnType<typeof setTimeout>>();
   #flushing = false;
   #sweeping: ReturnType<typeof setTimeout> | undefined;
+  #sweepDueMs = 0;
+  #stalled = false;
   #closed = false;
   #offlineSinceMs = performance.now();
   /** Called with every sweep, while there is anything to sweep. Returns whether it wants another one. */
@@ -104,8 +110,9 @@ export class Dispatcher {
   /** Keeps an eye on deadlines from now on. */
   watch(): void {
     if (this.#sweeping !== undefined || this.#closed) return;
-    const { requestTimeoutMs } = this.#settings;
-    this.#sweeping = setTimeout(() => this.#sweep(), Math.max(5, Math.min(250, requestTimeoutMs / 8)));
+    const intervalMs = Math.max(5, Math.min(250, this.#settings.requestTimeoutMs / 8));
+    this.#sweepDueMs = performance.now() + intervalMs;
+    this.#sweeping = setTimeout(() => this.#sweep(), intervalMs);
   }
 
   /** Sends as much as the credits allow. */
@@ -179,6 +186,13 @@ export class Dispatcher {
   #sweep(): void {
     this.#sweeping = undefined;
     const now = performance.now();
+    this.#stalled = !this.#stalled && now - this.#sweepDueMs > STALL_MS;
+    if (this.#stalled) {
+      this.watch();
+      return;
+    }
+    const quietMs = Math.min(QUIET_MS, this.#settings.requestTimeoutMs / 3);
+    for (const connection of this.#connections) connection.checkQuiet(now, quietMs);
     let busy = false;
     for (const exchange of [...this.#all()]) {
       if (exchange.settled) continue;

@@ -3,15 +3,20 @@ import { IsochronError } from '@isochron/core/errors';
 
 export interface Endpoint {
   readonly url: string;
+  /** Whether the application named it. Those that were learned are there to fail over to, never to go to unasked. */
+  readonly given: boolean;
   region: string | undefined;
-  /** Measured round trip. */
+  /** Measured round trip, and the monotonic time of the measurement. */
   rttMs: number | undefined;
+  measuredMs: number;
   /** Number of failures since it last worked. */
   failures: number;
   /** Not to be tried before this monotonic time. */
   notBeforeMs: number;
 }
 
+/** Further than any endpoint that was measured. */
+const UNKNOWN_DISTANCE_MS = 1e7;
 const SESSION_PATH = '/v1/session';
 const SCHEMES: Readonly<Record<string, string>> = { 'http:': 'ws:', 'https:': 'wss:', 'ws:': 'ws:', 'wss:': 'wss:' };
 
@@ -27,11 +32,11 @@ export function sessionUrl(base: string): string {
 
 export class Endpoints {
   readonly #all = new Map<string, Endpoint>();
-  /** Region of the last connection: its other nodes come first among those never measured. */
+  /** Region of the last connection: its other nodes come first among those whose distance nobody knows. */
   region: string | undefined;
 
   constructor(bases: readonly string[]) {
-    for (const base of bases) this.#add(sessionUrl(base), undefined);
+    for (const base of bases) this.#add(sessionUrl(base), undefined, true);
     if (this.#all.size === 0) throw new IsochronError('INVALID_REQUEST', 'connect needs at least one endpoint');
   }
 
@@ -54,14 +59,31 @@ export class Endpoints {
       for (const base of endpoints) {
         if (!URL.canParse(base) || SCHEMES[new URL(base).protocol] === undefined) continue;
         const url = sessionUrl(base);
-        if (!encrypted || url.startsWith('wss:')) this.#add(url, id);
+        if (!encrypted || url.startsWith('wss:')) this.#add(url, id, false);
       }
     }
+  }
+
+  /** Takes a measurement. */
+  measured(url: string, rttMs: number): void {
+    const endpoint = this.#all.get(url);
+    if (endpoint === undefined) return;
+    endpoint.rttMs = rttMs;
+    endpoint.measuredMs = performance.now();
+    endpoint.failures = 0;
   }
 
   /** Those that may be tried now: what failed last comes last, then by distance. */
   candidates(nowMs: number): Endpoint[] {
     return this.all.filter((endpoint) => endpoint.notBeforeMs <= nowMs).sort((a, b) => this.#compare(a, b));
+  }
+
+  /** Those among the given ones whose distance is not known: never measured, failed since, or measured long ago. */
+  unmeasured(nowMs: number, maxAgeMs: number): Endpoint[] {
+    return this.candidates(nowMs).filter(
+      ({ given, rttMs, failures, measuredMs }) =>
+        given && (rttMs === undefined || failures > 0 || measuredMs + maxAgeMs <= nowMs),
+    );
   }
 
   /** When the next one may be tried. */
@@ -73,14 +95,18 @@ export class Endpoints {
     return a.failures - b.failures || this.#distance(a) - this.#distance(b);
   }
 
-  /** Unmeasured ones lie behind all measured ones; the difference is never infinite. */
-  #distance(endpoint: Endpoint): number {
-    return endpoint.rttMs ?? (endpoint.region !== undefined && endpoint.region === this.region ? 1e6 : 1e7);
+  /** One never measured lies as far away as its region; of a region without any measurement, behind all others. Never infinite. */
+  #distance({ rttMs, region }: Endpoint): number {
+    if (rttMs !== undefined) return rttMs;
+    if (region === undefined) return UNKNOWN_DISTANCE_MS;
+    const neighbours = this.all.filter((other) => other.region === region && other.rttMs !== undefined);
+    const own = region === this.region ? UNKNOWN_DISTANCE_MS / 2 : UNKNOWN_DISTANCE_MS;
+    return Math.min(own, ...neighbours.map((other) => other.rttMs!));
   }
 
-  #add(url: string, region: string | undefined): void {
+  #add(url: string, region: string | undefined, given: boolean): void {
     const known = this.#all.get(url);
     if (known !== undefined) known.region ??= region;
-    else this.#all.set(url, { url, region, rttMs: undefined, failures: 0, notBeforeMs: 0 });
+    else this.#all.set(url, { url, given, region, rttMs: undefined, measuredMs: 0, failures: 0, notBeforeMs: 0 });
   }
 }

@@ -13,6 +13,8 @@ export interface Retry {
 /** These may be a fault that stays: a few repetitions only. Everything else retryable is repeated until the deadline. */
 const SELDOM_HELPS = new Set(['INTERNAL', 'STORAGE_FAILED', 'FRAME_INVALID']);
 const MAX_SELDOM = 3;
+/** Here it cannot be done now; elsewhere it may. */
+const ELSEWHERE = new Set(['NOT_READY', 'REPLICA_UNREACHABLE']);
 /** After so many refusals in a row another endpoint is asked. */
 const ELSEWHERE_AFTER = 3;
 
@@ -54,7 +56,7 @@ export abstract class Exchange<T = unknown> {
     this.#refusals++;
     if (!error.retryable) return undefined;
     if (SELDOM_HELPS.has(error.code) && this.#refusals >= MAX_SELDOM) return undefined;
-    const elsewhere = error.code === 'NOT_READY' || this.#refusals % ELSEWHERE_AFTER === 0;
+    const elsewhere = ELSEWHERE.has(error.code) || this.#refusals % ELSEWHERE_AFTER === 0;
     return { refusals: this.#refusals, elsewhere };
   }
 
@@ -121,6 +123,10 @@ export abstract class Exchange<T = unknown> {
 export class PingExchange extends Exchange<number> {
   #sentMs = 0;
 
+  constructor(readonly token?: string) {
+    super();
+  }
+
   /** It measures one connection. */
   override get repeats(): boolean {
     return false;
@@ -128,7 +134,7 @@ export class PingExchange extends Exchange<number> {
 
   frame(id: number): RequestFrame {
     this.#sentMs = performance.now();
-    return { type: 'ping', id };
+    return { type: 'ping', id, ...(this.token === undefined ? {} : { token: this.token }) };
   }
 
   answered(frame: Answer): void {
@@ -147,7 +153,7 @@ export class AbortExchange extends Exchange<void> {
     super();
   }
 
-  /** The server ends the transactions of a connection that is lost. */
+  /** It says something to one node only, which ends the transaction by its expiry otherwise. */
   override get repeats(): boolean {
     return false;
   }

@@ -5,11 +5,14 @@ import type {
   AbortedFrame,
   CommittedFrame,
   ErrorFrame,
+  Freshness,
   GoawayFrame,
+  HeldBack,
   IsStableFrame,
   ListedFrame,
   PongFrame,
   StartedFrame,
+  TxState,
   TxStatusFrame,
   UstFrame,
   ValuesFrame,
@@ -105,6 +108,26 @@ function region(raw: unknown): WelcomeFrame['regions'][number] {
   return { id: text(id, 'region'), endpoints: array(endpoints, 'endpoints').map((url) => text(url, 'endpoint')) };
 }
 
+function heldBack(raw: unknown): HeldBack | null {
+  if (raw === null) return null;
+  const { region, node, partition } = object(raw, 'heldBackBy');
+  return {
+    region: text(region, 'region'),
+    node: node === null ? null : text(node, 'node'),
+    partition: partition === null ? null : text(partition, 'partition'),
+  };
+}
+
+function freshness(raw: unknown): Freshness {
+  const { now, stalenessMs, stale, heldBackBy } = object(raw, 'freshness');
+  return {
+    now: count(now, 'clock'),
+    stalenessMs: count(stalenessMs, 'staleness'),
+    stale: stale === true,
+    heldBackBy: heldBack(heldBackBy),
+  };
+}
+
 const welcome = (raw: Raw): WelcomeFrame => ({
   type: 'welcome',
   region: text(raw.region, 'region'),
@@ -113,6 +136,8 @@ const welcome = (raw: Raw): WelcomeFrame => ({
   protocol: text(raw.protocol, 'protocol'),
   capabilities: array(raw.capabilities, 'capabilities').map((name) => text(name, 'capability')),
   ust: timestamp(raw.ust, 'ust'),
+  hwt: timestamp(raw.hwt, 'hwt'),
+  freshness: freshness(raw.freshness),
   token: text(raw.token, 'token'),
   credits: Math.max(1, count(raw.credits, 'credits')),
   limits: limits(raw.limits),
@@ -133,8 +158,10 @@ function head(raw: Raw): { readonly id: number; readonly token?: string } {
   return raw.token === undefined ? { id } : { id, token: text(raw.token, 'token') };
 }
 
-function status(raw: unknown): TxStatusFrame['status'] {
-  if (raw === 'open' || raw === 'committed' || raw === 'aborted' || raw === 'unknown') return raw;
+const STATES: readonly unknown[] = ['open', 'pending', 'committed', 'aborted', 'unknown', 'forgotten', 'lost'];
+
+function state(raw: unknown): TxState {
+  if (STATES.includes(raw)) return raw as TxState;
   throw malformed('a frame whose status is none');
 }
 
@@ -158,14 +185,14 @@ const parsers: { readonly [T in Incoming['type']]: (raw: Raw) => Incoming } = {
   status: (raw) => ({
     type: 'status',
     ...head(raw),
-    status: status(raw.status),
+    status: state(raw.status),
     ts: raw.ts === null ? null : timestamp(raw.ts, 'ts'),
   }),
   stable: (raw) => ({ type: 'stable', ...head(raw), ust: timestamp(raw.ust, 'ust') }),
   pong: (raw) => ({ type: 'pong', ...head(raw) }),
   welcome,
   error: errorFrame,
-  ust: (raw) => ({ type: 'ust', ust: timestamp(raw.ust, 'ust') }),
+  ust: (raw) => ({ type: 'ust', ust: timestamp(raw.ust, 'ust'), freshness: freshness(raw.freshness) }),
   goaway: (raw) => ({
     type: 'goaway',
     reason: text(raw.reason, 'reason'),

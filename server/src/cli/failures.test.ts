@@ -1,4 +1,5 @@
 import { IsochronError } from '@isochron/core/errors';
+import { OutcomeUnknownError } from '@isochron/sdk';
 import { failureOf, Interrupted, UsageError } from './failures.js';
 
 const systemError = (code: string, more: object): Error =>
@@ -8,6 +9,13 @@ describe('failureOf', () => {
   it('names the code of an IsochronError and exits with 1', () => {
     const error = new IsochronError('KEYSPACE_UNKNOWN', 'There is no keyspace "x".');
     expect(failureOf(error)).toEqual({ line: 'KEYSPACE_UNKNOWN: There is no keyspace "x".', exitCode: 1 });
+  });
+
+  it('says how to ask for a commit that may have happened', () => {
+    const error = new OutcomeUnknownError('abcdefghijklmnopqrstuv.0', 1234, 'no answer');
+    expect(failureOf(error).line).toMatch(
+      /^OUTCOME_UNKNOWN: .*: no answer; ask later with: isochron transaction abcdefghijklmnopqrstuv\.0 --birth 1234$/,
+    );
   });
 
   it('exits with 2 for wrong usage and 130 for an interruption', () => {

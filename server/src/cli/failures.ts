@@ -31,10 +31,18 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof UsageError) return { line: oneLine(error.message), exitCode: 2 };
   if (error instanceof Interrupted) return { line: oneLine(error.message), exitCode: 130 };
   if (error instanceof ReportedFailure) return { line: oneLine(error.message), exitCode: 1 };
-  if (error instanceof IsochronError) return { line: oneLine(`${error.code}: ${error.message}`), exitCode: 1 };
+  if (error instanceof IsochronError) {
+    return { line: oneLine(`${error.code}: ${error.message}${adviceFor(error)}`), exitCode: 1 };
+  }
   if (isSystemError(error)) return { line: oneLine(`${error.code}: ${systemSentence(error)}`), exitCode: 1 };
   return { line: oneLine(`INTERNAL: ${types.isNativeError(error) ? error.message : String(error)}`), exitCode: 1 };
 }
+
+/** A commit that may have happened can be asked for: the SDK's error has all that it takes. */
+const adviceFor = (error: IsochronError): string =>
+  'txId' in error && 'birth' in error
+    ? `; ask later with: isochron transaction ${String(error.txId)} --birth ${String(error.birth)}`
+    : '';
 
 interface SystemError extends Error {
   readonly code: string;
@@ -54,7 +62,7 @@ function systemSentence(error: SystemError): string {
     case 'EADDRINUSE':
       return portInUse(error.port);
     case 'EADDRNOTAVAIL':
-      return 'this machine does not have the address to listen on; correct the cluster file or --api-host';
+      return 'this machine does not have the address to listen on; correct the cluster file, --api-host or --peer-listen';
     case 'EACCES':
     case 'EPERM':
       return error.port === undefined

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { endpoint, endpointList, integer, positive, regionList, signedInteger } from './options.js';
+import { endpoint, endpointList, integer, peerDial, positive, regionList, signedInteger } from './options.js';
 
 describe('integer', () => {
   it.each(['0', '11', '-1', '1.5', '1e1', '', ' 3', 'x', '0x5'])('refuses %j outside of 1 to 10', (text) => {
@@ -43,4 +43,26 @@ describe('endpoint', () => {
   it.each(['a:1', 'localhost', 'ftp://a', ''])('refuses %j', (text) => {
     expect(() => endpointList(text)).toThrow(InvalidArgumentError);
   });
+});
+
+describe('peerDial', () => {
+  it('collects repetitions and lists', () => {
+    const first = peerDial('ireland-1=ws://a:1', undefined);
+    expect(peerDial('oregon-1=ws://b:2, oregon-2=ws://[::1]:3', first)).toEqual({
+      'ireland-1': 'ws://a:1',
+      'oregon-1': 'ws://b:2',
+      'oregon-2': 'ws://[::1]:3',
+    });
+  });
+
+  it('takes an empty environment variable for none', () => {
+    expect(peerDial('')).toEqual({});
+  });
+
+  it.each(['ireland-1', '=ws://a:1', 'a=', 'a=ws://a:1,', 'a b=ws://a:1', 'a=ws://a:1,a=ws://b:2'])(
+    'refuses %j',
+    (text) => {
+      expect(() => peerDial(text)).toThrow(InvalidArgumentError);
+    },
+  );
 });

@@ -52,3 +52,17 @@ function checkedEndpoint(text: string): string {
   }
   return text.trim().replace(/\/+$/, '');
 }
+
+type PeerUrls = Readonly<Record<string, string>>;
+
+/** URLs of peers by their nodes, from `node=url` pairs with commas between them; called once per occurrence of the option. */
+export function peerDial(text: string, before: PeerUrls = {}): PeerUrls {
+  // An environment often says *nothing* by an empty value.
+  if (text.trim() === '') return before;
+  const pairs = text.split(',').map((pair) => /^\s*([^=\s]+)=(\S+)\s*$/.exec(pair));
+  if (pairs.includes(null)) throw new InvalidArgumentError('Expected NODE=URL, such as ireland-1=ws://10.0.0.7:7201.');
+  const given = pairs.map((pair): [string, string] => [pair![1]!, pair![2]!]);
+  const all = [...Object.entries(before), ...given];
+  if (new Set(all.map(([node]) => node)).size < all.length) throw new InvalidArgumentError('A node occurs twice.');
+  return Object.fromEntries(all);
+}

@@ -1,7 +1,20 @@
 import type { Command } from 'commander';
 import { buildProgram, runCli } from './program.js';
 
-const COMMANDS = ['dev', 'node', 'get', 'set', 'delete', 'list', 'commit', 'import', 'export', 'status', 'bench'];
+const COMMANDS = [
+  'dev',
+  'node',
+  'get',
+  'set',
+  'delete',
+  'list',
+  'commit',
+  'transaction',
+  'import',
+  'export',
+  'status',
+  'bench',
+];
 
 /** Runs the command line and keeps what it writes. */
 async function run(...args: string[]): Promise<{ exitCode: number; stdout: string; stderr: string }> {

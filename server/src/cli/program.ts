@@ -3,11 +3,12 @@ import { Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../version.js';
 import type { BenchOptions } from './bench/command.js';
 import type { ListOptions, ReadOptions, WriteOptions } from './data/keys.js';
+import type { OutcomeOptions } from './data/outcome.js';
 import type { ExportOptions, ImportOptions } from './data/transfer.js';
 import type { DevOptions } from './dev/plan.js';
 import { failureOf, UsageError } from './failures.js';
 import type { NodeOptions } from './node/command.js';
-import { endpoint, endpointList, integer, positive, regionList, signedInteger } from './options.js';
+import { endpoint, endpointList, integer, peerDial, positive, regionList, signedInteger } from './options.js';
 import type { StatusOptions } from './status/command.js';
 
 /** Where `isochron dev` puts its first node. */
@@ -44,6 +45,7 @@ export function buildProgram(): Command {
     .configureOutput({ outputError: (text, write) => write(`${text.trim().replaceAll(/\s*\n\s*/g, ' ')}\n`) });
   clusterCommands(program);
   keyCommands(program);
+  outcomeCommand(program);
   transferCommands(program);
   observeCommands(program);
   return program;
@@ -96,11 +98,29 @@ function clusterCommands(program: Command): void {
     .option('--secret-file <file>', 'file with the secret of the cluster (default: environment ISOCHRON_SECRET)')
     .option('--metrics-port <port>', 'serve /metrics on this port of 127.0.0.1', integer(1, MAX_PORT))
     .option('--api-host <address>', "address to listen on (default: the host of the node's api URL)")
+    .addOption(
+      new Option(
+        '--peer-listen <host:port>',
+        "address to listen on for peers (default: that of the node's peer URL)",
+      ).env('ISOCHRON_PEER_LISTEN'),
+    )
+    .addOption(
+      new Option(
+        '--peer-dial <node=url>',
+        'dial this peer at another URL than its peer URL; may be repeated, or a list with commas',
+      )
+        .env('ISOCHRON_PEER_DIAL')
+        .argParser(peerDial),
+    )
+    .option('--accept-loss', 'let partitions that no node has a copy of any more come back empty', false)
     .option('--clock-skew-ms <n>', 'add this to the clock, for experiments', signedInteger, 0)
     .addOption(logLevel())
     .addHelpText(
       'after',
-      `\nLogs go to stderr as JSON lines. SIGTERM closes the node in order.\n${examples('ISOCHRON_SECRET=… isochron node --config cluster.yaml --node virginia-1 --data /var/lib/isochron')}`,
+      `\nLogs go to stderr as JSON lines. SIGTERM closes the node in order: sessions move to other nodes, what was begun is finished; a second one ends it at once. Of two nodes, the one with the lower id dials the other.\n${examples(
+        'ISOCHRON_SECRET=… isochron node --config cluster.yaml --node virginia-1 --data /var/lib/isochron',
+        'isochron node --config cluster.yaml --node ireland-1 --peer-listen 0.0.0.0:7201 --peer-dial virginia-1=ws://10.0.0.7:7201',
+      )}`,
     )
     .action(async (options: NodeOptions) => (await import('./node/command.js')).runNode(options));
 }
@@ -207,6 +227,29 @@ function keyCommands(program: Command): void {
     )
     .action(async (file: string, options: Given<WriteOptions>) =>
       (await import('./data/keys.js')).runCommit(file, withEndpoints(options)),
+    );
+}
+
+function outcomeCommand(program: Command): void {
+  connected(
+    program
+      .command('transaction')
+      .description('print what became of a transaction, by its id')
+      .argument('<id>', 'as a receipt, an error or an HTTP answer has it'),
+  )
+    .option(
+      '--birth <timestamp>',
+      'a timestamp from before it was committed, such as the "birth" of an error: tells forgotten from unknown',
+      integer(0, Number.MAX_SAFE_INTEGER),
+    )
+    .addHelpText(
+      'after',
+      `\ncommitted: durable, at the timestamp that is printed. aborted: nothing of it was written, nor will be.
+pending: being decided; ask again. open: not committed yet. unknown: nobody who answers has heard of it.
+forgotten: older than the outcomes that are kept. lost: a node that took part lost its disk.${examples('isochron transaction 3q2-7wEjRWeJq83vASNFZw.0')}`,
+    )
+    .action(async (id: string, options: Given<OutcomeOptions>) =>
+      (await import('./data/outcome.js')).runOutcome(id, withEndpoints(options)),
     );
 }
 

@@ -22,6 +22,8 @@ describe('time and health', () => {
       hlc: api.node.hlc(),
       now: nowMs,
       stalenessMs: 20,
+      stale: false,
+      heldBackBy: null,
     });
   });
 

@@ -12,8 +12,10 @@ import { SessionTokens } from '../session/token.js';
 import { handleProtocols, SessionHub } from '../ws/session-route.js';
 import { Authenticator } from './auth.js';
 import { jsonBodyParser } from './body.js';
+import { answerBrokenRequest } from './broken-request.js';
 import { ApiContext } from './context.js';
 import { allowOrigins } from './cors.js';
+import { type DrainBounds, drain } from './drain.js';
 import type { HttpLatency } from './latency.js';
 import { handleNotFound } from './not-found.js';
 import { registerOpenApi } from './openapi.js';
@@ -24,6 +26,7 @@ import { listRoutes } from './routes-list.js';
 import { healthRoutes, timeRoutes } from './routes-ops.js';
 import { transactionRoutes } from './routes-transactions.js';
 import { Rules } from './rules.js';
+import { Serving } from './serving.js';
 
 /** How the API is served. Limits come from the node's cluster file. */
 export interface ApiOptions {
@@ -34,6 +37,8 @@ export interface ApiOptions {
   readonly logger?: FastifyBaseLogger;
   /** Registered in the node's host under the name `sessions`. */
   readonly sessions: SessionsMachine;
+  /** Whether the node takes work; to be shared with `buildMetrics`. Default: one of its own. */
+  readonly serving?: Serving;
   /** Measures request durations, to be shown by `buildMetrics`. */
   readonly latency?: HttpLatency;
   /** Origins of web pages that may call; default `*`, all of them. */
@@ -44,12 +49,20 @@ export interface ApiOptions {
   readonly maxEventLoopDelayMs?: number;
 }
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Takes no new work, sends clients elsewhere and finishes what was begun. See {@link drain}. */
+    drain(bounds?: Partial<DrainBounds>): Promise<void>;
+  }
+}
+
 /**
- * Builds the API, ready to listen.
- * Closing it tells WebSocket clients to go elsewhere, waits for requests in flight and stops; the node is closed by its owner.
+ * Builds the API, ready to listen. `drain` lets its users leave; closing it ends connections, waits for requests in flight
+ * and stops; the node is closed by its owner.
  */
 export async function buildApi(node: RunningNode, options: ApiOptions): Promise<FastifyInstance> {
   const { limits } = node.config.settings;
+  const { serving = new Serving(node) } = options;
   const app = fastify({
     ...(options.logger === undefined ? { logger: false } : { loggerInstance: options.logger }),
     logController: new LogController({ disableRequestLogging: true }),
@@ -60,13 +73,17 @@ export async function buildApi(node: RunningNode, options: ApiOptions): Promise<
     routerOptions: { maxParamLength: 3 * limits.maxKeyBytes + 64 },
     // Lets keep-alive connections end as soon as their request is answered.
     forceCloseConnections: 'idle',
+    // What still arrives is refused by a problem document, as everything else is.
+    return503OnClosing: false,
+    clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error, request, reply) => sendProblem(reply, badUrl(error, request.url), request.log),
   });
   const tokens = new SessionTokens(options.secret, node.config);
-  const sessions = new HttpSessions(node, tokens, options.sessions);
+  const sessions = new HttpSessions(node, tokens, options.sessions, serving);
   const rules = new Rules(node.topology, limits);
-  const api = new ApiContext(node, rules, sessions, new Authenticator(options.apiKeys), app.log);
+  const api = new ApiContext(node, rules, sessions, new Authenticator(options.apiKeys), app.log, serving);
   const hub = new SessionHub(api);
+  app.decorate('drain', (bounds?: Partial<DrainBounds>) => drain({ api, hub, server: app.server }, bounds));
   app.setErrorHandler((error, request, reply) =>
     sendProblem(reply, asValueError(error, request.routeOptions.config.bodyIsValue), request.log),
   );
@@ -83,6 +100,7 @@ export async function buildApi(node: RunningNode, options: ApiOptions): Promise<
       if (socket.readyState === socket.OPEN) socket.terminate();
     },
     preClose: (done) => {
+      serving.refuse();
       hub.close();
       app.websocketServer.close();
       done();
@@ -92,7 +110,7 @@ export async function buildApi(node: RunningNode, options: ApiOptions): Promise<
   await registerOpenApi(app);
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
   if (options.docs !== false) await app.register(async (scope) => documentation(scope));
-  healthRoutes(app, node);
+  healthRoutes(app, serving);
   await app.register(async (scope) => versionOne(scope, api, hub, options));
   return app;
 }
@@ -118,7 +136,13 @@ async function versionOne(
   scope.get('/v1/session', { websocket: true, schema: { hide: true } }, (socket, request) =>
     hub.admit(socket, request.headers['sec-websocket-protocol']),
   );
+  const { serving } = api;
   scope.register(async (routes) => {
+    routes.addHook('onRequest', (request, _reply, done) => {
+      // Looked at only when there is something to refuse: this runs for every request.
+      if (!serving.admitsRequests && request.routeOptions.config.observes !== true) throw serving.notReady();
+      done();
+    });
     if (api.auth.required) {
       routes.addHook('onRequest', (request, _reply, done) => {
         api.auth.fromHeader(request.headers.authorization);

@@ -5,8 +5,11 @@ import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { RunningNode } from '../node/api.js';
 import { ANONYMOUS, type Caller, type HttpSessions } from '../session/http-sessions.js';
 import type { Authenticator } from './auth.js';
+import { Outcomes } from './outcomes.js';
 import { JSON_TYPE, ReadHeaders } from './read-headers.js';
 import type { Rules } from './rules.js';
+import type { Serving } from './serving.js';
+import { StabilityMonitor } from './stability.js';
 
 /** Longest time in which a request with an Idempotency-Key may be repeated, ms; see {@link ApiContext.birth}. */
 const RETRY_WINDOW_MS = 600_000;
@@ -15,6 +18,8 @@ const MAX_WAIT_S = 30;
 
 export class ApiContext {
   readonly headers: ReadHeaders;
+  readonly outcomes: Outcomes;
+  readonly stability: StabilityMonitor;
   /** Makes the ids of one-shot writes: 128 random bits of this process and a counter (P8). */
   readonly #ids = randomBytes(16).toString('base64url');
   #idCounter = 0;
@@ -25,8 +30,11 @@ export class ApiContext {
     readonly sessions: HttpSessions,
     readonly auth: Authenticator,
     readonly log: FastifyBaseLogger,
+    readonly serving: Serving,
   ) {
     this.headers = new ReadHeaders(node);
+    this.outcomes = new Outcomes(node);
+    this.stability = new StabilityMonitor(node, log);
   }
 
   nextTxId(): TxId {

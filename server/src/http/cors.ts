@@ -1,5 +1,6 @@
 /** Calls from web pages of other origins. Credentials are never taken from cookies, so by default every origin may call. */
 import cors from '@fastify/cors';
+import { IsochronError } from '@isochron/core';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 const EXPOSED_HEADERS = [
@@ -22,12 +23,21 @@ export async function allowOrigins(app: FastifyInstance, origins: string | reado
   const list = origins === '*' ? undefined : [origins].flat();
   await app.register(async (scope) => {
     const methods = ['GET', 'HEAD', 'PUT', 'PATCH', 'POST', 'DELETE'];
+    scope.addHook('onRequest', refuseWithoutOrigin);
     await scope.register(cors, { origin: list ?? '*', methods, exposedHeaders: EXPOSED_HEADERS, maxAge: 86_400 });
   });
   app.addHook('onRequest', (request, reply, done) => {
     if (request.headers.origin !== undefined && request.method !== 'OPTIONS') allow(request, reply, list);
     done();
   });
+}
+
+/** The plugin's own refusal is plain text. */
+function refuseWithoutOrigin({ headers }: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
+  const whole = headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
+  const detail = 'OPTIONS is for preflights, which name their Origin and Access-Control-Request-Method.';
+  if (whole) done();
+  else done(new IsochronError('INVALID_REQUEST', detail));
 }
 
 function allow(request: FastifyRequest, reply: FastifyReply, list: readonly string[] | undefined): void {

@@ -4,16 +4,22 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { RunningNode } from '../node/api.js';
 import type { HttpLatency } from './latency.js';
 import { healthRoutes } from './routes-ops.js';
+import { Serving } from './serving.js';
+import { isStale, replicationAges, stabilityOf } from './stability.js';
 
-/** @param latency the API's request durations, when they are measured */
-export function buildMetrics(node: RunningNode, latency?: HttpLatency): FastifyInstance {
+/**
+ * @param latency the API's request durations, when they are measured
+ * @param serving the API's, so that both say the same of the node's readiness
+ */
+export function buildMetrics(node: RunningNode, latency?: HttpLatency, serving = new Serving(node)): FastifyInstance {
   const registry = new Registry();
   registry.setDefaultLabels({ node: node.id, region: node.region });
   // The delay monitor wakes the process at this interval, in ms: its default would cost an idle node a percent of a core.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
-  nodeGauges(node, registry);
+  nodeGauges(node, registry, serving);
+  stabilityGauges(node, registry);
   const app = fastify({ logger: false });
-  healthRoutes(app, node);
+  healthRoutes(app, serving);
   app.get('/metrics', async (_request, reply) => {
     const text = await registry.metrics();
     return reply.header('content-type', registry.contentType).send(text + (latency?.text() ?? ''));
@@ -22,9 +28,8 @@ export function buildMetrics(node: RunningNode, latency?: HttpLatency): FastifyI
   return app;
 }
 
-function nodeGauges(node: RunningNode, registry: Registry): void {
-  gauge(registry, 'isochron_ust_staleness_ms', 'Age of the stable snapshot.', () => node.stalenessMs());
-  gauge(registry, 'isochron_ready', 'Whether the node serves.', () => (node.ready() ? 1 : 0));
+function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): void {
+  gauge(registry, 'isochron_ready', 'Whether the node serves.', () => (serving.ready ? 1 : 0));
   gauge(
     registry,
     'isochron_open_transactions',
@@ -44,6 +49,36 @@ function nodeGauges(node: RunningNode, registry: Registry): void {
     registers: [registry],
     collect() {
       for (const [event, count] of Object.entries(node.status().counters)) this.set({ event }, count);
+    },
+  });
+}
+
+function stabilityGauges(node: RunningNode, registry: Registry): void {
+  gauge(registry, 'isochron_ust_staleness_ms', 'Age of the stable snapshot.', () => node.stalenessMs());
+  gauge(registry, 'isochron_ust_stale', 'Whether that is above stalenessAlertMs of the cluster file.', () =>
+    isStale(node) ? 1 : 0,
+  );
+  new Gauge({
+    name: 'isochron_replication_age_ms',
+    help: 'Age of the lowest version vector entry for each region whose writes this node holds: stable time is no younger.',
+    labelNames: ['source'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [source, ageMs] of replicationAges(node)) this.set({ source }, ageMs);
+    },
+  });
+  new Gauge({
+    name: 'isochron_ust_held_back',
+    help: 'While stale: 1 for whom stable time waits for, as far as this node can tell.',
+    labelNames: ['by_region', 'by_node', 'partition'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      const { heldBackBy } = stabilityOf(node);
+      if (heldBackBy === null) return;
+      const { region, node: by, partition } = heldBackBy;
+      this.set({ by_region: region, by_node: by ?? '', partition: partition ?? '' }, 1);
     },
   });
 }

@@ -19,6 +19,8 @@ declare module 'fastify' {
     docs?: RouteDocs;
     /** The body is one stored value: its size limit is the value's. */
     bodyIsValue?: boolean;
+    /** Looks at the node only, or goes on with what was begun here: served before the node is ready and until it closes. */
+    observes?: boolean;
   }
 }
 

@@ -1,6 +1,7 @@
 /** Errors as `application/problem+json` (RFC 9457). */
 import { ERROR_CODES, type ErrorCode, IsochronError } from '@isochron/core';
 import type { FastifyBaseLogger, FastifyReply } from 'fastify';
+import { UndecidedError } from './outcomes.js';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
@@ -36,6 +37,7 @@ export function problemText(error: IsochronError): string {
     code,
     detail: message,
     retryable,
+    ...(error instanceof UndecidedError ? { transaction: error.txId } : {}),
   });
 }
 
@@ -47,5 +49,7 @@ export function sendProblem(reply: FastifyReply, thrown: unknown, log: FastifyBa
   if (error.code === 'SESSION_GAP') reply.header('isochron-session-gap', 'true');
   if (error.code === 'UNAUTHENTICATED') reply.header('www-authenticate', 'Bearer');
   if (error.status === 503) reply.header('retry-after', '1');
+  // The next request is better sent on a connection of its own, which a load balancer may take to another node.
+  if (error.code === 'NOT_READY') reply.header('connection', 'close');
   reply.code(error.status).header('content-type', PROBLEM_TYPE).send(problemText(error));
 }

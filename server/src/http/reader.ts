@@ -1,6 +1,7 @@
 /** Reads for plain HTTP callers: the coordinator's answer with the session's own writes laid over it. */
 import type { QualifiedKey, Timestamp, Value, Version } from '@isochron/core';
 import { type Caller, overlay } from '../session/http-sessions.js';
+import { answerBytes } from './answer-size.js';
 import type { ApiContext } from './context.js';
 
 /** What a caller sees. An own write that may not be stable yet has an empty `txId`. */
@@ -11,7 +12,7 @@ export interface Seen {
 
 /**
  * Reads keys in one snapshot. With `at` it is exactly that snapshot, without the session's later writes.
- * @throws IsochronError from the coordinator
+ * @throws IsochronError from the coordinator; `TOO_MANY_KEYS` where the values are too large for one answer
  */
 export function readKeys(
   api: ApiContext,
@@ -21,9 +22,16 @@ export function readKeys(
 ): Promise<Seen> {
   const { kept } = caller;
   if (kept === undefined || at !== null) {
-    return api.node.coordinator.read({ txId: null, ust: floorOf(caller, at), at, keys });
+    const asked = { txId: null, ust: floorOf(caller, at), at, keys };
+    return api.node.coordinator.read(asked).then((seen) => bounded(api, seen));
   }
   return readOverlaid(api, caller, kept, keys);
+}
+
+/** @throws IsochronError `TOO_MANY_KEYS` where the values are too large for one answer */
+export function bounded<S extends Seen>(api: ApiContext, seen: S): S {
+  answerBytes(seen.versions, api.rules.maxAnswerBytes);
+  return seen;
 }
 
 async function readOverlaid(
@@ -37,7 +45,7 @@ async function readOverlaid(
   try {
     const ust = Math.max(tx.floor, floorOf(caller, null));
     const answer = await api.node.coordinator.read({ txId: null, ust, at: null, keys });
-    return { snapshot: answer.snapshot, versions: overlay(kept, tx, keys, answer) };
+    return bounded(api, { snapshot: answer.snapshot, versions: overlay(kept, tx, keys, answer) });
   } finally {
     kept.paris.end(tx);
   }

@@ -192,15 +192,17 @@ async function patchKey(api: ApiContext, request: FastifyRequest, reply: Fastify
   if (await answerRepeatedPatch(api, request, reply)) return;
   const caller = await api.reader(request);
   const seen = await readKeys(api, caller, [key], null);
-  const document = documentText(mergePatch(parsed(seen.versions[0]?.value), patch));
-  await write(api, request, reply, key, api.rules.value(document));
+  const target = parsed(seen.versions[0]?.value);
+  await write(api, request, reply, key, api.rules.value(documentText(() => mergePatch(target, patch))));
 }
 
 /** A repeated patch must not merge into its own result: a commit under its id that is already there is the answer. */
 async function answerRepeatedPatch(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
   const { txId, repeated } = api.writeId(request);
   if (!repeated) return false;
-  const { status, ts } = await api.node.coordinator.txStatus({ txId });
+  const { status, ts } = await api.outcomes.status(txId, null);
+  if (status === 'pending')
+    throw new IsochronError('OUTCOME_PENDING', 'The patch was sent before and is being decided.');
   if (status !== 'committed' || ts === null) return false;
   const caller = await api.caller(request);
   const snapshot = api.node.ust();

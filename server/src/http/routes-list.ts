@@ -4,6 +4,7 @@ import type { ListResp } from '@isochron/protocols';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Caller, ownVersion } from '../session/http-sessions.js';
 import type { CacheEntry } from '../session/messages.js';
+import { cutPage } from './answer-size.js';
 import type { ApiContext } from './context.js';
 import { type Cursor, decodeCursor, encodeCursor } from './cursor.js';
 import { json, SessionHeaders } from './openapi.js';
@@ -144,7 +145,8 @@ function send(
   page: Page,
   listed: Listed & { snapshot: Timestamp; overlay: string | null },
 ): void {
-  const { snapshot, entries, next, overlay } = listed;
+  const { snapshot, overlay } = listed;
+  const { entries, next } = cutPage(listed.entries, listed.next, api.rules.maxAnswerBytes);
   const cut = page.keyspace.length + 1;
   const { keyspace, prefix } = page;
   const cursor = next === null ? null : encodeCursor({ keyspace, prefix, snapshot, start: next.slice(cut), overlay });

@@ -1,11 +1,12 @@
 /** Time, health and the cluster. */
-import { IsochronError } from '@isochron/core';
 import type { Static } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RunningNode } from '../node/api.js';
 import type { ApiContext } from './context.js';
 import { json } from './openapi.js';
 import { ClockAnswer, ClusterAnswer, EmptyQuery, HealthAnswer, StableAnswer, StableQuery } from './schemas.js';
+import type { Serving } from './serving.js';
+import { stabilityOf } from './stability.js';
 
 /** What this server offers beyond the first version of the API. */
 export const CAPABILITIES = ['transactions', 'list', 'read-past', 'stable'] as const;
@@ -15,10 +16,9 @@ export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
   const clock = { tags: ['time'], summary: 'Clock and stable time of this node', querystring: EmptyQuery };
   app.get(
     '/v1/clock',
-    { schema: clock, config: { docs: { response: { 200: json(ClockAnswer, 'now') } } } },
+    { schema: clock, config: { observes: true, docs: { response: { 200: json(ClockAnswer, 'now') } } } },
     (_request, reply) => {
-      const { node } = api;
-      const answer = { ust: node.ust(), hlc: node.hlc(), now: Math.floor(node.now()), stalenessMs: node.stalenessMs() };
+      const answer = { ust: api.node.ust(), hlc: api.node.hlc(), ...api.stability.freshness };
       api.sendJson(reply, JSON.stringify(answer));
     },
   );
@@ -35,7 +35,7 @@ export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
   const cluster = { tags: ['operations'], summary: 'The cluster file, and how this node is', querystring: EmptyQuery };
   app.get(
     '/v1/cluster',
-    { schema: cluster, config: { docs: { response: { 200: json(ClusterAnswer, 'the cluster') } } } },
+    { schema: cluster, config: { observes: true, docs: { response: { 200: json(ClusterAnswer, 'the cluster') } } } },
     (_request, reply) => api.sendJson(reply, JSON.stringify(clusterSummary(api.node))),
   );
 }
@@ -43,7 +43,7 @@ export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
 async function waitStable(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { ts, timeout } = request.query as Static<typeof StableQuery>;
   api.sessions.tokens.refuseFuture(ts, api.node.now(), '"ts"');
-  const ust = await api.node.stable(ts, timeout ?? DEFAULT_STABLE_TIMEOUT_MS);
+  const ust = await api.serving.stable(ts, timeout ?? DEFAULT_STABLE_TIMEOUT_MS);
   api.sendJson(reply, JSON.stringify({ ust }));
 }
 
@@ -54,11 +54,14 @@ export function clusterSummary(node: RunningNode): object {
     id,
     nodes: nodes.map((n) => ({ id: n.id, api: n.api })),
   }));
-  return { cluster, protocol, hash, capabilities: CAPABILITIES, regions, keyspaces, settings, node: node.status() };
+  const status = node.status();
+  const stability = stabilityOf(node, status);
+  const shape = { cluster, protocol, hash, capabilities: CAPABILITIES, regions, keyspaces, settings };
+  return { ...shape, stability, node: status };
 }
 
 /** For load balancers; also on the private port. */
-export function healthRoutes(app: FastifyInstance, node: RunningNode): void {
+export function healthRoutes(app: FastifyInstance, serving: Serving): void {
   const schema = { tags: ['operations'], querystring: EmptyQuery };
   const docs = { response: { 200: json(HealthAnswer, 'yes') } };
   app.get(
@@ -69,7 +72,7 @@ export function healthRoutes(app: FastifyInstance, node: RunningNode): void {
     },
   );
   app.get('/readyz', { schema: { ...schema, summary: 'Can it serve?' }, config: { docs } }, (_request, reply) => {
-    if (!node.ready()) throw new IsochronError('NOT_READY', 'The node is starting or shutting down.');
+    if (!serving.ready) throw serving.notReady();
     reply.header('content-type', 'application/json; charset=utf-8').send('{"status":"ready"}');
   });
 }

@@ -1,6 +1,7 @@
 /**
- * Interactive transactions over HTTP. An id is `<transaction id>@<node>`: the node opened it, and every node of its region passes
- * requests on. Writes come with the commit, so what the server keeps is the snapshot and the caller's own earlier writes.
+ * Interactive transactions over HTTP. Their ids (see `tx-ref.ts`) name the node that opened them, and every other one passes requests on.
+ * Writes come with the commit, so what the server keeps is the snapshot, which the id has too, and the caller's own earlier
+ * writes. When that node is gone, any other one of any region goes on in the same snapshot (D8).
  */
 import { IsochronError, isTxId, type NodeId, type QualifiedKey, type TxId, type Version } from '@isochron/core';
 import type { Static } from '@sinclair/typebox';
@@ -11,7 +12,8 @@ import type { CacheEntry } from '../session/messages.js';
 import type { OpenTransaction } from '../session/store.js';
 import type { ApiContext } from './context.js';
 import { json, SessionHeaders } from './openapi.js';
-import { floorOf, readAnswerText } from './reader.js';
+import { UndecidedError } from './outcomes.js';
+import { bounded, floorOf, readAnswerText } from './reader.js';
 import { keysOf } from './routes-batch.js';
 import { sendCommitted } from './routes-keys.js';
 import {
@@ -22,16 +24,12 @@ import {
   StartAnswer,
   StartBody,
   StatusAnswer,
+  StatusQuery,
   TxParams,
   TxReadBody,
 } from './schemas.js';
+import { formatTxId, parseTxId, type TxRef } from './tx-ref.js';
 import { commit, writesOf } from './writer.js';
-
-/** A transaction as its id names it. `coordinator` is undefined when that is this node. */
-interface TxRef {
-  readonly txId: TxId;
-  readonly coordinator: NodeId | undefined;
-}
 
 const common = { tags: ['transactions'], querystring: EmptyQuery };
 
@@ -54,7 +52,7 @@ export function transactionRoutes(app: FastifyInstance, api: ApiContext): void {
     '/v1/transactions/:id/read',
     {
       schema: { ...common, summary: 'Reads in it', body: TxReadBody },
-      config: { docs: docs(200, json(ReadAnswer, 'the values')) },
+      config: { observes: true, docs: docs(200, json(ReadAnswer, 'the values')) },
     },
     (request, reply) => read(api, request, reply),
   );
@@ -62,7 +60,7 @@ export function transactionRoutes(app: FastifyInstance, api: ApiContext): void {
     '/v1/transactions/:id/commit',
     {
       schema: { ...common, summary: 'Commits it', body: CommitBody },
-      config: { docs: docs(200, json(CommitAnswer, 'committed')) },
+      config: { observes: true, docs: docs(200, json(CommitAnswer, 'committed')) },
     },
     (request, reply) => commitOpen(api, request, reply),
   );
@@ -70,30 +68,40 @@ export function transactionRoutes(app: FastifyInstance, api: ApiContext): void {
     '/v1/transactions/:id',
     {
       schema: { ...common, summary: 'Ends it without a commit' },
-      config: { docs: docs(204, { type: 'null', description: 'ended' }) },
+      config: { observes: true, docs: docs(204, { type: 'null', description: 'ended' }) },
     },
     (request, reply) => end(api, request, reply),
   );
   app.get(
     '/v1/transactions/:id',
-    { schema: { ...common, summary: 'How did it end?' }, config: { docs: docs(200, json(StatusAnswer, 'its state')) } },
+    {
+      schema: {
+        ...common,
+        summary: 'What became of it? Any node can be asked about any transaction',
+        querystring: StatusQuery,
+      },
+      config: { observes: true, docs: docs(200, json(StatusAnswer, 'its state')) },
+    },
     (request, reply) => status(api, request, reply),
   );
 }
 
-/** @throws IsochronError `TRANSACTION_UNKNOWN` for ids that this region never gave */
-function refOf(api: ApiContext, request: FastifyRequest, plainAllowed = false): TxRef {
+/** @throws IsochronError `TRANSACTION_UNKNOWN` for ids that this cluster never gave */
+function refOf(api: ApiContext, request: FastifyRequest): TxRef {
   const { id } = request.params as { id: string };
-  const at = id.lastIndexOf('@');
-  const txId = at < 0 ? id : id.slice(0, at);
-  const owner = at < 0 ? api.node.id : id.slice(at + 1);
-  const { topology, region } = api.node;
-  const known = topology.hasNode(owner) && topology.regionOf(owner) === region;
-  if (!isTxId(txId) || !known || (at < 0 && !plainAllowed)) {
-    throw new IsochronError('TRANSACTION_UNKNOWN', 'This region opened no transaction with such an id.');
-  }
-  return { txId, coordinator: owner === api.node.id ? undefined : owner };
+  const ref = parseTxId(id, api.node.topology);
+  if (ref === undefined)
+    throw new IsochronError('TRANSACTION_UNKNOWN', 'No node opened a transaction with such an id.');
+  api.sessions.tokens.refuseFuture(Math.max(ref.snapshot, ref.hwt), api.node.now(), 'The id of the transaction');
+  return ref;
 }
+
+/** The node to ask about an open transaction: the one that opened it, where that is another one. */
+const ownerOf = ({ node }: ApiContext, { owner }: TxRef): NodeId | undefined => (owner === node.id ? undefined : owner);
+
+/** Whether the node that opened the transaction is gone, or has forgotten it in a restart. The transaction itself is not: it is a number (D8). */
+const isOrphan = (error: unknown): boolean =>
+  error instanceof IsochronError && ['CONNECTION_LOST', 'NOT_READY', 'TRANSACTION_UNKNOWN'].includes(error.code);
 
 async function open(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const at = api.at(startBody(request.body));
@@ -102,7 +110,7 @@ async function open(api: ApiContext, request: FastifyRequest, reply: FastifyRepl
   const opened = await startOverlaid(api, caller, txId, at);
   const lifetimeMs = api.node.config.settings.maxTransactionMs;
   api.sessions.store.keepTransaction(txId, opened, lifetimeMs);
-  const id = `${txId}@${api.node.id}`;
+  const id = formatTxId({ txId, owner: api.node.id, snapshot: opened.snapshot, hwt: opened.hwt });
   const expiresAt = new Date(api.node.now() + lifetimeMs).toISOString();
   api.headers.apply(reply, opened.snapshot, api.sessions.tokenAfterRead(caller, opened.snapshot));
   reply.code(201).header('location', `/v1/transactions/${id}`);
@@ -138,12 +146,18 @@ async function startOverlaid(api: ApiContext, caller: Caller, txId: TxId, at: nu
   }
 }
 
-/** What the transaction's opener keeps about it; undefined when it keeps nothing any more. */
-async function openedBy(api: ApiContext, { txId, coordinator }: TxRef): Promise<OpenTransaction | undefined> {
+/**
+ * What the transaction's opener keeps about it. Without own writes above the snapshot the id says it all.
+ * @throws IsochronError `TRANSACTION_UNKNOWN` where the own writes are gone with their node; `REPLICA_UNREACHABLE` while it does not answer
+ */
+async function openedBy(api: ApiContext, ref: TxRef): Promise<OpenTransaction> {
+  const { txId, snapshot, hwt } = ref;
   const known = api.sessions.store.openTransaction(txId);
-  if (known !== undefined || coordinator === undefined) return known;
-  const answer = await api.sessions.machine.fetch(coordinator, txId);
-  if (!answer.found) return undefined;
+  if (known !== undefined) return known;
+  if (hwt <= snapshot) return { snapshot, ust: snapshot, hwt, overlay: new Map() };
+  const answer = await api.sessions.locate(ref.owner, txId);
+  if (answer === undefined)
+    throw new IsochronError('TRANSACTION_UNKNOWN', 'The node that opened the transaction no longer knows it.');
   const overlay = new Map(answer.entries.map((entry) => [entry.key, entry]));
   const opened = { snapshot: answer.complete, ust: answer.ust, hwt: answer.hwt, overlay };
   api.sessions.store.keepTransaction(txId, opened, api.node.config.settings.maxTransactionMs);
@@ -154,14 +168,23 @@ async function read(api: ApiContext, request: FastifyRequest, reply: FastifyRepl
   const ref = refOf(api, request);
   const keys = keysOf(api, (request.body as Static<typeof TxReadBody>).keys);
   const caller = await api.caller(request);
-  const asked = { txId: ref.txId, ust: caller.ust, at: null, keys };
-  const { snapshot, versions } = await api.node.coordinator.read(asked, ref.coordinator);
   const opened = await openedBy(api, ref);
-  if (opened === undefined)
-    throw new IsochronError('TRANSACTION_UNKNOWN', 'The node that opened the transaction no longer knows it.');
-  const seen = { snapshot, versions: versions.map((version, i) => ownOr(opened, keys[i]!, version)) };
+  const { snapshot, versions } = await readIn(api, ref, keys);
+  const seen = bounded(api, { snapshot, versions: versions.map((version, i) => ownOr(opened, keys[i]!, version)) });
   api.headers.apply(reply, snapshot, api.sessions.tokenAfterRead(caller, snapshot));
   api.sendJson(reply, readAnswerText(seen));
+}
+
+/** In the open transaction, or in its snapshot where its node is gone. */
+async function readIn(api: ApiContext, ref: TxRef, keys: readonly QualifiedKey[]) {
+  const { coordinator } = api.node;
+  const { snapshot } = ref;
+  try {
+    return await coordinator.read({ txId: ref.txId, ust: snapshot, at: null, keys }, ownerOf(api, ref));
+  } catch (error) {
+    if (!isOrphan(error)) throw error;
+    return coordinator.read({ txId: null, ust: snapshot, at: snapshot, keys });
+  }
 }
 
 function ownOr(opened: OpenTransaction, key: QualifiedKey, version: Version | null): Version | null {
@@ -176,39 +199,53 @@ async function commitOpen(api: ApiContext, request: FastifyRequest, reply: Fasti
   if (idempotencyKey !== undefined && idempotencyKey !== ref.txId) {
     throw new IsochronError('INVALID_REQUEST', 'The Idempotency-Key of an open transaction is its own id.');
   }
-  const opened = await openedBy(api, ref);
-  const caller = request.headers['isochron-session'] === undefined ? callerOf(api, opened) : await api.caller(request);
-  const { ct, token } = await commit(api, caller, {
+  const token = request.headers['isochron-session'];
+  const caller = token === undefined ? openerOf(api, ref) : await api.caller(request);
+  const order = {
     txId: ref.txId,
     snapshot: null,
-    hwt: Math.max(caller.hwt, opened?.hwt ?? 0),
+    hwt: Math.max(caller.hwt, ref.hwt),
     // The snapshot is the same in every repetition, and at most the ust at the first send (D5).
-    birth: opened?.snapshot ?? api.birth(true),
+    birth: ref.snapshot,
+    // So is the home, wherever it is repeated (D4).
+    home: api.node.topology.regionOf(ref.owner),
     principal: api.principal(request),
     writes,
-    coordinator: ref.coordinator,
+    coordinator: ownerOf(api, ref),
+  };
+  const done = await commit(api, caller, order).catch((error: unknown) => {
+    if (!isOrphan(error instanceof UndecidedError ? error.cause : error)) throw error;
+    // Whatever the lost node did with it: under its id it commits once (D4).
+    return commit(api, caller, { ...order, snapshot: ref.snapshot, coordinator: undefined });
   });
-  sendCommitted(reply, ref.txId, ct, token);
+  sendCommitted(reply, ref.txId, done.ct, done.token);
 }
 
 /** Who opened the transaction, for a caller that sends no token with its commit. */
-function callerOf(api: ApiContext, opened: OpenTransaction | undefined): Caller {
-  const kept = opened?.session === undefined ? undefined : api.sessions.store.get(opened.session);
+function openerOf(api: ApiContext, { txId, snapshot, hwt }: TxRef): Caller {
+  const session = api.sessions.store.openTransaction(txId)?.session;
+  const kept = session === undefined ? undefined : api.sessions.store.get(session);
   if (kept !== undefined) return { ust: kept.ust, hwt: kept.hwt, complete: kept.complete, kept };
-  const hwt = opened?.hwt ?? 0;
-  return { ust: opened?.ust ?? 0, hwt, complete: hwt, kept };
+  return { ust: snapshot, hwt, complete: hwt, kept };
 }
 
 async function end(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const { txId, coordinator } = refOf(api, request);
-  await api.node.coordinator.end({ txId }, coordinator);
+  const ref = refOf(api, request);
+  const { txId } = ref;
+  await api.node.coordinator.end({ txId }, ownerOf(api, ref)).catch((error: unknown) => {
+    // It ended with its node.
+    if (!isOrphan(error)) throw error;
+  });
   api.sessions.store.dropTransaction(txId);
   reply.code(204).send();
 }
 
 async function status(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { id } = request.params as { id: string };
-  const { txId, coordinator } = refOf(api, request, true);
-  const answer = await api.node.coordinator.txStatus({ txId }, coordinator);
+  const { birth } = request.query as Static<typeof StatusQuery>;
+  // The id of any transaction, as a receipt, an Idempotency-Key or a problem document has it.
+  const ref = isTxId(id) ? undefined : refOf(api, request);
+  const owner = ref === undefined ? undefined : ownerOf(api, ref);
+  const answer = await api.outcomes.status(ref?.txId ?? id, birth ?? ref?.snapshot ?? null, owner);
   api.sendJson(reply, JSON.stringify({ id, status: answer.status, timestamp: answer.ts }));
 }

@@ -9,6 +9,7 @@ import {
   utf8Length,
   type Value,
 } from '@isochron/core';
+import { maxAnswerBytes } from './answer-size.js';
 
 /** Node's own check looks at nothing in a string without wide characters; the regular expression does. */
 const isWellFormed = (text: string & { isWellFormed?: () => boolean }): boolean =>
@@ -18,6 +19,8 @@ const isWellFormed = (text: string & { isWellFormed?: () => boolean }): boolean 
 export class Rules {
   readonly #keyspaces: readonly string[];
   readonly #prefixes: readonly string[];
+  /** Most bytes of values in one answer. */
+  readonly maxAnswerBytes: number;
 
   constructor(
     topology: Topology,
@@ -25,6 +28,7 @@ export class Rules {
   ) {
     this.#keyspaces = topology.keyspaces;
     this.#prefixes = topology.keyspaces.map((name) => `${name}/`);
+    this.maxAnswerBytes = maxAnswerBytes(limits);
   }
 
   /** @throws IsochronError `KEYSPACE_UNKNOWN` */

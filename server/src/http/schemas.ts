@@ -1,6 +1,7 @@
 /** Shapes of the HTTP API: they validate, type and document it. */
 import { ERROR_CODES } from '@isochron/core';
-import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox';
+import type { TxState } from '@isochron/wire/session-frames';
+import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 
 const strict = { additionalProperties: false } as const;
 const object = <P extends TProperties>(properties: P, description?: string): TObject<P> =>
@@ -12,7 +13,9 @@ export const TimestampSchema = Type.Integer({
   description: 'Hybrid logical timestamp: (ms since 2025-01-01T00:00Z) × 4096 + logical part',
   examples: [195_387_383_808_000],
 });
-const NullableTimestamp = Type.Union([TimestampSchema, Type.Null()]);
+const Nullable = <T extends TSchema>(schema: T, description?: string) =>
+  Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
+const NullableTimestamp = Nullable(TimestampSchema);
 
 /** No bounds here: the rules refuse bad names and keys with codes of their own. */
 const KeyRef = object({
@@ -89,16 +92,63 @@ export const StartAnswer = object({
   snapshot: TimestampSchema,
   expiresAt: Type.String({ format: 'date-time' }),
 });
+export const StatusQuery = object({
+  birth: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: TimestampSchema.maximum!,
+      description: 'a timestamp from before the commit was sent: tells *forgotten* from *unknown*',
+    }),
+  ),
+});
+const STATES = {
+  open: 'opened, and not committed yet',
+  pending: 'prepared: its participants will decide it',
+  committed: 'durable, at `timestamp`',
+  aborted: 'nothing of it was written, and nothing will be',
+  unknown: 'no node that could be asked has heard of it; it may still arrive',
+  forgotten: 'older than the outcomes that are kept: what a repeated commit is refused with is OUTCOME_FORGOTTEN',
+  lost: 'a node that took part has lost its disk, and what it knew with it',
+} satisfies Record<TxState, string>;
 export const StatusAnswer = object({
   id: Type.String(),
-  status: Type.Union(['open', 'committed', 'aborted', 'unknown'].map((status) => Type.Literal(status))),
+  status: Type.Union(Object.entries(STATES).map(([state, description]) => Type.Literal(state, { description }))),
   timestamp: NullableTimestamp,
 });
+/** What the status says of stable time: `Stability`. */
+const HeldBackSchema = object({
+  region: Type.String(),
+  node: Nullable(Type.String()),
+  partition: Nullable(Type.String()),
+});
+const FreshnessFields = {
+  stalenessMs: Type.Integer({ description: 'age of the stable snapshot' }),
+  stale: Type.Boolean({ description: 'whether that is above `stalenessAlertMs` of the cluster file' }),
+  heldBackBy: Nullable(HeldBackSchema, 'while stale: whose writes are missing, as far as this node can tell'),
+};
+export const StabilitySchema = object(
+  {
+    ust: TimestampSchema,
+    alertMs: Type.Integer({ description: '`stalenessAlertMs` of the cluster file' }),
+    ...FreshnessFields,
+    lowest: Nullable(
+      object({
+        region: Type.String({ description: 'whose writes have come no further' }),
+        node: Nullable(Type.String()),
+        partition: Type.String({ description: 'the replica of this node that lacks them' }),
+        timestamp: TimestampSchema,
+        ageMs: Type.Integer(),
+      }),
+      'lowest entry of the version vectors that this node holds',
+    ),
+  },
+  'stable time as this node knows it',
+);
 export const ClockAnswer = object({
   ust: TimestampSchema,
   hlc: TimestampSchema,
   now: Type.Integer({ description: 'wall clock, ms since 1970' }),
-  stalenessMs: Type.Number({ description: 'age of the stable snapshot' }),
+  ...FreshnessFields,
 });
 export const StableAnswer = object({ ust: TimestampSchema });
 export const HealthAnswer = object({ status: Type.String() });
@@ -113,6 +163,7 @@ export const ClusterAnswer = Type.Object({
   ),
   keyspaces: Type.Array(Type.Object({ name: Type.String(), partitions: Type.Integer() })),
   settings: Type.Object({}, { description: 'settings of the cluster file' }),
+  stability: StabilitySchema,
   node: Type.Object({ node: Type.String(), region: Type.String() }, { description: 'status of the node that answers' }),
 });
 
@@ -127,6 +178,12 @@ export const ProblemSchema = object(
     ),
     detail: Type.String(),
     retryable: Type.Boolean({ description: 'whether the same request may succeed later' }),
+    transaction: Type.Optional(
+      Type.String({
+        description:
+          'of a write that may have taken effect: repeat it with this as Idempotency-Key, or ask for it at /v1/transactions/:id',
+      }),
+    ),
   },
   'RFC 9457 problem document',
 );

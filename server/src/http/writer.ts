@@ -1,5 +1,13 @@
 /** One-shot writes and commits for plain HTTP callers. */
-import { IsochronError, type KeyWrite, type NodeId, type Timestamp, type TxId, type Value } from '@isochron/core';
+import {
+  IsochronError,
+  type KeyWrite,
+  type NodeId,
+  type RegionId,
+  type Timestamp,
+  type TxId,
+  type Value,
+} from '@isochron/core';
 import type { Caller } from '../session/http-sessions.js';
 import type { ApiContext } from './context.js';
 import type { WriteRef } from './schemas.js';
@@ -14,16 +22,21 @@ export interface CommitOrder {
   readonly principal: string;
   readonly writes: readonly KeyWrite[];
   readonly coordinator?: NodeId | undefined;
+  /** Region whose cohorts take part; default this one's. The same in every repetition (D4). */
+  readonly home?: RegionId;
 }
 
-/** Commits and takes the writes into the caller's session. Returns the commit timestamp and the caller's next token. */
+/**
+ * Commits and takes the writes into the caller's session. Returns the commit timestamp and the caller's next token.
+ * @throws UndecidedError where the commit may have taken effect; IsochronError where it has not
+ */
 export async function commit(
   api: ApiContext,
   caller: Caller,
   order: CommitOrder,
 ): Promise<{ ct: Timestamp; token: string }> {
-  const { coordinator, ...request } = order;
-  const { ct } = await api.node.coordinator.commit({ ...request, homes: [api.node.region] }, coordinator);
+  const { coordinator, home = api.node.region, ...request } = order;
+  const ct = await api.outcomes.commit({ ...request, homes: [home] }, coordinator);
   return { ct, token: api.sessions.committed(caller, order.writes, ct) };
 }
 
@@ -62,7 +75,7 @@ function writeValue(api: ApiContext, ref: WriteRef): Value | null {
     throw new IsochronError('INVALID_REQUEST', 'A write has exactly one of "value", "bytes" and "delete".');
   }
   if (ref.delete === true) return null;
-  return api.rules.value(ref.bytes === undefined ? documentText(ref.value) : bytesOf(ref.bytes));
+  return api.rules.value(ref.bytes === undefined ? documentText(() => ref.value) : bytesOf(ref.bytes));
 }
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -73,11 +86,12 @@ export function bytesOf(text: string): Uint8Array {
   return new Uint8Array(Buffer.from(text, 'base64'));
 }
 
-/** A document's text. @throws IsochronError `VALUE_INVALID` for one nested too deeply to be written */
-export function documentText(document: unknown): string {
+/** The text of the document that `make` makes. @throws IsochronError `VALUE_INVALID` for one nested too deeply to be made or written */
+export function documentText(make: () => unknown): string {
   try {
-    return JSON.stringify(document);
+    return JSON.stringify(make());
   } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
     throw new IsochronError('VALUE_INVALID', 'The document is nested too deeply.', { cause });
   }
 }

@@ -1,5 +1,8 @@
+import type { Input } from '@isochron/protocols';
 import { FakeCluster } from '../testing/fake-node.js';
 import { SessionNetwork, startApi, type TestApi } from '../testing/test-api.js';
+import { SessionsMachine } from './machine.js';
+import type { SessionMessage } from './messages.js';
 import { KeptSession, SessionStore } from './store.js';
 
 const KEYS = '/v1/keyspaces/default/keys';
@@ -79,11 +82,63 @@ describe('a session that comes to another node (D13)', () => {
     expect((await read(two, 'a', { ...second, prefer: 'wait=0' })).text).toBe('1');
   });
 
+  it('asks everybody once when its keeper does not answer, and not again for every request', async () => {
+    const session = await write(one, 'a', 1);
+    network.silent.add('virginia-1');
+    const third = await startApi({ cluster, network, id: 'virginia-2' });
+    const asked = jest.spyOn(two.sessions, 'find');
+    for (let i = 0; i < 3; i++)
+      expect((await read(two, 'a', { ...session, prefer: 'wait=0' })).json()).toMatchObject({ code: 'SESSION_GAP' });
+    expect(asked.mock.calls.map(([nodes]) => nodes)).toEqual([['virginia-2']]);
+    await third.close();
+  });
+
   it('costs no message once its writes are stable', async () => {
     const session = await write(one, 'a', 1);
     cluster.stabilise();
     network.silent.add('virginia-1');
     expect((await read(two, 'a', { ...session, prefer: 'wait=0' })).text).toBe('1');
+  });
+});
+
+describe('the machine of sessions', () => {
+  const cache = { session: 's', transaction: false, complete: 0, ust: 0, hwt: 10, entries: [] };
+  const step = (machine: SessionsMachine, input: Input<SessionMessage>) => {
+    const send = () => undefined;
+    machine.step(input, { send, sendAfterPersist: send, write: () => 0, lastWrite: () => 0, setTimer: send });
+  };
+  const from = (node: string) => ({ node, machine: 'sessions' });
+
+  it('does not wait for a node whose link is down', async () => {
+    const post = jest.fn();
+    const machine = new SessionsMachine({ post });
+    const asked = machine.fetch('oregon-1', 's');
+    step(machine, { kind: 'link', now: 0, node: 'oregon-1', up: false });
+    await expect(asked).rejects.toMatchObject({ code: 'REPLICA_UNREACHABLE' });
+    await expect(machine.fetch('oregon-1', 's')).rejects.toMatchObject({ code: 'REPLICA_UNREACHABLE' });
+    await expect(machine.handOver('oregon-1', cache)).rejects.toMatchObject({ code: 'REPLICA_UNREACHABLE' });
+    expect(post).toHaveBeenCalledTimes(1);
+    expect(machine.isDown('oregon-1')).toBe(true);
+    step(machine, { kind: 'link', now: 0, node: 'oregon-1', up: true });
+    expect(machine.isDown('oregon-1')).toBe(false);
+  });
+
+  it('takes an answer only from whom it asked, to what it asked (D12)', async () => {
+    const posted: SessionMessage[] = [];
+    const machine = new SessionsMachine({ post: (_to, message) => posted.push(message) });
+    let taken = false;
+    const handing = machine.handOver('oregon-1', cache).then(() => {
+      taken = true;
+    });
+    const { ref } = posted[0] as { ref: number };
+    const answer: SessionMessage = { type: 'SessionHandoverResp', ref };
+    const wrong: SessionMessage = { ...cache, type: 'SessionCacheResp', ref, found: true, gapped: false };
+    step(machine, { kind: 'message', now: 0, from: from('virginia-2'), message: answer });
+    step(machine, { kind: 'message', now: 0, from: from('oregon-1'), message: wrong });
+    await new Promise(setImmediate);
+    expect(taken).toBe(false);
+    step(machine, { kind: 'message', now: 0, from: from('oregon-1'), message: answer });
+    await handing;
   });
 });
 

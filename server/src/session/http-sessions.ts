@@ -2,6 +2,7 @@
 import {
   IsochronError,
   type KeyWrite,
+  type NodeId,
   type QualifiedKey,
   type Timestamp,
   type Value,
@@ -9,6 +10,7 @@ import {
 } from '@isochron/core';
 import type { SessionTransaction } from '@isochron/protocols';
 import { LRUCache } from 'lru-cache';
+import type { Serving } from '../http/serving.js';
 import type { RunningNode } from '../node/api.js';
 import type { SessionsMachine } from './machine.js';
 import type { SessionCacheResp } from './messages.js';
@@ -27,23 +29,34 @@ export interface Caller {
 /** A caller without a token: nothing to guarantee yet. */
 export const ANONYMOUS: Caller = { ust: 0, hwt: 0, complete: 0, kept: undefined };
 
+/** What became of the caches of a node that closes. */
+export interface HandedOver {
+  /** Kept by another node now. */
+  readonly moved: number;
+  /** Gone: their sessions wait until their writes are stable. */
+  readonly gapped: number;
+}
+
+/** For so long it is not asked again who has a session that nobody had, in ms. */
+const NOWHERE_MS = 1000;
+
 export class HttpSessions {
   readonly store: SessionStore;
-  /** Where sessions that came from another node continue here. */
-  readonly #moved = new LRUCache<string, string>({ max: 10_000 });
   readonly #fetching = new Map<string, Promise<KeptSession | undefined>>();
+  readonly #nowhere = new LRUCache<string, true>({ max: 10_000, ttl: NOWHERE_MS });
 
   constructor(
     readonly node: RunningNode,
     readonly tokens: SessionTokens,
     readonly machine: SessionsMachine,
+    readonly serving: Serving,
   ) {
     this.store = machine.store;
   }
 
   /**
-   * Who is calling. Asks the node that keeps the session's cache, where that is another one; when that fails the caller is
-   * incomplete, and a read waits for the gap to close.
+   * Who is calling. Asks the node that keeps the session's cache, where that is another one, and then all others, as one of them may
+   * have taken it over; when nobody has it the caller is incomplete, and a read waits for the gap to close.
    * @throws IsochronError as {@link SessionTokens.decode}
    */
   resolve(token: string | undefined): Caller | Promise<Caller> {
@@ -53,19 +66,17 @@ export class HttpSessions {
     if (here !== undefined) return callerOf(claims, here);
     if (claims.hwt <= this.node.ust()) return stableCaller(claims);
     const { cache } = claims;
-    if (cache === undefined || cache.node === this.node.id || !this.node.topology.hasNode(cache.node)) {
-      return gappedCaller(claims);
-    }
-    return this.#fromPeer(claims, cache);
+    const nowhere = cache === undefined || !this.node.topology.hasNode(cache.node) || this.#nowhere.has(cache.session);
+    return nowhere ? gappedCaller(claims) : this.#fromPeer(claims, cache);
   }
 
   /**
    * Waits until the node's stable snapshot closes the caller's gap, if it has one.
-   * @throws IsochronError `SESSION_GAP`
+   * @throws IsochronError `SESSION_GAP`; `NOT_READY` when the node is about to close
    */
   async close(caller: Caller, waitMs: number): Promise<void> {
     try {
-      await this.node.stable(caller.complete, waitMs);
+      await this.serving.stable(caller.complete, waitMs);
     } catch (cause) {
       if (!(cause instanceof IsochronError) || cause.code !== 'STABLE_TIMEOUT') throw cause;
       const detail = "The session's own writes were not kept here and are not stable yet. Repeat the request.";
@@ -99,12 +110,58 @@ export class HttpSessions {
     return this.tokenAfterRead({ ...caller, kept }, kept.ust);
   }
 
+  /**
+   * What a node kept under this id, from itself or from whoever took it over: a session's cache, or the view of an open transaction. Undefined
+   * when nobody has it.
+   * @throws IsochronError `REPLICA_UNREACHABLE` when its keeper did not answer and nobody else has it
+   */
+  async locate(keeper: NodeId, id: string): Promise<SessionCacheResp | undefined> {
+    const others = this.node.topology.nodes.filter((node) => node !== this.node.id && node !== keeper);
+    if (keeper === this.node.id) return this.machine.find(others, id);
+    try {
+      const answer = await this.machine.fetch(keeper, id);
+      return answer.found ? answer : await this.machine.find(others, id);
+    } catch (error) {
+      const inherited = await this.machine.find(others, id);
+      if (inherited === undefined) throw error;
+      return inherited;
+    }
+  }
+
+  /**
+   * Before the node closes: waits a little until the sessions' writes are stable, for then nobody needs the caches; what is not goes to
+   * another node, of this region where there is one.
+   */
+  async handOver(waitMs: number): Promise<HandedOver> {
+    const newest = this.store.unstable(this.node.ust()).map(({ hwt }) => hwt);
+    if (newest.length > 0) await this.node.stable(Math.max(...newest), waitMs).catch(() => undefined);
+    const sessions = this.store.unstable(this.node.ust()).map((kept) => {
+      const { id: session, complete, ust, hwt } = kept;
+      return { session, transaction: false, complete, ust, hwt, entries: kept.entries() };
+    });
+    const transactions = this.store.overlaid().map(([session, { snapshot: complete, ust, hwt, overlay }]) => {
+      return { session, transaction: true, complete, ust, hwt, entries: [...overlay.values()] };
+    });
+    const caches = [...sessions, ...transactions];
+    const heir = this.#heir();
+    if (caches.length === 0 || heir === undefined) return { moved: 0, gapped: caches.length };
+    const taken = await Promise.allSettled(caches.map((cache) => this.machine.handOver(heir, cache)));
+    const moved = taken.filter(({ status }) => status === 'fulfilled').length;
+    return { moved, gapped: caches.length - moved };
+  }
+
+  #heir(): NodeId | undefined {
+    const { topology, id, region } = this.node;
+    const others = [...topology.nodesOf(region), ...topology.nodes].filter((node) => node !== id);
+    return others.find((node) => !this.machine.isDown(node));
+  }
+
   #keptHere(claims: SessionClaims): KeptSession | undefined {
     if (claims.cache === undefined) return undefined;
     const { session, node } = claims.cache;
-    if (node === this.node.id) return this.store.get(session);
-    const moved = this.#moved.get(session);
-    const kept = moved === undefined ? undefined : this.store.get(moved);
+    const own = node === this.node.id ? this.store.get(session) : undefined;
+    if (own !== undefined) return own;
+    const kept = this.store.adopted(session);
     // The session went on writing elsewhere after it was copied: the copy is of no use.
     return kept !== undefined && kept.hwt >= claims.hwt ? kept : undefined;
   }
@@ -121,23 +178,20 @@ export class HttpSessions {
 
   async #fetch(claims: SessionClaims, cache: NonNullable<SessionClaims['cache']>): Promise<KeptSession | undefined> {
     try {
-      const answer = await this.machine.fetch(cache.node, cache.session);
-      return answer.found ? this.#adopt(claims, cache.session, answer) : undefined;
+      const answer = await this.locate(cache.node, cache.session);
+      if (answer !== undefined) return this.#adopt(claims, cache.session, answer);
     } catch (error) {
-      // The caller waits for its gap instead: slower, not wrong.
-      if (error instanceof IsochronError && error.code === 'REPLICA_UNREACHABLE') return undefined;
-      throw error;
+      if (!(error instanceof IsochronError) || error.code !== 'REPLICA_UNREACHABLE') throw error;
     }
+    // The caller waits for its gap instead: slower, not wrong.
+    this.#nowhere.set(cache.session, true);
+    return undefined;
   }
 
   #adopt(claims: SessionClaims, from: string, answer: SessionCacheResp): KeptSession {
     // Only this node's own knowledge and the token raise `ust` here: the peer may be ahead in stable time.
     const state = { ust: claims.ust, hwt: Math.max(claims.hwt, answer.hwt), complete: completeFor(claims, answer) };
-    const kept = this.store.create(state);
-    kept.restore([...answer.entries].sort((a, b) => a.ct - b.ct));
-    this.store.touch(kept);
-    this.#moved.set(from, kept.id);
-    return kept;
+    return this.store.adopt(from, state, answer.entries);
   }
 }
 

@@ -1,13 +1,15 @@
 /** Hands session caches from the node that keeps them to the node that the caller has come to (D13). */
 import { IsochronError, type NodeId } from '@isochron/core';
 import type { Address, Effects, Handlers, Input, Machine } from '@isochron/protocols';
-import type { SessionCacheReq, SessionCacheResp, SessionMessage } from './messages.js';
+import type { SessionCacheReq, SessionCacheResp, SessionHandover, SessionMessage } from './messages.js';
 import { SessionStore, type SessionStoreLimits } from './store.js';
 
 /** Name under which every node's host knows this machine. */
 export const SESSIONS_MACHINE = 'sessions';
 /** How long another node may take to hand over a cache, in ms. Longer than a round trip between distant regions. */
 const FETCH_TIMEOUT_MS = 1000;
+/** How long the view of a transaction is kept whose node has closed: its lease there is over by then, too. */
+const INHERITED_TRANSACTION_MS = 60_000;
 
 export interface SessionsOptions {
   /** Puts a message on its way from this node's `sessions` machine. */
@@ -16,9 +18,13 @@ export interface SessionsOptions {
   readonly fetchTimeoutMs?: number;
 }
 
+/** What another node answers. */
+type Answer = Extract<SessionMessage, { type: `${string}Resp` }>;
+
 interface Pending {
   readonly node: NodeId;
-  readonly resolve: (answer: SessionCacheResp) => void;
+  readonly awaits: Answer['type'];
+  readonly resolve: (answer: Answer) => void;
   readonly reject: (error: IsochronError) => void;
   readonly timer: NodeJS.Timeout;
 }
@@ -29,10 +35,16 @@ export class SessionsMachine implements Machine<SessionMessage> {
   readonly #post: SessionsOptions['post'];
   readonly #fetchTimeoutMs: number;
   readonly #pending = new Map<number, Pending>();
+  readonly #down = new Set<NodeId>();
   #lastRef = 0;
   readonly #handlers: Handlers<SessionMessage, [Address, Effects<SessionMessage>]> = {
     SessionCacheReq: (message, from, out) => out.send(from, this.#answer(message)),
     SessionCacheResp: (message, from) => this.#answered(message, from),
+    SessionHandover: (message, from, out) => {
+      this.#inherit(message);
+      out.send(from, { type: 'SessionHandoverResp', ref: message.ref });
+    },
+    SessionHandoverResp: (message, from) => this.#answered(message, from),
   };
 
   constructor(options: SessionsOptions) {
@@ -45,20 +57,40 @@ export class SessionsMachine implements Machine<SessionMessage> {
    * Asks another node for a session's cache, or for the frozen view of an open transaction.
    * @throws IsochronError `REPLICA_UNREACHABLE` when it does not answer in time
    */
-  fetch(node: NodeId, session: string): Promise<SessionCacheResp> {
-    this.#lastRef = (this.#lastRef + 1) % 2 ** 32;
-    const ref = this.#lastRef;
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#settle(ref)?.reject(unreachable(node)), this.#fetchTimeoutMs);
-      timer.unref();
-      this.#pending.set(ref, { node, resolve, reject, timer });
-      this.#post({ node, machine: SESSIONS_MACHINE }, { type: 'SessionCacheReq', ref, session });
-    });
+  async fetch(node: NodeId, session: string): Promise<SessionCacheResp> {
+    const answer = await this.#ask(node, 'SessionCacheResp', (ref) => ({ type: 'SessionCacheReq', ref, session }));
+    return answer as SessionCacheResp;
+  }
+
+  /** Asks several nodes at once; undefined when none of them has it, or none answers. */
+  find(nodes: readonly NodeId[], session: string): Promise<SessionCacheResp | undefined> {
+    const having = async (node: NodeId): Promise<SessionCacheResp> => {
+      const answer = await this.fetch(node, session);
+      if (!answer.found) throw unreachable(node);
+      return answer;
+    };
+    return Promise.any(nodes.map(having)).catch(() => undefined);
+  }
+
+  /**
+   * Hands a session's cache, or the view of an open transaction, to another node. Resolves when that one has it.
+   * @throws IsochronError `REPLICA_UNREACHABLE`
+   */
+  async handOver(node: NodeId, cache: Omit<SessionHandover, 'type' | 'ref'>): Promise<void> {
+    await this.#ask(node, 'SessionHandoverResp', (ref) => ({ type: 'SessionHandover', ref, ...cache }));
+  }
+
+  /** Whether the link to a node is known to be down. */
+  isDown(node: NodeId): boolean {
+    return this.#down.has(node);
   }
 
   step(input: Input<SessionMessage>, out: Effects<SessionMessage>): void {
     if (input.kind === 'message') this.#dispatch(input.message, input.from, out);
-    else if (input.kind === 'link' && !input.up) this.#lost(input.node);
+    else if (input.kind === 'link') {
+      if (input.up) this.#down.delete(input.node);
+      else this.#lost(input.node);
+    }
   }
 
   invariants(): void {}
@@ -67,13 +99,35 @@ export class SessionsMachine implements Machine<SessionMessage> {
     return { sessions: this.store.size, fetching: this.#pending.size };
   }
 
+  #ask(node: NodeId, awaits: Answer['type'], message: (ref: number) => SessionMessage): Promise<Answer> {
+    if (this.#down.has(node)) return Promise.reject(unreachable(node));
+    this.#lastRef = (this.#lastRef + 1) % 2 ** 32;
+    const ref = this.#lastRef;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => this.#settle(ref)?.reject(unreachable(node)), this.#fetchTimeoutMs);
+      timer.unref();
+      this.#pending.set(ref, { node, awaits, resolve, reject, timer });
+      this.#post({ node, machine: SESSIONS_MACHINE }, message(ref));
+    });
+  }
+
   #dispatch(message: SessionMessage, from: Address, out: Effects<SessionMessage>): void {
-    if (message.type === 'SessionCacheReq') this.#handlers.SessionCacheReq(message, from, out);
-    else this.#handlers.SessionCacheResp(message, from, out);
+    const handler = this.#handlers[message.type] as
+      | ((message: SessionMessage, from: Address, out: Effects<SessionMessage>) => void)
+      | undefined;
+    handler?.(message, from, out);
+  }
+
+  #inherit({ session, transaction, complete, ust, hwt, entries }: SessionHandover): void {
+    if (!transaction) this.store.adopt(session, { complete, ust, hwt }, entries);
+    else {
+      const overlay = new Map(entries.map((entry) => [entry.key, entry]));
+      this.store.keepTransaction(session, { snapshot: complete, ust, hwt, overlay }, INHERITED_TRANSACTION_MS);
+    }
   }
 
   #answer({ ref, session }: SessionCacheReq): SessionCacheResp {
-    const kept = this.store.get(session);
+    const kept = this.store.get(session) ?? this.store.adopted(session);
     if (kept !== undefined) {
       const { complete, ust, hwt } = kept;
       return {
@@ -103,12 +157,14 @@ export class SessionsMachine implements Machine<SessionMessage> {
     };
   }
 
-  #answered(message: SessionCacheResp, from: Address): void {
-    // An answer from a node that was not asked, or after the timeout, changes nothing.
-    if (this.#pending.get(message.ref)?.node === from.node) this.#settle(message.ref)?.resolve(message);
+  #answered(message: Answer, from: Address): void {
+    // An answer from a node that was not asked, to another question or after the timeout changes nothing.
+    const pending = this.#pending.get(message.ref);
+    if (pending?.node === from.node && pending.awaits === message.type) this.#settle(message.ref)?.resolve(message);
   }
 
   #lost(node: NodeId): void {
+    this.#down.add(node);
     for (const [ref, pending] of [...this.#pending]) {
       if (pending.node === node) this.#settle(ref)?.reject(unreachable(node));
     }

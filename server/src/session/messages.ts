@@ -45,7 +45,28 @@ export interface SessionCacheResp {
   readonly entries: readonly CacheEntry[];
 }
 
-export type SessionMessage = SessionCacheReq | SessionCacheResp;
+/**
+ * Node that is about to close → node that answers for it from now on: one session's cache, or the frozen view of an open transaction
+ * (`complete` is its snapshot). Fields as in SessionCacheResp.
+ */
+export interface SessionHandover {
+  readonly type: 'SessionHandover';
+  readonly ref: number;
+  readonly session: string;
+  readonly transaction: boolean;
+  readonly complete: Timestamp;
+  readonly ust: Timestamp;
+  readonly hwt: Timestamp;
+  readonly entries: readonly CacheEntry[];
+}
+
+/** The heir's answer: it keeps it. */
+export interface SessionHandoverResp {
+  readonly type: 'SessionHandoverResp';
+  readonly ref: number;
+}
+
+export type SessionMessage = SessionCacheReq | SessionCacheResp | SessionHandover | SessionHandoverResp;
 
 const entry = struct<CacheEntry>({ key: text(2048), ct: timestamp, txId: text(128), value: nullable(value) });
 
@@ -63,4 +84,17 @@ export const sessionSchema: MessageSchema<SessionMessage> = {
       entries: list(entry, 100_000),
     },
   },
+  SessionHandover: {
+    tag: 66,
+    fields: {
+      ref: uint,
+      session: text(128),
+      transaction: boolean,
+      complete: timestamp,
+      ust: timestamp,
+      hwt: timestamp,
+      entries: list(entry, 100_000),
+    },
+  },
+  SessionHandoverResp: { tag: 67, fields: { ref: uint } },
 };

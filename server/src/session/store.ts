@@ -119,6 +119,8 @@ export class SessionStore {
   readonly #sessions: LRUCache<string, KeptSession>;
   readonly #transactions: LRUCache<TxId, OpenTransaction>;
   readonly #listings: LRUCache<string, readonly CacheEntry[]>;
+  /** Where sessions that came from another node continue here. */
+  readonly #moved = new LRUCache<string, string>({ max: 10_000 });
 
   constructor(limits: Partial<SessionStoreLimits> = {}) {
     this.limits = { ...DEFAULT_SESSION_LIMITS, ...limits };
@@ -146,6 +148,37 @@ export class SessionStore {
     const session = new KeptSession(newSessionId(), state, this.limits);
     this.#sessions.set(session.id, session);
     return session;
+  }
+
+  /** Goes on with a session that another node kept, under an id of its own (P8). */
+  adopt(
+    from: string,
+    state: { ust: Timestamp; hwt: Timestamp; complete: Timestamp },
+    entries: readonly CacheEntry[],
+  ): KeptSession {
+    const session = this.create(state);
+    session.restore([...entries].sort((a, b) => a.ct - b.ct));
+    this.touch(session);
+    this.#moved.set(from, session.id);
+    return session;
+  }
+
+  /** The session that goes on here under another id. */
+  adopted(from: string): KeptSession | undefined {
+    const id = this.#moved.get(from);
+    return id === undefined ? undefined : this.#sessions.get(id);
+  }
+
+  /** Sessions whose own writes are not all in the stable snapshot. */
+  unstable(ust: Timestamp): KeptSession[] {
+    const sessions = [...this.#sessions.values()];
+    for (const session of sessions) session.observe(ust);
+    return sessions.filter((session) => session.entries().length > 0);
+  }
+
+  /** Open transactions that show own writes above their snapshot. */
+  overlaid(): [TxId, OpenTransaction][] {
+    return [...this.#transactions.entries()].filter(([, { overlay }]) => overlay.size > 0);
   }
 
   /** Counts a session's bytes anew after it changed. It comes back in if it was evicted meanwhile: it is complete in itself. */

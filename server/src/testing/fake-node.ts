@@ -15,7 +15,7 @@ import {
 } from '@isochron/core';
 import type { CommitResp, EndTxResp, ListResp, ReadResp, StartTxResp, TxStatusResp } from '@isochron/protocols';
 import { type ClusterConfig, clusterSpec, parseClusterFile } from '../config/cluster-file.js';
-import type { CoordinatorPort, NodeStatus, RunningNode } from '../node/api.js';
+import type { CoordinatorPort, LinkSummary, NodeStatus, PartitionStatus, RunningNode } from '../node/api.js';
 
 type Requests = { [Call in keyof CoordinatorPort]: Parameters<CoordinatorPort[Call]>[0] };
 
@@ -43,6 +43,7 @@ export class FakeCluster {
   readonly versions = new Map<QualifiedKey, Version[]>();
   readonly outcomes = new Map<TxId, Timestamp>();
   readonly open = new Map<TxId, Timestamp>();
+  readonly ended = new Set<TxId>();
   readonly hlc = new Hlc();
   /** Wall clock, ms. Moved by hand. */
   nowMs = Date.UTC(2026, 0, 1);
@@ -111,6 +112,9 @@ export class FakeNode implements RunningNode {
   }[] = [];
   /** Thrown by the coordinator's next call. */
   failNext: Error | undefined;
+  /** Parts of the status that are not empty. */
+  replicas: readonly PartitionStatus[] = [];
+  peers: readonly LinkSummary[] = [];
   isReady = true;
   /** Whether calls are written down: not in benchmarks. */
   recording = true;
@@ -153,19 +157,20 @@ export class FakeNode implements RunningNode {
     },
     end: async (request, coordinator): Promise<EndTxResp> => {
       this.#called('end', request, coordinator);
-      this.cluster.open.delete(request.txId);
+      if (this.cluster.open.delete(request.txId)) this.cluster.ended.add(request.txId);
       return { type: 'EndTxResp', ref: 0 };
     },
     txStatus: async (request, coordinator): Promise<TxStatusResp> => {
       this.#called('txStatus', request, coordinator);
       const ct = this.cluster.outcomes.get(request.txId);
-      if (ct !== undefined) return { type: 'TxStatusResp', ref: 0, status: 'committed', ts: ct };
+      if (ct !== undefined) return { type: 'TxStatusResp', ref: 0, status: 'committed', ts: ct, attempt: 0 };
       const snapshot = this.cluster.open.get(request.txId);
       return {
         type: 'TxStatusResp',
         ref: 0,
         status: snapshot === undefined ? 'unknown' : 'open',
         ts: snapshot ?? null,
+        attempt: 0,
       };
     },
   };
@@ -208,8 +213,8 @@ export class FakeNode implements RunningNode {
       gcFloor: 0,
       openTransactions: this.cluster.open.size,
       rssBytes: 1,
-      partitions: [],
-      links: [],
+      partitions: this.replicas,
+      links: this.peers,
       counters: { commits: this.cluster.outcomes.size },
     };
   }
@@ -235,8 +240,9 @@ export class FakeNode implements RunningNode {
 
   #opened(txId: TxId): Timestamp {
     const snapshot = this.cluster.open.get(txId);
-    if (snapshot === undefined) throw new IsochronError('TRANSACTION_UNKNOWN', 'no such open transaction');
-    return snapshot;
+    if (snapshot !== undefined) return snapshot;
+    const code = this.cluster.ended.has(txId) ? 'TRANSACTION_FINISHED' : 'TRANSACTION_UNKNOWN';
+    throw new IsochronError(code, 'no such open transaction');
   }
 
   #list({ range, ust, at }: Requests['list']): Omit<ListResp, 'type' | 'ref'> {

@@ -7,24 +7,33 @@ import { asIsochronError } from '../http/problem.js';
 import { CAPABILITIES } from '../http/routes-ops.js';
 import type { Codec, Encoded } from './codec.js';
 import { isFrame, optionalText, type RawFrame } from './frames.js';
-import { type Answer, handlerOf, type RequestContext } from './requests.js';
+import { type Answer, handlerOf, type LargeAnswer, type RequestContext } from './requests.js';
 
 /** Requests that a client may have in flight. */
 export const CREDITS = 256;
+/** Frames in one message: a client with its credits needs no more, and each one that is refused costs an answer. */
+const MAX_FRAMES = 2 * CREDITS;
 /** How long a client may take to say hello, ms. */
 const HELLO_TIMEOUT_MS = 5000;
 /** Unsent bytes above which nothing more is read from the client, and below which reading goes on. */
 const PAUSE_BYTES = 1 << 20;
 const RESUME_BYTES = 1 << 18;
 const MAX_CREDENTIALS = 4096;
+/** The close codes of refused greetings that say more than *protocol error*. */
+const HELLO_CLOSE: Readonly<Record<string, number>> = {
+  UNAUTHENTICATED: SESSION_CLOSE.unauthenticated,
+  NOT_READY: SESSION_CLOSE.restart,
+};
 
 export class SessionConnection implements RequestContext {
   readonly #socket: WebSocket;
   readonly #helloTimer: NodeJS.Timeout;
-  readonly #out: Encoded[] = [];
+  /** Answers on their way out, the large ones not encoded yet. */
+  #out: (Encoded | LargeAnswer)[] = [];
   #flushing = false;
   #paused = false;
   #greeted = false;
+  #sentAway = false;
   #closed = false;
   #inFlight = 0;
   #lastId = 0;
@@ -74,7 +83,8 @@ export class SessionConnection implements RequestContext {
       return;
     }
     if (!Array.isArray(raw)) this.#frame(raw);
-    else for (const frame of raw) this.#frame(frame);
+    else if (raw.length <= MAX_FRAMES) for (const frame of raw) this.#frame(frame);
+    else this.#invalid(`A message holds ${MAX_FRAMES} frames at most.`);
   }
 
   /** The socket is gone. */
@@ -83,12 +93,15 @@ export class SessionConnection implements RequestContext {
     clearTimeout(this.#helloTimer);
   }
 
-  /** Tells the client how far stable time is, unless it was told. Called about once a second. */
-  tellUst(): void {
+  /**
+   * Tells the client how far stable time is, unless it was told, and how fresh. Called about once a second.
+   * @param news whether more has changed than the time
+   */
+  tellUst(news: boolean): void {
     const ust = this.api.node.ust();
-    if (!this.#greeted || this.#paused || ust <= this.#told) return;
-    this.#told = ust;
-    this.#send({ type: 'ust', ust });
+    if (!this.#greeted || this.#paused || (ust <= this.#told && !news)) return;
+    this.#told = Math.max(ust, this.#told);
+    this.#send({ type: 'ust', ust, freshness: this.api.stability.freshness });
   }
 
   /** Asks for a sign of life; a client that gave none since the last time is gone. */
@@ -110,11 +123,17 @@ export class SessionConnection implements RequestContext {
     this.#answersPing = true;
   }
 
-  /** Sends the client elsewhere: it may come back after `delayMs`. */
+  /** Sends the client elsewhere: it may come back after `delayMs`. Until it has gone it is served. */
   goaway(reason: string, delayMs: number): void {
-    if (this.#closed) return;
-    this.#send({ type: 'goaway', reason, delayMs });
-    this.#close(SESSION_CLOSE.restart, reason);
+    if (this.#sentAway || this.#closed) return;
+    this.#sentAway = true;
+    if (this.#greeted) this.#send({ type: 'goaway', reason, delayMs });
+    else this.#fail(this.api.serving.notReady(), SESSION_CLOSE.restart);
+  }
+
+  /** Ends the connection. */
+  close(reason: string): void {
+    if (!this.#closed) this.#close(SESSION_CLOSE.restart, reason);
   }
 
   saw(snapshot: Timestamp, ct: Timestamp): string | undefined {
@@ -126,6 +145,11 @@ export class SessionConnection implements RequestContext {
     if (token === this.#token) return undefined;
     this.#token = token;
     return token;
+  }
+
+  learn(token: string): string | undefined {
+    const { ust, hwt } = this.api.sessions.tokens.decode(token, this.api.node.now());
+    return this.saw(ust, hwt);
   }
 
   #frame(frame: unknown): void {
@@ -141,11 +165,12 @@ export class SessionConnection implements RequestContext {
       return;
     }
     try {
+      this.api.serving.admitSession();
       this.#principal = this.api.auth.principal(optionalText(frame, 'credentials', MAX_CREDENTIALS));
       this.#continue(optionalText(frame, 'token', MAX_CREDENTIALS));
     } catch (thrown) {
       const error = asIsochronError(thrown);
-      this.#fail(error, error.code === 'UNAUTHENTICATED' ? SESSION_CLOSE.unauthenticated : SESSION_CLOSE.protocolError);
+      this.#fail(error, HELLO_CLOSE[error.code] ?? SESSION_CLOSE.protocolError);
       return;
     }
     clearTimeout(this.#helloTimer);
@@ -175,6 +200,8 @@ export class SessionConnection implements RequestContext {
       protocol: config.protocol,
       capabilities: CAPABILITIES,
       ust: this.#ust,
+      hwt: this.#hwt > this.#ust ? this.#hwt : 0,
+      freshness: this.api.stability.freshness,
       token: this.#token,
       credits: CREDITS,
       limits: config.settings.limits,
@@ -219,7 +246,7 @@ export class SessionConnection implements RequestContext {
     answer.then(
       (done) => {
         this.#inFlight--;
-        this.#push('encoded' in done ? done.encoded : this.codec.frame(done));
+        this.#push('encode' in done ? done : this.codec.frame(done));
       },
       (error: unknown) => {
         this.#inFlight--;
@@ -256,23 +283,33 @@ export class SessionConnection implements RequestContext {
     this.#push(this.codec.frame(frame));
   }
 
-  #push(encoded: Encoded): void {
+  #push(answer: Encoded | LargeAnswer): void {
     if (this.#closed) return;
-    this.#out.push(encoded);
-    if (this.#flushing) return;
+    this.#out.push(answer);
+    if (this.#flushing || this.#paused) return;
     this.#flushing = true;
     setImmediate(this.#flush);
   }
 
+  /** Sends what waits, as long as the client takes it in: what does not leave is not encoded. */
   #sendAll(): void {
     this.#flushing = false;
-    if (this.#out.length === 0 || this.#closed) return;
-    this.#socket.send(this.codec.pack(this.#out), this.#sent);
-    this.#out.length = 0;
-    if (!this.#paused && this.#socket.bufferedAmount > PAUSE_BYTES) {
+    while (this.#out.length > 0 && !this.#closed && !this.#paused) {
+      this.#socket.send(this.codec.pack(this.#nextMessage()), this.#sent);
+      if (this.#socket.bufferedAmount <= PAUSE_BYTES) continue;
       this.#paused = true;
       this.#socket.pause();
     }
+  }
+
+  /** Frames for one message, a large one by itself. */
+  #nextMessage(): Encoded[] {
+    let bytes = 0;
+    let count = 0;
+    for (; count < this.#out.length && bytes < PAUSE_BYTES; count++) bytes += bytesOf(this.#out[count]!);
+    const message = this.#out.slice(0, count).map(encoded);
+    this.#out = count === this.#out.length ? [] : this.#out.slice(count);
+    return message;
   }
 
   /** A client that does not read is not read from either: what waits for it stays within its credits. */
@@ -280,5 +317,11 @@ export class SessionConnection implements RequestContext {
     if (!this.#paused || this.#closed || this.#socket.bufferedAmount > RESUME_BYTES) return;
     this.#paused = false;
     this.#socket.resume();
+    this.#sendAll();
   }
 }
+
+const isLarge = (answer: Encoded | LargeAnswer): answer is LargeAnswer =>
+  typeof answer === 'object' && 'encode' in answer;
+const bytesOf = (answer: Encoded | LargeAnswer): number => (isLarge(answer) ? answer.bytes : 0);
+const encoded = (answer: Encoded | LargeAnswer): Encoded => (isLarge(answer) ? answer.encode() : answer);

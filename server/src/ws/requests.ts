@@ -1,6 +1,7 @@
 /** What each request of a session asks of the coordinator, and the frame that answers it. */
 import type { ListRange, Timestamp } from '@isochron/core';
 import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
+import { answerBytes, cutPage } from '../http/answer-size.js';
 import type { ApiContext } from '../http/context.js';
 import { listRange } from '../http/range.js';
 import type { Codec, Encoded } from './codec.js';
@@ -25,11 +26,20 @@ export interface RequestContext {
   readonly ust: Timestamp;
   /** Raises what the session has seen and, when that changed, returns the token that says so. */
   saw(snapshot: Timestamp, ct: Timestamp): string | undefined;
+  /** As `saw`, for what another connection of the session was given. @throws IsochronError for a bad token */
+  learn(token: string): string | undefined;
   readonly codec: Codec;
 }
 
-/** An answer: a frame, or one that is encoded already. */
-export type Answer = AnswerFrame | { readonly encoded: Encoded };
+/** An answer that may be large: it is encoded when it can leave. */
+export interface LargeAnswer {
+  /** About how many bytes it is. */
+  readonly bytes: number;
+  encode(): Encoded;
+}
+
+/** An answer: a frame, or what becomes one. */
+export type Answer = AnswerFrame | LargeAnswer;
 type Handler = (frame: RawFrame, id: number, context: RequestContext) => Promise<Answer>;
 
 const MAX_TEXT = 4096;
@@ -77,9 +87,11 @@ function read(frame: RawFrame, id: number, context: RequestContext): Promise<Ans
   const keys = keysField(frame, context.api.rules);
   return context.api.node.coordinator
     .read({ txId, ust: ustFor(context, at), at, keys })
-    .then(({ snapshot, versions }) => ({
-      encoded: context.codec.values(id, snapshot, versions, context.saw(snapshot, 0)),
-    }));
+    .then(({ snapshot, versions }) => {
+      const bytes = answerBytes(versions, context.api.rules.maxAnswerBytes);
+      const token = context.saw(snapshot, 0);
+      return { bytes, encode: () => context.codec.values(id, snapshot, versions, token) };
+    });
 }
 
 async function list(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
@@ -87,19 +99,23 @@ async function list(frame: RawFrame, id: number, context: RequestContext): Promi
   const keyspace = optionalText(frame, 'keyspace', MAX_TEXT) ?? '';
   const range = rangeOf(context, frame, keyspace);
   const asked = { txId: optionalTxId(frame), ust: ustFor(context, at), at, keyspace, range };
-  const { snapshot, entries, next } = await context.api.node.coordinator.list(asked);
+  const { snapshot, ...listed } = await context.api.node.coordinator.list(asked);
+  const { entries, next, bytes } = cutPage(listed.entries, listed.next, context.api.rules.maxAnswerBytes);
+  const token = context.saw(snapshot, 0);
   const cut = keyspace.length + 1;
-  const listed = entries.map(
-    ({ key, version }) => [key.slice(cut), version.ts, context.codec.value(version.value ?? 'null')] as const,
-  );
-  const answer = {
-    type: 'listed' as const,
+  const page = (): AnswerFrame => ({
+    type: 'listed',
     id,
     snapshot,
-    entries: listed,
+    entries: entries.map(({ key, version }) => [
+      key.slice(cut),
+      version.ts,
+      context.codec.value(version.value ?? 'null'),
+    ]),
     next: next === null ? null : next.slice(cut),
-  };
-  return withToken(answer, context.saw(snapshot, 0));
+    ...(token === undefined ? {} : { token }),
+  });
+  return { bytes, encode: () => context.codec.frame(page()) };
 }
 
 function rangeOf(context: RequestContext, frame: RawFrame, keyspace: string): ListRange {
@@ -109,9 +125,9 @@ function rangeOf(context: RequestContext, frame: RawFrame, keyspace: string): Li
 }
 
 async function commit(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
-  const { node, rules } = context.api;
+  const { node, rules, outcomes } = context.api;
   const snapshot = optionalTimestamp(frame, 'snapshot');
-  const { ct } = await node.coordinator.commit({
+  const ct = await outcomes.commit({
     txId: txIdField(frame),
     snapshot: snapshot === null ? null : notInFuture(context, snapshot, 'snapshot'),
     hwt: claimed(context, frame, 'hwt'),
@@ -129,17 +145,21 @@ async function abort(frame: RawFrame, id: number, context: RequestContext): Prom
 }
 
 async function status(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
-  const answer = await context.api.node.coordinator.txStatus({ txId: txIdField(frame) });
+  const birth = optionalTimestamp(frame, 'birth');
+  const answer = await context.api.outcomes.status(txIdField(frame), birth);
   return { type: 'status', id, status: answer.status, ts: answer.ts };
 }
 
 async function stable(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
   const timeoutMs = optionalInt(frame, 'timeoutMs', 0, MAX_STABLE_TIMEOUT_MS) ?? DEFAULT_STABLE_TIMEOUT_MS;
-  const ust = await context.api.node.stable(claimed(context, frame, 'ts'), timeoutMs);
+  const ust = await context.api.serving.stable(claimed(context, frame, 'ts'), timeoutMs);
   return withToken({ type: 'stable', id, ust }, context.saw(ust, 0));
 }
 
-const ping: Handler = async (_frame, id) => ({ type: 'pong', id });
+async function ping(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
+  const token = optionalText(frame, 'token', MAX_TEXT);
+  return withToken({ type: 'pong', id }, token === undefined ? undefined : context.learn(token));
+}
 
 /** A handler for every type of request. */
 export const REQUESTS: { readonly [T in RequestFrame['type']]: Handler } = {

@@ -11,7 +11,8 @@ const PING_EVERY_TICKS = 30;
 const RETURN_SPREAD_MS = 5000;
 const RETURN_AFTER_MS = 500;
 /** How long a client may take to answer the close, ms. */
-const LEAVE_TIMEOUT_MS = 2000;
+const CLOSE_TIMEOUT_MS = 2000;
+const LEAVING = 'the node is about to close';
 
 /** Chooses the subprotocol: MessagePack where it is offered, as it is cheaper; false when nothing offered is known. */
 export function handleProtocols(offered: Set<string>): string | false {
@@ -24,6 +25,7 @@ export class SessionHub {
   readonly #connections = new Set<SessionConnection>();
   readonly #timer: NodeJS.Timeout;
   #ticks = 0;
+  #left: (() => void) | undefined;
 
   constructor(readonly api: ApiContext) {
     this.#timer = setInterval(() => this.#tick(), UST_INTERVAL_MS);
@@ -45,25 +47,47 @@ export class SessionHub {
     }
     const connection = new SessionConnection(socket, codec, this.api);
     this.#connections.add(connection);
-    attach(socket, connection, this.api, () => this.#connections.delete(connection));
+    attach(socket, connection, this.api, () => {
+      this.#connections.delete(connection);
+      if (this.#connections.size === 0) this.#left?.();
+    });
   }
 
-  /** Sends every client elsewhere, and lets go of those that do not leave. */
+  /** Sends every client elsewhere. Resolves when all have left, or after `timeoutMs`; those that stayed are served until `close`. */
+  async leave(timeoutMs: number): Promise<void> {
+    this.#sendAway();
+    if (this.#connections.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, timeoutMs);
+      this.#left = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** Closes all connections, and lets go of clients that do not answer to that. */
   close(): void {
     clearInterval(this.#timer);
-    for (const connection of this.#connections) {
-      connection.goaway('the node is restarting', Math.round(RETURN_AFTER_MS + Math.random() * RETURN_SPREAD_MS));
-    }
+    this.#sendAway();
+    for (const connection of this.#connections) connection.close(LEAVING);
     const last = setTimeout(() => {
       for (const connection of this.#connections) connection.terminate();
-    }, LEAVE_TIMEOUT_MS);
+    }, CLOSE_TIMEOUT_MS);
     last.unref();
+  }
+
+  #sendAway(): void {
+    for (const connection of this.#connections) {
+      connection.goaway(LEAVING, Math.round(RETURN_AFTER_MS + Math.random() * RETURN_SPREAD_MS));
+    }
   }
 
   #tick(): void {
     this.#ticks++;
+    const news = this.api.stability.look();
     for (const connection of this.#connections) {
-      connection.tellUst();
+      connection.tellUst(news);
       if (this.#ticks % PING_EVERY_TICKS === 0) connection.checkAlive();
     }
   }

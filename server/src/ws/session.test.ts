@@ -48,6 +48,8 @@ describe.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])('a sess
       protocol: 'paris',
       capabilities: expect.any(Array),
       ust: api.node.ust(),
+      hwt: 0,
+      freshness: { now: api.node.now(), stalenessMs: 20, stale: false, heldBackBy: null },
       token: tokens.mint({ ust: api.node.ust(), hwt: 0 }),
       credits: CREDITS,
       limits: { maxKeyBytes: 1024, maxValueBytes: 1048576, maxKeysPerRequest: 1000, maxRequestBytes: 8388608 },
@@ -165,6 +167,41 @@ describe('a session', () => {
     client.close();
   });
 
+  it('tells of the last write of its token while that is not stable: who has no more than the token has a gap', async () => {
+    const ust = api.node.ust();
+    const hello = async (claims: { ust: number; hwt: number }) => {
+      const client = await SessionClient.open(api.url);
+      const { hwt } = await client.hello({ token: tokens.mint(claims) });
+      client.close();
+      return hwt;
+    };
+    expect(await hello({ ust, hwt: ust + 7 })).toBe(ust + 7);
+    expect(await hello({ ust: ust - 5, hwt: ust - 3 })).toBe(0);
+  });
+
+  it('learns what another connection of it was told, and refuses what is no token', async () => {
+    const ust = api.node.ust();
+    const client = await SessionClient.open(api.url);
+    await client.hello();
+    client.send({ type: 'ping', id: 1, token: tokens.mint({ ust, hwt: ust + 7 }) });
+    const { token } = await client.answer(1);
+    expect(tokens.decode(String(token), api.node.now())).toEqual({ ust, hwt: ust + 7 });
+    client.send({ type: 'ping', id: 2, token: tokens.mint({ ust: ust - 5, hwt: ust + 3 }) });
+    expect(await client.answer(2)).toEqual({ type: 'pong', id: 2 });
+    client.send({ type: 'ping', id: 3, token: 'nonsense' });
+    expect(await client.answer(3)).toMatchObject({ type: 'error', code: 'TOKEN_INVALID' });
+    client.close();
+  });
+
+  it('is closed by a message of more frames than its credits could ever need', async () => {
+    const client = await SessionClient.open(api.url);
+    await client.hello();
+    client.send(Array.from({ length: 2 * CREDITS + 1 }, () => ({ type: 'ping', id: 1 })));
+    expect(await client.closed).toBe(4400);
+    // One refusal, not one for each frame.
+    expect(client.frames.slice(1)).toMatchObject([{ type: 'error', code: 'FRAME_INVALID' }]);
+  });
+
   it('passes on what identifies a commit unchanged', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
@@ -209,7 +246,7 @@ describe('a session', () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     api.cluster.stabilise();
-    expect(await client.next(({ type }) => type === 'ust')).toEqual({ type: 'ust', ust: api.node.ust() });
+    expect(await client.next(({ type }) => type === 'ust')).toMatchObject({ type: 'ust', ust: api.node.ust() });
     client.close();
   });
 

@@ -11,7 +11,7 @@ const MAX_BACKOFF_MS = 10_000;
 /** A node that ran so long starts again without an increased pause, ms. */
 const STEADY_MS = 30_000;
 /** So long a node may take to close before it is ended, ms: a little longer than it gives itself. */
-const STOP_TIMEOUT_MS = 12_000;
+const STOP_TIMEOUT_MS = 22_000;
 
 /** What the supervisor tells. */
 export interface SupervisorEvents {

@@ -1,7 +1,7 @@
 /** Asks every node of a cluster how it is. */
 import { IsochronError, isErrorCode } from '@isochron/core/errors';
 import { apiKeyOf, type EndpointOptions } from '../data/client.js';
-import { type ClusterAnswer, isCluster, isProblem, type NodeAnswer } from './shape.js';
+import { type ClusterAnswer, isCluster, isProblem, type NodeAnswer, type StabilityAnswer } from './shape.js';
 
 /** One node: its status, or why there is none. */
 export interface NodeReport {
@@ -9,6 +9,7 @@ export interface NodeReport {
   readonly node: string;
   readonly api: string;
   readonly status: NodeAnswer | null;
+  readonly stability: StabilityAnswer | null;
   readonly error: string | null;
 }
 
@@ -42,16 +43,19 @@ export async function collect(options: EndpointOptions): Promise<ClusterReport> 
   return { cluster, protocol, nodes: await Promise.all(nodes.map((node) => report(node, apiKey))) };
 }
 
+const nothing = { status: null, stability: null } as const;
+
 async function report(
   node: Pick<NodeReport, 'region' | 'node' | 'api'>,
   apiKey: string | undefined,
 ): Promise<NodeReport> {
   try {
     const answer = await askNode(node.api, apiKey);
-    if (answer.node.node === node.node) return { ...node, status: answer.node, error: null };
-    return { ...node, status: null, error: `another node answers there: ${answer.node.node}` };
+    const { node: status, stability } = answer;
+    if (status.node === node.node) return { ...node, status, stability, error: null };
+    return { ...node, ...nothing, error: `another node answers there: ${status.node}` };
   } catch (error) {
-    return { ...node, status: null, error: error instanceof IsochronError ? error.message : String(error) };
+    return { ...node, ...nothing, error: error instanceof IsochronError ? error.message : String(error) };
   }
 }
 

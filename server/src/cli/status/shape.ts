@@ -38,6 +38,18 @@ const NodeSchema = Type.Object({
   links: Type.Array(LinkSchema),
 });
 
+const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
+
+const StabilitySchema = Type.Object({
+  stalenessMs: Count,
+  alertMs: Count,
+  stale: Type.Boolean(),
+  lowest: Nullable(
+    Type.Object({ region: Name, node: Nullable(Name), partition: Name, timestamp: Count, ageMs: Type.Number() }),
+  ),
+  heldBackBy: Nullable(Type.Object({ region: Name, node: Nullable(Name), partition: Nullable(Name) })),
+});
+
 const ClusterSchema = Type.Object({
   cluster: Name,
   protocol: Name,
@@ -55,6 +67,7 @@ const ClusterSchema = Type.Object({
       regions: Type.Optional(Type.Array(Name)),
     }),
   ),
+  stability: StabilitySchema,
   node: NodeSchema,
 });
 
@@ -64,6 +77,8 @@ const ProblemSchema = Type.Object({ code: Type.String(), detail: Type.String() }
 export type ClusterAnswer = Static<typeof ClusterSchema>;
 /** Status of one node. */
 export type NodeAnswer = Static<typeof NodeSchema>;
+/** Stable time as one node knows it. */
+export type StabilityAnswer = Static<typeof StabilitySchema>;
 export type ProblemAnswer = Static<typeof ProblemSchema>;
 
 /** Whether an answer has the shape that its reader relies on. */

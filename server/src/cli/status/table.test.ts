@@ -20,6 +20,7 @@ const REPORT: ClusterReport = {
       node: 'virginia-1',
       api: 'http://127.0.0.1:7101',
       error: null,
+      stability: { stalenessMs: 12, alertMs: 10_000, stale: false, lowest: null, heldBackBy: null },
       status: {
         node: 'virginia-1',
         region: 'virginia',
@@ -37,7 +38,14 @@ const REPORT: ClusterReport = {
         ],
       },
     },
-    { region: 'oregon', node: 'oregon-1', api: 'http://127.0.0.1:7102', status: null, error: 'no node answers' },
+    {
+      region: 'oregon',
+      node: 'oregon-1',
+      api: 'http://127.0.0.1:7102',
+      status: null,
+      stability: null,
+      error: 'no node answers',
+    },
   ],
 };
 
@@ -82,6 +90,43 @@ describe('renderStatus', () => {
   it('lets nothing that a node says control the terminal', () => {
     expect(text).toContain('(gone [2J)');
     expect(text).not.toContain('\x1b[2J');
+  });
+
+  it('says nothing of staleness while there is none', () => {
+    expect(text).not.toContain('snapshots are');
+  });
+
+  it('names who holds stable time back, as the replica that lacks most knows it', () => {
+    const lowest = {
+      region: 'ireland',
+      node: 'ireland-1',
+      partition: 'default/3',
+      timestamp: 100,
+      ageMs: 34_200,
+    };
+    const stale = { stalenessMs: 34_210, alertMs: 10_000, stale: true, lowest, heldBackBy: lowest };
+    const later = { ...lowest, region: 'oregon', timestamp: 200 };
+    const [first, second] = REPORT.nodes;
+    const nodes = [
+      { ...second!, stability: { ...stale, stalenessMs: 34_000, lowest: later } },
+      { ...first!, stability: stale },
+    ];
+    expect(renderStatus({ ...REPORT, nodes }, { partitions: false })).toContain(
+      'snapshots are 34.2 s old, more than the alert allows (10.0 s): virginia-1 has had nothing from ireland (ireland-1) in default/3 for 34.2 s',
+    );
+  });
+
+  it('names who cannot be reached where no replica that answers lacks anything', () => {
+    const heldBackBy = { region: 'ireland', node: 'ireland-1', partition: null };
+    const stability = { stalenessMs: 34_210, alertMs: 10_000, stale: true, lowest: null, heldBackBy };
+    const nodes = [{ ...REPORT.nodes[0]!, stability }];
+    expect(renderStatus({ ...REPORT, nodes }, { partitions: false })).toContain(
+      'ireland (ireland-1) cannot be reached',
+    );
+    const clueless = [{ ...REPORT.nodes[0]!, stability: { ...stability, heldBackBy: null } }];
+    expect(renderStatus({ ...REPORT, nodes: clueless }, { partitions: false })).toContain(
+      'no node that answers knows why',
+    );
   });
 
   it('has a row for every replica where that is asked for', () => {

@@ -4,7 +4,7 @@ import Table from 'cli-table3';
 import colors from 'picocolors';
 import { bytes, count, duration } from '../output.js';
 import type { ClusterReport, NodeReport } from './collect.js';
-import type { NodeAnswer } from './shape.js';
+import type { NodeAnswer, StabilityAnswer } from './shape.js';
 
 /** Plain lines: borders in the terminal's own colour. */
 const style = { head: [], border: [] };
@@ -14,8 +14,40 @@ export function renderStatus(report: ClusterReport, options: { readonly partitio
   const reachable = report.nodes.filter(({ status }) => status !== null).length;
   const title = `cluster ${report.cluster}, protocol ${report.protocol}, ${reachable} of ${report.nodes.length} nodes answer`;
   const tables = [nodeTable(report), ...(options.partitions ? [partitionTable(report)] : [])];
-  return [title, ...tables].join('\n');
+  return [title, ...tables, ...stalenessLines(report)].join('\n');
 }
+
+/** Who holds stable time back, where it is stale. */
+function stalenessLines({ nodes }: ClusterReport): string[] {
+  const stale = nodes.flatMap(({ node, stability }) => (stability?.stale ? [{ at: node, ...stability }] : []));
+  if (stale.length === 0) return [];
+  const { stalenessMs, alertMs } = stale.reduce((a, b) => (b.stalenessMs > a.stalenessMs ? b : a));
+  const first = `snapshots are ${duration(stalenessMs)} old, more than the alert allows (${duration(alertMs)})`;
+  return [
+    `${colors.red(first)}: ${whoHoldsBack(stale)}`,
+    'Reads and writes go on; what other regions write is not seen yet.',
+  ];
+}
+
+type StaleNode = StabilityAnswer & { readonly at: string };
+
+/** The replica that lacks most knows best; where all that answer have everything, those that nobody can reach are left. */
+function whoHoldsBack(stale: readonly StaleNode[]): string {
+  const lacking = stale.flatMap(({ at, alertMs, lowest }) =>
+    lowest !== null && lowest.ageMs > alertMs ? [{ at, ...lowest }] : [],
+  );
+  const [worst] = lacking.sort((a, b) => a.timestamp - b.timestamp);
+  if (worst !== undefined) {
+    const { region, node, partition, at, ageMs } = worst;
+    return `${at} has had nothing from ${nameOf(region, node)} in ${partition} for ${duration(ageMs)}`;
+  }
+  const suspect = stale.find(({ heldBackBy }) => heldBackBy !== null)?.heldBackBy;
+  return suspect == null
+    ? 'no node that answers knows why'
+    : `${nameOf(suspect.region, suspect.node)} cannot be reached`;
+}
+
+const nameOf = (region: string, node: string | null): string => (node === null ? region : `${region} (${node})`);
 
 function nodeTable({ nodes }: ClusterReport): string {
   const table = new Table({
@@ -46,14 +78,14 @@ const unreachableRow = ({ region, node, error }: NodeReport) => [
   { colSpan: 11, content: colors.red(`unreachable: ${printable(error ?? '')}`) },
 ];
 
-function nodeRow({ region, node }: NodeReport, status: NodeAnswer) {
+function nodeRow({ region, node, stability }: NodeReport, status: NodeAnswer) {
   const sum = (field: 'keys' | 'versions' | 'prepared' | 'committed') =>
     count(status.partitions.reduce((total, partition) => total + partition[field], 0));
   return [
     region,
     node,
     status.ust === 0 ? '-' : timeOf(status.ust),
-    staleness(status),
+    stability?.stale ? colors.red(staleness(status)) : staleness(status),
     status.partitions.length,
     sum('keys'),
     sum('versions'),

@@ -1,0 +1,156 @@
+import { type FakeServer, FakeStore, refusal } from '../testing/fake-server.js';
+import { client, closeAll, deferred, server, statusOf } from '../testing/harness.js';
+
+afterEach(closeAll);
+
+/** Answers pings after so many ms: the distance of a server. */
+const FAR_MS = 40;
+const far = (node: FakeServer): void => {
+  node.script = (frame) => {
+    if (frame.type !== 'ping') return undefined;
+    const { promise, resolve } = deferred();
+    setTimeout(resolve, FAR_MS);
+    return promise;
+  };
+};
+
+/** A client next to `near`, which has gone away, so that it is with `distant` now. */
+async function awayFromHome(options: Parameters<typeof client>[1] = {}) {
+  const store = new FakeStore();
+  store.seed('default/a', 1);
+  const [near, distant] = [await server(store, { region: 'near' }), await server(store, { region: 'distant' })];
+  far(distant);
+  const app = await client([near, distant], { returnAfterMs: 20, ...options });
+  expect(app.status.region).toBe('near');
+  await near.close();
+  await statusOf(app, ({ region }) => region === 'distant');
+  return { store, near, distant, app, back: () => server(store, { region: 'near', port: near.port }) };
+}
+
+describe('after a failover', () => {
+  it('the client goes back to the nearest endpoint once that is there again', async () => {
+    const { app, distant, back } = await awayFromHome();
+    expect(await app.get('a')).toBe(1);
+    const near = await back();
+    await statusOf(app, ({ region }) => region === 'near');
+    expect(await app.get('a')).toBe(1);
+    expect(near.received('read').length).toBe(1);
+    expect(near.received('hello')[0]?.token).toBe('distant-1001');
+    await distant.until(() => distant.connections === 0);
+  });
+
+  it('takes open transactions and commits under way along', async () => {
+    const { store, app, distant, back } = await awayFromHome();
+    const { result, write } = await app.transaction(async (tx) => {
+      const before = await tx.get('a');
+      await back();
+      await statusOf(app, ({ region }) => region === 'near');
+      store.seed('default/a', 2);
+      const after = await tx.get('a');
+      tx.set('b', 1);
+      return [before, after, await tx.get('c')];
+    });
+    expect(result).toEqual([1, 1, undefined]);
+    expect(store.outcomes.has(write!.txId)).toBe(true);
+    expect(distant.received('commit')).toEqual([]);
+  });
+
+  it('does not go back to a node that is not ready, or has not caught up', async () => {
+    const { store, app, back } = await awayFromHome();
+    const near = await back();
+    let ready = false;
+    near.script = (frame) => (frame.type === 'hello' && !ready ? refusal(undefined, 'NOT_READY', true) : undefined);
+    await near.until(() => near.received('hello').length >= 2);
+    // It serves again, and its stable time is still where it was when it went away.
+    near.freshness = { stalenessMs: 60_000 };
+    ready = true;
+    const hellos = near.received('hello').length;
+    await near.until(() => near.received('hello').length >= hellos + 2);
+    expect(app.status.region).toBe('distant');
+    expect(near.received('ping')).toEqual([]);
+    near.freshness = {};
+    await statusOf(app, ({ region }) => region === 'near');
+    expect(store.outcomes.size).toBe(1);
+  });
+
+  it('stays where it is when that is what was asked for', async () => {
+    const store = new FakeStore();
+    const [near, distant] = [await server(store, { region: 'near' }), await server(store, { region: 'distant' })];
+    far(distant);
+    const app = await client([near, distant], { returnAfterMs: Number.POSITIVE_INFINITY });
+    near.push({ type: 'goaway', reason: 'a moment', delayMs: 0 });
+    await statusOf(app, ({ region }) => region === 'distant');
+    for (let i = 0; i < 20; i++) await app.get(`k${i}`);
+    expect(near.received('hello').length).toBe(1);
+  });
+});
+
+describe('a client that is at home', () => {
+  it('leaves the others alone', async () => {
+    const store = new FakeStore();
+    const [near, distant] = [await server(store, { region: 'near' }), await server(store, { region: 'distant' })];
+    far(distant);
+    const app = await client([near, distant], { returnAfterMs: 5 });
+    expect(app.status.region).toBe('near');
+    for (let i = 0; i < 20; i++) await app.get(`k${i}`);
+    expect(distant.received('hello').length).toBe(1);
+    expect(distant.connections).toBe(0);
+  });
+
+  it('looks at one that is back, and stays where it is when that is farther away', async () => {
+    const store = new FakeStore();
+    const [near, gone] = [await server(store, { region: 'near' }), await server(store, { region: 'distant' })];
+    await gone.close();
+    const app = await client([near, gone], { returnAfterMs: 5 });
+    const distant = await server(store, { region: 'distant', port: gone.port });
+    far(distant);
+    await distant.until(() => distant.received('ping').length >= 2 && distant.connections === 0);
+    expect(app.status.region).toBe('near');
+  });
+
+  it('does not go to endpoints that it was not given, however near they are', async () => {
+    const store = new FakeStore();
+    const learned = await server(store, { region: 'near' });
+    const given = await server(store, { region: 'distant', regions: [{ id: 'near', endpoints: [learned.url] }] });
+    far(given);
+    const gone = await server(store, { region: 'distant' });
+    await gone.close();
+    const app = await client([given, gone], { returnAfterMs: 5 });
+    // A look at those that it was given is a look at all that it would go to.
+    const back = await server(store, { region: 'distant', port: gone.port });
+    far(back);
+    await back.until(() => back.received('ping').length >= 2 && back.connections === 0);
+    expect(learned.received('hello')).toEqual([]);
+    expect(app.status.region).toBe('distant');
+  });
+});
+
+describe('a client that is closed while it looks around', () => {
+  it('goes nowhere any more', async () => {
+    const { app, distant, back } = await awayFromHome();
+    const near = await back();
+    const hello = deferred();
+    near.script = (frame) => (frame.type === 'hello' ? hello.promise : undefined);
+    await near.until(() => near.received('hello').length === 1);
+    await app.close();
+    hello.resolve();
+    await near.until(() => near.connections === 0);
+    await distant.until(() => distant.connections === 0);
+    expect(app.status.state).toBe('closed');
+  });
+});
+
+describe('the next endpoint to try', () => {
+  it('is another node of the same region, before one of another region that was measured', async () => {
+    const store = new FakeStore();
+    const neighbour = await server(store, { region: 'near', node: 'near-2' });
+    const near = await server(store, { region: 'near', regions: [{ id: 'near', endpoints: [neighbour.url] }] });
+    const distant = await server(store, { region: 'distant' });
+    far(distant);
+    const app = await client([near, distant]);
+    expect(app.status.node).toBe('near-1');
+    await near.close();
+    await statusOf(app, ({ state, node }) => state === 'online' && node !== 'near-1');
+    expect(app.status.node).toBe('near-2');
+  });
+});

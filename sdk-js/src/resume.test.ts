@@ -1,0 +1,213 @@
+import { type FakeServer, FakeStore, refusal } from '../testing/fake-server.js';
+import { client, closeAll, codeOf, deferred, server, statusOf } from '../testing/harness.js';
+
+afterEach(closeAll);
+
+/** A cluster of two regions with `a` and `b` = 1, and a client; `home` is where it is connected. */
+async function twoRegions(options: Parameters<typeof client>[1] = {}) {
+  const store = new FakeStore();
+  store.seed('default/a', 1);
+  store.seed('default/b', 1);
+  const servers = [await server(store), await server(store, { region: 'oregon' })] as const;
+  const app = await client(servers, options);
+  const [home, other] = app.status.region === 'virginia' ? servers : ([servers[1], servers[0]] as const);
+  return { store, app, home, other, servers };
+}
+
+/** Somebody else changes both keys, and everybody can see it. */
+function overtake(store: FakeStore): void {
+  store.seed('default/a', 'newer');
+  store.seed('default/b', 'newer');
+}
+
+/** What happens to the node that gets the operation: it dies before or after it did it, or says nothing from then on. */
+const FAULTS = ['close', 'apply-and-close', 'drop', 'apply-and-drop'] as const;
+const OPERATIONS = ['start', 'first read', 'second read', 'commit'] as const;
+
+function inject(node: FakeServer, operation: (typeof OPERATIONS)[number], fault: (typeof FAULTS)[number]): void {
+  const type = operation.split(' ').at(-1);
+  let left = operation === 'second read' ? 2 : 1;
+  node.script = (frame) => {
+    if (left === 0) return fault.endsWith('drop') ? 'drop' : undefined;
+    return frame.type === type && --left === 0 ? fault : undefined;
+  };
+}
+
+const cases = OPERATIONS.flatMap((operation) => FAULTS.map((fault) => [operation, fault] as const));
+
+describe('a transaction whose coordinator dies (D8)', () => {
+  it.each(cases)('goes on in its snapshot elsewhere, and commits once: %s, %s', async (operation, fault) => {
+    const { store, app, servers, home } = await twoRegions({ requestTimeoutMs: 900 });
+    inject(home, operation, fault);
+    const { result, write } = await app.transaction(async (tx) => {
+      const a = await tx.get('a');
+      const at = tx.timestamp;
+      overtake(store);
+      const b = await tx.get('b');
+      tx.set('c', [a, b]);
+      return { a, b, same: at === tx.timestamp };
+    });
+    expect(result).toEqual({ a: 1, b: 1, same: true });
+    expect([...store.outcomes].filter(([tx]) => tx === write?.txId)).toHaveLength(1);
+    expect(store.versions.get('default/c')).toHaveLength(1);
+    const commits = servers.flatMap((node) => node.received('commit'));
+    expect(new Set(commits.map(({ tx, hwt, birth }) => `${tx} ${hwt} ${birth}`)).size).toBe(1);
+  });
+
+  it('goes on between two operations, in another region', async () => {
+    const { store, app, home, other } = await twoRegions();
+    const { result } = await app.transaction(async (tx) => {
+      await tx.get('a');
+      await home.close();
+      overtake(store);
+      return tx.getMany(['a', 'b']);
+    });
+    expect(result).toEqual([1, 1]);
+    const [first] = home.received('start');
+    const [second] = other.received('start');
+    expect(second?.at).toBe(1002);
+    // An opening of its own: the other one may still be held by a coordinator that only the client cannot reach.
+    expect(second?.tx).not.toBe(first?.tx);
+  });
+
+  it('ends with SNAPSHOT_TOO_OLD where its versions have been collected', async () => {
+    const { app, home, other } = await twoRegions();
+    other.script = (frame) =>
+      frame.type === 'start' && frame.at !== undefined ? refusal(frame.id, 'SNAPSHOT_TOO_OLD', false) : undefined;
+    const transaction = app.transaction(async (tx) => {
+      await tx.get('a');
+      await home.close();
+      await tx.get('b');
+    });
+    expect(await codeOf(transaction)).toBe('SNAPSHOT_TOO_OLD');
+    expect(await app.get('b')).toBe(1);
+  });
+
+  it('waits for a node that has not installed the snapshot yet, and does not leave it for that', async () => {
+    const { store, app, home, other } = await twoRegions();
+    const installed = deferred();
+    let starts = 0;
+    other.script = (frame) => {
+      if (frame.type === 'start') return starts++ === 0 ? installed.promise : undefined;
+      // As a node does whose start is still waiting.
+      return frame.type === 'read' && other.openTransactions === 0
+        ? refusal(frame.id, 'TRANSACTION_UNKNOWN', false)
+        : undefined;
+    };
+    const { result } = await app.transaction(async (tx) => {
+      await tx.get('a');
+      await home.close();
+      overtake(store);
+      const reading = tx.get('b');
+      await other.until(() => other.received('read').length > 5);
+      installed.resolve();
+      return reading;
+    });
+    expect(result).toBe(1);
+    expect(other.received('hello').length).toBe(2);
+  });
+});
+
+describe('a node that says nothing', () => {
+  it('is left for another one long before the request times out', async () => {
+    const { app, home, other } = await twoRegions({ requestTimeoutMs: 3000 });
+    home.script = () => 'drop';
+    expect(await app.getMany(['a', 'b'])).toEqual([1, 1]);
+    expect(other.received('read').length).toBe(1);
+    expect(home.received('ping').length).toBeGreaterThan(0);
+  });
+
+  it('is not left while it answers pings: it may have good reasons to take its time', async () => {
+    const { app, home, other } = await twoRegions({ requestTimeoutMs: 900 });
+    const held = deferred();
+    home.script = (frame) => (frame.type === 'read' ? held.promise : undefined);
+    const reading = app.get('a');
+    const pings = home.received('ping').length;
+    await home.until(() => home.received('ping').length >= pings + 2);
+    held.resolve();
+    expect(await reading).toBe(1);
+    expect(other.received('read')).toEqual([]);
+  });
+});
+
+describe('a node that goes away', () => {
+  it('is used until another one is there', async () => {
+    const { app, home, other } = await twoRegions();
+    const hello = deferred();
+    other.script = (frame) => (frame.type === 'hello' ? hello.promise : undefined);
+    home.push({ type: 'goaway', reason: 'restart', delayMs: 60_000 });
+    await other.until(() => other.received('hello').length === 2);
+    expect(await app.get('a')).toBe(1);
+    expect(app.status).toMatchObject({ state: 'online', region: home.region });
+    expect(home.received('read').length).toBe(1);
+    hello.resolve();
+    await statusOf(app, ({ region }) => region === other.region);
+    expect(await app.get('a')).toBe(1);
+    expect(other.received('read').length).toBe(1);
+    await home.until(() => home.connections === 0);
+  });
+
+  it('takes no open transaction with it', async () => {
+    const { store, app, home, other } = await twoRegions();
+    const { result, write } = await app.transaction(async (tx) => {
+      await tx.get('a');
+      const moved = statusOf(app, ({ region }) => region === other.region);
+      home.push({ type: 'goaway', reason: 'restart', delayMs: 60_000 });
+      await moved;
+      overtake(store);
+      tx.set('c', 1);
+      return tx.get('b');
+    });
+    expect(result).toBe(1);
+    expect(store.outcomes.get(write!.txId)).toBe(write!.timestamp);
+    expect(home.received('commit')).toEqual([]);
+  });
+
+  it('is waited for where there is no other', async () => {
+    const store = new FakeStore();
+    store.seed('default/a', 1);
+    const node = await server(store);
+    const app = await client([node]);
+    node.push({ type: 'goaway', reason: 'restart', delayMs: 30 });
+    await node.until(() => node.connections === 0);
+    expect(await app.get('a')).toBe(1);
+    expect(node.received('hello').length).toBe(2);
+  });
+
+  it('leaves no write behind that the session’s token does not know of', async () => {
+    const { app, home, other } = await twoRegions();
+    const held = deferred();
+    home.script = (frame) => (frame.type === 'commit' ? held.promise : undefined);
+    const write = app.set('c', 1);
+    await home.until(() => home.received('commit').length === 1);
+    const moved = statusOf(app, ({ region }) => region === other.region);
+    home.push({ type: 'goaway', reason: 'restart', delayMs: 60_000 });
+    await moved;
+    held.resolve();
+    const { timestamp } = await write;
+    const told = () => other.received('ping').some(({ token }) => token === `${home.region}-w${timestamp}`);
+    await other.until(told);
+  });
+});
+
+describe('a commit that is refused before it began', () => {
+  it('has its home where it is sent next', async () => {
+    const { app, home, other } = await twoRegions();
+    home.script = (frame) => (frame.type === 'commit' ? refusal(frame.id, 'NOT_READY', true) : undefined);
+    await app.set('c', 1);
+    expect(home.received('commit').map(({ homes }) => homes)).toEqual([[home.region]]);
+    expect(other.received('commit').map(({ homes }) => homes)).toEqual([[other.region]]);
+  });
+
+  it('keeps its home where an earlier sending may have begun it', async () => {
+    const { app, home, other } = await twoRegions();
+    // It takes the commit, and is not to be reached any more.
+    home.script = (frame) => (home.received('commit').length > 0 || frame.type === 'commit' ? 'close' : undefined);
+    let refusals = 0;
+    other.script = (frame) =>
+      frame.type === 'commit' && refusals++ === 0 ? refusal(frame.id, 'NOT_READY', true) : undefined;
+    await app.set('c', 1);
+    expect(home.received('commit').map(({ homes }) => homes)).toEqual([[home.region]]);
+    expect(other.received('commit').map(({ homes }) => homes)).toEqual([[home.region], [home.region]]);
+  });
+});

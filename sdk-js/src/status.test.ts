@@ -1,0 +1,172 @@
+import { wallOf } from '@isochron/core/hlc';
+import { FakeStore, idOf, type Scripted } from '../testing/fake-server.js';
+import { client, closeAll, codeOf, deferred, server, statusOf } from '../testing/harness.js';
+import { OutcomeUnknownError } from './index.js';
+
+afterEach(closeAll);
+
+const IRELAND = { region: 'ireland', node: 'ireland-1', partition: 'default/3' };
+
+describe('the status of a transaction', () => {
+  it('is asked by id, for transactions of this client and of any other', async () => {
+    const store = new FakeStore();
+    const [node, other] = [await server(store), await server(store, { region: 'oregon' })];
+    const { txId, timestamp } = await (await client([node])).set('a', 1);
+    const app = await client([other]);
+    expect(await app.transactionStatus(txId)).toEqual({ state: 'committed', timestamp });
+    expect(await app.transactionStatus(txId.replace(/.$/, 'z'))).toEqual({ state: 'unknown', timestamp: undefined });
+  });
+
+  it.each(['open', 'pending', 'aborted', 'forgotten', 'lost'] as const)('may be %s', async (state) => {
+    const node = await server();
+    node.script = (frame) =>
+      frame.type === 'status' ? { type: 'status', id: frame.id, status: state, ts: null } : undefined;
+    const app = await client([node]);
+    expect(await app.transactionStatus('abcdefghijklmnopqrstuv.0')).toEqual({ state, timestamp: undefined });
+  });
+
+  it('is asked elsewhere when the connection breaks', async () => {
+    const store = new FakeStore();
+    const servers = [await server(store), await server(store)];
+    const app = await client(servers);
+    let asked = 0;
+    const breaks = (frame: { type: string }): Scripted =>
+      frame.type === 'status' && asked++ === 0 ? 'close' : undefined;
+    for (const node of servers) node.script = breaks;
+    expect((await app.transactionStatus('abcdefghijklmnopqrstuv.0')).state).toBe('unknown');
+    expect(asked).toBe(2);
+  });
+
+  it('of a commit whose answer was lost is found with what its error says, by another client too', async () => {
+    const store = new FakeStore();
+    const [node, other] = [await server(store), await server(store, { region: 'oregon' })];
+    node.script = (frame) => (frame.type === 'commit' ? 'apply-and-drop' : undefined);
+    const app = await client([node], { requestTimeoutMs: 30, commitTimeoutMs: 60 });
+    const error: unknown = await app.set('a', 1).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(OutcomeUnknownError);
+    const { txId, birth } = error as OutcomeUnknownError;
+    expect(birth).toBe(1000);
+    const kept = JSON.parse(JSON.stringify({ txId, birth })) as { txId: string; birth: number };
+    const later = await client([other]);
+    expect(await later.transactionStatus(kept)).toEqual({ state: 'committed', timestamp: 1001 });
+    expect(other.received('status')[0]).toMatchObject({ tx: txId, birth: 1000 });
+  });
+
+  it('is pending while this client still repeats it, whatever became of the attempt before', async () => {
+    const node = await server();
+    const held = deferred();
+    node.script = (frame) => (frame.type === 'commit' ? held.promise : undefined);
+    const app = await client([node]);
+    const write = app.set('a', 1);
+    await node.until(() => node.received('commit').length === 1);
+    const txId = node.received('commit')[0]!.tx;
+    expect(await app.transactionStatus(txId)).toEqual({ state: 'pending', timestamp: undefined });
+    held.resolve();
+    const { timestamp } = await write;
+    expect(await app.transactionStatus(txId)).toEqual({ state: 'committed', timestamp });
+  });
+});
+
+describe('staleness', () => {
+  it('is counted by the clock of the node, not by this machine’s', async () => {
+    const store = new FakeStore();
+    const node = await server(store);
+    node.freshness = { now: Math.ceil(wallOf(store.ust)) + 70_000, stalenessMs: 70_000 };
+    const app = await client([node]);
+    const snapshot = await app.snapshot();
+    const { result } = await app.transaction(async (tx) => {
+      const before = tx.stalenessMs;
+      await tx.get('a');
+      return [before, tx.stalenessMs];
+    });
+    expect(result[0]).toBeUndefined();
+    // This machine's clock says that a timestamp of 1000 is more than a year old.
+    for (const age of [app.status.stalenessMs, app.session.stalenessMs, snapshot.stalenessMs, result[1]]) {
+      expect(age).toBeGreaterThanOrEqual(70_000);
+      expect(age).toBeLessThan(130_000);
+    }
+  });
+
+  it('comes with an event, and with the name of who holds stable time back', async () => {
+    const node = await server();
+    const app = await client([node]);
+    expect(app.status).toMatchObject({ stale: false, heldBackBy: undefined });
+    const stale = statusOf(app, (status) => status.stale);
+    const freshness = { ...node.freshnessNow(), stale: true, heldBackBy: IRELAND };
+    node.push({ type: 'ust', ust: 1000, freshness });
+    expect(await stale).toMatchObject({ stale: true, heldBackBy: IRELAND, state: 'online' });
+    const fresh = statusOf(app, (status) => !status.stale);
+    node.push({ type: 'ust', ust: 1001, freshness: node.freshnessNow() });
+    expect((await fresh).heldBackBy).toBeUndefined();
+  });
+
+  it('is known from the welcome on', async () => {
+    const node = await server();
+    node.freshness = { stale: true, heldBackBy: { region: 'ireland', node: null, partition: null } };
+    const app = await client([node]);
+    expect(app.status).toMatchObject({ stale: true, heldBackBy: { region: 'ireland', node: null, partition: null } });
+  });
+});
+
+describe('a client that begins with a token', () => {
+  it('waits until what that session wrote is visible, as it does not have the writes (D9)', async () => {
+    const store = new FakeStore();
+    const node = await server(store);
+    const ts = store.commit({ tx: 'w', hwt: 0, birth: 0, writes: [{ key: 'default/a', value: '1' }] });
+    node.hwt = ts;
+    node.script = (frame) => {
+      if (frame.type === 'stable') store.stabilise();
+      return undefined;
+    };
+    const app = await client([node], { token: 'of-http' });
+    expect(node.received('stable')[0]).toMatchObject({ ts });
+    expect(await app.get('a')).toBe(1);
+  });
+
+  it('is told of the gap when that takes too long', async () => {
+    const store = new FakeStore();
+    const node = await server(store);
+    node.hwt = 2000;
+    expect(await codeOf(client([node], { token: 'of-http', requestTimeoutMs: 40 }))).toBe('SESSION_GAP');
+    await node.until(() => node.connections === 0);
+  });
+
+  it('waits for nothing when it has the writes', async () => {
+    const store = new FakeStore();
+    const node = await server(store);
+    const first = await client([node]);
+    const { timestamp } = await first.set('a', 1);
+    node.hwt = timestamp;
+    const app = await client([node], { session: first.session.export() });
+    expect(await app.get('a')).toBe(1);
+    expect(node.received('stable')).toEqual([]);
+  });
+});
+
+describe('a frame that says nonsense about freshness', () => {
+  const nonsense: object[] = [
+    { now: -1, stalenessMs: 0, stale: false, heldBackBy: null },
+    { now: 1, stalenessMs: 'long', stale: false, heldBackBy: null },
+    { now: 1, stalenessMs: 0, stale: false, heldBackBy: 7 },
+    { now: 1, stalenessMs: 0, stale: false, heldBackBy: { region: 7, node: null, partition: null } },
+  ];
+  it.each(nonsense)('costs the connection and nothing else: %j', async (freshness) => {
+    const node = await server();
+    const app = await client([node]);
+    node.push(JSON.stringify({ type: 'ust', ust: 5000, freshness }));
+    await node.until(() => node.received('hello').length === 2);
+    expect(await app.get('a')).toBeUndefined();
+    expect(app.session.export().ust).toBe(1000);
+  });
+
+  it('costs the answer of a status that is none', async () => {
+    const node = await server();
+    const app = await client([node]);
+    node.script = (frame, socket) => {
+      if (frame.type !== 'status') return undefined;
+      socket.send(JSON.stringify({ type: 'status', id: idOf(frame), status: 'perhaps', ts: null }));
+      return 'drop';
+    };
+    expect(await codeOf(app.transactionStatus('abcdefghijklmnopqrstuv.0'))).toBe('FRAME_INVALID');
+  });
+});

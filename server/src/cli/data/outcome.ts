@@ -1,0 +1,26 @@
+/** `transaction`: what became of one. */
+import { connect, type Timestamp } from '@isochron/sdk';
+import { print } from '../output.js';
+import { apiKeyOf, type EndpointOptions } from './client.js';
+
+/** Options of `isochron transaction`. */
+export interface OutcomeOptions extends EndpointOptions {
+  readonly birth?: Timestamp;
+  readonly json: boolean;
+}
+
+/** Asks the first node that answers. */
+export async function runOutcome(txId: string, { endpoint, birth, json, ...options }: OutcomeOptions): Promise<void> {
+  const credentials = apiKeyOf({ endpoint, ...options });
+  const client = await connect({ endpoints: endpoint, ...(credentials === undefined ? {} : { credentials }) });
+  try {
+    const { state, timestamp = null } = await client.transactionStatus({
+      txId,
+      ...(birth === undefined ? {} : { birth }),
+    });
+    if (json) print(JSON.stringify({ transaction: txId, status: state, timestamp }));
+    else print(timestamp === null ? state : `${state} at ${timestamp}`);
+  } finally {
+    await client.close();
+  }
+}

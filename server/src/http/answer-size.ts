@@ -1,0 +1,45 @@
+/** Bounds of what one answer may hold: the values of a thousand keys may be a gigabyte, and nobody should be able to ask for that twice. */
+import { IsochronError, type QualifiedKey, type Value, type Version } from '@isochron/core';
+
+/** An answer may be so much larger than a request. */
+const FACTOR = 4;
+
+/** Most bytes of values in one answer. At least one value of any size fits. */
+export const maxAnswerBytes = ({
+  maxRequestBytes,
+  maxValueBytes,
+}: {
+  maxRequestBytes: number;
+  maxValueBytes: number;
+}) => Math.max(FACTOR * maxRequestBytes, maxValueBytes);
+
+const sizeOf = (value: Value | null | undefined): number => value?.length ?? 0;
+
+/**
+ * About how many bytes the values of an answer are.
+ * @throws IsochronError `TOO_MANY_KEYS` above the limit
+ */
+export function answerBytes(versions: readonly (Version | null)[], limit: number): number {
+  let bytes = 0;
+  for (const version of versions) bytes += sizeOf(version?.value);
+  if (bytes > limit) {
+    const detail = `The values of these ${versions.length} keys are more than ${limit} bytes in all. Read fewer at a time, in the same snapshot with "at".`;
+    throw new IsochronError('TOO_MANY_KEYS', detail);
+  }
+  return bytes;
+}
+
+/** A page of a listing, cut where its values become too many bytes: the rest is on the next page. */
+export function cutPage<E extends { readonly key: QualifiedKey; readonly version: Version }>(
+  entries: readonly E[],
+  next: QualifiedKey | null,
+  limit: number,
+): { readonly entries: readonly E[]; readonly next: QualifiedKey | null; readonly bytes: number } {
+  let bytes = 0;
+  for (let i = 0; i < entries.length; i++) {
+    const size = sizeOf(entries[i]!.version.value);
+    if (i > 0 && bytes + size > limit) return { entries: entries.slice(0, i), next: entries[i]!.key, bytes };
+    bytes += size;
+  }
+  return { entries, next, bytes };
+}

@@ -1,0 +1,65 @@
+/** How a node lets its users leave before it closes. */
+import type { Server } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { SessionHub } from '../ws/session-route.js';
+import type { ApiContext } from './context.js';
+
+/** Longest times, in ms. Nothing takes longer than it has to. */
+export interface DrainBounds {
+  /** For sessions to find another node. Those that stay are cut off after it. */
+  readonly sessionsMs: number;
+  /** For HTTP requests that have begun. Those that take longer are cut off after it. */
+  readonly requestsMs: number;
+  /** For writes of HTTP sessions to become stable, before their caches go to another node. */
+  readonly stableMs: number;
+}
+
+export const DEFAULT_DRAIN_BOUNDS: DrainBounds = { sessionsMs: 5000, requestsMs: 3000, stableMs: 500 };
+
+/** How often idle HTTP connections are closed meanwhile, ms. */
+const POLL_MS = 10;
+
+interface Parts {
+  readonly api: ApiContext;
+  readonly hub: SessionHub;
+  readonly server: Server;
+}
+
+/**
+ * Lets users leave, step by step:
+ *
+ * 1. The node is not ready any more, and takes no new sessions; those that it has are told to go elsewhere, and served until they do.
+ * 2. New HTTP requests are refused, with `Retry-After`; those that have begun are answered, open transactions among them.
+ * 3. Caches of HTTP sessions that still matter go to another node (D13).
+ */
+export async function drain({ api, hub, server }: Parts, bounds: Partial<DrainBounds> = {}): Promise<void> {
+  const { sessionsMs, requestsMs, stableMs } = { ...DEFAULT_DRAIN_BOUNDS, ...bounds };
+  const { serving, log } = api;
+  serving.leave();
+  await hub.leave(sessionsMs);
+  if (hub.size > 0) log.warn({ sessions: hub.size }, 'some sessions do not leave and are cut off');
+  serving.refuse();
+  hub.close();
+  if (!(await requestsAnswered(server, requestsMs))) {
+    log.warn('some requests are not answered in time and are cut off');
+    server.closeAllConnections();
+  }
+  const handedOver = await api.sessions.handOver(stableMs);
+  log.info(handedOver, 'drained');
+}
+
+/** Closes connections as they become idle. Resolves with whether there are none any more. */
+async function requestsAnswered(server: Server, timeoutMs: number): Promise<boolean> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    server.closeIdleConnections();
+    if ((await connectionsOf(server)) === 0) return true;
+    if (performance.now() > deadline) return false;
+    await delay(POLL_MS);
+  }
+}
+
+const connectionsOf = (server: Server): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)));
+  });

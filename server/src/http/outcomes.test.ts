@@ -1,0 +1,161 @@
+import { IsochronError, packWall } from '@isochron/core';
+import type { TxStatusResp } from '@isochron/protocols';
+import { FakeCluster } from '../testing/fake-node.js';
+import { SessionClient } from '../testing/session-client.js';
+import { SessionNetwork, startApi, type TestApi } from '../testing/test-api.js';
+
+const TX_ID = 'abcdefghijklmnopqrstuv.0';
+let cluster: FakeCluster;
+let api: TestApi;
+let other: TestApi;
+beforeEach(async () => {
+  cluster = new FakeCluster();
+  const network = new SessionNetwork();
+  api = await startApi({ cluster, network });
+  other = await startApi({ cluster, network, id: 'oregon-1' });
+});
+afterEach(() => Promise.all([api.close(), other.close()]));
+
+const statusOf = async (target: TestApi, id: string, query = '') =>
+  (await target.call('GET', `/v1/transactions/${id}${query}`)).json();
+
+describe('GET /v1/transactions/:id', () => {
+  it('answers for any transaction, on any node of any region', async () => {
+    const { transaction, timestamp } = (await api.call('PUT', '/v1/keyspaces/default/keys/a', { body: 1 })).json();
+    for (const target of [api, other])
+      expect(await statusOf(target, String(transaction))).toEqual({ id: transaction, status: 'committed', timestamp });
+  });
+
+  it('asks the node that has it open, and any other one when that one is gone', async () => {
+    const { id, snapshot } = (await api.call('POST', '/v1/transactions', {})).json();
+    const second = await startApi({ cluster, id: 'virginia-2' });
+    expect(await statusOf(second, String(id))).toEqual({ id, status: 'open', timestamp: snapshot });
+    expect(second.node.calls.map(({ coordinator }) => coordinator)).toEqual(['virginia-1']);
+    second.node.failNext = new IsochronError('CONNECTION_LOST', 'the link is down');
+    expect(await statusOf(second, String(id))).toMatchObject({ status: 'open' });
+    expect(second.node.calls.map(({ coordinator }) => coordinator).slice(1)).toEqual(['virginia-1', undefined]);
+    await second.close();
+  });
+
+  it.each(['pending', 'aborted', 'lost'] as const)('may be %s', async (status) => {
+    const answer: TxStatusResp = { type: 'TxStatusResp', ref: 0, status, ts: null, attempt: 0 };
+    api.node.coordinator.txStatus = async () => answer;
+    expect(await statusOf(api, TX_ID)).toEqual({ id: TX_ID, status, timestamp: null });
+  });
+
+  it('tells forgotten from unknown by the birth: before what is kept nothing can be known (D5)', async () => {
+    const { outcomeRetentionMs } = cluster.config.settings;
+    const kept = packWall(api.node.now() - outcomeRetentionMs);
+    expect(await statusOf(api, TX_ID)).toMatchObject({ status: 'unknown' });
+    expect(await statusOf(api, TX_ID, `?birth=${kept}`)).toMatchObject({ status: 'unknown' });
+    expect(await statusOf(api, TX_ID, `?birth=${kept - 1}`)).toMatchObject({ status: 'forgotten' });
+    // What somebody still knows is not forgotten.
+    cluster.commit(TX_ID, [], 0);
+    expect(await statusOf(api, TX_ID, `?birth=${kept - 1}`)).toMatchObject({ status: 'committed' });
+  });
+
+  it.each([
+    'nonsense',
+    `${TX_ID}@nowhere-1@0`,
+    `${TX_ID}@virginia-1`,
+    `${TX_ID}@virginia-1@!`,
+    `${TX_ID}@virginia-1@1@2@3`,
+  ])('does not know what is no id: %s', async (id) => {
+    expect(await statusOf(api, id)).toMatchObject({ code: 'TRANSACTION_UNKNOWN', status: 404 });
+  });
+
+  it('lets only so many ask at the same time: each question goes to every replica', async () => {
+    let answer: (resp: TxStatusResp) => void = () => {};
+    const held = new Promise<TxStatusResp>((resolve) => {
+      answer = resolve;
+    });
+    api.node.coordinator.txStatus = () => held;
+    let refusals = 0;
+    const asked = Array.from({ length: 40 }, async () => {
+      const said = await statusOf(api, TX_ID);
+      // The others are let go when all that are too many have been refused.
+      if (said.code !== undefined && ++refusals === 8) {
+        answer({ type: 'TxStatusResp', ref: 0, status: 'unknown', ts: null, attempt: 0 });
+      }
+      return said.code ?? said.status;
+    });
+    const said = await Promise.all(asked);
+    expect(said.filter((code) => code === 'OVERLOADED')).toHaveLength(8);
+    expect(said.filter((code) => code === 'unknown')).toHaveLength(32);
+    expect(await statusOf(api, TX_ID)).toMatchObject({ status: 'unknown' });
+  });
+});
+
+describe('a commit that ended without a word of its cohorts', () => {
+  it('is OUTCOME_UNKNOWN, with its id to ask for', async () => {
+    api.node.failNext = new IsochronError('CONNECTION_LOST', 'why');
+    const answer = await api.call('PUT', '/v1/keyspaces/default/keys/a', { body: 1 });
+    expect(answer.status).toBe(504);
+    const { transaction, ...problem } = answer.json();
+    expect(problem).toMatchObject({ code: 'OUTCOME_UNKNOWN', retryable: true, detail: 'why' });
+    expect(await statusOf(other, String(transaction))).toMatchObject({ status: 'unknown' });
+    const again = await api.call('PUT', '/v1/keyspaces/default/keys/a', {
+      body: 1,
+      headers: { 'idempotency-key': String(transaction) },
+    });
+    expect(again.json()).toMatchObject({ transaction });
+  });
+
+  it('keeps the code where the coordinator says that it is pending', async () => {
+    api.node.failNext = new IsochronError('OUTCOME_PENDING', 'why');
+    const answer = await api.call('POST', '/v1/commit', {
+      body: { writes: [{ keyspace: 'default', key: 'a', value: 1 }] },
+    });
+    expect(answer.json()).toMatchObject({ code: 'OUTCOME_PENDING', transaction: expect.any(String) });
+  });
+
+  it.each(['TRANSACTION_ABORTED', 'OVERLOADED', 'STORAGE_FULL', 'NOT_READY'] as const)(
+    'is as definite as before where it was refused: %s',
+    async (code) => {
+      api.node.failNext = new IsochronError(code, 'why');
+      const answer = await api.call('PUT', '/v1/keyspaces/default/keys/a', { body: 1 });
+      expect(answer.json()).toMatchObject({ code });
+      expect(answer.json()).not.toHaveProperty('transaction');
+    },
+  );
+
+  it('is OUTCOME_UNKNOWN to sessions, too', async () => {
+    const client = await SessionClient.open(api.url);
+    await client.hello();
+    api.node.failNext = new IsochronError('CONNECTION_LOST', 'why');
+    const writes = [{ key: 'default/a', value: '1' }];
+    const ust = api.node.ust();
+    client.send({ type: 'commit', id: 1, tx: TX_ID, snapshot: ust, hwt: 0, birth: ust, homes: ['virginia'], writes });
+    expect(await client.answer(1)).toMatchObject({ type: 'error', code: 'OUTCOME_UNKNOWN', retryable: true });
+    client.close();
+  });
+});
+
+describe('a repeated patch', () => {
+  it('is not merged into what it may be about to write', async () => {
+    api.node.coordinator.txStatus = async () => ({
+      type: 'TxStatusResp',
+      ref: 0,
+      status: 'pending',
+      ts: null,
+      attempt: 0,
+    });
+    const answer = await api.call('PATCH', '/v1/keyspaces/default/keys/a', {
+      body: { n: 1 },
+      headers: { 'idempotency-key': TX_ID },
+    });
+    expect(answer.json()).toMatchObject({ code: 'OUTCOME_PENDING', retryable: true });
+  });
+});
+
+describe('the status of a session', () => {
+  it('takes the birth into account', async () => {
+    const client = await SessionClient.open(api.url);
+    await client.hello();
+    client.send({ type: 'status', id: 1, tx: TX_ID, birth: 1 });
+    client.send({ type: 'status', id: 2, tx: TX_ID });
+    expect(await client.answer(1)).toEqual({ type: 'status', id: 1, status: 'forgotten', ts: null });
+    expect(await client.answer(2)).toEqual({ type: 'status', id: 2, status: 'unknown', ts: null });
+    client.close();
+  });
+});

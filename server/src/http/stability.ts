@@ -1,0 +1,131 @@
+/** How far stable time is behind, and whose writes it waits for (D11). */
+import { type PartitionId, type Timestamp, wallOf } from '@isochron/core';
+import type { Freshness, HeldBack } from '@isochron/wire/session-frames';
+import type { FastifyBaseLogger } from 'fastify';
+import type { NodeStatus, RunningNode } from '../node/api.js';
+
+/** The lowest entry of the version vectors that a node holds: stable time cannot be above it. */
+export interface LowestEntry {
+  /** Whose writes have come no further. */
+  readonly region: string;
+  /** The node of that region that writes them. */
+  readonly node: string | null;
+  /** The partition, as this node holds it. */
+  readonly partition: string;
+  readonly timestamp: Timestamp;
+  readonly ageMs: number;
+}
+
+/** What the status says of stable time. */
+export interface Stability {
+  readonly ust: Timestamp;
+  readonly stalenessMs: number;
+  /** The cluster's `stalenessAlertMs`. */
+  readonly alertMs: number;
+  /** Whether `stalenessMs` is above it. */
+  readonly stale: boolean;
+  /** Null on a node without replicas. */
+  readonly lowest: LowestEntry | null;
+  /** Whose writes stable time waits for, while `stale`. */
+  readonly heldBackBy: HeldBack | null;
+}
+
+type Log = Pick<FastifyBaseLogger, 'info' | 'warn'>;
+
+/** Looks after the age of stable time, and tells the log when it passes the threshold, and when it is back. */
+export class StabilityMonitor {
+  readonly #node: RunningNode;
+  readonly #log: Log;
+  #freshness: Freshness;
+  #warned = false;
+
+  constructor(node: RunningNode, log: Log) {
+    this.#node = node;
+    this.#log = log;
+    this.#freshness = this.#measure();
+  }
+
+  /** As of the last look, which was about a second ago at most; the clock as of now. */
+  get freshness(): Freshness {
+    const stalenessMs = Math.round(this.#node.stalenessMs());
+    return { ...this.#freshness, now: Math.floor(this.#node.now()), stalenessMs };
+  }
+
+  /** Called about once a second. Returns whether anything but the time has changed. */
+  look(): boolean {
+    const before = this.#freshness;
+    this.#freshness = this.#measure();
+    const { stale, stalenessMs, heldBackBy } = this.#freshness;
+    if (stale !== this.#warned) {
+      this.#warned = stale;
+      if (stale) this.#log.warn({ stalenessMs, heldBackBy }, 'snapshots are stale: a region is down or cut off');
+      else this.#log.info({ stalenessMs }, 'snapshots are fresh again');
+    }
+    return stale !== before.stale || JSON.stringify(heldBackBy) !== JSON.stringify(before.heldBackBy);
+  }
+
+  /** The cheap part always, the search for who is to blame only when there is a reason. */
+  #measure(): Freshness {
+    const now = Math.floor(this.#node.now());
+    const stalenessMs = Math.round(this.#node.stalenessMs());
+    const stale = isStale(this.#node);
+    return { now, stalenessMs, stale, heldBackBy: stale ? stabilityOf(this.#node).heldBackBy : null };
+  }
+}
+
+/** A node that has not heard of any stable time yet is not ready; there is nothing to be stale. */
+export const isStale = (node: RunningNode): boolean =>
+  node.ust() > 0 && node.stalenessMs() > node.config.settings.stalenessAlertMs;
+
+/** Everything that this node knows about the age of stable time. */
+export function stabilityOf(node: RunningNode, status: NodeStatus = node.status()): Stability {
+  const { stalenessAlertMs: alertMs } = node.config.settings;
+  const { ust } = status;
+  const stalenessMs = Math.round(status.stalenessMs);
+  const stale = isStale(node);
+  const lowest = lowestEntry(node, status);
+  return { ust, stalenessMs, alertMs, stale, lowest, heldBackBy: stale ? heldBack(lowest, status, alertMs) : null };
+}
+
+/** Age in ms of the lowest entry for each region, over the replicas of a node. */
+export function replicationAges(node: RunningNode): Map<string, number> {
+  const ages = new Map<string, number>();
+  const now = node.now();
+  for (const { versionVector } of node.status().partitions) {
+    for (const [region, timestamp] of Object.entries(versionVector)) {
+      ages.set(region, Math.max(ages.get(region) ?? 0, now - wallOf(timestamp)));
+    }
+  }
+  return ages;
+}
+
+function lowestEntry(node: RunningNode, { partitions }: NodeStatus): LowestEntry | null {
+  let lowest: LowestEntry | null = null;
+  const now = node.now();
+  for (const { partition, versionVector } of partitions) {
+    for (const [region, timestamp] of Object.entries(versionVector)) {
+      if (lowest !== null && timestamp >= lowest.timestamp) continue;
+      const ageMs = Math.max(0, Math.round(now - wallOf(timestamp)));
+      lowest = { region, node: writerOf(node, partition, region), partition, timestamp, ageMs };
+    }
+  }
+  return lowest;
+}
+
+function writerOf({ topology }: RunningNode, name: string, region: string): string | null {
+  const id: PartitionId = topology.partitions.findIndex((partition) => partition.name === name);
+  return (id < 0 ? undefined : topology.replicaNode(id, region)) ?? null;
+}
+
+/**
+ * An own version vector that is as old as stable time says it all. Where all of them are fresh, it is a replica elsewhere that lacks writes:
+ * most likely those of a node that cannot be reached from here either.
+ */
+function heldBack(lowest: LowestEntry | null, { links }: NodeStatus, alertMs: number): HeldBack | null {
+  if (lowest !== null && lowest.ageMs > alertMs) {
+    const { region, node, partition } = lowest;
+    return { region, node, partition };
+  }
+  const down = links.find(({ up }) => !up);
+  return down === undefined ? null : { region: down.region, node: down.node, partition: null };
+}

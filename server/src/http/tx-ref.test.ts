@@ -1,0 +1,125 @@
+import { IsochronError, MAX_TIMESTAMP, Topology } from '@isochron/core';
+import fc from 'fast-check';
+import { clusterSpec } from '../config/cluster-file.js';
+import { FakeCluster, fakeConfig } from '../testing/fake-node.js';
+import { SessionNetwork, startApi, type TestApi } from '../testing/test-api.js';
+import { formatTxId, parseTxId } from './tx-ref.js';
+
+const KEYS = '/v1/keyspaces/default/keys';
+const topology = new Topology(clusterSpec(fakeConfig()));
+const refs = (...keys: string[]) => keys.map((key) => ({ keyspace: 'default', key }));
+
+describe('the id of an interactive transaction', () => {
+  it('says all that another node needs to go on', () => {
+    const timestamp = fc.integer({ min: 0, max: MAX_TIMESTAMP });
+    const txId = fc.stringMatching(/^[A-Za-z0-9_-]{16,64}\.[0-9a-z]{1,11}$/);
+    const owner = fc.constantFrom(...topology.nodes);
+    fc.assert(
+      fc.property(txId, owner, timestamp, timestamp, (id, node, snapshot, hwt) => {
+        const ref = { txId: id, owner: node, snapshot, hwt: hwt > snapshot ? hwt : 0 };
+        expect(parseTxId(formatTxId(ref), topology)).toEqual(ref);
+      }),
+    );
+  });
+
+  it('is none when any part of it is wrong', () => {
+    fc.assert(fc.property(fc.string(), (text) => parseTxId(text, topology) === undefined));
+    for (const text of [
+      '@',
+      'a@b@c',
+      `${'a'.repeat(22)}.0@virginia-1@-1`,
+      `${'a'.repeat(22)}.0@virginia-1@zzzzzzzzzzz`,
+    ])
+      expect(parseTxId(text, topology)).toBeUndefined();
+  });
+});
+
+describe('an interactive transaction whose node is gone (D8)', () => {
+  let network: SessionNetwork;
+  let cluster: FakeCluster;
+  let home: TestApi;
+  let neighbour: TestApi;
+  let abroad: TestApi;
+  beforeEach(async () => {
+    network = new SessionNetwork();
+    cluster = new FakeCluster();
+    home = await startApi({ cluster, network });
+    neighbour = await startApi({ cluster, network, id: 'virginia-2' });
+    abroad = await startApi({ cluster, network, id: 'oregon-1' });
+    cluster.put('default/a', '1');
+    cluster.stabilise();
+  });
+  afterEach(() => Promise.all([home.close(), neighbour.close(), abroad.close()]));
+
+  const open = async (headers: Record<string, string> = {}): Promise<string> =>
+    String((await home.call('POST', '/v1/transactions', { headers })).headers.location);
+  /** The node is there no more: its links are down, and it has forgotten its transactions. */
+  const gone = () => {
+    cluster.open.clear();
+    network.silent.add('virginia-1');
+  };
+  const overtake = () => {
+    cluster.put('default/a', '2');
+    cluster.stabilise();
+  };
+
+  it.each(['neighbour', 'abroad'] as const)('goes on in its snapshot on another node: %s', async (which) => {
+    const path = await open();
+    const target = { neighbour, abroad }[which];
+    gone();
+    overtake();
+    const before = target.node.calls.length;
+    target.node.failNext = new IsochronError('CONNECTION_LOST', 'the link is down');
+    const seen = await target.call('POST', `${path}/read`, { body: { keys: refs('a', 'b') } });
+    expect(seen.json()).toMatchObject({ values: [{ value: 1 }, null] });
+    const body = { writes: [{ ...refs('b')[0], value: 1 }] };
+    target.node.failNext = new IsochronError('CONNECTION_LOST', 'the link is down');
+    const done = await target.call('POST', `${path}/commit`, { body });
+    const again = await target.call('POST', `${path}/commit`, { body });
+    expect(again.json()).toEqual(done.json());
+    expect(cluster.versions.get('default/b')).toHaveLength(1);
+    const commits = target.node.calls.slice(before).filter(({ call }) => call === 'commit');
+    // Every repetition has the home of the node that opened it, and the birth of its snapshot (D4, D5).
+    for (const { request } of commits)
+      expect(request).toMatchObject({ homes: ['virginia'], birth: expect.any(Number) });
+    expect(new Set(commits.map(({ request }) => (request as { birth: number }).birth)).size).toBe(1);
+  });
+
+  it('goes on at the same node after its restart', async () => {
+    const path = await open();
+    cluster.open.clear();
+    overtake();
+    const seen = await home.call('POST', `${path}/read`, { body: { keys: refs('a') } });
+    expect(seen.json()).toMatchObject({ values: [{ value: 1 }] });
+    const done = await home.call('POST', `${path}/commit`, { body: { writes: [{ ...refs('b')[0], value: 1 }] } });
+    expect(done.status).toBe(200);
+  });
+
+  it('does not show less than before: own writes above its snapshot went with the node', async () => {
+    const wrote = await home.call('PUT', `${KEYS}/a`, { body: { mine: true } });
+    const path = await open({ 'isochron-session': String(wrote.headers['isochron-session']) });
+    const shown = await home.call('POST', `${path}/read`, { body: { keys: refs('a') } });
+    expect(shown.json()).toMatchObject({ values: [{ value: { mine: true } }] });
+    gone();
+    const lost = await neighbour.call('POST', `${path}/read`, { body: { keys: refs('a') } });
+    expect(lost.json()).toMatchObject({ code: 'REPLICA_UNREACHABLE', retryable: true });
+    // The commit needs none of that.
+    const done = await abroad.call('POST', `${path}/commit`, { body: { writes: [{ ...refs('b')[0], value: 1 }] } });
+    expect(done.status).toBe(200);
+    const { request } = abroad.node.calls.at(-1)!;
+    expect(request).toMatchObject({ hwt: Number(wrote.headers['isochron-commit-timestamp']), homes: ['virginia'] });
+  });
+
+  it('ends without a fuss', async () => {
+    const path = await open();
+    gone();
+    neighbour.node.failNext = new IsochronError('CONNECTION_LOST', 'the link is down');
+    expect((await neighbour.call('DELETE', path)).status).toBe(204);
+  });
+
+  it('is refused where its id claims a time that is still to come (T1)', async () => {
+    const id = formatTxId({ txId: `${'a'.repeat(22)}.0`, owner: 'virginia-1', snapshot: MAX_TIMESTAMP, hwt: 0 });
+    const seen = await home.call('POST', `/v1/transactions/${id}/read`, { body: { keys: refs('a') } });
+    expect(seen.json()).toMatchObject({ code: 'TIMESTAMP_IN_FUTURE' });
+  });
+});
