@@ -168,11 +168,11 @@ describe('three regions of two nodes', () => {
       });
       await stable(one!, timestamp);
       expect(await readAt(one!, ['moved'], timestamp)).toEqual(['by the other node']);
-      // In another region nobody knows it.
+      // The other regions pass requests on, too: it has ended.
       const elsewhere = await call(cluster.endpoint('ireland'), 'POST', `/v1/transactions/${id}/read`, {
         body: { keys },
       });
-      expect(elsewhere).toMatchObject({ status: 404, json: { code: 'TRANSACTION_UNKNOWN' } });
+      expect(elsewhere).toMatchObject({ status: 409, json: { code: 'TRANSACTION_FINISHED' } });
     }),
   );
 

@@ -38,6 +38,12 @@ export interface StartOptions {
   readonly secretFile?: string;
   /** Without a channel it is on its own, as in production. Default true. */
   readonly channel?: boolean;
+  /** Further arguments, behind those that all nodes get. */
+  readonly args?: readonly string[];
+  /** Options for Node itself. */
+  readonly execArgv?: readonly string[];
+  /** Environment, besides that of all nodes. */
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 /** One node of the cluster, running or not. */
@@ -109,19 +115,24 @@ export class Cluster {
   }
 
   /** Starts the process of a node. */
-  launch(id: string, { configFile, secretFile, channel = true }: StartOptions = {}): Child {
+  launch(id: string, options: StartOptions = {}): Child {
+    const { configFile = this.configFile, secretFile = this.secretFile, channel = true, execArgv = [] } = options;
     const { dataDir, metrics } = this.node(id);
-    const files = ['--config', configFile ?? this.configFile, '--secret-file', secretFile ?? this.secretFile];
-    const rest = ['--data', dataDir, '--metrics-port', new URL(metrics).port, ...(this.#options.args ?? [])];
-    const args = [ISOCHRON, 'node', '--node', id, ...files, ...rest];
-    const { env } = this.#options;
-    const child = new Child(process.execPath, args, { channel, ...(env === undefined ? {} : { env }) });
+    const files = ['--config', configFile, '--secret-file', secretFile, '--data', dataDir];
+    const rest = ['--metrics-port', new URL(metrics).port, ...(this.#options.args ?? []), ...(options.args ?? [])];
+    const args = [...execArgv, ISOCHRON, 'node', '--node', id, ...files, ...rest];
+    const child = new Child(process.execPath, args, { channel, env: { ...this.#options.env, ...options.env } });
     this.#running.set(id, child);
     void child.exited.then(() => {
       if (this.#running.get(id) === child) this.#running.delete(id);
       this.#ended.set(id, `${this.#ended.get(id) ?? ''}${child.stderr}`);
     });
     return child;
+  }
+
+  /** Whether the process of a node runs. */
+  runs(id: string): boolean {
+    return this.#running.has(id);
   }
 
   /** The process of a node that runs. */
@@ -132,15 +143,16 @@ export class Cluster {
   }
 
   /** Waits until these nodes, or all, say that they are ready. */
-  async ready(ids: readonly string[] = this.nodes.map(({ id }) => id)): Promise<void> {
-    await Promise.all(ids.map((id) => this.#ready(id)));
+  async ready(ids: readonly string[] = this.nodes.map(({ id }) => id), timeoutMs?: number): Promise<void> {
+    await Promise.all(ids.map((id) => this.#ready(id, timeoutMs)));
   }
 
-  async #ready(id: string): Promise<void> {
+  async #ready(id: string, timeoutMs: number | undefined): Promise<void> {
     const child = this.process(id);
     const { api } = this.node(id);
     const isReady = async () => child.exit ?? (await call(api, 'GET', '/readyz')).status === 200;
-    const end = await until(`${id} is ready`, isReady, { explain: () => this.log(id) });
+    const limit = timeoutMs === undefined ? {} : { timeoutMs };
+    const end = await until(`${id} is ready`, isReady, { ...limit, explain: () => this.log(id) });
     if (end !== true) throw new Error(`${id} ended with ${JSON.stringify(end)} before it was ready\n${this.log(id)}`);
   }
 
@@ -174,10 +186,14 @@ export class Cluster {
     return (await call(this.node(id).api, 'GET', '/v1/cluster')).json as ClusterStatus;
   }
 
+  /** Everything that a node has logged, over all its starts. */
+  fullLog(id: string): string {
+    return `${this.#ended.get(id) ?? ''}${this.#running.get(id)?.stderr ?? ''}`;
+  }
+
   /** The last lines that a node has logged. */
   log(id: string): string {
-    const text = `${this.#ended.get(id) ?? ''}${this.#running.get(id)?.stderr ?? ''}`;
-    return [`--- log of ${id}`, ...text.trimEnd().split('\n').slice(-LOG_LINES_SHOWN)].join('\n');
+    return [`--- log of ${id}`, ...this.fullLog(id).trimEnd().split('\n').slice(-LOG_LINES_SHOWN)].join('\n');
   }
 
   /** Ends everything at once and deletes the data. For `afterAll`. */

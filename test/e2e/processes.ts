@@ -4,8 +4,10 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { within } from './until.js';
 
-/** The root of the repository. */
-export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** The root of the repository, seen from the source and from the compiled file. */
+export const ROOT = fileURLToPath(
+  new URL(/\/test\/dist\/e2e\/[^/]*$/.test(import.meta.url) ? '../../..' : '../..', import.meta.url),
+);
 /** The built command line. */
 export const ISOCHRON = `${ROOT}/server/dist/cli/main.js`;
 
@@ -82,6 +84,11 @@ export class Child {
 
   signal(signal: NodeJS.Signals): void {
     this.#process.kill(signal);
+  }
+
+  /** Sends a message over its channel; one that has ended, or ends, does not get it. */
+  tell(message: object): void {
+    if (this.#process.connected) this.#process.send(message, () => undefined);
   }
 
   /** Sends a signal and waits for the end. */

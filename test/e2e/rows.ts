@@ -1,6 +1,6 @@
 /** Rows to import, and what a region holds of them: a count and a checksum that does not depend on the order. */
 import { createHash } from 'node:crypto';
-import type { IsochronClient } from '@isochron/sdk';
+import type { Entry, IsochronClient } from '@isochron/sdk';
 import { connect, type Timestamp } from '@isochron/sdk';
 
 export interface Row {
@@ -47,18 +47,28 @@ export function digestOf(rows: readonly Row[]): Digest {
 }
 
 /** Everything under a prefix in the snapshot of one timestamp, as one region shows it. */
-export async function digestAt(endpoint: string, region: string, prefix: string, at: Timestamp): Promise<Digest> {
-  const client = await connect({ endpoints: [endpoint] });
+export async function* entriesAt(
+  endpoints: readonly string[],
+  region: string,
+  prefix: string,
+  at: Timestamp,
+): AsyncGenerator<Entry<unknown>> {
+  const client = await connect({ endpoints });
   try {
     const snapshot = await client.snapshot({ at });
-    const sum = new DigestOf();
-    for await (const { key, value } of snapshot.list({ prefix, pageSize: 1000 })) sum.add(key, value);
+    yield* snapshot.list({ prefix, pageSize: 1000 });
     if (snapshot.timestamp !== at) throw new Error(`asked for the snapshot ${at}, got ${snapshot.timestamp}`);
     if (client.status.region !== region) throw new Error(`${region} was asked, ${client.status.region} answered`);
-    return sum.digest;
   } finally {
     await client.close();
   }
+}
+
+/** What {@link entriesAt} amounts to. */
+export async function digestAt(endpoint: string, region: string, prefix: string, at: Timestamp): Promise<Digest> {
+  const sum = new DigestOf();
+  for await (const { key, value } of entriesAt([endpoint], region, prefix, at)) sum.add(key, value);
+  return sum.digest;
 }
 
 /** An import over several sessions, which tells of every transaction that was acknowledged. */

@@ -35,13 +35,11 @@ class Session {
   moves = 0;
   unknown = 0;
   readonly #plan: SessionPlan;
-  readonly #random: Random;
-  readonly #zipf: Zipf;
+  readonly #hot: HotTransactions;
 
   constructor(plan: SessionPlan) {
     this.#plan = plan;
-    this.#random = new Random(plan.seed);
-    this.#zipf = new Zipf(plan.keys);
+    this.#hot = new HotTransactions(plan.recorder, new Random(plan.seed), plan.keys);
   }
 
   async run(): Promise<void> {
@@ -69,7 +67,7 @@ class Session {
   async #transaction(client: IsochronClient): Promise<void> {
     const open = this.#plan.recorder.begin();
     try {
-      await this.#any(client, open);
+      await this.#hot.run(client, open);
       open.committed();
     } catch (error) {
       if (!isIsochronError(error, 'OUTCOME_UNKNOWN')) throw error;
@@ -77,8 +75,23 @@ class Session {
       open.unknown();
     }
   }
+}
 
-  #any(client: IsochronClient, open: TransactionRecorder): Promise<void> {
+/** Transactions of many shapes on the same few keys, each written down while it runs. */
+export class HotTransactions {
+  readonly #recorder: SessionRecorder;
+  readonly #random: Random;
+  readonly #zipf: Zipf;
+
+  /** @param keys how many keys there are; the first ones are used most */
+  constructor(recorder: SessionRecorder, random: Random, keys: number) {
+    this.#recorder = recorder;
+    this.#random = random;
+    this.#zipf = new Zipf(keys);
+  }
+
+  /** Runs the next one. Rejects with what the client says; how it ended is for the caller to write down. */
+  run(client: IsochronClient, open: TransactionRecorder): Promise<void> {
     const draw = this.#random.float();
     if (draw < 0.35) return this.#readMany(client, open);
     if (draw < 0.6) return this.#writeOne(client, open);
@@ -89,19 +102,19 @@ class Session {
 
   /** Reads in one snapshot, in one round trip. */
   async #readMany(client: IsochronClient, open: TransactionRecorder): Promise<void> {
-    const keys = this.#someKeys(4);
+    const keys = this.someKeys(4);
     this.#saw(open, keys, await client.getMany<string>(keys));
   }
 
   async #writeOne(client: IsochronClient, open: TransactionRecorder): Promise<void> {
-    const [key] = this.#someKeys(1);
-    const value = this.#plan.recorder.nextValue();
+    const [key] = this.someKeys(1);
+    const value = this.#recorder.nextValue();
     open.write(key!, value);
     await client.set(key!, value);
   }
 
   async #deleteOne(client: IsochronClient, open: TransactionRecorder): Promise<void> {
-    const [key] = this.#someKeys(1);
+    const [key] = this.someKeys(1);
     open.write(key!, null);
     await client.delete(key!);
   }
@@ -109,25 +122,28 @@ class Session {
   /** Several reads of one snapshot that do not happen at the same moment. */
   async #readTwice(client: IsochronClient, open: TransactionRecorder): Promise<void> {
     const snapshot = await client.snapshot();
-    for (let i = 0; i < 2; i++) {
-      const keys = this.#someKeys(2);
-      this.#saw(open, keys, await snapshot.getMany<string>(keys));
+    try {
+      for (let i = 0; i < 2; i++) {
+        const keys = this.someKeys(2);
+        this.#saw(open, keys, await snapshot.getMany<string>(keys));
+      }
+    } finally {
+      await snapshot.close();
     }
-    await snapshot.close();
   }
 
   /** An interactive transaction: what it reads decides nothing, but everything that it writes follows from it. */
   async #readAndWrite(client: IsochronClient, open: TransactionRecorder): Promise<void> {
     await client.transaction(async (tx) => {
-      const keys = this.#someKeys(3);
+      const keys = this.someKeys(3);
       this.#saw(open, keys, await tx.getMany<string>(keys));
-      for (const key of this.#someKeys(2)) {
-        const value = this.#plan.recorder.nextValue();
+      for (const key of this.someKeys(2)) {
+        const value = this.#recorder.nextValue();
         open.write(key, value);
         tx.set(key, value);
       }
       // Its own writes, and what it read before, once more.
-      const again = this.#someKeys(2);
+      const again = this.someKeys(2);
       this.#saw(open, again, await tx.getMany<string>(again));
     });
   }
@@ -138,7 +154,8 @@ class Session {
     });
   }
 
-  #someKeys(count: number): string[] {
+  /** Different hot keys. */
+  someKeys(count: number): string[] {
     const keys = new Set<string>();
     while (keys.size < count) keys.add(`hot/${this.#zipf.next(this.#random)}`);
     return [...keys];

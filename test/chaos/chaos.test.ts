@@ -1,0 +1,153 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkHistory, parseHistory } from '@isochron/checker';
+import type { HistoryLine } from '@isochron/workload';
+import { cleanUp } from '../e2e/harness.js';
+import { withFracturedRead, withStaleRead } from '../e2e/spoilt.js';
+import { differences } from './convergence.js';
+import { ALWAYS } from './faults.js';
+import { isolation } from './isolation.js';
+import { type RunOptions, run, type Scenario } from './run.js';
+import { storm } from './storm.js';
+import { summaryOf } from './summary.js';
+import { auditAll, EXIT, exitCodeOf, type Report } from './verdict.js';
+
+jest.setTimeout(600_000);
+
+const SEED = Math.floor(Math.random() * 1_000_000);
+const STORM_MS = 60_000;
+const THREE_REGIONS = {
+  regions: ['virginia', 'oregon', 'ireland'],
+  nodesPerRegion: 2,
+  partitions: 12,
+  replication: 2,
+  wan: { 'virginia<>oregon': 3, 'virginia>ireland': 7, 'ireland>virginia': 2, 'oregon<>ireland': 5 },
+};
+const ONE_NODE = { regions: ['virginia'], partitions: 2, replication: 1 };
+const silent = () => undefined;
+
+let folder: string;
+/** Whether somebody has to look into what a run left. */
+let keep = false;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'isochron-chaos-'));
+  process.stderr.write(`chaos: seed ${SEED}; again with npm run chaos -- --minutes 1 --seed ${SEED}\n`);
+});
+afterEach(cleanUp);
+afterAll(() => {
+  if (!keep) rmSync(folder, { recursive: true, force: true });
+});
+
+function expectFine(report: Report): void {
+  if (exitCodeOf(report) === EXIT.fine) return;
+  keep = true;
+  throw new Error(`${summaryOf(report)}\nHistory, logs and schedule: ${folder}`);
+}
+
+const optionsOf = (name: string, cluster: RunOptions['cluster']): RunOptions => ({
+  seed: SEED,
+  cluster,
+  folder: join(folder, name),
+  onStep: silent,
+});
+
+/** A load without faults. */
+const calm = (name: string): Scenario =>
+  storm({ seed: SEED, durationMs: 2000, kinds: [], sessions: 2, keys: 10, folder: join(folder, name), onStep: silent });
+
+describe('a minute of faults of every kind', () => {
+  let report: Report;
+  const history = (): HistoryLine[] =>
+    readFileSync(join(folder, 'storm', 'history.jsonl'), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as HistoryLine);
+  const isConsistent = (lines: readonly HistoryLine[]): boolean =>
+    checkHistory(parseHistory(lines.map((line) => JSON.stringify(line)).join('\n'))).ok;
+
+  it('loses nothing, tears nothing, and leaves a cluster whose regions agree', async () => {
+    const options = optionsOf('storm', THREE_REGIONS);
+    const scenario = storm({ ...options, durationMs: STORM_MS, kinds: ALWAYS, sessions: 9, keys: 50, least: 500 });
+    report = await run(scenario, options);
+    expectFine(report);
+    expect(new Set(Object.keys(report.faults))).toEqual(new Set(ALWAYS));
+    expect(report.tally.ledger.some(({ status }) => status === 'committed')).toBe(true);
+  });
+
+  it('would be found out if an acknowledged write were missing in one region', () => {
+    const spoilt = new Map(report.contents!);
+    const [lost] = report.tally.ledger.find(({ status }) => status === 'committed')!.writes.keys();
+    spoilt.set('oregon', new Map([...spoilt.get('oregon')!].filter(([key]) => key !== lost)));
+    expect(auditAll(report.tally, spoilt).lost).toEqual([expect.stringContaining(lost!)]);
+    expect(differences(spoilt)).toHaveLength(1);
+    const changed = { ...report, audit: auditAll(report.tally, spoilt) };
+    expect(exitCodeOf(changed)).toBe(EXIT.violation);
+  });
+
+  it.each([
+    ['a session had read an older value than its own', withStaleRead],
+    ['a transaction had been read in part', withFracturedRead],
+  ])('would be found out if %s', (_what, spoil) => {
+    const lines = history();
+    expect(isConsistent(lines)).toBe(true);
+    expect(isConsistent(spoil(lines))).toBe(false);
+  });
+});
+
+describe('a region that is cut off', () => {
+  it('stops nobody from reading and writing what is local; staleness shows, and everything catches up', async () => {
+    const scenario = isolation({ seed: SEED, phaseMs: 10_000, sessionsPerRegion: 2, onStep: silent });
+    const report = await run(scenario, optionsOf('isolation', THREE_REGIONS));
+    expectFine(report);
+    expect(report.tally.outcomes.committed).toBeGreaterThan(0);
+  });
+
+  it('is found out when it is never connected again', async () => {
+    const scenario = isolation({ seed: SEED, phaseMs: 1000, sessionsPerRegion: 1, onStep: silent });
+    const forgetful: Scenario = {
+      ...scenario,
+      load: async (...args) => ({ ...(await scenario.load(...args)), heal: async () => undefined }),
+    };
+    const cluster = { regions: ['virginia', 'oregon'], partitions: 4 };
+    const report = await run(forgetful, { ...optionsOf('forgetful', cluster), limitMs: 3000 });
+    expect(report.notConverged).toContain('UST passes all clocks');
+    expect(exitCodeOf(report)).toBe(EXIT.notConverged);
+  });
+});
+
+describe('what no fault asked for is found out', () => {
+  it('a node that ends by itself', async () => {
+    const scenario = calm('ended');
+    const murderous: Scenario = {
+      ...scenario,
+      load: async (chaos, recorder) => {
+        const load = await scenario.load(chaos, recorder);
+        await chaos.cluster.kill('virginia-1');
+        return load;
+      },
+    };
+    const report = await run(murderous, optionsOf('ended', ONE_NODE));
+    expect(report.failures).toEqual([expect.stringContaining('virginia-1 ended by itself (SIGKILL)')]);
+    expect(exitCodeOf(report)).toBe(EXIT.violation);
+  });
+
+  it('a data folder that is gone, of which there was no other copy', async () => {
+    const scenario = calm('wiped');
+    const careless: Scenario = {
+      ...scenario,
+      load: async (chaos, recorder) => {
+        const load = await scenario.load(chaos, recorder);
+        await load.stop();
+        await chaos.end('virginia-1', 'SIGKILL');
+        chaos.wipe('virginia-1');
+        return load;
+      },
+    };
+    const report = await run(careless, optionsOf('wiped', ONE_NODE));
+    const acknowledged = report.tally.ledger.filter(({ status }) => status === 'committed');
+    expect(acknowledged.length).toBeGreaterThan(0);
+    expect(report.audit?.lost).toHaveLength(acknowledged.length);
+    expect(exitCodeOf(report)).toBe(EXIT.violation);
+  });
+});

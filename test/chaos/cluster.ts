@@ -1,0 +1,187 @@
+/** A cluster of real processes in which everything can be made to go wrong: processes, links, clocks, disks. */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { Cluster, type ClusterOptions } from '../e2e/harness.js';
+import { call } from '../e2e/http.js';
+import { freePorts } from '../e2e/ports.js';
+import { type Child, type Exit, ROOT } from '../e2e/processes.js';
+import { DISK_QUOTA_BYTES, fill, free } from './ballast.js';
+import { CLOCK_VARIABLE, type WrongClock } from './clock.js';
+import { crossing, type Shape } from './faults.js';
+import { PeerLinks } from './links.js';
+
+/** Compiled: nodes are not run by a test runner. */
+const CLOCK_MODULE = pathToFileURL(join(ROOT, 'test/dist/chaos/clock.js')).href;
+const RIGHT: WrongClock = { offsetMs: 0, rate: 0, sinceMs: 0 };
+/** Many nodes start at the same time on few cores. */
+const START_LIMIT_MS = 120_000;
+/** A node gives itself ten seconds to close. */
+const END_LIMIT_MS = 60_000;
+/** A node that ends by itself starts again after this pause, as under a supervisor, but not for ever. */
+const RESTART_PAUSE_MS = 250;
+const MAX_RESTARTS = 20;
+
+/** Clocks of a node, as `/v1/clock` tells them. */
+export interface NodeClocks {
+  readonly ust: number;
+  readonly hlc: number;
+  readonly stalenessMs: number;
+}
+
+export class ChaosCluster {
+  readonly shape: Shape;
+  /** What nodes did that no fault asked for: they ended by themselves, or not in order. */
+  readonly failures: string[] = [];
+  readonly #clocks = new Map<string, WrongClock>();
+  /** Processes that were told to end. */
+  readonly #told = new Set<Child>();
+  #closing = false;
+
+  private constructor(
+    readonly cluster: Cluster,
+    readonly links: PeerLinks,
+    readonly peerPorts: ReadonlyMap<string, number>,
+  ) {
+    const regions = new Set(cluster.nodes.map(({ region }) => region));
+    const nodesOf = (region: string) => cluster.nodes.filter((node) => node.region === region).map(({ id }) => id);
+    this.shape = Object.fromEntries([...regions].map((region) => [region, nodesOf(region)]));
+  }
+
+  /**
+   * Starts all nodes, with a proxy between each two, and waits until each is ready. The peer addresses of the cluster file lead nowhere:
+   * every node listens elsewhere and is dialled through the proxies.
+   */
+  static async start(options: ClusterOptions): Promise<ChaosCluster> {
+    const settings = { diskQuotaBytes: DISK_QUOTA_BYTES, ...options.settings };
+    const cluster = await Cluster.prepare({ ...options, settings });
+    const ports = await freePorts(cluster.nodes.length);
+    const peerPorts = new Map(cluster.nodes.map(({ id }, i) => [id, ports[i]!]));
+    const chaos = new ChaosCluster(cluster, await PeerLinks.open(peerPorts), peerPorts);
+    try {
+      for (const id of chaos.nodes) chaos.launch(id);
+      await cluster.ready(chaos.nodes, START_LIMIT_MS);
+      return chaos;
+    } catch (error) {
+      await chaos.dispose();
+      throw error;
+    }
+  }
+
+  get nodes(): string[] {
+    return this.cluster.nodes.map(({ id }) => id);
+  }
+
+  get regions(): string[] {
+    return Object.keys(this.shape);
+  }
+
+  /** Starts a node that does not run, with the clock that it has. */
+  launch(id: string): void {
+    if (this.cluster.runs(id) || this.#closing) return;
+    const listen = ['--peer-listen', `127.0.0.1:${this.peerPorts.get(id)}`];
+    const child = this.cluster.launch(id, {
+      args: [...listen, ...this.links.dialOption(id)],
+      execArgv: ['--import', CLOCK_MODULE],
+      env: { [CLOCK_VARIABLE]: JSON.stringify(this.#clocks.get(id) ?? RIGHT) },
+    });
+    void child.exited.then((exit) => this.#ended(id, child, exit));
+  }
+
+  /** Ends a node by a signal, and waits for its end. One that is down already, or on its way, is left alone. */
+  async end(id: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    if (!this.cluster.runs(id)) return;
+    const child = this.cluster.process(id);
+    const isLeaving = this.#told.has(child);
+    this.#told.add(child);
+    // A second SIGTERM would tell it not to wait.
+    const { code } = isLeaving && signal === 'SIGTERM' ? await child.exited : await child.kill(signal, END_LIMIT_MS);
+    // Without a code it was killed meanwhile, or had not come so far as to listen to signals.
+    if (isLeaving || signal === 'SIGKILL' || code === 0 || code === null) return;
+    this.failures.push(`${id} ended with ${code} on ${signal}: ${lastLine(child)}`);
+  }
+
+  /** SIGSTOP or SIGCONT. */
+  signal(id: string, signal: 'SIGSTOP' | 'SIGCONT'): void {
+    if (this.cluster.runs(id)) this.cluster.process(id).signal(signal);
+  }
+
+  /** Cuts all links between a region and the others, or lets them go silent. */
+  isolate(region: string, how: 'cut' | 'mute'): void {
+    for (const pair of crossing(region, this.shape, this.links.pairs)) {
+      if (how === 'cut') this.links.proxy(pair).cut();
+      else this.links.proxy(pair).silence();
+    }
+  }
+
+  reconnect(region: string): void {
+    for (const pair of crossing(region, this.shape, this.links.pairs)) this.links.proxy(pair).heal();
+  }
+
+  /** From now on the node's wall clock is wrong by this, also after a restart. */
+  setClock(id: string, offsetMs: number, rate = 0): void {
+    const clock = { offsetMs, rate, sinceMs: Date.now() };
+    this.#clocks.set(id, clock);
+    if (this.cluster.runs(id)) this.cluster.process(id).tell(clock);
+  }
+
+  /** Deletes everything that a node has on disk. It must not run. */
+  wipe(id: string): void {
+    rmSync(this.cluster.node(id).dataDir, { recursive: true, force: true });
+  }
+
+  fill(id: string): void {
+    fill(this.cluster.node(id).dataDir);
+  }
+
+  free(id: string): void {
+    free(this.cluster.node(id).dataDir);
+  }
+
+  /** Ends every fault: all links work, all clocks are right, all disks have room, all nodes run. */
+  heal(): void {
+    this.links.heal();
+    for (const id of this.nodes) {
+      this.setClock(id, 0);
+      this.free(id);
+      this.signal(id, 'SIGCONT');
+      this.launch(id);
+    }
+  }
+
+  /** @throws Error when the node does not answer */
+  async clocks(id: string): Promise<NodeClocks> {
+    const { status, json, text } = await call(this.cluster.node(id).api, 'GET', '/v1/clock', { timeoutMs: 5000 });
+    if (status !== 200) throw new Error(`${id} answers ${status} ${text}`);
+    return json as NodeClocks;
+  }
+
+  /** Stops all nodes in order; one that cannot is a failure. */
+  async stop(): Promise<void> {
+    this.#closing = true;
+    await Promise.all(this.nodes.map((id) => this.end(id, 'SIGTERM')));
+  }
+
+  /** Writes what every node has logged to a folder. */
+  writeLogs(folder: string): void {
+    for (const id of this.nodes) writeFileSync(join(folder, `${id}.log`), this.cluster.fullLog(id));
+  }
+
+  /** Ends everything at once and deletes the data. */
+  async dispose(): Promise<void> {
+    this.#closing = true;
+    await this.cluster.dispose();
+    await this.links.close();
+  }
+
+  async #ended(id: string, child: Child, { code, signal }: Exit): Promise<void> {
+    if (this.#told.has(child) || this.#closing) return;
+    this.failures.push(`${id} ended by itself (${signal ?? `exit code ${code}`}): ${lastLine(child)}`);
+    if (this.failures.length > MAX_RESTARTS) return;
+    await delay(RESTART_PAUSE_MS);
+    this.launch(id);
+  }
+}
+
+const lastLine = ({ stderr }: Child): string => stderr.trimEnd().split('\n').at(-1) ?? '';

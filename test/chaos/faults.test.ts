@@ -1,0 +1,79 @@
+import fc from 'fast-check';
+import { ALWAYS, type Draw, drawSchedule, FAULT_KINDS, type Pair, type Shape, type Step } from './faults.js';
+
+const shapeOf = (regions: number, nodes: number): Shape =>
+  Object.fromEntries(
+    Array.from({ length: regions }, (_, r) => [`r${r}`, Array.from({ length: nodes }, (_, n) => `r${r}-${n}`)]),
+  );
+const pairsOf = (shape: Shape): Pair[] => {
+  const nodes = Object.values(shape).flat();
+  return nodes.flatMap((from) => nodes.filter((to) => from < to).map((to): Pair => [from, to]));
+};
+
+const draws = fc
+  .record({
+    seed: fc.nat(),
+    seconds: fc.integer({ min: 5, max: 600 }),
+    regions: fc.integer({ min: 1, max: 5 }),
+    nodes: fc.integer({ min: 1, max: 3 }),
+    kinds: fc.subarray([...FAULT_KINDS]),
+  })
+  .map(({ seed, seconds, regions, nodes, kinds }): Draw => {
+    const shape = shapeOf(regions, nodes);
+    return { seed, durationMs: seconds * 1000, shape, pairs: pairsOf(shape), kinds };
+  });
+
+/** The process that a fault stops. */
+const stopped = ({ fault }: Step, shape: Shape): readonly string[] => {
+  if (fault.kind === 'restart-all') return Object.values(shape).flat();
+  return ['kill', 'stop', 'pause', 'wipe'].includes(fault.kind) && 'node' in fault ? [fault.node] : [];
+};
+
+describe('a schedule', () => {
+  it('is the same for the same seed and cluster, and another one for another seed', () => {
+    const shape = shapeOf(3, 2);
+    const draw = { durationMs: 60_000, shape, pairs: pairsOf(shape), kinds: ALWAYS };
+    expect(drawSchedule({ ...draw, seed: 7 })).toEqual(drawSchedule({ ...draw, seed: 7 }));
+    expect(drawSchedule({ ...draw, seed: 7 })).not.toEqual(drawSchedule({ ...draw, seed: 8 }));
+  });
+
+  it('has every kind of fault within a minute', () => {
+    const shape = shapeOf(3, 2);
+    for (let seed = 0; seed < 50; seed++) {
+      const steps = drawSchedule({ seed, durationMs: 60_000, shape, pairs: pairsOf(shape), kinds: ALWAYS });
+      expect(new Set(steps.map(({ fault }) => fault.kind))).toEqual(new Set(ALWAYS));
+    }
+  });
+
+  it('begins its faults in order, within its time, and only those it may', () => {
+    fc.assert(
+      fc.property(draws, (draw) => {
+        const steps = drawSchedule(draw);
+        const begins = steps.map(({ atMs }) => atMs);
+        expect(begins).toEqual([...begins].sort((a, b) => a - b));
+        expect(begins.every((atMs) => atMs > 0 && atMs < draw.durationMs)).toBe(true);
+        expect(steps.every(({ fault }) => draw.kinds.includes(fault.kind))).toBe(true);
+      }),
+    );
+  });
+
+  it('never stops a process that another fault has stopped', () => {
+    fc.assert(
+      fc.property(draws, (draw) => {
+        const until = new Map<string, number>();
+        for (const step of drawSchedule(draw)) {
+          for (const node of stopped(step, draw.shape)) {
+            expect(until.get(node) ?? 0).toBeLessThanOrEqual(step.atMs);
+            until.set(node, step.atMs + step.forMs);
+          }
+        }
+      }),
+    );
+  });
+
+  it('is empty where nothing can go wrong', () => {
+    const draw = { seed: 1, durationMs: 60_000, shape: shapeOf(1, 1), pairs: [] };
+    expect(drawSchedule({ ...draw, kinds: [] })).toEqual([]);
+    expect(drawSchedule({ ...draw, kinds: ['cut', 'mute', 'delay', 'isolate'] })).toEqual([]);
+  });
+});

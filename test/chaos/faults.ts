@@ -1,0 +1,213 @@
+/** What the nemesis can do, and how a run's faults are drawn from its seed. */
+import { Random } from '@isochron/core';
+import type { Way } from '@isochron/transport/testing/tcp-proxy';
+
+/** Two nodes: the one that dials, and the other one. */
+export type Pair = readonly [from: string, to: string];
+
+/** One thing that goes wrong. How long it lasts is in its {@link Step}. */
+export type Fault =
+  /** `kill -9`, and started again at the end. */
+  | { readonly kind: 'kill'; readonly node: string }
+  /** SIGTERM, and started again at the end. */
+  | { readonly kind: 'stop'; readonly node: string }
+  /** SIGSTOP, and SIGCONT at the end. */
+  | { readonly kind: 'pause'; readonly node: string }
+  /** The connection of two nodes is reset, and refused until the end. */
+  | { readonly kind: 'cut'; readonly pair: Pair }
+  /** No byte gets through any more, one way or both, and nobody is told. */
+  | { readonly kind: 'mute'; readonly pair: Pair; readonly ways: readonly Way[] }
+  /** Bytes come late, in ms, not the same both ways. */
+  | { readonly kind: 'delay'; readonly pair: Pair; readonly ms: Readonly<Record<Way, number>> }
+  /** All links of a region to the others. */
+  | { readonly kind: 'isolate'; readonly region: string; readonly how: 'cut' | 'mute' }
+  /** The wall clock jumps, and jumps back at the end. */
+  | { readonly kind: 'jump'; readonly node: string; readonly byMs: number }
+  /** The wall clock goes faster or slower, by this share; set right at the end. */
+  | { readonly kind: 'drift'; readonly node: string; readonly rate: number }
+  /** A ballast file fills the disk up to the quota. */
+  | { readonly kind: 'fill'; readonly node: string }
+  /** The data folder is gone after a kill (D10). */
+  | { readonly kind: 'wipe'; readonly node: string }
+  /** All nodes at once. */
+  | { readonly kind: 'restart-all'; readonly signal: 'SIGKILL' | 'SIGTERM' };
+
+export type FaultKind = Fault['kind'];
+
+/** A fault with its times, in ms since the nemesis began. */
+export interface Step {
+  readonly atMs: number;
+  readonly forMs: number;
+  readonly fault: Fault;
+}
+
+/** The nodes of a cluster, by region. */
+export type Shape = Readonly<Record<string, readonly string[]>>;
+
+/** Everything a schedule depends on. */
+export interface Draw {
+  readonly seed: number;
+  readonly durationMs: number;
+  readonly shape: Shape;
+  readonly kinds: readonly FaultKind[];
+  /** Who dials whom. */
+  readonly pairs: readonly Pair[];
+}
+
+/** How often each kind is dealt before the cards are shuffled again, and how long it lasts at least and at most, in ms. */
+const CARDS: Readonly<Record<FaultKind, { count: number; forMs: readonly [number, number] }>> = {
+  kill: { count: 3, forMs: [0, 4000] },
+  stop: { count: 1, forMs: [0, 2000] },
+  pause: { count: 2, forMs: [50, 6000] },
+  cut: { count: 2, forMs: [100, 5000] },
+  mute: { count: 2, forMs: [500, 8000] },
+  delay: { count: 2, forMs: [1000, 8000] },
+  isolate: { count: 1, forMs: [2000, 10_000] },
+  jump: { count: 2, forMs: [500, 6000] },
+  drift: { count: 1, forMs: [2000, 10_000] },
+  fill: { count: 1, forMs: [1000, 12_000] },
+  wipe: { count: 1, forMs: [0, 1000] },
+  'restart-all': { count: 1, forMs: [0, 1500] },
+};
+
+/** All kinds that a healthy product has to bear at any time. */
+export const ALWAYS: readonly FaultKind[] = [
+  'kill',
+  'stop',
+  'pause',
+  'cut',
+  'mute',
+  'delay',
+  'isolate',
+  'jump',
+  'drift',
+  'fill',
+  'restart-all',
+];
+/** Every kind. */
+export const FAULT_KINDS = Object.keys(CARDS) as readonly FaultKind[];
+
+const FIRST_AFTER_MS = 1500;
+/** Between the beginnings of two faults, in ms. */
+const GAP_MS: readonly [number, number] = [200, 3200];
+const MAX_DELAY_MS = 300;
+const MAX_JUMP_MS = 60_000;
+const MAX_DRIFT = 0.2;
+
+/** The faults of a run, in the order in which they begin: the same seed and cluster give the same ones. */
+export function drawSchedule({ seed, durationMs, shape, kinds, pairs }: Draw): Step[] {
+  const random = new Random(seed);
+  const possible = kinds.filter((kind) => isPossible(kind, shape, pairs));
+  if (possible.length === 0) return [];
+  const deck = new Deck(possible, random);
+  const busyUntil = new Map<string, number>();
+  const steps: Step[] = [];
+  for (let atMs = FIRST_AFTER_MS; atMs < durationMs; atMs += between(random, GAP_MS)) {
+    const kind = deck.deal();
+    const fault = drawFault(kind, random, shape, pairs);
+    const forMs = between(random, CARDS[kind].forMs);
+    const claims = claimsOf(fault, shape, pairs);
+    const freeAtMs = Math.max(...claims.map((claim) => busyUntil.get(claim) ?? 0));
+    // One thing goes wrong at a time with each of them.
+    atMs = Math.max(atMs, freeAtMs);
+    if (atMs >= durationMs) break;
+    for (const claim of claims) busyUntil.set(claim, atMs + forMs);
+    steps.push({ atMs, forMs, fault });
+  }
+  return steps;
+}
+
+/** Links take two nodes, and cutting a region off takes another one. */
+function isPossible(kind: FaultKind, shape: Shape, pairs: readonly Pair[]): boolean {
+  if (kind === 'isolate') return Object.keys(shape).length > 1;
+  return pairs.length > 0 || !['cut', 'mute', 'delay'].includes(kind);
+}
+
+/** Every kind comes up before any comes up again too often. */
+class Deck {
+  #cards: FaultKind[] = [];
+
+  constructor(
+    readonly kinds: readonly FaultKind[],
+    readonly random: Random,
+  ) {}
+
+  deal(): FaultKind {
+    if (this.#cards.length === 0) this.#shuffle();
+    return this.#cards.pop()!;
+  }
+
+  #shuffle(): void {
+    for (const kind of this.kinds) {
+      for (let i = 0; i < CARDS[kind].count; i++) {
+        this.#cards.splice(this.random.below(this.#cards.length + 1), 0, kind);
+      }
+    }
+  }
+}
+
+function drawFault(kind: FaultKind, random: Random, shape: Shape, pairs: readonly Pair[]): Fault {
+  const node = random.pick(Object.values(shape).flat());
+  const pair = random.pick(pairs);
+  switch (kind) {
+    case 'kill':
+    case 'stop':
+    case 'pause':
+    case 'fill':
+    case 'wipe':
+      return { kind, node };
+    case 'cut':
+      return { kind, pair };
+    case 'mute':
+      return { kind, pair, ways: random.pick<readonly Way[]>([['there'], ['back'], ['there', 'back']]) };
+    case 'delay':
+      return { kind, pair, ms: { there: random.below(MAX_DELAY_MS), back: random.below(MAX_DELAY_MS) } };
+    case 'isolate':
+      return { kind, region: random.pick(Object.keys(shape)), how: random.pick(['cut', 'mute'] as const) };
+    case 'jump':
+      return { kind, node, byMs: skewed(random, MAX_JUMP_MS) };
+    case 'drift':
+      return { kind, node, rate: (2 * random.float() - 1) * MAX_DRIFT };
+    case 'restart-all':
+      return { kind, signal: random.pick(['SIGKILL', 'SIGTERM'] as const) };
+  }
+}
+
+const between = (random: Random, [least, most]: readonly [number, number]): number =>
+  least + random.below(most - least + 1);
+
+/** Small ones as often as large ones, in both directions. */
+const skewed = (random: Random, most: number): number =>
+  Math.round(most ** random.float()) * (random.chance(0.5) ? 1 : -1);
+
+/** What only one fault at a time may hold. Links and clocks may go wrong while their node is down. */
+function claimsOf(fault: Fault, shape: Shape, pairs: readonly Pair[]): string[] {
+  const all = Object.values(shape).flat();
+  switch (fault.kind) {
+    case 'kill':
+    case 'stop':
+    case 'pause':
+      return [`process ${fault.node}`];
+    case 'cut':
+    case 'mute':
+    case 'delay':
+      return [linkClaim(fault.pair)];
+    case 'isolate':
+      return crossing(fault.region, shape, pairs).map(linkClaim);
+    case 'jump':
+    case 'drift':
+      return [`clock ${fault.node}`];
+    case 'fill':
+      return [`disk ${fault.node}`];
+    case 'restart-all':
+      return all.map((node) => `process ${node}`);
+    case 'wipe':
+      return [...all.flatMap((node) => [`process ${node}`, `clock ${node}`, `disk ${node}`]), ...pairs.map(linkClaim)];
+  }
+}
+
+const linkClaim = ([from, to]: Pair): string => `link ${from} ${to}`;
+
+/** The pairs between a region and the others. */
+export const crossing = (region: string, shape: Shape, pairs: readonly Pair[]): Pair[] =>
+  pairs.filter(([from, to]) => shape[region]!.includes(from) !== shape[region]!.includes(to));

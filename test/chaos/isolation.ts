@@ -1,0 +1,186 @@
+/**
+ * The scenario `isolation`: one region is cut off for a while. Every region, that one too, must go on answering transactions on its own
+ * partitions; snapshots stop getting fresher everywhere, and say so; then everything catches up (D11).
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Topology } from '@isochron/core';
+import { clusterSpec, parseClusterFile, writeClusterFile } from '@isochron/server';
+import { type HistoryRecorder, KeyTable } from '@isochron/workload';
+import { build, type Histogram } from 'hdr-histogram-js';
+import { call } from '../e2e/http.js';
+import type { ChaosCluster } from './cluster.js';
+import { LocalSession } from './local-session.js';
+import type { Load, Scenario } from './run.js';
+import { Tally } from './tally.js';
+
+export interface IsolationOptions {
+  readonly seed: number;
+  /** How long the region is cut off, and how long it is watched before, in ms. */
+  readonly phaseMs: number;
+  readonly sessionsPerRegion: number;
+  readonly onStep: (text: string) => void;
+}
+
+type Phase = 'warm-up' | 'together' | 'cut off' | 'over';
+
+const WARM_UP_MS = 3000;
+const KEYS_PER_PARTITION = 50;
+/** What the p99 of a reachable region may be, as a multiple of what it was before. */
+const TARGET_RATIO = 2;
+
+export const isolation = (options: IsolationOptions): Scenario => ({
+  name: 'isolation',
+  load: (cluster, recorder) => new Isolation(options, cluster, recorder).run(),
+});
+
+class Isolation {
+  readonly #tally = new Tally();
+  readonly #stopping = new AbortController();
+  readonly #latencies = new Map<string, Histogram>();
+  readonly #refused: string[] = [];
+  readonly #unshown: string[] = [];
+  readonly #isolated: string;
+  #phase: Phase = 'warm-up';
+  #stalestMs = 0;
+
+  constructor(
+    readonly options: IsolationOptions,
+    readonly cluster: ChaosCluster,
+    readonly recorder: HistoryRecorder,
+  ) {
+    this.#isolated = cluster.regions.at(-1)!;
+  }
+
+  async run(): Promise<Load> {
+    const { cluster } = this;
+    const sessions = this.#sessions();
+    try {
+      await Promise.race([this.#phases(), sessions]);
+    } catch (error) {
+      this.#stopping.abort();
+      throw error;
+    }
+    return {
+      tally: this.#tally,
+      faults: { isolate: 1 },
+      heal: async () => {
+        cluster.reconnect(this.#isolated);
+      },
+      stop: async () => {
+        this.#stopping.abort();
+        await sessions;
+      },
+      figures: () => this.#figures(),
+      violations: () => ({
+        'local transactions that were refused': this.#refused,
+        'staleness that was not shown': this.#unshown,
+      }),
+    };
+  }
+
+  async #phases(): Promise<void> {
+    const { phaseMs } = this.options;
+    await this.#stay('warm-up', WARM_UP_MS);
+    await this.#stay('together', phaseMs);
+    this.cluster.isolate(this.#isolated, 'mute');
+    await this.#stay('cut off', phaseMs / 2);
+    const early = await this.#look();
+    await this.#stay('cut off', phaseMs / 2);
+    this.#compare(early, await this.#look());
+    this.#phase = 'over';
+  }
+
+  async #stay(phase: Phase, ms: number): Promise<void> {
+    this.#phase = phase;
+    this.options.onStep(`${this.#isolated} ${phase}, ${this.#tally.outcomes.committed} transactions`);
+    await delay(ms);
+  }
+
+  #sessions(): Promise<unknown> {
+    const { cluster, recorder, options } = this;
+    const topology = new Topology(
+      clusterSpec(parseClusterFile(writeClusterFile(cluster.cluster.file), 'cluster.yaml')),
+    );
+    const shared = {
+      recorder,
+      topology,
+      table: new KeyTable(topology, KEYS_PER_PARTITION),
+      tally: this.#tally,
+      seed: options.seed,
+      signal: this.#stopping.signal,
+      answered: (region: string, kind: string, ms: number) => this.#answered(region, kind, ms),
+      refused: (sentence: string) => this.#refused.push(`${this.#phase}: ${sentence}`),
+    };
+    const run = (region: string, i: number) =>
+      new LocalSession(shared, region, i, cluster.cluster.endpoints(region)).run();
+    return Promise.all(
+      cluster.regions.flatMap((region, r) =>
+        Array.from({ length: options.sessionsPerRegion }, (_, i) => run(region, r * options.sessionsPerRegion + i)),
+      ),
+    );
+  }
+
+  #answered(region: string, kind: string, ms: number): void {
+    const name = `${region} ${kind} ${this.#phase}`;
+    const histogram = this.#latencies.get(name) ?? build({ highestTrackableValue: 60_000_000 });
+    this.#latencies.set(name, histogram);
+    histogram.recordValue(Math.max(1, Math.round(ms * 1000)));
+  }
+
+  /** What every node says about the age of its snapshots, by all the ways in which it says so. */
+  #look(): Promise<Look[]> {
+    return Promise.all(
+      this.cluster.nodes.map(async (id) => {
+        const { api, metrics } = this.cluster.cluster.node(id);
+        const clocks = await this.cluster.clocks(id);
+        const { node } = await this.cluster.cluster.status(id);
+        const { text } = await call(metrics, 'GET', '/metrics');
+        const metric = Number(/^isochron_ust_staleness_ms(?:\{[^}]*\})? (\S+)$/m.exec(text)?.[1]);
+        return { id, api, ust: clocks.ust, ages: [clocks.stalenessMs, node.stalenessMs, metric] };
+      }),
+    );
+  }
+
+  /** Nothing gets stable without the region, and every word about it says that snapshots have become older. */
+  #compare(early: readonly Look[], late: readonly Look[]): void {
+    early.forEach(({ id, ust, ages }, i) => {
+      const then = late[i]!;
+      this.#stalestMs = Math.max(this.#stalestMs, ...then.ages);
+      if (then.ust !== ust)
+        this.#unshown.push(`${id}: UST went on from ${ust} to ${then.ust} without ${this.#isolated}`);
+      then.ages.forEach((age, way) => {
+        if (!(age > ages[way]!)) this.#unshown.push(`${id}: a staleness of ${age} ms after one of ${ages[way]} ms`);
+      });
+    });
+  }
+
+  #figures(): [string, string][] {
+    const rows = this.cluster.regions.flatMap((region) =>
+      ['read', 'write'].map((kind): [string, string] => [this.#title(region, kind), this.#comparison(region, kind)]),
+    );
+    return [...rows, ['stalest snapshot', `${(this.#stalestMs / 1000).toFixed(1)} s`]];
+  }
+
+  #title(region: string, kind: string): string {
+    return `${region}${region === this.#isolated ? ' (cut off)' : ''}, local ${kind}s, p50 / p99 ms`;
+  }
+
+  #comparison(region: string, kind: string): string {
+    const [before, after] = ['together', 'cut off'].map((phase) => this.#latencies.get(`${region} ${kind} ${phase}`));
+    if (before === undefined || after === undefined) return 'none';
+    const ratio = after.getValueAtPercentile(99) / before.getValueAtPercentile(99);
+    const met = ratio < TARGET_RATIO ? 'met' : 'MISSED';
+    const share = `p99 ×${ratio.toFixed(2)}, target below ×${TARGET_RATIO} ${met}`;
+    return `${quantiles(before)} (${before.totalCount}), then ${quantiles(after)} (${after.totalCount}): ${share}`;
+  }
+}
+
+interface Look {
+  readonly id: string;
+  readonly ust: number;
+  /** Ages in ms, by the way in which they were told. */
+  readonly ages: readonly number[];
+}
+
+const quantiles = (latencies: Histogram): string =>
+  [50, 99].map((p) => (latencies.getValueAtPercentile(p) / 1000).toFixed(1)).join(' / ');

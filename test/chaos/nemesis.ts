@@ -1,0 +1,163 @@
+/** Does to a cluster what a schedule says. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ChaosCluster } from './cluster.js';
+import type { Fault, FaultKind, Step } from './faults.js';
+import type { Gate } from './gate.js';
+
+export interface NemesisOptions {
+  readonly cluster: ChaosCluster;
+  /** Holds the sessions back where a fault would destroy what the product does not promise to keep. */
+  readonly gate: Gate;
+  /** Resolves when everything that was written is visible everywhere. */
+  readonly settled: () => Promise<void>;
+  /** Told when a fault begins and when it ends. */
+  readonly onEvent: (what: 'begins' | 'ends', fault: Fault) => void;
+}
+
+export class Nemesis {
+  /** Faults that began, by kind. */
+  readonly counts: Partial<Record<FaultKind, number>> = {};
+  readonly #options: NemesisOptions;
+  readonly #healing = new AbortController();
+  readonly #active = new Set<Promise<void>>();
+  readonly #now = new Set<Step>();
+
+  constructor(options: NemesisOptions) {
+    this.#options = options;
+  }
+
+  /** Faults that have begun and not ended. */
+  get now(): readonly Fault[] {
+    return [...this.#now].map(({ fault }) => fault);
+  }
+
+  /** Goes through the schedule; resolves after its time, when faults may still go on. */
+  async run(steps: readonly Step[], durationMs: number): Promise<void> {
+    // What one fault takes longer than planned, because it had to wait, the others come later.
+    let startMs = performance.now();
+    for (const step of steps) {
+      await delay(Math.max(0, startMs + step.atMs - performance.now()));
+      const done = this.#perform(step);
+      this.#active.add(done);
+      done.then(
+        () => this.#active.delete(done),
+        // Looked at when all is healed.
+        () => undefined,
+      );
+      if (step.fault.kind !== 'wipe') continue;
+      const sinceMs = performance.now();
+      await done;
+      startMs += performance.now() - sinceMs - step.forMs;
+    }
+    await delay(Math.max(0, startMs + durationMs - performance.now()));
+  }
+
+  /** Ends every fault, whatever its time. @throws what went wrong with the faults themselves */
+  async heal(): Promise<void> {
+    this.#healing.abort();
+    await Promise.all(this.#active);
+    this.#options.cluster.heal();
+  }
+
+  async #perform(step: Step): Promise<void> {
+    const { onEvent } = this.#options;
+    const { fault, forMs } = step;
+    this.counts[fault.kind] = (this.counts[fault.kind] ?? 0) + 1;
+    this.#now.add(step);
+    onEvent('begins', fault);
+    await this.#begin(fault);
+    await delay(forMs, undefined, { signal: this.#healing.signal }).catch(() => undefined);
+    this.#end(fault);
+    this.#now.delete(step);
+    onEvent('ends', fault);
+  }
+
+  async #begin(fault: Fault): Promise<void> {
+    const { cluster } = this.#options;
+    const { links } = cluster;
+    switch (fault.kind) {
+      case 'kill':
+        await cluster.end(fault.node, 'SIGKILL');
+        break;
+      case 'stop':
+        await cluster.end(fault.node, 'SIGTERM');
+        break;
+      case 'restart-all':
+        await Promise.all(cluster.nodes.map((id) => cluster.end(id, fault.signal)));
+        break;
+      case 'wipe':
+        await this.#wipe(fault.node);
+        break;
+      case 'pause':
+        cluster.signal(fault.node, 'SIGSTOP');
+        break;
+      case 'cut':
+        links.proxy(fault.pair).cut();
+        break;
+      case 'mute':
+        links.proxy(fault.pair).silence(fault.ways);
+        break;
+      case 'delay':
+        links.proxy(fault.pair).delay(fault.ms);
+        break;
+      case 'isolate':
+        cluster.isolate(fault.region, fault.how);
+        break;
+      case 'jump':
+        cluster.setClock(fault.node, fault.byMs);
+        break;
+      case 'drift':
+        cluster.setClock(fault.node, 0, fault.rate);
+        break;
+      case 'fill':
+        cluster.fill(fault.node);
+    }
+  }
+
+  #end(fault: Fault): void {
+    const { cluster } = this.#options;
+    switch (fault.kind) {
+      case 'kill':
+      case 'stop':
+      case 'wipe':
+        cluster.launch(fault.node);
+        break;
+      case 'restart-all':
+        for (const id of cluster.nodes) cluster.launch(id);
+        break;
+      case 'pause':
+        cluster.signal(fault.node, 'SIGCONT');
+        break;
+      case 'cut':
+      case 'mute':
+      case 'delay':
+        cluster.links.proxy(fault.pair).heal();
+        break;
+      case 'isolate':
+        cluster.reconnect(fault.region);
+        break;
+      case 'jump':
+      case 'drift':
+        cluster.setClock(fault.node, 0);
+        break;
+      case 'fill':
+        cluster.free(fault.node);
+    }
+  }
+
+  /**
+   * A lost disk takes with it what no other replica has yet: that is said so in the documentation. So nothing is under way when it happens,
+   * and everything must be there afterwards.
+   */
+  async #wipe(node: string): Promise<void> {
+    const { cluster, gate, settled } = this.#options;
+    await gate.close();
+    try {
+      await settled();
+      await cluster.end(node, 'SIGKILL');
+      cluster.wipe(node);
+    } finally {
+      gate.open();
+    }
+  }
+}

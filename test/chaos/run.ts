@@ -1,0 +1,155 @@
+/** A run from its beginning to its end: cluster, sessions, faults, healing, and everything that is looked at afterwards. */
+import { appendFileSync, cpSync, createWriteStream, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { finished } from 'node:stream/promises';
+import { HistoryRecorder } from '@isochron/workload';
+import type { ClusterOptions } from '../e2e/harness.js';
+import { ChaosCluster } from './cluster.js';
+import { type Contents, contents, converged, differences, NotConverged, outcomes } from './convergence.js';
+import type { Fault, FaultKind } from './faults.js';
+import type { Tally } from './tally.js';
+import { auditAll, disputes, EXIT, exitCodeOf, judge, type Report } from './verdict.js';
+
+const CONVERGENCE_LIMIT_MS = 180_000;
+
+/** What every scenario is told. */
+export interface RunOptions {
+  readonly seed: number;
+  readonly cluster: ClusterOptions;
+  /** History, logs and schedule go here. */
+  readonly folder: string;
+  /** How long convergence may take at most, in ms. What it took is reported, and decides nothing. Default 3 minutes. */
+  readonly limitMs?: number;
+  /** Told what goes on, in a few words. */
+  readonly onStep: (text: string) => void;
+}
+
+/** What a scenario does between the start of the cluster and its healing. */
+export interface Scenario {
+  readonly name: string;
+  /** Runs its load and its faults; resolves when the faults are over, with the load still going on. */
+  readonly load: (cluster: ChaosCluster, recorder: HistoryRecorder) => Promise<Load>;
+}
+
+/** A load that goes on until it is told to stop. */
+export interface Load {
+  readonly tally: Tally;
+  readonly faults: Readonly<Partial<Record<FaultKind, number>>>;
+  /** Ends all faults. */
+  readonly heal: () => Promise<void>;
+  /** Ends all sessions; resolves when the last one has. */
+  readonly stop: () => Promise<void>;
+  /** Lines of its own for the table, at the end. */
+  readonly figures: () => readonly (readonly [what: string, figure: string])[];
+  /** What must not be, besides what is looked for in every scenario. */
+  readonly violations: () => Readonly<Record<string, readonly string[]>>;
+}
+
+/**
+ * Runs a scenario and looks at what it left.
+ * @throws what went wrong with the run itself
+ */
+export async function run(scenario: Scenario, options: RunOptions): Promise<Report> {
+  mkdirSync(options.folder, { recursive: true });
+  const cluster = await ChaosCluster.start(options.cluster);
+  try {
+    const report = await runOn(cluster, scenario, options);
+    // To look into: only what was not as it should be.
+    if (exitCodeOf(report) !== EXIT.fine)
+      cpSync(cluster.cluster.folder, join(options.folder, 'data'), { recursive: true });
+    return report;
+  } finally {
+    cluster.writeLogs(options.folder);
+    await cluster.dispose();
+  }
+}
+
+async function runOn(cluster: ChaosCluster, scenario: Scenario, options: RunOptions): Promise<Report> {
+  const file = join(options.folder, 'history.jsonl');
+  const stream = createWriteStream(file);
+  const recorder = new HistoryRecorder(stream);
+  const load = await scenario.load(cluster, recorder);
+  let end: End;
+  try {
+    end = await endOf(cluster, load, recorder, options);
+  } finally {
+    await load.stop();
+    recorder.close();
+    stream.end();
+    await finished(stream);
+  }
+  if (end.convergence !== undefined) await cluster.stop();
+  options.onStep('checking the history');
+  const { tally, faults } = load;
+  const history = await judge(file);
+  return {
+    scenario: scenario.name,
+    seed: options.seed,
+    tally,
+    faults,
+    history,
+    failures: cluster.failures,
+    figures: load.figures(),
+    violations: load.violations(),
+    ...end,
+  };
+}
+
+/** What a cluster was like in the end. */
+type End = Pick<Report, 'convergence' | 'notConverged' | 'contents' | 'audit' | 'differences' | 'disputed'>;
+
+async function endOf(
+  cluster: ChaosCluster,
+  load: Load,
+  recorder: HistoryRecorder,
+  { onStep, limitMs = CONVERGENCE_LIMIT_MS }: RunOptions,
+): Promise<End> {
+  const { tally } = load;
+  try {
+    onStep('healing');
+    await load.heal();
+    const convergence = await converged(cluster, limitMs, tally.greatest);
+    onStep('ending sessions');
+    await load.stop();
+    onStep('reading everything back');
+    const { at } = await converged(cluster, limitMs, tally.greatest);
+    const found = await contents(cluster, at);
+    recordContents(recorder, tally, found);
+    const answers = await outcomes(cluster, tally.unknown);
+    const disputed = disputes(answers, tally.ledger, [...found.values()][0]);
+    return { convergence, contents: found, audit: auditAll(tally, found), differences: differences(found), disputed };
+  } catch (error) {
+    if (!(error instanceof NotConverged)) throw error;
+    const { message } = error;
+    return {
+      convergence: undefined,
+      notConverged: message,
+      contents: undefined,
+      audit: undefined,
+      differences: undefined,
+      disputed: undefined,
+    };
+  }
+}
+
+/** The final state is part of the history: one more reader in each region, who reads every key that was ever written. */
+function recordContents(recorder: HistoryRecorder, tally: Tally, regions: Contents): void {
+  for (const [region, found] of regions) {
+    const open = recorder.session(`final/${region}`).begin();
+    const keys = new Set([...found.keys(), ...tally.ledger.flatMap(({ writes }) => [...writes.keys()])]);
+    for (const key of keys) open.read(key, (found.get(key) as string | undefined) ?? null);
+    open.committed();
+  }
+}
+
+/** Leaves a schedule for people, one fault on a line. */
+export function writeSchedule(folder: string, steps: readonly { readonly fault: Fault }[]): void {
+  writeFileSync(join(folder, 'schedule.jsonl'), steps.map((step) => `${JSON.stringify(step)}\n`).join(''));
+}
+
+/** Writes down when faults began and ended by the wall clock, to read beside the logs. */
+export function eventWriter(folder: string): (what: 'begins' | 'ends', fault: Fault) => void {
+  const file = join(folder, 'events.jsonl');
+  writeFileSync(file, '');
+  return (what, fault) => appendFileSync(file, `${JSON.stringify({ time: Date.now(), what, fault })}\n`);
+}

@@ -1,0 +1,222 @@
+/** A session of the SDK that goes on whatever happens to the cluster, and writes down what it saw and was told. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Random } from '@isochron/core';
+import {
+  type ConnectOptions,
+  connect,
+  type IsochronClient,
+  OutcomeUnknownError,
+  type Transaction,
+  type TxId,
+  type WriteReceipt,
+} from '@isochron/sdk';
+import type { HistoryRecorder, HistoryStatus, SessionRecorder, TransactionRecorder } from '@isochron/workload';
+import { HotTransactions } from '../e2e/workload.js';
+import type { Gate } from './gate.js';
+import { LEDGER_PREFIX } from './ledger.js';
+import type { Tally } from './tally.js';
+
+/** What all sessions of a run share. */
+export interface SessionsOptions {
+  readonly recorder: HistoryRecorder;
+  readonly tally: Tally;
+  readonly gate: Gate;
+  /** Regions with the URLs of their nodes. */
+  readonly endpoints: Readonly<Record<string, readonly string[]>>;
+  /** Hot keys. */
+  readonly keys: number;
+  readonly seed: number;
+  /** No transaction begins once this is aborted. */
+  readonly signal: AbortSignal;
+}
+
+const CONNECTION = { requestTimeoutMs: 5000, commitTimeoutMs: 8000, connectTimeoutMs: 3000 } as const;
+/** Between two transactions of a session, at most, in ms. */
+const MAX_PAUSE_MS = 20;
+const MOVE_CHANCE = 0.01;
+const DEATH_CHANCE = 0.003;
+const GIVE_UP_CHANCE = 0.05;
+/** So many of its last entries a session reads again. */
+const RECALLED = 4;
+
+interface Outcome {
+  readonly status: HistoryStatus;
+  readonly txId?: TxId | undefined;
+}
+
+/** A transaction that its own function ends. */
+class GivenUp extends Error {}
+
+export class ChaosSession {
+  readonly #shared: SessionsOptions;
+  readonly #name: string;
+  readonly #random: Random;
+  readonly #regions: readonly string[];
+  #region: string;
+  #client: IsochronClient | undefined;
+  /** The session to continue, as another device would. */
+  #exported: string | undefined;
+  #lives = 0;
+  #entries = 0;
+  #recorder: SessionRecorder;
+  #hot: HotTransactions;
+  /** Keys that it was told are written. */
+  #written: string[] = [];
+
+  constructor(shared: SessionsOptions, number: number) {
+    this.#shared = shared;
+    this.#name = `c${number}`;
+    this.#random = new Random(shared.seed + number);
+    this.#regions = Object.keys(shared.endpoints);
+    this.#region = this.#regions[number % this.#regions.length]!;
+    [this.#recorder, this.#hot] = this.#born();
+  }
+
+  /** Runs until it is told to stop. Rejects only for what is no error of the product. */
+  async run(): Promise<void> {
+    const { signal, gate } = this.#shared;
+    while (!signal.aborted) {
+      await gate.pass(() => this.#step());
+      // Sessions of people pause, too; without it, latency would be that of a queue.
+      await delay(this.#random.below(MAX_PAUSE_MS + 1));
+    }
+    await this.#client?.close();
+  }
+
+  async #step(): Promise<void> {
+    const draw = this.#random.float();
+    if (this.#client === undefined) await this.#connect();
+    else if (draw < DEATH_CHANCE) await this.#die();
+    else if (draw < DEATH_CHANCE + MOVE_CHANCE) await this.#move(this.#client);
+    else await this.#transaction(this.#client);
+  }
+
+  async #connect(): Promise<void> {
+    const options: ConnectOptions = {
+      ...CONNECTION,
+      endpoints: this.#shared.endpoints[this.#region]!,
+      random: () => this.#random.float(),
+      ...(this.#exported === undefined ? {} : { session: this.#exported }),
+    };
+    try {
+      this.#client = await connect(options);
+    } catch (error) {
+      this.#shared.tally.failed(this.#name, error);
+      this.#region = this.#random.pick(this.#regions);
+    }
+  }
+
+  /** Goes on in another region with what it has seen and written. */
+  async #move(from: IsochronClient): Promise<void> {
+    // What is not decided is not part of an exported session, and may be ordered behind what that one does.
+    if (from.status.pendingCommits > 0) return this.#die();
+    this.#exported = JSON.stringify(from.session.export());
+    this.#region = this.#random.pick(this.#regions);
+    this.#shared.tally.moves++;
+    this.#client = undefined;
+    await from.close();
+  }
+
+  /** The device is lost, and with it the session: somebody else begins. */
+  async #die(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    this.#exported = undefined;
+    this.#shared.tally.deaths++;
+    this.#recorder.close();
+    [this.#recorder, this.#hot] = this.#born();
+    await client?.close();
+  }
+
+  #born(): [SessionRecorder, HotTransactions] {
+    const recorder = this.#shared.recorder.session(`${this.#name}.${this.#lives++}`);
+    this.#written = [];
+    return [recorder, new HotTransactions(recorder, this.#random, this.#shared.keys)];
+  }
+
+  async #transaction(client: IsochronClient): Promise<void> {
+    const { tally } = this.#shared;
+    const open = this.#recorder.begin();
+    const entry = new Map<string, string>();
+    const { status, txId } = await this.#outcome(() => this.#any(client, open, entry));
+    open[status](txId);
+    tally.outcomes[status]++;
+    if (status === 'unknown' && txId !== undefined) tally.unknown.push(txId);
+    if (entry.size === 0) return;
+    tally.ledger.push({ name: `${[...entry.keys()].join(' ')} (${txId})`, txId, writes: entry, status });
+    if (status === 'committed') this.#written.push(...entry.keys());
+  }
+
+  async #outcome(run: () => Promise<WriteReceipt | undefined>): Promise<Outcome> {
+    const { tally } = this.#shared;
+    try {
+      const receipt = await run();
+      tally.committed(receipt?.timestamp);
+      return { status: 'committed', txId: receipt?.txId };
+    } catch (error) {
+      if (error instanceof GivenUp) return { status: 'aborted' };
+      const status = tally.failed(this.#recorder.name, error);
+      return { status, txId: error instanceof OutcomeUnknownError ? error.txId : undefined };
+    }
+  }
+
+  #any(
+    client: IsochronClient,
+    open: TransactionRecorder,
+    entry: Map<string, string>,
+  ): Promise<WriteReceipt | undefined> {
+    const draw = this.#random.float();
+    if (draw < 0.6) return this.#hot.run(client, open).then(() => undefined);
+    if (draw < 0.82) return this.#enterMany(client, open, entry);
+    if (draw < 0.9) return this.#enterOne(client, open, entry);
+    return this.#recall(client, open);
+  }
+
+  /** Several partitions in one transaction, hot keys among them. */
+  async #enterMany(
+    client: IsochronClient,
+    open: TransactionRecorder,
+    entry: Map<string, string>,
+  ): Promise<WriteReceipt | undefined> {
+    const { write } = await client.transaction(async (tx) => {
+      const keys = this.#hot.someKeys(2);
+      const values = await tx.getMany<string>(keys);
+      keys.forEach((key, i) => {
+        open.read(key, values[i] ?? null);
+      });
+      this.#set(tx, keys[0]!, open);
+      this.#entries++;
+      for (const part of ['a', 'b', 'c']) {
+        const key = `${LEDGER_PREFIX}${this.#recorder.name}/${this.#entries}${part}`;
+        entry.set(key, this.#set(tx, key, open));
+      }
+      if (this.#random.chance(GIVE_UP_CHANCE)) throw new GivenUp('it thinks better of it');
+    });
+    return write;
+  }
+
+  /** One partition: commits in one phase. */
+  #enterOne(client: IsochronClient, open: TransactionRecorder, entry: Map<string, string>): Promise<WriteReceipt> {
+    const key = `${LEDGER_PREFIX}${this.#recorder.name}/${++this.#entries}`;
+    const value = this.#recorder.nextValue();
+    open.write(key, value);
+    entry.set(key, value);
+    return client.set(key, value);
+  }
+
+  /** Its last own entries, which it must see wherever it is. */
+  async #recall(client: IsochronClient, open: TransactionRecorder): Promise<undefined> {
+    const keys = [...this.#written.slice(-RECALLED), ...this.#hot.someKeys(1)];
+    const values = await client.getMany<string>(keys);
+    keys.forEach((key, i) => {
+      open.read(key, values[i] ?? null);
+    });
+  }
+
+  #set(tx: Transaction, key: string, open: TransactionRecorder): string {
+    const value = this.#recorder.nextValue();
+    open.write(key, value);
+    tx.set(key, value);
+    return value;
+  }
+}

@@ -1,0 +1,53 @@
+/** What became of the transactions of a run, and the errors that clients met. */
+import { type ErrorCode, IsochronError, type Timestamp, type TxId } from '@isochron/core';
+import type { HistoryStatus } from '@isochron/workload';
+import type { LedgerEntry } from './ledger.js';
+
+/** What a client may hear because of any fault. */
+const ALWAYS_EXPLAINED: readonly ErrorCode[] = [
+  'CONNECTION_LOST',
+  'REPLICA_UNREACHABLE',
+  'SNAPSHOT_UNAVAILABLE',
+  'SNAPSHOT_TOO_OLD',
+  'TRANSACTION_EXPIRED',
+  'TRANSACTION_ABORTED',
+  'OUTCOME_UNKNOWN',
+  'OUTCOME_PENDING',
+  'NOT_READY',
+  'OVERLOADED',
+];
+
+export class Tally {
+  readonly outcomes: Record<HistoryStatus, number> = { committed: 0, aborted: 0, unknown: 0 };
+  /** Errors by their code. */
+  readonly errors: Record<string, number> = {};
+  /** Errors that no fault explains. */
+  readonly unexplained: string[] = [];
+  readonly ledger: LedgerEntry[] = [];
+  /** Transactions of unknown outcome. */
+  readonly unknown: TxId[] = [];
+  moves = 0;
+  /** Sessions that ended without a word, as when a device is lost. */
+  deaths = 0;
+  /** The greatest timestamp of a commit that was acknowledged. */
+  greatest: Timestamp = 0;
+  readonly #explained: ReadonlySet<ErrorCode>;
+
+  /** @param explained what clients may hear besides, because of the faults of this run */
+  constructor(explained: readonly ErrorCode[] = []) {
+    this.#explained = new Set([...ALWAYS_EXPLAINED, ...explained]);
+  }
+
+  /** A session met an error. Returns how its transaction has ended. @throws whatever is no error of the product */
+  failed(session: string, error: unknown): Exclude<HistoryStatus, 'committed'> {
+    if (!(error instanceof IsochronError)) throw error;
+    this.errors[error.code] = (this.errors[error.code] ?? 0) + 1;
+    if (!this.#explained.has(error.code)) this.unexplained.push(`${session} met ${error.code}: ${error.message}`);
+    // Any other error of a commit says that nothing has happened, or that nobody can find out any more.
+    return error.code === 'OUTCOME_UNKNOWN' || error.code === 'OUTCOME_FORGOTTEN' ? 'unknown' : 'aborted';
+  }
+
+  committed(timestamp: Timestamp | undefined): void {
+    this.greatest = Math.max(this.greatest, timestamp ?? 0);
+  }
+}

@@ -1,0 +1,105 @@
+import { connect, OutcomeUnknownError } from '@isochron/sdk';
+import { Cluster, cleanUp, logged } from './harness.js';
+import { call, keyPath } from './http.js';
+import { isochron } from './processes.js';
+import { SessionClient } from './session-client.js';
+import { until } from './until.js';
+
+jest.setTimeout(120_000);
+afterAll(cleanUp);
+
+const RETENTION_MS = 2000;
+const NEVER = 'abcdefghijklmnopqrstuv.0';
+let cluster: Cluster;
+
+beforeAll(async () => {
+  cluster = await Cluster.start({ regions: ['virginia', 'oregon'], settings: { outcomeRetentionMs: RETENTION_MS } });
+});
+
+const asked = async (api: string, id: string, query = ''): Promise<unknown> =>
+  (await call(api, 'GET', `/v1/transactions/${id}${query}`)).json;
+
+describe('the status of a transaction by its id', () => {
+  it(
+    'is found later by another process, in another region, when the answer to its commit was lost',
+    logged(async () => {
+      const api = cluster.endpoint('virginia');
+      const client = await connect({ endpoints: [api], requestTimeoutMs: 300, commitTimeoutMs: 600 });
+      const process = cluster.process('virginia-1');
+      let error: unknown;
+      try {
+        // The commit arrives at a node that does nothing with it yet, and nobody else has heard of it.
+        process.signal('SIGSTOP');
+        error = await client.set('lost', 1).catch((reason: unknown) => reason);
+        expect(error).toBeInstanceOf(OutcomeUnknownError);
+        await client.close();
+      } finally {
+        process.signal('SIGCONT');
+      }
+      const { txId, birth } = error as OutcomeUnknownError;
+      const kept = JSON.stringify({ txId, birth });
+      const later = await connect({ endpoints: [cluster.endpoint('oregon')] });
+      const { state, timestamp } = await until('it has happened', async () => {
+        const status = await later.transactionStatus(JSON.parse(kept) as { txId: string; birth: number });
+        return status.state === 'committed' && status;
+      });
+      expect(state).toBe('committed');
+      await later.close();
+      expect(await asked(api, txId)).toEqual({ id: txId, status: 'committed', timestamp });
+      const options = ['--endpoint', cluster.endpoint('oregon'), '--birth', String(birth)];
+      expect(await isochron(['transaction', txId, ...options])).toMatchObject({
+        code: 0,
+        stdout: `committed at ${timestamp}\n`,
+      });
+      const json = await isochron(['transaction', txId, '--json', ...options]);
+      expect(JSON.parse(json.stdout)).toEqual({ transaction: txId, status: 'committed', timestamp });
+      const got = await until('it is visible', async () => {
+        const answer = await call(cluster.endpoint('oregon'), 'GET', keyPath('lost'));
+        return answer.status === 200 && answer;
+      });
+      expect(got.headers['isochron-commit-timestamp']).toBe(String(timestamp));
+    }),
+  );
+
+  it(
+    'survives the restart of every node',
+    logged(async () => {
+      const client = await connect({ endpoints: cluster.endpoints() });
+      const { txId, timestamp } = await client.set('kept', 1);
+      await client.close();
+      for (const { id } of cluster.nodes) await cluster.kill(id);
+      await cluster.startAgain();
+      for (const api of cluster.endpoints())
+        expect(await asked(api, txId)).toEqual({ id: txId, status: 'committed', timestamp });
+    }),
+  );
+
+  it(
+    'is unknown or forgotten, by the birth, and a commit that old is refused with OUTCOME_FORGOTTEN',
+    logged(async () => {
+      const api = cluster.endpoint('virginia');
+      expect(await asked(api, NEVER)).toEqual({ id: NEVER, status: 'unknown', timestamp: null });
+      expect(await asked(api, NEVER, '?birth=1')).toEqual({ id: NEVER, status: 'forgotten', timestamp: null });
+      const shown = await isochron(['transaction', NEVER, '--birth', '1', '--endpoint', api]);
+      expect(shown).toMatchObject({ code: 0, stdout: 'forgotten\n' });
+      const session = await SessionClient.open(api);
+      const { ust } = await session.hello();
+      const writes = [{ key: 'default/forgotten', value: '1' }];
+      const commit = { type: 'commit', tx: NEVER, snapshot: ust, hwt: 0, homes: ['virginia'], writes };
+      let id = 0;
+      // The horizon of what is kept moves when the node has looked after it.
+      await until('it is refused', async () => {
+        session.send({ ...commit, id: ++id, birth: 1 });
+        const mine = id;
+        const answer = await session.next('an answer', (frame) => frame.id === mine);
+        return (answer as { code?: string }).code === 'OUTCOME_FORGOTTEN';
+      });
+      await session.close();
+    }),
+  );
+
+  it('is refused for what is no id', async () => {
+    const { code, stderr } = await isochron(['transaction', 'nonsense', '--endpoint', cluster.endpoint('virginia')]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: INVALID_REQUEST: /)]);
+  });
+});
