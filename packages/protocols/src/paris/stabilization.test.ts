@@ -132,7 +132,9 @@ describe('PaRiS: nonsense from peers', () => {
   const nonsense: ParisMessage[] = [
     { type: 'CommitTx', partition: 0, txId: 'nobody', attempt: 0, ct: 5 },
     { type: 'AbortTx', partition: 0, txId: 'nobody', attempt: 0 },
-    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'committed', ts: 9 },
+    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'committed', ts: 9, frozen: false },
+    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'prepared', ts: 9, frozen: true },
+    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'lost', ts: 0, frozen: false },
     { type: 'PrepareResp', txId: 'nobody', attempt: 0, partition: 3, pt: 9 },
     { type: 'Replicate', partition: 0, source: 'atlantis', from: 0, to: 9, groups: [], more: false },
     { type: 'Heartbeat', partition: 0, source: 'ireland', from: 0, to: 9 },
@@ -155,6 +157,36 @@ describe('PaRiS: nonsense from peers', () => {
       partition: 0,
       identity: { txId: 'x', attempt: 0, home: 'oregon', epoch: 0, cohorts: [999] },
       birth: 0,
+      lost: true,
+    },
+    // What only a node that has lost its disk asks and hears (D10).
+    { type: 'ResyncRefused', partition: 0, source: 'atlantis', truncatedUpTo: 9e15 },
+    { type: 'ResyncRefused', partition: 0, source: 'oregon', truncatedUpTo: 9e15 },
+    { type: 'JoinReq' },
+    {
+      type: 'JoinResp',
+      joined: false,
+      retiring: true,
+      setAside: true,
+      ust: 9e15,
+      clocks: [{ partition: 999, clock: 9e15 }],
+    },
+    { type: 'CopyReq', ref: 1, partition: 999, start: '', source: 'atlantis', above: 0, clock: 9e15 },
+    {
+      type: 'ReadCopy',
+      node: 'atlantis-1',
+      request: { type: 'CopyReq', ref: 1, partition: 0, start: '', source: null, above: 0, clock: 0 },
+      vector: [{ region: 'atlantis', ts: 9e15 }],
+    },
+    {
+      type: 'CopyResp',
+      ref: 1,
+      part: 0,
+      parts: 1,
+      versions: [{ key: 'default/k', version: { ts: 9e15, txId: 'nobody', region: 'oregon', value: null } }],
+      next: null,
+      vector: [{ region: 'virginia', ts: 9e15 }],
+      gcFloor: 9e15,
     },
   ];
 
@@ -162,7 +194,7 @@ describe('PaRiS: nonsense from peers', () => {
     const world = new World();
     world.run(100);
     const virginia = world.node('virginia-1');
-    for (const machine of ['replica/0', 'coordinator', 'stabilization', 'client', 'nowhere']) {
+    for (const machine of ['replica/0', 'coordinator', 'stabilization', 'rebuild', 'client', 'nowhere']) {
       for (const message of nonsense) {
         world.inject({ node: 'virginia-1', machine }, { node: 'oregon-1', machine: 'replica/0' }, message);
       }
@@ -172,6 +204,44 @@ describe('PaRiS: nonsense from peers', () => {
     expect(virginia.paris.replicas[0]!.cohort.counters.ignored).toBeGreaterThan(0);
     const { ct } = new TestClient(world, 'virginia-1').write({ [keyIn(world, 0)]: '1' });
     world.until(() => world.ust() >= ct);
+  });
+
+  it("nobody but a region's own replica gives a disk up, and only where it was asked (D12)", () => {
+    const world = new World();
+    const { ct } = new TestClient(world, 'virginia-1').write({ [keyIn(world, 0)]: '1' });
+    world.run(500);
+    const { clock, replicas } = world.node('virginia-1').paris;
+    const own = replicas.find(({ partition }) => partition === 0)!;
+    expect(own.vv.has('ireland')).toBe(false);
+    const refused: ParisMessage = { type: 'ResyncRefused', partition: 0, source: 'oregon', truncatedUpTo: 8e15 };
+    const rolledBack = { type: 'ResyncReq' as const, partition: 0, region: 'oregon', from: 0, clock: ct, group: ct };
+    const messages = [refused, rolledBack, { ...rolledBack, clock: clock.last, group: clock.last }];
+    const to = { node: 'virginia-1', machine: 'replica/0' };
+    for (const message of messages) {
+      // Ireland does not have the partition.
+      for (const from of ['ireland-1', 'atlantis-1']) world.inject(to, { node: from, machine: 'replica/0' }, message);
+    }
+    world.inject(to, { node: 'oregon-1', machine: 'replica/0' }, refused); // nothing was asked
+    world.run(2_000);
+    expect(own.counters.resyncs).toBe(1); // oregon's own, at the start
+  });
+
+  it('a copy is handed to nodes of the cluster that have the partition, and to nobody else (D12)', () => {
+    const world = new World();
+    new TestClient(world, 'virginia-1').write({ [keyIn(world, 0)]: '1' });
+    world.run(500);
+    world.frames.length = 0;
+    const to = { node: 'virginia-1', machine: 'replica/0' };
+    const request = { type: 'CopyReq' as const, ref: 1, partition: 0, start: '', source: null, above: 0, clock: 0 };
+    for (const node of ['ireland-1', 'atlantis-1']) {
+      world.inject(to, { node, machine: 'rebuild' }, request);
+      world.inject(to, { node, machine: 'rebuild' }, { type: 'ReadCopy', node, request, vector: [] });
+    }
+    world.run(100);
+    expect(world.frames.flat().filter(({ message }) => message.type === 'CopyResp')).toEqual([]);
+    world.inject(to, { node: 'oregon-1', machine: 'rebuild' }, request);
+    world.run(100);
+    expect(world.frames.flat().filter(({ message }) => message.type === 'CopyResp')).toHaveLength(1);
   });
 
   it('a commit below the proposal is ignored: the prepare stays for the resolvers (P6)', () => {

@@ -1,0 +1,294 @@
+/** Claims about the copy that a node without data makes of its peers (D10). */
+import { qualify } from '@isochron/core';
+import type { Envelope } from '../machine.js';
+import { keyIn, TestClient } from '../testing/clients.js';
+import { everywhere, joined, loseDisk, rebuild, recovered, runRebuilding, versions } from '../testing/lost-disks.js';
+import { PlainStore } from '../testing/plain-store.js';
+import { World } from '../testing/world.js';
+import type { CopyResp, ParisMessage } from './messages.js';
+
+const V = 'virginia-1';
+const O = 'oregon-1';
+const I = 'ireland-1';
+const EVERYONE = [V, O, I];
+
+/** Keys of a partition in key order: a page of the plain store has three. */
+const keysOf = (world: World, partition: number, count: number): string[] =>
+  Array.from({ length: count * 10 }, (_, i) => qualify('default', `k${i}`))
+    .filter((key) => world.topology.partitionOf(key) === partition)
+    .slice(0, count)
+    .sort();
+
+const same = (world: World, partition: number): void => {
+  for (const node of [V, I]) expect(versions(world, node, partition)).toEqual(versions(world, O, partition));
+};
+
+/** A filter: the node's questions for a page, of those that the condition picks, are lost. */
+const withoutCopies =
+  (node: string, which: (request: Extract<ParisMessage, { type: 'CopyReq' }>, to: string) => boolean) =>
+  ({ message, from, to }: Envelope<ParisMessage>): boolean =>
+    !(message.type === 'CopyReq' && from.node === node && which(message, to.node));
+
+describe('D10: pages', () => {
+  it('a page asked for in a former life is never taken for one of the new copy', () => {
+    for (const gap of [40, 120, 200, 280]) {
+      const world = new World({ spec: everywhere(2), prefetchMs: 300 });
+      const keys = [...keysOf(world, 0, 8), ...keysOf(world, 1, 8)];
+      const { ct } = new TestClient(world, O).write(Object.fromEntries(keys.map((key) => [key, '"x"'])));
+      world.until(() => world.ust() > ct);
+      loseDisk(world, V);
+      world.run(450); // in the middle of the copy: an answer is being brought to memory
+      world.crash(V);
+      world.run(gap);
+      world.restart(V, new PlainStore());
+      world.until(recovered(world, V), 20_000);
+      for (const partition of [0, 1]) same(world, partition);
+    }
+  });
+
+  it('what the source receives while its pages are read comes from its peer after the copy', () => {
+    const world = new World({ spec: everywhere(1) });
+    const [first, ...others] = keysOf(world, 0, 8);
+    const writer = new TestClient(world, O);
+    for (const key of others) writer.write({ [key]: '"before"' });
+    world.run(300);
+    world.crash(V);
+    let asked = 0;
+    world.filter = withoutCopies(V, ({ start }) => start !== '' && ++asked > 0);
+    world.restart(V, new PlainStore());
+    world.until(() => asked > 0, 5000);
+    // Behind the first page now; the later pages tell of a vector that covers it.
+    const { ct } = writer.write({ [first!]: '"meanwhile"' });
+    world.until(() => world.node(O).paris.replicas[0]!.vv.durable('oregon') >= ct, 1000);
+    world.filter = () => true;
+    world.until(recovered(world, V), 20_000);
+    world.until(() => world.ust() >= ct, 5000);
+    expect(world.node(V).store.read(0, first!, ct)).toMatchObject({ ts: ct });
+    same(world, 0);
+  });
+
+  it('is used only when it is whole: parts of two answers may lie before and after a collection', () => {
+    const { world, key } = bigPage(null);
+    let first: CopyResp | undefined;
+    world.filter = ({ message }) => {
+      if (message.type === 'CopyResp' && message.parts > 1 && message.part === 0) first ??= message;
+      return !(message.type === 'CopyResp' && message.part > 0);
+    };
+    loseDisk(world, V);
+    world.until(() => first !== undefined, 5000);
+    world.run(1000);
+    expect(first!.versions.some((listed) => listed.key === key)).toBe(true);
+    expect(world.node(V).store.chains.size).toBe(0);
+    world.filter = () => true;
+    world.until(recovered(world, V), 20_000);
+    world.run(8000);
+    for (const node of EVERYONE) expect(new TestClient(world, node).readOnce(key)).toEqual([null]);
+    same(world, 0);
+  });
+
+  it('a part that comes twice is no other part', () => {
+    const { world } = bigPage('"the end"');
+    let again: Envelope<ParisMessage> | undefined;
+    world.filter = (envelope) => {
+      const { message } = envelope;
+      if (message.type !== 'CopyResp' || message.parts < 2) return true;
+      if (message.part === 0) again ??= envelope;
+      return message.part === 0;
+    };
+    loseDisk(world, V);
+    world.until(() => world.sent.some(({ message }) => message === again?.message), 5000);
+    for (let i = 1; i < (again!.message as CopyResp).parts; i++) world.inject(again!.to, again!.from, again!.message);
+    world.filter = () => true;
+    world.until(recovered(world, V), 20_000);
+    same(world, 0);
+  });
+
+  it('the copy waits until its source has on its disk what it has told of', () => {
+    const world = new World({ spec: everywhere(1) });
+    const key = keyIn(world, 0);
+    world.run(100);
+    world.cut(V, I);
+    world.diskMs.set(O, Number.POSITIVE_INFINITY);
+    const { ct } = new TestClient(world, V).write({ [key]: '"acknowledged"' });
+    const heard = () => world.node(O).paris.replicas[0]!.vv;
+    world.until(() => heard().applied('virginia') >= ct, 1000);
+    loseDisk(world, V);
+    world.heal(V, I);
+    world.run(2000);
+    expect(heard().durable('virginia')).toBeLessThan(ct);
+    expect(joined(world, V)()).toBe(false);
+    world.diskMs.set(O, 1);
+    world.until(recovered(world, V), 20_000);
+    for (const node of EVERYONE) expect(world.node(node).store.read(0, key, ct)).toMatchObject({ ts: ct });
+  });
+
+  it('brings the floor of garbage collection with it: what its source has collected is refused from the first moment', () => {
+    const world = new World({ spec: everywhere(1), settings: { retentionMs: 100 } });
+    const client = new TestClient(world, O);
+    for (const value of ['"a"', '"b"']) client.write({ [keyIn(world, 0)]: value });
+    world.run(5000);
+    const { gcFloor } = world.node(O).paris.replicas[0]!;
+    expect(gcFloor).toBeGreaterThan(0);
+    loseDisk(world, V);
+    world.until(joined(world, V), 5000);
+    expect(world.node(V).paris.replicas[0]!.gcFloor).toBeGreaterThanOrEqual(gcFloor);
+    expect(world.node(V).store.meta.get('gcFloor/0')).toBeGreaterThanOrEqual(gcFloor);
+  });
+
+  it('a copy that stands still is given up after a while, and starts over', () => {
+    const world = new World({ spec: everywhere(1) });
+    new TestClient(world, O).write({ [keyIn(world, 0)]: '"a"' });
+    world.run(300);
+    world.crash(V);
+    world.filter = withoutCopies(V, () => true);
+    world.restart(V, new PlainStore());
+    expect(runRebuilding(world, 40_000)).toEqual([V]);
+    world.filter = () => true;
+    world.until(recovered(world, V), 40_000);
+    same(world, 0);
+  });
+
+  /** Several versions of one key, so large that a page with them comes in parts; the last one is given. */
+  function bigPage(last: string | null): { world: World; key: string } {
+    const world = new World({ spec: everywhere(1), settings: { retentionMs: 1500 } });
+    const key = keyIn(world, 0);
+    const client = new TestClient(world, O);
+    for (const letter of ['x', 'y']) client.write({ [key]: JSON.stringify(letter.repeat(600_000)) });
+    const { ct } = client.write({ [key]: last });
+    world.until(() => world.ust() > ct, 1000);
+    return { world, key };
+  }
+});
+
+describe('D10: who may lose what', () => {
+  it('a source that loses its disk after it was copied waits for the copier: its latest versions are there only', () => {
+    const world = new World({ spec: everywhere(1) });
+    const key = keyIn(world, 0);
+    world.run(300);
+    world.cut(V, O);
+    world.crash(I);
+    world.run(50);
+    const { ct } = new TestClient(world, V).write({ [key]: '"acknowledged"' });
+    world.run(200);
+    // Ireland has copied virginia, and waits for what oregon has of its own.
+    world.filter = withoutCopies(I, (_, to) => to === O);
+    world.restart(I, new PlainStore());
+    world.until(() => world.node(I).store.read(0, key, ct) !== undefined, 5000);
+    loseDisk(world, V);
+    world.heal(V, O);
+    world.run(5000);
+    expect([V, I].map((node) => joined(world, node)())).toEqual([false, false]);
+    world.filter = () => true;
+    world.until(joined(world, V), 10_000);
+    expect(joined(world, I)()).toBe(true);
+    world.until(() => world.ust() >= ct, 10_000);
+    for (const node of EVERYONE) expect(world.node(node).store.read(0, key, ct)).toMatchObject({ ts: ct });
+  });
+
+  it('two losses that overlap lose nothing that is stable: a new log refuses whoever lacks what is not in it', () => {
+    const world = new World({ spec: everywhere(1) });
+    const [first, ...others] = keysOf(world, 0, 8);
+    const writer = new TestClient(world, O);
+    for (const key of others) writer.write({ [key]: '"fill"' });
+    world.run(300);
+    world.cut(V, O);
+    const { ct } = new TestClient(world, V).write({ [first!]: '"precious"' });
+    world.run(300); // ireland has it, and has told of it
+    world.cut(V, I);
+    world.run(50); // oregon has heard more of ireland: it will be the source
+    world.crash(I);
+    let pages = 0;
+    world.filter = withoutCopies(I, ({ start }) => start !== '' && ++pages > 0);
+    world.heal(V, I);
+    world.restart(I, new PlainStore());
+    world.until(() => pages > 0, 5000); // the first page came before oregon had it
+    expect(rebuild(world, I).remaining![0]).toEqual({ partition: 0, from: O });
+    world.heal(V, O);
+    world.until(() => world.node(O).paris.stable.aggregated >= ct, 5000);
+    loseDisk(world, V);
+    world.until(joined(world, V), 5000);
+    expect(
+      world
+        .node(V)
+        .store.logs.get(0)!
+        .map((entry) => entry.ct),
+    ).not.toContain(ct);
+    world.filter = () => true;
+    expect(runRebuilding(world, 30_000)).toEqual([I]);
+    world.until(() => world.ust() > world.node(I).paris.membership.lostUpTo, 10_000);
+    for (const node of EVERYONE) expect(world.node(node).store.read(0, first!, ct)).toMatchObject({ ts: ct });
+    same(world, 0);
+  });
+
+  it('a fragment of a group that only one of its peers has reaches all of them', () => {
+    const world = new World({ spec: everywhere(1) });
+    const key = keyIn(world, 0);
+    world.run(300);
+    world.crash(V);
+    const ct = fragment(world, key);
+    world.restart(V, new PlainStore());
+    world.until(recovered(world, V), 10_000);
+    world.until(() => world.ust() >= ct, 5000);
+    for (const node of EVERYONE) expect(world.node(node).store.read(0, key, ct)).toMatchObject({ ts: ct });
+  });
+
+  it('a fragment of a group never makes its source look rolled back', () => {
+    const world = new World({ spec: everywhere(1) });
+    new TestClient(world, V).write({ [keyIn(world, 0)]: '"a"' });
+    world.run(300);
+    world.crash(V);
+    fragment(world, keyIn(world, 0, 'f'));
+    for (let i = 0; i < 2; i++) {
+      world.restart(V, new PlainStore());
+      expect(runRebuilding(world, 8000)).toEqual([]);
+      world.until(recovered(world, V), 1000);
+      world.crash(V);
+      world.run(100);
+    }
+  });
+
+  /** Gives ireland the first fragment of a group of virginia's; the rest was lost with the link. Returns its timestamp. */
+  function fragment(world: World, key: string): number {
+    const have = world.node(I).paris.replicas[0]!.vv.applied('virginia');
+    const ct = have + 100;
+    const txs = [{ txId: 'fragment.1', writes: [{ key, value: '"f"' }] }];
+    world.inject(
+      { node: I, machine: 'replica/0' },
+      { node: V, machine: 'replica/0' },
+      {
+        type: 'Replicate',
+        partition: 0,
+        source: 'virginia',
+        from: have,
+        to: have,
+        more: false,
+        groups: [{ ct, txs }],
+      },
+    );
+    world.run(50);
+    return ct;
+  }
+});
+
+describe('D10: the new log', () => {
+  it('is truncated like any other one when its last group is stable', () => {
+    const world = new World({ spec: everywhere(1) });
+    world.run(100);
+    world.cut(V, I);
+    const { ct } = new TestClient(world, V).write({ [keyIn(world, 0)]: '"not stable"' });
+    world.until(() => world.node(O).paris.replicas[0]!.vv.durable('virginia') >= ct, 1000);
+    loseDisk(world, V);
+    world.heal(V, I);
+    world.until(joined(world, V), 5000);
+    expect(
+      world
+        .node(V)
+        .store.logs.get(0)!
+        .map((entry) => entry.ct),
+    ).toEqual([ct]);
+    expect(world.node(V).paris.replicas[0]!.lastLogged).toBe(ct);
+    world.until(() => world.ust() > ct, 5000);
+    world.run(1500);
+    expect(world.node(V).store.logs.get(0)).toEqual([]);
+  });
+});

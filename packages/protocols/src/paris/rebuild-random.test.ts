@@ -1,0 +1,272 @@
+/**
+ * Random disasters: writes, crashes, cut links and lost disks, and what must hold when all is well again (D10). A failure prints its
+ * seed and path; `REBUILD_SEED`, `REBUILD_PATH` and `REBUILD_RUNS` run it again, or more of them.
+ */
+import type { ClusterSpec, NodeId, Timestamp, TxId } from '@isochron/core';
+import fc from 'fast-check';
+import { keyIn } from '../testing/clients.js';
+import { restart, runRebuilding } from '../testing/lost-disks.js';
+import { PlainStore } from '../testing/plain-store.js';
+import { World } from '../testing/world.js';
+
+const { REBUILD_SEED, REBUILD_PATH, REBUILD_RUNS } = process.env;
+
+const cluster = (nodes: number, partitions: number, replication: number): ClusterSpec => ({
+  regions: ['a', 'b', 'c'].map((id) => ({
+    id,
+    nodes: Array.from({ length: nodes }, (_, i) => ({ id: `${id}-${i + 1}` })),
+  })),
+  keyspaces: [{ name: 'default', partitions, replication }],
+});
+
+interface Step {
+  readonly what: 'write' | 'cut' | 'heal' | 'crash' | 'restart' | 'wipe';
+  /** Taken modulo what there is to choose from. */
+  readonly node: number;
+  readonly other: number;
+  readonly keys: readonly number[];
+  readonly ms: number;
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  what: fc.oneof(
+    { weight: 10, arbitrary: fc.constant('write' as const) },
+    { weight: 2, arbitrary: fc.constantFrom('cut' as const, 'heal' as const, 'crash' as const, 'restart' as const) },
+    { weight: 2, arbitrary: fc.constantFrom('heal' as const, 'crash' as const, 'restart' as const) },
+    { weight: 1, arbitrary: fc.constant('wipe' as const) },
+  ),
+  node: fc.nat(50),
+  other: fc.nat(50),
+  keys: fc.array(fc.nat(40), { minLength: 1, maxLength: 3 }),
+  ms: fc.oneof(fc.nat(40), fc.nat(600)),
+});
+
+const stage = fc.record({
+  spec: fc.constantFrom(cluster(1, 2, 3), cluster(1, 3, 2), cluster(2, 4, 2), cluster(2, 3, 3)),
+  empty: fc.boolean(),
+  syncMs: fc.constantFrom(1, 5),
+  prefetchMs: fc.constantFrom(0, 3, 60, 200),
+  delays: fc.array(fc.constantFrom(1, 2, 20, 60), { minLength: 36, maxLength: 36 }),
+});
+type Stage = typeof stage extends fc.Arbitrary<infer S> ? S : never;
+
+/** A transaction that was sent. */
+interface Sent {
+  readonly keys: readonly string[];
+  readonly node: NodeId;
+  readonly life: number;
+  readonly ref: number;
+  ct: Timestamp | undefined;
+  /** A stable time has covered it while every replica had it. */
+  stable: boolean;
+}
+
+class Disasters {
+  readonly world: World;
+  readonly nodes: readonly NodeId[];
+  readonly sent = new Map<TxId, Sent>();
+  readonly #down = new Set<NodeId>();
+  readonly #cuts: [NodeId, NodeId][] = [];
+  wiped = 0;
+  gaveUp = 0;
+  /** A disk was lost while another node had no data. */
+  overlapping = false;
+  /** What was on a lost disk alone, as partition and transaction. */
+  readonly lost = new Set<string>();
+
+  constructor(readonly given: Stage) {
+    const { spec, empty, syncMs, prefetchMs, delays } = given;
+    const ids = spec.regions.flatMap(({ nodes }) => nodes.map(({ id }) => id));
+    this.world = new World({
+      spec,
+      empty,
+      syncMs,
+      prefetchMs,
+      // Nothing is collected, so that every version can be looked for.
+      settings: { retentionMs: 1e9, resolveAfterMs: 300, commitTimeoutMs: 1500 },
+      delayMs: (from, to) => delays[(ids.indexOf(from) * ids.length + ids.indexOf(to)) % delays.length]!,
+    });
+    this.nodes = ids;
+  }
+
+  play(steps: readonly Step[]): void {
+    for (const next of steps) {
+      this[next.what](next);
+      this.#run(next.ms);
+    }
+  }
+
+  /** Everything comes back. */
+  recover(): void {
+    for (const node of this.#down) restart(this.world, node);
+    for (const [a, b] of this.#cuts) this.world.heal(a, b);
+    const whole = () => this.nodes.every((id) => this.#joined(id) && this.world.node(id).store.prepared.size === 0);
+    for (let i = 0; i < 150 && !whole(); i++) this.#run(1000);
+    const mark = Math.max(...this.nodes.map((id) => this.world.node(id).paris.clock.last));
+    for (let i = 0; i < 60 && this.world.ust() <= mark; i++) this.#run(1000);
+    expect({ whole: whole(), goesOn: this.world.ust() > mark }).toEqual({ whole: true, goesOn: true });
+  }
+
+  write({ node, keys }: Step): void {
+    const id = this.#pick(
+      this.nodes.filter((up) => !this.#down.has(up)),
+      node,
+    );
+    if (id === undefined || !this.#joined(id)) return;
+    const { paris, life } = this.world.node(id);
+    const txId = `tx-${this.sent.size}`;
+    const { length } = this.world.topology.partitions;
+    const names = [...new Set(keys.map((k) => keyIn(this.world, k % length, 'abcdefgh'[k % 8])))];
+    const ust = paris.stable.value;
+    const ref = this.world.ask(id, {
+      type: 'CommitReq',
+      txId,
+      snapshot: ust,
+      hwt: 0,
+      birth: ust,
+      homes: [this.world.topology.regionOf(id)],
+      principal: 'p',
+      writes: names.map((key) => ({ key, value: `"${txId}"` })),
+    });
+    this.sent.set(txId, { keys: names, node: id, life, ref, ct: undefined, stable: false });
+  }
+
+  cut({ node, other }: Step): void {
+    const [a, b] = [this.#pick(this.nodes, node)!, this.#pick(this.nodes, other)!];
+    if (a === b) return;
+    this.world.cut(a, b);
+    this.#cuts.push([a, b]);
+  }
+
+  heal({ node }: Step): void {
+    const cut = this.#pick(this.#cuts, node);
+    if (cut === undefined || cut.some((id) => this.#down.has(id))) return;
+    this.#cuts.splice(this.#cuts.indexOf(cut), 1);
+    this.world.heal(...cut);
+  }
+
+  crash({ node }: Step): void {
+    const up = this.nodes.filter((id) => !this.#down.has(id));
+    if (up.length < 2) return;
+    const id = this.#pick(up, node)!;
+    this.world.crash(id);
+    this.#down.add(id);
+  }
+
+  restart({ node }: Step): void {
+    const id = this.#pick([...this.#down], node);
+    if (id === undefined) return;
+    this.#down.delete(id);
+    restart(this.world, id);
+  }
+
+  /** Never the last copy: as many disks may be lost at a time as there are further replicas. */
+  wipe({ node }: Step): void {
+    const id = this.#pick(this.nodes, node)!;
+    const without = this.nodes.filter((other) => other !== id && !this.#joined(other)).length;
+    if (without > this.given.spec.keyspaces[0]!.replication! - 2) return;
+    this.overlapping ||= without > 0;
+    this.#lose(id);
+    if (!this.#down.has(id)) this.world.crash(id);
+    this.#down.delete(id);
+    this.world.restart(id, new PlainStore());
+    this.wiped++;
+  }
+
+  /** Prepares, and commits that no other replica has yet. */
+  #lose(id: NodeId): void {
+    const { store } = this.world.node(id);
+    for (const { partition, txId } of store.prepared.values()) this.lost.add(`${partition}|${txId}`);
+    for (const [partition, log] of store.logs) {
+      const others = this.world.topology.partitions[partition]!.regions.filter(
+        (region) => region !== this.world.topology.regionOf(id),
+      );
+      for (const { txId, tx } of log) {
+        const held = ({ key }: { key: string }) =>
+          others.some((region) => this.count(partition, region, key, txId) > 0);
+        if (!tx.writes.every(held)) this.lost.add(`${partition}|${txId}`);
+      }
+    }
+  }
+
+  /** How many versions of a transaction a replica has of a key. */
+  count(partition: number, region: string, key: string, txId: TxId): number {
+    const { store } = this.world.node(this.world.topology.replicaNode(partition, region)!);
+    return (store.chains.get(`${partition}|${key}`) ?? []).filter((version) => version.txId === txId).length;
+  }
+
+  /** The same, at any replica, when all is well again. */
+  finally(key: string, txId: TxId): number {
+    const { id, regions } = this.world.topology.partitions[this.world.topology.partitionOf(key)]!;
+    return this.count(id, regions[0]!, key, txId);
+  }
+
+  #run(ms: number): void {
+    this.gaveUp += runRebuilding(this.world, ms).length;
+    const ust = Math.max(...this.nodes.map((id) => this.world.node(id).paris.stable.aggregated));
+    for (const [txId, sent] of this.sent) {
+      if (sent.ct === undefined && this.world.node(sent.node).life === sent.life) {
+        const answer = this.world.answer(sent.node, sent.ref);
+        if (answer?.type === 'CommitResp') sent.ct = answer.ct;
+      }
+      if (sent.ct !== undefined && sent.ct <= ust && !sent.stable) sent.stable = this.#everywhere(txId, sent.keys);
+    }
+  }
+
+  #everywhere(txId: TxId, keys: readonly string[]): boolean {
+    const { topology } = this.world;
+    return keys.every((key) => {
+      const { id, regions } = topology.partitions[topology.partitionOf(key)]!;
+      return regions.every(
+        (region) => this.#joined(topology.replicaNode(id, region)!) && this.count(id, region, key, txId) === 1,
+      );
+    });
+  }
+
+  #joined(id: NodeId): boolean {
+    return this.world.node(id).paris.membership.joined;
+  }
+
+  #pick<T>(from: readonly T[], number: number): T | undefined {
+    return from[number % from.length];
+  }
+}
+
+describe('D10: random disasters', () => {
+  it('replicas agree when all is well again, nothing stable is lost, and without a lost disk nothing acknowledged is', () => {
+    const trials: fc.Parameters<[Stage, Step[]]> = { numRuns: Number(REBUILD_RUNS ?? 8) };
+    if (REBUILD_SEED !== undefined) trials.seed = Number(REBUILD_SEED);
+    if (REBUILD_PATH !== undefined) trials.path = REBUILD_PATH;
+    fc.assert(
+      fc.property(stage, fc.array(step, { minLength: 20, maxLength: 60, size: 'max' }), (given, steps) => {
+        const disasters = new Disasters(given);
+        disasters.play(steps);
+        disasters.recover();
+        const { world, sent, wiped, gaveUp } = disasters;
+        for (const { id, regions } of world.topology.partitions) {
+          const shown = regions.map((region) => contents(world, world.topology.replicaNode(id, region)!, id));
+          for (const other of shown) expect(other).toEqual(shown[0]);
+        }
+        for (const [txId, { keys, ct, stable }] of sent) {
+          const counts = new Map(keys.map((key) => [key, disasters.finally(key, txId)]));
+          expect({ txId, twice: [...counts.values()].some((count) => count > 1) }).toEqual({ txId, twice: false });
+          if (stable || (wiped + gaveUp === 0 && ct !== undefined)) {
+            expect({ txId, counts }).toEqual({ txId, counts: new Map(keys.map((key) => [key, 1])) });
+          } else if (!disasters.overlapping) {
+            // Half a transaction is what one lost disk leaves, and nothing else: what was not on it alone is there, or is not.
+            const known = keys.filter((key) => !disasters.lost.has(`${world.topology.partitionOf(key)}|${txId}`));
+            expect({ txId, kinds: new Set(known.map((key) => counts.get(key))).size }).not.toEqual({ txId, kinds: 2 });
+          }
+        }
+        if (wiped === 0) expect(gaveUp).toBe(0);
+      }),
+      trials,
+    );
+  });
+});
+
+const contents = (world: World, node: NodeId, partition: number): unknown =>
+  [...world.node(node).store.chains]
+    .filter(([name]) => name.startsWith(`${partition}|`))
+    .map(([name, chain]) => [name, chain.map(({ ts, txId }) => `${ts} ${txId}`)])
+    .sort();

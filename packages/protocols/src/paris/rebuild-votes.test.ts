@@ -1,0 +1,147 @@
+/** Claims about the decisions of transactions whose cohorts have lost their disks (D10). */
+import { keyIn, TestClient } from '../testing/clients.js';
+import { between, decisions, preparedOnThree, settled, without } from '../testing/lost-cohorts.js';
+import { everywhere, joined, loseDisk, rebuild, recovered } from '../testing/lost-disks.js';
+import { World } from '../testing/world.js';
+import type { CommitReq } from './messages.js';
+
+const V = 'virginia-1';
+const O = 'oregon-1';
+const I = 'ireland-1';
+
+type Request = Omit<CommitReq, 'ref'>;
+describe('D10: votes when a cohort has lost its disk', () => {
+  it('a cohort that hears of a loss commits by the word of another one that has committed, never aborts against it', () => {
+    const { world, a, b, x } = preparedOnThree();
+    // b asks a and x and commits; a hears b's vote, and never x's.
+    world.filter = (envelope) =>
+      without('PrepareResp', 'PrepareReq')(envelope) &&
+      !(envelope.message.type === 'ResolveReq' && envelope.from.node === x) &&
+      !between(a, x, 'ResolveReq')(envelope);
+    world.until(settled(world, b), 5000);
+    expect([world.node(a).store.prepared.size, world.node(x).store.prepared.size]).toEqual([1, 1]);
+    const [decided] = decisions(world, b);
+    expect(decided).toMatch(/^committed/);
+    loseDisk(world, x);
+    // b's first answers to a are late: what a knows of b is an old vote.
+    world.filter = (envelope) =>
+      without('PrepareResp', 'PrepareReq')(envelope) && !between(b, a, 'ResolveResp')(envelope);
+    world.until(joined(world, x), 5000);
+    world.run(5000);
+    expect(world.node(a).store.prepared.size).toBe(1); // LOST alone decides nothing
+    world.filter = without('PrepareResp', 'PrepareReq');
+    world.until(settled(world, a), 20_000);
+    expect(decisions(world, a, b)).toEqual([decided, decided]);
+    expect(rebuild(world, a).lost).toEqual([]);
+  });
+
+  it('survivors that have frozen commit on no vote and no commit message: all abort, and report it', () => {
+    const { world, a, b, x, request } = preparedOnThree();
+    loseDisk(world, x);
+    world.until(joined(world, x), 5000);
+    // a freezes at x's word, b at a's question; a does not hear that it has.
+    const quiet = without('PrepareResp', 'PrepareReq');
+    world.filter = (envelope) =>
+      quiet(envelope) &&
+      !(envelope.message.type === 'ResolveReq' && envelope.from.node === b) &&
+      !between(b, a, 'ResolveResp')(envelope);
+    const asked = () =>
+      world.sent.some(({ message, to }) => message.type === 'ResolveReq' && message.lost && to.node === b);
+    world.until(asked, 20_000);
+    world.run(10);
+    const ct = world.node(O).paris.clock.last;
+    for (const [partition, node] of [a, b].entries()) {
+      world.inject(
+        { node, machine: `replica/${partition}` },
+        { node: O, machine: 'coordinator' },
+        { type: 'CommitTx', partition, txId: request.txId, attempt: 0, ct },
+      );
+    }
+    world.run(500);
+    expect([a, b].map((node) => world.node(node).store.prepared.size)).toEqual([1, 1]);
+    world.filter = quiet;
+    world.until(settled(world, a, b), 20_000);
+    expect(decisions(world, a, b)).toEqual(['aborted', 'aborted']);
+    expect([...rebuild(world, a).lost, ...rebuild(world, b).lost]).toContain(request.txId);
+    world.run(3000);
+    const keys = [0, 1, 2].map((p) => keyIn(world, p));
+    expect(new TestClient(world, O).readOnce(...keys)).toEqual([null, null, null]);
+  });
+});
+
+describe('D10: what came back with the copy', () => {
+  /**
+   * Virginia alone, and oregon as its peer, knew of a commit that is not stable; virginia has lost its disk and come back.
+   */
+  function found(): { world: World; request: Request; ct: number } {
+    const world = new World({ spec: everywhere(2) });
+    world.run(300);
+    world.cut(V, I);
+    const client = new TestClient(world, V);
+    const tx = client.begin();
+    tx.write(keyIn(world, 0), '"once"');
+    const request = { ...client.commitRequest(tx), snapshot: client.session.ust };
+    const { ct } = world.call(V, request, 'CommitResp');
+    world.until(() => world.node(O).paris.replicas[0]!.vv.durable('virginia') >= ct, 1000);
+    loseDisk(world, V);
+    world.heal(V, I);
+    world.until(recovered(world, V), 5000);
+    return { world, request, ct };
+  }
+
+  it('the same commit sent again finds the commit that was found among the copied versions', () => {
+    const { world, request, ct } = found();
+    for (const node of [V, O]) expect(world.call(node, request)).toMatchObject({ type: 'CommitResp', ct });
+  });
+
+  it('a later attempt finds it too, and is not run beside it', () => {
+    const { world, request, ct } = found();
+    const elsewhere = { ...request, homes: ['virginia', 'oregon'] };
+    expect(world.call(O, elsewhere)).toMatchObject({ type: 'CommitResp', ct });
+    world.run(1000);
+    expect(world.node(O).store.chains.get(`0|${keyIn(world, 0)}`)).toHaveLength(1);
+  });
+
+  it('serves nothing before the stable time has passed what it has lost', () => {
+    const world = new World({ spec: everywhere(2) });
+    new TestClient(world, O).write({ [keyIn(world, 0)]: '"a"' });
+    world.run(300);
+    loseDisk(world, V);
+    world.until(joined(world, V), 5000);
+    world.cut(V, I); // the stable time stands still
+    const start = { type: 'StartTxReq' as const, txId: 't', ust: 0, at: null };
+    expect(world.call(V, start)).toMatchObject({ type: 'Refused', code: 'NOT_READY' });
+    world.heal(V, I);
+    world.until(recovered(world, V), 5000);
+    expect(world.call(V, start, 'StartTxResp').snapshot).toBeGreaterThan(world.node(V).paris.membership.lostUpTo);
+  });
+
+  it('outcomes up to the stable time that its peers knew are forgotten, and said to be', () => {
+    const world = new World({ spec: everywhere(2) });
+    const { ct } = new TestClient(world, V).write({ [keyIn(world, 0)]: '"a"' });
+    world.until(() => world.ust() > ct, 1000);
+    loseDisk(world, V);
+    world.until(joined(world, V), 5000);
+    expect(world.node(V).paris.replicas[0]!.cohort.forgottenUpTo).toBeGreaterThan(ct);
+    expect(world.node(V).store.meta.get('forgottenUpTo/0')).toBeGreaterThan(ct);
+  });
+
+  it('an attempt after one whose sole cohort has lost its disk is refused: whether that one happened cannot be known', () => {
+    const world = new World({ spec: everywhere(2) });
+    world.run(100);
+    const client = new TestClient(world, V);
+    const tx = client.begin();
+    tx.write(keyIn(world, 0), '"a"');
+    const request = client.commitRequest(tx);
+    loseDisk(world, V);
+    world.until(recovered(world, V), 5000);
+    const later = { ...request, snapshot: client.session.ust, homes: ['virginia', 'oregon'] };
+    for (let i = 0; i < 2; i++) {
+      const asked = world.now;
+      expect(world.call(O, later)).toMatchObject({ type: 'Refused', code: 'OUTCOME_FORGOTTEN' });
+      expect(world.now - asked).toBeLessThan(world.settings.commitTimeoutMs);
+      world.run(1000);
+    }
+    expect(world.node(O).store.chains.size).toBe(0);
+  });
+});

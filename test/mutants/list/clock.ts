@@ -1,0 +1,144 @@
+/** Timestamps, applying, version clocks, restarts: P1–P4, P6, D1, D7. */
+import type { Mutant, Profile } from '../mutant.js';
+import { COMMITTED, NODE, REPLICA, VECTOR } from './files.js';
+
+/** While one clock is ahead, the others count after it: equal timestamps are common. */
+export const SAME_TIMES: Profile = { faults: { kinds: ['clockJump'], count: 20, untilMs: 3_000 } };
+
+/** Clocks that are set back, and restarts out of the others' sight. */
+const CLOCKS_BACK: Profile = {
+  faults: { kinds: ['clockJump', 'crash', 'crashAt', 'isolateNode', 'isolateRegion'], count: 30, untilMs: 4_000 },
+};
+
+export const CLOCK_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'hlc-stays-behind',
+    breaks: 'P1',
+    does: 'publishes a version clock without moving the HLC to it',
+    patches: [{ file: REPLICA, find: 'clock.observe(bound);', replace: '' }],
+    seeds: { from: 1, count: 20 },
+  },
+  {
+    name: 'apply-below-the-bound',
+    breaks: 'P2',
+    does: 'applies ct < ub, as the pseudo-code says, instead of ct <= ub',
+    patches: [
+      {
+        file: COMMITTED,
+        find: 'this.#items[count]!.ct <= bound) count++;',
+        replace: 'this.#items[count]!.ct < bound) count++;',
+      },
+    ],
+    seeds: { from: 1, count: 20 },
+  },
+  {
+    name: 'clock-before-groups',
+    breaks: 'P3',
+    does: 'raises the version clock before the groups below it are applied',
+    patches: [
+      {
+        file: REPLICA,
+        find: 'const groups = this.cohort.committed.drain(bound);',
+        replace:
+          'const groups = this.cohort.committed.drain(bound);\n    this.#raise(region, bound, groups.length > 0, out);',
+      },
+    ],
+    seeds: { from: 1, count: 20 },
+  },
+  {
+    name: 'silent-empty-rounds',
+    breaks: 'P3',
+    does: 'publishes no version clock after a round that applied nothing',
+    patches: [
+      {
+        file: REPLICA,
+        find: 'for (const group of groups) this.#applyOwn(group, out);',
+        replace: 'if (groups.length === 0) return;\n    for (const group of groups) this.#applyOwn(group, out);',
+      },
+    ],
+    seeds: { from: 1, count: 10 },
+  },
+  {
+    name: 'split-group',
+    breaks: 'P4',
+    does: 'applies the last transaction of a commit timestamp in a later round than the others of it',
+    patches: [
+      {
+        file: COMMITTED,
+        find: 'const groups: { ct: Timestamp; txs: Committed[] }[] = [];',
+        replace:
+          'if (count > 1 && this.#items[count - 1]!.ct === this.#items[count - 2]!.ct) count--;\n    const groups: { ct: Timestamp; txs: Committed[] }[] = [];',
+      },
+    ],
+    seeds: { from: 1, count: 200 },
+    profile: SAME_TIMES,
+  },
+  {
+    name: 'commit-at-the-first-proposal',
+    breaks: 'P6, Alg. 2 line 26',
+    does: 'commits at the first proposal that comes instead of the greatest',
+    patches: [
+      {
+        file: 'packages/protocols/src/kernel/two-phase-commit.ts',
+        find: 'pt > this.#maxPt) this.#maxPt = pt;',
+        replace: 'this.#maxPt === 0) this.#maxPt = pt;',
+      },
+    ],
+    seeds: { from: 1, count: 20 },
+  },
+  {
+    name: 'clock-counts-before-its-batch',
+    breaks: 'D1',
+    does: 'takes a version vector for durable when its groups are only applied',
+    patches: [
+      {
+        file: VECTOR,
+        find: 'if (seq > this.#persisted || this.#pending.length > 0)',
+        replace: 'if (seq < 0)',
+      },
+    ],
+    seeds: { from: 1, count: 20 },
+  },
+  {
+    name: 'restart-without-ceiling',
+    breaks: 'D7',
+    does: 'starts the HLC of a restarted node without the durable ceiling',
+    patches: [
+      {
+        file: NODE,
+        find: 'new NodeClock(Math.max(ceiling, ust, highestKnown(options)), ceiling)',
+        replace: 'new NodeClock(Math.max(ust, highestKnown(options)), ceiling)',
+      },
+    ],
+    seeds: { from: 1, count: 100 },
+    profile: CLOCKS_BACK,
+  },
+  {
+    name: 'restart-without-prepared',
+    breaks: 'D7',
+    does: 'forgets in a restart what it had prepared',
+    patches: [
+      {
+        file: NODE,
+        find: 'for (const { txId, record } of own) replica.cohort.prepared.add({ txId, record, since: options.now });',
+        replace: '',
+      },
+    ],
+    seeds: { from: 1, count: 100 },
+  },
+  {
+    name: 'ties-by-arrival',
+    breaks: 'last writer wins',
+    does: 'lets what a replica got last win a tie of timestamps, so that every region has its own order',
+    patches: [
+      {
+        file: 'packages/storage/src/chain.ts',
+        find: 'const order = compareVersions(versions[i - 1]!, version);',
+        replace:
+          'const known = versions[i - 1]!;\n    const order = known.ts === version.ts && known.txId !== version.txId ? -1 : compareVersions(known, version);',
+      },
+    ],
+    seeds: { from: 1, count: 200 },
+    profile: SAME_TIMES,
+  },
+];

@@ -1,0 +1,181 @@
+/** Two-phase commit, retries, outcomes: D1–D5, P6, P8, P11. */
+import type { Mutant, Profile } from '../mutant.js';
+import { COHORT, COMMITS } from './files.js';
+
+/** Prepares that come too late, commits that change their home: many attempts of each transaction. */
+const MANY_ATTEMPTS: Profile = {
+  settings: { resolveAfterMs: 50, commitTimeoutMs: 500 },
+  environment: { requestTimeoutMs: 700 },
+  faults: {
+    kinds: ['cutLink', 'isolateNode', 'isolateRegion', 'slowLink', 'crashAt', 'stalledDisk'],
+    count: 25,
+    untilMs: 5_000,
+  },
+};
+
+/** What is asked over one link overtakes what was sent over another one before. */
+const UNEVEN_LINKS: Profile = {
+  settings: { resolveAfterMs: 50, commitTimeoutMs: 500 },
+  environment: { requestTimeoutMs: 700, jitter: 1 },
+  faults: { kinds: ['slowLink', 'slowLink', 'slowLink', 'cutLink'], count: 30, untilMs: 5_000 },
+};
+
+/** Outcomes are forgotten after a moment, while links are down and clocks jump. */
+const SHORT_MEMORY: Profile = {
+  settings: { outcomeRetentionMs: 100, resolveAfterMs: 300 },
+  faults: { kinds: ['cutLink', 'isolateNode', 'crashAt', 'clockJump', 'clientDisconnect'], count: 25, untilMs: 3_000 },
+};
+
+export const COMMIT_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'hwt-ignored',
+    breaks: 'P6',
+    does: "proposes without looking at the session's last write",
+    patches: [{ file: COMMITS, find: 'const ht = Math.max(snapshot, hwt);', replace: 'const ht = snapshot;' }],
+    seeds: { from: 1, count: 100 },
+  },
+  {
+    name: 'prepare-answered-early',
+    breaks: 'D1',
+    does: 'answers a prepare before it is on disk',
+    patches: [
+      {
+        file: COHORT,
+        find: "    }\n    out.sendAfterPersist(from, { type: 'PrepareResp'",
+        replace: "    }\n    out.send(from, { type: 'PrepareResp'",
+      },
+    ],
+    seeds: { from: 1, count: 10 },
+  },
+  {
+    name: 'client-answered-early',
+    breaks: 'D3',
+    does: 'decides, and answers the client, while one cohort has not prepared yet',
+    patches: [
+      {
+        file: 'packages/protocols/src/kernel/two-phase-commit.ts',
+        find: 'return this.#waiting.size === 0 ? this.#maxPt : undefined;',
+        replace: 'return this.#waiting.size <= 1 && this.#maxPt > 0 ? this.#maxPt : undefined;',
+      },
+    ],
+    seeds: { from: 1, count: 10 },
+  },
+  {
+    name: 'no-tombstone',
+    breaks: 'D2',
+    does: 'says that it never prepared a transaction without writing a tombstone, so that a late prepare is accepted',
+    patches: [
+      {
+        file: COHORT,
+        find: "        this.#tombstone(txId, attempt, now, out);\n      }\n      answer('aborted', 0);",
+        replace: "      }\n      answer('aborted', 0);",
+      },
+    ],
+    seeds: { from: 1, count: 200 },
+  },
+  {
+    name: 'tombstone-forgiven',
+    breaks: 'D2',
+    does: 'prepares an attempt although its tombstone is there',
+    patches: [
+      {
+        file: COHORT,
+        find: 'if (known.attempt < attempt) return false;',
+        replace: 'if (known.attempt <= attempt) return false;',
+      },
+    ],
+    seeds: { from: 1, count: 200 },
+  },
+  {
+    name: 'aborted-without-tombstone',
+    breaks: 'D2, D4',
+    does: 'holds one attempt prepared and says *aborted* about the next one without a tombstone for it',
+    patches: [
+      {
+        file: COHORT,
+        find: "if (known?.state === 'prepared' && known.prepared.record.attempt < attempt) this.#abort(known.prepared, now, out);\n      if (known === undefined || attemptOf(known) < attempt) {",
+        replace: "if (known === undefined || (known.state === 'aborted' && known.attempt < attempt)) {",
+      },
+    ],
+    seeds: { from: 1, count: 200 },
+    profile: UNEVEN_LINKS,
+  },
+  {
+    name: 'one-attempt-back',
+    breaks: 'D4',
+    does: 'asks about the last attempt only before it begins the next one',
+    patches: [
+      {
+        file: COMMITS,
+        find: '.map((home, attempt) => identityOf(attempt, home));',
+        replace: '.map((home, attempt) => identityOf(attempt, home)).slice(-1);',
+      },
+    ],
+    seeds: { from: 1, count: 200 },
+    profile: MANY_ATTEMPTS,
+  },
+  {
+    name: 'no-attempt-back',
+    breaks: 'D4',
+    does: 'begins the next attempt at once, whatever became of the one before',
+    patches: [
+      {
+        file: COMMITS,
+        find: 'const previous = homes.slice(0, -1).map(',
+        replace: 'const previous = homes.slice(0, 0).map(',
+      },
+    ],
+    seeds: { from: 1, count: 200 },
+    profile: MANY_ATTEMPTS,
+  },
+  {
+    name: 'other-list-accepted',
+    breaks: 'D4',
+    does: 'takes a retry with another list of cohorts for the same commit',
+    patches: [
+      {
+        file: COHORT,
+        find: "} else if (stored.attempt === attempt && !stored.digest.endsWith(fullDigest('', request.identity))) {",
+        replace: '} else if (stored.attempt < 0) {',
+      },
+    ],
+    seeds: { from: 1, count: 0 },
+    // A client that sends other writes under the same id: nothing in a plan says what a right answer is then.
+    script: 'duplicate-commit-with-another-list.txt',
+  },
+  {
+    name: 'outcome-dropped-early',
+    breaks: 'D5',
+    does: 'drops outcomes that UST has not passed',
+    patches: [
+      {
+        file: COHORT,
+        find: 'const upTo = Math.min(stable.aggregated, packWall(now - settings.outcomeRetentionMs));',
+        replace: 'const upTo = Math.max(stable.aggregated, packWall(now - settings.outcomeRetentionMs));',
+      },
+    ],
+    seeds: { from: 1, count: 200 },
+    profile: SHORT_MEMORY,
+  },
+  {
+    name: 'forgotten-prepared-again',
+    breaks: 'D5',
+    does: 'prepares a transaction whose outcome may be forgotten',
+    patches: [
+      {
+        file: COHORT,
+        find: 'if (request.birth < Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo)) {',
+        replace: 'if (request.birth < this.state.membership.lostUpTo) {',
+      },
+    ],
+    seeds: { from: 1, count: 200 },
+    profile: SHORT_MEMORY,
+  },
+  {
+    name: 'lost-called-aborted',
+    breaks: 'D10',
+    does: 'answers *aborted* about what a lost disk may have known',
+    patches: [{ file: COHORT, find: "answer('lost', 0);", replace: "answer('aborted', 0);" }],
+    seeds: { from: 1, count: 200 },
+  },
+];

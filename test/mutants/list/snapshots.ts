@@ -1,0 +1,161 @@
+/** Stable time, reads, garbage collection and the session: P5, P7, P9, P10, P13. */
+import type { Mutant, Profile } from '../mutant.js';
+import { AGGREGATION, CACHE, NODE, READS, REPLICA, SESSION, STABILIZATION } from './files.js';
+
+/** Nothing is kept for its age alone, and nodes restart all the time. */
+const OLD_SNAPSHOTS: Profile = {
+  settings: { retentionMs: 0, maxTransactionMs: 300 },
+  faults: { kinds: ['crash', 'massCrash'], count: 20, untilMs: 6_000 },
+};
+
+export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'ust-as-maximum',
+    breaks: 'P5, Alg. 4 line 36',
+    does: 'takes the greatest version clock for the universal stable time',
+    patches: [
+      {
+        file: AGGREGATION,
+        find: 'if (c.gst !== null && (gst === null || c.gst < gst)) gst = c.gst;',
+        replace: 'if (c.gst !== null && (gst === null || c.gst > gst)) gst = c.gst;',
+      },
+    ],
+    seeds: { from: 1, count: 20 },
+  },
+  {
+    name: 'replica-left-out',
+    breaks: 'P5, Alg. 4 line 34',
+    does: "leaves a node's last replica out of the minimum",
+    patches: [
+      {
+        file: NODE,
+        find: 'for (const { vv } of replicas) if (gst === null',
+        replace: 'for (const { vv } of replicas.length > 1 ? replicas.slice(0, -1) : replicas) if (gst === null',
+      },
+    ],
+    seeds: { from: 1, count: 50 },
+  },
+  {
+    name: 'stand-in-root',
+    breaks: 'P13',
+    does: 'speaks for the region with the minimum of its own subtree while the node above is away',
+    patches: [
+      {
+        file: STABILIZATION,
+        find: 'if (!this.isRoot) return;',
+        replace: 'if (!this.isRoot && !this.#down.has(this.#parent!)) return;',
+      },
+    ],
+    seeds: { from: 1, count: 200 },
+  },
+  {
+    name: 'root-speaks-early',
+    breaks: 'P13',
+    does: 'speaks for the region before every child has reported',
+    patches: [
+      {
+        file: AGGREGATION,
+        find: 'return this.#reported.size === this.members.length ? this.#reported.values() : undefined;',
+        replace: 'return this.#reported.values();',
+      },
+    ],
+    seeds: { from: 1, count: 50 },
+  },
+  {
+    name: 'remote-read-of-a-newer-snapshot',
+    breaks: 'P10',
+    does: "reads remote partitions at the coordinator's newest snapshot instead of the transaction's",
+    patches: [
+      {
+        file: READS,
+        find: "slices.push(this.#slice(partition, (r) => ({ type: 'ReadSliceReq', ref: r, partition, snapshot, keys: asked })));",
+        replace:
+          "const at = this.#regions[partition]![0] === this.state.region ? snapshot : this.state.stable.value;\n      slices.push(this.#slice(partition, (r) => ({ type: 'ReadSliceReq', ref: r, partition, snapshot: at, keys: asked })));",
+      },
+    ],
+    seeds: { from: 1, count: 50 },
+  },
+  {
+    name: 'read-below-the-floor',
+    breaks: 'P9',
+    does: 'answers snapshots below the floor of garbage collection',
+    patches: [
+      {
+        file: REPLICA,
+        find: 'if (snapshot >= this.#gcFloor && snapshot <= this.vv.durableMin) return true;',
+        replace: 'if (snapshot <= this.vv.durableMin) return true;',
+      },
+    ],
+    seeds: { from: 1, count: 100 },
+  },
+  {
+    name: 'one-version-too-far',
+    breaks: 'P9',
+    does: 'collects the newest version at or below the floor, too',
+    patches: [
+      {
+        file: 'packages/storage/src/memory-store.ts',
+        find: 'const gone = chain[keep]!.value === null ? keep + 1 : keep;',
+        replace: 'const gone = chain[keep]!.value === null ? keep + 1 : Math.min(keep + 1, chain.length - 1);',
+      },
+    ],
+    seeds: { from: 1, count: 50 },
+  },
+  {
+    name: 'floor-not-durable',
+    breaks: 'P9',
+    does: 'forgets in a restart below which snapshots it has collected',
+    patches: [{ file: NODE, find: 'gcFloor: timestampOf(meta', replace: 'gcFloor: 0 * timestampOf(meta' }],
+    seeds: { from: 1, count: 200 },
+    profile: OLD_SNAPSHOTS,
+  },
+  {
+    name: 'collects-what-is-in-use',
+    breaks: 'P9',
+    does: 'collects below UST, whatever snapshots are in use',
+    patches: [
+      {
+        file: REPLICA,
+        find: 'const floor = Math.min(stable.sOld, stable.aggregated, packWall(now - settings.retentionMs));',
+        replace: 'const floor = Math.min(stable.aggregated, packWall(now - settings.retentionMs));',
+      },
+    ],
+    seeds: { from: 1, count: 100 },
+  },
+  {
+    name: 'cache-used-below-the-snapshot',
+    breaks: 'P7',
+    does: "reads a session's own write from the cache although the snapshot has something newer",
+    patches: [
+      {
+        file: SESSION,
+        find: 'this.#snapshot === undefined || cached.ct <= this.#snapshot) return undefined;',
+        replace: 'this.#snapshot === undefined) return undefined;',
+      },
+    ],
+    seeds: { from: 1, count: 50 },
+  },
+  {
+    name: 'cache-pruned-too-far',
+    breaks: 'P7',
+    does: 'prunes what lies just above the stable snapshot',
+    patches: [{ file: CACHE, find: 'if (write.ct > floor) return;', replace: 'if (write.ct > floor + 1) return;' }],
+    seeds: { from: 1, count: 100 },
+  },
+  {
+    name: 'cache-never-pruned',
+    breaks: 'P7',
+    does: 'keeps every write of a session in its cache',
+    patches: [
+      { file: CACHE, find: 'if (write.ct > floor) return;', replace: 'if (write.ct > floor - 2 ** 52) return;' },
+    ],
+    seeds: { from: 1, count: 20 },
+  },
+  {
+    name: 'cache-not-frozen',
+    breaks: 'P7',
+    does: 'lets an open transaction see what the session wrote after its start',
+    patches: [{ file: CACHE, find: 'if (this.#shared) {', replace: 'if (this.#shared && this.#entries.size < 0) {' }],
+    seeds: { from: 1, count: 100 },
+  },
+];

@@ -1,0 +1,56 @@
+/** Unusual ways that are correct. */
+import type { Patch, Variant } from '../mutant.js';
+import { COHORT, COMMITS, REPLICA, STREAM } from './files.js';
+
+/** Every group is cut into fragments, and every stretch is as short as it gets. */
+export const TINY_STRETCHES: readonly Patch[] = [
+  { file: STREAM, find: 'const MAX_STRETCH_BYTES = 512 * 1024;', replace: 'const MAX_STRETCH_BYTES = 1;' },
+];
+
+export const VARIANTS: readonly Variant[] = [
+  { name: 'tiny-stretches', does: 'replicates each transaction in a message of its own', patches: TINY_STRETCHES },
+  {
+    name: 'heartbeats-are-replicates',
+    does: 'sends an empty Replicate where others send a Heartbeat',
+    patches: [{ file: REPLICA, find: 'if (groups.length === 0 && !more) {', replace: 'if (upTo < 0) {' }],
+  },
+  {
+    name: 'cohorts-in-reverse',
+    does: 'asks and tells the cohorts from the last to the first, every one of them twice',
+    patches: [
+      {
+        file: COMMITS,
+        find: 'for (const partition of votes.waiting) {',
+        replace: 'for (const partition of [...votes.waiting, ...votes.waiting].reverse()) {',
+      },
+      {
+        file: COMMITS,
+        find: "for (const partition of cohorts) {\n      out.send(this.addresses.cohort(partition, home), { type: 'CommitTx'",
+        replace:
+          "for (const partition of [...cohorts, ...cohorts].reverse()) {\n      out.send(this.addresses.cohort(partition, home), { type: 'CommitTx'",
+      },
+    ],
+  },
+  {
+    name: 'everything-is-resolved-twice',
+    does: 'asks every cohort twice where a decision is overdue',
+    patches: [
+      {
+        file: COHORT,
+        find: 'for (const partition of resolution.ask(now)) {',
+        replace: 'for (const partition of resolution.ask(now).flatMap((p) => [p, p])) {',
+      },
+    ],
+  },
+  {
+    name: 'never-idle',
+    does: 'keeps the interval of its rounds when nothing happens',
+    patches: [
+      {
+        file: 'packages/protocols/src/kernel/activity.ts',
+        find: 'now - this.#lastAt > IDLE_AFTER_MS ? intervalMs * this.idleBackoff : intervalMs',
+        replace: 'intervalMs',
+      },
+    ],
+  },
+];

@@ -1,0 +1,60 @@
+/** `npm run mutants`: shows which check catches which breakage. */
+import { Command, InvalidArgumentError } from 'commander';
+import { inLanes } from './lanes.js';
+import { MUTANTS } from './list/index.js';
+import type { Mutant } from './mutant.js';
+import { pin, search } from './search.js';
+import { renderTable } from './table.js';
+import { tryMutant } from './verdict.js';
+
+interface Options {
+  readonly only?: readonly string[];
+  readonly search: boolean;
+  readonly pin: boolean;
+  readonly seeds: number;
+  readonly seedStart: number;
+}
+
+function whole(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number.');
+}
+
+function names(text: string): string[] {
+  const wanted = text.split(',').map((name) => name.trim());
+  const unknown = wanted.find((name) => !MUTANTS.some((mutant) => mutant.name === name));
+  if (unknown === undefined) return wanted;
+  throw new InvalidArgumentError(`There is no "${unknown}"; ${MUTANTS.map(({ name }) => name).join(', ')}.`);
+}
+
+const options = new Command('mutants')
+  .description(
+    'Breaks PaRiS on purpose, in the memory of a process of its own, and shows which check of the simulator notices.',
+  )
+  .option('--only <names>', 'only these, with commas between them', names)
+  .option('--search', 'try fresh seeds, and say how often each mutant is caught', false)
+  .option('--pin', 'look for a run that catches a mutant, and keep it in test/mutants/plans', false)
+  .option('--seeds <n>', 'so many seeds, for --search and --pin', whole, 100)
+  .option('--seed-start <n>', 'the first of them (default: from the clock)', whole, Math.floor(Date.now() / 1000))
+  .addHelpText('after', '\nExit code: 0 every mutant was caught, 1 one was not.')
+  .parse()
+  .opts<Options>();
+
+const chosen = MUTANTS.filter(({ name }) => options.only?.includes(name) ?? true);
+if (options.search || options.pin) await explore(chosen);
+else process.exitCode = await judge(chosen);
+
+async function explore(mutants: readonly Mutant[]): Promise<void> {
+  const seeds = { from: options.seedStart, count: options.seeds };
+  const look = options.pin ? pin : search;
+  const lines = inLanes(mutants, async (mutant) => {
+    process.stdout.write(`${(await look(mutant, seeds)).trimEnd()}\n`);
+  });
+  await Promise.all(lines);
+}
+
+async function judge(mutants: readonly Mutant[]): Promise<number> {
+  const verdicts = await Promise.all(inLanes(mutants, tryMutant));
+  process.stdout.write(`${renderTable(verdicts)}\n`);
+  return verdicts.some(({ caught }) => caught === undefined) ? 1 : 0;
+}

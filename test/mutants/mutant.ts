@@ -1,0 +1,60 @@
+/** Deliberate breakages, as data. */
+import type { FaultName } from '@isochron/sim/faults/table';
+
+/** One place of the source that is replaced. The text must occur exactly once in the file. */
+export interface Patch {
+  /** Path of a TypeScript file of a package, from the repository's root. */
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+/** What of the drawn plans is replaced, so that runs have occasion to show a breakage. */
+export interface Profile {
+  readonly settings?: Readonly<Record<string, number>>;
+  readonly environment?: Readonly<Record<string, unknown>>;
+  /** So many faults of these kinds, from the beginning until then (ms). */
+  readonly faults?: { readonly kinds: readonly FaultName[]; readonly count: number; readonly untilMs: number };
+}
+
+/** Seeds that are tried one after the other. */
+export interface SeedRange {
+  readonly from: number;
+  readonly count: number;
+}
+
+/** A deliberate breakage of PaRiS that must be caught. */
+export interface Mutant {
+  readonly name: string;
+  /** The rule of `SPEC.md`, or the line of the paper, that it breaks. */
+  readonly breaks: string;
+  /** What it does. */
+  readonly does: string;
+  readonly patches: readonly Patch[];
+  /**
+   * One of these must catch it. The first one does, as long as nothing shifts the runs; for a breakage that needs a rare run,
+   * `plans/<name>.json` has such a run, which is tried before them.
+   */
+  readonly seeds: SeedRange;
+  readonly profile?: Profile;
+  /** For what no plan can contain: a scenario of `packages/protocols/src/paris/testdata` that shows it. */
+  readonly script?: string;
+}
+
+/** Something unusual that is correct: it must pass. */
+export interface Variant {
+  readonly name: string;
+  /** What it does. */
+  readonly does: string;
+  readonly patches: readonly Patch[];
+}
+
+/**
+ * The text with the patch in it.
+ * @throws RangeError unless the place occurs exactly once
+ */
+export function patched(text: string, { file, find, replace }: Patch): string {
+  const places = text.split(find).length - 1;
+  if (places !== 1) throw new RangeError(`${file} has ${places} places with ${JSON.stringify(find)}, not one`);
+  return text.replace(find, () => replace);
+}

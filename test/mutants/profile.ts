@@ -1,0 +1,43 @@
+/** Plans that give a breakage occasion to show. */
+import { Topology } from '@isochron/core';
+import type { Plan } from '@isochron/sim';
+import { Streams } from '@isochron/sim/engine/streams';
+import { faultKind } from '@isochron/sim/faults/table';
+import type { FaultPlan } from '@isochron/sim/plan/plan';
+import { paris } from '@isochron/sim/protocols/paris/adapter';
+import type { Profile } from './mutant.js';
+
+/** The drawn plan with the profile's parts in place of its own. */
+export function profiled(plan: Plan, { settings, environment, faults }: Profile): Plan {
+  return {
+    ...plan,
+    settings: { ...plan.settings, ...settings },
+    environment: { ...plan.environment, ...environment },
+    faults: faults === undefined ? plan.faults : drawFaults(plan, faults),
+  };
+}
+
+function drawFaults(
+  { seed, cluster, sessions }: Plan,
+  { kinds, count, untilMs }: Required<Profile>['faults'],
+): FaultPlan[] {
+  const random = new Streams(seed).of('profile');
+  const scene = {
+    topology: new Topology(cluster),
+    sessions: sessions.map(({ name }) => name),
+    crashPoints: paris.crashPoints,
+  };
+  return Array.from({ length: count }, () => {
+    const name = random.pick(kinds);
+    const { draw, forMs } = faultKind(name)!;
+    const [least, most] = forMs;
+    const [atMs, length] = [
+      Math.round(random.float() * untilMs),
+      Math.round(least + random.float() ** 2 * (most - least)),
+    ];
+    const parameters = draw(random, scene);
+    return parameters === undefined ? [] : [{ kind: name, atMs, forMs: length, ...parameters }];
+  })
+    .flat()
+    .sort((a, b) => a.atMs - b.atMs);
+}

@@ -1,0 +1,39 @@
+/** `npm run mutants -- --search`: how often fresh seeds catch each mutant. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Mutant, SeedRange } from './mutant.js';
+import { noticedBy } from './table.js';
+import { type Caught, runTrial } from './trial.js';
+import { planFile, runsOf } from './verdict.js';
+
+const SHRINK_MS = 60_000;
+/** Seeds that are named at most. */
+const NAMED = 8;
+
+/** Tries every seed of a range and says in a line which of them catch the mutant. */
+export async function search(mutant: Mutant, seeds: SeedRange): Promise<string> {
+  const { patches, name } = mutant;
+  const { caught, tried } = await runTrial({ patches, runs: runsOf(mutant, seeds), untilCaught: false, ignored: [] });
+  const found = caught.slice(0, NAMED).map(({ seed }) => seed ?? '');
+  return `${name}: ${caught.length} of ${tried} seeds${caught.length > 0 ? `: ${found.join(', ')}` : ''}\n${countsOf(caught)}`;
+}
+
+/** Looks for a run that catches the mutant, makes it small, and keeps it. Failures of machines that stop themselves do not count. */
+export async function pin(mutant: Mutant, seeds: SeedRange): Promise<string> {
+  const { patches, name } = mutant;
+  const runs = runsOf(mutant, seeds);
+  const { caught } = await runTrial({ patches, runs, untilCaught: true, ignored: ['crash'], shrinkMs: SHRINK_MS });
+  const [first] = caught;
+  if (first?.plan === undefined) return `${name}: no seed catches it`;
+  const file = planFile(mutant);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `${JSON.stringify(first.plan)}\n`);
+  return `${name}: seed ${first.seed}, ${noticedBy(first)}; ${file}`;
+}
+
+/** How often each check was the first to notice. */
+function countsOf(caught: readonly Caught[]): string {
+  const counts = new Map<string, number>();
+  for (const one of caught) counts.set(noticedBy(one), (counts.get(noticedBy(one)) ?? 0) + 1);
+  return [...counts].map(([check, count]) => `    ${count} × ${check}\n`).join('');
+}

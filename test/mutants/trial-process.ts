@@ -1,0 +1,75 @@
+/** Runs a trial: it comes on stdin, the answer goes to stdout, both as JSON. */
+import { readFileSync } from 'node:fs';
+import { register } from 'node:module';
+import { basename } from 'node:path';
+import type { Plan, Result } from '@isochron/sim';
+import { LOADED, testBuild } from './test-build.js';
+import type { Caught, Notice, Run, Trial, TrialResult } from './trial.js';
+
+const trial = JSON.parse(readFileSync(0, 'utf8')) as Trial;
+register('./hooks.js', import.meta.url, { data: testBuild(trial.patches) });
+// Only now: what they import is what the hooks give out.
+const { PROTOCOLS } = await import('@isochron/sim');
+const { shrink } = await import('@isochron/sim/shrink/shrink');
+const { playScript, scriptDifferences } = await import('@isochron/protocols/testing/script');
+const { profiled } = await import('./profile.js');
+const paris = PROTOCOLS.get('paris')!;
+
+process.stdout.write(JSON.stringify(answer()));
+
+function answer(): TrialResult {
+  const caught: Caught[] = [];
+  let tried = 0;
+  for (const run of trial.runs) {
+    tried++;
+    const one = 'script' in run ? play(run) : simulate(run);
+    if (one !== undefined) caught.push(one);
+    if (one !== undefined && trial.untilCaught) break;
+  }
+  confirmLoaded();
+  return { tried, caught };
+}
+
+function simulate(run: Exclude<Run, { script: string }>): Caught | undefined {
+  const plan = planOf(run);
+  const [first, ...others] = noticesOf(paris.run(plan));
+  if (first === undefined) return undefined;
+  return { run, seed: plan.seed, by: [first, ...others], ...shrunk(plan, first) };
+}
+
+function planOf(run: Exclude<Run, { script: string }>): Plan {
+  if ('plan' in run) return JSON.parse(readFileSync(run.plan, 'utf8')) as Plan;
+  return profiled(paris.draw(run.seed), run.profile ?? {});
+}
+
+function noticesOf({ failures }: Result): Notice[] {
+  return failures
+    .filter(({ kind }) => !trial.ignored.includes(kind))
+    .map(({ check, kind, message }) => ({ check, kind, message: message.split('\n', 1)[0]! }));
+}
+
+function play(run: { readonly script: string }): Caught | undefined {
+  const name = basename(run.script, '.txt');
+  const check = `script ${name}`;
+  try {
+    const text = readFileSync(run.script, 'utf8');
+    const message = scriptDifferences(name, text, playScript(name, text));
+    return message === '' ? undefined : { run, by: [{ check, kind: 'safety', message }] };
+  } catch (error) {
+    return { run, by: [{ check, kind: 'safety', message: String(error) }] };
+  }
+}
+
+function shrunk(plan: Plan, { check }: Notice): { plan?: Plan } {
+  if (trial.shrinkMs === undefined) return {};
+  const endMs = performance.now() + trial.shrinkMs;
+  const fails = (candidate: Plan): boolean => noticesOf(paris.run(candidate)).some((notice) => notice.check === check);
+  return { plan: shrink(plan, fails, { goesOn: () => performance.now() < endMs }) };
+}
+
+/** A patch of a file that nobody has loaded would be caught by nothing, and a variant would pass for nothing. */
+function confirmLoaded(): void {
+  const loaded = (globalThis as { [LOADED]?: ReadonlySet<string> })[LOADED];
+  const missing = trial.patches.find(({ file }) => !loaded?.has(file));
+  if (missing !== undefined) throw new Error(`${missing.file} was patched, but never loaded`);
+}

@@ -1,0 +1,69 @@
+/** Tries mutants and variants, and says what became of them. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../e2e/processes.js';
+import type { Mutant, Patch, SeedRange, Variant } from './mutant.js';
+import { type Caught, type Run, runTrial } from './trial.js';
+
+/** The code without the invariants that it checks of itself: what still notices something looks from outside. */
+export const WITHOUT_INVARIANTS: Patch = {
+  file: 'packages/core/src/invariant.ts',
+  find: 'if (!condition) throw',
+  replace: 'if (!condition && message === undefined) throw',
+};
+
+/** What became of a mutant. */
+export interface Verdict {
+  readonly mutant: Mutant;
+  /** The run that the mutant failed, and how many were tried. */
+  readonly caught: Caught | undefined;
+  readonly tried: number;
+  /** Where a machine had stopped itself first: the mutant without any invariants, seen from outside. */
+  readonly outside: Caught | undefined;
+}
+
+/** File of the run that shows a mutant, if it has one. */
+export const planFile = ({ name }: Pick<Mutant, 'name'>): string => join(ROOT, 'test/mutants/plans', `${name}.json`);
+
+/** The runs that must catch a mutant, in their order. */
+export function runsOf(mutant: Mutant, seeds: SeedRange = mutant.seeds): Run[] {
+  const { profile } = mutant;
+  return Array.from({ length: seeds.count }, (_, i) => ({
+    seed: seeds.from + i,
+    ...(profile !== undefined && { profile }),
+  }));
+}
+
+/** The saved run of a mutant, if it has one. */
+export function savedRun(mutant: Pick<Mutant, 'name'>): Run[] {
+  const plan = planFile(mutant);
+  return existsSync(plan) ? [{ plan }] : [];
+}
+
+function scriptOf({ script }: Mutant): Run[] {
+  return script === undefined ? [] : [{ script: join(ROOT, 'packages/protocols/src/paris/testdata', script) }];
+}
+
+/** Tries runs of a mutant until one fails. */
+export async function tryMutant(mutant: Mutant): Promise<Verdict> {
+  const { patches } = mutant;
+  const runs = [...savedRun(mutant), ...runsOf(mutant), ...scriptOf(mutant)];
+  const { tried, caught } = await runTrial({ patches, runs, untilCaught: true, ignored: [] });
+  const [first] = caught;
+  if (first === undefined || first.by.some(({ kind }) => kind !== 'crash')) {
+    return { mutant, tried, caught: first, outside: first };
+  }
+  const blind = [...patches, WITHOUT_INVARIANTS];
+  const again = await runTrial({ patches: blind, runs, untilCaught: true, ignored: ['crash'] });
+  return { mutant, tried, caught: first, outside: again.caught[0] };
+}
+
+/** Runs the code as it is. What is noticed then has nothing to do with a mutant. */
+export async function tryUnbroken(runs: readonly Run[]): Promise<readonly Caught[]> {
+  return (await runTrial({ patches: [], runs, untilCaught: false, ignored: [] })).caught;
+}
+
+/** Runs a variant; it should be caught by nothing. */
+export async function tryVariant({ patches }: Variant, runs: readonly Run[]): Promise<readonly Caught[]> {
+  return (await runTrial({ patches, runs, untilCaught: false, ignored: [] })).caught;
+}
