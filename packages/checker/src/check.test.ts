@@ -23,6 +23,11 @@ describe('violations', () => {
     expect(namesOf(verdict)).toEqual(['read-your-writes', 'read-your-writes', 'monotonic-reads']);
   });
 
+  it('come in the order of the readers', () => {
+    const verdict = verdictOf('a: x=1\nb: x?1\nb: x?-\nc: y=1\nc: y?-');
+    expect(namesOf(verdict)).toEqual(['monotonic-reads', 'read-your-writes']);
+  });
+
   it('of what is not demanded are judged, but neither counted nor explained', () => {
     const demands: Guarantee[] = ['monotonic-reads'];
     const verdict = checkHistory(textHistory('a: x=1\na: x?-'), { level: { unit: 'transaction', demands } });
@@ -141,6 +146,22 @@ describe('a counterexample', () => {
     const [violation] = verdictOf(text).violations;
     expect(violation!.name).toBe(name);
     expect(violation!.cycle.at(-1)!.because.map((step) => step.text)).toEqual(because);
+  });
+
+  it('does not go from an unknown transaction to later ones of its session', () => {
+    const text = 'a(unknown): x=1, w=1\nc: w?1\nq: x=2\nq: z=1\na: z?1\na: y=1\nd: y?1\nd: x?-';
+    const { violations } = verdictOf(text);
+    expect(violations.map(({ name }) => name)).toEqual(['causal-snapshot']);
+    expect(violations[0]!.message).toContain('although q#0 had written "x" = "2"');
+  });
+
+  it('blames a write that no delete followed', () => {
+    const text = 'b: x=-\nb: y=1\ne: y?1\ne: x=3\ne: z=1\nc: z?1\nc: y?1, x?-';
+    const [violation] = verdictOf(text).violations;
+    expect(violation!.message).toBe(
+      'c#1 read "x" = null, although e#1 had written "x" = "3" and happened before c#1. ' +
+        'No delete explains it: each was overwritten before, or happened later.',
+    );
   });
 
   it('names keys, sessions and transactions, each once', () => {
