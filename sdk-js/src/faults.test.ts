@@ -104,6 +104,26 @@ describe('refused commits', () => {
     expect(new Set(other.received('commit').map(({ tx }) => tx)).size).toBe(1);
   });
 
+  it('are asked for in another region when the home region does not decide: it may be cut off', async () => {
+    const store = new FakeStore();
+    const [neighbour, other] = [await server(store, { node: 'virginia-2' }), await server(store, { region: 'oregon' })];
+    const regions = [
+      { id: 'virginia', endpoints: [neighbour.url] },
+      { id: 'oregon', endpoints: [other.url] },
+    ];
+    const home = await server(store, { regions });
+    const app = await client([home]);
+    home.script = (frame) =>
+      frame.type === 'commit'
+        ? { type: 'error', id: frame.id, code: 'OUTCOME_PENDING', detail: '', retryable: true }
+        : undefined;
+    await app.set('a', 1);
+    expect(home.received('commit').map(({ homes }) => homes)).toEqual([[home.region]]);
+    // The same commit, under the same home: its cohorts can be reached from there.
+    expect(other.received('commit').map(({ homes }) => homes)).toEqual([[home.region]]);
+    expect(neighbour.received('commit')).toEqual([]);
+  });
+
   it('are tried again under the same id when a cohort has aborted the attempt', async () => {
     const node = await server();
     const app = await client([node]);

@@ -73,6 +73,25 @@ describe('after a failover', () => {
     expect(store.outcomes.size).toBe(1);
   });
 
+  it('does not go back to a region that stable time waits for: it may be cut off from the others', async () => {
+    const { app, distant, back } = await awayFromHome();
+    distant.push({
+      type: 'ust',
+      ust: 1001,
+      freshness: {
+        ...distant.freshnessNow(),
+        stale: true,
+        heldBackBy: { region: 'near', node: null, partition: null },
+      },
+    });
+    await statusOf(app, ({ stale }) => stale);
+    const near = await back();
+    await near.until(() => near.received('hello').length >= 2);
+    expect([app.status.region, near.received('ping')]).toEqual(['distant', []]);
+    distant.push({ type: 'ust', ust: 1002, freshness: distant.freshnessNow() });
+    await statusOf(app, ({ region }) => region === 'near');
+  });
+
   it('stays where it is when that is what was asked for', async () => {
     const store = new FakeStore();
     const [near, distant] = [await server(store, { region: 'near' }), await server(store, { region: 'distant' })];

@@ -5,6 +5,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { Progress } from '../bench/progress.js';
 import { cleanUp } from '../e2e/harness.js';
 import { ROOT } from '../e2e/processes.js';
+import { NotConverged } from './convergence.js';
 import { ALWAYS, FAULT_KINDS, type FaultKind } from './faults.js';
 import { isolation } from './isolation.js';
 import { run, type Scenario } from './run.js';
@@ -150,5 +151,6 @@ try {
 } catch (error) {
   await cleanUp();
   process.stderr.write(`\nerror: ${error instanceof Error ? error.stack : String(error)}\n`);
-  process.exitCode = EXIT.harness;
+  // Between two faults it has to become one, too, where the next one waits for that.
+  process.exitCode = error instanceof NotConverged ? EXIT.notConverged : EXIT.harness;
 }

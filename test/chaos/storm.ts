@@ -8,7 +8,7 @@ import { drawSchedule, type Fault, type FaultKind } from './faults.js';
 import { Gate } from './gate.js';
 import { Nemesis } from './nemesis.js';
 import { eventWriter, type Load, type Scenario, writeSchedule } from './run.js';
-import { ChaosSession } from './session.js';
+import { ChaosSession, type SessionsOptions } from './session.js';
 import { Tally } from './tally.js';
 
 /** Errors that only some faults explain. */
@@ -17,7 +17,8 @@ const EXPLAINED: readonly (readonly [FaultKind, ErrorCode])[] = [
   // A node that has lost its disk knows nothing of commits that began before it came back, new ones among them (D10).
   ['wipe', 'OUTCOME_FORGOTTEN'],
 ];
-const SETTLE_LIMIT_MS = 180_000;
+/** What takes longer has failed. */
+const LIMIT_MS = 180_000;
 const PROGRESS_INTERVAL_MS = 500;
 
 export interface StormOptions {
@@ -27,7 +28,7 @@ export interface StormOptions {
   readonly sessions: number;
   /** Hot keys. */
   readonly keys: number;
-  /** On a machine without time for it the run goes on, with the last faults healed or not, until so many transactions have committed. */
+  /** The run goes on for longer, without new faults, until so many transactions have committed. Default 0. */
   readonly least?: number;
   readonly folder: string;
   readonly onStep: (text: string) => void;
@@ -39,45 +40,58 @@ export const storm = (options: StormOptions): Scenario => ({
 });
 
 async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder: HistoryRecorder): Promise<Load> {
-  const { seed, durationMs, kinds, keys, folder } = options;
+  const { seed, durationMs, kinds, folder, least = 0 } = options;
   const tally = new Tally(EXPLAINED.filter(([kind]) => kinds.includes(kind)).map(([, code]) => code));
-  const [gate, stopping] = [new Gate(), new AbortController()];
+  const gate = new Gate();
+  const settled = async () => {
+    await converged(cluster, LIMIT_MS, tally.greatest);
+  };
+  const nemesis = new Nemesis({ cluster, gate, settled, onEvent: eventWriter(folder) });
   const steps = drawSchedule({ seed, durationMs, kinds, shape: cluster.shape, pairs: cluster.links.pairs });
   writeSchedule(folder, steps);
+  const sessions = startSessions(options, cluster, { recorder, tally, gate });
+  const isEnough = () => tally.outcomes.committed >= least;
+  const faults = async () => {
+    await nemesis.run(steps, durationMs);
+    await until(`${least} transactions`, isEnough, { timeoutMs: LIMIT_MS });
+  };
   const startMs = performance.now();
-  const settled = async () => {
-    await converged(cluster, SETTLE_LIMIT_MS);
-  };
-  const onEvent = eventWriter(folder);
-  const nemesis = new Nemesis({ cluster, gate, settled, onEvent });
-  const endpoints = Object.fromEntries(cluster.regions.map((region) => [region, cluster.cluster.endpoints(region)]));
-  const shared = { recorder, tally, gate, endpoints, keys, seed, signal: stopping.signal };
-  const sessions = Promise.all(Array.from({ length: options.sessions }, (_, i) => new ChaosSession(shared, i).run()));
-  const stop = async () => {
-    stopping.abort();
-    await sessions;
-  };
-  const { least = 0 } = options;
-  const enough = () =>
-    until(`${least} transactions`, () => tally.outcomes.committed >= least, { timeoutMs: SETTLE_LIMIT_MS });
   const told = setInterval(() => options.onStep(progressOf(startMs, options, tally, nemesis)), PROGRESS_INTERVAL_MS);
   try {
     // A session that ends early is a fault of the run: nobody would notice that nothing is tested any more.
-    await Promise.race([nemesis.run(steps, durationMs).then(enough), sessions]);
+    await Promise.race([faults(), sessions.ended]);
   } catch (error) {
-    stopping.abort();
+    await sessions.stop();
     throw error;
   } finally {
     clearInterval(told);
   }
+  const { counts } = nemesis;
+  const { stop } = sessions;
   return {
     tally,
-    faults: nemesis.counts,
+    faults: counts,
     heal: () => nemesis.heal(),
     stop,
     figures: () => figuresOf(tally),
     violations: () => ({}),
   };
+}
+
+function startSessions(
+  { seed, keys, sessions }: StormOptions,
+  { regions, cluster }: ChaosCluster,
+  shared: Pick<SessionsOptions, 'recorder' | 'tally' | 'gate'>,
+): { readonly ended: Promise<unknown>; readonly stop: () => Promise<void> } {
+  const stopping = new AbortController();
+  const endpoints = Object.fromEntries(regions.map((region) => [region, cluster.endpoints(region)]));
+  const all = { ...shared, endpoints, keys, seed, signal: stopping.signal };
+  const ended = Promise.all(Array.from({ length: sessions }, (_, i) => new ChaosSession(all, i).run()));
+  const stop = async () => {
+    stopping.abort();
+    await ended;
+  };
+  return { ended, stop };
 }
 
 const figuresOf = ({ moves, deaths }: Tally): [string, string][] => [

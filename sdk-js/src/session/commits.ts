@@ -8,7 +8,7 @@ import type { CommitAttempt, SessionTransaction } from '@isochron/protocols/pari
 import type { CommitFrame, RequestFrame } from '@isochron/wire/session-frames';
 import { OutcomeUnknownError } from '../errors.js';
 import type { Connection } from '../transport/connection.js';
-import { Exchange, type Retry, unexpected } from '../transport/exchange.js';
+import { type Elsewhere, Exchange, type Retry, unexpected } from '../transport/exchange.js';
 import type { Answer } from '../transport/frames.js';
 import type { SessionCore } from './core.js';
 import type { SnapshotHandle } from './snapshot-handle.js';
@@ -204,16 +204,19 @@ class CommitExchange extends Exchange<Committed> {
     }
     if (error.code === 'ATTEMPT_MISMATCH' && this.#homes.length > 1) {
       this.#homes = this.#homes.slice(0, -1);
-      return { refusals: this.#refusals, elsewhere: false };
+      return this.#retry(false);
     }
     if (ATTEMPT_OVER.has(error.code)) {
       // What lasts for a while is tried for a while, elsewhere too; a crash between prepares happens once.
       const again = this.#nextAttempt(connection, error.retryable ? MAX_HOMES : MAX_ABORTED_ATTEMPTS);
-      return again ? { refusals: this.#refusals, elsewhere: error.retryable && this.#refusals % 3 === 0 } : undefined;
+      return again ? this.#retry(error.retryable && this.#refusals % 3 === 0 && 'node') : undefined;
     }
     if (!error.retryable) return undefined;
-    if (error.code === 'OUTCOME_PENDING') this.#moveHome(connection);
-    const elsewhere = error.code === 'NOT_READY' || (error.code !== 'OUTCOME_PENDING' && this.#refusals % 3 === 0);
+    if (error.code === 'OUTCOME_PENDING') return this.#retry(this.#stuck(connection) && 'region');
+    return this.#retry((error.code === 'NOT_READY' || this.#refusals % 3 === 0) && 'node');
+  }
+
+  #retry(elsewhere: Elsewhere): Retry {
     return { refusals: this.#refusals, elsewhere };
   }
 
@@ -291,11 +294,14 @@ class CommitExchange extends Exchange<Committed> {
   }
 
   /**
-   * The cohorts of the old home do not decide: this region's become the next attempt (D4). It begins only when a cohort of the old one has
-   * durably given that up, so there is no harm in asking for it early.
+   * The cohorts do not decide. At home that may be because the region is cut off from one of them, and another one is not: returns whether
+   * to ask there. Elsewhere, that region's cohorts become the next attempt (D4); it begins only when a cohort of the
+   * old home has durably given that up, so there is no harm in asking for it early.
    */
-  #moveHome({ region }: Connection): void {
-    if (region !== this.#homes.at(-1) && this.#homes.length < MAX_HOMES) this.#homes = [...this.#homes, region];
+  #stuck({ region }: Connection): boolean {
+    if (region === this.#homes.at(-1)) return this.#homes.length === 1;
+    if (this.#homes.length < MAX_HOMES) this.#homes = [...this.#homes, region];
+    return false;
   }
 
   #unknown(why: string, cause?: unknown): void {

@@ -1,7 +1,7 @@
 /** One WebSocket: hello and welcome, request ids, credits, packing, a heartbeat. It reports to its owner and repeats nothing. */
 import { IsochronError } from '@isochron/core/errors';
 import { utf8Length } from '@isochron/core/limits';
-import type { GoawayFrame, HelloFrame, UstFrame, WelcomeFrame } from '@isochron/wire/session-frames';
+import type { Freshness, GoawayFrame, HelloFrame, UstFrame, WelcomeFrame } from '@isochron/wire/session-frames';
 import { malformed, serverError, toIsochronError } from '../errors.js';
 import type { Settings, WebSocketLike } from '../options.js';
 import type { Codec } from './codec.js';
@@ -35,6 +35,7 @@ export class Connection {
   readonly #inFlight = new Map<number, Exchange>();
   readonly #owner: ConnectionOwner;
   #welcome: WelcomeFrame | undefined;
+  #freshness: Freshness | undefined;
   #nextId = 1;
   #closed = false;
   #quietBeats = 0;
@@ -87,6 +88,11 @@ export class Connection {
   get welcome(): WelcomeFrame {
     if (this.#welcome === undefined) throw malformed('no welcome');
     return this.#welcome;
+  }
+
+  /** What the node has said last of the freshness of its snapshots. */
+  get freshness(): Freshness {
+    return this.#freshness ?? this.welcome.freshness;
   }
 
   get codec(): Codec {
@@ -244,6 +250,7 @@ export class Connection {
         this.#owner.refused(this.#answeredExchange(frame.id), serverError(frame), this);
         return;
       case 'ust':
+        this.#freshness = frame.freshness;
         this.#owner.ust(frame, this);
         return;
       case 'goaway':

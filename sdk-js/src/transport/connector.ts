@@ -49,8 +49,8 @@ export class Connector implements ConnectionOwner {
     this.#settings = settings;
     this.#events = events;
     this.#endpoints = new Endpoints(bases);
-    this.dispatcher = new Dispatcher(settings, (from, why) => {
-      if (this.#endpoints.size > 1) this.#moveOn(from, why.message);
+    this.dispatcher = new Dispatcher(settings, (from, whereTo, why) => {
+      if (this.#endpoints.size > 1) this.#moveOn(from, whereTo, why.message);
     });
     this.#homing = new Homing(this.#endpoints, settings, {
       current: () => (this.#closed ? undefined : this.#current),
@@ -147,8 +147,9 @@ export class Connector implements ConnectionOwner {
   }
 
   /** Requests are refused here that may be served elsewhere. */
-  #moveOn(from: Connection, why: string): void {
-    this.#shun(from.url, 0);
+  #moveOn(from: Connection, whereTo: 'node' | 'region', why: string): void {
+    const its = whereTo === 'node' ? [] : this.#endpoints.all.filter(({ region }) => region === from.region);
+    for (const url of new Set([from.url, ...its.map((endpoint) => endpoint.url)])) this.#shun(url, 0);
     if (from !== this.#current) return;
     this.#settings.logger.debug(`leaving ${from.url}: ${why}`);
     this.#retire();

@@ -34,7 +34,7 @@ export class Dispatcher {
 
   constructor(
     settings: Settings,
-    readonly moveOn: (from: Connection, why: IsochronError) => void,
+    readonly moveOn: (from: Connection, whereTo: 'node' | 'region', why: IsochronError) => void,
   ) {
     this.#settings = settings;
   }
@@ -97,7 +97,7 @@ export class Dispatcher {
       exchange.failed(error);
       return;
     }
-    if (retry.elsewhere && connection === this.#connection) this.moveOn(connection, error);
+    if (retry.elsewhere !== false && connection === this.#connection) this.moveOn(connection, retry.elsewhere, error);
     const pauseMs = fullJitterMs(this.#settings.random, retry.refusals, RETRY_BASE_MS, RETRY_CAP_MS);
     this.#rest(exchange, pauseMs);
   }

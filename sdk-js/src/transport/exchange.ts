@@ -4,17 +4,20 @@ import { malformed } from '../errors.js';
 import type { Connection } from './connection.js';
 import type { Answer } from './frames.js';
 
-/** Repeat the request: after this many refusals of it, and, with `elsewhere`, rather on another endpoint. */
+/** Repeat the request after this many refusals of it, here or rather elsewhere: on another node, or in another region. */
 export interface Retry {
   readonly refusals: number;
-  readonly elsewhere: boolean;
+  readonly elsewhere: Elsewhere;
 }
+
+/** What a refusal speaks against: nothing, the node, or its whole region, which may be cut off. */
+export type Elsewhere = false | 'node' | 'region';
 
 /** These may be a fault that stays: a few repetitions only. Everything else retryable is repeated until the deadline. */
 const SELDOM_HELPS = new Set(['INTERNAL', 'STORAGE_FAILED', 'FRAME_INVALID']);
 const MAX_SELDOM = 3;
 /** Here it cannot be done now; elsewhere it may. */
-const ELSEWHERE = new Set(['NOT_READY', 'REPLICA_UNREACHABLE']);
+const ELSEWHERE: Readonly<Record<string, Elsewhere>> = { NOT_READY: 'node', REPLICA_UNREACHABLE: 'region' };
 /** After so many refusals in a row another endpoint is asked. */
 const ELSEWHERE_AFTER = 3;
 
@@ -56,7 +59,7 @@ export abstract class Exchange<T = unknown> {
     this.#refusals++;
     if (!error.retryable) return undefined;
     if (SELDOM_HELPS.has(error.code) && this.#refusals >= MAX_SELDOM) return undefined;
-    const elsewhere = ELSEWHERE.has(error.code) || this.#refusals % ELSEWHERE_AFTER === 0;
+    const elsewhere = ELSEWHERE[error.code] ?? (this.#refusals % ELSEWHERE_AFTER === 0 && 'node');
     return { refusals: this.#refusals, elsewhere };
   }
 

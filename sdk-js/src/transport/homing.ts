@@ -85,7 +85,7 @@ export class Homing {
   async #probe(endpoint: Endpoint): Promise<{ connection: Connection; rttMs: number } | undefined> {
     try {
       const connection = await this.#ports.open(endpoint);
-      const rttMs = lagMs(connection.welcome) > CAUGHT_UP_MS ? Number.POSITIVE_INFINITY : await roundTrip(connection);
+      const rttMs = this.#isHealthy(connection) ? await roundTrip(connection) : Number.POSITIVE_INFINITY;
       if (Number.isFinite(rttMs)) {
         this.#endpoints.measured(endpoint.url, rttMs);
         return { connection, rttMs };
@@ -95,6 +95,12 @@ export class Homing {
       this.#settings.logger.debug(`${endpoint.url}: ${toIsochronError(error).message}`);
     }
     return undefined;
+  }
+
+  /** It has caught up, and the present node does not say that stable time waits for its region, which may be cut off from the others. */
+  #isHealthy({ welcome, region }: Connection): boolean {
+    const heldBackBy = this.#ports.current()?.freshness.heldBackBy;
+    return lagMs(welcome) <= CAUGHT_UP_MS && heldBackBy?.region !== region;
   }
 }
 

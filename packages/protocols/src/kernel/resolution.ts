@@ -12,6 +12,7 @@ export class Resolution {
   readonly #prepared = new Map<PartitionId, Timestamp>();
   readonly #lost = new Set<PartitionId>();
   readonly #frozen = new Set<PartitionId>();
+  #freezing = false;
   #round = 0;
   #nextAt: WallMs;
 
@@ -35,18 +36,25 @@ export class Resolution {
   lost(partition: PartitionId, now: WallMs): void {
     if (!this.cohorts.includes(partition) || this.#lost.has(partition)) return;
     this.#lost.add(partition);
+    this.freeze(now);
+  }
+
+  /** Somebody knows of a cohort's loss: everyone is asked again. */
+  freeze(now: WallMs): void {
+    if (this.#freezing) return;
+    this.#freezing = true;
     this.#round = 0;
     this.#nextAt = now;
   }
 
-  /** Whether a cohort's loss is known: votes decide nothing any more. */
+  /** Whether votes decide nothing any more. */
   get frozen(): boolean {
-    return this.#lost.size > 0;
+    return this.#freezing;
   }
 
   /** Every other cohort has lost its memory or is frozen: nobody has committed, nobody will (D10). */
   get hopeless(): boolean {
-    if (!this.frozen) return false;
+    if (this.#lost.size === 0) return false;
     return this.cohorts.every((p) => p === this.own.partition || this.#lost.has(p) || this.#frozen.has(p));
   }
 

@@ -70,6 +70,11 @@ export class Cohort {
     return this.#forgottenUpTo;
   }
 
+  /** What the disk says was frozen, of what is still prepared (D10). */
+  recoverFrozen(txIds: Iterable<TxId>): void {
+    for (const txId of txIds) if (this.prepared.get(txId) !== undefined) this.#frozen.add(txId);
+  }
+
   /** Starts anew after a lost disk: of what was born before, only what came back with the copy is known (D10). */
   join(forgottenUpTo: Timestamp): void {
     this.#forgottenUpTo = forgottenUpTo;
@@ -139,7 +144,7 @@ export class Cohort {
     if (known?.state === 'prepared' && known.prepared.record.attempt === attempt) {
       const { record } = known.prepared;
       const same = sameList(record, identity);
-      if (lost && same) this.#frozen.add(txId);
+      if (lost && same) this.#freeze(txId, now, out);
       // With another list it will never be prepared here.
       answer(same ? 'prepared' : 'aborted', same ? record.pt : 0);
     } else if (known?.state === 'committed') {
@@ -168,9 +173,12 @@ export class Cohort {
     else if (message.state === 'committed' && message.ts >= prepared.record.pt) this.#commit(prepared, message.ts);
     else if (message.state === 'prepared') {
       resolution.prepared(message.partition, message.ts, message.frozen);
-      const ct = resolution.decided();
+      const ct = this.#frozen.has(prepared.txId) ? undefined : resolution.decided();
       if (ct !== undefined) this.#commit(prepared, ct);
-    } else if (message.state === 'lost') this.#freeze(resolution, message.partition, now);
+    } else if (message.state === 'lost') {
+      resolution.lost(message.partition, now);
+      this.#freeze(prepared.txId, now, out);
+    }
     if (resolution.hopeless) this.#abortLost(prepared, now, out);
     if (this.prepared.get(message.txId) === undefined) this.counters.resolved++;
   }
@@ -191,6 +199,7 @@ export class Cohort {
       let resolution = this.#resolutions.get(txId);
       if (resolution === undefined) {
         resolution = new Resolution(txId, record.cohorts, { partition: this.partition, pt: record.pt }, now);
+        if (this.#frozen.has(txId)) resolution.freeze(now);
         this.#resolutions.set(txId, resolution);
       }
       const identity = {
@@ -286,7 +295,7 @@ export class Cohort {
       this.#sayCommitted(known, request, from, out);
     } else if (stored.attempt > attempt) {
       this.#refuse(request, 'ATTEMPT_MISMATCH', `Attempt ${stored.attempt} has begun.`, from, out);
-    } else {
+    } else if (!this.#frozen.has(txId)) {
       const { pt } = known.prepared.record;
       out.sendAfterPersist(from, { type: 'PrepareResp', txId, attempt, partition: this.partition, pt });
     }
@@ -401,9 +410,13 @@ export class Cohort {
     this.#tombstone(prepared.txId, prepared.record.attempt, now, out);
   }
 
-  #freeze(resolution: Resolution, lost: PartitionId, now: WallMs): void {
-    resolution.lost(lost, now);
-    this.#frozen.add(resolution.txId);
+  /** Frozen is frozen for good: what was said so must hold after a crash too. */
+  #freeze(txId: TxId, now: WallMs, out: Out): void {
+    this.#resolutions.get(txId)?.freeze(now);
+    if (this.#frozen.has(txId)) return;
+    this.#frozen.add(txId);
+    const value = Object.fromEntries([...this.#frozen].map((id) => [id, 1]));
+    out.write({ kind: 'meta', name: `frozen/${this.partition}`, value });
   }
 
   /** D10: a cohort has lost its memory, and all others are frozen. */

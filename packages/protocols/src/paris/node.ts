@@ -126,6 +126,7 @@ function recoverReplica(partition: PartitionId, state: NodeState, ust: Timestamp
   });
   const own = prepared.filter((p) => p.partition === partition).sort((a, b) => a.record.pt - b.record.pt);
   for (const { txId, record } of own) replica.cohort.prepared.add({ txId, record, since: options.now });
+  replica.cohort.recoverFrozen(Object.keys(vectorOf(meta.get(`frozen/${partition}`))));
   for (const { ct, txs } of options.unapplied.get(partition) ?? []) {
     if (ct <= replica.versionClock) continue;
     for (const { txId, writes } of txs) {

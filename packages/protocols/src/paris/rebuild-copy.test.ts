@@ -103,6 +103,39 @@ describe('D10: pages', () => {
     same(world, 0);
   });
 
+  it('a page from somebody who is not the source is none (D12)', () => {
+    const world = new World({ spec: everywhere(1) });
+    const { ct } = new TestClient(world, O).write({ [keyIn(world, 0)]: '"a"' });
+    world.until(() => world.ust() > ct, 1000);
+    let asked: { ref: number; source: string } | undefined;
+    world.filter = ({ message, to }) => {
+      if (message.type === 'CopyReq') asked = { ref: message.ref, source: to.node };
+      return message.type !== 'CopyReq';
+    };
+    loseDisk(world, V);
+    world.until(() => asked !== undefined, 5000);
+    const { ref, source } = asked!;
+    const version = { ts: ct + 1, txId: 'forged', region: 'oregon', value: '"forged"' };
+    const page: CopyResp = {
+      type: 'CopyResp',
+      ref,
+      part: 0,
+      parts: 1,
+      versions: [{ key: keyIn(world, 0), version }],
+      next: null,
+      vector: [],
+      gcFloor: 0,
+    };
+    const to = { node: V, machine: 'rebuild' };
+    world.inject(to, { node: source === O ? I : O, machine: 'replica/0' }, page);
+    world.inject(to, { node: source, machine: 'replica/0' }, { ...page, ref: ref - 1 });
+    world.run(100);
+    expect(world.node(V).store.chains.size).toBe(0);
+    world.filter = () => true;
+    world.until(recovered(world, V), 20_000);
+    same(world, 0);
+  });
+
   it('the copy waits until its source has on its disk what it has told of', () => {
     const world = new World({ spec: everywhere(1) });
     const key = keyIn(world, 0);

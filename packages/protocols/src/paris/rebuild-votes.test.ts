@@ -1,6 +1,7 @@
 /** Claims about the decisions of transactions whose cohorts have lost their disks (D10). */
+import { Resolution } from '../kernel/resolution.js';
 import { keyIn, TestClient } from '../testing/clients.js';
-import { between, decisions, preparedOnThree, settled, without } from '../testing/lost-cohorts.js';
+import { between, decisions, preparedOnThree, settled, THREE_COHORTS, without } from '../testing/lost-cohorts.js';
 import { everywhere, joined, loseDisk, rebuild, recovered } from '../testing/lost-disks.js';
 import { World } from '../testing/world.js';
 import type { CommitReq } from './messages.js';
@@ -67,6 +68,18 @@ describe('D10: votes when a cohort has lost its disk', () => {
     const keys = [0, 1, 2].map((p) => keyIn(world, p));
     expect(new TestClient(world, O).readOnce(...keys)).toEqual([null, null, null]);
   });
+
+  it('votes that are known decide nothing once one of the voters has lost its disk', () => {
+    const resolution = new Resolution('t', [0, 1, 2], { partition: 0, pt: 10 }, 1000);
+    resolution.prepared(2, 12, false);
+    resolution.lost(2, 1000);
+    resolution.prepared(1, 11, false);
+    expect(resolution.decided()).toBeUndefined();
+    expect(resolution.hopeless).toBe(false); // partition 1 was asked before the loss
+    expect(resolution.ask(1000)).toEqual([1]);
+    resolution.prepared(1, 11, true);
+    expect([resolution.decided(), resolution.hopeless]).toEqual([undefined, true]);
+  });
 });
 
 describe('D10: what came back with the copy', () => {
@@ -116,7 +129,7 @@ describe('D10: what came back with the copy', () => {
     expect(world.call(V, start, 'StartTxResp').snapshot).toBeGreaterThan(world.node(V).paris.membership.lostUpTo);
   });
 
-  it('outcomes up to the stable time that its peers knew are forgotten, and said to be', () => {
+  it('outcomes up to the stable time that its peers knew count as forgotten', () => {
     const world = new World({ spec: everywhere(2) });
     const { ct } = new TestClient(world, V).write({ [keyIn(world, 0)]: '"a"' });
     world.until(() => world.ust() > ct, 1000);
@@ -143,5 +156,39 @@ describe('D10: what came back with the copy', () => {
       world.run(1000);
     }
     expect(world.node(O).store.chains.size).toBe(0);
+  });
+
+  it('an attempt after one of which another cohort knows the end goes by its word', () => {
+    const { world, a, b, x, request } = preparedOnThree();
+    loseDisk(world, x);
+    world.filter = without('PrepareResp', 'PrepareReq');
+    world.until(settled(world, a, b), 20_000);
+    world.until(recovered(world, x), 20_000);
+    // The coordinator hears of the loss first.
+    world.filter = ({ message }) => message.type !== 'ResolveResp' || message.state === 'lost';
+    const ref = world.ask(O, { ...request, snapshot: world.ust(), homes: ['virginia', 'oregon'] });
+    world.run(200);
+    expect(world.answer(O, ref)).toBeUndefined();
+    world.filter = () => true;
+    world.until(() => world.answer(O, ref) !== undefined, 20_000);
+    expect(world.answer(O, ref)).toMatchObject({ type: 'CommitResp' });
+  });
+
+  it("another cohort's word that it has committed stands against one that has lost it", () => {
+    const late = new Set<string>();
+    const world = new World({ spec: THREE_COHORTS, delayMs: (from) => (late.has(from) ? 30 : 1) });
+    world.run(100);
+    const client = new TestClient(world, O);
+    const tx = client.begin();
+    for (const p of [0, 1]) tx.write(keyIn(world, p), '"whole"');
+    const request = { ...client.commitRequest(tx), snapshot: client.session.ust, homes: ['virginia'] };
+    const { ct } = world.call(O, request, 'CommitResp');
+    world.until(() => world.ust() > ct, 1000);
+    const forgetful = world.topology.replicaNode(0, 'virginia')!;
+    loseDisk(world, forgetful);
+    world.until(recovered(world, forgetful), 5000);
+    late.add(forgetful);
+    expect(world.call(O, request)).toMatchObject({ type: 'CommitResp', ct });
+    expect(world.sent.map(({ message }) => message.type)).toContain('PrepareRefused');
   });
 });

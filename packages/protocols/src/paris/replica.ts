@@ -246,7 +246,9 @@ export class Replica implements Machine<ParisMessage> {
       this.#scheduleApply(now, out);
     } else if (timer === 'resolve') {
       this.cohort.resolveOverdue(now, out);
-      for (const region of this.#peers.keys()) this.#repeatResync(region, now, out);
+      for (const [region, { askedAt }] of this.#peers) {
+        if (askedAt !== 0 && now - askedAt > RESYNC_RETRY_MS) this.#askResync(region, now, out);
+      }
       out.setTimer('resolve', now + RESOLVE_INTERVAL_MS);
     } else if (timer === 'collect') {
       this.#collect(now, out);
@@ -407,30 +409,24 @@ export class Replica implements Machine<ParisMessage> {
     peer.askedAt = now;
     const { partition } = this;
     const { region } = this.state;
-    const from = this.vv.applied(source);
     const { clock, group } = peer;
+    const from = this.vv.applied(source);
     out.send(peer.address, { type: 'ResyncReq', partition, region, from, clock, group });
-  }
-
-  #repeatResync(source: RegionId, now: WallMs, out: Out): void {
-    const { askedAt } = this.#peers.get(source)!;
-    if (askedAt !== 0 && now - askedAt > RESYNC_RETRY_MS) this.#askResync(source, now, out);
   }
 
   #onResyncReq({ region, from, clock, group }: ResyncReq, sender: Address, out: Out): void {
     const peer = this.#peers.get(region);
     if (peer === undefined || sender.node !== peer.address.node) return;
     this.counters.resyncs++;
+    const { partition } = this;
     if (this.#rollback.lost(clock, group)) {
-      const { partition } = this;
       throw new IsochronError(
         'REBUILD_NEEDED',
         `${region} has seen versions of partition ${partition} from here that the disk does not have: it was rolled back.`,
       );
     }
-    if (from < this.#truncatedUpTo) {
-      const { partition } = this;
-      const truncatedUpTo = this.#truncatedUpTo;
+    const truncatedUpTo = this.#truncatedUpTo;
+    if (from < truncatedUpTo) {
       out.send(peer.address, { type: 'ResyncRefused', partition, source: this.state.region, truncatedUpTo });
       return;
     }

@@ -162,6 +162,7 @@ describe('PaRiS: nonsense from peers', () => {
     // What only a node that has lost its disk asks and hears (D10).
     { type: 'ResyncRefused', partition: 0, source: 'atlantis', truncatedUpTo: 9e15 },
     { type: 'ResyncRefused', partition: 0, source: 'oregon', truncatedUpTo: 9e15 },
+    { type: 'OutcomeResp', ref: 77, partition: 0, state: 'lost', ts: 0, attempt: 0 },
     { type: 'JoinReq' },
     {
       type: 'JoinResp',
@@ -202,6 +203,9 @@ describe('PaRiS: nonsense from peers', () => {
     world.run(3_000);
     expect([virginia.store.prepared.size, virginia.store.outcomes.size, virginia.store.chains.size]).toEqual([0, 0, 0]);
     expect(virginia.paris.replicas[0]!.cohort.counters.ignored).toBeGreaterThan(0);
+    expect(virginia.paris.rebuild.describe()).toMatchObject({ joined: true, retiring: null, lostUpTo: 0, lost: [] });
+    expect([virginia.paris.stable.gcFloor, virginia.paris.replicas[0]!.gcFloor]).toEqual([0, 0]);
+    expect(world.ust()).toBeLessThan(virginia.paris.clock.ceiling);
     const { ct } = new TestClient(world, 'virginia-1').write({ [keyIn(world, 0)]: '1' });
     world.until(() => world.ust() >= ct);
   });

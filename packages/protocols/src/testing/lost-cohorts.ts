@@ -6,7 +6,7 @@ import { keyIn, TestClient } from './clients.js';
 import { World } from './world.js';
 
 /** Three cohorts in virginia, and oregon with a copy of each. */
-const THREE_COHORTS: ClusterSpec = {
+export const THREE_COHORTS: ClusterSpec = {
   regions: [
     { id: 'virginia', nodes: [{ id: 'virginia-1' }, { id: 'virginia-2' }, { id: 'virginia-3' }] },
     { id: 'oregon', nodes: [{ id: 'oregon-1' }] },

@@ -38,8 +38,8 @@ export class AcknowledgedIsKept implements Check {
       const own = { ts: ct, txId, region };
       if (newest !== undefined && compareVersions({ ...newest, region }, own) >= 0) continue;
       // A deletion leaves with the last of what it deletes.
-      const last = this.ledger.chain(key).at(-1);
-      if (newest === undefined && last?.value === null) continue;
+      const lasts = this.ledger.visibleOnes(key, Number.POSITIVE_INFINITY);
+      if (newest === undefined && lasts.some((last) => (last?.value ?? null) === null)) continue;
       this.#fail(`${node} ends with ${newest?.ts ?? 'nothing'} for ${key}, ${txId} wrote it at ${ct}`, txId, key);
     }
   }

@@ -49,6 +49,48 @@ describe('the ledger', () => {
   });
 });
 
+describe('a lost disk, in the ledger', () => {
+  const nothing = new MemoryState();
+
+  it('damages what its cohort alone had, and nothing that another replica has or that is left', async () => {
+    const bench = new CheckBench();
+    const { ledger } = bench;
+    for (const [i, txId] of ['alone', 'applied', 'left'].entries()) bench.commit(txId, 5 + i, one);
+    bench.apply('q-1', 'applied', 6, one);
+    const left = new MemoryState();
+    await openMemoryStore(left).commit(prepares('left', 7, one));
+    ledger.robbed('p-1', left);
+    expect(['alone', 'applied', 'left'].map((txId) => ledger.isDamaged(txId))).toEqual([true, false, false]);
+    ledger.robbed('q-1', nothing);
+    expect(ledger.isDamaged('applied')).toBe(false);
+  });
+
+  it('damages what lost a vote, and what a node decides that does not know of its loss', async () => {
+    const { ledger } = new CheckBench();
+    ledger.durable('p-1', [prepares('voted', 5, both)[0]!]);
+    const older = new MemoryState();
+    await openMemoryStore(older).commit([{ kind: 'meta', name: 'ust', value: 1 }]);
+    ledger.robbed('p-1', older);
+    ledger.durable('p-1', prepares('again', 8, one));
+    ledger.durable('q-1', prepares('elsewhere', 9, one));
+    expect(['voted', 'again', 'elsewhere'].map((txId) => ledger.isDamaged(txId))).toEqual([true, true, false]);
+  });
+
+  it('leaves open whether a damaged version is seen', () => {
+    const bench = new CheckBench();
+    const seen = () => bench.ledger.visibleOnes(A, 9).map((v) => v?.value);
+    bench.commit('t', 5, one);
+    bench.apply('q-1', 't', 5, one);
+    bench.commit('u', 6, [{ key: A, value: 'lost' }]);
+    expect(seen()).toEqual(['lost']);
+    bench.ledger.robbed('p-1', nothing);
+    expect(seen()).toEqual(['lost', '1']);
+    const check = new ClientReads(bench.context, bench.ledger);
+    for (const value of ['lost', '1', 'other']) check.read(client(), A, value);
+    expect(bench.failed).toHaveLength(1);
+  });
+});
+
 describe('stable-is-installed', () => {
   function watched() {
     const bench = new CheckBench();

@@ -23,6 +23,8 @@ const SHRINK_MS = 60_000;
 const DEFAULT_SEEDS = 100;
 /** After so many failing seeds there is nothing new to learn. */
 const ENOUGH_FAILURES = 10;
+/** So many of them are made smaller. */
+const EXPLAINED = 3;
 
 /** Runs the command; gives its exit code. */
 export async function runSimCommand(args: readonly string[]): Promise<number> {
@@ -99,10 +101,20 @@ async function many(simulated: SimulatedProtocol, options: SimOptions): Promise<
     },
   );
   progress.end();
-  if (!options.json)
-    for (const { seed } of failed) explain(simulated, simulated.run(simulated.draw(seed, options)), options);
+  if (!options.json) explainAll(simulated, failed, options);
   return worstKind(failed.flatMap(({ failures }) => failures));
 }
+
+/** The first ones as small as they get; the others, which are often the same again, in a few lines. */
+function explainAll(simulated: SimulatedProtocol, failed: readonly Summary[], options: SimOptions): void {
+  for (const [i, summary] of failed.entries()) {
+    if (i < EXPLAINED) explain(simulated, simulated.run(simulated.draw(summary.seed, options)), options);
+    else process.stdout.write(`\n${formatFailures(summary)}\n${replayOf(summary, options)}\n`);
+  }
+}
+
+const replayOf = ({ protocol, seed }: { protocol: string; seed: number }, options: SimOptions): string =>
+  `  replay: npm run sim -- --protocol ${protocol} --seed ${seed}${sizeFlag(options)} --verbose`;
 
 /** Shows a failure: as small as it gets, with its trace and the command that replays it. */
 function explain(simulated: SimulatedProtocol, result: Result, options: SimOptions): void {
@@ -113,8 +125,7 @@ function explain(simulated: SimulatedProtocol, result: Result, options: SimOptio
     return;
   }
   print(`\n${formatFailures(result)}\n  commit ${commitOfTree()}`);
-  const { protocol, seed } = result.plan;
-  print(`  replay: npm run sim -- --protocol ${protocol} --seed ${seed}${sizeFlag(options)} --verbose`);
+  print(replayOf(result.plan, options));
   const plan = options.shrink ? smaller(simulated, result) : result.plan;
   const file = savePlan(plan, options.save);
   print(`  plan: ${file}; replay: npm run sim -- --plan ${file} --verbose`);

@@ -27,7 +27,15 @@ export class Pool {
       await this.#runHere(nextSeed, onDone);
       return;
     }
-    await Promise.all(Array.from({ length: this.#threads }, () => this.#runThread(nextSeed, onDone)));
+    const workerData: WorkerTask = { protocol: this.protocol, transactions: this.transactions };
+    const file = new URL('./worker.js', import.meta.url);
+    const workers = Array.from({ length: this.#threads }, () => new Worker(file, { workerData }));
+    try {
+      await Promise.all(workers.map((worker) => feed(worker, nextSeed, onDone)));
+    } finally {
+      // Also where one of them failed, or the others would keep the process from ending.
+      await Promise.all(workers.map((worker) => worker.terminate()));
+    }
   }
 
   async #runHere(nextSeed: () => number | undefined, onDone: (summary: Summary) => void): Promise<void> {
@@ -38,22 +46,21 @@ export class Pool {
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
+}
 
-  #runThread(nextSeed: () => number | undefined, onDone: (summary: Summary) => void): Promise<void> {
-    const workerData: WorkerTask = { protocol: this.protocol, transactions: this.transactions };
-    return new Promise((resolve, reject) => {
-      const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData });
-      const feed = (): void => {
-        const seed = nextSeed();
-        if (seed === undefined) worker.terminate().then(() => resolve(), reject);
-        else worker.postMessage(seed);
-      };
-      worker.on('error', reject);
-      worker.on('message', (summary: Summary) => {
-        onDone(summary);
-        feed();
-      });
-      feed();
+/** Hands a thread one seed after the other. */
+function feed(worker: Worker, nextSeed: () => number | undefined, onDone: (summary: Summary) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const next = (): void => {
+      const seed = nextSeed();
+      if (seed === undefined) resolve();
+      else worker.postMessage(seed);
+    };
+    worker.on('error', reject);
+    worker.on('message', (summary: Summary) => {
+      onDone(summary);
+      next();
     });
-  }
+    next();
+  });
 }

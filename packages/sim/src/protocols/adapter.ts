@@ -80,8 +80,10 @@ export interface ProtocolNode<M extends AnyMessage> {
   ready(): boolean;
   /** The stable time that a client is welcomed with. */
   ust(): Timestamp;
-  /** What lies in memory now, by name: for the check that it is bounded. */
+  /** What lies in memory for requests under way, by name: bounded, and gone when nothing is under way any more. */
   load(): Readonly<Record<string, number>>;
+  /** What waits while a disk or another node stands still: not bounded by requests, and gone in the end like the rest. */
+  backlog(): Readonly<Record<string, number>>;
 }
 
 /** What a read showed to the application. */

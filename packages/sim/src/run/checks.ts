@@ -48,5 +48,6 @@ export function createChecks<M extends AnyMessage>(
   ];
   const { topology } = cluster;
   const ust = (node: string) => cluster.node(node).protocol?.ust() ?? 0;
-  return { all, healed: (unfinished) => ({ topology, ledger, disk, ust, load: loadOf, unfinished }) };
+  const load = (node: string) => ({ ...loadOf(node), ...cluster.node(node).protocol?.backlog() });
+  return { all, healed: (unfinished) => ({ topology, ledger, disk, ust, load, unfinished }) };
 }

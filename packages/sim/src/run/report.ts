@@ -8,7 +8,7 @@ import { formatLine, type TraceLine } from './trace.js';
 const TRACE_LINES = 120;
 
 /** One line per failure. */
-export function formatFailures({ seed, failures }: Result): string {
+export function formatFailures({ seed, failures }: Pick<Result, 'seed' | 'failures'>): string {
   return failures.map((failure) => formatFailure(seed, failure)).join('\n');
 }
 

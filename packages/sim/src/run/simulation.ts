@@ -1,5 +1,12 @@
 /** One run of a plan: builds the world, lets it run under faults, heals it, and waits until everything has come to its end. */
-import { type AnyMessage, compareKeys, type DurableRecord, type NodeId, type QualifiedKey } from '@isochron/core';
+import {
+  type AnyMessage,
+  compareKeys,
+  type DurableRecord,
+  IsochronError,
+  type NodeId,
+  type QualifiedKey,
+} from '@isochron/core';
 import type { Address, Envelope, Input } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import { type Failure, type FailureKind, toAll } from '../checks/check.js';
@@ -139,7 +146,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     }
     this.#crashed = true;
     const text = error instanceof Error ? `${error.message}\n${error.stack ?? ''}` : String(error);
-    this.#fail('crash', error instanceof Error ? error.name : 'error', `${node}: ${text}`, [node]);
+    this.#fail('crash', nameOf(error), `${node}: ${text}`, [node]);
   }
 
   robbed(node: NodeId, left: MemoryState): void {
@@ -281,3 +288,6 @@ function describeInput(input: Input<AnyMessage>): string {
   if (input.kind === 'timer') return `timer ${input.timer}`;
   return input.kind === 'link' ? `link to ${input.node} ${input.up ? 'up' : 'down'}` : input.kind;
 }
+
+const nameOf = (error: unknown): string =>
+  error instanceof IsochronError ? error.code : error instanceof Error ? error.name : 'error';

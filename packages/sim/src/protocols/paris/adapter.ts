@@ -87,14 +87,17 @@ function createNode(options: NodeOptions): ProtocolNode<ParisMessage> {
     ready: () => paris.stabilization.spoken,
     ust: () => paris.stable.value,
     load: () => {
+      const { table, reads, commits } = paris.coordinator;
+      return { openTransactions: table.size, reads: reads.size, commits: commits.size };
+    },
+    backlog: () => {
       let prepared = 0;
       let committed = 0;
       for (const { cohort } of paris.replicas) {
         prepared += cohort.prepared.size;
         committed += cohort.committed.size;
       }
-      const { table, reads, commits } = paris.coordinator;
-      return { openTransactions: table.size, reads: reads.size, commits: commits.size, prepared, committed };
+      return { prepared, committed };
     },
   };
 }
