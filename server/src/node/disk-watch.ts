@@ -66,16 +66,15 @@ export class DiskWatch {
 
 /** Bytes of all files below a folder. A file that goes away meanwhile counts nothing, nor do data that were set aside. */
 async function bytesBelow(folder: string): Promise<number> {
-  const entries = await readdir(folder, { withFileTypes: true, recursive: true });
-  const sizes = entries
-    .filter((entry) => entry.isFile() && !entry.parentPath.includes(ASIDE))
-    .map((entry) => sizeOf(join(entry.parentPath, entry.name)));
+  const names = await readdir(folder, { recursive: true });
+  const sizes = names.filter((name) => !name.startsWith(ASIDE)).map((name) => sizeOf(join(folder, name)));
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
 async function sizeOf(file: string): Promise<number> {
   try {
-    return (await stat(file)).size;
+    const found = await stat(file);
+    return found.isFile() ? found.size : 0;
   } catch (error) {
     if (codeOfSystemError(error) === 'ENOENT') return 0;
     throw error;

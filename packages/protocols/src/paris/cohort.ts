@@ -37,7 +37,7 @@ type Out = Effects<ParisMessage>;
 type Known =
   | { readonly state: 'prepared'; readonly prepared: Prepared }
   | { readonly state: 'committed'; readonly ct: Timestamp; readonly attempt: number; readonly digest: string }
-  | { readonly state: 'aborted'; readonly attempt: number };
+  | { readonly state: 'aborted'; readonly ts: Timestamp; readonly attempt: number };
 
 /** The slice's digest and the identity's, so that a retry with other writes and one with another list are told apart. */
 const fullDigest = (slice: string, identity: Pick<CommitIdentity, 'home' | 'epoch' | 'cohorts'>): string =>
@@ -185,9 +185,10 @@ export class Cohort {
 
   onOutcomeReq(request: OutcomeReq, from: Address, out: Out): void {
     const known = this.#known(request.txId);
-    const ts = known?.state === 'committed' ? known.ct : known?.state === 'prepared' ? known.prepared.record.pt : 0;
+    const { lostUpTo } = this.state.membership;
     const { ref } = request;
-    const state = known?.state ?? (this.state.membership.lostUpTo > this.#forgottenUpTo ? 'lost' : 'unknown');
+    const state = known?.state ?? (lostUpTo > this.#forgottenUpTo ? 'lost' : 'unknown');
+    const ts = known === undefined ? lostUpTo : timeOf(known);
     const attempt = known === undefined ? 0 : attemptOf(known);
     out.sendAfterPersist(from, { type: 'OutcomeResp', ref, partition: this.partition, state, ts, attempt });
   }
@@ -253,7 +254,7 @@ export class Cohort {
     if (outcome?.status === 'committed') {
       return { state: 'committed', ct: outcome.ts, attempt: outcome.attempt, digest: outcome.digest ?? '' };
     }
-    return outcome === undefined ? undefined : { state: 'aborted', attempt: outcome.attempt };
+    return outcome === undefined ? undefined : { state: 'aborted', ts: outcome.ts, attempt: outcome.attempt };
   }
 
   /** What is below `forgottenUpTo` is forgotten, wherever it may still lie (D5). */
@@ -438,6 +439,9 @@ export class Cohort {
     out.sendAfterPersist(from, { type: 'PrepareRefused', txId, attempt, partition: this.partition, code, detail });
   }
 }
+
+const timeOf = (known: Known): Timestamp =>
+  known.state === 'prepared' ? known.prepared.record.pt : known.state === 'committed' ? known.ct : known.ts;
 
 const attemptOf = (known: Known): number =>
   known.state === 'prepared' ? known.prepared.record.attempt : known.attempt;

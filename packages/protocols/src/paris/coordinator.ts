@@ -57,7 +57,7 @@ interface StatusQuestion {
   readonly until: WallMs;
   waiting: number;
   /** What was heard so far, and of which attempt at most. */
-  readonly heard: Map<OutcomeResp['state'], number>;
+  readonly heard: Map<OutcomeResp['state'], { readonly attempt: number; readonly ts: Timestamp }>;
 }
 
 export class Coordinator implements Machine<ParisMessage> {
@@ -249,21 +249,18 @@ export class Coordinator implements Machine<ParisMessage> {
     if (question === undefined) return;
     question.waiting--;
     const { heard } = question;
-    heard.set(message.state, Math.max(message.attempt, heard.get(message.state) ?? 0));
+    const { state, attempt, ts } = message;
+    const before = heard.get(state);
+    heard.set(state, { attempt: Math.max(attempt, before?.attempt ?? 0), ts: Math.max(ts, before?.ts ?? 0) });
     if (message.state === 'committed') this.#answerStatus(message.ref, question, message.ts, out);
     else if (question.waiting === 0) this.#answerStatus(message.ref, question, null, out);
   }
 
   #answerStatus(id: number, { requester, heard }: StatusQuestion, ct: Timestamp | null, out: Out): void {
     this.#questions.delete(id);
-    // A later attempt that is prepared says more than an earlier one that is aborted.
-    const pending = (heard.get('prepared') ?? -1) > (heard.get('aborted') ?? -1);
-    const undecided = pending
-      ? 'prepared'
-      : ((['aborted', 'lost'] as const).find((state) => heard.has(state)) ?? 'unknown');
-    const said = ct !== null ? 'committed' : undecided;
+    const said = ct !== null ? 'committed' : undecided(heard);
     const status = said === 'prepared' ? 'pending' : said;
-    const attempt = heard.get(said) ?? 0;
+    const attempt = heard.get(said)?.attempt ?? 0;
     out.send(requester.from, { type: 'TxStatusResp', ref: requester.ref, status, ts: ct, attempt });
   }
 
@@ -338,4 +335,13 @@ export class Coordinator implements Machine<ParisMessage> {
       throw new IsochronError('SNAPSHOT_UNAVAILABLE', 'The snapshot is not installed in every region yet; try again.');
     }
   }
+}
+
+/** What the answers amount to when nobody says *committed*. */
+function undecided(heard: StatusQuestion['heard']): OutcomeResp['state'] {
+  const [prepared, aborted, lost] = (['prepared', 'aborted', 'lost'] as const).map((state) => heard.get(state));
+  // A later attempt that is prepared says more than an earlier one that is aborted; so might one that a lost disk knew.
+  if (prepared !== undefined && prepared.attempt > (aborted?.attempt ?? -1)) return 'prepared';
+  if (aborted !== undefined && aborted.ts > (lost?.ts ?? 0)) return 'aborted';
+  return lost === undefined ? 'unknown' : 'lost';
 }

@@ -291,6 +291,7 @@ export interface OutcomeResp {
   readonly ref: Ref;
   readonly partition: PartitionId;
   readonly state: 'prepared' | 'committed' | 'aborted' | 'lost' | 'unknown';
+  /** `ct`, `pt`, the time of a tombstone; of a lost disk, up to when it has forgotten. */
   readonly ts: Timestamp;
   /** Which attempt this is known of (D4). */
   readonly attempt: number;
