@@ -68,6 +68,7 @@ const NAMES = {
   read: 1,
   acknowledged: 1,
   refused: 1,
+  collected: 1,
   status: 1,
   wrote: 1,
   durable: 1,

@@ -359,9 +359,19 @@ describe('memory-is-bounded and causal-history', () => {
   it('finds what grows beyond its bound', () => {
     const bench = new CheckBench();
     const loads = [['p-1', { reads: 3, commits: 9 }]] as const;
-    new MemoryIsBounded(bench.context, () => loads, 9).round();
+    new MemoryIsBounded(
+      bench.context,
+      () => loads,
+      9,
+      () => [],
+    ).round();
     expect(bench.failed).toEqual([]);
-    new MemoryIsBounded(bench.context, () => loads, 8).round();
+    new MemoryIsBounded(
+      bench.context,
+      () => loads,
+      8,
+      () => [],
+    ).round();
     expect(bench.failed).toHaveLength(1);
   });
 

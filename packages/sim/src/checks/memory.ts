@@ -10,6 +10,8 @@ export class MemoryIsBounded implements Check {
     readonly loads: () => Iterable<readonly [NodeId, Readonly<Record<string, number>>]>,
     /** Most items of one kind on one node. */
     readonly limit: number,
+    /** Own writes that sessions still keep once everything is stable. */
+    readonly caches: () => Iterable<readonly [session: string, count: number]>,
   ) {}
 
   round(): void {
@@ -18,6 +20,13 @@ export class MemoryIsBounded implements Check {
         if (count <= this.limit) continue;
         this.context.fail(this.name, `${node} holds ${count} ${name}, more than ${this.limit}`, [node]);
       }
+    }
+  }
+
+  /** A session that knows that its writes are stable needs them no more (P7). */
+  converged(): void {
+    for (const [session, count] of this.caches()) {
+      if (count > 0) this.context.fail(this.name, `the cache of ${session} keeps ${count} stable writes`, [session]);
     }
   }
 }

@@ -47,6 +47,8 @@ export interface ClientObservations {
   read(client: ClientView, key: QualifiedKey, value: KeyWrite['value']): void;
   /** A commit was acknowledged. */
   acknowledged(txId: TxId, ct: Timestamp, writes: readonly KeyWrite[]): void;
+  /** A read of a transaction was refused because what it needs was collected, while the transaction was open. */
+  collected(client: ClientView): void;
   /** The cluster told a client that nothing of it will ever happen. */
   refused(txId: TxId): void;
   /** A node answered how a transaction ended; `askedMs`: when it was asked. */

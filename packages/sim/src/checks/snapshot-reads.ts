@@ -10,7 +10,7 @@ import {
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
-import type { ListedSlice } from './observations.js';
+import type { ClientView, ListedSlice } from './observations.js';
 
 /**
  * Replicas answer a snapshot with exactly the committed versions that it shows: nothing that was never written, nothing that a
@@ -67,6 +67,10 @@ export class SnapshotReads implements Check {
       const wanted = this.ledger.visible(key, snapshot);
       this.#fail(`${node} answers ${key} at ${snapshot} with ${show(found)}, committed is ${show(wanted)}`, key, node);
     });
+  }
+
+  collected({ session, txId, snapshot }: ClientView): void {
+    this.#fail(`what ${txId} of ${session} reads at ${snapshot} was collected while it was open`, txId, session);
   }
 
   listed(node: NodeId, partition: PartitionId, snapshot: Timestamp, { start, end, entries, next }: ListedSlice): void {

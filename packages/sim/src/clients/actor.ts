@@ -72,6 +72,13 @@ export class Actor {
     return this.#dead || (this.#finished && this.#beside === 0);
   }
 
+  /** How many own writes the session keeps although the stable time has passed all that there is. */
+  cachedAt(ust: Timestamp): number {
+    if (this.#dead) return 0;
+    this.#session.observe(ust);
+    return this.#session.cached;
+  }
+
   start(): void {
     run(
       this.#work(),
@@ -128,6 +135,7 @@ export class Actor {
       } catch (error) {
         if (!(error instanceof RequestFailed)) throw error;
         this.refusals.push(error.code);
+        if (error.collected && this.#current !== undefined) this.world.tell.collected(this.#current);
         this.world.note(this.name, () => `${plan.kind} fails: ${error.code}`);
         this.#current?.tx.end();
         this.abandon();
@@ -293,6 +301,7 @@ export class Actor {
       }
     } catch (error) {
       if (!(error instanceof RequestFailed)) throw error;
+      if (error.collected) this.world.tell.collected(recording);
       this.world.note(this.name, () => `the snapshot ${recording.txId} fails: ${error.code}`);
     }
   }

@@ -7,6 +7,7 @@ import type { WallClock } from '../world/wall-clock.js';
 /** A link, as faults see it. */
 export interface FaultyLink {
   slowness: number;
+  unruliness: number;
   drop(): void;
   block(): void;
   unblock(): void;

@@ -1,5 +1,6 @@
 /** Links that drop, slow down or stay away. */
 import type { NodeId, Random, RegionId, Topology } from '@isochron/core';
+import { rounded } from '../engine/draws.js';
 import type { FaultKind } from './fault.js';
 
 type Pair = { a: NodeId; b: NodeId };
@@ -46,6 +47,23 @@ export const slowLink: FaultKind<Pair & { factor: number }> = {
     link.slowness *= factor;
     return () => {
       link.slowness /= factor;
+    };
+  },
+};
+
+/** Frames are lost, come twice or come late, and the connection stays: correctness rests on none of that (D6). */
+export const unrulyLink: FaultKind<Pair & { share: number }> = {
+  weight: 2,
+  forMs: [50, 4_000],
+  draw: (random, { topology }) => {
+    const pair = drawPair(random, topology);
+    return pair === undefined ? undefined : { ...pair, share: rounded(random.float() ** 2) };
+  },
+  start: ({ cluster }, { a, b, share }) => {
+    const link = cluster.link(a, b);
+    link.unruliness = share;
+    return () => {
+      link.unruliness = 0;
     };
   },
 };

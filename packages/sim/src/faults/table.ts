@@ -2,7 +2,7 @@ import type { FaultPlan } from '../plan/plan.js';
 import { clientDeath, clientDisconnect } from './clients.js';
 import type { FaultKind, FaultWorld } from './fault.js';
 import { clockDrift, clockJump, diskFull, slowDisk, stalledDisk } from './machines.js';
-import { cutLink, dropLink, isolateNode, isolateRegion, slowLink } from './network.js';
+import { cutLink, dropLink, isolateNode, isolateRegion, slowLink, unrulyLink } from './network.js';
 import { crash, crashAt, massCrash, pause, rollback, wipe } from './nodes.js';
 
 /** Every kind of fault. A new one is added at the end, so that plans drawn before keep their kinds. */
@@ -25,6 +25,7 @@ export const FAULTS = {
   wipe,
   rollback,
   diskFull,
+  unrulyLink,
 } as const satisfies Readonly<Record<string, unknown>>;
 
 export type FaultName = keyof typeof FAULTS;

@@ -100,6 +100,8 @@ export interface ProtocolSession {
   observe(ust: Timestamp): void;
   /** Highest stable time it knows. */
   readonly ust: Timestamp;
+  /** How many own writes it keeps, because its snapshots may not have them yet. */
+  readonly cached: number;
   begin(options: BeginOptions): ClientTransaction;
   /** How another transaction ended, as a node says. */
   status(txId: TxId): Co<{ readonly status: string; readonly ts: Timestamp | null }>;
@@ -144,7 +146,11 @@ export type CommitResult =
 export class RequestFailed extends Error {
   override readonly name = 'RequestFailed';
 
-  constructor(readonly code: string) {
+  constructor(
+    readonly code: string,
+    /** What an open transaction reads was garbage collected (P9). */
+    readonly collected = false,
+  ) {
     super(code);
   }
 }

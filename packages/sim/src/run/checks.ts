@@ -11,6 +11,7 @@ import { PromisesAreDurable } from '../checks/promises.js';
 import { SnapshotReads } from '../checks/snapshot-reads.js';
 import { StableIsInstalled, StableTimeIsMonotonic } from '../checks/stable-time.js';
 import { NothingBelowVersionClock } from '../checks/version-clock.js';
+import type { Actor } from '../clients/actor.js';
 import type { Histories } from '../clients/recorder.js';
 import type { Plan } from '../plan/plan.js';
 import type { Cluster } from '../world/cluster.js';
@@ -28,11 +29,13 @@ export function createChecks<M extends AnyMessage>(
   cluster: Pick<Cluster<M>, 'nodes' | 'node' | 'topology'>,
   histories: Histories,
   plan: Plan,
+  actors: () => readonly Actor[],
 ): Checks {
   const ledger = new Ledger(context);
   const disk = (node: string) => cluster.node(node).disk.durable;
   const loadOf = (node: string) => cluster.node(node).protocol?.load() ?? {};
   const loads = () => cluster.nodes.map(({ id }) => [id, loadOf(id)] as const);
+  const caches = () => actors().map((actor) => [actor.name, actor.cachedAt(ledger.lastCt)] as const);
   const all: Check[] = [
     ledger,
     new StableIsInstalled(context, ledger),
@@ -43,7 +46,7 @@ export function createChecks<M extends AnyMessage>(
     new SnapshotReads(context, ledger),
     new ClientReads(context, ledger),
     new AcknowledgedIsKept(context, ledger, disk),
-    new MemoryIsBounded(context, loads, 50 + 20 * plan.sessions.length),
+    new MemoryIsBounded(context, loads, 50 + 20 * plan.sessions.length, caches),
     new CausalHistory(context, ledger, histories.lines),
   ];
   const { topology } = cluster;

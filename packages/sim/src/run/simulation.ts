@@ -57,7 +57,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     this.#trace = new Trace(limits.trace ?? false, time, limits.onLine);
     const fail = (check: string, message: string, about: readonly string[]) =>
       this.#fail('safety', check, message, about);
-    this.#checks = createChecks({ topology, time, fail }, this.#cluster, this.#histories, plan);
+    this.#checks = createChecks({ topology, time, fail }, this.#cluster, this.#histories, plan, () => this.#actors);
     this.#tell = toAll(this.#checks.all);
     this.#actors = this.#createActors(plan.sessions, plan.environment.requestTimeoutMs);
   }

@@ -42,6 +42,8 @@ class Direction {
 export class Link<F> {
   /** Multiplies delays while a fault slows the link. */
   slowness = 1;
+  /** Share of the frames that are lost, come twice, or come late although the connection stays: while a fault makes it unruly. */
+  unruliness = 0;
   #connection = 0;
   #connected = false;
   /** Reasons to stay down: a cut, an isolated region, a process that does not run. */
@@ -66,13 +68,22 @@ export class Link<F> {
     const to = from === this.a ? this.b : this.a;
     if (!direction.open) return;
     const connection = this.#connection;
+    for (const arrival of this.#arrivals(direction)) {
+      const { cutAt } = direction;
+      if (arrival > cutAt) continue;
+      this.time.at(arrival, () => {
+        if (connection === this.#connection && arrival <= direction.cutAt && to.up) to.receive(from.id, frame);
+      });
+    }
+  }
+
+  /** When a frame arrives: once and in its order, where nothing makes the link unruly. */
+  #arrivals(direction: Direction): number[] {
     const arrival = Math.max(direction.lastArrival, this.time.now + this.#delay());
     direction.lastArrival = arrival;
-    const { cutAt } = direction;
-    if (arrival > cutAt) return;
-    this.time.at(arrival, () => {
-      if (connection === this.#connection && arrival <= direction.cutAt && to.up) to.receive(from.id, frame);
-    });
+    if (this.unruliness === 0 || !this.random.chance(this.unruliness)) return [arrival];
+    const late = arrival + this.random.float() * MAX_DELAY_MS;
+    return this.random.pick([[], [late], [arrival, late]]);
   }
 
   /** Something keeps the link down from now on. */

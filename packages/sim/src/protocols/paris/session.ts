@@ -46,6 +46,10 @@ export class SimParisSession implements ProtocolSession {
     return this.session.ust;
   }
 
+  get cached(): number {
+    return this.session.cacheSize;
+  }
+
   export(): SessionState {
     return this.session.export();
   }
@@ -80,6 +84,9 @@ export class SimParisTransaction implements ClientTransaction {
   /** The server knows it by this id: a new one for every opening. */
   #wireId: TxId;
   #openOn: Link | undefined;
+  /** The opening that got a snapshot of the server's choice, and has kept it in use since; and whether a read of it was too old. */
+  #fresh: TxId | undefined;
+  #tooOld = false;
   #starting = false;
   #startRefusal: ErrorCode | undefined;
   #ended = false;
@@ -188,12 +195,23 @@ export class SimParisTransaction implements ClientTransaction {
         last = 'SNAPSHOT_UNAVAILABLE';
       } else {
         const { code, retry } = this.#meaning(answer.code, where.txId);
-        if (!retry) throw new RequestFailed(code);
+        if (code === 'SNAPSHOT_TOO_OLD' && this.#mayHaveExpired(where.txId)) continue;
+        if (!retry) throw new RequestFailed(code, code === 'SNAPSHOT_TOO_OLD' && this.#tooOld);
         last = code;
       }
       if (last === 'NOT_READY' || refusals % 3 === 0) io.leave(connection);
       yield* io.backOff(refusals++);
     }
+  }
+
+  /**
+   * A snapshot in use is never collected, but its lease may have ended meanwhile. Asked again, the server says which it was: a transaction
+   * that is refused in the same way twice was open in between.
+   */
+  #mayHaveExpired(txId: TxId | null): boolean {
+    if (txId === null || txId !== this.#fresh || this.#tooOld) return false;
+    this.#tooOld = true;
+    return true;
   }
 
   #where(connection: Link): Where {
@@ -213,6 +231,8 @@ export class SimParisTransaction implements ClientTransaction {
     this.#starting = true;
     this.#startRefusal = undefined;
     const txId = this.#wireId;
+    this.#fresh = this.#at === undefined ? txId : undefined;
+    this.#tooOld = false;
     connection.ask(
       (ref) => ({ type: 'StartTxReq', ref, txId, ...this.#asked() }),
       (answer) => {
