@@ -7,6 +7,15 @@ import { TINY_STRETCHES } from './variants.js';
 /** Single frames are lost, come twice, or come late, and the connections stay. */
 const UNRULY_LINKS: Profile = { faults: { kinds: ['unrulyLink'], count: 12, untilMs: 3_000 } };
 
+/** Disks that are lost while some peers are out of sight. */
+export const LOST_DISKS: Profile = {
+  faults: {
+    kinds: ['wipe', 'wipe', 'rollback', 'cutLink', 'isolateNode', 'clockJump', 'crash'],
+    count: 20,
+    untilMs: 5_000,
+  },
+};
+
 export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'replicate-before-durable',
@@ -88,7 +97,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
         find: 'const covered = this.#logged.upTo(stable.aggregated);',
         replace: 'const covered = this.#logged.upTo(this.versionClock);',
       },
-      { file: REPLICA, find: 'if (from < this.#truncatedUpTo) {', replace: 'if (from < 0) {' },
+      { file: REPLICA, find: 'if (from < truncatedUpTo) {', replace: 'if (from < 0) {' },
     ],
     seeds: { from: 1, count: 50 },
   },
@@ -109,6 +118,21 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 1, count: 300 },
+    profile: LOST_DISKS,
+  },
+  {
+    name: 'refill-from-one-replica',
+    breaks: 'D10',
+    does: 'collects what it sourced itself from one replica of a partition only',
+    patches: [
+      {
+        file: REBUILD,
+        find: 'const collects = holders.filter((holder) => holder !== source);',
+        replace: 'const collects: Address[] = [];',
+      },
+    ],
+    seeds: { from: 1, count: 300 },
+    profile: LOST_DISKS,
   },
   {
     name: 'refill-without-own',
@@ -117,10 +141,11 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REBUILD,
-        find: 'if (version.region !== region || version.ts <= this.#stable) continue;',
-        replace: 'continue;',
+        find: 'if (version.region === this.state.region) this.#takeOwn(gathered, key, version);',
+        replace: '',
       },
     ],
     seeds: { from: 1, count: 300 },
+    profile: LOST_DISKS,
   },
 ];

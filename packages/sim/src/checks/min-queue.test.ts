@@ -1,0 +1,23 @@
+import { Random } from '@isochron/core';
+import { MinQueue } from './min-queue.js';
+
+describe('MinQueue', () => {
+  it('gives the least first, whatever comes and goes', () => {
+    const random = new Random(5);
+    const queue = new MinQueue<{ n: number }>(({ n }) => n);
+    const model: number[] = [];
+    for (let i = 0; i < 3_000; i++) {
+      if (model.length === 0 || random.chance(0.55)) {
+        const n = random.below(1_000);
+        queue.push({ n });
+        model.push(n);
+        model.sort((a, b) => a - b);
+      } else {
+        expect(queue.peek()?.n).toBe(model[0]);
+        expect(queue.pop()?.n).toBe(model.shift());
+      }
+    }
+    while (model.length > 0) expect(queue.pop()?.n).toBe(model.shift());
+    expect(queue.pop()).toBeUndefined();
+  });
+});

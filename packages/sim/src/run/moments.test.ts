@@ -1,0 +1,21 @@
+import { Moments } from './moments.js';
+
+describe('moments', () => {
+  const moment = { node: 'n', type: 'PrepareReq', point: 'handle' as const };
+
+  it('come once, at the time that is asked for, and for the right node, message and point', () => {
+    const moments = new Moments();
+    const came: number[] = [];
+    moments.on(moment, 2, () => came.push(2));
+    const callOff = moments.on(moment, 1, () => came.push(1));
+    moments.came('other', 'PrepareReq', 'handle');
+    moments.came('n', 'CommitTx', 'handle');
+    moments.came('n', 'PrepareReq', 'receive');
+    callOff();
+    moments.came('n', 'PrepareReq', 'handle');
+    expect(came).toEqual([]);
+    moments.came('n', 'PrepareReq', 'handle');
+    moments.came('n', 'PrepareReq', 'handle');
+    expect([came, moments.any]).toEqual([[2], false]);
+  });
+});

@@ -1,0 +1,130 @@
+import type { AnyMessage, DurableRecord } from '@isochron/core';
+import { Random } from '@isochron/core';
+import type { Effects, Input, Machine } from '@isochron/protocols';
+import { VirtualTime } from '../engine/virtual-time.js';
+import { Disk } from './disk.js';
+import { SimNode } from './node.js';
+import { WallClock } from './wall-clock.js';
+
+interface Note extends AnyMessage {
+  readonly type: 'Note';
+  readonly n: number;
+}
+
+/** Writes down what it hears, promises it to `b`, and tells `c` at once. */
+class Clerk implements Machine<Note> {
+  readonly heard: number[] = [];
+
+  step(input: Input<Note>, out: Effects<Note>): void {
+    if (input.kind !== 'message') return;
+    this.heard.push(input.message.n);
+    out.write({ kind: 'meta', name: `n${input.message.n}`, value: 1 });
+    out.send({ node: 'c', machine: 'clerk' }, input.message);
+    out.sendAfterPersist({ node: 'b', machine: 'clerk' }, input.message);
+  }
+
+  invariants(): void {}
+
+  describe(): object {
+    return {};
+  }
+}
+
+function started() {
+  const time = new VirtualTime();
+  const durable: DurableRecord[] = [];
+  const sent: string[] = [];
+  const hooks = { onTransmit: (): void => {} };
+  let clerk = new Clerk();
+  const disk = new Disk(time, { syncMs: () => 10 }, false, (records) => durable.push(...records));
+  const node: SimNode<Note> = new SimNode<Note>('a', 'r', new WallClock(time, { skewMs: 0, driftPpm: 0 }), disk, {
+    time,
+    random: new Random(1),
+    coldReads: 0,
+    prefetchMs: 0,
+    listener: {
+      stepping: () => {},
+      stepped: () => {},
+      wrote: () => {},
+      sends: () => {},
+      persisting: () => {},
+      started: () => {},
+      crashed: () => {},
+      failed: (_node, error) => {
+        throw error;
+      },
+    },
+    create: () => {
+      clerk = new Clerk();
+      node.disk.recover();
+      return {
+        machines: [['clerk', clerk]],
+        hlc: () => 0,
+        observe: () => {},
+        ready: () => true,
+        ust: () => 0,
+        load: () => ({}),
+        backlog: () => ({}),
+      };
+    },
+    transmit: (_from, to, frame) => {
+      sent.push(...frame.envelopes.map(({ message }) => `${to}:${message.n}`));
+      hooks.onTransmit();
+    },
+  });
+  node.boot();
+  const address = (id: string) => ({ node: id, machine: 'clerk' });
+  const hear = (n: number) =>
+    node.receive('b', { hlc: 0, envelopes: [{ to: address('a'), from: address('b'), message: { type: 'Note', n } }] });
+  const run = (ms: number) => time.runUntil(time.now + ms, () => false);
+  return { node, durable, sent, hooks, hear, run, heard: () => clerk.heard };
+}
+
+describe('a simulated node', () => {
+  it('keeps a promise until what it stands for is on the disk', () => {
+    const { sent, hear, run } = started();
+    hear(1);
+    run(5);
+    expect(sent).toEqual(['c:1']);
+    run(10);
+    expect(sent).toEqual(['c:1', 'b:1']);
+  });
+
+  it('does nothing more once it has died between two frames of a turn: nothing of its turn reaches the disk', () => {
+    const { node, durable, sent, hooks, hear, run } = started();
+    hooks.onTransmit = () => node.crash(false);
+    hear(1);
+    run(100);
+    hooks.onTransmit = () => {};
+    node.boot();
+    run(100);
+    expect([durable, sent]).toEqual([[], ['c:1']]);
+  });
+
+  it('hears in order, once it goes on, what came while it stood still', () => {
+    const { node, sent, hear, run, heard } = started();
+    node.pause();
+    node.pause();
+    for (const n of [1, 2]) hear(n);
+    node.resume();
+    run(100);
+    expect(heard()).toEqual([]);
+    node.resume();
+    run(100);
+    expect([heard(), sent]).toEqual([
+      [1, 2],
+      ['c:1', 'c:2', 'b:1', 'b:2'],
+    ]);
+  });
+
+  it('forgets with its process what came while it stood still', () => {
+    const { node, hear, run, heard } = started();
+    node.pause();
+    hear(1);
+    node.crash(false);
+    node.boot();
+    node.resume();
+    run(100);
+    expect(heard()).toEqual([]);
+  });
+});
