@@ -94,7 +94,13 @@ describe('a transaction whose coordinator is killed by kill -9 (D8)', () => {
           expect(got.json).toEqual(['old', 'old']);
           expect(got.headers['isochron-commit-timestamp']).toBe(String(write!.timestamp));
         }
-        expect(await other.transactionStatus(write!.txId)).toEqual({ state: 'committed', timestamp: write!.timestamp });
+        const { timestamp, txId } = write!;
+        // Who asks may not have noticed yet that a node is gone, and waits for it in vain.
+        const state = await until('it is known', async () => {
+          const status = await other.transactionStatus(txId);
+          return status.state !== 'unknown' && status;
+        });
+        expect(state).toEqual({ state: 'committed', timestamp });
       } finally {
         await Promise.all([client.close(), other.close()]);
       }

@@ -157,7 +157,7 @@ describe('nothing-below-version-clock', () => {
 
   it('finds proposals and commits at or below a published clock, also after a restart', () => {
     const bench = new CheckBench();
-    const check = new NothingBelowVersionClock(bench.context);
+    const check = new NothingBelowVersionClock(bench.context, bench.ledger);
     check.published('p-1', 0, 5);
     check.published('p-1', 0, 4);
     check.wrote('p-1', prepares('t', 6, one)[0]!);

@@ -109,6 +109,11 @@ export class Ledger implements Check {
     return this.#known.get(txId)?.damaged ?? false;
   }
 
+  /** Whether a node has come back with an older disk and not started over since. */
+  isUnaware(node: NodeId): boolean {
+    return this.#unaware.has(node);
+  }
+
   /** All committed versions of a key, oldest first. */
   chain(key: QualifiedKey): readonly Version[] {
     return this.#chains.get(key) ?? [];

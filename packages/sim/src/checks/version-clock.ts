@@ -1,5 +1,6 @@
 import type { DurableRecord, NodeId, PartitionId, Timestamp } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
+import type { Ledger } from './ledger.js';
 
 /**
  * No proposal at or below a published version clock (P1), and nothing is applied below it: what a replica has told its peers to be
@@ -9,7 +10,10 @@ export class NothingBelowVersionClock implements Check {
   readonly name = 'nothing-below-version-clock';
   readonly #published = new Map<NodeId, Map<PartitionId, Timestamp>>();
 
-  constructor(readonly context: CheckContext) {}
+  constructor(
+    readonly context: CheckContext,
+    readonly ledger: Ledger,
+  ) {}
 
   published(node: NodeId, partition: PartitionId, clock: Timestamp): void {
     let clocks = this.#published.get(node);
@@ -35,7 +39,8 @@ export class NothingBelowVersionClock implements Check {
 
   #above(node: NodeId, partition: PartitionId, ts: Timestamp, what: string, txId: string): void {
     const clock = this.#published.get(node)?.get(partition) ?? 0;
-    if (ts > clock) return;
+    // One that does not know what it has lost decides again what it had decided.
+    if (ts > clock || this.ledger.isUnaware(node)) return;
     const message = `${node} gives ${what} of ${ts} on partition ${partition}, whose version clock ${clock} was published`;
     this.context.fail(this.name, message, [txId, node]);
   }

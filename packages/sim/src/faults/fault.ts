@@ -71,7 +71,7 @@ type Parameters = Readonly<Record<string, unknown>>;
 
 /** One kind of fault: how it is drawn, and what it does. Adding one is adding it to the table. */
 export interface FaultKind<P extends Parameters = Parameters> {
-  /** How often a plan has it in comparison with others. */
+  /** How often a plan has it in comparison with others; 0: only plans that name it have it. */
   readonly weight: number;
   /** How long it lasts at least and at most, ms. */
   readonly forMs: readonly [number, number];

@@ -79,9 +79,12 @@ export const wipe: FaultKind<{ node: NodeId }> = {
   },
 };
 
-/** A node comes back with its disk as it was a while before (D10): as after the restoration of a backup. */
+/**
+ * A node comes back with its disk as it was a while before (D10), as after the restoration of a backup. Not drawn: what it decides
+ * before a peer tells it may contradict what it had decided, and one that nobody tells goes on so.
+ */
 export const rollback: FaultKind<{ node: NodeId; backMs: number; downMs: number }> = {
-  weight: 1.5,
+  weight: 0,
   forMs: [5_000, 5_000],
   draw: (random, { topology }) => ({
     node: random.pick(topology.nodes),

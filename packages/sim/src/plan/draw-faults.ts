@@ -9,7 +9,7 @@ import type { FaultPlan } from './plan.js';
  * is decided for itself: a new one changes only the plans that have it.
  */
 export function drawFaults(streams: Streams, scene: FaultScene, spanMs: number): FaultPlan[] {
-  const kinds = FAULT_NAMES.filter((name) => streams.of('draw fault', name).chance(0.4));
+  const kinds = FAULT_NAMES.filter((name) => faultKind(name)!.weight > 0 && streams.of('draw fault', name).chance(0.4));
   const random = streams.of('draw faults');
   if (kinds.length === 0 || random.chance(0.08)) return [];
   const weights = kinds.map((name) => [name, faultKind(name)!.weight] as const);

@@ -5,7 +5,7 @@
 import type { ClusterSpec, NodeId, QualifiedKey, RegionId } from '@isochron/core';
 
 /** Moves whenever the draws change, so that an old seed is known to mean another plan now. */
-export const DRAW_VERSION = 3;
+export const DRAW_VERSION = 4;
 
 export interface Plan {
   readonly draw: number;

@@ -40,7 +40,7 @@ export function createChecks<M extends AnyMessage>(
     ledger,
     new StableIsInstalled(context, ledger),
     new StableTimeIsMonotonic(context),
-    new NothingBelowVersionClock(context),
+    new NothingBelowVersionClock(context, ledger),
     new PromisesAreDurable(context, ledger),
     new OneOutcome(context, ledger),
     new SnapshotReads(context, ledger),
