@@ -90,6 +90,8 @@ export class FakeCluster {
         this.#waiting.delete(wake);
         reject(new IsochronError('STABLE_TIMEOUT', 'not stable in time'));
       }, timeoutMs);
+      // A test does not wait for waits that it has left behind.
+      timer.unref();
       const wake = (): void => {
         if (this.ust < ts) return;
         this.#waiting.delete(wake);
