@@ -1,6 +1,6 @@
 /// <reference types="jest" />
 /** Patches that fit the code as it is: one that does not would break nothing, or something else. */
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../e2e/processes.js';
 import { MUTANTS, VARIANTS } from './list/index.js';
@@ -26,7 +26,10 @@ describe('the list', () => {
 
   it('has no saved run of a mutant that is gone', () => {
     const names = new Set(MUTANTS.map(({ name }) => `${name}.json`));
-    expect(readdirSync(join(ROOT, 'test/mutants/plans')).filter((file) => !names.has(file))).toEqual([]);
+    const folder = join(ROOT, 'test/mutants/plans');
+    // There is none as long as drawn seeds catch everything.
+    const saved = existsSync(folder) ? readdirSync(folder) : [];
+    expect(saved.filter((file) => !names.has(file))).toEqual([]);
   });
 
   it('breaks at least 24 rules of the protocol', () => {

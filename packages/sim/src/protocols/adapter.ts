@@ -45,9 +45,9 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   distrusts(error: unknown): boolean;
   /**
    * Whether new clients must be served once everything is healed. Where a protocol refuses clocks that are far off, what they left
-   * behind may keep clients out for a while.
+   * behind may keep clients out for a while. `slowestMs`: the longest mean delay between two nodes, one way.
    */
-  servesAgain(settings: Settings): boolean;
+  servesAgain(settings: Settings, slowestMs: number): boolean;
   createSession(id: string, io: ClientIo<M>, state: unknown): ProtocolSession;
   /** The request that a message answers, where it answers a client. */
   refOf(message: M): number | undefined;

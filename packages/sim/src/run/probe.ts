@@ -28,3 +28,9 @@ export function probesOf(plan: Plan, { regions }: Topology): SessionPlan[] {
     };
   });
 }
+
+/** The longest mean delay between two nodes of a plan, one way. */
+export function slowestMs({ environment }: Plan): number {
+  const factor = Math.max(1, ...environment.slowLinks.map((link) => link.factor));
+  return factor * Math.max(...environment.delayMs.flat());
+}

@@ -22,7 +22,7 @@ import type { ProtocolAdapter } from '../protocols/adapter.js';
 import { Cluster, type ClusterListener } from '../world/cluster.js';
 import { type Checks, createChecks } from './checks.js';
 import { Moments } from './moments.js';
-import { PROBE_TIMEOUT_MS, probesOf } from './probe.js';
+import { PROBE_TIMEOUT_MS, probesOf, slowestMs } from './probe.js';
 import type { Limits, Result } from './result.js';
 import { describeMessage, Trace } from './trace.js';
 
@@ -76,7 +76,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     if (missing !== undefined) this.#fail('liveness', missing.goal, missing.message, []);
     else if (!this.#over) {
       this.#tell.converged();
-      if (this.adapter.servesAgain(this.plan.settings)) this.#probe();
+      if (this.adapter.servesAgain(this.plan.settings, slowestMs(this.plan))) this.#probe();
     }
     if (time.steps > this.#maxSteps) this.#fail('liveness', 'run-ends', `no end after ${time.steps} events`, []);
     if (!this.#stopped) this.#tell.end();

@@ -209,7 +209,7 @@ export class Cluster<M extends AnyMessage> {
       diskIsFull: () => node.diskIsFull,
       topology: this.topology,
       settings: this.plan.settings,
-      reader: store,
+      reader: node.disk.reader,
       recovered,
       logAfter: (partition, after) => wholeLog(store, partition, after),
       now: node.clock.now(),

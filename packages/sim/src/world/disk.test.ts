@@ -74,6 +74,15 @@ describe('a disk', () => {
     expect([5, 7].map((at) => disk.store.read(0, 'default/a', at)?.ts)).toEqual([5, 7]);
   });
 
+  it('copies for others what is durable alone', () => {
+    const { disk, run } = opened();
+    const { reader } = disk;
+    disk.persist([version(5)], () => {});
+    expect([reader.read(0, 'default/a', 9)?.ts, reader.copy(0, '').chains]).toEqual([5, []]);
+    run(10);
+    expect(reader.copy(0, '').chains).toHaveLength(1);
+  });
+
   it('lets horizons take effect with their batch where that is asked for', () => {
     for (const late of [false, true]) {
       const { disk, run } = opened(late);

@@ -1,4 +1,4 @@
-import { type DurableRecord, MAX_TIMESTAMP, type RecoveredState } from '@isochron/core';
+import { type DurableRecord, MAX_TIMESTAMP, type RecoveredState, type VersionReader } from '@isochron/core';
 import { MemoryState, openMemoryStore, type VersionStore } from '@isochron/storage';
 import type { VirtualTime } from '../engine/virtual-time.js';
 
@@ -38,6 +38,18 @@ export class Disk {
   /** What the running process reads. */
   get store(): VersionStore {
     return this.#store;
+  }
+
+  /** What machines read: as the store, but a copy for another node holds what is durable alone, as on LevelDB. */
+  get reader(): VersionReader {
+    const [live, durable] = [this.#store, openMemoryStore(this.#durable)];
+    return {
+      read: (partition, key, snapshot) => live.read(partition, key, snapshot),
+      list: (partition, range, snapshot) => live.list(partition, range, snapshot),
+      log: (partition, after, upTo) => live.log(partition, after, upTo),
+      outcome: (partition, txId) => live.outcome(partition, txId),
+      copy: (partition, start) => durable.copy(partition, start),
+    };
   }
 
   /** What would survive a crash. */

@@ -1,6 +1,10 @@
+import { stripVTControlCharacters } from 'node:util';
 import { packWall } from '@isochron/core/hlc';
 import type { ClusterReport } from './collect.js';
-import { renderStatus } from './table.js';
+import { renderStatus as render } from './table.js';
+
+/** Without the colours that a terminal would get. */
+const renderStatus = (...args: Parameters<typeof render>): string => stripVTControlCharacters(render(...args));
 
 const partition = (name: string, keys: number) => ({
   partition: name,

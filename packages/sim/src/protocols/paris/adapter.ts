@@ -37,9 +37,12 @@ export const paris: ProtocolAdapter<ParisMessage> = {
   createNode,
   founding: [{ kind: 'meta', name: 'joined', value: 1 }],
   lacksData,
-  // A read in one round trip is not in any table of open transactions: versions must be kept for as long as it takes.
-  servesAgain: ({ maxClockDriftMs = 0, retentionMs = 0 }) =>
-    maxClockDriftMs >= DEFAULT_PARIS_SETTINGS.maxClockDriftMs && retentionMs >= MIN_RETENTION_MS,
+  // A read in one round trip is in no table of open transactions: versions must be kept for as long as it takes. And cohorts that ask
+  // for an outcome before the slowest prepare can have arrived abort every commit.
+  servesAgain: ({ maxClockDriftMs = 0, retentionMs = 0, resolveAfterMs = 0 }, slowestMs) =>
+    maxClockDriftMs >= DEFAULT_PARIS_SETTINGS.maxClockDriftMs &&
+    retentionMs >= MIN_RETENTION_MS &&
+    resolveAfterMs >= 100 + 8 * slowestMs,
   distrusts: (error) => error instanceof IsochronError && error.code === 'REBUILD_NEEDED',
   createSession: (id, io, state) => new SimParisSession(id, io, state),
   refOf: (message) => ('ref' in message ? message.ref : undefined),
