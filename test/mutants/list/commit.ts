@@ -1,7 +1,6 @@
 /** Two-phase commit, retries, outcomes: D1–D5, P6, P8, P11. */
 import type { Mutant, Profile } from '../mutant.js';
 import { COHORT, COMMITS } from './files.js';
-import { LOST_DISKS } from './replication.js';
 
 /** Prepares that come too late, commits that change their home: many attempts of each transaction. */
 const MANY_ATTEMPTS: Profile = {
@@ -171,32 +170,5 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 1, count: 200 },
     profile: SHORT_MEMORY,
-  },
-  {
-    name: 'lost-called-aborted',
-    breaks: 'D10',
-    does: 'answers *aborted* about what a lost disk may have known',
-    patches: [{ file: COHORT, find: "answer('lost', 0);", replace: "answer('aborted', 0);" }],
-    seeds: { from: 1, count: 200 },
-    profile: LOST_DISKS,
-  },
-  {
-    name: 'frozen-commits',
-    breaks: 'D10',
-    does: 'commits what it has called undecided for ever to another cohort, because one of the list has lost its disk',
-    patches: [
-      {
-        file: COHORT,
-        find: 'const ct = this.#frozen.has(prepared.txId) ? undefined : resolution.decided();',
-        replace: 'const ct = resolution.decided();',
-      },
-      {
-        file: COHORT,
-        find: 'message.ct < prepared.record.pt || frozen) {',
-        replace: 'message.ct < prepared.record.pt) {\n      void frozen;',
-      },
-    ],
-    seeds: { from: 1, count: 300 },
-    profile: LOST_DISKS,
   },
 ];

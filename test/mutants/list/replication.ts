@@ -121,20 +121,6 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     profile: LOST_DISKS,
   },
   {
-    name: 'refill-from-one-replica',
-    breaks: 'D10',
-    does: 'collects what it sourced itself from one replica of a partition only',
-    patches: [
-      {
-        file: REBUILD,
-        find: 'const collects = holders.filter((holder) => holder !== source);',
-        replace: 'const collects: Address[] = [];',
-      },
-    ],
-    seeds: { from: 1, count: 300 },
-    profile: LOST_DISKS,
-  },
-  {
     name: 'refill-without-own',
     breaks: 'D10',
     does: 'does not put into its log what it sourced itself and some peer may lack',

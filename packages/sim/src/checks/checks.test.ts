@@ -278,6 +278,14 @@ describe('snapshot-reads', () => {
     expect(bench.failed).toHaveLength(1);
   });
 
+  it('finds what was collected while somebody needed it, as long as nobody has started again', () => {
+    const { bench, check } = watched();
+    check.collected(client());
+    check.crashed('p-1');
+    check.collected(client());
+    expect(bench.failed).toHaveLength(1);
+  });
+
   it('finds an answer below the floor, also below one that is not durable yet; a crash takes that one back', () => {
     const { bench, check } = watched();
     check.wrote('p-1', collect);
