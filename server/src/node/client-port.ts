@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { IsochronError, type NodeId } from '@isochron/core';
 import type { Address, ClientRequest, ClientResponse, Input, Machine } from '@isochron/protocols';
 import type { CoordinatorPort, Unreferenced } from './api.js';
@@ -23,7 +24,8 @@ export class ClientPort implements Machine<NodeMessage>, CoordinatorPort {
   readonly #pending = new Map<number, Pending>();
   readonly #linked = new Set<NodeId>();
   readonly #self: Address;
-  #lastRef = 0;
+  /** Begins anywhere: an answer to a request of a former life is nobody's. */
+  #lastRef = randomInt(2 ** 32);
 
   constructor(
     readonly node: NodeId,

@@ -67,7 +67,8 @@ export class Coordinator implements Machine<ParisMessage> {
   readonly commits: Commits;
   readonly #addresses: Addresses;
   readonly #questions = new Map<number, StatusQuestion>();
-  #nextQuestion = 1;
+  /** As the references of reads: above those of every former life. 0 before the first question. */
+  #nextQuestion = 0;
   #waiting: Waiting[] = [];
   #highestAssigned: Timestamp = 0;
   readonly #unreachable = new Set<string>();
@@ -230,7 +231,8 @@ export class Coordinator implements Machine<ParisMessage> {
       out.send(from, { type: 'TxStatusResp', ref, status: 'open', ts: snapshot, attempt: 0 });
       return;
     }
-    const question = this.#nextQuestion++;
+    const question = this.#nextQuestion === 0 ? this.state.clock.last : this.#nextQuestion;
+    this.#nextQuestion = question + 1;
     let waiting = 0;
     for (const partition of this.state.topology.partitions) {
       for (const region of partition.regions) {

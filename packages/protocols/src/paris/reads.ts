@@ -48,7 +48,8 @@ export class Reads {
   readonly counters = { reads: 0, localSlices: 0, remoteSlices: 0, failovers: 0, unanswered: 0 };
   readonly #pending = new Map<number, PendingRead>();
   readonly #regions: (readonly RegionId[])[];
-  #nextRef = 1;
+  /** Begins at the clock: an answer to a read of a former life is nobody's. 0 before the first read. */
+  #nextRef = 0;
 
   constructor(
     readonly state: NodeState,
@@ -185,8 +186,8 @@ export class Reads {
       out.send(pending.requester.from, pending.finish());
       return;
     }
-    const ref = this.#nextRef;
-    this.#nextRef = (this.#nextRef + 1) % 2 ** 32;
+    const ref = this.#nextRef === 0 ? this.state.clock.last : this.#nextRef;
+    this.#nextRef = ref + 1;
     this.#pending.set(ref, pending);
     for (const slice of pending.slices) {
       if (this.unreachable.has(slice.sentTo.node)) this.#next(ref, slice, now, out);
