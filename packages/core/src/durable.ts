@@ -1,4 +1,4 @@
-import type { NodeId, PartitionId, QualifiedKey, RegionId, Timestamp, TxId, Version } from './ids.js';
+import type { Deps, NodeId, PartitionId, QualifiedKey, RegionId, Timestamp, TxId, Version } from './ids.js';
 import type { KeyWrite, LoggedTx, OutcomeRecord } from './versions.js';
 
 /** A prepared transaction on one cohort: everything that anyone needs to finish it (D2, D4, D5, P8). */
@@ -18,6 +18,8 @@ export interface PreparedRecord {
   readonly digest: string;
   readonly coordinator: NodeId;
   readonly writes: readonly KeyWrite[];
+  /** What the transaction's versions will depend on. */
+  readonly deps?: Deps | undefined;
 }
 
 /**

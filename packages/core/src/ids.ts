@@ -12,6 +12,20 @@ export type PartitionId = number;
 export type TxId = string;
 /** A hybrid logical timestamp, see {@link ./hlc.ts}. A safe integer. */
 export type Timestamp = number;
+/**
+ * What a version or a snapshot depends on beside its timestamp: entries whose meaning a protocol fixes (Wren: the remote
+ * dependency time; Cure: one entry for each region). Protocols with one timestamp have none: then it is absent, never empty.
+ */
+export type Deps = readonly Timestamp[];
+/** One version that another one depends on, under protocols whose dependencies name keys: `source` wrote it at `ts`. */
+export interface Dependency {
+  readonly key: QualifiedKey;
+  /** Position of its region in the cluster file. */
+  readonly source: number;
+  readonly ts: Timestamp;
+  /** Nothing else among the dependencies is known to depend on it: whoever has the nearest ones has all of them. */
+  readonly near?: boolean | undefined;
+}
 /** Wall-clock milliseconds since 1970. */
 export type WallMs = number;
 /** A key with its keyspace in front: `default/todos/1`. Keyspace names hold no slash, so the first one divides the two. */
@@ -25,6 +39,9 @@ export interface Version {
   readonly txId: TxId;
   readonly region: RegionId;
   readonly value: Value | null;
+  readonly deps?: Deps | undefined;
+  /** Absent, never empty, where there are none. */
+  readonly depends?: readonly Dependency[] | undefined;
 }
 
 /** Total order of versions, last writer wins: `(ts, txId, region)`. Negative when `a` is older. */

@@ -1,4 +1,5 @@
 export * from './durable.js';
+export * from './error-titles.js';
 export * from './errors.js';
 export * from './hash.js';
 export * from './hlc.js';

@@ -48,6 +48,14 @@ export function nullable<T>(kind: Kind<T>): Kind<T | null> {
   };
 }
 
+/** What may be absent: at the end of a struct or a message it takes no byte then. */
+export function optional<T>(kind: Kind<T>): Kind<T | undefined> {
+  return {
+    encode: (v) => (v === undefined ? undefined : kind.encode(v)),
+    decode: (raw) => (raw === null || raw === undefined ? undefined : kind.decode(raw)),
+  };
+}
+
 /** One of a fixed list of strings, sent as its position. Append only. */
 export function oneOf<const T extends string>(...names: T[]): Kind<T> {
   return {
@@ -76,17 +84,24 @@ export function struct<T extends object>(fields: { readonly [F in keyof T]-?: Ki
   const names = Object.keys(fields) as (keyof T)[];
   const kinds = names.map((name) => fields[name]);
   return {
-    encode: (object) => kinds.map((kind, i) => kind.encode(object[names[i]!])),
+    encode: (object) => withoutAbsentEnd(kinds.map((kind, i) => kind.encode(object[names[i]!]))),
     decode: (raw) => {
       if (!Array.isArray(raw)) throw new MalformedMessage(`expected fields ${names.join(', ')}`);
       const object = {} as T;
       for (let i = 0; i < names.length; i++) {
         const name = names[i]!;
-        object[name] = within(String(name), kinds[i]!, raw[i]);
+        const field = within(String(name), kinds[i]!, raw[i]);
+        if (field !== undefined) object[name] = field;
       }
       return object;
     },
   };
+}
+
+/** Encoded fields without the optional ones at their end that are absent. */
+export function withoutAbsentEnd(fields: unknown[]): unknown[] {
+  while (fields.length > 0 && fields.at(-1) === undefined) fields.pop();
+  return fields;
 }
 
 function within<T>(name: string, kind: Kind<T>, raw: unknown): T {

@@ -1,4 +1,4 @@
-import type { PartitionId, QualifiedKey, Timestamp, TxId, Value, Version } from './ids.js';
+import type { Dependency, Deps, PartitionId, QualifiedKey, Timestamp, TxId, Value, Version } from './ids.js';
 
 /** Part of a partition's key order (by UTF-8 bytes): from `start` on, below `end`, at most `limit` keys. */
 export interface ListRange {
@@ -30,6 +30,9 @@ export const writesBytes = (writes: readonly KeyWrite[]): number =>
 export interface LoggedTx {
   readonly txId: TxId;
   readonly writes: readonly KeyWrite[];
+  /** Of all versions that it writes on the partition. */
+  readonly deps?: Deps | undefined;
+  readonly depends?: readonly Dependency[] | undefined;
 }
 
 /** All transactions of one commit timestamp on one partition: applied and replicated together (P4). */
@@ -53,10 +56,29 @@ export interface CopyPage {
   readonly next: QualifiedKey | null;
 }
 
-/** What a message is going to read: the driver brings it to memory before it delivers the message. */
+/**
+ * Whether a version belongs to a snapshot that one timestamp does not describe. It is asked during the call that it was handed to, in any
+ * order, perhaps more than once about the same version, and gives the same answer each time.
+ */
+export type Belongs = (version: Version) => boolean;
+
+/**
+ * What a message is going to read: the driver brings it to memory before it delivers the message.
+ *
+ * - `keys`: for `read`.
+ * - `chains`: for `find`, which may look at any version of a key.
+ * - `list`: for `list` with the same range; `any` for one with a predicate.
+ * - `log`, `copy`: for the reads of the same names.
+ */
 export type ReadNeeds =
   | { readonly kind: 'keys'; readonly partition: PartitionId; readonly keys: readonly QualifiedKey[] }
-  | { readonly kind: 'list'; readonly partition: PartitionId; readonly range: ListRange; readonly snapshot: Timestamp }
+  | { readonly kind: 'chains'; readonly partition: PartitionId; readonly keys: readonly QualifiedKey[] }
+  | {
+      readonly kind: 'list';
+      readonly partition: PartitionId;
+      readonly range: ListRange;
+      readonly snapshot: Timestamp | 'any';
+    }
   | {
       readonly kind: 'log';
       readonly partition: PartitionId;
@@ -80,8 +102,16 @@ export interface OutcomeRecord {
 export interface VersionReader {
   /** The freshest version with `ts <= snapshot`, a tombstone included; undefined when there is none. */
   read(partition: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined;
-  /** One page of the keys with a value (no tombstones) in the snapshot. */
-  list(partition: PartitionId, range: ListRange, snapshot: Timestamp): ListPage;
+  /**
+   * The freshest version, in the order of `compareVersions`, that belongs to a snapshot, a tombstone included; undefined when there is
+   * none. What `collect` may drop, by timestamp, need not be found.
+   */
+  find(partition: PartitionId, key: QualifiedKey, belongs: Belongs): Version | undefined;
+  /**
+   * One page of the keys with a value (no tombstones) in the snapshot: those whose `read`, or `find`, would give one. A page may be
+   * shorter than its limit, even empty, and yet name the next one.
+   */
+  list(partition: PartitionId, range: ListRange, snapshot: Timestamp | Belongs): ListPage;
   /** The partition's own committed transactions after a timestamp. */
   log(partition: PartitionId, after: Timestamp, upTo: Timestamp): LogPage;
   /** All versions of the keys from `start` on, a page of them: at least everything that was durable when it was asked for. */

@@ -46,7 +46,7 @@ export interface Effects<M extends AnyMessage> {
 export interface Machine<M extends AnyMessage> {
   /** The only door. */
   step(input: Input<M>, out: Effects<M>): void;
-  /** What the message is going to read, or undefined. Only reads: they alone may be held for a prefetch. */
+  /** What the message is going to read, or undefined. Only of messages that others may overtake: they are held for a prefetch. */
   needs?(message: M): ReadNeeds | undefined;
   /** Throws when the state is impossible. Cheap: runs after every step, in production too. */
   invariants(): void;

@@ -4,6 +4,7 @@ import type { ChainCache } from './chain-cache.js';
 import type { Disk } from './disk.js';
 import type { Partition } from './partition.js';
 import { openHead } from './records.js';
+import type { Tails } from './tails.js';
 
 /** How many chains a commit reads without leaving the thread. */
 const READ_AT_ONCE = 32;
@@ -13,6 +14,7 @@ export class ChainLoader {
   constructor(
     readonly disk: Disk,
     readonly cache: ChainCache,
+    readonly tails: Tails,
   ) {}
 
   /** The chain of a key, pinned: loaded or not. */
@@ -36,8 +38,20 @@ export class ChainLoader {
     });
   }
 
+  /** Brings in the older versions of loaded chains. What changes meanwhile is left as it is: its readers go to disk. */
+  async complete(chains: readonly Chain[]): Promise<void> {
+    const partial = chains.filter((chain) => !chain.whole);
+    const tails = await Promise.all(partial.map((chain) => this.tails.readAll(chain)));
+    partial.forEach((chain, i) => {
+      const older = tails[i];
+      if (older === undefined) return;
+      chain.complete(older);
+      this.cache.resize(chain);
+    });
+  }
+
   /**
-   * The same for the chains that a commit is about to rewrite. A few are read at once: most of them are new keys, which the bloom
+   * The same as `load` for the chains that a commit is about to rewrite. A few are read at once: most of them are new keys, which the bloom
    * filters answer in 2 µs, where handing the question to another thread and back costs the commit some 100 µs.
    */
   async loadForCommit(chains: readonly Chain[]): Promise<void> {

@@ -1,5 +1,5 @@
 import { compareVersions, type Timestamp, type Version } from '@isochron/core';
-import { type Chain, indexAtOrBelow, insertSorted } from './chain.js';
+import { type Chain, contentBytes, indexAtOrBelow, insertSorted } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
 import type { Batch } from './disk.js';
 import { sealHead } from './records.js';
@@ -19,8 +19,6 @@ const MEMORY_CHECK = 32;
 const LARGE_BYTES = MEMORY_BYTES / MEMORY_CHECK;
 /** Segments that one visit removes at most. */
 const SEGMENTS_PER_VISIT = 64;
-
-const sizeOf = (version: Version): number => version.value?.length ?? 0;
 
 /** Changes chains and puts what changed into a batch. */
 export class ChainWriter {
@@ -112,8 +110,8 @@ export class ChainWriter {
     if (!isOverfull(chain)) return false;
     const { versions } = chain;
     let kept = 1;
-    for (let bytes = sizeOf(versions.at(-1)!); kept < KEPT_VERSIONS; kept++) {
-      bytes += sizeOf(versions.at(-1 - kept)!);
+    for (let bytes = contentBytes(versions.at(-1)!); kept < KEPT_VERSIONS; kept++) {
+      bytes += contentBytes(versions.at(-1 - kept)!);
       if (bytes > KEPT_BYTES) break;
     }
     const spilled = versions.slice(chain.headStart, versions.length - kept);
@@ -128,9 +126,9 @@ export class ChainWriter {
   #trim(chain: Chain): void {
     const { versions } = chain;
     let oldest = chain.headStart;
-    const due = oldest > MEMORY_VERSIONS || oldest % MEMORY_CHECK === 0 || sizeOf(versions.at(-1)!) > LARGE_BYTES;
+    const due = oldest > MEMORY_VERSIONS || oldest % MEMORY_CHECK === 0 || contentBytes(versions.at(-1)!) > LARGE_BYTES;
     if (oldest === 0 || !due) return;
-    for (let bytes = 0; oldest > 0 && bytes <= MEMORY_BYTES; oldest--) bytes += sizeOf(versions[oldest - 1]!);
+    for (let bytes = 0; oldest > 0 && bytes <= MEMORY_BYTES; oldest--) bytes += contentBytes(versions[oldest - 1]!);
     if (oldest === 0 && chain.headStart <= MEMORY_VERSIONS) return;
     // Half at once, so that a hot chain is not moved at every write.
     versions.splice(0, Math.max(oldest, chain.headStart - MEMORY_VERSIONS / 2));
@@ -142,7 +140,7 @@ function isOverfull(chain: Chain): boolean {
   if (chain.headCount <= 1) return false;
   if (chain.headCount > HEAD_VERSIONS) return true;
   let bytes = 0;
-  for (let i = chain.headStart; i < chain.versions.length; i++) bytes += sizeOf(chain.versions[i]!);
+  for (let i = chain.headStart; i < chain.versions.length; i++) bytes += contentBytes(chain.versions[i]!);
   return bytes > HEAD_BYTES;
 }
 

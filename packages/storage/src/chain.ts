@@ -1,4 +1,12 @@
-import { compareVersions, type QualifiedKey, type Timestamp, type Version } from '@isochron/core';
+import {
+  type Belongs,
+  compareVersions,
+  type Dependency,
+  type Deps,
+  type QualifiedKey,
+  type Timestamp,
+  type Version,
+} from '@isochron/core';
 import type { Partition } from './partition.js';
 import type { Head } from './records.js';
 
@@ -6,12 +14,24 @@ import type { Head } from './records.js';
 const CHAIN_BYTES = 370;
 const VERSION_BYTES = 170;
 
+/** Estimate of the heap, and of the bytes on disk and on the wire, that dependencies take. */
+export const depsBytes = (deps: Deps | undefined): number => (deps === undefined ? 0 : 32 + 9 * deps.length);
+
+/** The same of dependencies that name keys. */
+export const dependsBytes = (depends: readonly Dependency[] | undefined): number =>
+  depends?.reduce((sum, { key }) => sum + 100 + key.length, 32) ?? 0;
+
+/** What of a version varies in size: its value and its dependencies. */
+export const contentBytes = ({ value, deps, depends }: Version): number =>
+  (value?.length ?? 0) + depsBytes(deps) + dependsBytes(depends);
+
 /** Estimate of the heap that a version takes. */
 function versionBytes(version: Version, wide: boolean): number {
   const { value } = version;
-  if (value === null) return VERSION_BYTES;
-  if (typeof value !== 'string') return VERSION_BYTES + 100 + value.byteLength;
-  return VERSION_BYTES + value.length * (wide ? 2 : 1);
+  const fixed = VERSION_BYTES + depsBytes(version.deps) + dependsBytes(version.depends);
+  if (value === null) return fixed;
+  if (typeof value !== 'string') return fixed + 100 + value.byteLength;
+  return fixed + value.length * (wide ? 2 : 1);
 }
 
 /** Whether V8 keeps the text with two bytes a character. A sample decides: this is an estimate. */
@@ -26,6 +46,15 @@ export function visibleIn(versions: readonly Version[], snapshot: Timestamp): Ve
     if (version.ts <= snapshot) return version;
   }
   return i < 0 ? undefined : versions[indexAtOrBelow(versions, snapshot, i)];
+}
+
+/** The freshest of `versions` (oldest first) that belongs to a snapshot. */
+export function freshestIn(versions: readonly Version[], belongs: Belongs): Version | undefined {
+  for (let i = versions.length - 1; i >= 0; i--) {
+    const version = versions[i]!;
+    if (belongs(version)) return version;
+  }
+  return undefined;
 }
 
 /** Index of the newest of `versions[0..high]` at or below a timestamp, -1 when there is none. */
@@ -129,11 +158,16 @@ export class Chain {
     return this.segments > 0 && compareVersions(version, this.versions[this.headStart]!) < 0;
   }
 
-  /** The fresher of a version and what is staged at or below a snapshot. */
-  withStaged(base: Version | undefined, snapshot: Timestamp): Version | undefined {
+  /** Takes over the versions of all segments, oldest first. */
+  complete(older: readonly Version[]): void {
+    this.versions = [...older, ...this.versions.slice(this.headStart)];
+  }
+
+  /** The fresher of a version and what is staged and belongs to a snapshot. */
+  withStaged(base: Version | undefined, belongs: Belongs): Version | undefined {
     let best = base;
     for (const version of this.staged ?? []) {
-      if (version.ts <= snapshot && (best === undefined || compareVersions(version, best) > 0)) best = version;
+      if (belongs(version) && (best === undefined || compareVersions(version, best) > 0)) best = version;
     }
     return best;
   }

@@ -6,7 +6,7 @@ import { metaKey } from './disk-keys.js';
 import { type Horizon, horizonName, horizonOf } from './horizons.js';
 import type { Partition } from './partition.js';
 import type { Partitions } from './partitions.js';
-import { COUNTERS, META_VALUE, OUTCOME, PREPARED, sealAs, WRITES } from './records.js';
+import { COUNTERS, LOGGED, META_VALUE, OUTCOME, PREPARED, sealAs } from './records.js';
 
 /** One call of `commit` on its way to disk. */
 export interface CommitJob {
@@ -76,7 +76,7 @@ export class BatchBuilder {
       }
       case 'log': {
         const key = keys.logged(record.ct, record.tx.txId);
-        batch.put(key, sealAs(WRITES, record.tx.writes, key));
+        batch.put(key, sealAs(LOGGED, record.tx, key));
         return;
       }
       case 'truncateLog':

@@ -1,8 +1,10 @@
 import type { CopyPage, QualifiedKey, Version } from '@isochron/core';
+import { contentBytes } from './chain.js';
 
-/** A page of a copy ends here. */
+/** A page of chains ends here. */
 const PAGE_BYTES = 512 * 1024;
-const PAGE_CHAINS = 2_000;
+/** Chains in a page of a copy. */
+export const COPY_CHAINS = 2_000;
 
 /** Collects one page of whole chains. Fed with the partition's keys in order. */
 export class CopyBuilder {
@@ -10,16 +12,18 @@ export class CopyBuilder {
   next: QualifiedKey | null = null;
   #bytes = 0;
 
+  constructor(readonly limit = COPY_CHAINS) {}
+
   /** Takes a key and its versions, oldest first. Returns false when the page ended before it. */
   add(key: QualifiedKey, versions: () => readonly Version[]): boolean {
-    if (this.chains.length >= PAGE_CHAINS || this.#bytes >= PAGE_BYTES) {
+    if (this.chains.length >= this.limit || this.#bytes >= PAGE_BYTES) {
       this.next = key;
       return false;
     }
     const whole = versions();
     this.chains.push({ key, versions: whole });
     this.#bytes += key.length;
-    for (const { value } of whole) this.#bytes += 64 + (value?.length ?? 0);
+    for (const version of whole) this.#bytes += 64 + contentBytes(version);
     return true;
   }
 }

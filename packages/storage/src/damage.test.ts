@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { DurableRecord } from '@isochron/core';
 import { CorruptRecord } from './failure.js';
 import { openLevelStore } from './level-store.js';
-import { sealHead } from './records.js';
+import { seal, sealHead } from './records.js';
 import type { VersionStore } from './store.js';
 import { collect, ended, FOREVER, logged, outcomeAt, P, prepared, put, range, v } from './suite-fixtures.js';
 import { onRawDisk, spoilRecord } from './testing/raw-disk.js';
@@ -57,6 +57,9 @@ describe('damage on disk', () => {
     'a read of the past': () => store!.read(P, 'long', 10),
     'a listing': () => store!.prefetch({ kind: 'list', partition: P, range: range(), snapshot: FOREVER }),
     'a listing of the past': () => store!.prefetch({ kind: 'list', partition: P, range: range(), snapshot: 10 }),
+    'a prefetch of chains': () => store!.prefetch({ kind: 'chains', partition: P, keys: ['long'] }),
+    'a find in the past': () => store!.find(P, 'long', ({ ts }) => ts === 10),
+    'a listing of any snapshot': () => store!.prefetch({ kind: 'list', partition: P, range: range(), snapshot: 'any' }),
     'a look for an outcome': () => store!.outcome(P, 't'),
     'a replay': () => store!.prefetch({ kind: 'log', partition: P, after: 0, upTo: 9 }),
   };
@@ -72,6 +75,9 @@ describe('damage on disk', () => {
     ['v0003/short', 'a listing', 'head', P, 'short'],
     ['t0003/long\u00000', 'a read of the past', 'segment', P, 'long'],
     ['t0003/long\u00000', 'a listing of the past', 'segment', P, 'long'],
+    ['t0003/long\u00000', 'a prefetch of chains', 'segment', P, 'long'],
+    ['t0003/long\u00000', 'a find in the past', 'segment', P, 'long'],
+    ['t0003/long\u00000', 'a listing of any snapshot', 'segment', P, 'long'],
     ['o0003/t', 'a look for an outcome', 'outcome', P, 't'],
     ['l0003/00000000005/first', 'a replay', 'log', P, '5/first'],
     ['l0003/00000000007/last', 'open', 'log', P, '7/last'],
@@ -119,6 +125,47 @@ describe('damage on disk', () => {
     const head = { first, last, tailCount, versions: [v(10)] };
     await spoilRecord(location, 'v0003/short', () => sealHead(head, 0, 'v0003/short'));
     await expect(ask('a prefetch')).rejects.toMatchObject({ damage: 'malformed', record: { key: 'short' } });
+  });
+
+  const malformed = [
+    [],
+    [-1],
+    [0.5],
+    [2 ** 53],
+    ['1'],
+    [[1]],
+    [null],
+    [1, {}],
+    [['k', -1, 3]],
+    [['k', 0, 3], 4],
+    [1, ['k', 0]],
+  ];
+  it.each(malformed)('is also a head with dependencies that are none: %j', async (...deps) => {
+    const flat = [0, -1, 0, 10, 'tx10', 'virginia', '"10"', deps];
+    await spoilRecord(location, 'v0003/short', () => seal(flat, 'v0003/short'));
+    await expect(ask('a prefetch')).rejects.toMatchObject({ damage: 'malformed', record: { key: 'short' } });
+    expect(() => store!.find(P, 'short', () => true)).toThrow(CorruptRecord);
+  });
+
+  it('is also a segment, a log entry and a prepared transaction with dependencies that are none', async () => {
+    const first = 'l0003/00000000005/first';
+    await onRawDisk(location, async (disk) => {
+      await disk.put('t0003/long\u00000', Buffer.from(seal([10, 'tx10', 'virginia', '1', [-1]], 't0003/long\u00000')));
+      await disk.put(first, Buffer.from(seal([3, -1, ['a', '1']], first)));
+      await disk.put('p0003/p', Buffer.from(seal([7, 'o', 0, 5, 2, [], 'd', 'o-1', [], [-1]], 'p0003/p')));
+    });
+    for (const [what, kind] of [
+      ['a prefetch of chains', 'segment'],
+      ['a find in the past', 'segment'],
+      ['a listing of any snapshot', 'segment'],
+      ['a replay', 'log'],
+      ['recover', 'prepared'],
+    ] as const) {
+      const error = await ask(what).catch((thrown: unknown) => thrown);
+      expect([what, error]).toEqual([what, expect.any(CorruptRecord)]);
+      expect(error).toMatchObject({ code: 'STORAGE_FAILED', damage: 'malformed', record: { kind } });
+      await close();
+    }
   });
 
   it('ends the writing: memory and disk may differ', async () => {

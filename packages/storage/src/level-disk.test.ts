@@ -47,6 +47,43 @@ describe('the LevelDB store and its disk', () => {
     }
   });
 
+  it('brings whole chains to memory for find, and heads alone for read', async () => {
+    await (await open()).commit([...Array(200).keys()].map((i) => put('a', 10 + i)));
+    await store!.close();
+    await open();
+    const [keys, chains] = (['keys', 'chains'] as const).map((kind) => ({ kind, partition: P, keys: ['a', 'absent'] }));
+    await store!.prefetch(keys!);
+    expect([store!.resident(keys!), store!.resident(chains!)]).toEqual([true, false]);
+    await store!.prefetch(chains!);
+    expect([store!.resident(keys!), store!.resident(chains!)]).toEqual([true, true]);
+    const get = jest.spyOn(ClassicLevel.prototype, 'getSync');
+    try {
+      for (const wanted of [10, 100, 209]) expect(store!.find(P, 'a', ({ ts }) => ts === wanted)?.ts).toBe(wanted);
+      expect(store!.find(P, 'absent', () => true)).toBeUndefined();
+      expect(get).not.toHaveBeenCalled();
+    } finally {
+      get.mockRestore();
+    }
+  });
+
+  it('holds each version once when it brings in those that memory had let go', async () => {
+    await open();
+    for (let ts = 10; ts < 400; ts++) await store!.commit([put('a', ts)]);
+    const needs = { kind: 'chains', partition: P, keys: ['a'] } as const;
+    expect(store!.resident(needs)).toBe(false);
+    await store!.prefetch(needs);
+    const seen: number[] = [];
+    store!.find(P, 'a', ({ ts }) => seen.push(ts) === 0);
+    expect(seen).toEqual([...Array(390).keys()].map((i) => 399 - i));
+  });
+
+  it('counts dependencies in the memory that the cache takes', async () => {
+    await open();
+    const deps = Array.from({ length: 1000 }, (_, i) => i);
+    await store!.commit([{ kind: 'version', partition: P, key: 'a', version: { ...version(10), deps } }]);
+    expect(store!.stats().cache.bytes).toBeGreaterThan(8 * deps.length);
+  });
+
   it('finds a version deep in a tail of 5,000 with a handful of gets', async () => {
     await (await open()).commit([...Array(5000).keys()].map((i) => put('a', 10 + i)));
     await store!.close();

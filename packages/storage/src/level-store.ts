@@ -1,4 +1,5 @@
 import {
+  type Belongs,
   type CopyPage,
   type DurableRecord,
   IsochronError,
@@ -16,12 +17,13 @@ import {
   type Version,
 } from '@isochron/core';
 import { LRUCache } from 'lru-cache';
-import { type Chain, visibleIn } from './chain.js';
+import { type Chain, freshestIn, visibleIn } from './chain.js';
 import { ChainCache } from './chain-cache.js';
 import { ChainLoader } from './chain-loader.js';
 import { ChainWriter } from './chain-writer.js';
 import { Collector } from './collector.js';
 import { BatchBuilder, type CommitJob, distinctChains, ownVersion } from './commit-job.js';
+import { COPY_CHAINS } from './copy-page.js';
 import { type Disk, openDisk, scan } from './disk.js';
 import { allOf, metaKey, partitionIn, restOf } from './disk-keys.js';
 import { storageFailed } from './failure.js';
@@ -29,12 +31,12 @@ import type { Horizon } from './horizons.js';
 import { HeldPage } from './list-page.js';
 import { logEntry } from './log-entries.js';
 import { HeldLog } from './log-page.js';
-import { scanCopy, scanList, scanLog } from './page-scans.js';
+import { scanChains, scanList, scanLog } from './page-scans.js';
 import type { Partition } from './partition.js';
 import { logEnds, Partitions, readMeta } from './partitions.js';
 import { OUTCOME, openAs, PREPARED } from './records.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
-import { Tails } from './tails.js';
+import { Tails, tailOf } from './tails.js';
 
 /** Recent outcomes in memory: what retries and resolvers ask for. */
 const RECENT_OUTCOMES = 8192;
@@ -73,6 +75,12 @@ export async function openLevelStore(options: LevelStoreOptions): Promise<Versio
   return new LevelStore(disk, partitions, options);
 }
 
+type ChainNeeds = Extract<ReadNeeds, { kind: 'keys' | 'chains' }>;
+
+/** Whether a chain is in memory: its head, or all of it. */
+const holds = (chain: Chain | undefined, kind: ChainNeeds['kind']): boolean =>
+  chain?.loaded === true && (kind === 'keys' || chain.whole);
+
 class LevelStore implements VersionStore {
   readonly #disk: Disk;
   readonly #partitions: Partitions;
@@ -104,33 +112,34 @@ class LevelStore implements VersionStore {
     this.#partitions = partitions;
     this.#sync = durability === 'synced';
     this.#cache = new ChainCache(cacheBytes);
-    this.#loader = new ChainLoader(disk, this.#cache);
     this.#tails = new Tails(disk);
+    this.#loader = new ChainLoader(disk, this.#cache, this.#tails);
     const writer = new ChainWriter(this.#tails, this.#cache);
     this.#builder = new BatchBuilder(partitions, writer, (partition, horizon) => this.#raised(partition, horizon));
     this.#collector = new Collector(disk, this.#loader, writer);
   }
 
   read(partitionId: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined {
-    const partition = this.#partitions.of(partitionId);
-    let chain = partition.chains.get(key);
-    if (chain?.loaded) this.#cache.hits++;
-    else {
-      this.#cache.misses++;
-      chain = this.#loadSync(partition, key);
-    }
-    chain.hot = true;
+    const chain = this.#chain(partitionId, key);
     let version = visibleIn(chain.versions, snapshot);
-    if (version === undefined && !chain.whole) version = this.#readTail(chain, snapshot);
-    return chain.staged === null ? version : chain.withStaged(version, snapshot);
+    if (version === undefined && !chain.whole)
+      version = this.#readTail((tails) => tails.visible(tailOf(chain), snapshot));
+    return chain.staged === null ? version : chain.withStaged(version, ({ ts }) => ts <= snapshot);
   }
 
-  list(partitionId: PartitionId, range: ListRange, snapshot: Timestamp): ListPage {
-    const { lists } = this.#partitions.of(partitionId);
-    const page = lists.get(HeldPage.nameOf(range, snapshot));
-    invariant(page !== undefined, 'a listing must be prefetched before it is read');
-    lists.dropUsedSoon();
-    return page.take((key) => this.read(partitionId, key, snapshot));
+  find(partitionId: PartitionId, key: QualifiedKey, belongs: Belongs): Version | undefined {
+    const chain = this.#chain(partitionId, key);
+    let version = freshestIn(chain.versions, belongs);
+    if (version === undefined && !chain.whole) version = this.#readTail((tails) => tails.find(tailOf(chain), belongs));
+    return chain.staged === null ? version : chain.withStaged(version, belongs);
+  }
+
+  list(partitionId: PartitionId, range: ListRange, snapshot: Timestamp | Belongs): ListPage {
+    if (typeof snapshot === 'function') {
+      return this.#heldPage(partitionId, range, 'any').take(snapshot, (key) => this.find(partitionId, key, snapshot));
+    }
+    const lookUp = (key: QualifiedKey) => this.read(partitionId, key, snapshot);
+    return this.#heldPage(partitionId, range, snapshot).take(({ ts }) => ts <= snapshot, lookUp);
   }
 
   log(partitionId: PartitionId, after: Timestamp, upTo: Timestamp): LogPage {
@@ -172,7 +181,8 @@ class LevelStore implements VersionStore {
     const partition = this.#partitions.of(needs.partition);
     switch (needs.kind) {
       case 'keys':
-        return needs.keys.every((key) => partition.chains.get(key)?.loaded === true);
+      case 'chains':
+        return needs.keys.every((key) => holds(partition.chains.get(key), needs.kind));
       case 'list':
         return partition.lists.get(HeldPage.nameOf(needs.range, needs.snapshot)) !== undefined;
       case 'log': {
@@ -187,7 +197,7 @@ class LevelStore implements VersionStore {
   async prefetch(needs: ReadNeeds): Promise<void> {
     const partition = this.#partitions.of(needs.partition);
     try {
-      if (needs.kind === 'keys') await this.#loadKeys(partition, needs.keys);
+      if (needs.kind === 'keys' || needs.kind === 'chains') await this.#loadChains(partition, needs);
       else if (needs.kind === 'list') await this.#loadList(partition, needs.range, needs.snapshot);
       else if (needs.kind === 'copy') await this.#loadCopy(partition, needs.start);
       else if (!this.resident(needs)) await this.#loadLog(partition, needs.after, needs.upTo);
@@ -246,6 +256,19 @@ class LevelStore implements VersionStore {
 
   // Reading.
 
+  /** The chain of a key, loaded at once when it must be. */
+  #chain(partitionId: PartitionId, key: QualifiedKey): Chain {
+    const partition = this.#partitions.of(partitionId);
+    let chain = partition.chains.get(key);
+    if (chain?.loaded) this.#cache.hits++;
+    else {
+      this.#cache.misses++;
+      chain = this.#loadSync(partition, key);
+    }
+    chain.hot = true;
+    return chain;
+  }
+
   #loadSync(partition: Partition, key: QualifiedKey): Chain {
     try {
       return this.#loader.loadSync(partition, key);
@@ -255,15 +278,20 @@ class LevelStore implements VersionStore {
   }
 
   /** Looks further down a chain that is not in memory as a whole. */
-  #readTail(chain: Chain, snapshot: Timestamp): Version | undefined {
+  #readTail(look: (tails: Tails) => Version | undefined): Version | undefined {
     try {
-      return this.#tails.visible(
-        { keys: chain.partition.keys, key: chain.key, first: chain.first, last: chain.last },
-        snapshot,
-      );
+      return look(this.#tails);
     } catch (error) {
       throw storageFailed('Cannot read from disk', error);
     }
+  }
+
+  #heldPage(partitionId: PartitionId, range: ListRange, snapshot: Timestamp | 'any'): HeldPage {
+    const { lists } = this.#partitions.of(partitionId);
+    const page = lists.get(HeldPage.nameOf(range, snapshot));
+    invariant(page !== undefined, 'a listing must be prefetched before it is read');
+    lists.dropUsedSoon();
+    return page;
   }
 
   #readOutcome(name: string): OutcomeRecord | undefined {
@@ -279,22 +307,27 @@ class LevelStore implements VersionStore {
     return record;
   }
 
-  async #loadKeys(partition: Partition, keys: readonly QualifiedKey[]): Promise<void> {
-    const missing = keys.filter((key) => partition.chains.get(key)?.loaded !== true);
+  async #loadChains(partition: Partition, { kind, keys }: ChainNeeds): Promise<void> {
+    const missing = keys.filter((key) => !holds(partition.chains.get(key), kind));
     this.#cache.misses += missing.length;
     const chains = missing.map((key) => this.#loader.pinned(partition, key));
     try {
       await this.#loader.load(chains);
+      if (kind === 'chains') await this.#loader.complete(chains);
     } finally {
       for (const chain of chains) this.#cache.unpin(chain);
     }
   }
 
-  #loadList(partition: Partition, range: ListRange, snapshot: Timestamp): Promise<void> {
+  #loadList(partition: Partition, range: ListRange, snapshot: Timestamp | 'any'): Promise<void> {
     const page = new HeldPage(range, snapshot);
     return partition.lists.load(HeldPage.nameOf(range, snapshot), page, async () => {
       await this.#lastCommit;
-      page.fill(await scanList(this.#tails, partition, range, snapshot));
+      page.fill(
+        snapshot === 'any'
+          ? await scanChains(this.#tails, partition, range)
+          : await scanList(this.#tails, partition, range, snapshot),
+      );
     });
   }
 
@@ -308,7 +341,7 @@ class LevelStore implements VersionStore {
   /** Reads a page anew for each who asks: it must hold what is durable at the time of the question. */
   async #loadCopy(partition: Partition, start: QualifiedKey): Promise<void> {
     await this.#lastCommit;
-    partition.copies.put(start, await scanCopy(this.#tails, partition, start));
+    partition.copies.put(start, await scanChains(this.#tails, partition, { start, end: null, limit: COPY_CHAINS }));
   }
 
   // Writing.

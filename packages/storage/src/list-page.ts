@@ -1,4 +1,6 @@
 import {
+  type Belongs,
+  type CopyPage,
   compareKeys,
   type ListPage,
   type ListRange,
@@ -6,6 +8,7 @@ import {
   type Timestamp,
   type Version,
 } from '@isochron/core';
+import { contentBytes, freshestIn } from './chain.js';
 
 /** A page of a listing ends here even when it holds fewer keys than asked. */
 const PAGE_BYTES = 4 * 1024 * 1024;
@@ -31,9 +34,19 @@ export class PageBuilder {
     const found = version();
     if (found === undefined || found.value === null) return true;
     this.entries.push({ key, version: found });
-    this.#bytes += key.length + found.value.length;
+    this.#bytes += key.length + contentBytes(found);
     return true;
   }
+}
+
+/** What chains show of a snapshot. */
+function pageOf({ chains, next }: CopyPage, belongs: Belongs): ListPage {
+  const entries: { key: QualifiedKey; version: Version }[] = [];
+  for (const { key, versions } of chains) {
+    const version = freshestIn(versions, belongs);
+    if (version !== undefined && version.value !== null) entries.push({ key, version });
+  }
+  return { entries, next };
 }
 
 /**
@@ -41,17 +54,18 @@ export class PageBuilder {
  * up again when it is used.
  */
 export class HeldPage {
-  #page: ListPage | undefined;
+  /** The answer for one snapshot, or the chains that any one is answered from. */
+  #page: ListPage | CopyPage | undefined;
   readonly #touched = new Set<QualifiedKey>();
   /** Handed out: may be dropped at the end of this turn of the event loop. */
   used = false;
 
   constructor(
     readonly range: ListRange,
-    readonly snapshot: Timestamp,
+    readonly snapshot: Timestamp | 'any',
   ) {}
 
-  static nameOf({ start, end, limit }: ListRange, snapshot: Timestamp): string {
+  static nameOf({ start, end, limit }: ListRange, snapshot: Timestamp | 'any'): string {
     return `${snapshot}\n${limit}\n${start}\n${end ?? '\n'}`;
   }
 
@@ -59,19 +73,20 @@ export class HeldPage {
     return this.#page !== undefined;
   }
 
-  fill(page: ListPage): void {
+  fill(page: ListPage | CopyPage): void {
     this.#page = page;
   }
 
   touch(key: QualifiedKey, version: Version): void {
     const { start, end } = this.range;
-    if (version.ts > this.snapshot || compareKeys(key, start) < 0) return;
+    if ((this.snapshot !== 'any' && version.ts > this.snapshot) || compareKeys(key, start) < 0) return;
     if (end === null || compareKeys(key, end) < 0) this.#touched.add(key);
   }
 
-  take(lookUp: (key: QualifiedKey) => Version | undefined): ListPage {
+  /** What belongs to a snapshot; for a page of one snapshot, to that one. */
+  take(belongs: Belongs, lookUp: (key: QualifiedKey) => Version | undefined): ListPage {
     this.used = true;
-    const page = this.#page!;
+    const page = 'chains' in this.#page! ? pageOf(this.#page, belongs) : this.#page!;
     if (this.#touched.size === 0) return page;
     const merged = new Map(page.entries.map((entry) => [entry.key, entry.version]));
     for (const key of this.#touched) {

@@ -1,4 +1,5 @@
 import type { LogGroup, LoggedTx, LogPage, Timestamp } from '@isochron/core';
+import { dependsBytes, depsBytes } from './chain.js';
 
 /** A page of the log ends with the group that reaches one of these. */
 const PAGE_TXS = 1000;
@@ -15,7 +16,7 @@ export const logEntry = (ct: Timestamp, tx: LoggedTx): LogEntry => ({ ct, tx, by
 
 /** Estimate of a transaction's size, in memory and on the wire. */
 function txBytes(tx: LoggedTx): number {
-  let bytes = 64;
+  let bytes = 64 + depsBytes(tx.deps) + dependsBytes(tx.depends);
   for (const { key, value } of tx.writes) bytes += 32 + key.length + (value === null ? 0 : value.length);
   return bytes;
 }

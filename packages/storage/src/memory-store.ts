@@ -1,4 +1,5 @@
 import {
+  type Belongs,
   type CopyPage,
   compareKeys,
   type DurableRecord,
@@ -16,7 +17,7 @@ import {
   type TxId,
   type Version,
 } from '@isochron/core';
-import { indexAtOrBelow, insertSorted, visibleIn } from './chain.js';
+import { freshestIn, indexAtOrBelow, insertSorted, visibleIn } from './chain.js';
 import { ownVersion } from './commit-job.js';
 import { CopyBuilder } from './copy-page.js';
 import { type Horizon, horizonName, horizonOf, newHorizons } from './horizons.js';
@@ -129,13 +130,21 @@ class MemoryStore implements VersionStore {
     return chain === undefined ? undefined : visibleIn(chain, snapshot);
   }
 
-  list(partitionId: PartitionId, { start, end, limit }: ListRange, snapshot: Timestamp): ListPage {
+  find(partition: PartitionId, key: QualifiedKey, belongs: Belongs): Version | undefined {
+    this.#reads++;
+    const chain = this.#state.partition(partition).chains.get(key);
+    return chain === undefined ? undefined : freshestIn(chain, belongs);
+  }
+
+  list(partitionId: PartitionId, { start, end, limit }: ListRange, snapshot: Timestamp | Belongs): ListPage {
+    const shown = (chain: readonly Version[]) =>
+      typeof snapshot === 'number' ? visibleIn(chain, snapshot) : freshestIn(chain, snapshot);
     const partition = this.#state.partition(partitionId);
     const page = new PageBuilder(limit);
     for (let i = partition.indexOf(start); i < partition.order.length; i++) {
       const key = partition.order[i]!;
       if (end !== null && compareKeys(key, end) >= 0) break;
-      if (!page.add(key, () => visibleIn(partition.chains.get(key)!, snapshot))) break;
+      if (!page.add(key, () => shown(partition.chains.get(key)!))) break;
     }
     return { entries: page.entries, next: page.next };
   }

@@ -1,6 +1,7 @@
 /// <reference types="jest" />
 /** A store so simple that it is plainly right, and random programs that compare another store with it. */
 import {
+  type Belongs,
   compareKeys,
   compareVersions,
   type DurableRecord,
@@ -51,10 +52,17 @@ class Model {
   }
 
   read(key: string, snapshot: Timestamp): Version | undefined {
-    return (this.#versions.get(key) ?? [])
-      .filter(({ ts }) => ts <= snapshot)
-      .sort(compareVersions)
-      .at(-1);
+    return this.find(key, ({ ts }) => ts <= snapshot);
+  }
+
+  find(key: string, belongs: Belongs): Version | undefined {
+    const versions = this.#versions.get(key) ?? [];
+    return versions.filter(belongs).sort(compareVersions).at(-1);
+  }
+
+  /** Whether `collect` may have dropped a version: it keeps the newest one at or below the floor, unless that deletes. */
+  mayBeGone(key: string, version: Version): boolean {
+    return version.ts <= this.floor && (version.value === null || version !== this.read(key, this.floor));
   }
 
   list(snapshot: Timestamp): string[] {
@@ -86,10 +94,20 @@ const value = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 0, max: 9 }).map((n) => `${n}`.repeat(1500)) },
 );
 
+/** No entry, one or two. The same for the same timestamp and transaction, as in reality: a version may come twice. */
+function depsOf(ts: Timestamp, tx: string): { deps?: Timestamp[] } {
+  const entry = (ts * 7919 + tx.charCodeAt(0)) % MAX_TS;
+  if (entry % 3 === 0) return {};
+  return { deps: entry % 3 === 1 ? [entry] : [entry, MAX_TS - ts] };
+}
+
 /** A version's value depends on its identity alone, as in reality. */
 const version = fc
   .record({ ts, key, value, tx: fc.constantFrom('x', 'y'), region: fc.constantFrom('p', 'q') })
-  .map(({ ts, key, value, tx, region }) => ({ key, version: { ts, txId: `${tx}${ts}`, region, value } }));
+  .map(({ ts, key, value, tx, region }) => ({
+    key,
+    version: { ts, txId: `${tx}${ts}`, region, value, ...depsOf(ts, tx) },
+  }));
 
 const record: fc.Arbitrary<DurableRecord> = fc.oneof(
   { weight: 20, arbitrary: version.map((v) => ({ kind: 'version' as const, partition, ...v })) },
@@ -114,7 +132,7 @@ const record: fc.Arbitrary<DurableRecord> = fc.oneof(
 type Command =
   | { readonly do: 'commit'; readonly records: readonly DurableRecord[]; readonly wait: boolean }
   | { readonly do: 'reopen' }
-  | { readonly do: 'check'; readonly at: Timestamp };
+  | { readonly do: 'check'; readonly at: Timestamp; readonly depsAt: Timestamp };
 
 /** Random programs. */
 export const storeCommands: fc.Arbitrary<readonly Command[]> = fc.array(
@@ -128,7 +146,7 @@ export const storeCommands: fc.Arbitrary<readonly Command[]> = fc.array(
       }),
     },
     { weight: 1, arbitrary: fc.constant({ do: 'reopen' as const }) },
-    { weight: 4, arbitrary: fc.record({ do: fc.constant('check' as const), at: ts }) },
+    { weight: 4, arbitrary: fc.record({ do: fc.constant('check' as const), at: ts, depsAt: ts }) },
   ),
   { maxLength: 40, size: 'max' },
 );
@@ -140,8 +158,10 @@ export async function checkAgainstModel(harness: StoreHarness, commands: readonl
   let { store } = harness;
   for (const command of commands) {
     if (command.do === 'reopen') store = await harness.reopen();
-    else if (command.do === 'check') await compare(store, model, command.at, inFlight);
-    else {
+    else if (command.do === 'check') {
+      await compareBelonging(store, model, command);
+      await compare(store, model, command.at, inFlight);
+    } else {
       // A late version below the floor may fill a gap that collection left: replication never sends one.
       const floors = command.records.map((r) => (r.kind === 'collect' ? r.floor : 0));
       const floor = Math.max(model.floor, ...floors);
@@ -154,7 +174,40 @@ export async function checkAgainstModel(harness: StoreHarness, commands: readonl
   }
   await Promise.all(inFlight);
   store = await harness.reopen();
-  for (const at of [model.floor, MAX_TS]) await compare(store, model, at, []);
+  for (const at of [model.floor, MAX_TS]) {
+    await compareBelonging(store, model, { at, depsAt: MAX_TS / 2 });
+    await compare(store, model, at, []);
+  }
+}
+
+/** A snapshot of two timestamps: before the prefetch, after it, and in pages of two keys. */
+async function compareBelonging(
+  store: VersionStore,
+  model: Model,
+  { at, depsAt }: { readonly at: Timestamp; readonly depsAt: Timestamp },
+): Promise<void> {
+  const belongs = ({ ts, deps = [] }: Version) => ts <= at && deps.every((entry) => entry <= depsAt);
+  const wanted = new Map(KEYS.map((key) => [key, model.find(key, belongs)]));
+  const check = (key: string, found: Version | undefined) => {
+    const version = wanted.get(key);
+    if (found !== undefined || version === undefined || !model.mayBeGone(key, version)) expect(found).toEqual(version);
+  };
+  for (const key of KEYS) check(key, store.find(partition, key, belongs));
+  await store.prefetch({ kind: 'chains', partition, keys: KEYS });
+  for (const key of KEYS) check(key, store.find(partition, key, belongs));
+  const listed = new Map<string, Version>();
+  for (let start: string | null = ''; start !== null; ) {
+    const range = { start, end: null, limit: 2 };
+    await store.prefetch({ kind: 'list', partition, range, snapshot: 'any' });
+    const page = store.list(partition, range, belongs);
+    expect(page.entries.length).toBeLessThanOrEqual(2);
+    for (const { key, version } of page.entries) listed.set(key, version);
+    start = page.next;
+  }
+  expect([...listed.keys()]).toEqual([...listed.keys()].sort(compareKeys));
+  for (const [key, version] of wanted)
+    if (version?.value !== null) check(key, listed.get(key));
+    else expect(listed.has(key)).toBe(false);
 }
 
 async function compare(store: VersionStore, model: Model, at: Timestamp, inFlight: Promise<void>[]): Promise<void> {

@@ -1,14 +1,19 @@
-import type { CopyPage, ListPage, ListRange, QualifiedKey, Timestamp } from '@isochron/core';
+import type { CopyPage, ListPage, ListRange, Timestamp } from '@isochron/core';
 import { visibleIn } from './chain.js';
 import { CopyBuilder } from './copy-page.js';
 import { type Disk, scan } from './disk.js';
-import { restOf, timeAndTx } from './disk-keys.js';
+import { type DiskRange, type PartitionKeys, restOf, timeAndTx } from './disk-keys.js';
 import { PageBuilder } from './list-page.js';
 import { logEntry, PageCutter } from './log-entries.js';
 import type { HeldLog } from './log-page.js';
 import type { Partition } from './partition.js';
-import { openAs, openHead, WRITES } from './records.js';
+import { LOGGED, openAs, openHead } from './records.js';
 import type { Tails } from './tails.js';
+
+const headsIn = (keys: PartitionKeys, { start, end }: ListRange): DiskRange => ({
+  gte: keys.head(start),
+  lt: end === null ? keys.heads.lt : keys.head(end),
+});
 
 /** Reads one page of a listing from disk. */
 export async function scanList(
@@ -30,8 +35,7 @@ export async function scanList(
     });
   };
   try {
-    const bounds = { gte: keys.head(range.start), lt: range.end === null ? keys.heads.lt : keys.head(range.end) };
-    await scan(tails.disk, bounds, visit, view);
+    await scan(tails.disk, headsIn(keys, range), visit, view);
   } finally {
     await view.close();
   }
@@ -39,8 +43,8 @@ export async function scanList(
 }
 
 /** Reads one page of whole chains from disk. */
-export async function scanCopy(tails: Tails, { keys }: Partition, start: QualifiedKey): Promise<CopyPage> {
-  const builder = new CopyBuilder();
+export async function scanChains(tails: Tails, { keys }: Partition, range: ListRange): Promise<CopyPage> {
+  const builder = new CopyBuilder(range.limit);
   const view = tails.disk.snapshot();
   const visit = (diskKey: string, bytes: Buffer) => {
     const key = restOf(diskKey);
@@ -54,7 +58,7 @@ export async function scanCopy(tails: Tails, { keys }: Partition, start: Qualifi
     });
   };
   try {
-    await scan(tails.disk, { gte: keys.head(start), lt: keys.heads.lt }, visit, view);
+    await scan(tails.disk, headsIn(keys, range), visit, view);
   } finally {
     await view.close();
   }
@@ -68,7 +72,7 @@ export async function scanLog(disk: Disk, { keys, horizons }: Partition, page: H
   const range = keys.logBetween(Math.max(page.after, horizons.logTruncatedUpTo), page.upTo);
   await scan(disk, range, (diskKey, bytes) => {
     const { ts, txId } = timeAndTx(restOf(diskKey));
-    const entry = logEntry(ts, { txId, writes: openAs(WRITES, bytes, diskKey) });
+    const entry = logEntry(ts, { txId, ...openAs(LOGGED, bytes, diskKey) });
     cut = cutter.endsBefore(entry);
     if (!cut) page.add(entry);
     return !cut;

@@ -5,7 +5,7 @@ import { CorruptRecord } from './failure.js';
 import { horizonOf } from './horizons.js';
 import { LogTail } from './log-entries.js';
 import { Partition } from './partition.js';
-import { COUNTERS, META_VALUE, openAs, seal, unseal, WRITES } from './records.js';
+import { COUNTERS, LOGGED, META_VALUE, openAs, seal, unseal } from './records.js';
 
 /** The partitions of a store, made when they are first named. */
 export class Partitions {
@@ -86,7 +86,7 @@ export async function logEnds(disk: Disk): Promise<Map<PartitionId, number>> {
     const lt = `${first.slice(0, 5)}0`;
     const [last] = await disk.iterator({ gte: first, lt, limit: 1, reverse: true }).all();
     const [key, bytes] = last!;
-    openAs(WRITES, bytes, key);
+    openAs(LOGGED, bytes, key);
     ends.set(partitionIn(first), timeAndTx(restOf(key)).ts);
     gte = lt;
   }

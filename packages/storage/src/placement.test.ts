@@ -57,6 +57,11 @@ describe('placement on disk (D14)', () => {
       /places partition eu\/0 on node virginia-1/,
     ],
     ['the data is of another node', { ...placement, node: 'oregon-1' }, /belongs to node virginia-1, not to oregon-1/],
+    [
+      'the data is of another protocol',
+      { ...placement, protocol: 'wren' },
+      /written under the protocol paris, not wren/,
+    ],
     ['the data is of another cluster', { ...placement, clusterId: 'c2' }, /belongs to cluster c1, not to c2/],
   ])('refuses to open when %s', async (_, changed, message) => {
     await verifyPlacement(location, placement);

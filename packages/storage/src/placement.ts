@@ -13,6 +13,8 @@ import { makeFolder } from './folder.js';
 export interface Placement {
   /** Id of the cluster; a folder of another cluster is refused. */
   readonly clusterId: string;
+  /** The protocol that wrote the data: another one would misread what its versions depend on. */
+  readonly protocol?: string;
   readonly node: NodeId;
   /** The partitions that the node holds: number and name (`default/3`). */
   readonly partitions: readonly { readonly id: PartitionId; readonly name: string }[];
@@ -21,6 +23,8 @@ export interface Placement {
 /** File inside the data folder. */
 export const PLACEMENT_FILE = 'PLACEMENT.json';
 const FORMAT = 1;
+/** Folders from before there was a choice do not name theirs. */
+const FIRST_PROTOCOL = 'paris';
 
 /**
  * Writes the placement into a new data folder, or compares it with the one that is there. Call it before the store is
@@ -77,12 +81,13 @@ function parse(file: string, text: string): StoredPlacement {
 
 function isStored(raw: unknown): raw is StoredPlacement {
   if (typeof raw !== 'object' || raw === null) return false;
-  const { format, storeId, clusterId, node, partitions } = raw as Record<string, unknown>;
+  const { format, storeId, clusterId, node, partitions, protocol } = raw as Record<string, unknown>;
   return (
     format === FORMAT &&
     [storeId, clusterId, node].every((field) => typeof field === 'string') &&
     Array.isArray(partitions) &&
-    partitions.every((p) => Number.isInteger(p?.id) && typeof p?.name === 'string')
+    partitions.every((p) => Number.isInteger(p?.id) && typeof p?.name === 'string') &&
+    (protocol === undefined || typeof protocol === 'string')
   );
 }
 
@@ -94,6 +99,12 @@ function compare(stored: StoredPlacement, wanted: Placement, location: string): 
   }
   if (stored.node !== wanted.node) {
     throw mismatch(`The data in ${location} belongs to node ${stored.node}, not to ${wanted.node}`);
+  }
+  const { protocol = FIRST_PROTOCOL } = stored;
+  if (protocol !== (wanted.protocol ?? FIRST_PROTOCOL)) {
+    throw mismatch(
+      `The data in ${location} was written under the protocol ${protocol}, not ${wanted.protocol}. Start with an empty folder, or with that protocol`,
+    );
   }
   const wantedIds = new Map(wanted.partitions.map(({ id, name }) => [name, id]));
   const storedIds = new Map(stored.partitions.map(({ id, name }) => [name, id]));

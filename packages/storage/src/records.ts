@@ -5,16 +5,21 @@
  */
 import * as zlib from 'node:zlib';
 import {
+  boolean,
   compareVersions,
+  type Dependency,
+  type Deps,
   isTimestamp,
   type KeyWrite,
   type Kind,
+  type LoggedTx,
   list,
   MalformedMessage,
   type MetaValue,
   nullable,
   type OutcomeRecord,
   oneOf,
+  optional,
   type PreparedRecord,
   struct,
   text,
@@ -79,6 +84,10 @@ export interface Head {
   readonly versions: Version[];
 }
 
+/**
+ * Elements of a version, after which comes one more where it has dependencies: the only one that is a list. It holds those that are numbers, and then those
+ * that name keys, each of them a list.
+ */
 const VERSION_FIELDS = 4;
 const HEAD_FIELDS = 3;
 
@@ -93,6 +102,8 @@ function sealVersions(flat: unknown[], versions: readonly Version[], from: numbe
   for (let i = from; i < versions.length; i++) {
     const version = versions[i]!;
     flat.push(version.ts, version.txId, version.region, version.value);
+    const { deps = [], depends = [] } = version;
+    if (deps.length + depends.length > 0) flat.push([...deps, ...depends.map(DEPENDENCY.encode)]);
   }
   return seal(flat, key);
 }
@@ -124,19 +135,40 @@ function unsealFlat(bytes: Buffer, key: string): unknown[] {
 const regions = new Map<string, string>();
 
 function versionsIn(flat: unknown[], from: number, key: string): Version[] {
-  const count = (flat.length - from) / VERSION_FIELDS;
-  if (!Number.isInteger(count) || count < 1) throw corrupt(key, 'malformed', 'it holds no whole version');
-  const versions = new Array<Version>(count);
-  for (let i = 0, at = from; i < count; i++, at += VERSION_FIELDS) {
-    const version = versionOf(flat[at], flat[at + 1], flat[at + 2], flat[at + 3]);
-    if (version === undefined) throw corrupt(key, 'malformed', 'a version is malformed');
-    if (i > 0 && compareVersions(versions[i - 1]!, version) >= 0) {
+  const versions: Version[] = [];
+  for (let at = from; at < flat.length; at += VERSION_FIELDS) {
+    const plain = versionOf(flat[at], flat[at + 1], flat[at + 2], flat[at + 3]);
+    if (plain === undefined) throw corrupt(key, 'malformed', 'a version is malformed');
+    const deps = flat[at + VERSION_FIELDS];
+    const version = Array.isArray(deps) ? { ...plain, ...dependenciesOf(deps, key) } : plain;
+    if (version !== plain) at++;
+    if (versions.length > 0 && compareVersions(versions.at(-1)!, version) >= 0) {
       throw corrupt(key, 'malformed', 'its versions are out of order');
     }
-    versions[i] = version;
+    versions.push(version);
   }
+  if (versions.length === 0) throw corrupt(key, 'malformed', 'it holds no version');
   return versions;
 }
+
+function dependenciesOf(raw: readonly unknown[], key: string): Pick<Version, 'deps' | 'depends'> {
+  const lists = raw.findIndex((item) => Array.isArray(item));
+  const entries = lists < 0 ? raw : raw.slice(0, lists);
+  if (raw.length === 0 || !entries.every(isTimestamp)) throw malformedDependencies(key);
+  const deps = entries.length === 0 ? {} : { deps: entries as Deps };
+  return lists < 0 ? deps : { ...deps, depends: dependsOf(raw.slice(lists), key) };
+}
+
+function dependsOf(raw: readonly unknown[], key: string): readonly Dependency[] {
+  try {
+    return raw.map(DEPENDENCY.decode);
+  } catch (error) {
+    if (error instanceof MalformedMessage) throw malformedDependencies(key);
+    throw error;
+  }
+}
+
+const malformedDependencies = (key: string) => corrupt(key, 'malformed', "a version's dependencies are malformed");
 
 function versionOf(ts: unknown, txId: unknown, region: unknown, content: unknown): Version | undefined {
   if (!isTimestamp(ts) || typeof txId !== 'string' || typeof region !== 'string') return undefined;
@@ -166,9 +198,36 @@ export function openAs<T>(kind: Kind<T>, bytes: Buffer, key: string): T {
   }
 }
 
-const write: Kind<KeyWrite> = struct<KeyWrite>({ key: text(65536), value: nullable(value) });
-/** The writes of one logged transaction. */
-export const WRITES: Kind<readonly KeyWrite[]> = list(write);
+const DEPENDENCY: Kind<Dependency> = struct<Dependency>({
+  key: text(65536),
+  source: uint,
+  ts: timestamp,
+  near: optional(boolean),
+});
+const deps: Kind<Deps> = list(timestamp);
+const depends: Kind<readonly Dependency[]> = list(DEPENDENCY);
+const writes: Kind<readonly KeyWrite[]> = list(struct<KeyWrite>({ key: text(65536), value: nullable(value) }));
+
+/**
+ * A logged transaction but for its id: its writes, each of them a list, and before them its dependencies: those that are numbers, and one list of lists with
+ * those that name keys.
+ */
+export const LOGGED: Kind<Omit<LoggedTx, 'txId'>> = {
+  encode: ({ writes: all, deps = [], depends: named = [] }) => [
+    ...deps,
+    ...(named.length === 0 ? [] : [depends.encode(named)]),
+    ...(writes.encode(all) as unknown[]),
+  ],
+  decode: (raw) => {
+    if (!Array.isArray(raw)) return { writes: writes.decode(raw) };
+    const numbers = raw.findIndex((item) => typeof item !== 'number');
+    const end = numbers < 0 ? raw.length : numbers;
+    const entries = end === 0 ? {} : { deps: deps.decode(raw.slice(0, end)) };
+    if (!Array.isArray(raw[end]) || !Array.isArray(raw[end][0]))
+      return { writes: writes.decode(raw.slice(end)), ...entries };
+    return { writes: writes.decode(raw.slice(end + 1)), ...entries, depends: depends.decode(raw[end]) };
+  },
+};
 
 export const OUTCOME: Kind<OutcomeRecord> = struct<OutcomeRecord>({
   status: oneOf('committed', 'aborted'),
@@ -186,7 +245,8 @@ export const PREPARED: Kind<PreparedRecord> = struct<PreparedRecord>({
   cohorts: list(uint),
   digest: text(1024),
   coordinator: text(1024),
-  writes: WRITES,
+  writes,
+  deps: optional(deps),
 });
 
 /** A timestamp, or timestamps by name. */

@@ -1,7 +1,9 @@
 /// <reference types="jest" />
 /** What the acceptance tests of a store share: sample records and a fresh store for each test. */
 import type {
+  Belongs,
   CopyPage,
+  Deps,
   DurableRecord,
   ListPage,
   ListRange,
@@ -39,6 +41,8 @@ export const v = (
   region,
   value,
 });
+/** A version with dependencies. */
+export const dependent = (ts: Timestamp, deps: Deps, value?: Version['value']): Version => ({ ...v(ts, value), deps });
 export const put = (key: string, version: Version, partition = P): DurableRecord => ({
   kind: 'version',
   partition,
@@ -84,7 +88,7 @@ export interface StoreCase {
   store: VersionStore;
   reopen(): Promise<void>;
   /** Prefetches a page of a listing and takes it. */
-  list(asked: ListRange, snapshot?: Timestamp, partition?: number): Promise<ListPage>;
+  list(asked: ListRange, snapshot?: Timestamp | Belongs, partition?: number): Promise<ListPage>;
   /** Prefetches a page of the log and takes it. */
   log(after: Timestamp, upTo: Timestamp, partition?: number): Promise<LogPage>;
   /** Prefetches a page of a copy and takes it. */
@@ -98,7 +102,8 @@ export function eachWithStore(factory: StoreFactory): StoreCase {
       on.store = await on.harness.reopen();
     },
     async list(asked, snapshot = FOREVER, partition = P) {
-      await on.store.prefetch({ kind: 'list', partition, range: asked, snapshot });
+      const needed = typeof snapshot === 'number' ? snapshot : 'any';
+      await on.store.prefetch({ kind: 'list', partition, range: asked, snapshot: needed });
       return on.store.list(partition, asked, snapshot);
     },
     async log(after, upTo, partition = P) {

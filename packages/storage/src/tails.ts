@@ -1,5 +1,5 @@
-import { compareVersions, type Timestamp, type Version } from '@isochron/core';
-import { type Chain, insertSorted, visibleIn } from './chain.js';
+import { type Belongs, compareVersions, type Timestamp, type Version } from '@isochron/core';
+import { type Chain, contentBytes, freshestIn, insertSorted, visibleIn } from './chain.js';
 import type { Batch, Disk, DiskSnapshot } from './disk.js';
 import type { PartitionKeys } from './disk-keys.js';
 import { corrupt } from './failure.js';
@@ -19,6 +19,8 @@ export interface TailRef {
   readonly last: number;
 }
 
+export const tailOf = ({ partition: { keys }, key, first, last }: Chain): TailRef => ({ keys, key, first, last });
+
 /** Cuts versions (oldest first) into segments. */
 export function cutSegments(versions: readonly Version[]): Version[][] {
   const segments: Version[][] = [];
@@ -31,10 +33,15 @@ export function cutSegments(versions: readonly Version[]): Version[][] {
       bytes = 0;
     }
     current.push(version);
-    bytes += version.value?.length ?? 0;
+    bytes += contentBytes(version);
   }
   if (current.length > 0) segments.push(current);
   return segments;
+}
+
+function openStored(bytes: Buffer | undefined, diskKey: string): Version[] {
+  if (bytes === undefined) throw corrupt(diskKey, 'missing', 'it is missing');
+  return openSegment(bytes, diskKey);
 }
 
 /**
@@ -64,9 +71,31 @@ export class Tails {
     const diskKey = tail.keys.segment(tail.key, segment);
     const inFlight = view === undefined ? this.#inFlight.get(diskKey) : undefined;
     if (inFlight !== undefined) return [...inFlight];
-    const bytes = this.disk.getSync(diskKey, view === undefined ? {} : { snapshot: view });
-    if (bytes === undefined) throw corrupt(diskKey, 'missing', 'it is missing');
-    return openSegment(bytes, diskKey);
+    return openStored(this.disk.getSync(diskKey, view === undefined ? {} : { snapshot: view }), diskKey);
+  }
+
+  /**
+   * The versions of all segments, oldest first, without holding up the thread; undefined when a commit or the collector changes
+   * the segments meanwhile.
+   */
+  async readAll(chain: Chain): Promise<Version[] | undefined> {
+    const { first, last, tailCount, partition, key } = chain;
+    const diskKeys: string[] = [];
+    for (let segment = first; segment <= last; segment++) diskKeys.push(partition.keys.segment(key, segment));
+    const inFlight = diskKeys.map((diskKey) => this.#inFlight.get(diskKey));
+    const stored = await this.disk.getMany(diskKeys);
+    // Each removal raises `first`, and whatever is added is counted.
+    if (chain.first !== first || chain.tailCount !== tailCount) return undefined;
+    return diskKeys.flatMap((diskKey, i) => inFlight[i] ?? openStored(stored[i], diskKey));
+  }
+
+  /** The freshest version that belongs to a snapshot. */
+  find(tail: TailRef, belongs: Belongs): Version | undefined {
+    for (let segment = tail.last; segment >= tail.first; segment--) {
+      const found = freshestIn(this.read(tail, segment), belongs);
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   /** The freshest version at or below a snapshot. */
@@ -92,7 +121,7 @@ export class Tails {
 
   /** Adds versions that came late, older than the chain's head. Returns those that were not there already. */
   insert(chain: Chain, late: readonly Version[], batch: Batch): Version[] {
-    const tail: TailRef = { keys: chain.partition.keys, key: chain.key, first: chain.first, last: chain.last };
+    const tail = tailOf(chain);
     const edits = new Map<number, Version[]>();
     const added = late.filter((version) => {
       const segment = this.#newest(tail, (oldest) => compareVersions(oldest, version) <= 0)?.segment ?? tail.first;
@@ -130,7 +159,7 @@ export class Tails {
    */
   collect(chain: Chain, floor: Timestamp, budget: number, batch: Batch): number {
     const { keys } = chain.partition;
-    const tail: TailRef = { keys, key: chain.key, first: chain.first, last: chain.last };
+    const tail = tailOf(chain);
     let removed = 0;
     for (let oldest: Version[] | undefined; removed < budget && chain.segments > 0; removed++) {
       const next = chain.segments > 1 ? this.read(tail, chain.first + 1) : undefined;

@@ -27,7 +27,7 @@ interface Port<M extends AnyMessage> {
   readonly packer: Packer<M>;
   readonly counters: LinkCounters;
   /** What is on its way to the peer. */
-  readonly line: DelayLine<PackedFrame>;
+  readonly line: DelayLine<PackedFrame<M>>;
   up: boolean;
 }
 
@@ -82,7 +82,7 @@ export class InMemoryNetwork<M extends AnyMessage> {
   }
 
   /** Hands a frame to the node at the other end. */
-  deliver(from: NodeId, to: NodeId, frame: PackedFrame): void {
+  deliver(from: NodeId, to: NodeId, frame: PackedFrame<M>): void {
     this.#nodes.get(to)?.receive(from, frame);
   }
 
@@ -135,7 +135,8 @@ class InMemoryTransport<M extends AnyMessage> implements Transport<M> {
       return;
     }
     for (const frame of port.packer.pack(envelopes)) {
-      port.counters.count('sent', frame.bytes.length, frame.messages);
+      port.counters.count('sent', frame.bytes.length, frame.envelopes.length);
+      this.options.events.sent?.(node, frame);
       port.line.push(frame, this.network.delayMs(this.options.node, node));
     }
   }
@@ -155,7 +156,7 @@ class InMemoryTransport<M extends AnyMessage> implements Transport<M> {
     this.network.leave(this.options.node);
   }
 
-  receive(from: NodeId, frame: PackedFrame): void {
+  receive(from: NodeId, frame: PackedFrame<M>): void {
     const { packer, counters } = this.#port(from);
     const { hlc, envelopes } = packer.unpack(frame.bytes);
     counters.count('received', frame.bytes.length, envelopes.length);
@@ -190,9 +191,11 @@ class InMemoryTransport<M extends AnyMessage> implements Transport<M> {
   #port(node: NodeId): Port<M> {
     const known = this.#ports.get(node);
     if (known !== undefined) return known;
-    const { node: self, hlc, epoch = 0 } = this.options;
+    const { node: self, hlc, epoch = 0, events } = this.options;
+    const measures = events.sent !== undefined;
+    const maxFrameBytes = Number.POSITIVE_INFINITY;
     const port: Port<M> = {
-      packer: new Packer(self, node, { codec: this.codec, hlc, epoch, maxFrameBytes: Number.POSITIVE_INFINITY }),
+      packer: new Packer(self, node, { codec: this.codec, hlc, epoch, maxFrameBytes, measures }),
       counters: new LinkCounters(this.wallClock),
       line: new DelayLine(this.network.scheduler, (frame) => this.network.deliver(self, node, frame)),
       up: false,

@@ -43,13 +43,14 @@ export class Link<M extends AnyMessage> {
     const connection = this.#connection;
     let left = envelopes.length;
     if (connection?.up === true) {
-      for (const { bytes, messages } of this.#options.packer.pack(envelopes)) {
-        if (!connection.send(bytes)) break;
-        this.counters.count('sent', bytes.length, messages);
-        left -= messages;
+      const { node, packer, events, log } = this.#options;
+      for (const frame of packer.pack(envelopes)) {
+        if (!connection.send(frame.bytes)) break;
+        this.counters.count('sent', frame.bytes.length, frame.envelopes.length);
+        events.sent?.(node, frame);
+        left -= frame.envelopes.length;
       }
       if (left > 0 && connection.up) {
-        const { node, log } = this.#options;
         log('error', 'messages larger than a frame may be were dropped', { peer: node, messages: left });
       }
     }

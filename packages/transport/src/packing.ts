@@ -3,9 +3,11 @@ import type { FrameCodec, FrameEnvelope } from '@isochron/wire';
 import type { Address, Envelope } from './transport.js';
 
 /** Messages packed for a peer. */
-export interface PackedFrame {
+export interface PackedFrame<M extends AnyMessage> {
   readonly bytes: Uint8Array;
-  readonly messages: number;
+  readonly envelopes: readonly Envelope<M>[];
+  /** Bytes that each of them takes of it; empty where nobody asks. */
+  readonly sizes: readonly number[];
 }
 
 /** What a packer needs to know of its node. */
@@ -16,6 +18,8 @@ export interface PackerOptions<M extends AnyMessage> {
   readonly epoch: number;
   /** Largest frame that is made, in bytes. */
   readonly maxFrameBytes: number;
+  /** Whether somebody asks how much each message takes of a frame. */
+  readonly measures: boolean;
 }
 
 /** A frame of a peer whose topology has another epoch. */
@@ -52,8 +56,8 @@ export class Packer<M extends AnyMessage> {
   }
 
   /** The messages in one frame, or in several where one would be too large. A single message too large is left out. */
-  pack(envelopes: readonly Envelope<M>[]): PackedFrame[] {
-    const { codec, hlc, epoch, maxFrameBytes } = this.#options;
+  pack(envelopes: readonly Envelope<M>[]): PackedFrame<M>[] {
+    const { codec, hlc, epoch, maxFrameBytes, measures } = this.#options;
     const count = envelopes.length;
     if (count === 0) return [];
     if (count > codec.maxEnvelopes) return this.#packHalves(envelopes);
@@ -62,12 +66,13 @@ export class Packer<M extends AnyMessage> {
       const { to, from, message } = envelopes[i]!;
       named[i] = { to: to.machine, from: from.machine, message };
     }
-    const bytes = codec.encode({ hlc: hlc(), epoch, envelopes: named });
-    if (bytes.length <= maxFrameBytes) return [{ bytes, messages: count }];
+    const sizes: number[] = [];
+    const bytes = codec.encode({ hlc: hlc(), epoch, envelopes: named }, measures ? sizes : undefined);
+    if (bytes.length <= maxFrameBytes) return [{ bytes, envelopes, sizes }];
     return count === 1 ? [] : this.#packHalves(envelopes);
   }
 
-  #packHalves(envelopes: readonly Envelope<M>[]): PackedFrame[] {
+  #packHalves(envelopes: readonly Envelope<M>[]): PackedFrame<M>[] {
     const half = envelopes.length >>> 1;
     return [...this.pack(envelopes.slice(0, half)), ...this.pack(envelopes.slice(half))];
   }

@@ -1,6 +1,7 @@
 /// <reference types="jest" />
 import { type MessageSchema, type NodeId, type Timestamp, uint, type Value, value } from '@isochron/core';
 import { FrameCodec, type PeerInfo } from '@isochron/wire';
+import type { PackedFrame } from './packing.js';
 import type { Envelope, Transport, TransportEvents } from './transport.js';
 
 /** Messages that the suite sends. */
@@ -43,6 +44,7 @@ type FrameEvent = {
 /** A node of a test, and all it was told. */
 export class Recorder implements SuiteNode {
   readonly frames: FrameEvent[] = [];
+  readonly sent: { readonly to: NodeId; readonly frame: PackedFrame<SuiteMessage> }[] = [];
   readonly links: LinkEvent[] = [];
   clock: Timestamp = 1_000_000_000_000;
 
@@ -51,6 +53,7 @@ export class Recorder implements SuiteNode {
   readonly hlc = (): Timestamp => this.clock;
   readonly events: TransportEvents<SuiteMessage> = {
     frame: (from, hlc, envelopes) => this.frames.push({ from, hlc, envelopes }),
+    sent: (to, frame) => this.sent.push({ to, frame }),
     link: (node, up, peer) => this.links.push({ node, up, peer }),
   };
 
@@ -253,6 +256,23 @@ export function runTransportSuite(
       expect(atA?.sent.bytes).toBeGreaterThan(100);
       expect(atB?.received).toEqual(atA?.sent);
       await until(() => typeof cluster.transport('a-1').links()[0]?.rttMs === 'number', 'a round trip');
+    });
+
+    it('tells its owner what each message took of a frame that it sent; the rest is the frame’s own', async () => {
+      await start('a-1', 'b-1');
+      const envelopes = [...pings('a-1', 'b-1', 1, 2), ...blob('x'.repeat(1000)), ...pings('a-1', 'b-1', 300, 300)];
+      cluster.transport('a-1').send('b-1', envelopes);
+      await until(() => b().frames.length > 0, 'a frame');
+      const [{ to, frame }, ...others] = a().sent as [Recorder['sent'][0], ...Recorder['sent']];
+      expect([to, frame.envelopes, others]).toEqual(['b-1', envelopes, []]);
+      const [first, second, large, third] = frame.sizes as [number, number, number, number];
+      expect([second, large, third]).toEqual([first, first - 1 + 1003, first + 2]);
+      expect(frame.bytes.length - frame.sizes.reduce((sum, size) => sum + size, 0)).toBe(9 + 3);
+      expect(cluster.transport('a-1').links()[0]?.sent.bytes).toBe(frame.bytes.length);
+      cluster.cut('a-1', 'b-1');
+      await until(() => a().turns('b-1').at(-1) === false, 'down');
+      send('a-1', 'b-1', 1);
+      expect(a().sent).toHaveLength(1);
     });
 
     it('closes cleanly: peers see the link go down, the closed node hears nothing more', async () => {

@@ -1,5 +1,6 @@
 import type { AnyMessage, NodeId, Timestamp, WallMs } from '@isochron/core';
 import type { PeerInfo } from '@isochron/wire';
+import type { PackedFrame } from './packing.js';
 
 /** A machine on a node. Structurally the protocols' own address. */
 export interface Address {
@@ -48,7 +49,7 @@ export interface LinkStatus {
 
 /** Links to all other nodes. A link is FIFO while it is up and loses what is in flight when it drops (D6). */
 export interface Transport<M extends AnyMessage> {
-  /** Sends the messages as one frame, or silently drops them when the link is down. Calls no event. */
+  /** Sends the messages as one frame, or silently drops them when the link is down. Calls no event but `sent`. */
   send(node: NodeId, envelopes: readonly Envelope<M>[]): void;
   /** Whether messages to this node leave now. */
   linkUp(node: NodeId): boolean;
@@ -58,10 +59,12 @@ export interface Transport<M extends AnyMessage> {
   close(): Promise<void>;
 }
 
-/** What a transport tells its owner. Calls never come from inside a call of the owner to the transport. */
+/** What a transport tells its owner. But for `sent`, calls never come from inside a call of the owner to the transport. */
 export interface TransportEvents<M extends AnyMessage> {
   /** Messages came. The receiver observes the sender's `hlc` (T2). */
   frame(from: NodeId, hlc: Timestamp, envelopes: readonly Envelope<M>[]): void;
+  /** A frame was handed to the link; called from inside `send`. Costs a little, so only who asks is told. */
+  sent?(to: NodeId, frame: PackedFrame<M>): void;
   /** A link came up, with what the peer says of itself, or went down. Up and down alternate. */
   link(node: NodeId, up: boolean, peer?: PeerInfo): void;
 }

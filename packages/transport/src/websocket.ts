@@ -112,7 +112,8 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
   #addPeer(peer: PeerAddress): void {
     const { self, codec, hlc, epoch, events, wallClock = Date.now, random = Math.random } = this.#options;
     const { maxFrameBytes } = this.#tuning;
-    const packer = new Packer(self, peer.node, { codec, hlc, epoch, maxFrameBytes });
+    const measures = events.sent !== undefined;
+    const packer = new Packer(self, peer.node, { codec, hlc, epoch, maxFrameBytes, measures });
     this.#links.set(peer.node, new Link({ node: peer.node, packer, events, log: this.#log, wallClock }));
     if (dials(self, peer.node)) this.#dialers.set(peer.node, new Dialer(() => this.#dial(peer), this.#tuning, random));
   }

@@ -7,9 +7,11 @@ import {
   type MessageSchema,
   type Timestamp,
   uint,
+  withoutAbsentEnd,
 } from '@isochron/core';
 import { pack, unpack } from './msgpack.js';
 import { NameTable } from './names.js';
+import { packedSize } from './packed-size.js';
 
 /** Longest name of a machine, in UTF-16 units. */
 export const MAX_MACHINE_NAME_LENGTH = 64;
@@ -66,12 +68,19 @@ export class FrameCodec<M extends AnyMessage> {
     }
   }
 
-  /** Bytes of a frame. At most `maxEnvelopes` messages: a peer refuses more. */
-  encode(frame: Frame<M>): Uint8Array {
+  /**
+   * Bytes of a frame. At most `maxEnvelopes` messages: a peer refuses more.
+   * @param sizes gets the bytes that each envelope takes of it, when they are asked for
+   */
+  encode(frame: Frame<M>, sizes?: number[]): Uint8Array {
     const { envelopes } = frame;
     invariant(envelopes.length <= this.maxEnvelopes, () => `${envelopes.length} messages in one frame`);
     const raw = new Array<unknown>(envelopes.length);
-    for (let i = 0; i < raw.length; i++) raw[i] = this.#encodeEnvelope(envelopes[i]!);
+    for (let i = 0; i < raw.length; i++) {
+      const fields = this.#encodeEnvelope(envelopes[i]!);
+      raw[i] = fields;
+      sizes?.push(packedSize(fields));
+    }
     return pack([frame.hlc, frame.epoch, raw]);
   }
 
@@ -99,7 +108,7 @@ export class FrameCodec<M extends AnyMessage> {
     raw[1] = from;
     raw[2] = shape.tag;
     for (let i = 0; i < names.length; i++) raw[FIRST_FIELD + i] = kinds[i]!.encode(fields[names[i]!]);
-    return raw;
+    return withoutAbsentEnd(raw);
   }
 
   #decodeEnvelope(raw: unknown): FrameEnvelope<M> {
@@ -124,7 +133,10 @@ function decodeMessage(shape: Shape, raw: readonly unknown[]): AnyMessage {
   const message: AnyMessage & Record<string, unknown> = { type };
   let i = 0;
   try {
-    for (; i < names.length; i++) message[names[i]!] = kinds[i]!.decode(raw[FIRST_FIELD + i]);
+    for (; i < names.length; i++) {
+      const field = kinds[i]!.decode(raw[FIRST_FIELD + i]);
+      if (field !== undefined) message[names[i]!] = field;
+    }
   } catch (error) {
     if (!(error instanceof MalformedMessage)) throw error;
     throw new MalformedMessage(`${type}.${names[i]}: ${error.message}`, { cause: error });

@@ -12,6 +12,12 @@
 /** JSON text of a document, or bytes. */
 export type WireValue = string | { readonly bytes: string } | Uint8Array;
 
+/**
+ * The entries of a snapshot beside its timestamp, under protocols whose snapshots have them (`protocol` of the welcome). Absent under all
+ * others. Whoever was given them gives them back unchanged.
+ */
+export type WireDeps = readonly number[];
+
 /** First frame of a connection. Nothing secret ever goes into the URL. */
 export interface HelloFrame {
   readonly type: 'hello';
@@ -30,6 +36,8 @@ export interface StartFrame {
   readonly tx: string;
   /** Exactly this snapshot: a transaction resumed after a failover, or a read of the past. */
   readonly at?: number;
+  /** The other entries of `at`. */
+  readonly deps?: WireDeps;
 }
 
 /** Reads in the open transaction `tx`; without `tx` it is a one-shot read-only transaction. */
@@ -39,6 +47,7 @@ export interface ReadFrame {
   readonly tx?: string;
   readonly keys: readonly string[];
   readonly at?: number;
+  readonly deps?: WireDeps;
 }
 
 /** One page of the keys of a keyspace, in key order. */
@@ -53,6 +62,7 @@ export interface ListFrame {
   /** Most keys to return, 1 to 1000; default 100. */
   readonly limit?: number;
   readonly at?: number;
+  readonly deps?: WireDeps;
 }
 
 /**
@@ -65,10 +75,62 @@ export interface CommitFrame {
   readonly id: number;
   readonly tx: string;
   readonly snapshot?: number;
+  /** The other entries of `snapshot`. */
+  readonly deps?: WireDeps;
   readonly hwt: number;
   readonly birth: number;
   readonly homes: readonly string[];
   readonly writes: readonly { readonly key: string; readonly value: WireValue | null }[];
+}
+
+/**
+ * What a session of single operations has seen, and in which region: in the protocol's entries, to be given back as they came. It goes with every
+ * request.
+ */
+export interface WireSeen {
+  readonly seen: WireDeps;
+  readonly region: string;
+  /** What it depends on, under protocols whose dependencies name keys. */
+  readonly depends?: readonly WireDependency[];
+}
+
+/** A version that a session depends on. */
+export interface WireDependency {
+  readonly key: string;
+  /** Position of its region in the cluster file. */
+  readonly source: number;
+  readonly ts: number;
+  readonly near?: boolean;
+}
+
+/** Reads a key, under protocols of single operations. */
+export interface GetFrame extends WireSeen {
+  readonly type: 'get';
+  readonly id: number;
+  readonly key: string;
+}
+
+/** A one-shot read-only transaction, under protocols of single operations. */
+export interface RotFrame extends WireSeen {
+  readonly type: 'rot';
+  readonly id: number;
+  readonly keys: readonly string[];
+  /** Its own id, under protocols that remember who has read. */
+  readonly tx?: string;
+}
+
+/**
+ * Writes a key, under protocols of single operations. It is sent again, with every other field unchanged, until its outcome is known; `homes` and
+ * `birth` are those of a commit.
+ */
+export interface PutFrame extends WireSeen {
+  readonly type: 'put';
+  readonly id: number;
+  readonly tx: string;
+  readonly key: string;
+  readonly value: WireValue | null;
+  readonly birth: number;
+  readonly homes: readonly string[];
 }
 
 /** Ends a transaction without a commit. */
@@ -110,6 +172,9 @@ export type RequestFrame =
   | CommitFrame
   | AbortFrame
   | StatusFrame
+  | GetFrame
+  | RotFrame
+  | PutFrame
   | StableFrame
   | PingFrame;
 export type ClientFrame = HelloFrame | RequestFrame;
@@ -143,8 +208,16 @@ export interface WelcomeFrame {
   /** Id of the cluster: sessions do not cross clusters. */
   readonly cluster: string;
   readonly protocol: string;
+  /** What the protocol can do, and this server. */
   readonly capabilities: readonly string[];
+  /** What the session has seen: no snapshot that it is given lies below. */
   readonly ust: number;
+  /** The same beside its timestamp. */
+  readonly deps?: WireDeps;
+  /** The node's stable time, where the protocol's snapshots are none: a commit's `birth` may not lie far below. */
+  readonly stable?: number;
+  /** What the session of the token has seen, under protocols of single operations. */
+  readonly seen?: WireSeen;
   /**
    * Commit timestamp of the session's last write, where that is above `ust`; else 0. A client that has the token but not the
    * writes sees all of them once `ust` has passed it.
@@ -175,12 +248,14 @@ interface Answer {
 export interface StartedFrame extends Answer {
   readonly type: 'started';
   readonly snapshot: number;
+  readonly deps?: WireDeps;
 }
 
 /** One entry for each key, in order: `[commit timestamp, value]`, or null where the snapshot has no value. */
 export interface ValuesFrame extends Answer {
   readonly type: 'values';
   readonly snapshot: number;
+  readonly deps?: WireDeps;
   readonly values: readonly (readonly [number, WireValue] | null)[];
 }
 
@@ -188,6 +263,7 @@ export interface ValuesFrame extends Answer {
 export interface ListedFrame extends Answer {
   readonly type: 'listed';
   readonly snapshot: number;
+  readonly deps?: WireDeps;
   readonly entries: readonly (readonly [string, number, WireValue])[];
   readonly next: string | null;
 }
@@ -195,6 +271,25 @@ export interface ListedFrame extends Answer {
 export interface CommittedFrame extends Answer {
   readonly type: 'committed';
   readonly ts: number;
+  /** What the commit depends on, under protocols whose sessions must know. */
+  readonly deps?: WireDeps;
+}
+
+/** Answer to `get`, with one value, and to `rot`. What was seen is to be merged with what was seen before, as the protocol says. */
+export interface GotFrame extends Answer {
+  readonly type: 'got';
+  readonly values: readonly (readonly [number, WireValue] | null)[];
+  readonly seen: WireDeps;
+  readonly depends?: readonly WireDependency[];
+  /** The node's stable time. */
+  readonly ust: number;
+}
+
+/** Answer to `put`: durable. */
+export interface WrittenFrame extends Answer, WireSeen {
+  readonly type: 'written';
+  readonly ts: number;
+  readonly ust: number;
 }
 
 export interface AbortedFrame extends Answer {
@@ -260,6 +355,8 @@ export type AnswerFrame =
   | ValuesFrame
   | ListedFrame
   | CommittedFrame
+  | GotFrame
+  | WrittenFrame
   | AbortedFrame
   | TxStatusFrame
   | IsStableFrame

@@ -11,10 +11,12 @@ export class DriftWatch {
     this.#offsets.set(peer, peerWall - now);
   }
 
-  /** Median of the peers' clocks minus the own one, in ms. */
+  /** Median of the peers' clocks minus the own one, in ms; of an even number the middle one that is nearer: one wild peer of two proves nothing. */
   get medianMs(): number {
     const offsets = [...this.#offsets.values()].sort((a, b) => a - b);
-    return offsets[Math.floor(offsets.length / 2)] ?? 0;
+    const upper = offsets[Math.floor(offsets.length / 2)] ?? 0;
+    const lower = offsets[Math.floor((offsets.length - 1) / 2)] ?? 0;
+    return Math.abs(lower) < Math.abs(upper) ? lower : upper;
   }
 
   /** Whether this node is the one that is off. */

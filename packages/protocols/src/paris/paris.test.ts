@@ -18,6 +18,6 @@ describe('PaRiS end to end on a virtual clock', () => {
   it('keeps UST within a few rounds of the wall clock while idle', () => {
     const world = new World();
     world.run(3_000);
-    expect(world.node('ireland-1').paris.clock.last - world.ust()).toBeLessThan(50 * 4096);
+    expect(world.node('ireland-1').parts.clock.last - world.ust()).toBeLessThan(50 * 4096);
   });
 });

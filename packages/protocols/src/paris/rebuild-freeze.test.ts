@@ -1,11 +1,12 @@
 /** Claims about cohorts that have frozen because another one has lost its disk (D10): their word is final. */
+
+import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
 import { between, decisions, preparedOnThree, settled, without } from '../testing/lost-cohorts.js';
 import { joined, loseDisk } from '../testing/lost-disks.js';
 import type { World } from '../testing/world.js';
-import type { ParisMessage } from './messages.js';
 
-type Envelopes = (envelope: Envelope<ParisMessage>) => boolean;
+type Envelopes = (envelope: Envelope<TransactionMessage>) => boolean;
 
 /** The coordinator is not heard. */
 const quiet = without('PrepareResp', 'PrepareReq');

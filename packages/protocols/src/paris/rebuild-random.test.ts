@@ -104,7 +104,7 @@ class Disasters {
     for (const [a, b] of this.#cuts) this.world.heal(a, b);
     const whole = () => this.nodes.every((id) => this.#joined(id) && this.world.node(id).store.prepared.size === 0);
     for (let i = 0; i < 150 && !whole(); i++) this.#run(1000);
-    const mark = Math.max(...this.nodes.map((id) => this.world.node(id).paris.clock.last));
+    const mark = Math.max(...this.nodes.map((id) => this.world.node(id).parts.clock.last));
     for (let i = 0; i < 60 && this.world.ust() <= mark; i++) this.#run(1000);
     expect({ whole: whole(), goesOn: this.world.ust() > mark }).toEqual({ whole: true, goesOn: true });
   }
@@ -115,11 +115,11 @@ class Disasters {
       node,
     );
     if (id === undefined || !this.#joined(id)) return;
-    const { paris, life } = this.world.node(id);
+    const { parts, life } = this.world.node(id);
     const txId = `tx-${this.sent.size}`;
     const { length } = this.world.topology.partitions;
     const names = [...new Set(keys.map((k) => keyIn(this.world, k % length, 'abcdefgh'[k % 8])))];
-    const ust = paris.stable.value;
+    const ust = parts.stable.value;
     const ref = this.world.ask(id, {
       type: 'CommitReq',
       txId,
@@ -205,7 +205,7 @@ class Disasters {
 
   #run(ms: number): void {
     this.gaveUp += runRebuilding(this.world, ms).length;
-    const ust = Math.max(...this.nodes.map((id) => this.world.node(id).paris.stable.aggregated));
+    const ust = Math.max(...this.nodes.map((id) => this.world.node(id).parts.stable.aggregated));
     for (const [txId, sent] of this.sent) {
       if (sent.ct === undefined && this.world.node(sent.node).life === sent.life) {
         const answer = this.world.answer(sent.node, sent.ref);
@@ -226,7 +226,7 @@ class Disasters {
   }
 
   #joined(id: NodeId): boolean {
-    return this.world.node(id).paris.membership.joined;
+    return this.world.node(id).parts.membership.joined;
   }
 
   #pick<T>(from: readonly T[], number: number): T | undefined {

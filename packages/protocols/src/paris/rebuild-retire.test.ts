@@ -15,7 +15,7 @@ describe('D10: a damaged disk that is a sole copy', () => {
     const world = new World({ spec: { ...regions, keyspaces: [{ ...keyspaces[0]!, replication: 1 }] } });
     const { ct } = new TestClient(world, V).write({ [keyIn(world, 0)]: '"only here"' });
     world.until(() => world.ust() >= ct, 1000);
-    world.node(V).paris.membership.retire(DAMAGED);
+    world.node(V).parts.membership.retire(DAMAGED);
     world.run(10_000);
     expect(rebuild(world, V).retiring).toBe(DAMAGED);
     expect(new TestClient(world, O).readOnce(keyIn(world, 0))).toEqual(['"only here"']);
@@ -26,7 +26,7 @@ describe('D10: a damaged disk that is a sole copy', () => {
     world.cut(V, I); // virginia has nothing yet, and waits for ireland's answer
     loseDisk(world, V);
     world.run(600);
-    world.node(O).paris.membership.retire(DAMAGED);
+    world.node(O).parts.membership.retire(DAMAGED);
     expect(runRebuilding(world, 5_000)).toEqual([]);
     expect(joined(world, V)()).toBe(false);
     world.heal(V, I);
@@ -38,7 +38,7 @@ describe('D10: a damaged disk that is a sole copy', () => {
 
   it('is not given up while its peer is about to be, too', () => {
     const { world, key, ct } = stable();
-    for (const node of [V, O]) world.node(node).paris.membership.retire(DAMAGED);
+    for (const node of [V, O]) world.node(node).parts.membership.retire(DAMAGED);
     expect(runRebuilding(world, 10_000)).toEqual([]);
     for (const node of [V, O]) expect(world.node(node).store.read(0, key, ct)).toMatchObject({ ts: ct });
   });
@@ -48,14 +48,14 @@ describe('D10: a damaged disk that is a sole copy', () => {
     world.run(300);
     world.cut(V, I); // its last commit is not stable
     new TestClient(world, V).write({ [keyIn(world, 0)]: '"last"' });
-    world.node(V).paris.membership.retire(DAMAGED);
+    world.node(V).parts.membership.retire(DAMAGED);
     expect(runRebuilding(world, 2_000)).toEqual([]);
     expect(world.sent.some(({ message, from }) => message.type === 'JoinResp' && from.node === O)).toBe(true);
     world.filter = ({ message }) => message.type !== 'JoinResp';
     expect(runRebuilding(world, 2_000)).toEqual([]);
     world.heal(V, I);
     expect(runRebuilding(world, 5_000)).toEqual([]);
-    expect(world.ust()).toBeGreaterThan(world.node(V).paris.replicas[0]!.lastLogged);
+    expect(world.ust()).toBeGreaterThan(world.node(V).parts.replicas[0]!.replication.lastLogged);
     world.filter = () => true;
     expect(runRebuilding(world, 5_000)).toEqual([V]);
   });
@@ -81,7 +81,7 @@ describe('D10: a node that is about to be rebuilt', () => {
     for (const partition of [0, 2, 4]) tx.write(keyIn(world, partition), '"undecided"');
     world.ask(V, client.commitRequest(tx));
     world.until(() => world.node(V).store.prepared.size > 0, 1000);
-    world.node(V).paris.membership.retire(DAMAGED);
+    world.node(V).parts.membership.retire(DAMAGED);
     expect(runRebuilding(world, 5_000)).toEqual([]);
     world.filter = () => true;
     expect(runRebuilding(world, 30_000)).toEqual([V]);
@@ -95,7 +95,7 @@ describe('D10: a node that is about to be rebuilt', () => {
     world.run(300);
     world.cut(V, I); // it waits for its last commit to be stable, and so does not go away under the test
     new TestClient(world, V).write({ [keyIn(world, 1)]: '"last"' });
-    world.node(V).paris.membership.retire(DAMAGED);
+    world.node(V).parts.membership.retire(DAMAGED);
     const client = new TestClient(world, O);
     const tx = client.begin();
     tx.write(keyIn(world, 0), '"new"');

@@ -1,10 +1,11 @@
 /** Claims about the decisions of transactions whose cohorts have lost their disks (D10). */
-import { Resolution } from '../kernel/resolution.js';
+
+import type { CommitReq } from '../kernel/transactions/messages.js';
+import { Resolution } from '../kernel/transactions/resolution.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { between, decisions, preparedOnThree, settled, THREE_COHORTS, without } from '../testing/lost-cohorts.js';
 import { everywhere, joined, loseDisk, rebuild, recovered } from '../testing/lost-disks.js';
 import { World } from '../testing/world.js';
-import type { CommitReq } from './messages.js';
 
 const V = 'virginia-1';
 const O = 'oregon-1';
@@ -50,7 +51,7 @@ describe('D10: votes when a cohort has lost its disk', () => {
       world.sent.some(({ message, to }) => message.type === 'ResolveReq' && message.lost && to.node === b);
     world.until(asked, 20_000);
     world.run(10);
-    const ct = world.node(O).paris.clock.last;
+    const ct = world.node(O).parts.clock.last;
     for (const [partition, node] of [a, b].entries()) {
       world.inject(
         { node, machine: `replica/${partition}` },
@@ -95,7 +96,7 @@ describe('D10: what came back with the copy', () => {
     tx.write(keyIn(world, 0), '"once"');
     const request = { ...client.commitRequest(tx), snapshot: client.session.ust };
     const { ct } = world.call(V, request, 'CommitResp');
-    world.until(() => world.node(O).paris.replicas[0]!.vv.durable('virginia') >= ct, 1000);
+    world.until(() => world.node(O).parts.replicas[0]!.replication.vv.durable('virginia') >= ct, 1000);
     loseDisk(world, V);
     world.heal(V, I);
     world.until(recovered(world, V), 5000);
@@ -126,7 +127,7 @@ describe('D10: what came back with the copy', () => {
     expect(world.call(V, start)).toMatchObject({ type: 'Refused', code: 'NOT_READY' });
     world.heal(V, I);
     world.until(recovered(world, V), 5000);
-    expect(world.call(V, start, 'StartTxResp').snapshot).toBeGreaterThan(world.node(V).paris.membership.lostUpTo);
+    expect(world.call(V, start, 'StartTxResp').snapshot).toBeGreaterThan(world.node(V).parts.membership.lostUpTo);
   });
 
   it('outcomes up to the stable time that its peers knew count as forgotten', () => {
@@ -135,7 +136,7 @@ describe('D10: what came back with the copy', () => {
     world.until(() => world.ust() > ct, 1000);
     loseDisk(world, V);
     world.until(joined(world, V), 5000);
-    expect(world.node(V).paris.replicas[0]!.cohort.forgottenUpTo).toBeGreaterThan(ct);
+    expect(world.node(V).parts.replicas[0]!.cohort.forgottenUpTo).toBeGreaterThan(ct);
     expect(world.node(V).store.meta.get('forgottenUpTo/0')).toBeGreaterThan(ct);
   });
 

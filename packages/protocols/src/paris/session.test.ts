@@ -43,7 +43,7 @@ describe('ParisSession (Algorithm 1)', () => {
     committed(session, 10, { x: '1' });
     const open = session.begin();
     session.started(open, 5);
-    session.observe(100);
+    session.observe({ ts: 100 });
     expect(open.lookup('x')).toEqual({ value: '1', ts: 10 });
     session.end(open);
     expect(session.cacheSize).toBe(0);
@@ -81,7 +81,7 @@ describe('ParisSession (Algorithm 1)', () => {
 
   it('continues elsewhere under a new id with everything it has seen (D9, P8)', () => {
     const session = new ParisSession('one');
-    session.observe(5);
+    session.observe({ ts: 5 });
     committed(session, 10, { x: '1' });
     const next = new ParisSession('two', session.export());
     expect([next.ust, next.hwt]).toEqual([5, 10]);
@@ -93,7 +93,7 @@ describe('ParisSession (Algorithm 1)', () => {
 
   it('a snapshot below what the session has seen is a broken coordinator', () => {
     const session = new ParisSession('s');
-    session.observe(9);
+    session.observe({ ts: 9 });
     expect(() => session.started(session.begin(), 8)).toThrow('below');
   });
 

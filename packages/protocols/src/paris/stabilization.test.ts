@@ -1,8 +1,8 @@
 /** Claims about stabilisation, frames and peers that talk nonsense. */
 import type { ClusterSpec } from '@isochron/core';
+import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { THREE_REGIONS, World } from '../testing/world.js';
-import type { ParisMessage } from './messages.js';
 
 const TWO_NODES_EACH: ClusterSpec = {
   regions: ['virginia', 'oregon', 'ireland'].map((id) => ({
@@ -37,9 +37,9 @@ describe('PaRiS: stabilisation', () => {
     world.cut('oregon-1', 'oregon-2');
     world.cut('oregon-1', 'oregon-3');
     // Prepared on the root, decided late: its version clock stands still while those of the others go on.
-    const root = world.node('oregon-1').paris.replicas[0]!;
+    const root = world.node('oregon-1').parts.replicas[0]!;
     const key = keyIn(world, root.partition);
-    const other = keyIn(world, world.node('virginia-1').paris.replicas[0]!.partition);
+    const other = keyIn(world, world.node('virginia-1').parts.replicas[0]!.partition);
     world.filter = ({ message }) => message.type !== 'PrepareResp' && message.type !== 'ResolveReq';
     const client = new TestClient(world, 'virginia-1');
     const tx = client.begin();
@@ -47,7 +47,8 @@ describe('PaRiS: stabilisation', () => {
     world.ask('virginia-1', client.commitRequest(tx));
     for (let i = 0; i < 100; i++) {
       world.run(10);
-      for (const { paris } of world.nodes.values()) expect(paris.stable.value).toBeLessThanOrEqual(root.vv.durableMin);
+      for (const { parts } of world.nodes.values())
+        expect(parts.stable.value).toBeLessThanOrEqual(root.replication.vv.durableMin);
     }
     world.filter = () => true;
     const frozen = world.ust();
@@ -67,6 +68,19 @@ describe('PaRiS: stabilisation', () => {
     world.until(() => world.ust() > frozen + 4096 * 900);
   });
 
+  it('nobody collects above the stable time that a node has on its disk: it begins nothing below a floor after a crash (P9)', () => {
+    const world = new World({ spec: TWO_NODES_EACH, settings: { retentionMs: 0 } });
+    const client = new TestClient(world, 'oregon-1');
+    for (let round = 0; round < 10; round++) {
+      for (let i = 0; i < 12; i++) client.write({ [keyIn(world, i)]: `"${round}"` });
+      world.run(430);
+      const replicas = [...world.nodes.values()].flatMap(({ parts }) => parts.replicas);
+      const floor = Math.max(...replicas.map(({ replication }) => replication.gcFloor));
+      expect(floor > 0 || round < 3).toBe(true);
+      for (const { store } of world.nodes.values()) expect(store.meta.get('ust')).toBeGreaterThanOrEqual(floor);
+    }
+  });
+
   it('a root is a node with replicas, where its region has one: nobody else is missed (P13)', () => {
     const spec: ClusterSpec = {
       regions: [
@@ -78,7 +92,7 @@ describe('PaRiS: stabilisation', () => {
     const world = new World({ spec });
     const holder = world.topology.replicaNode(0, 'oregon')!;
     for (const n of [1, 2, 3])
-      expect(world.node(`oregon-${n}`).paris.stabilization.isRoot).toBe(`oregon-${n}` === holder);
+      expect(world.node(`oregon-${n}`).parts.stabilization.isRoot).toBe(`oregon-${n}` === holder);
   });
 
   it('a node without replicas coordinates, and does not hold UST back or up (P13)', () => {
@@ -129,7 +143,7 @@ describe('PaRiS: one phase', () => {
 });
 
 describe('PaRiS: nonsense from peers', () => {
-  const nonsense: ParisMessage[] = [
+  const nonsense: TransactionMessage[] = [
     { type: 'CommitTx', partition: 0, txId: 'nobody', attempt: 0, ct: 5 },
     { type: 'AbortTx', partition: 0, txId: 'nobody', attempt: 0 },
     { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'committed', ts: 9, frozen: false },
@@ -202,10 +216,10 @@ describe('PaRiS: nonsense from peers', () => {
     }
     world.run(3_000);
     expect([virginia.store.prepared.size, virginia.store.outcomes.size, virginia.store.chains.size]).toEqual([0, 0, 0]);
-    expect(virginia.paris.replicas[0]!.cohort.counters.ignored).toBeGreaterThan(0);
-    expect(virginia.paris.rebuild.describe()).toMatchObject({ joined: true, retiring: null, lostUpTo: 0, lost: [] });
-    expect([virginia.paris.stable.gcFloor, virginia.paris.replicas[0]!.gcFloor]).toEqual([0, 0]);
-    expect(world.ust()).toBeLessThan(virginia.paris.clock.ceiling);
+    expect(virginia.parts.replicas[0]!.cohort.counters.ignored).toBeGreaterThan(0);
+    expect(virginia.parts.rebuild.describe()).toMatchObject({ joined: true, retiring: null, lostUpTo: 0, lost: [] });
+    expect([virginia.parts.stable.gcFloor, virginia.parts.replicas[0]!.replication.gcFloor]).toEqual([0, 0]);
+    expect(world.ust()).toBeLessThan(virginia.parts.clock.ceiling);
     const { ct } = new TestClient(world, 'virginia-1').write({ [keyIn(world, 0)]: '1' });
     world.until(() => world.ust() >= ct);
   });
@@ -214,10 +228,10 @@ describe('PaRiS: nonsense from peers', () => {
     const world = new World();
     const { ct } = new TestClient(world, 'virginia-1').write({ [keyIn(world, 0)]: '1' });
     world.run(500);
-    const { clock, replicas } = world.node('virginia-1').paris;
+    const { clock, replicas } = world.node('virginia-1').parts;
     const own = replicas.find(({ partition }) => partition === 0)!;
-    expect(own.vv.has('ireland')).toBe(false);
-    const refused: ParisMessage = { type: 'ResyncRefused', partition: 0, source: 'oregon', truncatedUpTo: 8e15 };
+    expect(own.replication.vv.has('ireland')).toBe(false);
+    const refused: TransactionMessage = { type: 'ResyncRefused', partition: 0, source: 'oregon', truncatedUpTo: 8e15 };
     const rolledBack = { type: 'ResyncReq' as const, partition: 0, region: 'oregon', from: 0, clock: ct, group: ct };
     const messages = [refused, rolledBack, { ...rolledBack, clock: clock.last, group: clock.last }];
     const to = { node: 'virginia-1', machine: 'replica/0' };
@@ -227,7 +241,7 @@ describe('PaRiS: nonsense from peers', () => {
     }
     world.inject(to, { node: 'oregon-1', machine: 'replica/0' }, refused); // nothing was asked
     world.run(2_000);
-    expect(own.counters.resyncs).toBe(1); // oregon's own, at the start
+    expect(own.replication.counters.resyncs).toBe(1); // oregon's own, at the start
   });
 
   it('a copy is handed to nodes of the cluster that have the partition, and to nobody else (D12)', () => {

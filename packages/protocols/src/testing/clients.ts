@@ -1,13 +1,21 @@
 /** Shorthands of the claim tests: one-shot reads and writes, and sessions that follow Algorithm 1 through the real session code. */
-import { type NodeId, qualify, type RegionId, type Timestamp, type TxId, type Value } from '@isochron/core';
-import type { CommitReq } from '../paris/messages.js';
-import { ParisSession, type SessionTransaction } from '../paris/session.js';
+import {
+  type NodeId,
+  qualify,
+  type RegionId,
+  type Timestamp,
+  type Topology,
+  type TxId,
+  type Value,
+} from '@isochron/core';
+import type { CommitReq } from '../kernel/transactions/messages.js';
+import type { Session, SessionTransaction } from '../kernel/transactions/session.js';
 import type { World } from './world.js';
 
 let sessions = 0;
 
 /** A key of the default keyspace that lies in the given partition. */
-export function keyIn(world: World, partition: number, name = 'k'): string {
+export function keyIn(world: { readonly topology: Topology }, partition: number, name = 'k'): string {
   for (let i = 0; ; i++) {
     const key = qualify('default', `${name}${i}`);
     if (world.topology.partitionOf(key) === partition) return key;
@@ -19,7 +27,7 @@ export class TestClient {
   constructor(
     readonly world: World,
     public node: NodeId,
-    readonly session = new ParisSession(`test-session-${String(sessions++).padStart(6, '0')}`),
+    readonly session: Session = world.newSession(`test-session-${String(sessions++).padStart(6, '0')}`),
   ) {}
 
   get region(): RegionId {
@@ -28,9 +36,9 @@ export class TestClient {
 
   begin(): SessionTransaction {
     const tx = this.session.begin();
-    const { ust } = this.session;
-    const answer = this.world.call(this.node, { type: 'StartTxReq', txId: tx.id, ust, at: null }, 'StartTxResp');
-    this.session.started(tx, answer.snapshot);
+    const { ts: ust, deps } = this.session.seen;
+    const answer = this.world.call(this.node, { type: 'StartTxReq', txId: tx.id, ust, at: null, deps }, 'StartTxResp');
+    this.session.started(tx, answer.snapshot, answer.deps);
     return tx;
   }
 
@@ -48,14 +56,14 @@ export class TestClient {
 
   /** The request that commits the transaction; send it as often as you like. */
   commitRequest(tx: SessionTransaction): Omit<CommitReq, 'ref'> {
-    const { txId, hwt, birth, writes } = this.session.commit(tx);
+    const { txId, deps, hwt, birth, writes } = this.session.commit(tx);
     const homes = [this.region];
-    return { type: 'CommitReq', txId, snapshot: null, hwt, birth, homes, principal: 'anonymous', writes };
+    return { type: 'CommitReq', txId, snapshot: null, deps, hwt, birth, homes, principal: 'anonymous', writes };
   }
 
   commit(tx: SessionTransaction): Timestamp {
-    const { ct } = this.world.call(this.node, this.commitRequest(tx), 'CommitResp');
-    this.session.committed(ct);
+    const { ct, deps } = this.world.call(this.node, this.commitRequest(tx), 'CommitResp');
+    this.session.committed(ct, deps);
     return ct;
   }
 

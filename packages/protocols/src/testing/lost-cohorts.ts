@@ -1,7 +1,7 @@
 /** A transaction on three cohorts, one of which is going to lose its disk (D10), for claim tests about its decision. */
 import type { ClusterSpec, NodeId } from '@isochron/core';
+import type { CommitReq, TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
-import type { CommitReq, ParisMessage } from '../paris/messages.js';
 import { keyIn, TestClient } from './clients.js';
 import { World } from './world.js';
 
@@ -14,23 +14,23 @@ export const THREE_COHORTS: ClusterSpec = {
   keyspaces: [{ name: 'default', partitions: 3, replication: 2 }],
 };
 
-type Message = ParisMessage['type'];
+type Message = TransactionMessage['type'];
 
 /** A filter of the wire: messages of these types are lost. */
 export const without =
   (...types: Message[]) =>
-  ({ message }: Envelope<ParisMessage>): boolean =>
+  ({ message }: Envelope<TransactionMessage>): boolean =>
     !types.includes(message.type);
 
 /** Whether a message of the type goes from one node to another; an empty name is any. */
-export const between = (from: NodeId, to: NodeId, type: Message) => (envelope: Envelope<ParisMessage>) =>
+export const between = (from: NodeId, to: NodeId, type: Message) => (envelope: Envelope<TransactionMessage>) =>
   envelope.message.type === type && ['', envelope.from.node].includes(from) && ['', envelope.to.node].includes(to);
 
 /**
  * A transaction that the nodes a, b and x have prepared for their partitions 0, 1 and 2. Oregon coordinates it, and answers under `ref`.
  * @param filter what of the votes gets through; the cohorts' questions do not
  */
-export function preparedOnThree(filter: (envelope: Envelope<ParisMessage>) => boolean = without('PrepareResp')): {
+export function preparedOnThree(filter: (envelope: Envelope<TransactionMessage>) => boolean = without('PrepareResp')): {
   world: World;
   a: NodeId;
   b: NodeId;

@@ -1,7 +1,7 @@
 /** Shorthands of the claim tests about lost disks (D10). */
 import type { ClusterSpec, Version } from '@isochron/core';
-import { lacksData } from '../paris/node.js';
-import type { RebuildStatus } from '../paris/rebuild.js';
+import type { RebuildStatus } from '../kernel/replication/rebuild.js';
+import { lacksData, type TransactionNode } from '../kernel/transactions/node.js';
 import { PlainStore } from './plain-store.js';
 import type { World } from './world.js';
 
@@ -15,22 +15,27 @@ export const everywhere = (partitions: number): ClusterSpec => ({
 export const versions = (world: World, node: string, partition: number): [string, readonly Version[]][] =>
   [...world.node(node).store.chains].filter(([name]) => name.startsWith(`${partition}|`)).sort();
 
+/** What these shorthands need of a world, whatever its nodes say. */
+interface AnyWorld extends Pick<World, 'crash' | 'run' | 'restart'> {
+  node(id: string): { readonly parts: Pick<TransactionNode, 'membership'> };
+}
+
 /** A condition: the node has its data. */
-export const joined = (world: World, node: string) => () => world.node(node).paris.membership.joined;
+export const joined = (world: AnyWorld, node: string) => () => world.node(node).parts.membership.joined;
 
 /** A condition: joined, and far enough for sessions to have been born after the loss. */
 export const recovered = (world: World, node: string) => () =>
-  joined(world, node)() && world.ust() > world.node(node).paris.membership.lostUpTo;
+  joined(world, node)() && world.ust() > world.node(node).parts.membership.lostUpTo;
 
 /** Loses the node's disk while it is down. */
-export function loseDisk(world: World, node: string): void {
+export function loseDisk(world: AnyWorld, node: string): void {
   world.crash(node);
   world.run(50);
   world.restart(node, new PlainStore());
 }
 
 /** How far a node is on its way back. */
-export const rebuild = (world: World, node: string): RebuildStatus => world.node(node).paris.rebuild.describe();
+export const rebuild = (world: World, node: string): RebuildStatus => world.node(node).parts.rebuild.describe();
 
 /**
  * Runs as `World.run` does, and does what a driver does with a node that gives its disk up: it is started on an empty one.
@@ -59,4 +64,15 @@ export function runRebuilding(world: World, ms: number): string[] {
 export function restart(world: World, node: string): void {
   const { store } = world.node(node);
   world.restart(node, lacksData(store.recover()) ? new PlainStore() : store);
+}
+
+/** A backup of a disk. */
+export function backup(store: PlainStore): PlainStore {
+  const copy = new PlainStore();
+  for (const [key, chain] of store.chains) copy.chains.set(key, [...chain]);
+  for (const [key, value] of store.meta) copy.meta.set(key, value);
+  for (const [key, value] of store.outcomes) copy.outcomes.set(key, value);
+  for (const [key, value] of store.prepared) copy.prepared.set(key, value);
+  for (const [key, value] of store.logs) copy.logs.set(key, [...value]);
+  return copy;
 }

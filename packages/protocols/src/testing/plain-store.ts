@@ -1,5 +1,6 @@
 /** A naive store for tests: every record in plain maps, applied when the disk says so. Independent of `packages/storage`. */
 import {
+  type Belongs,
   type CopyPage,
   compareKeys,
   compareVersions,
@@ -78,10 +79,15 @@ export class PlainStore implements VersionReader {
   }
 
   read(partition: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined {
-    return this.chains.get(`${partition}|${key}`)?.find((version) => version.ts <= snapshot);
+    return this.find(partition, key, ({ ts }) => ts <= snapshot);
   }
 
-  list(partition: PartitionId, range: ListRange, snapshot: Timestamp): ListPage {
+  find(partition: PartitionId, key: QualifiedKey, belongs: Belongs): Version | undefined {
+    return this.chains.get(`${partition}|${key}`)?.find(belongs);
+  }
+
+  list(partition: PartitionId, range: ListRange, snapshot: Timestamp | Belongs): ListPage {
+    const belongs = typeof snapshot === 'function' ? snapshot : ({ ts }: Version) => ts <= snapshot;
     const prefix = `${partition}|`;
     const keys = [...this.chains.keys()]
       .filter((key) => key.startsWith(prefix))
@@ -90,7 +96,7 @@ export class PlainStore implements VersionReader {
       .sort(compareKeys);
     const entries: { key: QualifiedKey; version: Version }[] = [];
     for (const key of keys) {
-      const version = this.read(partition, key, snapshot);
+      const version = this.find(partition, key, belongs);
       if (version === undefined || version.value === null) continue;
       if (entries.length === range.limit) return { entries, next: key };
       entries.push({ key, version });

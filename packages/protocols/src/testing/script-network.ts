@@ -1,10 +1,15 @@
 /** The links of a script: messages that are held back or lost, chosen by their type and their way. Messages inside a node are not seen here. */
-import type { NodeId, PartitionId, Timestamp } from '@isochron/core';
-import type { Envelope } from '../machine.js';
-import type { ParisMessage } from '../paris/messages.js';
-import type { World } from './world.js';
+import type { AnyMessage, NodeId, PartitionId, Timestamp } from '@isochron/core';
+import type { NodeClock } from '../kernel/node-clock.js';
+import type { Address, Envelope } from '../machine.js';
 
-type Message = Envelope<ParisMessage>;
+/** What links are, whatever crosses them. */
+export interface NetworkWorld<M extends AnyMessage> {
+  filter: (envelope: Envelope<M>) => boolean;
+  readonly sent: Envelope<M>[];
+  node(id: NodeId): { readonly up: boolean; readonly parts: { readonly clock: NodeClock } };
+  inject(to: Address, from: Address, message: M): void;
+}
 
 /** Which messages are meant; what is left out is any. */
 export interface Pattern {
@@ -14,7 +19,10 @@ export interface Pattern {
   readonly partition: PartitionId | undefined;
 }
 
-export function matches({ types, from, to, partition }: Pattern, { from: sender, to: target, message }: Message) {
+export function matches(
+  { types, from, to, partition }: Pattern,
+  { from: sender, to: target, message }: Envelope<AnyMessage>,
+): boolean {
   return (
     (types.length === 0 || types.includes(message.type)) &&
     (from === undefined || from === sender.node) &&
@@ -23,11 +31,11 @@ export function matches({ types, from, to, partition }: Pattern, { from: sender,
   );
 }
 
-export class ScriptNetwork {
-  readonly #held: { envelope: Message; hlc: Timestamp }[] = [];
+export class ScriptNetwork<M extends AnyMessage> {
+  readonly #held: { envelope: Envelope<M>; hlc: Timestamp }[] = [];
   #rules: { readonly action: 'hold' | 'drop'; readonly pattern: Pattern }[] = [];
 
-  constructor(readonly world: World) {
+  constructor(readonly world: NetworkWorld<M>) {
     world.filter = (envelope) => this.#passes(envelope);
   }
 
@@ -49,8 +57,8 @@ export class ScriptNetwork {
   }
 
   /** Delivers the first held messages that match, late, and returns them. A link that dropped meanwhile does not matter (D6). */
-  release(pattern: Pattern, count: number): Message[] {
-    const released: Message[] = [];
+  release(pattern: Pattern, count: number): Envelope<M>[] {
+    const released: Envelope<M>[] = [];
     for (const entry of [...this.#held]) {
       if (released.length === count || !matches(pattern, entry.envelope)) continue;
       this.#held.splice(this.#held.indexOf(entry), 1);
@@ -60,18 +68,18 @@ export class ScriptNetwork {
     return released;
   }
 
-  #deliver(envelope: Message, hlc: Timestamp): void {
+  #deliver(envelope: Envelope<M>, hlc: Timestamp): void {
     const target = this.world.node(envelope.to.node);
     if (!target.up) return;
     this.world.sent.push(envelope);
-    target.paris.clock.observe(hlc);
+    target.parts.clock.observe(hlc);
     this.world.inject(envelope.to, envelope.from, envelope.message);
   }
 
-  #passes(envelope: Message): boolean {
+  #passes(envelope: Envelope<M>): boolean {
     const rule = this.#rules.find(({ pattern }) => matches(pattern, envelope));
     if (rule?.action === 'hold') {
-      this.#held.push({ envelope, hlc: this.world.node(envelope.from.node).paris.clock.last });
+      this.#held.push({ envelope, hlc: this.world.node(envelope.from.node).parts.clock.last });
     }
     return rule === undefined;
   }

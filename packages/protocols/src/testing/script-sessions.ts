@@ -3,8 +3,8 @@
  * by a later command.
  */
 import { ERROR_CODES, type KeyWrite, type QualifiedKey, type RegionId } from '@isochron/core';
-import type { ClientRequest, ClientResponse, CommitReq } from '../paris/messages.js';
-import type { SessionTransaction } from '../paris/session.js';
+import type { ClientRequest, ClientResponse, CommitReq } from '../kernel/transactions/messages.js';
+import type { SessionTransaction } from '../kernel/transactions/session.js';
 import type { TestClient } from './clients.js';
 import type { NamedTransaction, Question, Stage } from './script-stage.js';
 import { ScriptError, valueOfWord, type Words, wordOfValue } from './script-words.js';
@@ -28,11 +28,12 @@ interface Done {
 export const SESSION_COMMANDS: Readonly<Record<string, SessionCommand>> = {
   begin: (stage, { client }, words) => {
     const { name, tx } = nameTransaction(stage, client, words.next('a name for the transaction'));
-    const request = { type: 'StartTxReq', txId: tx.id, ust: client.session.ust, at: null } as const;
+    const { ts: ust, deps } = client.session.seen;
+    const request = { type: 'StartTxReq', txId: tx.id, ust, at: null, deps } as const;
     return ask(stage, name, client.node, request, (answer) => {
       if (answer.type !== 'StartTxResp') return [refusal(name, answer)];
-      client.session.started(tx, answer.snapshot);
-      return [`snapshot ${stage.time(answer.snapshot)}`];
+      client.session.started(tx, answer.snapshot, answer.deps);
+      return [`snapshot ${stage.snapshot({ ts: answer.snapshot, deps: answer.deps })}`];
     });
   },
 
@@ -120,10 +121,11 @@ export const answered = ({ world }: Stage, { node, ref }: Question): boolean => 
 function readOnce(stage: Stage, { name, client }: Session, keys: readonly QualifiedKey[]): Question {
   const { session } = client;
   const tx = session.begin();
-  const request = { type: 'ReadReq', txId: null, ust: session.ust, at: null, keys } as const;
+  const { ts: ust, deps } = session.seen;
+  const request = { type: 'ReadReq', txId: null, ust, at: null, keys, deps } as const;
   return ask(stage, name, client.node, request, (answer) => {
     if (answer.type === 'ReadResp') {
-      session.started(tx, answer.snapshot);
+      session.started(tx, answer.snapshot, answer.deps);
       keys.forEach((key, i) => {
         tx.record(key, answer.versions[i] ?? null);
       });
@@ -145,7 +147,7 @@ function told(stage: Stage, named: NamedTransaction, answer: ClientResponse): st
   const decided = answer.type !== 'Refused' || !ERROR_CODES[answer.code].retryable;
   if (named.inFlight && decided) {
     named.inFlight = false;
-    if (answer.type === 'CommitResp') named.client.session.committed(answer.ct);
+    if (answer.type === 'CommitResp') named.client.session.committed(answer.ct, answer.deps);
     else named.client.session.refused();
   }
   return [outcome(stage, named, answer)];

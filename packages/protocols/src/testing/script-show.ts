@@ -1,10 +1,11 @@
 /** What a script can look at. Nothing here changes anything, and nothing here asks the machines: it looks into them and at the disks. */
 import type { NodeId, PartitionId, QualifiedKey, Timestamp, TxId, Version } from '@isochron/core';
+import type { TransactionMessage } from '../kernel/transactions/messages.js';
+import type { Replica } from '../kernel/transactions/replica.js';
 import type { Envelope } from '../machine.js';
-import type { ParisMessage } from '../paris/messages.js';
-import type { Replica } from '../paris/replica.js';
-import { parisSchema } from '../paris/schema.js';
-import { matches, type Pattern } from './script-network.js';
+import { blockingOf } from './blocking.js';
+import { matches } from './script-network.js';
+import { patternOf } from './script-scene.js';
 import type { Stage } from './script-stage.js';
 import { ScriptError, type Words, wordOfValue } from './script-words.js';
 
@@ -13,7 +14,8 @@ type Show = (stage: Stage, words: Words) => string[];
 export const SHOW: Readonly<Record<string, Show>> = {
   /** Version vector, prepared and committed transactions of a replica in memory, and the floor of its garbage collection. */
   replica: (stage, words) => {
-    const { cohort, vv, gcFloor } = replicaOf(stage, words);
+    const { cohort, replication } = replicaOf(stage, words);
+    const { vv, gcFloor } = replication;
     const vector = (entries: Record<string, Timestamp>) =>
       Object.entries(entries).map(([region, ts]) => `${region} ${stage.time(ts)}`);
     const [applied, durable] = [vector(vv.entries()).join(', '), vector(vv.durableEntries()).join(', ')];
@@ -78,20 +80,38 @@ export const SHOW: Readonly<Record<string, Show>> = {
     const ct = words.atEnd ? undefined : knownCt(stage, words);
     return [...stage.world.nodes.values()]
       .filter(({ up }) => up)
-      .map(({ id, paris }) => {
-        const { value } = paris.stable;
+      .map(({ id, parts }) => {
+        const { value } = parts.stable;
         return `${id}: ${ct === undefined ? stage.time(value) : value >= ct ? 'stable' : 'not stable'}`;
       });
   },
 
+  /** What every running node knows its region to have installed. */
+  regional: (stage) =>
+    [...stage.world.nodes.values()]
+      .filter(({ up }) => up)
+      .map(({ id, parts }) => {
+        const { entries } = parts.coordinator.state.regional;
+        return `${id}: ${entries.length === 0 ? 'none' : entries.map((ts) => stage.time(ts)).join(', ')}`;
+      }),
+
+  /** How many reads have waited on a node since its start, and for how long; nothing of nodes where none has. */
+  blocking: (stage) =>
+    orNone(
+      [...stage.world.nodes.values()].flatMap(({ id, parts }) => {
+        const { reads, ms } = blockingOf(parts);
+        return reads === 0 ? [] : [`${id}: waits ${reads}, in all ${ms} ms`];
+      }),
+    ),
+
   /** What a session would carry elsewhere. */
   session: (stage, words) => {
-    const { ust, hwt, cache } = stage.session(words.next('a session')).session.export();
+    const { ust, deps, hwt, cache } = stage.session(words.next('a session')).session.export();
     const writes = cache.map(
       ([key, { value, ct }]) => `${stage.keyName(key)}=${wordOfValue(value)} at ${stage.time(ct)}`,
     );
     return [
-      `ust ${stage.time(ust)}, hwt ${stage.time(hwt)}`,
+      `ust ${stage.snapshot({ ts: ust, deps })}, hwt ${stage.time(hwt)}`,
       `cache: ${writes.length > 0 ? writes.join(', ') : 'nothing'}`,
     ];
   },
@@ -105,22 +125,8 @@ export const SHOW: Readonly<Record<string, Show>> = {
   },
 };
 
-/** `TYPE,TYPE from NODE to NODE partition N`, each part optional. */
-export function patternOf(stage: Stage, words: Words): Pattern {
-  const types = Object.hasOwn(parisSchema, words.peek.split(',')[0]!) ? words.next('types').split(',') : [];
-  const unknown = types.find((type) => !Object.hasOwn(parisSchema, type));
-  if (unknown !== undefined) throw new ScriptError(`there is no message ${unknown}`);
-  const [from, to, partition] = [words.option('from'), words.option('to'), words.option('partition')];
-  return {
-    types,
-    from: from === undefined ? undefined : stage.node(from),
-    to: to === undefined ? undefined : stage.node(to),
-    partition: partition === undefined ? undefined : stage.partition(partition),
-  };
-}
-
 /** A message with those of its fields that say what it does. */
-export function messageLine(stage: Stage, { from, to, message }: Envelope<ParisMessage>): string {
+export function messageLine(stage: Stage, { from, to, message }: Envelope<TransactionMessage>): string {
   const txId = 'identity' in message ? message.identity.txId : 'txId' in message ? message.txId : null;
   const parts: string[] = [];
   if ('partition' in message) parts.push(`partition ${message.partition}`);
@@ -143,7 +149,7 @@ export function messageLine(stage: Stage, { from, to, message }: Envelope<ParisM
 function replicaOf(stage: Stage, words: Words): Replica {
   const node = stage.running(words.next('a node'));
   const partition = stage.partition(words.next('a partition'));
-  const replica = stage.world.node(node).paris.replicas.find((candidate) => candidate.partition === partition);
+  const replica = stage.world.node(node).parts.replicas.find((candidate) => candidate.partition === partition);
   if (replica === undefined) throw new ScriptError(`${node} has no replica of partition ${partition}`);
   return replica;
 }

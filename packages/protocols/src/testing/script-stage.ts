@@ -1,10 +1,14 @@
 /** What a script has set up: the world, the links, and the names of its keys, sessions, transactions and times. */
-import { HLC_TICKS_PER_MS, type NodeId, packWall, type QualifiedKey, type Timestamp, type TxId } from '@isochron/core';
-import type { ClientResponse } from '../paris/messages.js';
-import type { SessionTransaction } from '../paris/session.js';
-import { keyIn, type TestClient } from './clients.js';
+import type { NodeId, Timestamp, TxId } from '@isochron/core';
+import type { ClientResponse, TransactionMessage } from '../kernel/transactions/messages.js';
+import { transactionSchema } from '../kernel/transactions/schema.js';
+import type { SessionTransaction } from '../kernel/transactions/session.js';
+import type { Snapshot } from '../kernel/transactions/snapshots.js';
+import type { TestClient } from './clients.js';
 import { ScriptNetwork } from './script-network.js';
-import { numberOf, ScriptError } from './script-words.js';
+import type { ScriptProtocol } from './script-protocols.js';
+import { Scene } from './script-scene.js';
+import { ScriptError } from './script-words.js';
 import type { World } from './world.js';
 
 /** A request that was sent and what becomes of its answer. */
@@ -30,73 +34,25 @@ export interface NamedTransaction {
   ct: Timestamp | undefined;
 }
 
-export class Stage {
-  readonly network: ScriptNetwork;
+export class Stage extends Scene {
+  readonly network: ScriptNetwork<TransactionMessage>;
   readonly sessions = new Map<string, TestClient>();
   readonly transactions = new Map<string, NamedTransaction>();
   /** Requests whose answers were not looked at yet, in the order of their sending. */
   questions: Question[] = [];
-  /** How many delivered messages `show sent` has shown or skipped. */
-  shownMessages = 0;
-  readonly #start: Timestamp;
-  readonly #startMs: number;
-  readonly #keys = new Map<QualifiedKey, string>();
-
   /** @param delays one-way delays of links, in ms, by their ends in alphabetical order (`a|b`); of all others under the empty name */
   constructor(
-    readonly world: World,
-    readonly delays: Map<string, number>,
+    override readonly world: World,
+    delays: Map<string, number>,
+    readonly protocol: ScriptProtocol,
   ) {
+    super(world, delays, Object.keys(transactionSchema));
     this.network = new ScriptNetwork(world);
-    this.#startMs = world.now;
-    this.#start = packWall(world.now);
   }
 
-  /** Virtual time since the script began, in ms. */
-  get elapsedMs(): number {
-    return this.world.now - this.#startMs;
-  }
-
-  /**
-   * A timestamp in milliseconds since the start, with the logical part: `120`, `120+1`, and `120-1` for the last one before
-   * `120`; `none` for zero.
-   */
-  time(ts: Timestamp | null | undefined): string {
-    if (ts === undefined || ts === null || ts === 0) return 'none';
-    const ticks = ts - this.#start;
-    const ms = Math.round(ticks / HLC_TICKS_PER_MS);
-    const logical = ticks - ms * HLC_TICKS_PER_MS;
-    return logical === 0 ? `${ms}` : `${ms}${logical > 0 ? '+' : '-'}${Math.abs(logical)}`;
-  }
-
-  /** `name@3`: the first key that begins with the name and lies in partition 3. */
-  key(word: string): QualifiedKey {
-    const [, name, partition] = /^([a-z]+)@(\d+)$/.exec(word) ?? [];
-    if (name === undefined || partition === undefined) throw new ScriptError(`"${word}" is no key: name@partition`);
-    this.partition(partition);
-    const key = keyIn(this.world, Number(partition), name);
-    this.#keys.set(key, word);
-    return key;
-  }
-
-  keyName(key: QualifiedKey): string {
-    return this.#keys.get(key) ?? key;
-  }
-
-  partition(word: string): number {
-    const partition = numberOf(word);
-    if (partition >= this.world.topology.partitions.length) throw new ScriptError(`there is no partition ${word}`);
-    return partition;
-  }
-
-  node(word: string): NodeId {
-    if (!this.world.topology.hasNode(word)) throw new ScriptError(`there is no node "${word}"`);
-    return word;
-  }
-
-  running(word: string): NodeId {
-    if (!this.world.node(this.node(word)).up) throw new ScriptError(`${word} is down`);
-    return word;
+  /** A snapshot: its timestamp, and what its protocol says of its other entries. */
+  snapshot({ ts, deps }: Snapshot): string {
+    return [this.time(ts), ...(deps === undefined ? [] : this.protocol.entries(deps, this))].join(', ');
   }
 
   transaction(name: string): NamedTransaction {

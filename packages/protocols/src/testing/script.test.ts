@@ -1,7 +1,8 @@
 /** The player of scenarios notices what has changed, and says where. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Replica } from '../paris/replica.js';
+import { Replica } from '../kernel/transactions/replica.js';
+import { OPERATION_COMMANDS, OPERATION_SHOW, OPERATION_VERBS } from './operation-script.js';
 import { playScript, scriptDifferences } from './script.js';
 import { COMMANDS } from './script-commands.js';
 import { SESSION_COMMANDS } from './script-sessions.js';
@@ -94,9 +95,14 @@ describe('a script that asks for what cannot be', () => {
   });
 });
 
+/** The commands that a README speaks of. */
+function documentedIn(path: string): Set<string> {
+  const readme = readFileSync(join(__dirname, path), 'utf8');
+  return new Set([...readme.matchAll(/`([^`]+)`/g)].flatMap(([, text]) => text!.split(' ').slice(0, 2)));
+}
+
 describe('README of the scenarios', () => {
-  const readme = readFileSync(join(__dirname, '../paris/testdata/README.md'), 'utf8');
-  const documented = new Set([...readme.matchAll(/`([^`]+)`/g)].flatMap(([, text]) => text!.split(' ').slice(0, 2)));
+  const documented = documentedIn('../paris/testdata/README.md');
 
   it.each([...Object.keys(COMMANDS), ...Object.keys(SESSION_COMMANDS), ...Object.keys(SHOW)])(
     'describes %s',
@@ -104,4 +110,28 @@ describe('README of the scenarios', () => {
       expect(documented).toContain(word);
     },
   );
+});
+
+describe('README of the scenarios of single operations', () => {
+  const documented = documentedIn('../kernel/operations/SPEC.md');
+  const words = [OPERATION_COMMANDS, OPERATION_VERBS, OPERATION_SHOW].flatMap((commands) => Object.keys(commands));
+
+  it.each(words)('describes %s', (word) => {
+    expect(documented).toContain(word);
+  });
+});
+
+describe('a script of single operations that asks for what cannot be', () => {
+  it.each([
+    ['alice get x@0', 'no command and no session "alice"'],
+    ['bob dances', '"dances" is none of put'],
+    ['await bob', 'bob waits for no answer'],
+    ['show weather', '"weather" is none of versions'],
+    ['session run at virginia-1', 'a session cannot be called run'],
+    ['get x@0', 'no command and no session "get"'],
+  ])('fails at its line: %s', (command, message) => {
+    const text = `cluster protocol=okapi partitions=1\nsession bob at virginia-1\nrun 100ms\n${command}\n`;
+    expect(() => play(text)).toThrow(`some.txt:4: ${command}\n`);
+    expect(() => play(text)).toThrow(message);
+  });
 });

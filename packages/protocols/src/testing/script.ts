@@ -3,8 +3,9 @@
  * virtual clock, and what it shows is written where the expectations are: the same text means that nothing has changed. The language
  * is described in the README of `paris/testdata`.
  */
+import { OPERATION_PROTOCOLS, operationLanguage } from './operation-script.js';
 import { COMMANDS, sessionCommand, setUp } from './script-commands.js';
-import type { Stage } from './script-stage.js';
+import { ClusterOptions, type Scene } from './script-scene.js';
 import { ScriptError, Words } from './script-words.js';
 
 /** What a command shows is indented. */
@@ -23,21 +24,24 @@ interface Part {
  * @throws ScriptError with the file and line, when a command is wrong, a condition does not come true, or a node stops
  */
 export function playScript(file: string, text: string): string {
-  let stage: Stage | undefined;
+  let play: Play | undefined;
   const played = parse(file, text).map((part) => {
     if (!part.isCommand) return part;
     try {
       const words = new Words(part.text);
       if (words.take('cluster')) {
-        if (stage !== undefined) throw new ScriptError('there is a cluster already');
-        const { stage: made, shown } = setUp(words);
-        stage = made;
-        return { ...part, shown };
+        if (play !== undefined) throw new ScriptError('there is a cluster already');
+        play = begin(new ClusterOptions(words));
+        const { partitions } = play.scene.world.topology;
+        return {
+          ...part,
+          shown: [`partitions: ${partitions.map((p) => `${p.id} ${p.regions.join('+')}`).join(', ')}`],
+        };
       }
-      if (stage === undefined) throw new ScriptError('a script begins with "cluster"');
-      const shown = carryOut(stage, words);
+      if (play === undefined) throw new ScriptError('a script begins with "cluster"');
+      const shown = play.carryOut(words);
       words.end();
-      if (stage.world.failure !== undefined) throw stage.world.failure;
+      if (play.scene.world.failure !== undefined) throw play.scene.world.failure;
       return { ...part, shown };
     } catch (error) {
       throw new ScriptError(`${file}:${part.line}: ${part.text}\n${INDENT}${messageOf(error)}`, { cause: error });
@@ -58,10 +62,26 @@ export function scriptDifferences(file: string, expected: string, played: string
     .join('\n');
 }
 
-function carryOut(stage: Stage, words: Words): readonly string[] {
-  if (!Object.hasOwn(COMMANDS, words.peek)) return sessionCommand(stage, words);
-  const command = words.next('a command');
-  return COMMANDS[command]!(stage, words);
+/** A script that is being played. */
+export interface Play {
+  readonly scene: Scene;
+  /** Carries a command out and returns the lines it shows. */
+  carryOut(words: Words): readonly string[];
+}
+
+/** The protocol says which operations there are. */
+function begin(options: ClusterOptions): Play {
+  const protocol = options.take('protocol', 'paris');
+  if (Object.hasOwn(OPERATION_PROTOCOLS, protocol)) return operationLanguage(protocol, options);
+  const scene = setUp(protocol, options);
+  return {
+    scene,
+    carryOut: (words) => {
+      if (!Object.hasOwn(COMMANDS, words.peek)) return sessionCommand(scene, words);
+      const command = words.next('a command');
+      return COMMANDS[command]!(scene, words);
+    },
+  };
 }
 
 function parse(file: string, text: string): Part[] {

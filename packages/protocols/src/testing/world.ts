@@ -1,340 +1,42 @@
-/**
- * A small world for claim tests: nodes on a virtual clock, links with delays that can be cut, disks that sync after a delay and lose
- * what was not synced when a node crashes. Nothing here is random: a test says what happens.
- */
-import {
-  type ClusterSpec,
-  type DurableRecord,
-  type ErrorCode,
-  HLC_EPOCH_MS,
-  MAX_TIMESTAMP,
-  type NodeId,
-  type Timestamp,
-  Topology,
-  type WallMs,
-} from '@isochron/core';
-import { Host } from '../host.js';
-import type { Address, Effects, Envelope, Input, Machine } from '../machine.js';
-import type { ClientRequest, ClientResponse, ParisMessage } from '../paris/messages.js';
-import { createParisNode, type ParisNode, type ParisNodeOptions, unappliedAfter } from '../paris/node.js';
-import { DEFAULT_PARIS_SETTINGS, type ParisSettings } from '../paris/settings.js';
-import { PlainStore } from './plain-store.js';
+/** The world of claim tests about interactive transactions: PaRiS unless a test names another protocol. */
+import { MAX_TIMESTAMP } from '@isochron/core';
+import type { ClientRequest, ClientResponse, TransactionMessage } from '../kernel/transactions/messages.js';
+import { createTransactionNode, type TransactionNode, unappliedAfter } from '../kernel/transactions/node.js';
+import type { Session } from '../kernel/transactions/session.js';
+import type { TransactionProtocol } from '../kernel/transactions/snapshots.js';
+import { paris } from '../paris/paris.js';
+import { ParisSession } from '../paris/session.js';
+import { WorldOf, type WorldOptions as WorldOfOptions } from './world-of.js';
 
-/** Three regions of one node, six partitions, two replicas of each. */
-export const THREE_REGIONS: ClusterSpec = {
-  regions: ['virginia', 'oregon', 'ireland'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
-  keyspaces: [{ name: 'default', partitions: 6, replication: 2 }],
-};
+export { THREE_REGIONS } from './world-of.js';
 
-/** Collects what coordinators answer. */
-class Client implements Machine<ParisMessage> {
-  readonly answers = new Map<number, ClientResponse>();
-
-  step(input: Input<ParisMessage>, _out: Effects<ParisMessage>): void {
-    if (input.kind !== 'message' || !('ref' in input.message)) return;
-    this.answers.set(input.message.ref, input.message as ClientResponse);
-  }
-
-  invariants(): void {}
-
-  describe(): object {
-    return {};
-  }
+export interface WorldOptions extends WorldOfOptions {
+  readonly protocol?: TransactionProtocol;
+  /** What the sessions of its clients are; PaRiS' by default, as the protocol. */
+  readonly Session?: new (
+    id: string,
+  ) => Session;
 }
 
-/** One node in operation. */
-export interface WorldNode {
-  readonly id: NodeId;
-  readonly store: PlainStore;
-  host: Host<ParisMessage>;
-  paris: ParisNode;
-  client: Client;
-  up: boolean;
-  wakeAt: WallMs | undefined;
-  /** Grows with every start, so that what belongs to a former life is dropped. */
-  life: number;
-  /** Offset of its wall clock. */
-  skewMs: number;
-}
-
-export interface WorldOptions {
-  readonly spec?: ClusterSpec;
-  readonly settings?: Partial<ParisSettings>;
-  /** One-way delay of a link. */
-  readonly delayMs?: (from: NodeId, to: NodeId) => number;
-  readonly syncMs?: number;
-  /** How long bringing something to memory takes; 0 when everything is there. */
-  readonly prefetchMs?: number;
-  /** Nodes start as a new cluster's do, on empty disks; by default as if they had met before. */
-  readonly empty?: boolean;
-}
-
-/** What a node is told about its disk when it starts (D10). */
-type Words = Pick<ParisNodeOptions, 'acceptLoss' | 'setAside'>;
-
-function joinedStore(): PlainStore {
-  const store = new PlainStore();
-  store.apply({ kind: 'meta', name: 'joined', value: 1 });
-  return store;
-}
-
-const START = HLC_EPOCH_MS + 1_000_000;
-
-export class World {
-  readonly topology: Topology;
-  readonly settings: ParisSettings;
-  readonly nodes = new Map<NodeId, WorldNode>();
-  /** Every message that crossed a link, for tests that look at the wire. */
-  readonly sent: Envelope<ParisMessage>[] = [];
-  /** The same by frame: what left one node for another at once. */
-  readonly frames: (readonly Envelope<ParisMessage>[])[] = [];
-  /** Durable batches begun, by node. */
-  readonly batches = new Map<NodeId, number>();
-  failure: unknown;
-  /** The node that failed. */
-  failedNode: NodeId | undefined;
-  /** Why every node refuses new writes (D11). */
-  refusal: ErrorCode | undefined;
-  now: WallMs = START;
-  readonly #delayMs: (from: NodeId, to: NodeId) => number;
-  readonly #syncMs: number;
-  readonly #prefetchMs: number;
-  #events: { at: WallMs; order: number; run: () => void }[] = [];
-  #order = 0;
-  #nextRef = 1;
-  readonly #cut = new Set<string>();
-  /** Sync times of single nodes' disks, in ms; `Infinity` stalls a disk until it has a finite time again. */
-  readonly diskMs = new Map<NodeId, number>();
-  /** Drops or keeps a message on the wire. */
-  filter: (envelope: Envelope<ParisMessage>) => boolean = () => true;
+export class World extends WorldOf<TransactionMessage, ClientRequest, ClientResponse, TransactionNode> {
+  readonly #Session: new (
+    id: string,
+  ) => Session;
 
   constructor(options: WorldOptions = {}) {
-    this.topology = new Topology(options.spec ?? THREE_REGIONS);
-    this.settings = { ...DEFAULT_PARIS_SETTINGS, ...options.settings };
-    this.#delayMs = options.delayMs ?? (() => 1);
-    this.#syncMs = options.syncMs ?? 1;
-    this.#prefetchMs = options.prefetchMs ?? 0;
-    for (const id of this.topology.nodes) this.#boot(id, options.empty ? new PlainStore() : joinedStore(), 1, 0);
-    for (const a of this.nodes.values()) for (const b of this.nodes.values()) if (a !== b) a.host.link(b.id, true);
-  }
-
-  node(id: NodeId): WorldNode {
-    return this.nodes.get(id)!;
-  }
-
-  /** Runs until `ms` have passed. */
-  run(ms: number): void {
-    const end = this.now + ms;
-    for (;;) {
-      const next = this.#next(end);
-      if (next === undefined) break;
-      this.now = Math.max(this.now, next.at);
-      next.run();
-      if (this.failure !== undefined) throw this.failure;
-    }
-    this.now = end;
-  }
-
-  /** Runs until the condition holds; fails after `withinMs` of virtual time. */
-  until(condition: () => boolean, withinMs = 60_000): void {
-    const end = this.now + withinMs;
-    while (!condition()) {
-      if (this.now >= end) throw new Error(`the condition did not come true within ${withinMs} virtual ms`);
-      this.run(1);
-    }
-  }
-
-  /** Sends a client's request to a node's coordinator and returns its reference. */
-  ask(node: NodeId, request: Omitted): number {
-    const ref = this.#nextRef++;
-    const { host } = this.node(node);
-    const address = { node, machine: 'coordinator' };
-    host.receive([{ to: address, from: { node, machine: 'client' }, message: { ...request, ref } as ClientRequest }]);
-    return ref;
-  }
-
-  answer(node: NodeId, ref: number): ClientResponse | undefined {
-    return this.node(node).client.answers.get(ref);
-  }
-
-  /** Asks and runs until the answer is there. */
-  call<T extends ClientResponse['type']>(
-    node: NodeId,
-    request: Omitted,
-    type?: T,
-  ): Extract<ClientResponse, { type: T }> {
-    const ref = this.ask(node, request);
-    this.until(() => this.answer(node, ref) !== undefined);
-    const answer = this.answer(node, ref)!;
-    if (type !== undefined && answer.type !== type) throw new Error(`expected ${type}: ${JSON.stringify(answer)}`);
-    return answer as Extract<ClientResponse, { type: T }>;
-  }
-
-  /** Puts a message on a machine's desk as if a peer had sent it. */
-  inject(to: Address, from: Address, message: ParisMessage): void {
-    this.node(to.node).host.receive([{ to, from, message }]);
-  }
-
-  cut(a: NodeId, b: NodeId): void {
-    this.#setLink(a, b, false);
-  }
-
-  heal(a: NodeId, b: NodeId): void {
-    this.#setLink(a, b, true);
-  }
-
-  /** kill -9: what was not synced is lost. */
-  crash(id: NodeId): void {
-    const node = this.node(id);
-    node.up = false;
-    node.host.stop();
-    node.life++;
-    for (const other of this.nodes.values()) if (other !== node && other.up) other.host.link(id, false);
-  }
-
-  /** Starts a crashed node again, on its disk or on the one given, with what it is told (D10). */
-  restart(id: NodeId, store = this.node(id).store, words: Words = {}): void {
-    const { life, skewMs } = this.node(id);
-    const node = this.#boot(id, store, life + 1, skewMs, words);
-    for (const other of this.nodes.values()) {
-      if (other === node || !other.up || this.#cut.has(pair(id, other.id))) continue;
-      other.host.link(id, true);
-      node.host.link(other.id, true);
-    }
-  }
-
-  /** Lowest universal stable time that any running node knows. */
-  ust(): Timestamp {
-    return Math.min(...[...this.nodes.values()].filter((n) => n.up).map((n) => n.paris.stable.value));
-  }
-
-  #boot(id: NodeId, store: PlainStore, life: number, skewMs: number, words: Words = {}): WorldNode {
-    const wall = () => this.now + node.skewMs;
-    const host: Host<ParisMessage> = new Host(id, {
-      now: () => wall(),
-      persist: (records, done) => this.#persist(node, life, records, done),
-      resident: () => this.#prefetchMs === 0,
-      prefetch: (_needs, done) => this.#at(this.now + this.#prefetchMs, done),
-      transmit: (to, envelopes) => this.#transmit(node, to, envelopes),
-      endOfTurn: (run) => run(),
-      wakeAt: (at) => {
-        node.wakeAt = at - node.skewMs;
-      },
-      fail: (error) => {
-        this.failure = error;
-        this.failedNode = id;
-      },
+    const { protocol = paris, Session = ParisSession } = options;
+    super(options, (common, store) => {
+      const { recovered, topology, node } = common;
+      const logged = (p: number) =>
+        store.log(p, unappliedAfter(recovered, p, topology.regionOf(node)), MAX_TIMESTAMP).groups;
+      const unapplied = new Map(topology.partitionsOn(node).map((p) => [p, logged(p)]));
+      return createTransactionNode({ ...common, unapplied }, protocol);
     });
-    const recovered = store.recover();
-    const region = this.topology.regionOf(id);
-    const unapplied = new Map(
-      this.topology
-        .partitionsOn(id)
-        .map((p) => [p, store.log(p, unappliedAfter(recovered, p, region), MAX_TIMESTAMP).groups]),
-    );
-    const { topology, settings } = this;
-    const paris = createParisNode({
-      node: id,
-      topology,
-      epoch: 0,
-      settings,
-      reader: store,
-      recovered,
-      unapplied,
-      now: this.now + skewMs,
-      ...words,
-      writable: () => this.refusal,
-    });
-    const node: WorldNode = {
-      id,
-      store,
-      host,
-      paris,
-      client: new Client(),
-      up: true,
-      wakeAt: undefined,
-      life,
-      skewMs,
-    };
-    this.nodes.set(id, node);
-    for (const [name, machine] of paris.machines) host.add(name, machine);
-    host.add('client', node.client);
-    host.run();
-    return node;
+    this.#Session = Session;
   }
 
-  #persist(node: WorldNode, life: number, records: readonly DurableRecord[], done: () => void): void {
-    const batch = [...records];
-    this.batches.set(node.id, (this.batches.get(node.id) ?? 0) + 1);
-    const sync = (): void => {
-      if (node.life !== life || !node.up) return; // what was not synced is lost with the process
-      if (this.diskMs.get(node.id) === Number.POSITIVE_INFINITY) {
-        this.#at(this.now + 1, sync);
-        return;
-      }
-      for (const record of batch) node.store.apply(record);
-      done();
-    };
-    const takesMs = this.diskMs.get(node.id) ?? this.#syncMs;
-    this.#at(this.now + (Number.isFinite(takesMs) ? takesMs : 1), sync);
-  }
-
-  #transmit(from: WorldNode, to: NodeId, envelopes: readonly Envelope<ParisMessage>[]): void {
-    const kept = envelopes.filter((envelope) => this.filter(envelope));
-    this.frames.push(kept);
-    const lives = `${from.life}/${this.nodes.get(to)?.life}`;
-    const hlc = from.paris.clock.last;
-    this.#at(this.now + this.#delayMs(from.id, to), () => {
-      const target = this.node(to);
-      if (!target.up || lives !== `${from.life}/${target.life}` || this.#cut.has(pair(from.id, to))) return;
-      this.sent.push(...kept);
-      target.paris.clock.observe(hlc);
-      target.host.receive(kept);
-    });
-  }
-
-  #setLink(a: NodeId, b: NodeId, up: boolean): void {
-    if (up) this.#cut.delete(pair(a, b));
-    else this.#cut.add(pair(a, b));
-    if (this.node(a).up) this.node(a).host.link(b, up);
-    if (this.node(b).up) this.node(b).host.link(a, up);
-  }
-
-  #at(at: WallMs, run: () => void): void {
-    this.#events.push({ at, order: this.#order++, run });
-  }
-
-  #next(end: WallMs): { at: WallMs; run: () => void } | undefined {
-    let best: { at: WallMs; order: number; run: () => void } | undefined;
-    for (const event of this.#events) {
-      if (event.at > end) continue;
-      if (best === undefined || event.at < best.at || (event.at === best.at && event.order < best.order)) best = event;
-    }
-    for (const node of this.nodes.values()) {
-      if (
-        !node.up ||
-        node.wakeAt === undefined ||
-        node.wakeAt > end ||
-        node.wakeAt >= (best?.at ?? Number.POSITIVE_INFINITY)
-      ) {
-        continue;
-      }
-      const { wakeAt } = node;
-      best = {
-        at: wakeAt,
-        order: -1,
-        run: () => {
-          node.wakeAt = undefined;
-          node.host.wake();
-        },
-      };
-    }
-    if (best === undefined) return undefined;
-    const found = best;
-    this.#events = this.#events.filter((event) => event !== found);
-    return found;
+  /** A session of the protocol's clients. */
+  newSession(id: string): Session {
+    return new this.#Session(id);
   }
 }
-
-type Omitted = { [R in ClientRequest as R['type']]: Omit<R, 'ref'> }[ClientRequest['type']];
-const pair = (a: NodeId, b: NodeId): string => (a < b ? `${a}|${b}` : `${b}|${a}`);

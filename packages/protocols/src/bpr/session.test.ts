@@ -1,0 +1,37 @@
+import { BprSession } from './session.js';
+
+const session = (): BprSession => new BprSession('bpr-session-0001');
+
+describe('the session of BPR', () => {
+  it('has seen its own commits: the next snapshot contains them', () => {
+    const client = session();
+    const tx = client.begin();
+    client.started(tx, 100);
+    tx.write('default/x', '1');
+    client.commit(tx);
+    client.committed(140);
+    expect(client.seen).toEqual({ ts: 140 });
+    expect(client.begin().floor).toBe(140);
+  });
+
+  it('keeps no writes: what it reads, a replica has', () => {
+    const client = session();
+    const open = client.begin();
+    client.started(open, 50);
+    const tx = client.begin();
+    client.started(tx, 100);
+    tx.write('default/x', '1');
+    client.commit(tx);
+    client.committed(140);
+    expect(client.cacheSize).toBe(0);
+    expect(client.begin().lookup('default/x')).toBeUndefined();
+    expect(client.export().cache).toEqual([]);
+  });
+
+  it('never forgets a snapshot that it has seen', () => {
+    const client = session();
+    client.observe({ ts: 100 });
+    client.observe({ ts: 60 });
+    expect(client.ust).toBe(100);
+  });
+});

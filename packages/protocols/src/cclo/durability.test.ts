@@ -1,0 +1,4 @@
+import { operationClaims } from '../testing/operation-claims.js';
+import { ccLo } from './cclo.js';
+
+operationClaims('CC-LO', ccLo);

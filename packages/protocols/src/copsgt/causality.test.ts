@@ -1,0 +1,4 @@
+import { causalityClaims } from '../testing/causality-claims.js';
+import { copsGt } from './copsgt.js';
+
+causalityClaims('COPS-GT', copsGt, undefined, ['X1', 'Y1']);

@@ -1,0 +1,305 @@
+import type { Dependency, Version } from '@isochron/core';
+import { above, heardOf, mergeDependencies, needsOf } from '../kernel/operations/named.js';
+import { joined, loseDisk } from '../testing/lost-disks.js';
+import { settledWorld, without } from '../testing/operation-fixtures.js';
+import {
+  blockedIn,
+  busyWhile,
+  keyIn,
+  OperationClient,
+  type OperationWorld,
+  operationMessages,
+  REGIONS,
+  replicated,
+} from '../testing/operation-world.js';
+import type { WorldOptions } from '../testing/world-of.js';
+import { copsGt } from './copsgt.js';
+import { copsGtSession } from './session.js';
+
+const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(copsGt, options);
+
+/** One region: partition 0 on virginia-1, 1 on virginia-2, 2 on virginia-3; virginia-4 holds nothing that is read. */
+const oneRegion = (options: WorldOptions = {}): OperationWorld =>
+  settled({ spec: replicated(['virginia'], 4, 4), ...options });
+
+const newest = (world: OperationWorld, node: string, key: string): Version | undefined =>
+  [...world.node(node).store.chains].find(([name]) => name.endsWith(`|${key}`))?.[1][0];
+
+const rules = (world: OperationWorld) => world.node(world.topology.nodes[0]!).parts.coordinator.rules;
+
+/** A client's ROT of two keys, of which the second one's slice is on its way for `ms`; meanwhile something happens. */
+function rotWhile(
+  world: OperationWorld,
+  keys: readonly string[],
+  delays: { slow: boolean },
+  happens: () => void,
+): void {
+  const client = new OperationClient(world, 'virginia-4');
+  delays.slow = true;
+  const ref = world.ask('virginia-4', client.session.rot(keys));
+  world.run(6);
+  delays.slow = false;
+  happens();
+  world.until(() => world.answer('virginia-4', ref) !== undefined);
+  client.session.answered(world.answer('virginia-4', ref) as Parameters<typeof client.session.answered>[0]);
+}
+
+const total = (world: OperationWorld, name: string): number =>
+  world.topology.nodes.reduce((sum, node) => sum + world.counted(node, name), 0);
+
+describe('COPS-GT: dependencies (COPS, section 4.2; Orbe, section 7.5)', () => {
+  it('a version carries every version that its client depends on, and says which are nearest', () => {
+    const world = oneRegion();
+    const [x, y, z] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y'), keyIn(world, 2, 'z')];
+    const alice = new OperationClient(world, 'virginia-4');
+    const x1 = alice.put(x, 'X1');
+    const y1 = alice.put(y, 'Y1');
+    const bob = new OperationClient(world, 'virginia-4');
+    bob.get(y);
+    bob.put(z, 'Z1');
+    expect(newest(world, 'virginia-3', z)?.depends).toEqual([
+      { key: y, source: 0, ts: y1, near: true },
+      { key: x, source: 0, ts: x1 },
+    ]);
+    expect(newest(world, 'virginia-1', x)?.depends).toBeUndefined();
+  });
+
+  it('the list goes to the other regions with the version', () => {
+    const world = settled();
+    const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
+    const client = new OperationClient(world, 'virginia-1');
+    const x1 = client.put(x, 'X1');
+    const y1 = client.put(y, 'Y1');
+    world.until(() => world.ust() >= y1);
+    expect(newest(world, 'oregon-1', y)?.depends).toEqual([{ key: x, source: 0, ts: x1, near: true }]);
+  });
+
+  it('a remote update is shown when its nearest dependencies are here: one check a partition, whatever the length of the list', () => {
+    const delayMs = (from: string, to: string) => (from === 'virginia-2' && to === 'oregon-2' ? 150 : 1);
+    const world = settled({ spec: replicated(['virginia', 'oregon'], 4, 4), delayMs });
+    const keys = [0, 1, 2].map((partition) => keyIn(world, partition));
+    const alice = new OperationClient(world, 'virginia-4');
+    const last = keys.map((key) => alice.put(key, '1')).at(-1)!;
+    world.run(60);
+    const bob = new OperationClient(world, 'oregon-4');
+    expect(keys.map((key) => bob.get(key))).toEqual(['1', null, null]);
+    world.until(() => world.ust() >= last);
+    expect(keys.map((key) => bob.get(key))).toEqual(['1', '1', '1']);
+    // The second PUT depends on one version, the third one on two, of which one is nearest.
+    expect([total(world, 'dependencies'), total(world, 'dependencyChecks')]).toEqual([3, 2]);
+  });
+
+  it('nothing is named any more that has been in every region for six seconds', () => {
+    const world = settled();
+    const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
+    const client = new OperationClient(world, 'virginia-1');
+    client.put(x, '1');
+    world.run(5_500);
+    client.get(x);
+    expect(client.session.depends).toHaveLength(1);
+    world.run(1_000);
+    client.get(x);
+    expect(client.session.depends).toHaveLength(0);
+    client.put(y, '1');
+    expect(newest(world, 'virginia-1', y)?.depends).toBeUndefined();
+  });
+
+  it('what comes back into the log of a lost disk names its dependencies, too (D10)', () => {
+    const world = settled();
+    const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
+    const client = new OperationClient(world, 'virginia-1');
+    without(world, 'GossipUp', 'GossipRoot', 'GossipDown');
+    const x1 = client.put(x, '1');
+    client.put(y, '1');
+    world.run(50);
+    loseDisk(world, 'virginia-1');
+    world.filter = () => true;
+    world.until(joined(world, 'virginia-1'));
+    const logged = world
+      .node('virginia-1')
+      .store.logs.get(1)
+      ?.map(({ tx }) => tx.depends);
+    expect(logged).toEqual([[{ key: x, source: 0, ts: x1, near: true }]]);
+  });
+
+  it('as long as a region lacks it, it is named', () => {
+    const world = settled();
+    const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
+    const client = new OperationClient(world, 'virginia-1');
+    world.crash('ireland-1');
+    client.put(x, '1');
+    world.run(20_000);
+    client.get(x);
+    client.put(y, '1');
+    expect(newest(world, 'virginia-1', y)?.depends).toHaveLength(1);
+  });
+
+  it('a PUT lies above all that its session has seen, and above the clock that has told it what to forget', () => {
+    const world = settled();
+    for (const entry of [0, 2]) {
+      const client = new OperationClient(world, 'virginia-1');
+      const ahead = world.node('virginia-1').parts.clock.last + 60_000 * 4096;
+      const seen = [0, 0, 0].map((none, i) => (i === entry ? ahead : none));
+      const answer = world.call('virginia-1', { ...client.session.put(keyIn(world, 0), '1'), seen }, 'PutResp');
+      expect(answer.ts).toBeGreaterThan(ahead);
+    }
+  });
+
+  it('a session that does nothing for long, and then reads, has forgotten what it need not name', () => {
+    const near: Dependency = { key: 'k', source: 0, ts: 5, near: true };
+    const { merge, wrote } = copsGtSession.depends!;
+    expect(merge([near], [{ ...near, key: 'l', ts: 9 }], [9, 5, 20])).toEqual([{ ...near, key: 'l', ts: 9 }]);
+    expect(wrote([near], [{ ...near, key: 'l', ts: 9 }], [9, 0, 20])).toEqual([
+      { key: 'k', source: 0, ts: 5 },
+      { ...near, key: 'l', ts: 9 },
+    ]);
+  });
+});
+
+describe('COPS-GT: read-only transactions (COPS, section 5.2)', () => {
+  const slowTo = (node: string, ms: number) => {
+    const delays = { slow: false };
+    return { delays, delayMs: (_from: string, to: string) => (delays.slow && to === node ? ms : 1) };
+  };
+
+  it('a key is asked for again whose version is older than what another one depends on: two rounds at most', () => {
+    const { delays, delayMs } = slowTo('virginia-2', 60);
+    const world = oneRegion({ delayMs });
+    const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
+    const writer = new OperationClient(world, 'virginia-3');
+    writer.put(x, 'X0');
+    let from = 0;
+    rotWhile(world, [x, y], delays, () => {
+      writer.put(x, 'X1');
+      writer.put(y, 'Y1');
+      from = world.sent.length;
+    });
+    expect(operationMessages(world, from)).toEqual(['RotSliceReq', 'RotSliceResp', 'RotVersionsReq', 'RotSliceResp']);
+    expect(total(world, 'secondRounds')).toBe(1);
+  });
+
+  it('it is asked for in the version that is depended on, though there is a newer one by then', () => {
+    const { delays, delayMs } = slowTo('virginia-2', 60);
+    const world = oneRegion({ delayMs });
+    const [x, y, z] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y'), keyIn(world, 2, 'z')];
+    const writer = new OperationClient(world, 'virginia-3');
+    for (const key of [x, z]) writer.put(key, '0');
+    const client = new OperationClient(world, 'virginia-4');
+    delays.slow = true;
+    const ref = world.ask('virginia-4', client.session.rot([x, y, z]));
+    world.run(6);
+    delays.slow = false;
+    const x1 = writer.put(x, 'X1');
+    writer.put(y, 'Y1');
+    writer.put(z, 'Z2');
+    writer.put(x, 'X2'); // depends on Z2: it does not fit beside z of the first round
+    world.until(() => world.answer('virginia-4', ref) !== undefined);
+    expect(world.answer('virginia-4', ref)).toMatchObject({
+      versions: [{ value: 'X1', ts: x1 }, { value: 'Y1' }, { value: '0' }],
+    });
+  });
+
+  it('of versions with the same time their replica says which one is newer', () => {
+    const world = settled();
+    const { demands } = rules(world);
+    const at = (region: string, ts: number, depends?: Dependency[]): Version => {
+      return { ts, txId: 't', region, value: '1', ...(depends && { depends }) };
+    };
+    const keys = ['default/x', 'default/y'];
+    const wants = (read: Version | null, ...depends: Dependency[]) =>
+      demands!(keys, [read, at('virginia', 99, depends)], []);
+    const x = (source: number, ts: number): Dependency => ({ key: keys[0]!, source, ts });
+    expect(wants(at('virginia', 8), x(0, 7), x(1, 7))).toEqual([]);
+    expect(wants(at('virginia', 8), x(0, 8))).toEqual([]);
+    expect(wants(at('virginia', 8), x(0, 7), x(1, 9))).toEqual([{ position: 0, wanted: [1, 9] }]);
+    expect(wants(null, x(2, 3))).toEqual([{ position: 0, wanted: [2, 3] }]);
+    expect(wants(at('virginia', 8), x(1, 8))).toEqual([{ position: 0, wanted: [1, 8, 0, 8] }]);
+    expect(wants(null, x(1, 8), x(2, 8), x(0, 2))).toEqual([{ position: 0, wanted: [1, 8, 2, 8] }]);
+  });
+
+  it('a deletion that is depended on and collected is no version', () => {
+    const world = oneRegion({ settings: { retentionMs: 0 } });
+    const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
+    const writer = new OperationClient(world, 'virginia-4');
+    writer.put(x, '1');
+    writer.put(x, null);
+    writer.put(y, 'Y');
+    world.until(() => !world.node('virginia-1').store.chains.has(`0|${x}`), 5_000);
+    expect(new OperationClient(world, 'virginia-4').rot(x, y)).toEqual([null, 'Y']);
+    expect(total(world, 'secondRounds')).toBe(1);
+  });
+
+  it('a version that is not there is never answered with another one: the transaction begins anew', () => {
+    const world = oneRegion();
+    const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
+    const writer = new OperationClient(world, 'virginia-4');
+    for (const key of [x, y]) writer.put(key, '1');
+    const wanted = [0, world.node('virginia-1').parts.clock.last + 1];
+    const held = jest
+      .spyOn(world.node('virginia-4').parts.coordinator.rules, 'demands')
+      .mockReturnValueOnce([{ position: 0, wanted }]);
+    expect(new OperationClient(world, 'virginia-4').rot(x, y)).toEqual(['1', '1']);
+    expect(held).toHaveBeenCalledTimes(2);
+    expect(world.counted('virginia-4', 'secondTries')).toBe(1);
+  });
+
+  it('what was lost with a disk is asked for once, and what is left is shown, also when the floor has passed it', () => {
+    const world = oneRegion({ settings: { retentionMs: 0 } });
+    const [x, y, z] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y'), keyIn(world, 2, 'z')];
+    const writer = new OperationClient(world, 'virginia-4');
+    writer.put(x, '1');
+    const lost = writer.put(z, '1');
+    writer.send({ ...writer.session.put(y, '2'), depends: [{ key: x, source: 0, ts: lost, near: true }] });
+    expect(new OperationClient(world, 'virginia-4').rot(x, y)).toEqual(['1', '2']);
+    expect(world.counted('virginia-4', 'secondTries')).toBe(1);
+    world.until(() => world.node('virginia-1').parts.replicas[0]!.replication.gcFloor >= lost, 5_000);
+    expect(new OperationClient(world, 'virginia-4').rot(x, y)).toEqual(['1', '2']);
+    expect(world.counted('virginia-4', 'secondTries')).toBe(2);
+  });
+
+  it('a transaction of more than five seconds begins anew: dependencies may have been forgotten that it needs', () => {
+    const { delays, delayMs } = slowTo('virginia-2', 5_500);
+    const world = oneRegion({ delayMs, settings: { readTimeoutMs: 60_000 } });
+    const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
+    rotWhile(world, [x, y], delays, () => {});
+    expect(world.counted('virginia-4', 'secondTries')).toBe(1);
+  });
+
+  it('no operation ever waits, with clocks that disagree and a region far away', () => {
+    const world = settled({
+      spec: replicated(REGIONS, 2),
+      skewMs: (node) => ({ 'virginia-1': 60, 'virginia-2': -60, 'oregon-1': 35 })[node] ?? 0,
+      delayMs: (a, b) => (a.slice(0, 3) === b.slice(0, 3) ? 1 : 45),
+    });
+    busyWhile(world, 12);
+    expect(blockedIn(world)).toEqual({ reads: 0, puts: 0, rots: 0, ms: 0 });
+  });
+});
+
+describe('dependencies that name keys', () => {
+  const of = (key: string, source: number, ts: number, near?: true): Dependency => ({
+    key,
+    source,
+    ts,
+    ...(near && { near }),
+  });
+
+  it('are kept once for each key and region: the newest, and near only if nobody says otherwise', () => {
+    const one = [of('a', 0, 5, true), of('b', 0, 3)];
+    expect(mergeDependencies(one, [of('a', 0, 4, true), of('a', 1, 4)])).toEqual([...one, of('a', 1, 4)]);
+    expect(mergeDependencies(one, [of('a', 0, 6)])).toEqual([of('a', 0, 6), of('b', 0, 3)]);
+    expect(mergeDependencies(one, [of('a', 0, 5)])[0]).toEqual(of('a', 0, 5));
+    expect(mergeDependencies([of('a', 0, 5)], [of('a', 0, 5, true)])).toEqual([of('a', 0, 5)]);
+    expect(above(one, 3)).toEqual([one[0]]);
+  });
+
+  it('need nothing where they name nothing that exists (D12)', () => {
+    const world = settled();
+    const key = keyIn(world, 2);
+    const { topology } = world;
+    expect(needsOf([of(key, 1, 7), of('nowhere/1', 1, 7), of(key, 9, 7)], topology)).toEqual([
+      { partition: 2, region: 'oregon', ts: 7 },
+    ]);
+    expect(heardOf([])).toEqual({ highest: 0, horizon: 0, clock: 0 });
+  });
+});

@@ -1,0 +1,4 @@
+import { operationClaims } from '../testing/operation-claims.js';
+import { copsGt } from './copsgt.js';
+
+operationClaims('COPS-GT', copsGt);

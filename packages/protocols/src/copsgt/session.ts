@@ -1,0 +1,16 @@
+/** The client of COPS-GT: its context holds every version that it depends on, directly or not, until that has been in every region for a while. */
+import type { Dependency } from '@isochron/core';
+import { above, heardOf, mergeDependencies } from '../kernel/operations/named.js';
+import { highest, type OperationSessionRules } from '../kernel/operations/session.js';
+
+/** Something else depends on it. */
+export const far = ({ key, source, ts }: Dependency): Dependency => ({ key, source, ts });
+
+export const copsGtSession: OperationSessionRules = {
+  ...highest,
+  depends: {
+    merge: (depends, more, seen) => above(mergeDependencies(depends, more), heardOf(seen).horizon),
+    /** What was written depends on all that came before. */
+    wrote: (depends, more, seen) => above(mergeDependencies(depends.map(far), more), heardOf(seen).horizon),
+  },
+};

@@ -1,0 +1,4 @@
+import { operationClaims } from '../testing/operation-claims.js';
+import { gentleRain } from './gentlerain.js';
+
+operationClaims('GentleRain', gentleRain);

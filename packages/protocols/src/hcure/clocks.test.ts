@@ -1,0 +1,71 @@
+/** "HLCs enable H-Cure to avoid blocking the read of a transaction T because of clock skew" (Wren paper, section V). */
+import { packWall } from '@isochron/core';
+import { blockingIn } from '../testing/blocking.js';
+import { keyIn, TestClient } from '../testing/clients.js';
+import { ONE_REGION } from '../testing/vector-claims.js';
+import { World, type WorldOptions } from '../testing/world.js';
+import { hCure } from './hcure.js';
+import { HCureSession } from './session.js';
+
+function settled(options: WorldOptions = {}): World {
+  const world = new World({ protocol: hCure, Session: HCureSession, spec: ONE_REGION, ...options });
+  world.run(200);
+  return world;
+}
+
+describe('H-Cure: hybrid clocks', () => {
+  it('a read does not block because of clock skew: the replica moves its clock', () => {
+    const world = settled({ skewMs: (node) => (node === 'virginia-1' ? 250 : 0) });
+    const reader = new TestClient(world, 'virginia-1');
+    const tx = reader.begin();
+    expect(tx.deps![0]).toBeGreaterThanOrEqual(packWall(world.now + 250));
+    const since = world.now;
+    reader.read(tx, keyIn(world, 1));
+    expect(world.now - since).toBe(2);
+    expect(blockingIn(world)).toEqual({ reads: 0, ms: 0 });
+    expect(world.node('virginia-2').parts.clock.last).toBeGreaterThanOrEqual(tx.deps![0]!);
+  });
+
+  it('what is prepared after a read lies above its snapshot', () => {
+    const world = settled({ skewMs: (node) => (node === 'virginia-1' ? 250 : 0) });
+    const key = keyIn(world, 1);
+    const reader = new TestClient(world, 'virginia-1');
+    const tx = reader.begin();
+    expect(reader.read(tx, key)).toEqual([null]);
+    const { ct } = new TestClient(world, 'virginia-2').write({ [key]: '1' });
+    expect(ct).toBeGreaterThan(tx.deps![0]!);
+  });
+
+  it('a snapshot above the durable ceiling is answered when the disk knows of it: a crash makes no room below (D7)', () => {
+    const world = settled();
+    const key = keyIn(world, 1);
+    const from = { node: 'virginia-1', machine: 'coordinator' };
+    const { parts } = world.node('virginia-2');
+    const snapshot = packWall(world.now + 5_000);
+    expect(snapshot).toBeGreaterThan(parts.clock.ceiling);
+    const slice = { type: 'ReadSliceReq' as const, ref: 4711, partition: 1, snapshot, keys: [key], deps: [snapshot] };
+    world.inject({ node: 'virginia-2', machine: 'replica/1' }, from, slice);
+    const answered = () => world.sent.some(({ message }) => 'ref' in message && message.ref === 4711);
+    world.until(answered);
+    expect(parts.clock.ceiling).toBeGreaterThanOrEqual(snapshot);
+    world.crash('virginia-2');
+    world.restart('virginia-2');
+    world.run(100);
+    const { ct } = new TestClient(world, 'virginia-2').write({ [key]: '1' });
+    expect(ct).toBeGreaterThan(snapshot);
+  });
+
+  it('but HLCs cannot avoid blocking if there are pending transactions: it waits until they have ended', () => {
+    const world = settled({ delayMs: () => 20 });
+    const keys = [keyIn(world, 0), keyIn(world, 1)];
+    const writer = new TestClient(world, 'virginia-4');
+    const tx = writer.begin();
+    for (const key of keys) tx.write(key, '1');
+    world.ask('virginia-4', writer.commitRequest(tx));
+    world.run(30); // prepared at both, and the answers are on their way
+    const reader = new TestClient(world, 'virginia-1');
+    expect(reader.readOnce(...keys)).toEqual(['1', '1']);
+    expect(blockingIn(world).reads).toBe(2);
+    expect(blockingIn(world).ms).toBeGreaterThan(20);
+  });
+});

@@ -1,0 +1,161 @@
+/** What the nodes of all protocols are put together from: the cluster file, the settings, and what the disk holds (D7). */
+import type {
+  Deps,
+  ErrorCode,
+  MetaValue,
+  NodeId,
+  PartitionId,
+  RecoveredState,
+  RegionId,
+  Timestamp,
+  Topology,
+  VersionReader,
+  WallMs,
+} from '@isochron/core';
+import { Activity } from './activity.js';
+import { DriftWatch } from './drift-watch.js';
+import type { NodeClock } from './node-clock.js';
+import type { Conflict, NodeState } from './node-state.js';
+import { Membership } from './replication/membership.js';
+import { RegionalTimes } from './replication/regional-times.js';
+import type { RecoveredReplica } from './replication/replica-state.js';
+import type { Replication } from './replication/replication.js';
+import { StableTime } from './replication/stable-time.js';
+import type { ProtocolSettings } from './settings.js';
+
+/** What a driver tells a node that it starts. */
+export interface CommonNodeOptions {
+  readonly node: NodeId;
+  readonly topology: Topology;
+  readonly epoch: number;
+  readonly settings: ProtocolSettings;
+  readonly reader: VersionReader;
+  readonly recovered: RecoveredState;
+  readonly now: WallMs;
+  /** An operator's word that partitions without any copy may come back empty (D10). */
+  readonly acceptLoss?: boolean;
+  /** The node had data, which were set aside (D10). */
+  readonly setAside?: boolean;
+  /** Why new writes must be refused now (D11), as the driver measures it; by default never. */
+  readonly writable?: () => ErrorCode | undefined;
+  /** Called in the step that finds two conflicting writes, under protocols that look for them; must not throw. */
+  readonly conflict?: (conflict: Conflict) => void;
+}
+
+/** What a node contributes to the times of its region (`RegionalTimes`). */
+export interface RegionalRule {
+  size(topology: Topology): number;
+  own(replicas: readonly Replication[], state: Pick<NodeState, 'region' | 'topology'>): Deps;
+  /** The times are the minima over all regions. */
+  readonly everywhere?: boolean;
+}
+
+/** What a protocol decides of a node's state. */
+export interface ProtocolParts {
+  readonly Clock: new (start: Timestamp, ceiling: Timestamp) => NodeClock;
+  readonly entries: number;
+  readonly regional: RegionalTimes;
+}
+
+/** Where a partition's committed, unapplied transactions begin in its log: behind the durable own version clock. */
+export function unappliedAfter(recovered: RecoveredState, partition: PartitionId, region: RegionId): Timestamp {
+  return vectorOf(recovered.meta.get(`vv/${partition}`))[region] ?? 0;
+}
+
+/**
+ * Whether a store holds no data that a node could go on with: the node asks its peers instead (D10). A driver opens it on an *empty*
+ * store then, because half a copy would bring collected versions back.
+ */
+export const lacksData = ({ meta }: RecoveredState): boolean =>
+  // A store from before there was such a mark has version vectors.
+  meta.get('joined') !== 1 && ![...meta.keys()].some((name) => name.startsWith('vv/'));
+
+/**
+ * The state that a node's machines share.
+ *
+ * @param known highest timestamp on the disk beside those of clock, stable time and version vectors: the clock starts above all of them
+ */
+export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, known: Timestamp): NodeState {
+  const { node, topology, settings, recovered } = options;
+  const ust = durableUst(recovered);
+  const ceiling = timestampOf(recovered.meta.get('ceiling'));
+  return {
+    node,
+    region: topology.regionOf(node),
+    topology,
+    epoch: options.epoch,
+    settings,
+    entries: parts.entries,
+    clock: new parts.Clock(Math.max(ceiling, ust, known, highestVector(recovered)), ceiling),
+    stable: new StableTime(ust),
+    regional: parts.regional,
+    drift: new DriftWatch(settings.maxClockDriftMs),
+    activity: new Activity(options.now, settings.idleBackoff),
+    membership: new Membership(!lacksData(recovered), timestampOf(recovered.meta.get('lostUpTo'))),
+    writable: options.writable ?? (() => undefined),
+    reader: options.reader,
+    conflict: options.conflict,
+  };
+}
+
+/** A node's `RegionalTimes` under a rule; none without one. */
+export function regionalTimes(
+  rule: RegionalRule | undefined,
+  { node, topology }: CommonNodeOptions,
+  replicas: () => readonly { readonly replication: Replication }[],
+): RegionalTimes {
+  if (rule === undefined) return RegionalTimes.none();
+  const state = { region: topology.regionOf(node), topology };
+  const own = () => {
+    const followed = replicas().map(({ replication }) => replication);
+    return followed.length === 0 ? [] : rule.own(followed, state);
+  };
+  return new RegionalTimes(rule.size(topology), own, rule.everywhere);
+}
+
+/** What the disk says of one partition's replica. */
+export function recoverReplicaState(
+  partition: PartitionId,
+  { topology, recovered }: CommonNodeOptions,
+): RecoveredReplica {
+  const { meta, logEnds } = recovered;
+  const durable = vectorOf(meta.get(`vv/${partition}`));
+  const ust = durableUst(recovered);
+  return {
+    // A UST that was computed proves that every entry had reached it (D7).
+    versionVector: topology.partitions[partition]!.regions.map(
+      (region) => [region, Math.max(durable[region] ?? 0, ust)] as const,
+    ),
+    heard: vectorOf(meta.get(`heard/${partition}`)),
+    gcFloor: timestampOf(meta.get(`gcFloor/${partition}`)),
+    forgottenUpTo: timestampOf(meta.get(`forgottenUpTo/${partition}`)),
+    truncatedUpTo: timestampOf(meta.get(`logTruncatedUpTo/${partition}`)),
+    logged: logEnds.get(partition) ?? 0,
+  };
+}
+
+/** The durable minimum over a node's replicas; null without any. */
+export function durableMinimum(replicas: Iterable<{ readonly replication: Replication }>): Timestamp | null {
+  let gst: Timestamp | null = null;
+  for (const { replication } of replicas) {
+    const { durableMin } = replication.vv;
+    if (gst === null || durableMin < gst) gst = durableMin;
+  }
+  return gst;
+}
+
+/** Timestamps by name, as a meta record holds them. */
+export const vectorOf = (value: MetaValue | undefined): { readonly [name: string]: Timestamp } =>
+  typeof value === 'object' ? value : {};
+
+const timestampOf = (value: MetaValue | undefined): Timestamp => (typeof value === 'number' ? value : 0);
+
+const durableUst = ({ meta }: RecoveredState): Timestamp => timestampOf(meta.get('ust'));
+
+function highestVector({ meta }: RecoveredState): Timestamp {
+  let highest = 0;
+  for (const [name, value] of meta) {
+    if (name.startsWith('vv/')) highest = Math.max(highest, ...Object.values(vectorOf(value)));
+  }
+  return highest;
+}

@@ -1,0 +1,81 @@
+import type {
+  ErrorCode,
+  NodeId,
+  PartitionId,
+  QualifiedKey,
+  RegionId,
+  Topology,
+  Version,
+  VersionReader,
+} from '@isochron/core';
+import type { Address } from '../machine.js';
+import type { Activity } from './activity.js';
+import type { DriftWatch } from './drift-watch.js';
+import type { NodeClock } from './node-clock.js';
+import type { Membership } from './replication/membership.js';
+import type { RegionalTimes } from './replication/regional-times.js';
+import type { StableTime } from './replication/stable-time.js';
+import type { ProtocolSettings } from './settings.js';
+
+/**
+ * What the machines of one node share. The papers have one server for each partition; a node here holds several replicas, and they
+ * share the clock, the stable time and the coordinator (a deviation that changes no rule: one clock for several replicas
+ * is one of the clocks they could have).
+ */
+export interface NodeState {
+  readonly node: NodeId;
+  readonly region: RegionId;
+  readonly topology: Topology;
+  readonly epoch: number;
+  readonly settings: ProtocolSettings;
+  /** How many entries a snapshot has beside its timestamp, under this protocol. */
+  readonly entries: number;
+  readonly clock: NodeClock;
+  readonly stable: StableTime;
+  /** What the region's nodes have installed, under protocols whose snapshots say so. */
+  readonly regional: RegionalTimes;
+  readonly drift: DriftWatch;
+  readonly activity: Activity;
+  readonly membership: Membership;
+  /** Why new writes must be refused now (D11), as the driver measures it: a code, or undefined. */
+  readonly writable: () => ErrorCode | undefined;
+  readonly reader: VersionReader;
+  /** Somebody who wants to know of conflicting writes, under protocols that find them. */
+  readonly conflict?: ((conflict: Conflict) => void) | undefined;
+}
+
+/** Two versions of a key that were written without knowing of each other. */
+export interface Conflict {
+  readonly partition: PartitionId;
+  readonly key: QualifiedKey;
+  /** The one that has come. The greater of both is shown. */
+  readonly update: Version;
+  /** The one that was here; undefined when it was deleted. */
+  readonly existing: Version | undefined;
+}
+
+/** Name of the machine of a replica. */
+export const replicaName = (partition: PartitionId): string => `replica/${partition}`;
+
+/** Addresses of all replicas and the first nodes of regions, made once. */
+export class Addresses {
+  readonly #replicas = new Map<string, Address>();
+
+  constructor(readonly topology: Topology) {}
+
+  /** The replica `p^m_n`; the region must host the partition. */
+  replica(partition: PartitionId, region: RegionId): Address {
+    const name = `${region}/${partition}`;
+    let address = this.#replicas.get(name);
+    if (address === undefined) {
+      address = { node: this.topology.replicaNode(partition, region)!, machine: replicaName(partition) };
+      this.#replicas.set(name, address);
+    }
+    return address;
+  }
+
+  /** The cohort of a partition under a home (D4). */
+  cohort(partition: PartitionId, home: RegionId): Address {
+    return this.replica(partition, this.topology.cohort(partition, home).region);
+  }
+}

@@ -1,0 +1,61 @@
+/** The machines of one node, the same under every protocol but for coordinator and replicas. */
+import type { AnyMessage, Timestamp } from '@isochron/core';
+import type { Machine } from '../machine.js';
+import type { NodeClock } from './node-clock.js';
+import { type CommonNodeOptions, durableMinimum } from './node-parts.js';
+import { type NodeState, replicaName } from './node-state.js';
+import type { Membership } from './replication/membership.js';
+import { Rebuild, type RebuildableReplica } from './replication/rebuild.js';
+import { Stabilization } from './replication/stabilization.js';
+import type { StableTime } from './replication/stable-time.js';
+
+/** What a driver runs, and looks at. `machines` are by name, in the order in which they act on a common tick. */
+export interface ProtocolNode<M extends AnyMessage, Coordinator, Replica> {
+  readonly clock: NodeClock;
+  readonly stable: StableTime;
+  readonly coordinator: Coordinator;
+  readonly replicas: readonly Replica[];
+  readonly stabilization: Stabilization;
+  readonly membership: Membership;
+  readonly rebuild: Rebuild;
+  readonly machines: readonly (readonly [name: string, machine: Machine<M>])[];
+}
+
+/** Puts stabilisation and the rebuilding of lost disks beside a protocol's own machines. */
+export function assembleNode<
+  M extends AnyMessage,
+  Coordinator extends Machine<M> & { readonly sOld: Timestamp },
+  Replica extends Machine<M> & RebuildableReplica,
+>(
+  { acceptLoss = false, setAside = false }: CommonNodeOptions,
+  state: NodeState,
+  coordinator: Coordinator,
+  replicas: readonly Replica[],
+): ProtocolNode<M, Coordinator, Replica> {
+  const stabilization = new Stabilization(state, {
+    gst: () => durableMinimum(replicas),
+    sOld: () => coordinator.sOld,
+  });
+  const rebuild = new Rebuild(state, replicas, acceptLoss, setAside, (lost) => {
+    stabilization.forget(lost);
+    for (const { replication } of replicas) replication.forget(lost);
+  });
+  const shared: readonly (readonly [string, Machine<never>])[] = [
+    ['stabilization', stabilization],
+    ['rebuild', rebuild],
+  ];
+  return {
+    clock: state.clock,
+    stable: state.stable,
+    coordinator,
+    replicas,
+    stabilization,
+    membership: state.membership,
+    rebuild,
+    machines: [
+      ...replicas.map((replica) => [replicaName(replica.partition), replica] as const),
+      ['coordinator', coordinator] as const,
+      ...(shared as readonly (readonly [string, Machine<M>])[]),
+    ],
+  };
+}

@@ -1,0 +1,121 @@
+/**
+ * What a coordinator has asked of replicas: asked again until it is answered, or too late. Every question may be asked twice: a PUT is known by its
+ * id, and the rest changes nothing.
+ */
+import type { ErrorCode, NodeId, WallMs } from '@isochron/core';
+import type { Address, Effects } from '../../machine.js';
+import type { NodeClock } from '../node-clock.js';
+import type { Ref } from '../replication/messages.js';
+import type { OperationMessage } from './messages.js';
+
+type Out = Effects<OperationMessage>;
+
+/** Who waits for the end of an operation: a client, by its own reference. */
+export interface Requester {
+  readonly from: Address;
+  readonly ref: Ref;
+}
+
+/** The answers, by their type. */
+export type AnswerType =
+  | 'GetSliceResp'
+  | 'PutSliceResp'
+  | 'SettleResp'
+  | 'SnapResp'
+  | 'RotSliceResp'
+  | 'DepCheckResp'
+  | 'ReadersCheckResp';
+export type Answer<T extends AnswerType> = Extract<OperationMessage, { type: T }>;
+
+export interface Ask<T extends AnswerType> {
+  readonly requester: Requester;
+  readonly to: Address;
+  readonly request: (ref: Ref) => OperationMessage;
+  readonly answer: T;
+  readonly taken: (answer: Answer<T>, now: WallMs, out: Out) => void;
+  /** The replica refuses; by default the client is told so. Returns whether that was taken care of. */
+  readonly refused?: (code: ErrorCode, now: WallMs, out: Out) => boolean;
+  readonly until: WallMs;
+  /** What the client is told then. */
+  readonly late: { readonly code: ErrorCode; readonly detail: string };
+}
+
+type Pending = Omit<Ask<AnswerType>, 'taken'> & {
+  readonly taken: (answer: never, now: WallMs, out: Out) => void;
+  sentAt: WallMs;
+};
+
+export class Asks {
+  readonly counters = { asked: 0, askedAgain: 0, unanswered: 0 };
+  readonly #pending = new Map<Ref, Pending>();
+  /** Begins at the clock: an answer to a question of a former life is nobody's. 0 before the first question. */
+  #nextRef: Ref = 0;
+
+  constructor(
+    readonly clock: NodeClock,
+    readonly retryMs: number,
+  ) {}
+
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  ask<T extends AnswerType>(ask: Ask<T>, now: WallMs, out: Out): void {
+    const ref = this.#nextRef === 0 ? this.clock.last : this.#nextRef;
+    this.#nextRef = ref + 1;
+    this.counters.asked++;
+    this.#pending.set(ref, { ...ask, sentAt: now });
+    out.send(ask.to, ask.request(ref));
+  }
+
+  /** An answer came. Late ones, and those of others, answer nothing. */
+  take(answer: Answer<AnswerType>, from: Address, now: WallMs, out: Out): void {
+    const pending = this.#of(answer.ref, from);
+    if (pending?.answer !== answer.type) return;
+    this.#pending.delete(answer.ref);
+    pending.taken(answer as never, now, out);
+  }
+
+  refuse(ref: Ref, code: ErrorCode, detail: string, from: Address, now: WallMs, out: Out): void {
+    const pending = this.#of(ref, from);
+    if (pending === undefined) return;
+    this.#pending.delete(ref);
+    if (pending.refused?.(code, now, out)) return;
+    this.#tell(pending.requester, code, detail, out);
+  }
+
+  /** Asks a node again that was away. */
+  reachable(node: NodeId, now: WallMs, out: Out): void {
+    for (const [ref, pending] of this.#pending) if (pending.to.node === node) this.#again(ref, pending, now, out);
+  }
+
+  sweep(now: WallMs, out: Out): void {
+    for (const [ref, pending] of this.#pending) {
+      if (now > pending.until) {
+        this.counters.unanswered++;
+        this.#tell(pending.requester, pending.late.code, pending.late.detail, out);
+      } else if (now - pending.sentAt > this.retryMs) this.#again(ref, pending, now, out);
+    }
+  }
+
+  /** The operation has ended: what else was asked for it is nobody's any more. */
+  end(requester: Requester): void {
+    for (const [ref, pending] of this.#pending) if (pending.requester === requester) this.#pending.delete(ref);
+  }
+
+  #of(ref: Ref, from: Address): Pending | undefined {
+    const pending = this.#pending.get(ref);
+    return pending?.to.node === from.node && pending.to.machine === from.machine ? pending : undefined;
+  }
+
+  #again(ref: Ref, pending: Pending, now: WallMs, out: Out): void {
+    this.counters.askedAgain++;
+    pending.sentAt = now;
+    out.send(pending.to, pending.request(ref));
+  }
+
+  #tell(requester: Requester, code: ErrorCode, detail: string, out: Out): void {
+    this.end(requester);
+    out.send(requester.from, { type: 'Refused', ref: requester.ref, code, detail });
+  }
+}

@@ -1,0 +1,355 @@
+/**
+ * The node that a client is connected to. It passes operations on to the replicas of its region, keeps asking until they answer, and drives
+ * read-only transactions (`rots.ts`).
+ *
+ * What a session has seen in another region is waited for, within a bound, before its first operation here (D9): the papers' clients never move.
+ */
+import { type Deps, IsochronError, type Timestamp, type WallMs } from '@isochron/core';
+import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
+import { Addresses, type NodeState } from '../node-state.js';
+import { Waiting } from '../waiting.js';
+import { Asks, type Requester } from './asks.js';
+import type {
+  GetReq,
+  GetSliceResp,
+  OperationMessage,
+  OperationRequest,
+  PutReq,
+  PutSliceResp,
+  RotReq,
+  RotSliceResp,
+  SettleResp,
+  SnapResp,
+} from './messages.js';
+import type { OperationRules } from './protocol.js';
+import { Rots } from './rots.js';
+import { shown } from './versions.js';
+
+type Out = Effects<OperationMessage>;
+type Refused = Extract<OperationMessage, { type: 'Refused' }>;
+type CoordinatorMessage =
+  | OperationRequest
+  | GetSliceResp
+  | PutSliceResp
+  | SettleResp
+  | SnapResp
+  | RotSliceResp
+  | Refused;
+
+/** A client's request that waits until what its session has seen elsewhere is here. */
+interface Arrival {
+  readonly request: OperationRequest;
+  readonly from: Address;
+}
+
+/** How often unanswered questions are looked for. */
+const SWEEP_INTERVAL_MS = 50;
+/** How often what waits for a stable time is looked at, which another machine raises. */
+const LOOK_INTERVAL_MS = 1;
+
+const UNREACHABLE = {
+  code: 'REPLICA_UNREACHABLE',
+  detail: 'The replica of the key did not answer; try again.',
+} as const;
+const PENDING = {
+  code: 'OUTCOME_PENDING',
+  detail: 'The replica of the key has not said whether the write happened; send it again.',
+} as const;
+
+export class OperationCoordinator implements Machine<OperationMessage> {
+  readonly counters = { gets: 0, puts: 0, refused: 0 };
+  readonly rots: Rots;
+  readonly arrivals = new Waiting<Arrival>('arrivals');
+  readonly #asks: Asks;
+  readonly #addresses: Addresses;
+  #looksAt: WallMs = Number.POSITIVE_INFINITY;
+
+  readonly #handlers: Handlers<CoordinatorMessage, [now: WallMs, from: Address, out: Out]> = {
+    GetReq: (message, now, from, out) => this.#onRequest(message, now, from, null, out),
+    PutReq: (message, now, from, out) => this.#onRequest(message, now, from, null, out),
+    RotReq: (message, now, from, out) => this.#onRequest(message, now, from, null, out),
+    GetSliceResp: (message, now, from, out) => this.#asks.take(message, from, now, out),
+    PutSliceResp: (message, now, from, out) => this.#asks.take(message, from, now, out),
+    SettleResp: (message, now, from, out) => this.#asks.take(message, from, now, out),
+    SnapResp: (message, now, from, out) => this.#asks.take(message, from, now, out),
+    RotSliceResp: (message, now, from, out) => this.#asks.take(message, from, now, out),
+    Refused: ({ ref, code, detail }, now, from, out) => this.#asks.refuse(ref, code, detail, from, now, out),
+  };
+
+  constructor(
+    readonly state: NodeState,
+    readonly rules: OperationRules,
+    /** Whether the protocol has read-only transactions. */
+    readonly hasRots: boolean,
+  ) {
+    this.#addresses = new Addresses(state.topology);
+    this.#asks = new Asks(state.clock, state.settings.readTimeoutMs);
+    this.rots = new Rots(state, rules, this.#addresses, this.#asks);
+  }
+
+  /** How many questions to replicas are open. */
+  get asked(): number {
+    return this.#asks.size;
+  }
+
+  /** The oldest snapshot that this node's ROTs use (P9). */
+  get sOld(): Timestamp {
+    return Math.min(this.rots.oldest() ?? this.state.stable.value, this.state.stable.value);
+  }
+
+  step(input: Input<OperationMessage>, out: Out): void {
+    switch (input.kind) {
+      case 'message': {
+        const handler = this.#handlers[input.message.type as CoordinatorMessage['type']] as
+          | ((message: OperationMessage, now: WallMs, from: Address, out: Out) => void)
+          | undefined;
+        handler?.(input.message, input.now, input.from, out);
+        break;
+      }
+      case 'timer':
+        if (input.timer === 'look') this.#looksAt = Number.POSITIVE_INFINITY;
+        else {
+          this.#asks.sweep(input.now, out);
+          out.setTimer('sweep', input.now + SWEEP_INTERVAL_MS);
+        }
+        this.#look(input.now, out);
+        break;
+      case 'link':
+        if (input.up) this.#asks.reachable(input.node, input.now, out);
+        break;
+      case 'persisted':
+        return;
+    }
+    this.#lookAgain(input.now, out);
+  }
+
+  invariants(): void {}
+
+  describe(): object {
+    return {
+      asked: this.#asks.size,
+      rotsInFlight: this.rots.size,
+      waiting: this.rots.waiting.size + this.arrivals.size,
+      counters: {
+        ...this.counters,
+        ...this.#asks.counters,
+        ...this.rots.counters,
+        blockedRots: this.rots.waiting.counters.blocked,
+        blockedMs: this.rots.waiting.counters.blockedMs,
+        longestBlockMs: this.rots.waiting.counters.longestBlockMs,
+        arrivals: this.arrivals.counters.blocked,
+        arrivalMs: this.arrivals.counters.blockedMs,
+      },
+    };
+  }
+
+  /** @param since when it began to wait for what was seen elsewhere; null before */
+  #onRequest(request: OperationRequest, now: WallMs, from: Address, since: WallMs | null, out: Out): void {
+    const { ref } = request;
+    try {
+      const seen = this.#arrived(request, this.#checked(request, now));
+      if (seen === undefined) {
+        this.arrivals.add(`${from.node}/${from.machine}/${ref}`, { request, from }, since ?? now, 'later', out);
+        return;
+      }
+      if (since !== null) this.arrivals.ended(since, now);
+      const requester = { from, ref };
+      if (request.type === 'GetReq') this.#get(request, seen, requester, now, out);
+      else if (request.type === 'PutReq') this.#put(request, seen, requester, now, out);
+      else this.#rot(request, seen, requester, now, out);
+    } catch (error) {
+      if (!(error instanceof IsochronError)) throw error;
+      this.#refuse({ from, ref }, error, out);
+    }
+  }
+
+  /** @throws IsochronError NOT_READY, INVALID_REQUEST, TIMESTAMP_IN_FUTURE, NOT_SUPPORTED_BY_PROTOCOL */
+  #checked(request: OperationRequest, now: WallMs): Deps {
+    if (request.type === 'RotReq' && !this.hasRots) {
+      throw new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', 'This protocol has no read-only transactions.');
+    }
+    const { membership, stable, clock, settings, topology } = this.state;
+    // After a loss, what is served again lies above it.
+    if (!membership.joined || stable.value < membership.lostUpTo) {
+      throw new IsochronError('NOT_READY', 'This node is fetching its data from its peers; use another one meanwhile.');
+    }
+    const { entries } = this.rules;
+    const seen = request.seen.length === 0 ? new Array<Timestamp>(entries.seen).fill(0) : request.seen;
+    if (!(this.rules.fits?.(seen) ?? seen.length === entries.seen)) {
+      throw new IsochronError('INVALID_REQUEST', 'No session can have seen this under this protocol.');
+    }
+    if (this.rules.sensible?.(request) === false) {
+      throw new IsochronError(
+        'INVALID_REQUEST',
+        'What the session depends on, or its id, makes no sense under this protocol.',
+      );
+    }
+    if (!topology.regions.includes(request.region)) {
+      throw new IsochronError('INVALID_REQUEST', `There is no region "${request.region}".`);
+    }
+    const birth = request.type === 'PutReq' ? request.birth : 0;
+    if (Math.max(this.rules.newest(seen), birth) > clock.latest(now, settings.maxClockDriftMs / 2)) {
+      throw new IsochronError('TIMESTAMP_IN_FUTURE', 'What the session has seen lies in the future; start a new one.');
+    }
+    return seen;
+  }
+
+  /** What the session has seen, once that is where the operation goes. */
+  #arrived(request: OperationRequest, seen: Deps): Deps | undefined {
+    const goesTo = request.type === 'PutReq' ? request.homes.at(-1) : this.state.region;
+    return request.region === goesTo ? seen : this.rules.arrive(seen, request.region);
+  }
+
+  #get({ key, ref }: GetReq, seen: Deps, requester: Requester, now: WallMs, out: Out): void {
+    const { topology, region, settings, stable } = this.state;
+    const partition = topology.partitionOf(key);
+    const asks = this.rules.narrow?.(seen, partition) ?? seen;
+    this.counters.gets++;
+    this.#asks.ask(
+      {
+        requester,
+        to: this.#addresses.replica(partition, region),
+        request: (r) => ({ type: 'GetSliceReq', ref: r, partition, key, seen: asks }),
+        answer: 'GetSliceResp',
+        taken: ({ version, seen: sees }, _at, later) => {
+          const depends = this.rules.named?.saw([key], [version]);
+          const answer = { type: 'GetResp', ref, version: shown(version), seen: sees, ust: stable.value } as const;
+          later.send(requester.from, depends === undefined ? answer : { ...answer, depends });
+        },
+        until: now + settings.readDeadlineMs,
+        late: UNREACHABLE,
+      },
+      now,
+      out,
+    );
+  }
+
+  #rot({ keys, id }: RotReq, seen: Deps, requester: Requester, now: WallMs, out: Out): void {
+    this.rots.begin(requester, { keys, id, seen }, now, out);
+  }
+
+  /** A PUT goes to the replica of the region, once every attempt at another one is known to have failed (D4). */
+  #put(request: PutReq, seen: Deps, requester: Requester, now: WallMs, out: Out): void {
+    const { homes, region } = request;
+    const home = homes.at(-1);
+    const { topology } = this.state;
+    if (home === undefined || !homes.every((other) => topology.regions.includes(other))) {
+      throw new IsochronError('INVALID_REQUEST', 'A write names the regions that it was tried in.');
+    }
+    // A retry may come through any region; but only here, or where it was seen, is what the session depends on known to be.
+    if (home !== this.state.region && home !== region) {
+      throw new IsochronError('INVALID_REQUEST', `Send the write to ${home}, or name ${this.state.region}.`);
+    }
+    this.counters.puts++;
+    this.#settle(request, seen, 0, requester, now + this.state.settings.commitTimeoutMs, now, out);
+  }
+
+  #settle(request: PutReq, seen: Deps, n: number, requester: Requester, until: WallMs, now: WallMs, out: Out): void {
+    const { homes, txId, key, birth } = request;
+    if (n === homes.length - 1) {
+      this.#write(request, seen, requester, until, now, out);
+      return;
+    }
+    const partition = this.state.topology.partitionOf(key);
+    this.#asks.ask(
+      {
+        requester,
+        to: this.#addresses.replica(partition, homes[n]!),
+        request: (ref) => ({ type: 'SettleReq', ref, partition, txId, attempt: n, birth }),
+        answer: 'SettleResp',
+        taken: ({ state, ts }, at, later) => {
+          if (state === 'aborted') this.#settle(request, seen, n + 1, requester, until, at, later);
+          else if (state === 'committed') this.#written(request, seen, ts, homes[n]!, requester, later);
+          else this.#refuse(requester, LOST, later);
+        },
+        until,
+        late: PENDING,
+      },
+      now,
+      out,
+    );
+  }
+
+  #write(request: PutReq, seen: Deps, requester: Requester, until: WallMs, now: WallMs, out: Out): void {
+    const { homes, txId, key, value, birth, principal, depends } = request;
+    const partition = this.state.topology.partitionOf(key);
+    const home = homes.at(-1)!;
+    const attempt = homes.length - 1;
+    this.#asks.ask(
+      {
+        requester,
+        to: this.#addresses.replica(partition, home),
+        request: (ref) => ({
+          type: 'PutSliceReq',
+          ref,
+          partition,
+          txId,
+          attempt,
+          birth,
+          principal,
+          key,
+          value,
+          seen,
+          ...(depends && { depends }),
+        }),
+        answer: 'PutSliceResp',
+        taken: ({ ts }, _at, later) => this.#written(request, seen, ts, home, requester, later),
+        until,
+        late: PENDING,
+      },
+      now,
+      out,
+    );
+  }
+
+  #written(request: PutReq, seen: Deps, ts: Timestamp, home: string, { from, ref }: Requester, out: Out): void {
+    const partition = this.state.topology.partitionOf(request.key);
+    const depends = this.rules.named?.wrote(request.key, ts, home);
+    out.send(from, {
+      type: 'PutResp',
+      ref,
+      txId: request.txId,
+      ts,
+      seen: this.rules.wrote(seen, ts, home, partition),
+      region: home,
+      ust: this.state.stable.value,
+      ...(depends && { depends }),
+    });
+  }
+
+  #refuse({ from, ref }: Requester, { code, message: detail }: IsochronError, out: Out): void {
+    this.counters.refused++;
+    out.send(from, { type: 'Refused', ref, code, detail });
+  }
+
+  #look(now: WallMs, out: Out): void {
+    const { snapshotWaitMs } = this.state.settings;
+    const arrived: { item: Arrival; since: WallMs }[] = [];
+    this.arrivals.release(
+      ({ request }) => (this.rules.arrive(request.seen, request.region) === undefined ? 'later' : undefined),
+      (item, since) => arrived.push({ item, since }),
+      out,
+    );
+    for (const { item, since } of arrived) this.#onRequest(item.request, now, item.from, since, out);
+    for (const { request, from } of this.arrivals.expired(now, snapshotWaitMs)) {
+      this.#refuse({ from, ref: request.ref }, NOT_ARRIVED, out);
+    }
+    this.rots.sweep(now, out);
+  }
+
+  #lookAgain(now: WallMs, out: Out): void {
+    const waiting = this.arrivals.size + this.rots.waiting.size > 0;
+    if (!waiting || this.#looksAt <= now + LOOK_INTERVAL_MS) return;
+    this.#looksAt = now + LOOK_INTERVAL_MS;
+    out.setTimer('look', this.#looksAt);
+  }
+}
+
+const LOST = new IsochronError(
+  'OUTCOME_FORGOTTEN',
+  'The replica of the write has lost its disk since; whether it happened cannot be known.',
+);
+const NOT_ARRIVED = new IsochronError(
+  'SNAPSHOT_UNAVAILABLE',
+  'What the session has seen in another region is not here yet; try again.',
+);

@@ -1,0 +1,130 @@
+/** Dependencies that name keys: how they are merged, when nobody needs them any more, and what they need in a region. */
+import {
+  type Dependency,
+  type Deps,
+  HLC_TICKS_PER_MS,
+  IsochronError,
+  type PartitionId,
+  type QualifiedKey,
+  type Timestamp,
+  type Topology,
+} from '@isochron/core';
+import type { NodeState } from '../node-state.js';
+import type { Need } from './protocol.js';
+
+/** How often a node remembers the stable time. */
+const SAMPLE_INTERVAL: Timestamp = 100 * HLC_TICKS_PER_MS;
+
+/**
+ * Both without repetition: of each key and region the newest. An older one of the same region is on its way before it, in the same stream. A dependency is
+ * a nearest one only where both lists say so.
+ */
+export function mergeDependencies(a: readonly Dependency[], b: readonly Dependency[]): readonly Dependency[] {
+  const merged = new Map<string, Dependency>();
+  for (const dependency of [...a, ...b]) {
+    const name = `${dependency.source}/${dependency.key}`;
+    const before = merged.get(name);
+    if (before === undefined || before.ts < dependency.ts || (before.ts === dependency.ts && !dependency.near)) {
+      merged.set(name, dependency);
+    }
+  }
+  return [...merged.values()];
+}
+
+/** Those that a horizon has not passed. */
+export const above = (depends: readonly Dependency[], horizon: Timestamp): readonly Dependency[] =>
+  depends.filter(({ ts }) => ts > horizon);
+
+/** Whether a list from outside can be one of this cluster's (D12): regions and keyspaces exist, nothing lies above `upTo`. */
+export function plausible(depends: readonly Dependency[], topology: Topology, upTo: Timestamp): boolean {
+  return depends.every(({ source, ts, key }) => {
+    return source < topology.regions.length && ts <= upTo && partitionOf(key, topology) !== undefined;
+  });
+}
+
+/** The partition of a key that a peer has named; undefined where there is no such keyspace. */
+export function partitionOf(key: QualifiedKey, topology: Topology): PartitionId | undefined {
+  try {
+    return topology.partitionOf(key);
+  } catch (error) {
+    if (error instanceof IsochronError) return undefined;
+    throw error;
+  }
+}
+
+/** What must be in a region before that which depends on these. What names nothing that exists needs nothing (D12). */
+export function needsOf(depends: readonly Dependency[], topology: Topology): Need[] {
+  return depends.flatMap(({ key, source, ts }) => {
+    const [partition, region] = [partitionOf(key, topology), topology.regions[source]];
+    return partition === undefined || region === undefined ? [] : [{ partition, region, ts }];
+  });
+}
+
+/** Dependencies by partition: the keys, and what is needed of them as pairs of a region's position and a timestamp. */
+export function byPartition(
+  depends: readonly Dependency[],
+  topology: Topology,
+): Map<PartitionId, { readonly keys: Set<QualifiedKey>; readonly needs: Timestamp[] }> {
+  const found = new Map<PartitionId, { keys: Set<QualifiedKey>; needs: Timestamp[] }>();
+  for (const { key, source, ts } of depends) {
+    const partition = partitionOf(key, topology);
+    if (partition === undefined || source >= topology.regions.length) continue;
+    const part = found.get(partition) ?? { keys: new Set<QualifiedKey>(), needs: [] };
+    found.set(partition, part);
+    part.keys.add(key);
+    part.needs.push(source, ts);
+  }
+  return found;
+}
+
+/**
+ * What has been in every region for a while: the highest stable time that this node knew so long ago. "Ago" is logical time: whoever is told of it, by a
+ * message, has a clock that has passed that while, too.
+ */
+export class LongStable {
+  readonly #samples: { readonly at: Timestamp; readonly ust: Timestamp }[] = [];
+  readonly #window: Timestamp;
+  #upTo: Timestamp = 0;
+  #sampledAt: Timestamp = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    readonly state: NodeState,
+    windowMs: number,
+  ) {
+    this.#window = windowMs * HLC_TICKS_PER_MS;
+  }
+
+  /** Remembers the stable time of now, in every round. */
+  sample(): void {
+    const { last } = this.state.clock;
+    if (last < this.#sampledAt + SAMPLE_INTERVAL) return;
+    this.#sampledAt = last;
+    this.#samples.push({ at: last, ust: this.state.stable.aggregated });
+  }
+
+  /** Nothing at or below it needs to be named in dependencies any more. */
+  get upTo(): Timestamp {
+    const { last } = this.state.clock;
+    while (this.#samples.length > 0 && this.#samples[0]!.at <= last - this.#window) {
+      this.#upTo = Math.max(this.#upTo, this.#samples.shift()!.ust);
+    }
+    return this.#upTo;
+  }
+}
+
+/** Whether so much logical time has passed since a timestamp. */
+export const passed = (since: Timestamp, windowMs: number, { clock }: NodeState): boolean =>
+  clock.last >= since + windowMs * HLC_TICKS_PER_MS;
+
+/** Parts of what a session has seen, under these protocols. */
+export interface Heard {
+  /** The highest timestamp that it has read or written. */
+  readonly highest: Timestamp;
+  /** Dependencies up to here are nobody's any more. */
+  readonly horizon: Timestamp;
+  /** The clock of whoever has said so. */
+  readonly clock: Timestamp;
+}
+
+export const heardOf = ([highest = 0, horizon = 0, clock = 0]: Deps): Heard => ({ highest, horizon, clock });
+export const seenOf = ({ highest, horizon, clock }: Heard): Deps => [highest, horizon, clock];

@@ -1,0 +1,187 @@
+/**
+ * A replica's PUTs: timestamp, version, log and outcome in one step and one batch; answered when that is on disk (D1); the same PUT again finds what
+ * became of the first (D4, D5).
+ */
+import {
+  HLC_TICKS_PER_MS,
+  type LogGroup,
+  MAX_TIMESTAMP,
+  type OutcomeRecord,
+  type PartitionId,
+  packWall,
+  type Timestamp,
+  type TxId,
+  type WallMs,
+} from '@isochron/core';
+import type { Address, Effects, WriteSeq } from '../../machine.js';
+import type { NodeState } from '../node-state.js';
+import type { Replication } from '../replication/replication.js';
+import { digestWrites } from '../transactions/digest.js';
+import { RecentOutcomes } from '../transactions/recent-outcomes.js';
+import type { Refusal } from '../transactions/snapshots.js';
+import type { OperationMessage, PutSliceReq, SettleReq, SettleResp } from './messages.js';
+import type { OperationRules } from './protocol.js';
+import type { Versions } from './versions.js';
+
+type Out = Effects<OperationMessage>;
+
+export class Puts {
+  readonly counters = { puts: 0, repeats: 0, refusedPuts: 0, settled: 0, ignored: 0 };
+  #recent: RecentOutcomes;
+  #forgottenUpTo: Timestamp;
+
+  constructor(
+    readonly partition: PartitionId,
+    readonly state: NodeState,
+    readonly replication: Replication,
+    readonly versions: Versions,
+    readonly rules: OperationRules,
+    forgottenUpTo: Timestamp,
+  ) {
+    this.#forgottenUpTo = forgottenUpTo;
+    this.#recent = new RecentOutcomes(state.clock.last);
+  }
+
+  /** Starts anew after a lost disk: of what was born before, only what came back with the copy is known (D10). */
+  join(forgottenUpTo: Timestamp): void {
+    this.#forgottenUpTo = forgottenUpTo;
+    this.#recent = new RecentOutcomes(this.state.membership.lostUpTo);
+  }
+
+  persisted(upTo: WriteSeq): void {
+    this.#recent.persisted(upTo);
+  }
+
+  /** What a PUT has to wait for that will be written here: a clock that cannot be moved ahead. Undefined when it need not wait. */
+  notBefore(request: PutSliceReq, now: WallMs): WallMs | undefined {
+    const { birth, seen } = request;
+    const at = this.state.clock.readyAt(Math.max(this.rules.floor(seen), birth));
+    return at > now && this.writes(request, now) ? at : undefined;
+  }
+
+  /** Whether it is new, and nothing speaks against it. */
+  writes(request: PutSliceReq, now: WallMs): boolean {
+    return this.#outcome(request.txId, request.birth) === undefined && this.#refusal(request, now) === undefined;
+  }
+
+  /** Writes the version, or says what became of it before. */
+  put(request: PutSliceReq, now: WallMs, from: Address, out: Out): void {
+    const { txId, attempt, birth } = request;
+    const known = this.#outcome(txId, birth);
+    if (known?.status === 'committed') {
+      this.#repeat(request, known, from, out);
+      return;
+    }
+    if (known !== undefined && known.attempt >= attempt) {
+      this.#refuse(request, ABORTED, from, out);
+      return;
+    }
+    if (!this.state.membership.accepts) {
+      this.counters.ignored++; // it may go on elsewhere, or is sent again
+      return;
+    }
+    const refusal = this.#refusal(request, now);
+    if (refusal === undefined) this.#write(request, now, from, out);
+    else {
+      this.#refuse(request, refusal, from, out);
+      // Nobody may find it done later who was told that it was not.
+      if (refusal.code !== 'OUTCOME_FORGOTTEN') this.#tombstone(txId, attempt, now, out);
+    }
+  }
+
+  /** D4: after this, an attempt has happened or never will; said when it is durable. */
+  settle({ ref, txId, attempt, birth }: SettleReq, now: WallMs, from: Address, out: Out): void {
+    this.counters.settled++;
+    const known = this.#outcome(txId, 0);
+    const answer = (state: SettleResp['state'], ts: Timestamp) =>
+      out.sendAfterPersist(from, { type: 'SettleResp', ref, state, ts });
+    if (known?.status === 'committed') answer('committed', known.ts);
+    else if (known === undefined && birth < this.state.membership.lostUpTo) answer('lost', 0);
+    else {
+      if (known === undefined || known.attempt < attempt) this.#tombstone(txId, attempt, now, out);
+      answer('aborted', 0);
+    }
+  }
+
+  /** D5: outcomes below `min(ust, now - outcomeRetention)` go. Moves in steps of a minute: each step is a scan. */
+  forget(now: WallMs, out: Out): void {
+    const { stable, settings } = this.state;
+    const upTo = Math.min(stable.aggregated, packWall(now - settings.outcomeRetentionMs));
+    if (upTo < this.#forgottenUpTo + 60_000 * HLC_TICKS_PER_MS) return;
+    this.#forgottenUpTo = upTo;
+    out.write({ kind: 'forget', partition: this.partition, upTo });
+  }
+
+  #write(request: PutSliceReq, now: WallMs, from: Address, out: Out): void {
+    const { ref, txId, attempt, birth, seen, key, value, depends } = request;
+    const { partition } = this;
+    const ts = this.state.clock.propose(now, Math.max(this.rules.floor(seen), birth), out);
+    const { deps, sent } = this.rules.stamp(seen, ts, () => this.versions.at(key, MAX_TIMESTAMP));
+    const writes = [{ key, value }];
+    const named = depends === undefined ? {} : { depends };
+    const travels = { txId, writes, deps: sent, ...named };
+    const group: LogGroup = { ct: ts, txs: [{ txId, writes, deps, ...named }] };
+    this.counters.puts++;
+    this.replication.apply(group, out, { ct: ts, txs: [travels] });
+    out.write({ kind: 'log', partition, ct: ts, tx: travels });
+    this.#writeOutcome(txId, { status: 'committed', ts, attempt, digest: digestOf(request) }, out);
+    this.replication.publish(ts, true, out);
+    out.sendAfterPersist(from, { type: 'PutSliceResp', ref, ts });
+  }
+
+  #repeat(request: PutSliceReq, { ts, digest }: OutcomeRecord, from: Address, out: Out): void {
+    this.counters.repeats++;
+    // An outcome that was found among copied versions has no digest (D10).
+    if (digest !== null && digest !== '' && digest !== digestOf(request)) this.#refuse(request, REUSED, from, out);
+    else out.sendAfterPersist(from, { type: 'PutSliceResp', ref: request.ref, ts });
+  }
+
+  #refusal({ seen, birth }: PutSliceReq, now: WallMs): Refusal | undefined {
+    const { settings, drift, clock, membership, node } = this.state;
+    if (birth < Math.max(this.#forgottenUpTo, membership.lostUpTo)) return FORGOTTEN;
+    const full = this.state.writable();
+    if (full !== undefined) return { code: full, detail: `${node} takes no writes now; nothing was written.` };
+    if (drift.excessive) {
+      const detail = `The clock of ${node} is ${Math.round(drift.medianMs)} ms away from its peers'.`;
+      return { code: 'CLOCK_DRIFT', detail };
+    }
+    if (Math.max(this.rules.newest(seen), birth) > clock.latest(now, settings.maxClockDriftMs)) {
+      return { code: 'TIMESTAMP_IN_FUTURE', detail: 'The session has seen a timestamp from the future.' };
+    }
+    return undefined;
+  }
+
+  #refuse({ ref }: PutSliceReq, { code, detail }: Refusal, from: Address, out: Out): void {
+    this.counters.refusedPuts++;
+    out.sendAfterPersist(from, { type: 'Refused', ref, code, detail });
+  }
+
+  /** What is below `forgottenUpTo` is forgotten, wherever it may still lie (D5). `birth` spares new PUTs the look at the disk. */
+  #outcome(txId: TxId, birth: Timestamp): OutcomeRecord | undefined {
+    const recent = this.#recent.get(txId);
+    if (recent === undefined && this.#recent.complete(birth)) return undefined;
+    const outcome = recent ?? this.state.reader.outcome(this.partition, txId);
+    return outcome === undefined || outcome.ts < this.#forgottenUpTo ? undefined : outcome;
+  }
+
+  #tombstone(txId: TxId, attempt: number, now: WallMs, out: Out): void {
+    const ts = this.state.clock.propose(now, 0, out);
+    this.#writeOutcome(txId, { status: 'aborted', ts, attempt, digest: null }, out);
+  }
+
+  #writeOutcome(txId: TxId, record: OutcomeRecord, out: Out): void {
+    this.#recent.add(txId, record, out.write({ kind: 'outcome', partition: this.partition, txId, record }));
+  }
+}
+
+const digestOf = ({ key, value, principal }: PutSliceReq): string => digestWrites([{ key, value }], principal);
+
+const ABORTED: Refusal = {
+  code: 'TRANSACTION_ABORTED',
+  detail: 'This attempt was given up before; write again under a new id.',
+};
+const REUSED: Refusal = { code: 'TX_ID_REUSED', detail: 'The id was used for another write; make a new one.' };
+const FORGOTTEN: Refusal = {
+  code: 'OUTCOME_FORGOTTEN',
+  detail: 'The write is older than the outcomes kept here; whether it happened cannot be known.',
+};

@@ -1,0 +1,61 @@
+/** The source of a copy: what a replica hands to a node that has lost its disk (D10). */
+import type { PartitionId, Timestamp, Version } from '@isochron/core';
+import type { Address, Effects } from '../../machine.js';
+import type { NodeState } from '../node-state.js';
+import type { CopyReq, ListedVersion, ReadCopy, ReplicationMessage } from './messages.js';
+import type { VersionVector } from './version-vector.js';
+
+type Out = Effects<ReplicationMessage>;
+
+export class Copies {
+  constructor(
+    readonly self: Address,
+    readonly partition: PartitionId,
+    readonly state: NodeState,
+    readonly vv: VersionVector,
+  ) {}
+
+  /** The vector is taken before the page is read. */
+  onCopyReq(request: CopyReq, from: Address, out: Out): void {
+    const { topology } = this.state;
+    if (!topology.nodes.includes(from.node)) return;
+    const region = topology.regionOf(from.node);
+    if (!this.vv.has(region) || this.vv.durable(region) < request.clock) return;
+    const vector = Object.entries(this.vv.durableEntries()).map(([r, ts]) => ({ region: r, ts }));
+    out.send(this.self, { type: 'ReadCopy', node: from.node, request, vector });
+  }
+
+  onReadCopy({ node, request, vector }: ReadCopy, gcFloor: Timestamp, out: Out): void {
+    const { ref, source, above } = request;
+    const { chains, next } = this.state.reader.copy(this.partition, request.start);
+    const wanted = (version: Version) => source === null || (version.region === source && version.ts > above);
+    const versions = chains.flatMap(({ key, versions: all }) =>
+      all.filter(wanted).map((version) => ({ key, version })),
+    );
+    const cut = pieces(versions);
+    cut.forEach((part, i) => {
+      out.send(
+        { node, machine: 'rebuild' },
+        { type: 'CopyResp', ref, part: i, parts: cut.length, versions: part, next, vector, gcFloor },
+      );
+    });
+  }
+}
+
+/** Payload of one part of a copied page, in estimated bytes. */
+const PART_BYTES = 512 * 1024;
+
+/** Cuts versions into parts of bounded size, at least one. */
+function pieces(versions: readonly ListedVersion[]): ListedVersion[][] {
+  const parts: ListedVersion[][] = [[]];
+  let bytes = 0;
+  for (const listed of versions) {
+    if (bytes > PART_BYTES) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1)!.push(listed);
+    bytes += listed.key.length + (listed.version.value?.length ?? 0) + 64;
+  }
+  return parts;
+}

@@ -1,0 +1,175 @@
+/**
+ * What replicas and nodes say to one another under every protocol: replication and its replay (D6), copies of lost disks (D10), and
+ * stabilisation. Each says who sends it to whom. `schema.ts` gives their encoding and validation.
+ */
+import type { Deps, LogGroup, NodeId, PartitionId, QualifiedKey, RegionId, Timestamp, Version } from '@isochron/core';
+
+/** Correlates an answer with its request; made by the requester. */
+export type Ref = number;
+
+/** A key and one of its versions. */
+export interface ListedVersion {
+  readonly key: QualifiedKey;
+  readonly version: Version;
+}
+
+/**
+ * Replica → peer replica (Alg. 4 line 15), after the groups are durable here. All groups with `from < ct <= to` that `source`
+ * sourced. A fragment of a group has `to` = `from`: only its last part raises the receiver's version clock (P3, D6).
+ */
+export interface Replicate {
+  readonly type: 'Replicate';
+  readonly partition: PartitionId;
+  readonly source: RegionId;
+  readonly from: Timestamp;
+  readonly to: Timestamp;
+  readonly groups: readonly LogGroup[];
+  /** A page of a replay that goes on: the receiver asks for the next one. */
+  readonly more: boolean;
+}
+
+/** Replica → peer replica (Alg. 4 line 21): nothing was applied in `(from, to]`. */
+export interface Heartbeat {
+  readonly type: 'Heartbeat';
+  readonly partition: PartitionId;
+  readonly source: RegionId;
+  readonly from: Timestamp;
+  readonly to: Timestamp;
+}
+
+/** Replica → peer replica (D6): send again what you sourced after `from`. */
+export interface ResyncReq {
+  readonly type: 'ResyncReq';
+  readonly partition: PartitionId;
+  readonly region: RegionId;
+  readonly from: Timestamp;
+  /**
+   * Highest version clock and highest `ct` of a group that came from the receiver itself since the sender started: what it no longer
+   * knows of, it has lost (D10). `from` says less: after a restart it may have been raised by UST.
+   */
+  readonly clock: Timestamp;
+  readonly group: Timestamp;
+}
+
+/** Replica → peer replica (D10): what you lack is no longer in my log, so your disk has lost what it had confirmed. */
+export interface ResyncRefused {
+  readonly type: 'ResyncRefused';
+  readonly partition: PartitionId;
+  readonly source: RegionId;
+  readonly truncatedUpTo: Timestamp;
+}
+
+/** Replica → itself: the stretch `(after, upTo]` of its log has been brought to memory; send it to `region`. */
+export interface ReplayLog {
+  readonly type: 'ReplayLog';
+  readonly region: RegionId;
+  readonly after: Timestamp;
+  readonly upTo: Timestamp;
+}
+
+/** Node without data → every other node (D10): what do you know of me? */
+export interface JoinReq {
+  readonly type: 'JoinReq';
+}
+
+/** Node → node without data. */
+export interface JoinResp {
+  readonly type: 'JoinResp';
+  /** Whether the answering node has its own data. */
+  readonly joined: boolean;
+  /** It waits to be rebuilt itself: its data are damaged. */
+  readonly retiring: boolean;
+  /** It had data, which were set aside: the cluster has lived, whatever else is known. */
+  readonly setAside: boolean;
+  readonly ust: Timestamp;
+  /** Highest version clock seen from the asker, for each partition that both hold. */
+  readonly clocks: readonly { readonly partition: PartitionId; readonly clock: Timestamp }[];
+}
+
+/** Node without data → replica (D10): a page of your versions from key `start` on. */
+export interface CopyReq {
+  readonly type: 'CopyReq';
+  readonly ref: Ref;
+  readonly partition: PartitionId;
+  readonly start: QualifiedKey;
+  /** Only versions that this region sourced above `above`; null for all versions. */
+  readonly source: RegionId | null;
+  readonly above: Timestamp;
+  /** Answer once your durable version vector has reached this entry of the asker's region. */
+  readonly clock: Timestamp;
+}
+
+/** Replica → itself: the page has been brought to memory; send it to `node`. */
+export interface ReadCopy {
+  readonly type: 'ReadCopy';
+  readonly node: NodeId;
+  readonly request: CopyReq;
+  readonly vector: readonly VectorEntry[];
+}
+
+/** Replica → node without data: one part of a page, at most about half a MiB. */
+export interface CopyResp {
+  readonly type: 'CopyResp';
+  readonly ref: Ref;
+  readonly part: number;
+  readonly parts: number;
+  readonly versions: readonly ListedVersion[];
+  readonly next: QualifiedKey | null;
+  /** The durable version vector before the page was read: every version that it covers is in this page or in another one. */
+  readonly vector: readonly VectorEntry[];
+  readonly gcFloor: Timestamp;
+}
+
+export interface VectorEntry {
+  readonly region: RegionId;
+  readonly ts: Timestamp;
+}
+
+/** Node → its parent in the region's tree (Alg. 4 lines 34–35): the minima over its subtree. */
+export interface GossipUp {
+  readonly type: 'GossipUp';
+  /** Minimum over the subtree of every replica's durable version vector; null where it has no replica. */
+  readonly gst: Timestamp | null;
+  /** Oldest snapshot in use in the subtree (P9). */
+  readonly sOld: Timestamp;
+  /** The sender's wall clock, for the drift watch (T1). */
+  readonly wallMs: number;
+  /** Minima over the subtree of what its nodes have installed, under protocols that use them (`RegionalTimes`). */
+  readonly regional?: Deps | undefined;
+}
+
+/** Root → the other regions' roots. */
+export interface GossipRoot {
+  readonly type: 'GossipRoot';
+  readonly region: RegionId;
+  readonly gst: Timestamp | null;
+  readonly sOld: Timestamp;
+  readonly wallMs: number;
+  /** The region's minima, under protocols that use those over all regions. */
+  readonly regional?: Deps | undefined;
+}
+
+/** Root → down its tree (Alg. 4 lines 36–38). */
+export interface GossipDown {
+  readonly type: 'GossipDown';
+  readonly ust: Timestamp;
+  readonly sOld: Timestamp;
+  readonly wallMs: number;
+  /** The region's minima, under protocols that use them. */
+  readonly regional?: Deps | undefined;
+}
+
+export type ReplicationMessage =
+  | Replicate
+  | Heartbeat
+  | ResyncReq
+  | ResyncRefused
+  | ReplayLog
+  | JoinReq
+  | JoinResp
+  | CopyReq
+  | ReadCopy
+  | CopyResp
+  | GossipUp
+  | GossipRoot
+  | GossipDown;

@@ -1,0 +1,431 @@
+/**
+ * A node without trustworthy data comes back (D10; the paper stops before this). A node whose disk is new asks every other node what
+ * it knows. When the cluster has never had a stable time and nobody holds data, it is the cluster's first start and there is nothing
+ * to fetch. Otherwise it
+ *
+ * 1. takes the highest version clock that anybody ever saw from it as the floor of its own;
+ * 2. copies each partition from the replica that has seen most of this node's versions, at that replica's durable version vector;
+ * 3. collects from every other replica what it sourced itself and not all of them have, and puts it into its log;
+ * 4. knows of transactions born before its return (`lostUpTo`) only what came with the copies, answers LOST about the others, and joins; all
+ *    in one durable batch.
+ *
+ * Under protocols with a gate (`gate.ts`) what other regions sourced is copied up to the stable time only: what is above depends on what this region may
+ * not have yet, so it comes from the logs, through the gate.
+ *
+ * Until then it prepares nothing, sends no version clock and serves no snapshot; UST stands still, safely. A rolled-back or damaged disk is
+ * treated as a lost one: the node stops with REBUILD_NEEDED, its driver sets the old data aside and starts it on an
+ * empty store.
+ */
+import {
+  IsochronError,
+  type KeyWrite,
+  type NodeId,
+  type PartitionId,
+  type QualifiedKey,
+  type RegionId,
+  type Timestamp,
+  type TxId,
+  type Version,
+  type WallMs,
+} from '@isochron/core';
+import type { Address, Effects, Input, Machine, WriteSeq } from '../../machine.js';
+import { Addresses, type NodeState } from '../node-state.js';
+import type { CopyResp, JoinResp, ReplicationMessage } from './messages.js';
+import type { RebuiltReplica } from './replica-state.js';
+import type { Replication } from './replication.js';
+
+type Out = Effects<ReplicationMessage>;
+
+const MACHINE = 'rebuild';
+/** Questions to nodes are repeated after this time. */
+const RETRY_MS = 500;
+/** A page that does not come is asked for again after this time; whichever answer is whole first counts. */
+const PAGE_RETRY_MS = 3_000;
+/** A copy that stands still for so long starts over, perhaps from another replica. */
+const STALLED_MS = 30_000;
+
+/** What is still to be fetched, in order. */
+interface Fetch {
+  readonly partition: PartitionId;
+  readonly from: Address;
+  /** All versions, or those that this region sourced above `above`. */
+  readonly source: RegionId | null;
+  readonly above: Timestamp;
+  readonly clock: Timestamp;
+}
+
+/** An own transaction, as its versions tell of it. */
+interface OwnTx extends Pick<Version, 'txId' | 'deps' | 'depends'> {
+  readonly ct: Timestamp;
+  readonly writes: Map<QualifiedKey, KeyWrite>;
+}
+
+/** What a replica will start with. */
+interface Gathered {
+  /** The highest version clock that anybody has seen from this replica: it has nothing of its own above. */
+  readonly clock: Timestamp;
+  readonly vector: Map<RegionId, Timestamp>;
+  /** The newest version of each other region that came: it was on that region's disk, which may have to be told. */
+  readonly heard: Map<RegionId, Timestamp>;
+  gcFloor: Timestamp;
+  /** Own transactions above the stable time, by timestamp and id: some peer may lack them, some cohort may ask how they ended. */
+  readonly own: Map<string, OwnTx>;
+  /** The newest own version that is stable: the new log begins behind it. */
+  stableOwn: Timestamp;
+  /** What others sourced is taken up to here. */
+  readonly others: Timestamp;
+}
+
+/** A replica as far as losing and copying its data goes. */
+export interface RebuildableReplica {
+  readonly partition: PartitionId;
+  readonly replication: Replication;
+  /** Whether transactions are on it that nobody has decided, or that are not applied. */
+  readonly undecided: boolean;
+  /** Takes up its work with copied data. */
+  join(rebuilt: RebuiltReplica, now: WallMs, out: Out): void;
+}
+
+/** How far a node is on its way back. */
+export interface RebuildStatus {
+  readonly joined: boolean;
+  /** Why the node takes no new work and waits to be rebuilt. */
+  readonly retiring: string | null;
+  /** Transactions born below may have been forgotten here. */
+  readonly lostUpTo: Timestamp;
+  /** Transactions that were aborted because a cohort had lost its memory; the newest last. */
+  readonly lost: readonly TxId[];
+  readonly answered: readonly NodeId[];
+  /** What is still to be fetched; null while that is not known. */
+  readonly remaining: readonly { readonly partition: PartitionId; readonly from: NodeId }[] | null;
+  /** Partitions of which nobody has data although the cluster has lived: only an operator can give them up. */
+  readonly lostPartitions: readonly PartitionId[];
+  readonly counters: { readonly asked: number; readonly pages: number; readonly versions: number };
+}
+
+export class Rebuild implements Machine<ReplicationMessage> {
+  readonly counters = { asked: 0, pages: 0, versions: 0 };
+  readonly #addresses: Addresses;
+  readonly #answers = new Map<NodeId, JoinResp>();
+  readonly #replicas: ReadonlyMap<PartitionId, RebuildableReplica>;
+  readonly #gathered = new Map<PartitionId, Gathered>();
+  #fetches: Fetch[] | undefined;
+  #start: QualifiedKey = '';
+  #ref = 0;
+  /** First question for the present page, and how many parts of the answer to each have come. */
+  #pageRef = 0;
+  readonly #parts = new Map<number, CopyResp[]>();
+  /** Nodes whose data are in this copy: what they have must not be counted as lost before it is whole. */
+  readonly #copiedFrom = new Set<NodeId>();
+  /** When a retiring node heard of another one that it has what is here. */
+  readonly #holders = new Map<NodeId, WallMs>();
+  #askedAt: WallMs = 0;
+  #progressAt: WallMs = 0;
+  #persisted: WriteSeq = 0;
+  /** The next page, or the end, waits for this batch. */
+  #writing: { seq: WriteSeq; then: (now: WallMs, out: Out) => void } | undefined;
+
+  constructor(
+    readonly state: NodeState,
+    replicas: readonly RebuildableReplica[],
+    /** An operator's word: partitions without any copy come back empty. */
+    readonly acceptLoss: boolean,
+    /** This node had data, which were set aside. */
+    readonly setAside: boolean,
+    /** Another node has lost its disk. */
+    readonly lost: (node: NodeId) => void,
+  ) {
+    this.#addresses = new Addresses(state.topology);
+    this.#replicas = new Map(replicas.map((replica) => [replica.partition, replica]));
+  }
+
+  step(input: Input<ReplicationMessage>, out: Out): void {
+    switch (input.kind) {
+      case 'message':
+        this.#onMessage(input.message, input.from, input.now, out);
+        return;
+      case 'timer':
+        this.#onTimer(input.now, out);
+        out.setTimer('rebuild', input.now + RETRY_MS);
+        return;
+      case 'link':
+        if (!input.up) this.#answers.delete(input.node);
+        else if (!this.state.membership.joined && this.#fetches === undefined) this.#ask(input.node, out);
+        return;
+      case 'persisted':
+        this.#persisted = input.upTo;
+        this.#written(input.now, out);
+    }
+  }
+
+  invariants(): void {}
+
+  describe(): RebuildStatus {
+    const { joined, retiring, lostUpTo, lost } = this.state.membership;
+    const remaining = this.#fetches?.map(({ partition, from }) => ({ partition, from: from.node }));
+    return {
+      joined,
+      retiring: retiring ?? null,
+      lostUpTo,
+      lost,
+      answered: [...this.#answers.keys()],
+      remaining: remaining ?? null,
+      lostPartitions: joined || this.#fetches !== undefined ? [] : this.#withoutSource(),
+      counters: this.counters,
+    };
+  }
+
+  #onMessage(message: ReplicationMessage, from: Address, now: WallMs, out: Out): void {
+    if (message.type === 'JoinReq') this.#onJoinReq(from, out);
+    else if (message.type === 'JoinResp') this.#onJoinResp(message, from, now, out);
+    else if (message.type === 'CopyResp') this.#onCopyResp(message, from, now, out);
+  }
+
+  #onTimer(now: WallMs, out: Out): void {
+    const { membership, topology, node } = this.state;
+    if (membership.joined && membership.retiring !== undefined) this.#retire(membership.retiring, now, out);
+    if (membership.joined || this.#writing !== undefined) return;
+    if (this.#fetches === undefined) {
+      for (const other of topology.nodes) if (other !== node) this.#ask(other, out);
+      this.#plan(now, out);
+    } else if (now - this.#progressAt > STALLED_MS) {
+      throw new IsochronError('REBUILD_NEEDED', 'The replica that was copied stays silent; the copy starts over.');
+    } else if (now - this.#askedAt >= PAGE_RETRY_MS) this.#request(now, out);
+  }
+
+  #ask(node: NodeId, out: Out): void {
+    this.counters.asked++;
+    out.send({ node, machine: MACHINE }, { type: 'JoinReq' });
+  }
+
+  #onJoinReq(from: Address, out: Out): void {
+    const { membership, topology, stable } = this.state;
+    // A node that is copied just now, and has lost its disk meanwhile, waits for the copy: it may be the only one of its latest versions.
+    if (!topology.nodes.includes(from.node)) return;
+    this.lost(from.node);
+    if (this.#copiedFrom.has(from.node)) return;
+    const region = topology.regionOf(from.node);
+    const clocks = topology
+      .partitionsOn(from.node)
+      .filter((partition) => this.#replicas.get(partition)?.replication.vv.has(region))
+      .map((partition) => ({ partition, clock: this.#replicas.get(partition)!.replication.vv.applied(region) }));
+    const { joined } = membership;
+    const retiring = membership.retiring !== undefined;
+    out.send(from, { type: 'JoinResp', joined, retiring, setAside: this.setAside, ust: stable.aggregated, clocks });
+  }
+
+  #onJoinResp(message: JoinResp, from: Address, now: WallMs, out: Out): void {
+    if (message.joined && !message.retiring) this.#holders.set(from.node, now);
+    else this.#holders.delete(from.node);
+    if (this.state.membership.joined || this.#fetches !== undefined) return;
+    this.#answers.set(from.node, message);
+    this.#plan(now, out);
+  }
+
+  /** The cluster has lived when somebody knows a stable time, or a version clock of this node. */
+  get #lived(): boolean {
+    if (this.setAside) return true;
+    return [...this.#answers.values()].some(
+      ({ setAside, ust, clocks }) => setAside || ust > 0 || clocks.some(({ clock }) => clock > 0),
+    );
+  }
+
+  /** The highest stable time that anybody knows: what was decided below is applied everywhere. */
+  get #stable(): Timestamp {
+    return Math.max(0, ...[...this.#answers.values()].map(({ ust }) => ust));
+  }
+
+  get #everyoneAnswered(): boolean {
+    return this.#answers.size === this.state.topology.nodes.length - 1;
+  }
+
+  /** Starts fetching once it is known for every partition where its data are, or that there are none. */
+  #plan(now: WallMs, out: Out): void {
+    const plans = new Map<PartitionId, readonly Fetch[]>();
+    for (const partition of this.#replicas.keys()) {
+      const plan = this.#planOf(partition);
+      if (plan === undefined) return;
+      plans.set(partition, plan);
+    }
+    this.#progressAt = now;
+    this.#fetches = [...plans.values()].flat();
+    for (const partition of plans.keys()) {
+      const clock = Math.max(0, ...this.#othersOf(partition).map((other) => this.#clockAt(other, partition)));
+      const gated = this.#replicas.get(partition)!.replication.gate !== undefined;
+      const others = gated ? this.#stable : Number.POSITIVE_INFINITY;
+      this.#gathered.set(partition, {
+        clock,
+        vector: new Map(),
+        heard: new Map(),
+        gcFloor: 0,
+        own: new Map(),
+        stableOwn: 0,
+        others,
+      });
+    }
+    // Nothing that was ever published from here lies above the clock and its durable ceiling.
+    const highest = Math.max(0, ...[...this.#gathered.values()].map(({ clock }) => clock));
+    // Above every number that a former life has asked under: its answers may still be on their way.
+    this.#ref = this.state.clock.propose(now, highest, out);
+    this.#afterWrites((later, laterOut) => this.#fetch(later, laterOut), now, out);
+  }
+
+  /** What to fetch for a partition; undefined while that is not known, or when the data are lost everywhere. */
+  #planOf(partition: PartitionId): Fetch[] | undefined {
+    const others = this.#othersOf(partition);
+    if (!others.every(({ node }) => this.#answers.has(node))) return undefined;
+    const holders = others.filter(({ node }) => this.#answers.get(node)!.joined);
+    if (holders.length === 0) {
+      return this.#everyoneAnswered && (!this.#lived || this.acceptLoss) ? [] : undefined;
+    }
+    const clockAt = (holder: Address) => this.#clockAt(holder, partition);
+    const source = holders.reduce((best, next) => (clockAt(next) > clockAt(best) ? next : best));
+    const above = Math.min(...holders.map(clockAt));
+    const all: Fetch = { partition, from: source, source: null, above: 0, clock: clockAt(source) };
+    const { region } = this.state;
+    const collects = holders.filter((holder) => holder !== source);
+    return [all, ...collects.map((from) => ({ partition, from, source: region, above, clock: clockAt(from) }))];
+  }
+
+  #othersOf(partition: PartitionId): Address[] {
+    const { topology, region } = this.state;
+    const regions = topology.partitions[partition]!.regions.filter((other) => other !== region);
+    return regions.map((other) => this.#addresses.replica(partition, other));
+  }
+
+  /** The highest version clock that a replica has seen from here. */
+  #clockAt({ node }: Address, partition: PartitionId): Timestamp {
+    return this.#answers.get(node)?.clocks.find((entry) => entry.partition === partition)?.clock ?? 0;
+  }
+
+  #withoutSource(): PartitionId[] {
+    if (!this.#everyoneAnswered || !this.#lived) return [];
+    return [...this.#replicas.keys()].filter((partition) => this.#planOf(partition) === undefined);
+  }
+
+  /** Turns to the next page, or ends. */
+  #fetch(now: WallMs, out: Out): void {
+    this.#pageRef = this.#ref + 1;
+    this.#parts.clear();
+    if (this.#fetches!.length === 0) this.#finish(now, out);
+    else this.#request(now, out);
+  }
+
+  #request(now: WallMs, out: Out): void {
+    const { partition, from, source, above, clock } = this.#fetches![0]!;
+    this.#ref++;
+    this.#askedAt = now;
+    this.#copiedFrom.add(from.node);
+    out.send(from, { type: 'CopyReq', ref: this.#ref, partition, start: this.#start, source, above, clock });
+  }
+
+  #onCopyResp(page: CopyResp, from: Address, now: WallMs, out: Out): void {
+    const fetch = this.#fetches?.[0];
+    if (fetch === undefined || page.ref < this.#pageRef || this.#writing !== undefined) return;
+    const parts = this.#parts.get(page.ref) ?? [];
+    if (from.node !== fetch.from.node || page.part !== parts.length) return;
+    parts.push(page);
+    this.#parts.set(page.ref, parts);
+    this.#askedAt = now;
+    this.#progressAt = now;
+    if (parts.length < page.parts) return;
+    // Nothing of a page is used before it is whole: two answers may lie before and after a collection.
+    for (const part of parts) this.#take(fetch, part, out);
+    this.counters.pages++;
+    if (page.next === null) this.#fetches!.shift();
+    this.#start = page.next ?? '';
+    this.#afterWrites((later, laterOut) => this.#fetch(later, laterOut), now, out);
+  }
+
+  #take({ partition, source }: Fetch, page: CopyResp, out: Out): void {
+    const gathered = this.#gathered.get(partition)!;
+    // The first page's vector: what it covers is in this page or in a later one.
+    if (source === null && gathered.vector.size === 0) {
+      for (const e of page.vector) gathered.vector.set(e.region, Math.min(e.ts, gathered.others));
+    }
+    gathered.gcFloor = Math.max(gathered.gcFloor, page.gcFloor);
+    for (const { key, version } of page.versions) {
+      if (version.region !== this.state.region && version.ts > gathered.others) continue;
+      out.write({ kind: 'version', partition, key, version });
+      this.counters.versions++;
+      if (version.region === this.state.region) this.#takeOwn(gathered, key, version);
+      else gathered.heard.set(version.region, Math.max(version.ts, gathered.heard.get(version.region) ?? 0));
+    }
+  }
+
+  #takeOwn(gathered: Gathered, key: QualifiedKey, { ts, txId, value, deps, depends }: Version): void {
+    if (ts <= this.#stable) {
+      gathered.stableOwn = Math.max(gathered.stableOwn, ts);
+      return;
+    }
+    const name = `${ts}/${txId}`;
+    const tx = gathered.own.get(name) ?? { ct: ts, txId, deps, depends, writes: new Map() };
+    gathered.own.set(name, tx);
+    tx.writes.set(key, { key, value });
+  }
+
+  #afterWrites(then: (now: WallMs, out: Out) => void, now: WallMs, out: Out): void {
+    this.#writing = { seq: out.lastWrite(), then };
+    this.#written(now, out);
+  }
+
+  #written(now: WallMs, out: Out): void {
+    const writing = this.#writing;
+    if (writing === undefined || writing.seq > this.#persisted) return;
+    this.#writing = undefined;
+    writing.then(now, out);
+  }
+
+  /** Everything that makes the node whole again, in one batch. */
+  #finish(now: WallMs, out: Out): void {
+    const { clock, membership, region } = this.state;
+    const lostUpTo = this.#lived ? clock.propose(now, 0, out) : 0;
+    const forgottenUpTo = this.#stable;
+    for (const [partition, { clock: seen, vector, heard, gcFloor, own, stableOwn }] of this.#gathered) {
+      vector.set(region, Math.max(seen, vector.get(region) ?? 0));
+      for (const { ct, txId, deps, depends, writes } of own.values()) {
+        const tx = { txId, writes: [...writes.values()], ...(deps && { deps }), ...(depends && { depends }) };
+        out.write({ kind: 'log', partition, ct, tx });
+        const record = { status: 'committed' as const, ts: ct, attempt: 0, digest: null };
+        out.write({ kind: 'outcome', partition, txId, record });
+      }
+      out.write({ kind: 'meta', name: `vv/${partition}`, value: Object.fromEntries(vector) });
+      out.write({ kind: 'meta', name: `heard/${partition}`, value: Object.fromEntries(heard) });
+      out.write({ kind: 'collect', partition, floor: gcFloor });
+      out.write({ kind: 'truncateLog', partition, upTo: stableOwn });
+      out.write({ kind: 'forget', partition, upTo: forgottenUpTo });
+    }
+    out.write({ kind: 'meta', name: 'lostUpTo', value: lostUpTo });
+    out.write({ kind: 'meta', name: 'joined', value: 1 });
+    this.#afterWrites(
+      (later, laterOut) => {
+        membership.join(lostUpTo);
+        for (const [partition, { vector, heard, gcFloor, own, stableOwn }] of this.#gathered) {
+          const logged = Math.max(0, ...[...own.values()].map(({ ct }) => ct));
+          const rebuilt = { vector, heard, gcFloor, forgottenUpTo, logged, truncatedUpTo: stableOwn };
+          this.#replicas.get(partition)!.join(rebuilt, later, laterOut);
+        }
+        this.#gathered.clear();
+        this.#copiedFrom.clear();
+      },
+      now,
+      out,
+    );
+  }
+
+  /**
+   * A damaged disk is given up once nothing is on it alone: every own transaction is decided and universally stable, and for each
+   * partition another node says that it has it. A sole copy is never given up.
+   */
+  #retire(reason: string, now: WallMs, out: Out): void {
+    const { aggregated } = this.state.stable;
+    const others = [...this.#replicas.keys()].map((partition) => this.#othersOf(partition));
+    for (const { node } of others.flat()) this.#ask(node, out);
+    const held = ({ node }: Address) => now - (this.#holders.get(node) ?? Number.NEGATIVE_INFINITY) <= 2 * RETRY_MS;
+    if (!others.every((holders) => holders.some(held))) return;
+    for (const { undecided, replication } of this.#replicas.values()) {
+      if (undecided || replication.lastLogged > aggregated) return;
+    }
+    throw new IsochronError('REBUILD_NEEDED', reason);
+  }
+}

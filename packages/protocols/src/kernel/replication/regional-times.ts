@@ -1,0 +1,61 @@
+import type { Deps, Timestamp } from '@isochron/core';
+
+/**
+ * What all nodes of one region have installed, entry by entry: the minimum over their contributions (Wren's LST and RST, Cure's and
+ * Contrarian's GSS); or what all nodes everywhere have (Okapi's USV). What an entry stands for is the protocol's. Aggregated in the
+ * same tree as UST.
+ */
+export class RegionalTimes {
+  #entries: Deps;
+
+  /**
+   * @param own what this node's replicas have installed, durably; empty where it has none
+   * @param size number of entries; 0 under protocols that have no use for them
+   * @param everywhere the roots exchange their regions' minima, and the entries are the minima over all regions
+   */
+  constructor(
+    readonly size: number,
+    readonly own: () => Deps,
+    readonly everywhere = false,
+  ) {
+    this.#entries = new Array<Timestamp>(size).fill(0);
+  }
+
+  /** Nobody uses them. */
+  static none(): RegionalTimes {
+    return new RegionalTimes(0, () => []);
+  }
+
+  /** As last aggregated; no entry ever falls. */
+  get entries(): Deps {
+    return this.#entries;
+  }
+
+  /** Whether these can be somebody's contribution: a node without replicas has none to say (P13). */
+  fits(entries: Deps): boolean {
+    return entries.length === 0 || entries.length === this.size;
+  }
+
+  /** What aggregation says: as far as this node's own replicas have come, because a true minimum never exceeds them (D12). */
+  raise(entries: Deps): void {
+    if (!entries.some((ts, i) => ts > this.#entries[i]!)) return;
+    const own = this.own();
+    this.#entries = this.#entries.map((ts, i) => Math.max(ts, Math.min(entries[i] ?? 0, own[i] ?? entries[i]!)));
+  }
+
+  /** What a session has seen of this very region: the same, and nothing where there is no own replica to confirm it (P5). */
+  learn(entries: Deps): void {
+    if (this.own().length > 0) this.raise(entries);
+  }
+}
+
+/** Minimum, entry by entry, over those who have any; of nothing, nothing. */
+export function entrywiseMin(vectors: Iterable<Deps>): Deps {
+  let min: Timestamp[] | undefined;
+  for (const vector of vectors) {
+    if (vector.length === 0) continue;
+    if (min === undefined) min = [...vector];
+    else for (let i = 0; i < min.length; i++) min[i] = Math.min(min[i]!, vector[i]!);
+  }
+  return min ?? [];
+}

@@ -1,0 +1,83 @@
+import type { KeyWrite, LogGroup, LoggedTx, Timestamp } from '@isochron/core';
+
+/** A stretch of a replication stream: all groups in `(from, to]`; a fragment of a group has `to` = `from` (D6). */
+export interface Stretch {
+  readonly from: Timestamp;
+  readonly to: Timestamp;
+  readonly groups: readonly LogGroup[];
+}
+
+/** Largest payload of one stretch, in estimated bytes. */
+const MAX_STRETCH_BYTES = 512 * 1024;
+
+const writeBytes = (write: KeyWrite): number => write.key.length + (write.value?.length ?? 0) + 16;
+const namesBytes = (tx: LoggedTx): number => tx.depends?.reduce((sum, { key }) => sum + key.length + 16, 0) ?? 0;
+const txBytes = (tx: LoggedTx): number =>
+  tx.writes.reduce((sum, write) => sum + writeBytes(write), 32 + 8 * (tx.deps?.length ?? 0) + namesBytes(tx));
+/** Estimated size of a group. */
+export const groupBytes = (group: LogGroup): number => group.txs.reduce((sum, tx) => sum + txBytes(tx), 0);
+
+/**
+ * Cuts groups into stretches of bounded size. A cut between groups raises the receiver's version clock; a cut inside a group does
+ * not, so that a group counts with its last part only (P3).
+ */
+export function stretches(from: Timestamp, to: Timestamp, groups: readonly LogGroup[]): Stretch[] {
+  const cut: Stretch[] = [];
+  let start = from;
+  let pending: LogGroup[] = [];
+  let bytes = 0;
+  const flush = (end: Timestamp) => {
+    cut.push({ from: start, to: end, groups: pending });
+    start = end;
+    pending = [];
+    bytes = 0;
+  };
+  for (const group of groups) {
+    const size = groupBytes(group);
+    if (pending.length > 0 && bytes + size > MAX_STRETCH_BYTES) flush(pending.at(-1)!.ct);
+    const parts = size > MAX_STRETCH_BYTES ? fragments(group) : [group];
+    for (const part of parts.slice(0, -1)) cut.push({ from: start, to: start, groups: [part] });
+    pending.push(parts.at(-1)!);
+    bytes += Math.min(size, MAX_STRETCH_BYTES);
+  }
+  flush(to);
+  return cut;
+}
+
+function fragments(group: LogGroup): LogGroup[] {
+  const parts: LoggedTx[][] = [[]];
+  let bytes = 0;
+  for (const tx of group.txs) {
+    const size = txBytes(tx);
+    if (bytes > 0 && bytes + size > MAX_STRETCH_BYTES) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1)!.push(tx);
+    bytes += size;
+  }
+  return parts.map((txs) => ({ ct: group.ct, txs }));
+}
+
+/**
+ * The sending end of a stream to one peer replica. It starts, and starts again, with the receiver's resync request; when the
+ * log has been replayed, it follows the durable version clock.
+ */
+export class SendingEnd {
+  #sentUpTo: Timestamp | undefined;
+
+  /** How far a live stream has come; undefined while it is broken. */
+  get sentUpTo(): Timestamp | undefined {
+    return this.#sentUpTo;
+  }
+
+  /** Everything up to here has left, and what follows will. */
+  live(sentUpTo: Timestamp): void {
+    this.#sentUpTo = sentUpTo;
+  }
+
+  /** What was in flight may be lost, or the receiver will ask for what follows. */
+  broken(): void {
+    this.#sentUpTo = undefined;
+  }
+}

@@ -1,0 +1,425 @@
+/**
+ * How the replicas of one partition follow one another, under every protocol: each sends what it sourced, in the order of its
+ * timestamps, and knows by a version vector how far it has followed the others (PaRiS Algorithm 4 lines 15 and 21–33).
+ *
+ * Departs from the pseudo-code by P3 (VV raised after the groups), D1 (only what is durable leaves), D6 (stretches with a beginning,
+ * replay from the log) and D10 (rolled-back disks are noticed, copies are handed out). Under protocols that track dependencies what a peer has
+ * sent is applied when a gate admits it (`gate.ts`).
+ */
+import {
+  IsochronError,
+  type LogGroup,
+  type LoggedTx,
+  type PartitionId,
+  type QualifiedKey,
+  type RegionId,
+  type Timestamp,
+  type Version,
+  type WallMs,
+} from '@isochron/core';
+import type { Address, Effects, Handlers, WriteSeq } from '../../machine.js';
+import { Addresses, type NodeState, replicaName } from '../node-state.js';
+import { Copies } from './copies.js';
+import { type Gate, Held } from './gate.js';
+import { LoggedTimes } from './logged-times.js';
+import type { Heartbeat, ReplayLog, Replicate, ReplicationMessage, ResyncRefused, ResyncReq } from './messages.js';
+import type { Peer, RebuiltReplica, RecoveredReplica } from './replica-state.js';
+import { SendingEnd } from './replication-stream.js';
+import { RollbackWatch } from './rollback-watch.js';
+import { type Origin, sendStretch } from './stretches.js';
+import { VersionVector } from './version-vector.js';
+
+type Out = Effects<ReplicationMessage>;
+
+/** The messages that a replica takes of others. */
+export type StreamMessage = Extract<
+  ReplicationMessage,
+  { type: 'Replicate' | 'Heartbeat' | 'ResyncReq' | 'ResyncRefused' | 'ReplayLog' | 'CopyReq' | 'ReadCopy' }
+>;
+
+/** A resync request without an answer is repeated after this time. */
+const RESYNC_RETRY_MS = 1_000;
+
+export class Replication {
+  readonly vv: VersionVector;
+  readonly counters = { replicated: 0, stale: 0, gaps: 0, resyncs: 0 };
+  readonly #peers = new Map<RegionId, Peer>();
+  readonly #self: Address;
+  readonly #origin: Origin;
+  readonly #copies: Copies;
+  #rollback: RollbackWatch;
+  #gcFloor: Timestamp;
+  /** Highest timestamp of a version: an idle replica has nothing to collect. */
+  #lastVersion: Timestamp;
+  #logged: LoggedTimes;
+  #truncatedUpTo: Timestamp;
+  /** Applied groups that the live streams have not carried yet; those up to `#releasedUpTo` are in the log alone. */
+  #unsent: LogGroup[] = [];
+  #releasedUpTo: Timestamp = 0;
+
+  readonly handlers: Handlers<StreamMessage, [now: WallMs, from: Address, out: Out]> = {
+    Replicate: (message, now, _from, out) => this.#onReplicate(message, now, out),
+    Heartbeat: (message, now, _from, out) => this.#onHeartbeat(message, now, out),
+    ResyncReq: (message, _now, from, out) => this.#onResyncReq(message, from, out),
+    ResyncRefused: (message, _now, from) => this.#onResyncRefused(message, from),
+    CopyReq: (message, _now, from, out) => this.#copies.onCopyReq(message, from, out),
+    ReadCopy: (message, _now, from, out) => {
+      if (from.node === this.state.node) this.#copies.onReadCopy(message, this.#gcFloor, out);
+    },
+    ReplayLog: (message, _now, from, out) => {
+      if (from.node === this.state.node) this.#onReplayLog(message, out);
+    },
+  };
+
+  constructor(
+    readonly partition: PartitionId,
+    readonly state: NodeState,
+    recovered: RecoveredReplica,
+    /** New versions have come from a peer. */
+    readonly received: (now: WallMs, out: Out) => void,
+    /** A version, own or a peer's, is on its way to the disk; it is there with the batch of this number. */
+    readonly written: (key: QualifiedKey, version: Version, seq: WriteSeq) => void = () => {},
+    /** What peers' groups have to wait for; undefined: for nothing. */
+    readonly gate?: Gate,
+  ) {
+    this.vv = new VersionVector(recovered.versionVector);
+    const addresses = new Addresses(state.topology);
+    const peers = Math.max(1, recovered.versionVector.length - 1);
+    for (const [region] of recovered.versionVector) {
+      if (region === state.region) continue;
+      const address = addresses.replica(partition, region);
+      const group = recovered.heard[region] ?? 0;
+      const held = gate === undefined ? undefined : new Held(state.settings.maxPendingBytes / peers);
+      this.#peers.set(region, { address, stream: new SendingEnd(), askedAt: 0, clock: 0, group, held });
+    }
+    this.#gcFloor = recovered.gcFloor;
+    this.#lastVersion = Math.max(...recovered.versionVector.map(([, ts]) => ts));
+    this.#logged = new LoggedTimes(Math.max(recovered.logged, recovered.truncatedUpTo));
+    this.#truncatedUpTo = recovered.truncatedUpTo;
+    this.#rollback = new RollbackWatch(this.versionClock, state.clock.ceiling, this.#peers.keys());
+    this.#self = { node: state.node, machine: replicaName(partition) };
+    this.#origin = { partition, source: state.region };
+    this.#copies = new Copies(this.#self, partition, state, this.vv);
+    state.stable.bound(this.vv);
+    state.stable.recovered(this.#gcFloor);
+  }
+
+  /** Everything up to here that this replica sourced is applied. */
+  get versionClock(): Timestamp {
+    return this.vv.applied(this.state.region);
+  }
+
+  get gcFloor(): Timestamp {
+    return this.#gcFloor;
+  }
+
+  /** The lowest timestamp of an own group that is applied and not on disk yet. */
+  get undurable(): Timestamp | undefined {
+    const durable = this.vv.durable(this.state.region);
+    return this.#unsent.find(({ ct }) => ct > durable)?.ct;
+  }
+
+  /** Highest commit timestamp that this replica ever logged. */
+  get lastLogged(): Timestamp {
+    return this.#logged.last;
+  }
+
+  /** Whether a peer may still say that this disk is an old one: nothing is decided meanwhile (D10). */
+  suspects(now: WallMs): boolean {
+    return this.#rollback.suspects(now);
+  }
+
+  start(now: WallMs): void {
+    this.#rollback.start(now);
+  }
+
+  /** Takes up its work with data that were copied from its peers, durably (D10). */
+  join({ vector, heard, gcFloor, logged, truncatedUpTo }: RebuiltReplica, now: WallMs, out: Out): void {
+    for (const [region, ts] of vector) if (this.vv.has(region)) this.vv.raise(region, ts, 0);
+    for (const [region, peer] of this.#peers) peer.group = Math.max(peer.group, heard.get(region) ?? 0);
+    this.#gcFloor = gcFloor;
+    this.state.stable.recovered(gcFloor);
+    this.#lastVersion = Math.max(...vector.values());
+    this.#logged = new LoggedTimes(Math.max(logged, truncatedUpTo));
+    this.#truncatedUpTo = truncatedUpTo;
+    this.#rollback = new RollbackWatch(this.versionClock, this.state.clock.ceiling, []);
+    for (const region of this.#peers.keys()) this.#askResync(region, now, out);
+  }
+
+  /**
+   * Writes the versions of own transactions of one timestamp, and sends them with the next release (P4).
+   *
+   * @param sent what the peers get, and what a replay finds in the log, where it says less than the versions
+   */
+  apply({ ct, txs }: LogGroup, out: Out, sent: LogGroup = { ct, txs }): void {
+    this.#lastVersion = Math.max(this.#lastVersion, ct);
+    this.#logged.add(ct);
+    this.#rollback.applied(ct);
+    for (const tx of txs) this.#writeVersions(tx, ct, this.state.region, out);
+    this.#unsent.push(sent);
+  }
+
+  /** Raises the own version clock, after the groups that it covers (P3). */
+  publish(bound: Timestamp, wrote: boolean, out: Out): void {
+    this.#raise(this.state.region, bound, wrote, out);
+    this.#rollback.published(bound);
+  }
+
+  /**
+   * Alg. 4 lines 15 and 21: a Replicate is a promise (D1), so a round sends what the disk has by now, and one frame to each peer
+   * carries it together with the round's gossip (P12).
+   */
+  release(out: Out): void {
+    const upTo = this.vv.durable(this.state.region);
+    for (const { address, stream } of this.#peers.values()) {
+      const from = stream.sentUpTo;
+      if (from === undefined || from >= upTo) continue;
+      const groups = this.#unsent.filter(({ ct }) => ct > from && ct <= upTo);
+      sendStretch(address, this.#origin, { from, to: upTo, groups }, false, out);
+      stream.live(upTo);
+    }
+    this.#unsent = this.#unsent.filter(({ ct }) => ct > upTo);
+    this.#releasedUpTo = upTo;
+  }
+
+  /** Asks again for what was asked for and has not come. */
+  retry(now: WallMs, out: Out): void {
+    for (const [region, { askedAt }] of this.#peers) {
+      if (askedAt !== 0 && now - askedAt > RESYNC_RETRY_MS) this.#askResync(region, now, out);
+    }
+  }
+
+  link(node: string, up: boolean, now: WallMs, out: Out): void {
+    for (const [region, { address, stream }] of this.#peers) {
+      if (address.node !== node) continue;
+      stream.broken();
+      if (up && this.state.membership.joined) this.#askResync(region, now, out);
+    }
+  }
+
+  persisted(upTo: WriteSeq): void {
+    this.vv.persisted(upTo);
+  }
+
+  /** How many groups of peers wait to be admitted. */
+  get held(): number {
+    let count = 0;
+    for (const { held } of this.#peers.values()) count += held?.groups.length ?? 0;
+    return count;
+  }
+
+  /** Applies what the gate admits. What one source's group waits for may be another one's. */
+  admit(now: WallMs, out: Out): void {
+    if (this.gate === undefined) return;
+    let [admitted, wrote, more] = [false, false, true];
+    while (more) {
+      more = false;
+      for (const [source, { held }] of this.#peers) {
+        while (held!.groups.length > 0 && this.gate.admits(source, held!.groups, now, out)) {
+          more = true;
+          admitted = true;
+          if (this.#admitOne(source, held!, out)) wrote = true;
+        }
+      }
+    }
+    if (!admitted) return;
+    if (wrote) this.#keepVector(out);
+    this.#arrived(wrote, now, out);
+    for (const [source, { held }] of this.#peers) if (held!.hungry) this.#askResync(source, now, out);
+  }
+
+  /** A node has lost its disk (D10): what it sourced and nobody has applied, nobody will ever have. */
+  forget(node: string): void {
+    for (const [region, peer] of this.#peers) {
+      if (peer.address.node !== node || peer.held === undefined) continue;
+      this.gate!.forget(peer.held.groups);
+      peer.held.clear();
+      peer.clock = Math.min(peer.clock, this.vv.applied(region));
+    }
+  }
+
+  /** P9 and D5: versions below the floor that no snapshot needs, and log entries below UST. */
+  collect(floor: Timestamp, out: Out): void {
+    const { partition } = this;
+    const { stable } = this.state;
+    if (floor > this.#gcFloor && this.#gcFloor < this.#lastVersion) {
+      this.#gcFloor = floor;
+      stable.collected(floor);
+      out.write({ kind: 'collect', partition, floor });
+    }
+    const covered = this.#logged.upTo(stable.aggregated);
+    if (covered > this.#truncatedUpTo) {
+      this.#truncatedUpTo = covered;
+      out.write({ kind: 'truncateLog', partition, upTo: covered });
+    }
+  }
+
+  #writeVersions({ txId, writes, deps, depends }: LoggedTx, ts: Timestamp, region: RegionId, out: Out): void {
+    const { partition } = this;
+    for (const { key, value } of writes) {
+      const version: Version = { ts, txId, region, value, ...(deps && { deps }), ...(depends && { depends }) };
+      this.written(key, version, out.write({ kind: 'version', partition, key, version }));
+    }
+  }
+
+  /** Raises a VV entry; with new versions the vector goes to disk in their batch. */
+  #raise(region: RegionId, ts: Timestamp, wrote: boolean, out: Out): void {
+    const seq: WriteSeq = wrote ? out.lastWrite() : 0;
+    this.vv.raise(region, ts, seq);
+    if (wrote) this.#keepVector(out);
+  }
+
+  #keepVector(out: Out): void {
+    out.write({ kind: 'meta', name: `vv/${this.partition}`, value: this.vv.entries() });
+  }
+
+  /** Alg. 4 lines 23–30, with P3 and D6. */
+  #onReplicate(message: Replicate, now: WallMs, out: Out): void {
+    const { source, from, to, groups, more } = message;
+    if (!this.#follows(source, from, now, out)) return;
+    const have = this.#received(source);
+    const { held } = this.#peers.get(source)!;
+    let wrote = false;
+    for (const group of groups) {
+      const { ct } = group;
+      // A fragment proves nothing yet: its source may lose the rest.
+      const whole = ct <= to;
+      if (ct <= have || (!whole && from !== to)) this.counters.stale++;
+      else if (held !== undefined) held.add(group, whole ? ct : 0);
+      else if (this.#take(source, group, whole, out)) wrote = true;
+    }
+    this.#heard(source, to, wrote, out);
+    this.#arrived(wrote, now, out);
+    if (more) this.#askResync(source, now, out);
+  }
+
+  /** Alg. 4 lines 31–33. */
+  #onHeartbeat({ source, from, to }: Heartbeat, now: WallMs, out: Out): void {
+    if (this.#follows(source, from, now, out)) this.#heard(source, to, false, out);
+  }
+
+  /** A peer's version clock came from itself. It covers what waits at the gate: then it is raised behind that. */
+  #heard(source: RegionId, to: Timestamp, wrote: boolean, out: Out): void {
+    const peer = this.#peers.get(source)!;
+    peer.clock = Math.max(peer.clock, to);
+    if (peer.held?.heard(to) ?? true) this.#raise(source, to, wrote, out);
+  }
+
+  /** Writes a peer's versions. Returns whether there were any. */
+  #take(source: RegionId, { ct, txs }: LogGroup, whole: boolean, out: Out): boolean {
+    const peer = this.#peers.get(source)!;
+    this.#lastVersion = Math.max(this.#lastVersion, ct);
+    if (whole) peer.group = Math.max(peer.group, ct);
+    for (const tx of txs) this.#writeVersions(tx, ct, source, out);
+    this.counters.replicated += txs.length;
+    return txs.some(({ writes }) => writes.length > 0);
+  }
+
+  /** The vector goes to disk when all that is admitted in this step is. */
+  #admitOne(source: RegionId, held: Held, out: Out): boolean {
+    const { group, upTo } = held.take();
+    this.gate!.forget([group]);
+    const wrote = this.#take(source, group, upTo >= group.ct, out);
+    this.vv.raise(source, upTo, wrote ? out.lastWrite() : 0);
+    return wrote;
+  }
+
+  #arrived(wrote: boolean, now: WallMs, out: Out): void {
+    if (!wrote) return;
+    this.#keepHeard(out);
+    this.received(now, out);
+  }
+
+  /** Everything that a peer sourced up to here has come. */
+  #received(source: RegionId): Timestamp {
+    return Math.max(this.vv.applied(source), this.#peers.get(source)!.held?.received ?? 0);
+  }
+
+  /** What was heard of a peer's groups outlives a crash: the peer may need to be told (D10). */
+  #keepHeard(out: Out): void {
+    const value = Object.fromEntries([...this.#peers].map(([region, { group }]) => [region, group]));
+    out.write({ kind: 'meta', name: `heard/${this.partition}`, value });
+  }
+
+  /** Accepts a stretch only if it begins at or below what is there already; else asks for the gap (D6). */
+  #follows(source: RegionId, from: Timestamp, now: WallMs, out: Out): boolean {
+    const peer = this.#peers.get(source);
+    if (peer === undefined) return false;
+    if (peer.held?.full) {
+      peer.held.turnAway();
+      peer.askedAt = 0;
+      return false;
+    }
+    if (from <= this.#received(source)) {
+      peer.askedAt = 0;
+      return true;
+    }
+    this.counters.gaps++;
+    if (peer.askedAt === 0 && !peer.held?.turnedAway) this.#askResync(source, now, out);
+    return false;
+  }
+
+  #askResync(source: RegionId, now: WallMs, out: Out): void {
+    const peer = this.#peers.get(source)!;
+    peer.askedAt = now;
+    peer.held?.asked();
+    const { partition } = this;
+    const { region } = this.state;
+    const { clock } = peer;
+    const group = Math.max(peer.group, peer.held?.group ?? 0);
+    const from = this.#received(source);
+    out.send(peer.address, { type: 'ResyncReq', partition, region, from, clock, group });
+  }
+
+  #onResyncReq({ region, from, clock, group }: ResyncReq, sender: Address, out: Out): void {
+    const peer = this.#peers.get(region);
+    if (peer === undefined || sender.node !== peer.address.node) return;
+    this.counters.resyncs++;
+    const { partition } = this;
+    if (this.#rollback.lost(region, clock, group)) {
+      throw new IsochronError(
+        'REBUILD_NEEDED',
+        `${region} has seen versions of partition ${partition} from here that the disk does not have: it was rolled back.`,
+      );
+    }
+    const truncatedUpTo = this.#truncatedUpTo;
+    if (from < truncatedUpTo) {
+      out.send(peer.address, { type: 'ResyncRefused', partition, source: this.state.region, truncatedUpTo });
+      return;
+    }
+    this.#replay(region, from, out);
+  }
+
+  /** A log is truncated below what every replica has had on its disk: one that lacks it has lost it (D10). */
+  #onResyncRefused({ source, truncatedUpTo }: ResyncRefused, sender: Address): void {
+    const peer = this.#peers.get(source);
+    // Only who was asked may say so: what follows is drastic (D12).
+    if (peer === undefined || sender.node !== peer.address.node || peer.askedAt === 0) return;
+    if (this.vv.applied(source) >= truncatedUpTo) return;
+    throw new IsochronError(
+      'REBUILD_NEEDED',
+      `The disk lacks versions of partition ${this.partition} that it once confirmed to ${source}: it was rolled back.`,
+    );
+  }
+
+  /**
+   * The log is read in a step of its own, so that the driver can bring the stretch to memory, and only as far as it is
+   * durable: what still waits for the disk may not be in the log yet.
+   */
+  #replay(region: RegionId, after: Timestamp, out: Out): void {
+    const upTo = Math.max(after, this.vv.durable(this.state.region));
+    out.send(this.#self, { type: 'ReplayLog', region, after, upTo });
+  }
+
+  #onReplayLog({ region, after, upTo }: ReplayLog, out: Out): void {
+    const { address, stream } = this.#peers.get(region)!;
+    const page = this.state.reader.log(this.partition, after, upTo);
+    const more = page.upTo < upTo;
+    sendStretch(address, this.#origin, { from: after, to: page.upTo, groups: page.groups }, more, out);
+    if (more)
+      stream.broken(); // the peer asks for the next page when it has this one
+    else if (upTo < this.#releasedUpTo)
+      this.#replay(region, upTo, out); // a round has passed meanwhile
+    else stream.live(upTo);
+  }
+}

@@ -1,0 +1,246 @@
+/**
+ * Stabilisation (Algorithm 4 lines 34–38): the minimum of the durable version vectors goes up a tree over the region's nodes, the
+ * roots exchange it, and the universal stable time flows down. The same messages carry `sOld` (P9).
+ *
+ * Deviations: P13 (membership is the cluster file's; a root says nothing until every child has reported; nobody stands in for a
+ * root, which is a node whose own replicas UST needs in any case), P12 (its messages share the frames of replication, whose rounds lie on the
+ * same grid), T1 (they carry the wall clock for the drift watch). Where all regions' minima are known, UST is computed on
+ * receipt, not on a timer of its own (Δ_U = 0).
+ *
+ * Invariants: PU1 UST never falls. PU2 a node's UST does not exceed the durable minimum of its own replicas.
+ */
+import {
+  type Deps,
+  invariant,
+  type NodeId,
+  type RegionId,
+  type Timestamp,
+  type Topology,
+  type WallMs,
+  wallOf,
+} from '@isochron/core';
+import type { Address, Effects, Input, Machine, WriteSeq } from '../../machine.js';
+import type { NodeState } from '../node-state.js';
+import { Aggregator, aggregate, type Contribution, treeOf } from './aggregation.js';
+import type { GossipDown, GossipRoot, GossipUp, ReplicationMessage } from './messages.js';
+
+type Out = Effects<ReplicationMessage>;
+
+/** What this node itself contributes. */
+export interface OwnContribution {
+  /** Durable minimum over the node's replicas; null without any. */
+  gst(): Timestamp | null;
+  /** Oldest snapshot in use by the node's coordinator. */
+  sOld(): Timestamp;
+}
+
+const MACHINE = 'stabilization';
+/** UST goes to disk at least this often (D7). */
+const PERSIST_UST_MS = 100;
+
+export class Stabilization implements Machine<ReplicationMessage> {
+  readonly counters = { up: 0, root: 0, down: 0, ustRaises: 0 };
+  readonly #parent: NodeId | null;
+  readonly #children: readonly NodeId[];
+  /** Of the other regions. */
+  readonly #roots: readonly NodeId[];
+  readonly #subtree: Aggregator<NodeId>;
+  readonly #regions: Aggregator<RegionId>;
+  readonly #down = new Set<NodeId>();
+  #persistedAt: WallMs = 0;
+  #asked: { ust: Timestamp; seq: WriteSeq };
+  /** The stable time that this node would begin with after a crash: nothing above it is collected anywhere (P9). */
+  #durableUst: Timestamp;
+  #sentDown: Timestamp = 0;
+  #sentSOld: Timestamp = 0;
+  #sentRegional: Deps = [];
+
+  constructor(
+    readonly state: NodeState,
+    readonly own: OwnContribution,
+  ) {
+    const { topology, node, region, settings } = state;
+    const { parent, children } = treeOf(treeOrder(topology, region), node, settings.treeFanOut);
+    this.#roots = topology.regions.filter((other) => other !== region).map((other) => treeOrder(topology, other)[0]!);
+    this.#parent = parent;
+    this.#children = children;
+    this.#subtree = new Aggregator(children);
+    this.#regions = new Aggregator(topology.regions);
+    for (const peer of topology.nodes) if (peer !== node) this.#down.add(peer);
+    this.#durableUst = state.stable.aggregated;
+    this.#asked = { ust: this.#durableUst, seq: 0 };
+  }
+
+  /** Whether this node speaks for its region. */
+  get isRoot(): boolean {
+    return this.#parent === null;
+  }
+
+  /** Whether UST has been computed or heard since the start. */
+  get spoken(): boolean {
+    return this.state.stable.aggregated > 0;
+  }
+
+  step(input: Input<ReplicationMessage>, out: Out): void {
+    switch (input.kind) {
+      case 'message':
+        this.#onMessage(input.message, input.from, input.now, out);
+        return;
+      case 'timer':
+        this.#gossip(input.now, out);
+        out.setTimer('gossip', this.state.activity.nextRound(input.now, this.state.settings.gossipIntervalMs));
+        return;
+      case 'link':
+        if (input.up) this.#down.delete(input.node);
+        else this.#down.add(input.node);
+        return;
+      case 'persisted':
+        this.state.clock.persisted(input.upTo);
+        if (this.#asked.seq <= input.upTo) this.#durableUst = this.#asked.ust;
+        return;
+    }
+  }
+
+  /**
+   * A node has lost its disk (D10): what it had confirmed it has no more, and every sum that counted it says too much. Until they are
+   * reported anew, without it, nobody speaks.
+   */
+  forget(node: NodeId): void {
+    const region = this.state.topology.regionOf(node);
+    this.#regions.forget(region);
+    if (region === this.state.region) for (const child of this.#children) this.#subtree.forget(child);
+  }
+
+  invariants(): void {
+    const bound = this.own.gst();
+    const { aggregated } = this.state.stable;
+    invariant(bound === null || aggregated <= bound, () => `PU2: ust ${aggregated} above the durable minimum ${bound}`);
+  }
+
+  describe(): object {
+    const { stable, drift } = this.state;
+    return {
+      ust: stable.value,
+      sOld: stable.sOld,
+      isRoot: this.isRoot,
+      missingChildren: this.#subtree.missing,
+      missingRegions: this.#regions.missing,
+      medianDriftMs: drift.medianMs,
+      counters: { ...this.counters, refusedUst: stable.refused },
+    };
+  }
+
+  #onMessage(message: ReplicationMessage, from: Address, now: WallMs, out: Out): void {
+    if (message.type === 'GossipUp') this.#onGossipUp(message, from, now);
+    else if (message.type === 'GossipRoot') this.#onGossipRoot(message, from, now, out);
+    else if (message.type === 'GossipDown') this.#onGossipDown(message, from, now, out);
+  }
+
+  #onGossipUp(message: GossipUp, from: Address, now: WallMs): void {
+    this.state.drift.observe(from.node, message.wallMs, now);
+    if (!this.#children.includes(from.node)) return;
+    const { gst, sOld, regional = [] } = message;
+    if (this.state.regional.fits(regional)) this.#subtree.report(from.node, { gst, sOld, regional });
+  }
+
+  #onGossipRoot(message: GossipRoot, from: Address, now: WallMs, out: Out): void {
+    this.state.drift.observe(from.node, message.wallMs, now);
+    const { region, gst, sOld, regional = [] } = message;
+    if (!this.state.topology.regions.includes(region) || !this.state.regional.fits(regional)) return;
+    this.#regions.report(region, { gst, sOld, regional });
+    this.#computeUst(now, out);
+  }
+
+  #onGossipDown(message: GossipDown, from: Address, now: WallMs, out: Out): void {
+    this.state.drift.observe(from.node, message.wallMs, now);
+    if (message.regional?.length === this.state.regional.size) this.state.regional.raise(message.regional);
+    this.#raise(message.ust, message.sOld, now, out);
+  }
+
+  /** Alg. 4 lines 34–35. */
+  #gossip(now: WallMs, out: Out): void {
+    const contribution = this.#contribution();
+    if (contribution === undefined) return;
+    const { gst, sOld, regional } = contribution;
+    if (this.#parent !== null && !this.#down.has(this.#parent)) {
+      this.counters.up++;
+      out.send(
+        { node: this.#parent, machine: MACHINE },
+        { type: 'GossipUp', gst, sOld, wallMs: now, ...regionalOf(regional) },
+      );
+    }
+    if (!this.isRoot) return;
+    const { region } = this.state;
+    const { everywhere } = this.state.regional;
+    if (!everywhere) this.state.regional.raise(regional);
+    const told = everywhere ? regional : [];
+    this.#regions.report(region, { gst, sOld, regional: told });
+    for (const root of this.#roots) {
+      if (this.#down.has(root)) continue;
+      this.counters.root++;
+      out.send(
+        { node: root, machine: MACHINE },
+        { type: 'GossipRoot', region, gst, sOld, wallMs: now, ...regionalOf(told) },
+      );
+    }
+    this.#computeUst(now, out);
+  }
+
+  #contribution(): Contribution | undefined {
+    const children = this.#subtree.complete();
+    if (children === undefined) return undefined;
+    const sOld = Math.min(this.own.sOld(), this.#durableUst);
+    return aggregate([{ gst: this.own.gst(), sOld, regional: this.state.regional.own() }, ...children]);
+  }
+
+  /** Alg. 4 lines 36–38. */
+  #computeUst(now: WallMs, out: Out): void {
+    const regions = this.#regions.complete();
+    const minimum = regions === undefined ? undefined : aggregate(regions);
+    if (minimum === undefined || minimum.gst === null) return;
+    if (this.state.regional.everywhere) this.state.regional.raise(minimum.regional);
+    this.#raise(minimum.gst, minimum.sOld, now, out);
+  }
+
+  #raise(ust: Timestamp, sOld: Timestamp, now: WallMs, out: Out): void {
+    const { stable } = this.state;
+    if (ust > stable.aggregated) this.counters.ustRaises++;
+    stable.aggregate(ust, sOld);
+    if (stable.aggregated > this.#asked.ust && now - this.#persistedAt >= PERSIST_UST_MS) {
+      this.#persistedAt = now;
+      const ust = stable.aggregated;
+      this.#asked = { ust, seq: out.write({ kind: 'meta', name: 'ust', value: ust }) };
+    }
+    this.#sendDown(now, out);
+  }
+
+  #sendDown(now: WallMs, out: Out): void {
+    const { aggregated: ust, sOld } = this.state.stable;
+    const { entries: regional } = this.state.regional;
+    if (ust === this.#sentDown && sOld === this.#sentSOld && regional === this.#sentRegional) return;
+    this.#sentDown = ust;
+    this.#sentSOld = sOld;
+    this.#sentRegional = regional;
+    for (const node of this.#children) {
+      if (this.#down.has(node)) continue;
+      this.counters.down++;
+      out.send({ node, machine: MACHINE }, { type: 'GossipDown', ust, sOld, wallMs: now, ...regionalOf(regional) });
+    }
+  }
+}
+
+/**
+ * A region's nodes in the order of its tree: those with replicas first. While an inner node is away UST stands still for the sake of its
+ * own replicas, so that nobody needs to speak in its place, and nobody may: who does not hear it cannot know its version vectors.
+ */
+function treeOrder(topology: Topology, region: RegionId): readonly NodeId[] {
+  const nodes = topology.nodesOf(region);
+  const holds = (node: NodeId) => topology.partitionsOn(node).length > 0;
+  return [...nodes.filter(holds), ...nodes.filter((node) => !holds(node))];
+}
+
+/** Nothing travels under protocols that have no use for it. */
+const regionalOf = (regional: Deps): { regional?: Deps } => (regional.length === 0 ? {} : { regional });
+
+/** Age of a stable time: how far its snapshot lies behind the wall clock, in ms. */
+export const stalenessOf = (ust: Timestamp, now: WallMs): number => Math.max(0, now - wallOf(ust));

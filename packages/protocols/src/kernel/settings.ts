@@ -1,0 +1,48 @@
+/** The timings of a node, in milliseconds. */
+export interface ProtocolSettings {
+  /** Δ_R: how often committed transactions are applied and replicated. */
+  readonly applyIntervalMs: number;
+  /** Δ_G and Δ_U: how often stable times are aggregated. */
+  readonly gossipIntervalMs: number;
+  /** How many intervals lie between two rounds when nothing was written for a second. */
+  readonly idleBackoff: number;
+  /** Lease of an open transaction (P9). */
+  readonly maxTransactionMs: number;
+  /** Versions that a snapshot of this age needs are kept. */
+  readonly retentionMs: number;
+  /** How long the outcome of a transaction is known (D5). */
+  readonly outcomeRetentionMs: number;
+  /** T1. */
+  readonly maxClockDriftMs: number;
+  /** A prepare without a decision after this time asks the other cohorts (D2); above the WAN round trip. */
+  readonly resolveAfterMs: number;
+  /** A remote read without an answer after this time goes to another replica (P10). */
+  readonly readTimeoutMs: number;
+  /** A read that no replica answered until then is refused. */
+  readonly readDeadlineMs: number;
+  /** A commit that is not decided until then is answered with OUTCOME_PENDING. */
+  readonly commitTimeoutMs: number;
+  /** Bound of the wait for a snapshot that this node has not learned yet (P5). */
+  readonly snapshotWaitMs: number;
+  /** Children of a node in the region's aggregation tree. */
+  readonly treeFanOut: number;
+  /** Estimated memory of the writes that one replica keeps because they cannot be applied yet (D11). */
+  readonly maxPendingBytes: number;
+}
+
+export const DEFAULT_SETTINGS: ProtocolSettings = {
+  applyIntervalMs: 10,
+  gossipIntervalMs: 10,
+  idleBackoff: 1.7,
+  maxTransactionMs: 30_000,
+  retentionMs: 30_000,
+  outcomeRetentionMs: 24 * 3_600_000,
+  maxClockDriftMs: 600_000,
+  resolveAfterMs: 2_000,
+  readTimeoutMs: 1_000,
+  readDeadlineMs: 8_000,
+  commitTimeoutMs: 10_000,
+  snapshotWaitMs: 2_000,
+  treeFanOut: 4,
+  maxPendingBytes: 64 * 2 ** 20,
+};

@@ -1,0 +1,352 @@
+/**
+ * The coordinator's commits (Algorithm 2 lines 17–32): two-phase commit over the cohorts that the cluster file and the home fix
+ * (D4), answered as soon as every prepare is durable (D3). The coordinator keeps no log (D2): what it forgets, the cohorts finish.
+ */
+import {
+  type Deps,
+  type ErrorCode,
+  IsochronError,
+  type KeyWrite,
+  type NodeId,
+  type PartitionId,
+  type RegionId,
+  type Timestamp,
+  type TxId,
+  type WallMs,
+} from '@isochron/core';
+import type { Address, Effects } from '../../machine.js';
+import type { Addresses, NodeState } from '../node-state.js';
+import { digestWrites } from './digest.js';
+import type {
+  CommitIdentity,
+  CommitReq,
+  PrepareRefused,
+  PrepareReq,
+  PrepareResp,
+  ResolveResp,
+  TransactionMessage,
+} from './messages.js';
+import type { Snapshot, SnapshotRules } from './snapshots.js';
+import type { TransactionTable } from './transaction-table.js';
+import { Votes } from './two-phase-commit.js';
+
+type Out = Effects<TransactionMessage>;
+
+/** An unanswered prepare is sent again after this time; a cohort that has it repeats its answer. */
+const RESEND_MS = 500;
+
+/** How many ids a coordinator remembers, to notice their reuse. */
+const REMEMBERED = 10_000;
+
+/** Refusals that a cohort wrote down: this attempt can never commit. The others say nothing about it. */
+const DURABLE_REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'TRANSACTION_ABORTED',
+  'CLOCK_DRIFT',
+  'TIMESTAMP_IN_FUTURE',
+  'STORAGE_FULL',
+  'OVERLOADED',
+]);
+
+/** Refusals that say: the id is known for something else. */
+const OTHER_TRANSACTION: ReadonlySet<ErrorCode> = new Set(['TX_ID_REUSED', 'ATTEMPT_MISMATCH']);
+
+interface PendingCommit {
+  readonly identity: CommitIdentity;
+  readonly prepares: ReadonlyMap<PartitionId, PrepareReq>;
+  readonly votes: Votes;
+  readonly birth: Timestamp;
+  /** What its versions depend on where they have this home. */
+  readonly depsAt: (home: RegionId) => Deps | undefined;
+  /** The home of every attempt so far. */
+  readonly homes: readonly RegionId[];
+  readonly until: WallMs;
+  /** The client, and clients that sent the same commit again. */
+  readonly requesters: { from: Address; ref: number }[];
+  /** A cohort says that it has committed. The others are heard too, where they answer soon: they may know the id with other writes. */
+  committed: { readonly ct: Timestamp; readonly attempt: number; readonly since: WallMs } | null;
+  /** The writes and the principal. */
+  readonly digest: string;
+  /**
+   * The attempts before. Each one's durable abort must be known before this one may prepare, and before the next of them is asked
+   * about: a question about an attempt says that those before it are aborted (D4).
+   */
+  readonly previous: CommitIdentity[];
+  /** Cohorts of the first of them that have lost their disks (D10). */
+  readonly lost: Set<PartitionId>;
+  sentAt: WallMs;
+}
+
+export class Commits {
+  readonly counters = { commits: 0, repeatedCommits: 0, committed: 0, refusedCommits: 0, pendingOutcomes: 0 };
+  readonly #pending = new Map<TxId, PendingCommit>();
+  /** Digests of the latest commits, by id. */
+  readonly #recent = new Map<TxId, string>();
+  /** How many attempts of a commit that was given up are known to be aborted: when it comes again, nobody is asked twice. */
+  readonly #settled = new Map<TxId, number>();
+
+  constructor(
+    readonly state: NodeState,
+    readonly addresses: Addresses,
+    readonly table: TransactionTable,
+    readonly rules: SnapshotRules,
+  ) {}
+
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  /** Alg. 2 lines 17–25. */
+  onCommitReq(request: CommitReq, now: WallMs, from: Address, out: Out): void {
+    const { ref, txId, writes } = request;
+    const snapshot = this.#context(request, now);
+    this.table.end(txId, 'committed');
+    if (writes.length === 0) {
+      const { ts, deps } = snapshot;
+      out.send(from, { type: 'CommitResp', ref, txId, ct: ts, deps });
+      return;
+    }
+    const digest = digestWrites(writes, request.principal);
+    const running = this.#pending.get(txId);
+    this.#refuseReuse(running?.digest ?? this.#recent.get(txId), digest);
+    if (running !== undefined && running.identity.attempt >= request.homes.length - 1) {
+      this.counters.repeatedCommits++;
+      running.requesters.push({ from, ref });
+      return;
+    }
+    const requesters = [...(running?.requesters ?? []), { from, ref }];
+    const pending = this.#begin(request, digest, snapshot, now, requesters);
+    this.counters.commits++;
+    this.#pending.set(txId, pending);
+    this.#send(pending, now, out);
+  }
+
+  /** Alg. 2 lines 26–32. */
+  onPrepareResp({ txId, attempt, partition, pt }: PrepareResp, out: Out): void {
+    const pending = this.#pending.get(txId);
+    if (pending?.identity.attempt !== attempt) return;
+    pending.votes.prepared(partition, pt);
+    const ct = pending.votes.decided();
+    if (ct !== undefined) this.#decide(pending, pending.committed?.ct ?? ct, out);
+  }
+
+  onPrepareRefused({ txId, attempt, code, detail, partition }: PrepareRefused, out: Out): void {
+    const pending = this.#pending.get(txId);
+    if (pending?.identity.attempt !== attempt) return;
+    // Another cohort's word that it has committed stands, unless this is another transaction.
+    if (pending.committed !== null && !OTHER_TRANSACTION.has(code)) return;
+    this.#pending.delete(txId);
+    this.counters.refusedCommits++;
+    if (DURABLE_REFUSALS.has(code)) {
+      for (const other of pending.identity.cohorts) {
+        if (other === partition) continue;
+        out.send(this.addresses.cohort(other, pending.identity.home), {
+          type: 'AbortTx',
+          partition: other,
+          txId,
+          attempt,
+        });
+      }
+    }
+    this.#answer(pending, (ref) => ({ type: 'Refused', ref, code, detail }), out);
+  }
+
+  /** A cohort has committed it already, or says what became of an attempt before (D4). */
+  onResolveResp({ txId, attempt, partition, state, ts }: ResolveResp, now: WallMs, out: Out): void {
+    const pending = this.#pending.get(txId);
+    if (pending === undefined) return;
+    const { identity, previous } = pending;
+    if (state === 'committed') {
+      pending.committed ??= { ct: ts, attempt, since: now };
+      if (attempt === identity.attempt) pending.votes.prepared(partition, ts);
+      if (attempt !== identity.attempt || pending.votes.waiting.size === 0) this.#decide(pending, ts, out);
+    } else if (state === 'aborted' && previous[0]?.attempt === attempt) {
+      previous.shift();
+      pending.lost.clear();
+      setBounded(this.#settled, txId, attempt + 1);
+      this.#send(pending, now, out);
+    } else if (state === 'lost' && previous[0]?.attempt === attempt) this.#lost(pending, partition, out);
+  }
+
+  /** When nobody is left who could know what became of an attempt before, nobody ever will (D10). */
+  #lost(pending: PendingCommit, partition: PartitionId, out: Out): void {
+    const { lost, previous, identity } = pending;
+    lost.add(partition);
+    if (!previous[0]!.cohorts.every((cohort) => lost.has(cohort))) return;
+    this.#pending.delete(identity.txId);
+    const detail = 'Every replica that knew the attempt before has lost its disk; whether it happened cannot be known.';
+    this.#answer(pending, (ref) => ({ type: 'Refused', ref, code: 'OUTCOME_FORGOTTEN', detail }), out);
+  }
+
+  /** A link came up: what was lost with it is sent again. */
+  reachable(node: NodeId, now: WallMs, out: Out): void {
+    for (const pending of this.#pending.values()) {
+      if (this.#waitsFor(pending).some((to) => to.node === node)) this.#send(pending, now, out);
+    }
+  }
+
+  sweep(now: WallMs, out: Out): void {
+    for (const [txId, pending] of this.#pending) {
+      const { committed } = pending;
+      if (committed !== null && now - committed.since > RESEND_MS) this.#decide(pending, committed.ct, out);
+      else if (pending.until <= now) {
+        this.#pending.delete(txId);
+        this.counters.pendingOutcomes++;
+        const detail = 'A cohort did not answer in time; send the same commit again to learn its outcome.';
+        this.#answer(pending, (ref) => ({ type: 'Refused', ref, code: 'OUTCOME_PENDING', detail }), out);
+      } else if (now - pending.sentAt > RESEND_MS) this.#send(pending, now, out);
+    }
+  }
+
+  /** The snapshot: of the open transaction, or the request's own (one-shot writes and retries). */
+  #context({ txId, snapshot, deps, hwt, birth, homes }: CommitReq, now: WallMs): Snapshot {
+    const latest = this.state.clock.latest(now, this.state.settings.maxClockDriftMs / 2);
+    const asked = snapshot === null ? undefined : { ts: snapshot, deps };
+    if (Math.max(asked === undefined ? 0 : this.rules.newest(asked), hwt, birth) > latest) {
+      throw new IsochronError(
+        'TIMESTAMP_IN_FUTURE',
+        'The session has seen a timestamp from the future; start a new session.',
+      );
+    }
+    const unknown = homes.find((home) => !this.state.topology.regions.includes(home));
+    if (homes.length === 0 || unknown !== undefined) {
+      throw new IsochronError('INVALID_REQUEST', `A commit names its home region; "${unknown ?? ''}" is none.`);
+    }
+    if (asked !== undefined) return asked;
+    const open = this.table.snapshot(txId);
+    if (open !== undefined) return open;
+    const ended = this.table.ended(txId);
+    if (ended?.why === 'committed') return ended.snapshot; // the same commit again: its cohorts know the outcome
+    throw this.table.whyNotOpen(txId);
+  }
+
+  /**
+   * P8, seen from here: cohorts know an id only where it wrote, so reuse for writes elsewhere is noticed by the coordinator, as long
+   * as it remembers.
+   */
+  #refuseReuse(before: string | undefined, digest: string): void {
+    if (before === undefined || before === digest) return;
+    throw new IsochronError('TX_ID_REUSED', 'The transaction id was used for other writes; make a new one.');
+  }
+
+  #remember(txId: TxId, digest: string): void {
+    setBounded(this.#recent, txId, digest);
+  }
+
+  #begin(
+    request: CommitReq,
+    digest: string,
+    snapshot: Snapshot,
+    now: WallMs,
+    requesters: PendingCommit['requesters'],
+  ): PendingCommit {
+    const { txId, hwt, birth, principal, homes, writes } = request;
+    const slices = new Map<PartitionId, KeyWrite[]>();
+    for (const write of writes) {
+      const partition = this.state.topology.partitionOf(write.key);
+      const slice = slices.get(partition);
+      if (slice === undefined) slices.set(partition, [write]);
+      else slice.push(write);
+    }
+    const cohorts = [...slices.keys()].sort((a, b) => a - b);
+    const identityOf = (attempt: number, home: RegionId): CommitIdentity => {
+      return { txId, attempt, home, epoch: this.state.epoch, cohorts };
+    };
+    const identity = identityOf(homes.length - 1, homes.at(-1)!);
+    const ht = Math.max(this.rules.newest(snapshot), hwt);
+    const depsAt = (home: RegionId) => this.rules.depsOf(snapshot, { home, hwt });
+    const deps = depsAt(identity.home);
+    const prepares = new Map<PartitionId, PrepareReq>();
+    for (const [partition, slice] of slices) {
+      prepares.set(partition, {
+        type: 'PrepareReq',
+        partition,
+        identity,
+        ust: snapshot.ts,
+        ht,
+        birth,
+        principal,
+        writes: slice,
+        deps,
+      });
+    }
+    const settled = this.#settled.get(txId) ?? 0;
+    const previous = homes.slice(0, -1).map((home, attempt) => identityOf(attempt, home));
+    const until = now + this.state.settings.commitTimeoutMs;
+    return {
+      identity,
+      prepares,
+      votes: new Votes(cohorts),
+      birth,
+      depsAt,
+      homes,
+      digest,
+      until,
+      requesters,
+      committed: null,
+      lost: new Set(),
+      previous: previous.slice(settled),
+      sentAt: now,
+    };
+  }
+
+  /** Sends, or sends again, whatever the commit waits for. */
+  #send(pending: PendingCommit, now: WallMs, out: Out): void {
+    pending.sentAt = now;
+    const { previous, identity, votes, prepares } = pending;
+    const [before] = previous;
+    if (before !== undefined) {
+      for (const partition of before.cohorts) {
+        out.send(this.addresses.cohort(partition, before.home), {
+          type: 'ResolveReq',
+          partition,
+          identity: before,
+          birth: pending.birth,
+          lost: false,
+        });
+      }
+      return;
+    }
+    for (const partition of votes.waiting) {
+      out.send(this.addresses.cohort(partition, identity.home), prepares.get(partition)!);
+    }
+  }
+
+  #waitsFor({ previous, identity, votes }: PendingCommit): Address[] {
+    const [before] = previous;
+    if (before !== undefined) return before.cohorts.map((p) => this.addresses.cohort(p, before.home));
+    return [...votes.waiting].map((p) => this.addresses.cohort(p, identity.home));
+  }
+
+  /** D3: the client is answered first. Another attempt's commit is not this one's: what this attempt has prepared aborts. */
+  #decide(pending: PendingCommit, ct: Timestamp, out: Out): void {
+    const { identity, committed } = pending;
+    const { txId } = identity;
+    this.#pending.delete(txId);
+    this.#remember(txId, pending.digest);
+    this.counters.committed++;
+    // An attempt that only somebody else's retry has told of may have any home: then the timestamp alone says what the commit was.
+    const home = pending.homes[committed?.attempt ?? identity.attempt];
+    const deps = home === undefined ? undefined : this.rules.stamp(pending.depsAt(home), ct, home);
+    this.#answer(pending, (ref) => ({ type: 'CommitResp', ref, txId, ct, deps }), out);
+    if (committed === null || committed.attempt === identity.attempt) this.#tellCohorts(identity, ct, out);
+  }
+
+  /** Alg. 2 lines 28–30; a sole cohort has committed by itself (P11). */
+  #tellCohorts({ txId, attempt, cohorts, home }: CommitIdentity, ct: Timestamp, out: Out): void {
+    if (cohorts.length === 1) return;
+    for (const partition of cohorts) {
+      out.send(this.addresses.cohort(partition, home), { type: 'CommitTx', partition, txId, attempt, ct });
+    }
+  }
+
+  #answer(pending: PendingCommit, message: (ref: number) => TransactionMessage, out: Out): void {
+    for (const { from, ref } of pending.requesters) out.send(from, message(ref));
+  }
+}
+
+/** Remembers a fact about an id, and forgets the oldest one. */
+function setBounded<V>(facts: Map<TxId, V>, txId: TxId, fact: V): void {
+  facts.delete(txId);
+  facts.set(txId, fact);
+  if (facts.size > REMEMBERED) facts.delete(facts.keys().next().value!);
+}

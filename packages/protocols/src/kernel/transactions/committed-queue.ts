@@ -1,0 +1,67 @@
+import { type Deps, type KeyWrite, type Timestamp, type TxId, writesBytes } from '@isochron/core';
+
+/** A committed transaction's slice that is not applied yet. */
+export interface Committed {
+  readonly txId: TxId;
+  readonly ct: Timestamp;
+  readonly attempt: number;
+  readonly digest: string;
+  readonly writes: readonly KeyWrite[];
+  /** What its versions depend on, beside their timestamp. */
+  readonly deps?: Deps | undefined;
+  /** Whether log and outcome are written already (a sole cohort writes them when it commits). */
+  readonly logged: boolean;
+}
+
+/** All transactions of one commit timestamp (P4). */
+export interface CommittedGroup {
+  readonly ct: Timestamp;
+  readonly txs: readonly Committed[];
+}
+
+/** Committed^m_n: ordered by commit timestamp, drained from the front. */
+export class CommittedQueue {
+  #items: Committed[] = [];
+  readonly #byId = new Map<TxId, Committed>();
+  #bytes = 0;
+
+  get size(): number {
+    return this.#items.length;
+  }
+
+  /** Estimated memory of their writes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get(txId: TxId): Committed | undefined {
+    return this.#byId.get(txId);
+  }
+
+  minCt(): Timestamp | undefined {
+    return this.#items[0]?.ct;
+  }
+
+  add(tx: Committed): void {
+    this.#byId.set(tx.txId, tx);
+    this.#bytes += writesBytes(tx.writes);
+    let at = this.#items.length;
+    while (at > 0 && this.#items[at - 1]!.ct > tx.ct) at--;
+    this.#items.splice(at, 0, tx);
+  }
+
+  /** Removes every transaction with `ct <= bound` (P2) and returns them as groups, lowest first (P4). */
+  drain(bound: Timestamp): CommittedGroup[] {
+    let count = 0;
+    while (count < this.#items.length && this.#items[count]!.ct <= bound) count++;
+    const groups: { ct: Timestamp; txs: Committed[] }[] = [];
+    for (const tx of this.#items.splice(0, count)) {
+      this.#byId.delete(tx.txId);
+      this.#bytes -= writesBytes(tx.writes);
+      const last = groups.at(-1);
+      if (last?.ct === tx.ct) last.txs.push(tx);
+      else groups.push({ ct: tx.ct, txs: [tx] });
+    }
+    return groups;
+  }
+}

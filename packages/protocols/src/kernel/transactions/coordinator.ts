@@ -1,0 +1,381 @@
+/**
+ * The transaction coordinator (Algorithm 2). Any node coordinates any transaction. It assigns snapshots and keeps the table of open
+ * transactions; reads and commits are in `reads.ts` and `commits.ts`.
+ *
+ * Deviations: the client makes the transaction id (P8); a transaction has a lease (P9); a snapshot may be asked for
+ * (`at`), and one that this node has not learned yet is waited for within a bound, or refused (P5); one-shot forms (P11).
+ *
+ * Invariants: PC1 an assigned snapshot is at least what the client has seen, and one that this node may assign: the protocol's rules
+ * check it. PC2 a transaction's snapshot never changes.
+ */
+import { IsochronError, type PartitionId, type Timestamp, type TxId, type WallMs } from '@isochron/core';
+import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
+import { Addresses, type NodeState } from '../node-state.js';
+import { Commits } from './commits.js';
+import type {
+  EndTxReq,
+  ListReq,
+  OutcomeResp,
+  ReadReq,
+  StartTxReq,
+  TransactionMessage,
+  TxStatusReq,
+} from './messages.js';
+import { Reads } from './reads.js';
+import type { Snapshot, SnapshotRules } from './snapshots.js';
+import { TransactionTable } from './transaction-table.js';
+
+type Out = Effects<TransactionMessage>;
+type CoordinatorMessage = Extract<
+  TransactionMessage,
+  {
+    type:
+      | 'StartTxReq'
+      | 'ReadReq'
+      | 'ListReq'
+      | 'CommitReq'
+      | 'EndTxReq'
+      | 'TxStatusReq'
+      | 'ReadSliceResp'
+      | 'ListSliceResp'
+      | 'PrepareResp'
+      | 'PrepareRefused'
+      | 'ResolveResp'
+      | 'OutcomeResp'
+      | 'Refused';
+  }
+>;
+
+/** How often expired transactions, unanswered reads and undecided commits are looked for. */
+const SWEEP_INTERVAL_MS = 50;
+
+type Requester = { readonly from: Address; readonly ref: number };
+
+/** What a request says of the snapshot that it needs: what its session has seen, or this very snapshot. */
+type Wanted = { readonly seen: Snapshot } | { readonly at: Snapshot };
+
+const wantedBy = ({ ust, at, deps }: StartTxReq | ReadReq | ListReq): Wanted =>
+  at === null ? { seen: { ts: ust, deps } } : { at: { ts: at, deps } };
+
+/** A request that waits for its snapshot (P5). */
+interface Waiting {
+  readonly requester: Requester;
+  readonly wanted: Wanted;
+  readonly until: WallMs;
+  readonly proceed: (snapshot: Snapshot, out: Out, now: WallMs) => void;
+}
+
+/** A question about a transaction's end that is out to the replicas. */
+interface StatusQuestion {
+  readonly requester: Requester;
+  readonly until: WallMs;
+  readonly txId: TxId;
+  waiting: number;
+  /** Replicas out of reach: they are asked when they are back, for what nobody else knows they may know. */
+  unasked: { readonly partition: PartitionId; readonly to: Address }[];
+  /** What was heard so far, and of which attempt at most. */
+  readonly heard: Map<OutcomeResp['state'], { readonly attempt: number; readonly ts: Timestamp }>;
+}
+
+export class Coordinator implements Machine<TransactionMessage> {
+  readonly table: TransactionTable;
+  readonly counters = { started: 0, ended: 0, expired: 0, snapshotWaits: 0 };
+  readonly reads: Reads;
+  readonly commits: Commits;
+  readonly #addresses: Addresses;
+  readonly #questions = new Map<number, StatusQuestion>();
+  /** As the references of reads: above those of every former life. 0 before the first question. */
+  #nextQuestion = 0;
+  #waiting: Waiting[] = [];
+  /** At the start, everybody else: a link says so when it comes up. */
+  readonly #unreachable = new Set<string>();
+
+  readonly #handlers: Handlers<CoordinatorMessage, [now: WallMs, from: Address, out: Out]> = {
+    StartTxReq: (message, now, from, out) => {
+      this.#serving();
+      this.#onStartTxReq(message, now, from, out);
+    },
+    ReadReq: (message, now, from, out) => {
+      this.#serving();
+      this.#onReadReq(message, now, from, out);
+    },
+    ListReq: (message, now, from, out) => {
+      this.#serving();
+      this.#onListReq(message, now, from, out);
+    },
+    CommitReq: (message, now, from, out) => {
+      this.#accepting();
+      this.commits.onCommitReq(message, now, from, out);
+    },
+    EndTxReq: (message, _now, from, out) => this.#onEndTxReq(message, from, out),
+    TxStatusReq: (message, now, from, out) => this.#onTxStatusReq(message, now, from, out),
+    ReadSliceResp: (message, _now, _from, out) => this.reads.onReadSliceResp(message, out),
+    ListSliceResp: (message, _now, _from, out) => this.reads.onListSliceResp(message, out),
+    PrepareResp: (message, _now, _from, out) => this.commits.onPrepareResp(message, out),
+    PrepareRefused: (message, _now, _from, out) => this.commits.onPrepareRefused(message, out),
+    ResolveResp: (message, now, _from, out) => this.commits.onResolveResp(message, now, out),
+    OutcomeResp: (message, _now, _from, out) => this.#onOutcomeResp(message, out),
+    Refused: (message, now, from, out) => this.reads.onRefused(message, from, now, out),
+  };
+
+  constructor(
+    readonly state: NodeState,
+    readonly rules: SnapshotRules,
+  ) {
+    this.#addresses = new Addresses(state.topology);
+    for (const other of state.topology.nodes) if (other !== state.node) this.#unreachable.add(other);
+    this.table = new TransactionTable(state.settings.maxTransactionMs);
+    this.reads = new Reads(state, this.#addresses, this.#unreachable, rules);
+    this.commits = new Commits(state, this.#addresses, this.table, rules);
+  }
+
+  /** The oldest snapshot that this node's transactions use (P9). A node without data says 0: nothing is collected under a copy (D10). */
+  get sOld(): Timestamp {
+    return Math.min(this.table.oldest() ?? this.state.stable.value, this.state.stable.value);
+  }
+
+  step(input: Input<TransactionMessage>, out: Out): void {
+    switch (input.kind) {
+      case 'message':
+        this.#onMessage(input.message, input.now, input.from, out);
+        return;
+      case 'timer':
+        this.#sweep(input.now, out);
+        out.setTimer('sweep', input.now + SWEEP_INTERVAL_MS);
+        return;
+      case 'link':
+        if (input.up) this.#unreachable.delete(input.node);
+        else {
+          this.#unreachable.add(input.node);
+          this.reads.lost(input.node, input.now, out);
+        }
+        if (input.up) {
+          this.commits.reachable(input.node, input.now, out);
+          this.#askAgain(input.node, out);
+        }
+        return;
+      case 'persisted':
+        return;
+    }
+  }
+
+  invariants(): void {
+    this.rules.invariants();
+  }
+
+  describe(): object {
+    return {
+      openTransactions: this.table.size,
+      readsInFlight: this.reads.size,
+      commitsInFlight: this.commits.size,
+      counters: { ...this.counters, ...this.reads.counters, ...this.commits.counters },
+    };
+  }
+
+  #onMessage(message: TransactionMessage, now: WallMs, from: Address, out: Out): void {
+    const handler = this.#handlers[message.type as CoordinatorMessage['type']] as
+      | ((message: TransactionMessage, now: WallMs, from: Address, out: Out) => void)
+      | undefined;
+    if ('ref' in message) {
+      this.#refusing({ from, ref: message.ref }, out, () => {
+        this.#wellFormed(message);
+        handler?.(message, now, from, out);
+      });
+    } else handler?.(message, now, from, out);
+  }
+
+  /** A client's snapshot has the entries that the protocol gives it, or it is a timestamp alone. */
+  #wellFormed(message: TransactionMessage): void {
+    if (!('deps' in message) || message.deps === undefined || message.deps.length === this.state.entries) return;
+    const detail = `A snapshot has ${this.state.entries} entries beside its timestamp here; ${message.deps.length} came.`;
+    throw new IsochronError('INVALID_REQUEST', detail);
+  }
+
+  /** @throws IsochronError NOT_READY while the node has no data to serve from (D10) */
+  #serving(): void {
+    const { membership, stable } = this.state;
+    // After a loss, the first snapshot that is whole here is one above it.
+    if (membership.joined && stable.value >= membership.lostUpTo) return;
+    throw new IsochronError('NOT_READY', 'This node is fetching its data from its peers; use another one meanwhile.');
+  }
+
+  /** @throws IsochronError NOT_READY */
+  #accepting(): void {
+    this.#serving();
+    if (!this.state.membership.accepts) {
+      throw new IsochronError('NOT_READY', 'This node is about to be rebuilt; commit through another one.');
+    }
+  }
+
+  /** What the request asks for may be impossible: its sender hears so. */
+  #refusing({ from, ref }: Requester, out: Out, serve: () => void): void {
+    try {
+      serve();
+    } catch (error) {
+      if (!(error instanceof IsochronError)) throw error;
+      out.send(from, { type: 'Refused', ref, code: error.code, detail: error.message });
+    }
+  }
+
+  /** Alg. 2 lines 1–5. */
+  #onStartTxReq(request: StartTxReq, now: WallMs, from: Address, out: Out): void {
+    const { ref, txId } = request;
+    this.#withSnapshot(request, now, from, out, (snapshot, laterOut, at) => {
+      const open = this.table.snapshot(txId);
+      if (open === undefined) this.table.open(txId, snapshot, this.rules.oldest(snapshot), at);
+      this.counters.started++;
+      const { ts, deps } = open ?? snapshot;
+      laterOut.send(from, { type: 'StartTxResp', ref, snapshot: ts, deps });
+    });
+  }
+
+  /** Alg. 2 lines 6–16; without an open transaction, start, read and end in one (P11). */
+  #onReadReq(request: ReadReq, now: WallMs, from: Address, out: Out): void {
+    const { ref, keys, txId } = request;
+    if (txId !== null) {
+      this.reads.read({ from, ref }, keys, this.#snapshotOf(txId), now, out);
+      return;
+    }
+    this.#withSnapshot(request, now, from, out, (snapshot, laterOut, at) => {
+      this.reads.read({ from, ref }, keys, snapshot, at, laterOut);
+    });
+  }
+
+  #onListReq(request: ListReq, now: WallMs, from: Address, out: Out): void {
+    const { ref, keyspace, range, txId } = request;
+    if (txId !== null) {
+      this.reads.list({ from, ref }, keyspace, range, this.#snapshotOf(txId), now, out);
+      return;
+    }
+    this.#withSnapshot(request, now, from, out, (snapshot, laterOut, at) => {
+      this.reads.list({ from, ref }, keyspace, range, snapshot, at, laterOut);
+    });
+  }
+
+  #onEndTxReq({ ref, txId }: EndTxReq, from: Address, out: Out): void {
+    this.table.end(txId, 'ended');
+    this.counters.ended++;
+    out.send(from, { type: 'EndTxResp', ref });
+  }
+
+  /** Asks every replica of every partition: the id alone does not say where the transaction wrote. */
+  #onTxStatusReq({ ref, txId }: TxStatusReq, now: WallMs, from: Address, out: Out): void {
+    const snapshot = this.table.snapshot(txId);
+    if (snapshot !== undefined) {
+      out.send(from, { type: 'TxStatusResp', ref, status: 'open', ts: snapshot.ts, attempt: 0 });
+      return;
+    }
+    const question = this.#nextQuestion === 0 ? this.state.clock.latest(now, 0) : this.#nextQuestion;
+    this.#nextQuestion = question + 1;
+    let waiting = 0;
+    const unasked: StatusQuestion['unasked'] = [];
+    for (const partition of this.state.topology.partitions) {
+      for (const region of partition.regions) {
+        const to = this.#addresses.replica(partition.id, region);
+        waiting++;
+        if (this.#unreachable.has(to.node)) unasked.push({ partition: partition.id, to });
+        else out.send(to, { type: 'OutcomeReq', ref: question, partition: partition.id, txId });
+      }
+    }
+    const until = now + this.state.settings.readTimeoutMs;
+    this.#questions.set(question, { requester: { from, ref }, until, txId, waiting, unasked, heard: new Map() });
+  }
+
+  #askAgain(node: string, out: Out): void {
+    for (const [ref, question] of this.#questions) {
+      const { txId, unasked } = question;
+      for (const { partition, to } of unasked)
+        if (to.node === node) out.send(to, { type: 'OutcomeReq', ref, partition, txId });
+      question.unasked = unasked.filter(({ to }) => to.node !== node);
+    }
+  }
+
+  #onOutcomeResp(message: OutcomeResp, out: Out): void {
+    const question = this.#questions.get(message.ref);
+    if (question === undefined) return;
+    question.waiting--;
+    const { heard } = question;
+    const { state, attempt, ts } = message;
+    const before = heard.get(state);
+    heard.set(state, { attempt: Math.max(attempt, before?.attempt ?? 0), ts: Math.max(ts, before?.ts ?? 0) });
+    if (message.state === 'committed') this.#answerStatus(message.ref, question, message.ts, out);
+    else if (question.waiting === 0) this.#answerStatus(message.ref, question, null, out);
+  }
+
+  #answerStatus(id: number, { requester, heard }: StatusQuestion, ct: Timestamp | null, out: Out): void {
+    this.#questions.delete(id);
+    const said = ct !== null ? 'committed' : undecided(heard);
+    const status = said === 'prepared' ? 'pending' : said;
+    const attempt = heard.get(said)?.attempt ?? 0;
+    out.send(requester.from, { type: 'TxStatusResp', ref: requester.ref, status, ts: ct, attempt });
+  }
+
+  /** @throws IsochronError TRANSACTION_EXPIRED, TRANSACTION_FINISHED, TRANSACTION_UNKNOWN */
+  #snapshotOf(txId: TxId): Snapshot {
+    const snapshot = this.table.snapshot(txId);
+    if (snapshot === undefined) throw this.table.whyNotOpen(txId);
+    return snapshot;
+  }
+
+  /** Alg. 2 line 2, bounded by P5: the snapshot is at once there, or waited for, or refused. */
+  #withSnapshot(
+    request: StartTxReq | ReadReq | ListReq,
+    now: WallMs,
+    from: Address,
+    out: Out,
+    proceed: Waiting['proceed'],
+  ): void {
+    const { clock, settings } = this.state;
+    const { ref } = request;
+    const wanted = wantedBy(request);
+    if (this.rules.newest('at' in wanted ? wanted.at : wanted.seen) > clock.latest(now, settings.maxClockDriftMs / 2)) {
+      throw new IsochronError('TIMESTAMP_IN_FUTURE', 'The snapshot asked for lies in the future; drop the timestamp.');
+    }
+    const snapshot = this.#assign(wanted, now);
+    if (snapshot !== undefined) {
+      proceed(snapshot, out, now);
+      return;
+    }
+    this.counters.snapshotWaits++;
+    this.#waiting.push({ requester: { from, ref }, wanted, until: now + settings.snapshotWaitMs, proceed });
+  }
+
+  /** The snapshot, or undefined while this node is not as far as what is asked for. */
+  #assign(wanted: Wanted, now: WallMs): Snapshot | undefined {
+    return 'at' in wanted ? this.rules.confirm(wanted.at, now) : this.rules.assign(wanted.seen, now);
+  }
+
+  #sweep(now: WallMs, out: Out): void {
+    this.counters.expired += this.table.expire(now);
+    this.reads.sweep(now, out);
+    this.commits.sweep(now, out);
+    for (const [id, question] of this.#questions)
+      if (question.until <= now) this.#answerStatus(id, question, null, out);
+    this.#retryWaiting(now, out);
+  }
+
+  #retryWaiting(now: WallMs, out: Out): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const request of waiting) this.#refusing(request.requester, out, () => this.#retry(request, now, out));
+  }
+
+  /** @throws IsochronError SNAPSHOT_UNAVAILABLE when the request has waited long enough; what the request itself leads to */
+  #retry(request: Waiting, now: WallMs, out: Out): void {
+    const snapshot = this.#assign(request.wanted, now);
+    if (snapshot !== undefined) request.proceed(snapshot, out, now);
+    else if (request.until > now) this.#waiting.push(request);
+    else {
+      throw new IsochronError('SNAPSHOT_UNAVAILABLE', 'The snapshot is not installed in every region yet; try again.');
+    }
+  }
+}
+
+/** What the answers amount to when nobody says *committed*. */
+function undecided(heard: StatusQuestion['heard']): OutcomeResp['state'] {
+  const [prepared, aborted, lost] = (['prepared', 'aborted', 'lost'] as const).map((state) => heard.get(state));
+  // A later attempt that is prepared says more than an earlier one that is aborted; so might one that a lost disk knew.
+  if (prepared !== undefined && prepared.attempt > (aborted?.attempt ?? -1)) return 'prepared';
+  if (aborted !== undefined && aborted.ts > (lost?.ts ?? 0)) return 'aborted';
+  return lost === undefined ? 'unknown' : 'lost';
+}

@@ -1,0 +1,343 @@
+/**
+ * The messages of interactive transactions, in the order in which a transaction meets them. Each says who sends it to whom and which
+ * lines of the PaRiS paper it carries out. `schema.ts` gives their encoding and validation.
+ */
+import type {
+  Deps,
+  ErrorCode,
+  KeyWrite,
+  ListRange,
+  NodeId,
+  PartitionId,
+  QualifiedKey,
+  RegionId,
+  Timestamp,
+  TxId,
+  Version,
+} from '@isochron/core';
+import type { ListedVersion, Ref, ReplicationMessage } from '../replication/messages.js';
+
+/** Client → coordinator (Alg. 1 line 2). Opens a transaction; its id is the client's (P8). */
+export interface StartTxReq {
+  readonly type: 'StartTxReq';
+  readonly ref: Ref;
+  readonly txId: TxId;
+  /** Highest stable snapshot that the session knows. */
+  readonly ust: Timestamp;
+  /** Asks for exactly this snapshot: a resumed transaction, or a read of the past. */
+  readonly at: Timestamp | null;
+  /** What the session has seen beside its `ust`, or the other entries of `at`, under protocols that have them. */
+  readonly deps?: Deps | undefined;
+}
+
+/** Coordinator → client (Alg. 2 line 5). */
+export interface StartTxResp {
+  readonly type: 'StartTxResp';
+  readonly ref: Ref;
+  readonly snapshot: Timestamp;
+  /** The snapshot's other entries, under protocols that have them. */
+  readonly deps?: Deps | undefined;
+}
+
+/**
+ * Client → coordinator (Alg. 1 line 15). With a `txId` it reads in that open transaction; without one it starts, reads and
+ * ends in one round trip (P11), with `ust` and `at` as in StartTxReq.
+ */
+export interface ReadReq {
+  readonly type: 'ReadReq';
+  readonly ref: Ref;
+  readonly txId: TxId | null;
+  readonly ust: Timestamp;
+  readonly at: Timestamp | null;
+  readonly keys: readonly QualifiedKey[];
+  /** What the session has seen beside its `ust`, or the other entries of `at`, under protocols that have them. */
+  readonly deps?: Deps | undefined;
+}
+
+/** Coordinator → client (Alg. 2 line 16). One entry for each key, in order; null where the snapshot has no version. */
+export interface ReadResp {
+  readonly type: 'ReadResp';
+  readonly ref: Ref;
+  readonly snapshot: Timestamp;
+  readonly versions: readonly (Version | null)[];
+  /** The snapshot's other entries, under protocols that have them. */
+  readonly deps?: Deps | undefined;
+}
+
+/** Client → coordinator: one page of a keyspace in key order, over all its partitions, inside one snapshot. */
+export interface ListReq {
+  readonly type: 'ListReq';
+  readonly ref: Ref;
+  readonly txId: TxId | null;
+  readonly ust: Timestamp;
+  readonly at: Timestamp | null;
+  readonly keyspace: string;
+  readonly range: ListRange;
+  /** What the session has seen beside its `ust`, or the other entries of `at`, under protocols that have them. */
+  readonly deps?: Deps | undefined;
+}
+
+/** Coordinator → client: keys with a value, and where the next page starts. */
+export interface ListResp {
+  readonly type: 'ListResp';
+  readonly ref: Ref;
+  readonly snapshot: Timestamp;
+  readonly entries: readonly ListedVersion[];
+  readonly next: QualifiedKey | null;
+  /** The snapshot's other entries, under protocols that have them. */
+  readonly deps?: Deps | undefined;
+}
+
+/**
+ * Client → coordinator (Alg. 1 line 27). With `snapshot: null` it commits a transaction that StartTxReq opened; with a number
+ * it needs no context: a one-shot write (P11), or a retry anywhere (D4). `homes` holds the home of every attempt so far.
+ */
+export interface CommitReq {
+  readonly type: 'CommitReq';
+  readonly ref: Ref;
+  readonly txId: TxId;
+  readonly snapshot: Timestamp | null;
+  readonly hwt: Timestamp;
+  readonly birth: Timestamp;
+  readonly homes: readonly RegionId[];
+  readonly principal: string;
+  readonly writes: readonly KeyWrite[];
+  /** The other entries of `snapshot`, or of what the session has seen, under protocols that have them. */
+  readonly deps?: Deps | undefined;
+}
+
+/** Coordinator → client (Alg. 2 line 32), as soon as all prepares are durable (D3). */
+export interface CommitResp {
+  readonly type: 'CommitResp';
+  readonly ref: Ref;
+  readonly txId: TxId;
+  readonly ct: Timestamp;
+  /** What the commit depends on, under protocols whose sessions must know. */
+  readonly deps?: Deps | undefined;
+}
+
+/** Client → coordinator: the transaction ends without a commit; its context is freed. */
+export interface EndTxReq {
+  readonly type: 'EndTxReq';
+  readonly ref: Ref;
+  readonly txId: TxId;
+}
+
+/** Coordinator → client: the context is gone, or was never there. */
+export interface EndTxResp {
+  readonly type: 'EndTxResp';
+  readonly ref: Ref;
+}
+
+/** Client → coordinator: how did this transaction end? Never causes a tombstone (D2). */
+export interface TxStatusReq {
+  readonly type: 'TxStatusReq';
+  readonly ref: Ref;
+  readonly txId: TxId;
+}
+
+/**
+ * How a transaction stands. `pending`: a cohort is prepared, the outcome is being decided. `lost`: a replica that may have known
+ * it has lost its disk (D10). `unknown`: nobody who answered knows it.
+ */
+export type TransactionStatus = (typeof STATUSES)[number];
+export const STATUSES = ['open', 'committed', 'aborted', 'pending', 'lost', 'unknown'] as const;
+
+/**
+ * Coordinator → client. `ts` is the commit timestamp, or the snapshot of an open transaction. *Aborted* is said of attempts up to
+ * `attempt`: whoever holds the transaction's writes may still try another one (D4).
+ */
+export interface TxStatusResp {
+  readonly type: 'TxStatusResp';
+  readonly ref: Ref;
+  readonly status: TransactionStatus;
+  readonly ts: Timestamp | null;
+  readonly attempt: number;
+}
+
+/** Coordinator → client, or replica → coordinator: the request with this `ref` is refused. */
+export interface Refused {
+  readonly type: 'Refused';
+  readonly ref: Ref;
+  readonly code: ErrorCode;
+  readonly detail: string;
+}
+
+/** Coordinator → replica, local or remote (Alg. 2 line 12). */
+export interface ReadSliceReq {
+  readonly type: 'ReadSliceReq';
+  readonly ref: Ref;
+  readonly partition: PartitionId;
+  readonly snapshot: Timestamp;
+  readonly keys: readonly QualifiedKey[];
+  /** The snapshot's other entries, under protocols that have them. */
+  readonly deps?: Deps | undefined;
+}
+
+/** Replica → coordinator (Alg. 3 line 8). */
+export interface ReadSliceResp {
+  readonly type: 'ReadSliceResp';
+  readonly ref: Ref;
+  readonly partition: PartitionId;
+  readonly versions: readonly (Version | null)[];
+}
+
+/** Coordinator → replica: one partition's share of a listing. */
+export interface ListSliceReq {
+  readonly type: 'ListSliceReq';
+  readonly ref: Ref;
+  readonly partition: PartitionId;
+  readonly snapshot: Timestamp;
+  readonly range: ListRange;
+  /** The snapshot's other entries, under protocols that have them. */
+  readonly deps?: Deps | undefined;
+}
+
+/** Replica → coordinator. */
+export interface ListSliceResp {
+  readonly type: 'ListSliceResp';
+  readonly ref: Ref;
+  readonly partition: PartitionId;
+  readonly entries: readonly ListedVersion[];
+  readonly next: QualifiedKey | null;
+}
+
+/** Replica → itself: a read that has waited for its snapshot since then goes on. */
+export interface WaitedRead {
+  readonly type: 'WaitedRead';
+  readonly node: NodeId;
+  readonly request: ReadSliceReq | ListSliceReq;
+  readonly since: number;
+}
+
+/** What makes a commit the same commit, wherever it is sent (D4). Travels with every prepare and every question about it. */
+export interface CommitIdentity {
+  readonly txId: TxId;
+  readonly attempt: number;
+  readonly home: RegionId;
+  readonly epoch: number;
+  /** All partitions written, ascending. With `home` they name the cohorts. */
+  readonly cohorts: readonly PartitionId[];
+}
+
+/** Coordinator → cohort (Alg. 2 line 23). A sole cohort commits at its own `pt` (P11). */
+export interface PrepareReq {
+  readonly type: 'PrepareReq';
+  readonly partition: PartitionId;
+  readonly identity: CommitIdentity;
+  /** Snapshot of the transaction. */
+  readonly ust: Timestamp;
+  /** `max(ust, hwt)`: everything the client has seen. */
+  readonly ht: Timestamp;
+  readonly birth: Timestamp;
+  readonly principal: string;
+  readonly writes: readonly KeyWrite[];
+  /** What the transaction's versions depend on beside their timestamp, under protocols that track it. */
+  readonly deps?: Deps | undefined;
+}
+
+/** Cohort → coordinator (Alg. 3 line 14), after the prepare is durable. */
+export interface PrepareResp {
+  readonly type: 'PrepareResp';
+  readonly txId: TxId;
+  readonly attempt: number;
+  readonly partition: PartitionId;
+  readonly pt: Timestamp;
+}
+
+/** Cohort → coordinator: the prepare is refused, durably where it matters (D2). */
+export interface PrepareRefused {
+  readonly type: 'PrepareRefused';
+  readonly txId: TxId;
+  readonly attempt: number;
+  readonly partition: PartitionId;
+  readonly code: ErrorCode;
+  readonly detail: string;
+}
+
+/** Coordinator → cohort (Alg. 2 line 29, the paper's CommitReq to a cohort): all are prepared, commit at `ct`. */
+export interface CommitTx {
+  readonly type: 'CommitTx';
+  readonly partition: PartitionId;
+  readonly txId: TxId;
+  readonly attempt: number;
+  readonly ct: Timestamp;
+}
+
+/** Coordinator → cohort: another cohort refused durably, so this attempt can never commit. */
+export interface AbortTx {
+  readonly type: 'AbortTx';
+  readonly partition: PartitionId;
+  readonly txId: TxId;
+  readonly attempt: number;
+}
+
+/**
+ * Resolver → cohort (D2): what do you know of this attempt? A cohort that never prepared it writes an abort tombstone
+ * before it answers. Sent by a cohort whose commit message is overdue, and by a coordinator before attempt + 1 (D4).
+ */
+export interface ResolveReq {
+  readonly type: 'ResolveReq';
+  readonly partition: PartitionId;
+  readonly identity: CommitIdentity;
+  /** As in PrepareReq: tells a cohort that lost its disk whether it may have known the transaction (D10). */
+  readonly birth: Timestamp;
+  /** A cohort has lost its disk: whoever is prepared freezes before it answers, and commits on nothing but another one's commit. */
+  readonly lost: boolean;
+}
+
+/** Cohort → resolver, after what it says is durable. */
+export interface ResolveResp {
+  readonly type: 'ResolveResp';
+  readonly txId: TxId;
+  readonly attempt: number;
+  readonly partition: PartitionId;
+  /** `lost`: the cohort lost its disk since and cannot know (D10). */
+  readonly state: 'prepared' | 'committed' | 'aborted' | 'lost';
+  /** `pt`, or `ct`; of no meaning otherwise. */
+  readonly ts: Timestamp;
+  /** Prepared, and frozen: no vote and no commit message commits it any more (D10). */
+  readonly frozen: boolean;
+}
+
+/** Coordinator → replica: do you know how this transaction ended? Writes nothing. */
+export interface OutcomeReq {
+  readonly type: 'OutcomeReq';
+  readonly ref: Ref;
+  readonly partition: PartitionId;
+  readonly txId: TxId;
+}
+
+/** Replica → coordinator. */
+export interface OutcomeResp {
+  readonly type: 'OutcomeResp';
+  readonly ref: Ref;
+  readonly partition: PartitionId;
+  readonly state: 'prepared' | 'committed' | 'aborted' | 'lost' | 'unknown';
+  /** `ct`, `pt`, the time of a tombstone; of a lost disk, up to when it has forgotten. */
+  readonly ts: Timestamp;
+  /** Which attempt this is known of (D4). */
+  readonly attempt: number;
+}
+
+export type ClientRequest = StartTxReq | ReadReq | ListReq | CommitReq | EndTxReq | TxStatusReq;
+export type ClientResponse = StartTxResp | ReadResp | ListResp | CommitResp | EndTxResp | TxStatusResp | Refused;
+
+export type TransactionMessage =
+  | ReplicationMessage
+  | ClientRequest
+  | ClientResponse
+  | ReadSliceReq
+  | ReadSliceResp
+  | ListSliceReq
+  | ListSliceResp
+  | WaitedRead
+  | PrepareReq
+  | PrepareResp
+  | PrepareRefused
+  | CommitTx
+  | AbortTx
+  | ResolveReq
+  | ResolveResp
+  | OutcomeReq
+  | OutcomeResp;

@@ -1,0 +1,68 @@
+/** Puts the machines of one node together, from the cluster file and from what its disk holds (D7). */
+import { IsochronError, type LogGroup, type PartitionId, type Timestamp } from '@isochron/core';
+import { assembleNode, type ProtocolNode } from '../node.js';
+import { NodeClock } from '../node-clock.js';
+import { type CommonNodeOptions, recoverReplicaState, recoverState, regionalTimes, vectorOf } from '../node-parts.js';
+import type { NodeState } from '../node-state.js';
+import { Coordinator } from './coordinator.js';
+import type { TransactionMessage } from './messages.js';
+import { Replica } from './replica.js';
+import type { SnapshotRules, TransactionProtocol } from './snapshots.js';
+
+export { lacksData, unappliedAfter } from '../node-parts.js';
+
+export interface TransactionNodeOptions extends CommonNodeOptions {
+  /** Own log entries above the own version clock of each partition: committed, not applied (see `unappliedAfter`). */
+  readonly unapplied: ReadonlyMap<PartitionId, readonly LogGroup[]>;
+}
+
+/** A node of these protocols. */
+export type TransactionNode = ProtocolNode<TransactionMessage, Coordinator, Replica>;
+
+/** @throws IsochronError `CONFIG_INVALID` where the protocol cannot run on the placement */
+export function createTransactionNode(options: TransactionNodeOptions, protocol: TransactionProtocol): TransactionNode {
+  const { node, topology } = options;
+  const unsupported = protocol.unsupported?.(topology);
+  if (unsupported !== undefined) throw new IsochronError('CONFIG_INVALID', `${protocol.name}: ${unsupported}`);
+  const { Clock = NodeClock } = protocol;
+  const entries = protocol.entries?.(topology) ?? 0;
+  const regional = regionalTimes(protocol.regional, options, () => replicas);
+  const state = recoverState(options, { Clock, entries, regional }, highestKnown(options));
+  const rules = protocol.rules(state);
+  const replicas: Replica[] = topology
+    .partitionsOn(node)
+    .map((partition) => recoverReplica(partition, state, options, protocol, rules));
+  const coordinator = new Coordinator(state, rules);
+  return assembleNode<TransactionMessage, Coordinator, Replica>(options, state, coordinator, replicas);
+}
+
+function recoverReplica(
+  partition: PartitionId,
+  state: NodeState,
+  options: TransactionNodeOptions,
+  protocol: TransactionProtocol,
+  rules: SnapshotRules,
+): Replica {
+  const { meta, prepared } = options.recovered;
+  const replica = new Replica(partition, state, protocol, rules, recoverReplicaState(partition, options));
+  const own = prepared.filter((p) => p.partition === partition).sort((a, b) => a.record.pt - b.record.pt);
+  for (const { txId, record } of own) replica.cohort.prepared.add({ txId, record, since: options.now });
+  replica.cohort.recoverFrozen(Object.keys(vectorOf(meta.get(`frozen/${partition}`))));
+  for (const { ct, txs } of options.unapplied.get(partition) ?? []) {
+    if (ct <= replica.replication.versionClock) continue;
+    for (const { txId, writes, deps } of txs) {
+      const outcome = options.reader.outcome(partition, txId);
+      const attempt = outcome?.attempt ?? 0;
+      replica.cohort.committed.add({ txId, ct, attempt, digest: outcome?.digest ?? '', writes, deps, logged: true });
+    }
+  }
+  return replica;
+}
+
+/** Highest proposed and unapplied commit timestamp on disk. */
+function highestKnown({ recovered, unapplied }: TransactionNodeOptions): Timestamp {
+  let highest = 0;
+  for (const { record } of recovered.prepared) highest = Math.max(highest, record.pt);
+  for (const groups of unapplied.values()) for (const { ct } of groups) highest = Math.max(highest, ct);
+  return highest;
+}

@@ -1,0 +1,313 @@
+/**
+ * The replica p^m_n of interactive transactions: reads in snapshots, the cohort of two-phase commit, and applying what is committed
+ * (PaRiS Algorithm 3, Algorithm 4 lines 1–23). What a snapshot is, the protocol says (`snapshots.ts`); how replicas follow one
+ * another is in `../replication`.
+ *
+ * Deviations from the pseudo-code: P1 (the HLC moves with the published bound), P2 (`ct <= ub`), P3 (groups and version clock in
+ * every round, VV raised after the groups), P4 (one `ct`, one group), P5, P9, D1, D5–D7; see the SPEC.md of PaRiS.
+ *
+ * Invariants (checked after every step): PR1 every timestamp proposed since the start lies above the own version clock; one from
+ * before may lie below, when its commit had been decided in memory above the clock: it is decided again (D2). PR2 every committed, unapplied
+ * transaction does too. PR3 the own version clock is not above the durable HLC ceiling.
+ */
+import { invariant, type PartitionId, packWall, type ReadNeeds, type Timestamp, type WallMs } from '@isochron/core';
+import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
+import type { NodeState } from '../node-state.js';
+import { replicaName } from '../node-state.js';
+import type { RebuildableReplica } from '../replication/rebuild.js';
+import type { RebuiltReplica, RecoveredReplica } from '../replication/replica-state.js';
+import { Replication, type StreamMessage } from '../replication/replication.js';
+import { Cohort } from './cohort.js';
+import type { CommittedGroup } from './committed-queue.js';
+import type { ListSliceReq, ReadSliceReq, TransactionMessage } from './messages.js';
+import type { ReadRules, Refusal, SnapshotRules, TransactionProtocol } from './snapshots.js';
+import { isWait, WaitingReads } from './waiting-reads.js';
+
+type Out = Effects<TransactionMessage>;
+
+/** The messages that a replica takes. */
+type ReplicaMessage =
+  | StreamMessage
+  | Extract<
+      TransactionMessage,
+      {
+        type:
+          | 'ReadSliceReq'
+          | 'ListSliceReq'
+          | 'WaitedRead'
+          | 'PrepareReq'
+          | 'CommitTx'
+          | 'AbortTx'
+          | 'ResolveReq'
+          | 'ResolveResp'
+          | 'OutcomeReq';
+      }
+    >;
+
+/** What a replica without data answers: reads are refused, so that their coordinators go elsewhere. All else waits (D10). */
+const ALWAYS: ReadonlySet<TransactionMessage['type']> = new Set(['ReadSliceReq', 'ListSliceReq']);
+/** What decides something: a replica that may still hear that its disk was rolled back leaves it for later, when it is asked again (D10). */
+const NOT_SUSPECTED: ReadonlySet<TransactionMessage['type']> = new Set(['PrepareReq', 'ResolveReq']);
+
+/** Requests that may wait, and a wait that is over. */
+const READS: ReadonlySet<TransactionMessage['type']> = new Set(['ReadSliceReq', 'ListSliceReq', 'WaitedRead']);
+
+const RESOLVE_INTERVAL_MS = 250;
+const COLLECT_INTERVAL_MS = 1_000;
+
+export class Replica implements Machine<TransactionMessage>, RebuildableReplica {
+  readonly replication: Replication;
+  readonly cohort: Cohort;
+  readonly waiting: WaitingReads;
+  readonly counters = { slices: 0, refusedSlices: 0, applied: 0 };
+  readonly #reading: ReadRules;
+  /** The version clock that the disk had. */
+  readonly #recoveredClock: Timestamp;
+  #applyAt: WallMs = 0;
+
+  readonly #handlers: Handlers<ReplicaMessage, [now: WallMs, from: Address, out: Out]>;
+
+  constructor(
+    readonly partition: PartitionId,
+    readonly state: NodeState,
+    protocol: TransactionProtocol,
+    readonly rules: SnapshotRules,
+    recovered: RecoveredReplica,
+  ) {
+    this.replication = new Replication(partition, state, recovered, (now, out) => this.#awake(now, out));
+    this.cohort = new Cohort(partition, state, rules, recovered.forgottenUpTo);
+    this.waiting = new WaitingReads({ node: state.node, machine: replicaName(partition) });
+    this.#recoveredClock = this.replication.versionClock;
+    const { replication } = this;
+    const { prepared, committed } = this.cohort;
+    this.#reading = protocol.reading({ partition, replication, prepared, committed }, state);
+    this.#handlers = this.#createHandlers();
+  }
+
+  /** Whether transactions are here that nobody has decided, or that are not applied. */
+  get undecided(): boolean {
+    return this.cohort.prepared.size > 0 || this.cohort.committed.size > 0;
+  }
+
+  /** Takes up its work with data that were copied from its peers, durably (D10). */
+  join(rebuilt: RebuiltReplica, now: WallMs, out: Out): void {
+    this.cohort.join(rebuilt.forgottenUpTo);
+    this.replication.join(rebuilt, now, out);
+  }
+
+  step(input: Input<TransactionMessage>, out: Out): void {
+    switch (input.kind) {
+      case 'message': {
+        if (!this.state.membership.joined && !ALWAYS.has(input.message.type)) return;
+        if (this.replication.suspects(input.now) && NOT_SUSPECTED.has(input.message.type)) return;
+        const handler = this.#handlers[input.message.type as ReplicaMessage['type']] as
+          | ((message: TransactionMessage, now: WallMs, from: Address, out: Out) => void)
+          | undefined;
+        handler?.(input.message, input.now, input.from, out);
+        break;
+      }
+      case 'timer':
+        this.#onTimer(input.timer, input.now, out);
+        break;
+      case 'persisted':
+        this.replication.persisted(input.upTo);
+        this.cohort.persisted(input.upTo);
+        break;
+      case 'link':
+        this.replication.link(input.node, input.up, input.now, out);
+    }
+    // A read changes nothing that another one waits for.
+    if (this.waiting.size > 0 && !(input.kind === 'message' && READS.has(input.message.type))) {
+      this.waiting.release((snapshot) => this.#reading.obstacle(snapshot, input.now), out);
+    }
+  }
+
+  needs(message: TransactionMessage): ReadNeeds | undefined {
+    const { partition } = this;
+    switch (message.type) {
+      case 'WaitedRead':
+        return this.needs(message.request);
+      case 'ReadSliceReq':
+        return this.#reading.needs(message.keys);
+      case 'ListSliceReq':
+        return this.#reading.needsOfList(message.range, { ts: message.snapshot, deps: message.deps });
+      case 'ReplayLog':
+        return { kind: 'log', partition, after: message.after, upTo: message.upTo };
+      case 'ReadCopy':
+        return { kind: 'copy', partition, start: message.request.start };
+      default:
+        return undefined;
+    }
+  }
+
+  invariants(): void {
+    const clock = this.replication.versionClock;
+    const pt = this.cohort.prepared.minPt();
+    const ct = this.cohort.committed.minCt();
+    invariant(
+      pt === undefined || pt > clock || pt <= this.#recoveredClock,
+      () => `PR1: prepared at ${pt}, version clock ${clock}`,
+    );
+    invariant(ct === undefined || ct > clock, () => `PR2: committed at ${ct}, version clock ${clock}`);
+    invariant(clock <= this.state.clock.ceiling, () => `PR3: version clock ${clock} above the durable ceiling`);
+  }
+
+  describe(): object {
+    const { replication, cohort, waiting } = this;
+    return {
+      partition: this.partition,
+      versionVector: replication.vv.durableEntries(),
+      prepared: cohort.prepared.size,
+      committed: cohort.committed.size,
+      gcFloor: replication.gcFloor,
+      counters: { ...this.counters, ...replication.counters, ...cohort.counters, ...waiting.counters },
+    };
+  }
+
+  #createHandlers(): Handlers<ReplicaMessage, [now: WallMs, from: Address, out: Out]> {
+    return {
+      ...this.replication.handlers,
+      ReadSliceReq: (message, now, from, out) => this.#onRead(message, now, from, null, out),
+      ListSliceReq: (message, now, from, out) => this.#onRead(message, now, from, null, out),
+      WaitedRead: ({ request, since, node }, now, from, out) => {
+        if (from.node === this.state.node) this.#onRead(request, now, { node, machine: 'coordinator' }, since, out);
+      },
+      PrepareReq: (message, now, from, out) => {
+        this.cohort.onPrepareReq(message, now, from, out);
+        this.#awake(now, out);
+      },
+      CommitTx: (message) => this.cohort.onCommitTx(message),
+      AbortTx: (message, now, _from, out) => this.cohort.onAbortTx(message, now, out),
+      ResolveReq: (message, now, from, out) => this.cohort.onResolveReq(message, now, from, out),
+      ResolveResp: (message, now, _from, out) => this.cohort.onResolveResp(message, now, out),
+      OutcomeReq: (message, _now, from, out) => this.cohort.onOutcomeReq(message, from, out),
+    };
+  }
+
+  /**
+   * Alg. 3 lines 1–8. A snapshot that is not installed, or no longer whole, is refused or waited for, never answered wrongly (P5, P9).
+   *
+   * @param since when it began to wait; null before
+   */
+  #onRead(request: ReadSliceReq | ListSliceReq, now: WallMs, from: Address, since: WallMs | null, out: Out): void {
+    const { deps } = request;
+    if (deps !== undefined && deps.length !== this.state.entries) {
+      this.#refuse(request.ref, MALFORMED, from, out);
+      return;
+    }
+    const snapshot = { ts: request.snapshot, deps };
+    if (since === null) this.counters.slices++;
+    this.rules.heard(snapshot);
+    const obstacle = this.#reading.obstacle(snapshot, now);
+    if (isWait(obstacle)) {
+      if (this.state.membership.joined) {
+        this.waiting.add({ request, snapshot, node: from.node }, since ?? now, obstacle, out);
+      } else this.#refuse(request.ref, NOT_THERE, from, out);
+      return;
+    }
+    if (since !== null) this.waiting.ended(since, now);
+    if (obstacle === undefined) this.#answer(request, from, out);
+    else this.#refuse(request.ref, obstacle, from, out);
+  }
+
+  /** A snapshot is waited for within a bound. The coordinator asks again, here or elsewhere, as long as its client waits. */
+  #expire(now: WallMs, out: Out): void {
+    for (const { request, node } of this.waiting.expired(now, this.state.settings.snapshotWaitMs)) {
+      this.#refuse(request.ref, NOT_IN_TIME, { node, machine: 'coordinator' }, out);
+    }
+  }
+
+  #answer(request: ReadSliceReq | ListSliceReq, from: Address, out: Out): void {
+    const { ref, partition } = request;
+    const snapshot = { ts: request.snapshot, deps: request.deps };
+    if (request.type === 'ListSliceReq') {
+      const { entries, next } = this.#reading.list(request.range, snapshot);
+      out.send(from, { type: 'ListSliceResp', ref, partition, entries, next });
+    } else {
+      const versions = request.keys.map((key) => this.#reading.read(key, snapshot) ?? null);
+      out.send(from, { type: 'ReadSliceResp', ref, partition, versions });
+    }
+  }
+
+  #refuse(ref: number, { code, detail }: Refusal, from: Address, out: Out): void {
+    this.counters.refusedSlices++;
+    out.send(from, { type: 'Refused', ref, code, detail });
+  }
+
+  #onTimer(timer: string, now: WallMs, out: Out): void {
+    if (timer === 'start') {
+      this.replication.start(now);
+      this.#scheduleApply(now, out);
+      out.setTimer('resolve', now + RESOLVE_INTERVAL_MS);
+      out.setTimer('collect', now + COLLECT_INTERVAL_MS);
+    } else if (timer === 'apply') {
+      this.#apply(now, out);
+      this.replication.release(out);
+      this.#scheduleApply(now, out);
+    } else if (timer === 'resolve') {
+      this.cohort.resolveOverdue(now, out);
+      this.replication.retry(now, out);
+      this.#expire(now, out);
+      out.setTimer('resolve', now + RESOLVE_INTERVAL_MS);
+    } else if (timer === 'collect') {
+      this.#collect(now, out);
+      out.setTimer('collect', now + COLLECT_INTERVAL_MS);
+    }
+  }
+
+  #scheduleApply(now: WallMs, out: Out): void {
+    this.#applyAt = this.state.activity.nextRound(now, this.state.settings.applyIntervalMs);
+    out.setTimer('apply', this.#applyAt);
+  }
+
+  /** A transaction came: an idle replica's next round is brought forward. */
+  #awake(now: WallMs, out: Out): void {
+    this.state.activity.touch(now);
+    if (this.#applyAt > now + this.state.settings.applyIntervalMs) this.#scheduleApply(now, out);
+  }
+
+  /** Alg. 4 lines 5–23, with P1–P4. */
+  #apply(now: WallMs, out: Out): void {
+    const { clock, membership } = this.state;
+    if (!membership.joined || this.replication.suspects(now)) return;
+    const minPt = this.cohort.prepared.minPt();
+    const bound = Math.min(minPt === undefined ? Number.POSITIVE_INFINITY : minPt - 1, clock.publishable(now, out));
+    if (bound <= this.replication.versionClock) return;
+    clock.advance(bound);
+    const groups = this.cohort.committed.drain(bound);
+    for (const group of groups) this.#applyOwn(group, out);
+    this.replication.publish(bound, groups.length > 0, out);
+  }
+
+  #applyOwn({ ct, txs }: CommittedGroup, out: Out): void {
+    const { partition } = this;
+    this.replication.apply({ ct, txs }, out);
+    for (const { txId, writes, deps, logged, attempt, digest } of txs) {
+      this.counters.applied++;
+      if (logged) continue;
+      this.cohort.writeCommitted({ txId, writes, deps }, { status: 'committed', ts: ct, attempt, digest }, out);
+      out.write({ kind: 'prepared', partition, txId, record: null });
+    }
+  }
+
+  /** P9 and D5: garbage below the floor, log entries below UST, outcomes below the retention. */
+  #collect(now: WallMs, out: Out): void {
+    const { stable, settings, membership } = this.state;
+    if (!membership.joined) return;
+    this.replication.collect(Math.min(stable.sOld, stable.aggregated, packWall(now - settings.retentionMs)), out);
+    this.cohort.forget(now, out);
+  }
+}
+
+const NOT_THERE: Refusal = {
+  code: 'SNAPSHOT_UNAVAILABLE',
+  detail: 'This replica has no data yet; try again.',
+};
+const NOT_IN_TIME: Refusal = {
+  code: 'SNAPSHOT_UNAVAILABLE',
+  detail: 'The snapshot was not installed here in time; try again.',
+};
+const MALFORMED: Refusal = {
+  code: 'INVALID_REQUEST',
+  detail: 'The snapshot has another number of entries than those of this protocol.',
+};

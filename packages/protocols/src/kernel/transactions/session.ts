@@ -1,0 +1,292 @@
+/**
+ * A session of interactive transactions (PaRiS Algorithm 1): pure state, no clock, no I/O. The SDKs hold one; the server holds one for a
+ * plain HTTP caller. What it remembers of the snapshots it has seen is the protocol's (`SessionRules`).
+ *
+ * Deviations: P7 (the read set remembers absent keys; a cache entry is used exactly when its `ct` is above this
+ * transaction's snapshot; the cache is frozen at a transaction's start and pruned at the minimum snapshot of the
+ * open transactions), P8 (several transactions open, one commit in flight; the client makes the transaction ids).
+ *
+ * Invariants: PS1 what was seen never falls, nor does `hwt`. PS2 every transaction's snapshot is at least what was seen at its start. PS3 no cache
+ * entry that an open transaction may need is pruned. PS4 at most one commit is in flight.
+ */
+import {
+  type Deps,
+  invariant,
+  type KeyWrite,
+  type QualifiedKey,
+  type Timestamp,
+  type TxId,
+  txIdOf,
+  type Value,
+  type Version,
+} from '@isochron/core';
+import type { Snapshot } from './snapshots.js';
+import { type CachedWrite, type CacheView, WriteCache } from './write-cache.js';
+
+/** What tells the session of one protocol from that of another. */
+export interface SessionRules {
+  /** What a session has seen after it has seen one thing and another. */
+  merge(seen: Snapshot, more: Snapshot): Snapshot;
+  /** What it has seen after its transaction, which read from `snapshot`, has committed at `commit.ts`. */
+  committed(seen: Snapshot, commit: Snapshot, snapshot: Snapshot): Snapshot;
+  /** Own writes that committed up to here are part of a snapshot; those above come from the session's cache. */
+  covers(snapshot: Snapshot): Timestamp;
+  /** What it has seen once it knows that everything up to `ust` is in every region. Absent where that says nothing to it. */
+  stable?(seen: Snapshot, ust: Timestamp): Snapshot;
+}
+
+/** Of two snapshots of one timestamp each, the one that contains the other. */
+export const newerOf = (seen: Snapshot, more: Snapshot): Snapshot => (more.ts > seen.ts ? more : seen);
+
+/** The whole session. */
+export interface SessionState {
+  readonly ust: Timestamp;
+  /** The other entries of what was seen, under protocols that have them. */
+  readonly deps?: Deps | undefined;
+  readonly hwt: Timestamp;
+  readonly cache: readonly (readonly [QualifiedKey, CachedWrite])[];
+}
+
+/** What a read returns: where no version exists, or a tombstone, `value` is null. */
+export interface ReadResult {
+  readonly value: Value | null;
+  /** Commit timestamp of the version; null for an absent key and for a write of this very transaction. */
+  readonly ts: Timestamp | null;
+}
+
+/** What every send of one commit carries, unchanged in retries (D4, D5). */
+export interface CommitAttempt {
+  readonly txId: TxId;
+  readonly snapshot: Timestamp;
+  /** The other entries of `snapshot`. */
+  readonly deps?: Deps | undefined;
+  readonly hwt: Timestamp;
+  readonly birth: Timestamp;
+  readonly writes: readonly KeyWrite[];
+}
+
+/** For a snapshot of the past, which is read without own writes. */
+const WITHOUT_CACHE = { covers: ({ ts }: Snapshot): Timestamp => ts };
+
+/** One transaction of a session. */
+export class SessionTransaction {
+  readonly #cache: CacheView;
+  readonly #reads = new Map<QualifiedKey, ReadResult>();
+  readonly #writes = new Map<QualifiedKey, Value | null>();
+  #snapshot: Snapshot | undefined;
+  /** Own writes up to here are part of the snapshot. */
+  #covered: Timestamp = 0;
+
+  constructor(
+    readonly id: TxId,
+    /** Lowest snapshot that the session may be given: what it had seen at the start. */
+    readonly seen: Snapshot,
+    cache: CacheView,
+    readonly rules: Pick<SessionRules, 'covers'> = WITHOUT_CACHE,
+  ) {
+    this.#cache = cache;
+  }
+
+  get floor(): Timestamp {
+    return this.seen.ts;
+  }
+
+  /** The snapshot, once the coordinator has assigned it. */
+  get snapshot(): Timestamp | undefined {
+    return this.#snapshot?.ts;
+  }
+
+  /** The snapshot's other entries. */
+  get deps(): Deps | undefined {
+    return this.#snapshot?.deps;
+  }
+
+  /** Own writes up to here are part of whatever snapshot it has or will be given. */
+  get covered(): Timestamp {
+    return this.#snapshot === undefined ? this.rules.covers(this.seen) : this.#covered;
+  }
+
+  get hasWrites(): boolean {
+    return this.#writes.size > 0;
+  }
+
+  get writes(): readonly KeyWrite[] {
+    return [...this.#writes].map(([key, value]) => ({ key, value }));
+  }
+
+  /** Alg. 1 lines 3–4. */
+  started(snapshot: Snapshot): void {
+    invariant(snapshot.ts >= this.floor, () => `snapshot ${snapshot.ts} is below what was seen, ${this.floor}`);
+    invariant(this.#snapshot === undefined || this.#snapshot.ts === snapshot.ts, 'a snapshot never changes');
+    this.#snapshot = snapshot;
+    this.#covered = this.rules.covers(snapshot);
+  }
+
+  /** Alg. 1 line 11: write set, read set, write cache. Undefined: ask the coordinator. */
+  lookup(key: QualifiedKey): ReadResult | undefined {
+    const written = this.#writes.get(key);
+    if (written !== undefined) return { value: written, ts: null };
+    return this.#reads.get(key) ?? this.#cached(key);
+  }
+
+  /** Alg. 1 lines 16–19: takes the coordinator's answer for a key into the read set and returns what the transaction sees. */
+  record(key: QualifiedKey, version: Version | null): ReadResult {
+    const written = this.#writes.get(key);
+    if (written !== undefined) return { value: written, ts: null };
+    const served = { value: version?.value ?? null, ts: version?.ts ?? null };
+    const seen = this.#reads.get(key) ?? this.#cached(key) ?? served;
+    this.#reads.set(key, seen);
+    return seen;
+  }
+
+  /** Alg. 1 lines 21–25. Null deletes. */
+  write(key: QualifiedKey, value: Value | null): void {
+    this.#writes.set(key, value);
+  }
+
+  /** Own writes, in this transaction and before it, that lie above the snapshot: what a listing lays over its pages. */
+  overlay(): Map<QualifiedKey, ReadResult> {
+    const overlay = new Map<QualifiedKey, ReadResult>();
+    for (const key of this.#cache.keys()) {
+      const cached = this.#cached(key);
+      if (cached !== undefined) overlay.set(key, cached);
+    }
+    for (const [key, value] of this.#writes) overlay.set(key, { value, ts: null });
+    return overlay;
+  }
+
+  #cached(key: QualifiedKey): ReadResult | undefined {
+    const cached = this.#cache.get(key);
+    if (cached === undefined || this.#snapshot === undefined || cached.ct <= this.#covered) return undefined;
+    return { value: cached.value, ts: cached.ct };
+  }
+}
+
+export class Session {
+  #seen: Snapshot;
+  /** The highest stable time that it knows of: its commits are not older (D5). */
+  #stable: Timestamp = 0;
+  #hwt: Timestamp;
+  readonly #cache: WriteCache;
+  readonly #open = new Set<SessionTransaction>();
+  #committing: { tx: SessionTransaction; attempt: CommitAttempt } | undefined;
+  #counter = 0;
+
+  /** @param id 128 random bits as text, never used by another session: a session that is imported gets a new one (P8). */
+  constructor(
+    readonly id: string,
+    readonly rules: SessionRules,
+    state: SessionState = { ust: 0, hwt: 0, cache: [] },
+  ) {
+    this.#seen = { ts: state.ust, deps: state.deps };
+    this.#hwt = state.hwt;
+    this.#cache = new WriteCache(state.cache);
+    this.#cache.prune(rules.covers(this.#seen));
+  }
+
+  /** What the session has seen: no later snapshot may lie below. */
+  get seen(): Snapshot {
+    return this.#seen;
+  }
+
+  /** Its timestamp: under PaRiS the highest stable snapshot. */
+  get ust(): Timestamp {
+    return this.#seen.ts;
+  }
+
+  /** Commit timestamp of its last write. */
+  get hwt(): Timestamp {
+    return this.#hwt;
+  }
+
+  /** Own writes that may not be stable yet. */
+  get cacheSize(): number {
+    return this.#cache.size;
+  }
+
+  /** An id that no other transaction has. */
+  nextTxId(): TxId {
+    return txIdOf(this.id, this.#counter++);
+  }
+
+  /** Alg. 1 lines 1–5, the client's half: the snapshot follows with `started`. */
+  begin(): SessionTransaction {
+    const tx = new SessionTransaction(this.nextTxId(), this.#seen, this.#cache.freeze(), this.rules);
+    this.#open.add(tx);
+    return tx;
+  }
+
+  /** The coordinator's answer to a start (Alg. 1 lines 3–6). */
+  started(tx: SessionTransaction, ts: Timestamp, deps?: Deps): void {
+    const snapshot = { ts, deps };
+    tx.started(snapshot);
+    this.observe(snapshot);
+  }
+
+  /** A snapshot that was learned from anywhere trustworthy. */
+  observe(snapshot: Snapshot): void {
+    this.#seen = this.rules.merge(this.#seen, snapshot);
+    this.#prune();
+  }
+
+  /** A stable time that was learned from anywhere trustworthy. */
+  stable(ust: Timestamp): void {
+    if (ust > this.#stable) this.#stable = ust;
+    this.#seen = this.rules.stable?.(this.#seen, ust) ?? this.#seen;
+    this.#prune();
+  }
+
+  /** The transaction ended, with or without a commit. */
+  end(tx: SessionTransaction): void {
+    this.#open.delete(tx);
+    if (this.#open.size === 0) this.#cache.thaw();
+    this.#prune();
+  }
+
+  /** Alg. 1 line 27. What it returns is sent, and sent again, until the outcome is known. */
+  commit(tx: SessionTransaction): CommitAttempt {
+    invariant(this.#committing === undefined, 'one commit in flight (P8)');
+    const attempt: CommitAttempt = {
+      txId: tx.id,
+      snapshot: tx.snapshot ?? tx.floor,
+      deps: tx.snapshot === undefined ? tx.seen.deps : tx.deps,
+      hwt: this.#hwt,
+      birth: Math.max(this.#seen.ts, this.#stable),
+      writes: tx.writes,
+    };
+    this.#committing = { tx, attempt };
+    return attempt;
+  }
+
+  /** Alg. 1 lines 28–31. */
+  committed(ct: Timestamp, deps?: Deps): void {
+    invariant(this.#committing !== undefined, 'no commit is in flight');
+    const { tx, attempt } = this.#committing;
+    this.#committing = undefined;
+    if (ct > this.#hwt) this.#hwt = ct;
+    const snapshot = { ts: attempt.snapshot, deps: attempt.deps };
+    this.#seen = this.rules.committed(this.#seen, { ts: ct, deps }, snapshot);
+    for (const { key, value } of attempt.writes) this.#cache.add(key, { ct, txId: attempt.txId, value });
+    this.end(tx);
+  }
+
+  /** The commit is known to have had no effect. */
+  refused(): void {
+    invariant(this.#committing !== undefined, 'no commit is in flight');
+    const { tx } = this.#committing;
+    this.#committing = undefined;
+    this.end(tx);
+  }
+
+  /** The whole session, to continue elsewhere (D9). */
+  export(): SessionState {
+    return { ust: this.#seen.ts, deps: this.#seen.deps, hwt: this.#hwt, cache: [...this.#cache.entries()] };
+  }
+
+  #prune(): void {
+    if (this.#cache.size === 0) return;
+    let floor = this.rules.covers(this.#seen);
+    for (const tx of this.#open) floor = Math.min(floor, tx.covered);
+    this.#cache.prune(floor);
+  }
+}

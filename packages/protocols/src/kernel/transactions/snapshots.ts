@@ -1,0 +1,115 @@
+/** What tells one protocol of interactive transactions from another: what its snapshots are, and which versions belong to them. */
+import type {
+  Deps,
+  ErrorCode,
+  ListPage,
+  ListRange,
+  PartitionId,
+  QualifiedKey,
+  ReadNeeds,
+  RegionId,
+  Timestamp,
+  Topology,
+  Version,
+  WallMs,
+} from '@isochron/core';
+import type { NodeClock } from '../node-clock.js';
+import type { NodeState } from '../node-state.js';
+import type { Replication } from '../replication/replication.js';
+import type { Wait } from '../waiting.js';
+import type { CommittedQueue } from './committed-queue.js';
+import type { PreparedQueue } from './prepared-queue.js';
+
+/** What transactions read at, and what sessions have seen: a timestamp, and under some protocols further entries. */
+export interface Snapshot {
+  readonly ts: Timestamp;
+  readonly deps?: Deps | undefined;
+}
+
+/** What is known of a commit before it has a timestamp. */
+export interface CommitContext {
+  /** The region whose cohorts commit it. */
+  readonly home: RegionId;
+  /** Commit timestamp of the session's last write. */
+  readonly hwt: Timestamp;
+}
+
+/** A coordinator's part. */
+export interface SnapshotRules {
+  /** The snapshot of a transaction whose session has seen `seen`; undefined while this node is not there yet. */
+  assign(seen: Snapshot, now: WallMs): Snapshot | undefined;
+  /**
+   * The same for a snapshot that is asked for by name.
+   * @throws IsochronError SNAPSHOT_TOO_OLD
+   */
+  confirm(at: Snapshot, now: WallMs): Snapshot | undefined;
+  /** A snapshot that another node uses came with a message. */
+  heard(snapshot: Snapshot): void;
+  /** Its lowest entry: nothing above it may be collected while it is in use (P9). */
+  oldest(snapshot: Snapshot): Timestamp;
+  /** Its highest entry: what a transaction commits lies above (P6), and no client may name one in the future (T1). */
+  newest(snapshot: Snapshot): Timestamp;
+  /** What versions written by a transaction with this snapshot depend on, beside their timestamp. */
+  depsOf(snapshot: Snapshot, commit: CommitContext): Deps | undefined;
+  /** The same, once their timestamp is known, and the region whose cohorts commit them. */
+  stamp(deps: Deps | undefined, ct: Timestamp, source: RegionId): Deps | undefined;
+  /** Whose replicas can serve reads of a partition, the preferred region first. */
+  sources(partition: PartitionId): readonly RegionId[];
+  /** Throws when the state is impossible. */
+  invariants(): void;
+}
+
+/** What a replica's part looks at. */
+export interface ReplicaView {
+  readonly partition: PartitionId;
+  readonly replication: Replication;
+  readonly prepared: PreparedQueue;
+  readonly committed: CommittedQueue;
+}
+
+/** Why a replica does not answer. */
+export interface Refusal {
+  readonly code: ErrorCode;
+  readonly detail: string;
+}
+
+/** A replica's part. */
+export interface ReadRules {
+  /**
+   * Whether the replica has the snapshot: undefined when it has, and then the read is answered at once; that it has to wait; or why it never
+   * will have it.
+   */
+  obstacle(snapshot: Snapshot, now: WallMs): Wait | Refusal | undefined;
+  read(key: QualifiedKey, snapshot: Snapshot): Version | undefined;
+  list(range: ListRange, snapshot: Snapshot): ListPage;
+  /** What the driver must bring to memory for `read`, and for `list`. */
+  needs(keys: readonly QualifiedKey[]): ReadNeeds;
+  needsOfList(range: ListRange, snapshot: Snapshot): ReadNeeds;
+}
+
+/** A protocol of interactive transactions. */
+export interface TransactionProtocol {
+  readonly name: string;
+  /** What it cannot run on: what is wrong with the cluster file's placement, or undefined. Its code is `CONFIG_INVALID`. */
+  unsupported?(topology: Topology): string | undefined;
+  /** How many entries its snapshots have beside their timestamp; none by default. */
+  entries?(topology: Topology): number;
+  /** Where its nodes' timestamps come from; a hybrid clock by default. */
+  readonly Clock?: new (
+    start: Timestamp,
+    ceiling: Timestamp,
+  ) => NodeClock;
+  /** What a node contributes to its region's times (`RegionalTimes`), and how many entries that has; undefined: none are used. */
+  readonly regional?: {
+    size(topology: Topology): number;
+    own(replicas: readonly Replication[], state: Pick<NodeState, 'region' | 'topology'>): Deps;
+  };
+  rules(state: NodeState): SnapshotRules;
+  reading(replica: ReplicaView, state: NodeState): ReadRules;
+}
+
+/** What every replica refuses: a snapshot below its floor (P9). */
+export const TOO_OLD: Refusal = {
+  code: 'SNAPSHOT_TOO_OLD',
+  detail: 'Versions of this snapshot were garbage collected; start a new transaction.',
+};

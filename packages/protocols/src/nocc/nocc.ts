@@ -1,0 +1,42 @@
+/**
+ * No causal consistency, the other baseline of the PaRiS paper (section V): what causality costs is measured against it. A read finds the
+ * latest version that is on its replica's disk; there is no snapshot. Writes of a transaction are all made or none, but are seen one by one.
+ */
+import type { Version, WallMs } from '@isochron/core';
+import type { NodeState } from '../kernel/node-state.js';
+import { byRule } from '../kernel/transactions/reading.js';
+import type { ReadRules, ReplicaView, Snapshot, TransactionProtocol } from '../kernel/transactions/snapshots.js';
+import { TimestampSnapshots } from '../kernel/transactions/timestamp-snapshots.js';
+
+/** Claims neither causality nor atomic visibility: replicas converge, and that is all. */
+export const nocc: TransactionProtocol = {
+  name: 'nocc',
+  rules: (state) => new NoSnapshots(state),
+  reading,
+};
+
+/** The timestamp is the node's UST: it tells when a commit was born (D5), and nothing about what is read. */
+class NoSnapshots extends TimestampSnapshots {
+  assign({ ts }: Snapshot, _now: WallMs): Snapshot {
+    return { ts: Math.max(ts, this.state.stable.value) };
+  }
+
+  confirm(at: Snapshot): Snapshot {
+    return at;
+  }
+
+  heard(): void {}
+
+  invariants(): void {}
+}
+
+/** It never waits. What a store already shows but the disk does not have yet is passed over (D1). */
+function reading({ partition, replication: { vv } }: ReplicaView, { reader }: NodeState): ReadRules {
+  const durable = ({ ts, region }: Version) => vv.has(region) && ts <= vv.durable(region);
+  return {
+    ...byRule(partition, reader, () => durable),
+    /** The newest versions, in nearly all cases the very newest: no chain is traversed. */
+    needs: (keys) => ({ kind: 'keys', partition, keys }),
+    obstacle: () => undefined,
+  };
+}

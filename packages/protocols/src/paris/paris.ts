@@ -1,0 +1,74 @@
+/**
+ * What PaRiS' snapshots are (Algorithm 2 lines 1–5, Algorithm 3 lines 1–8): the universal stable time, a timestamp up to which every
+ * region has everything. So every replica has it, and no read ever waits.
+ *
+ * Invariant: PC1 an assigned snapshot is at least the client's `ust` and at most this node's stable time.
+ */
+import { invariant, type Timestamp } from '@isochron/core';
+import type { NodeState } from '../kernel/node-state.js';
+import { byTimestamp } from '../kernel/transactions/reading.js';
+import {
+  type ReadRules,
+  type ReplicaView,
+  type Snapshot,
+  TOO_OLD,
+  type TransactionProtocol,
+} from '../kernel/transactions/snapshots.js';
+import { refuseCollected, TimestampSnapshots } from '../kernel/transactions/timestamp-snapshots.js';
+
+/** Transactional causal consistency with partial replication and reads that never wait. */
+export const paris: TransactionProtocol = {
+  name: 'paris',
+  rules: (state) => new StableSnapshots(state),
+  reading,
+};
+
+class StableSnapshots extends TimestampSnapshots {
+  #highestAssigned: Timestamp = 0;
+
+  /** Alg. 2 lines 2–4, bounded by P5. */
+  assign({ ts: ust }: Snapshot): Snapshot | undefined {
+    const { stable } = this.state;
+    stable.learn(ust);
+    return ust > stable.value ? undefined : this.#assigned(stable.value);
+  }
+
+  confirm({ ts }: Snapshot): Snapshot | undefined {
+    const { stable } = this.state;
+    stable.learn(ts);
+    if (ts > stable.value) return undefined;
+    refuseCollected(ts, this.state);
+    return this.#assigned(ts);
+  }
+
+  /** A transaction's snapshot is stable: a node that hears of it may use it too, as far as its own vectors go (P5). */
+  heard({ ts }: Snapshot): void {
+    this.state.stable.learn(ts);
+  }
+
+  invariants(): void {
+    const { value } = this.state.stable;
+    invariant(this.#highestAssigned <= value, () => `PC1: assigned ${this.#highestAssigned}, stable time ${value}`);
+  }
+
+  #assigned(ts: Timestamp): Snapshot {
+    this.#highestAssigned = Math.max(this.#highestAssigned, ts);
+    return { ts };
+  }
+}
+
+function reading({ partition, replication }: ReplicaView, { reader }: NodeState): ReadRules {
+  return {
+    ...byTimestamp(partition, reader),
+    /** Alg. 3 line 2 installs what it hears of; here a replica that has not recovered that far says so (P5). */
+    obstacle: ({ ts }) => {
+      if (ts < replication.gcFloor) return TOO_OLD;
+      return ts <= replication.vv.durableMin ? undefined : NOT_RECOVERED;
+    },
+  };
+}
+
+const NOT_RECOVERED = {
+  code: 'SNAPSHOT_UNAVAILABLE',
+  detail: 'This replica has not recovered up to the snapshot yet; try again.',
+} as const;

@@ -1,0 +1,192 @@
+/** Claims about disks that were rolled back (D10), on a virtual clock. */
+import { IsochronError } from '@isochron/core';
+import { keyIn, TestClient } from '../testing/clients.js';
+import { backup, everywhere, joined, loseDisk } from '../testing/lost-disks.js';
+import { World } from '../testing/world.js';
+
+const V = 'virginia-1';
+const O = 'oregon-1';
+const I = 'ireland-1';
+
+/** One partition, in both regions. */
+const twoRegions = {
+  regions: everywhere(1).regions.slice(0, 2),
+  keyspaces: [{ name: 'default', partitions: 1, replication: 2 }],
+};
+
+describe('D10: a disk that was rolled back', () => {
+  const noticed = (world: World): void => {
+    expect(() => world.run(5_000)).toThrow(expect.objectContaining({ code: 'REBUILD_NEEDED' }));
+    expect(world.failure).toBeInstanceOf(IsochronError);
+  };
+
+  it('is noticed when a peer has seen a group from it that it does not have', () => {
+    const world = new World();
+    const client = new TestClient(world, V);
+    client.write({ [keyIn(world, 0)]: '"a"' });
+    world.run(100);
+    const old = backup(world.node(V).store);
+    client.write({ [keyIn(world, 0)]: '"b"' });
+    world.run(100);
+    world.crash(V);
+    world.restart(V, old);
+    noticed(world);
+  });
+
+  it('is noticed when a peer has seen a version clock from it that it never set a ceiling for', () => {
+    const world = new World();
+    world.run(100);
+    const old = backup(world.node(V).store);
+    world.run(10_000);
+    world.crash(V);
+    world.restart(V, old);
+    noticed(world);
+  });
+
+  it('is noticed when it lacks what its peers no longer have in their logs', () => {
+    const world = new World();
+    const client = new TestClient(world, O);
+    const key = keyIn(world, 0); // in virginia and oregon
+    client.write({ [key]: '"a"' });
+    world.run(100);
+    const old = backup(world.node(V).store);
+    client.write({ [key]: '"b"' });
+    world.run(3_000);
+    world.crash(V);
+    // Only the version vector gives it away: its ceiling and clock are as they were.
+    for (const name of ['ceiling', 'ust']) old.meta.delete(name);
+    old.meta.set('ceiling', world.node(V).store.meta.get('ceiling')!);
+    world.filter = ({ message }) => message.type !== 'ResyncReq' || message.region === 'virginia';
+    world.restart(V, old);
+    noticed(world);
+  });
+
+  it('a disk as it was before a crash is not: restarts of every node in turn rebuild nothing', () => {
+    const world = new World();
+    for (let i = 0; i < 12; i++) {
+      const node = [V, O, I][i % 3]!;
+      new TestClient(world, node).write({ [keyIn(world, i % 6)]: `"${i}"` });
+      world.run(37 * (i % 4));
+      world.crash(node);
+      world.run(400);
+      world.restart(node);
+      world.run(700);
+    }
+    expect([V, O, I].map((node) => joined(world, node)())).toEqual([true, true, true]);
+  });
+
+  it('is noticed although the peer that has seen the lost group was restarted too', () => {
+    const world = new World();
+    const client = new TestClient(world, V);
+    client.write({ [keyIn(world, 0)]: '"a"' });
+    world.run(100);
+    const old = backup(world.node(V).store);
+    const { ct } = client.write({ [keyIn(world, 0)]: '"b"' });
+    world.until(() => world.node(O).store.read(0, keyIn(world, 0), ct)?.ts === ct, 1000);
+    for (const node of [V, O]) world.crash(node);
+    world.restart(O);
+    world.restart(V, old);
+    noticed(world);
+  });
+
+  it.each([
+    ['at once', false],
+    ['after another crash', true],
+  ])('is noticed although the peer that has seen the lost group has it from a copy alone, %s', (_when, crashes) => {
+    const world = new World({ spec: twoRegions });
+    const client = new TestClient(world, V);
+    const key = keyIn(world, 0);
+    client.write({ [key]: '"a"' });
+    world.run(100);
+    const old = backup(world.node(V).store);
+    const { ct } = client.write({ [key]: '"b"' });
+    world.until(() => world.node(O).store.read(0, key, ct)?.ts === ct, 1_000);
+    loseDisk(world, O);
+    // Nothing comes from the source itself: what is known of it is in the copy.
+    world.filter = ({ message }) => message.type !== 'Replicate' && message.type !== 'Heartbeat';
+    world.until(joined(world, O), 4_000);
+    world.run(100);
+    expect(world.node(O).store.read(0, key, ct)?.ts).toBe(ct);
+    if (crashes) {
+      world.crash(O);
+      world.restart(O);
+    }
+    world.crash(V);
+    world.restart(V, old);
+    noticed(world);
+  });
+
+  it('is noticed when another cohort knows of a commit below what it has proposed since', () => {
+    const world = new World();
+    world.run(100);
+    const { topology } = world;
+    const elsewhere = topology.partitions.find(({ id }) => topology.cohort(id, 'virginia').region !== 'virginia')!.id;
+    const [near, far] = [keyIn(world, 0), keyIn(world, elsewhere)];
+    const client = new TestClient(world, V);
+    const tx = client.begin();
+    for (const key of [near, far]) tx.write(key, '"x"');
+    const request = { ...client.commitRequest(tx), snapshot: client.session.ust };
+    const other = topology.cohort(elsewhere, 'virginia').region;
+    const old = backup(world.node(V).store);
+    const { ct } = world.call(V, request, 'CommitResp');
+    world.until(
+      () => world.node(`${other}-1`).parts.replicas.some(({ replication }) => replication.lastLogged === ct),
+      1000,
+    );
+    // Its own part of the commit has reached nobody, and nobody tells it of the other one.
+    for (const region of ['oregon', 'ireland']) world.cut(V, `${region}-1`);
+    world.crash(V);
+    world.restart(V, old);
+    world.run(3_000);
+    world.ask(V, request);
+    world.filter = ({ message }) => message.type !== 'ResyncReq' && message.type !== 'PrepareReq';
+    for (const region of ['oregon', 'ireland']) world.heal(V, `${region}-1`);
+    noticed(world);
+  });
+
+  it('decides nothing before its peers have had time to speak', () => {
+    const world = new World();
+    const key = keyIn(world, 0); // in virginia and oregon
+    const client = new TestClient(world, V);
+    client.write({ [key]: '"a"' });
+    world.run(100);
+    const old = backup(world.node(V).store);
+    const tx = client.begin();
+    tx.write(key, '"b"');
+    const request = { ...client.commitRequest(tx), snapshot: client.session.ust };
+    world.call(V, request, 'CommitResp');
+    world.run(100);
+    world.cut(V, O);
+    world.crash(V);
+    world.sent.length = 0;
+    world.restart(V, old);
+    const clock = world.node(V).parts.replicas[0]!.replication.versionClock;
+    const ref = world.ask(V, request);
+    const status = world.ask(I, { type: 'TxStatusReq', txId: request.txId });
+    world.run(1_500);
+    expect([world.answer(V, ref), world.node(V).parts.replicas[0]!.replication.versionClock]).toEqual([
+      undefined,
+      clock,
+    ]);
+    expect(world.answer(I, status)).not.toMatchObject({ status: 'aborted' });
+    expect(world.sent.filter(({ from, message }) => from.node === V && message.type === 'ResolveResp')).toEqual([]);
+    world.heal(V, O);
+    noticed(world);
+    expect(world.answer(V, ref)).toBeUndefined();
+  });
+
+  it('a peer that stays away is not waited for', () => {
+    const world = new World();
+    const key = keyIn(world, 0); // in virginia and oregon
+    world.run(100);
+    world.crash(O);
+    world.crash(V);
+    world.restart(V);
+    const client = new TestClient(world, V);
+    const tx = client.begin();
+    tx.write(key, '"a"');
+    const ref = world.ask(V, client.commitRequest(tx));
+    world.until(() => world.answer(V, ref) !== undefined, 4_000);
+    expect(world.answer(V, ref)).toMatchObject({ type: 'CommitResp' });
+  });
+});

@@ -1,0 +1,26 @@
+import type { TransactionNode } from '../kernel/transactions/node.js';
+import type { World } from './world.js';
+
+/** What reads have waited. */
+export interface Blocking {
+  readonly reads: number;
+  readonly ms: number;
+}
+
+/** Of one node since its start. */
+export function blockingOf({ replicas }: TransactionNode): Blocking {
+  const counters = replicas.map(({ waiting }) => waiting.counters);
+  return {
+    reads: counters.reduce((sum, { blockedReads }) => sum + blockedReads, 0),
+    ms: counters.reduce((sum, { blockedMs }) => sum + blockedMs, 0),
+  };
+}
+
+/** Of all nodes. */
+export function blockingIn(world: World): Blocking {
+  const nodes = [...world.nodes.values()].map(({ parts }) => blockingOf(parts));
+  return {
+    reads: nodes.reduce((sum, { reads }) => sum + reads, 0),
+    ms: nodes.reduce((sum, { ms }) => sum + ms, 0),
+  };
+}

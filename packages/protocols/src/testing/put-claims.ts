@@ -1,0 +1,181 @@
+/// <reference types="jest" />
+/** What every protocol of single operations claims about writing once. */
+import type { OperationProtocol } from '../kernel/operations/protocol.js';
+import { joined, loseDisk } from './lost-disks.js';
+import { NODES, refusal, settledWorld, without } from './operation-fixtures.js';
+import { keyIn, OperationClient, type OperationWorld, REGIONS, replicated } from './operation-world.js';
+import type { WorldOptions } from './world-of.js';
+
+/** Registers the claims for one protocol. */
+export function putClaims(name: string, protocol: OperationProtocol): void {
+  const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(protocol, options);
+
+  describe(`${name}: a PUT happens once`, () => {
+    it('the same PUT again has the same timestamp, also after a crash, and for another node of the region (D4)', () => {
+      const world = settled({ spec: replicated(REGIONS, 2) });
+      const client = new OperationClient(world, 'virginia-1');
+      const request = client.session.put(keyIn(world, 0), '1');
+      const { ts } = world.call('virginia-1', request, 'PutResp');
+      expect(world.call('virginia-2', request, 'PutResp').ts).toBe(ts);
+      for (const node of ['virginia-1', 'virginia-2']) {
+        world.crash(node);
+        world.restart(node);
+      }
+      expect(world.call('virginia-1', request, 'PutResp').ts).toBe(ts);
+      expect([...world.node('virginia-1').store.chains.values()].flat()).toHaveLength(1);
+    });
+
+    it('while the first one still waits for the disk, the same PUT again finds it (D4)', () => {
+      const world = settled();
+      const client = new OperationClient(world, 'virginia-1');
+      const request = client.session.put(keyIn(world, 0), '1');
+      world.diskMs.set('virginia-1', 20);
+      const refs = [world.ask('virginia-1', request), world.ask('virginia-1', request)];
+      world.run(200);
+      const [first, second] = refs.map((ref) => world.answer('virginia-1', ref));
+      expect(first).toMatchObject({ type: 'PutResp' });
+      expect(second).toMatchObject({ type: 'PutResp', ts: (first as { ts: number }).ts });
+    });
+
+    it('an id that was used for another write is refused with TX_ID_REUSED (P8)', () => {
+      const world = settled();
+      const request = new OperationClient(world, 'virginia-1').session.put(keyIn(world, 0), '1');
+      world.call('virginia-1', request, 'PutResp');
+      expect(refusal(world, 'virginia-1', { ...request, value: '2' })).toBe('TX_ID_REUSED');
+      expect(refusal(world, 'virginia-1', { ...request, principal: 'somebody' })).toBe('TX_ID_REUSED');
+    });
+
+    it('a PUT that goes on in another region happened, if the first region says so (D4)', () => {
+      const world = settled();
+      const key = keyIn(world, 0);
+      const client = new OperationClient(world, 'virginia-1');
+      const { ts } = world.call('virginia-1', client.session.put(key, '1'), 'PutResp');
+      client.move('oregon-1'); // the answer was lost on its way
+      const answer = world.call('oregon-1', client.session.retry(), 'PutResp');
+      expect(answer).toMatchObject({ ts, region: 'virginia' });
+      world.run(300);
+      expect([...world.node('oregon-1').store.chains.values()].flat()).toHaveLength(1);
+    });
+
+    it('a PUT that goes on in another region happens there when the first region has given it up, durably and for good (D4)', () => {
+      const world = settled();
+      const key = keyIn(world, 0);
+      const client = new OperationClient(world, 'virginia-1');
+      const lost = client.session.put(key, '1');
+      client.move('oregon-1'); // the request was lost on its way
+      const answer = world.call('oregon-1', client.session.retry(), 'PutResp');
+      expect(answer.region).toBe('oregon');
+      world.crash('virginia-1');
+      world.restart('virginia-1');
+      expect(refusal(world, 'virginia-1', lost)).toBe('TRANSACTION_ABORTED');
+      world.until(() => world.ust() >= answer.ts);
+      expect(NODES.map((node) => [...world.node(node).store.chains.values()].flat().length)).toEqual([1, 1, 1]);
+    });
+
+    it('an attempt in a region that cannot be asked is pending, not tried elsewhere (D4)', () => {
+      const world = settled({ settings: { commitTimeoutMs: 500 } });
+      const client = new OperationClient(world, 'virginia-1');
+      client.session.put(keyIn(world, 0), '1');
+      world.crash('virginia-1');
+      client.move('oregon-1');
+      expect(refusal(world, 'oregon-1', client.session.retry())).toBe('OUTCOME_PENDING');
+      world.restart('virginia-1');
+      expect(world.call('oregon-1', client.session.retry(), 'PutResp').region).toBe('oregon');
+    });
+
+    it('a PUT older than the outcomes that are kept is refused, never done again (D5)', () => {
+      const world = settled({ spec: replicated(REGIONS, 1, 1), settings: { outcomeRetentionMs: 1_000 } });
+      const client = new OperationClient(world, 'virginia-1');
+      const request = client.session.put(keyIn(world, 0), '1');
+      world.call('virginia-1', request, 'PutResp');
+      world.until(() => world.node('virginia-1').store.outcomes.size === 0, 120_000);
+      expect(refusal(world, 'virginia-1', request)).toBe('OUTCOME_FORGOTTEN');
+      expect([...world.node('virginia-1').store.chains.values()].flat()).toHaveLength(1);
+    });
+
+    it('a PUT that a lost disk may have known is refused, never done again (D10)', () => {
+      const world = settled();
+      const client = new OperationClient(world, 'virginia-1');
+      const request = client.session.put(keyIn(world, 0), '1');
+      world.call('virginia-1', request, 'PutResp');
+      loseDisk(world, 'virginia-1');
+      world.until(
+        () => world.ust() > world.node('virginia-1').parts.membership.lostUpTo && joined(world, 'virginia-1')(),
+      );
+      const late = { ...request, txId: 'another-session-0001.0' };
+      expect(refusal(world, 'virginia-1', late)).toBe('OUTCOME_FORGOTTEN');
+      const birth = world.node('virginia-1').parts.membership.lostUpTo - 1;
+      expect(refusal(world, 'virginia-1', { ...late, birth })).toBe('OUTCOME_FORGOTTEN');
+    });
+
+    it('nobody is told that a PUT has not happened by a region that has lost its disk since (D10)', () => {
+      const world = settled();
+      const client = new OperationClient(world, 'virginia-1');
+      const { ts } = world.call('virginia-1', client.session.put(keyIn(world, 0), '1'), 'PutResp');
+      world.until(() => world.ust() > ts);
+      world.run(50);
+      loseDisk(world, 'virginia-1');
+      world.until(() => world.ust() > world.node('virginia-1').parts.membership.lostUpTo);
+      world.until(joined(world, 'virginia-1'));
+      client.move('oregon-1');
+      expect(refusal(world, 'oregon-1', client.session.retry())).toBe('OUTCOME_FORGOTTEN');
+    });
+
+    it('a node that waits to be rebuilt begins no PUT, and still answers for those it knows (D10)', () => {
+      const world = settled({ settings: { commitTimeoutMs: 300 } });
+      const key = keyIn(world, 0);
+      const client = new OperationClient(world, 'virginia-1');
+      const known = client.session.put(key, '1');
+      const { ts } = world.call('virginia-1', known, 'PutResp');
+      client.session.refused();
+      without(world, 'JoinResp');
+      world.node('virginia-1').parts.membership.retire('The disk is damaged.');
+      expect(refusal(world, 'virginia-1', client.session.put(key, '2'))).toBe('OUTCOME_PENDING');
+      expect(world.call('virginia-1', known, 'PutResp').ts).toBe(ts);
+      client.session.refused();
+      expect(client.get(key)).toBe('1');
+    });
+
+    it('what was lost on its way is asked for again, and what was asked of a node that was away', () => {
+      const world = settled({ spec: replicated(REGIONS, 2), settings: { readTimeoutMs: 400 } });
+      const key = keyIn(world, 1);
+      const client = new OperationClient(world, 'virginia-1');
+      without(world, 'PutSliceReq');
+      const put = world.ask('virginia-1', client.session.put(key, '1'));
+      world.run(100);
+      world.filter = () => true;
+      world.run(200);
+      expect(world.answer('virginia-1', put)).toBeUndefined();
+      world.run(200);
+      expect(world.answer('virginia-1', put)?.type).toBe('PutResp');
+      client.session.refused();
+      world.crash('virginia-2');
+      const get = world.ask('virginia-1', client.session.get(key));
+      world.run(50);
+      world.restart('virginia-2');
+      world.run(100);
+      expect(world.answer('virginia-1', get)?.type).toBe('GetResp');
+    });
+
+    it('only the replica that was asked answers for itself (D12)', () => {
+      const world = settled({ spec: replicated(REGIONS, 2) });
+      const client = new OperationClient(world, 'virginia-1');
+      without(world, 'PutSliceResp');
+      const put = world.ask('virginia-1', client.session.put(keyIn(world, 1), '1'));
+      world.run(20);
+      const asked = world.sent.flatMap(({ message }) => (message.type === 'PutSliceReq' ? [message.ref] : []));
+      const coordinator = { node: 'virginia-1', machine: 'coordinator' };
+      for (const machine of ['replica/1', 'replica/3'])
+        world.inject(
+          coordinator,
+          { node: machine === 'replica/3' ? 'virginia-2' : 'oregon-2', machine },
+          { type: 'PutSliceResp', ref: asked[0]!, ts: 1 },
+        );
+      world.run(20);
+      expect(world.answer('virginia-1', put)).toBeUndefined();
+      world.filter = () => true;
+      world.until(() => world.answer('virginia-1', put) !== undefined);
+      expect((world.answer('virginia-1', put) as { ts: number }).ts).toBeGreaterThan(1);
+    });
+  });
+}

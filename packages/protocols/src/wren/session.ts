@@ -1,0 +1,55 @@
+/**
+ * The Wren session (Algorithm 1): it has seen a snapshot, and keeps its own writes above its `lt` (CANToR's client-side cache).
+ *
+ * What it has seen belongs to a region, and names it. A commit whose home was another region than its snapshot's makes it belong to none:
+ * from then on it has seen everything up to one timestamp, and the next start waits for that in whatever region it is sent to (D9).
+ *
+ * Invariant: the cache holds every own write that a snapshot at or above what was seen may lack.
+ */
+import type { Timestamp } from '@isochron/core';
+import { Session, type SessionRules, type SessionState } from '../kernel/transactions/session.js';
+import type { Snapshot } from '../kernel/transactions/snapshots.js';
+import { ENTRIES, NOWHERE, type Parts, partsOf, reachOf, snapshotOf } from './snapshot.js';
+
+export const wrenSession: SessionRules = {
+  merge: (seen, more) => mergeParts(seen, more, partsOf(seen), partsOf(more)),
+
+  /** Alg. 1 line 29. */
+  committed(seen, commit, snapshot) {
+    if (commit.deps?.length === ENTRIES) return wrenSession.merge(seen, commit); // nothing was written
+    const home = commit.deps === undefined ? NOWHERE : (commit.deps[1] ?? partsOf(snapshot).place);
+    const { lt, rt, place, hwt } = partsOf(seen);
+    if (reachOf({ lt, rt, place, hwt }) === 0) return snapshotOf({ lt, rt, place: home, hwt: commit.ts });
+    if (home !== place || home === NOWHERE) return everything(Math.max(lt, rt, hwt, commit.ts));
+    return snapshotOf({ lt, rt, place, hwt: Math.max(hwt, commit.ts) });
+  },
+
+  /** The snapshot's `rt` is not above its `lt`, so nothing from elsewhere can be newer than an own write that the snapshot lacks. */
+  covers: (snapshot): Timestamp => partsOf(snapshot).lt,
+
+  /** UST is installed in its region too: a session that only writes need not keep its own writes for ever. */
+  stable(seen, ust) {
+    const { lt, rt, place, hwt } = partsOf(seen);
+    return place === NOWHERE ? seen : snapshotOf({ lt: Math.max(lt, ust), rt, place, hwt });
+  },
+};
+
+/** In one region, entry by entry. Across regions no entry compares with another: the one that has all of the other stands. */
+function mergeParts(seen: Snapshot, more: Snapshot, a: Parts, b: Parts): Snapshot {
+  if (a.place === b.place) {
+    const [lt, rt, hwt] = [Math.max(a.lt, b.lt), Math.max(a.rt, b.rt), Math.max(a.hwt, b.hwt)];
+    return snapshotOf({ lt, rt, place: a.place, hwt });
+  }
+  if (Math.min(b.lt, b.rt) >= reachOf(a)) return more;
+  if (Math.min(a.lt, a.rt) >= reachOf(b)) return seen;
+  return everything(Math.max(reachOf(a), reachOf(b)));
+}
+
+const everything = (t: Timestamp): Snapshot => snapshotOf({ lt: t, rt: t, place: NOWHERE, hwt: t });
+
+export class WrenSession extends Session {
+  /** @param id 128 random bits as text, never used by another session: a session that is imported gets a new one (P8). */
+  constructor(id: string, state?: SessionState) {
+    super(id, wrenSession, state);
+  }
+}

@@ -1,0 +1,80 @@
+import { LOGGED, openAs, openHead, openSegment, PREPARED, seal, sealAs, sealHead, sealSegment } from './records.js';
+import { dependent, prepared, v } from './suite-fixtures.js';
+
+const KEY = 'v0003/a';
+const head = (...versions: ReturnType<typeof v>[]) => ({ first: 1, last: 2, tailCount: 20, versions });
+const plain = [10, 'tx10', 'virginia', '"10"'];
+const writes = [
+  ['a', '1'],
+  ['b', null],
+];
+const tx = {
+  writes: [
+    { key: 'a', value: '1' },
+    { key: 'b', value: null },
+  ],
+};
+/** Copies: what is sealed next may take the same memory. */
+const bytes = (sealed: Buffer): Buffer => Buffer.from(sealed);
+
+describe('records of what has one timestamp', () => {
+  it('are the bytes that they were before versions had dependencies', () => {
+    expect(bytes(sealHead(head(v(10)), 0, KEY))).toEqual(bytes(seal([1, 2, 20, ...plain], KEY)));
+    expect(bytes(sealSegment([v(10)], KEY))).toEqual(bytes(seal(plain, KEY)));
+    expect(bytes(sealAs(LOGGED, tx, KEY))).toEqual(bytes(seal(writes, KEY)));
+    const { pt, home, attempt, birth, epoch, cohorts, digest, coordinator } = prepared;
+    const fields = [
+      pt,
+      home,
+      attempt,
+      birth,
+      epoch,
+      cohorts,
+      digest,
+      coordinator,
+      [
+        ['a', '{"a":1}'],
+        ['b', null],
+      ],
+    ];
+    expect(bytes(sealAs(PREPARED, prepared, KEY))).toEqual(bytes(seal(fields, KEY)));
+  });
+
+  it('open without dependencies', () => {
+    expect(openHead(bytes(seal([1, 2, 20, ...plain], KEY)), KEY)).toStrictEqual(head(v(10)));
+    expect(openAs(LOGGED, bytes(seal(writes, KEY)), KEY)).toStrictEqual(tx);
+    expect(openAs(LOGGED, bytes(seal([], KEY)), KEY)).toStrictEqual({ writes: [] });
+    expect(openAs(PREPARED, bytes(sealAs(PREPARED, prepared, KEY)), KEY)).toStrictEqual(prepared);
+  });
+});
+
+describe('records with dependencies', () => {
+  it('take one element more for each version that has some', () => {
+    const versions = [v(10), dependent(20, [5, 2 ** 52]), v(30), dependent(40, [0])];
+    const sealed = bytes(sealSegment(versions, KEY));
+    expect(openSegment(sealed, KEY)).toStrictEqual(versions);
+    expect(openHead(bytes(sealHead(head(...versions), 1, KEY)), KEY)).toStrictEqual(head(...versions.slice(1)));
+  });
+
+  it('that name keys stand behind those that are numbers', () => {
+    const depends = [
+      { key: 'k', source: 2, ts: 2 ** 52, near: true },
+      { key: 'l', source: 0, ts: 1 },
+    ];
+    const versions = [{ ...v(10), depends }, { ...dependent(20, [5]), depends }, v(30)];
+    expect(openSegment(bytes(sealSegment(versions, KEY)), KEY)).toStrictEqual(versions);
+    for (const all of [
+      { ...tx, depends },
+      { ...tx, deps: [5, 6], depends },
+      { writes: [], depends },
+    ]) {
+      expect(openAs(LOGGED, bytes(sealAs(LOGGED, all, KEY)), KEY)).toStrictEqual(all);
+    }
+    expect(openAs(LOGGED, bytes(sealAs(LOGGED, { ...tx, depends: [] }, KEY)), KEY)).toStrictEqual(tx);
+  });
+
+  it('take an empty list for none', () => {
+    expect(openSegment(bytes(sealSegment([dependent(10, [])], KEY)), KEY)).toStrictEqual([v(10)]);
+    expect(openAs(LOGGED, bytes(sealAs(LOGGED, { ...tx, deps: [] }, KEY)), KEY)).toStrictEqual(tx);
+  });
+});
