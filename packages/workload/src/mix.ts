@@ -8,6 +8,7 @@ import {
   type RegionId,
   type Topology,
 } from '@isochron/core';
+import { chooseDistinct } from './choose.js';
 import { type Distribution, YCSB_THETA, Zipf } from './zipfian.js';
 
 /** What the transactions of a workload look like (PaRiS, section V). */
@@ -29,6 +30,9 @@ export const WRITE_HEAVY: TransactionMix = { reads: 10, writes: 10, partitionsPe
 
 /** Bytes of the paper's items. */
 export const VALUE_BYTES = 8;
+
+/** The value of this number: {@link VALUE_BYTES} ASCII characters, each text once among 36^8 numbers. */
+export const uniqueText = (n: number): string => n.toString(36).padStart(VALUE_BYTES, '0');
 
 /** The keys of one transaction: first all reads, then all writes. No key occurs twice among the reads or the writes. */
 export interface PlannedTransaction {
@@ -127,7 +131,8 @@ export class TransactionGenerator {
   nextTransaction(): PlannedTransaction {
     const { mix, table } = this.#options;
     const local = this.#hosted.length > 0 && this.#random.chance(mix.localRatio);
-    const partitions = this.#choosePartitions(local ? this.#hosted : table.partitions);
+    const pool = (local ? this.#hosted : table.partitions).map(({ id }) => id);
+    const partitions = chooseDistinct(pool, mix.partitionsPerTx, this.#random);
     return {
       reads: this.#chooseKeys(partitions, 0, mix.reads),
       // Goes on where the reads stopped, so that a transaction with few writes still touches all its partitions.
@@ -136,22 +141,9 @@ export class TransactionGenerator {
     };
   }
 
-  /** A value of {@link VALUE_BYTES} ASCII characters that this generator has not given before (36^8 of them). */
+  /** A value that this generator has not given before. */
   nextValue(): string {
-    return (this.#values++).toString(36).padStart(VALUE_BYTES, '0');
-  }
-
-  /** Distinct partitions, each set equally likely: the first steps of a Fisher-Yates shuffle. */
-  #choosePartitions(pool: readonly Partition[]): PartitionId[] {
-    const ids = pool.map((partition) => partition.id);
-    const count = Math.min(this.#options.mix.partitionsPerTx, ids.length);
-    for (let i = 0; i < count; i++) {
-      const j = i + this.#random.below(ids.length - i);
-      const held = ids[i]!;
-      ids[i] = ids[j]!;
-      ids[j] = held;
-    }
-    return ids.slice(0, count);
+    return uniqueText(this.#values++);
   }
 
   #chooseKeys(partitions: readonly PartitionId[], offset: number, count: number): QualifiedKey[] {

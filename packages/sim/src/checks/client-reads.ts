@@ -1,7 +1,10 @@
-import type { KeyWrite, QualifiedKey, Timestamp } from '@isochron/core';
+import { compareVersions, type KeyWrite, type QualifiedKey, type Version } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
+import { textOfSnapshot } from '../protocols/snapshot.js';
 import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
-import type { ClientView } from './observations.js';
+import type { ClientView, OwnWrite } from './observations.js';
+import type { Visibility } from './visibility.js';
 
 /**
  * A client's cache never hides a newer visible version, and never misses an own write: what a read shows is the transaction's own
@@ -13,30 +16,41 @@ export class ClientReads implements Check {
   constructor(
     readonly context: CheckContext,
     readonly ledger: Ledger,
+    readonly visibility: Visibility,
   ) {}
 
-  snapshot(client: ClientView, snapshot: Timestamp): void {
-    const { session, txId, floor } = client;
-    if (snapshot < floor) this.#fail(`${session} was given the snapshot ${snapshot} after ${floor}`, txId, session);
+  snapshot({ session, txId, floor }: ClientView, snapshot: Snapshot): void {
+    if (this.visibility.follows(floor, snapshot)) return;
+    const [before, after] = [floor, snapshot].map(textOfSnapshot);
+    this.#fail(`${session} was given the snapshot ${after} after ${before}`, txId, session);
   }
 
   read(client: ClientView, key: QualifiedKey, value: KeyWrite['value']): void {
     const wanted = this.#wanted(client, key);
     if (wanted.includes(value)) return;
     const { session, txId, snapshot } = client;
-    this.#fail(`${session} reads ${key} as ${value} in ${txId} at ${snapshot}, it should see ${wanted[0]}`, txId, key);
+    const at = snapshot === undefined ? 'no snapshot' : textOfSnapshot(snapshot);
+    this.#fail(`${session} reads ${key} as ${value} in ${txId} at ${at}, it should see ${wanted[0]}`, txId, key);
   }
 
   /** What may be seen: one value, unless something was damaged. */
-  #wanted({ written, own, snapshot = 0 }: ClientView, key: QualifiedKey): readonly KeyWrite['value'][] {
+  #wanted({ written, own, snapshot }: ClientView, key: QualifiedKey): readonly KeyWrite['value'][] {
     const mine = written.get(key);
     if (mine !== undefined) return [mine];
+    const shows = (version: Version) => snapshot !== undefined && this.visibility.shows(snapshot, version);
+    const ones = this.ledger.visibleOnes(key, shows);
+    const values = ones.map((version) => version?.value ?? null);
     const before = own.get(key);
-    if (before !== undefined && before.ct > snapshot) return [before.value];
-    return this.ledger.visibleOnes(key, snapshot).map((version) => version?.value ?? null);
+    if (before === undefined || !isNewer(before, ones[0])) return values;
+    // The session may keep it although the cluster has lost it.
+    return this.ledger.isDamaged(before.txId) ? [before.value, ...values] : [before.value];
   }
 
   #fail(message: string, ...about: string[]): void {
     this.context.fail(this.name, message, about);
   }
 }
+
+/** Whether an own write comes after a version in the order in which writes win. */
+const isNewer = ({ ct, txId }: OwnWrite, shown: Version | undefined): boolean =>
+  shown === undefined || compareVersions({ ts: ct, txId, region: shown.region }, shown) > 0;

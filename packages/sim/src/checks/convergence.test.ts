@@ -15,6 +15,7 @@ async function missing(disks: Record<string, readonly DurableRecord[]>, change: 
     topology: TOPOLOGY,
     ledger,
     disk: (node) => states.get(node)!,
+    depsTravel: true,
     ust: () => 5,
     load: () => ({ reads: 0 }),
     unfinished: () => [],

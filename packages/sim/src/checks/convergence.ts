@@ -7,6 +7,8 @@ export interface HealedWorld {
   readonly topology: Topology;
   readonly ledger: Ledger;
   disk(node: NodeId): MemoryState;
+  /** Whether versions have what they depend on in every region, or in the one that made them alone. */
+  readonly depsTravel: boolean;
   /** Stable time of every node. */
   ust(node: NodeId): Timestamp;
   load(node: NodeId): Readonly<Record<string, number>>;
@@ -76,7 +78,7 @@ function differentChains(world: HealedWorld): string | undefined {
     const floor = Math.max(...replicas.map((replica) => replica?.horizons.gcFloor ?? 0));
     const keys = new Set(replicas.flatMap((replica) => [...(replica?.chains.keys() ?? [])]));
     for (const key of keys) {
-      const chains = replicas.map((replica) => liveChain(replica?.chains.get(key) ?? [], floor));
+      const chains = replicas.map((replica) => liveChain(replica?.chains.get(key) ?? [], floor, world.depsTravel));
       if (chains.some((chain) => chain !== chains[0])) return difference(id, key, regions, chains);
     }
   }
@@ -84,12 +86,16 @@ function differentChains(world: HealedWorld): string | undefined {
 }
 
 /** The versions that snapshots from the floor on can see; a tombstone that hides nothing is as good as none. */
-function liveChain(versions: readonly Version[], floor: Timestamp): string {
+function liveChain(versions: readonly Version[], floor: Timestamp, depsTravel: boolean): string {
   let first = versions.length - 1;
   while (first > 0 && versions[first]!.ts > floor) first--;
   const live = versions.slice(Math.max(0, first));
   if (live[0]?.value === null && live[0].ts <= floor) live.shift();
-  return live.map(({ ts, txId, region, value }) => `${ts}/${txId}/${region}=${String(value)}`).join(' ');
+  return live
+    .map(
+      ({ ts, txId, region, value, deps = [] }) => `${ts}/${txId}/${region}[${depsTravel ? deps : ''}]=${String(value)}`,
+    )
+    .join(' ');
 }
 
 const difference = (

@@ -4,6 +4,7 @@ import { VirtualTime } from '../engine/virtual-time.js';
 import type { CheckContext } from './check.js';
 import { Ledger } from './ledger.js';
 import type { ClientView } from './observations.js';
+import { UP_TO_A_TIMESTAMP } from './visibility.js';
 
 /** Two regions of one node; every partition is in both. */
 export const TOPOLOGY = new Topology({
@@ -25,7 +26,7 @@ export class CheckBench {
     time: new VirtualTime(),
     fail: (check, message) => this.failed.push(`${check}: ${message}`),
   };
-  readonly ledger = new Ledger(this.context);
+  readonly ledger = new Ledger(this.context, UP_TO_A_TIMESTAMP);
 
   /** The transaction is prepared durably on all its partitions by the cohorts of region p. */
   commit(txId: TxId, ct: Timestamp, writes: readonly KeyWrite[], attempt = 0): void {
@@ -80,8 +81,8 @@ export const outcome = (
 export const client = (view: Partial<ClientView> = {}): ClientView => ({
   session: 's',
   txId: 't',
-  snapshot: 10,
-  floor: 0,
+  snapshot: { ts: 10 },
+  floor: { ts: 0 },
   written: new Map(),
   own: new Map(),
   ...view,

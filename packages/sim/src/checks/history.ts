@@ -1,20 +1,23 @@
-import { checkHistory, type Op, type Transaction } from '@isochron/checker';
+import { checkHistory, LEVELS, type LevelName, type Op, type Transaction } from '@isochron/checker';
 import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
 
-/** What clients saw is causally consistent, judged from their histories alone (`packages/checker`). */
-export class CausalHistory implements Check {
-  readonly name = 'causal-history';
+/** What clients saw is consistent to a level, judged from their histories alone (`packages/checker`). */
+export class ConsistentHistory implements Check {
+  readonly name: string;
 
   constructor(
     readonly context: CheckContext,
     readonly ledger: Ledger,
     /** One line per transaction, as clients recorded them. */
     readonly history: readonly Transaction[],
-  ) {}
+    readonly level: LevelName,
+  ) {
+    this.name = `${level}-history`;
+  }
 
   end(): void {
-    const verdict = checkHistory(this.#withoutDamage(), { maxViolations: 1 });
+    const verdict = checkHistory(this.#withoutDamage(), { level: LEVELS[this.level], maxViolations: 1 });
     if (verdict.ok) return;
     for (const { name, message, transactions } of verdict.violations) {
       const about = transactions.map(({ tx }) => tx);

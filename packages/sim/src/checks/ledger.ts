@@ -7,6 +7,7 @@
  */
 import {
   compareVersions,
+  type Deps,
   type DurableRecord,
   type KeyWrite,
   type NodeId,
@@ -21,14 +22,22 @@ import {
 } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from './check.js';
+import type { Visibility } from './visibility.js';
+
+/** What a transaction writes on one partition. */
+interface Slice {
+  readonly region: RegionId;
+  readonly writes: readonly KeyWrite[];
+  /** Of all its versions there, in the region that made them. */
+  readonly deps: Deps | undefined;
+  /** The same, as it travels. */
+  readonly sent: Deps | undefined;
+}
 
 /** One attempt of a transaction, as prepare records show it. */
 interface Attempt {
   readonly cohorts: readonly PartitionId[];
-  readonly prepared: Map<
-    PartitionId,
-    { readonly pt: Timestamp; readonly region: RegionId; readonly writes: readonly KeyWrite[] }
-  >;
+  readonly prepared: Map<PartitionId, Prepared>;
 }
 
 /** A transaction that is committed. */
@@ -38,16 +47,19 @@ export interface Committed {
   readonly attempt: number;
   /** When it became so. */
   readonly atMs: number;
-  readonly slices: ReadonlyMap<PartitionId, { readonly region: RegionId; readonly writes: readonly KeyWrite[] }>;
+  readonly slices: ReadonlyMap<PartitionId, Slice>;
 }
 
 /** Who wants to know at once. */
 export interface LedgerListener {
   /** A transaction has just become committed. */
   onCommitted(tx: Committed): void;
-  /** All its versions are, or once were, durable in every replica. */
-  onInstalled?(tx: Committed): void;
 }
+
+/** Of an outcome that comes without its writes. */
+const NOTHING: Pick<Slice, 'writes' | 'deps'> = { writes: [], deps: undefined };
+/** What a replica has prepared is the same everywhere. */
+type Prepared = Omit<Slice, 'sent'> & { readonly pt: Timestamp };
 
 type LeftPartition = NonNullable<ReturnType<MemoryState['partitions']['get']>>;
 
@@ -72,7 +84,10 @@ export class Ledger implements Check {
   /** Nodes that came back with an older disk and go on as if nothing had happened, until somebody tells them. */
   readonly #unaware = new Set<NodeId>();
 
-  constructor(readonly context: CheckContext) {}
+  constructor(
+    readonly context: CheckContext,
+    readonly visibility: Pick<Visibility, 'stamp' | 'localDeps'>,
+  ) {}
 
   /** The greatest commit timestamp. */
   get lastCt(): Timestamp {
@@ -104,6 +119,18 @@ export class Ledger implements Check {
     return this.#known.get(txId)?.durable.has(`${region}|${key}`) ?? false;
   }
 
+  /** The same for a version whose key is not told: values are unique, but for deletions. */
+  holds({ txId, value }: Version, region: RegionId, partition: PartitionId): boolean {
+    const writes = this.committed(txId)?.slices.get(partition)?.writes ?? [];
+    return writes.some((write) => write.value === value && this.isDurable(txId, region, write.key));
+  }
+
+  /** Whether all its versions are, or once were, durable in every replica. */
+  isInstalled(txId: TxId): boolean {
+    const known = this.#known.get(txId);
+    return known?.committed !== undefined && known.missing === 0;
+  }
+
   /** Whether a lost disk has taken a part of it that nobody else had. */
   isDamaged(txId: TxId): boolean {
     return this.#known.get(txId)?.damaged ?? false;
@@ -119,23 +146,18 @@ export class Ledger implements Check {
     return this.#chains.get(key) ?? [];
   }
 
-  /** What a snapshot shows of a key; tombstones too. */
-  visible(key: QualifiedKey, snapshot: Timestamp): Version | undefined {
-    const chain = this.#chains.get(key);
-    if (chain === undefined) return undefined;
-    let i = chain.length - 1;
-    while (i >= 0 && chain[i]!.ts > snapshot) i--;
-    return chain[i];
+  /** The newest version of a key among those that are shown; tombstones too. */
+  visible(key: QualifiedKey, shows: (version: Version) => boolean): Version | undefined {
+    return this.#newest(key, shows, Number.POSITIVE_INFINITY).version;
   }
 
-  /** What a snapshot may show of a key: one version, or none, as long as nothing was damaged. */
-  visibleOnes(key: QualifiedKey, snapshot: Timestamp): readonly (Version | undefined)[] {
-    let version = this.visible(key, snapshot);
+  /** What may be seen of a key: one version, or none, as long as nothing was damaged. */
+  visibleOnes(key: QualifiedKey, shows: (version: Version) => boolean): readonly (Version | undefined)[] {
+    let { version, at } = this.#newest(key, shows, Number.POSITIVE_INFINITY);
     if (!this.#anyDamaged) return [version];
     const ones = [version];
-    const chain = this.chain(key);
-    for (let i = version === undefined ? -1 : chain.indexOf(version); i >= 0 && this.isDamaged(chain[i]!.txId); i--) {
-      version = chain[i - 1];
+    while (version !== undefined && this.isDamaged(version.txId)) {
+      ({ version, at } = this.#newest(key, shows, at));
       ones.push(version);
     }
     return ones;
@@ -152,12 +174,21 @@ export class Ledger implements Check {
       if (record.kind === 'outcome' && record.record.status === 'committed') {
         const { partition, txId } = record;
         const logged = records.find((r) => r.kind === 'log' && r.partition === partition && r.tx.txId === txId);
-        const writes = logged?.kind === 'log' ? logged.tx.writes : [];
-        this.#outcome(partition, txId, record.record, writes, region);
+        const { writes, deps: sent } = logged?.kind === 'log' ? logged.tx : NOTHING;
+        const deps = this.visibility.localDeps === true ? writtenWith(records, partition, txId) : sent;
+        this.#outcome(partition, txId, record.record, { region, writes, deps, sent });
       }
     }
     for (const record of records)
       if (record.kind === 'version') this.#version(record.key, record.version, record.partition, region);
+  }
+
+  /** The newest one before a place in the chain, and its own place. */
+  #newest(key: QualifiedKey, shows: (version: Version) => boolean, before: number) {
+    const chain = this.#chains.get(key) ?? [];
+    let at = Math.min(chain.length, before) - 1;
+    while (at >= 0 && !shows(chain[at]!)) at--;
+    return { version: chain[at], at };
   }
 
   /** What is not left on the disk is durable there no more. */
@@ -222,7 +253,8 @@ export class Ledger implements Check {
         txId,
       );
     }
-    attempt.prepared.set(partition, { pt: record.pt, region, writes: record.writes });
+    const { pt, writes, deps } = record;
+    attempt.prepared.set(partition, { pt, region, writes, deps });
     if (attempt.prepared.size < attempt.cohorts.length || known.committed !== undefined) return;
     const ct = Math.max(...[...attempt.prepared.values()].map(({ pt }) => pt));
     this.#commit(known, {
@@ -230,17 +262,19 @@ export class Ledger implements Check {
       ct,
       attempt: record.attempt,
       atMs: this.context.time.now,
-      slices: new Map(attempt.prepared),
+      slices: this.#stamped(attempt.prepared, ct),
     });
   }
 
-  #outcome(
-    partition: PartitionId,
-    txId: TxId,
-    { ts, attempt, digest }: OutcomeRecord,
-    writes: readonly KeyWrite[],
-    region: RegionId,
-  ): void {
+  #stamped(prepared: ReadonlyMap<PartitionId, Prepared>, ct: Timestamp): Map<PartitionId, Slice> {
+    const stamped = ({ region, writes, deps: before }: Prepared): Slice => {
+      const deps = this.visibility.stamp(before, ct, region);
+      return { region, writes, deps, sent: deps };
+    };
+    return new Map([...prepared].map(([partition, slice]) => [partition, stamped(slice)]));
+  }
+
+  #outcome(partition: PartitionId, txId: TxId, { ts, attempt, digest }: OutcomeRecord, slice: Slice): void {
     const known = this.#of(txId);
     const { committed } = known;
     if (committed !== undefined) {
@@ -258,16 +292,17 @@ export class Ledger implements Check {
       this.#fail(`${partition} wrote that ${txId} is committed, but not every cohort has prepared it`, txId);
       return;
     }
-    const slices = new Map([[partition, { region, writes }]]);
+    const slices = new Map([[partition, slice]]);
     this.#commit(known, { txId, ct: ts, attempt, atMs: this.context.time.now, slices });
   }
 
   #commit(known: Known, tx: Committed): void {
     known.committed = tx;
     if (tx.ct > this.#lastCt) this.#lastCt = tx.ct;
-    for (const [partition, { region, writes }] of tx.slices) {
+    const { ct: ts, txId } = tx;
+    for (const [partition, { region, writes, deps }] of tx.slices) {
       known.missing += writes.length * this.context.topology.partitions[partition]!.regions.length;
-      for (const { key, value } of writes) this.#insert(key, { ts: tx.ct, txId: tx.txId, region, value });
+      for (const { key, value } of writes) this.#insert(key, { ts, txId, region, value, deps });
     }
     for (const listener of this.#listeners) listener.onCommitted(tx);
   }
@@ -301,9 +336,10 @@ export class Ledger implements Check {
       );
       return;
     }
-    if (tx.ct !== version.ts || slice.region !== version.region || write.value !== version.value) {
+    const isSame = tx.ct === version.ts && slice.region === version.region && write.value === version.value;
+    if (!isSame || !dependsSo(version, slice)) {
       this.#fail(
-        `${region} holds ${key} by ${version.txId} as ${JSON.stringify(version)}, committed at ${tx.ct}`,
+        `${region} holds ${key} by ${version.txId} as ${JSON.stringify(version)}, committed at ${tx.ct} [${slice.deps ?? ''}]`,
         version.txId,
       );
       return;
@@ -312,10 +348,22 @@ export class Ledger implements Check {
     known.durable.add(name);
     if (known.everDurable.has(name)) return;
     known.everDurable.add(name);
-    if (--known.missing === 0) for (const listener of this.#listeners) listener.onInstalled?.(tx);
+    known.missing--;
   }
 
   #fail(message: string, ...about: string[]): void {
     this.context.fail(this.name, message, about);
   }
+}
+
+/** With a copy (D10), what one region has kept of it comes to another, and what has travelled comes back. */
+const dependsSo = ({ deps }: Version, slice: Slice): boolean =>
+  `${deps}` === `${slice.sent}` || `${deps}` === `${slice.deps}`;
+
+/** What the version depends on that a batch with a transaction's outcome writes. */
+function writtenWith(records: readonly DurableRecord[], partition: PartitionId, txId: TxId): Deps | undefined {
+  for (const record of records)
+    if (record.kind === 'version' && record.partition === partition && record.version.txId === txId)
+      return record.version.deps;
+  return undefined;
 }

@@ -1,4 +1,15 @@
-import type { KeyWrite, LogGroup, NodeId, PartitionId, QualifiedKey, Timestamp, TxId, Version } from '@isochron/core';
+import type {
+  KeyWrite,
+  LogGroup,
+  NodeId,
+  PartitionId,
+  QualifiedKey,
+  RegionId,
+  Timestamp,
+  TxId,
+  Version,
+} from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
 
 /**
  * What machines say, in words that all protocols share. An adapter translates messages into them; checks listen. Whatever is
@@ -15,20 +26,34 @@ export interface Observations {
   published(node: NodeId, partition: PartitionId, clock: Timestamp): void;
   /** The node promises that these groups, which it sourced, are durable. */
   replicated(node: NodeId, partition: PartitionId, groups: readonly LogGroup[]): void;
+  /** The node shows versions of its replica to somebody. */
+  revealed(node: NodeId, partition: PartitionId, versions: readonly Version[]): void;
+  /** A node has chosen a snapshot; whether it covers what its session has seen. */
+  chosen(node: NodeId, text: string, covers: boolean): void;
+  /** The node has written a version; `covers`: whether a version depends on all that this one's session has seen. */
+  stamped(node: NodeId, txId: TxId, covers: (version: Version) => boolean): void;
+  /** The node has shown a version; `covers`: whether its session knows by now what a version depends on. */
+  learned(node: NodeId, txId: TxId, key: QualifiedKey, covers: (version: Version) => boolean): void;
+  /** Somebody asks a replica to read. */
+  asked(request: object): void;
+  /** A read has waited at a replica until its snapshot was there; the request is the one that was asked. */
+  waited(node: NodeId, partition: PartitionId, request: object): void;
   /** The node says that this snapshot is installed everywhere. */
   stable(node: NodeId, ust: Timestamp): void;
+  /** The node says, or acts as if it were so, that every replica of the partition has all that the region has written there up to a timestamp. */
+  complete(node: NodeId, partition: PartitionId, region: RegionId, upTo: Timestamp): void;
   /** The node's own newest stable time, as it tells it to another node: never falls in a life. */
   announced(node: NodeId, to: NodeId, ust: Timestamp): void;
   /** A replica answered a read of a snapshot. */
   slice(
     node: NodeId,
     partition: PartitionId,
-    snapshot: Timestamp,
+    snapshot: Snapshot,
     keys: readonly QualifiedKey[],
     versions: readonly (Version | null)[],
   ): void;
   /** A replica answered its part of a listing: complete below `next`. */
-  listed(node: NodeId, partition: PartitionId, snapshot: Timestamp, listed: ListedSlice): void;
+  listed(node: NodeId, partition: PartitionId, snapshot: Snapshot, listed: ListedSlice): void;
 }
 
 export interface ListedSlice {
@@ -42,7 +67,7 @@ export interface ListedSlice {
 /** What clients learn. Told by the simulator itself. */
 export interface ClientObservations {
   /** A session was given a snapshot. */
-  snapshot(client: ClientView, snapshot: Timestamp): void;
+  snapshot(client: ClientView, snapshot: Snapshot): void;
   /** A read of a transaction came to its application. */
   read(client: ClientView, key: QualifiedKey, value: KeyWrite['value']): void;
   /** A commit was acknowledged. */
@@ -59,14 +84,18 @@ export interface ClientObservations {
 export interface ClientView {
   readonly session: string;
   readonly txId: TxId;
-  readonly snapshot: Timestamp | undefined;
+  readonly snapshot: Snapshot | undefined;
   /** The highest snapshot that the session knew when the transaction began. */
-  readonly floor: Timestamp;
+  readonly floor: Snapshot;
   /** Own writes of this very transaction. */
   readonly written: ReadonlyMap<QualifiedKey, KeyWrite['value']>;
   /** Own acknowledged writes from before the transaction began, the newest of each key; empty for reads of the past. */
-  readonly own: ReadonlyMap<
-    QualifiedKey,
-    { readonly ct: Timestamp; readonly txId: TxId; readonly value: KeyWrite['value'] }
-  >;
+  readonly own: ReadonlyMap<QualifiedKey, OwnWrite>;
+}
+
+/** A write that was acknowledged to its session. */
+export interface OwnWrite {
+  readonly ct: Timestamp;
+  readonly txId: TxId;
+  readonly value: KeyWrite['value'];
 }

@@ -1,8 +1,8 @@
-import type { LogGroup, NodeId, PartitionId, Timestamp, TxId } from '@isochron/core';
+import type { LogGroup, NodeId, PartitionId, Timestamp, TxId, Version } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
 
-/** Persist before you promise (D1): what a prepare, a commit or a Replicate stands for is on disk when it leaves. */
+/** Persist before you promise (D1): what a prepare, a commit, a Replicate or a read stands for is on disk when it leaves. */
 export class PromisesAreDurable implements Check {
   readonly name = 'promises-are-durable';
 
@@ -24,6 +24,15 @@ export class PromisesAreDurable implements Check {
         if (lost === undefined || this.ledger.isDamaged(txId)) continue;
         this.#fail(`${node} replicates ${txId} of ${ct} on ${partition}; its disk has no such ${lost.key}`, txId, node);
       }
+    }
+  }
+
+  revealed(node: NodeId, partition: PartitionId, versions: readonly Version[]): void {
+    const region = this.context.topology.regionOf(node);
+    for (const version of versions) {
+      const { txId, ts } = version;
+      if (this.ledger.holds(version, region, partition) || this.ledger.isDamaged(txId)) continue;
+      this.#fail(`${node} shows ${txId} of ${ts} on ${partition} to a reader; its disk does not have it`, txId, node);
     }
   }
 

@@ -7,10 +7,13 @@ import {
   type Timestamp,
   type Version,
 } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
+import { textOfSnapshot } from '../protocols/snapshot.js';
 import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
 import type { ClientView, ListedSlice } from './observations.js';
+import type { Visibility } from './visibility.js';
 
 /**
  * Replicas answer a snapshot with exactly the committed versions that it shows: nothing that was never written, nothing that a
@@ -21,11 +24,11 @@ export class SnapshotReads implements Check {
   /** Floors by replica: those asked for in this life, and those on disk. */
   readonly #asked = new Map<string, Timestamp>();
   readonly #durable = new Map<string, Timestamp>();
-  #crashes = 0;
 
   constructor(
     readonly context: CheckContext,
     readonly ledger: Ledger,
+    readonly visibility: Visibility,
   ) {}
 
   wrote(node: NodeId, record: DurableRecord): void {
@@ -47,7 +50,6 @@ export class SnapshotReads implements Check {
 
   /** What had not reached the disk was not collected either. */
   crashed(node: NodeId): void {
-    this.#crashes++;
     for (const name of this.#asked.keys())
       if (name.startsWith(`${node}/`)) this.#asked.set(name, this.#durable.get(name) ?? 0);
   }
@@ -55,30 +57,35 @@ export class SnapshotReads implements Check {
   slice(
     node: NodeId,
     partition: PartitionId,
-    snapshot: Timestamp,
+    snapshot: Snapshot,
     keys: readonly QualifiedKey[],
     versions: readonly (Version | null)[],
   ): void {
     const floor = this.#above(node, partition, snapshot);
+    const shows = (version: Version) => this.visibility.shows(snapshot, version);
     keys.forEach((key, i) => {
       const found = versions[i] ?? undefined;
       const isRight = (wanted: Version | undefined) =>
         // A tombstone at or below the floor may be gone: absence is the same answer.
         (found === undefined && wanted?.value === null && wanted.ts <= floor) || isSame(found, wanted);
-      if (this.ledger.visibleOnes(key, snapshot).some(isRight) || this.#isOfDamage(found)) return;
-      const wanted = this.ledger.visible(key, snapshot);
-      this.#fail(`${node} answers ${key} at ${snapshot} with ${show(found)}, committed is ${show(wanted)}`, key, node);
+      if (this.ledger.visibleOnes(key, shows).some(isRight) || this.#isOfDamage(found)) return;
+      const wanted = this.ledger.visible(key, shows);
+      this.#fail(
+        `${node} answers ${key} at ${textOfSnapshot(snapshot)} with ${show(found)}, committed is ${show(wanted)}`,
+        key,
+        node,
+      );
     });
   }
 
-  /** While no process has started again: one that has begins with an older stable time, beyond which others may have collected. */
   collected({ session, txId, snapshot }: ClientView): void {
-    if (this.#crashes > 0) return;
-    this.#fail(`what ${txId} of ${session} reads at ${snapshot} was collected while it was open`, txId, session);
+    const at = snapshot === undefined ? 'no snapshot yet' : textOfSnapshot(snapshot);
+    this.#fail(`what ${txId} of ${session} reads at ${at} was collected while it was open`, txId, session);
   }
 
-  listed(node: NodeId, partition: PartitionId, snapshot: Timestamp, { start, end, entries, next }: ListedSlice): void {
+  listed(node: NodeId, partition: PartitionId, snapshot: Snapshot, { start, end, entries, next }: ListedSlice): void {
     this.#above(node, partition, snapshot);
+    const shows = (version: Version) => this.visibility.shows(snapshot, version);
     const found = new Map(entries.map(({ key, version }) => [key, version]));
     for (const key of this.ledger.keys) {
       if (this.context.topology.partitionOf(key) !== partition) continue;
@@ -87,9 +94,13 @@ export class SnapshotReads implements Check {
       const shown = found.get(key);
       found.delete(key);
       const isRight = (one: Version | undefined) => isSame(shown, one?.value === null ? undefined : one);
-      if (this.ledger.visibleOnes(key, snapshot).some(isRight) || this.#isOfDamage(shown)) continue;
-      const wanted = this.ledger.visible(key, snapshot);
-      this.#fail(`${node} lists ${key} at ${snapshot} as ${show(shown)}, committed is ${show(wanted)}`, key, node);
+      if (this.ledger.visibleOnes(key, shows).some(isRight) || this.#isOfDamage(shown)) continue;
+      const wanted = this.ledger.visible(key, shows);
+      this.#fail(
+        `${node} lists ${key} at ${textOfSnapshot(snapshot)} as ${show(shown)}, committed is ${show(wanted)}`,
+        key,
+        node,
+      );
     }
     for (const key of found.keys()) this.#fail(`${node} lists ${key}, which is outside of what was asked for`, key);
   }
@@ -99,9 +110,10 @@ export class SnapshotReads implements Check {
     return version !== undefined && this.ledger.isDamaged(version.txId);
   }
 
-  #above(node: NodeId, partition: PartitionId, snapshot: Timestamp): Timestamp {
+  #above(node: NodeId, partition: PartitionId, snapshot: Snapshot): Timestamp {
     const floor = this.#asked.get(`${node}/${partition}`) ?? 0;
-    if (snapshot < floor) this.#fail(`${node} reads ${partition} at ${snapshot}, below its floor ${floor}`, node);
+    if (this.visibility.lowest(snapshot) < floor)
+      this.#fail(`${node} reads ${partition} at ${textOfSnapshot(snapshot)}, below its floor ${floor}`, node);
     return floor;
   }
 

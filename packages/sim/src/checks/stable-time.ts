@@ -1,7 +1,7 @@
 import type { DurableRecord, NodeId, Timestamp } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
 import type { Committed, Ledger, LedgerListener } from './ledger.js';
-import { MinQueue } from './min-queue.js';
+import { Pending } from './pending.js';
 
 /**
  * UST is never above any replica's durable version vector: whatever a node calls stable, every replica has on disk, and nothing
@@ -11,14 +11,13 @@ export class StableIsInstalled implements Check, LedgerListener {
   readonly name = 'stable-is-installed';
   #highest: Timestamp = 0;
   #said = '';
-  /** Committed, and not yet on disk in every replica. */
-  readonly #pending = new MinQueue<Committed>((tx) => tx.ct);
-  readonly #installed = new Set<Committed>();
+  readonly #pending: Pending;
 
   constructor(
     readonly context: CheckContext,
     readonly ledger: Ledger,
   ) {
+    this.#pending = new Pending(ledger);
     ledger.listen(this);
   }
 
@@ -29,21 +28,12 @@ export class StableIsInstalled implements Check, LedgerListener {
     this.#pending.push(tx);
   }
 
-  onInstalled(tx: Committed): void {
-    this.#installed.add(tx);
-  }
-
   stable(node: NodeId, ust: Timestamp): void {
     if (ust <= this.#highest) return;
     this.#highest = ust;
     this.#said = node;
-    for (;;) {
-      const tx = this.#pending.peek();
-      if (tx === undefined || tx.ct > ust) return;
-      this.#pending.pop();
-      if (this.#installed.delete(tx) || this.ledger.isDamaged(tx.txId)) continue;
+    for (const tx of this.#pending.claimed(ust))
       this.#fail(`${node} calls ${ust} stable, but ${tx.txId} of ${tx.ct} is not on the disk of every replica`, tx);
-    }
   }
 
   #fail(message: string, { txId }: Committed): void {

@@ -1,18 +1,13 @@
 /** A client that carries out its session's plan, transaction by transaction, and writes down what it sees. */
-import {
-  compareKeys,
-  type KeyWrite,
-  type QualifiedKey,
-  type RegionId,
-  type Timestamp,
-  type TxId,
-} from '@isochron/core';
-import type { ClientObservations } from '../checks/observations.js';
+import { compareKeys, type QualifiedKey, type RegionId, type Timestamp, type TxId } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
+import type { ClientObservations, OwnWrite } from '../checks/observations.js';
 import { type Co, run } from '../engine/coroutine.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
 import type { CommitPlan, InteractivePlan, ListPlan, SessionPlan, StepPlan, TransactionPlan } from '../plan/plan.js';
 import type { BeginOptions, ProtocolSession } from '../protocols/adapter.js';
 import { RequestFailed } from '../protocols/adapter.js';
+import { isSameSnapshot } from '../protocols/snapshot.js';
 import { type Histories, Recording } from './recorder.js';
 
 /** What all clients of a run share. */
@@ -38,6 +33,9 @@ export interface ActorClient {
   die(): void;
 }
 
+/** What a session has seen that has seen nothing. */
+const BEFORE_ALL: Snapshot = { ts: 0 };
+
 export class Actor {
   readonly name: string;
   /** What it is doing, for those who wait for it. */
@@ -52,10 +50,10 @@ export class Actor {
   #dead = false;
   #finished = false;
   #beside = 0;
-  #floor: Timestamp = 0;
+  #floor: Snapshot = BEFORE_ALL;
   #current: Recording | undefined;
-  readonly #own = new Map<QualifiedKey, { ct: Timestamp; txId: TxId; value: KeyWrite['value'] }>();
-  readonly #snapshots: Timestamp[] = [];
+  readonly #own = new Map<QualifiedKey, OwnWrite>();
+  readonly #snapshots: Snapshot[] = [];
 
   constructor(
     readonly plan: SessionPlan,
@@ -147,6 +145,11 @@ export class Actor {
     switch (plan.kind) {
       case 'interactive':
         return yield* this.#interactive(plan);
+      case 'get': {
+        const recording = this.#begin({ mode: 'single' });
+        yield* this.#read(recording, [plan.key]);
+        return this.#ended(recording);
+      }
       case 'read': {
         const recording = this.#begin({ mode: 'one-shot' });
         yield* this.#read(recording, plan.keys);
@@ -185,7 +188,7 @@ export class Actor {
   #begin(options: BeginOptions): Recording {
     const tx = this.#session.begin(options);
     this.transactions++;
-    const recording = new Recording(this.name, tx, this.#floor, new Map(this.#own));
+    const recording = new Recording(this.name, this.#generation, tx, this.#floor, new Map(this.#own));
     if (options.mode !== 'snapshot') this.#current = recording;
     this.world.note(this.name, () => `begins ${tx.id} (${options.mode})`);
     return recording;
@@ -310,7 +313,7 @@ export class Actor {
     const at = this.#snapshots[this.#snapshots.length - 1 - back];
     if (at === undefined) return;
     const tx = this.#session.begin({ mode: 'one-shot', at });
-    const recording = new Recording(this.name, tx, 0, new Map());
+    const recording = new Recording(this.name, this.#generation, tx, BEFORE_ALL, new Map());
     for (const { key, value } of yield* tx.read(keys)) {
       recording.saw({ key, value });
       this.world.tell.read(recording, key, value);
@@ -321,10 +324,12 @@ export class Actor {
   /** A transaction has its snapshot now. */
   #snapshot(recording: Recording): void {
     const { snapshot } = recording;
-    if (snapshot === undefined || this.#snapshots.at(-1) === snapshot) return;
+    const before = this.#snapshots.at(-1) ?? BEFORE_ALL;
+    if (snapshot === undefined || isSameSnapshot(before, snapshot)) return;
     this.world.tell.snapshot(recording, snapshot);
     this.#snapshots.push(snapshot);
-    if (snapshot > this.#floor) this.#floor = snapshot;
+    // What stayed open in a session that was exported, its successor knows nothing of.
+    if (recording.generation === this.#generation && snapshot.ts > this.#floor.ts) this.#floor = snapshot;
   }
 
   #ended(recording: Recording): void {

@@ -16,6 +16,8 @@ export interface Connection<M extends AnyMessage> {
 /** What a session's code may do: the simulated counterpart of an SDK's transport. */
 export interface ClientIo<M extends AnyMessage> {
   readonly topology: Topology;
+  /** Where the client is. */
+  readonly region: RegionId;
   /** The client's own steady clock, ms. */
   readonly nowMs: number;
   readonly requestTimeoutMs: number;

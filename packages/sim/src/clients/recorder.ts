@@ -1,9 +1,8 @@
 import type { Op, Transaction } from '@isochron/checker';
-import type { KeyWrite, QualifiedKey, Timestamp, TxId } from '@isochron/core';
-import type { ClientView } from '../checks/observations.js';
+import type { KeyWrite, QualifiedKey, TxId } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
+import type { ClientView, OwnWrite } from '../checks/observations.js';
 import type { ClientTransaction, Seen } from '../protocols/adapter.js';
-
-type Own = { readonly ct: Timestamp; readonly txId: TxId; readonly value: KeyWrite['value'] };
 
 /** What one transaction saw and did, from its client's point of view. */
 export class Recording implements ClientView {
@@ -14,16 +13,18 @@ export class Recording implements ClientView {
 
   constructor(
     readonly session: string,
+    /** How often its session had been exported before. */
+    readonly generation: number,
     readonly tx: ClientTransaction,
-    readonly floor: Timestamp,
-    readonly own: ReadonlyMap<QualifiedKey, Own>,
+    readonly floor: Snapshot,
+    readonly own: ReadonlyMap<QualifiedKey, OwnWrite>,
   ) {}
 
   get txId(): TxId {
     return this.tx.id;
   }
 
-  get snapshot(): Timestamp | undefined {
+  get snapshot(): Snapshot | undefined {
     return this.tx.snapshot;
   }
 

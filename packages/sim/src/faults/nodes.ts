@@ -79,12 +79,9 @@ export const wipe: FaultKind<{ node: NodeId }> = {
   },
 };
 
-/**
- * A node comes back with its disk as it was a while before (D10), as after the restoration of a backup. Not drawn: what it decides
- * before a peer tells it may contradict what it had decided, and one that nobody tells goes on so.
- */
+/** A node comes back with its disk as it was a while before (D10), as after the restoration of a backup. */
 export const rollback: FaultKind<{ node: NodeId; backMs: number; downMs: number }> = {
-  weight: 0,
+  weight: 1.5,
   forMs: [5_000, 5_000],
   draw: (random, { topology }) => ({
     node: random.pick(topology.nodes),

@@ -1,6 +1,7 @@
 /** Draws what the sessions do. */
 import { compareKeys, type QualifiedKey, qualify, type Random, type Topology } from '@isochron/core';
 import { exponential, integer, logBetween, rounded, weighted } from '../engine/draws.js';
+import type { DrawMix, Mix } from './mix.js';
 import type {
   CommitPlan,
   InteractivePlan,
@@ -11,25 +12,12 @@ import type {
   WritePlan,
 } from './plan.js';
 
-/** What the transactions of one run are like. */
-interface Mix {
-  readonly kinds: readonly (readonly [TransactionPlan['kind'], number])[];
-  readonly reads: number;
-  readonly writes: number;
-  readonly deletes: number;
-  readonly thinkMs: number;
-  /** Share of commits that lose their connection, and share that is duplicated. */
-  readonly losses: number;
-  readonly duplicates: number;
-  /** Share of steps that wait, and how long. */
-  readonly pauses: number;
-  readonly pauseMs: number;
-  readonly reconnects: number;
-  /** Skew of keys: 0 is even. */
-  readonly hot: number;
-}
-
-export function drawSessions(random: Random, topology: Topology, transactions: number): SessionPlan[] {
+export function drawSessions(
+  random: Random,
+  topology: Topology,
+  transactions: number,
+  drawMix: DrawMix,
+): SessionPlan[] {
   const keys = drawKeys(random, topology);
   const mix = drawMix(random);
   const count = integer(random, 1, 12);
@@ -63,32 +51,6 @@ function drawKeys(random: Random, topology: Topology): QualifiedKey[] {
   return keys;
 }
 
-function drawMix(random: Random): Mix {
-  const some = (p: number, weight: number) => (random.chance(p) ? weight : 0);
-  return {
-    kinds: [
-      ['interactive', 10],
-      ['read', some(0.7, 6)],
-      ['write', some(0.7, 6)],
-      ['list', some(0.4, 2)],
-      ['watch', some(0.4, 0.5)],
-      ['past', some(0.3, 1)],
-      ['status', some(0.3, 1)],
-      ['move', some(0.4, 0.7)],
-    ],
-    reads: integer(random, 1, 6),
-    writes: integer(random, 1, 5),
-    deletes: random.chance(0.5) ? 0 : random.float() * 0.4,
-    thinkMs: logBetween(random, 0.5, 60),
-    losses: random.chance(0.5) ? 0 : random.float() * 0.3,
-    duplicates: random.chance(0.6) ? 0 : random.float() * 0.3,
-    pauses: random.chance(0.5) ? 0 : random.float() * 0.2,
-    pauseMs: logBetween(random, 5, 2_000),
-    reconnects: random.chance(0.7) ? 0 : random.float() * 0.1,
-    hot: random.chance(0.4) ? 0 : random.float() * 3,
-  };
-}
-
 class SessionDraws {
   constructor(
     readonly random: Random,
@@ -104,6 +66,8 @@ class SessionDraws {
     switch (kind) {
       case 'interactive':
         return this.#interactive(thinkMs);
+      case 'get':
+        return { kind, thinkMs, key: this.#key() };
       case 'read':
         return { kind, thinkMs, keys: this.#keys(mix.reads) };
       case 'write':

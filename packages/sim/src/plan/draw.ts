@@ -6,13 +6,17 @@ import { Streams } from '../engine/streams.js';
 import type { Settings } from '../protocols/adapter.js';
 import { drawFaults } from './draw-faults.js';
 import { drawSessions } from './draw-sessions.js';
+import type { DrawMix } from './mix.js';
 import { DRAW_VERSION, type Environment, type Plan } from './plan.js';
 
 /** What of a protocol decides about its plans. */
 export interface DrawnProtocol {
   readonly name: string;
   readonly crashPoints: readonly string[];
+  fit(cluster: ClusterSpec, random: Random): ClusterSpec;
+  drawTimes?(environment: Environment, random: Random, topology: Topology): Environment;
   drawSettings(random: Random): Settings;
+  readonly drawMix: DrawMix;
 }
 
 /** How large runs are. */
@@ -26,10 +30,11 @@ export const DEFAULT_SIZE: PlanSize = { transactions: 200 };
 /** The plan of a seed. The same seed gives the same plan as long as {@link DRAW_VERSION} does not move. */
 export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize = DEFAULT_SIZE): Plan {
   const streams = new Streams(seed);
-  const cluster = drawCluster(streams.of('draw cluster'));
+  const cluster = protocol.fit(drawCluster(streams.of('draw cluster')), streams.of('draw fit'));
   const topology = new Topology(cluster);
-  const environment = drawEnvironment(streams.of('draw environment'), topology);
-  const sessions = drawSessions(streams.of('draw sessions'), topology, size.transactions);
+  const drawn = drawEnvironment(streams.of('draw environment'), topology);
+  const environment = protocol.drawTimes?.(drawn, streams.of('draw times'), topology) ?? drawn;
+  const sessions = drawSessions(streams.of('draw sessions'), topology, size.transactions, protocol.drawMix);
   const settings = protocol.drawSettings(streams.of('draw settings'));
   const safetyMs = 20_000;
   const scene = { topology, sessions: sessions.map(({ name }) => name), crashPoints: protocol.crashPoints };

@@ -12,6 +12,8 @@ export function keysOf(plan: Plan): QualifiedKey[] {
 
 function namedIn(plan: TransactionPlan): readonly QualifiedKey[] {
   switch (plan.kind) {
+    case 'get':
+      return [plan.key];
     case 'read':
     case 'watch':
     case 'past':

@@ -5,7 +5,7 @@
 import type { ClusterSpec, NodeId, QualifiedKey, RegionId } from '@isochron/core';
 
 /** Moves whenever the draws change, so that an old seed is known to mean another plan now. */
-export const DRAW_VERSION = 4;
+export const DRAW_VERSION = 5;
 
 export interface Plan {
   readonly draw: number;
@@ -62,6 +62,9 @@ export interface SessionPlan {
 
 export type TransactionPlan =
   | InteractivePlan
+  /** A single read. */
+  | { readonly kind: 'get'; readonly thinkMs: number; readonly key: QualifiedKey }
+  /** A read in one round trip. */
   | { readonly kind: 'read'; readonly thinkMs: number; readonly keys: readonly QualifiedKey[] }
   | {
       readonly kind: 'write';

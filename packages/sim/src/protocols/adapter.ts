@@ -2,8 +2,10 @@
  * What the simulator needs to know of a protocol. Everything else (world, faults, plans, checks) is the same for all of them: a
  * protocol comes in by one adapter.
  */
+import type { LevelName } from '@isochron/checker';
 import type {
   AnyMessage,
+  ClusterSpec,
   DurableRecord,
   LogGroup,
   MessageSchema,
@@ -19,20 +21,58 @@ import type {
   VersionReader,
   WallMs,
 } from '@isochron/core';
-import type { Address, Machine } from '@isochron/protocols';
+import type { Address, Machine, Snapshot } from '@isochron/protocols';
 import type { Observations } from '../checks/observations.js';
+import type { VisibilityIn } from '../checks/visibility.js';
 import type { ClientIo } from '../clients/io.js';
 import type { Co } from '../engine/coroutine.js';
+import type { DrawMix } from '../plan/mix.js';
+import type { Environment } from '../plan/plan.js';
 
 /** Settings as numbers by name: a plan keeps them, and shows them. */
 export type Settings = Readonly<Record<string, number>>;
 
+/** What a read may wait for at a replica: for its snapshot, for what a crash or a disk has lost there, or for nothing. */
+export type ReadsWait = 'for-snapshots' | 'for-lost-data' | 'never';
+
+/** What a protocol is held to, beside what all of them are. */
+export interface Demands {
+  /** What it promises: its clients' histories are held to it. */
+  readonly level: LevelName;
+  /** What it does not promise. It is held to that as well, to see that the checker notices: its runs are meant to fail. */
+  readonly beyond: readonly LevelName[];
+  /** What its snapshots show; undefined where a snapshot says nothing of what a read shows, and histories alone can be judged. */
+  readonly visibility: VisibilityIn | undefined;
+  /** Whether clients are told of their snapshots. */
+  readonly clientSnapshots: boolean;
+  readonly readsWait: ReadsWait;
+}
+
+/** How many keys one transaction reads and writes at most, in one round trip. */
+export interface AtOnce {
+  readonly reads: number;
+  readonly writes: number;
+}
+
 export interface ProtocolAdapter<M extends AnyMessage> {
   readonly name: string;
+  readonly demands: Demands;
+  /**
+   * Where timestamps come from. What a fast clock leaves behind, hybrid clocks follow at once; physical ones have to reach it first, and
+   * with them everything that waits for it.
+   */
+  readonly clocks: 'hybrid' | 'physical';
+  /** A drawn cluster, changed as little as it takes for the protocol to run on it. */
+  fit(cluster: ClusterSpec, random: Random): ClusterSpec;
+  /** The drawn world with times that give its own rules occasion to show. */
+  drawTimes?(environment: Environment, random: Random, topology: Topology): Environment;
   /** Carries messages between nodes in runs where they cross encoded. */
   readonly schema: MessageSchema<M>;
   /** Messages around which a plan may let a node crash. */
   readonly crashPoints: readonly M['type'][];
+  /** Draws what the transactions of a run are like. */
+  readonly drawMix: DrawMix;
+  readonly atOnce: AtOnce;
   /** Draws settings, small enough that what they govern happens within a run. */
   drawSettings(random: Random): Settings;
   /** Puts a node's machines together from what its disk holds. */
@@ -52,7 +92,7 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   /** The request that a message answers, where it answers a client. */
   refOf(message: M): number | undefined;
   /** Tells what a message promises. Called when it leaves its node, or reaches another machine of the same node. */
-  said(message: M, from: Address, to: Address, tell: Observations): void;
+  said(message: M, from: Address, to: Address, tell: Observations, topology: Topology): void;
   /** Tells what an answer claims. Called in the step that makes it, with the message that caused the step. */
   answering(message: M, cause: M, from: Address, tell: Observations): void;
 }
@@ -108,16 +148,16 @@ export interface ProtocolSession {
 }
 
 export interface BeginOptions {
-  /** `one-shot`: reads in one round trip. `snapshot`: opened again after its lease. */
-  readonly mode: 'one-shot' | 'transaction' | 'snapshot';
+  /** `single`: reads one key. `one-shot`: reads in one round trip. `snapshot`: opened again after its lease. */
+  readonly mode: 'single' | 'one-shot' | 'transaction' | 'snapshot';
   /** Reads exactly this snapshot, without own writes. */
-  readonly at?: Timestamp;
+  readonly at?: Snapshot;
 }
 
 /** A transaction as an SDK gives it to an application. Waiting ends with a result or throws {@link RequestFailed}. */
 export interface ClientTransaction {
   readonly id: TxId;
-  readonly snapshot: Timestamp | undefined;
+  readonly snapshot: Snapshot | undefined;
   read(keys: readonly QualifiedKey[]): Co<readonly Seen[]>;
   /** One page, with own writes laid over it; `next` is where the following one starts. */
   list(keyspace: string, start: QualifiedKey, limit: number): Co<{ seen: readonly Seen[]; next: QualifiedKey | null }>;

@@ -2,18 +2,25 @@ import type { AnyMessage } from '@isochron/core';
 import { AcknowledgedIsKept } from '../checks/acknowledged.js';
 import type { Check, CheckContext } from '../checks/check.js';
 import { ClientReads } from '../checks/client-reads.js';
+import { CompleteIsEverywhere } from '../checks/complete-is-everywhere.js';
 import type { HealedWorld } from '../checks/convergence.js';
-import { CausalHistory } from '../checks/history.js';
+import { ConsistentHistory } from '../checks/history.js';
 import { Ledger } from '../checks/ledger.js';
 import { MemoryIsBounded } from '../checks/memory.js';
+import { NonblockingReads } from '../checks/nonblocking-reads.js';
 import { OneOutcome } from '../checks/outcomes.js';
 import { PromisesAreDurable } from '../checks/promises.js';
+import { ReadsNeverWait } from '../checks/reads-never-wait.js';
+import { SessionsAreCovered } from '../checks/sessions-are-covered.js';
 import { SnapshotReads } from '../checks/snapshot-reads.js';
 import { StableIsInstalled, StableTimeIsMonotonic } from '../checks/stable-time.js';
 import { NothingBelowVersionClock } from '../checks/version-clock.js';
+import { UP_TO_A_TIMESTAMP } from '../checks/visibility.js';
+import { VisibleInTheEnd } from '../checks/visible-in-the-end.js';
 import type { Actor } from '../clients/actor.js';
 import type { Histories } from '../clients/recorder.js';
 import type { Plan } from '../plan/plan.js';
+import type { Demands } from '../protocols/adapter.js';
 import type { Cluster } from '../world/cluster.js';
 
 /** Every check of a run. */
@@ -30,8 +37,10 @@ export function createChecks<M extends AnyMessage>(
   histories: Histories,
   plan: Plan,
   actors: () => readonly Actor[],
+  { level, beyond, visibility: visibilityIn, clientSnapshots, readsWait }: Demands,
 ): Checks {
-  const ledger = new Ledger(context);
+  const visibility = visibilityIn?.(context.topology);
+  const ledger = new Ledger(context, visibility ?? UP_TO_A_TIMESTAMP);
   const disk = (node: string) => cluster.node(node).disk.durable;
   const loadOf = (node: string) => cluster.node(node).protocol?.load() ?? {};
   const loads = () => cluster.nodes.map(({ id }) => [id, loadOf(id)] as const);
@@ -39,18 +48,24 @@ export function createChecks<M extends AnyMessage>(
   const all: Check[] = [
     ledger,
     new StableIsInstalled(context, ledger),
+    new CompleteIsEverywhere(context, ledger),
     new StableTimeIsMonotonic(context),
     new NothingBelowVersionClock(context, ledger),
     new PromisesAreDurable(context, ledger),
     new OneOutcome(context, ledger),
-    new SnapshotReads(context, ledger),
-    new ClientReads(context, ledger),
+    ...(visibility === undefined ? [] : [new SnapshotReads(context, ledger, visibility)]),
+    ...(visibility === undefined || !clientSnapshots ? [] : [new ClientReads(context, ledger, visibility)]),
+    ...(readsWait === 'never' ? [new ReadsNeverWait(context)] : []),
+    ...(readsWait === 'for-lost-data' ? [new NonblockingReads(context)] : []),
     new AcknowledgedIsKept(context, ledger, disk),
+    new SessionsAreCovered(context, ledger),
+    new VisibleInTheEnd(context, ledger),
     new MemoryIsBounded(context, loads, 50 + 20 * plan.sessions.length, caches),
-    new CausalHistory(context, ledger, histories.lines),
+    ...[level, ...beyond].map((one) => new ConsistentHistory(context, ledger, histories.lines, one)),
   ];
   const { topology } = cluster;
   const ust = (node: string) => cluster.node(node).protocol?.ust() ?? 0;
   const load = (node: string) => ({ ...loadOf(node), ...cluster.node(node).protocol?.backlog() });
-  return { all, healed: (unfinished) => ({ topology, ledger, disk, ust, load, unfinished }) };
+  const depsTravel = visibility?.localDeps !== true;
+  return { all, healed: (unfinished) => ({ topology, ledger, disk, depsTravel, ust, load, unfinished }) };
 }

@@ -1,32 +1,50 @@
-import type { Topology } from '@isochron/core';
+import type { QualifiedKey, Topology } from '@isochron/core';
 import { keysOf } from '../plan/keys.js';
 import type { Plan, SessionPlan } from '../plan/plan.js';
+import type { AtOnce } from '../protocols/adapter.js';
 
 /** How long an answer may take in a healed cluster, ms. */
 export const PROBE_TIMEOUT_MS = 10_000;
+/** How often they try, and how long they wait in between, ms. */
+export const PROBE_ROUNDS = 5;
+export const PROBE_PAUSE_MS = 500;
 /** How many keys one of them writes. */
 const WRITES = 3;
 
 /**
  * New clients for a healed cluster, one in each region: each reads every key of the plan in one snapshot, writes some, and reads
- * again, in one round trip each, so that no lease is too short for them. All of it must succeed.
+ * again, in one round trip each, so that no lease is too short for them. All of it must succeed in one of some rounds. Where a protocol
+ * takes fewer keys at once, they come one after the other.
  */
-export function probesOf(plan: Plan, { regions }: Topology): SessionPlan[] {
+export function probesOf(plan: Plan, { regions }: Topology, round: number, atOnce: AtOnce): SessionPlan[] {
   const keys = keysOf(plan).sort();
   if (keys.length === 0) return [];
   const commit = { loses: null, duplicate: null };
+  const read =
+    atOnce.reads === 1
+      ? keys.map((key) => ({ kind: 'get' as const, thinkMs: 0, key }))
+      : inPieces(keys, atOnce.reads).map((some) => ({ kind: 'read' as const, thinkMs: 0, keys: some }));
+  const write = (written: readonly QualifiedKey[]) =>
+    inPieces(written, atOnce.writes).map((some) => ({
+      kind: 'write' as const,
+      thinkMs: 0,
+      writes: some.map((key) => ({ key, deletes: false })),
+      commit,
+    }));
   return regions.map((region, i) => {
     const written = Array.from({ length: Math.min(WRITES, keys.length) }, (_, k) => keys[(i + k) % keys.length]!);
     return {
-      name: `probe-${region}`,
+      name: `probe${round}-${region}`,
       region,
-      transactions: [
-        { kind: 'read', thinkMs: 0, keys },
-        { kind: 'write', thinkMs: 0, writes: written.map((key) => ({ key, deletes: false })), commit },
-        { kind: 'read', thinkMs: 0, keys },
-      ],
+      transactions: [...read, ...write(written), ...read],
     };
   });
+}
+
+/** In their order, so many at most in each piece. */
+function inPieces<T>(items: readonly T[], most: number): T[][] {
+  const count = Math.ceil(items.length / Math.min(most, items.length));
+  return Array.from({ length: count }, (_, i) => items.slice(i * most, (i + 1) * most));
 }
 
 /** The longest mean delay between two nodes of a plan, one way. */

@@ -6,6 +6,7 @@ import {
   IsochronError,
   type NodeId,
   type QualifiedKey,
+  wallOf,
 } from '@isochron/core';
 import type { Address, Envelope, Input } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
@@ -22,7 +23,7 @@ import type { ProtocolAdapter } from '../protocols/adapter.js';
 import { Cluster, type ClusterListener } from '../world/cluster.js';
 import { type Checks, createChecks } from './checks.js';
 import { Moments } from './moments.js';
-import { PROBE_TIMEOUT_MS, probesOf, slowestMs } from './probe.js';
+import { PROBE_PAUSE_MS, PROBE_ROUNDS, PROBE_TIMEOUT_MS, probesOf, slowestMs } from './probe.js';
 import type { Limits, Result } from './result.js';
 import { describeMessage, Trace } from './trace.js';
 
@@ -57,7 +58,14 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     this.#trace = new Trace(limits.trace ?? false, time, limits.onLine);
     const fail = (check: string, message: string, about: readonly string[]) =>
       this.#fail('safety', check, message, about);
-    this.#checks = createChecks({ topology, time, fail }, this.#cluster, this.#histories, plan, () => this.#actors);
+    this.#checks = createChecks(
+      { topology, time, fail },
+      this.#cluster,
+      this.#histories,
+      plan,
+      () => this.#actors,
+      adapter.demands,
+    );
     this.#tell = toAll(this.#checks.all);
     this.#actors = this.#createActors(plan.sessions, plan.environment.requestTimeoutMs);
   }
@@ -94,7 +102,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     if (this.#moments.any) this.#moments.came(self.node, message.type, 'receive');
     if (!this.#cluster.node(self.node).up) return;
     this.#trace.add(self.node, () => `${self.machine} ← ${from.node}/${from.machine}: ${describeMessage(message)}`);
-    if (from.node === self.node) this.adapter.said(message, from, self, this.#tell);
+    if (from.node === self.node) this.#said(message, from, self);
   }
 
   stepped(self: Address, input: Input<M>): void {
@@ -119,7 +127,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   }
 
   leaving(_from: NodeId, _to: NodeId, envelopes: readonly Envelope<M>[]): void {
-    for (const envelope of envelopes) this.adapter.said(envelope.message, envelope.from, envelope.to, this.#tell);
+    for (const envelope of envelopes) this.#said(envelope.message, envelope.from, envelope.to);
   }
 
   left(from: NodeId, _to: NodeId, envelopes: readonly Envelope<M>[]): void {
@@ -155,6 +163,10 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   }
 
   // How it goes.
+
+  #said(message: M, from: Address, to: Address): void {
+    this.adapter.said(message, from, to, this.#tell, this.#cluster.topology);
+  }
 
   get #maxSteps(): number {
     return this.limits.maxSteps ?? MAX_STEPS;
@@ -208,32 +220,60 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     }
   }
 
+  /** How long right clocks take to reach the highest timestamp of all nodes, where anybody has to wait for them. */
+  #leadMs(): number {
+    if (this.adapter.clocks === 'hybrid') return 0;
+    const leads = this.#cluster.nodes.map(({ clock, protocol }) => wallOf(protocol?.hlc() ?? 0) - clock.now());
+    return Math.max(0, ...leads);
+  }
+
+  /** A node's clock that was ahead goes on slowly until it is right (`steady-clock.ts`); what it gives out meanwhile others wait for. */
+  #awaitClocks(): void {
+    const { time } = this.#cluster;
+    while (this.#leadMs() > ROUND_MS && !this.#over) time.runUntil(time.now + ROUND_MS, () => this.#over);
+  }
+
   /** Runs until all goals are reached; says which one is not. */
   #awaitGoals(): { goal: string; message: string } | undefined {
     const { time } = this.#cluster;
-    const end = time.now + (this.limits.livenessMs ?? LIVENESS_MS);
+    const healedAt = time.now;
+    let lead = 0;
     let reached = 0;
     for (;;) {
       const message = GOALS[reached]?.missing(this.#checks.healed(() => this.#unfinished()));
       if (message === undefined) reached++;
       if (reached === GOALS.length || this.#over) return undefined;
       if (message === undefined) continue;
-      if (time.now >= end) return { goal: GOALS[reached]!.name, message };
+      lead = Math.max(lead, this.#leadMs());
+      if (time.now >= healedAt + (this.limits.livenessMs ?? LIVENESS_MS + lead))
+        return { goal: GOALS[reached]!.name, message };
       time.runUntil(time.now + ROUND_MS / 4, () => this.#over);
     }
   }
 
-  /** New clients find a cluster that serves them. */
+  /** New clients find a cluster that serves them, now or soon: after a loss a commit may be refused for a moment. */
   #probe(): void {
+    const { time } = this.#cluster;
+    this.#awaitClocks();
+    for (let round = 0; round < PROBE_ROUNDS; round++) {
+      const problems = this.#probeRound(round);
+      if (problems.length === 0 || this.#over) return;
+      if (round === PROBE_ROUNDS - 1) this.#fail('liveness', 'serves-again', problems.join('; '), ['probe']);
+      time.runUntil(time.now + PROBE_PAUSE_MS, () => this.#over);
+    }
+  }
+
+  #probeRound(round: number): string[] {
     const { time, topology } = this.#cluster;
-    const probes = this.#createActors(probesOf(this.plan, topology), PROBE_TIMEOUT_MS);
+    const probes = this.#createActors(probesOf(this.plan, topology, round, this.adapter.atOnce), PROBE_TIMEOUT_MS);
     for (const probe of probes) probe.start();
     time.runUntil(time.now + LIVENESS_MS, () => this.#over || probes.every((probe) => probe.finished));
-    for (const { name, doing, finished, refusals } of probes) {
+    const problems = probes.map(({ name, doing, finished, refusals }) => {
       const problem = finished ? refusals.join(', ') : `still ${doing}`;
-      if (problem !== '' && !this.#over) this.#fail('liveness', 'serves-again', `${name}: ${problem}`, [name]);
-    }
+      return problem === '' ? [] : [`${name}: ${problem}`];
+    });
     for (const probe of probes) probe.abandon();
+    return problems.flat();
   }
 
   #unfinished(): string[] {

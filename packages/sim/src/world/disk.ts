@@ -45,6 +45,7 @@ export class Disk {
     const [live, durable] = [this.#store, openMemoryStore(this.#durable)];
     return {
       read: (partition, key, snapshot) => live.read(partition, key, snapshot),
+      find: (partition, key, belongs) => live.find(partition, key, belongs),
       list: (partition, range, snapshot) => live.list(partition, range, snapshot),
       log: (partition, after, upTo) => live.log(partition, after, upTo),
       outcome: (partition, txId) => live.outcome(partition, txId),

@@ -1,7 +1,7 @@
-/** What an SDK does with a PaRiS session, request by request, in simulated time. The same state machine, `ParisSession`, is inside. */
+/** What an SDK does with a session, request by request, in simulated time. The protocol's own session is inside. */
 import {
   compareKeys,
-  ERROR_CODES,
+  type Deps,
   type ErrorCode,
   type QualifiedKey,
   type RegionId,
@@ -9,7 +9,13 @@ import {
   type TxId,
   type Value,
 } from '@isochron/core';
-import { type ParisMessage, ParisSession, type SessionState, SessionTransaction } from '@isochron/protocols';
+import {
+  type Session,
+  type SessionState,
+  SessionTransaction,
+  type Snapshot,
+  type TransactionMessage,
+} from '@isochron/protocols';
 import type { ClientIo, Connection } from '../../clients/io.js';
 import type { Co } from '../../engine/coroutine.js';
 import {
@@ -21,26 +27,23 @@ import {
   RequestFailed,
   type Seen,
 } from '../adapter.js';
+import { isRetryable } from '../retries.js';
+import { isSameSnapshot } from '../snapshot.js';
 import { Commit } from './commit.js';
 
-export type Io = ClientIo<ParisMessage>;
-type Link = Connection<ParisMessage>;
-/** Where a read reads: in an open transaction, in a snapshot, or in the newest one. */
-type Where = { readonly txId: TxId | null; readonly ust: Timestamp; readonly at: Timestamp | null };
-type Answer = Extract<ParisMessage, { type: 'ReadResp' | 'ListResp' }>;
+export type Io = ClientIo<TransactionMessage>;
+type Link = Connection<TransactionMessage>;
+/** Which snapshot is asked for: this one, or the newest, which must have what the session has seen. */
+type Asked = { readonly ust: Timestamp; readonly at: Timestamp | null; readonly deps: Deps | undefined };
+/** Where a read reads: in an open transaction, or in a snapshot. */
+type Where = Asked & { readonly txId: TxId | null };
+type Answer = Extract<TransactionMessage, { type: 'ReadResp' | 'ListResp' }>;
 
-export const isRetryable = (code: ErrorCode): boolean => ERROR_CODES[code].retryable;
-
-export class SimParisSession implements ProtocolSession {
-  readonly session: ParisSession;
-
+export class SimSession implements ProtocolSession {
   constructor(
-    id: string,
+    readonly session: Session,
     readonly io: Io,
-    state: unknown,
-  ) {
-    this.session = new ParisSession(id, state as SessionState | undefined);
-  }
+  ) {}
 
   get ust(): Timestamp {
     return this.session.ust;
@@ -55,11 +58,11 @@ export class SimParisSession implements ProtocolSession {
   }
 
   observe(ust: Timestamp): void {
-    this.session.observe(ust);
+    this.session.stable(ust);
   }
 
   begin(options: BeginOptions): ClientTransaction {
-    return new SimParisTransaction(this, options);
+    return new SimTransaction(this, options);
   }
 
   *status(txId: TxId): Co<{ readonly status: string; readonly ts: Timestamp | null }> {
@@ -75,12 +78,12 @@ export class SimParisSession implements ProtocolSession {
 }
 
 /** A transaction, or a snapshot, that opens itself with its first read, and again wherever the connection goes (D8). */
-export class SimParisTransaction implements ClientTransaction {
+export class SimTransaction implements ClientTransaction {
   readonly tx: SessionTransaction;
   readonly io: Io;
-  readonly session: ParisSession;
+  readonly session: Session;
   /** The snapshot that is asked for: none at first, the assigned one ever after. */
-  #at: Timestamp | undefined;
+  #at: Snapshot | undefined;
   /** The server knows it by this id: a new one for every opening. */
   #wireId: TxId;
   #openOn: Link | undefined;
@@ -92,7 +95,7 @@ export class SimParisTransaction implements ClientTransaction {
   #ended = false;
 
   constructor(
-    owner: SimParisSession,
+    owner: SimSession,
     readonly options: BeginOptions,
   ) {
     const { session } = owner;
@@ -108,8 +111,9 @@ export class SimParisTransaction implements ClientTransaction {
     return this.tx.id;
   }
 
-  get snapshot(): Timestamp | undefined {
-    return this.options.at ?? this.tx.snapshot;
+  get snapshot(): Snapshot | undefined {
+    const { snapshot: ts, deps } = this.tx;
+    return this.options.at ?? (ts === undefined ? undefined : { ts, deps });
   }
 
   *read(keys: readonly QualifiedKey[]): Co<readonly Seen[]> {
@@ -179,7 +183,7 @@ export class SimParisTransaction implements ClientTransaction {
   }
 
   /** A read with its repetitions, until it is answered, refused for good, or late. */
-  *#exchange(request: (ref: number, where: Where) => ParisMessage): Co<Answer> {
+  *#exchange(request: (ref: number, where: Where) => TransactionMessage): Co<Answer> {
     const { io } = this;
     const deadlineMs = io.nowMs + io.requestTimeoutMs;
     let last: ErrorCode = 'CONNECTION_LOST';
@@ -191,7 +195,7 @@ export class SimParisTransaction implements ClientTransaction {
       const answer = yield* io.call(connection, (ref) => request(ref, where), deadlineMs - io.nowMs);
       if (answer === undefined) continue;
       if (answer.type !== 'Refused') {
-        if (this.#accept((answer as Answer).snapshot)) return answer as Answer;
+        if (this.#accept(answer as Answer)) return answer as Answer;
         last = 'SNAPSHOT_UNAVAILABLE';
       } else {
         const { code, retry } = this.#meaning(answer.code, where.txId);
@@ -219,9 +223,10 @@ export class SimParisTransaction implements ClientTransaction {
     return { txId, ...this.#asked() };
   }
 
-  #asked(): { ust: Timestamp; at: Timestamp | null } {
-    const { ust } = this.session;
-    return this.#at === undefined ? { ust, at: null } : { ust: Math.min(this.#at, ust), at: this.#at };
+  #asked(): Asked {
+    const { ts: ust, deps } = this.session.seen;
+    const at = this.#at;
+    return at === undefined ? { ust, at: null, deps } : { ust: Math.min(at.ts, ust), at: at.ts, deps: at.deps };
   }
 
   /** Sends the start that precedes the read in the same message. */
@@ -239,7 +244,7 @@ export class SimParisTransaction implements ClientTransaction {
         if (txId !== this.#wireId || this.#ended) return;
         if (answer?.type === 'StartTxResp') {
           this.#starting = false;
-          this.#accept(answer.snapshot);
+          this.#accept(answer);
         } else if (answer?.type === 'Refused') {
           this.#startRefusal = answer.code;
           this.#reopen();
@@ -249,19 +254,20 @@ export class SimParisTransaction implements ClientTransaction {
   }
 
   /** Takes the snapshot of an answer; false when it is not the one that the session needs. */
-  #accept(snapshot: Timestamp): boolean {
-    if (snapshot < this.tx.floor) {
+  #accept({ snapshot: ts, deps }: Pick<Answer, 'snapshot' | 'deps'>): boolean {
+    if (ts < this.tx.floor) {
       // The node lags behind the session. Asked for exactly the session's snapshot, it waits for it or refuses.
-      this.#at ??= this.tx.floor;
+      this.#at ??= this.tx.seen;
       this.#reopen();
       return false;
     }
-    if (snapshot !== (this.#at ?? snapshot)) {
+    const snapshot = { ts, deps };
+    if (!isSameSnapshot(snapshot, this.#at ?? snapshot)) {
       this.#reopen();
       return false;
     }
     this.#at = snapshot;
-    if (this.tx.snapshot === undefined && !this.#ended) this.session.started(this.tx, snapshot);
+    if (this.tx.snapshot === undefined && !this.#ended) this.session.started(this.tx, ts, deps);
     return true;
   }
 

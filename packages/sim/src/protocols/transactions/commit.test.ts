@@ -1,19 +1,19 @@
 import { type ErrorCode, Topology } from '@isochron/core';
-import type { ParisMessage } from '@isochron/protocols';
+import { ParisSession, type TransactionMessage } from '@isochron/protocols';
 import type { Connection } from '../../clients/io.js';
 import { type Co, run, waitFor } from '../../engine/coroutine.js';
 import type { CommitHooks, CommitResult } from '../adapter.js';
-import { type Io, SimParisSession } from './session.js';
+import { type Io, SimSession } from './session.js';
 
 type Answer = 'lost' | { readonly ct: number } | ErrorCode;
-type CommitReq = Extract<ParisMessage, { type: 'CommitReq' }>;
+type CommitReq = Extract<TransactionMessage, { type: 'CommitReq' }>;
 
 const REGIONS = ['p', 'q'];
 const HOOKS: CommitHooks = { duplicated: false, sent: () => {} };
 
 const given = <T>(value: T): Co<T> => waitFor<T>((resume) => resume(value));
 
-function answerTo({ txId }: CommitReq, answer: Answer): ParisMessage | undefined {
+function answerTo({ txId }: CommitReq, answer: Answer): TransactionMessage | undefined {
   if (answer === 'lost') return undefined;
   if (typeof answer === 'object') return { type: 'CommitResp', ref: 1, txId, ct: answer.ct };
   return { type: 'Refused', ref: 1, code: answer, detail: '' };
@@ -25,11 +25,12 @@ function committed(answers: readonly Answer[], regions: readonly string[] = [], 
   let connections = 0;
   const io: Io = {
     topology: new Topology({ regions: REGIONS.map((id) => ({ id, nodes: [{ id: `${id}-1` }] })), keyspaces: [] }),
+    region: REGIONS[0]!,
     nowMs: 0,
     requestTimeoutMs: 1_000,
     connection: () => {
       const region = regions[connections++] ?? 'p';
-      return given<Connection<ParisMessage>>({
+      return given<Connection<TransactionMessage>>({
         node: `${region}-1`,
         region,
         open: true,
@@ -47,7 +48,7 @@ function committed(answers: readonly Answer[], regions: readonly string[] = [], 
     leave: () => {},
     aside: () => {},
   };
-  const owner = new SimParisSession('session-session-', io, undefined);
+  const owner = new SimSession(new ParisSession('session-session-'), io);
   const tx = owner.begin({ mode: 'one-shot' });
   tx.write('default/a', '1');
   let result: CommitResult | undefined;

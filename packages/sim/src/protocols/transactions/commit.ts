@@ -1,9 +1,10 @@
-import type { ErrorCode, Timestamp } from '@isochron/core';
-import type { CommitAttempt, ParisMessage } from '@isochron/protocols';
+import type { ErrorCode } from '@isochron/core';
+import type { CommitAttempt, CommitReq, TransactionMessage } from '@isochron/protocols';
 import type { Connection } from '../../clients/io.js';
 import type { Co } from '../../engine/coroutine.js';
 import type { CommitHooks, CommitResult } from '../adapter.js';
-import { type Homes, isRetryable, type SimParisTransaction } from './session.js';
+import { isRetryable } from '../retries.js';
+import type { Homes, SimTransaction } from './session.js';
 
 /** So often OUTCOME_PENDING before the region of the connection becomes another home. */
 const PENDING_BEFORE_MOVE = 3;
@@ -26,7 +27,7 @@ export class Commit {
   #refusals = 0;
 
   constructor(
-    readonly transaction: SimParisTransaction,
+    readonly transaction: SimTransaction,
     readonly hooks: CommitHooks,
   ) {
     this.#attempt = transaction.session.commit(transaction.tx);
@@ -40,7 +41,7 @@ export class Commit {
       const wasInDoubt = this.#inDoubt;
       const { open, answer } = yield* this.#send(connection);
       if (answer?.type === 'CommitResp') {
-        session.committed(answer.ct);
+        session.committed(answer.ct, answer.deps);
         return { status: 'committed', ct: answer.ct };
       }
       if (answer?.type !== 'Refused') {
@@ -60,29 +61,31 @@ export class Commit {
     }
   }
 
-  *#send(connection: Connection<ParisMessage>): Co<{ open: boolean; answer: ParisMessage | undefined }> {
+  *#send(connection: Connection<TransactionMessage>): Co<{ open: boolean; answer: TransactionMessage | undefined }> {
     const { io } = this.transaction;
     const open = !this.#sent && this.transaction.isOpenOn(connection);
     if (!open) this.transaction.release();
     const first = !this.#sent;
     this.#sent = true;
     this.#inDoubt = true;
-    const request = this.#request(open ? null : this.#attempt.snapshot);
-    const detached = this.#request(this.#attempt.snapshot);
+    const detached = this.#request(this.#attempt);
+    const request = open ? this.#request({ snapshot: null }) : detached;
     const answer = yield* io.call(connection, request, io.requestTimeoutMs, () => {
       if (first) this.hooks.sent((region) => io.aside(region, detached));
     });
     return { open, answer };
   }
 
-  #request(snapshot: Timestamp | null): (ref: number) => ParisMessage {
+  /** In the snapshot of the open transaction, or without any context. */
+  #request({ snapshot, deps }: Pick<CommitReq, 'snapshot' | 'deps'>): (ref: number) => TransactionMessage {
     const { txId, hwt, birth, writes } = this.#attempt;
     const homes = this.#homes;
-    return (ref) => ({ type: 'CommitReq', ref, txId, snapshot, hwt, birth, homes, principal: 'anonymous', writes });
+    const principal = 'anonymous';
+    return (ref) => ({ type: 'CommitReq', ref, txId, snapshot, deps, hwt, birth, homes, principal, writes });
   }
 
   /** Whether the same commit may still succeed; changes its homes where that is what it takes. */
-  #repeats(code: ErrorCode, { region }: Connection<ParisMessage>): boolean {
+  #repeats(code: ErrorCode, { region }: Connection<TransactionMessage>): boolean {
     if (code === 'ATTEMPT_MISMATCH' && this.#homes.length > 1) {
       this.#homes = this.#homes.slice(0, -1);
       return true;

@@ -1,0 +1,132 @@
+import { MemoryState } from '@isochron/storage';
+import { CompleteIsEverywhere } from './complete-is-everywhere.js';
+import { A, CheckBench, client, outcome, version } from './fixtures.js';
+import { NonblockingReads } from './nonblocking-reads.js';
+import { SessionsAreCovered } from './sessions-are-covered.js';
+import { VisibleInTheEnd } from './visible-in-the-end.js';
+
+/** A PUT on the disk of its region: version, log and outcome in one batch. */
+function put(bench: CheckBench, txId: string, ts: number, value: string | null): void {
+  const write = { key: A, value };
+  const log = { kind: 'log' as const, partition: 0, ct: ts, tx: { txId, writes: [write] } };
+  bench.ledger.durable('p-1', [version(txId, ts, write), log, outcome(0, txId, 'committed', ts)]);
+}
+
+describe('a read that waits', () => {
+  const nonblocking = () => {
+    const bench = new CheckBench();
+    return { bench, check: new NonblockingReads(bench.context), request: {} };
+  };
+  const later = (bench: CheckBench) => bench.context.time.runUntil(bench.context.time.now + 10, () => false);
+
+  it('is noticed where its replica has answered before it was asked, and nothing was lost', () => {
+    const { bench, check, request } = nonblocking();
+    check.revealed('p-1', 0, []);
+    later(bench);
+    check.asked(request);
+    check.waited('p-1', 0, request);
+    expect(bench.failed).toHaveLength(1);
+  });
+
+  it.each<[string, (check: NonblockingReads) => void]>([
+    ['before the first answer of the replica', () => {}],
+    ['after a crash', (check) => check.crashed('p-1')],
+    ['after the loss of a disk', (check) => check.robbed()],
+  ])('may wait %s', (when, before) => {
+    const { bench, check, request } = nonblocking();
+    // The last two have answered before.
+    if (when.startsWith('after')) check.revealed('p-1', 0, []);
+    before(check);
+    later(bench);
+    check.asked(request);
+    check.waited('p-1', 0, request);
+    expect(bench.failed).toEqual([]);
+  });
+});
+
+describe('what sessions have seen', () => {
+  it('is covered by snapshots, by what they write, and after what they read', () => {
+    const bench = new CheckBench();
+    const check = new SessionsAreCovered(bench.context, bench.ledger);
+    put(bench, 't', 5, '1');
+    check.chosen('p-1', 'a snapshot', true);
+    check.stamped('p-1', 't', ({ ts }) => ts === 5);
+    check.learned('p-1', 't', A, ({ ts }) => ts === 5);
+    expect(bench.failed).toEqual([]);
+    check.chosen('p-1', 'a snapshot', false);
+    check.stamped('p-1', 't', () => false);
+    check.learned('p-1', 't', A, () => false);
+    expect(bench.failed).toHaveLength(3);
+  });
+});
+
+describe('what is called fully replicated', () => {
+  const write = { key: A, value: '1' };
+  /** Region p has written two versions; the other region has the first. */
+  const halfReplicated = () => {
+    const bench = new CheckBench();
+    const check = new CompleteIsEverywhere(bench.context, bench.ledger);
+    put(bench, 't', 5, '1');
+    put(bench, 'u', 6, '2');
+    bench.apply('q-1', 't', 5, [write]);
+    return { bench, check };
+  };
+
+  it.each([
+    ['only up to what every replica has', 'p', 0, 5],
+    ['of another region', 'q', 0, 6],
+    ['of another partition', 'p', 1, 6],
+  ])('may be that, %s', (_what, region, partition, upTo) => {
+    const { bench, check } = halfReplicated();
+    check.complete('q-1', partition, region, upTo);
+    expect(bench.failed).toEqual([]);
+  });
+
+  it('is noticed where a replica lacks a part of it', () => {
+    const { bench, check } = halfReplicated();
+    check.complete('p-1', 0, 'p', 6);
+    expect(bench.failed).toEqual([expect.stringContaining('a replica lacks u of 6')]);
+  });
+
+  it('is noticed where one replica has written twice what another lacks', () => {
+    const { bench, check } = halfReplicated();
+    bench.apply('p-1', 'u', 6, [{ key: A, value: '2' }]);
+    check.complete('p-1', 0, 'p', 6);
+    expect(bench.failed).toEqual([expect.stringContaining('a replica lacks u of 6')]);
+  });
+
+  it('is noticed by the part that is lacking, also if the last of it is everywhere', () => {
+    const { bench, check } = halfReplicated();
+    put(bench, 'v', 7, '3');
+    bench.apply('q-1', 'v', 7, [{ key: A, value: '3' }]);
+    check.complete('p-1', 0, 'p', 7);
+    expect(bench.failed).toEqual([expect.stringContaining('a replica lacks u of 6')]);
+  });
+
+  it.each([
+    ['a disk lost after it had everything', 'q-1', 5],
+    ['what a lost disk alone had', 'p-1', 6],
+  ])('is not held against %s', (_what, robbed, upTo) => {
+    const { bench, check } = halfReplicated();
+    bench.ledger.robbed(robbed, new MemoryState());
+    check.complete('p-1', 0, 'p', upTo);
+    expect(bench.failed).toEqual([]);
+  });
+});
+
+describe('a read when all is well', () => {
+  it('shows the newest version, or one that is newer still', () => {
+    const bench = new CheckBench();
+    const check = new VisibleInTheEnd(bench.context, bench.ledger);
+    put(bench, 't', 5, '1');
+    put(bench, 'u', 6, '2');
+    check.read(client(), A, '1');
+    check.converged();
+    check.read(client(), A, '2');
+    put(bench, 'v', 7, null);
+    check.read(client(), A, null);
+    expect(bench.failed).toEqual([]);
+    check.read(client(), A, '1');
+    expect(bench.failed).toHaveLength(1);
+  });
+});

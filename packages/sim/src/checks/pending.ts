@@ -1,0 +1,25 @@
+import type { Timestamp } from '@isochron/core';
+import type { Committed, Ledger } from './ledger.js';
+import { MinQueue } from './min-queue.js';
+
+/** What is committed, until somebody claims that every replica has it. */
+export class Pending {
+  readonly #committed = new MinQueue<Committed>((tx) => tx.ct);
+
+  constructor(readonly ledger: Ledger) {}
+
+  push(tx: Committed): void {
+    this.#committed.push(tx);
+  }
+
+  /** Every replica is said to have all up to there: what of it a replica never had on its disk, and no lost disk excuses. */
+  claimed(upTo: Timestamp): Committed[] {
+    const missing: Committed[] = [];
+    for (;;) {
+      const tx = this.#committed.peek();
+      if (tx === undefined || tx.ct > upTo) return missing;
+      this.#committed.pop();
+      if (!this.ledger.isInstalled(tx.txId) && !this.ledger.isDamaged(tx.txId)) missing.push(tx);
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import type { KeyWrite, QualifiedKey } from '@isochron/core';
+import type { Check, CheckContext } from './check.js';
+import type { Ledger } from './ledger.js';
+import type { ClientView } from './observations.js';
+
+/** Once everything has come to its end, whoever reads a key sees the newest version of it, or one that is newer still. */
+export class VisibleInTheEnd implements Check {
+  readonly name = 'visible-in-the-end';
+  /** How many versions of each key are older than the newest one at that time. */
+  #older: Map<QualifiedKey, number> | undefined;
+
+  constructor(
+    readonly context: CheckContext,
+    readonly ledger: Ledger,
+  ) {}
+
+  converged(): void {
+    this.#older = new Map([...this.ledger.keys].map((key) => [key, this.#settled(key)]));
+  }
+
+  read({ session, txId }: ClientView, key: QualifiedKey, value: KeyWrite['value']): void {
+    const older = this.#older?.get(key);
+    if (older === undefined || older < 0) return;
+    const chain = this.ledger.chain(key);
+    if (chain.slice(older).some((version) => version.value === value)) return;
+    const newest = String(chain.at(-1)?.value);
+    this.context.fail(this.name, `${session} reads ${key} as ${value} when all is well; it is ${newest}`, [txId, key]);
+  }
+
+  /** Behind the newest version that no lost disk has damaged; negative where there is none. */
+  #settled(key: QualifiedKey): number {
+    const chain = this.ledger.chain(key);
+    let at = chain.length - 1;
+    while (at >= 0 && this.ledger.isDamaged(chain[at]!.txId)) at--;
+    return at;
+  }
+}

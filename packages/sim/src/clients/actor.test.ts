@@ -1,0 +1,82 @@
+import type { Snapshot } from '@isochron/protocols';
+import { toAll } from '../checks/check.js';
+import { type Co, waitFor } from '../engine/coroutine.js';
+import { VirtualTime } from '../engine/virtual-time.js';
+import type { SessionPlan } from '../plan/plan.js';
+import type { BeginOptions, ClientTransaction, ProtocolSession } from '../protocols/adapter.js';
+import { Actor } from './actor.js';
+import { Histories } from './recorder.js';
+
+/** So long a snapshot that stays open is waited for. */
+const SLOW_MS = 100;
+
+/** Carries out a plan; transactions are given these snapshots, in the order in which they begin. Gives what was told of snapshots. */
+function told(transactions: SessionPlan['transactions'], snapshots: readonly number[]) {
+  const time = new VirtualTime();
+  const pause = (ms: number): Co<void> => waitFor<void>((resume) => void time.after(ms, () => resume()));
+  const left = [...snapshots];
+  const begin = ({ mode }: BeginOptions): ClientTransaction => {
+    const assigned: Snapshot = { ts: left.shift()! };
+    let snapshot: Snapshot | undefined;
+    return {
+      id: `t${assigned.ts}`,
+      get snapshot() {
+        return snapshot;
+      },
+      *read(keys) {
+        yield* pause(mode === 'snapshot' ? SLOW_MS : 1);
+        snapshot = assigned;
+        return keys.map((key) => ({ key, value: null }));
+      },
+      *list() {
+        return yield* waitFor<never>(() => {});
+      },
+      write: () => {},
+      commit: () => waitFor(() => {}),
+      end: () => {},
+    };
+  };
+  const session: ProtocolSession = {
+    export: () => undefined,
+    observe: () => {},
+    ust: 0,
+    cached: 0,
+    begin,
+    status: () => waitFor(() => {}),
+  };
+  const heard: (readonly [before: number, snapshot: number])[] = [];
+  const tell = toAll([{ name: 'heard', snapshot: ({ floor }, { ts }) => heard.push([floor.ts, ts]) }]);
+  const actor = new Actor(
+    { name: 's', region: 'p', transactions },
+    { time, region: 'p', onWelcome: () => {}, connection: () => pause(1), pause, moveTo: () => {}, die: () => {} },
+    { histories: new Histories(), tell, txIds: [], keys: [], note: () => {} },
+    () => session,
+  );
+  actor.start();
+  time.runUntil(10 * SLOW_MS, () => actor.finished);
+  return heard;
+}
+
+describe('what a session has seen', () => {
+  const read = { kind: 'read', thinkMs: 0, keys: ['default/a'] } as const;
+  const watch = { kind: 'watch', thinkMs: 0, keys: ['default/a'], reads: 1, pauseMs: 0 } as const;
+  const later = { ...read, thinkMs: 2 * SLOW_MS };
+
+  it('is every snapshot that it was given, those that stay open beside it too', () => {
+    const heard = told([read, watch, later], [10, 50, 20]);
+    expect(heard).toEqual([
+      [0, 10],
+      [10, 50],
+      [50, 20],
+    ]);
+  });
+
+  it('goes with it when it is exported, but not what it is given afterwards', () => {
+    const heard = told([read, watch, { kind: 'move', thinkMs: 0, region: 'p', anew: true }, later], [10, 50, 20]);
+    expect(heard).toEqual([
+      [0, 10],
+      [10, 50],
+      [10, 20],
+    ]);
+  });
+});

@@ -1,0 +1,74 @@
+/** What the adapters of all protocols have in common, because their nodes are of one kernel. */
+import { type AnyMessage, type ClusterSpec, IsochronError } from '@isochron/core';
+import {
+  type Address,
+  DEFAULT_SETTINGS,
+  lacksData,
+  type OperationNode,
+  type ReplicationMessage,
+  type TransactionNode,
+} from '@isochron/protocols';
+import type { Observations } from '../checks/observations.js';
+import type { NodeOptions, ProtocolAdapter, ProtocolNode } from './adapter.js';
+import { drawSettings, servesAgain } from './settings.js';
+
+type Shared = Pick<
+  ProtocolAdapter<AnyMessage>,
+  'drawSettings' | 'founding' | 'lacksData' | 'servesAgain' | 'distrusts' | 'refOf'
+>;
+
+export const KERNEL: Shared = {
+  drawSettings,
+  founding: [{ kind: 'meta', name: 'joined', value: 1 }],
+  lacksData,
+  servesAgain,
+  distrusts: (error) => error instanceof IsochronError && error.code === 'REBUILD_NEEDED',
+  refOf: (message) => ('ref' in message ? (message.ref as number) : undefined),
+};
+
+/** The messages of replication and stabilisation between any two of which a node may crash. */
+export const REPLICATION_CRASH_POINTS = ['Replicate', 'ResyncReq', 'GossipUp', 'GossipRoot', 'GossipDown'] as const;
+
+/** The same partitions, each of them in every region. */
+export const everywhere = ({ regions, keyspaces }: ClusterSpec): ClusterSpec => ({
+  regions,
+  keyspaces: keyspaces.map(({ name, partitions }) => ({ name, partitions, replication: regions.length })),
+});
+
+/** How a driver starts a node. */
+export const startOf = ({ settings, diskIsFull, ...options }: NodeOptions) => ({
+  ...options,
+  epoch: 0,
+  settings: { ...DEFAULT_SETTINGS, ...settings },
+  writable: () => (diskIsFull() ? ('STORAGE_FULL' as const) : undefined),
+});
+
+/** What a driver uses of a node. */
+export const driven = (
+  node: Pick<TransactionNode | OperationNode, 'clock' | 'stabilization' | 'stable'>,
+): Pick<ProtocolNode<AnyMessage>, 'hlc' | 'observe' | 'ready' | 'ust'> => ({
+  hlc: () => node.clock.last,
+  observe: (hlc) => node.clock.observe(hlc),
+  ready: () => node.stabilization.spoken,
+  ust: () => node.stable.value,
+});
+
+/** A figure of all replicas of a node together. */
+export const sumOf = <R>(replicas: readonly R[], count: (replica: R) => number): number =>
+  replicas.reduce((total, replica) => total + count(replica), 0);
+
+/** What replicas and nodes promise one another. */
+export function saidOfReplication(
+  message: Extract<ReplicationMessage, { type: 'Heartbeat' | 'Replicate' | 'GossipDown' }>,
+  { node }: Address,
+  to: Address,
+  tell: Observations,
+): void {
+  if (message.type === 'GossipDown') {
+    tell.stable(node, message.ust);
+    tell.announced(node, to.node, message.ust);
+    return;
+  }
+  if (message.type === 'Replicate') tell.replicated(node, message.partition, message.groups);
+  tell.published(node, message.partition, message.to);
+}

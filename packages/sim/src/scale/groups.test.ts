@@ -1,0 +1,20 @@
+import { transactionSchema } from '@isochron/protocols';
+import { groupOf } from './groups.js';
+
+describe('groupOf', () => {
+  it('knows what kinds of work are for', () => {
+    expect(groupOf('ReadSliceResp')).toBe('reads');
+    expect(groupOf('PrepareReq')).toBe('commits');
+    expect(groupOf('Heartbeat')).toBe('replication');
+    expect(groupOf('replica apply')).toBe('replication');
+    expect(groupOf('stabilization gossip')).toBe('stabilisation');
+    expect(groupOf('stabilization persisted')).toBe('durable batches');
+    expect(groupOf('coordinator sweep')).toBe('rest');
+  });
+
+  it('leaves no message of an undisturbed transaction to the rest', () => {
+    const repairs = /^(Join|Copy|ReplayLog|Outcome|TxStatus|Refused|WaitedRead|ReadCopy)/;
+    const kinds = Object.keys(transactionSchema).filter((type) => !repairs.test(type));
+    expect(kinds.filter((type) => groupOf(type) === 'rest')).toEqual([]);
+  });
+});

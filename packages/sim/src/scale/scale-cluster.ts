@@ -1,0 +1,156 @@
+/** All nodes and links of a cluster, and the clients beside the nodes, in virtual time. */
+import {
+  type ClusterSpec,
+  compareKeys,
+  type DurableRecord,
+  type NodeId,
+  type PartitionId,
+  type QualifiedKey,
+  Random,
+  type RegionId,
+  type Timestamp,
+  Topology,
+} from '@isochron/core';
+import {
+  createTransactionNode,
+  DEFAULT_SETTINGS,
+  type ProtocolSettings,
+  type Session,
+  type TransactionProtocol,
+} from '@isochron/protocols';
+import { openMemoryStore, type VersionStore } from '@isochron/storage';
+import { VirtualTime } from '../engine/virtual-time.js';
+import { WallClock } from '../world/wall-clock.js';
+import { ClosedLoop, type LoopListener, type Transactions } from './closed-loop.js';
+import type { CostModel } from './cost-model.js';
+import { FOUNDED, type ScaleFrame, ScaleNode } from './scale-node.js';
+import type { StepListener } from './step-tap.js';
+
+/** How a protocol comes in: its machines, and the sessions of its clients. */
+export interface ScaledProtocol {
+  readonly protocol: TransactionProtocol;
+  readonly createSession: (id: string) => Session;
+}
+
+export interface ScaleClusterOptions extends ScaledProtocol {
+  readonly spec: ClusterSpec;
+  readonly model: CostModel;
+  /** Of each node. */
+  readonly cores: number;
+  /** One way, ms; also of a region to itself. */
+  readonly delayMs: (from: RegionId, to: RegionId) => number;
+  /** One way between a client and its node, ms. */
+  readonly clientMs: number;
+  /** How far the nodes' clocks are off, in the order of the cluster file, from the start again when it is short. */
+  readonly skewsMs: readonly number[];
+  readonly settings?: Partial<ProtocolSettings>;
+  /** Keys of a partition that are there from the beginning. */
+  readonly keysOf: (partition: PartitionId) => readonly QualifiedKey[];
+  /** What a client of a region does; the same seed, the same. */
+  readonly transactions: (region: RegionId, seed: number) => Transactions;
+  readonly seed: number;
+  readonly probe?: ScaleProbe;
+}
+
+/** For those who want to know what steps cost: they look on, and bring their own stores. */
+export interface ScaleProbe {
+  readonly watcher: StepListener;
+  openStore(node: NodeId): VersionStore;
+  /** A frame leaves. */
+  sent(frame: ScaleFrame): void;
+}
+
+/** How long a cluster is left alone at its beginning, until stable times have gone round. */
+const START_MS = 600;
+/** New clients begin within this time. */
+const SPREAD_MS = 50;
+const INITIAL_VALUE = '"initial"';
+
+export class ScaleCluster {
+  readonly time = new VirtualTime();
+  readonly topology: Topology;
+  readonly nodes: readonly ScaleNode[];
+  readonly #byId = new Map<NodeId, ScaleNode>();
+  /** Delay by sender and receiver. */
+  readonly #delays = new Map<NodeId, ReadonlyMap<NodeId, number>>();
+  readonly #random: Random;
+  readonly #clients: ClosedLoop[] = [];
+
+  constructor(
+    readonly options: ScaleClusterOptions,
+    readonly listener: LoopListener,
+  ) {
+    this.topology = new Topology(options.spec);
+    this.#random = new Random(options.seed);
+    this.nodes = this.topology.nodes.map((id, i) => this.#node(id, options.skewsMs[i % options.skewsMs.length] ?? 0));
+    for (const node of this.nodes) this.#byId.set(node.id, node);
+    for (const { id, region } of this.nodes) {
+      const row = this.nodes.map((to) => [to.id, options.delayMs(region, to.region)] as const);
+      this.#delays.set(id, new Map(row));
+    }
+    for (const a of this.nodes) for (const b of this.nodes) if (a !== b) a.link(b.id);
+    this.run(START_MS);
+  }
+
+  /** How many transactions are under way. */
+  get underWay(): number {
+    return this.#clients.reduce((sum, { underWay }) => sum + (underWay ? 1 : 0), 0);
+  }
+
+  /** Lets time pass. */
+  run(ms: number): void {
+    this.time.runUntil(this.time.now + ms, () => false);
+  }
+
+  /** Adds clients to each node, until each has that many. They begin one after the other. */
+  raise(clientsPerNode: number): void {
+    const { transactions, createSession, clientMs, seed } = this.options;
+    while (this.#clients.length < clientsPerNode * this.nodes.length) {
+      const number = this.#clients.length;
+      const node = this.nodes[number % this.nodes.length]!;
+      const session = createSession(`scale-session-${String(number).padStart(8, '0')}`);
+      const own = transactions(node.region, seed * SEEDS_PER_RUN + number);
+      const loop = new ClosedLoop(session, node, own, this.listener, this.time, clientMs);
+      this.#clients.push(loop);
+      this.time.after(this.#random.float() * SPREAD_MS, () => loop.begin());
+    }
+  }
+
+  #node(id: NodeId, skewMs: number): ScaleNode {
+    const { options, topology } = this;
+    const store = options.probe?.openStore(id) ?? openMemoryStore();
+    const entries = options.protocol.entries?.(topology) ?? 0;
+    for (const partition of topology.partitionsOn(id)) {
+      void store.commit(initialOf(partition, options.keysOf(partition), entries));
+    }
+    const clock = new WallClock(this.time, { skewMs, driftPpm: 0 });
+    const settings = { ...DEFAULT_SETTINGS, ...options.settings };
+    const common = { node: id, topology, epoch: 0, settings, reader: store, recovered: FOUNDED, unapplied: new Map() };
+    const world = {
+      time: this.time,
+      model: options.model,
+      cores: options.cores,
+      watcher: options.probe?.watcher,
+      transmit: (from: NodeId, to: NodeId, frame: ScaleFrame) => this.#transmit(from, to, frame),
+    };
+    return new ScaleNode(id, topology.regionOf(id), clock, store, world, () =>
+      createTransactionNode({ ...common, now: clock.now() }, options.protocol),
+    );
+  }
+
+  #transmit(from: NodeId, to: NodeId, frame: ScaleFrame): void {
+    const target = this.#byId.get(to)!;
+    this.options.probe?.sent(frame);
+    this.time.after(this.#delays.get(from)!.get(to)!, () => target.receive(frame));
+  }
+}
+
+/** More clients than one run has: seeds of different runs do not meet. */
+const SEEDS_PER_RUN = 1_000_000;
+
+/** A version of each key, older than every snapshot. */
+function initialOf(partition: PartitionId, keys: readonly QualifiedKey[], entries: number): DurableRecord[] {
+  const deps = entries === 0 ? {} : { deps: new Array<Timestamp>(entries).fill(0) };
+  const version = { value: INITIAL_VALUE, ts: 1, txId: 'initial-version-0000.0', region: '', ...deps };
+  return keys.toSorted(compareKeys).map((key) => ({ kind: 'version', partition, key, version }));
+}
