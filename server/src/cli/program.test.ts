@@ -56,7 +56,7 @@ describe('isochron', () => {
       what: 'a region without measured delays',
       args: ['dev', '--regions', 'berlin', '--replication', '1', '--wan', 'aws'],
     },
-    { what: 'more replicas than regions', args: ['dev', '--regions', 'oregon'] },
+    { what: 'more replicas than regions', args: ['dev', '--regions', 'oregon', '--replication', '2'] },
     { what: 'two sessions at once', args: ['get', 'a', '--token', 't', '--session-file', 'f'] },
     { what: 'CSV without a key', args: ['import', 'rows.csv'] },
   ])('exits with 2 and one line for $what', async ({ args }) => {

@@ -1,5 +1,6 @@
 /** Every command with its options and examples. What a command does is loaded when it is asked for. */
 import { Command, CommanderError, Option } from 'commander';
+import { DEFAULT_PROTOCOL, PROTOCOLS } from '../config/protocol-names.js';
 import { VERSION } from '../version.js';
 import type { BenchOptions } from './bench/command.js';
 import type { ListOptions, ReadOptions, WriteOptions } from './data/keys.js';
@@ -63,13 +64,17 @@ function clusterCommands(program: Command): void {
     .option('--regions <names>', 'regions, with commas between them', regionList, ['virginia', 'oregon', 'ireland'])
     .option('--nodes-per-region <n>', 'nodes in each region', integer(1, 16), 1)
     .option('--partitions <n>', 'partitions of the keyspace "default"', integer(1, 4096), 6)
-    .option('--replication <n>', 'in how many regions each partition is held', integer(1, 64), 2)
+    .option(
+      '--replication <n>',
+      'in how many regions each partition is held (default: 2; all of them where the protocol needs that)',
+      integer(1, 64),
+    )
     .addOption(
       new Option('--wan <delays>', 'delays between regions: as measured on AWS, or none')
         .choices(['aws', 'none'])
         .default('none'),
     )
-    .addOption(new Option('--protocol <name>', 'replication protocol').choices(['paris']).default('paris'))
+    .addOption(new Option('--protocol <name>', 'replication protocol').choices(PROTOCOLS).default(DEFAULT_PROTOCOL))
     .option('--data <folder>', 'folder of cluster file, secret, data and logs', './data')
     .option('--port-base <port>', 'first port: API; +100: peering; +200: metrics', integer(1, MAX_PORT), 7101)
     .addOption(
@@ -85,6 +90,7 @@ function clusterCommands(program: Command): void {
       examples(
         'isochron dev',
         'isochron dev --wan aws',
+        'isochron dev --protocol wren --data ./wren',
         'isochron dev --regions virginia,mumbai --nodes-per-region 2 --data /tmp/two',
       ),
     )

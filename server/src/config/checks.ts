@@ -1,16 +1,22 @@
+import { Topology } from '@isochron/core';
+import { servedProtocol } from '../node/protocols.js';
 import type { Refuse } from './cluster-file.js';
-import { type ClusterFile, PROTOCOLS } from './schema.js';
+import { isProtocolName, PROTOCOLS, type ProtocolName } from './protocol-names.js';
+import type { ClusterFile } from './schema.js';
 
-/** What a shape cannot say: unique ids, references that lead somewhere, a placement that is possible. */
-export function checkMeaning(file: ClusterFile, refuse: Refuse): void {
-  if (!(PROTOCOLS as readonly string[]).includes(file.protocol)) {
-    refuse(['protocol'], `unknown protocol "${file.protocol}"; known: ${PROTOCOLS.join(', ')}`);
+/** What a shape cannot say: unique ids, references that lead somewhere, a placement that is possible. Returns the protocol. */
+export function checkMeaning(file: ClusterFile, refuse: Refuse): ProtocolName {
+  const { protocol } = file;
+  if (!isProtocolName(protocol)) {
+    return refuse(['protocol'], `unknown protocol "${protocol}"; known: ${PROTOCOLS.join(', ')}`);
   }
   checkNames(file, refuse);
   checkUrls(file, refuse);
   for (let i = 0; i < file.keyspaces.length; i++) checkPlacement(file, i, refuse);
+  for (let i = 0; i < file.keyspaces.length; i++) checkSupport(file, i, protocol, refuse);
   checkLimits(file, refuse);
   for (const pair of Object.keys(file.wan?.oneWayMs ?? {})) checkPair(file, pair, refuse);
+  return protocol;
 }
 
 function checkNames(file: ClusterFile, refuse: Refuse): void {
@@ -81,6 +87,13 @@ function checkPlacement(file: ClusterFile, index: number, refuse: Refuse): void 
     once(region, [...at, 'regions', r]);
     knownRegion(file, region, [...at, 'regions', r], refuse);
   });
+}
+
+/** The protocol must be able to serve the keyspace where the file places it. */
+function checkSupport(file: ClusterFile, index: number, protocol: ProtocolName, refuse: Refuse): void {
+  const keyspace = file.keyspaces[index]!;
+  const reason = servedProtocol(protocol).unsupported(new Topology({ regions: file.regions, keyspaces: [keyspace] }));
+  if (reason !== undefined) refuse(['keyspaces', index], `protocol "${protocol}": ${reason}`);
 }
 
 function knownRegion(file: ClusterFile, region: string, path: readonly (string | number)[], refuse: Refuse): void {

@@ -45,6 +45,11 @@ describe('a cluster file', () => {
     expect(parseClusterFile(`${GOOD}settings: { gossipIntervalMs: 6 }\n`, 'c').hash).not.toBe(config.hash);
   });
 
+  it('has another hash under another protocol, so that nodes of both do not talk', () => {
+    const hashes = ['paris', 'bpr', 'nocc'].map((name) => parseClusterFile(GOOD.replace('paris', name), name).hash);
+    expect(new Set(hashes).size).toBe(3);
+  });
+
   it('keeps its cluster id when only a setting changes', () => {
     const changed = parseClusterFile(`${GOOD}settings: { gossipIntervalMs: 6 }\n`, 'c');
     expect(changed.cluster).toBe(parseClusterFile(GOOD, 'a').cluster);
@@ -94,7 +99,18 @@ describe('a wrong cluster file is refused with its line and the reason', () => {
     ),
     bad('unknown setting', 'keyspaces:', 'settings: { speed: 1 }\nkeyspaces:', ':9: unknown field "speed"'),
     bad('missing field', 'name: default, ', '', ':10: "keyspaces.0.name" is missing'),
-    bad('unknown protocol', 'protocol: paris', 'protocol: raft', ':1: unknown protocol "raft"; known: paris'),
+    bad(
+      'unknown protocol',
+      'protocol: paris',
+      'protocol: raft',
+      ':1: unknown protocol "raft"; known: paris, bpr, nocc, wren, cure, h-cure',
+    ),
+    bad(
+      'partial replication under a protocol that replicates fully',
+      'protocol: paris',
+      'protocol: cure',
+      ':11: protocol "cure": ',
+    ),
     bad('duplicate region', 'id: oregon\n', 'id: virginia\n', ':6: duplicate region id "virginia"'),
     bad('duplicate node', 'id: oregon-1', 'id: virginia-1', ':8: duplicate node id "virginia-1"'),
     bad('duplicate keyspace', 'name: eu', 'name: default', ':11: duplicate keyspace "default"'),

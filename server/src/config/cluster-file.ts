@@ -15,7 +15,8 @@ import { Value, ValueErrorType } from '@sinclair/typebox/value';
 import { type Document, isNode, LineCounter, parseDocument, stringify } from 'yaml';
 import { canonicalHash } from './canonical.js';
 import { checkMeaning } from './checks.js';
-import { type ClusterFile, ClusterFileSchema, DEFAULT_SETTINGS, knownFields, type PROTOCOLS } from './schema.js';
+import type { ProtocolName } from './protocol-names.js';
+import { type ClusterFile, ClusterFileSchema, DEFAULT_SETTINGS, knownFields } from './schema.js';
 
 export type { ClusterFile } from './schema.js';
 
@@ -63,7 +64,7 @@ export interface RegionConfig {
 
 /** A valid cluster file with every default filled in. */
 export interface ClusterConfig {
-  readonly protocol: (typeof PROTOCOLS)[number];
+  readonly protocol: ProtocolName;
   /** Id of the cluster; sessions do not cross clusters. Derived from the placement when the file gives none. */
   readonly cluster: string;
   readonly regions: readonly RegionConfig[];
@@ -100,8 +101,7 @@ export function parseClusterFile(text: string, filename: string): ClusterConfig 
     throw refusal(filename, lines.linePos(syntax.pos[0]).line, reason);
   }
   const file = checkShape(toPlain(document, refuse), refuse);
-  checkMeaning(file, refuse);
-  return complete(file);
+  return complete(file, checkMeaning(file, refuse));
 }
 
 /** Longest reason: it may quote the file. */
@@ -154,10 +154,10 @@ const segment = (text: string): string | number =>
 const expected = (schema: TSchema, message: string): string =>
   schema.description === undefined ? message.toLowerCase() : `expected ${schema.description}`;
 
-function complete(file: ClusterFile): ClusterConfig {
+function complete(file: ClusterFile, protocol: ProtocolName): ClusterConfig {
   const { limits, ...settings } = file.settings ?? {};
   const contents = {
-    protocol: 'paris' as const,
+    protocol,
     cluster: file.cluster ?? `c-${canonicalHash({ regions: regionIds(file), keyspaces: file.keyspaces }).slice(0, 12)}`,
     regions: file.regions,
     keyspaces: file.keyspaces,

@@ -1,9 +1,8 @@
 /** The shape of the cluster file, as data: it validates, types and documents. Meanings that a shape cannot say are in `checks.ts`. */
 import { DEFAULT_LIMITS } from '@isochron/core';
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { PROTOCOLS } from './protocol-names.js';
 
-/** Protocols that a cluster file may name. */
-export const PROTOCOLS = ['paris'] as const;
 /** How long an Idempotency-Key, or a lost commit's answer, can be asked for by default: one day. */
 const DAY_MS = 86_400_000;
 

@@ -5,16 +5,13 @@ import websocket from '@fastify/websocket';
 import { IsochronError } from '@isochron/core';
 import { Ajv, type ValidateFunction } from 'ajv';
 import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, LogController } from 'fastify';
-import type { RunningNode } from '../node/api.js';
-import { HttpSessions } from '../session/http-sessions.js';
-import type { SessionsMachine } from '../session/machine.js';
-import { SessionTokens } from '../session/token.js';
+import type { AnyNode } from '../node/api.js';
 import { handleProtocols, SessionHub } from '../ws/session-route.js';
 import { Authenticator } from './auth.js';
 import { jsonBodyParser } from './body.js';
 import { answerBrokenRequest } from './broken-request.js';
-import { ApiContext } from './context.js';
 import { allowOrigins } from './cors.js';
+import { type DataApi, dataApi } from './data-api.js';
 import { type DrainBounds, drain } from './drain.js';
 import type { HttpLatency } from './latency.js';
 import { handleNotFound } from './not-found.js';
@@ -22,9 +19,7 @@ import { registerOpenApi } from './openapi.js';
 import { sendProblem } from './problem.js';
 import { batchRoutes } from './routes-batch.js';
 import { keyRoutes } from './routes-keys.js';
-import { listRoutes } from './routes-list.js';
 import { healthRoutes, timeRoutes } from './routes-ops.js';
-import { transactionRoutes } from './routes-transactions.js';
 import { Rules } from './rules.js';
 import { Serving } from './serving.js';
 
@@ -35,8 +30,6 @@ export interface ApiOptions {
   /** Keys of which callers need one; none: the API is open. */
   readonly apiKeys?: readonly string[];
   readonly logger?: FastifyBaseLogger;
-  /** Registered in the node's host under the name `sessions`. */
-  readonly sessions: SessionsMachine;
   /** Whether the node takes work; to be shared with `buildMetrics`. Default: one of its own. */
   readonly serving?: Serving;
   /** Measures request durations, to be shown by `buildMetrics`. */
@@ -60,7 +53,7 @@ declare module 'fastify' {
  * Builds the API, ready to listen. `drain` lets its users leave; closing it ends connections, waits for requests in flight
  * and stops; the node is closed by its owner.
  */
-export async function buildApi(node: RunningNode, options: ApiOptions): Promise<FastifyInstance> {
+export async function buildApi(node: AnyNode, options: ApiOptions): Promise<FastifyInstance> {
   const { limits } = node.config.settings;
   const { serving = new Serving(node) } = options;
   const app = fastify({
@@ -78,12 +71,12 @@ export async function buildApi(node: RunningNode, options: ApiOptions): Promise<
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error, request, reply) => sendProblem(reply, badUrl(error, request.url), request.log),
   });
-  const tokens = new SessionTokens(options.secret, node.config);
-  const sessions = new HttpSessions(node, tokens, options.sessions, serving);
   const rules = new Rules(node.topology, limits);
-  const api = new ApiContext(node, rules, sessions, new Authenticator(options.apiKeys), app.log, serving);
-  const hub = new SessionHub(api);
-  app.decorate('drain', (bounds?: Partial<DrainBounds>) => drain({ api, hub, server: app.server }, bounds));
+  const auth = new Authenticator(options.apiKeys);
+  const data = dataApi(node, { secret: options.secret, rules, auth, log: app.log, serving });
+  const { api, handOver } = data;
+  const hub = new SessionHub(api, data.openSession);
+  app.decorate('drain', (bounds?: Partial<DrainBounds>) => drain({ api, handOver, hub, server: app.server }, bounds));
   app.setErrorHandler((error, request, reply) =>
     sendProblem(reply, asValueError(error, request.routeOptions.config.bodyIsValue), request.log),
   );
@@ -111,14 +104,14 @@ export async function buildApi(node: RunningNode, options: ApiOptions): Promise<
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
   if (options.docs !== false) await app.register(async (scope) => documentation(scope));
   healthRoutes(app, serving);
-  await app.register(async (scope) => versionOne(scope, api, hub, options));
+  await app.register(async (scope) => versionOne(scope, data, hub, options));
   return app;
 }
 
 /** Everything under `/v1`: refused under pressure and without a key. */
 async function versionOne(
   scope: FastifyInstance,
-  api: ApiContext,
+  { api, oneShots, routes: moreRoutes }: DataApi,
   hub: SessionHub,
   options: ApiOptions,
 ): Promise<void> {
@@ -149,10 +142,9 @@ async function versionOne(
         done();
       });
     }
-    keyRoutes(routes, api);
-    listRoutes(routes, api);
-    batchRoutes(routes, api);
-    transactionRoutes(routes, api);
+    keyRoutes(routes, api, oneShots);
+    batchRoutes(routes, api, oneShots);
+    moreRoutes(routes);
     timeRoutes(routes, api);
   });
 }

@@ -1,9 +1,12 @@
-/** What every route works with. */
+/** What routes work with. */
 import { randomBytes } from 'node:crypto';
 import { IsochronError, isTxId, packWall, type Timestamp, type TxId, txIdOf } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
-import type { RunningNode } from '../node/api.js';
+import type { RunningNode, TransactionsNode } from '../node/api.js';
+import { requireCapability } from '../node/protocols.js';
 import { ANONYMOUS, type Caller, type HttpSessions } from '../session/http-sessions.js';
+import { refuseFuture } from '../session/snapshot.js';
 import type { Authenticator } from './auth.js';
 import { Outcomes } from './outcomes.js';
 import { JSON_TYPE, ReadHeaders } from './read-headers.js';
@@ -16,9 +19,9 @@ const RETRY_WINDOW_MS = 600_000;
 const DEFAULT_WAIT_MS = 2000;
 const MAX_WAIT_S = 30;
 
+/** Under every protocol. */
 export class ApiContext {
   readonly headers: ReadHeaders;
-  readonly outcomes: Outcomes;
   readonly stability: StabilityMonitor;
   /** Makes the ids of one-shot writes: 128 random bits of this process and a counter (P8). */
   readonly #ids = randomBytes(16).toString('base64url');
@@ -27,13 +30,11 @@ export class ApiContext {
   constructor(
     readonly node: RunningNode,
     readonly rules: Rules,
-    readonly sessions: HttpSessions,
     readonly auth: Authenticator,
     readonly log: FastifyBaseLogger,
     readonly serving: Serving,
   ) {
     this.headers = new ReadHeaders(node);
-    this.outcomes = new Outcomes(node);
     this.stability = new StabilityMonitor(node, log);
   }
 
@@ -62,6 +63,46 @@ export class ApiContext {
     return Math.min(this.node.ust(), packWall(this.node.now() - windowMs));
   }
 
+  /** A snapshot that a client asks for (T1). @throws IsochronError `TIMESTAMP_IN_FUTURE`, `NOT_SUPPORTED_BY_PROTOCOL` */
+  at(query: unknown): Snapshot | null {
+    const { at } = query as { at?: Timestamp };
+    if (at === undefined) return null;
+    requireCapability(this.node.protocol, 'read-past', '"at"');
+    this.refuseFuture({ ts: at }, '"at"');
+    return { ts: at };
+  }
+
+  /** T1 for what a client claims. @throws IsochronError `TIMESTAMP_IN_FUTURE` */
+  refuseFuture(claimed: Snapshot, what: string): void {
+    refuseFuture(this.node.config, claimed, this.node.now(), what);
+  }
+
+  principal(request: FastifyRequest): string {
+    return this.auth.required ? this.auth.fromHeader(request.headers.authorization) : this.auth.principal(undefined);
+  }
+
+  /** An answer built as JSON text. */
+  sendJson(reply: FastifyReply, text: string): void {
+    reply.header('content-type', JSON_TYPE).send(text);
+  }
+}
+
+/** Under protocols with transactions. */
+export class TransactionsContext extends ApiContext {
+  readonly outcomes: Outcomes;
+
+  constructor(
+    override readonly node: TransactionsNode,
+    rules: Rules,
+    readonly sessions: HttpSessions,
+    auth: Authenticator,
+    log: FastifyBaseLogger,
+    serving: Serving,
+  ) {
+    super(node, rules, auth, log, serving);
+    this.outcomes = new Outcomes(node);
+  }
+
   /** Who calls, as far as the token says. @throws IsochronError for a bad token */
   caller(request: FastifyRequest): Caller | Promise<Caller> {
     const token = request.headers['isochron-session'];
@@ -79,23 +120,6 @@ export class ApiContext {
     const caller = await pending;
     if (this.sessions.hasGap(caller)) await this.sessions.close(caller, waitMsOf(request));
     return caller;
-  }
-
-  /** A snapshot that a client asks for (T1). @throws IsochronError `TIMESTAMP_IN_FUTURE` */
-  at(query: unknown): Timestamp | null {
-    const { at } = query as { at?: Timestamp };
-    if (at === undefined) return null;
-    this.sessions.tokens.refuseFuture(at, this.node.now(), '"at"');
-    return at;
-  }
-
-  principal(request: FastifyRequest): string {
-    return this.auth.required ? this.auth.fromHeader(request.headers.authorization) : this.auth.principal(undefined);
-  }
-
-  /** An answer built as JSON text. */
-  sendJson(reply: FastifyReply, text: string): void {
-    reply.header('content-type', JSON_TYPE).send(text);
   }
 }
 

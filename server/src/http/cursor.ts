@@ -1,10 +1,12 @@
-import { IsochronError, isTimestamp, type Timestamp } from '@isochron/core';
+import { IsochronError, isTimestamp } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
+import type { SnapshotChecks } from '../session/snapshot.js';
 
-/** Where a listing goes on. Says nothing that its caller could not say with `at` and `start`, so it carries no MAC. */
+/** Where a listing goes on. Who changes it reads another snapshot, and harms nobody: it carries no MAC. */
 export interface Cursor {
   readonly keyspace: string;
   readonly prefix: string;
-  readonly snapshot: Timestamp;
+  readonly snapshot: Snapshot;
   /** First key (unqualified) of the page. */
   readonly start: string;
   /** Where this node keeps own writes that later pages show; null when there are none. */
@@ -12,16 +14,29 @@ export interface Cursor {
 }
 
 export const encodeCursor = ({ keyspace, prefix, snapshot, start, overlay }: Cursor): string =>
-  Buffer.from(JSON.stringify([1, keyspace, prefix, snapshot, start, overlay])).toString('base64url');
+  Buffer.from(
+    JSON.stringify([
+      1,
+      keyspace,
+      prefix,
+      snapshot.ts,
+      start,
+      overlay,
+      ...(snapshot.deps === undefined ? [] : [snapshot.deps]),
+    ]),
+  ).toString('base64url');
 
 /** @throws IsochronError `CURSOR_INVALID` */
-export function decodeCursor(text: string): Cursor {
+export function decodeCursor(text: string, checks: SnapshotChecks): Cursor {
   const fields = parse(text);
-  if (!Array.isArray(fields) || fields.length !== 6 || fields[0] !== 1) throw damaged();
-  const [, keyspace, prefix, snapshot, start, overlay]: unknown[] = fields;
+  const length = checks.entries === 0 ? 6 : 7;
+  if (!Array.isArray(fields) || fields.length !== length || fields[0] !== 1) throw damaged();
+  const [, keyspace, prefix, ts, start, overlay, deps]: unknown[] = fields;
   if (typeof keyspace !== 'string' || typeof prefix !== 'string' || typeof start !== 'string') throw damaged();
-  if (!isTimestamp(snapshot) || !(overlay === null || typeof overlay === 'string')) throw damaged();
-  return { keyspace, prefix, snapshot, start, overlay };
+  if (!isTimestamp(ts) || !(overlay === null || typeof overlay === 'string')) throw damaged();
+  if (checks.entries === 0) return { keyspace, prefix, snapshot: { ts }, start, overlay };
+  if (!Array.isArray(deps) || !checks.fits(deps)) throw damaged();
+  return { keyspace, prefix, snapshot: { ts, deps }, start, overlay };
 }
 
 function parse(text: string): unknown {

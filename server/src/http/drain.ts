@@ -21,6 +21,8 @@ const POLL_MS = 10;
 
 interface Parts {
   readonly api: ApiContext;
+  /** Gives what this node keeps for callers to another one. */
+  readonly handOver: (waitMs: number) => Promise<object>;
   readonly hub: SessionHub;
   readonly server: Server;
 }
@@ -32,7 +34,7 @@ interface Parts {
  * 2. New HTTP requests are refused, with `Retry-After`; those that have begun are answered, open transactions among them.
  * 3. Caches of HTTP sessions that still matter go to another node (D13).
  */
-export async function drain({ api, hub, server }: Parts, bounds: Partial<DrainBounds> = {}): Promise<void> {
+export async function drain({ api, handOver, hub, server }: Parts, bounds: Partial<DrainBounds> = {}): Promise<void> {
   const { sessionsMs, requestsMs, stableMs } = { ...DEFAULT_DRAIN_BOUNDS, ...bounds };
   const { serving, log } = api;
   serving.leave();
@@ -44,7 +46,7 @@ export async function drain({ api, hub, server }: Parts, bounds: Partial<DrainBo
     log.warn('some requests are not answered in time and are cut off');
     server.closeAllConnections();
   }
-  const handedOver = await api.sessions.handOver(stableMs);
+  const handedOver = await handOver(stableMs);
   log.info(handedOver, 'drained');
 }
 

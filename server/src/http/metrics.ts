@@ -2,6 +2,7 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { RunningNode } from '../node/api.js';
+import { costMetrics } from './cost-metrics.js';
 import type { HttpLatency } from './latency.js';
 import { healthRoutes } from './routes-ops.js';
 import { Serving } from './serving.js';
@@ -18,6 +19,7 @@ export function buildMetrics(node: RunningNode, latency?: HttpLatency, serving =
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
   nodeGauges(node, registry, serving);
   stabilityGauges(node, registry);
+  costMetrics(node, registry);
   const app = fastify({ logger: false });
   healthRoutes(app, serving);
   app.get('/metrics', async (_request, reply) => {

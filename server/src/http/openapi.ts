@@ -40,7 +40,7 @@ const ANSWER_HEADERS = {
 
 /** Headers that session requests may carry. */
 export const SessionHeaders = Type.Object({
-  'isochron-session': Type.Optional(Type.String({ maxLength: 256, description: 'session token of the last answer' })),
+  'isochron-session': Type.Optional(Type.String({ maxLength: 1024, description: 'session token of the last answer' })),
   prefer: Type.Optional(
     Type.String({
       description: 'wait=SECONDS, 0 to 30: how long a read may wait for own writes',

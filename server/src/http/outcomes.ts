@@ -1,7 +1,8 @@
 /** What became of commits: their answers, and the questions about them afterwards. */
 import { type ErrorCode, IsochronError, type NodeId, packWall, type Timestamp, type TxId } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
 import type { TxState } from '@isochron/wire/session-frames';
-import type { CoordinatorPort, RunningNode } from '../node/api.js';
+import type { CoordinatorPort, TransactionsNode } from '../node/api.js';
 
 /** These end a commit without a word of its cohorts: it may have taken effect, and must not look as if it had been refused (D2). */
 const UNDECIDED: ReadonlySet<ErrorCode> = new Set(['CONNECTION_LOST', 'OUTCOME_UNKNOWN', 'OUTCOME_PENDING']);
@@ -18,6 +19,10 @@ export class UndecidedError extends IsochronError {
   }
 }
 
+/** The error of a commit: an {@link UndecidedError} where it may have taken effect. */
+export const undecided = (txId: TxId, error: unknown): unknown =>
+  error instanceof IsochronError && UNDECIDED.has(error.code) ? new UndecidedError(txId, error) : error;
+
 /** What is known of a transaction. */
 export interface TxStatus {
   readonly status: TxState;
@@ -28,18 +33,18 @@ export interface TxStatus {
 export class Outcomes {
   #questions = 0;
 
-  constructor(readonly node: RunningNode) {}
+  constructor(readonly node: TransactionsNode) {}
 
   /**
-   * Commits, and tells a refusal from an answer that got lost. Resolves with the commit timestamp.
+   * Commits, and tells a refusal from an answer that got lost. Resolves with the commit timestamp, and what it depends on beside.
    * @throws UndecidedError where it may have taken effect; IsochronError where it has not
    */
-  async commit(request: Parameters<CoordinatorPort['commit']>[0], coordinator?: NodeId): Promise<Timestamp> {
+  async commit(request: Parameters<CoordinatorPort['commit']>[0], coordinator?: NodeId): Promise<Snapshot> {
     try {
-      return (await this.node.coordinator.commit(request, coordinator)).ct;
+      const { ct, deps } = await this.node.coordinator.commit(request, coordinator);
+      return { ts: ct, deps };
     } catch (error) {
-      const undecided = error instanceof IsochronError && UNDECIDED.has(error.code);
-      throw undecided ? new UndecidedError(request.txId, error) : error;
+      throw undecided(request.txId, error);
     }
   }
 

@@ -1,5 +1,5 @@
 /** Errors as `application/problem+json` (RFC 9457). */
-import { ERROR_CODES, type ErrorCode, IsochronError } from '@isochron/core';
+import { ERROR_TITLES, type ErrorCode, IsochronError } from '@isochron/core';
 import type { FastifyBaseLogger, FastifyReply } from 'fastify';
 import { UndecidedError } from './outcomes.js';
 
@@ -32,7 +32,7 @@ export function problemText(error: IsochronError): string {
   const { code, status, retryable, message } = error;
   return JSON.stringify({
     type: `/errors/${code}`,
-    title: ERROR_CODES[code].title,
+    title: ERROR_TITLES[code],
     status,
     code,
     detail: message,

@@ -15,9 +15,11 @@ export class ReadHeaders {
 
   constructor(readonly node: Pick<RunningNode, 'now'>) {}
 
-  apply(reply: FastifyReply, snapshot: Timestamp, token: string): void {
-    this.#format(snapshot);
+  /** @param snapshot where what was read is of a snapshot that has a timestamp */
+  apply(reply: FastifyReply, snapshot: Timestamp | undefined, token: string): void {
     reply.header('isochron-session', token);
+    if (snapshot === undefined) return;
+    this.#format(snapshot);
     reply.header('isochron-snapshot', this.#snapshotText);
     reply.header('isochron-staleness-ms', this.#stalenessText);
   }
@@ -28,7 +30,7 @@ export class ReadHeaders {
    */
   send(
     reply: FastifyReply,
-    snapshot: Timestamp,
+    snapshot: Timestamp | undefined,
     token: string,
     text: string,
     version?: { timestamp: string; etag: string | undefined },
@@ -40,19 +42,26 @@ export class ReadHeaders {
       reply.header('content-type', JSON_TYPE).send(text);
       return;
     }
-    this.#format(snapshot);
     reply.hijack();
-    this.#burst.add(reply.raw, this.#headers(token, text, version), text);
+    this.#burst.add(reply.raw, this.#headers(snapshot, token, text, version), text);
   }
 
-  #headers(token: string, text: string, version: { timestamp: string; etag: string | undefined } | undefined): Headers {
+  #headers(
+    snapshot: Timestamp | undefined,
+    token: string,
+    text: string,
+    version: { timestamp: string; etag: string | undefined } | undefined,
+  ): Headers {
     const headers: Headers = {
       'content-type': JSON_TYPE,
       'content-length': Buffer.byteLength(text),
       'isochron-session': token,
-      'isochron-snapshot': this.#snapshotText,
-      'isochron-staleness-ms': this.#stalenessText,
     };
+    if (snapshot !== undefined) {
+      this.#format(snapshot);
+      headers['isochron-snapshot'] = this.#snapshotText;
+      headers['isochron-staleness-ms'] = this.#stalenessText;
+    }
     if (version !== undefined) headers['isochron-commit-timestamp'] = version.timestamp;
     if (version?.etag !== undefined) headers.etag = version.etag;
     return headers;

@@ -1,12 +1,15 @@
 /** Reads for plain HTTP callers: the coordinator's answer with the session's own writes laid over it. */
 import type { QualifiedKey, Timestamp, Value, Version } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
 import { type Caller, overlay } from '../session/http-sessions.js';
+import { raisedTo, snapshotOf, wanted } from '../session/snapshot.js';
 import { answerBytes } from './answer-size.js';
-import type { ApiContext } from './context.js';
+import type { ApiContext, TransactionsContext } from './context.js';
+import type { Shown } from './one-shots.js';
 
 /** What a caller sees. An own write that may not be stable yet has an empty `txId`. */
 export interface Seen {
-  readonly snapshot: Timestamp;
+  readonly snapshot: Snapshot;
   readonly versions: readonly (Version | null)[];
 }
 
@@ -15,45 +18,48 @@ export interface Seen {
  * @throws IsochronError from the coordinator; `TOO_MANY_KEYS` where the values are too large for one answer
  */
 export function readKeys(
-  api: ApiContext,
+  api: TransactionsContext,
   caller: Caller,
   keys: readonly QualifiedKey[],
-  at: Timestamp | null,
+  at: Snapshot | null,
 ): Promise<Seen> {
   const { kept } = caller;
   if (kept === undefined || at !== null) {
-    const asked = { txId: null, ust: floorOf(caller, at), at, keys };
-    return api.node.coordinator.read(asked).then((seen) => bounded(api, seen));
+    const asked = { txId: null, ...wanted(floorOf(api, caller), at), keys };
+    return api.node.coordinator
+      .read(asked)
+      .then((answer) => bounded(api, { snapshot: snapshotOf(answer), versions: answer.versions }));
   }
   return readOverlaid(api, caller, kept, keys);
 }
 
 /** @throws IsochronError `TOO_MANY_KEYS` where the values are too large for one answer */
-export function bounded<S extends Seen>(api: ApiContext, seen: S): S {
+export function bounded<S extends Pick<Seen, 'versions'>>(api: ApiContext, seen: S): S {
   answerBytes(seen.versions, api.rules.maxAnswerBytes);
   return seen;
 }
 
 async function readOverlaid(
-  api: ApiContext,
+  api: TransactionsContext,
   caller: Caller,
   kept: NonNullable<Caller['kept']>,
   keys: readonly QualifiedKey[],
 ): Promise<Seen> {
-  kept.observe(api.node.ust());
-  const tx = kept.paris.begin();
+  kept.observe(caller.seen, api.node.ust());
+  const tx = kept.session.begin();
   try {
-    const ust = Math.max(tx.floor, floorOf(caller, null));
-    const answer = await api.node.coordinator.read({ txId: null, ust, at: null, keys });
-    return bounded(api, { snapshot: answer.snapshot, versions: overlay(kept, tx, keys, answer) });
+    const floor = api.sessions.rules.merge(floorOf(api, caller), tx.seen);
+    const answer = await api.node.coordinator.read({ txId: null, ...wanted(floor, null), keys });
+    const seen = { snapshot: snapshotOf(answer), versions: answer.versions };
+    return bounded(api, { ...seen, versions: overlay(kept, tx, keys, seen) });
   } finally {
-    kept.paris.end(tx);
+    kept.session.end(tx);
   }
 }
 
-/** The stable time that a caller's snapshot must not fall below. A read of the past asks for no more than that past. */
-export const floorOf = (caller: Caller, at: Timestamp | null): Timestamp =>
-  at === null ? Math.max(caller.ust, caller.complete) : Math.min(caller.ust, at);
+/** What a caller's snapshot must not fall below. */
+export const floorOf = (api: TransactionsContext, caller: Caller): Snapshot =>
+  raisedTo(api.sessions.rules, caller.seen, caller.complete);
 
 /** The fields of a value in a JSON answer. A document goes in as the text it was written as. */
 export function valueFields(ts: Timestamp, value: Value): string {
@@ -65,8 +71,8 @@ export const base64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 
 /** The body of a read's answer. */
-export function readAnswerText({ snapshot, versions }: Seen): string {
-  let text = `{"snapshot":${snapshot},"values":[`;
+export function readAnswerText({ snapshot, versions }: Pick<Shown, 'snapshot' | 'versions'>): string {
+  let text = snapshot === undefined ? '{"values":[' : `{"snapshot":${snapshot},"values":[`;
   for (let i = 0; i < versions.length; i++) {
     const version = versions[i];
     if (i > 0) text += ',';

@@ -2,15 +2,15 @@
 
 import type { QualifiedKey } from '@isochron/core';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller } from '../session/http-sessions.js';
 import type { ApiContext } from './context.js';
+import type { OneShots } from './one-shots.js';
 import { json, SessionHeaders, WriteHeaders } from './openapi.js';
-import { readAnswerText, readKeys } from './reader.js';
+import { readAnswerText } from './reader.js';
 import { sendCommitted } from './routes-keys.js';
 import { CommitAnswer, CommitBody, EmptyQuery, ReadAnswer, ReadBody } from './schemas.js';
-import { commit, oneShot, writesOf } from './writer.js';
+import { writesOf } from './writer.js';
 
-export function batchRoutes(app: FastifyInstance, api: ApiContext): void {
+export function batchRoutes(app: FastifyInstance, api: ApiContext, data: OneShots): void {
   const read = {
     tags: ['transactions'],
     summary: 'Reads many keys in one snapshot',
@@ -18,7 +18,7 @@ export function batchRoutes(app: FastifyInstance, api: ApiContext): void {
     body: ReadBody,
   };
   const readDocs = { headers: SessionHeaders, response: { 200: json(ReadAnswer, 'the values') } };
-  app.post('/v1/read', { schema: read, config: { docs: readDocs } }, readBatch(api));
+  app.post('/v1/read', { schema: read, config: { docs: readDocs } }, readBatch(api, data));
   const write = {
     tags: ['transactions'],
     summary: 'Writes many keys atomically',
@@ -27,7 +27,7 @@ export function batchRoutes(app: FastifyInstance, api: ApiContext): void {
   };
   const writeDocs = { headers: WriteHeaders, response: { 200: json(CommitAnswer, 'committed, durably') } };
   app.post('/v1/commit', { schema: write, config: { docs: writeDocs } }, (request, reply) =>
-    commitBatch(api, request, reply),
+    commitBatch(api, data, request, reply),
   );
 }
 
@@ -37,26 +37,24 @@ export function keysOf(api: ApiContext, refs: ReadBody['keys']): QualifiedKey[] 
   return refs.map(({ keyspace, key }) => api.rules.qualify(keyspace, key));
 }
 
-function readBatch(api: ApiContext) {
+function readBatch(api: ApiContext, data: OneShots) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
     const body = request.body as ReadBody;
     const keys = keysOf(api, body.keys);
     const at = api.at(body);
-    const caller = api.reader(request);
-    const answer = (complete: Caller): Promise<void> =>
-      readKeys(api, complete, keys, at).then((seen) => {
-        const token = api.sessions.tokenAfterRead(complete, seen.snapshot);
-        api.headers.send(reply, seen.snapshot, token, readAnswerText(seen));
-      });
-    const answered = caller instanceof Promise ? caller.then(answer) : answer(caller);
-    answered.catch((error: unknown) => reply.send(error));
+    data
+      .read(request, keys, at)
+      .then((shown) => api.headers.send(reply, shown.snapshot, shown.token, readAnswerText(shown)))
+      .catch((error: unknown) => reply.send(error));
   };
 }
 
-async function commitBatch(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function commitBatch(
+  api: ApiContext,
+  data: OneShots,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
   const writes = writesOf(api, (request.body as CommitBody).writes);
-  const id = api.writeId(request);
-  const caller = await api.caller(request);
-  const { ct, token } = await commit(api, caller, oneShot(api, caller, id, api.principal(request), writes));
-  sendCommitted(reply, id.txId, ct, token);
+  sendCommitted(reply, await data.write(request, writes));
 }

@@ -1,16 +1,13 @@
 /** One key: GET, PUT, PATCH, DELETE. */
 import { isUtf8 } from 'node:buffer';
-import { IsochronError, type QualifiedKey, type Timestamp, type Value, type Version } from '@isochron/core';
+import { IsochronError, type QualifiedKey, type Value, type Version } from '@isochron/core';
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller } from '../session/http-sessions.js';
 import type { ApiContext } from './context.js';
-import { mergePatch } from './merge-patch.js';
+import type { OneShots, Shown, Written } from './one-shots.js';
 import { json, type RouteDocs, SessionHeaders, WriteHeaders } from './openapi.js';
 import { JSON_TYPE } from './read-headers.js';
-import { readKeys, type Seen } from './reader.js';
 import { AtQuery, CommitAnswer, EmptyQuery, KeyParams } from './schemas.js';
-import { commit, documentText, oneShot } from './writer.js';
 
 const BYTES_TYPE = 'application/octet-stream';
 const MERGE_PATCH_TYPE = 'application/merge-patch+json';
@@ -45,21 +42,21 @@ const patchDocs: RouteDocs = {
   body: { content: { [MERGE_PATCH_TYPE]: { schema: anyDocument }, 'application/json': { schema: anyDocument } } },
 };
 
-export function keyRoutes(app: FastifyInstance, api: ApiContext): void {
+export function keyRoutes(app: FastifyInstance, api: ApiContext, data: OneShots): void {
   const hidden = (i: number) => ({ tags: ['keys'], hide: i > 0 });
   PATHS.forEach((path, i) => {
     const get = { ...hidden(i), summary: 'Newest value of a key in the stable snapshot', querystring: AtQuery };
-    app.get(path, { schema: get, config: { docs: getDocs } }, getKey(api));
+    app.get(path, { schema: get, config: { docs: getDocs } }, getKey(api, data));
     const remove = { ...hidden(i), summary: 'Deletes a key', querystring: EmptyQuery };
     app.delete(path, { schema: remove, config: { docs: writeDocs } }, (request, reply) =>
-      deleteKey(api, request, reply),
+      deleteKey(api, data, request, reply),
     );
   });
-  app.register(async (scope) => bodyRoutes(scope, api));
+  app.register(async (scope) => bodyRoutes(scope, api, data));
 }
 
 /** Writes take their bodies as they are: what is stored is the text that was sent. */
-function bodyRoutes(scope: FastifyInstance, api: ApiContext): void {
+function bodyRoutes(scope: FastifyInstance, api: ApiContext, data: OneShots): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser(
     ['application/json', BYTES_TYPE, MERGE_PATCH_TYPE],
@@ -70,11 +67,13 @@ function bodyRoutes(scope: FastifyInstance, api: ApiContext): void {
   PATHS.forEach((path, i) => {
     const put = { tags: ['keys'], hide: i > 0, summary: 'Writes a key', querystring: EmptyQuery };
     const putConfig = { docs: putDocs, bodyIsValue: true };
-    scope.put(path, { schema: put, config: putConfig, bodyLimit }, (request, reply) => putKey(api, request, reply));
+    scope.put(path, { schema: put, config: putConfig, bodyLimit }, (request, reply) =>
+      putKey(api, data, request, reply),
+    );
     const patch = { ...put, summary: 'Merges a patch (RFC 7396) into a document', description: PATCH_NOTE };
     const patchConfig = { docs: patchDocs, bodyIsValue: true };
     scope.patch(path, { schema: patch, config: patchConfig, bodyLimit }, (request, reply) =>
-      patchKey(api, request, reply),
+      patchKey(api, data, request, reply),
     );
   });
 }
@@ -87,44 +86,31 @@ function keyOf(api: ApiContext, request: FastifyRequest): QualifiedKey {
   return api.rules.qualify(params.keyspace, params.key ?? params['*'] ?? '');
 }
 
-function getKey(api: ApiContext) {
+function getKey(api: ApiContext, data: OneShots) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
     const key = keyOf(api, request);
     const at = api.at(request.query);
-    const caller = api.reader(request);
-    const answer =
-      caller instanceof Promise
-        ? caller.then((complete) => answerGet(api, complete, key, at, reply))
-        : answerGet(api, caller, key, at, reply);
-    answer.catch((error: unknown) => reply.send(error));
+    data
+      .get(request, key, at)
+      .then((shown) => sendValue(api, shown, reply))
+      .catch((error: unknown) => reply.send(error));
   };
 }
 
-function answerGet(
-  api: ApiContext,
-  caller: Caller,
-  key: QualifiedKey,
-  at: Timestamp | null,
-  reply: FastifyReply,
-): Promise<void> {
-  return readKeys(api, caller, [key], at).then((seen) => sendValue(api, caller, seen, reply));
-}
-
-function sendValue(api: ApiContext, caller: Caller, seen: Seen, reply: FastifyReply): void {
-  const token = api.sessions.tokenAfterRead(caller, seen.snapshot);
-  const version = seen.versions[0];
+function sendValue(api: ApiContext, { versions, snapshot, token }: Shown, reply: FastifyReply): void {
+  const version = versions[0];
   if (version == null || version.value === null) {
-    api.headers.apply(reply, seen.snapshot, token);
+    api.headers.apply(reply, snapshot, token);
     throw new IsochronError('KEY_NOT_FOUND', 'The key has no value in this snapshot.');
   }
   const timestamp = String(version.ts);
-  const etag = etagOf(version, timestamp);
+  const etag = etagOf(api, version, timestamp);
   const cached = isCached(reply, etag);
   if (typeof version.value === 'string' && !cached) {
-    api.headers.send(reply, seen.snapshot, token, version.value, { timestamp, etag });
+    api.headers.send(reply, snapshot, token, version.value, { timestamp, etag });
     return;
   }
-  api.headers.apply(reply, seen.snapshot, token);
+  api.headers.apply(reply, snapshot, token);
   reply.header('isochron-commit-timestamp', timestamp);
   if (etag !== undefined) reply.header('etag', etag);
   if (cached) reply.code(304).send();
@@ -137,11 +123,13 @@ function sendBytes(reply: FastifyReply, value: Value): void {
 }
 
 /**
- * In stable snapshots a timestamp stands for one value of a key. An own write that is not stable yet may still lose to another
- * of the same timestamp, so it gets no ETag.
+ * In stable snapshots a timestamp stands for one value of a key; in others, another of the same timestamp may still come. So may it for an
+ * own write that is not stable yet: it gets no ETag.
  */
-const etagOf = (version: Version, timestamp: string): string | undefined =>
-  version.txId === '' ? undefined : `"${timestamp}"`;
+function etagOf({ node }: ApiContext, { txId }: Version, timestamp: string): string | undefined {
+  if (txId === '') return undefined;
+  return node.protocol.capabilities.has('stable-snapshots') ? `"${timestamp}"` : `"${timestamp}-${txId}"`;
+}
 
 /** Whether `If-None-Match` names the value. */
 function isCached(reply: FastifyReply, etag: string | undefined): boolean {
@@ -157,10 +145,10 @@ function refuseConditions(request: FastifyRequest): void {
   throw new IsochronError('CONDITIONAL_WRITE_UNSUPPORTED', detail);
 }
 
-async function putKey(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function putKey(api: ApiContext, data: OneShots, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   refuseConditions(request);
   const key = keyOf(api, request);
-  await write(api, request, reply, key, api.rules.value(putValue(request)));
+  sendCommitted(reply, await data.write(request, [{ key, value: api.rules.value(putValue(request)) }]));
 }
 
 function putValue(request: FastifyRequest): Value {
@@ -176,12 +164,12 @@ function putValue(request: FastifyRequest): Value {
   }
 }
 
-async function deleteKey(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function deleteKey(api: ApiContext, data: OneShots, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   refuseConditions(request);
-  await write(api, request, reply, keyOf(api, request), null);
+  sendCommitted(reply, await data.write(request, [{ key: keyOf(api, request), value: null }]));
 }
 
-async function patchKey(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function patchKey(api: ApiContext, data: OneShots, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   refuseConditions(request);
   const key = keyOf(api, request);
   const type = mediaType(request);
@@ -189,50 +177,11 @@ async function patchKey(api: ApiContext, request: FastifyRequest, reply: Fastify
     throw new IsochronError('UNSUPPORTED_MEDIA_TYPE', `PATCH takes ${MERGE_PATCH_TYPE} or application/json.`);
   }
   const patch: unknown = JSON.parse(String(api.rules.value(utf8Text(bodyOf(request)))));
-  if (await answerRepeatedPatch(api, request, reply)) return;
-  const caller = await api.reader(request);
-  const seen = await readKeys(api, caller, [key], null);
-  const target = parsed(seen.versions[0]?.value);
-  await write(api, request, reply, key, api.rules.value(documentText(() => mergePatch(target, patch))));
-}
-
-/** A repeated patch must not merge into its own result: a commit under its id that is already there is the answer. */
-async function answerRepeatedPatch(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
-  const { txId, repeated } = api.writeId(request);
-  if (!repeated) return false;
-  const { status, ts } = await api.outcomes.status(txId, null);
-  if (status === 'pending')
-    throw new IsochronError('OUTCOME_PENDING', 'The patch was sent before and is being decided.');
-  if (status !== 'committed' || ts === null) return false;
-  const caller = await api.caller(request);
-  const snapshot = api.node.ust();
-  // Its writes are not known here: the caller's next read waits until they are stable.
-  const token = api.sessions.tokens.mint({ ust: Math.max(caller.ust, snapshot), hwt: Math.max(caller.hwt, ts) });
-  sendCommitted(reply, txId, ts, token);
-  return true;
-}
-
-function parsed(value: Value | null | undefined): unknown {
-  if (value == null) return undefined;
-  if (typeof value === 'string') return JSON.parse(value);
-  throw new IsochronError('UNSUPPORTED_MEDIA_TYPE', 'The key holds bytes: only a JSON document can be patched.');
-}
-
-async function write(
-  api: ApiContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  key: QualifiedKey,
-  value: Value | null,
-): Promise<void> {
-  const id = api.writeId(request);
-  const caller = await api.caller(request);
-  const { ct, token } = await commit(api, caller, oneShot(api, caller, id, api.principal(request), [{ key, value }]));
-  sendCommitted(reply, id.txId, ct, token);
+  sendCommitted(reply, await data.patch(request, key, patch));
 }
 
 /** The answer to every commit. */
-export function sendCommitted(reply: FastifyReply, txId: string, ct: Timestamp, token: string): void {
+export function sendCommitted(reply: FastifyReply, { txId, ct, token }: Written): void {
   reply
     .header('isochron-session', token)
     .header('isochron-commit-timestamp', String(ct))

@@ -1,11 +1,12 @@
 /** `GET /v1/keyspaces/:keyspace/keys`: ordered listing, all pages in one snapshot. */
-import { compareKeys, IsochronError, type QualifiedKey, type Timestamp, type Version } from '@isochron/core';
-import type { ListResp } from '@isochron/protocols';
+import { compareKeys, IsochronError, type QualifiedKey, type Version } from '@isochron/core';
+import type { ListResp, Snapshot } from '@isochron/protocols';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Caller, ownVersion } from '../session/http-sessions.js';
 import type { CacheEntry } from '../session/messages.js';
+import { snapshotOf, wanted } from '../session/snapshot.js';
 import { cutPage } from './answer-size.js';
-import type { ApiContext } from './context.js';
+import type { TransactionsContext } from './context.js';
 import { type Cursor, decodeCursor, encodeCursor } from './cursor.js';
 import { json, SessionHeaders } from './openapi.js';
 import { listRange } from './range.js';
@@ -21,98 +22,100 @@ interface Page {
   readonly start: QualifiedKey;
   readonly end: QualifiedKey;
   readonly limit: number;
-  readonly at: Timestamp | null;
+  readonly at: Snapshot | null;
 }
 
-export function listRoutes(app: FastifyInstance, api: ApiContext): void {
+export function listRoutes(app: FastifyInstance, api: TransactionsContext): void {
   const schema = { tags: ['keys'], summary: 'Lists keys in order, inside one snapshot', querystring: ListQuery };
   const docs = { params: KeyspaceParams, headers: SessionHeaders, response: { 200: json(ListAnswer, 'a page') } };
   app.get('/v1/keyspaces/:keyspace/keys', { schema, config: { docs } }, (request, reply) => list(api, request, reply));
 }
 
-async function list(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function list(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { keyspace } = request.params as { keyspace: string };
   const query = request.query as ListQuery;
-  if (query.cursor === undefined) await firstPage(api, request, reply, pageOf(api, keyspace, query));
+  if (query.cursor === undefined) await firstPage(api, request, reply, pageOf(api, keyspace, query, api.at(query)));
   else await nextPage(api, request, reply, keyspace, query);
 }
 
-async function firstPage(api: ApiContext, request: FastifyRequest, reply: FastifyReply, page: Page): Promise<void> {
+async function firstPage(
+  api: TransactionsContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  page: Page,
+): Promise<void> {
   const caller = page.at === null ? await api.reader(request) : await api.caller(request);
   const { answer, own } = await fetchPage(api, caller, page);
   const { entries, next } = merge(page, answer, own);
   const later = next === null ? [] : own.filter(({ key }) => compareKeys(key, next) >= 0);
   const overlay = later.length === 0 ? null : api.sessions.store.keepListing(later);
-  send(api, reply, caller, page, { snapshot: answer.snapshot, entries, next, overlay });
+  send(api, reply, caller, page, { snapshot: snapshotOf(answer), entries, next, overlay });
 }
 
 async function nextPage(
-  api: ApiContext,
+  api: TransactionsContext,
   request: FastifyRequest,
   reply: FastifyReply,
   keyspace: string,
   query: ListQuery,
 ): Promise<void> {
-  const cursor = cursorOf(keyspace, query);
+  const cursor = cursorOf(api, keyspace, query);
   const own = cursor.overlay === null ? [] : api.sessions.store.listing(cursor.overlay);
   if (own === undefined) {
     const detail = "The session's own writes of this listing are no longer kept here. Start the listing again.";
     throw new IsochronError('CURSOR_INVALID', detail);
   }
   const { prefix, start, snapshot: at } = cursor;
-  const page = pageOf(api, keyspace, {
-    prefix,
-    start,
-    at,
-    ...(query.limit === undefined ? {} : { limit: query.limit }),
-  });
+  api.refuseFuture(at, 'The cursor');
+  const limit = query.limit === undefined ? {} : { limit: query.limit };
+  const page = pageOf(api, keyspace, { prefix, start, ...limit }, at);
   const caller = await api.caller(request);
-  const answer = await api.node.coordinator.list(listRequest(caller, page));
-  send(api, reply, caller, page, { snapshot: at, ...merge(page, answer, own), overlay: cursor.overlay });
+  const answer = await api.node.coordinator.list(listRequest(caller.seen, page));
+  send(api, reply, caller, page, { ...merge(page, answer, own), snapshot: at, overlay: cursor.overlay });
 }
 
-function cursorOf(keyspace: string, query: ListQuery): Cursor {
+function cursorOf(api: TransactionsContext, keyspace: string, query: ListQuery): Cursor {
   if (query.prefix !== undefined || query.start !== undefined || query.at !== undefined) {
     throw new IsochronError('INVALID_REQUEST', 'A cursor goes with no other parameter but limit.');
   }
-  const cursor = decodeCursor(query.cursor!);
+  const cursor = decodeCursor(query.cursor!, api.sessions.tokens.checks);
   if (cursor.keyspace !== keyspace)
     throw new IsochronError('CURSOR_INVALID', 'The cursor belongs to another keyspace.');
   return cursor;
 }
 
-function pageOf(api: ApiContext, keyspace: string, query: ListQuery): Page {
+function pageOf(api: TransactionsContext, keyspace: string, query: ListQuery, at: Snapshot | null): Page {
   const prefix = query.prefix ?? '';
   const range = listRange(api.rules, keyspace, prefix, query.start ?? '', query.limit ?? DEFAULT_LIMIT);
-  return { keyspace, prefix, at: api.at(query), ...range };
+  return { keyspace, prefix, at, ...range };
 }
 
-const listRequest = (caller: Caller, { keyspace, start, end, limit, at }: Page, floor = 0) => ({
+const listRequest = (seen: Snapshot, { keyspace, start, end, limit, at }: Page) => ({
   txId: null,
-  ust: Math.max(floor, floorOf(caller, at)),
-  at,
+  ...wanted(seen, at),
   keyspace,
   range: { start, end, limit },
 });
 
 /** The coordinator's page, and own writes from its start on that its snapshot does not contain. */
 async function fetchPage(
-  api: ApiContext,
+  api: TransactionsContext,
   caller: Caller,
   page: Page,
 ): Promise<{ answer: ListResp; own: CacheEntry[] }> {
   const { kept } = caller;
   if (kept === undefined || page.at !== null)
-    return { answer: await api.node.coordinator.list(listRequest(caller, page)), own: [] };
-  kept.observe(api.node.ust());
-  const tx = kept.paris.begin();
+    return { answer: await api.node.coordinator.list(listRequest(floorOf(api, caller), page)), own: [] };
+  kept.observe(caller.seen, api.node.ust());
+  const tx = kept.session.begin();
   try {
-    const answer = await api.node.coordinator.list(listRequest(caller, page, tx.floor));
-    kept.paris.started(tx, answer.snapshot);
+    const floor = api.sessions.rules.merge(floorOf(api, caller), tx.seen);
+    const answer = await api.node.coordinator.list(listRequest(floor, page));
+    kept.session.started(tx, answer.snapshot, answer.deps);
     const own = [...tx.overlay()].map(([key, { ts, value }]) => ({ key, ct: ts ?? 0, txId: '', value }));
     return { answer, own: own.filter(({ key }) => within(key, page.start, page.end)) };
   } finally {
-    kept.paris.end(tx);
+    kept.session.end(tx);
   }
 }
 
@@ -139,11 +142,11 @@ export function merge(page: Pick<Page, 'start' | 'end' | 'limit'>, answer: Liste
 }
 
 function send(
-  api: ApiContext,
+  api: TransactionsContext,
   reply: FastifyReply,
   caller: Caller,
   page: Page,
-  listed: Listed & { snapshot: Timestamp; overlay: string | null },
+  listed: Listed & { snapshot: Snapshot; overlay: string | null },
 ): void {
   const { snapshot, overlay } = listed;
   const { entries, next } = cutPage(listed.entries, listed.next, api.rules.maxAnswerBytes);
@@ -154,6 +157,6 @@ function send(
     ({ key, version }) =>
       `{"key":${JSON.stringify(key.slice(cut))},${valueFields(version.ts, version.value ?? 'null')}}`,
   );
-  api.headers.apply(reply, snapshot, api.sessions.tokenAfterRead(caller, snapshot));
-  api.sendJson(reply, `{"snapshot":${snapshot},"entries":[${items.join(',')}],"cursor":${JSON.stringify(cursor)}}`);
+  api.headers.apply(reply, snapshot.ts, api.sessions.tokenAfterRead(caller, snapshot));
+  api.sendJson(reply, `{"snapshot":${snapshot.ts},"entries":[${items.join(',')}],"cursor":${JSON.stringify(cursor)}}`);
 }

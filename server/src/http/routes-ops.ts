@@ -8,8 +8,6 @@ import { ClockAnswer, ClusterAnswer, EmptyQuery, HealthAnswer, StableAnswer, Sta
 import type { Serving } from './serving.js';
 import { stabilityOf } from './stability.js';
 
-/** What this server offers beyond the first version of the API. */
-export const CAPABILITIES = ['transactions', 'list', 'read-past', 'stable'] as const;
 const DEFAULT_STABLE_TIMEOUT_MS = 10_000;
 
 export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
@@ -42,7 +40,7 @@ export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
 
 async function waitStable(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { ts, timeout } = request.query as Static<typeof StableQuery>;
-  api.sessions.tokens.refuseFuture(ts, api.node.now(), '"ts"');
+  api.refuseFuture({ ts }, '"ts"');
   const ust = await api.serving.stable(ts, timeout ?? DEFAULT_STABLE_TIMEOUT_MS);
   api.sendJson(reply, JSON.stringify({ ust }));
 }
@@ -56,7 +54,15 @@ export function clusterSummary(node: RunningNode): object {
   }));
   const status = node.status();
   const stability = stabilityOf(node, status);
-  const shape = { cluster, protocol, hash, capabilities: CAPABILITIES, regions, keyspaces, settings };
+  const shape = {
+    cluster,
+    protocol,
+    hash,
+    capabilities: [...node.protocol.capabilities],
+    regions,
+    keyspaces,
+    settings,
+  };
   return { ...shape, stability, node: status };
 }
 

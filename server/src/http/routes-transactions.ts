@@ -4,13 +4,15 @@
  * writes. When that node is gone, any other one of any region goes on in the same snapshot (D8).
  */
 import { IsochronError, isTxId, type NodeId, type QualifiedKey, type TxId, type Version } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
 import type { Static } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Caller, ownVersion } from '../session/http-sessions.js';
 import type { CacheEntry } from '../session/messages.js';
+import { snapshotOf, wanted } from '../session/snapshot.js';
 import type { OpenTransaction } from '../session/store.js';
-import type { ApiContext } from './context.js';
+import type { TransactionsContext } from './context.js';
 import { json, SessionHeaders } from './openapi.js';
 import { UndecidedError } from './outcomes.js';
 import { bounded, floorOf, readAnswerText } from './reader.js';
@@ -33,7 +35,7 @@ import { commit, writesOf } from './writer.js';
 
 const common = { tags: ['transactions'], querystring: EmptyQuery };
 
-export function transactionRoutes(app: FastifyInstance, api: ApiContext): void {
+export function transactionRoutes(app: FastifyInstance, api: TransactionsContext): void {
   const docs = (status: number, answer: object) => ({
     params: TxParams,
     headers: SessionHeaders,
@@ -87,34 +89,39 @@ export function transactionRoutes(app: FastifyInstance, api: ApiContext): void {
 }
 
 /** @throws IsochronError `TRANSACTION_UNKNOWN` for ids that this cluster never gave */
-function refOf(api: ApiContext, request: FastifyRequest): TxRef {
+function refOf(api: TransactionsContext, request: FastifyRequest): TxRef {
   const { id } = request.params as { id: string };
-  const ref = parseTxId(id, api.node.topology);
+  const ref = parseTxId(id, api.node.topology, api.sessions.tokens.checks.entries);
   if (ref === undefined)
     throw new IsochronError('TRANSACTION_UNKNOWN', 'No node opened a transaction with such an id.');
-  api.sessions.tokens.refuseFuture(Math.max(ref.snapshot, ref.hwt), api.node.now(), 'The id of the transaction');
+  const { ts, deps } = ref.snapshot;
+  api.refuseFuture({ ts: Math.max(ts, ref.hwt), deps }, 'The id of the transaction');
   return ref;
 }
 
 /** The node to ask about an open transaction: the one that opened it, where that is another one. */
-const ownerOf = ({ node }: ApiContext, { owner }: TxRef): NodeId | undefined => (owner === node.id ? undefined : owner);
+const ownerOf = ({ node }: TransactionsContext, { owner }: TxRef): NodeId | undefined =>
+  owner === node.id ? undefined : owner;
 
 /** Whether the node that opened the transaction is gone, or has forgotten it in a restart. The transaction itself is not: it is a number (D8). */
 const isOrphan = (error: unknown): boolean =>
   error instanceof IsochronError && ['CONNECTION_LOST', 'NOT_READY', 'TRANSACTION_UNKNOWN'].includes(error.code);
 
-async function open(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function open(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const at = api.at(startBody(request.body));
   const caller = at === null ? await api.reader(request) : await api.caller(request);
   const txId = api.nextTxId();
   const opened = await startOverlaid(api, caller, txId, at);
   const lifetimeMs = api.node.config.settings.maxTransactionMs;
   api.sessions.store.keepTransaction(txId, opened, lifetimeMs);
-  const id = formatTxId({ txId, owner: api.node.id, snapshot: opened.snapshot, hwt: opened.hwt });
+  const { snapshot, hwt } = opened;
+  // What the snapshot shows needs no other node.
+  const shown = hwt <= Math.min(snapshot.ts, api.sessions.rules.covers(snapshot));
+  const id = formatTxId({ txId, owner: api.node.id, snapshot, hwt: shown ? 0 : hwt });
   const expiresAt = new Date(api.node.now() + lifetimeMs).toISOString();
-  api.headers.apply(reply, opened.snapshot, api.sessions.tokenAfterRead(caller, opened.snapshot));
+  api.headers.apply(reply, snapshot.ts, api.sessions.tokenAfterRead(caller, snapshot));
   reply.code(201).header('location', `/v1/transactions/${id}`);
-  api.sendJson(reply, JSON.stringify({ id, snapshot: opened.snapshot, expiresAt }));
+  api.sendJson(reply, JSON.stringify({ id, snapshot: snapshot.ts, expiresAt }));
 }
 
 function startBody(body: unknown): Static<typeof StartBody> {
@@ -126,23 +133,29 @@ function startBody(body: unknown): Static<typeof StartBody> {
 }
 
 /** Starts, and freezes what the caller's own writes above the snapshot are (P7). */
-async function startOverlaid(api: ApiContext, caller: Caller, txId: TxId, at: number | null): Promise<OpenTransaction> {
-  const { kept, hwt } = caller;
-  const floor = floorOf(caller, at);
+async function startOverlaid(
+  api: TransactionsContext,
+  caller: Caller,
+  txId: TxId,
+  at: Snapshot | null,
+): Promise<OpenTransaction> {
+  const { kept, hwt, seen } = caller;
+  const floor = floorOf(api, caller);
   if (kept === undefined || at !== null) {
-    const { snapshot } = await api.node.coordinator.start({ txId, ust: floor, at });
-    return { snapshot, ust: caller.ust, hwt, overlay: new Map(), session: kept?.id };
+    const snapshot = snapshotOf(await api.node.coordinator.start({ txId, ...wanted(floor, at) }));
+    return { snapshot, seen, hwt, overlay: new Map(), session: kept?.id };
   }
-  kept.observe(api.node.ust());
-  const tx = kept.paris.begin();
+  kept.observe(seen, api.node.ust());
+  const tx = kept.session.begin();
   try {
-    const { snapshot } = await api.node.coordinator.start({ txId, ust: Math.max(floor, tx.floor), at });
-    kept.paris.started(tx, snapshot);
+    const asked = wanted(api.sessions.rules.merge(floor, tx.seen), null);
+    const snapshot = snapshotOf(await api.node.coordinator.start({ txId, ...asked }));
+    kept.session.started(tx, snapshot.ts, snapshot.deps);
     const overlay = new Map<QualifiedKey, CacheEntry>();
     for (const [key, { ts, value }] of tx.overlay()) overlay.set(key, { key, ct: ts ?? 0, txId: '', value });
-    return { snapshot, ust: caller.ust, hwt: kept.hwt, overlay, session: kept.id };
+    return { snapshot, seen, hwt: kept.hwt, overlay, session: kept.id };
   } finally {
-    kept.paris.end(tx);
+    kept.session.end(tx);
   }
 }
 
@@ -150,40 +163,42 @@ async function startOverlaid(api: ApiContext, caller: Caller, txId: TxId, at: nu
  * What the transaction's opener keeps about it. Without own writes above the snapshot the id says it all.
  * @throws IsochronError `TRANSACTION_UNKNOWN` where the own writes are gone with their node; `REPLICA_UNREACHABLE` while it does not answer
  */
-async function openedBy(api: ApiContext, ref: TxRef): Promise<OpenTransaction> {
+async function openedBy(api: TransactionsContext, ref: TxRef): Promise<OpenTransaction> {
   const { txId, snapshot, hwt } = ref;
   const known = api.sessions.store.openTransaction(txId);
   if (known !== undefined) return known;
-  if (hwt <= snapshot) return { snapshot, ust: snapshot, hwt, overlay: new Map() };
+  if (hwt <= api.sessions.rules.covers(snapshot)) return { snapshot, seen: snapshot, hwt, overlay: new Map() };
   const answer = await api.sessions.locate(ref.owner, txId);
   if (answer === undefined)
     throw new IsochronError('TRANSACTION_UNKNOWN', 'The node that opened the transaction no longer knows it.');
   const overlay = new Map(answer.entries.map((entry) => [entry.key, entry]));
-  const opened = { snapshot: answer.complete, ust: answer.ust, hwt: answer.hwt, overlay };
+  const opened = { snapshot, seen: snapshot, hwt: answer.hwt, overlay };
   api.sessions.store.keepTransaction(txId, opened, api.node.config.settings.maxTransactionMs);
   return opened;
 }
 
-async function read(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function read(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const ref = refOf(api, request);
   const keys = keysOf(api, (request.body as Static<typeof TxReadBody>).keys);
   const caller = await api.caller(request);
   const opened = await openedBy(api, ref);
-  const { snapshot, versions } = await readIn(api, ref, keys);
-  const seen = bounded(api, { snapshot, versions: versions.map((version, i) => ownOr(opened, keys[i]!, version)) });
-  api.headers.apply(reply, snapshot, api.sessions.tokenAfterRead(caller, snapshot));
-  api.sendJson(reply, readAnswerText(seen));
+  const answer = await readIn(api, ref, keys);
+  const snapshot = snapshotOf(answer);
+  const versions = answer.versions.map((version, i) => ownOr(opened, keys[i]!, version));
+  const seen = bounded(api, { snapshot, versions });
+  api.headers.apply(reply, snapshot.ts, api.sessions.tokenAfterRead(caller, snapshot));
+  api.sendJson(reply, readAnswerText({ ...seen, snapshot: snapshot.ts }));
 }
 
 /** In the open transaction, or in its snapshot where its node is gone. */
-async function readIn(api: ApiContext, ref: TxRef, keys: readonly QualifiedKey[]) {
+async function readIn(api: TransactionsContext, ref: TxRef, keys: readonly QualifiedKey[]) {
   const { coordinator } = api.node;
   const { snapshot } = ref;
   try {
-    return await coordinator.read({ txId: ref.txId, ust: snapshot, at: null, keys }, ownerOf(api, ref));
+    return await coordinator.read({ txId: ref.txId, ...wanted(snapshot, null), keys }, ownerOf(api, ref));
   } catch (error) {
     if (!isOrphan(error)) throw error;
-    return coordinator.read({ txId: null, ust: snapshot, at: snapshot, keys });
+    return coordinator.read({ txId: null, ...wanted(snapshot, snapshot), keys });
   }
 }
 
@@ -192,7 +207,7 @@ function ownOr(opened: OpenTransaction, key: QualifiedKey, version: Version | nu
   return own === undefined ? version : ownVersion(own.ct, own.value);
 }
 
-async function commitOpen(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function commitOpen(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const ref = refOf(api, request);
   const writes = writesOf(api, (request.body as CommitBody).writes);
   const idempotencyKey = request.headers['idempotency-key'];
@@ -203,10 +218,11 @@ async function commitOpen(api: ApiContext, request: FastifyRequest, reply: Fasti
   const caller = token === undefined ? openerOf(api, ref) : await api.caller(request);
   const order = {
     txId: ref.txId,
-    snapshot: null,
+    snapshot: ref.snapshot,
+    open: true,
     hwt: Math.max(caller.hwt, ref.hwt),
     // The snapshot is the same in every repetition, and at most the ust at the first send (D5).
-    birth: ref.snapshot,
+    birth: ref.snapshot.ts,
     // So is the home, wherever it is repeated (D4).
     home: api.node.topology.regionOf(ref.owner),
     principal: api.principal(request),
@@ -216,20 +232,20 @@ async function commitOpen(api: ApiContext, request: FastifyRequest, reply: Fasti
   const done = await commit(api, caller, order).catch((error: unknown) => {
     if (!isOrphan(error instanceof UndecidedError ? error.cause : error)) throw error;
     // Whatever the lost node did with it: under its id it commits once (D4).
-    return commit(api, caller, { ...order, snapshot: ref.snapshot, coordinator: undefined });
+    return commit(api, caller, { ...order, open: false, coordinator: undefined });
   });
-  sendCommitted(reply, ref.txId, done.ct, done.token);
+  sendCommitted(reply, { txId: ref.txId, ...done });
 }
 
 /** Who opened the transaction, for a caller that sends no token with its commit. */
-function openerOf(api: ApiContext, { txId, snapshot, hwt }: TxRef): Caller {
+function openerOf(api: TransactionsContext, { txId, snapshot, hwt }: TxRef): Caller {
   const session = api.sessions.store.openTransaction(txId)?.session;
   const kept = session === undefined ? undefined : api.sessions.store.get(session);
-  if (kept !== undefined) return { ust: kept.ust, hwt: kept.hwt, complete: kept.complete, kept };
-  return { ust: snapshot, hwt, complete: hwt, kept };
+  if (kept !== undefined) return { seen: kept.seen, hwt: kept.hwt, complete: kept.complete, kept };
+  return { seen: snapshot, hwt, complete: hwt, kept };
 }
 
-async function end(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function end(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const ref = refOf(api, request);
   const { txId } = ref;
   await api.node.coordinator.end({ txId }, ownerOf(api, ref)).catch((error: unknown) => {
@@ -240,12 +256,12 @@ async function end(api: ApiContext, request: FastifyRequest, reply: FastifyReply
   reply.code(204).send();
 }
 
-async function status(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function status(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { id } = request.params as { id: string };
   const { birth } = request.query as Static<typeof StatusQuery>;
   // The id of any transaction, as a receipt, an Idempotency-Key or a problem document has it.
   const ref = isTxId(id) ? undefined : refOf(api, request);
   const owner = ref === undefined ? undefined : ownerOf(api, ref);
-  const answer = await api.outcomes.status(ref?.txId ?? id, birth ?? ref?.snapshot ?? null, owner);
+  const answer = await api.outcomes.status(ref?.txId ?? id, birth ?? ref?.snapshot.ts ?? null, owner);
   api.sendJson(reply, JSON.stringify({ id, status: answer.status, timestamp: answer.ts }));
 }

@@ -76,7 +76,7 @@ const ValueFields = {
   bytes: Type.Optional(Type.String({ description: 'base64, for a binary value' })),
 };
 export const ReadAnswer = object({
-  snapshot: TimestampSchema,
+  snapshot: Type.Optional(TimestampSchema),
   values: Type.Array(Type.Union([object(ValueFields), Type.Null()]), {
     description: 'one for each key, in order; null where the snapshot has no value',
   }),
@@ -157,7 +157,10 @@ export const ClusterAnswer = Type.Object({
   cluster: Type.String(),
   protocol: Type.String(),
   hash: Type.String(),
-  capabilities: Type.Array(Type.String()),
+  capabilities: Type.Array(Type.String(), {
+    description: 'what the protocol can do: else NOT_SUPPORTED_BY_PROTOCOL',
+    examples: [['transactions', 'list', 'stable', 'snapshots', 'read-past', 'stable-snapshots']],
+  }),
   regions: Type.Array(
     object({ id: Type.String(), nodes: Type.Array(object({ id: Type.String(), api: Type.String() })) }),
   ),

@@ -16,21 +16,36 @@ describe('the id of an interactive transaction', () => {
     const owner = fc.constantFrom(...topology.nodes);
     fc.assert(
       fc.property(txId, owner, timestamp, timestamp, (id, node, snapshot, hwt) => {
-        const ref = { txId: id, owner: node, snapshot, hwt: hwt > snapshot ? hwt : 0 };
-        expect(parseTxId(formatTxId(ref), topology)).toEqual(ref);
+        const ref = { txId: id, owner: node, snapshot: { ts: snapshot }, hwt };
+        expect(parseTxId(formatTxId(ref), topology, 0)).toEqual(ref);
+      }),
+    );
+  });
+
+  it('says the entries of a snapshot that has them, and is none with another number of them', () => {
+    const entries = fc.array(fc.integer({ min: 0, max: MAX_TIMESTAMP }), { minLength: 1, maxLength: 64 });
+    fc.assert(
+      fc.property(entries, fc.integer({ min: 0, max: MAX_TIMESTAMP }), (deps, hwt) => {
+        const ref = { txId: `${'a'.repeat(22)}.0`, owner: 'virginia-1', snapshot: { ts: 7, deps }, hwt };
+        const id = formatTxId(ref);
+        expect(parseTxId(id, topology, deps.length)).toEqual(ref);
+        for (const other of [0, deps.length - 1, deps.length + 1])
+          if (other !== deps.length) expect(parseTxId(id, topology, other)).toBeUndefined();
       }),
     );
   });
 
   it('is none when any part of it is wrong', () => {
-    fc.assert(fc.property(fc.string(), (text) => parseTxId(text, topology) === undefined));
+    fc.assert(fc.property(fc.string(), (text) => parseTxId(text, topology, 0) === undefined));
     for (const text of [
       '@',
       'a@b@c',
       `${'a'.repeat(22)}.0@virginia-1@-1`,
       `${'a'.repeat(22)}.0@virginia-1@zzzzzzzzzzz`,
+      `${'a'.repeat(22)}.0@virginia-1@1@2@3`,
+      `${'a'.repeat(22)}.0@virginia-1@1.2`,
     ])
-      expect(parseTxId(text, topology)).toBeUndefined();
+      expect(parseTxId(text, topology, 0)).toBeUndefined();
   });
 });
 
@@ -118,7 +133,12 @@ describe('an interactive transaction whose node is gone (D8)', () => {
   });
 
   it('is refused where its id claims a time that is still to come (T1)', async () => {
-    const id = formatTxId({ txId: `${'a'.repeat(22)}.0`, owner: 'virginia-1', snapshot: MAX_TIMESTAMP, hwt: 0 });
+    const id = formatTxId({
+      txId: `${'a'.repeat(22)}.0`,
+      owner: 'virginia-1',
+      snapshot: { ts: MAX_TIMESTAMP },
+      hwt: 0,
+    });
     const seen = await home.call('POST', `/v1/transactions/${id}/read`, { body: { keys: refs('a') } });
     expect(seen.json()).toMatchObject({ code: 'TIMESTAMP_IN_FUTURE' });
   });

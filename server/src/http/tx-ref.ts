@@ -1,30 +1,35 @@
 /**
- * Ids of interactive transactions over HTTP: `<transaction id>@<node>@<snapshot>`, and `@<hwt>` where the caller has own writes above the
- * snapshot; numbers in base 36. With it any node can go on where the one that opened it cannot (D8), and every node of
- * every region commits under the same home (D4).
+ * Ids of interactive transactions over HTTP: `<transaction id>@<node>@<snapshot>`, and `@<hwt>` where the caller has own writes that the
+ * snapshot does not show; numbers in base 36, the entries of a snapshot with dots between them. With it any node can go on where the one
+ * that opened it cannot (D8), and every node of every region commits under the same home (D4).
  */
 import { isTimestamp, isTxId, type NodeId, type Timestamp, type Topology, type TxId } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
 
 /** A transaction as its id names it. */
 export interface TxRef {
   readonly txId: TxId;
   /** The node that opened it. */
   readonly owner: NodeId;
-  readonly snapshot: Timestamp;
-  /** Commit timestamp of the caller's last write before it; not above `snapshot` when that shows all of them. */
+  readonly snapshot: Snapshot;
+  /** Commit timestamp of the caller's last write before it; 0 when the snapshot shows all of them. */
   readonly hwt: Timestamp;
 }
 
-export function formatTxId({ txId, owner, snapshot, hwt }: TxRef): string {
-  const id = `${txId}@${owner}@${snapshot.toString(36)}`;
-  return hwt > snapshot ? `${id}@${hwt.toString(36)}` : id;
+export function formatTxId({ txId, owner, snapshot: { ts, deps = [] }, hwt }: TxRef): string {
+  const snapshot = [ts, ...deps].map((entry) => entry.toString(36)).join('.');
+  const id = `${txId}@${owner}@${snapshot}`;
+  return hwt > 0 ? `${id}@${hwt.toString(36)}` : id;
 }
 
-/** Undefined for what no node can have given. */
-export function parseTxId(id: string, topology: Topology): TxRef | undefined {
-  const [txId = '', owner = '', ...numbers] = id.split('@');
-  const [snapshot, hwt = 0] = numbers.map(timestampOf);
-  if (snapshot === undefined || numbers.length > 2 || Number.isNaN(snapshot) || Number.isNaN(hwt)) return undefined;
+/** Undefined for what no node can have given. @param entries how many a snapshot has beside its timestamp */
+export function parseTxId(id: string, topology: Topology, entries: number): TxRef | undefined {
+  const [txId = '', owner = '', numbers = '', last = '0', ...rest] = id.split('@');
+  const [ts, ...deps] = numbers.split('.').map(timestampOf);
+  const hwt = timestampOf(last);
+  if (ts === undefined || deps.length !== entries || rest.length > 0) return undefined;
+  if ([ts, hwt, ...deps].some(Number.isNaN)) return undefined;
+  const snapshot = entries === 0 ? { ts } : { ts, deps };
   return isTxId(txId) && topology.hasNode(owner) ? { txId, owner, snapshot, hwt } : undefined;
 }
 

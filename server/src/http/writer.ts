@@ -8,15 +8,18 @@ import {
   type TxId,
   type Value,
 } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
 import type { Caller } from '../session/http-sessions.js';
-import type { ApiContext } from './context.js';
+import type { ApiContext, TransactionsContext } from './context.js';
 import type { WriteRef } from './schemas.js';
 
 /** A commit as a route asks for it. */
 export interface CommitOrder {
   readonly txId: TxId;
-  /** Null commits an open interactive transaction. */
-  readonly snapshot: Timestamp | null;
+  /** What the transaction read from. */
+  readonly snapshot: Snapshot;
+  /** Whether it is an interactive one that its coordinator has open. */
+  readonly open?: boolean;
   readonly hwt: Timestamp;
   readonly birth: Timestamp;
   readonly principal: string;
@@ -31,25 +34,27 @@ export interface CommitOrder {
  * @throws UndecidedError where the commit may have taken effect; IsochronError where it has not
  */
 export async function commit(
-  api: ApiContext,
+  api: TransactionsContext,
   caller: Caller,
   order: CommitOrder,
 ): Promise<{ ct: Timestamp; token: string }> {
-  const { coordinator, home = api.node.region, ...request } = order;
-  const ct = await api.outcomes.commit({ ...request, homes: [home] }, coordinator);
-  return { ct, token: api.sessions.committed(caller, order.writes, ct) };
+  const { coordinator, home = api.node.region, snapshot, open = false, ...request } = order;
+  const { ts, deps } = snapshot;
+  const known = open ? { snapshot: null } : { snapshot: ts, deps };
+  const committed = await api.outcomes.commit({ ...request, ...known, homes: [home] }, coordinator);
+  return { ct: committed.ts, token: api.sessions.committed(caller, order.writes, committed, snapshot) };
 }
 
-/** The order of a one-shot write: its snapshot is the newest that the node and the caller know. */
+/** The order of a one-shot write: it depends on what its caller has seen. */
 export const oneShot = (
-  api: ApiContext,
+  api: TransactionsContext,
   caller: Caller,
   id: { txId: TxId; repeated: boolean },
   principal: string,
   writes: readonly KeyWrite[],
 ): CommitOrder => ({
   txId: id.txId,
-  snapshot: Math.max(caller.ust, api.node.ust()),
+  snapshot: api.sessions.knownTo(caller),
   hwt: caller.hwt,
   birth: api.birth(id.repeated),
   principal,

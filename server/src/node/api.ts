@@ -5,16 +5,26 @@ import type {
   CommitResp,
   EndTxReq,
   EndTxResp,
+  GetReq,
+  GetResp,
   ListReq,
   ListResp,
+  PutReq,
+  PutResp,
   ReadReq,
   ReadResp,
+  RotReq,
+  RotResp,
   StartTxReq,
   StartTxResp,
   TxStatusReq,
   TxStatusResp,
 } from '@isochron/protocols';
 import type { ClusterConfig } from '../config/cluster-file.js';
+import type { SessionsMachine } from '../session/machine.js';
+import type { ServedOperations, ServedProtocol, ServedTransactions } from './protocols.js';
+import type { Scope, Sent, TrafficKind } from './traffic.js';
+import type { Blocked } from './waits.js';
 
 /** A request as the API layer writes it: the port adds the reference. */
 export type Unreferenced<R> = Omit<R, 'type' | 'ref'>;
@@ -30,6 +40,13 @@ export interface CoordinatorPort {
   commit(request: Unreferenced<CommitReq>, coordinator?: NodeId): Promise<CommitResp>;
   end(request: Unreferenced<EndTxReq>, coordinator?: NodeId): Promise<EndTxResp>;
   txStatus(request: Unreferenced<TxStatusReq>, coordinator?: NodeId): Promise<TxStatusResp>;
+}
+
+/** The coordinator of this node, as a client of single operations sees it. Every call ends, as those of {@link CoordinatorPort} do. */
+export interface OperationsPort {
+  get(request: Unreferenced<GetReq>): Promise<GetResp>;
+  put(request: Unreferenced<PutReq>): Promise<PutResp>;
+  rot(request: Unreferenced<RotReq>): Promise<RotResp>;
 }
 
 export interface PartitionStatus {
@@ -67,16 +84,35 @@ export interface NodeStatus {
   readonly rssBytes: number;
   readonly partitions: readonly PartitionStatus[];
   readonly links: readonly LinkSummary[];
+  /** Reads that had to wait until a replica had their snapshot: none where the protocol never lets them. */
+  readonly blocking: Blocking;
   readonly counters: Readonly<Record<string, number>>;
 }
 
-/** A node in operation. */
+/** Since the start of the node. */
+export interface Blocking {
+  readonly reads: number;
+  readonly totalMs: number;
+  readonly longestMs: number;
+}
+
+/** What its protocol costs a node, since its start: what the papers compare. */
+export interface Costs {
+  readonly blocked: Blocked;
+  /** To other nodes. */
+  sent(kind: TrafficKind, scope: Scope): Sent;
+  /** Updates sent to other regions, and what of them is metadata, see `Traffic`. */
+  readonly replicatedUpdates: number;
+  readonly metadataBytes: number;
+}
+
+/** A node in operation, under any protocol. */
 export interface RunningNode {
   readonly id: NodeId;
   readonly region: RegionId;
   readonly config: ClusterConfig;
+  readonly protocol: ServedProtocol;
   readonly topology: Topology;
-  readonly coordinator: CoordinatorPort;
   /** Node's wall clock, ms since 1970. */
   now(): number;
   /** Universal stable time as this node knows it. */
@@ -90,6 +126,27 @@ export interface RunningNode {
   /** Whether the node may serve: recovered, stabilisation has spoken once. */
   ready(): boolean;
   status(): NodeStatus;
+  costs(): Costs;
+  /** Tells of sampled updates of other regions: how long after its timestamp one became visible here, ms. */
+  onVisible(listener: (source: RegionId, ms: number) => void): void;
   /** Stops taking work, flushes and closes links and disk. */
   close(): Promise<void>;
 }
+
+/** One whose clients run interactive transactions. */
+export interface TransactionsNode extends RunningNode {
+  readonly protocol: ServedTransactions;
+  readonly coordinator: CoordinatorPort;
+  /** Caches of HTTP sessions, kept here or asked for elsewhere. */
+  readonly sessions: SessionsMachine;
+}
+
+/** One whose clients run single operations. */
+export interface OperationsNode extends RunningNode {
+  readonly protocol: ServedOperations;
+  readonly coordinator: OperationsPort;
+}
+
+export type AnyNode = TransactionsNode | OperationsNode;
+
+export const runsTransactions = (node: AnyNode): node is TransactionsNode => node.protocol.kind === 'transactions';

@@ -1,8 +1,12 @@
-/** Everything that travels between the machines of a cluster: the protocol's messages and the server's own. */
+/** Everything that travels between the machines of a cluster under interactive transactions: the protocol's messages and the server's own. */
 import type { MessageSchema } from '@isochron/core';
-import { type ParisMessage, parisSchema } from '@isochron/protocols';
+import type { TransactionMessage } from '@isochron/protocols';
 import { type SessionMessage, sessionSchema } from '../session/messages.js';
+import type { ServedTransactions } from './protocols.js';
 
-export type NodeMessage = ParisMessage | SessionMessage;
+export type NodeMessage = TransactionMessage | SessionMessage;
 
-export const nodeSchema: MessageSchema<NodeMessage> = { ...parisSchema, ...sessionSchema };
+export const nodeSchema = ({ schema }: ServedTransactions): MessageSchema<NodeMessage> => ({
+  ...schema,
+  ...sessionSchema,
+});

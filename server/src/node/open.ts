@@ -3,17 +3,25 @@ import {
   IsochronError,
   type LogGroup,
   MAX_TIMESTAMP,
+  type MessageSchema,
   type NodeId,
   type PartitionId,
+  type QualifiedKey,
   type Timestamp,
   Topology,
+  type Version,
 } from '@isochron/core';
 import {
-  createParisNode,
-  DEFAULT_PARIS_SETTINGS,
+  type CommonNodeOptions,
+  DEFAULT_SETTINGS,
+  type Envelope,
   Host,
-  type ParisNode,
+  type Machine,
+  type OperationMessage,
+  type OperationNode,
   stalenessOf,
+  type TransactionMessage,
+  type TransactionNode,
   unappliedAfter,
 } from '@isochron/protocols';
 import type { VersionStore } from '@isochron/storage';
@@ -22,15 +30,22 @@ import { FrameCodec } from '@isochron/wire';
 import type { Logger } from 'pino';
 import { type ClusterConfig, clusterSpec, oneWayDelayMs } from '../config/cluster-file.js';
 import type { Peering } from '../config/peering.js';
+import type { ProtocolName } from '../config/protocol-names.js';
 import { SESSIONS_MACHINE, SessionsMachine } from '../session/machine.js';
-import type { NodeStatus, RunningNode } from './api.js';
-import { CLIENT_MACHINE, ClientPort } from './client-port.js';
+import type { SessionMessage } from '../session/messages.js';
+import { SnapshotChecks } from '../session/snapshot.js';
+import type { AnyNode, Costs, NodeStatus, OperationsNode, RunningNode, TransactionsNode } from './api.js';
+import { CLIENT_MACHINE, ClientPort, OperationPort } from './client-port.js';
 import { type OpenedData, openDataFolder } from './data-folder.js';
 import { DiskWatch } from './disk-watch.js';
 import { closedCleanly, distrust, isDamage, isDistrust } from './distrust.js';
 import { type NodeMessage, nodeSchema } from './messages.js';
+import { type ServedOperations, type ServedProtocol, type ServedTransactions, servedProtocol } from './protocols.js';
 import { StableWaiters } from './stable-waiters.js';
-import { nodeStatus } from './status.js';
+import { type Figures, nodeStatus, operationFigures, transactionFigures } from './status.js';
+import { Traffic } from './traffic.js';
+import { VisibilitySampler } from './visibility.js';
+import { type Blocked, operationWaits, transactionWaits } from './waits.js';
 
 /** Epoch of the topology: moves when the placement is changed by an operation. */
 const EPOCH = 0;
@@ -53,12 +68,12 @@ export interface NodeOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** A node with the parts that the API layer needs beside the coordinator. */
-export interface OpenedNode extends RunningNode {
-  readonly sessions: SessionsMachine;
+interface Described {
   /** State of every machine, for diagnosis. */
   describe(): object;
 }
+
+export type OpenedNode = Described & AnyNode;
 
 /**
  * Recovers the node from its disk, listens for peers and begins to take part.
@@ -68,13 +83,18 @@ export async function openNode(options: NodeOptions): Promise<OpenedNode> {
   const { config, node, dataDir } = options;
   const topology = new Topology(clusterSpec(config));
   const held = topology.partitionsOn(node).map((id) => ({ id, name: topology.partitions[id]!.name }));
-  const placement = { node, clusterId: config.cluster, partitions: held };
+  const placement = { node, clusterId: config.cluster, protocol: config.protocol, partitions: held };
   const { durability, cacheBytes } = config.settings;
   const soleCopy = held.some(({ id }) => topology.partitions[id]!.regions.length === 1);
   const folder = { dataDir, placement, durability, cacheBytes, soleCopy, logger: options.logger };
   const data = await openDataFolder(folder);
   try {
-    const running = new Node(options, topology, data, await loadUnapplied(data, topology, node), soleCopy);
+    const protocol: ServedProtocol = servedProtocol<ProtocolName>(config.protocol);
+    const parts = { options, topology, data, soleCopy };
+    const running =
+      protocol.kind === 'operations'
+        ? new OpenOperationsNode(parts, protocol)
+        : new OpenTransactionsNode(parts, protocol, await loadUnapplied(data, topology, node));
     await running.listen(data.storeId);
     return running;
   } catch (error) {
@@ -104,29 +124,44 @@ async function loadUnapplied(
   return unapplied;
 }
 
-class Node implements OpenedNode {
+/** What a node is made of. */
+interface Parts {
+  readonly options: NodeOptions;
+  readonly topology: Topology;
+  readonly data: OpenedData;
+  readonly soleCopy: boolean;
+}
+
+/** Host, disk, links and status, the same under every protocol. */
+abstract class Node<M extends TransactionMessage | OperationMessage | SessionMessage> implements RunningNode {
+  abstract readonly protocol: ServedProtocol;
+  /** What stands for the node's clients. */
+  abstract readonly coordinator: { close(): void };
+  protected abstract readonly machines: TransactionNode | OperationNode;
+  protected abstract readonly schema: MessageSchema<M>;
   readonly id: NodeId;
   readonly region: string;
   readonly config: ClusterConfig;
-  readonly coordinator: ClientPort;
-  readonly sessions: SessionsMachine;
+  readonly options: NodeOptions;
+  readonly topology: Topology;
+  readonly soleCopy: boolean;
   readonly store: VersionStore;
+  protected readonly host: Host<M>;
+  /** What the protocol's machines are opened with. */
+  protected readonly common: CommonNodeOptions;
   readonly #disk: DiskWatch;
   readonly #startedAt = Date.now();
-  readonly #host: Host<NodeMessage>;
-  readonly #paris: ParisNode;
   readonly #waiters = new StableWaiters();
-  #transport: WebSocketTransport<NodeMessage> | undefined;
+  readonly #traffic: Traffic;
+  #visibility: VisibilitySampler | undefined;
+  #transport: WebSocketTransport<M> | undefined;
   #wake: { at: number; timer: NodeJS.Timeout } | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(
-    readonly options: NodeOptions,
-    readonly topology: Topology,
-    { store, recovered, retiring, setAside }: OpenedData,
-    unapplied: ReadonlyMap<PartitionId, readonly LogGroup[]>,
-    readonly soleCopy: boolean,
-  ) {
+  constructor({ options, topology, data: { store, recovered, setAside }, soleCopy }: Parts) {
+    this.options = options;
+    this.topology = topology;
+    this.soleCopy = soleCopy;
     this.id = options.node;
     this.store = store;
     this.#disk = new DiskWatch(options.dataDir, options.config.settings, (err) => {
@@ -134,7 +169,8 @@ class Node implements OpenedNode {
     });
     this.config = options.config;
     this.region = topology.regionOf(this.id);
-    this.#host = new Host<NodeMessage>(this.id, {
+    this.#traffic = new Traffic(this.region, (node) => topology.regionOf(node));
+    this.host = new Host<M>(this.id, {
       now: () => this.now(),
       persist: (records, done) => {
         store.commit(records).then(() => done(), done);
@@ -154,60 +190,66 @@ class Node implements OpenedNode {
       wakeAt: (at) => this.#wakeAt(at),
       fail: (error) => this.#fail(error),
     });
-    const settings = { ...DEFAULT_PARIS_SETTINGS, ...options.config.settings };
-    const paris = {
+    const settings = { ...DEFAULT_SETTINGS, ...options.config.settings };
+    this.common = {
       node: this.id,
       topology,
       epoch: EPOCH,
       settings,
       reader: store,
       recovered,
-      unapplied,
       now: this.now(),
       acceptLoss: options.acceptLoss ?? false,
       setAside,
       writable: () => this.#disk.refusal,
     };
-    this.#paris = createParisNode(paris);
-    if (retiring !== undefined) this.#paris.membership.retire(retiring);
-    this.coordinator = new ClientPort(this.id, (to, from, message) => this.#host.post({ to, from, message }));
-    const sessionsAddress = { node: this.id, machine: SESSIONS_MACHINE };
-    this.sessions = new SessionsMachine({
-      post: (to, message) => this.#host.post({ to, from: sessionsAddress, message }),
-    });
-    for (const [name, machine] of this.#paris.machines) this.#host.add(name, machine);
-    this.#host.add(CLIENT_MACHINE, this.coordinator);
-    this.#host.add(SESSIONS_MACHINE, this.sessions);
+  }
+
+  /** What the machines have counted. */
+  protected abstract figures(): Figures;
+  protected abstract blocked(): Blocked;
+  /** What a session that has seen nothing reads here. */
+  protected abstract newest(key: QualifiedKey): Promise<Version | null>;
+
+  /** Adds the machines to the host: the last step of a constructor. */
+  protected add(
+    machines: readonly (readonly [name: string, machine: Machine<M>])[],
+    retiring: string | undefined,
+  ): void {
+    if (retiring !== undefined) this.machines.membership.retire(retiring);
+    for (const [name, machine] of machines) this.host.add(name, machine);
   }
 
   async listen(storeId: string): Promise<void> {
     await this.#disk.start();
-    if (!this.#paris.membership.joined) this.#watchRebuild();
+    if (!this.machines.membership.joined) this.#watchRebuild();
     const { config, secret, logger, peering } = this.options;
-    this.#transport = await WebSocketTransport.open<NodeMessage>({
+    this.#transport = await WebSocketTransport.open<M>({
       self: this.id,
       ...peering,
       secret,
       clusterHash: config.hash,
       storeId,
       epoch: EPOCH,
-      codec: new FrameCodec(nodeSchema),
-      hlc: () => this.#paris.clock.last,
+      codec: new FrameCodec(this.schema),
+      hlc: () => this.machines.clock.last,
       delayMs: (from, to) => oneWayDelayMs(config, this.topology.regionOf(from), this.topology.regionOf(to)),
       log: (level, message, fields) => logger[level](fields, message),
       events: {
         frame: (_from, hlc, envelopes) => {
-          this.#paris.clock.observe(hlc); // T2
-          this.#host.receive(envelopes);
+          this.machines.clock.observe(hlc); // T2
+          this.host.receive(envelopes);
           this.#waiters.advance(this.ust());
+          this.#sample(envelopes);
         },
+        sent: (to, frame) => this.#traffic.count(to, frame),
         link: (node, up) => {
           logger.info({ node, up }, up ? 'link up' : 'link down');
-          this.#host.link(node, up);
+          this.host.link(node, up);
         },
       },
     });
-    this.#host.run();
+    this.host.run();
   }
 
   now(): number {
@@ -215,11 +257,11 @@ class Node implements OpenedNode {
   }
 
   ust(): Timestamp {
-    return this.#paris.stable.value;
+    return this.machines.stable.value;
   }
 
   hlc(): Timestamp {
-    return this.#paris.clock.last;
+    return this.machines.clock.last;
   }
 
   stalenessMs(): number {
@@ -232,17 +274,36 @@ class Node implements OpenedNode {
 
   /** After a loss, commits are accepted from sessions born later (D10): the first of them are possible when UST has passed it. */
   ready(): boolean {
-    const { membership, stabilization, stable } = this.#paris;
+    const { membership, stabilization, stable } = this.machines;
     const whole = membership.joined && stable.value >= membership.lostUpTo;
     return this.#closing === undefined && whole && stabilization.spoken;
   }
 
   status(): NodeStatus {
-    return nodeStatus(this, this.#paris, this.store, this.#transport?.links() ?? [], this.#startedAt);
+    return nodeStatus(this, this.machines, this.figures(), this.store, this.#transport?.links() ?? [], this.#startedAt);
+  }
+
+  costs(): Costs {
+    const { replicatedUpdates, metadataBytes } = this.#traffic;
+    const blocked = this.blocked();
+    return { blocked, replicatedUpdates, metadataBytes, sent: (kind, scope) => this.#traffic.of(kind, scope) };
+  }
+
+  onVisible(listener: (source: string, ms: number) => void): void {
+    this.#visibility = new VisibilitySampler({
+      now: () => this.now(),
+      read: (key) => this.newest(key),
+      visible: listener,
+    });
+  }
+
+  #sample(envelopes: readonly Envelope<M>[]): void {
+    if (this.#visibility === undefined) return;
+    for (const { message } of envelopes) if (message.type === 'Replicate') this.#visibility.received(message);
   }
 
   describe(): object {
-    return this.#host.describe();
+    return this.host.describe();
   }
 
   close(): Promise<void> {
@@ -251,9 +312,10 @@ class Node implements OpenedNode {
   }
 
   async #close(): Promise<void> {
-    this.#host.stop();
+    this.host.stop();
     if (this.#wake !== undefined) clearTimeout(this.#wake.timer);
     this.#waiters.close();
+    this.#visibility?.close();
     this.coordinator.close();
     this.#disk.stop();
     await this.#transport?.close();
@@ -267,8 +329,8 @@ class Node implements OpenedNode {
     logger.info('this node has no data of its own yet; it asks its peers');
     let told = 0;
     const timer = setInterval(() => {
-      const { lostPartitions, remaining, counters } = this.#paris.rebuild.describe();
-      if (this.#paris.membership.joined || this.#closing !== undefined) {
+      const { lostPartitions, remaining, counters } = this.machines.rebuild.describe();
+      if (this.machines.membership.joined || this.#closing !== undefined) {
         clearInterval(timer);
         if (this.#closing === undefined) logger.info({ ...counters }, 'joined');
       } else if (lostPartitions.length > 0 && told++ % 30 === 0) {
@@ -286,7 +348,7 @@ class Node implements OpenedNode {
   #damaged(error: unknown): void {
     if (!isDamage(error)) return;
     this.options.logger.error({ err: error, record: error.record }, 'a record on disk is damaged');
-    this.#paris.membership.retire(error.message);
+    this.machines.membership.retire(error.message);
   }
 
   /**
@@ -298,7 +360,7 @@ class Node implements OpenedNode {
   }
 
   #judged(error: unknown): unknown {
-    const { membership } = this.#paris;
+    const { membership } = this.machines;
     // Half a copy is thrown away at the next start in any case.
     if (!membership.joined || !isDistrust(error)) return error;
     const first = isDamage(error) && membership.retiring === undefined;
@@ -318,12 +380,79 @@ class Node implements OpenedNode {
     const timer = setTimeout(
       () => {
         this.#wake = undefined;
-        this.#host.wake();
+        this.host.wake();
         this.#waiters.advance(this.ust());
       },
       Math.max(1, at - this.now()),
     );
     this.#wake = { at, timer };
+  }
+}
+
+class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode {
+  readonly protocol: ServedTransactions;
+  readonly coordinator: ClientPort;
+  readonly sessions: SessionsMachine;
+  protected readonly schema: MessageSchema<NodeMessage>;
+  protected readonly machines: TransactionNode;
+
+  constructor(parts: Parts, protocol: ServedTransactions, unapplied: ReadonlyMap<PartitionId, readonly LogGroup[]>) {
+    super(parts);
+    this.protocol = protocol;
+    this.schema = nodeSchema(protocol);
+    this.machines = protocol.open({ ...this.common, unapplied });
+    this.coordinator = new ClientPort(this.id, (to, from, message) => this.host.post({ to, from, message }));
+    const checks = new SnapshotChecks(this.config);
+    const sessionsAddress = { node: this.id, machine: SESSIONS_MACHINE };
+    this.sessions = new SessionsMachine({
+      post: (to, message) => this.host.post({ to, from: sessionsAddress, message }),
+      session: protocol.session,
+      fits: (deps) => checks.fits(deps),
+    });
+    const { machines } = this.machines;
+    this.add([...machines, [CLIENT_MACHINE, this.coordinator], [SESSIONS_MACHINE, this.sessions]], parts.data.retiring);
+  }
+
+  protected figures(): Figures {
+    return transactionFigures(this.machines);
+  }
+
+  protected blocked(): Blocked {
+    return transactionWaits(this.machines);
+  }
+
+  protected async newest(key: QualifiedKey): Promise<Version | null> {
+    const { versions } = await this.coordinator.read({ txId: null, ust: this.ust(), at: null, keys: [key] });
+    return versions[0] ?? null;
+  }
+}
+
+class OpenOperationsNode extends Node<OperationMessage> implements OperationsNode {
+  readonly protocol: ServedOperations;
+  readonly coordinator: OperationPort;
+  protected readonly schema: MessageSchema<OperationMessage>;
+  protected readonly machines: OperationNode;
+
+  constructor(parts: Parts, protocol: ServedOperations) {
+    super(parts);
+    this.protocol = protocol;
+    this.schema = protocol.schema;
+    this.machines = protocol.open(this.common);
+    this.coordinator = new OperationPort(this.id, (to, from, message) => this.host.post({ to, from, message }));
+    this.add([...this.machines.machines, [CLIENT_MACHINE, this.coordinator]], parts.data.retiring);
+  }
+
+  protected figures(): Figures {
+    return operationFigures(this.machines);
+  }
+
+  protected blocked(): Blocked {
+    return operationWaits(this.machines);
+  }
+
+  protected async newest(key: QualifiedKey): Promise<Version | null> {
+    const { version } = await this.coordinator.get(this.protocol.session('', this.region).get(key));
+    return version;
   }
 }
 

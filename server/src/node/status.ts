@@ -1,32 +1,63 @@
-import type { ParisNode } from '@isochron/protocols';
+import type { PartitionId } from '@isochron/core';
+import type { OperationNode, TransactionNode } from '@isochron/protocols';
 import type { VersionStore } from '@isochron/storage';
 import type { LinkStatus } from '@isochron/transport';
 import { VERSION } from '../version.js';
 import type { NodeStatus, PartitionStatus, RunningNode } from './api.js';
 
+/** What a node's own machines know beside what those of every protocol do. */
+export interface Figures {
+  readonly openTransactions: number;
+  /** Of a partition: transactions that are not decided, and those that are not applied. */
+  undecided(partition: PartitionId): Pick<PartitionStatus, 'prepared' | 'committed'>;
+  readonly counters: readonly object[];
+}
+
+export const transactionFigures = ({ replicas, coordinator }: TransactionNode): Figures => ({
+  openTransactions: coordinator.table.size,
+  undecided: (partition) => {
+    const cohort = replicas.find((replica) => replica.partition === partition)?.cohort;
+    return { prepared: cohort?.prepared.size ?? 0, committed: cohort?.committed.size ?? 0 };
+  },
+  counters: [
+    ...replicas.flatMap((replica) => [replica.counters, replica.cohort.counters]),
+    coordinator.counters,
+    coordinator.reads.counters,
+    coordinator.commits.counters,
+  ],
+});
+
+/** A write is decided in the step that makes it. */
+export const operationFigures = ({ replicas, coordinator }: OperationNode): Figures => ({
+  openTransactions: coordinator.rots.size,
+  undecided: () => ({ prepared: 0, committed: 0 }),
+  counters: [...replicas, coordinator].map((machine) => (machine.describe() as { readonly counters: object }).counters),
+});
+
 /** Everything an operator wants to know about a node, gathered from its parts. */
 export function nodeStatus(
   node: RunningNode,
-  paris: ParisNode,
+  machines: TransactionNode | OperationNode,
+  figures: Figures,
   store: VersionStore,
   links: readonly LinkStatus[],
   startedAt: number,
 ): NodeStatus {
   const { topology, config } = node;
   const stats = store.stats();
-  const partitions = paris.replicas.map(({ partition, vv, cohort }): PartitionStatus => {
+  const partitions = machines.replicas.map(({ partition, replication }): PartitionStatus => {
     const { name, regions } = topology.partitions[partition]!;
     const size = stats.partitions.get(partition);
     return {
       partition: name,
       regions,
-      versionVector: vv.durableEntries(),
-      prepared: cohort.prepared.size,
-      committed: cohort.committed.size,
+      versionVector: replication.vv.durableEntries(),
+      ...figures.undecided(partition),
       keys: size?.keys ?? 0,
       versions: size?.versions ?? 0,
     };
   });
+  const { count: reads, totalMs, longestMs } = node.costs().blocked.reads;
   return {
     node: node.id,
     region: node.region,
@@ -37,8 +68,8 @@ export function nodeStatus(
     hlc: node.hlc(),
     ust: node.ust(),
     stalenessMs: node.stalenessMs(),
-    gcFloor: paris.stable.gcFloor,
-    openTransactions: paris.coordinator.table.size,
+    gcFloor: machines.stable.gcFloor,
+    openTransactions: figures.openTransactions,
     rssBytes: process.memoryUsage.rss(),
     partitions,
     links: links.map((link) => ({
@@ -49,27 +80,26 @@ export function nodeStatus(
       reconnects: link.reconnects,
       lastError: link.lastError === null ? null : `${link.lastError.code}: ${link.lastError.detail}`,
     })),
-    counters: counters(paris, store, links),
+    blocking: { reads, totalMs, longestMs },
+    counters: counters(machines, figures, store, links),
   };
 }
 
 /** Counts since the start, summed over the node's replicas and links. */
-function counters(paris: ParisNode, store: VersionStore, links: readonly LinkStatus[]): Record<string, number> {
+function counters(
+  { stabilization, stable }: TransactionNode | OperationNode,
+  figures: Figures,
+  store: VersionStore,
+  links: readonly LinkStatus[],
+): Record<string, number> {
   const sum: Record<string, number> = {};
   const add = (counts: object) => {
     for (const [name, count] of Object.entries(counts)) sum[name] = (sum[name] ?? 0) + Number(count);
   };
-  for (const replica of paris.replicas) {
-    add(replica.counters);
-    add(replica.cohort.counters);
-  }
-  add(paris.coordinator.counters);
-  add(paris.coordinator.reads.counters);
-  add(paris.coordinator.commits.counters);
-  add(paris.stabilization.counters);
+  for (const counts of [...figures.counters, stabilization.counters]) add(counts);
   const { cache, commits } = store.stats();
   add({
-    refusedUst: paris.stable.refused,
+    refusedUst: stable.refused,
     cacheHits: cache.hits,
     cacheMisses: cache.misses,
     cacheBytes: cache.bytes,

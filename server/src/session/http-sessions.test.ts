@@ -1,9 +1,13 @@
+import type { Deps } from '@isochron/core';
 import type { Input } from '@isochron/protocols';
+import { servedProtocol } from '../node/protocols.js';
 import { FakeCluster } from '../testing/fake-node.js';
 import { SessionNetwork, startApi, type TestApi } from '../testing/test-api.js';
 import { SessionsMachine } from './machine.js';
 import type { SessionMessage } from './messages.js';
 import { KeptSession, SessionStore } from './store.js';
+
+const { session } = servedProtocol('paris');
 
 const KEYS = '/v1/keyspaces/default/keys';
 let network: SessionNetwork;
@@ -102,6 +106,7 @@ describe('a session that comes to another node (D13)', () => {
 });
 
 describe('the machine of sessions', () => {
+  const paris = { session, fits: (deps: Deps | undefined) => deps === undefined };
   const cache = { session: 's', transaction: false, complete: 0, ust: 0, hwt: 10, entries: [] };
   const step = (machine: SessionsMachine, input: Input<SessionMessage>) => {
     const send = () => undefined;
@@ -111,7 +116,7 @@ describe('the machine of sessions', () => {
 
   it('does not wait for a node whose link is down', async () => {
     const post = jest.fn();
-    const machine = new SessionsMachine({ post });
+    const machine = new SessionsMachine({ post, ...paris });
     const asked = machine.fetch('oregon-1', 's');
     step(machine, { kind: 'link', now: 0, node: 'oregon-1', up: false });
     await expect(asked).rejects.toMatchObject({ code: 'REPLICA_UNREACHABLE' });
@@ -123,9 +128,23 @@ describe('the machine of sessions', () => {
     expect(machine.isDown('oregon-1')).toBe(false);
   });
 
+  it('takes no session over that has seen what nothing of this cluster can be (D12)', () => {
+    const machine = new SessionsMachine({ post: jest.fn(), ...paris });
+    const handed = (ref: number, deps?: Deps): SessionMessage => ({
+      ...cache,
+      type: 'SessionHandover',
+      ref,
+      session: `s${ref}`,
+      ...(deps === undefined ? {} : { deps }),
+    });
+    step(machine, { kind: 'message', now: 0, from: from('oregon-1'), message: handed(1, [1, 2]) });
+    step(machine, { kind: 'message', now: 0, from: from('oregon-1'), message: handed(2) });
+    expect([machine.store.adopted('s1'), machine.store.adopted('s2')]).toEqual([undefined, expect.anything()]);
+  });
+
   it('takes an answer only from whom it asked, to what it asked (D12)', async () => {
     const posted: SessionMessage[] = [];
-    const machine = new SessionsMachine({ post: (_to, message) => posted.push(message) });
+    const machine = new SessionsMachine({ post: (_to, message) => posted.push(message), ...paris });
     let taken = false;
     const handing = machine.handOver('oregon-1', cache).then(() => {
       taken = true;
@@ -143,45 +162,46 @@ describe('the machine of sessions', () => {
 });
 
 describe('the store of write caches', () => {
+  const NEW = { seen: { ts: 0 }, hwt: 0, complete: 0 };
   const limits = { maxSessions: 2, maxSessionBytes: 1000, maxBytes: 100_000 };
 
   it('marks a session as gapped when it drops writes that are not stable', () => {
-    const session = new KeptSession('s', { ust: 0, hwt: 0, complete: 0 }, limits);
-    session.committed([{ key: 'default/a', value: '1' }], 10);
-    expect(session.complete).toBe(0);
-    session.committed([{ key: 'default/b', value: 'x'.repeat(2000) }], 20);
-    expect(session.entries()).toEqual([]);
-    expect(session.complete).toBe(20);
+    const kept = new KeptSession('s', NEW, limits, session);
+    kept.committed([{ key: 'default/a', value: '1' }], { ts: 10 }, { ts: 0 });
+    expect(kept.complete).toBe(0);
+    kept.committed([{ key: 'default/b', value: 'x'.repeat(2000) }], { ts: 20 }, { ts: 0 });
+    expect(kept.entries()).toEqual([]);
+    expect(kept.complete).toBe(20);
   });
 
   it('drops the session that was not used for longest', () => {
-    const store = new SessionStore(limits);
-    const state = { ust: 0, hwt: 0, complete: 0 };
+    const store = new SessionStore(session, limits);
+    const state = NEW;
     const [a, b, c] = [store.create(state), store.create(state), store.create(state)];
-    expect([a, b, c].map((session) => store.get(session.id))).toEqual([undefined, b, c]);
+    expect([a, b, c].map(({ id }) => store.get(id))).toEqual([undefined, b, c]);
   });
 
   it('counts bytes as sessions grow', () => {
-    const store = new SessionStore({ maxSessions: 100, maxSessionBytes: 10_000, maxBytes: 10_000 });
-    const sessions = Array.from({ length: 4 }, () => store.create({ ust: 0, hwt: 0, complete: 0 }));
-    for (const session of sessions) {
-      session.committed([{ key: 'default/a', value: 'x'.repeat(4000) }], 10);
-      store.touch(session);
+    const store = new SessionStore(session, { maxSessions: 100, maxSessionBytes: 10_000, maxBytes: 10_000 });
+    const sessions = Array.from({ length: 4 }, () => store.create(NEW));
+    for (const kept of sessions) {
+      kept.committed([{ key: 'default/a', value: 'x'.repeat(4000) }], { ts: 10 }, { ts: 0 });
+      store.touch(kept);
     }
     expect(store.size).toBe(2);
   });
 
   it('forgets stable writes', () => {
-    const session = new KeptSession('s', { ust: 0, hwt: 0, complete: 0 }, limits);
-    session.committed([{ key: 'default/a', value: '1' }], 10);
-    session.observe(10);
-    expect([session.entries(), session.bytes, session.complete]).toEqual([[], 0, 0]);
+    const kept = new KeptSession('s', NEW, limits, session);
+    kept.committed([{ key: 'default/a', value: '1' }], { ts: 10 }, { ts: 0 });
+    kept.observe({ ts: 0 }, 10);
+    expect([kept.entries(), kept.bytes, kept.complete]).toEqual([[], 0, 0]);
   });
 
   it('makes an evicted session wait for its writes', async () => {
-    const session = await write(one, 'a', 1);
+    const token = await write(one, 'a', 1);
     const kept = one.sessions.store;
-    for (let i = 0; i < kept.limits.maxSessions; i++) kept.create({ ust: 0, hwt: 0, complete: 0 });
-    expect((await read(one, 'a', { ...session, prefer: 'wait=0' })).json()).toMatchObject({ code: 'SESSION_GAP' });
+    for (let i = 0; i < kept.limits.maxSessions; i++) kept.create(NEW);
+    expect((await read(one, 'a', { ...token, prefer: 'wait=0' })).json()).toMatchObject({ code: 'SESSION_GAP' });
   });
 });

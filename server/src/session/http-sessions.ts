@@ -8,18 +8,20 @@ import {
   type Value,
   type Version,
 } from '@isochron/core';
-import type { SessionTransaction } from '@isochron/protocols';
+import type { SessionRules, SessionTransaction, Snapshot } from '@isochron/protocols';
 import { LRUCache } from 'lru-cache';
 import type { Serving } from '../http/serving.js';
-import type { RunningNode } from '../node/api.js';
+import type { TransactionsNode } from '../node/api.js';
 import type { SessionsMachine } from './machine.js';
 import type { SessionCacheResp } from './messages.js';
+import { depsField, NOTHING_SEEN, raisedTo } from './snapshot.js';
 import type { KeptSession, SessionStore } from './store.js';
 import type { SessionClaims, SessionTokens } from './token.js';
 
 /** A caller, for the time of one request. */
 export interface Caller {
-  readonly ust: Timestamp;
+  /** The highest snapshot that the session has seen. */
+  readonly seen: Snapshot;
   readonly hwt: Timestamp;
   /** A snapshot from here on, with `kept` laid over it, shows every write of the session. */
   readonly complete: Timestamp;
@@ -27,7 +29,7 @@ export interface Caller {
 }
 
 /** A caller without a token: nothing to guarantee yet. */
-export const ANONYMOUS: Caller = { ust: 0, hwt: 0, complete: 0, kept: undefined };
+export const ANONYMOUS: Caller = { seen: NOTHING_SEEN, hwt: 0, complete: 0, kept: undefined };
 
 /** What became of the caches of a node that closes. */
 export interface HandedOver {
@@ -41,17 +43,21 @@ export interface HandedOver {
 const NOWHERE_MS = 1000;
 
 export class HttpSessions {
+  readonly machine: SessionsMachine;
   readonly store: SessionStore;
+  /** What sessions of the cluster's protocol remember. */
+  readonly rules: SessionRules;
   readonly #fetching = new Map<string, Promise<KeptSession | undefined>>();
   readonly #nowhere = new LRUCache<string, true>({ max: 10_000, ttl: NOWHERE_MS });
 
   constructor(
-    readonly node: RunningNode,
+    readonly node: TransactionsNode,
     readonly tokens: SessionTokens,
-    readonly machine: SessionsMachine,
     readonly serving: Serving,
   ) {
-    this.store = machine.store;
+    this.machine = node.sessions;
+    this.store = this.machine.store;
+    this.rules = node.protocol.rules;
   }
 
   /**
@@ -63,8 +69,8 @@ export class HttpSessions {
     if (token === undefined) return ANONYMOUS;
     const claims = this.tokens.decode(token, this.node.now());
     const here = this.#keptHere(claims);
-    if (here !== undefined) return callerOf(claims, here);
-    if (claims.hwt <= this.node.ust()) return stableCaller(claims);
+    if (here !== undefined) return this.#callerOf(claims, here);
+    if (claims.hwt <= Math.max(this.rules.covers(claims.seen), this.node.ust())) return this.#wholeCaller(claims);
     const { cache } = claims;
     const nowhere = cache === undefined || !this.node.topology.hasNode(cache.node) || this.#nowhere.has(cache.session);
     return nowhere ? gappedCaller(claims) : this.#fromPeer(claims, cache);
@@ -84,30 +90,39 @@ export class HttpSessions {
     }
   }
 
+  /** What a caller has seen, as far as this node knows. */
+  knownTo({ seen }: Caller): Snapshot {
+    return this.rules.stable?.(seen, this.node.ust()) ?? seen;
+  }
+
   /** Whether {@link close} has anything to wait for. */
   hasGap(caller: Caller): boolean {
     return caller.complete > this.node.ust();
   }
 
   /** The caller's token after it saw a snapshot. */
-  tokenAfterRead(caller: Caller, snapshot: Timestamp): string {
-    const ust = snapshot > caller.ust ? snapshot : caller.ust;
+  tokenAfterRead(caller: Caller, snapshot: Snapshot): string {
+    const seen = this.rules.merge(caller.seen, snapshot);
     const { kept } = caller;
-    if (kept === undefined) return this.tokens.mintPlain(ust, caller.hwt);
+    if (kept === undefined) return this.tokens.mintPlain(seen, caller.hwt);
     return this.tokens.mint({
-      ust,
+      seen,
       hwt: Math.max(kept.hwt, caller.hwt),
       cache: { session: kept.id, node: this.node.id },
     });
   }
 
-  /** Takes a commit into the caller's cache, made where there is none yet. Returns the caller's next token. */
-  committed(caller: Caller, writes: readonly KeyWrite[], ct: Timestamp): string {
+  /**
+   * Takes a commit into the caller's cache, made where there is none yet. Returns the caller's next token.
+   * @param snapshot what its transaction read from
+   */
+  committed(caller: Caller, writes: readonly KeyWrite[], commit: Snapshot, snapshot: Snapshot): string {
     const kept = caller.kept ?? this.store.create(caller);
-    kept.observe(Math.max(caller.ust, this.node.ust()));
-    if (ct > kept.ust) kept.committed(writes, ct);
+    kept.observe(caller.seen, this.node.ust());
+    // A repeated commit may be older than what the session has seen since.
+    if (commit.ts > Math.min(kept.seen.ts, this.rules.covers(kept.seen))) kept.committed(writes, commit, snapshot);
     this.store.touch(kept);
-    return this.tokenAfterRead({ ...caller, kept }, kept.ust);
+    return this.tokenAfterRead({ ...caller, kept }, kept.seen);
   }
 
   /**
@@ -136,11 +151,13 @@ export class HttpSessions {
     const newest = this.store.unstable(this.node.ust()).map(({ hwt }) => hwt);
     if (newest.length > 0) await this.node.stable(Math.max(...newest), waitMs).catch(() => undefined);
     const sessions = this.store.unstable(this.node.ust()).map((kept) => {
-      const { id: session, complete, ust, hwt } = kept;
-      return { session, transaction: false, complete, ust, hwt, entries: kept.entries() };
+      const { id: session, complete, seen, hwt } = kept;
+      const entries = kept.entries();
+      return { session, transaction: false, complete, ust: seen.ts, ...depsField(seen), hwt, entries };
     });
-    const transactions = this.store.overlaid().map(([session, { snapshot: complete, ust, hwt, overlay }]) => {
-      return { session, transaction: true, complete, ust, hwt, entries: [...overlay.values()] };
+    const transactions = this.store.overlaid().map(([session, { snapshot, seen, hwt, overlay }]) => {
+      const entries = [...overlay.values()];
+      return { session, transaction: true, complete: snapshot.ts, ust: seen.ts, ...depsField(seen), hwt, entries };
     });
     const caches = [...sessions, ...transactions];
     const heir = this.#heir();
@@ -173,7 +190,7 @@ export class HttpSessions {
       this.#fetching.set(cache.session, fetching);
     }
     const kept = await fetching;
-    return kept === undefined ? gappedCaller(claims) : callerOf(claims, kept);
+    return kept === undefined ? gappedCaller(claims) : this.#callerOf(claims, kept);
   }
 
   async #fetch(claims: SessionClaims, cache: NonNullable<SessionClaims['cache']>): Promise<KeptSession | undefined> {
@@ -190,8 +207,22 @@ export class HttpSessions {
 
   #adopt(claims: SessionClaims, from: string, answer: SessionCacheResp): KeptSession {
     // Only this node's own knowledge and the token raise `ust` here: the peer may be ahead in stable time.
-    const state = { ust: claims.ust, hwt: Math.max(claims.hwt, answer.hwt), complete: completeFor(claims, answer) };
+    const state = { seen: claims.seen, hwt: Math.max(claims.hwt, answer.hwt), complete: completeFor(claims, answer) };
     return this.store.adopt(from, state, answer.entries);
+  }
+
+  #callerOf(claims: SessionClaims, kept: KeptSession): Caller {
+    return {
+      seen: this.rules.merge(claims.seen, kept.seen),
+      hwt: Math.max(claims.hwt, kept.hwt),
+      complete: completeFor(claims, kept),
+      kept,
+    };
+  }
+
+  /** A caller whose writes are in every snapshot that it can be given. */
+  #wholeCaller({ seen, hwt }: SessionClaims): Caller {
+    return { seen: raisedTo(this.rules, seen, hwt), hwt, complete: 0, kept: undefined };
   }
 }
 
@@ -199,30 +230,16 @@ export class HttpSessions {
 const completeFor = (claims: SessionClaims, state: { hwt: Timestamp; complete: Timestamp }): Timestamp =>
   claims.hwt > state.hwt ? claims.hwt : state.complete;
 
-const callerOf = (claims: SessionClaims, kept: KeptSession): Caller => ({
-  ust: Math.max(claims.ust, kept.ust),
-  hwt: Math.max(claims.hwt, kept.hwt),
-  complete: completeFor(claims, kept),
-  kept,
-});
-
-const stableCaller = ({ ust, hwt }: SessionClaims): Caller => ({
-  ust: Math.max(ust, hwt),
-  hwt,
-  complete: 0,
-  kept: undefined,
-});
-
-const gappedCaller = ({ ust, hwt }: SessionClaims): Caller => ({ ust, hwt, complete: hwt, kept: undefined });
+const gappedCaller = ({ seen, hwt }: SessionClaims): Caller => ({ seen, hwt, complete: hwt, kept: undefined });
 
 /** Lays a session's own writes over what the coordinator answered. An own write has an empty `txId`. */
 export function overlay(
   kept: KeptSession,
   tx: SessionTransaction,
   keys: readonly QualifiedKey[],
-  answer: { readonly snapshot: Timestamp; readonly versions: readonly (Version | null)[] },
+  answer: { readonly snapshot: Snapshot; readonly versions: readonly (Version | null)[] },
 ): (Version | null)[] {
-  kept.paris.started(tx, answer.snapshot);
+  kept.session.started(tx, answer.snapshot.ts, answer.snapshot.deps);
   return keys.map((key, i) => {
     const own = tx.lookup(key);
     return own?.ts == null ? answer.versions[i]! : ownVersion(own.ts, own.value);

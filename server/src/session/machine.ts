@@ -1,8 +1,9 @@
 /** Hands session caches from the node that keeps them to the node that the caller has come to (D13). */
-import { IsochronError, type NodeId } from '@isochron/core';
+import { type Deps, IsochronError, type NodeId } from '@isochron/core';
 import type { Address, Effects, Handlers, Input, Machine } from '@isochron/protocols';
 import type { SessionCacheReq, SessionCacheResp, SessionHandover, SessionMessage } from './messages.js';
-import { SessionStore, type SessionStoreLimits } from './store.js';
+import { depsField } from './snapshot.js';
+import { type OpenSession, SessionStore, type SessionStoreLimits } from './store.js';
 
 /** Name under which every node's host knows this machine. */
 export const SESSIONS_MACHINE = 'sessions';
@@ -14,6 +15,9 @@ const INHERITED_TRANSACTION_MS = 60_000;
 export interface SessionsOptions {
   /** Puts a message on its way from this node's `sessions` machine. */
   readonly post: (to: Address, message: SessionMessage) => void;
+  readonly session: OpenSession;
+  /** Whether these can be what a session of the cluster has seen beside a timestamp. */
+  readonly fits: (deps: Deps | undefined) => boolean;
   readonly limits?: Partial<SessionStoreLimits>;
   readonly fetchTimeoutMs?: number;
 }
@@ -33,6 +37,7 @@ interface Pending {
 export class SessionsMachine implements Machine<SessionMessage> {
   readonly store: SessionStore;
   readonly #post: SessionsOptions['post'];
+  readonly #fits: SessionsOptions['fits'];
   readonly #fetchTimeoutMs: number;
   readonly #pending = new Map<number, Pending>();
   readonly #down = new Set<NodeId>();
@@ -41,6 +46,8 @@ export class SessionsMachine implements Machine<SessionMessage> {
     SessionCacheReq: (message, from, out) => out.send(from, this.#answer(message)),
     SessionCacheResp: (message, from) => this.#answered(message, from),
     SessionHandover: (message, from, out) => {
+      // What cannot be is not taken: the session waits until its writes are stable instead (D12).
+      if (!this.#fits(message.deps)) return;
       this.#inherit(message);
       out.send(from, { type: 'SessionHandoverResp', ref: message.ref });
     },
@@ -48,8 +55,9 @@ export class SessionsMachine implements Machine<SessionMessage> {
   };
 
   constructor(options: SessionsOptions) {
-    this.store = new SessionStore(options.limits);
+    this.store = new SessionStore(options.session, options.limits);
     this.#post = options.post;
+    this.#fits = options.fits;
     this.#fetchTimeoutMs = options.fetchTimeoutMs ?? FETCH_TIMEOUT_MS;
   }
 
@@ -118,25 +126,27 @@ export class SessionsMachine implements Machine<SessionMessage> {
     handler?.(message, from, out);
   }
 
-  #inherit({ session, transaction, complete, ust, hwt, entries }: SessionHandover): void {
-    if (!transaction) this.store.adopt(session, { complete, ust, hwt }, entries);
+  #inherit({ session, transaction, complete, ust, deps, hwt, entries }: SessionHandover): void {
+    const seen = { ts: ust, deps };
+    if (!transaction) this.store.adopt(session, { complete, seen, hwt }, entries);
     else {
       const overlay = new Map(entries.map((entry) => [entry.key, entry]));
-      this.store.keepTransaction(session, { snapshot: complete, ust, hwt, overlay }, INHERITED_TRANSACTION_MS);
+      this.store.keepTransaction(session, { snapshot: { ts: complete }, seen, hwt, overlay }, INHERITED_TRANSACTION_MS);
     }
   }
 
   #answer({ ref, session }: SessionCacheReq): SessionCacheResp {
     const kept = this.store.get(session) ?? this.store.adopted(session);
     if (kept !== undefined) {
-      const { complete, ust, hwt } = kept;
+      const { complete, seen, hwt, session: own } = kept;
       return {
         type: 'SessionCacheResp',
         ref,
         found: true,
-        gapped: complete > ust,
+        gapped: complete > own.rules.covers(seen),
         complete,
-        ust,
+        ust: seen.ts,
+        ...depsField(seen),
         hwt,
         entries: kept.entries(),
       };
@@ -144,14 +154,15 @@ export class SessionsMachine implements Machine<SessionMessage> {
     const open = this.store.openTransaction(session);
     const none = { complete: 0, ust: 0, hwt: 0, entries: [] };
     if (open === undefined) return { type: 'SessionCacheResp', ref, found: false, gapped: false, ...none };
-    const { snapshot: complete, ust, hwt, overlay } = open;
+    const { snapshot, seen, hwt, overlay } = open;
     return {
       type: 'SessionCacheResp',
       ref,
       found: true,
       gapped: false,
-      complete,
-      ust,
+      complete: snapshot.ts,
+      ust: seen.ts,
+      ...depsField(seen),
       hwt,
       entries: [...overlay.values()],
     };

@@ -1,9 +1,11 @@
 /** Between nodes: where a session's write cache is kept (D13). Tags 64 and above. */
 import {
   boolean,
+  type Deps,
   list,
   type MessageSchema,
   nullable,
+  optional,
   type QualifiedKey,
   struct,
   type Timestamp,
@@ -43,6 +45,8 @@ export interface SessionCacheResp {
   readonly ust: Timestamp;
   readonly hwt: Timestamp;
   readonly entries: readonly CacheEntry[];
+  /** What was seen beside `ust`, under protocols that have it. */
+  readonly deps?: Deps | undefined;
 }
 
 /**
@@ -58,6 +62,8 @@ export interface SessionHandover {
   readonly ust: Timestamp;
   readonly hwt: Timestamp;
   readonly entries: readonly CacheEntry[];
+  /** What was seen beside `ust`, under protocols that have it. */
+  readonly deps?: Deps | undefined;
 }
 
 /** The heir's answer: it keeps it. */
@@ -68,6 +74,7 @@ export interface SessionHandoverResp {
 
 export type SessionMessage = SessionCacheReq | SessionCacheResp | SessionHandover | SessionHandoverResp;
 
+const deps = optional(list(timestamp, 1_000));
 const entry = struct<CacheEntry>({ key: text(2048), ct: timestamp, txId: text(128), value: nullable(value) });
 
 export const sessionSchema: MessageSchema<SessionMessage> = {
@@ -82,6 +89,7 @@ export const sessionSchema: MessageSchema<SessionMessage> = {
       ust: timestamp,
       hwt: timestamp,
       entries: list(entry, 100_000),
+      deps,
     },
   },
   SessionHandover: {
@@ -94,6 +102,7 @@ export const sessionSchema: MessageSchema<SessionMessage> = {
       ust: timestamp,
       hwt: timestamp,
       entries: list(entry, 100_000),
+      deps,
     },
   },
   SessionHandoverResp: { tag: 67, fields: { ref: uint } },

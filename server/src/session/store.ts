@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { KeyWrite, QualifiedKey, Timestamp, TxId, Value } from '@isochron/core';
-import { ParisSession } from '@isochron/protocols';
+import { type Session, type SessionState, SessionTransaction, type Snapshot } from '@isochron/protocols';
 import { LRUCache } from 'lru-cache';
 import type { CacheEntry } from './messages.js';
 
@@ -27,25 +27,39 @@ export const DEFAULT_SESSION_LIMITS: SessionStoreLimits = {
 /** How much longer than its lease an open transaction is kept, ms. */
 const TRANSACTION_GRACE_MS = 5000;
 
+/** Opens a session of the cluster's protocol. */
+export type OpenSession = (id: string, state?: SessionState) => Session;
+
+/** Where a session of the store begins. */
+export interface KeptState {
+  readonly seen: Snapshot;
+  readonly hwt: Timestamp;
+  readonly complete: Timestamp;
+}
+
 /** One session of the store. */
 export class KeptSession {
   readonly #limits: SessionStoreLimits;
-  #session: ParisSession;
+  readonly #open: OpenSession;
+  #session: Session;
   #complete: Timestamp;
   #bytes = 0;
 
   constructor(
     readonly id: string,
-    state: { ust: Timestamp; hwt: Timestamp; complete: Timestamp },
+    { seen, hwt, complete }: KeptState,
     limits: SessionStoreLimits,
+    open: OpenSession,
   ) {
     this.#limits = limits;
-    this.#session = new ParisSession(id, { ust: state.ust, hwt: state.hwt, cache: [] });
-    this.#complete = state.complete;
+    this.#open = open;
+    this.#session = open(id, { ust: seen.ts, deps: seen.deps, hwt, cache: [] });
+    this.#complete = complete;
   }
 
-  get ust(): Timestamp {
-    return this.#session.ust;
+  /** The highest snapshot that it has seen. */
+  get seen(): Snapshot {
+    return this.#session.seen;
   }
 
   get hwt(): Timestamp {
@@ -61,32 +75,31 @@ export class KeptSession {
     return this.#bytes;
   }
 
-  /** The PaRiS session itself: for `begin`, `started`, `record`, `end` around a read. */
-  get paris(): ParisSession {
+  /** The session itself: for `begin`, `started`, `record`, `end` around a read. */
+  get session(): Session {
     return this.#session;
   }
 
-  /** A stable time learned from a trustworthy place. */
-  observe(ust: Timestamp): void {
-    this.#session.observe(ust);
+  /** What the session has seen, as far as this node knows, and a stable time. */
+  observe(seen: Snapshot, ust: Timestamp): void {
+    this.#session.observe(seen);
+    this.#session.stable(ust);
     if (this.#session.cacheSize === 0) this.#bytes = 0;
   }
 
-  /** Takes a finished commit into the cache. */
-  committed(writes: readonly KeyWrite[], ct: Timestamp): void {
-    const tx = this.#session.begin();
+  /** Takes a finished commit into the cache. `snapshot` is what its transaction read from. */
+  committed(writes: readonly KeyWrite[], commit: Snapshot, snapshot: Snapshot): void {
+    const tx = new SessionTransaction(this.#session.nextTxId(), snapshot, new Map());
     for (const { key, value } of writes) tx.write(key, value);
     this.#session.commit(tx);
-    this.#session.committed(ct);
+    this.#session.committed(commit.ts, commit.deps);
     for (const { key, value } of writes) this.#bytes += sizeOf(key, value);
     if (this.#bytes > this.#limits.maxSessionBytes) this.#drop();
   }
 
   /** Takes over the entries that another node kept. */
   restore(entries: readonly CacheEntry[]): void {
-    const { ust, hwt } = this.#session;
-    const cache = entries.map(({ key, ct, txId, value }) => [key, { ct, txId, value }] as const);
-    this.#session = new ParisSession(this.id, { ust, hwt, cache });
+    this.#reopen(entries.map(({ key, ct, txId, value }) => [key, { ct, txId, value }] as const));
     for (const { key, value } of entries) this.#bytes += sizeOf(key, value);
   }
 
@@ -95,17 +108,22 @@ export class KeptSession {
   }
 
   #drop(): void {
-    const { ust, hwt } = this.#session;
-    this.#session = new ParisSession(this.id, { ust, hwt, cache: [] });
-    this.#complete = hwt;
+    this.#reopen([]);
+    this.#complete = this.#session.hwt;
     this.#bytes = 0;
+  }
+
+  #reopen(cache: SessionState['cache']): void {
+    const { ust, deps, hwt } = this.#session.export();
+    this.#session = this.#open(this.id, { ust, deps, hwt, cache });
   }
 }
 
 /** What the caller saw of its own writes when it opened an interactive transaction (P7: frozen at the start). */
 export interface OpenTransaction {
-  readonly snapshot: Timestamp;
-  readonly ust: Timestamp;
+  readonly snapshot: Snapshot;
+  /** What the caller had seen before. */
+  readonly seen: Snapshot;
   readonly hwt: Timestamp;
   /** Own writes above the snapshot. */
   readonly overlay: ReadonlyMap<QualifiedKey, CacheEntry>;
@@ -122,7 +140,10 @@ export class SessionStore {
   /** Where sessions that came from another node continue here. */
   readonly #moved = new LRUCache<string, string>({ max: 10_000 });
 
-  constructor(limits: Partial<SessionStoreLimits> = {}) {
+  constructor(
+    readonly open: OpenSession,
+    limits: Partial<SessionStoreLimits> = {},
+  ) {
     this.limits = { ...DEFAULT_SESSION_LIMITS, ...limits };
     const { maxSessions, maxBytes } = this.limits;
     this.#sessions = new LRUCache({ max: maxSessions, maxSize: maxBytes, sizeCalculation: (s) => s.bytes + 512 });
@@ -144,18 +165,14 @@ export class SessionStore {
   }
 
   /** A new session under a new id (P8), incomplete up to `complete`. */
-  create(state: { ust: Timestamp; hwt: Timestamp; complete: Timestamp }): KeptSession {
-    const session = new KeptSession(newSessionId(), state, this.limits);
+  create(state: KeptState): KeptSession {
+    const session = new KeptSession(newSessionId(), state, this.limits, this.open);
     this.#sessions.set(session.id, session);
     return session;
   }
 
   /** Goes on with a session that another node kept, under an id of its own (P8). */
-  adopt(
-    from: string,
-    state: { ust: Timestamp; hwt: Timestamp; complete: Timestamp },
-    entries: readonly CacheEntry[],
-  ): KeptSession {
+  adopt(from: string, state: KeptState, entries: readonly CacheEntry[]): KeptSession {
     const session = this.create(state);
     session.restore([...entries].sort((a, b) => a.ct - b.ct));
     this.touch(session);
@@ -169,11 +186,9 @@ export class SessionStore {
     return id === undefined ? undefined : this.#sessions.get(id);
   }
 
-  /** Sessions whose own writes are not all in the stable snapshot. */
+  /** Sessions whose own writes are not all visible at this stable time. */
   unstable(ust: Timestamp): KeptSession[] {
-    const sessions = [...this.#sessions.values()];
-    for (const session of sessions) session.observe(ust);
-    return sessions.filter((session) => session.entries().length > 0);
+    return [...this.#sessions.values()].filter((session) => session.entries().some(({ ct }) => ct > ust));
   }
 
   /** Open transactions that show own writes above their snapshot. */

@@ -1,5 +1,6 @@
 import { IsochronError, MAX_TIMESTAMP, packWall } from '@isochron/core';
 import fc from 'fast-check';
+import type { ProtocolName } from '../config/protocol-names.js';
 import { fakeConfig } from '../testing/fake-node.js';
 import { MAX_TOKEN_LENGTH, SessionTokens } from './token.js';
 
@@ -27,24 +28,33 @@ describe('a session token', () => {
     fc.assert(
       fc.property(ts, ts, cache, (ust, extra, kept) => {
         const hwt = Math.min(ust + 1 + extra, packWall(NOW) + 1);
-        const token = tokens.mint({ ust, hwt, cache: kept });
+        const token = tokens.mint({ seen: { ts: ust }, hwt, cache: kept });
         expect(token.length).toBeLessThanOrEqual(MAX_TOKEN_LENGTH);
-        expect(tokens.decode(token, NOW)).toEqual(hwt > ust ? { ust, hwt, cache: kept } : { ust, hwt: 0 });
+        expect(tokens.decode(token, NOW)).toEqual(
+          hwt > ust ? { seen: { ts: ust }, hwt, cache: kept } : { seen: { ts: ust }, hwt: 0 },
+        );
       }),
     );
   });
 
   it('leaves out a hwt that ust has passed', () => {
     const cache = { session: 'a'.repeat(22), node: 'virginia-1' };
-    expect(tokens.decode(tokens.mint({ ust: 100, hwt: 100, cache }), NOW)).toEqual({ ust: 100, hwt: 0 });
+    expect(tokens.decode(tokens.mint({ seen: { ts: 100 }, hwt: 100, cache }), NOW)).toEqual({
+      seen: { ts: 100 },
+      hwt: 0,
+    });
   });
 
   it('is the same text for the same timestamps', () => {
-    expect(tokens.mintPlain(5000, 0)).toBe(tokens.mintPlain(5000, 4000));
+    expect(tokens.mintPlain({ ts: 5000 }, 0)).toBe(tokens.mintPlain({ ts: 5000 }, 4000));
   });
 
   it('is refused when any one character is changed', () => {
-    const token = tokens.mint({ ust: 1000, hwt: 2000, cache: { session: 'a'.repeat(22), node: 'virginia-1' } });
+    const token = tokens.mint({
+      seen: { ts: 1000 },
+      hwt: 2000,
+      cache: { session: 'a'.repeat(22), node: 'virginia-1' },
+    });
     for (let i = 0; i < token.length; i++) {
       const forged = token.slice(0, i) + (token[i] === 'A' ? 'B' : 'A') + token.slice(i + 1);
       expect(['TOKEN_INVALID', 'TOKEN_FOREIGN']).toContain(codeOf(forged));
@@ -52,13 +62,13 @@ describe('a session token', () => {
   });
 
   it('is refused when it is cut or longer', () => {
-    const token = tokens.mint({ ust: 1000, hwt: 2000 });
+    const token = tokens.mint({ seen: { ts: 1000 }, hwt: 2000 });
     for (let length = 0; length < token.length; length++) expect(codeOf(token.slice(0, length))).toBe('TOKEN_INVALID');
     for (const extra of ['A', 'AAAA', '=', ' ']) expect(codeOf(token + extra)).toBe('TOKEN_INVALID');
   });
 
   it('belongs to one cluster and one history of it', () => {
-    const token = tokens.mint({ ust: 1000, hwt: 2000 });
+    const token = tokens.mint({ seen: { ts: 1000 }, hwt: 2000 });
     const other = { ...fakeConfig(), cluster: 'other' };
     expect(codeOf(token, new SessionTokens(SECRET, other))).toBe('TOKEN_FOREIGN');
     expect(codeOf(token, new SessionTokens(SECRET, fakeConfig(), 1))).toBe('TOKEN_FOREIGN');
@@ -69,15 +79,78 @@ describe('a session token', () => {
 
   it('is refused beyond half the drift limit, not before it (T1)', () => {
     const half = fakeConfig().settings.maxClockDriftMs / 2;
-    expect(codeOf(tokens.mint({ ust: packWall(NOW + half), hwt: 0 }))).toBe('accepted');
-    expect(codeOf(tokens.mint({ ust: packWall(NOW + half) + 1, hwt: 0 }))).toBe('TIMESTAMP_IN_FUTURE');
-    expect(codeOf(tokens.mint({ ust: 1, hwt: packWall(NOW + half) + 1 }))).toBe('TIMESTAMP_IN_FUTURE');
-    expect(codeOf(tokens.mint({ ust: MAX_TIMESTAMP, hwt: 0 }))).toBe('TIMESTAMP_IN_FUTURE');
+    expect(codeOf(tokens.mint({ seen: { ts: packWall(NOW + half) }, hwt: 0 }))).toBe('accepted');
+    expect(codeOf(tokens.mint({ seen: { ts: packWall(NOW + half) + 1 }, hwt: 0 }))).toBe('TIMESTAMP_IN_FUTURE');
+    expect(codeOf(tokens.mint({ seen: { ts: 1 }, hwt: packWall(NOW + half) + 1 }))).toBe('TIMESTAMP_IN_FUTURE');
+    expect(codeOf(tokens.mint({ seen: { ts: MAX_TIMESTAMP }, hwt: 0 }))).toBe('TIMESTAMP_IN_FUTURE');
   });
 
   it('never makes the reader fail in another way, whatever it is', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 300 }), (text) => ['TOKEN_INVALID', 'TOKEN_FOREIGN'].includes(codeOf(text))),
     );
+  });
+});
+
+describe('a session token of another protocol than PaRiS', () => {
+  const of = (protocol: ProtocolName) => new SessionTokens(SECRET, fakeConfig(protocol));
+  const cure = of('cure');
+
+  it('says what was put in, entries and all', () => {
+    const ts = fc.integer({ min: 0, max: packWall(NOW) });
+    fc.assert(
+      fc.property(ts, ts, ts, ts, (a, b, seen, hwt) => {
+        const claims = { seen: { ts: seen, deps: [a, b] }, hwt };
+        expect(cure.decode(cure.mint(claims), NOW)).toEqual({ ...claims, hwt: hwt > seen ? hwt : 0 });
+      }),
+    );
+  });
+
+  it('may have seen nothing yet', () => {
+    expect(cure.decode(cure.mint({ seen: { ts: 0 }, hwt: 0 }), NOW)).toEqual({ seen: { ts: 0 }, hwt: 0 });
+  });
+
+  it('is another text for another entry', () => {
+    const plain = (deps: number[]) => cure.mintPlain({ ts: 9, deps }, 0);
+    expect(plain([1, 2])).toBe(plain([1, 2]));
+    expect(plain([1, 2])).not.toBe(plain([1, 3]));
+  });
+
+  it('is refused by a cluster that runs another protocol, with both names, and theirs by this one', () => {
+    // Equal in everything but the protocol: as after an edit of the cluster file.
+    const names: ProtocolName[] = ['paris', 'bpr', 'nocc'];
+    const config = (protocol: ProtocolName) => ({ ...fakeConfig(), protocol });
+    for (const made of names) {
+      for (const read of names) {
+        const token = new SessionTokens(SECRET, config(made)).mint({ seen: { ts: 1000 }, hwt: 0 });
+        const decode = () => new SessionTokens(SECRET, config(read)).decode(token, NOW);
+        if (made === read) expect(decode()).toEqual({ seen: { ts: 1000 }, hwt: 0 });
+        else {
+          expect(codeOf(token, new SessionTokens(SECRET, config(read)))).toBe('TOKEN_INVALID');
+          expect(decode).toThrow(`under the protocol ${made}; this cluster runs ${read}`);
+        }
+      }
+    }
+  });
+
+  it('is refused when any one character of it is changed, cut or added', () => {
+    const token = cure.mint({ seen: { ts: 1000, deps: [1000, 900] }, hwt: 2000 });
+    for (let i = 0; i < token.length; i++) {
+      const forged = token.slice(0, i) + (token[i] === 'A' ? 'B' : 'A') + token.slice(i + 1);
+      expect(['TOKEN_INVALID', 'TOKEN_FOREIGN']).toContain(codeOf(forged, cure));
+      expect(codeOf(token.slice(0, i), cure)).toBe('TOKEN_INVALID');
+    }
+    expect(codeOf(`${token}A`, cure)).toBe('TOKEN_INVALID');
+  });
+
+  it('is refused where one of its entries lies in the future (T1)', () => {
+    const deps = [1, packWall(NOW + 3_600_000)];
+    expect(codeOf(cure.mint({ seen: { ts: 1, deps }, hwt: 0 }), cure)).toBe('TIMESTAMP_IN_FUTURE');
+  });
+
+  it('is refused with another number of entries than the protocol has, whoever signed it', () => {
+    for (const deps of [[1], [1, 2, 3]]) {
+      expect(codeOf(cure.mint({ seen: { ts: 1, deps }, hwt: 0 }), cure)).toBe('TOKEN_INVALID');
+    }
   });
 });

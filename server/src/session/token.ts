@@ -1,152 +1,99 @@
 /**
- * Session tokens (D13): what a caller carries between requests, opaque to it. Base64url of
+ * Session tokens (D13) under protocols with transactions: what a caller carries between requests, opaque to it. What `signed.ts` says, holding
  *
- *     version 1 · cluster and history 8 · ust 8 · hwt 8 · length and session id · length and node id · MAC 16
+ *     ust 8 · hwt 8 · length and session id · length and node id
  *
- * at most 256 bytes of text. The MAC is HMAC-SHA256 under a key derived from the cluster secret, cut to 16 bytes.
- * A token without a session id proves only `(ust, hwt)`; one with it names the node that keeps the session's write cache.
+ * for PaRiS, at most 256 bytes of text. Under another protocol the version is 2, and behind them come
+ *
+ *     length and protocol · number of entries · the entries of what was seen, 8 each
+ *
+ * A token without a session id proves only what was seen and written; one with it names the node that keeps the session's write cache.
  */
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { IsochronError, isTimestamp, type NodeId, packWall, type Timestamp, type WallMs } from '@isochron/core';
-import { LRUCache } from 'lru-cache';
-import { canonicalJson } from '../config/canonical.js';
+import type { NodeId, Timestamp, WallMs } from '@isochron/core';
+import type { SessionRules, Snapshot } from '@isochron/protocols';
 import type { ClusterConfig } from '../config/cluster-file.js';
+import { DEFAULT_PROTOCOL } from '../config/protocol-names.js';
+import { servedTransactions } from '../node/protocols.js';
+import { damaged, type Fields, SignedTokens, TOKEN_VERSIONS, textBytes, timestampBytes } from './signed.js';
+import { SnapshotChecks, sameSnapshot } from './snapshot.js';
 
-/** Longest token, in characters. */
+/** Longest token of a session without entries, in characters. */
 export const MAX_TOKEN_LENGTH = 256;
-const VERSION = 1;
-const TAG_BYTES = 8;
-const MAC_BYTES = 16;
-const FIXED_BYTES = 1 + TAG_BYTES + 8 + 8;
-const BASE64URL = /^[A-Za-z0-9_-]+$/;
 
 /** What a token says. */
 export interface SessionClaims {
-  /** Highest stable snapshot that the session has seen. */
-  readonly ust: Timestamp;
-  /** Commit timestamp of its last write; 0 when that is not above `ust`. */
+  /** The highest snapshot that the session has seen. */
+  readonly seen: Snapshot;
+  /** Commit timestamp of its last write; 0 when what was seen shows it. */
   readonly hwt: Timestamp;
   /** The write cache of the session, and the node that keeps it. */
   readonly cache?: { readonly session: string; readonly node: NodeId } | undefined;
 }
 
-/** Signs and verifies the tokens of one cluster. Recent results are kept, so that a hot session costs no HMAC. */
-export class SessionTokens {
-  readonly #key: Buffer;
-  readonly #tag: Buffer;
-  readonly #maxAheadMs: number;
-  readonly #decoded = new LRUCache<string, SessionClaims>({ max: 4096 });
-  #lastUst: Timestamp = -1;
+/** The tokens of one cluster. */
+export class SessionTokens extends SignedTokens<SessionClaims> {
+  readonly checks: SnapshotChecks;
+  readonly #rules: SessionRules;
+  #lastSeen: Snapshot = { ts: -1 };
   #lastHwt: Timestamp = -1;
   #lastToken = '';
 
-  /** @param epoch counts the changes of placement; tokens do not outlive one. */
   constructor(secret: string, config: ClusterConfig, epoch = 0) {
-    this.#key = createHmac('sha256', secret).update('isochron session token 1').digest();
-    const regions = config.regions.map((region) => ({ id: region.id, nodes: region.nodes.map((node) => node.id) }));
-    const identity = canonicalJson({ cluster: config.cluster, epoch, regions, keyspaces: config.keyspaces });
-    this.#tag = createHash('sha256').update(identity).digest().subarray(0, TAG_BYTES);
-    this.#maxAheadMs = config.settings.maxClockDriftMs / 2;
+    const checks = new SnapshotChecks(config);
+    const version = config.protocol === DEFAULT_PROTOCOL ? TOKEN_VERSIONS.plain : TOKEN_VERSIONS.withProtocol;
+    super(version, MAX_TOKEN_LENGTH + 11 * checks.entries, secret, config, epoch);
+    this.checks = checks;
+    this.#rules = servedTransactions(config.protocol).rules;
   }
 
-  /** A token. A `hwt` that `ust` has passed says nothing that `ust` does not, and is left out together with its cache. */
-  mint(claims: SessionClaims): string {
-    if (claims.hwt > claims.ust && claims.cache !== undefined) return this.#sign(claims);
-    return this.mintPlain(claims.ust, claims.hwt);
+  /** A token. A `hwt` whose write is part of what was seen says nothing that this does not, and is left out together with its cache. */
+  mint({ seen, hwt, cache }: SessionClaims): string {
+    if (cache !== undefined && this.#isLive(seen, hwt)) return this.#sign({ seen, hwt, cache });
+    return this.mintPlain(seen, hwt);
   }
 
-  /** A token without a cache: the same text again as long as the same timestamps are asked for. */
-  mintPlain(ust: Timestamp, hwt: Timestamp): string {
-    const live = hwt > ust ? hwt : 0;
-    if (ust !== this.#lastUst || live !== this.#lastHwt) {
-      this.#lastToken = this.#sign({ ust, hwt: live });
-      this.#lastUst = ust;
+  /** A token without a cache: the same text again as long as the same is asked for. */
+  mintPlain(seen: Snapshot, hwt: Timestamp): string {
+    const live = this.#isLive(seen, hwt) ? hwt : 0;
+    if (live !== this.#lastHwt || !sameSnapshot(seen, this.#lastSeen)) {
+      this.#lastToken = this.#sign({ seen, hwt: live });
+      this.#lastSeen = seen;
       this.#lastHwt = live;
     }
     return this.#lastToken;
   }
 
-  /**
-   * Reads a token.
-   * @throws IsochronError `TOKEN_INVALID` damaged or forged, `TOKEN_FOREIGN` of another cluster, `TIMESTAMP_IN_FUTURE` (T1)
-   */
-  decode(token: string, now: WallMs): SessionClaims {
-    const known = this.#decoded.get(token);
-    if (known !== undefined) return known;
-    const claims = this.#verify(token);
-    this.refuseFuture(Math.max(claims.ust, claims.hwt), now, 'The session token');
-    this.#decoded.set(token, claims);
-    return claims;
+  protected read(fields: Fields): SessionClaims {
+    const [ts, hwt] = [fields.timestamp(), fields.timestamp()];
+    const [session, node] = [fields.text(), fields.text()];
+    const cache = session === '' ? {} : { cache: { session, node } };
+    const claims = { hwt, ...cache };
+    if (this.protocol === DEFAULT_PROTOCOL) return fields.end({ seen: { ts }, ...claims });
+    fields.text(); // the protocol
+    const deps = Array.from({ length: fields.byte() }, () => fields.timestamp());
+    if (!this.checks.fits(deps.length === 0 ? undefined : deps)) throw damaged();
+    return fields.end({ seen: deps.length === 0 ? { ts } : { ts, deps }, ...claims });
   }
 
-  /** T1 for what a client claims: at most half the cluster's drift limit ahead of this node's wall clock. */
-  refuseFuture(ts: Timestamp, now: WallMs, what: string): void {
-    if (ts <= packWall(now + this.#maxAheadMs)) return;
-    throw new IsochronError('TIMESTAMP_IN_FUTURE', `${what} names a time more than ${this.#maxAheadMs} ms ahead.`);
+  protected judge({ seen: { ts, deps }, hwt }: SessionClaims, now: WallMs): void {
+    this.checks.refuseFuture({ ts: Math.max(ts, hwt), deps }, now, 'The session token');
   }
 
-  #sign(claims: SessionClaims): string {
-    const session = Buffer.from(claims.cache?.session ?? '', 'latin1');
-    const node = Buffer.from(claims.cache?.node ?? '', 'latin1');
-    const record = Buffer.alloc(FIXED_BYTES + 2 + session.length + node.length + MAC_BYTES);
-    record[0] = VERSION;
-    this.#tag.copy(record, 1);
-    writeTimestamp(record, claims.ust, 1 + TAG_BYTES);
-    writeTimestamp(record, claims.hwt, 1 + TAG_BYTES + 8);
-    let at = record.writeUInt8(session.length, FIXED_BYTES);
-    at += session.copy(record, at);
-    at = record.writeUInt8(node.length, at);
-    at += node.copy(record, at);
-    this.#mac(record.subarray(0, at)).copy(record, at);
-    return record.toString('base64url');
+  /** Whether the write at `hwt` may be missing in a snapshot, or must still be sorted before the session's next one. */
+  #isLive(seen: Snapshot, hwt: Timestamp): boolean {
+    return hwt > Math.min(seen.ts, this.#rules.covers(seen));
   }
 
-  #mac(body: Buffer): Buffer {
-    return createHmac('sha256', this.#key).update(body).digest().subarray(0, MAC_BYTES);
+  #sign({ seen, hwt, cache }: SessionClaims): string {
+    return this.sign([
+      ...[seen.ts, hwt].map(timestampBytes),
+      textBytes(cache?.session ?? ''),
+      textBytes(cache?.node ?? ''),
+      ...(this.protocol === DEFAULT_PROTOCOL ? [] : this.#protocolBytes(seen)),
+    ]);
   }
 
-  #verify(token: string): SessionClaims {
-    if (token.length > MAX_TOKEN_LENGTH || !BASE64URL.test(token)) throw damaged();
-    const record = Buffer.from(token, 'base64url');
-    // A last character with spare bits set decodes to the same bytes: only the one canonical text is a token.
-    if (record.length < FIXED_BYTES + 2 + MAC_BYTES || record.toString('base64url') !== token) throw damaged();
-    if (record[0] !== VERSION) throw damaged();
-    // The cluster comes before the MAC: another cluster signs with another key, and the caller should hear which it is.
-    if (!record.subarray(1, 1 + TAG_BYTES).equals(this.#tag)) {
-      throw new IsochronError(
-        'TOKEN_FOREIGN',
-        'This session token was made by another cluster. Start a new session here.',
-      );
-    }
-    const body = record.subarray(0, record.length - MAC_BYTES);
-    if (!timingSafeEqual(this.#mac(body), record.subarray(body.length))) throw damaged();
-    return readClaims(body);
+  #protocolBytes({ deps = [] }: Snapshot): Buffer[] {
+    return [textBytes(this.protocol), Buffer.of(deps.length), ...deps.map(timestampBytes)];
   }
 }
-
-function readClaims(body: Buffer): SessionClaims {
-  const ust = readTimestamp(body, 1 + TAG_BYTES);
-  const hwt = readTimestamp(body, 1 + TAG_BYTES + 8);
-  const nodeAt = FIXED_BYTES + 1 + body[FIXED_BYTES]!;
-  if (nodeAt >= body.length || nodeAt + 1 + body[nodeAt]! !== body.length) throw damaged();
-  const session = body.toString('latin1', FIXED_BYTES + 1, nodeAt);
-  const node = body.toString('latin1', nodeAt + 1);
-  return session === '' ? { ust, hwt } : { ust, hwt, cache: { session, node } };
-}
-
-function writeTimestamp(record: Buffer, ts: Timestamp, at: number): void {
-  record.writeUInt32BE(Math.floor(ts / 2 ** 32), at);
-  record.writeUInt32BE(ts % 2 ** 32, at + 4);
-}
-
-function readTimestamp(record: Buffer, at: number): Timestamp {
-  const ts = record.readUInt32BE(at) * 2 ** 32 + record.readUInt32BE(at + 4);
-  if (!isTimestamp(ts)) throw damaged();
-  return ts;
-}
-
-const damaged = (): IsochronError =>
-  new IsochronError(
-    'TOKEN_INVALID',
-    'The session token is damaged or was not made by this cluster. Start a new session.',
-  );

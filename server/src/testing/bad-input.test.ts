@@ -25,9 +25,9 @@ beforeAll(async () => {
   const mine = new SessionTokens(SECRET, fakeConfig());
   const futureTimestamp = packWall(api.node.now() + 3_600_000);
   context = {
-    token: mine.mint({ ust: api.node.ust(), hwt: 0 }),
-    foreignToken: new SessionTokens(SECRET, otherCluster()).mint({ ust: 1, hwt: 0 }),
-    futureToken: mine.mint({ ust: futureTimestamp, hwt: 0 }),
+    token: mine.mint({ seen: { ts: api.node.ust() }, hwt: 0 }),
+    foreignToken: new SessionTokens(SECRET, otherCluster()).mint({ seen: { ts: 1 }, hwt: 0 }),
+    futureToken: mine.mint({ seen: { ts: futureTimestamp }, hwt: 0 }),
     futureTimestamp,
     node: 'virginia-1',
     foreignNode: 'oregon-1',

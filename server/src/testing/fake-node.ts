@@ -1,6 +1,7 @@
 /** A node in memory for tests and micro-benchmarks of the API: versions in a map, stable time moved by hand. */
 import {
   compareKeys,
+  type Deps,
   Hlc,
   IsochronError,
   type KeyWrite,
@@ -15,7 +16,18 @@ import {
 } from '@isochron/core';
 import type { CommitResp, EndTxResp, ListResp, ReadResp, StartTxResp, TxStatusResp } from '@isochron/protocols';
 import { type ClusterConfig, clusterSpec, parseClusterFile } from '../config/cluster-file.js';
-import type { CoordinatorPort, LinkSummary, NodeStatus, PartitionStatus, RunningNode } from '../node/api.js';
+import type { ProtocolName } from '../config/protocol-names.js';
+import type {
+  CoordinatorPort,
+  Costs,
+  LinkSummary,
+  NodeStatus,
+  PartitionStatus,
+  TransactionsNode,
+} from '../node/api.js';
+import { type ServedTransactions, servedTransactions } from '../node/protocols.js';
+
+import { SessionsMachine } from '../session/machine.js';
 
 type Requests = { [Call in keyof CoordinatorPort]: Parameters<CoordinatorPort[Call]>[0] };
 
@@ -35,8 +47,11 @@ keyspaces:
   - { name: eu, partitions: 1, regions: [oregon] }
 `;
 
-/** The cluster of the fake nodes. */
-export const fakeConfig = (): ClusterConfig => parseClusterFile(FILE, 'testing.yaml');
+/** The cluster of the fake nodes. Fully replicated, unless it runs PaRiS. */
+export const fakeConfig = (protocol: ProtocolName = 'paris'): ClusterConfig => {
+  const file = FILE.replace('protocol: paris', `protocol: ${protocol}`);
+  return parseClusterFile(protocol === 'paris' ? file : file.replace('[oregon]', '[virginia, oregon]'), 'testing.yaml');
+};
 
 /** What all fake nodes of a cluster share: data, clock, stable time. */
 export class FakeCluster {
@@ -48,6 +63,8 @@ export class FakeCluster {
   /** Wall clock, ms. Moved by hand. */
   nowMs = Date.UTC(2026, 0, 1);
   ust: Timestamp = packWall(Date.UTC(2026, 0, 1) - 20);
+  /** What every snapshot has beside its timestamp, and every commit. */
+  deps: Deps | undefined;
   readonly #waiting = new Set<() => void>();
 
   constructor(readonly config: ClusterConfig = fakeConfig()) {}
@@ -103,8 +120,10 @@ export class FakeCluster {
   }
 }
 
+const NO_WAITS = { count: 0, totalMs: 0, longestMs: 0 };
+
 /** One node of a fake cluster. Every call of its coordinator is written down. */
-export class FakeNode implements RunningNode {
+export class FakeNode implements TransactionsNode {
   readonly region: string;
   readonly topology: Topology;
   readonly calls: {
@@ -118,12 +137,25 @@ export class FakeNode implements RunningNode {
   replicas: readonly PartitionStatus[] = [];
   peers: readonly LinkSummary[] = [];
   isReady = true;
+  blockedReads = NO_WAITS;
+  blockedWrites = NO_WAITS;
+  /** What it has sent: of each kind in each scope alike. */
+  sent = { messages: 0, bytes: 0 };
+  replicatedUpdates = 0;
+  metadataBytes = 0;
+  visible: (source: string, ms: number) => void = () => undefined;
   /** Whether calls are written down: not in benchmarks. */
   recording = true;
 
   constructor(
     readonly cluster: FakeCluster = new FakeCluster(),
     readonly id: NodeId = 'virginia-1',
+    /** Asks nobody, unless it is one of a network. */
+    readonly sessions: SessionsMachine = new SessionsMachine({
+      post: () => undefined,
+      session: servedTransactions(cluster.config.protocol).session,
+      fits: () => true,
+    }),
   ) {
     this.topology = new Topology(clusterSpec(cluster.config));
     this.region = this.topology.regionOf(id);
@@ -133,29 +165,33 @@ export class FakeNode implements RunningNode {
     return this.cluster.config;
   }
 
+  get protocol(): ServedTransactions {
+    return servedTransactions(this.config.protocol);
+  }
+
   readonly coordinator: CoordinatorPort = {
     start: async (request, coordinator): Promise<StartTxResp> => {
       this.#called('start', request, coordinator);
       const snapshot = this.#snapshot(request.ust, request.at);
       this.cluster.open.set(request.txId, snapshot);
-      return { type: 'StartTxResp', ref: 0, snapshot };
+      return { type: 'StartTxResp', ref: 0, snapshot, deps: this.#deps(request) };
     },
     read: async (request, coordinator): Promise<ReadResp> => {
       this.#called('read', request, coordinator);
       const snapshot = request.txId === null ? this.#snapshot(request.ust, request.at) : this.#opened(request.txId);
       const versions = request.keys.map((key) => this.cluster.read(key, snapshot));
-      return { type: 'ReadResp', ref: 0, snapshot, versions };
+      return { type: 'ReadResp', ref: 0, snapshot, versions, deps: this.#deps(request) };
     },
     list: async (request, coordinator): Promise<ListResp> => {
       this.#called('list', request, coordinator);
-      return { type: 'ListResp', ref: 0, ...this.#list(request) };
+      return { type: 'ListResp', ref: 0, ...this.#list(request), deps: this.#deps(request) };
     },
     commit: async (request, coordinator): Promise<CommitResp> => {
       this.#called('commit', request, coordinator);
       if (request.snapshot === null && !this.cluster.outcomes.has(request.txId)) this.#opened(request.txId);
       this.cluster.open.delete(request.txId);
       const ct = this.cluster.commit(request.txId, request.writes, request.hwt);
-      return { type: 'CommitResp', ref: 0, txId: request.txId, ct };
+      return { type: 'CommitResp', ref: 0, txId: request.txId, ct, deps: this.cluster.deps };
     },
     end: async (request, coordinator): Promise<EndTxResp> => {
       this.#called('end', request, coordinator);
@@ -205,7 +241,7 @@ export class FakeNode implements RunningNode {
     return {
       node: this.id,
       region: this.region,
-      protocol: 'paris',
+      protocol: this.config.protocol,
       version: '0.0.0',
       durability: 'memory',
       uptimeMs: 1,
@@ -217,8 +253,22 @@ export class FakeNode implements RunningNode {
       rssBytes: 1,
       partitions: this.replicas,
       links: this.peers,
+      blocking: {
+        reads: this.blockedReads.count,
+        totalMs: this.blockedReads.totalMs,
+        longestMs: this.blockedReads.longestMs,
+      },
       counters: { commits: this.cluster.outcomes.size },
     };
+  }
+
+  costs(): Costs {
+    const { blockedReads: reads, blockedWrites: writes, sent, replicatedUpdates, metadataBytes } = this;
+    return { blocked: { reads, writes }, sent: () => sent, replicatedUpdates, metadataBytes };
+  }
+
+  onVisible(listener: (source: string, ms: number) => void): void {
+    this.visible = listener;
   }
 
   async close(): Promise<void> {}
@@ -238,6 +288,11 @@ export class FakeNode implements RunningNode {
     if (at === null) return Math.max(ust, this.cluster.ust);
     if (at > this.cluster.ust) throw new IsochronError('SNAPSHOT_UNAVAILABLE', 'not installed yet');
     return at;
+  }
+
+  /** Who asks for a snapshot by name gets it with its own entries. */
+  #deps({ at, deps }: Pick<Requests['read'], 'at' | 'deps'>): Deps | undefined {
+    return at === null ? this.cluster.deps : deps;
   }
 
   #opened(txId: TxId): Timestamp {

@@ -3,10 +3,13 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import type { Effects } from '@isochron/protocols';
 import type { FastifyInstance } from 'fastify';
+import type { ProtocolName } from '../config/protocol-names.js';
 import { type ApiOptions, buildApi } from '../http/api.js';
+import { servedTransactions } from '../node/protocols.js';
 import { SESSIONS_MACHINE, SessionsMachine } from '../session/machine.js';
 import type { SessionMessage } from '../session/messages.js';
-import { FakeCluster, FakeNode } from './fake-node.js';
+import { SnapshotChecks } from '../session/snapshot.js';
+import { FakeCluster, FakeNode, fakeConfig } from './fake-node.js';
 
 /** The secret of every fake cluster. */
 export const SECRET = 'a secret for tests only';
@@ -41,6 +44,12 @@ export interface TestApi {
 
 /** Carries messages between the `sessions` machines of several nodes. */
 export class SessionNetwork {
+  readonly #checks: SnapshotChecks;
+
+  constructor(readonly protocol: ProtocolName = 'paris') {
+    this.#checks = new SnapshotChecks(fakeConfig(protocol));
+  }
+
   readonly machines = new Map<string, SessionsMachine>();
   /** Nodes that do not answer. */
   readonly silent = new Set<string>();
@@ -48,6 +57,8 @@ export class SessionNetwork {
   machine(node: string): SessionsMachine {
     const machine = new SessionsMachine({
       post: (to, message) => queueMicrotask(() => this.#deliver(node, to.node, message)),
+      session: servedTransactions(this.protocol).session,
+      fits: (deps) => this.#checks.fits(deps),
       fetchTimeoutMs: 50,
     });
     this.machines.set(node, machine);
@@ -73,10 +84,11 @@ export class SessionNetwork {
 export async function startApi(
   options: Partial<ApiOptions> & { cluster?: FakeCluster; network?: SessionNetwork; id?: string } = {},
 ): Promise<TestApi> {
-  const { cluster = new FakeCluster(), network = new SessionNetwork(), id = 'virginia-1', ...rest } = options;
-  const node = new FakeNode(cluster, id);
+  const { cluster = new FakeCluster(), id = 'virginia-1', ...others } = options;
+  const { network = new SessionNetwork(cluster.config.protocol), ...rest } = others;
   const sessions = network.machine(id);
-  const app = await buildApi(node, { secret: SECRET, sessions, docs: false, ...rest });
+  const node = new FakeNode(cluster, id, sessions);
+  const app = await buildApi(node, { secret: SECRET, docs: false, ...rest });
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
   const call: TestApi['call'] = (method, path, request) => send(url, method, path, request);
   return { cluster, node, app, sessions, url, call, close: () => app.close() };

@@ -1,8 +1,10 @@
 /** The two encodings of session frames. Answers gather in a list and leave packed: one WebSocket message for one turn of the event loop. */
 import type { Value, Version } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
 import { pack, unpack } from '@isochron/wire/msgpack';
 import { SESSION_SUBPROTOCOLS, type ServerFrame } from '@isochron/wire/session-frames';
 import { base64 } from '../http/reader.js';
+import { depsField } from '../session/snapshot.js';
 
 /** An encoded frame on its way into a message. */
 export type Encoded = string | object;
@@ -13,7 +15,7 @@ export interface Codec {
   decode(data: Buffer, isBinary: boolean): unknown;
   frame(frame: ServerFrame): Encoded;
   /** The answer to a read, the hot one: documents go in as they are. */
-  values(id: number, snapshot: number, versions: readonly (Version | null)[], token: string | undefined): Encoded;
+  values(id: number, snapshot: Snapshot, versions: readonly (Version | null)[], token: string | undefined): Encoded;
   value(value: Value): string | { readonly bytes: string } | Uint8Array;
   /** One message of all frames. */
   pack(frames: readonly Encoded[]): string | Uint8Array;
@@ -30,8 +32,9 @@ class JsonCodec implements Codec {
     return JSON.stringify(frame);
   }
 
-  values(id: number, snapshot: number, versions: readonly (Version | null)[], token: string | undefined): string {
-    let text = `{"type":"values","id":${id},"snapshot":${snapshot},"values":[`;
+  values(id: number, snapshot: Snapshot, versions: readonly (Version | null)[], token: string | undefined): string {
+    const { ts, deps } = snapshot;
+    let text = `{"type":"values","id":${id},"snapshot":${ts},${deps === undefined ? '' : `"deps":[${deps}],`}"values":[`;
     for (let i = 0; i < versions.length; i++) {
       const version = versions[i];
       if (i > 0) text += ',';
@@ -65,11 +68,10 @@ class MsgpackCodec implements Codec {
     return frame;
   }
 
-  values(id: number, snapshot: number, versions: readonly (Version | null)[], token: string | undefined): object {
+  values(id: number, snapshot: Snapshot, versions: readonly (Version | null)[], token: string | undefined): object {
     const values = versions.map((v) => (v == null || v.value === null ? null : [v.ts, v.value]));
-    return token === undefined
-      ? { type: 'values', id, snapshot, values }
-      : { type: 'values', id, snapshot, values, token };
+    const frame = { type: 'values', id, snapshot: snapshot.ts, ...depsField(snapshot), values };
+    return token === undefined ? frame : { ...frame, token };
   }
 
   value(value: Value): Value {

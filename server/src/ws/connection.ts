@@ -1,13 +1,13 @@
 /** One `/v1/session` connection: greeting, requests in order, answers packed per turn, flow control. */
-import { IsochronError, type Timestamp } from '@isochron/core';
+import { IsochronError } from '@isochron/core';
 import { SESSION_CLOSE, type ServerFrame, type WelcomeFrame } from '@isochron/wire/session-frames';
 import type { WebSocket } from 'ws';
 import type { ApiContext } from '../http/context.js';
 import { asIsochronError } from '../http/problem.js';
-import { CAPABILITIES } from '../http/routes-ops.js';
+import { MAX_OPERATION_TOKEN_LENGTH } from '../session/operation-token.js';
 import type { Codec, Encoded } from './codec.js';
 import { isFrame, optionalText, type RawFrame } from './frames.js';
-import { type Answer, handlerOf, type LargeAnswer, type RequestContext } from './requests.js';
+import type { Answer, LargeAnswer, Serve, ServedSession } from './served-session.js';
 
 /** Requests that a client may have in flight. */
 export const CREDITS = 256;
@@ -25,7 +25,7 @@ const HELLO_CLOSE: Readonly<Record<string, number>> = {
   NOT_READY: SESSION_CLOSE.restart,
 };
 
-export class SessionConnection implements RequestContext {
+export class SessionConnection {
   readonly #socket: WebSocket;
   readonly #helloTimer: NodeJS.Timeout;
   /** Answers on their way out, the large ones not encoded yet. */
@@ -37,12 +37,6 @@ export class SessionConnection implements RequestContext {
   #closed = false;
   #inFlight = 0;
   #lastId = 0;
-  #ust: Timestamp = 0;
-  #hwt: Timestamp = 0;
-  /** Highest stable time that the client was told. */
-  #told: Timestamp = 0;
-  #token = '';
-  #principal = '';
   #answersPing = true;
   readonly #sent = (): void => this.#drained();
   readonly #flush = (): void => this.#sendAll();
@@ -51,19 +45,12 @@ export class SessionConnection implements RequestContext {
     socket: WebSocket,
     readonly codec: Codec,
     readonly api: ApiContext,
+    readonly session: ServedSession,
   ) {
     this.#socket = socket;
     this.#helloTimer = setTimeout(() => {
       this.#fail(new IsochronError('UNAUTHENTICATED', 'No hello in time.'), SESSION_CLOSE.unauthenticated);
     }, HELLO_TIMEOUT_MS);
-  }
-
-  get principal(): string {
-    return this.#principal;
-  }
-
-  get ust(): Timestamp {
-    return this.#ust;
   }
 
   /** A WebSocket message: a frame, or an array of frames. */
@@ -99,8 +86,8 @@ export class SessionConnection implements RequestContext {
    */
   tellUst(news: boolean): void {
     const ust = this.api.node.ust();
-    if (!this.#greeted || this.#paused || (ust <= this.#told && !news)) return;
-    this.#told = Math.max(ust, this.#told);
+    if (!this.#greeted || this.#paused || (ust <= this.session.told && !news)) return;
+    this.session.told = Math.max(ust, this.session.told);
     this.#send({ type: 'ust', ust, freshness: this.api.stability.freshness });
   }
 
@@ -136,22 +123,6 @@ export class SessionConnection implements RequestContext {
     if (!this.#closed) this.#close(SESSION_CLOSE.restart, reason);
   }
 
-  saw(snapshot: Timestamp, ct: Timestamp): string | undefined {
-    if (snapshot > this.#told) this.#told = snapshot;
-    if (snapshot <= this.#ust && ct <= this.#hwt) return undefined;
-    if (snapshot > this.#ust) this.#ust = snapshot;
-    if (ct > this.#hwt) this.#hwt = ct;
-    const token = this.api.sessions.tokens.mintPlain(this.#ust, this.#hwt);
-    if (token === this.#token) return undefined;
-    this.#token = token;
-    return token;
-  }
-
-  learn(token: string): string | undefined {
-    const { ust, hwt } = this.api.sessions.tokens.decode(token, this.api.node.now());
-    return this.saw(ust, hwt);
-  }
-
   #frame(frame: unknown): void {
     if (this.#closed) return;
     if (!isFrame(frame)) this.#invalid('A frame is an object.');
@@ -166,8 +137,8 @@ export class SessionConnection implements RequestContext {
     }
     try {
       this.api.serving.admitSession();
-      this.#principal = this.api.auth.principal(optionalText(frame, 'credentials', MAX_CREDENTIALS));
-      this.#continue(optionalText(frame, 'token', MAX_CREDENTIALS));
+      const principal = this.api.auth.principal(optionalText(frame, 'credentials', MAX_CREDENTIALS));
+      this.session.begin(principal, optionalText(frame, 'token', MAX_OPERATION_TOKEN_LENGTH));
     } catch (thrown) {
       const error = asIsochronError(thrown);
       this.#fail(error, HELLO_CLOSE[error.code] ?? SESSION_CLOSE.protocolError);
@@ -178,31 +149,17 @@ export class SessionConnection implements RequestContext {
     this.#send(this.#welcome());
   }
 
-  #continue(token: string | undefined): void {
-    const { sessions, node } = this.api;
-    if (token !== undefined) {
-      const claims = sessions.tokens.decode(token, node.now());
-      this.#ust = claims.ust;
-      this.#hwt = claims.hwt;
-    }
-    this.#ust = Math.max(this.#ust, node.ust());
-    this.#told = this.#ust;
-    this.#token = sessions.tokens.mintPlain(this.#ust, this.#hwt);
-  }
-
   #welcome(): WelcomeFrame {
-    const { id, region, config } = this.api.node;
+    const { id, region, config, protocol } = this.api.node;
     return {
       type: 'welcome',
       region,
       node: id,
       cluster: config.cluster,
       protocol: config.protocol,
-      capabilities: CAPABILITIES,
-      ust: this.#ust,
-      hwt: this.#hwt > this.#ust ? this.#hwt : 0,
+      capabilities: [...protocol.capabilities],
+      ...this.session.greeting(),
       freshness: this.api.stability.freshness,
-      token: this.#token,
       credits: CREDITS,
       limits: config.settings.limits,
       maxTransactionMs: config.settings.maxTransactionMs,
@@ -212,8 +169,9 @@ export class SessionConnection implements RequestContext {
 
   #request(frame: RawFrame): void {
     const { id, type } = frame;
+    const serve = this.session.serves(type);
     if (typeof id !== 'number' || !Number.isSafeInteger(id) || id < 0) {
-      const unknown = typeof type === 'string' && type !== 'hello' && handlerOf(type) === undefined;
+      const unknown = typeof type === 'string' && type !== 'hello' && serve === undefined;
       if (unknown)
         this.#fail(new IsochronError('FRAME_TYPE_UNKNOWN', 'No such type of frame.'), SESSION_CLOSE.protocolError);
       else this.#invalid('A request has no id.');
@@ -227,17 +185,16 @@ export class SessionConnection implements RequestContext {
       return;
     }
     this.#lastId = id;
-    const handler = handlerOf(type);
-    if (handler === undefined) this.#refuse(id, new IsochronError('FRAME_TYPE_UNKNOWN', 'No such type of frame.'));
+    if (serve === undefined) this.#refuse(id, new IsochronError('FRAME_TYPE_UNKNOWN', 'No such type of frame.'));
     else if (this.#inFlight >= CREDITS)
       this.#refuse(id, new IsochronError('CREDITS_EXHAUSTED', `At most ${CREDITS} in flight.`));
-    else this.#run(id, frame, handler);
+    else this.#run(id, frame, serve);
   }
 
-  #run(id: number, frame: RawFrame, handler: NonNullable<ReturnType<typeof handlerOf>>): void {
+  #run(id: number, frame: RawFrame, serve: Serve): void {
     let answer: Promise<Answer>;
     try {
-      answer = handler(frame, id, this);
+      answer = serve(frame, id);
     } catch (error) {
       this.#refuse(id, error);
       return;

@@ -1,5 +1,6 @@
 /** Checks of what a client sends. Written by hand: they run for every frame, and each failure has a code of its own. */
 import {
+  type Dependency,
   IsochronError,
   isTimestamp,
   isTxId,
@@ -9,6 +10,7 @@ import {
   type TxId,
   type Value,
 } from '@isochron/core';
+import type { OperationSessionState } from '@isochron/protocols';
 import type { Rules } from '../http/rules.js';
 import { bytesOf } from '../http/writer.js';
 
@@ -18,6 +20,9 @@ export type RawFrame = Readonly<Record<string, unknown>>;
 /** Whether what was decoded can be a frame at all. */
 export const isFrame = (raw: unknown): raw is RawFrame =>
   typeof raw === 'object' && raw !== null && !Array.isArray(raw);
+
+/** A cluster file holds no more. */
+const MAX_REGIONS = 64;
 
 const invalid = (detail: string): IsochronError => new IsochronError('INVALID_REQUEST', detail);
 
@@ -40,6 +45,29 @@ export function timestampField(frame: RawFrame, name: string): Timestamp {
 /** @throws IsochronError `INVALID_REQUEST` */
 export const optionalTimestamp = (frame: RawFrame, name: string): Timestamp | null =>
   frame[name] == null ? null : timestampField(frame, name);
+
+/** The entries of a snapshot beside its timestamp; none at all is allowed. @throws IsochronError `INVALID_REQUEST` */
+export function depsOf({ deps }: RawFrame, entries: number): readonly Timestamp[] | undefined {
+  if (deps == null) return undefined;
+  if (entries > 0 && Array.isArray(deps) && deps.length === entries && deps.every(isTimestamp)) return deps;
+  throw invalid(`"deps" is not the ${entries} entries that a snapshot has here beside its timestamp.`);
+}
+
+/** What a session of single operations has seen; whether it can be, its coordinator judges. @throws IsochronError `INVALID_REQUEST` */
+export function seenOf({ seen, region, depends }: RawFrame, rules: Rules): Omit<OperationSessionState, 'ust'> {
+  if (!Array.isArray(seen) || !seen.every(isTimestamp)) throw invalid('"seen" is not a list of timestamps.');
+  if (typeof region !== 'string') throw invalid('"region" is not the name of a region.');
+  if (depends == null) return { seen, region };
+  if (!Array.isArray(depends)) throw invalid('"depends" is not a list of versions.');
+  return { seen, region, depends: depends.map((one: unknown) => dependencyOf(one, rules)) };
+}
+
+function dependencyOf(raw: unknown, rules: Rules): Dependency {
+  if (!isFrame(raw) || !isTimestamp(raw.ts)) throw invalid('"depends" is not a list of versions.');
+  const { ts, near } = raw;
+  const source = optionalInt(raw, 'source', 0, MAX_REGIONS) ?? 0;
+  return { key: keyField(raw, rules), source, ts, ...(near === true ? { near } : {}) };
+}
 
 /** @throws IsochronError `INVALID_REQUEST` */
 export function optionalText(frame: RawFrame, name: string, maxLength: number): string | undefined {
@@ -97,7 +125,14 @@ export function writesField(frame: RawFrame, rules: Rules): KeyWrite[] {
   });
 }
 
-function valueField(write: RawFrame, rules: Rules): Value | null {
+/** @throws IsochronError for what the rules refuse */
+export function keyField({ key }: RawFrame, rules: Rules): QualifiedKey {
+  if (typeof key !== 'string') throw invalid('"key" is not a key.');
+  return rules.qualified(key);
+}
+
+/** @throws IsochronError for what the rules refuse */
+export function valueField(write: RawFrame, rules: Rules): Value | null {
   const raw = write.value;
   if (raw === null) return null;
   if (typeof raw === 'string') return rules.value(raw);

@@ -1,11 +1,15 @@
 /** What each request of a session asks of the coordinator, and the frame that answers it. */
 import type { ListRange, Timestamp } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
 import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
 import { answerBytes, cutPage } from '../http/answer-size.js';
-import type { ApiContext } from '../http/context.js';
+import type { TransactionsContext } from '../http/context.js';
 import { listRange } from '../http/range.js';
-import type { Codec, Encoded } from './codec.js';
+import { type Capability, requireCapability, unsupported } from '../node/protocols.js';
+import { MAX_OPERATION_TOKEN_LENGTH } from '../session/operation-token.js';
+import { depsField, snapshotOf, wanted } from '../session/snapshot.js';
 import {
+  depsOf,
   homesField,
   keysField,
   optionalInt,
@@ -17,30 +21,21 @@ import {
   txIdField,
   writesField,
 } from './frames.js';
+import type { Answer, RequestContext } from './served-session.js';
 
-/** What a request needs of its connection. */
-export interface RequestContext {
-  readonly api: ApiContext;
+/** What a request needs of its session. */
+export interface TransactionRequests extends RequestContext {
+  readonly api: TransactionsContext;
   readonly principal: string;
-  /** Highest stable snapshot that the session has seen. */
-  readonly ust: Timestamp;
+  /** The highest snapshot that the session has seen. */
+  readonly seen: Snapshot;
   /** Raises what the session has seen and, when that changed, returns the token that says so. */
-  saw(snapshot: Timestamp, ct: Timestamp): string | undefined;
-  /** As `saw`, for what another connection of the session was given. @throws IsochronError for a bad token */
-  learn(token: string): string | undefined;
-  readonly codec: Codec;
+  saw(snapshot: Snapshot): string | undefined;
+  /** As `saw`, for a commit, and the snapshot that its transaction read from where the request has said so. */
+  committed(commit: Snapshot, snapshot: Snapshot | undefined): string | undefined;
 }
 
-/** An answer that may be large: it is encoded when it can leave. */
-export interface LargeAnswer {
-  /** About how many bytes it is. */
-  readonly bytes: number;
-  encode(): Encoded;
-}
-
-/** An answer: a frame, or what becomes one. */
-export type Answer = AnswerFrame | LargeAnswer;
-type Handler = (frame: RawFrame, id: number, context: RequestContext) => Promise<Answer>;
+export type Handler<C> = (frame: RawFrame, id: number, context: C) => Promise<Answer>;
 
 const MAX_TEXT = 4096;
 const DEFAULT_LIMIT = 100;
@@ -48,65 +43,69 @@ const DEFAULT_STABLE_TIMEOUT_MS = 10_000;
 const MAX_STABLE_TIMEOUT_MS = 60_000;
 
 /** Adds the token where there is a new one. */
-const withToken = <F extends AnswerFrame>(frame: F, token: string | undefined): F =>
+export const withToken = <F extends AnswerFrame>(frame: F, token: string | undefined): F =>
   token === undefined ? frame : { ...frame, token };
 
 /** A timestamp that a client claims (T1). */
 function claimed(context: RequestContext, frame: RawFrame, name: string): Timestamp {
-  return notInFuture(context, timestampField(frame, name), name);
+  return notInFuture(context, { ts: timestampField(frame, name) }, name).ts;
 }
 
-function notInFuture(context: RequestContext, ts: Timestamp, name: string): Timestamp {
-  const { node, sessions } = context.api;
-  sessions.tokens.refuseFuture(ts, node.now(), `"${name}"`);
-  return ts;
+function notInFuture(context: RequestContext, snapshot: Snapshot, name: string): Snapshot {
+  context.api.refuseFuture(snapshot, `"${name}"`);
+  return snapshot;
 }
 
-function atField(context: RequestContext, frame: RawFrame): Timestamp | null {
-  const at = optionalTimestamp(frame, 'at');
-  return at === null ? null : notInFuture(context, at, 'at');
+/** A snapshot that a client names: a timestamp, with its other entries in `deps`. */
+function snapshotField(context: TransactionRequests, frame: RawFrame, name: 'at' | 'snapshot'): Snapshot | null {
+  const ts = optionalTimestamp(frame, name);
+  if (ts === null && frame.deps == null) return null;
+  const deps = depsOf(frame, ts === null ? 0 : context.api.sessions.tokens.checks.entries);
+  return ts === null ? null : notInFuture(context, { ts, deps }, name);
 }
 
-const ustFor = (context: RequestContext, at: Timestamp | null): Timestamp =>
-  at === null ? context.ust : Math.min(at, context.ust);
+function atField(context: TransactionRequests, frame: RawFrame): Snapshot | null {
+  const at = snapshotField(context, frame, 'at');
+  if (at !== null) requireCapability(context.api.node.protocol, 'read-past', '"at"');
+  return at;
+}
 
-async function start(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
+async function start(frame: RawFrame, id: number, context: TransactionRequests): Promise<Answer> {
   const at = atField(context, frame);
-  const { snapshot } = await context.api.node.coordinator.start({
-    txId: txIdField(frame),
-    ust: ustFor(context, at),
-    at,
-  });
-  return withToken({ type: 'started', id, snapshot }, context.saw(snapshot, 0));
+  const { coordinator } = context.api.node;
+  const snapshot = snapshotOf(await coordinator.start({ txId: txIdField(frame), ...wanted(context.seen, at) }));
+  return withToken({ type: 'started', id, snapshot: snapshot.ts, ...depsField(snapshot) }, context.saw(snapshot));
 }
 
 /** Hot: one closure, no intermediate frame. */
-function read(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
+function read(frame: RawFrame, id: number, context: TransactionRequests): Promise<Answer> {
   const at = atField(context, frame);
   const txId = optionalTxId(frame);
   const keys = keysField(frame, context.api.rules);
-  return context.api.node.coordinator
-    .read({ txId, ust: ustFor(context, at), at, keys })
-    .then(({ snapshot, versions }) => {
-      const bytes = answerBytes(versions, context.api.rules.maxAnswerBytes);
-      const token = context.saw(snapshot, 0);
-      return { bytes, encode: () => context.codec.values(id, snapshot, versions, token) };
-    });
+  return context.api.node.coordinator.read({ txId, ...wanted(context.seen, at), keys }).then((answer) => {
+    const { versions } = answer;
+    const bytes = answerBytes(versions, context.api.rules.maxAnswerBytes);
+    const snapshot = snapshotOf(answer);
+    const token = context.saw(snapshot);
+    return { bytes, encode: () => context.codec.values(id, snapshot, versions, token) };
+  });
 }
 
-async function list(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
+async function list(frame: RawFrame, id: number, context: TransactionRequests): Promise<Answer> {
   const at = atField(context, frame);
   const keyspace = optionalText(frame, 'keyspace', MAX_TEXT) ?? '';
   const range = rangeOf(context, frame, keyspace);
-  const asked = { txId: optionalTxId(frame), ust: ustFor(context, at), at, keyspace, range };
-  const { snapshot, ...listed } = await context.api.node.coordinator.list(asked);
+  const asked = { txId: optionalTxId(frame), ...wanted(context.seen, at), keyspace, range };
+  const listed = await context.api.node.coordinator.list(asked);
+  const snapshot = snapshotOf(listed);
   const { entries, next, bytes } = cutPage(listed.entries, listed.next, context.api.rules.maxAnswerBytes);
-  const token = context.saw(snapshot, 0);
+  const token = context.saw(snapshot);
   const cut = keyspace.length + 1;
   const page = (): AnswerFrame => ({
     type: 'listed',
     id,
-    snapshot,
+    snapshot: snapshot.ts,
+    ...depsField(snapshot),
     entries: entries.map(({ key, version }) => [
       key.slice(cut),
       version.ts,
@@ -118,33 +117,35 @@ async function list(frame: RawFrame, id: number, context: RequestContext): Promi
   return { bytes, encode: () => context.codec.frame(page()) };
 }
 
-function rangeOf(context: RequestContext, frame: RawFrame, keyspace: string): ListRange {
+function rangeOf(context: TransactionRequests, frame: RawFrame, keyspace: string): ListRange {
   const prefix = optionalText(frame, 'prefix', MAX_TEXT) ?? '';
   const start = optionalText(frame, 'start', MAX_TEXT) ?? '';
   return listRange(context.api.rules, keyspace, prefix, start, optionalInt(frame, 'limit', 1, 1000) ?? DEFAULT_LIMIT);
 }
 
-async function commit(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
+async function commit(frame: RawFrame, id: number, context: TransactionRequests): Promise<Answer> {
   const { node, rules, outcomes } = context.api;
-  const snapshot = optionalTimestamp(frame, 'snapshot');
-  const ct = await outcomes.commit({
+  const snapshot = snapshotField(context, frame, 'snapshot');
+  const committed = await outcomes.commit({
     txId: txIdField(frame),
-    snapshot: snapshot === null ? null : notInFuture(context, snapshot, 'snapshot'),
+    snapshot: snapshot?.ts ?? null,
+    deps: snapshot?.deps,
     hwt: claimed(context, frame, 'hwt'),
     birth: claimed(context, frame, 'birth'),
     homes: homesField(frame, (name) => node.topology.regions.includes(name)),
     principal: context.principal,
     writes: writesField(frame, rules),
   });
-  return withToken({ type: 'committed', id, ts: ct }, context.saw(0, ct));
+  const token = context.committed(committed, snapshot ?? undefined);
+  return withToken({ type: 'committed', id, ts: committed.ts, ...depsField(committed) }, token);
 }
 
-async function abort(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
+async function abort(frame: RawFrame, id: number, context: TransactionRequests): Promise<Answer> {
   await context.api.node.coordinator.end({ txId: txIdField(frame) });
   return { type: 'aborted', id };
 }
 
-async function status(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
+async function status(frame: RawFrame, id: number, context: TransactionRequests): Promise<Answer> {
   const birth = optionalTimestamp(frame, 'birth');
   const answer = await context.api.outcomes.status(txIdField(frame), birth);
   return { type: 'status', id, status: answer.status, ts: answer.ts };
@@ -153,26 +154,39 @@ async function status(frame: RawFrame, id: number, context: RequestContext): Pro
 async function stable(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
   const timeoutMs = optionalInt(frame, 'timeoutMs', 0, MAX_STABLE_TIMEOUT_MS) ?? DEFAULT_STABLE_TIMEOUT_MS;
   const ust = await context.api.serving.stable(claimed(context, frame, 'ts'), timeoutMs);
-  return withToken({ type: 'stable', id, ust }, context.saw(ust, 0));
+  return withToken({ type: 'stable', id, ust }, context.sawStable(ust));
 }
 
 async function ping(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
-  const token = optionalText(frame, 'token', MAX_TEXT);
+  const token = optionalText(frame, 'token', MAX_OPERATION_TOKEN_LENGTH);
   return withToken({ type: 'pong', id }, token === undefined ? undefined : context.learn(token));
 }
 
 /** A handler for every type of request. */
-export const REQUESTS: { readonly [T in RequestFrame['type']]: Handler } = {
+export type Handlers<C> = { readonly [T in RequestFrame['type']]: Handler<C> };
+
+/** What every kind of session can be asked. */
+export const COMMON_REQUESTS = { stable, ping } satisfies Record<string, Handler<RequestContext>>;
+
+/** A request that this kind of session does not make. */
+export const refuse =
+  (needed: Capability): Handler<RequestContext> =>
+  ({ type }, _id, { api }) =>
+    Promise.reject(unsupported(api.node.protocol, needed, `"${String(type)}"`));
+
+export const TRANSACTION_REQUESTS: Handlers<TransactionRequests> = {
   start,
   read,
   list,
   commit,
   abort,
   status,
-  stable,
-  ping,
+  get: refuse('operations'),
+  rot: refuse('operations'),
+  put: refuse('operations'),
+  ...COMMON_REQUESTS,
 };
 
 /** The handler of a type from outside. */
-export const handlerOf = (type: unknown): Handler | undefined =>
-  typeof type === 'string' && Object.hasOwn(REQUESTS, type) ? REQUESTS[type as RequestFrame['type']] : undefined;
+export const handlerOf = <C>(handlers: Handlers<C>, type: unknown): Handler<C> | undefined =>
+  typeof type === 'string' && Object.hasOwn(handlers, type) ? handlers[type as RequestFrame['type']] : undefined;

@@ -2,8 +2,9 @@
 import { SESSION_CLOSE, SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
 import type { RawData, WebSocket } from 'ws';
 import type { ApiContext } from '../http/context.js';
-import { codecOf } from './codec.js';
+import { type Codec, codecOf } from './codec.js';
 import { SessionConnection } from './connection.js';
+import type { ServedSession } from './served-session.js';
 
 const UST_INTERVAL_MS = 1000;
 const PING_EVERY_TICKS = 30;
@@ -27,7 +28,11 @@ export class SessionHub {
   #ticks = 0;
   #left: (() => void) | undefined;
 
-  constructor(readonly api: ApiContext) {
+  /** @param open begins the session of a connection */
+  constructor(
+    readonly api: ApiContext,
+    readonly open: (codec: Codec) => ServedSession,
+  ) {
     this.#timer = setInterval(() => this.#tick(), UST_INTERVAL_MS);
     this.#timer.unref();
   }
@@ -45,7 +50,7 @@ export class SessionHub {
       socket.close(SESSION_CLOSE.protocolError, 'unknown subprotocol');
       return;
     }
-    const connection = new SessionConnection(socket, codec, this.api);
+    const connection = new SessionConnection(socket, codec, this.api, this.open(codec));
     this.#connections.add(connection);
     attach(socket, connection, this.api, () => {
       this.#connections.delete(connection);

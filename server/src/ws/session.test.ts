@@ -50,7 +50,7 @@ describe.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])('a sess
       ust: api.node.ust(),
       hwt: 0,
       freshness: { now: api.node.now(), stalenessMs: 20, stale: false, heldBackBy: null },
-      token: tokens.mint({ ust: api.node.ust(), hwt: 0 }),
+      token: tokens.mint({ seen: { ts: api.node.ust() }, hwt: 0 }),
       credits: CREDITS,
       limits: { maxKeyBytes: 1024, maxValueBytes: 1048576, maxKeysPerRequest: 1000, maxRequestBytes: 8388608 },
       maxTransactionMs: 30_000,
@@ -149,10 +149,10 @@ describe('a session', () => {
     expect(await read(1)).toBeUndefined();
     client.send(commit(2, [{ key: 'default/a', value: '1' }]));
     const { ts, token } = await client.answer(2);
-    expect(tokens.decode(String(token), api.node.now())).toEqual({ ust: api.node.ust(), hwt: ts });
+    expect(tokens.decode(String(token), api.node.now())).toEqual({ seen: { ts: api.node.ust() }, hwt: ts });
     expect(await read(3)).toBeUndefined();
     api.cluster.stabilise();
-    expect(tokens.decode(String(await read(4)), api.node.now())).toEqual({ ust: api.node.ust(), hwt: 0 });
+    expect(tokens.decode(String(await read(4)), api.node.now())).toEqual({ seen: { ts: api.node.ust() }, hwt: 0 });
     expect(await read(5)).toBeUndefined();
     client.close();
   });
@@ -160,7 +160,7 @@ describe('a session', () => {
   it('continues from its token: no snapshot lies below what it has seen', async () => {
     const ust = api.node.ust() + 1000;
     const client = await SessionClient.open(api.url);
-    expect(await client.hello({ token: tokens.mint({ ust, hwt: 0 }) })).toMatchObject({ ust });
+    expect(await client.hello({ token: tokens.mint({ seen: { ts: ust }, hwt: 0 }) })).toMatchObject({ ust });
     client.send({ type: 'read', id: 1, keys: ['default/a'] });
     await client.answer(1);
     expect(api.node.calls.at(-1)?.request).toMatchObject({ ust });
@@ -171,7 +171,7 @@ describe('a session', () => {
     const ust = api.node.ust();
     const hello = async (claims: { ust: number; hwt: number }) => {
       const client = await SessionClient.open(api.url);
-      const { hwt } = await client.hello({ token: tokens.mint(claims) });
+      const { hwt } = await client.hello({ token: tokens.mint({ seen: { ts: claims.ust }, hwt: claims.hwt }) });
       client.close();
       return hwt;
     };
@@ -183,10 +183,10 @@ describe('a session', () => {
     const ust = api.node.ust();
     const client = await SessionClient.open(api.url);
     await client.hello();
-    client.send({ type: 'ping', id: 1, token: tokens.mint({ ust, hwt: ust + 7 }) });
+    client.send({ type: 'ping', id: 1, token: tokens.mint({ seen: { ts: ust }, hwt: ust + 7 }) });
     const { token } = await client.answer(1);
-    expect(tokens.decode(String(token), api.node.now())).toEqual({ ust, hwt: ust + 7 });
-    client.send({ type: 'ping', id: 2, token: tokens.mint({ ust: ust - 5, hwt: ust + 3 }) });
+    expect(tokens.decode(String(token), api.node.now())).toEqual({ seen: { ts: ust }, hwt: ust + 7 });
+    client.send({ type: 'ping', id: 2, token: tokens.mint({ seen: { ts: ust - 5 }, hwt: ust + 3 }) });
     expect(await client.answer(2)).toEqual({ type: 'pong', id: 2 });
     client.send({ type: 'ping', id: 3, token: 'nonsense' });
     expect(await client.answer(3)).toMatchObject({ type: 'error', code: 'TOKEN_INVALID' });

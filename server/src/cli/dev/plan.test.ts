@@ -42,6 +42,15 @@ describe('the cluster file of isochron dev', () => {
     expect(configOf({ wan: 'aws' }).cluster).toBe(configOf({}).cluster);
   });
 
+  it('holds every partition in all regions where the protocol can do nothing else, unless it is told to', () => {
+    const { replication: _given, ...unsaid } = DEFAULTS;
+    const replicas = (options: Partial<DevOptions>) =>
+      devClusterFile({ ...unsaid, ...options }).keyspaces[0]?.replication;
+    expect([replicas({}), replicas({ protocol: 'bpr' }), replicas({ regions: ['oregon'] })]).toEqual([2, 2, 1]);
+    expect([replicas({ protocol: 'wren' }), replicas({ protocol: 'h-cure' })]).toEqual([3, 3]);
+    expect(() => configOf({ protocol: 'wren' })).toThrow(/^cluster\.yaml:\d+: protocol "wren": /);
+  });
+
   it.each([
     { what: 'more replicas than regions', options: { regions: ['oregon'] } },
     { what: 'more nodes than ports', options: { nodesPerRegion: 50 } },

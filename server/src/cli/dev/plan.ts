@@ -1,6 +1,9 @@
 /** What a development cluster consists of, as a pure function of its options. */
 import { join } from 'node:path';
+import { Topology } from '@isochron/core';
 import type { ClusterFile } from '../../config/cluster-file.js';
+import type { ProtocolName } from '../../config/protocol-names.js';
+import { servedProtocol } from '../../node/protocols.js';
 import { UsageError } from '../failures.js';
 import { awsOneWayMs } from './wan.js';
 
@@ -9,9 +12,10 @@ export interface DevOptions {
   readonly regions: readonly string[];
   readonly nodesPerRegion: number;
   readonly partitions: number;
-  readonly replication: number;
+  /** Default: 2, or all regions where the protocol can be run in no other way. */
+  readonly replication?: number;
   readonly wan: 'aws' | 'none';
-  readonly protocol: string;
+  readonly protocol: ProtocolName;
   /** Folder of all data. */
   readonly data: string;
   readonly portBase: number;
@@ -43,7 +47,7 @@ const HOST = '127.0.0.1';
 /** Checks what the shape of the cluster file cannot: that options fit together. @throws UsageError */
 function checkOptions(options: DevOptions): void {
   const { regions, replication, nodesPerRegion, portBase } = options;
-  if (replication > regions.length) {
+  if (replication !== undefined && replication > regions.length) {
     throw new UsageError(`--replication ${replication} is above the number of regions, ${regions.length}`);
   }
   const nodes = regions.length * nodesPerRegion;
@@ -61,7 +65,7 @@ export function devClusterFile(options: DevOptions): ClusterFile {
   checkOptions(options);
   const { regions, nodesPerRegion, portBase } = options;
   const oneWayMs = options.wan === 'aws' ? awsOneWayMs(regions) : undefined;
-  return {
+  const file = {
     protocol: options.protocol,
     regions: regions.map((id, r) => ({
       id,
@@ -69,10 +73,24 @@ export function devClusterFile(options: DevOptions): ClusterFile {
         devNode(`${id}-${n + 1}`, portBase + r * nodesPerRegion + n),
       ),
     })),
-    keyspaces: [{ name: 'default', partitions: options.partitions, replication: options.replication }],
+  };
+  const keyspace = { name: 'default', partitions: options.partitions };
+  return {
+    ...file,
+    keyspaces: [{ ...keyspace, replication: options.replication ?? defaultReplication(file, keyspace) }],
     ...(options.durability === 'synced' ? {} : { settings: { durability: options.durability } }),
     ...(oneWayMs === undefined ? {} : { wan: { oneWayMs } }),
   };
+}
+
+/** Two regions, where the protocol can do with that and there are so many. */
+function defaultReplication(
+  { protocol, regions }: { protocol: ProtocolName; regions: ClusterFile['regions'] },
+  keyspace: { name: string; partitions: number },
+): number {
+  const keyspaces = [{ ...keyspace, replication: Math.min(2, regions.length) }];
+  const partial = new Topology({ regions, keyspaces });
+  return servedProtocol(protocol).unsupported(partial) === undefined ? keyspaces[0]!.replication : regions.length;
 }
 
 const devNode = (id: string, port: number) => ({

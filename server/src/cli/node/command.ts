@@ -110,7 +110,7 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
   const latency = new HttpLatency();
   const serving = new Serving(node);
   const apiKeys = apiKeysFromEnv(process.env);
-  const api = await buildApi(node, { secret, apiKeys, logger, sessions: node.sessions, serving, latency });
+  const api = await buildApi(node, { secret, apiKeys, logger, serving, latency });
   const metrics = buildMetrics(node, latency, serving);
   const close = async () => {
     await api.drain();

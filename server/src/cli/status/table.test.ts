@@ -64,6 +64,16 @@ const cellsOf = (text: string, node: string): string[] =>
 describe('renderStatus', () => {
   const text = renderStatus(REPORT, { partitions: false });
 
+  it('says what reads have waited for their snapshots, where any have', () => {
+    const [first] = REPORT.nodes;
+    const waited = (reads: number, totalMs: number, longestMs: number) => {
+      const nodes = [{ ...first!, status: { ...first!.status!, blocking: { reads, totalMs, longestMs } } }];
+      return renderStatus({ ...REPORT, nodes: [...nodes, ...nodes] }, { partitions: false });
+    };
+    expect(waited(4, 10, 7)).toContain('8 reads waited for their snapshots, 2.5 ms on average, 7 ms at most');
+    for (const none of [text, waited(0, 0, 0)]) expect(none).not.toContain('waited');
+  });
+
   it('shows stable time, staleness and the sums over partitions', () => {
     const cells = cellsOf(text, 'virginia-1');
     expect(cells.slice(1, 11)).toEqual([

@@ -14,7 +14,19 @@ export function renderStatus(report: ClusterReport, options: { readonly partitio
   const reachable = report.nodes.filter(({ status }) => status !== null).length;
   const title = `cluster ${report.cluster}, protocol ${report.protocol}, ${reachable} of ${report.nodes.length} nodes answer`;
   const tables = [nodeTable(report), ...(options.partitions ? [partitionTable(report)] : [])];
-  return [title, ...tables, ...stalenessLines(report)].join('\n');
+  return [title, ...tables, ...blockingLines(report), ...stalenessLines(report)].join('\n');
+}
+
+/** What reads have waited for their snapshots, where the protocol lets them. */
+function blockingLines({ nodes }: ClusterReport): string[] {
+  const waits = nodes.flatMap(({ status }) => status?.blocking ?? []).filter(({ reads }) => reads > 0);
+  if (waits.length === 0) return [];
+  const reads = waits.reduce((sum, wait) => sum + wait.reads, 0);
+  const averageMs = waits.reduce((sum, wait) => sum + wait.totalMs, 0) / reads;
+  const longestMs = Math.max(...waits.map((wait) => wait.longestMs));
+  return [
+    `${count(reads)} reads waited for their snapshots, ${averageMs.toFixed(1)} ms on average, ${longestMs} ms at most`,
+  ];
 }
 
 /** Who holds stable time back, where it is stale. */

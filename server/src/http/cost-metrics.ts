@@ -1,0 +1,94 @@
+/** What a protocol costs, as metrics: waiting, bytes and messages, metadata, the time until updates are visible. */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Costs, RunningNode } from '../node/api.js';
+import { SCOPES, TRAFFIC_KINDS } from '../node/traffic.js';
+
+/** Upper ends of the histogram of visibility, ms: from a round of a region to a region that is away. */
+const VISIBILITY_BUCKETS_MS = [5, 10, 20, 40, 60, 80, 100, 150, 200, 300, 500, 1_000, 2_000, 5_000, 10_000];
+
+/** Registers them, each labelled with the node's protocol. */
+export function costMetrics(node: RunningNode, registry: Registry): void {
+  const protocol = node.protocol.name;
+  const total = (name: string, help: string, read: (costs: Costs) => number): void => {
+    new Counter({
+      name,
+      help,
+      labelNames: ['protocol'],
+      registers: [registry],
+      collect() {
+        this.reset();
+        this.inc({ protocol }, read(node.costs()));
+      },
+    });
+  };
+  waits(node, registry, total);
+  traffic(node, registry);
+  total(
+    'isochron_replicated_updates_total',
+    'Updates sent to other regions, once for each region.',
+    ({ replicatedUpdates }) => replicatedUpdates,
+  );
+  total(
+    'isochron_metadata_bytes_total',
+    'Timestamps and dependencies in them: what of an update is neither key nor value nor the id of its transaction.',
+    ({ metadataBytes }) => metadataBytes,
+  );
+  visibility(node, registry);
+}
+
+type Total = (name: string, help: string, read: (costs: Costs) => number) => void;
+
+/** Zero where nothing of the kind can wait. */
+function waits(node: RunningNode, registry: Registry, total: Total): void {
+  for (const [kind, what] of [
+    ['read', 'Reads that waited until a replica had their snapshot, or until it was chosen.'],
+    ['write', 'Writes that waited for a clock or for what they depend on.'],
+  ] as const) {
+    const of = ({ blocked }: Costs) => (kind === 'read' ? blocked.reads : blocked.writes);
+    total(`isochron_blocked_${kind}s_total`, what, (costs) => of(costs).count);
+    total(`isochron_blocked_${kind}_ms_total`, 'How long they waited, in all.', (costs) => of(costs).totalMs);
+    new Gauge({
+      name: `isochron_blocked_${kind}_longest_ms`,
+      help: 'How long the longest of them waited.',
+      labelNames: ['protocol'],
+      registers: [registry],
+      collect() {
+        this.set({ protocol: node.protocol.name }, of(node.costs()).longestMs);
+      },
+    });
+  }
+}
+
+/** To other nodes, by what it is for. */
+function traffic(node: RunningNode, registry: Registry): void {
+  for (const [unit, help] of [
+    ['bytes', 'Bytes sent to other nodes, without those of WebSocket.'],
+    ['messages', 'Messages sent to other nodes; of kind framing: frames.'],
+  ] as const) {
+    new Counter({
+      name: `isochron_sent_${unit}_total`,
+      help,
+      labelNames: ['kind', 'scope', 'protocol'],
+      registers: [registry],
+      collect() {
+        this.reset();
+        const { sent } = node.costs();
+        for (const kind of TRAFFIC_KINDS) {
+          for (const scope of SCOPES) this.inc({ kind, scope, protocol: node.protocol.name }, sent(kind, scope)[unit]);
+        }
+      },
+    });
+  }
+}
+
+/** Of updates of other regions, one a second at most. */
+function visibility(node: RunningNode, registry: Registry): void {
+  const histogram = new Histogram({
+    name: 'isochron_visibility_ms',
+    help: 'From the timestamp of a sampled update of another region until a new session reads it here; the clocks’ difference is in it.',
+    labelNames: ['source', 'protocol'],
+    buckets: VISIBILITY_BUCKETS_MS,
+    registers: [registry],
+  });
+  node.onVisible((source, ms) => histogram.observe({ source, protocol: node.protocol.name }, ms));
+}

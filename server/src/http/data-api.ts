@@ -1,0 +1,82 @@
+/** What of the API depends on the kind of the cluster's protocol. */
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import { type AnyNode, type OperationsNode, runsTransactions, type TransactionsNode } from '../node/api.js';
+import { type Capability, unsupported } from '../node/protocols.js';
+import { HttpSessions } from '../session/http-sessions.js';
+import { OperationTokens } from '../session/operation-token.js';
+import { SessionTokens } from '../session/token.js';
+import type { Codec } from '../ws/codec.js';
+import { ConnectedOperations } from '../ws/operation-session.js';
+import type { ServedSession } from '../ws/served-session.js';
+import { TransactionSession } from '../ws/transaction-session.js';
+import type { Authenticator } from './auth.js';
+import { ApiContext, TransactionsContext } from './context.js';
+import type { OneShots } from './one-shots.js';
+import { OperationOneShots } from './operation-one-shots.js';
+import { listRoutes } from './routes-list.js';
+import { transactionRoutes } from './routes-transactions.js';
+import type { Rules } from './rules.js';
+import type { Serving } from './serving.js';
+import { TransactionOneShots } from './transaction-one-shots.js';
+
+export interface DataApi {
+  readonly api: ApiContext;
+  readonly oneShots: OneShots;
+  /** Routes beside those of one-shot reads and writes. */
+  routes(app: FastifyInstance): void;
+  /** Begins the session of a WebSocket connection. */
+  openSession(codec: Codec): ServedSession;
+  /** Gives what this node keeps for callers to another one, before it closes. Resolves with what is to be logged. */
+  handOver(waitMs: number): Promise<object>;
+}
+
+/** What an API is made of. */
+export interface ApiParts {
+  readonly secret: string;
+  readonly rules: Rules;
+  readonly auth: Authenticator;
+  readonly log: FastifyBaseLogger;
+  readonly serving: Serving;
+}
+
+export const dataApi = (node: AnyNode, parts: ApiParts): DataApi =>
+  runsTransactions(node) ? transactionsApi(node, parts) : operationsApi(node, parts);
+
+function transactionsApi(node: TransactionsNode, { secret, rules, auth, log, serving }: ApiParts): DataApi {
+  const sessions = new HttpSessions(node, new SessionTokens(secret, node.config), serving);
+  const api = new TransactionsContext(node, rules, sessions, auth, log, serving);
+  return {
+    api,
+    oneShots: new TransactionOneShots(api),
+    routes: (app) => {
+      listRoutes(app, api);
+      transactionRoutes(app, api);
+    },
+    openSession: (codec) => new TransactionSession(api, codec),
+    handOver: (waitMs) => sessions.handOver(waitMs),
+  };
+}
+
+function operationsApi(node: OperationsNode, { secret, rules, auth, log, serving }: ApiParts): DataApi {
+  const tokens = new OperationTokens(secret, node.config);
+  const api = new ApiContext(node, rules, auth, log, serving);
+  return {
+    api,
+    oneShots: new OperationOneShots(api, node, tokens),
+    routes: (app) => {
+      refused(app, api, '/v1/keyspaces/:keyspace/keys', 'list');
+      refused(app, api, '/v1/transactions', 'transactions');
+      refused(app, api, '/v1/transactions/*', 'transactions');
+    },
+    openSession: (codec) => new ConnectedOperations(api, node, tokens, codec),
+    // A token is all that there is.
+    handOver: async () => ({ moved: 0, gapped: 0 }),
+  };
+}
+
+/** What is there under other protocols says so, instead of not being found. */
+function refused(app: FastifyInstance, { node }: ApiContext, url: string, needed: Capability): void {
+  app.all(url, { schema: { hide: true } }, ({ method }) => {
+    throw unsupported(node.protocol, needed, `${method} ${url}`);
+  });
+}

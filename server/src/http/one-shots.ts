@@ -1,0 +1,33 @@
+/** Reads and writes that are done with one request, as the cluster's protocol does them. */
+import type { KeyWrite, QualifiedKey, Timestamp, TxId, Version } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
+import type { FastifyRequest } from 'fastify';
+
+/** What a read shows, and the caller's next token. */
+export interface Shown {
+  readonly versions: readonly (Version | null)[];
+  /** Timestamp of the snapshot that was read; absent where that has none, or there is no snapshot. */
+  readonly snapshot: Timestamp | undefined;
+  readonly token: string;
+}
+
+/** A write that is durable, and the caller's next token. */
+export interface Written {
+  readonly txId: TxId;
+  readonly ct: Timestamp;
+  readonly token: string;
+}
+
+/**
+ * For the caller that a request's headers name. Everything rejects with an IsochronError; a write that may have taken effect with an
+ * `UndecidedError`.
+ */
+export interface OneShots {
+  get(request: FastifyRequest, key: QualifiedKey, at: Snapshot | null): Promise<Shown>;
+  /** Several keys. */
+  read(request: FastifyRequest, keys: readonly QualifiedKey[], at: Snapshot | null): Promise<Shown>;
+  /** All or nothing. */
+  write(request: FastifyRequest, writes: readonly KeyWrite[]): Promise<Written>;
+  /** Merges a patch into a document, in one transaction. */
+  patch(request: FastifyRequest, key: QualifiedKey, patch: unknown): Promise<Written>;
+}

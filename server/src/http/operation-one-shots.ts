@@ -1,0 +1,68 @@
+/** One-shot reads and writes where they are single operations: a token is the caller's whole session. */
+import type { KeyWrite, QualifiedKey } from '@isochron/core';
+import type { GetResp, OperationSession, PutResp, RotResp } from '@isochron/protocols';
+import type { FastifyRequest } from 'fastify';
+import type { OperationsNode } from '../node/api.js';
+import { requireCapability, unsupported } from '../node/protocols.js';
+import type { OperationTokens } from '../session/operation-token.js';
+import { newSessionId } from '../session/store.js';
+import type { ApiContext } from './context.js';
+import type { OneShots, Shown, Written } from './one-shots.js';
+import { undecided } from './outcomes.js';
+import { bounded } from './reader.js';
+
+export class OperationOneShots implements OneShots {
+  constructor(
+    readonly api: ApiContext,
+    readonly node: OperationsNode,
+    readonly tokens: OperationTokens,
+  ) {}
+
+  async get(request: FastifyRequest, key: QualifiedKey): Promise<Shown> {
+    const session = this.#caller(request);
+    const answer = await this.node.coordinator.get(session.get(key));
+    return this.#shown(session, answer, [answer.version]);
+  }
+
+  async read(request: FastifyRequest, keys: readonly QualifiedKey[]): Promise<Shown> {
+    if (keys.length === 1) return this.get(request, keys[0]!);
+    requireCapability(this.node.protocol, 'rot', 'A read of several keys');
+    const session = this.#caller(request);
+    const answer = await this.node.coordinator.rot(session.rot(keys));
+    return this.#shown(session, answer, answer.versions);
+  }
+
+  async write(request: FastifyRequest, writes: readonly KeyWrite[]): Promise<Written> {
+    if (writes.length > 1) throw unsupported(this.node.protocol, 'transactions', 'A write of several keys');
+    const { txId, repeated } = this.api.writeId(request);
+    const session = this.#caller(request);
+    const [{ key, value }] = writes as readonly [KeyWrite];
+    const put = session.put(key, value, this.api.principal(request), txId);
+    try {
+      const answer = await this.node.coordinator.put({ ...put, birth: this.api.birth(repeated) });
+      return { txId, ct: answer.ts, token: this.#tokenAfter(session, answer) };
+    } catch (error) {
+      throw undecided(txId, error);
+    }
+  }
+
+  async patch(): Promise<Written> {
+    throw unsupported(this.node.protocol, 'transactions', 'PATCH');
+  }
+
+  /** @throws IsochronError for a bad token */
+  #caller(request: FastifyRequest): OperationSession {
+    const token = request.headers['isochron-session'];
+    const state = token === undefined ? undefined : this.tokens.decode(String(token), this.node.now());
+    return this.node.protocol.session(newSessionId(), this.node.region, state);
+  }
+
+  #shown(session: OperationSession, answer: GetResp | RotResp, versions: Shown['versions']): Shown {
+    return bounded(this.api, { versions, snapshot: undefined, token: this.#tokenAfter(session, answer) });
+  }
+
+  #tokenAfter(session: OperationSession, answer: GetResp | RotResp | PutResp): string {
+    session.answered(answer);
+    return this.tokens.mint(session.export());
+  }
+}

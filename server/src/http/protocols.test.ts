@@ -1,0 +1,212 @@
+/** The API under protocols whose snapshots have more than a timestamp, and under those that cannot do everything. */
+import { packWall, type Timestamp } from '@isochron/core';
+import type { ProtocolName } from '../config/protocol-names.js';
+import { SessionTokens } from '../session/token.js';
+import { FakeCluster, fakeConfig } from '../testing/fake-node.js';
+import { SessionClient } from '../testing/session-client.js';
+import { SECRET, startApi, type TestApi } from '../testing/test-api.js';
+
+const KEYS = '/v1/keyspaces/default/keys';
+const refs = (...keys: string[]) => keys.map((key) => ({ keyspace: 'default', key }));
+
+const toClose: { close(): PromiseLike<unknown> }[] = [];
+afterEach(async () => {
+  for (const part of toClose.splice(0)) await part.close();
+});
+
+async function under(protocol: ProtocolName): Promise<TestApi> {
+  const api = await startApi({ cluster: new FakeCluster(fakeConfig(protocol)) });
+  toClose.push(api);
+  return api;
+}
+const lastCall = (api: TestApi) => api.node.calls.at(-1)?.request;
+
+describe('a cluster whose snapshots are vectors', () => {
+  const tokens = new SessionTokens(SECRET, fakeConfig('cure'));
+  let api: TestApi;
+  let ust: Timestamp;
+  beforeEach(async () => {
+    api = await under('cure');
+    api.cluster.put('default/a', '1');
+    api.cluster.put('default/b', '2');
+    api.cluster.stabilise();
+    ust = api.node.ust();
+    api.cluster.deps = [ust, ust - 7];
+  });
+  const seenBy = (token: unknown) => tokens.decode(String(token), api.node.now()).seen;
+
+  describe('over HTTP', () => {
+    it('signs all entries of what a caller has read, and asks for no less with the next request', async () => {
+      const first = await api.call('GET', `${KEYS}/a`);
+      const token = String(first.headers['isochron-session']);
+      expect(seenBy(token)).toEqual({ ts: ust, deps: [ust, ust - 7] });
+      expect(first.headers['isochron-snapshot']).toBe(String(ust));
+      await api.call('POST', '/v1/read', { body: { keys: refs('a') }, headers: { 'isochron-session': token } });
+      expect(lastCall(api)).toMatchObject({ at: null, ust, deps: [ust, ust - 7] });
+    });
+
+    it('signs what a commit depends on', async () => {
+      const written = await api.call('PUT', `${KEYS}/c`, { body: { n: 1 } });
+      const { timestamp } = written.json() as { timestamp: Timestamp };
+      // The fake commit says that it depends on these.
+      expect(seenBy(written.headers['isochron-session'])).toEqual({ ts: timestamp, deps: [ust, ust - 7] });
+    });
+
+    it('commits a one-shot write with what its caller has seen', async () => {
+      const read = await api.call('GET', `${KEYS}/a`);
+      const headers = { 'isochron-session': String(read.headers['isochron-session']) };
+      await api.call('PUT', `${KEYS}/c`, { body: { n: 1 }, headers });
+      expect(lastCall(api)).toMatchObject({ snapshot: ust, deps: [ust, ust - 7] });
+      // Outcomes below this are forgotten: it is the stable time, not what was seen.
+      await api.call('PUT', `${KEYS}/c`, { body: { n: 1 } });
+      expect(lastCall(api)).toMatchObject({ snapshot: 0, birth: ust });
+    });
+
+    it('opens transactions whose ids say the whole snapshot, so that another node goes on in it (D8)', async () => {
+      const opened = await api.call('POST', '/v1/transactions');
+      const path = String(opened.headers.location);
+      api.cluster.open.clear();
+      const seen = await api.call('POST', `${path}/read`, { body: { keys: refs('a') } });
+      expect(seen.json()).toMatchObject({ values: [{ value: 1 }] });
+      expect(lastCall(api)).toMatchObject({ txId: null, at: ust, deps: [ust, ust - 7] });
+      const done = await api.call('POST', `${path}/commit`, { body: { writes: [{ ...refs('c')[0], value: 1 }] } });
+      expect(done.status).toBe(200);
+      expect(lastCall(api)).toMatchObject({ snapshot: ust, deps: [ust, ust - 7], birth: ust });
+    });
+
+    it('refuses ids with too few entries, and with entries from the future', async () => {
+      const ahead = packWall(api.node.now() + 3_600_000);
+      const id = (entries: number[]) =>
+        `${'a'.repeat(22)}.0@virginia-1@${entries.map((entry) => entry.toString(36)).join('.')}`;
+      const code = async (entries: number[]) => {
+        const answer = await api.call('POST', `/v1/transactions/${id(entries)}/read`, { body: { keys: refs('a') } });
+        return answer.json().code;
+      };
+      expect(await code([ust])).toBe('TRANSACTION_UNKNOWN');
+      expect(await code([ust, 1, 2, 3])).toBe('TRANSACTION_UNKNOWN');
+      expect(await code([ust, 1, ahead])).toBe('TIMESTAMP_IN_FUTURE');
+    });
+
+    it('lists every page in the same snapshot, with all its entries', async () => {
+      const first = await api.call('GET', `${KEYS}?limit=1`);
+      const cursor = String(first.json().cursor);
+      api.cluster.deps = [ust + 1, ust + 1];
+      const second = await api.call('GET', `${KEYS}?cursor=${cursor}`);
+      expect(second.json()).toMatchObject({ snapshot: ust, entries: [{ key: 'b' }] });
+      expect(lastCall(api)).toMatchObject({ at: ust, deps: [ust, ust - 7] });
+    });
+
+    it.each([
+      ['without entries', (fields: unknown[]) => fields.slice(0, 6)],
+      ['with too many', (fields: unknown[]) => [...fields.slice(0, 6), [1, 2, 3]]],
+      ['with one that is none', (fields: unknown[]) => [...fields.slice(0, 6), [1, 'x']]],
+    ])('refuses a cursor %s', async (_what, change) => {
+      const { cursor } = (await api.call('GET', `${KEYS}?limit=1`)).json();
+      const fields = JSON.parse(Buffer.from(String(cursor), 'base64url').toString()) as unknown[];
+      const changed = Buffer.from(JSON.stringify(change(fields))).toString('base64url');
+      expect((await api.call('GET', `${KEYS}?cursor=${changed}`)).json()).toMatchObject({ code: 'CURSOR_INVALID' });
+    });
+
+    it('refuses a cursor from the future (T1)', async () => {
+      const { cursor } = (await api.call('GET', `${KEYS}?limit=1`)).json();
+      const fields = JSON.parse(Buffer.from(String(cursor), 'base64url').toString()) as unknown[];
+      fields[6] = [1, packWall(api.node.now() + 3_600_000)];
+      const changed = Buffer.from(JSON.stringify(fields)).toString('base64url');
+      expect((await api.call('GET', `${KEYS}?cursor=${changed}`)).json()).toMatchObject({
+        code: 'TIMESTAMP_IN_FUTURE',
+      });
+    });
+
+    it('names a version whole in its ETag: another one of the same timestamp may still come', async () => {
+      const { headers } = await api.call('GET', `${KEYS}/a`);
+      const { ts, txId } = api.cluster.read('default/a', ust)!;
+      expect(headers.etag).toBe(`"${ts}-${txId}"`);
+      const again = await api.call('GET', `${KEYS}/a`, { headers: { 'if-none-match': String(headers.etag) } });
+      expect(again.status).toBe(304);
+    });
+  });
+
+  describe('over the WebSocket', () => {
+    let client: SessionClient;
+    beforeEach(async () => {
+      client = await SessionClient.open(api.url);
+    });
+    afterEach(() => client.close());
+
+    it('greets with what the session has seen, and with the stable time beside it', async () => {
+      const token = tokens.mint({ seen: { ts: 900, deps: [900, 800] }, hwt: 0 });
+      const welcome = await client.hello({ token });
+      expect(welcome).toMatchObject({ protocol: 'cure', ust: 900, deps: [900, 800], stable: ust, hwt: 0 });
+      client.send({ type: 'read', id: 1, keys: ['default/a'] });
+      expect(await client.answer(1)).toMatchObject({ snapshot: ust, deps: [ust, ust - 7] });
+      expect(lastCall(api)).toMatchObject({ at: null, ust: 900, deps: [900, 800] });
+    });
+
+    it('gives all entries with every answer, and takes them for a resumed transaction and its commit', async () => {
+      await client.hello();
+      const deps = [ust, ust - 7];
+      client.send({ type: 'start', id: 1, tx: `${'s'.repeat(22)}.0`, at: ust, deps });
+      expect(await client.answer(1)).toMatchObject({ type: 'started', snapshot: ust, deps });
+      expect(lastCall(api)).toMatchObject({ at: ust, deps });
+      client.send({ type: 'list', id: 2, keyspace: 'default', at: ust, deps });
+      expect(await client.answer(2)).toMatchObject({ type: 'listed', snapshot: ust, deps });
+      const writes = [{ key: 'default/c', value: '1' }];
+      const commit = { tx: `${'s'.repeat(22)}.1`, hwt: 0, birth: ust, homes: ['virginia'], writes };
+      client.send({ type: 'commit', id: 3, snapshot: ust, deps, ...commit });
+      const committed = await client.answer(3);
+      expect(committed).toMatchObject({ type: 'committed', deps });
+      expect(lastCall(api)).toMatchObject({ snapshot: ust, deps });
+      expect(seenBy(committed.token)).toEqual({ ts: committed.ts, deps });
+    });
+
+    it.each([
+      ['too few entries', { at: 1, deps: [1] }, 'INVALID_REQUEST'],
+      ['too many entries', { at: 1, deps: [1, 2, 3] }, 'INVALID_REQUEST'],
+      ['no list', { at: 1, deps: 'x' }, 'INVALID_REQUEST'],
+      ['what is no timestamp', { at: 1, deps: [1, 0.5] }, 'INVALID_REQUEST'],
+      ['entries of nothing', { deps: [1, 2] }, 'INVALID_REQUEST'],
+      ['an entry from the future', { at: 1, deps: [1, packWall(Date.UTC(2027, 0, 1))] }, 'TIMESTAMP_IN_FUTURE'],
+    ])('refuses a snapshot with %s', async (_what, fields, code) => {
+      await client.hello();
+      const before = api.node.calls.length;
+      client.send({ type: 'read', id: 1, keys: ['default/a'], ...fields });
+      expect(await client.answer(1)).toMatchObject({ type: 'error', code });
+      expect(api.node.calls).toHaveLength(before);
+    });
+  });
+});
+
+describe('a cluster with one timestamp', () => {
+  it('knows no entries: who sends some is refused, and PaRiS answers none', async () => {
+    const api = await under('paris');
+    const client = await SessionClient.open(api.url);
+    const welcome = await client.hello();
+    for (const field of ['deps', 'stable']) expect(welcome).not.toHaveProperty(field);
+    client.send({ type: 'read', id: 1, keys: ['default/a'], at: 1, deps: [] });
+    expect(await client.answer(1)).toMatchObject({ code: 'INVALID_REQUEST' });
+    client.send({ type: 'read', id: 2, keys: ['default/a'] });
+    expect(await client.answer(2)).not.toHaveProperty('deps');
+    const cursor = Buffer.from(JSON.stringify([1, 'default', '', 1, 'a', null, [1]])).toString('base64url');
+    expect((await api.call('GET', `${KEYS}?cursor=${cursor}`)).json()).toMatchObject({ code: 'CURSOR_INVALID' });
+    client.close();
+  });
+});
+
+describe('a protocol without snapshots', () => {
+  it('says so, and refuses reads of the past wherever they are asked for', async () => {
+    const api = await under('nocc');
+    const { capabilities } = (await api.call('GET', '/v1/cluster')).json();
+    expect(capabilities).toEqual(['transactions', 'list', 'stable']);
+    const refused = { status: 501, code: 'NOT_SUPPORTED_BY_PROTOCOL', retryable: false };
+    expect((await api.call('GET', `${KEYS}/a?at=1`)).json()).toMatchObject(refused);
+    expect((await api.call('GET', `${KEYS}?at=1`)).json()).toMatchObject(refused);
+    const read = await api.call('POST', '/v1/read', { body: { keys: refs('a'), at: 1 } });
+    expect(read.json()).toMatchObject(refused);
+    expect((await api.call('POST', '/v1/transactions', { body: { at: 1 } })).json()).toMatchObject(refused);
+    const client = await SessionClient.open(api.url);
+    await client.hello();
+    client.send({ type: 'read', id: 1, keys: ['default/a'], at: 1 });
+    expect(await client.answer(1)).toMatchObject({ code: 'NOT_SUPPORTED_BY_PROTOCOL' });
+    client.close();
+  });
+});

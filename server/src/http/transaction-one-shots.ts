@@ -1,0 +1,72 @@
+/** One-shot reads and writes where they are transactions. */
+import { IsochronError, type KeyWrite, type QualifiedKey, type Value } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
+import type { FastifyRequest } from 'fastify';
+import type { Caller } from '../session/http-sessions.js';
+import type { TransactionsContext } from './context.js';
+import { mergePatch } from './merge-patch.js';
+import type { OneShots, Shown, Written } from './one-shots.js';
+import { readKeys } from './reader.js';
+import { commit, documentText, oneShot } from './writer.js';
+
+export class TransactionOneShots implements OneShots {
+  constructor(readonly api: TransactionsContext) {}
+
+  get(request: FastifyRequest, key: QualifiedKey, at: Snapshot | null): Promise<Shown> {
+    return this.read(request, [key], at);
+  }
+
+  /** Hot: no promise more than it takes. */
+  read(request: FastifyRequest, keys: readonly QualifiedKey[], at: Snapshot | null): Promise<Shown> {
+    const caller = this.api.reader(request);
+    return caller instanceof Promise
+      ? caller.then((complete) => this.#read(complete, keys, at))
+      : this.#read(caller, keys, at);
+  }
+
+  async write(request: FastifyRequest, writes: readonly KeyWrite[]): Promise<Written> {
+    const id = this.api.writeId(request);
+    const caller = await this.api.caller(request);
+    const order = oneShot(this.api, caller, id, this.api.principal(request), writes);
+    return { txId: id.txId, ...(await commit(this.api, caller, order)) };
+  }
+
+  async patch(request: FastifyRequest, key: QualifiedKey, patch: unknown): Promise<Written> {
+    const { rules } = this.api;
+    const done = await this.#repeatedPatch(request);
+    if (done !== undefined) return done;
+    const caller = await this.api.reader(request);
+    const seen = await readKeys(this.api, caller, [key], null);
+    const target = parsed(seen.versions[0]?.value);
+    return this.write(request, [{ key, value: rules.value(documentText(() => mergePatch(target, patch))) }]);
+  }
+
+  #read(caller: Caller, keys: readonly QualifiedKey[], at: Snapshot | null): Promise<Shown> {
+    return readKeys(this.api, caller, keys, at).then(({ snapshot, versions }) => ({
+      snapshot: snapshot.ts,
+      versions,
+      token: this.api.sessions.tokenAfterRead(caller, snapshot),
+    }));
+  }
+
+  /** A repeated patch must not merge into its own result: a commit under its id that is already there is the answer. */
+  async #repeatedPatch(request: FastifyRequest): Promise<Written | undefined> {
+    const { txId, repeated } = this.api.writeId(request);
+    if (!repeated) return undefined;
+    const { status, ts } = await this.api.outcomes.status(txId, null);
+    if (status === 'pending')
+      throw new IsochronError('OUTCOME_PENDING', 'The patch was sent before and is being decided.');
+    if (status !== 'committed' || ts === null) return undefined;
+    const caller = await this.api.caller(request);
+    const seen = this.api.sessions.knownTo(caller);
+    // Its writes are not known here: the caller's next read waits until they are stable.
+    const token = this.api.sessions.tokens.mint({ seen, hwt: Math.max(caller.hwt, ts) });
+    return { txId, ct: ts, token };
+  }
+}
+
+function parsed(value: Value | null | undefined): unknown {
+  if (value == null) return undefined;
+  if (typeof value === 'string') return JSON.parse(value);
+  throw new IsochronError('UNSUPPORTED_MEDIA_TYPE', 'The key holds bytes: only a JSON document can be patched.');
+}

@@ -1,0 +1,58 @@
+import { Topology } from '@isochron/core';
+import { PROTOCOLS, type ProtocolName } from '../config/protocol-names.js';
+import { requireCapability, type ServedProtocol, servedProtocol, servedTransactions } from './protocols.js';
+
+const regions = ['virginia', 'oregon', 'ireland'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] }));
+const placedIn = (replication: number) =>
+  new Topology({ regions, keyspaces: [{ name: 'default', partitions: 3, replication }] });
+const namesOf = (kind: ServedProtocol['kind']) =>
+  PROTOCOLS.filter((name) => servedProtocol<ProtocolName>(name).kind === kind);
+
+describe.each(PROTOCOLS)('the protocol %s', (name) => {
+  const served: ServedProtocol = servedProtocol<ProtocolName>(name);
+
+  it('has the name under which it is found', () => {
+    expect(served.name).toBe(name);
+  });
+
+  it('runs where every region holds everything', () => {
+    expect(served.unsupported(placedIn(3))).toBeUndefined();
+  });
+
+  it('can do what its kind does', () => {
+    expect(served.capabilities.has(served.kind)).toBe(true);
+  });
+});
+
+it.each(namesOf('transactions'))('%s begins with a session of its own rules, which depends on nothing', (name) => {
+  const served = servedTransactions(name);
+  expect(served.session('s').rules).toBe(served.rules);
+  expect(served.session('s').seen.ts).toBe(0);
+});
+
+it.each(namesOf('operations'))('%s begins with a session that has seen nothing, and is replicated in full', (name) => {
+  const served: ServedProtocol = servedProtocol<ProtocolName>(name);
+  if (served.kind !== 'operations') throw new Error('it is of another kind');
+  expect(served.session('s', 'virginia').export()).toEqual({ seen: [], region: 'virginia', ust: 0 });
+  expect(served.unsupported(placedIn(2))).toMatch(/no replica in/);
+  expect(() => servedTransactions(name)).toThrow(name);
+});
+
+it.each([
+  ['paris', 0, true],
+  ['bpr', 0, true],
+  ['nocc', 0, true],
+  ['wren', 3, false],
+  ['cure', 3, false],
+  ['h-cure', 3, false],
+] as const)('%s has %i entries beside a timestamp; partial replication: %s', (name, entries, partial) => {
+  expect(servedProtocol(name).entries(placedIn(3))).toBe(entries);
+  expect(servedProtocol(name).unsupported(placedIn(2)) === undefined).toBe(partial);
+});
+
+it('what a protocol cannot do is refused with a code', () => {
+  expect(() => requireCapability(servedProtocol('nocc'), 'read-past', '"at"')).toThrow(
+    expect.objectContaining({ code: 'NOT_SUPPORTED_BY_PROTOCOL', message: expect.stringContaining('nocc') }),
+  );
+  expect(() => requireCapability(servedProtocol('paris'), 'read-past', '"at"')).not.toThrow();
+});

@@ -1,0 +1,182 @@
+/** What a node sends to others, by meaning: the bytes and messages that the papers compare protocols by. */
+import type { LogGroup, LoggedTx, NodeId, RegionId } from '@isochron/core';
+import type { OperationMessage, Replicate, TransactionMessage } from '@isochron/protocols';
+import type { PackedFrame } from '@isochron/transport';
+import { packedSize } from '@isochron/wire';
+import type { SessionMessage } from '../session/messages.js';
+
+type CountedMessage = TransactionMessage | OperationMessage | SessionMessage;
+
+/**
+ * What a message is for.
+ *
+ * - `operations`: reads and writes of clients, between the node that the client talks to and the replicas.
+ * - `commits`: two-phase commit.
+ * - `replication`: updates to the other regions, and the heartbeats that stand for none.
+ * - `stabilization`: how regions and nodes agree on what is stable.
+ * - `dependency-checks`: whether a region has what an update depends on, under protocols that ask.
+ * - `readers-checks`: who has read older versions of it.
+ * - `recovery`: what was lost or left open: outcomes, resyncs, copies of lost disks.
+ * - `sessions`: what nodes keep of sessions for one another.
+ * - `framing`: frames as such, around the messages in them.
+ */
+export type TrafficKind = (typeof TRAFFIC_KINDS)[number];
+export const TRAFFIC_KINDS = [
+  'operations',
+  'commits',
+  'replication',
+  'stabilization',
+  'dependency-checks',
+  'readers-checks',
+  'recovery',
+  'sessions',
+  'framing',
+] as const;
+
+/** Inside a region, or between regions. */
+export type Scope = 'region' | 'wan';
+export const SCOPES = ['region', 'wan'] as const;
+
+/** What each message is for. One that is missing here does not compile. */
+export const KIND_OF: { readonly [Type in CountedMessage['type']]: TrafficKind } = {
+  StartTxReq: 'operations',
+  StartTxResp: 'operations',
+  ReadReq: 'operations',
+  ReadResp: 'operations',
+  ListReq: 'operations',
+  ListResp: 'operations',
+  CommitReq: 'operations',
+  CommitResp: 'operations',
+  EndTxReq: 'operations',
+  EndTxResp: 'operations',
+  TxStatusReq: 'operations',
+  TxStatusResp: 'operations',
+  Refused: 'operations',
+  ReadSliceReq: 'operations',
+  ReadSliceResp: 'operations',
+  ListSliceReq: 'operations',
+  ListSliceResp: 'operations',
+  WaitedRead: 'operations',
+  GetReq: 'operations',
+  GetResp: 'operations',
+  PutReq: 'operations',
+  PutResp: 'operations',
+  RotReq: 'operations',
+  RotResp: 'operations',
+  GetSliceReq: 'operations',
+  GetSliceResp: 'operations',
+  PutSliceReq: 'operations',
+  PutSliceResp: 'operations',
+  SnapReq: 'operations',
+  SnapResp: 'operations',
+  RotSliceReq: 'operations',
+  RotSliceResp: 'operations',
+  RotVersionsReq: 'operations',
+  WaitedSlice: 'operations',
+  PrepareReq: 'commits',
+  PrepareResp: 'commits',
+  PrepareRefused: 'commits',
+  CommitTx: 'commits',
+  AbortTx: 'commits',
+  Replicate: 'replication',
+  Heartbeat: 'replication',
+  GossipUp: 'stabilization',
+  GossipRoot: 'stabilization',
+  GossipDown: 'stabilization',
+  DepCheckReq: 'dependency-checks',
+  DepCheckResp: 'dependency-checks',
+  AdmitUpdates: 'dependency-checks',
+  ReplicationAck: 'dependency-checks',
+  ReplicationComplete: 'dependency-checks',
+  ReadersCheckReq: 'readers-checks',
+  ReadersCheckResp: 'readers-checks',
+  ResolveReq: 'recovery',
+  ResolveResp: 'recovery',
+  OutcomeReq: 'recovery',
+  OutcomeResp: 'recovery',
+  SettleReq: 'recovery',
+  SettleResp: 'recovery',
+  ResyncReq: 'recovery',
+  ResyncRefused: 'recovery',
+  ReplayLog: 'recovery',
+  JoinReq: 'recovery',
+  JoinResp: 'recovery',
+  CopyReq: 'recovery',
+  ReadCopy: 'recovery',
+  CopyResp: 'recovery',
+  SessionCacheReq: 'sessions',
+  SessionCacheResp: 'sessions',
+  SessionHandover: 'sessions',
+  SessionHandoverResp: 'sessions',
+};
+
+export interface Sent {
+  readonly messages: number;
+  readonly bytes: number;
+}
+
+type Tally = { -readonly [Field in keyof Sent]: Sent[Field] };
+type Tallies = { readonly [K in TrafficKind]: Tally };
+
+/** Counts what leaves for other nodes. What stays on the node is not encoded and not counted. */
+export class Traffic {
+  /** Updates in replication messages, once for each region that they are sent to. */
+  replicatedUpdates = 0;
+  /**
+   * What of these updates orders them: timestamps and dependencies, as encoded. Not the key, the value, the transaction's id, nor
+   * partition and region, which are the stretch's. A transaction's metadata is counted once, however many keys it writes.
+   */
+  metadataBytes = 0;
+  readonly #byScope: { readonly [S in Scope]: Tallies } = { region: newTallies(), wan: newTallies() };
+
+  constructor(
+    readonly region: RegionId,
+    readonly regionOf: (node: NodeId) => RegionId,
+  ) {}
+
+  of(kind: TrafficKind, scope: Scope): Sent {
+    return this.#byScope[scope][kind];
+  }
+
+  /** A frame has left. */
+  count(to: NodeId, { bytes, envelopes, sizes }: PackedFrame<CountedMessage>): void {
+    const tallies = this.#byScope[this.regionOf(to) === this.region ? 'region' : 'wan'];
+    let framing = bytes.length;
+    for (let i = 0; i < envelopes.length; i++) {
+      const { message } = envelopes[i]!;
+      const tally = tallies[KIND_OF[message.type]];
+      tally.messages++;
+      tally.bytes += sizes[i]!;
+      framing -= sizes[i]!;
+      if (message.type === 'Replicate') this.#countUpdates(message);
+    }
+    tallies.framing.messages++;
+    tallies.framing.bytes += framing;
+  }
+
+  #countUpdates({ groups }: Replicate): void {
+    for (const group of groups) {
+      this.metadataBytes += metadataSize(group);
+      for (const { writes } of group.txs) this.replicatedUpdates += writes.length;
+    }
+  }
+}
+
+const newTallies = (): Tallies =>
+  Object.fromEntries(TRAFFIC_KINDS.map((kind) => [kind, { messages: 0, bytes: 0 }])) as Tallies;
+
+/** What a transaction says of its updates beside what they are. A field that is missing here does not compile. */
+const METADATA: { readonly [Field in Exclude<keyof LoggedTx, 'txId' | 'writes'>]-?: true } = {
+  deps: true,
+  depends: true,
+};
+const METADATA_FIELDS = Object.keys(METADATA) as (keyof typeof METADATA)[];
+
+/** By fields: a transaction in hand may know more than it sends. */
+function metadataSize({ ct, txs }: LogGroup): number {
+  let size = packedSize(ct);
+  for (const tx of txs) {
+    for (const field of METADATA_FIELDS) if (tx[field] !== undefined) size += packedSize(tx[field]);
+  }
+  return size;
+}

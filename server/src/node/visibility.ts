@@ -1,0 +1,80 @@
+/** When updates of other regions become visible here: sampled by reading them, so that it means the same under every protocol. */
+import { type QualifiedKey, type RegionId, type Timestamp, type Version, wallOf } from '@isochron/core';
+import type { Replicate } from '@isochron/protocols';
+
+export interface VisibilityOptions {
+  /** The node's wall clock, ms. */
+  now(): number;
+  /** What a session that has seen nothing reads on this node. */
+  read(key: QualifiedKey): Promise<Pick<Version, 'ts'> | null>;
+  /** An update of `source` is visible, this long after its timestamp; the clocks' difference is in it. */
+  visible(source: RegionId, ms: number): void;
+}
+
+/** An update that is looked for. */
+interface Awaited {
+  readonly key: QualifiedKey;
+  readonly ts: Timestamp;
+  readonly source: RegionId;
+}
+
+/** Between two samples: reading must cost nothing beside what is read. */
+const SAMPLE_EVERY_MS = 1_000;
+/** Between two looks at one update: how fine a sample is. */
+const LOOK_EVERY_MS = 10;
+/** An update that is not seen by then, while a region is away for example, is no sample. */
+const GIVE_UP_AFTER_MS = 10_000;
+
+/** Follows one update at a time. */
+export class VisibilitySampler {
+  readonly #options: VisibilityOptions;
+  #nextAt = 0;
+  #following = false;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: VisibilityOptions) {
+    this.#options = options;
+  }
+
+  /** Updates came from another region. */
+  received(message: Replicate): void {
+    if (this.#following || this.#closed) return;
+    const now = this.#options.now();
+    if (now < this.#nextAt) return;
+    const awaited = lastUpdate(message);
+    if (awaited === undefined) return;
+    this.#nextAt = now + SAMPLE_EVERY_MS;
+    this.#following = true;
+    void this.#follow(awaited, now + GIVE_UP_AFTER_MS);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  async #follow(awaited: Awaited, until: number): Promise<void> {
+    try {
+      const seen = await this.#options.read(awaited.key);
+      const now = this.#options.now();
+      if (this.#closed) return;
+      if (seen !== null && seen.ts >= awaited.ts) {
+        this.#options.visible(awaited.source, Math.max(0, now - wallOf(awaited.ts)));
+        this.#following = false;
+      } else if (now >= until) this.#following = false;
+      else this.#timer = setTimeout(() => void this.#follow(awaited, until), LOOK_EVERY_MS).unref();
+    } catch {
+      // A read that is refused is no sample; the next update is.
+      this.#following = false;
+    }
+  }
+}
+
+/** The last update of a stretch that leaves a value. */
+function lastUpdate({ source, groups }: Replicate): Awaited | undefined {
+  const group = groups.at(-1);
+  const write = group?.txs.at(-1)?.writes.at(-1);
+  if (group === undefined || write === undefined || write.value === null) return undefined;
+  return { key: write.key, ts: group.ct, source };
+}

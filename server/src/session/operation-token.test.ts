@@ -1,0 +1,83 @@
+import type { OperationSessionState } from '@isochron/protocols';
+import fc from 'fast-check';
+import type { ProtocolName } from '../config/protocol-names.js';
+import { fakeConfig } from '../testing/fake-node.js';
+import { OperationTokens } from './operation-token.js';
+import { SessionTokens } from './token.js';
+
+const SECRET = 'a secret for tests only';
+const NOW = Date.UTC(2026, 0, 1);
+const of = (protocol: ProtocolName) => new OperationTokens(SECRET, fakeConfig(protocol));
+const okapi = of('okapi');
+const STATE: OperationSessionState = { seen: [1, 2 ** 52, 0], region: 'oregon', ust: 77 };
+
+const refusalOf = (decode: () => unknown): { code?: string; message?: string } => {
+  try {
+    decode();
+  } catch (error) {
+    return error as { code: string; message: string };
+  }
+  return {};
+};
+
+describe('a token of single operations', () => {
+  it('is the whole session', () => {
+    const timestamp = fc.integer({ min: 0, max: 2 ** 52 });
+    const state = fc.record({
+      seen: fc.array(timestamp, { maxLength: 40 }),
+      region: fc.constantFrom('virginia', 'oregon'),
+      ust: timestamp,
+      depends: fc.array(fc.record({ key: fc.string(), source: fc.nat(60), ts: timestamp, near: fc.boolean() }), {
+        maxLength: 20,
+      }),
+    });
+    fc.assert(
+      fc.property(state, (session) => {
+        // Another one: what it has made, it knows without reading it.
+        expect(of('okapi').decode(okapi.mint(session), NOW)).toEqual(session);
+      }),
+    );
+  });
+
+  it('is none when any of it is another', () => {
+    const record = Buffer.from(okapi.mint(STATE), 'base64url');
+    for (let at = 0; at < record.length; at++) {
+      const changed = Buffer.from(record);
+      changed[at]! ^= 0x10;
+      const token = changed.toString('base64url');
+      expect(['TOKEN_INVALID', 'TOKEN_FOREIGN']).toContain(refusalOf(() => okapi.decode(token, NOW)).code);
+      const cut = record.subarray(0, at).toString('base64url');
+      expect(refusalOf(() => okapi.decode(cut, NOW)).code).toBe('TOKEN_INVALID');
+    }
+  });
+
+  it('is refused by other protocols of both kinds, and theirs here, with both names', () => {
+    // Equal in everything but the protocol: as after an edit of the cluster file.
+    const config = (protocol: ProtocolName) => ({ ...fakeConfig('okapi'), protocol });
+    const claims = { seen: { ts: 1000 }, hwt: 0 };
+    const made = {
+      okapi: new OperationTokens(SECRET, config('okapi')).mint(STATE),
+      eventual: new OperationTokens(SECRET, config('eventual')).mint(STATE),
+      paris: new SessionTokens(SECRET, config('paris')).mint(claims),
+      wren: new SessionTokens(SECRET, config('wren')).mint(claims),
+    };
+    const readers = {
+      okapi: new OperationTokens(SECRET, config('okapi')),
+      eventual: new OperationTokens(SECRET, config('eventual')),
+      paris: new SessionTokens(SECRET, config('paris')),
+      wren: new SessionTokens(SECRET, config('wren')),
+    };
+    for (const [maker, token] of Object.entries(made)) {
+      for (const [reader, tokens] of Object.entries(readers)) {
+        const refusal = refusalOf(() => tokens.decode(token, NOW));
+        if (maker === reader) expect(refusal).toEqual({});
+        else {
+          expect(refusal).toMatchObject({
+            code: 'TOKEN_INVALID',
+            message: expect.stringContaining(`under the protocol ${maker}; this cluster runs ${reader}`),
+          });
+        }
+      }
+    }
+  });
+});

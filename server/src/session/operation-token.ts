@@ -1,0 +1,38 @@
+/**
+ * Session tokens under protocols of single operations (D13): the whole session, for there is no more to it than what it has seen. What `signed.ts`
+ * says, with version 3, holding
+ *
+ *     length and protocol · MessagePack of the session's state
+ */
+import type { OperationSessionState } from '@isochron/protocols';
+import { pack, unpack } from '@isochron/wire/msgpack';
+import type { ClusterConfig } from '../config/cluster-file.js';
+import { damaged, type Fields, SignedTokens, TOKEN_VERSIONS, textBytes } from './signed.js';
+
+/** Longest token, in characters. A header holds less: Node refuses requests whose headers are above 16 KB. */
+export const MAX_OPERATION_TOKEN_LENGTH = 65_536;
+
+export class OperationTokens extends SignedTokens<OperationSessionState> {
+  readonly #protocol: Buffer;
+
+  constructor(secret: string, config: ClusterConfig, epoch = 0) {
+    super(TOKEN_VERSIONS.operations, MAX_OPERATION_TOKEN_LENGTH, secret, config, epoch);
+    this.#protocol = textBytes(config.protocol);
+  }
+
+  mint(state: OperationSessionState): string {
+    return this.sign([this.#protocol, pack(state)]);
+  }
+
+  protected read(fields: Fields): OperationSessionState {
+    fields.text(); // the protocol
+    try {
+      return unpack(fields.rest()) as OperationSessionState;
+    } catch {
+      throw damaged();
+    }
+  }
+
+  /** The coordinator judges what was seen, with every request (T1). */
+  protected judge(): void {}
+}

@@ -1,0 +1,177 @@
+/**
+ * What all session tokens are: base64url of a record that this cluster has signed.
+ *
+ *     version 1 · cluster and history 8 · what the version holds · MAC 16
+ *
+ * The MAC is HMAC-SHA256 under a key derived from the cluster secret, cut to 16 bytes.
+ */
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { IsochronError, isTimestamp, type Timestamp, type WallMs } from '@isochron/core';
+import { LRUCache } from 'lru-cache';
+import { canonicalJson } from '../config/canonical.js';
+import type { ClusterConfig } from '../config/cluster-file.js';
+import { DEFAULT_PROTOCOL, type ProtocolName } from '../config/protocol-names.js';
+
+/** What a record holds: of the default protocol, of another one with transactions, of one of single operations. */
+export const TOKEN_VERSIONS = { plain: 1, withProtocol: 2, operations: 3 } as const;
+type TokenVersion = (typeof TOKEN_VERSIONS)[keyof typeof TOKEN_VERSIONS];
+
+const TAG_BYTES = 8;
+const MAC_BYTES = 16;
+const HEAD_BYTES = 1 + TAG_BYTES;
+const BASE64URL = /^[A-Za-z0-9_-]+$/;
+
+/** Signs and verifies the tokens of one cluster. Recent results are kept, so that a hot session costs no HMAC. */
+export abstract class SignedTokens<Claims> {
+  protected readonly protocol: ProtocolName;
+  readonly #version: TokenVersion;
+  readonly #maxLength: number;
+  readonly #key: Buffer;
+  readonly #tag: Buffer;
+  readonly #decoded = new LRUCache<string, Claims & object>({ max: 4096 });
+
+  /** @param epoch counts the changes of placement; tokens do not outlive one. */
+  constructor(version: TokenVersion, maxLength: number, secret: string, config: ClusterConfig, epoch: number) {
+    this.#version = version;
+    this.#maxLength = maxLength;
+    this.#key = createHmac('sha256', secret).update('isochron session token 1').digest();
+    const regions = config.regions.map(({ id, nodes }) => ({ id, nodes: nodes.map((node) => node.id) }));
+    const identity = canonicalJson({ cluster: config.cluster, epoch, regions, keyspaces: config.keyspaces });
+    this.#tag = createHash('sha256').update(identity).digest().subarray(0, TAG_BYTES);
+    this.protocol = config.protocol;
+  }
+
+  /**
+   * Reads a token.
+   * @throws IsochronError `TOKEN_INVALID` damaged, forged or of another protocol, `TOKEN_FOREIGN` of another cluster,
+   * `TIMESTAMP_IN_FUTURE` (T1)
+   */
+  decode(token: string, now: WallMs): Claims {
+    const known = this.#decoded.get(token);
+    if (known !== undefined) return known;
+    const claims = this.read(this.#verify(token));
+    this.judge(claims, now);
+    this.#decoded.set(token, claims);
+    return claims;
+  }
+
+  /** What a record of this protocol says: its fields, to the end. */
+  protected abstract read(fields: Fields): Claims & object;
+
+  /** @throws IsochronError for what must not be believed although it is signed */
+  protected abstract judge(claims: Claims, now: WallMs): void;
+
+  protected sign(parts: readonly Uint8Array[]): string {
+    const body = Buffer.concat([Buffer.of(this.#version), this.#tag, ...parts]);
+    return Buffer.concat([body, this.#mac(body)]).toString('base64url');
+  }
+
+  #mac(body: Buffer): Buffer {
+    return createHmac('sha256', this.#key).update(body).digest().subarray(0, MAC_BYTES);
+  }
+
+  #verify(token: string): Fields {
+    if (token.length > this.#maxLength || !BASE64URL.test(token)) throw damaged();
+    const record = Buffer.from(token, 'base64url');
+    // A last character with spare bits set decodes to the same bytes: only the one canonical text is a token.
+    if (record.length < HEAD_BYTES + MAC_BYTES || record.toString('base64url') !== token) throw damaged();
+    if (!Object.values<number>(TOKEN_VERSIONS).includes(record[0]!)) throw damaged();
+    // The cluster comes before the MAC: another cluster signs with another key, and the caller should hear which it is.
+    if (!record.subarray(1, HEAD_BYTES).equals(this.#tag)) {
+      throw new IsochronError(
+        'TOKEN_FOREIGN',
+        'This session token was made by another cluster. Start a new session here.',
+      );
+    }
+    const body = record.subarray(0, record.length - MAC_BYTES);
+    if (!timingSafeEqual(this.#mac(body), record.subarray(body.length))) throw damaged();
+    const theirs = protocolIn(new Fields(body));
+    if (theirs !== this.protocol) throw ofAnotherProtocol(theirs, this.protocol);
+    const fields = new Fields(body);
+    if (fields.byte() !== this.#version) throw damaged();
+    fields.skip(TAG_BYTES);
+    return fields;
+  }
+}
+
+/** The protocol of whoever signed a record, of whatever version. */
+function protocolIn(fields: Fields): string {
+  const version = fields.byte();
+  fields.skip(TAG_BYTES);
+  if (version === TOKEN_VERSIONS.operations) return fields.text();
+  if (version === TOKEN_VERSIONS.plain) return DEFAULT_PROTOCOL;
+  fields.skip(8 + 8);
+  fields.text();
+  fields.text();
+  return fields.text();
+}
+
+/** Reads the fields of a record one after the other. */
+export class Fields {
+  #at = 0;
+
+  constructor(readonly record: Buffer) {}
+
+  byte(): number {
+    this.#need(1);
+    return this.record[this.#at++]!;
+  }
+
+  skip(bytes: number): void {
+    this.#need(bytes);
+    this.#at += bytes;
+  }
+
+  /** All that is left. */
+  rest(): Buffer {
+    const rest = this.record.subarray(this.#at);
+    this.#at = this.record.length;
+    return rest;
+  }
+
+  text(): string {
+    const length = this.byte();
+    this.skip(length);
+    return this.record.toString('latin1', this.#at - length, this.#at);
+  }
+
+  timestamp(): Timestamp {
+    this.skip(8);
+    const ts = this.record.readUInt32BE(this.#at - 8) * 2 ** 32 + this.record.readUInt32BE(this.#at - 4);
+    if (!isTimestamp(ts)) throw damaged();
+    return ts;
+  }
+
+  /** The result, when nothing is left. */
+  end<T>(result: T): T {
+    if (this.#at !== this.record.length) throw damaged();
+    return result;
+  }
+
+  #need(bytes: number): void {
+    if (this.#at + bytes > this.record.length) throw damaged();
+  }
+}
+
+export function textBytes(text: string): Buffer {
+  const bytes = Buffer.from(text, 'latin1');
+  return Buffer.concat([Buffer.of(bytes.length), bytes]);
+}
+
+export function timestampBytes(ts: Timestamp): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeUInt32BE(Math.floor(ts / 2 ** 32));
+  bytes.writeUInt32BE(ts % 2 ** 32, 4);
+  return bytes;
+}
+
+export const damaged = (): IsochronError =>
+  new IsochronError(
+    'TOKEN_INVALID',
+    'The session token is damaged or was not made by this cluster. Start a new session.',
+  );
+
+const ofAnotherProtocol = (theirs: string, ours: string): IsochronError => {
+  const detail = `The session token was made under the protocol ${theirs}; this cluster runs ${ours}. Start a new session.`;
+  return new IsochronError('TOKEN_INVALID', detail);
+};
