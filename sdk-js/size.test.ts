@@ -19,14 +19,26 @@ const sources: Plugin = {
   },
 };
 
-/** Size, inputs and outer imports of what a browser application gets that has this line in it. */
-async function bundle(
-  contents: string,
-): Promise<{ gzipBytes: number; bytes: number; inputs: string[]; imports: string[] }> {
+interface Bundle {
+  readonly gzipBytes: number;
+  readonly bytes: number;
+  /** Sources that are in it. */
+  readonly inputs: string[];
+  /** What it imports from outside. */
+  readonly imports: string[];
+}
+
+/**
+ * What a browser application gets that has this line in it: the file that it loads, all those that this one imports at once, and those
+ * whose source matches `also`, which it fetches later.
+ */
+async function bundle(contents: string, also?: RegExp): Promise<Bundle> {
   const { outputFiles, metafile } = await build({
     stdin: { contents, resolveDir: join(__dirname, 'src'), loader: 'ts' },
     bundle: true,
+    splitting: true,
     write: false,
+    outdir: '/bundle',
     minify: true,
     metafile: true,
     format: 'esm',
@@ -34,20 +46,54 @@ async function bundle(
     target: 'es2022',
     plugins: [sources],
   });
-  const code = outputFiles[0]!.text;
-  const used = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.entries(inputs));
-  const inputs = used.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);
-  const imports = Object.values(metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
-  return { gzipBytes: gzipSync(code, { level: 9 }).length, bytes: code.length, inputs, imports };
+  const outputs = new Map(Object.entries(metafile.outputs));
+  const isLoaded = (entryPoint: string): boolean => entryPoint.endsWith('<stdin>') || also?.test(entryPoint) === true;
+  const loaded = new Set([...outputs].flatMap(([name, { entryPoint }]) => (isLoaded(entryPoint ?? '') ? [name] : [])));
+  for (const name of loaded) {
+    for (const { path, kind } of outputs.get(name)!.imports) if (kind === 'import-statement') loaded.add(path);
+  }
+  const chunks = [...loaded].map((name) => outputs.get(name)!);
+  const codes = outputFiles.filter(({ path }) => [...loaded].some((name) => path.endsWith(name.split('/').at(-1)!)));
+  const used = chunks.flatMap(({ inputs }) => Object.entries(inputs));
+  return {
+    gzipBytes: codes.reduce((sum, { contents: code }) => sum + gzipSync(code, { level: 9 }).length, 0),
+    bytes: codes.reduce((sum, { contents: code }) => sum + code.length, 0),
+    inputs: used.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path),
+    imports: chunks.flatMap(({ imports }) => imports.filter(({ external }) => external).map(({ path }) => path)),
+  };
 }
 
 describe('the bundle for browsers', () => {
-  it('is at most 20 KB gzip, and has nothing of Node and no MessagePack in it', async () => {
-    const { gzipBytes, bytes, inputs, imports } = await bundle("export * from './index.js';");
+  it('is at most 20 KB gzip with the session of PaRiS, and has nothing of Node and no MessagePack in it', async () => {
+    const { gzipBytes, bytes, inputs, imports } = await bundle("export * from './index.js';", /paris\/session/);
     console.info(`@isochron/sdk: ${gzipBytes} bytes gzip, ${bytes} minified`);
     expect(gzipBytes).toBeLessThanOrEqual(20 * 1024);
     expect(imports).toEqual([]);
     expect(inputs.filter((path) => /node_modules|msgpack|packages\/wire/.test(path))).toEqual([]);
+  });
+
+  it('has the session of one protocol in it, whichever that is', async () => {
+    const sessionsIn = ({ inputs }: Bundle) =>
+      inputs.flatMap((path) => /protocols\/src\/(\w+)\/session\.ts$/.exec(path)?.[1] ?? []);
+    const whole = "export * from './index.js';";
+    expect(sessionsIn(await bundle(whole))).toEqual([]);
+    const protocols = ['paris', 'bpr', 'nocc', 'wren', 'cure', 'hcure'];
+    for (const protocol of protocols) {
+      const only = new RegExp(`protocols/src/${protocol}/session`);
+      expect(sessionsIn(await bundle(whole, only))).toEqual([protocol]);
+    }
+  });
+
+  it('has the client of single operations in it only where the cluster has them', async () => {
+    const ofOperations = ({ inputs }: Bundle) => inputs.filter((path) => path.includes('operations'));
+    const whole = "export * from './index.js';";
+    expect(ofOperations(await bundle(whole, /paris\/session/))).toEqual([]);
+    expect(ofOperations(await bundle(whole, /session\/operations/))).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/protocols\/src\/kernel\/operations\/session/),
+        expect.stringMatching(/session\/operations/),
+      ]),
+    );
   });
 
   it('leaves the client out of a program that only looks at errors', async () => {

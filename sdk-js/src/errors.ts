@@ -38,6 +38,8 @@ export function serverError(frame: { code: string; detail: string; retryable: bo
     : new IsochronError('INTERNAL', `${code}: ${detail}`, { retryable });
 }
 
+export const clientClosed = (): IsochronError => new IsochronError('CLIENT_CLOSED', 'the client was closed');
+
 /** A server sent something that is not a frame, or not one that fits here. */
 export const malformed = (what: string): IsochronError =>
   new IsochronError('FRAME_INVALID', `the server sent ${what}`, { retryable: true });

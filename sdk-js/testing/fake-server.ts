@@ -10,12 +10,15 @@ import type {
   CommitFrame,
   Freshness,
   ListFrame,
+  PutFrame,
   ReadFrame,
   RequestFrame,
   ServerFrame,
   StartFrame,
   StatusFrame,
   WelcomeFrame,
+  WireDeps,
+  WireSeen,
   WireValue,
 } from '@isochron/wire/session-frames';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -31,6 +34,8 @@ export class FakeStore {
   readonly outcomes = new Map<string, number>();
   clock = 1000;
   ust = 1000;
+  /** What a snapshot has beside its timestamp, and a commit. */
+  deps: WireDeps | undefined;
 
   /** Everything committed so far becomes stable. */
   stabilise(): number {
@@ -87,13 +92,24 @@ export interface FakeOptions {
   /** Endpoints that the welcome tells of. */
   readonly regions?: WelcomeFrame['regions'];
   readonly cluster?: string;
+  /** Default paris, with all that it can do. */
+  readonly protocol?: string;
+  readonly capabilities?: readonly string[];
   /** Where it listens; default a free port. */
   readonly port?: number;
 }
 
+/** A snapshot as frames have it. */
+interface Snapshot {
+  readonly snapshot: number;
+  readonly deps?: WireDeps;
+}
+
+const ALL = ['transactions', 'list', 'stable', 'snapshots', 'read-past', 'stable-snapshots'];
+
 export class FakeServer {
   readonly #server: WebSocketServer;
-  readonly #open = new Map<WebSocket, Map<string, number>>();
+  readonly #open = new Map<WebSocket, Map<string, Snapshot>>();
   /** Every frame that came in, and how many came in each message. */
   readonly frames: ClientFrame[] = [];
   readonly packing: number[] = [];
@@ -105,6 +121,8 @@ export class FakeServer {
   freshness: Partial<Freshness> = {};
   /** Commit timestamp that the welcome has of the session's last write. */
   hwt = 0;
+  /** What it says that the session of a token has seen. */
+  seen: WireSeen | undefined;
   port = 0;
   #waiters: { readonly matches: () => boolean; readonly resolve: () => void }[] = [];
 
@@ -212,6 +230,12 @@ export class FakeServer {
         return this.#list(frame, socket);
       case 'commit':
         return this.#commit(frame, socket);
+      case 'get':
+        return this.#got(frame.id, [frame.key]);
+      case 'rot':
+        return this.#got(frame.id, frame.keys);
+      case 'put':
+        return this.#put(frame);
       case 'abort':
         this.#open.get(socket)?.delete(frame.tx);
         return { type: 'aborted', id: frame.id };
@@ -228,14 +252,19 @@ export class FakeServer {
   welcomeFrame(): WelcomeFrame {
     const { region } = this;
     const { node = `${region}-1`, credits = 256, limits, regions = [], cluster = 'test' } = this.options;
+    const { protocol = 'paris', capabilities = ALL } = this.options;
+    const ust = this.lag ?? this.store.ust;
     return {
       type: 'welcome',
       region,
       node,
       cluster,
-      protocol: 'paris',
-      capabilities: [],
-      ust: this.lag ?? this.store.ust,
+      protocol,
+      capabilities,
+      ust,
+      ...this.#deps(),
+      ...(capabilities.includes('stable-snapshots') ? {} : { stable: ust }),
+      ...(this.seen === undefined ? {} : { seen: this.seen }),
       hwt: this.hwt,
       freshness: this.freshnessNow(),
       token: `${region}-${this.store.ust}`,
@@ -265,22 +294,34 @@ export class FakeServer {
       : { type: 'status', id, status: 'committed', ts };
   }
 
-  #start({ id, tx, at }: StartFrame, socket: WebSocket): ServerFrame {
+  #start({ id, tx, at, deps }: StartFrame, socket: WebSocket): ServerFrame {
     const open = this.#open.get(socket);
     if (open?.has(tx)) return refusal(id, 'TX_ID_REUSED', false);
-    const snapshot = at ?? this.lag ?? this.store.ust;
+    const snapshot = this.#assigned(at, deps);
     open?.set(tx, snapshot);
-    return { type: 'started', id, snapshot, token: `${this.region}-${snapshot}` };
+    return { type: 'started', id, ...snapshot, token: `${this.region}-${snapshot.snapshot}` };
   }
 
-  #snapshot({ tx, at }: ReadFrame | ListFrame, socket: WebSocket): number | undefined {
-    return tx === undefined ? (at ?? this.lag ?? this.store.ust) : this.#open.get(socket)?.get(tx);
+  #deps(): { readonly deps?: WireDeps } {
+    const { deps } = this.store;
+    return deps === undefined ? {} : { deps };
+  }
+
+  /** Who asks for a snapshot by all its entries gets it. */
+  #assigned(at: number | undefined, deps: WireDeps | undefined): Snapshot {
+    if (at !== undefined && deps !== undefined) return { snapshot: at, deps };
+    return { snapshot: at ?? this.lag ?? this.store.ust, ...this.#deps() };
+  }
+
+  #snapshot({ tx, at, deps }: ReadFrame | ListFrame, socket: WebSocket): Snapshot | undefined {
+    return tx === undefined ? this.#assigned(at, deps) : this.#open.get(socket)?.get(tx);
   }
 
   #read(frame: ReadFrame, socket: WebSocket): ServerFrame {
     const snapshot = this.#snapshot(frame, socket);
     if (snapshot === undefined) return refusal(frame.id, 'TRANSACTION_UNKNOWN', false);
-    return { type: 'values', id: frame.id, snapshot, values: frame.keys.map((key) => this.store.read(key, snapshot)) };
+    const values = frame.keys.map((key) => this.store.read(key, snapshot.snapshot));
+    return { type: 'values', id: frame.id, ...snapshot, values };
   }
 
   #list(frame: ListFrame, socket: WebSocket): ServerFrame {
@@ -291,11 +332,11 @@ export class FakeServer {
     for (const qualified of this.store.keys()) {
       const key = qualified.slice(keyspace.length + 1);
       if (!qualified.startsWith(`${keyspace}/${prefix}`) || key < start) continue;
-      const version = this.store.read(qualified, snapshot);
+      const version = this.store.read(qualified, snapshot.snapshot);
       if (version !== null) found.push([key, ...version]);
     }
     const next = found[limit]?.[0] ?? null;
-    return { type: 'listed', id: frame.id, snapshot, entries: found.slice(0, limit), next };
+    return { type: 'listed', id: frame.id, ...snapshot, entries: found.slice(0, limit), next };
   }
 
   #commit(frame: CommitFrame, socket: WebSocket): ServerFrame {
@@ -303,7 +344,20 @@ export class FakeServer {
       return refusal(frame.id, 'TRANSACTION_UNKNOWN', false);
     this.#open.get(socket)?.delete(frame.tx);
     const ts = this.store.commit(frame);
-    return { type: 'committed', id: frame.id, ts, token: `${this.region}-w${ts}` };
+    return { type: 'committed', id: frame.id, ts, ...this.#deps(), token: `${this.region}-w${ts}` };
+  }
+
+  /** Of single operations: everything is visible at once, and what was seen is how far the store's clock was. */
+  #got(id: number, keys: readonly string[]): ServerFrame {
+    const { clock, ust } = this.store;
+    const values = keys.map((key) => this.store.read(key, clock));
+    return { type: 'got', id, values, seen: [clock, 0], ust, token: `${this.region}-${clock}` };
+  }
+
+  #put({ id, tx, birth, key, value, homes }: PutFrame): ServerFrame {
+    const ts = this.store.commit({ tx, hwt: 0, birth, writes: [{ key, value }] });
+    const region = homes.at(-1) ?? this.region;
+    return { type: 'written', id, ts, seen: [ts, 0], region, ust: this.store.ust, token: `${this.region}-w${ts}` };
   }
 
   #stable({ id, ts }: Extract<ClientFrame, { type: 'stable' }>): ServerFrame {

@@ -33,7 +33,7 @@ export class Session {
    * still under way (`status.pendingCommits`) are not part of it.
    */
   export(): ExportedSession {
-    return exportSession(this.#core.session, this.token);
+    return exportSession(this.#core.engine.export(), this.token, this.#core.protocol);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Value } from '@isochron/core/ids';
 import { applyMergePatch, encodeDocument, type MergePatch } from '../documents.js';
+import { commit } from '../session/commits.js';
 import type { SessionCore } from '../session/core.js';
 import { readKeys } from '../session/reads.js';
 import { SnapshotHandle } from '../session/snapshot-handle.js';
@@ -10,6 +11,7 @@ import { collectionScope, keyIn, type Scope } from './scope.js';
 /** Every read is a transaction of its own. */
 export const oneShot = (core: SessionCore): HandleSource => ({
   core,
+  read: (keys, signal) => core.engine.read(keys, signal),
   borrow: () => new SnapshotHandle(core, 'one-shot'),
   giveBack: (handle) => handle.end(),
 });
@@ -47,7 +49,7 @@ export class Collection<T = unknown> extends ReadCollection<T> {
     const handle = new SnapshotHandle(core, 'transaction');
     try {
       const [current] = await readKeys(handle, [qualified], options?.signal);
-      handle.tx.write(qualified, applyMergePatch(current?.value ?? null, patch, core.limits));
+      handle.tx.write(qualified, applyMergePatch(current ?? null, patch, core.limits));
     } catch (error) {
       handle.end();
       throw error;
@@ -58,12 +60,7 @@ export class Collection<T = unknown> extends ReadCollection<T> {
   async #write(key: string, value: Value | null, options?: CallOptions): Promise<WriteReceipt> {
     const { core } = this.source;
     const qualified = keyIn(this.scope, key, core);
-    const begin = () => {
-      const tx = core.session.begin();
-      tx.write(qualified, value);
-      return tx;
-    };
-    return new WriteReceipt(core, await core.commits.enqueue({ begin }, options?.signal));
+    return new WriteReceipt(core, await core.engine.write(qualified, value, options?.signal));
   }
 }
 
@@ -74,7 +71,7 @@ export async function commitHandle(handle: SnapshotHandle, signal?: AbortSignal)
     handle.handOver();
     return handle.tx;
   };
-  return new WriteReceipt(core, await core.commits.enqueue({ begin, handle }, signal));
+  return new WriteReceipt(core, await commit(core, begin, handle, signal));
 }
 
 /** A keyspace: all of its keys, and collections in it. */

@@ -65,7 +65,7 @@ export class Listing<T> implements AsyncIterable<Entry<T>> {
   }
 
   /** The next page: about `pageSize` entries, fewer or none where keys were deleted. After the last one: an empty page. */
-  page(): Promise<Page<T>> {
+  async page(): Promise<Page<T>> {
     this.#cursor ??= new Cursor(this.#scope, this.#options, this.#open);
     return this.#cursor.page();
   }

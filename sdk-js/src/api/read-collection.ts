@@ -1,6 +1,6 @@
+import type { QualifiedKey, Value } from '@isochron/core/ids';
 import { decodeDocument } from '../documents.js';
 import type { SessionCore } from '../session/core.js';
-import { readKeys } from '../session/reads.js';
 import type { SnapshotHandle } from '../session/snapshot-handle.js';
 import { Listing, type ListOptions } from './listing.js';
 import { keyIn, keysIn, type Scope } from './scope.js';
@@ -10,9 +10,11 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Lends a handle to a read. */
+/** Reads, and lends a handle to a listing. */
 export interface HandleSource {
   readonly core: SessionCore;
+  /** In order; null where there is no value. Throws, or rejects with, TRANSACTION_FINISHED when there is no handle any more. */
+  read(keys: readonly QualifiedKey[], signal: AbortSignal | undefined): Promise<readonly (Value | null)[]>;
   /** Throws TRANSACTION_FINISHED when there is none any more. */
   borrow(): SnapshotHandle;
   /** The read is over. */
@@ -41,26 +43,16 @@ export abstract class ReadCollection<T> {
   /** The document of a key; undefined where there is none. A stored JSON null is null. */
   async get(key: string, options?: CallOptions): Promise<T | undefined> {
     const qualified = keyIn(this.scope, key, this.source.core);
-    const handle = this.source.borrow();
-    try {
-      const [result] = await readKeys(handle, [qualified], options?.signal);
-      return decodeDocument<T>(result?.value ?? null);
-    } finally {
-      this.source.giveBack(handle);
-    }
+    const [value] = await this.source.read([qualified], options?.signal);
+    return decodeDocument<T>(value ?? null);
   }
 
   /** The documents of several keys, in their order, all of one snapshot and in one round trip. */
   async getMany(keys: readonly string[], options?: CallOptions): Promise<(T | undefined)[]> {
     const qualified = keysIn(this.scope, keys, this.source.core);
     if (qualified.length === 0) return [];
-    const handle = this.source.borrow();
-    try {
-      const results = await readKeys(handle, qualified, options?.signal);
-      return results.map((result) => decodeDocument<T>(result.value));
-    } finally {
-      this.source.giveBack(handle);
-    }
+    const values = await this.source.read(qualified, options?.signal);
+    return values.map((value) => decodeDocument<T>(value));
   }
 
   /** Keys and documents in key order, see {@link Listing}. Throws INVALID_REQUEST for wrong options. */

@@ -1,6 +1,6 @@
 import type { Timestamp, TxId } from '@isochron/core/ids';
-import type { Committed } from '../session/commits.js';
 import type { SessionCore } from '../session/core.js';
+import type { Committed } from '../session/outcome.js';
 
 /** How long to wait for a write to be visible everywhere. */
 export interface StableOptions {

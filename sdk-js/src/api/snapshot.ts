@@ -1,6 +1,7 @@
 import { IsochronError } from '@isochron/core/errors';
-import type { Timestamp } from '@isochron/core/ids';
+import type { QualifiedKey, Timestamp, Value } from '@isochron/core/ids';
 import type { SessionCore } from '../session/core.js';
+import { readKeys } from '../session/reads.js';
 import { SnapshotHandle } from '../session/snapshot-handle.js';
 import { type CallOptions, type HandleSource, ReadCollection } from './read-collection.js';
 import { collectionScope, keyspaceScope, type Scope } from './scope.js';
@@ -10,7 +11,7 @@ export interface SnapshotOptions {
   /**
    * Exactly this timestamp: the same in every region. The session's own writes above it are not part of it. A timestamp that
    * is not stable yet is waited for by the server for a moment, then SNAPSHOT_UNAVAILABLE; one whose versions were collected
-   * is SNAPSHOT_TOO_OLD.
+   * is SNAPSHOT_TOO_OLD. Where the cluster's protocol has no such snapshots, NOT_SUPPORTED_BY_PROTOCOL.
    */
   readonly at?: Timestamp;
   readonly signal?: AbortSignal;
@@ -27,6 +28,10 @@ class SnapshotState implements HandleSource {
   borrow(): SnapshotHandle {
     if (this.#closed) throw new IsochronError('TRANSACTION_FINISHED', 'the snapshot has been closed');
     return this.handle;
+  }
+
+  async read(keys: readonly QualifiedKey[], signal: AbortSignal | undefined): Promise<readonly (Value | null)[]> {
+    return readKeys(this.borrow(), keys, signal);
   }
 
   giveBack(): void {}
@@ -99,6 +104,10 @@ export async function openSnapshot(
   scope: Scope,
   { at, signal }: SnapshotOptions,
 ): Promise<Snapshot> {
+  if (!core.can('snapshots')) {
+    const message = `the protocol of this cluster, ${core.protocol}, has no snapshots`;
+    throw new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message);
+  }
   const handle = new SnapshotHandle(core, 'snapshot', at);
   try {
     await handle.open(signal);

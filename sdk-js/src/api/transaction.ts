@@ -1,5 +1,5 @@
 import { IsochronError } from '@isochron/core/errors';
-import type { Timestamp, TxId } from '@isochron/core/ids';
+import type { QualifiedKey, Timestamp, TxId, Value } from '@isochron/core/ids';
 import { applyMergePatch, checkCount, encodeDocument, type MergePatch } from '../documents.js';
 import type { SessionCore } from '../session/core.js';
 import { readKeys } from '../session/reads.js';
@@ -44,6 +44,10 @@ export class TransactionState implements HandleSource {
     if (this.#finished) throw new IsochronError('TRANSACTION_FINISHED', 'the transaction has already ended');
     this.signal?.throwIfAborted();
     return this.handle;
+  }
+
+  async read(keys: readonly QualifiedKey[], signal: AbortSignal | undefined): Promise<readonly (Value | null)[]> {
+    return readKeys(this.borrow(), keys, signal);
   }
 
   giveBack(): void {}
@@ -105,7 +109,7 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
     const qualified = keyIn(this.scope, key, core);
     const handle = this.state.borrow();
     const [current] = await readKeys(handle, [qualified], this.#signalled(options).signal);
-    const written = applyMergePatch(current?.value ?? null, patch, core.limits);
+    const written = applyMergePatch(current ?? null, patch, core.limits);
     handle.tx.write(qualified, written);
   }
 

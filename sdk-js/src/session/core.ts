@@ -2,14 +2,16 @@
 import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
 import { DEFAULT_LIMITS, type Limits } from '@isochron/core/limits';
-import { ParisSession } from '@isochron/protocols/paris/session';
-import type { HeldBack, UstFrame, WelcomeFrame } from '@isochron/wire/session-frames';
-import { randomSessionId } from '../encoding.js';
+import type { Session } from '@isochron/protocols/kernel/transactions/session';
+import type { HeldBack, UstFrame } from '@isochron/wire/session-frames';
 import type { ConnectOptions, Settings } from '../options.js';
 import { Connector, type ConnectorEvents } from '../transport/connector.js';
 import type { Exchange } from '../transport/exchange.js';
-import { CommitQueue } from './commits.js';
-import { importSession } from './exported.js';
+import type { Welcome } from '../transport/frames.js';
+import type { Engine } from './engine.js';
+import { type ImportedSession, importSession, otherProtocol } from './exported.js';
+import { OneByOne } from './one-by-one.js';
+import { loadEngine } from './protocols.js';
 import { ServerClock } from './server-clock.js';
 import { StableExchange } from './stable.js';
 import { type TransactionStatus, TxStatusExchange } from './tx-status.js';
@@ -23,7 +25,7 @@ export interface ClientStatus {
   readonly node: string | undefined;
   /** Last measured round trip, in ms. */
   readonly rttMs: number | undefined;
-  /** Highest stable timestamp that the session has seen. */
+  /** Timestamp of the highest snapshot that the session has seen; under PaRiS it is a stable one. */
   readonly ust: Timestamp;
   /** Age of that timestamp by the node's clock, in ms: what the session reads is at most this old. Undefined before the first one. */
   readonly stalenessMs: number | undefined;
@@ -38,13 +40,19 @@ export interface ClientStatus {
 type Listener = (status: ClientStatus) => void;
 
 export class SessionCore implements ConnectorEvents {
-  readonly session: ParisSession;
   readonly connector: Connector;
-  readonly commits: CommitQueue;
+  /** What the session does one at a time: writes; under protocols of single operations, everything. */
+  readonly queue: OneByOne;
   readonly clock = new ServerClock();
   limits: Limits = DEFAULT_LIMITS;
+  /** What the cluster can do, as its last node has said. */
+  #capabilities: readonly string[] = [];
   #token: string | undefined;
-  #welcomed = false;
+  #engine: Engine | undefined;
+  #protocol = '';
+  /** Everything up to here is known to be in every region. */
+  #stable: Timestamp = 0;
+  readonly #imported: ImportedSession | undefined;
   /** The session's last write as its token has it, where that is not known to be visible everywhere. */
   #tokenHwt: Timestamp = 0;
   readonly #listeners = new Set<Listener>();
@@ -56,16 +64,40 @@ export class SessionCore implements ConnectorEvents {
   ) {
     const imported = options.session === undefined ? undefined : importSession(options.session);
     this.#token = imported?.token ?? options.token;
-    // A new name in any case: two holders of one exported session must not make the same transaction ids (P8).
-    this.session = new ParisSession(randomSessionId(), imported?.state);
+    this.#imported = imported;
     this.connector = new Connector(options.endpoints, settings, this);
-    this.commits = new CommitQueue(this);
-    this.connector.dispatcher.onSweep = (nowMs) => this.commits.sweep(nowMs);
+    this.queue = new OneByOne(this);
+    this.connector.dispatcher.onSweep = (nowMs) => this.queue.sweep(nowMs);
+  }
+
+  /** There is one once a node has been met; nobody has the client before. */
+  get engine(): Engine {
+    if (this.#engine === undefined) throw new IsochronError('CONNECTION_LOST', 'no node has been met yet');
+    return this.#engine;
+  }
+
+  /** The session of transactions. Throws NOT_SUPPORTED_BY_PROTOCOL where there are none. */
+  get session(): Session {
+    const { session } = this.engine;
+    if (session !== undefined) return session;
+    const instead = 'get, set and delete keys, one or a few at a time';
+    const message = `the protocol of this cluster, ${this.#protocol}, has no transactions, snapshots and listings: ${instead}`;
+    throw new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message);
+  }
+
+  /** Name of the cluster's protocol. */
+  get protocol(): string {
+    return this.#protocol;
+  }
+
+  /** Whether the cluster's protocol can do something, by its name in `welcome`. */
+  can(capability: string): boolean {
+    return this.#capabilities.includes(capability);
   }
 
   get status(): ClientStatus {
     const { current } = this.connector;
-    const { ust } = this.session;
+    const ust = this.#engine?.ust ?? 0;
     return {
       state: this.#state(),
       region: current?.region,
@@ -75,7 +107,7 @@ export class SessionCore implements ConnectorEvents {
       stalenessMs: this.clock.ageMs(ust),
       stale: this.clock.latest?.stale ?? false,
       heldBackBy: this.clock.latest?.heldBackBy ?? undefined,
-      pendingCommits: this.commits.size,
+      pendingCommits: this.queue.writes,
     };
   }
 
@@ -88,18 +120,38 @@ export class SessionCore implements ConnectorEvents {
     this.#token = token;
   }
 
-  welcomed(welcome: WelcomeFrame): void {
-    this.#welcomed = true;
+  /** Loads what the cluster's protocol needs. Rejects with NOT_SUPPORTED_BY_PROTOCOL, or TOKEN_INVALID for a session of another one. */
+  async prepare(welcome: Welcome): Promise<void> {
+    const { protocol } = welcome;
+    if (this.#engine === undefined) await this.#begin(welcome);
+    if (this.#protocol !== protocol)
+      throw new IsochronError('CONNECTION_LOST', `the endpoint runs another protocol, ${protocol}`);
+  }
+
+  async #begin(welcome: Welcome): Promise<void> {
+    const { protocol } = welcome;
+    if (this.#imported !== undefined && this.#imported.protocol !== protocol)
+      throw otherProtocol(this.#imported.protocol, protocol);
+    const open = await loadEngine(protocol);
+    // Another endpoint may have been quicker.
+    if (this.#engine !== undefined) return;
+    this.#engine = open(this, welcome, this.#imported);
+    this.#protocol = protocol;
+  }
+
+  welcomed(welcome: Welcome): void {
+    this.#capabilities = welcome.capabilities;
     this.limits = welcome.limits;
     this.#token = welcome.token;
     this.#tokenHwt = welcome.hwt;
     this.clock.take(welcome.freshness);
-    this.session.observe(welcome.ust);
+    this.engine.welcomed(welcome);
+    this.#sawStable(welcome.stable ?? 0);
   }
 
   ust({ ust, freshness }: UstFrame): void {
     this.clock.take(freshness);
-    this.session.observe(ust);
+    this.#sawStable(ust);
     this.changed();
   }
 
@@ -126,10 +178,10 @@ export class SessionCore implements ConnectorEvents {
 
   /** Resolves once `timestamp` is visible in every region. */
   async stable(timestamp: Timestamp, timeoutMs: number, signal?: AbortSignal): Promise<void> {
-    if (timestamp <= this.session.ust) return;
+    if (timestamp <= (this.can('stable-snapshots') ? this.engine.ust : this.#stable)) return;
     const { dispatcher } = this.connector;
     const ust = await new StableExchange(timestamp, timeoutMs, this.settings).run(dispatcher.submit, signal);
-    this.session.observe(ust);
+    this.#sawStable(ust);
   }
 
   /** A token comes without the writes that it knows of: they are part of every snapshot once stable time has passed them (D9). */
@@ -145,24 +197,34 @@ export class SessionCore implements ConnectorEvents {
 
   /** What became of a transaction, of this session or of any other. */
   async txStatus(txId: TxId, birth?: Timestamp, signal?: AbortSignal): Promise<TransactionStatus> {
+    if (!this.can('transactions')) {
+      const instead = 'a write that is repeated under its id says so itself';
+      const message = `the protocol of this cluster, ${this.#protocol}, cannot be asked what became of a write: ${instead}`;
+      throw new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message);
+    }
     const { dispatcher } = this.connector;
     const status = await new TxStatusExchange(txId, birth).run(dispatcher.submitTimed, signal);
     // This client still repeats it: an attempt that was aborted, or has not arrived, is not the last one.
-    const undecided = status.state !== 'committed' && this.commits.isUnderWay(txId);
+    const undecided = status.state !== 'committed' && this.queue.isUnderWay(txId);
     return undecided ? { state: 'pending', timestamp: undefined } : status;
   }
 
   async close(): Promise<void> {
     // First those that wait, or each would move up only to be turned away.
-    this.commits.close();
+    this.queue.close();
     const closing = this.connector.close();
     this.changed();
     await closing;
   }
 
+  #sawStable(ust: Timestamp): void {
+    this.#stable = Math.max(this.#stable, ust);
+    this.engine.stable(ust);
+  }
+
   #state(): ClientStatus['state'] {
     if (this.connector.isClosed) return 'closed';
     if (this.connector.current !== undefined) return 'online';
-    return this.#welcomed ? 'offline' : 'connecting';
+    return this.#engine !== undefined ? 'offline' : 'connecting';
   }
 }

@@ -1,13 +1,13 @@
 /** Reads and listings through a snapshot handle: what the session knows from itself, the rest from the server. */
 import type { IsochronError } from '@isochron/core/errors';
 import type { QualifiedKey, Timestamp, TxId, Value } from '@isochron/core/ids';
-import type { ReadResult } from '@isochron/protocols/paris/session';
+import type { ReadResult } from '@isochron/protocols/kernel/transactions/session';
 import type { RequestFrame } from '@isochron/wire/session-frames';
 import { malformed } from '../errors.js';
 import type { Connection } from '../transport/connection.js';
 import { Exchange, type Retry, unexpected } from '../transport/exchange.js';
 import type { Answer, Listed } from '../transport/frames.js';
-import type { SnapshotHandle } from './snapshot-handle.js';
+import { type SnapshotHandle, snapshotOf } from './snapshot-handle.js';
 
 /** A request inside a snapshot. */
 abstract class SnapshotExchange<T> extends Exchange<T> {
@@ -52,7 +52,7 @@ class ReadExchange extends SnapshotExchange<readonly ReadResult[]> {
   answered(frame: Answer): void {
     if (frame.type !== 'values') throw unexpected(frame);
     if (frame.values.length !== this.keys.length) throw malformed('another number of values than keys were asked for');
-    this.handle.accept(frame.snapshot);
+    this.handle.accept(snapshotOf(frame));
     this.done(frame.values.map((version, i) => this.#record(this.keys[i]!, version)));
   }
 
@@ -84,16 +84,25 @@ class ListExchange extends SnapshotExchange<Listed> {
 
   answered(frame: Answer): void {
     if (frame.type !== 'listed') throw unexpected(frame);
-    this.handle.accept(frame.snapshot);
+    this.handle.accept(snapshotOf(frame));
     this.done(frame);
   }
 }
 
-/** Reads keys in the handle's snapshot, in order (Alg. 1 lines 8–20). */
+/** Reads keys in the handle's snapshot, in order (Alg. 1 lines 8–20); null where there is no value. */
 export async function readKeys(
   handle: SnapshotHandle,
   keys: readonly QualifiedKey[],
   signal?: AbortSignal,
+): Promise<readonly (Value | null)[]> {
+  const results = await resultsOf(handle, keys, signal);
+  return results.map(({ value }) => value);
+}
+
+async function resultsOf(
+  handle: SnapshotHandle,
+  keys: readonly QualifiedKey[],
+  signal: AbortSignal | undefined,
 ): Promise<readonly ReadResult[]> {
   const known = keys.map((key) => handle.tx.lookup(key));
   const missing = keys.filter((_key, i) => known[i] === undefined);

@@ -3,13 +3,28 @@
  * read, in the same message, and opens again wherever the connection goes: a snapshot is a number (D8).
  */
 import { IsochronError } from '@isochron/core/errors';
-import type { Timestamp, TxId } from '@isochron/core/ids';
-import { SessionTransaction } from '@isochron/protocols/paris/session';
+import type { Deps, Timestamp, TxId } from '@isochron/core/ids';
+import { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
+import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
 import type { RequestFrame } from '@isochron/wire/session-frames';
 import type { Connection } from '../transport/connection.js';
 import { AbortExchange, Exchange, type Retry, unexpected } from '../transport/exchange.js';
 import type { Answer } from '../transport/frames.js';
 import type { SessionCore } from './core.js';
+
+/** The snapshot of an answer. */
+export const snapshotOf = ({ snapshot, deps }: { snapshot: Timestamp; deps?: Deps }): Snapshot => ({
+  ts: snapshot,
+  deps,
+});
+
+/** Asks for exactly this snapshot. */
+const atField = (at: Snapshot | undefined): { at?: Timestamp; deps?: Deps } =>
+  at === undefined ? {} : { at: at.ts, ...(at.deps === undefined ? {} : { deps: at.deps }) };
+
+/** Whether a snapshot is the one that was asked for: by all its entries, or by its timestamp alone. */
+const isAt = ({ ts, deps }: Snapshot, at: Snapshot): boolean =>
+  ts === at.ts && (at.deps === undefined || at.deps.every((entry, i) => entry === deps?.[i]));
 
 /**
  * `one-shot` never opens a transaction on the server. `transaction` ends with TRANSACTION_EXPIRED after the server's
@@ -20,7 +35,7 @@ export type HandleMode = 'one-shot' | 'transaction' | 'snapshot';
 export class SnapshotHandle {
   readonly tx: SessionTransaction;
   /** The snapshot that is asked for: none at first, the assigned one ever after. */
-  at: Timestamp | undefined;
+  at: Snapshot | undefined;
   /** The server knows the open transaction by this id. A new one for every opening, so that an old opening is never met. */
   #wireId: TxId;
   #openOn: Connection | undefined;
@@ -35,8 +50,8 @@ export class SnapshotHandle {
     at?: Timestamp,
   ) {
     const { session } = core;
-    this.tx = at === undefined ? session.begin() : new SessionTransaction(session.nextTxId(), at, new Map());
-    this.at = at;
+    this.tx = at === undefined ? session.begin() : new SessionTransaction(session.nextTxId(), { ts: at }, new Map());
+    this.at = at === undefined ? undefined : { ts: at };
     this.#wireId = this.tx.id;
   }
 
@@ -51,9 +66,8 @@ export class SnapshotHandle {
   }
 
   /** Fields of a read on this connection. */
-  fields(connection: Connection): { tx: TxId } | { at: Timestamp } | object {
-    if (this.mode !== 'one-shot' && this.#openOn === connection) return { tx: this.#wireId };
-    return this.at === undefined ? {} : { at: this.at };
+  fields(connection: Connection): { tx: TxId } | { at?: Timestamp; deps?: Deps } {
+    return this.mode !== 'one-shot' && this.#openOn === connection ? { tx: this.#wireId } : atField(this.at);
   }
 
   /** The start that has to precede a read on this connection. */
@@ -80,20 +94,19 @@ export class SnapshotHandle {
   }
 
   /** Takes the snapshot of an answer. Throws a retryable error when it is not the one that the session needs. */
-  accept(snapshot: Timestamp): void {
-    const needed = this.at ?? snapshot;
-    if (snapshot < this.tx.floor) {
+  accept(snapshot: Snapshot): void {
+    if (snapshot.ts < this.tx.floor) {
       // The node lags behind the session. Asked for exactly the session's snapshot, it waits for it or refuses.
-      this.at ??= this.tx.floor;
+      this.at ??= this.tx.seen;
       throw this.#misses(snapshot);
     }
     // A read that was under way without a known snapshot while another connection assigned one.
-    if (snapshot !== needed) throw this.#misses(snapshot);
-    this.at = snapshot;
-    if (this.tx.snapshot === undefined && !this.#ended) this.core.session.started(this.tx, snapshot);
+    if (this.at !== undefined && !isAt(snapshot, this.at)) throw this.#misses(snapshot);
+    if (this.core.can('snapshots')) this.at = snapshot;
+    if (this.tx.snapshot === undefined && !this.#ended) this.core.session.started(this.tx, snapshot.ts, snapshot.deps);
   }
 
-  started(snapshot: Timestamp, wireId: TxId): void {
+  started(snapshot: Snapshot, wireId: TxId): void {
     if (wireId !== this.#wireId) return;
     this.#starting = false;
     this.accept(snapshot);
@@ -146,9 +159,9 @@ export class SnapshotHandle {
     aborted.catch(() => this.core.settings.logger.debug('an abort was not delivered'));
   }
 
-  #misses(snapshot: Timestamp): IsochronError {
+  #misses({ ts }: Snapshot): IsochronError {
     this.reopen();
-    const message = `the node answered from the snapshot ${snapshot}, the session needs ${this.at}`;
+    const message = `the node answered from the snapshot ${ts}, the session needs ${this.at?.ts}`;
     return new IsochronError('SNAPSHOT_UNAVAILABLE', message);
   }
 
@@ -175,13 +188,12 @@ class StartExchange extends Exchange<void> {
 
   frame(id: number, connection: Connection): RequestFrame {
     this.#wireId = this.handle.opening(connection);
-    const { at } = this.handle;
-    return { type: 'start', id, tx: this.#wireId, ...(at === undefined ? {} : { at }) };
+    return { type: 'start', id, tx: this.#wireId, ...atField(this.handle.at) };
   }
 
   answered(frame: Answer): void {
     if (frame.type !== 'started') throw unexpected(frame);
-    this.handle.started(frame.snapshot, this.#wireId);
+    this.handle.started(snapshotOf(frame), this.#wireId);
     this.done();
   }
 

@@ -1,12 +1,12 @@
 /** One WebSocket: hello and welcome, request ids, credits, packing, a heartbeat. It reports to its owner and repeats nothing. */
 import { IsochronError } from '@isochron/core/errors';
 import { utf8Length } from '@isochron/core/limits';
-import type { Freshness, GoawayFrame, HelloFrame, UstFrame, WelcomeFrame } from '@isochron/wire/session-frames';
+import type { Freshness, GoawayFrame, HelloFrame, UstFrame } from '@isochron/wire/session-frames';
 import { malformed, serverError, toIsochronError } from '../errors.js';
 import type { Settings, WebSocketLike } from '../options.js';
 import type { Codec } from './codec.js';
 import { type Exchange, PingExchange } from './exchange.js';
-import { type Answer, type Incoming, parseFrame } from './frames.js';
+import { type Answer, type Incoming, parseFrame, type Welcome } from './frames.js';
 
 /** Whoever holds connections. Nothing is reported of a connection before its welcome. */
 export interface ConnectionOwner {
@@ -34,7 +34,7 @@ export class Connection {
   readonly #settings: Settings;
   readonly #inFlight = new Map<number, Exchange>();
   readonly #owner: ConnectionOwner;
-  #welcome: WelcomeFrame | undefined;
+  #welcome: Welcome | undefined;
   #freshness: Freshness | undefined;
   #nextId = 1;
   #closed = false;
@@ -85,7 +85,7 @@ export class Connection {
   }
 
   /** Throws when it is asked before the welcome; `open` hands out none such. */
-  get welcome(): WelcomeFrame {
+  get welcome(): Welcome {
     if (this.#welcome === undefined) throw malformed('no welcome');
     return this.#welcome;
   }

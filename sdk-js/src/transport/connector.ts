@@ -1,6 +1,6 @@
 /** Keeps one connection: picks the nearest endpoint, fails over, reconnects with full-jitter backoff, honours goaway. */
 import { IsochronError } from '@isochron/core/errors';
-import type { GoawayFrame, HelloFrame, UstFrame, WelcomeFrame } from '@isochron/wire/session-frames';
+import type { GoawayFrame, HelloFrame, UstFrame } from '@isochron/wire/session-frames';
 import { fullJitterMs } from '../backoff.js';
 import { toIsochronError } from '../errors.js';
 import type { Settings } from '../options.js';
@@ -9,6 +9,7 @@ import { Dispatcher, unreachable } from './dispatcher.js';
 import { type Endpoint, Endpoints } from './endpoints.js';
 import type { Exchange } from './exchange.js';
 import { firstOf } from './first.js';
+import type { Welcome } from './frames.js';
 import { Homing } from './homing.js';
 import { nearest } from './nearest.js';
 
@@ -21,7 +22,9 @@ const CLOSE_WAIT_MS = 1000;
 export interface ConnectorEvents {
   /** The session's newest token. */
   currentToken(): string | undefined;
-  welcomed(welcome: WelcomeFrame): void;
+  /** Loads what the protocol of a node needs, before the first `welcomed`. Rejects where the client cannot be used with it. */
+  prepare(welcome: Welcome): Promise<void>;
+  welcomed(welcome: Welcome): void;
   token(token: string): void;
   ust(frame: UstFrame): void;
   /** The connection, or the lack of one, has changed. */
@@ -179,11 +182,7 @@ export class Connector implements ConnectionOwner {
   async #open(endpoint: Endpoint): Promise<Connection> {
     try {
       const connection = await Connection.open(endpoint.url, this.#hello(), this.#settings, this);
-      const misfit = this.#misfit(connection.welcome);
-      if (misfit !== undefined) {
-        connection.close();
-        throw misfit;
-      }
+      await this.#fit(connection);
       endpoint.region = connection.region;
       return connection;
     } catch (error) {
@@ -247,12 +246,19 @@ export class Connector implements ConnectionOwner {
     connection.ping().then(measured, () => this.#settings.logger.debug(`${connection.url}: a ping was lost`));
   }
 
-  #misfit({ cluster, protocol }: WelcomeFrame): IsochronError | undefined {
-    if (protocol !== 'paris')
-      return new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', `this client speaks paris, the cluster ${protocol}`);
-    if (this.#cluster !== undefined && this.#cluster !== cluster)
-      return new IsochronError('CONNECTION_LOST', `the endpoint belongs to another cluster, ${cluster}`);
-    return undefined;
+  /** Rejects where the connection cannot be used. */
+  async #fit(connection: Connection): Promise<void> {
+    const { cluster } = connection.welcome;
+    try {
+      if (this.#cluster !== undefined && this.#cluster !== cluster)
+        throw new IsochronError('CONNECTION_LOST', `the endpoint belongs to another cluster, ${cluster}`);
+      await this.#events.prepare(connection.welcome);
+      if (connection.isClosed)
+        throw new IsochronError('CONNECTION_LOST', `${connection.url} has closed the connection`);
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
   }
 
   #reconnect(): void {

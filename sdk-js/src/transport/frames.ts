@@ -1,6 +1,6 @@
 /** Validates what a server sends. Nothing of it is used before (D12): a damaged frame is FRAME_INVALID, never a crash. */
 import { isTimestamp } from '@isochron/core/hlc';
-import type { Timestamp, Value } from '@isochron/core/ids';
+import type { Deps, Timestamp, Value } from '@isochron/core/ids';
 import type {
   AbortedFrame,
   CommittedFrame,
@@ -26,6 +26,19 @@ export interface Values extends Omit<ValuesFrame, 'values'> {
   readonly values: readonly (readonly [Timestamp, Value] | null)[];
 }
 
+/** What clients of single operations get and validate themselves (`operation-frames.ts`): others do not load that. */
+export interface OperationAnswer {
+  readonly type: 'got' | 'written';
+  readonly id: number;
+  readonly token?: string;
+  readonly raw: Raw;
+}
+
+/** `welcome`; what its token's session has seen is validated by who knows of it. */
+export interface Welcome extends Omit<WelcomeFrame, 'seen'> {
+  readonly seen: unknown;
+}
+
 /** `listed` with its bytes decoded. */
 export interface Listed extends Omit<ListedFrame, 'entries'> {
   readonly entries: readonly (readonly [string, Timestamp, Value])[];
@@ -36,37 +49,46 @@ export type Answer =
   | Values
   | Listed
   | CommittedFrame
+  | OperationAnswer
   | AbortedFrame
   | TxStatusFrame
   | IsStableFrame
   | PongFrame;
-export type Incoming = WelcomeFrame | Answer | ErrorFrame | UstFrame | GoawayFrame;
+export type Incoming = Welcome | Answer | ErrorFrame | UstFrame | GoawayFrame;
 
-type Raw = Readonly<Record<string, unknown>>;
+/** An object of which nothing is known. */
+export type Raw = Readonly<Record<string, unknown>>;
 
 const isObject = (raw: unknown): raw is Raw => typeof raw === 'object' && raw !== null;
 
-function text(raw: unknown, name: string): string {
+export function text(raw: unknown, name: string): string {
   if (typeof raw !== 'string') throw malformed(`a frame whose ${name} is no text`);
   return raw;
 }
 
-function count(raw: unknown, name: string): number {
+export function count(raw: unknown, name: string): number {
   if (!Number.isSafeInteger(raw) || (raw as number) < 0) throw malformed(`a frame whose ${name} is no count`);
   return raw as number;
 }
 
-function timestamp(raw: unknown, name: string): Timestamp {
+export function timestamp(raw: unknown, name: string): Timestamp {
   if (!isTimestamp(raw)) throw malformed(`a frame whose ${name} is no timestamp`);
   return raw;
 }
 
-function array(raw: unknown, name: string): readonly unknown[] {
+/** The entries of a snapshot beside its timestamp, where a frame has them. */
+function deps(raw: Raw): { readonly deps?: Deps } {
+  return raw.deps === undefined ? {} : { deps: timestamps(raw.deps, 'deps') };
+}
+
+export const timestamps = (raw: unknown, name: string): Deps => array(raw, name).map((entry) => timestamp(entry, name));
+
+export function array(raw: unknown, name: string): readonly unknown[] {
   if (!Array.isArray(raw)) throw malformed(`a frame whose ${name} is no list`);
   return raw;
 }
 
-function object(raw: unknown, name: string): Raw {
+export function object(raw: unknown, name: string): Raw {
   if (!isObject(raw)) throw malformed(`a frame whose ${name} is no object`);
   return raw;
 }
@@ -82,7 +104,7 @@ function value(raw: unknown): Value {
   }
 }
 
-function version(raw: unknown): readonly [Timestamp, Value] | null {
+export function version(raw: unknown): readonly [Timestamp, Value] | null {
   if (raw === null) return null;
   const pair = array(raw, 'value');
   return [timestamp(pair[0], 'commit timestamp'), value(pair[1])];
@@ -128,7 +150,7 @@ function freshness(raw: unknown): Freshness {
   };
 }
 
-const welcome = (raw: Raw): WelcomeFrame => ({
+const welcome = (raw: Raw): Welcome => ({
   type: 'welcome',
   region: text(raw.region, 'region'),
   node: text(raw.node, 'node'),
@@ -136,6 +158,9 @@ const welcome = (raw: Raw): WelcomeFrame => ({
   protocol: text(raw.protocol, 'protocol'),
   capabilities: array(raw.capabilities, 'capabilities').map((name) => text(name, 'capability')),
   ust: timestamp(raw.ust, 'ust'),
+  ...deps(raw),
+  ...(raw.stable === undefined ? {} : { stable: timestamp(raw.stable, 'stable') }),
+  seen: raw.seen,
   hwt: timestamp(raw.hwt, 'hwt'),
   freshness: freshness(raw.freshness),
   token: text(raw.token, 'token'),
@@ -170,17 +195,21 @@ const parsers: { readonly [T in Incoming['type']]: (raw: Raw) => Incoming } = {
     type: 'values',
     ...head(raw),
     snapshot: timestamp(raw.snapshot, 'snapshot'),
+    ...deps(raw),
     values: array(raw.values, 'values').map(version),
   }),
   listed: (raw) => ({
     type: 'listed',
     ...head(raw),
     snapshot: timestamp(raw.snapshot, 'snapshot'),
+    ...deps(raw),
     entries: array(raw.entries, 'entries').map(entry),
     next: raw.next === null ? null : text(raw.next, 'next'),
   }),
-  started: (raw) => ({ type: 'started', ...head(raw), snapshot: timestamp(raw.snapshot, 'snapshot') }),
-  committed: (raw) => ({ type: 'committed', ...head(raw), ts: timestamp(raw.ts, 'ts') }),
+  started: (raw) => ({ type: 'started', ...head(raw), snapshot: timestamp(raw.snapshot, 'snapshot'), ...deps(raw) }),
+  committed: (raw) => ({ type: 'committed', ...head(raw), ts: timestamp(raw.ts, 'ts'), ...deps(raw) }),
+  got: (raw) => ({ type: 'got', ...head(raw), raw }),
+  written: (raw) => ({ type: 'written', ...head(raw), raw }),
   aborted: (raw) => ({ type: 'aborted', ...head(raw) }),
   status: (raw) => ({
     type: 'status',

@@ -1,10 +1,10 @@
 /** Finds the way back to a nearer endpoint after a failover, and finds out when another one has become the nearest. */
 import { wallOf } from '@isochron/core/hlc';
-import type { WelcomeFrame } from '@isochron/wire/session-frames';
 import { toIsochronError } from '../errors.js';
 import type { Settings } from '../options.js';
 import type { Connection } from './connection.js';
 import type { Endpoint, Endpoints } from './endpoints.js';
+import type { Welcome } from './frames.js';
 
 /** Looks come at doubling distances, up to this one. A measurement is good for as long. */
 const MAX_PAUSE_MS = 600_000;
@@ -105,7 +105,8 @@ export class Homing {
 }
 
 /** How far the node's own stable time is behind the session's, which the welcome gives back. */
-const lagMs = ({ ust, freshness: { now, stalenessMs } }: WelcomeFrame): number => wallOf(ust) - (now - stalenessMs);
+const lagMs = ({ ust, stable = ust, freshness: { now, stalenessMs } }: Welcome): number =>
+  wallOf(stable) - (now - stalenessMs);
 
 /** The shorter of two measurements; infinite where the connection is lost meanwhile. */
 async function roundTrip(connection: Connection): Promise<number> {

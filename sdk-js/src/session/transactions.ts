@@ -1,0 +1,67 @@
+/** A client of a protocol with transactions: one-shot reads and writes are transactions, too. */
+import type { QualifiedKey, Timestamp, Value } from '@isochron/core/ids';
+import type { Session, SessionState } from '@isochron/protocols/kernel/transactions/session';
+import { randomSessionId } from '../encoding.js';
+import type { Welcome } from '../transport/frames.js';
+import { commit } from './commits.js';
+import type { SessionCore } from './core.js';
+import type { Engine, OpenEngine } from './engine.js';
+import { type ExportedState, exportWrites } from './exported.js';
+import type { Committed } from './outcome.js';
+import { readKeys } from './reads.js';
+import { SnapshotHandle } from './snapshot-handle.js';
+
+/** @param id 128 random bits as text, never used by another session (P8) */
+export type SessionClass = new (id: string, state?: SessionState) => Session;
+
+class Transactions implements Engine {
+  readonly #core: SessionCore;
+
+  constructor(
+    core: SessionCore,
+    readonly session: Session,
+  ) {
+    this.#core = core;
+  }
+
+  get ust(): Timestamp {
+    return this.session.ust;
+  }
+
+  welcomed({ ust, deps }: Welcome): void {
+    this.session.observe({ ts: ust, deps });
+  }
+
+  stable(ust: Timestamp): void {
+    this.session.stable(ust);
+  }
+
+  async read(keys: readonly QualifiedKey[], signal: AbortSignal | undefined): Promise<readonly (Value | null)[]> {
+    const handle = new SnapshotHandle(this.#core, 'one-shot');
+    try {
+      return await readKeys(handle, keys, signal);
+    } finally {
+      handle.end();
+    }
+  }
+
+  write(key: QualifiedKey, value: Value | null, signal: AbortSignal | undefined): Promise<Committed> {
+    const begin = () => {
+      const tx = this.session.begin();
+      tx.write(key, value);
+      return tx;
+    };
+    return commit(this.#core, begin, undefined, signal);
+  }
+
+  export(): ExportedState {
+    const { ust, deps, hwt, cache } = this.session.export();
+    return { ...(deps === undefined ? {} : { deps }), ust, hwt, writes: exportWrites(cache) };
+  }
+}
+
+/** A new name in any case: two holders of one exported session must not make the same transaction ids (P8). */
+export const openTransactions =
+  (SessionOf: SessionClass): OpenEngine =>
+  (core, _welcome, imported) =>
+    new Transactions(core, new SessionOf(randomSessionId(), imported?.state));
