@@ -23,9 +23,11 @@ export interface SeedRange {
   readonly count: number;
 }
 
-/** A deliberate breakage of PaRiS that must be caught. */
+/** A deliberate breakage that must be caught. */
 export interface Mutant {
   readonly name: string;
+  /** The protocol whose runs must show it; PaRiS when absent. */
+  readonly protocol?: string;
   /** The rule of `SPEC.md`, or the line of the paper, that it breaks. */
   readonly breaks: string;
   /** What it does. */

@@ -1,10 +1,9 @@
 /** Plans that give a breakage occasion to show. */
 import { Topology } from '@isochron/core';
-import type { Plan } from '@isochron/sim';
+import { type Plan, PROTOCOLS } from '@isochron/sim';
 import { Streams } from '@isochron/sim/engine/streams';
 import { faultKind } from '@isochron/sim/faults/table';
 import type { FaultPlan } from '@isochron/sim/plan/plan';
-import { paris } from '@isochron/sim/protocols/paris/adapter';
 import type { Profile } from './mutant.js';
 
 /** The drawn plan with the profile's parts in place of its own. */
@@ -18,14 +17,14 @@ export function profiled(plan: Plan, { settings, environment, faults }: Profile)
 }
 
 function drawFaults(
-  { seed, cluster, sessions }: Plan,
+  { protocol, seed, cluster, sessions }: Plan,
   { kinds, count, untilMs }: Required<Profile>['faults'],
 ): FaultPlan[] {
   const random = new Streams(seed).of('profile');
   const scene = {
     topology: new Topology(cluster),
     sessions: sessions.map(({ name }) => name),
-    crashPoints: paris.crashPoints,
+    crashPoints: PROTOCOLS.get(protocol)!.crashPoints,
   };
   return Array.from({ length: count }, () => {
     const name = random.pick(kinds);

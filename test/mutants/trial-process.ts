@@ -13,7 +13,6 @@ const { PROTOCOLS } = await import('@isochron/sim');
 const { shrink } = await import('@isochron/sim/shrink/shrink');
 const { playScript, scriptDifferences } = await import('@isochron/protocols/testing/script');
 const { profiled } = await import('./profile.js');
-const paris = PROTOCOLS.get('paris')!;
 
 process.stdout.write(JSON.stringify(answer()));
 
@@ -32,14 +31,18 @@ function answer(): TrialResult {
 
 function simulate(run: Exclude<Run, { script: string }>): Caught | undefined {
   const plan = planOf(run);
-  const [first, ...others] = noticesOf(paris.run(plan));
+  const [first, ...others] = noticesOf(runOf(plan));
   if (first === undefined) return undefined;
   return { run, seed: plan.seed, by: [first, ...others], ...shrunk(plan, first) };
 }
 
 function planOf(run: Exclude<Run, { script: string }>): Plan {
   if ('plan' in run) return JSON.parse(readFileSync(run.plan, 'utf8')) as Plan;
-  return profiled(paris.draw(run.seed), run.profile ?? {});
+  return profiled(PROTOCOLS.get(run.protocol ?? 'paris')!.draw(run.seed), run.profile ?? {});
+}
+
+function runOf(plan: Plan): Result {
+  return PROTOCOLS.get(plan.protocol)!.run(plan);
 }
 
 function noticesOf({ failures }: Result): Notice[] {
@@ -63,7 +66,7 @@ function play(run: { readonly script: string }): Caught | undefined {
 function shrunk(plan: Plan, { check }: Notice): { plan?: Plan } {
   if (trial.shrinkMs === undefined) return {};
   const endMs = performance.now() + trial.shrinkMs;
-  const fails = (candidate: Plan): boolean => noticesOf(paris.run(candidate)).some((notice) => notice.check === check);
+  const fails = (candidate: Plan): boolean => noticesOf(runOf(candidate)).some((notice) => notice.check === check);
   return { plan: shrink(plan, fails, { goesOn: () => performance.now() < endMs }) };
 }
 

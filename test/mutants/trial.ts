@@ -8,7 +8,7 @@ import type { Patch, Profile } from './mutant.js';
 
 /** One run: a seed of the simulator, perhaps with a profile, a plan in a file, or a scenario as text, in a file as well. */
 export type Run =
-  | { readonly seed: number; readonly profile?: Profile }
+  | { readonly seed: number; readonly protocol?: string; readonly profile?: Profile }
   | { readonly plan: string }
   | { readonly script: string };
 

@@ -27,9 +27,10 @@ export const planFile = ({ name }: Pick<Mutant, 'name'>): string => join(ROOT, '
 
 /** The runs that must catch a mutant, in their order. */
 export function runsOf(mutant: Mutant, seeds: SeedRange = mutant.seeds): Run[] {
-  const { profile } = mutant;
+  const { profile, protocol } = mutant;
   return Array.from({ length: seeds.count }, (_, i) => ({
     seed: seeds.from + i,
+    ...(protocol !== undefined && { protocol }),
     ...(profile !== undefined && { profile }),
   }));
 }

@@ -1,6 +1,6 @@
 /** Timestamps, applying, version clocks, restarts: P1–P4, P6, D1, D7. */
 import type { Mutant, Profile } from '../mutant.js';
-import { COMMITTED, NODE, REPLICA, VECTOR } from './files.js';
+import { COMMITTED, NODE, NODE_PARTS, REPLICA, VECTOR } from './files.js';
 
 /** While one clock is ahead, the others count after it: equal timestamps are common. */
 export const SAME_TIMES: Profile = { faults: { kinds: ['clockJump'], count: 20, untilMs: 3_000 } };
@@ -15,7 +15,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     name: 'hlc-stays-behind',
     breaks: 'P1',
     does: 'publishes a version clock without moving the HLC to it',
-    patches: [{ file: REPLICA, find: 'clock.observe(bound);', replace: '' }],
+    patches: [{ file: REPLICA, find: 'clock.advance(bound);', replace: '' }],
     seeds: { from: 1, count: 20 },
   },
   {
@@ -40,7 +40,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
         file: REPLICA,
         find: 'const groups = this.cohort.committed.drain(bound);',
         replace:
-          'const groups = this.cohort.committed.drain(bound);\n    this.#raise(region, bound, groups.length > 0, out);',
+          'const groups = this.cohort.committed.drain(bound);\n    this.replication.publish(bound, groups.length > 0, out);',
       },
     ],
     seeds: { from: 1, count: 20 },
@@ -79,7 +79,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     does: 'commits at the first proposal that comes instead of the greatest',
     patches: [
       {
-        file: 'packages/protocols/src/kernel/two-phase-commit.ts',
+        file: 'packages/protocols/src/kernel/transactions/two-phase-commit.ts',
         find: 'pt > this.#maxPt) this.#maxPt = pt;',
         replace: 'this.#maxPt === 0) this.#maxPt = pt;',
       },
@@ -105,9 +105,9 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     does: 'starts the HLC of a restarted node without the durable ceiling',
     patches: [
       {
-        file: NODE,
-        find: 'new NodeClock(Math.max(ceiling, ust, highestKnown(options)), ceiling)',
-        replace: 'new NodeClock(Math.max(ust, highestKnown(options)), ceiling)',
+        file: NODE_PARTS,
+        find: 'new parts.Clock(Math.max(ceiling, ust, known, highestVector(recovered)), ceiling)',
+        replace: 'new parts.Clock(Math.max(ust, known, highestVector(recovered)), ceiling)',
       },
     ],
     seeds: { from: 1, count: 100 },

@@ -31,8 +31,14 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     name: 'hwt-ignored',
     breaks: 'P6',
     does: "proposes without looking at the session's last write",
-    patches: [{ file: COMMITS, find: 'const ht = Math.max(snapshot, hwt);', replace: 'const ht = snapshot;' }],
-    seeds: { from: 1, count: 100 },
+    patches: [
+      {
+        file: COMMITS,
+        find: 'const ht = Math.max(this.rules.newest(snapshot), hwt);',
+        replace: 'const ht = snapshot.ts;',
+      },
+    ],
+    seeds: { from: 1, count: 300 },
   },
   {
     name: 'prepare-answered-early',
@@ -53,7 +59,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     does: 'decides, and answers the client, while one cohort has not prepared yet',
     patches: [
       {
-        file: 'packages/protocols/src/kernel/two-phase-commit.ts',
+        file: 'packages/protocols/src/kernel/transactions/two-phase-commit.ts',
         find: 'return this.#waiting.size === 0 ? this.#maxPt : undefined;',
         replace: 'return this.#waiting.size <= 1 && this.#maxPt > 0 ? this.#maxPt : undefined;',
       },

@@ -1,6 +1,10 @@
 import type { Mutant } from '../mutant.js';
 import { CLOCK_MUTANTS } from './clock.js';
 import { COMMIT_MUTANTS } from './commit.js';
+import { FAMILY_MUTANTS } from './family.js';
+import { NAMED_MUTANTS } from './named.js';
+import { OPERATION_MUTANTS } from './operations.js';
+import { ORBE_MUTANTS } from './orbe.js';
 import { REPLICATION_MUTANTS } from './replication.js';
 import { SNAPSHOT_MUTANTS } from './snapshots.js';
 
@@ -12,4 +16,8 @@ export const MUTANTS: readonly Mutant[] = [
   ...COMMIT_MUTANTS,
   ...REPLICATION_MUTANTS,
   ...SNAPSHOT_MUTANTS,
+  ...FAMILY_MUTANTS,
+  ...OPERATION_MUTANTS,
+  ...NAMED_MUTANTS,
+  ...ORBE_MUTANTS,
 ];

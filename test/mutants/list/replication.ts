@@ -1,7 +1,7 @@
 /** Replication, replay, copies: D1, D5, D6, D10, P3. */
 import type { Mutant, Profile } from '../mutant.js';
 import { SAME_TIMES } from './clock.js';
-import { REBUILD, REPLICA } from './files.js';
+import { READS, REBUILD, REPLICATION, ROLLBACK_WATCH } from './files.js';
 import { TINY_STRETCHES } from './variants.js';
 
 /** Single frames are lost, come twice, or come late, and the connections stay. */
@@ -23,7 +23,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     does: 'replicates what is applied, not what is on disk',
     patches: [
       {
-        file: REPLICA,
+        file: REPLICATION,
         find: 'const upTo = this.vv.durable(this.state.region);\n    for (const',
         replace: 'const upTo = this.vv.applied(this.state.region);\n    for (const',
       },
@@ -36,7 +36,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     does: "replays the log from its own entry of the peer's region instead of where the peer is",
     patches: [
       {
-        file: REPLICA,
+        file: REPLICATION,
         find: 'const page = this.state.reader.log(this.partition, after, upTo);',
         replace:
           'const page = this.state.reader.log(this.partition, Math.min(upTo, Math.max(after, this.vv.applied(region))), upTo);',
@@ -50,7 +50,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     does: 'believes a heartbeat whatever lies between it and what is there',
     patches: [
       {
-        file: REPLICA,
+        file: REPLICATION,
         find: 'if (this.#follows(source, from, now, out)) this.#heard(source, to, false, out);',
         replace: 'if (this.#peers.has(source)) this.#heard(source, to, false, out);',
       },
@@ -64,8 +64,8 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     does: 'accepts a stretch that does not begin where the last one ended',
     patches: [
       {
-        file: REPLICA,
-        find: 'if (from <= this.vv.applied(source)) {',
+        file: REPLICATION,
+        find: 'if (from <= this.#received(source)) {',
         replace: 'if (from >= 0) {',
       },
     ],
@@ -79,9 +79,10 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       ...TINY_STRETCHES,
       {
-        file: REPLICA,
-        find: 'this.#heard(source, to, wrote, out);\n    if (wrote)',
-        replace: 'this.#heard(source, Math.max(to, groups.at(-1)?.ct ?? 0), wrote, out);\n    if (wrote)',
+        file: REPLICATION,
+        find: 'this.#heard(source, to, wrote, out);\n    this.#arrived(wrote, now, out);\n    if (more)',
+        replace:
+          'this.#heard(source, Math.max(to, groups.at(-1)?.ct ?? 0), wrote, out);\n    this.#arrived(wrote, now, out);\n    if (more)',
       },
     ],
     seeds: { from: 1, count: 20 },
@@ -93,11 +94,11 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     does: 'truncates the log up to its own version clock instead of UST, and replays what is left as if it were all',
     patches: [
       {
-        file: REPLICA,
+        file: REPLICATION,
         find: 'const covered = this.#logged.upTo(stable.aggregated);',
         replace: 'const covered = this.#logged.upTo(this.versionClock);',
       },
-      { file: REPLICA, find: 'if (from < truncatedUpTo) {', replace: 'if (from < 0) {' },
+      { file: REPLICATION, find: 'if (from < truncatedUpTo) {', replace: 'if (from < 0) {' },
     ],
     seeds: { from: 1, count: 50 },
   },
@@ -121,6 +122,25 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     profile: LOST_DISKS,
   },
   {
+    name: 'refill-from-one-replica',
+    breaks: 'D10',
+    does: 'copies a partition from the first replica that it finds, and asks none of the others for what it sourced itself',
+    patches: [
+      {
+        file: REBUILD,
+        find: 'const source = holders.reduce((best, next) => (clockAt(next) > clockAt(best) ? next : best));',
+        replace: 'const source = holders[0]!;',
+      },
+      {
+        file: REBUILD,
+        find: 'const collects = holders.filter((holder) => holder !== source);',
+        replace: 'const collects: Address[] = [];',
+      },
+    ],
+    seeds: { from: 42, count: 40 },
+    profile: LOST_DISKS,
+  },
+  {
     name: 'refill-without-own',
     breaks: 'D10',
     does: 'does not put into its log what it sourced itself and some peer may lack',
@@ -128,10 +148,51 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
       {
         file: REBUILD,
         find: 'if (version.region === this.state.region) this.#takeOwn(gathered, key, version);',
-        replace: '',
+        replace: 'if (version.region === this.state.region) void this.#takeOwn;',
       },
     ],
     seeds: { from: 1, count: 300 },
     profile: LOST_DISKS,
+  },
+  {
+    name: 'rollback-forgotten-by-peer',
+    breaks: 'D10',
+    does: 'forgets with a crash what it has heard of its peers, so that nobody can tell one of them that its disk is an old one',
+    patches: [
+      {
+        file: REPLICATION,
+        find: 'const group = recovered.heard[region] ?? 0;',
+        replace: 'const group = 0;',
+      },
+    ],
+    seeds: { from: 43, count: 20 },
+    profile: LOST_DISKS,
+  },
+  {
+    name: 'old-disk-serves-at-once',
+    breaks: 'D10',
+    does: 'decides before its peers have had time to say that its disk is an old one',
+    patches: [
+      {
+        file: ROLLBACK_WATCH,
+        find: 'return this.#silent.size > 0 && now < this.#waitUntil;',
+        replace: 'return this.#silent.size > 0 && now < 0;',
+      },
+    ],
+    seeds: { from: 105, count: 20 },
+    profile: LOST_DISKS,
+  },
+  {
+    name: 'references-start-anew',
+    breaks: 'P10',
+    does: 'counts its reads from one in each life, and takes an answer to one of a former life for its own',
+    patches: [
+      {
+        file: READS,
+        find: 'const ref = this.#nextRef === 0 ? this.state.clock.latest(now, 0) : this.#nextRef;',
+        replace: 'const ref = this.#nextRef + 1;',
+      },
+    ],
+    seeds: { from: 1, count: 20 },
   },
 ];

@@ -1,6 +1,6 @@
 /** Stable time, reads, garbage collection and the session: P5, P7, P9, P10, P13. */
 import type { Mutant, Profile } from '../mutant.js';
-import { AGGREGATION, CACHE, NODE, READS, REPLICA, SESSION, STABILIZATION } from './files.js';
+import { AGGREGATION, CACHE, NODE_PARTS, READS, REPLICA, SESSION, SNAPSHOTS, STABILIZATION } from './files.js';
 
 /** Nothing is kept for its age alone, and nodes restart all the time. */
 const OLD_SNAPSHOTS: Profile = {
@@ -28,9 +28,9 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     does: "leaves a node's last replica out of the minimum",
     patches: [
       {
-        file: NODE,
-        find: 'for (const { vv } of replicas) if (gst === null',
-        replace: 'for (const { vv } of replicas.length > 1 ? replicas.slice(0, -1) : replicas) if (gst === null',
+        file: NODE_PARTS,
+        find: 'for (const { replication } of replicas) {',
+        replace: 'for (const { replication } of [...replicas].length > 1 ? [...replicas].slice(0, -1) : replicas) {',
       },
     ],
     seeds: { from: 1, count: 50 },
@@ -59,7 +59,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'return this.#reported.values();',
       },
     ],
-    seeds: { from: 1, count: 50 },
+    seeds: { from: 1, count: 100 },
   },
   {
     name: 'remote-read-of-a-newer-snapshot',
@@ -68,9 +68,9 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: READS,
-        find: "slices.push(this.#slice(partition, (r) => ({ type: 'ReadSliceReq', ref: r, partition, snapshot, keys: asked })));",
+        find: "this.#slice(partition, (r) => ({ type: 'ReadSliceReq', ref: r, partition, snapshot: ts, keys: asked, deps })),",
         replace:
-          "const at = this.#regions[partition]![0] === this.state.region ? snapshot : this.state.stable.value;\n      slices.push(this.#slice(partition, (r) => ({ type: 'ReadSliceReq', ref: r, partition, snapshot: at, keys: asked })));",
+          "this.#slice(partition, (r) => ({ type: 'ReadSliceReq', ref: r, partition, snapshot: this.#regions[partition]![0] === this.state.region ? ts : this.state.stable.value, keys: asked, deps })),",
       },
     ],
     seeds: { from: 1, count: 50 },
@@ -81,9 +81,9 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     does: 'answers snapshots below the floor of garbage collection',
     patches: [
       {
-        file: REPLICA,
-        find: 'if (snapshot >= this.#gcFloor && snapshot <= this.vv.durableMin) return true;',
-        replace: 'if (snapshot <= this.vv.durableMin) return true;',
+        file: SNAPSHOTS,
+        find: 'if (ts < replication.gcFloor) return TOO_OLD;',
+        replace: 'void TOO_OLD;',
       },
     ],
     seeds: { from: 1, count: 100 },
@@ -105,7 +105,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     name: 'floor-not-durable',
     breaks: 'P9',
     does: 'forgets in a restart below which snapshots it has collected',
-    patches: [{ file: NODE, find: 'gcFloor: timestampOf(meta', replace: 'gcFloor: 0 * timestampOf(meta' }],
+    patches: [{ file: NODE_PARTS, find: 'gcFloor: timestampOf(meta', replace: 'gcFloor: 0 * timestampOf(meta' }],
     seeds: { from: 1, count: 200 },
     profile: OLD_SNAPSHOTS,
   },
@@ -116,8 +116,8 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICA,
-        find: 'const floor = Math.min(stable.sOld, stable.aggregated, packWall(now - settings.retentionMs));',
-        replace: 'const floor = Math.min(stable.aggregated, packWall(now - settings.retentionMs));',
+        find: 'this.replication.collect(Math.min(stable.sOld, stable.aggregated, packWall',
+        replace: 'this.replication.collect(Math.min(stable.aggregated, packWall',
       },
     ],
     seeds: { from: 1, count: 100 },
@@ -129,7 +129,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: SESSION,
-        find: 'this.#snapshot === undefined || cached.ct <= this.#snapshot) return undefined;',
+        find: 'this.#snapshot === undefined || cached.ct <= this.#covered) return undefined;',
         replace: 'this.#snapshot === undefined) return undefined;',
       },
     ],

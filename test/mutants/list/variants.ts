@@ -1,6 +1,6 @@
 /** Unusual ways that are correct. */
 import type { Patch, Variant } from '../mutant.js';
-import { COHORT, COMMITS, REPLICA, STREAM } from './files.js';
+import { COHORT, COMMITS, STREAM, STRETCHES } from './files.js';
 
 /** Every group is cut into fragments, and every stretch is as short as it gets. */
 export const TINY_STRETCHES: readonly Patch[] = [
@@ -12,7 +12,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: 'heartbeats-are-replicates',
     does: 'sends an empty Replicate where others send a Heartbeat',
-    patches: [{ file: REPLICA, find: 'if (groups.length === 0 && !more) {', replace: 'if (upTo < 0) {' }],
+    patches: [{ file: STRETCHES, find: 'if (groups.length === 0 && !more) {', replace: 'if (upTo < 0) {' }],
   },
   {
     name: 'cohorts-in-reverse',

@@ -1,0 +1,278 @@
+/** The rules that are their own of the protocols of single operations: what a session depends on, what a PUT is stamped with, what is shown. */
+import type { Mutant } from '../mutant.js';
+
+const CONTRARIAN = 'packages/protocols/src/contrarian/contrarian.ts';
+const OKAPI = 'packages/protocols/src/okapi/okapi.ts';
+const GENTLERAIN = 'packages/protocols/src/gentlerain/gentlerain.ts';
+const REPLICA = 'packages/protocols/src/kernel/operations/replica.ts';
+const PUTS = 'packages/protocols/src/kernel/operations/puts.ts';
+
+const CONTRARIAN_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'contrarian-clock-stays',
+    protocol: 'contrarian',
+    breaks: 'C11, Alg. 2 line 21',
+    does: 'does not leave the snapshot of a read-only transaction behind',
+    patches: [{ file: CONTRARIAN, find: 'return snapshot[this.#m]!;', replace: 'return snapshot[this.#m]! * 0;' }],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'contrarian-forgets-dependencies',
+    protocol: 'contrarian',
+    breaks: 'C1, Alg. 2 line 6',
+    does: 'leaves the entries of other regions out of what a version depends on',
+    patches: [
+      {
+        file: CONTRARIAN,
+        find: 'const deps = withEntry(seen, this.#m, ts);',
+        replace: 'const deps = withEntry(seen.map(() => 0), this.#m, ts);',
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'contrarian-shows-by-one-entry',
+    protocol: 'contrarian',
+    breaks: 'Alg. 2 lines 24–27',
+    does: 'shows a version when one entry of its vector is covered',
+    patches: [
+      {
+        file: CONTRARIAN,
+        find: 'deps !== undefined && covered(deps, snapshot)',
+        replace: 'deps !== undefined && deps.some((ts, i) => ts <= snapshot[i]!)',
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'contrarian-gss-of-one-partition',
+    protocol: 'contrarian',
+    breaks: 'C5, Alg. 2 lines 35–38',
+    does: 'takes for stable what the first partition of a node has',
+    patches: [
+      {
+        file: 'packages/protocols/src/kernel/operations/entries.ts',
+        find: 'entrywiseMin(replicas.map(',
+        replace: 'entrywiseMin(replicas.slice(0, 1).map(',
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'contrarian-client-forgets-its-put',
+    protocol: 'contrarian',
+    breaks: 'Alg. 1 line 4',
+    does: 'does not tell a client of the timestamp of its PUT',
+    patches: [
+      {
+        file: CONTRARIAN,
+        find: 'return withEntry(seen, this.state.topology.regions.indexOf(region), ts);',
+        replace: 'return withEntry(seen, this.state.topology.regions.indexOf(region), 0 * ts);',
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+];
+
+const OKAPI_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'okapi-remote-at-once',
+    protocol: 'okapi',
+    breaks: 'Alg. 2 lines 1–6',
+    does: 'shows a version of another region as soon as it is there',
+    patches: [
+      {
+        file: OKAPI,
+        find: 'return ts <= (usv[this.#regions.indexOf(region)] ?? 0);',
+        replace: 'return ts <= (usv[this.#regions.indexOf(region)] ?? 0) || true;',
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'okapi-snapshot-below-client',
+    protocol: 'okapi',
+    breaks: 'Alg. 2 line 18',
+    does: 'chooses snapshots below the stable vector that the client was told',
+    patches: [
+      {
+        file: OKAPI,
+        find: 'return [lts, ...entrywiseMax(stableEntries(this.state), usvC)];',
+        replace: 'void usvC;\n    return [lts, ...stableEntries(this.state)];',
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'okapi-clock-stays',
+    protocol: 'okapi',
+    breaks: 'Alg. 2 line 30',
+    does: 'does not leave the snapshot of a read-only transaction behind',
+    patches: [
+      {
+        file: OKAPI,
+        find: 'closes([lts = 0]: Deps): Timestamp {\n    return lts;',
+        replace: 'closes([lts = 0]: Deps): Timestamp {\n    return 0 * lts;',
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'okapi-forgets-dependencies',
+    protocol: 'okapi',
+    breaks: 'Alg. 1 line 9, Alg. 2 lines 9–10',
+    does: 'leaves the entries of other regions out of what a version depends on',
+    patches: [
+      {
+        file: OKAPI,
+        find: 'return { deps: withEntry(usvC, this.#m, ts) };',
+        replace: 'return { deps: withEntry(usvC.map(() => 0), this.#m, ts) };',
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'okapi-get-forgets-what-it-read',
+    protocol: 'okapi',
+    breaks: 'O11, Alg. 1 lines 4–5',
+    does: 'does not count a local version that was read among what a client depends on',
+    patches: [
+      {
+        file: OKAPI,
+        find: 'return [Math.max(dt, version.ts), ...entrywiseMax(usv, remote)];',
+        replace: 'return [dt, ...entrywiseMax(usv, remote)];',
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+];
+
+const GENTLERAIN_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'gentlerain-rot-does-not-wait',
+    protocol: 'gentlerain',
+    breaks: 'read-only transactions',
+    does: 'reads at GST although the client depends on something newer',
+    patches: [{ file: GENTLERAIN, find: "return dt > gst ? 'later' : [gst];", replace: 'void dt;\n    return [gst];' }],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'gentlerain-put-does-not-wait',
+    protocol: 'gentlerain',
+    breaks: 'PUT',
+    does: 'writes before the clock has passed what the client depends on',
+    patches: [
+      {
+        file: GENTLERAIN,
+        find: 'floor([dt = 0]: Deps): Timestamp {\n    return dt;',
+        replace: 'floor([dt = 0]: Deps): Timestamp {\n    return 0 * dt;',
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'gentlerain-remote-at-once',
+    protocol: 'gentlerain',
+    breaks: 'GET',
+    does: 'shows a version of another region before GST has reached it',
+    patches: [
+      {
+        file: GENTLERAIN,
+        find: 'region === this.state.region || ts <= gst',
+        replace: 'region === this.state.region || ts <= gst || true',
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'gentlerain-get-forgets-its-writer',
+    protocol: 'gentlerain',
+    breaks: 'GET',
+    does: 'does not tell a client which stable time the writer of a local version knew',
+    patches: [
+      {
+        file: GENTLERAIN,
+        find: 'Math.max(gst, version.deps?.[0] ?? 0)',
+        replace: 'Math.max(gst, (version.deps?.[0] ?? 0) * 0)',
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'gentlerain-get-forgets-what-it-read',
+    protocol: 'gentlerain',
+    breaks: 'GET',
+    does: 'does not count what was read among what a client depends on',
+    patches: [{ file: GENTLERAIN, find: 'seen: [Math.max(dt, version.ts), Math', replace: 'seen: [dt, Math' }],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'gentlerain-client-forgets-its-put',
+    protocol: 'gentlerain',
+    breaks: 'PUT',
+    does: 'does not tell a client of the timestamp of its PUT',
+    patches: [{ file: GENTLERAIN, find: 'return [ts, gstC];', replace: 'return [0 * ts, gstC];' }],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'gentlerain-forgets-stable-time',
+    protocol: 'gentlerain',
+    breaks: 'PUT',
+    does: 'does not keep with a version which stable time its writer knew',
+    patches: [{ file: GENTLERAIN, find: 'return { deps: [gstC] };', replace: 'return { deps: [0 * gstC] };' }],
+    seeds: { from: 1, count: 60 },
+  },
+];
+
+/** What all of them share. */
+const KERNEL_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'operations-show-what-is-not-on-disk',
+    protocol: 'contrarian',
+    breaks: 'D1',
+    does: 'answers reads with versions that are on their way to the disk',
+    patches: [
+      {
+        file: REPLICA,
+        find: 'if (this.#settled(key, version)) out.send(from, answer);',
+        replace: 'if (this.#settled(key, version) || from.node !== "") out.send(from, answer);',
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'operations-acknowledge-before-disk',
+    protocol: 'okapi',
+    breaks: 'D1',
+    does: 'answers a PUT before it is on disk',
+    patches: [
+      {
+        file: PUTS,
+        find: "this.replication.publish(ts, true, out);\n    out.sendAfterPersist(from, { type: 'PutSliceResp', ref, ts });",
+        replace: "this.replication.publish(ts, true, out);\n    out.send(from, { type: 'PutSliceResp', ref, ts });",
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'operations-do-it-again',
+    protocol: 'gentlerain',
+    breaks: 'D4',
+    does: 'writes a PUT again that is sent again',
+    patches: [
+      {
+        file: PUTS,
+        find: "if (known?.status === 'committed') {\n      this.#repeat",
+        replace: "if (known?.status === 'committed' && from.node === '') {\n      this.#repeat",
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+];
+
+export const OPERATION_MUTANTS: readonly Mutant[] = [
+  ...CONTRARIAN_MUTANTS,
+  ...OKAPI_MUTANTS,
+  ...GENTLERAIN_MUTANTS,
+  ...KERNEL_MUTANTS,
+];

@@ -1,0 +1,256 @@
+/** The rules that are their own of Orbe's protocols: dependency matrices and checks, snapshots by physical clocks, dependency cleaning. */
+import type { Mutant } from '../mutant.js';
+
+const MATRIX = 'packages/protocols/src/kernel/operations/matrix-rules.ts';
+const ADMISSION = 'packages/protocols/src/kernel/operations/admission.ts';
+const CHECKS = 'packages/protocols/src/kernel/operations/dependency-checks.ts';
+const CLOCK = 'packages/protocols/src/orbeclock/orbeclock.ts';
+const CLEANING = 'packages/protocols/src/orbecleaning/orbecleaning.ts';
+const REPLICATED = 'packages/protocols/src/orbecleaning/full-replication.ts';
+
+const DM_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'orbe-gate-open',
+    protocol: 'orbe',
+    breaks: 'Section 3.2, update replication',
+    does: 'applies an update of another region at once',
+    patches: [{ file: MATRIX, find: '? needsOf(matrix, this.state.topology) : [];', replace: '? [] : [];' }],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-asks-no-other-partition',
+    protocol: 'orbe',
+    breaks: 'R2, step 2',
+    does: 'does not ask other partitions for what an update depends on',
+    patches: [
+      {
+        file: ADMISSION,
+        find: 'if (partition !== view.partition) this.#check(',
+        replace: 'if (partition < 0) this.#check(',
+      },
+    ],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-check-answered-at-once',
+    protocol: 'orbe',
+    breaks: 'R2, step 2',
+    does: 'answers a dependency check although what it asks for is not here',
+    patches: [
+      {
+        file: CHECKS,
+        find: 'if (this.#covers(needs, now)) satisfied',
+        replace: 'if (this.#covers(needs, now) || id !== "") satisfied',
+      },
+    ],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-get-forgets-what-it-read',
+    protocol: 'orbe',
+    breaks: 'R4',
+    does: 'adds nothing to the matrix for a version that was read',
+    patches: [
+      {
+        file: MATRIX,
+        find: 'this.#position(version.region), version.ts));',
+        replace: 'this.#position(version.region), 0 * version.ts));',
+      },
+    ],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-client-forgets-its-put',
+    protocol: 'orbe',
+    breaks: 'R5',
+    does: 'does not tell a client of the timestamp of its PUT',
+    patches: [
+      {
+        file: MATRIX,
+        find: 'return only(partition, this.#position(region), ts);',
+        replace: 'return only(partition, this.#position(region), 0 * ts);',
+      },
+    ],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-session-arrives-at-once',
+    protocol: 'orbe',
+    breaks: 'D9',
+    does: 'lets a session that has moved read before its region has what it depends on',
+    patches: [
+      {
+        file: MATRIX,
+        find: '<= this.state.stable.aggregated ? seen : undefined;',
+        replace: '<= this.state.stable.aggregated + Infinity ? seen : undefined;',
+      },
+    ],
+    seeds: { from: 1, count: 30 },
+  },
+];
+
+const DM_CLOCK_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'orbe-clock-ignores-pvv',
+    protocol: 'orbe-clock',
+    breaks: 'G3, section 4.3',
+    does: 'does not wait until the clocks of other regions have passed a snapshot',
+    patches: [{ file: CLOCK, find: 'vv.durable(other) < st)', replace: 'vv.durable(other) < 0 * st)' }],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-clock-waits-for-one-region',
+    protocol: 'orbe-clock',
+    breaks: 'G3, section 4.3',
+    does: 'waits for the clocks of other regions until one of them has passed a snapshot',
+    patches: [
+      {
+        file: CLOCK,
+        find: 'topology.regions.some((other) => other !== region && vv',
+        replace: 'topology.regions.every((other) => other === region || vv',
+      },
+    ],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-clock-put-does-not-wait',
+    protocol: 'orbe-clock',
+    breaks: 'K1',
+    does: 'stamps a PUT by the clock alone, whatever its client has seen',
+    patches: [
+      {
+        file: MATRIX,
+        find: 'floor(seen: Deps): Timestamp {\n    return newestOf(seen);',
+        replace: 'floor(seen: Deps): Timestamp {\n    return 0 * newestOf(seen);',
+      },
+    ],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-clock-snapshot-below-client',
+    protocol: 'orbe-clock',
+    breaks: 'G6',
+    does: 'chooses a snapshot by the clock alone, whatever its client has seen',
+    patches: [
+      {
+        file: CLOCK,
+        find: '[Math.max(packWall(now) - delta, this.#atLeast(seen))];',
+        replace: '[Math.max(packWall(now) - delta, 0 * this.#atLeast(seen))];',
+      },
+    ],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-clock-reads-the-newest',
+    protocol: 'orbe-clock',
+    breaks: 'G4',
+    does: 'shows what is newer than the snapshot',
+    patches: [{ file: CLOCK, find: 'return versions.at(key, st);', replace: 'return versions.at(key, st + 2 ** 40);' }],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-clock-again-below-client',
+    protocol: 'orbe-clock',
+    breaks: 'F2',
+    does: 'executes a transaction again below what its client depends on',
+    patches: [
+      {
+        file: CLOCK,
+        find: 'const smaller = this.#atLeast(seen);',
+        replace: 'void seen;\n      const smaller = this.state.stable.value;',
+      },
+    ],
+    seeds: { from: 1, count: 30 },
+  },
+];
+
+const CLEANING_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'orbe-cleaning-one-ack-is-enough',
+    protocol: 'orbe-cleaning',
+    breaks: 'L3',
+    does: 'takes for complete what one other region has acknowledged',
+    patches: [{ file: REPLICATED, find: 'const all = Math.min(', replace: 'const all = Math.max(' }],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-cleaning-ack-of-everything',
+    protocol: 'orbe-cleaning',
+    breaks: 'L3',
+    does: 'takes an acknowledgement for all updates',
+    patches: [
+      {
+        file: REPLICATED,
+        find: 'Math.min(upTo, vv.durable(state.region))',
+        replace: 'Math.max(upTo, vv.durable(state.region))',
+      },
+    ],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-cleaning-completes-everything',
+    protocol: 'orbe-cleaning',
+    breaks: 'L2',
+    does: 'tells the other regions that all of its updates are complete',
+    patches: [
+      {
+        file: REPLICATED,
+        find: "'ReplicationComplete', partition, region, upTo: complete }",
+        replace: "'ReplicationComplete', partition, region, upTo: replication.vv.durable(region) }",
+      },
+    ],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-cleaning-raises-out-of-order',
+    protocol: 'orbe-cleaning',
+    breaks: 'L4',
+    does: 'raises the vector of what is everywhere to what is here',
+    patches: [{ file: REPLICATED, find: 'Math.min(upTo, own)', replace: 'Math.max(upTo, own)' }],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-cleaning-own-versions-are-clean',
+    protocol: 'orbe-cleaning',
+    breaks: 'L1',
+    does: 'takes for granted that every region has the versions of its own',
+    patches: [
+      {
+        file: REPLICATED,
+        find: 'this.#peers.size === 0 ||',
+        replace: 'this.#peers.size === 0 || region === this.replica.replication.state.region ||',
+      },
+    ],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-cleaning-cleans-always',
+    protocol: 'orbe-cleaning',
+    breaks: 'L1',
+    does: 'lets a client forget what it has read, wherever that is',
+    patches: [
+      {
+        file: CLEANING,
+        find: '|| !replicated.covers(version)) return',
+        replace: '|| (!replicated.covers(version) && version.ts < 0)) return',
+      },
+    ],
+    seeds: { from: 1, count: 30 },
+  },
+  {
+    name: 'orbe-cleaning-any-entry-covers',
+    protocol: 'orbe-cleaning',
+    breaks: 'L1',
+    does: 'compares a version with the entry of another region',
+    patches: [
+      {
+        file: REPLICATED,
+        find: 'this.entry(region) >= ts;',
+        replace: 'Math.max(...this.#rvv.values()) >= (region === "" ? 0 : ts);',
+      },
+    ],
+    seeds: { from: 132, count: 60 },
+  },
+];
+
+export const ORBE_MUTANTS: readonly Mutant[] = [...DM_MUTANTS, ...DM_CLOCK_MUTANTS, ...CLEANING_MUTANTS];
