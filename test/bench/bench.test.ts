@@ -1,4 +1,5 @@
 import { atMost, figureOf, isMet, quantile, type Row, ratioAtLeast, ratioOf } from './figures.js';
+import { repeat } from './load/window.js';
 import { cpuMs, parseCpuMs } from './proc.js';
 import { busiestFunctions, profileText } from './profile.js';
 import { type Contender, rowParts, type Sample, takeTurns } from './rounds.js';
@@ -119,6 +120,39 @@ describe('rounds', () => {
     expect(parts.latency).toEqual({ p50Ms: 1, p99Ms: 10 });
     expect(parts.cpuUs).toEqual({ measured: 1, limit: 7 });
     expect(rowParts([sample(1)])).toMatchObject({ latency: undefined, cpuUs: undefined, limit: undefined });
+  });
+});
+
+describe('loops within a window of time', () => {
+  it('repeat an operation each, and tell what came of it', async () => {
+    const ended: number[] = [];
+    const counts = [0, 0];
+    const operation = async (loop: number) => {
+      counts[loop]!++;
+      await new Promise(setImmediate);
+      return loop;
+    };
+    await repeat({ loops: 2, durationMs: 50, operation, ended: (_elapsedMs, loop) => ended.push(loop) });
+    expect(new Set(ended)).toEqual(new Set([0, 1]));
+    // What did not end within the window is not told.
+    expect(ended.length).toBeGreaterThanOrEqual(counts[0]! + counts[1]! - 2);
+  });
+
+  it('tell nothing of what ends before the window begins, and count it', async () => {
+    let ended = 0;
+    const operation = () => new Promise(setImmediate);
+    const all = await repeat({ loops: 1, leadInMs: 50, durationMs: 0, operation, ended: () => ended++ });
+    expect(ended).toBeLessThanOrEqual(1);
+    expect(all).toBeGreaterThan(ended);
+  });
+
+  it('all end when one fails', async () => {
+    const endless = 3_600_000;
+    const operation = async (loop: number) => {
+      await new Promise(setImmediate);
+      if (loop === 1) throw new Error('the node is gone');
+    };
+    await expect(repeat({ loops: 3, durationMs: endless, operation, ended: () => undefined })).rejects.toThrow(/gone/);
   });
 });
 

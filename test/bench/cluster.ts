@@ -1,35 +1,52 @@
-/** A cluster of real processes on real sockets and real LevelDB: three regions of one node, 6 partitions. */
+/** A cluster of real processes on real sockets and real LevelDB. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Topology } from '@isochron/core';
-import { clusterSpec, ensureSecretFile, type NodeStatus, parseClusterFile, writeClusterFile } from '@isochron/server';
+import {
+  awsOneWayMs,
+  clusterSpec,
+  ensureSecretFile,
+  type NodeStatus,
+  parseClusterFile,
+  writeClusterFile,
+} from '@isochron/server';
 import { freePorts } from './ports.js';
 import { LoggedProcess } from './processes.js';
 import { ROOT } from './root.js';
 
-export const REGIONS = ['virginia', 'oregon', 'ireland'] as const;
-const PARTITIONS = 6;
+/** What a cluster consists of. */
+export interface Layout {
+  readonly protocol: string;
+  readonly regions: readonly string[];
+  readonly nodesPerRegion: number;
+  readonly partitions: number;
+  readonly replication: number;
+  /** `aws`: the delays that the PaRiS paper measured between the regions of AWS. */
+  readonly wan: 'none' | 'aws';
+  /** What is added to the clocks, ms: to those of the nodes in the order of the cluster file, from the start again when it is short. */
+  readonly skewsMs: readonly number[];
+}
 
-/** Half of the round trips in ms that the PaRiS paper measured on AWS (Fig. 1). */
-const AWS_ONE_WAY_MS: Readonly<Record<string, number>> = {
-  'oregon>virginia': 42.86,
-  'oregon>ireland': 72.26,
-  'virginia>oregon': 44.14,
-  'virginia>ireland': 40.2,
-  'ireland>oregon': 69.66,
-  'ireland>virginia': 38.235,
+/** The regions of {@link SMALL_LAYOUT}. */
+export const REGIONS = ['virginia', 'oregon', 'ireland'] as const;
+
+/** Three regions of one node, 6 partitions. */
+export const SMALL_LAYOUT: Layout = {
+  protocol: 'paris',
+  regions: REGIONS,
+  nodesPerRegion: 1,
+  partitions: 6,
+  replication: 2,
+  wan: 'none',
+  skewsMs: [0],
 };
 
-/** The slowest of the delays with `wan: 'aws'`. */
-export const SLOWEST_AWS_ONE_WAY_MS = Math.max(...Object.values(AWS_ONE_WAY_MS));
+/** The slowest of the delays between the regions with `wan: 'aws'`. */
+export const SLOWEST_AWS_ONE_WAY_MS = Math.max(...Object.values(awsOneWayMs(REGIONS)));
 
-export interface ClusterOptions {
-  readonly wan: 'none' | 'aws';
-  readonly replication: number;
-  /** Options for Node, by the node's id. */
-  readonly execArgv: (node: string) => readonly string[];
-}
+/** Options for Node, by the node's id. */
+export type ExecArgv = (node: string) => readonly string[];
 
 const POLL_INTERVAL_MS = 50;
 const READY_TIMEOUT_MS = 60_000;
@@ -41,14 +58,25 @@ export class ClusterNode {
     readonly id: string,
     readonly region: string,
     readonly url: string,
+    readonly metricsUrl: string,
     readonly process: LoggedProcess,
   ) {}
 
   async get<T>(path: string): Promise<T> {
+    return JSON.parse(await this.#text(this.url + path)) as T;
+  }
+
+  /** What the node counts, in the Prometheus text format. */
+  metrics(): Promise<string> {
+    return this.#text(this.metricsUrl);
+  }
+
+  async #text(url: string): Promise<string> {
     this.process.check();
-    const answer = await fetch(this.url + path);
-    if (!answer.ok) throw new Error(`${this.id} answers ${answer.status} to ${path}: ${await answer.text()}`);
-    return (await answer.json()) as T;
+    const answer = await fetch(url);
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${this.id} answers ${answer.status} to ${url}: ${text}`);
+    return text;
   }
 
   /** Resolves when the node serves. @throws Error when it ends, or takes longer than a minute */
@@ -83,27 +111,27 @@ export class Cluster {
   ) {}
 
   /** Starts the nodes, with everything they write in the folder. @throws Error when one does not become ready */
-  static async start(folder: string, options: ClusterOptions): Promise<Cluster> {
+  static async start(folder: string, layout: Layout, execArgv: ExecArgv): Promise<Cluster> {
     mkdirSync(folder, { recursive: true });
     const configFile = join(folder, 'cluster.yaml');
-    const text = await clusterFile(options);
+    const count = layout.regions.length * layout.nodesPerRegion;
+    const ports = await freePorts(3 * count);
+    const text = clusterFile(layout, ports);
     writeFileSync(configFile, text);
     const config = parseClusterFile(text, configFile);
-    const secretFile = ensureSecretFile(folder);
-    const nodes = config.regions.flatMap((region) =>
-      region.nodes.map(({ id, api }) => {
-        const data = join(folder, id);
-        mkdirSync(data, { recursive: true });
-        const files = ['--config', configFile, '--secret-file', secretFile, '--data', data];
-        const args = [...options.execArgv(id), CLI, 'node', '--node', id, ...files, '--log-level', 'warn'];
-        return new ClusterNode(
-          id,
-          region.id,
-          api,
-          new LoggedProcess(id, process.execPath, args, join(data, 'node.log')),
-        );
-      }),
-    );
+    const files = ['--config', configFile, '--secret-file', ensureSecretFile(folder)];
+    const named = config.regions.flatMap(({ id: region, nodes }) => nodes.map((node) => ({ ...node, region })));
+    const nodes = named.map(({ id, region, api }, i) => {
+      const data = join(folder, id);
+      mkdirSync(data, { recursive: true });
+      const metricsPort = ports[2 * count + i]!;
+      const skewMs = layout.skewsMs[i % layout.skewsMs.length] ?? 0;
+      const own = ['--data', data, '--metrics-port', String(metricsPort), '--clock-skew-ms', String(skewMs)];
+      const args = [...execArgv(id), CLI, 'node', '--node', id, ...files, ...own, '--log-level', 'warn'];
+      const log = join(data, 'node.log');
+      const metrics = `http://127.0.0.1:${metricsPort}/metrics`;
+      return new ClusterNode(id, region, api, metrics, new LoggedProcess(id, process.execPath, args, log));
+    });
     const cluster = new Cluster(nodes, new Topology(clusterSpec(config)), configFile);
     try {
       await Promise.all(nodes.map((node) => node.ready()));
@@ -136,15 +164,18 @@ export class Cluster {
 
 const CLI = join(ROOT, 'server/dist/cli/main.js');
 
-async function clusterFile({ wan, replication }: ClusterOptions): Promise<string> {
-  const ports = await freePorts(2 * REGIONS.length);
+function clusterFile(layout: Layout, ports: readonly number[]): string {
+  const { protocol, regions, nodesPerRegion, partitions, replication, wan } = layout;
+  const nodesOf = (region: string, r: number) =>
+    Array.from({ length: nodesPerRegion }, (_, n) => {
+      const first = 2 * (r * nodesPerRegion + n);
+      const [api, peer] = [`http://127.0.0.1:${ports[first]}`, `ws://127.0.0.1:${ports[first + 1]}`];
+      return { id: `${region}-${n + 1}`, api, peer };
+    });
   return writeClusterFile({
-    protocol: 'paris',
-    regions: REGIONS.map((id, i) => ({
-      id,
-      nodes: [{ id: `${id}-1`, api: `http://127.0.0.1:${ports[2 * i]}`, peer: `ws://127.0.0.1:${ports[2 * i + 1]}` }],
-    })),
-    keyspaces: [{ name: 'default', partitions: PARTITIONS, replication }],
-    ...(wan === 'aws' && { wan: { oneWayMs: { ...AWS_ONE_WAY_MS } } }),
+    protocol,
+    regions: regions.map((id, r) => ({ id, nodes: nodesOf(id, r) })),
+    keyspaces: [{ name: 'default', partitions, replication }],
+    ...(wan === 'aws' && { wan: { oneWayMs: awsOneWayMs(regions) } }),
   });
 }

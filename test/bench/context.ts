@@ -2,11 +2,11 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Cluster, REGIONS } from './cluster.js';
+import { Cluster, type Layout, SMALL_LAYOUT } from './cluster.js';
 import type { Row } from './figures.js';
 import { Helper } from './jobs.js';
 import type { EchoJob } from './limits/ws.js';
-import type { SdkJob } from './load/sdk.js';
+import type { FillJob, SdkJob } from './load/sdk.js';
 import type { Progress } from './progress.js';
 import type { Load, RoundOptions } from './rounds.js';
 
@@ -15,6 +15,8 @@ export interface BenchSettings {
   readonly durationMs: number;
   /** Where everything random starts. */
   readonly seed: number;
+  /** Enough that zipf 0.99 has a tail. */
+  readonly keysPerPartition: number;
   /** Takes the expensive parts small: a smoke test, not a measurement. */
   readonly quick: boolean;
   /** Folder for CPU profiles of all processes. */
@@ -28,10 +30,10 @@ export interface Benchmark {
   run(context: Context): Promise<Row[]>;
 }
 
-/** Keys of a partition in the paper's workload: enough that zipf 0.99 has a tail. */
-const KEYS_PER_PARTITION = 10_000;
 const VALUE_BYTES = 10;
 const FILL_SESSIONS = 6;
+/** Of writes one by one: enough that they share durable batches. */
+const SINGLE_FILL_SESSIONS = 128;
 
 export class Context {
   readonly folder = mkdtempSync(join(tmpdir(), 'isochron-bench-'));
@@ -47,7 +49,7 @@ export class Context {
   ) {}
 
   get keysPerPartition(): number {
-    return this.settings.quick ? KEYS_PER_PARTITION / 10 : KEYS_PER_PARTITION;
+    return this.settings.keysPerPartition;
   }
 
   get roundOptions(): RoundOptions {
@@ -58,7 +60,7 @@ export class Context {
 
   /** The cluster without delays, started when it is first asked for. */
   mainCluster(): Promise<Cluster> {
-    return this.cluster('main', { wan: 'none', replication: 2 });
+    return this.cluster('main');
   }
 
   /** The main cluster with the keys of the workload in it. */
@@ -70,19 +72,30 @@ export class Context {
     return this.#filled;
   }
 
-  /** The cluster of this name, started when it is first asked for. */
-  cluster(name: string, options: { wan: 'none' | 'aws'; replication: number }): Promise<Cluster> {
+  /**
+   * The cluster of this name, started when it is first asked for.
+   * @param layout what is not as in {@link SMALL_LAYOUT}
+   */
+  cluster(name: string, layout: Partial<Layout> = {}): Promise<Cluster> {
     const known = this.#clusters.get(name);
     if (known !== undefined) return known;
     this.#checkOpen();
     this.progress.step('starting the cluster');
-    const execArgv = (node: string) => this.#execArgv(`${name}-${node}`);
-    const starting = Cluster.start(join(this.folder, name), { ...options, execArgv }).then((cluster) => {
-      this.#started.push(cluster);
-      return cluster;
-    });
+    const starting = this.#start(name, { ...SMALL_LAYOUT, ...layout });
     this.#clusters.set(name, starting);
     return starting;
+  }
+
+  async #start(name: string, layout: Layout): Promise<Cluster> {
+    try {
+      const cluster = await Cluster.start(join(this.folder, name), layout, (node) => this.#execArgv(`${name}-${node}`));
+      this.#started.push(cluster);
+      return cluster;
+    } catch (error) {
+      // There is nothing to stop.
+      this.#clusters.delete(name);
+      throw error;
+    }
   }
 
   /** The clusters that run. */
@@ -101,17 +114,19 @@ export class Context {
     rmSync(join(this.folder, name), { recursive: true, force: true });
   }
 
-  /** Writes keys into a cluster and waits until they are visible everywhere. */
-  async fill(cluster: Cluster, keys: { table: number } | { numbered: number }, valueBytes: number): Promise<Load> {
+  /** Writes keys into a cluster and waits until they are visible everywhere. @param singly each by an operation of its own */
+  async fill(cluster: Cluster, keys: FillJob['keys'], valueBytes: number, singly = false): Promise<Load> {
     this.progress.step('writing keys');
-    const { configFile } = cluster;
+    const { configFile, topology } = cluster;
+    const sessions = singly ? SINGLE_FILL_SESSIONS : FILL_SESSIONS;
     const load = await this.sdk().run({
       kind: 'fill',
       configFile,
-      regions: REGIONS,
-      sessions: FILL_SESSIONS,
+      regions: topology.regions,
+      sessions,
       keys,
       valueBytes,
+      singly,
     });
     await cluster.stable();
     return load;
@@ -131,7 +146,7 @@ export class Context {
   helper<J, R>(file: string, name = ''): Helper<J, R> {
     const id = `${file} ${name}`.trim();
     const known = this.#helpers.get(id) as Helper<J, R> | undefined;
-    if (known !== undefined) return known;
+    if (known !== undefined && !known.hasEnded) return known;
     this.#checkOpen();
     const helper = new Helper<J, R>(file, this.#execArgv(id.replaceAll(/[^a-z0-9]+/g, '-').replace(/^-/, '')));
     this.#helpers.set(id, helper as Helper<never, unknown>);

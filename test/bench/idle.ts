@@ -11,7 +11,7 @@ export const idle: Benchmark = {
   name: 'idle',
   about: 'memory and CPU of nodes that do nothing',
   run: async (context) => {
-    const { nodes } = await context.cluster('idle', { wan: 'none', replication: 2 });
+    const { nodes } = await context.cluster('idle');
     context.progress.step('watching idle nodes');
     await delay(context.settings.quick ? SETTLE_MS / 5 : SETTLE_MS);
     const cpu = await cpuShares(

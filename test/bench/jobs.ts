@@ -26,12 +26,22 @@ export class Helper<J, R> {
     return this.#child.pid!;
   }
 
-  /** Has a job done. One at a time. @throws Error with the helper's own stack */
-  async run(job: J): Promise<R> {
+  /** Whether it can do no more jobs. */
+  get hasEnded(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  /**
+   * Has a job done. One at a time.
+   * @param limitMs ends the helper when it takes longer
+   * @throws Error with the helper's own stack
+   */
+  async run(job: J, limitMs?: number): Promise<R> {
     if (this.#ended !== undefined) throw new Error(this.#ended);
     const gone = new AbortController();
     const onExit = () => gone.abort();
     this.#child.once('exit', onExit);
+    const limit = limitMs === undefined ? undefined : setTimeout(() => this.kill(), limitMs);
     try {
       const answered = once(this.#child, 'message', { signal: gone.signal });
       this.#child.send(job as object);
@@ -41,6 +51,7 @@ export class Helper<J, R> {
     } catch (error) {
       throw gone.signal.aborted ? new Error(this.#ended) : error;
     } finally {
+      clearTimeout(limit);
       this.#child.off('exit', onExit);
     }
   }

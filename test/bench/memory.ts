@@ -14,7 +14,7 @@ export const memory: Benchmark = {
   run: async (context) => {
     const count = context.settings.quick ? KEYS / 50 : KEYS;
     // Replicated everywhere, so that each node holds all of the keys.
-    const cluster = await context.cluster('memory', { wan: 'none', replication: REGIONS.length });
+    const cluster = await context.cluster('memory', { replication: REGIONS.length });
     const { peak, result } = await watchPeak(cluster, context.fill(cluster, { numbered: count }, VALUE_BYTES));
     const after = await rss(cluster);
     const keys = (await cluster.nodes[0]!.status()).partitions.reduce((sum, partition) => sum + partition.keys, 0);

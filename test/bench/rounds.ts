@@ -11,17 +11,17 @@ export interface Load {
 }
 
 /** One of those that take turns. */
-export interface Contender {
+export interface Contender<L extends Load = Load> {
   /** Puts load on it for so long. @param round counted from 1; 0 is the warm-up */
-  run(durationMs: number, round: number): Promise<Load>;
+  run(durationMs: number, round: number): Promise<L>;
   /** Processes that do the work, without the load generators. */
   readonly pids: readonly number[];
 }
 
-export interface Sample extends Load {
+export type Sample<L extends Load = Load> = L & {
   /** CPU time of the contender's processes, µs an operation; undefined where the system does not say. */
   readonly cpuUs: number | undefined;
-}
+};
 
 export interface RoundOptions {
   readonly rounds: number;
@@ -33,15 +33,18 @@ export interface RoundOptions {
 /** Longest warm-up of a contender, ms: enough for the hot paths to be compiled. */
 const MAX_WARM_UP_MS = 2000;
 
+/** How long each is warmed up before rounds of this length. */
+export const warmUpMs = (durationMs: number): number => Math.min(MAX_WARM_UP_MS, durationMs / 2);
+
 /** A warm-up of each contender, then A B C, A B C, … */
-export async function takeTurns<Name extends string>(
-  contenders: Readonly<Record<Name, Contender>>,
+export async function takeTurns<Name extends string, L extends Load = Load>(
+  contenders: Readonly<Record<Name, Contender<L>>>,
   { rounds, durationMs, onRound }: RoundOptions,
-): Promise<Record<Name, Sample[]>> {
+): Promise<Record<Name, Sample<L>[]>> {
   const names = Object.keys(contenders) as Name[];
-  const samples = Object.fromEntries(names.map((name) => [name, [] as Sample[]])) as Record<Name, Sample[]>;
+  const samples = Object.fromEntries(names.map((name) => [name, [] as Sample<L>[]])) as Record<Name, Sample<L>[]>;
   onRound(0);
-  for (const name of names) await contenders[name].run(Math.min(MAX_WARM_UP_MS, durationMs / 2), 0);
+  for (const name of names) await contenders[name].run(warmUpMs(durationMs), 0);
   for (let round = 1; round <= rounds; round++) {
     onRound(round);
     for (const name of names) samples[name].push(await measure(contenders[name], durationMs, round));
@@ -49,7 +52,7 @@ export async function takeTurns<Name extends string>(
   return samples;
 }
 
-async function measure(contender: Contender, durationMs: number, round: number): Promise<Sample> {
+async function measure<L extends Load>(contender: Contender<L>, durationMs: number, round: number): Promise<Sample<L>> {
   const before = totalCpuMs(contender.pids);
   const load = await contender.run(durationMs, round);
   const after = totalCpuMs(contender.pids);

@@ -29,7 +29,7 @@ export const stalenessWan: Benchmark = {
   name: 'staleness-wan',
   about: 'age of the stable snapshot with the delays of AWS',
   run: async (context) => {
-    const cluster = await context.cluster('wan', { wan: 'aws', replication: 2 });
+    const cluster = await context.cluster('wan', { wan: 'aws' });
     await context.fill(cluster, { table: context.keysPerPartition }, 10);
     const { idle, loaded } = await measure(context, cluster);
     await context.stopCluster('wan');

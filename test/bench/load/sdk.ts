@@ -1,12 +1,11 @@
 /** SDK load: sessions over WebSocket, each in a closed loop. */
-import { readFileSync } from 'node:fs';
-import { type QualifiedKey, Random, Topology, unqualify } from '@isochron/core';
-import { connect, type IsochronClient } from '@isochron/sdk';
-import { clusterSpec, parseClusterFile } from '@isochron/server';
+import { Random, type Topology } from '@isochron/core';
+import type { IsochronClient } from '@isochron/sdk';
 import { KeyTable, TransactionGenerator, type TransactionMix } from '@isochron/workload';
-import { WebSocket } from 'ws';
 import { answerJobs } from '../jobs.js';
 import type { Load } from '../rounds.js';
+import { loadCluster, plain } from './loaded-cluster.js';
+import { runPlanned } from './steps.js';
 import { runWindow } from './window.js';
 
 interface Common {
@@ -38,12 +37,14 @@ export interface TransactionJob extends Timed {
   readonly mix: TransactionMix;
 }
 
-/** Writes keys, 1000 in a commit. `table`: those of a table with so many keys a partition; `numbered`: so many keys. */
+/** Writes keys. `table`: those of a table with so many keys a partition; `numbered`: so many keys. */
 export interface FillJob extends Common {
   readonly kind: 'fill';
   readonly keys: { readonly table: number } | { readonly numbered: number };
   /** Bytes of each value's JSON text. */
   readonly valueBytes: number;
+  /** Each by an operation of its own, for protocols without transactions; otherwise 1000 in a commit. */
+  readonly singly: boolean;
 }
 
 export type SdkJob = ReadJob | CommitJob | TransactionJob | FillJob;
@@ -65,35 +66,6 @@ answerJobs<SdkJob, Load>(async (job) => {
 });
 
 const regionOf = ({ regions }: Common, session: number): string => regions[session % regions.length]!;
-
-type LoadedCluster = ReturnType<typeof readCluster>;
-const clusters = new Map<string, LoadedCluster>();
-
-/** Read once: finding the keys of a table takes a while. */
-function loadCluster(configFile: string): LoadedCluster {
-  const loaded = clusters.get(configFile) ?? readCluster(configFile);
-  clusters.set(configFile, loaded);
-  return loaded;
-}
-
-function readCluster(configFile: string) {
-  const config = parseClusterFile(readFileSync(configFile, 'utf8'), configFile);
-  const topology = new Topology(clusterSpec(config));
-  const endpoints = new Map(config.regions.map(({ id, nodes }) => [id, nodes.map(({ api }) => api)]));
-  const tables = new Map<number, KeyTable>();
-  return {
-    topology,
-    // The class that the limit uses, whatever this Node brings along.
-    connect: (region: string) => connect({ endpoints: endpoints.get(region) ?? [], WebSocket }),
-    table: (keysPerPartition: number): KeyTable => {
-      const table = tables.get(keysPerPartition) ?? new KeyTable(topology, keysPerPartition);
-      tables.set(keysPerPartition, table);
-      return table;
-    },
-  };
-}
-
-const plain = (key: QualifiedKey): string => unqualify(key).key;
 
 /** For each session the keys, without their keyspace, of the partitions that its region hosts. */
 function localKeys(job: Timed, topology: Topology, table: KeyTable): string[][] {
@@ -127,14 +99,7 @@ function transact(job: TransactionJob, table: KeyTable, clients: IsochronClient[
     (_, i) =>
       new TransactionGenerator({ table, mix: job.mix, region: regionOf(job, i), seed: job.seed * job.sessions + i }),
   );
-  return runWindow(clients.length, job.durationMs, async (i) => {
-    const generator = generators[i]!;
-    const { reads, writes } = generator.nextTransaction();
-    await clients[i]!.transaction(async (tx) => {
-      await tx.getMany(reads.map(plain));
-      for (const key of writes) tx.set(plain(key), generator.nextValue());
-    });
-  });
+  return runWindow(clients.length, job.durationMs, (i) => runPlanned(clients[i]!, generators[i]!));
 }
 
 async function fill(job: FillJob, topology: Topology, clients: IsochronClient[]): Promise<Load> {
@@ -145,9 +110,11 @@ async function fill(job: FillJob, topology: Topology, clients: IsochronClient[])
   const session = async (client: IsochronClient): Promise<void> => {
     // Sessions share the iterator: each takes the next commit when its last one is durable.
     for (const keys of commits) {
-      await client.transaction((tx) => {
-        for (const key of keys) tx.set(key, value);
-      });
+      if (job.singly) await client.set(keys[0]!, value);
+      else
+        await client.transaction((tx) => {
+          for (const key of keys) tx.set(key, value);
+        });
       operations += keys.length;
     }
   };
@@ -159,11 +126,12 @@ async function fill(job: FillJob, topology: Topology, clients: IsochronClient[])
 const textOf = (jsonBytes: number): string => '0'.repeat(jsonBytes - 2);
 
 /** The keys of each commit. Ending one consumer's loop early would end it for all, so nobody does. */
-function* keysOf({ keys }: FillJob, topology: Topology): Generator<string[]> {
+function* keysOf({ keys, singly }: FillJob, topology: Topology): Generator<string[]> {
+  const most = singly ? 1 : KEYS_PER_COMMIT;
   const all = 'table' in keys ? new KeyTable(topology, keys.table).allKeys().map(plain) : undefined;
   const count = all?.length ?? ('numbered' in keys ? keys.numbered : 0);
-  for (let first = 0; first < count; first += KEYS_PER_COMMIT) {
-    const size = Math.min(KEYS_PER_COMMIT, count - first);
+  for (let first = 0; first < count; first += most) {
+    const size = Math.min(most, count - first);
     yield Array.from({ length: size }, (_, i) => all?.[first + i] ?? `item-${String(first + i).padStart(8, '0')}`);
   }
 }

@@ -1,0 +1,29 @@
+/** How long durable batches take until they are on disk: those of the machines once more, one after the other, on LevelDB with synced writes. */
+import { performance } from 'node:perf_hooks';
+import type { DurableRecord } from '@isochron/core';
+import type { Cost } from '@isochron/sim/scale/cost-model';
+import { openLevelStore } from '@isochron/storage';
+import { Samples } from './fit.js';
+
+/** Batches that are not measured at first. */
+const WARM_UP = 50;
+const DISK = 'disk';
+
+/** Numbers of records of about the same size count as one. */
+const rough = (records: number): number => Math.round(records / 8) * 8;
+
+export async function measureDisk(location: string, batches: readonly (readonly DurableRecord[])[]): Promise<Cost> {
+  const samples = new Samples();
+  const store = await openLevelStore({ location, durability: 'synced', cacheBytes: 64 * 2 ** 20 });
+  for (const [i, batch] of batches.entries()) {
+    const before = performance.eventLoopUtilization();
+    const began = performance.now();
+    await store.commit(batch);
+    const tookMs = performance.now() - began;
+    const { active } = performance.eventLoopUtilization(before);
+    if (i < WARM_UP) continue;
+    samples.add(DISK, rough(batch.length), Math.max(0, tookMs - active) * 1000);
+  }
+  await store.close();
+  return samples.costs(1)[DISK]!;
+}

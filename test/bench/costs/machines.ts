@@ -1,0 +1,180 @@
+/** What steps of machines cost: the real machines of a small cluster on real LevelDB, in one process, under load. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DurableRecord, NodeId } from '@isochron/core';
+import { ParisSession, paris, type TransactionMessage } from '@isochron/protocols';
+import { type Cost, type CostModel, type Costs, FREE_MODEL, itemsOf } from '@isochron/sim/scale/cost-model';
+import { ScaleCluster } from '@isochron/sim/scale/scale-cluster';
+import { openLevelStore, type VersionStore } from '@isochron/storage';
+import { READ_HEAVY, type TransactionMix, WRITE_HEAVY } from '@isochron/workload';
+import { placed } from '../papers/scale/placement.js';
+import { mainThreadMs } from './cpu-clock.js';
+import { Samples } from './fit.js';
+
+const REGIONS = ['one', 'two', 'three'];
+const KEYS_PER_PARTITION = 10_000;
+const CLIENTS_PER_NODE = 32;
+/** Virtual time between two waits for the disks. */
+const SLICE_MS = 5;
+/** About what the whole comes to: without it versions would pile up on keys at a rate that no node has. */
+const ROUGH_MODEL: CostModel = {
+  ...FREE_MODEL,
+  client: { receive: { us: 150, perItemUs: 0 }, send: { us: 0, perItemUs: 0 } },
+  batch: { loop: { us: 0, perItemUs: 5 }, disk: { us: 1_000, perItemUs: 0 } },
+};
+const LEAST_SAMPLES = 20;
+/** Messages of each kind that are kept. */
+const KEPT = 512;
+const KEPT_BATCHES = 2_000;
+
+export type Messages = ReadonlyMap<string, readonly TransactionMessage[]>;
+
+export interface MachineCosts {
+  readonly steps: Costs;
+  /** Messages that crossed links, by type. */
+  readonly messages: Messages;
+  /** What the event loop has to do with durable batches, whose versions belong to chains in memory. */
+  readonly batchLoop: Cost;
+  /** Some of those batches, in the order in which nodes asked for them. */
+  readonly batches: readonly (readonly DurableRecord[])[];
+}
+
+/** What is gathered while the machines run. */
+class Gathered {
+  readonly samples = new Samples();
+  readonly messages = new Map<string, TransactionMessage[]>();
+  readonly batches: (readonly DurableRecord[])[] = [];
+  readonly #batchLoop = new Samples();
+  /** Batches and records since the disks were waited for, and the time that handing them over took, ms. */
+  #handed = { batches: 0, records: 0, ms: 0 };
+  /** Whether code is compiled and caches are full by now. */
+  warm = false;
+  /** While machines ran: time that passed, time that was in steps, and CPU time, ms. */
+  readonly #ran = { ms: 0, steppedMs: 0, cpuMs: 0 };
+  #began = 0;
+
+  stepping(): void {
+    this.#began = performance.now();
+  }
+
+  stepped(kind: string, items: number): void {
+    if (!this.warm) return;
+    const ms = performance.now() - this.#began;
+    this.#ran.steppedMs += ms;
+    this.samples.add(kind, items, ms * 1000);
+  }
+
+  /** Lets the machines run. */
+  running(run: () => void): void {
+    const [began, cpu] = [performance.now(), mainThreadMs()];
+    run();
+    if (!this.warm) return;
+    this.#ran.ms += performance.now() - began;
+    this.#ran.cpuMs += mainThreadMs() - cpu;
+  }
+
+  /** Of the CPU time, steps have the share that they have of the time that passed: interruptions hit everything alike. */
+  get steps(): Costs {
+    const { ms, steppedMs, cpuMs } = this.#ran;
+    const cpuUs = cpuMs * (steppedMs / ms) * 1000;
+    return this.samples.costs(LEAST_SAMPLES, cpuUs / this.samples.totalUs);
+  }
+
+  keepMessage(message: TransactionMessage): void {
+    const kept = this.messages.get(message.type);
+    if (kept === undefined) this.messages.set(message.type, [message]);
+    else if (kept.length < KEPT) kept.push(message);
+    else if (!kept.some((other) => itemsOf(other) === itemsOf(message))) kept.push(message);
+  }
+
+  /** A batch is handed to a store. */
+  committing<T>(records: readonly DurableRecord[], commit: () => T): T {
+    const began = performance.now();
+    const done = commit();
+    this.#handed.ms += performance.now() - began;
+    this.#handed.batches++;
+    this.#handed.records += records.length;
+    if (this.warm && this.batches.length < KEPT_BATCHES) this.batches.push(records);
+    return done;
+  }
+
+  /** Everything handed over is on disk, and the event loop took so much CPU time for it meanwhile. */
+  committed(cpuMs: number): void {
+    const { batches, records, ms } = this.#handed;
+    this.#handed = { batches: 0, records: 0, ms: 0 };
+    if (this.warm && batches > 0) {
+      this.#batchLoop.add('batch', Math.round(records / batches), ((cpuMs + ms) * 1000) / batches);
+    }
+  }
+
+  get batchLoop(): Cost {
+    return this.#batchLoop.costs(1).batch!;
+  }
+}
+
+/** @param virtualMs how long each of the mixes goes on, after as much without being measured */
+export async function measureMachines(folder: string, virtualMs: number): Promise<MachineCosts> {
+  const gathered = new Gathered();
+  for (const mix of [READ_HEAVY, WRITE_HEAVY]) {
+    await runUnderLoad(join(folder, `${mix.reads}-${mix.writes}`), mix, virtualMs, gathered);
+  }
+  const { steps, messages, batches, batchLoop } = gathered;
+  return { steps, messages, batches, batchLoop };
+}
+
+async function runUnderLoad(folder: string, mix: TransactionMix, virtualMs: number, gathered: Gathered): Promise<void> {
+  const place = placed({ regions: REGIONS, nodesPerRegion: 2, replication: 2, keysPerPartition: KEYS_PER_PARTITION });
+  const stores = await openStores(folder, place.topology.nodes);
+  const cluster = new ScaleCluster(
+    {
+      ...place.options(mix),
+      protocol: paris,
+      createSession: (id) => new ParisSession(id),
+      model: ROUGH_MODEL,
+      cores: 1,
+      delayMs: (a, b) => (a === b ? 0.1 : 20),
+      clientMs: 0.1,
+      skewsMs: [0],
+      seed: 1,
+      probe: {
+        watcher: gathered,
+        openStore: (node) => watched(stores.get(node)!, gathered),
+        sent: ({ envelopes }) => {
+          for (const { message } of envelopes) gathered.keepMessage(message);
+        },
+      },
+    },
+    { begin: () => {}, end: () => {} },
+  );
+  cluster.raise(CLIENTS_PER_NODE);
+  for (let ms = 0; ms < 2 * virtualMs; ms += SLICE_MS) {
+    gathered.warm = ms >= virtualMs;
+    gathered.running(() => cluster.run(SLICE_MS));
+    const before = mainThreadMs();
+    // Commits resolve in their order: an empty one is done when all before it are.
+    await Promise.all([...stores.values()].map((store) => store.commit([])));
+    gathered.committed(mainThreadMs() - before);
+  }
+  gathered.warm = false;
+  for (const store of stores.values()) await store.close();
+}
+
+async function openStores(folder: string, nodes: readonly NodeId[]): Promise<Map<NodeId, VersionStore>> {
+  const stores = new Map<NodeId, VersionStore>();
+  for (const node of nodes) {
+    const location = join(folder, node);
+    mkdirSync(location, { recursive: true });
+    stores.set(node, await openLevelStore({ location, durability: 'memory', cacheBytes: 64 * 2 ** 20 }));
+  }
+  return stores;
+}
+
+/** The store, with somebody who sees what is committed. */
+function watched(store: VersionStore, gathered: Gathered): VersionStore {
+  return new Proxy(store, {
+    get: (target, name: keyof VersionStore) => {
+      if (name !== 'commit') return target[name].bind(target);
+      return (records: readonly DurableRecord[]) => gathered.committing(records, () => target.commit(records));
+    },
+  });
+}

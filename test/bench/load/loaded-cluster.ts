@@ -1,0 +1,44 @@
+/** What load generators know of a cluster: its file, its keys, how to connect. */
+import { readFileSync } from 'node:fs';
+import { type QualifiedKey, Topology, unqualify } from '@isochron/core';
+import { connect, type IsochronClient } from '@isochron/sdk';
+import { clusterSpec, parseClusterFile } from '@isochron/server';
+import { KeyTable } from '@isochron/workload';
+import { WebSocket } from 'ws';
+
+/** A cluster as its file describes it. */
+export interface LoadedCluster {
+  readonly topology: Topology;
+  /** A session with a node of the region. */
+  connect(region: string): Promise<IsochronClient>;
+  table(keysPerPartition: number): KeyTable;
+}
+
+const clusters = new Map<string, LoadedCluster>();
+
+/** Read once: finding the keys of a table takes a while. */
+export function loadCluster(configFile: string): LoadedCluster {
+  const loaded = clusters.get(configFile) ?? readCluster(configFile);
+  clusters.set(configFile, loaded);
+  return loaded;
+}
+
+function readCluster(configFile: string): LoadedCluster {
+  const config = parseClusterFile(readFileSync(configFile, 'utf8'), configFile);
+  const topology = new Topology(clusterSpec(config));
+  const endpoints = new Map(config.regions.map(({ id, nodes }) => [id, nodes.map(({ api }) => api)]));
+  const tables = new Map<number, KeyTable>();
+  return {
+    topology,
+    // The class that the limit uses, whatever this Node brings along.
+    connect: (region) => connect({ endpoints: endpoints.get(region) ?? [], WebSocket }),
+    table: (keysPerPartition) => {
+      const table = tables.get(keysPerPartition) ?? new KeyTable(topology, keysPerPartition);
+      tables.set(keysPerPartition, table);
+      return table;
+    },
+  };
+}
+
+/** A key without its keyspace, as the SDK takes it. */
+export const plain = (key: QualifiedKey): string => unqualify(key).key;

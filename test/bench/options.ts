@@ -1,0 +1,83 @@
+/** What the commands of benchmarks share: options, and how they end. */
+import { type Command, InvalidArgumentError } from 'commander';
+import type { BenchSettings, Context } from './context.js';
+
+const QUICK_KEYS = 1_000;
+
+/** Options of every benchmark run. */
+export interface RunOptions {
+  /** Seconds. */
+  readonly duration: number;
+  readonly rounds: number;
+  readonly seed: number;
+  readonly keys: number;
+  readonly profile?: string;
+  readonly quick: boolean;
+}
+
+/** How much of everything, when nobody says. */
+export interface RunSize {
+  /** Seconds. */
+  readonly duration: number;
+  readonly rounds: number;
+  /** Of a partition. */
+  readonly keys: number;
+}
+
+/** The same command with {@link RunOptions}. */
+export const addRunOptions = (command: Command, size: RunSize): Command =>
+  command
+    .option('--duration <seconds>', 'length of a round', positive, size.duration)
+    .option('--rounds <n>', 'rounds of each; their median counts', whole, size.rounds)
+    .option('--keys <n>', 'keys of a partition', whole, size.keys)
+    .option('--seed <n>', 'where everything random starts', whole, 1)
+    .option('--profile <folder>', 'write CPU profiles of all processes there')
+    .option('--quick', 'one round of 2 s each and little data: shows that all of it runs, measures nothing', false);
+
+export function settingsOf({ duration, rounds, keys, seed, quick, profile }: RunOptions): BenchSettings {
+  const size = quick
+    ? { rounds: 1, durationMs: 2000, keysPerPartition: Math.min(keys, QUICK_KEYS) }
+    : { rounds, durationMs: duration * 1000, keysPerPartition: keys };
+  return { ...size, seed, quick, profile };
+}
+
+/** Parses names, or beginnings of names, with commas between them. Throws InvalidArgumentError for one that none has. */
+export const chosenFrom =
+  <T extends { readonly name: string }>(all: readonly T[]) =>
+  (text: string): T[] => {
+    const names = text.split(',').map((name) => name.trim());
+    const unknown = names.find((start) => !all.some(({ name }) => name.startsWith(start)));
+    if (unknown !== undefined) {
+      throw new InvalidArgumentError(
+        `none is called "${unknown}"; there are ${all.map(({ name }) => name).join(', ')}`,
+      );
+    }
+    return all.filter(({ name }) => names.some((start) => name.startsWith(start)));
+  };
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!(value > 0)) throw new InvalidArgumentError('expected a number above 0');
+  return value;
+}
+
+/** Parses a whole number above 0. @throws InvalidArgumentError */
+export function whole(text: string): number {
+  if (!Number.isSafeInteger(positive(text))) throw new InvalidArgumentError('expected a whole number above 0');
+  return Number(text);
+}
+
+/** The first signal ends all processes in order, the second one at once. */
+export function endOnSignals(context: Context): void {
+  let ending = false;
+  const end = (signal: NodeJS.Signals): void => {
+    if (ending) {
+      context.kill();
+      process.exit(1);
+    }
+    ending = true;
+    process.stderr.write('\nStopping ...\n');
+    void context.close().finally(() => process.exit(signal === 'SIGINT' ? 130 : 143));
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end);
+}

@@ -1,0 +1,260 @@
+/** The claims of the papers that the report is about, as data. Those on single operations are in `operation-claims.ts`. */
+import type { Claim, Place, Quantity, Rule } from './claim.js';
+import { OPERATION_CLAIMS } from './operation-claims.js';
+
+const MEAN: Quantity = { is: 'latency', statistic: 'meanMs' };
+const THROUGHPUT: Quantity = { is: 'throughput' };
+const at = (system: string, inCase: string): Place => ({ system, case: inCase });
+
+/** How much longer `of` takes than `to`, mean, at the same throughput, where the difference is greatest. */
+const slower = (of: string, to: string, inCase: string): Rule => ({
+  kind: 'curves',
+  quantity: MEAN,
+  of: at(of, inCase),
+  to: at(to, inCase),
+  at: 'throughput',
+});
+/** The highest throughput of one over that of the other. */
+const faster = (of: string, to: string, inCase: string): Rule => ({
+  kind: 'curves',
+  quantity: THROUGHPUT,
+  of: at(of, inCase),
+  to: at(to, inCase),
+  at: 'peak',
+});
+const measure = (name: string, of: Place, to?: Place): Rule => ({
+  kind: 'curves',
+  quantity: { is: 'measure', name },
+  of,
+  ...(to === undefined ? { at: 'peak' } : { to, at: 'sessions' }),
+});
+const atLeast = (value: number): Claim['bound'] & object => ({ is: 'at least', value });
+const atMost = (value: number): Claim['bound'] & object => ({ is: 'at most', value });
+
+const PARIS_CLAIMS: readonly Claim[] = [
+  {
+    experiment: 'paris-vs-bpr',
+    claim: 'latency of BPR over PaRiS, read-heavy',
+    paper: 'up to 5.91×',
+    rule: slower('BPR', 'PaRiS', '95:5'),
+    unit: '×',
+    bound: atLeast(5.9),
+  },
+  {
+    experiment: 'paris-vs-bpr',
+    claim: 'latency of BPR over PaRiS, write-heavy',
+    paper: 'up to 20.56×',
+    rule: slower('BPR', 'PaRiS', '50:50'),
+    unit: '×',
+    bound: atLeast(20),
+  },
+  {
+    experiment: 'paris-vs-bpr',
+    claim: 'throughput of PaRiS over BPR, read-heavy',
+    paper: 'up to 1.47×',
+    rule: faster('PaRiS', 'BPR', '95:5'),
+    unit: '×',
+    bound: atLeast(1.4),
+  },
+  {
+    experiment: 'paris-vs-bpr',
+    claim: 'throughput of PaRiS over BPR, write-heavy',
+    paper: 'up to 1.46×',
+    rule: faster('PaRiS', 'BPR', '50:50'),
+    unit: '×',
+    bound: atLeast(1.4),
+  },
+  {
+    experiment: 'paris-vs-bpr',
+    claim: 'throughput of PaRiS over NoCC, read-heavy',
+    paper: 'NoCC up to 1.24× higher (0.81×)',
+    rule: faster('PaRiS', 'NoCC', '95:5'),
+    unit: '×',
+    bound: atLeast(0.8),
+  },
+  {
+    experiment: 'paris-vs-bpr',
+    claim: 'throughput of PaRiS over NoCC, write-heavy',
+    paper: 'NoCC up to 1.59× higher (0.63×)',
+    rule: faster('PaRiS', 'NoCC', '50:50'),
+    unit: '×',
+    bound: atLeast(0.63),
+  },
+  {
+    experiment: 'paris-vs-bpr',
+    claim: 'mean time that a blocked read of BPR waits, read-heavy',
+    paper: '29 ms at the top throughput',
+    rule: measure('mean block', at('BPR', '95:5')),
+    unit: 'ms',
+  },
+  {
+    experiment: 'paris-vs-bpr',
+    claim: 'mean time that a blocked read of BPR waits, write-heavy',
+    paper: '41 ms at the top throughput',
+    rule: measure('mean block', at('BPR', '50:50')),
+    unit: 'ms',
+  },
+  {
+    experiment: 'paris-vs-bpr',
+    claim: 'blocked reads of PaRiS',
+    paper: 'none',
+    rule: measure('blocked reads', at('PaRiS', '95:5')),
+    unit: 'per operation',
+    bound: atMost(0),
+  },
+  {
+    experiment: 'paris-visibility',
+    claim: 'updates become visible in other regions later in PaRiS than in BPR',
+    paper: 'about 200 ms later at worst (5 regions)',
+    rule: { kind: 'visibility', of: 'PaRiS', to: 'BPR', readers: 'remote', share: 0.99, as: 'difference' },
+    unit: 'ms',
+  },
+  {
+    experiment: 'paris-locality',
+    claim: 'throughput with 50:50 locality over that with 100:0',
+    paper: '0.84× (300 and 350 kTx/s)',
+    rule: {
+      kind: 'curves',
+      quantity: THROUGHPUT,
+      of: at('PaRiS', '50:50 local'),
+      to: at('PaRiS', '100:0 local'),
+      at: 'peak',
+    },
+    unit: '×',
+  },
+  {
+    experiment: 'paris-locality',
+    claim: 'latency with 50:50 locality over that with 100:0',
+    paper: '19× (150 and 8 ms)',
+    rule: {
+      kind: 'curves',
+      quantity: MEAN,
+      of: at('PaRiS', '50:50 local'),
+      to: at('PaRiS', '100:0 local'),
+      at: 'peak',
+    },
+    unit: '×',
+  },
+  ...['replication share', 'stabilisation share in regions', 'stabilisation share between regions'].map(
+    (name, i): Claim => ({
+      experiment: 'paris-locality',
+      claim: `${name} of the bytes of both, 95:5 local`,
+      paper: ['64–72 %', '26–34 %', '2 %'][i]!,
+      rule: measure(name, at('PaRiS', '95:5 local')),
+      unit: '%',
+    }),
+  ),
+  {
+    experiment: 'paris-capacity',
+    claim: 'keys that a region holds, partial over full replication (R = 2, 5 regions)',
+    paper: 'R ÷ M = 0.4×',
+    rule: { kind: 'keys held', of: 'partial', to: 'full' },
+    unit: '×',
+    bound: atMost(0.4),
+  },
+];
+
+const STABILISATION_FOUND =
+  'addresses and the universal stable time, which every protocol here carries for garbage collection and recovery, are 57 bytes of each message in a region, and all of one between roots: without them it is 19 bytes for Wren and 46 for Cure, 0.41×';
+
+const WREN_CLAIMS: readonly Claim[] = [
+  {
+    experiment: 'wren-vs-cure',
+    claim: 'latency of Cure over Wren, 95:5, with clock skew',
+    paper: 'up to 2.33×',
+    rule: slower('Cure', 'Wren', '95:5'),
+    unit: '×',
+    bound: atLeast(2),
+  },
+  {
+    experiment: 'wren-vs-cure-skew',
+    claim: 'latency of Cure over Wren, 95:5, with clocks up to 38 ms apart',
+    paper: 'up to 2.33×, with NTP',
+    rule: slower('Cure', 'Wren', '95:5'),
+    unit: '×',
+    bound: atLeast(2),
+  },
+  {
+    experiment: 'wren-vs-cure',
+    claim: 'throughput of Wren over Cure, 95:5',
+    paper: 'up to 1.25×',
+    rule: faster('Wren', 'Cure', '95:5'),
+    unit: '×',
+  },
+  {
+    experiment: 'wren-vs-cure',
+    claim: 'latency of H-Cure over Wren, 95:5',
+    paper: 'up to 1.67× (40 % lower)',
+    rule: slower('H-Cure', 'Wren', '95:5'),
+    unit: '×',
+  },
+  {
+    experiment: 'wren-vs-cure',
+    claim: 'throughput of Wren over H-Cure, 95:5',
+    paper: 'up to 1.15×',
+    rule: faster('Wren', 'H-Cure', '95:5'),
+    unit: '×',
+  },
+  ...['90:10', '50:50', '95:5, 2 partitions', '95:5, 8 partitions'].map(
+    (name): Claim => ({
+      experiment: 'wren-vs-cure',
+      claim: `latency of Cure over Wren, ${name}`,
+      paper: 'up to 3.6×',
+      rule: slower('Cure', 'Wren', name),
+      unit: '×',
+    }),
+  ),
+  {
+    experiment: 'wren-vs-cure',
+    claim: 'mean time that a blocked read of Cure waits',
+    paper: '2 ms at low load, almost 4 ms at high load',
+    rule: measure('mean block', at('Cure', '95:5')),
+    unit: 'ms',
+  },
+  {
+    experiment: 'wren-vs-cure',
+    claim: 'blocked reads of Wren',
+    paper: 'none',
+    rule: measure('blocked reads', at('Wren', '95:5')),
+    unit: 'per operation',
+    bound: atMost(0),
+  },
+  {
+    experiment: 'wren-vs-cure',
+    claim: 'time until updates are visible in other regions, Wren over Cure',
+    paper: '1.15× (68 and 59 ms at worst)',
+    rule: { kind: 'visibility', of: 'Wren', to: 'Cure', readers: 'remote', share: 0.99, as: 'ratio' },
+    unit: '×',
+  },
+  {
+    experiment: 'wren-vs-cure',
+    claim: 'time until updates are visible in their own region, Wren',
+    paper: 'a few ms; at once in Cure',
+    rule: { kind: 'visibility', of: 'Wren', readers: 'local', share: 0.5, as: 'ratio' },
+    unit: 'ms',
+  },
+  ...[3, 5].flatMap((regions): Claim[] => {
+    const five = regions === 5;
+    const experiment = five ? 'wren-bytes-5' : 'wren-vs-cure';
+    return [
+      {
+        experiment,
+        claim: `stabilisation bytes of Wren over Cure, ${regions} regions`,
+        paper: five ? '0.40× (up to 60 % fewer)' : 'fewer (Fig. 7a)',
+        rule: measure('stabilisation bytes', at('Wren', '95:5'), at('Cure', '95:5')),
+        unit: '×',
+        ...(five && { bound: atMost(0.4), found: STABILISATION_FOUND }),
+      },
+      {
+        experiment,
+        claim: `replication bytes of Wren over Cure, ${regions} regions`,
+        paper: five ? '0.63× (up to 37 % fewer)' : 'fewer (Fig. 7a)',
+        rule: measure('replication bytes', at('Wren', '95:5'), at('Cure', '95:5')),
+        unit: '×',
+      },
+    ];
+  }),
+];
+
+/** In the order of the table. */
+export const CLAIMS: readonly Claim[] = [...PARIS_CLAIMS, ...WREN_CLAIMS, ...OPERATION_CLAIMS];

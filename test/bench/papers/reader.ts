@@ -1,0 +1,58 @@
+/** Sessions of a region that look for updates until one of them sees them. */
+import type { IsochronClient } from '@isochron/sdk';
+import type { VisibilitySample } from './samples.js';
+
+/** An update under way. */
+export interface Update {
+  readonly source: string;
+  /** When its write was answered. */
+  committedAt: number | undefined;
+}
+
+/** The reader of a region, and what it has not seen yet. */
+export class Reader {
+  readonly #unseen = new Map<string, Update>();
+  readonly #idle: Pick<IsochronClient, 'getMany'>[];
+
+  constructor(
+    readonly region: string,
+    /** Each asks again when it has its answer: under some protocols a session does one thing at a time, and some reads block. */
+    clients: readonly Pick<IsochronClient, 'getMany'>[],
+    readonly samples: VisibilitySample[],
+    /** In ms. */
+    readonly now: () => number,
+  ) {
+    this.#idle = [...clients];
+  }
+
+  get unseen(): number {
+    return this.#unseen.size;
+  }
+
+  expect(key: string, update: Update): void {
+    this.#unseen.set(key, update);
+  }
+
+  /** Reads all that it has not seen, unless every session waits for an answer; does not wait for earlier reads. */
+  async look(): Promise<void> {
+    const keys = [...this.#unseen.keys()];
+    const client = keys.length === 0 ? undefined : this.#idle.shift();
+    if (client === undefined) return;
+    try {
+      const values = await client.getMany(keys);
+      for (const [i, value] of values.entries()) if (value !== undefined) this.#saw(keys[i]!);
+    } finally {
+      this.#idle.push(client);
+    }
+  }
+
+  #saw(key: string): void {
+    const update = this.#unseen.get(key);
+    // An earlier read that was answered later.
+    if (update === undefined) return;
+    this.#unseen.delete(key);
+    const now = this.now();
+    // It may be seen before its writer is told.
+    this.samples.push({ source: update.source, reader: this.region, ms: now - (update.committedAt ?? now) });
+  }
+}

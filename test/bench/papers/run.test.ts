@@ -1,0 +1,261 @@
+import { Topology } from '@isochron/core';
+import { Latencies } from './latencies.js';
+import type { RegionJob, RegionLoad } from './load.js';
+import { between, parseMetrics, scrape } from './metrics.js';
+import type { ProbeJob, ProbeResult } from './probe.js';
+import { type Ground, runExperiment, stepNames, type Target, type Watch } from './run.js';
+import type { ExperimentRecord } from './samples.js';
+import { CASE, EXPERIMENT } from './testing.js';
+
+const METRICS = `# HELP isochron_events Counters.
+# TYPE isochron_events gauge
+isochron_events{event="reads",node="a-1",region="a"} 7
+isochron_events{event="sentBytes",node="a-1",region="a"} 1.5e3
+isochron_sent_bytes_total{kind="replication",node="a-1",scope="wan",region="a"} 40
+isochron_http_request_duration_seconds_bucket{le="1",node="a-1"} 3
+isochron_ready 1
+process_cpu_seconds_total{node="a-1"} 9
+`;
+
+describe('metrics of a node', () => {
+  it('are the project’s own, by their labels without those that name the node', () => {
+    expect([...parseMetrics(METRICS)]).toEqual([
+      ['isochron_events{event=reads}', 7],
+      ['isochron_events{event=sentBytes}', 1500],
+      ['isochron_sent_bytes_total{kind=replication,scope=wan}', 40],
+      ['isochron_ready', 1],
+    ]);
+  });
+
+  it('are added up over the nodes of a system', async () => {
+    const node = { metrics: async () => METRICS };
+    expect((await scrape([node, node])).get('isochron_events{event=reads}')).toBe(14);
+  });
+
+  it('count what was added in between; one that stood still is there with 0', () => {
+    const counts = between(
+      new Map([['a', 5]]),
+      new Map([
+        ['a', 5],
+        ['b', 2],
+      ]),
+    );
+    expect(counts).toEqual({ a: 0, b: 2 });
+  });
+});
+
+describe('latencies of several processes', () => {
+  it('are what one process would have counted', () => {
+    const [first, second, all, merged] = [new Latencies(), new Latencies(), new Latencies(), new Latencies()];
+    for (let ms = 1; ms <= 100; ms++) {
+      (ms % 2 === 0 ? first : second).record('read', ms);
+      all.record('read', ms);
+    }
+    second.record('write', 5);
+    all.record('write', 5);
+    merged.add(first.encode());
+    merged.add(second.encode());
+    expect(merged.summary()).toEqual(all.summary());
+    expect(merged.count).toBe(101);
+    expect(merged.summary().read).toMatchObject({ count: 100 });
+    expect(merged.summary().read!.p95Ms / 95).toBeCloseTo(1, 1);
+    expect(merged.summary().read!.meanMs / 50.5).toBeCloseTo(1, 1);
+  });
+});
+
+/** A ground on which nothing runs: clusters that count, load generators that answer what was recorded. */
+class RecordedGround implements Ground {
+  readonly settings = { rounds: 2, durationMs: 1000, seed: 3, quick: true, keysPerPartition: 100, profile: undefined };
+  readonly keysPerPartition = 100;
+  readonly roundOptions = { rounds: 2, durationMs: 1000, onRound: () => undefined };
+  isClosing = false;
+  /** Loads of so many sessions fail, in the first region at once. */
+  failsAt = 0;
+  /** Jobs of a region under way together. */
+  mostAtOnce = 0;
+  readonly #underWay = new Map<string, number>();
+  readonly jobs: RegionJob[] = [];
+  readonly events: string[] = [];
+  readonly #topology = new Topology({
+    regions: ['virginia', 'oregon'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
+    keyspaces: [{ name: 'default', partitions: 2, replication: 2 }],
+  });
+
+  constructor(readonly refused: string | undefined = undefined) {}
+
+  async cluster(name: string, { protocol }: { protocol: string }): Promise<Target> {
+    this.events.push(`start ${name}`);
+    if (protocol === this.refused)
+      throw new Error(`/tmp/x-1/cluster.yaml:4: unknown protocol "${protocol}"\n    at somewhere`);
+    const nodeOf = (region: string) => {
+      let reads = 0;
+      const metrics = async () => {
+        reads += 5;
+        return `isochron_events{event="reads"} ${reads}`;
+      };
+      return {
+        metrics,
+        status: async () => ({
+          region,
+          partitions: [
+            { partition: 'default/0', regions: [], versionVector: {}, prepared: 0, committed: 0, keys: 7, versions: 7 },
+          ],
+        }),
+      };
+    };
+    const nodes = this.#topology.regions.map(nodeOf);
+    return { configFile: name, topology: this.#topology, pids: [], nodes };
+  }
+
+  async stopCluster(name: string): Promise<void> {
+    this.events.push(`stop ${name}`);
+  }
+
+  async fill(): Promise<void> {}
+
+  helper<J, R>(file: string, name = ''): { run(job: J): Promise<R> } {
+    const answer = (job: J): RegionLoad | ProbeResult =>
+      file.endsWith('load.js') ? this.#load(job as RegionJob) : this.#probe(job as ProbeJob);
+    const run = async (job: J): Promise<R> => {
+      const count = (this.#underWay.get(name) ?? 0) + 1;
+      this.#underWay.set(name, count);
+      this.mostAtOnce = Math.max(this.mostAtOnce, count);
+      // One region is slower than the other.
+      if (name === 'oregon') await new Promise(setImmediate);
+      this.#underWay.set(name, count - 1);
+      return answer(job) as R;
+    };
+    return { run };
+  }
+
+  #load(job: RegionJob): RegionLoad {
+    this.jobs.push(job);
+    if (job.sessions * 2 === this.failsAt && job.region === 'virginia') throw new Error('load.js: too many\n    at x');
+    const latencies = new Latencies();
+    for (let i = 0; i < job.sessions; i++) latencies.record('transaction', 10);
+    return { operations: job.sessions, allOperations: 2 * job.sessions, latencies: latencies.encode() };
+  }
+
+  #probe({ configFile, run }: ProbeJob): ProbeResult {
+    this.events.push(`probe ${configFile} ${run}`);
+    return { samples: [{ source: 'virginia', reader: 'oregon', ms: 12 }], unseen: 1 };
+  }
+}
+
+/** What a run was told. */
+class Told implements Watch {
+  readonly steps: string[] = [];
+  /** Points measured, after each step. */
+  readonly points: number[] = [];
+
+  begins(what: string): void {
+    this.steps.push(what);
+  }
+
+  measured({ points }: ExperimentRecord): void {
+    this.points.push(points.length);
+  }
+}
+
+describe('an experiment', () => {
+  it('gives each system a curve of interleaved rounds, with what its nodes counted', async () => {
+    const ground = new RecordedGround();
+    const told = new Told();
+    const record = await runExperiment(ground, EXPERIMENT, told);
+    expect(record.points.map(({ system, sessions, rounds }) => [system, sessions, rounds.length])).toEqual(
+      [10, 20, 40].flatMap((sessions) => [
+        ['Fast', sessions, 2],
+        ['Slow', sessions, 2],
+      ]),
+    );
+    const [first] = record.points[0]!.rounds;
+    expect(first).toMatchObject({ operations: 10, elapsedMs: 1000, counts: { 'isochron_events{event=reads}': 10 } });
+    // What nodes count is of all operations, those outside of the window too.
+    expect(first!.counted.operations).toBe(20);
+    expect(first!.latencies.transaction).toMatchObject({ count: 10 });
+    expect(record.systems[0]!.keysByRegion).toEqual({ virginia: 7, oregon: 7 });
+    expect(told.steps).toEqual(stepNames(EXPERIMENT));
+    expect(told.points).toEqual([2, 4, 6, 6]);
+    // A point: a warm-up of each, then round by round.
+    const turns = ground.jobs.slice(0, 12).map(({ configFile, region }) => `${configFile.split('-').at(-1)} ${region}`);
+    expect(turns).toEqual([0, 1, 2].flatMap(() => ['fast virginia', 'fast oregon', 'slow virginia', 'slow oregon']));
+  });
+
+  it('divides sessions among the regions, and gives every session of a round a seed of its own, the same for each system', async () => {
+    const ground = new RecordedGround();
+    await runExperiment(ground, { ...EXPERIMENT, sessions: [7] }, new Told());
+    const [virginia, oregon] = ground.jobs;
+    expect([virginia!.sessions, oregon!.sessions]).toEqual([4, 3]);
+    const seeds = (of: string) =>
+      ground.jobs.filter(({ configFile }) => configFile.endsWith(of)).map(({ seed }) => seed);
+    expect(seeds('fast')).toEqual(seeds('slow'));
+    const ranges = ground.jobs
+      .filter(({ configFile }) => configFile.endsWith('fast'))
+      .slice(0, 6)
+      .flatMap(({ seed, sessions }) => Array.from({ length: sessions }, (_, i) => seed + i));
+    expect(new Set(ranges).size).toBe(ranges.length);
+  });
+
+  it('samples visibility in turns under load, and leaves the warm-up out', async () => {
+    const ground = new RecordedGround();
+    const { visibility } = await runExperiment(ground, EXPERIMENT, new Told());
+    expect(visibility.map(({ system, samples, unseen }) => [system, samples.length, unseen])).toEqual([
+      ['Fast', 2, 2],
+      ['Slow', 2, 2],
+    ]);
+    const probes = ground.events.filter((event) => event.startsWith('probe'));
+    expect(probes).toEqual([0, 1, 2].flatMap((n) => [`probe fast-vs-slow-fast ${n}`, `probe fast-vs-slow-slow ${n}`]));
+  });
+
+  it('leaves out a system that cannot be started, with the reason in a line, and stops all that it started', async () => {
+    const ground = new RecordedGround('bpr');
+    const record = await runExperiment(ground, EXPERIMENT, new Told());
+    expect(record.systems[1]).toEqual({ name: 'Slow', absent: 'cluster.yaml:4: unknown protocol "bpr"' });
+    expect(new Set(record.points.map(({ system }) => system))).toEqual(new Set(['Fast']));
+    expect(ground.events.filter((event) => event.startsWith('stop'))).toHaveLength(2);
+  });
+
+  it('leaves out a point that cannot be measured, with the reason in a line, and goes on', async () => {
+    const ground = new RecordedGround();
+    ground.failsAt = 20;
+    const { points, failures, visibility } = await runExperiment(ground, EXPERIMENT, new Told());
+    expect(points.map(({ sessions }) => sessions)).toEqual([10, 10, 40, 40]);
+    expect(failures).toEqual([{ point: '95:5, 20 sessions', error: 'load.js: too many' }]);
+    expect(visibility).toHaveLength(2);
+  });
+
+  it('waits for what is under way when a part of it fails: a helper does one job at a time', async () => {
+    const ground = new RecordedGround();
+    ground.failsAt = 20;
+    await runExperiment(ground, EXPERIMENT, new Told());
+    expect(ground.mostAtOnce).toBe(1);
+  });
+
+  it('ends when the run is being stopped', async () => {
+    const ground = new RecordedGround();
+    ground.failsAt = 20;
+    ground.isClosing = true;
+    await expect(runExperiment(ground, EXPERIMENT, new Told())).rejects.toThrow('too many');
+  });
+
+  it('fails when no system can be started', async () => {
+    const alone = { ...EXPERIMENT, systems: [EXPERIMENT.systems[1]!] };
+    await expect(runExperiment(new RecordedGround('bpr'), alone, new Told())).rejects.toThrow(/unknown protocol/);
+  });
+
+  it('without cases counts keys, and that is all', async () => {
+    const ground = new RecordedGround();
+    const { visibility: _, ...rest } = EXPERIMENT;
+    const record = await runExperiment(ground, { ...rest, cases: [], sessions: [] }, new Told());
+    expect(record.points).toEqual([]);
+    expect(record.systems.map(({ keysByRegion }) => keysByRegion?.oregon)).toEqual([7, 7]);
+    expect(ground.jobs).toEqual([]);
+  });
+
+  it('runs each case under its own load', async () => {
+    const ground = new RecordedGround();
+    await runExperiment(ground, EXPERIMENT, new Told());
+    expect(ground.jobs.every(({ load }) => load === EXPERIMENT.cases[0]!.load)).toBe(true);
+    expect(EXPERIMENT.cases[0]!.name).toBe(CASE);
+  });
+});

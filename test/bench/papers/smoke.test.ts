@@ -1,0 +1,44 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { RunRecord } from './samples.js';
+import { decodeRun } from './samples-file.js';
+
+const MAIN = join(__dirname, '../../dist/bench/papers/main.js');
+const run = promisify(execFile);
+
+describe('bench:papers', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'isochron-papers-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('carries out an experiment on real nodes, and makes its report again from what was written down', async () => {
+    const out = join(folder, 'first');
+    await run(process.execPath, [MAIN, '--quick', '--only', 'paris-locality', '--out', out]);
+    const text = readFileSync(join(out, 'samples.json'), 'utf8');
+    const { experiments, failures, settings } = decodeRun(text);
+    expect(failures).toEqual([]);
+    expect(settings.quick).toBe(true);
+    const [{ points, systems }] = experiments as [RunRecord['experiments'][0]];
+    expect(systems).toEqual([{ name: 'PaRiS', keysByRegion: { virginia: 4000, oregon: 4000, ireland: 4000 } }]);
+    expect(points.map(({ sessions }) => sessions)).toEqual([24, 192]);
+    for (const { rounds } of points) {
+      expect(rounds[0]!.operations).toBeGreaterThan(0);
+      expect(rounds[0]!.latencies.transaction!.count).toBe(rounds[0]!.operations);
+      expect(rounds[0]!.counts['isochron_events{event=sentMessages}']).toBeGreaterThan(0);
+    }
+    const again = join(folder, 'again');
+    await run(process.execPath, [MAIN, '--from', join(out, 'samples.json'), '--out', again]);
+    const files = ['paris-locality-100-0-local.svg', 'report.md'];
+    expect(readdirSync(out).sort()).toEqual([...files, 'samples.json']);
+    expect(readdirSync(again).sort()).toEqual(files);
+    for (const file of files)
+      expect(readFileSync(join(again, file), 'utf8')).toBe(readFileSync(join(out, file), 'utf8'));
+  });
+
+  it('refuses a name that no experiment has, and says which there are', async () => {
+    const refused = run(process.execPath, [MAIN, '--only', 'paris-vs-everyone']);
+    await expect(refused).rejects.toThrow(/paris-vs-bpr, .*wren-vs-cure/);
+  });
+});
