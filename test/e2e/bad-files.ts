@@ -107,6 +107,12 @@ export const BAD_FILES: readonly BadFile[] = [
     reason: /unknown protocol/,
   },
   {
+    name: 'partial replication under a protocol that replicates fully',
+    spoil: (file) =>
+      Object.assign(file, { protocol: 'wren', keyspaces: [{ name: 'eu', partitions: 1, replication: 1 }] }),
+    reason: /protocol "wren": .* every region/,
+  },
+  {
     name: 'an address that is no URL',
     spoil: (file) => Object.assign(file.regions[0]!.nodes[0]!, { peer: 'localhost' }),
     reason: /is not a URL/,

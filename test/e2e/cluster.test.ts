@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ParisMessage, parisSchema } from '@isochron/protocols';
+import { type TransactionMessage, transactionSchema } from '@isochron/protocols';
 import { parseClusterFile, writeClusterFile } from '@isochron/server';
 import { parsePeerUrl, WebSocketTransport } from '@isochron/transport';
 import { FrameCodec, PROTOCOL_VERSION } from '@isochron/wire';
@@ -258,9 +258,9 @@ describe('a node', () => {
 });
 
 /** A node of the cluster that speaks the next version of the peering protocol. */
-function otherVersion(cluster: Cluster, id: string): Promise<WebSocketTransport<ParisMessage>> {
+function otherVersion(cluster: Cluster, id: string): Promise<WebSocketTransport<TransactionMessage>> {
   const config = parseClusterFile(readFileSync(cluster.configFile, 'utf8'), cluster.configFile);
-  return WebSocketTransport.open<ParisMessage>({
+  return WebSocketTransport.open<TransactionMessage>({
     self: id,
     peers: cluster.nodes.filter((node) => node.id !== id).map((node) => ({ node: node.id, url: node.peer })),
     listen: parsePeerUrl(cluster.node(id).peer),
@@ -269,7 +269,7 @@ function otherVersion(cluster: Cluster, id: string): Promise<WebSocketTransport<
     storeId: 'any',
     epoch: 0,
     version: PROTOCOL_VERSION + 1,
-    codec: new FrameCodec(parisSchema),
+    codec: new FrameCodec(transactionSchema),
     hlc: () => 0,
     events: { frame: () => undefined, link: () => undefined },
   });

@@ -10,6 +10,8 @@ import { until } from './until.js';
 
 /** What kind of cluster a test wants. */
 export interface ClusterOptions {
+  /** Default paris. */
+  readonly protocol?: string;
   /** Default virginia, oregon, ireland. */
   readonly regions?: readonly string[];
   /** Default 1. */
@@ -207,6 +209,8 @@ export class Cluster {
 /** The part of `/v1/cluster` that tests look at. */
 export interface ClusterStatus {
   readonly cluster: string;
+  readonly protocol: string;
+  readonly capabilities: readonly string[];
   readonly hash: string;
   readonly node: {
     readonly node: string;
@@ -215,6 +219,7 @@ export interface ClusterStatus {
     readonly openTransactions: number;
     readonly partitions: readonly { partition: string; prepared: number; committed: number; keys: number }[];
     readonly links: readonly { node: string; up: boolean; reconnects: number; lastError: string | null }[];
+    readonly blocking: { readonly reads: number; readonly totalMs: number; readonly longestMs: number };
     readonly counters: Readonly<Record<string, number>>;
   };
 }
@@ -266,9 +271,9 @@ function plannedNodes(options: ClusterOptions, folder: string, ports: readonly n
 
 function clusterFile(options: ClusterOptions, nodes: readonly ClusterNode[]): ClusterFile {
   const { regions, partitions, replication } = withDefaults(options);
-  const { wan, settings, cluster } = options;
+  const { wan, settings, cluster, protocol = 'paris' } = options;
   return {
-    protocol: 'paris',
+    protocol,
     ...(cluster === undefined ? {} : { cluster }),
     regions: regions.map((id) => ({
       id,

@@ -101,10 +101,11 @@ describe('D10: a node with a damaged record', () => {
       expect(damaged.length).toBeGreaterThan(0);
       cluster.launch(VICTIM);
       const process = cluster.process(VICTIM);
-      await until('it is rebuilt', async () => {
+      const rebuilt = async (): Promise<boolean> => {
         for (const i of damaged) await call(cluster.endpoint('virginia'), 'GET', keyPath(`k${i}`));
         return /set aside/.test(cluster.fullLog(VICTIM));
-      });
+      };
+      await until('it is rebuilt', rebuilt, { timeoutMs: 60_000 });
       await cluster.ready();
       expect(process.exit).toBeUndefined();
       await expectAllReadable(cluster, 'virginia', 40);

@@ -4,13 +4,14 @@ import { FrameCodec } from '@isochron/wire';
 import { pack, unpack } from '@isochron/wire/msgpack';
 import fc from 'fast-check';
 import { type NodeMessage, nodeSchema } from '../../server/src/node/messages.js';
+import { servedProtocol } from '../../server/src/node/protocols.js';
 import { largestAllocation } from './allocations.js';
 import { damaged, damages, GIANT_HEADERS } from './damage.js';
 import { fuzz } from './fuzz.js';
 import { hostileValue, nested, place, replaced } from './hostile.js';
 import { samplesOf } from './samples.js';
 
-const codec = new FrameCodec<NodeMessage>(nodeSchema);
+const codec = new FrameCodec<NodeMessage>(nodeSchema(servedProtocol('paris')));
 const NOW = 200_000_000_000_000;
 const paris = samplesOf({
   partition: 0,

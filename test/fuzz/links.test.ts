@@ -4,6 +4,7 @@ import { FrameCodec, Handshake, randomNonce } from '@isochron/wire';
 import fc from 'fast-check';
 import { WebSocket } from 'ws';
 import { type NodeMessage, nodeSchema } from '../../server/src/node/messages.js';
+import { servedProtocol } from '../../server/src/node/protocols.js';
 import { damaged, damages, GIANT_HEADERS } from './damage.js';
 import { fuzz } from './fuzz.js';
 import { samplesOf } from './samples.js';
@@ -11,7 +12,7 @@ import { closeFrame, exchangeFrames, GIANT_FRAME, maskedFrame } from './sockets.
 
 const SECRET = 'a secret for tests only';
 const NOW = 200_000_000_000_000;
-const codec = new FrameCodec<NodeMessage>(nodeSchema);
+const codec = new FrameCodec<NodeMessage>(nodeSchema(servedProtocol('paris')));
 const samples = samplesOf({
   partition: 0,
   other: 4,

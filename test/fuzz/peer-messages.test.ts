@@ -3,7 +3,7 @@
  * the node, now or after a restart, and one that speaks of nothing that there is changes nothing.
  */
 import { IsochronError, MalformedMessage, packWall, type Timestamp } from '@isochron/core';
-import { type ParisMessage, parisSchema } from '@isochron/protocols';
+import { type TransactionMessage, transactionSchema } from '@isochron/protocols';
 import { keyIn, TestClient } from '@isochron/protocols/testing/clients';
 import { World } from '@isochron/protocols/testing/world';
 import { FrameCodec } from '@isochron/wire';
@@ -13,7 +13,7 @@ import { fuzz } from './fuzz.js';
 import { place, replaced } from './hostile.js';
 import { type Samples, samplesOf } from './samples.js';
 
-const codec = new FrameCodec<ParisMessage>(parisSchema);
+const codec = new FrameCodec<TransactionMessage>(transactionSchema);
 const NODE = 'virginia-1';
 const TX = 'abcdefghijklmnopqrstuv.0';
 const MINUTE = 60_000 * 4096;
@@ -53,7 +53,7 @@ const MACHINES = [
 ];
 
 /** The machine that takes messages of a type. */
-function machineFor(type: ParisMessage['type']): string {
+function machineFor(type: TransactionMessage['type']): string {
   if (/^Gossip/.test(type)) return 'stabilization';
   if (/^Join|^CopyResp/.test(type)) return 'rebuild';
   return /Resp$|^Refused|^PrepareRefused|^(Start|Read|List|Commit|End)Tx|^(Read|List|Commit|TxStatus)Req/.test(type)
@@ -117,7 +117,7 @@ function another(old: unknown, pick: number, now: Timestamp, undecided: string):
 }
 
 /** What is left of a message after the wire: undefined when it is refused there. */
-function overTheWire(message: ParisMessage, edit: (fields: unknown) => unknown): ParisMessage | undefined {
+function overTheWire(message: TransactionMessage, edit: (fields: unknown) => unknown): TransactionMessage | undefined {
   const whole = unpack(codec.encode({ hlc: 1, epoch: 0, envelopes: [{ to: 'a', from: 'b', message }] })) as unknown[];
   const [[to, from, tag, ...fields]] = whole[2] as [unknown[]];
   const edited = edit(fields);
@@ -165,7 +165,7 @@ describe('messages of peers', () => {
       const message = { ...sample, identity: { ...sample.identity, cohorts } };
       world.inject({ node: NODE, machine: 'replica/0' }, { node: 'oregon-1', machine: 'coordinator' }, message);
       world.run(100);
-      expect(world.node(NODE).paris.replicas[0]!.cohort.counters).toMatchObject({ ignored: 1, prepares: 0 });
+      expect(world.node(NODE).parts.replicas[0]!.cohort.counters).toMatchObject({ ignored: 1, prepares: 0 });
       expect(world.node(NODE).store.prepared.size).toBe(0);
     },
   );
@@ -182,7 +182,7 @@ describe('messages of peers', () => {
       const message = { ...sample, [field]: packWall(world.now + aheadMs) };
       world.inject({ node: NODE, machine: 'replica/0' }, { node: 'oregon-1', machine: 'coordinator' }, message);
       world.run(100);
-      const { clock, replicas } = world.node(NODE).paris;
+      const { clock, replicas } = world.node(NODE).parts;
       expect(clock.last).toBeLessThan(packWall(world.now + 60_000));
       expect(replicas[0]!.cohort.counters.refusals).toBe(1);
       expect(world.node(NODE).store.prepared.size).toBe(0);
@@ -209,7 +209,7 @@ describe('messages of peers', () => {
   fuzz('change nothing when they speak of nothing that there is', 40, [strange], (messages) => {
     const [spoken, silent] = [quietWorld(), quietWorld()];
     for (const { type, number, name, to } of messages) {
-      const message = renamed(samplesOf(contextOf(spoken))[type], number, name) as ParisMessage;
+      const message = renamed(samplesOf(contextOf(spoken))[type], number, name) as TransactionMessage;
       for (const machine of [to, machineFor(type)]) {
         spoken.inject({ node: NODE, machine }, { node: 'oregon-1', machine: 'replica/0' }, message);
       }

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { type DurableRecord, IsochronError, isTimestamp } from '@isochron/core';
 import { CorruptRecord, openLevelStore, PLACEMENT_FILE, type VersionStore, verifyPlacement } from '@isochron/storage';
 import { crc32Portable } from '@isochron/storage/crc32';
-import { openAs, openHead, openSegment, seal, unseal, WRITES } from '@isochron/storage/records';
+import { LOGGED, openAs, openHead, openSegment, seal, unseal } from '@isochron/storage/records';
 import {
   collect,
+  dependent,
   ended,
   FOREVER,
   logged,
@@ -37,8 +38,11 @@ const CONTENT: readonly DurableRecord[] = [
   ended('t2', { status: 'aborted', ts: 6, attempt: 1, digest: null }),
   ...[5, 6, 7].map((ct) => logged(ct)),
   logged(5, 'tx5', '"x"', P + 1),
+  put('dependent', dependent(12, [5, 2 ** 52])),
+  put('dependent', v(13)),
+  { kind: 'log', partition: P, ct: 8, tx: { txId: 'tx8', writes: [], deps: [5, 2 ** 52] } },
   { kind: 'prepared', partition: P, txId: 'p1', record: prepared },
-  { kind: 'prepared', partition: P + 1, txId: 'p2', record: { ...prepared, writes: [] } },
+  { kind: 'prepared', partition: P + 1, txId: 'p2', record: { ...prepared, writes: [], deps: [5] } },
   { kind: 'meta', name: `vv/${P}`, value: { virginia: 5, oregon: 2 ** 52 } },
   { kind: 'meta', name: 'ceiling', value: 5 },
   collect(3),
@@ -52,6 +56,12 @@ const QUESTIONS: Readonly<Record<string, (store: VersionStore) => unknown>> = {
       [10, 12, 40, FOREVER].map((ts) => [`read ${key} at ${ts}`, (store: VersionStore) => store.read(P, key, ts)]),
     ),
   ),
+  'find a dependent version': (store) => store.find(P, 'dependent', ({ deps }) => deps !== undefined),
+  'find in the past': (store) => store.find(P, 'long', ({ ts }) => ts === 11),
+  'list any snapshot': async (store) => {
+    await store.prefetch({ kind: 'list', partition: P, range: range(), snapshot: 'any' });
+    return store.list(P, range(), ({ deps }) => deps !== undefined);
+  },
   'read the other partition': (store) => store.read(P + 1, 'k0', FOREVER),
   'outcome t1': (store) => store.outcome(P, 't1'),
   'outcome t2': (store) => store.outcome(P, 't2'),
@@ -204,7 +214,7 @@ describe('records on disk', () => {
     },
   );
 
-  const asWrites = (bytes: Buffer, key: string) => openAs(WRITES, bytes, key);
+  const asLogged = (bytes: Buffer, key: string) => openAs(LOGGED, bytes, key);
 
   fuzz('with a whole seal around nonsense are refused, or have the declared shape', 500, [hostileValue], (value) => {
     const bytes = Buffer.from(seal(value, 'v0003/a'));
@@ -220,7 +230,7 @@ describe('records on disk', () => {
       expect([isTimestamp(ts), typeof txId]).toEqual([true, 'string']);
     for (const { ts, txId } of opened(openSegment) ?? [])
       expect([isTimestamp(ts), typeof txId]).toEqual([true, 'string']);
-    for (const write of opened(asWrites) ?? []) expect(typeof write.key).toBe('string');
+    for (const write of opened(asLogged)?.writes ?? []) expect(typeof write.key).toBe('string');
   });
 
   it.each(GIANT_HEADERS.map((header) => [Buffer.from(header).toString('hex'), header] as const))(
@@ -228,7 +238,7 @@ describe('records on disk', () => {
     (_, header) => {
       const bytes = Buffer.concat([Buffer.of(0, 0, 0, 0, 1), header]);
       bytes.writeUInt32LE(crc32Portable(bytes.subarray(4), crc32Portable('v0003/a')), 0);
-      for (const opener of [unseal, openHead, openSegment, asWrites]) {
+      for (const opener of [unseal, openHead, openSegment, asLogged]) {
         const asked = largestAllocation(() => expect(() => opener(bytes, 'v0003/a')).toThrow(CorruptRecord));
         expect(asked).toBeLessThan(255);
       }

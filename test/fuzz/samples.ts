@@ -1,6 +1,6 @@
 /** One message of every kind that nodes send each other, as a small cluster would: the material that the properties spoil. */
 import type { KeyWrite, PartitionId, QualifiedKey, Timestamp, TxId, Version } from '@isochron/core';
-import type { CommitIdentity, CopyReq, ParisMessage } from '@isochron/protocols';
+import type { CommitIdentity, CopyReq, TransactionMessage } from '@isochron/protocols';
 
 /** What the samples speak of. */
 export interface SampleContext {
@@ -15,7 +15,7 @@ export interface SampleContext {
 }
 
 /** By type, so that a new kind of message does not compile without a sample. */
-export type Samples = { readonly [T in ParisMessage['type']]: Extract<ParisMessage, { type: T }> };
+export type Samples = { readonly [T in TransactionMessage['type']]: Extract<TransactionMessage, { type: T }> };
 
 export function samplesOf({ partition, other, key, txId, now, home, source }: SampleContext): Samples {
   const version: Version = { ts: now - 5000, txId, region: source, value: '{"a":1}' };
@@ -72,6 +72,12 @@ export function samplesOf({ partition, other, key, txId, now, home, source }: Sa
     ReadSliceResp: { type: 'ReadSliceResp', ref: 8, partition, versions: [version, null] },
     ListSliceReq: { type: 'ListSliceReq', ref: 9, partition, snapshot: now - 9000, range },
     ListSliceResp: { type: 'ListSliceResp', ref: 9, partition, entries: [{ key, version }], next: null },
+    WaitedRead: {
+      type: 'WaitedRead',
+      node: 'oregon-1',
+      request: { type: 'ReadSliceReq', ref: 8, partition, snapshot: now - 9000, keys: [key] },
+      since: now,
+    },
     PrepareReq: {
       type: 'PrepareReq',
       partition,

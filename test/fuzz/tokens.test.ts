@@ -27,7 +27,7 @@ const moved = new SessionTokens(SECRET, config('mine', 2));
 const later = new SessionTokens(SECRET, OWN, 1);
 
 const claims: fc.Arbitrary<SessionClaims> = fc.record({
-  ust: fc.integer({ min: 0, max: packWall(NOW) }),
+  seen: fc.record({ ts: fc.integer({ min: 0, max: packWall(NOW) }) }),
   hwt: fc.integer({ min: 0, max: packWall(NOW) }),
   cache: fc.option(
     fc.record({
@@ -55,7 +55,7 @@ const bytesOf = (token: string): Buffer => Buffer.from(token, 'base64url');
 describe('session tokens', () => {
   fuzz('say what was signed, to whoever has the same secret', 300, [claims], (signed) => {
     const { hwt, cache } = mine.decode(mine.mint(signed), NOW);
-    const live = signed.hwt > signed.ust;
+    const live = signed.hwt > signed.seen.ts;
     expect({ hwt, cache }).toEqual({ hwt: live ? signed.hwt : 0, cache: live ? signed.cache : undefined });
   });
 
@@ -112,7 +112,9 @@ describe('session tokens', () => {
 
   fuzz('a signed time too far ahead is refused too', 300, [fc.integer({ min: 1, max: 10 ** 12 })], (aheadMs) => {
     const limit = packWall(NOW + OWN.settings.maxClockDriftMs / 2);
-    expect(refusal(mine.mint({ ust: Math.min(limit + aheadMs, MAX_TIMESTAMP), hwt: 0 }))).toBe('TIMESTAMP_IN_FUTURE');
+    expect(refusal(mine.mint({ seen: { ts: Math.min(limit + aheadMs, MAX_TIMESTAMP) }, hwt: 0 }))).toBe(
+      'TIMESTAMP_IN_FUTURE',
+    );
   });
 
   it('a megabyte of text is refused before anything is made of it', () => {

@@ -66,6 +66,8 @@ function directionProblem(path: string, place: string, allowed: readonly string[
   if (specifier.startsWith('.')) return relativeProblem(path, specifier);
   const target = placeOfPackage(specifier);
   if (target !== undefined) return allowed.includes(target) ? undefined : `${place} must not import ${target}`;
+  // What tests share may use what tests use.
+  if (/\/src\/testing\//.test(path) && specifier === 'fast-check') return undefined;
   return WITHOUT_LIBRARIES.has(place)
     ? `${place} must not import ${specifier}: it stands on the language alone`
     : undefined;

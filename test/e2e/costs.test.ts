@@ -1,0 +1,149 @@
+/** What protocols cost, as the nodes of real clusters count it: each metric moves when its cause is there, and stays where there can be none. */
+import { connect } from '@isochron/sdk';
+import { Cluster, cleanUp, logged } from './harness.js';
+import { call } from './http.js';
+import { until } from './until.js';
+
+jest.setTimeout(120_000);
+afterAll(cleanUp);
+
+interface Case {
+  readonly protocol: string;
+  /** Bytes of the metadata of an update with two regions: a timestamp is 9, a list of them one more. Without, it depends on what was read. */
+  readonly metadata?: number;
+  /** Kinds of messages with which regions see to it that they have what an update depends on. */
+  readonly checks?: readonly string[];
+  /** It reads one key at a time. */
+  readonly singly?: boolean;
+  readonly readsBlock: boolean;
+  readonly writesBlock: boolean;
+}
+
+const CASES: readonly Case[] = [
+  { protocol: 'paris', metadata: 9, readsBlock: false, writesBlock: false },
+  { protocol: 'bpr', metadata: 9, readsBlock: true, writesBlock: false },
+  { protocol: 'nocc', metadata: 9, readsBlock: false, writesBlock: false },
+  { protocol: 'wren', metadata: 9 + 1 + 9, readsBlock: false, writesBlock: false },
+  { protocol: 'cure', metadata: 9 + 1 + 2 * 9, readsBlock: true, writesBlock: false },
+  { protocol: 'contrarian', metadata: 9 + 1 + 2 * 9, readsBlock: false, writesBlock: false },
+  { protocol: 'okapi', metadata: 9, readsBlock: false, writesBlock: false },
+  { protocol: 'gentlerain', metadata: 9, readsBlock: true, writesBlock: true },
+  { protocol: 'eventual', metadata: 9, readsBlock: false, writesBlock: false },
+  { protocol: 'orbe', checks: ['dependency-checks'], singly: true, readsBlock: false, writesBlock: false },
+  { protocol: 'cops-gt', checks: ['dependency-checks'], readsBlock: false, writesBlock: false },
+  { protocol: 'cc-lo', checks: ['readers-checks'], readsBlock: false, writesBlock: true },
+];
+
+/** Clocks of the nodes of a region, ms: who goes from the first to the second comes from the future. */
+const SKEWS_MS = [40, 0];
+const ROUNDS = 8;
+const KEYS = Array.from({ length: 8 }, (_, i) => `costs/${i}`);
+
+/** Sum over the nodes of all samples of a metric that have these labels. */
+async function total(cluster: Cluster, name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
+  const texts = await Promise.all(
+    cluster.nodes.map(async ({ metrics }) => (await call(metrics, 'GET', '/metrics')).text),
+  );
+  const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+  const lines = texts.flatMap((text) => text.split('\n'));
+  const samples = lines.filter((line) => line.startsWith(`${name}{`) && wanted.every((label) => line.includes(label)));
+  return samples.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+describe.each(CASES)(
+  'what $protocol costs',
+  ({ protocol, metadata, checks = [], singly = false, readsBlock, writesBlock }) => {
+    let cluster: Cluster;
+
+    beforeAll(async () => {
+      cluster = await Cluster.prepare({
+        protocol,
+        regions: ['virginia', 'oregon'],
+        nodesPerRegion: SKEWS_MS.length,
+        partitions: 4,
+        wan: { 'virginia<>oregon': 20 },
+      });
+      for (const [i, { id }] of cluster.nodes.entries()) {
+        cluster.launch(id, { args: ['--clock-skew-ms', String(SKEWS_MS[i % SKEWS_MS.length])] });
+      }
+      await cluster.ready();
+      const client = await connect({ endpoints: cluster.endpoints('virginia') });
+      for (let round = 0; round < ROUNDS; round++) {
+        for (const key of KEYS) await client.set(key, round);
+        if (singly) for (const key of KEYS) await client.get(key);
+        else await client.getMany(KEYS);
+      }
+      await client.close();
+    });
+    afterAll(() => cluster.dispose());
+
+    const sent = (unit: 'bytes' | 'messages', kind: string, scope: string) =>
+      total(cluster, `isochron_sent_${unit}_total`, { protocol, kind, scope });
+
+    it(
+      'is bytes and messages by what they are for, near and far; together they are all that was sent',
+      logged(async () => {
+        for (const [kind, scope] of [
+          ['operations', 'region'],
+          ['replication', 'wan'],
+          ['stabilization', 'region'],
+          ['stabilization', 'wan'],
+          ['framing', 'region'],
+          ['framing', 'wan'],
+          ...checks.map((kind) => [kind, 'region'] as const),
+        ] as const) {
+          const [bytes, messages] = [await sent('bytes', kind, scope), await sent('messages', kind, scope)];
+          expect([kind, scope, messages > 0, bytes > messages]).toEqual([kind, scope, true, true]);
+        }
+        // A client's operations stay in its region where every region holds every key.
+        expect(await sent('bytes', 'operations', 'wan')).toBe(0);
+        expect(await sent('bytes', 'replication', 'region')).toBe(0);
+        const counters = { event: 'sentBytes' };
+        const before = await total(cluster, 'isochron_events', counters);
+        const all = await total(cluster, 'isochron_sent_bytes_total');
+        expect(all).toBeGreaterThanOrEqual(before);
+        expect(all).toBeLessThanOrEqual(await total(cluster, 'isochron_events', counters));
+      }),
+    );
+
+    it(
+      'is the metadata of each update, once for every other region',
+      logged(async () => {
+        const updates = ROUNDS * KEYS.length;
+        const replicated = () => total(cluster, 'isochron_replicated_updates_total', { protocol });
+        await until('all updates have been sent', async () => (await replicated()) >= updates);
+        expect(await replicated()).toBe(updates);
+        const bytes = await total(cluster, 'isochron_metadata_bytes_total', { protocol });
+        // The first ones depend on nothing yet, and zeros are short.
+        expect(bytes).toBeGreaterThan((updates - 4) * (metadata ?? 9));
+        if (metadata !== undefined) expect(bytes).toBeLessThanOrEqual(updates * metadata);
+        else expect(bytes).toBeGreaterThan(updates * 9);
+      }),
+    );
+
+    it(
+      'is the time that reads and writes wait: none where nothing can',
+      logged(async () => {
+        for (const [kind, blocks] of [
+          ['read', readsBlock],
+          ['write', writesBlock],
+        ] as const) {
+          const count = await total(cluster, `isochron_blocked_${kind}s_total`, { protocol });
+          const ms = await total(cluster, `isochron_blocked_${kind}_ms_total`, { protocol });
+          const longest = await total(cluster, `isochron_blocked_${kind}_longest_ms`, { protocol });
+          expect([kind, count > 0, ms > 0, longest > 0]).toEqual([kind, blocks, blocks, blocks]);
+        }
+      }),
+    );
+
+    it(
+      'is how long updates of the other region take to be visible',
+      logged(async () => {
+        const labels = { protocol, source: 'virginia' };
+        await until('a sample', async () => (await total(cluster, 'isochron_visibility_ms_count', labels)) > 0);
+        expect(await total(cluster, 'isochron_visibility_ms_sum', labels)).toBeGreaterThanOrEqual(0);
+        expect(await total(cluster, 'isochron_visibility_ms_count', { source: 'oregon' })).toBe(0);
+      }),
+    );
+  },
+);
