@@ -153,6 +153,17 @@ export class Cluster {
     await Promise.all(this.nodes.map((node) => node.get(`/v1/stable?ts=${ts}&timeout=${STABLE_TIMEOUT_MS}`)));
   }
 
+  /** All nodes stand still: those of others have the machine to themselves. */
+  pause(): void {
+    for (const node of this.nodes) node.process.pause();
+  }
+
+  /** The nodes go on. Resolves when they have told each other all that they missed. */
+  async resume(): Promise<void> {
+    for (const node of this.nodes) node.process.resume();
+    await this.stable();
+  }
+
   async stop(): Promise<void> {
     await Promise.all(this.nodes.map((node) => node.process.stop()));
   }

@@ -41,9 +41,20 @@ export class LoggedProcess {
     if (this.#hasEnded()) return;
     const ended = once(this.#child, 'exit');
     this.#child.kill(signal);
+    this.resume();
     const timer = setTimeout(() => this.kill(), STOP_TIMEOUT_MS);
     await ended;
     clearTimeout(timer);
+  }
+
+  /** It stands still, whatever it was doing. */
+  pause(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
+  /** It goes on where it stood still; nothing happens to one that runs. */
+  resume(): void {
+    this.#child.kill('SIGCONT');
   }
 
   kill(): void {

@@ -16,6 +16,14 @@ export interface Contender<L extends Load = Load> {
   run(durationMs: number, round: number): Promise<L>;
   /** Processes that do the work, without the load generators. */
   readonly pids: readonly number[];
+  /** Told when its turn comes, and when that is over. */
+  readonly turn?: Turn;
+}
+
+/** What a contender does around its turns, so that it takes nothing from the others in theirs. */
+export interface Turn {
+  begins(): Promise<void>;
+  ends(): void;
 }
 
 export type Sample<L extends Load = Load> = L & {
@@ -44,12 +52,23 @@ export async function takeTurns<Name extends string, L extends Load = Load>(
   const names = Object.keys(contenders) as Name[];
   const samples = Object.fromEntries(names.map((name) => [name, [] as Sample<L>[]])) as Record<Name, Sample<L>[]>;
   onRound(0);
-  for (const name of names) await contenders[name].run(warmUpMs(durationMs), 0);
+  for (const name of names) await inTurn(contenders[name], () => contenders[name].run(warmUpMs(durationMs), 0));
   for (let round = 1; round <= rounds; round++) {
     onRound(round);
-    for (const name of names) samples[name].push(await measure(contenders[name], durationMs, round));
+    for (const name of names) {
+      samples[name].push(await inTurn(contenders[name], () => measure(contenders[name], durationMs, round)));
+    }
   }
   return samples;
+}
+
+async function inTurn<R>({ turn }: Contender, run: () => Promise<R>): Promise<R> {
+  await turn?.begins();
+  try {
+    return await run();
+  } finally {
+    turn?.ends();
+  }
 }
 
 async function measure<L extends Load>(contender: Contender<L>, durationMs: number, round: number): Promise<Sample<L>> {

@@ -25,11 +25,19 @@ export const PARIS_EXPERIMENTS: readonly Experiment[] = [
     about: 'non-blocking reads against blocking ones, and against no causal consistency',
     figure: 'PaRiS, Fig. 2',
     systems: [PARIS, BPR, NOCC],
-    // Five regions leave too little of two cores for transactions: what they say to one another takes half a core.
     layout: PARTIAL,
     cases: [transactions('95:5', READ_HEAVY), transactions('50:50', WRITE_HEAVY)],
     // Who waits needs many sessions to use the machine as well as who does not.
     sessions: [6, 24, 96, 192, 384, 768],
+  },
+  {
+    name: 'paris-vs-bpr-5',
+    about: 'the same with 5 regions, which are farther apart',
+    figure: 'PaRiS, Fig. 2',
+    systems: [PARIS, BPR, NOCC],
+    layout: PARTIAL_FIVE,
+    cases: [transactions('95:5', READ_HEAVY), transactions('50:50', WRITE_HEAVY)],
+    sessions: [5, 25, 100, 400, 800],
   },
   {
     name: 'paris-visibility',

@@ -38,7 +38,7 @@ function conditions({ date, machine, settings }: RunRecord, command: string): st
     ...(quick ? ['**A quick run: it shows that all of it runs, and measures nothing.**', ''] : []),
     ...[`Measured ${date}.`, ...machineLines(machine)].map((line) => `- ${line}`),
     `- ${rounded} at each point after a warm-up, systems in turn; medians over the rounds. Seed ${seed}; ${keysPerPartition.toLocaleString('en-US')} keys a partition, zipf 0.99, values of 8 bytes.`,
-    '- Real processes on one machine; delays between regions as the PaRiS paper measured them on AWS (Fig. 1), clocks skewed by a few ms; sessions of the SDK in a closed loop, in the region of their node. The other systems of an experiment stand idle meanwhile.',
+    '- Real processes on one machine; delays between regions as the PaRiS paper measured them on AWS (Fig. 1), clocks skewed by a few ms; sessions of the SDK in a closed loop, in the region of their node. The processes of the other systems of an experiment are stopped meanwhile.',
     `- Again: \`${command}\``,
   ].join('\n');
 }

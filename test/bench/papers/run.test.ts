@@ -74,6 +74,9 @@ class RecordedGround implements Ground {
   /** Jobs of a region under way together. */
   mostAtOnce = 0;
   readonly #underWay = new Map<string, number>();
+  readonly #running = new Set<string>();
+  /** Clusters that did not stand still while a load went on, for each load. */
+  readonly runningAtLoad: string[][] = [];
   readonly jobs: RegionJob[] = [];
   readonly events: string[] = [];
   readonly #topology = new Topology({
@@ -104,7 +107,10 @@ class RecordedGround implements Ground {
       };
     };
     const nodes = this.#topology.regions.map(nodeOf);
-    return { configFile: name, topology: this.#topology, pids: [], nodes };
+    const pause = () => void this.#running.delete(name);
+    const resume = async () => void this.#running.add(name);
+    this.#running.add(name);
+    return { configFile: name, topology: this.#topology, pids: [], nodes, pause, resume };
   }
 
   async stopCluster(name: string): Promise<void> {
@@ -130,6 +136,7 @@ class RecordedGround implements Ground {
 
   #load(job: RegionJob): RegionLoad {
     this.jobs.push(job);
+    this.runningAtLoad.push([...this.#running]);
     if (job.sessions * 2 === this.failsAt && job.region === 'virginia') throw new Error('load.js: too many\n    at x');
     const latencies = new Latencies();
     for (let i = 0; i < job.sessions; i++) latencies.record('transaction', 10);
@@ -179,6 +186,12 @@ describe('an experiment', () => {
     // A point: a warm-up of each, then round by round.
     const turns = ground.jobs.slice(0, 12).map(({ configFile, region }) => `${configFile.split('-').at(-1)} ${region}`);
     expect(turns).toEqual([0, 1, 2].flatMap(() => ['fast virginia', 'fast oregon', 'slow virginia', 'slow oregon']));
+  });
+
+  it('has the nodes of a system stand still whenever it is not its turn', async () => {
+    const ground = new RecordedGround();
+    await runExperiment(ground, EXPERIMENT, new Told());
+    expect(ground.runningAtLoad).toEqual(ground.jobs.map(({ configFile }) => [configFile]));
   });
 
   it('divides sessions among the regions, and gives every session of a round a seed of its own, the same for each system', async () => {

@@ -3,7 +3,7 @@ import type { Topology } from '@isochron/core';
 import type { NodeStatus } from '@isochron/server';
 import type { Layout } from '../cluster.js';
 import type { BenchSettings } from '../context.js';
-import { type Contender, type Load, type RoundOptions, type Sample, takeTurns } from '../rounds.js';
+import { type Contender, type Load, type RoundOptions, type Sample, type Turn, takeTurns } from '../rounds.js';
 import { type Case, type Experiment, type System, sessionsOf } from './experiment.js';
 import { Latencies } from './latencies.js';
 import type { RegionJob, RegionLoad } from './load.js';
@@ -33,6 +33,8 @@ export interface Target {
   readonly topology: Topology;
   readonly pids: readonly number[];
   readonly nodes: readonly (Counting & { status(): Promise<Pick<NodeStatus, 'region' | 'partitions'>> })[];
+  pause(): void;
+  resume(): Promise<void>;
 }
 
 /** What an experiment stands on: the context of the benchmarks. */
@@ -149,7 +151,9 @@ async function start(ground: Ground, experiment: Experiment, system: System): Pr
     const cluster = await ground.cluster(clusterName(experiment, name), layout);
     const singly = experiment.cases.some(({ load }) => load.kind === 'operations');
     await ground.fill(cluster, { table: ground.keysPerPartition }, VALUE_JSON_BYTES, singly);
-    return { record: { name, keysByRegion: await keysByRegion(cluster) }, running: { system, cluster } };
+    const record = { name, keysByRegion: await keysByRegion(cluster) };
+    cluster.pause();
+    return { record, running: { system, cluster } };
   } catch (error) {
     if (ground.isClosing) throw error;
     return { record: { name, absent: reported(error) }, running: undefined };
@@ -213,8 +217,11 @@ function contender(ground: Ground, cluster: Target, { load }: Case, sessions: nu
     const counted = { operations: loads.reduce((sum, { allOperations }) => sum + allOperations, 0), ms };
     return { operations: latencies.count, elapsedMs: durationMs, counted, latencies: latencies.summary(), counts };
   };
-  return { pids: cluster.pids, run };
+  return { pids: cluster.pids, turn: turnOf(cluster), run };
 }
+
+/** Nodes without clients still tell each other stable times: those of two systems are as much as two cores can do. */
+const turnOf = (cluster: Target): Turn => ({ begins: () => cluster.resume(), ends: () => cluster.pause() });
 
 const clientsOf = (ground: Ground, region: string) => ground.helper<RegionJob, RegionLoad>('./papers/load.js', region);
 
@@ -240,7 +247,7 @@ async function runVisibility(
       if (round > 0) results.get(system.name)!.push(result);
       return sample;
     };
-    return [system.name, { pids: load.pids, run }] as const;
+    return [system.name, { ...load, run }] as const;
   });
   await takeTurns(Object.fromEntries(contenders), ground.roundOptions);
   return [...results].map(([system, rounds]) => ({

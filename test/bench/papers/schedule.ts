@@ -9,8 +9,8 @@ type Size = Pick<RunSettings, 'rounds' | 'durationMs' | 'keysPerPartition'>;
 /** On two cores of 2024; slower machines take longer, and the time left is corrected by what was needed so far. */
 const START_OF_A_NODE_MS = 700;
 const KEYS_PER_MS = 6;
-/** Connecting the sessions of a round and asking the nodes what they counted. */
-const AROUND_A_ROUND_MS = 300;
+/** Waking the nodes, connecting the sessions of a round, asking the nodes what they counted. */
+const AROUND_A_ROUND_MS = 700;
 /** After the writes of a probe, until the last of them is seen. */
 const AFTER_A_PROBE_MS = 600;
 
