@@ -1,4 +1,7 @@
-/** Recorded histories made wrong, to see that the checker finds out. */
+/**
+ * Recorded histories made wrong, to see that the checker finds out. Only what committed is touched: nobody was promised anything of the
+ * reads of others, and a write of which nobody knows the outcome may take effect after what follows it.
+ */
 import type { HistoryLine } from '@isochron/workload';
 
 const replaced = (history: readonly HistoryLine[], at: number, op: number, v: string | null): HistoryLine[] =>
@@ -9,7 +12,8 @@ const replaced = (history: readonly HistoryLine[], at: number, op: number, v: st
 /** In one read of a key that its session wrote twice before, the second value becomes the first. */
 export function withStaleRead(history: readonly HistoryLine[]): HistoryLine[] {
   const written = new Map<string, string[]>();
-  for (const [at, { session, ops }] of history.entries()) {
+  for (const [at, { session, ops, status }] of history.entries()) {
+    if (status !== 'committed') continue;
     for (const [i, { f, k, v }] of ops.entries()) {
       const own = written.get(`${session} ${k}`) ?? [];
       const writesItself = ops.some((other) => other.f === 'w' && other.k === k);
@@ -29,7 +33,8 @@ export function withStaleRead(history: readonly HistoryLine[]): HistoryLine[] {
 export function withFracturedRead(history: readonly HistoryLine[]): HistoryLine[] {
   const writers = new Map<string, HistoryLine>();
   for (const line of history) for (const { f, v } of line.ops) if (f === 'w' && v !== null) writers.set(v, line);
-  for (const [at, { session, ops }] of history.entries()) {
+  for (const [at, { session, ops, status }] of history.entries()) {
+    if (status !== 'committed') continue;
     const reads = ops.map((op, i) => ({ ...op, i, from: op.v === null ? undefined : writers.get(op.v) }));
     for (const second of reads) {
       if (second.f !== 'r' || second.from === undefined || second.from.session === session) continue;
