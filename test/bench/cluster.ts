@@ -80,9 +80,18 @@ export class ClusterNode {
   }
 
   /** Resolves when the node serves. @throws Error when it ends, or takes longer than a minute */
-  async ready(): Promise<void> {
+  ready(): Promise<void> {
+    return this.#answers('/readyz');
+  }
+
+  /** Resolves when the node takes requests: one that stood still believes for up to a second that it has too much to do. */
+  awake(): Promise<void> {
+    return this.#answers('/v1/clock');
+  }
+
+  async #answers(path: string): Promise<void> {
     const deadline = performance.now() + READY_TIMEOUT_MS;
-    while (!(await this.#isReady())) {
+    while (!(await this.#isOk(path))) {
       this.process.check();
       if (performance.now() > deadline)
         throw new Error(`${this.id} is not ready in time; its log: ${this.process.logFile}`);
@@ -95,8 +104,8 @@ export class ClusterNode {
   }
 
   /** Before it listens, connecting fails: that too is not ready. */
-  #isReady(): Promise<boolean> {
-    return fetch(`${this.url}/readyz`).then(
+  #isOk(path: string): Promise<boolean> {
+    return fetch(this.url + path).then(
       ({ ok }) => ok,
       () => false,
     );
@@ -161,6 +170,7 @@ export class Cluster {
   /** The nodes go on. Resolves when they have told each other all that they missed. */
   async resume(): Promise<void> {
     for (const node of this.nodes) node.process.resume();
+    await Promise.all(this.nodes.map((node) => node.awake()));
     await this.stable();
   }
 
