@@ -177,10 +177,6 @@ export class Cluster {
   async stop(): Promise<void> {
     await Promise.all(this.nodes.map((node) => node.process.stop()));
   }
-
-  kill(): void {
-    for (const node of this.nodes) node.process.kill();
-  }
 }
 
 const CLI = join(ROOT, 'server/dist/cli/main.js');

@@ -7,6 +7,7 @@ import type { Row } from './figures.js';
 import { Helper } from './jobs.js';
 import type { EchoJob } from './limits/ws.js';
 import type { FillJob, SdkJob } from './load/sdk.js';
+import { killAll } from './processes.js';
 import type { Progress } from './progress.js';
 import type { Load, RoundOptions } from './rounds.js';
 
@@ -169,7 +170,7 @@ export class Context {
   /** Ends everything at once. */
   kill(): void {
     for (const helper of this.#helpers.values()) helper.kill();
-    for (const cluster of this.#started) cluster.kill();
+    killAll();
   }
 
   /** Nothing may be started that nobody would end. */

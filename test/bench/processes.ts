@@ -6,6 +6,13 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 /** Longest time in which a process has to end by itself, ms. */
 const STOP_TIMEOUT_MS = 15_000;
 
+const running = new Set<LoggedProcess>();
+
+/** Ends all of them at once, those that are being started too. */
+export function killAll(): void {
+  for (const each of running) each.kill();
+}
+
 /** A process whose output goes to a file. */
 export class LoggedProcess {
   readonly #child: ChildProcess;
@@ -21,6 +28,8 @@ export class LoggedProcess {
     // A group of its own: a Ctrl-C in the terminal is for the benchmark, which then ends the others in order.
     this.#child = spawn(command, args, { stdio: ['ignore', log, log], detached: true, ...(cwd && { cwd }) });
     closeSync(log);
+    running.add(this);
+    this.#child.once('exit', () => running.delete(this));
   }
 
   get pid(): number {

@@ -22,6 +22,8 @@ import type {
 const VALUE_JSON_BYTES = 10;
 /** Of a round: sessions begin all at once, and those that wait for a region far away have nothing to show at first. */
 export const LEAD_IN_MS = 400;
+/** Before the first point: enough load for the hot paths to be compiled, so that the first points are not those of a cold system. */
+export const WARM_UP_MS = 4000;
 /** Beyond its time, for what is under way at its end: then it is lost, and the run goes on without it. */
 const JOB_LIMIT_MS = 60_000;
 /** More sessions than one run has: seeds of different rounds do not meet. */
@@ -152,12 +154,19 @@ async function start(ground: Ground, experiment: Experiment, system: System): Pr
     const singly = experiment.cases.some(({ load }) => load.kind === 'operations');
     await ground.fill(cluster, { table: ground.keysPerPartition }, VALUE_JSON_BYTES, singly);
     const record = { name, keysByRegion: await keysByRegion(cluster) };
+    await warmUp(ground, experiment, cluster);
     cluster.pause();
     return { record, running: { system, cluster } };
   } catch (error) {
     if (ground.isClosing) throw error;
     return { record: { name, absent: reported(error) }, running: undefined };
   }
+}
+
+async function warmUp(ground: Ground, experiment: Experiment, cluster: Target): Promise<void> {
+  const [first] = experiment.cases;
+  if (first === undefined) return;
+  await contender(ground, cluster, first, Math.max(...sessionsOf(experiment, first))).run(WARM_UP_MS, 0);
 }
 
 async function keysByRegion({ nodes }: Target): Promise<Record<string, number>> {

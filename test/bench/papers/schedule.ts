@@ -1,7 +1,7 @@
 /** How long a run takes, so that nobody starts one of an hour by accident, and how much of it is left. */
 import { warmUpMs } from '../rounds.js';
 import { type Experiment, sessionsOf } from './experiment.js';
-import { LEAD_IN_MS, stepNames } from './run.js';
+import { LEAD_IN_MS, stepNames, WARM_UP_MS } from './run.js';
 import type { RunSettings } from './samples.js';
 
 type Size = Pick<RunSettings, 'rounds' | 'durationMs' | 'keysPerPartition'>;
@@ -43,10 +43,15 @@ function timesOf(experiment: Experiment, size: Size): number[] {
   ];
 }
 
-function startMs({ layout }: Experiment, { replication = layout.replication }: { replication?: number }, size: Size) {
+function startMs(
+  { layout, cases }: Experiment,
+  { replication = layout.replication }: { replication?: number },
+  size: Size,
+) {
   const nodes = layout.regions.length * layout.nodesPerRegion;
   const keys = layout.partitions * size.keysPerPartition * replication;
-  return nodes * START_OF_A_NODE_MS + keys / KEYS_PER_MS;
+  const warmUp = cases.length === 0 ? 0 : WARM_UP_MS + LEAD_IN_MS + AROUND_A_ROUND_MS;
+  return nodes * START_OF_A_NODE_MS + keys / KEYS_PER_MS + warmUp;
 }
 
 export const totalMs = (steps: readonly Step[]): number => steps.reduce((sum, { ms }) => sum + ms, 0);
