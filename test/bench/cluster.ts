@@ -50,6 +50,7 @@ export type ExecArgv = (node: string) => readonly string[];
 
 const POLL_INTERVAL_MS = 50;
 const READY_TIMEOUT_MS = 60_000;
+const OVERLOADED = 503;
 const STABLE_TIMEOUT_MS = 60_000;
 
 /** One node of the cluster. */
@@ -66,6 +67,19 @@ export class ClusterNode {
     return JSON.parse(await this.#text(this.url + path)) as T;
   }
 
+  /** As `get`, but asks again while the node refuses: one that stood still believes for up to a second that it is overloaded. */
+  async getAwake<T>(path: string): Promise<T> {
+    const deadline = performance.now() + READY_TIMEOUT_MS;
+    for (;;) {
+      const answer = await fetch(this.url + path);
+      const text = await answer.text();
+      if (answer.ok) return JSON.parse(text) as T;
+      if (answer.status !== OVERLOADED || performance.now() > deadline)
+        throw new Error(`${this.id} answers ${answer.status} to ${path}: ${text}`);
+      await delay(POLL_INTERVAL_MS);
+    }
+  }
+
   /** What the node counts, in the Prometheus text format. */
   metrics(): Promise<string> {
     return this.#text(this.metricsUrl);
@@ -80,18 +94,9 @@ export class ClusterNode {
   }
 
   /** Resolves when the node serves. @throws Error when it ends, or takes longer than a minute */
-  ready(): Promise<void> {
-    return this.#answers('/readyz');
-  }
-
-  /** Resolves when the node takes requests: one that stood still believes for up to a second that it has too much to do. */
-  awake(): Promise<void> {
-    return this.#answers('/v1/clock');
-  }
-
-  async #answers(path: string): Promise<void> {
+  async ready(): Promise<void> {
     const deadline = performance.now() + READY_TIMEOUT_MS;
-    while (!(await this.#isOk(path))) {
+    while (!(await this.#isReady())) {
       this.process.check();
       if (performance.now() > deadline)
         throw new Error(`${this.id} is not ready in time; its log: ${this.process.logFile}`);
@@ -104,8 +109,8 @@ export class ClusterNode {
   }
 
   /** Before it listens, connecting fails: that too is not ready. */
-  #isOk(path: string): Promise<boolean> {
-    return fetch(this.url + path).then(
+  #isReady(): Promise<boolean> {
+    return fetch(`${this.url}/readyz`).then(
       ({ ok }) => ok,
       () => false,
     );
@@ -157,9 +162,9 @@ export class Cluster {
 
   /** Resolves when everything written so far is visible in every region. */
   async stable(): Promise<void> {
-    const clocks = await Promise.all(this.nodes.map((node) => node.get<{ hlc: number }>('/v1/clock')));
+    const clocks = await Promise.all(this.nodes.map((node) => node.getAwake<{ hlc: number }>('/v1/clock')));
     const ts = Math.max(...clocks.map(({ hlc }) => hlc));
-    await Promise.all(this.nodes.map((node) => node.get(`/v1/stable?ts=${ts}&timeout=${STABLE_TIMEOUT_MS}`)));
+    await Promise.all(this.nodes.map((node) => node.getAwake(`/v1/stable?ts=${ts}&timeout=${STABLE_TIMEOUT_MS}`)));
   }
 
   /** All nodes stand still: those of others have the machine to themselves. */
@@ -170,7 +175,6 @@ export class Cluster {
   /** The nodes go on. Resolves when they have told each other all that they missed. */
   async resume(): Promise<void> {
     for (const node of this.nodes) node.process.resume();
-    await Promise.all(this.nodes.map((node) => node.awake()));
     await this.stable();
   }
 

@@ -25,6 +25,8 @@ export const PARTIAL_FIVE = { ...PARTIAL, regions: FIVE_REGIONS, partitions: 10 
 /** Every partition in every region; two nodes in each, so that a region's clocks differ. */
 export const FULL = { ...PARTIAL, nodesPerRegion: 2, partitions: 8, replication: THREE_REGIONS.length } as const;
 export const FULL_FIVE = { ...FULL, regions: FIVE_REGIONS, replication: FIVE_REGIONS.length } as const;
+/** The same with fewer nodes: five regions of two leave too little of two cores for clients. */
+export const FULL_FIVE_SINGLE = { ...FULL_FIVE, nodesPerRegion: 1 } as const;
 /** One region. */
 export const ALONE = { ...FULL, regions: ['virginia'], replication: 1, wan: 'none' } as const;
 /** Two data centres with three partitions each (Orbe, section 7.4). */

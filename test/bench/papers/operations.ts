@@ -1,7 +1,7 @@
 /** The papers' experiments of single reads and writes and one-shot read-only transactions: Okapi, Contrarian, Orbe. */
 import { type OperationMix, shareOfWrites } from '@isochron/workload';
 import type { Case, Experiment, System } from './experiment.js';
-import { ALONE, FULL, PAIR } from './layouts.js';
+import { ALONE, FULL, FULL_FIVE_SINGLE, PAIR } from './layouts.js';
 
 const system = (name: string, protocol: string): System => ({ name, protocol });
 const operations = (name: string, mix: OperationMix, pauseMs = 0): Case => ({
@@ -48,6 +48,15 @@ export const OPERATION_EXPERIMENTS: readonly Experiment[] = [
     ],
     sessions: [3, 24, 48, 96, 192],
     visibility: { case: '32 GET : 1 PUT', sessions: 24 },
+  },
+  {
+    name: 'okapi-vs-gentlerain-5',
+    about: 'read-only transactions with 5 regions, which are farther apart',
+    figure: 'Okapi, Fig. 4',
+    systems: OKAPI,
+    layout: FULL_FIVE_SINGLE,
+    cases: [readsThenWrite(4)],
+    sessions: [5, 25, 100],
   },
   {
     name: 'contrarian-vs-cclo-1',
