@@ -22,9 +22,9 @@ describe('how long a run takes', () => {
     expect(planned({}, fewer)).toBeCloseTo(planned({}) / 2);
   });
 
-  it('is three quarters of an hour, more or less, for all of it in the size that a run has by itself', () => {
+  it('is less than an hour for all of it in the size that a run has by itself', () => {
     const simulatedMs = SCALE.aboutMs;
-    expect((totalMs(stepsOf(EXPERIMENTS, SIZE)) + simulatedMs) / 60_000).toBeLessThan(50);
+    expect((totalMs(stepsOf(EXPERIMENTS, SIZE)) + simulatedMs) / 60_000).toBeLessThan(60);
   });
 
   it('is said in words', () => {
