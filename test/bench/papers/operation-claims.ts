@@ -41,6 +41,7 @@ const farRegions = (experiment: string, regions: number): Claim => ({
   rule: slowerReads('GentleRain', 'Okapi', 'RO-TX of 4 + PUT', 'meanMs'),
   unit: '×',
   bound: atLeast(50),
+  found: 'GentleRain waits for the farthest region, so the figure grows with its distance',
 });
 const OKAPI: readonly Omit<Claim, 'experiment'>[] = [
   {
