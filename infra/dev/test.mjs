@@ -1,4 +1,4 @@
-// `npm test`: installs and builds as far as needed, then lint, types of the tests, unit tests, end-to-end tests.
+// `npm test`: installs and builds as far as needed, then lint, types of the tests, unit tests, Swift tests, end-to-end tests.
 // Arguments go to Jest, and then only Jest runs: `npm test -- packages/core -t tick`.
 
 import { runMain } from './node-version.mjs';
@@ -6,27 +6,47 @@ import { runMain } from './node-version.mjs';
 runMain(async () => {
   const { prepare } = await import('./steps.mjs');
   const { runJest, runTool } = await import('./checks.mjs');
+  const { runSwiftTests, swiftProblem } = await import('./swift-checks.mjs');
   await prepare();
   const args = process.argv.slice(2);
-  const checks = args.length > 0 ? [() => runJest(chosen(args))] : allChecks(runTool, runJest);
+  let swift = '';
+  const runSwift = async () => {
+    const { said, ...counts } = await swiftCheck(swiftProblem, runSwiftTests);
+    swift = said;
+    return counts;
+  };
+  const checks = args.length > 0 ? [() => runJest(chosen(args))] : allChecks(runTool, runJest, runSwift);
   const total = { passed: 0, failed: 0, skipped: 0 };
   for (const check of checks) {
     const counts = await check();
     for (const key of Object.keys(total)) total[key] += counts[key];
   }
+  if (swift !== '') console.log(swift);
   if (total.skipped > 0) console.log(`${total.skipped} skipped`);
   console.log(`${total.passed} passed, ${total.failed} failed`);
   return total.failed === 0 ? 0 : 1;
 });
 
+/** The Swift tests, where this machine can run them; continuous integration has to. `said`: whether they ran. */
+async function swiftCheck(swiftProblem, runSwiftTests) {
+  const problem = await swiftProblem();
+  if (problem !== '') {
+    const counts = { passed: 0, failed: process.env.CI ? 1 : 0, skipped: 0 };
+    return { ...counts, said: `The Swift tests did not run: ${problem}` };
+  }
+  const counts = await runSwiftTests([]);
+  return { ...counts, said: `The Swift tests ran: ${counts.passed} passed, ${counts.failed} failed` };
+}
+
 /** Tests with real processes on real ports. */
 const REAL = ['/test/e2e/', '/test/chaos/chaos'];
 
-function allChecks(runTool, runJest) {
+function allChecks(runTool, runJest, runSwift) {
   return [
     () => runTool('Lint', '@biomejs/biome/bin/biome', ['check', '--config-path=.biome.jsonc', '.']),
     () => runTool('Types of the tests', 'typescript/bin/tsc', ['--noEmit', '-p', 'infra/build/tsconfig.tests.json']),
     () => runJest(['--maxWorkers=2', ...['/node_modules/', ...REAL].map((path) => `--testPathIgnorePatterns=${path}`)]),
+    runSwift,
     // One file after the other.
     () => runJest(['--runInBand', `--testPathPatterns=${REAL.join('|')}`]),
   ];

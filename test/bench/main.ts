@@ -15,6 +15,7 @@ import { ROOT } from './root.js';
 import { sdkCommits, sdkReads, sdkTransactions } from './sdk.js';
 import { staleness, stalenessWan } from './staleness.js';
 import { secondStart } from './start.js';
+import { swiftReads } from './swift.js';
 import { renderTable } from './table.js';
 import { waits } from './waits.js';
 
@@ -23,6 +24,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   idle,
   ...httpBenchmarks,
   sdkReads,
+  swiftReads,
   sdkCommits,
   sdkTransactions,
   staleness,

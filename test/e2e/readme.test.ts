@@ -47,11 +47,17 @@ function project(name: string): string {
 }
 
 describe('the README', () => {
-  it('has examples of both kinds, and none of a kind that nobody tests', () => {
-    expect(new Set(blocks.map(({ kind }) => kind))).toEqual(new Set(['curl', 'sdk']));
-    expect(blocks.map(({ kind, language }) => `${kind} ${language}`).sort()).toEqual(
-      blocks.map(({ kind }) => (kind === 'sdk' ? 'sdk ts' : 'curl sh')).sort(),
+  it('has examples of each kind, and none of a kind that nobody tests', () => {
+    expect(new Set(blocks.map(({ kind, language }) => `${kind} ${language}`))).toEqual(
+      new Set(['curl sh', 'sdk ts', 'swift swift']),
     );
+  });
+
+  it('shows what the documentation of the Swift SDK shows, whose own tests compile it, in both languages', () => {
+    const page = readFileSync(join(ROOT, 'sdk-swift/Sources/Isochron/Isochron.docc/Isochron.md'), 'utf8');
+    for (const { language, code } of [...blocksOf('swift'), ...blocksOf('sdk')]) {
+      expect(page).toContain(`\`\`\`${language}\n${code}\n\`\`\``);
+    }
   });
 
   it.each(blocksOf('sdk').map(({ code }, i) => [i + 1, code] as const))(

@@ -1,7 +1,33 @@
 /** Sessions that read and write hot keys, move between regions and write down what they saw. */
 import { Random } from '@isochron/core';
-import { type ConnectOptions, connect, type IsochronClient, isIsochronError } from '@isochron/sdk';
+import { type ConnectOptions, connect, isIsochronError } from '@isochron/sdk';
 import { type SessionRecorder, type TransactionRecorder, Zipf } from '@isochron/workload';
+
+type Values = Promise<readonly (string | undefined)[]>;
+
+/** What the workload needs of a client, whichever SDK it is of. */
+export interface WorkloadClient {
+  getMany(keys: readonly string[]): Values;
+  set(key: string, value: string): Promise<unknown>;
+  delete(key: string): Promise<unknown>;
+  snapshot(): Promise<WorkloadSnapshot>;
+  transaction(body: (tx: WorkloadTransaction) => Promise<void>): Promise<unknown>;
+  readonly session: { export(): unknown };
+  close(): Promise<void>;
+}
+
+export interface WorkloadSnapshot {
+  getMany(keys: readonly string[]): Values;
+  close(): unknown;
+}
+
+export interface WorkloadTransaction {
+  getMany(keys: readonly string[]): Values;
+  set(key: string, value: string): void;
+}
+
+/** Connects, or goes on with an exported session. */
+export type ConnectWorkload = (endpoint: string, session?: string) => Promise<WorkloadClient>;
 
 export interface SessionPlan {
   readonly recorder: SessionRecorder;
@@ -12,8 +38,10 @@ export interface SessionPlan {
   /** Transactions in all, and how many between two moves. */
   readonly transactions: number;
   readonly stay: number;
-  /** Options of every connection. */
+  /** Options of every connection of the TypeScript SDK. */
   readonly connection?: Omit<ConnectOptions, 'endpoints' | 'session'>;
+  /** How to connect, each time that the session moves. Default: with the TypeScript SDK. */
+  readonly connect?: ConnectWorkload;
   /** Called after every transaction. */
   readonly done?: () => void;
 }
@@ -43,8 +71,8 @@ class Session {
   }
 
   async run(): Promise<void> {
-    const { route, transactions, stay, connection, done } = this.#plan;
-    let client = await connect({ ...connection, endpoints: [route[0]!] });
+    const { route, transactions, stay, done } = this.#plan;
+    let client = await this.#connect(route[0]!);
     try {
       for (let i = 0; i < transactions; i++) {
         if (i > 0 && i % stay === 0) client = await this.#move(client, route[(i / stay) % route.length]!);
@@ -57,14 +85,20 @@ class Session {
   }
 
   /** Goes on in another region, as another device would. */
-  async #move(from: IsochronClient, endpoint: string): Promise<IsochronClient> {
-    const session = JSON.stringify(from.session.export());
+  async #move(from: WorkloadClient, endpoint: string): Promise<WorkloadClient> {
+    const session = JSON.stringify(await from.session.export());
     await from.close();
     this.moves++;
-    return connect({ ...this.#plan.connection, endpoints: [endpoint], session });
+    return this.#connect(endpoint, session);
   }
 
-  async #transaction(client: IsochronClient): Promise<void> {
+  #connect(endpoint: string, session?: string): Promise<WorkloadClient> {
+    const { connection, connect: own } = this.#plan;
+    if (own !== undefined) return own(endpoint, session);
+    return connect({ ...connection, endpoints: [endpoint], ...(session !== undefined && { session }) });
+  }
+
+  async #transaction(client: WorkloadClient): Promise<void> {
     const open = this.#plan.recorder.begin();
     try {
       await this.#hot.run(client, open);
@@ -91,7 +125,7 @@ export class HotTransactions {
   }
 
   /** Runs the next one. Rejects with what the client says; how it ended is for the caller to write down. */
-  run(client: IsochronClient, open: TransactionRecorder): Promise<void> {
+  run(client: WorkloadClient, open: TransactionRecorder): Promise<void> {
     const draw = this.#random.float();
     if (draw < 0.35) return this.#readMany(client, open);
     if (draw < 0.6) return this.#writeOne(client, open);
@@ -101,31 +135,31 @@ export class HotTransactions {
   }
 
   /** Reads in one snapshot, in one round trip. */
-  async #readMany(client: IsochronClient, open: TransactionRecorder): Promise<void> {
+  async #readMany(client: WorkloadClient, open: TransactionRecorder): Promise<void> {
     const keys = this.someKeys(4);
-    this.#saw(open, keys, await client.getMany<string>(keys));
+    this.#saw(open, keys, await client.getMany(keys));
   }
 
-  async #writeOne(client: IsochronClient, open: TransactionRecorder): Promise<void> {
+  async #writeOne(client: WorkloadClient, open: TransactionRecorder): Promise<void> {
     const [key] = this.someKeys(1);
     const value = this.#recorder.nextValue();
     open.write(key!, value);
     await client.set(key!, value);
   }
 
-  async #deleteOne(client: IsochronClient, open: TransactionRecorder): Promise<void> {
+  async #deleteOne(client: WorkloadClient, open: TransactionRecorder): Promise<void> {
     const [key] = this.someKeys(1);
     open.write(key!, null);
     await client.delete(key!);
   }
 
   /** Several reads of one snapshot that do not happen at the same moment. */
-  async #readTwice(client: IsochronClient, open: TransactionRecorder): Promise<void> {
+  async #readTwice(client: WorkloadClient, open: TransactionRecorder): Promise<void> {
     const snapshot = await client.snapshot();
     try {
       for (let i = 0; i < 2; i++) {
         const keys = this.someKeys(2);
-        this.#saw(open, keys, await snapshot.getMany<string>(keys));
+        this.#saw(open, keys, await snapshot.getMany(keys));
       }
     } finally {
       await snapshot.close();
@@ -133,10 +167,10 @@ export class HotTransactions {
   }
 
   /** An interactive transaction: what it reads decides nothing, but everything that it writes follows from it. */
-  async #readAndWrite(client: IsochronClient, open: TransactionRecorder): Promise<void> {
+  async #readAndWrite(client: WorkloadClient, open: TransactionRecorder): Promise<void> {
     await client.transaction(async (tx) => {
       const keys = this.someKeys(3);
-      this.#saw(open, keys, await tx.getMany<string>(keys));
+      this.#saw(open, keys, await tx.getMany(keys));
       for (const key of this.someKeys(2)) {
         const value = this.#recorder.nextValue();
         open.write(key, value);
@@ -144,7 +178,7 @@ export class HotTransactions {
       }
       // Its own writes, and what it read before, once more.
       const again = this.someKeys(2);
-      this.#saw(open, again, await tx.getMany<string>(again));
+      this.#saw(open, again, await tx.getMany(again));
     });
   }
 

@@ -37,6 +37,11 @@ describe('sparse dependency matrices', () => {
     );
   });
 
+  it('merged, leaves out what is no whole element at the end of what a broken node sent', () => {
+    expect(mergedMatrix([0, 0, 5], [0])).toEqual([0, 0, 5]);
+    expect(mergedMatrix([0, 0, 5, 1], [0, 1, 7, 2, 2])).toEqual([0, 0, 5, 0, 1, 7]);
+  });
+
   it('what is out of order, twice there, cut off or of no replica is no matrix (D12)', () => {
     expect(isMatrix([], topology)).toBe(true);
     expect(isMatrix([0, 2, 9, 1, 0, 3], topology)).toBe(true);

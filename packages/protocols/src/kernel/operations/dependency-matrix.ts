@@ -38,14 +38,15 @@ export function isMatrix(matrix: Deps, { partitions, regions }: Topology): boole
   });
 }
 
-/** The greater element of both, everywhere. */
+/** The greater element of both, everywhere. What is no whole element at an end is left out: a client has it from a node that it cannot judge. */
 export function mergedMatrix(a: Deps, b: Deps): Deps {
   if (a.length === 0) return b;
   if (b.length === 0) return a;
   const merged: number[] = [];
+  const [aEnd, bEnd] = [a.length - (a.length % 3), b.length - (b.length % 3)];
   let [i, j] = [0, 0];
-  while (i < a.length || j < b.length) {
-    const order = i >= a.length ? 1 : j >= b.length ? -1 : before(a, i, b, j);
+  while (i < aEnd || j < bEnd) {
+    const order = i >= aEnd ? 1 : j >= bEnd ? -1 : before(a, i, b, j);
     if (order <= 0) merged.push(a[i]!, a[i + 1]!, order < 0 ? a[i + 2]! : Math.max(a[i + 2]!, b[j + 2]!));
     else merged.push(b[j]!, b[j + 1]!, b[j + 2]!);
     if (order <= 0) i += 3;

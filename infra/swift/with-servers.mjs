@@ -1,0 +1,33 @@
+// `node infra/swift/with-servers.mjs COMMAND ARGS`: starts the server of the Swift transport tests, runs the command
+// with its URL in ISOCHRON_TEST_SERVER, and ends the server. Exits as the command does.
+
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { runInForeground } from '../dev/child.mjs';
+import { runMain } from '../dev/node-version.mjs';
+
+const SERVER = fileURLToPath(new URL('../../test/swift-server/echo-server.mjs', import.meta.url));
+const START_LIMIT_MS = 10_000;
+
+/** Starts the server. It ends with its standard input, so also when this process is killed. */
+async function startServer() {
+  const child = spawn(process.execPath, [SERVER], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const timer = setTimeout(() => child.kill(), START_LIMIT_MS);
+  for await (const line of createInterface({ input: child.stdout })) {
+    clearTimeout(timer);
+    return { url: JSON.parse(line).url, stop: () => child.stdin.end() };
+  }
+  throw new Error('The server of the Swift tests did not start.');
+}
+
+runMain(async () => {
+  const [command, ...args] = process.argv.slice(2);
+  if (command === undefined) throw new Error('Name the command: node infra/swift/with-servers.mjs COMMAND [ARGS]');
+  const server = await startServer();
+  try {
+    return await runInForeground(command, args, { env: { ...process.env, ISOCHRON_TEST_SERVER: server.url } });
+  } finally {
+    server.stop();
+  }
+});

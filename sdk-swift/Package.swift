@@ -1,0 +1,23 @@
+// swift-tools-version: 6.0
+import PackageDescription
+
+let package = Package(
+    name: "Isochron",
+    platforms: [.iOS(.v16), .macOS(.v13)],
+    products: [
+        .library(name: "Isochron", targets: ["Isochron"]),
+        .library(name: "IsochronSession", targets: ["IsochronSession"]),
+        .executable(name: "isochron-demo", targets: ["isochron-demo"]),
+    ],
+    targets: [
+        .target(name: "IsochronSession"),
+        .target(name: "Isochron", dependencies: ["IsochronSession"]),
+        .executableTarget(name: "isochron-demo", dependencies: ["Isochron"]),
+        // What end-to-end tests and benchmarks run: the client, told what to do from outside.
+        .executableTarget(name: "isochron-driver", dependencies: ["Isochron"], path: "Tests/Driver"),
+        .testTarget(name: "IsochronSessionTests", dependencies: ["IsochronSession"]),
+        .testTarget(name: "IsochronTransportTests", dependencies: ["Isochron"]),
+        .testTarget(name: "IsochronTests", dependencies: ["Isochron", "IsochronSession"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,105 @@
+import Foundation
+import IsochronSession
+
+/// Turns documents into stored values and back.
+///
+/// `Data` and `[UInt8]` are stored as bytes. Everything else is stored as JSON by `Codable`; ``JSONValue`` and
+/// ``Document`` without a detour through it.
+public struct DocumentCoding: Sendable {
+    /// Makes the encoder of each document.
+    public var encoder: @Sendable () -> JSONEncoder
+    /// Makes the decoder of each document.
+    public var decoder: @Sendable () -> JSONDecoder
+
+    /// By default Foundation's own strategies: dates as seconds since 2001, for instance. Clients in other languages
+    /// read what these write, so all of them have to agree.
+    public init(
+        encoder: @escaping @Sendable () -> JSONEncoder = { JSONEncoder() },
+        decoder: @escaping @Sendable () -> JSONDecoder = { JSONDecoder() }
+    ) {
+        self.encoder = encoder
+        self.decoder = decoder
+    }
+
+    /// The value that is stored for a document. Throws VALUE_INVALID or VALUE_TOO_LARGE.
+    func encode<T: Encodable>(_ document: T, _ limits: Limits) throws -> Value {
+        let value = try value(of: document)
+        if limits.allows(value) { return value }
+        throw IsochronError(.valueTooLarge, "a value is above the limit of \(limits.maxValueBytes) bytes")
+    }
+
+    /// The document behind a value; nil where there is none. Throws VALUE_INVALID where it is another one,
+    /// FRAME_INVALID where it is none.
+    func decode<T: Decodable>(_ value: Value?, as type: T.Type) throws -> T? {
+        switch value {
+        case nil: return nil
+        case .bytes(let bytes)?: return try Self.document(of: bytes, as: type)
+        case .json(let text)?: return try decode(text, as: type)
+        }
+    }
+
+    private func value<T: Encodable>(of document: T) throws -> Value {
+        if T.self == [UInt8].self, let bytes = document as? [UInt8] { return .bytes(bytes) }
+        if T.self == Data.self, let bytes = document as? Data { return .bytes([UInt8](bytes)) }
+        if T.self == JSONValue.self, let json = document as? JSONValue { return .json(try Self.text(of: Raw(json))) }
+        if T.self == Document.self, let any = document as? Document {
+            switch any {
+            case .bytes(let bytes): return .bytes(bytes)
+            case .json(let json): return .json(try Self.text(of: Raw(json)))
+            }
+        }
+        return .json(try text(of: document))
+    }
+
+    private func text<T: Encodable>(of document: T) throws -> String {
+        do {
+            return String(decoding: try encoder().encode(document), as: UTF8.self)
+        } catch {
+            throw IsochronError(.valueInvalid, "the value is not a JSON document: \(error)", cause: error)
+        }
+    }
+
+    /// JSON text. Throws VALUE_INVALID for numbers that JSON has not.
+    static func text(of raw: Raw) throws -> String {
+        guard raw.isJSON else { throw IsochronError(.valueInvalid, "infinity and NaN are no JSON") }
+        var out = JSONWriter()
+        out.value(raw)
+        return out.text
+    }
+
+    private func decode<T: Decodable>(_ text: String, as type: T.Type) throws -> T {
+        if type == JSONValue.self, let document = JSONValue(try Self.raw(of: text)) as? T { return document }
+        if type == Document.self, let document = Document.json(JSONValue(try Self.raw(of: text))) as? T {
+            return document
+        }
+        if type == Data.self || type == [UInt8].self { throw Self.isOther("bytes were asked for, JSON is stored", nil) }
+        do {
+            return try decoder().decode(type, from: Data(text.utf8))
+        } catch {
+            // It may be no JSON at all: that is the server's fault.
+            _ = try Self.raw(of: text)
+            throw Self.isOther("the document is no \(type): \(error)", error)
+        }
+    }
+
+    private static func document<T>(of bytes: [UInt8], as type: T.Type) throws -> T {
+        if type == [UInt8].self, let document = bytes as? T { return document }
+        if type == Data.self, let document = Data(bytes) as? T { return document }
+        if type == Document.self, let document = Document.bytes(bytes) as? T { return document }
+        throw isOther("bytes are stored, \(type) was asked for", nil)
+    }
+
+    /// Throws FRAME_INVALID.
+    static func raw(of text: String) throws -> Raw {
+        do {
+            return try JSONReader.read(text)
+        } catch {
+            throw IsochronError(
+                .frameInvalid, "the server sent a document that is not JSON", retryable: true, cause: error)
+        }
+    }
+
+    private static func isOther(_ why: String, _ cause: (any Error)?) -> IsochronError {
+        IsochronError(.valueInvalid, why, cause: cause)
+    }
+}

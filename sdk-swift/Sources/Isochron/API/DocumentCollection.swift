@@ -1,0 +1,111 @@
+import IsochronSession
+
+/// Documents of one type under one prefix, outside of transactions: every call is a transaction of its own, and sees
+/// all that this session has seen and written before.
+///
+/// Reads throw KEY_INVALID, TOO_MANY_KEYS or KEYSPACE_UNKNOWN for wrong input; VALUE_INVALID where another document is
+/// stored than `Document`; CONNECTION_LOST when no node could be reached within `requestTimeout`; CLIENT_CLOSED;
+/// `CancellationError` in a cancelled task. What can be repeated is repeated before that, on other endpoints too.
+///
+/// Writes are durable when they return. They are sent one after the other. They throw VALUE_INVALID, VALUE_TOO_LARGE or
+/// KEY_INVALID for wrong input; CONNECTION_LOST when they could not be sent; OUTCOME_UNKNOWN when their answer was lost
+/// and nobody could be asked, or the task was cancelled after they were sent; `CancellationError` when it was cancelled
+/// before; STORAGE_FAILED as ``SessionStore`` says.
+public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
+    let source: OneShot
+    let scope: Scope
+
+    private var reader: Reader { Reader(source: source, scope: scope) }
+    private var core: SessionCore { source.core }
+
+    /// The document of a key; nil where there is none.
+    public func get(_ key: String) async throws -> Document? {
+        try await reader.get(key, as: Document.self)
+    }
+
+    /// The documents of several keys, in their order, all of one snapshot and in one round trip.
+    public func getMany(_ keys: [String]) async throws -> [Document?] {
+        try await reader.getMany(keys, as: Document.self)
+    }
+
+    /// Keys and documents in key order, see ``Listing``.
+    ///
+    /// - Parameters:
+    ///   - prefix: only keys that begin with this
+    ///   - start: first key that may be listed
+    ///   - limit: most entries in all; by default there is no limit
+    ///   - pageSize: entries that are fetched at a time, 1 to 1000
+    public func list(
+        prefix: String = "", start: String = "", limit: Int? = nil, pageSize: Int = 100
+    ) -> Listing<Document> {
+        reader.list(ListOptions(prefix: prefix, start: start, limit: limit, pageSize: pageSize), as: Document.self)
+    }
+
+    /// Stores a document.
+    @discardableResult
+    public func set(_ key: String, _ document: Document) async throws -> Write {
+        let limits = core.limits.get()
+        let value = try core.documents.encode(document, limits)
+        return try await source.write(try scope.key(key, limits), value)
+    }
+
+    /// Deletes a key; a key without a document may be deleted too.
+    @discardableResult
+    public func delete(_ key: String) async throws -> Write {
+        try await source.write(try scope.key(key, core.limits.get()), nil)
+    }
+
+    /// Changes a document by a JSON merge patch (RFC 7396): members are replaced, nil removes one; without a document
+    /// it starts from an empty one. Reads and writes in one transaction. Of two patches at the same time, the later
+    /// commit wins as a whole.
+    ///
+    /// Throws as reads and writes do, and VALUE_INVALID where bytes are stored.
+    @discardableResult
+    public func update(_ key: String, _ patch: JSONValue) async throws -> Write {
+        try await source.update(try scope.key(key, core.limits.get())) { value, limits in
+            try MergePatch.apply(patch, to: value, limits)
+        }
+    }
+
+    /// Changes a document by a function, which gets the present one, or nil, and returns the new one, or nil to delete
+    /// it. It runs exactly once. Reads and writes in one transaction; of two changes at the same time, the later commit
+    /// wins as a whole.
+    @discardableResult
+    public func update(
+        _ key: String, _ change: @escaping @Sendable (Document?) throws -> Document?
+    ) async throws -> Write {
+        let documents = core.documents
+        return try await source.update(try scope.key(key, core.limits.get())) { value, limits in
+            let changed = try change(try documents.decode(value, as: Document.self))
+            return try changed.map { try documents.encode($0, limits) }
+        }
+    }
+}
+
+extension OneShot {
+    /// Reads and writes a key in one transaction.
+    @SessionActor
+    func update(
+        _ key: QualifiedKey, _ change: @escaping @Sendable (Value?, Limits) throws -> Value?
+    ) async throws -> Write {
+        let handle = SnapshotHandle(core, try core.transactions, .transaction)
+        do {
+            let current = try await handle.read([key]).first ?? nil
+            handle.tx.write(key, try change(current, core.limits.get()))
+        } catch {
+            handle.end()
+            throw error
+        }
+        return try await commit(handle)
+    }
+
+    /// Commits what was written through a handle.
+    @SessionActor
+    func commit(_ handle: SnapshotHandle) async throws -> Write {
+        let committed = try await core.commit(handle) { _ in
+            handle.handOver()
+            return handle.tx
+        }
+        return Write(lifetime, committed)
+    }
+}

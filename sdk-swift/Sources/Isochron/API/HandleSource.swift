@@ -1,0 +1,68 @@
+import IsochronSession
+
+/// Reads, and lends a handle to a listing.
+protocol HandleSource: Sendable {
+    var lifetime: Lifetime { get }
+    /// In order; nil where there is no value. Throws TRANSACTION_FINISHED when there is no handle any more.
+    @SessionActor
+    func read(_ keys: [QualifiedKey]) async throws -> [Value?]
+    /// Throws TRANSACTION_FINISHED when there is none any more.
+    @SessionActor
+    func borrow() throws -> SnapshotHandle
+    /// The read is over.
+    @SessionActor
+    func giveBack(_ handle: SnapshotHandle)
+}
+
+extension HandleSource {
+    var core: SessionCore { lifetime.core }
+}
+
+/// Every read is a transaction of its own.
+struct OneShot: HandleSource {
+    let lifetime: Lifetime
+
+    @SessionActor
+    func read(_ keys: [QualifiedKey]) async throws -> [Value?] {
+        try await core.engine.read(keys, for: core)
+    }
+
+    @SessionActor
+    func borrow() throws -> SnapshotHandle {
+        SnapshotHandle(core, try core.transactions, .oneShot)
+    }
+
+    @SessionActor
+    func giveBack(_ handle: SnapshotHandle) {
+        handle.end()
+    }
+
+    @SessionActor
+    func write(_ key: QualifiedKey, _ value: Value?) async throws -> Write {
+        Write(lifetime, try await core.engine.write(key, value, for: core))
+    }
+}
+
+/// Reads in a scope, whatever from: what all that can be read from does.
+struct Reader: Sendable {
+    let source: any HandleSource
+    let scope: Scope
+
+    private var core: SessionCore { source.core }
+
+    func get<T: Decodable & Sendable>(_ key: String, as type: T.Type) async throws -> T? {
+        let keys = [try scope.key(key, core.limits.get())]
+        let values = try await source.read(keys)
+        return try core.documents.decode(values.first ?? nil, as: type)
+    }
+
+    func getMany<T: Decodable & Sendable>(_ keys: [String], as type: T.Type) async throws -> [T?] {
+        let qualified = try scope.keys(keys, core.limits.get())
+        if qualified.isEmpty { return [] }
+        return try await source.read(qualified).map { try core.documents.decode($0, as: type) }
+    }
+
+    func list<T: Decodable & Sendable>(_ options: ListOptions, as type: T.Type) -> Listing<T> {
+        Listing(reader: self, options: options)
+    }
+}

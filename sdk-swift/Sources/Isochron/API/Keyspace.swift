@@ -1,0 +1,59 @@
+import IsochronSession
+
+/// A keyspace: all of its keys, and collections in it. Throws what ``DocumentCollection`` says, and KEYSPACE_UNKNOWN
+/// for a name that no keyspace can have, or that this cluster does not have.
+public struct Keyspace: Sendable {
+    let source: OneShot
+    let scope: Scope
+
+    private func documents<Document: Codable & Sendable>(of type: Document.Type) -> DocumentCollection<Document> {
+        DocumentCollection(source: source, scope: scope)
+    }
+
+    private var reader: Reader { Reader(source: source, scope: scope) }
+
+    /// The document of a key; nil where there is none.
+    public func get<Document: Decodable & Sendable>(_ key: String, as type: Document.Type) async throws -> Document? {
+        try await reader.get(key, as: type)
+    }
+
+    /// The documents of several keys, in their order, all of one snapshot and in one round trip.
+    public func getMany<Document: Decodable & Sendable>(
+        _ keys: [String], as type: Document.Type
+    ) async throws -> [Document?] {
+        try await reader.getMany(keys, as: type)
+    }
+
+    /// Keys and documents in key order, see ``DocumentCollection/list(prefix:start:limit:pageSize:)``.
+    public func list<Document: Decodable & Sendable>(
+        prefix: String = "", start: String = "", limit: Int? = nil, pageSize: Int = 100, as type: Document.Type
+    ) -> Listing<Document> {
+        reader.list(ListOptions(prefix: prefix, start: start, limit: limit, pageSize: pageSize), as: type)
+    }
+
+    /// Stores a document.
+    @discardableResult
+    public func set<Document: Codable & Sendable>(_ key: String, _ document: Document) async throws -> Write {
+        try await documents(of: Document.self).set(key, document)
+    }
+
+    /// Deletes a key; a key without a document may be deleted too.
+    @discardableResult
+    public func delete(_ key: String) async throws -> Write {
+        try await documents(of: JSONValue.self).delete(key)
+    }
+
+    /// Changes a document by a JSON merge patch, see ``DocumentCollection/update(_:_:)-(_,JSONValue)``.
+    @discardableResult
+    public func update(_ key: String, _ patch: JSONValue) async throws -> Write {
+        try await documents(of: JSONValue.self).update(key, patch)
+    }
+
+    /// The documents under keys `name/<id>`; its functions take and return ids. With an empty name every call is
+    /// KEY_INVALID.
+    public func collection<Document: Codable & Sendable>(
+        _ name: String, of type: Document.Type
+    ) -> DocumentCollection<Document> {
+        DocumentCollection(source: source, scope: scope.collection(name))
+    }
+}

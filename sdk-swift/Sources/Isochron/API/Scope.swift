@@ -1,0 +1,59 @@
+import IsochronSession
+
+/// Where keys lie: a keyspace, and in it what all keys begin with.
+struct Scope: Sendable {
+    let keyspace: String
+    let prefix: String
+    /// Why it can be none: what every use of it throws.
+    let problem: IsochronError?
+
+    private init(keyspace: String, prefix: String, problem: IsochronError?) {
+        self.keyspace = keyspace
+        self.prefix = prefix
+        self.problem = problem
+    }
+
+    /// A keyspace. A name that none can have is KEYSPACE_UNKNOWN.
+    init(keyspace name: String) {
+        let isName = !name.utf8.isEmpty && !name.utf8.contains(UInt8(ascii: "/"))
+        let message = "\(name.debugDescription) cannot be the name of a keyspace"
+        self.init(keyspace: name, prefix: "", problem: isName ? nil : IsochronError(.keyspaceUnknown, message))
+    }
+
+    /// A collection in it: keys `name/<id>`. An empty name is KEY_INVALID.
+    func collection(_ name: String) -> Scope {
+        let nameless = name.utf8.isEmpty ? IsochronError(.keyInvalid, "a collection has a name") : nil
+        return Scope(keyspace: keyspace, prefix: "\(prefix)\(name)/", problem: problem ?? nameless)
+    }
+
+    /// The whole key. Throws KEY_INVALID, and what its `problem` is.
+    func key(_ key: String, _ limits: Limits) throws -> QualifiedKey {
+        if let problem { throw problem }
+        if key.utf8.isEmpty { throw IsochronError(.keyInvalid, "a key is a text of at least one character") }
+        let whole = prefix + key
+        if limits.problem(withKey: whole) != nil {
+            throw IsochronError(.keyInvalid, "a key has at most \(limits.maxKeyBytes) bytes")
+        }
+        return qualify(keyspace: keyspace, key: whole)
+    }
+
+    /// Whole keys. Throws KEY_INVALID or TOO_MANY_KEYS.
+    func keys(_ keys: [String], _ limits: Limits) throws -> [QualifiedKey] {
+        try Scope.check(count: keys.count, limits)
+        return try keys.map { try key($0, limits) }
+    }
+
+    /// A key without its prefix.
+    func local(_ key: String) -> String {
+        guard hasExactPrefix(key, prefix) else { return key }
+        return String(decoding: key.utf8.dropFirst(prefix.utf8.count), as: UTF8.self)
+    }
+
+    /// Throws TOO_MANY_KEYS.
+    static func check(count: Int, _ limits: Limits) throws {
+        if count > limits.maxKeysPerRequest {
+            let message = "\(count) keys are above the limit of \(limits.maxKeysPerRequest)"
+            throw IsochronError(.tooManyKeys, message)
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import IsochronSession
+
+/// Many reads of one snapshot. It holds garbage collection back while it is in use; close it when it is not needed any
+/// more, or drop it. It may be read for longer than a transaction may be open, as long as its versions are kept.
+///
+/// Reads throw as ``DocumentCollection`` says, and TRANSACTION_FINISHED after ``close()``.
+public struct SnapshotView: Sendable {
+    private let source: SnapshotSource
+    private let scope: Scope
+    /// Its timestamp: `snapshot(at:)` with it reads the same, in any region.
+    public let timestamp: Timestamp
+
+    private var reader: Reader { Reader(source: source, scope: scope) }
+
+    /// Opens a snapshot: one round trip.
+    @SessionActor
+    static func open(_ lifetime: Lifetime, _ scope: Scope, _ at: Timestamp?) async throws -> SnapshotView {
+        let core = lifetime.core
+        let transactions = try core.transactions
+        if !core.can("snapshots") { throw core.unsupported("has no snapshots") }
+        if let at, !isTimestamp(at) { throw IsochronError(.invalidRequest, "\(at) is no timestamp") }
+        let handle = SnapshotHandle(core, transactions, .snapshot, at: at)
+        do {
+            try await handle.open()
+        } catch {
+            handle.end()
+            throw error
+        }
+        let source = SnapshotSource(lifetime, handle)
+        return SnapshotView(source: source, scope: scope, timestamp: handle.timestamp)
+    }
+
+    /// Age of its timestamp, by the node's clock: grows while the snapshot is held. Nil before anything was stable.
+    public var staleness: Duration? {
+        get async { await source.core.clock.ageMs(timestamp).map(Duration.ofMs) }
+    }
+
+    /// The document of a key; nil where there is none.
+    public func get<Document: Decodable & Sendable>(_ key: String, as type: Document.Type) async throws -> Document? {
+        try await reader.get(key, as: type)
+    }
+
+    /// The documents of several keys, in their order.
+    public func getMany<Document: Decodable & Sendable>(
+        _ keys: [String], as type: Document.Type
+    ) async throws -> [Document?] {
+        try await reader.getMany(keys, as: type)
+    }
+
+    /// Keys and documents in key order, see ``Listing``.
+    public func list<Document: Decodable & Sendable>(
+        prefix: String = "", start: String = "", limit: Int? = nil, pageSize: Int = 100, as type: Document.Type
+    ) -> Listing<Document> {
+        reader.list(ListOptions(prefix: prefix, start: start, limit: limit, pageSize: pageSize), as: type)
+    }
+
+    /// The same snapshot of another keyspace.
+    public func keyspace(_ name: String) -> SnapshotView {
+        SnapshotView(source: source, scope: Scope(keyspace: name), timestamp: timestamp)
+    }
+
+    /// The same snapshot of the documents under `name/<id>`.
+    public func collection(_ name: String) -> SnapshotView {
+        SnapshotView(source: source, scope: scope.collection(name), timestamp: timestamp)
+    }
+
+    /// Lets go of the snapshot. Reads that follow throw TRANSACTION_FINISHED.
+    public func close() async {
+        await source.close()
+    }
+}
+
+/// What the views of one snapshot share.
+@SessionActor
+private final class SnapshotSource: HandleSource {
+    nonisolated let lifetime: Lifetime
+    private let handle: SnapshotHandle
+    private var isClosed = false
+
+    init(_ lifetime: Lifetime, _ handle: SnapshotHandle) {
+        self.lifetime = lifetime
+        self.handle = handle
+    }
+
+    deinit {
+        let handle = handle
+        Task { @SessionActor in handle.end() }
+    }
+
+    func borrow() throws -> SnapshotHandle {
+        if isClosed { throw IsochronError(.transactionFinished, "the snapshot has been closed") }
+        return handle
+    }
+
+    func read(_ keys: [QualifiedKey]) async throws -> [Value?] {
+        try await borrow().read(keys)
+    }
+
+    func giveBack(_ handle: SnapshotHandle) {}
+
+    func close() {
+        isClosed = true
+        handle.end()
+    }
+}

@@ -1,0 +1,112 @@
+import IsochronSession
+
+/// What the views of one transaction share.
+@SessionActor
+final class TransactionState: HandleSource {
+    nonisolated let lifetime: Lifetime
+    nonisolated let id: TxId
+    let handle: SnapshotHandle
+    /// What was written outside of the actor, on its way to the handle. Nil once the transaction has ended.
+    private nonisolated let written = Locked<[KeyWrite]?>([])
+    /// Updates that the function may not have awaited.
+    private var updates = 0
+    private var onUpdated: CheckedContinuation<Void, Never>?
+    /// Whether the function awaited it or not, the commit must not happen.
+    private var failedUpdate: (any Error)?
+
+    init(_ lifetime: Lifetime, at: Timestamp?) throws {
+        self.lifetime = lifetime
+        if let at, !isTimestamp(at) { throw IsochronError(.invalidRequest, "\(at) is no timestamp") }
+        handle = SnapshotHandle(lifetime.core, try lifetime.core.transactions, .transaction, at: at)
+        id = handle.tx.id
+    }
+
+    /// Writes, from any thread. Throws TRANSACTION_FINISHED.
+    nonisolated func write(_ key: QualifiedKey, _ value: Value?) throws {
+        try written.change { writes in
+            if writes == nil { throw Self.finished }
+            writes?.append(KeyWrite(key: key, value: value))
+        }
+    }
+
+    /// The handle, with all that was written so far.
+    func borrow() throws -> SnapshotHandle {
+        let writes: [KeyWrite] = try written.change { writes in
+            guard let all = writes else { throw Self.finished }
+            writes = []
+            return all
+        }
+        for write in writes { handle.tx.write(write.key, write.value) }
+        return handle
+    }
+
+    func read(_ keys: [QualifiedKey]) async throws -> [Value?] {
+        try await borrow().read(keys)
+    }
+
+    func giveBack(_ handle: SnapshotHandle) {}
+
+    func update(_ key: QualifiedKey, _ change: @Sendable (Value?, Limits) throws -> Value) async throws {
+        updates += 1
+        defer {
+            updates -= 1
+            if updates == 0 {
+                onUpdated?.resume()
+                onUpdated = nil
+            }
+        }
+        do {
+            let current = try await read([key]).first ?? nil
+            try write(key, try change(current, lifetime.core.limits.get()))
+        } catch {
+            failedUpdate = failedUpdate ?? error
+            throw error
+        }
+    }
+
+    /// The function has returned: nothing more may be written. Returns the handle where there is something to commit.
+    func finish() async throws -> SnapshotHandle? {
+        do {
+            if updates > 0 { await withCheckedContinuation { onUpdated = $0 } }
+            if let failedUpdate { throw failedUpdate }
+            try Task.checkCancellation()
+            let handle = try borrow()
+            try Scope.check(count: handle.tx.writes.count, lifetime.core.limits.get())
+            written.set(nil)
+            if handle.tx.hasWrites { return handle }
+            handle.end()
+            return nil
+        } catch {
+            abort()
+            throw error
+        }
+    }
+
+    /// Nothing of it happens.
+    func abort() {
+        written.set(nil)
+        handle.end()
+    }
+
+    private nonisolated static var finished: IsochronError {
+        IsochronError(.transactionFinished, "the transaction has already ended")
+    }
+}
+
+/// Runs a function once in a transaction, and commits what it wrote.
+func runTransaction<Output: Sendable>(
+    _ lifetime: Lifetime, _ scope: Scope, _ at: Timestamp?, _ run: (Transaction) async throws -> Output,
+    isolation: isolated (any Actor)? = #isolation
+) async throws -> (result: Output, write: Write?) {
+    try Task.checkCancellation()
+    let state = try await TransactionState(lifetime, at: at)
+    let result: Output
+    do {
+        result = try await run(Transaction(state, scope))
+    } catch {
+        await state.abort()
+        throw error
+    }
+    guard let handle = try await state.finish() else { return (result, nil) }
+    return (result, try await OneShot(lifetime: lifetime).commit(handle))
+}

@@ -1,0 +1,23 @@
+import IsochronSession
+
+/// Proof of a commit: durable from now on, and visible to this session.
+public struct Write: Sendable {
+    private let lifetime: Lifetime
+    /// Commit timestamp. `snapshot(at: timestamp)` anywhere contains the write.
+    public let timestamp: Timestamp
+    /// Id of the transaction.
+    public let txId: TxId
+
+    init(_ lifetime: Lifetime, _ committed: Committed) {
+        self.lifetime = lifetime
+        timestamp = committed.timestamp
+        txId = committed.txId
+    }
+
+    /// Returns once the write is visible to everyone in every region.
+    ///
+    /// Throws STABLE_TIMEOUT after `timeout` (the write stays what it is), CLIENT_CLOSED, `CancellationError`.
+    public func stable(timeout: Duration = .seconds(30)) async throws {
+        try await lifetime.core.stable(timestamp, timeoutMs: timeout.inMs)
+    }
+}

@@ -1,0 +1,150 @@
+extension IsochronError {
+    /// A stable error code, the same text that servers and the other SDKs use (`SNAPSHOT_TOO_OLD`).
+    ///
+    /// Programs match on the code, never on the message:
+    ///
+    /// ```swift
+    /// catch let error as IsochronError where error.code == .snapshotTooOld { … }
+    /// ```
+    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        /// The code as text.
+        public let rawValue: String
+
+        /// The code of a text. A text that is no code makes a value that equals none of the codes below.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The code as text.
+        public var description: String { rawValue }
+
+        /// A field is missing, has the wrong type or is not known.
+        public static let invalidRequest = Code(rawValue: "INVALID_REQUEST")
+        /// No such keyspace.
+        public static let keyspaceUnknown = Code(rawValue: "KEYSPACE_UNKNOWN")
+        /// The key has no value in this snapshot. Of HTTP answers only: `get` returns nil.
+        public static let keyNotFound = Code(rawValue: "KEY_NOT_FOUND")
+        /// The key is empty or too long.
+        public static let keyInvalid = Code(rawValue: "KEY_INVALID")
+        /// The value is not a JSON document, or not the document that was asked for.
+        public static let valueInvalid = Code(rawValue: "VALUE_INVALID")
+        /// The value is larger than this cluster accepts.
+        public static let valueTooLarge = Code(rawValue: "VALUE_TOO_LARGE")
+        /// The request names more keys than this cluster accepts.
+        public static let tooManyKeys = Code(rawValue: "TOO_MANY_KEYS")
+        /// The request is larger than this cluster accepts.
+        public static let requestTooLarge = Code(rawValue: "REQUEST_TOO_LARGE")
+        /// The content type is not supported.
+        public static let unsupportedMediaType = Code(rawValue: "UNSUPPORTED_MEDIA_TYPE")
+        /// No such route.
+        public static let routeNotFound = Code(rawValue: "ROUTE_NOT_FOUND")
+        /// The route does not have this method.
+        public static let methodNotAllowed = Code(rawValue: "METHOD_NOT_ALLOWED")
+        /// Conditional writes cannot be honoured across regions.
+        public static let conditionalWriteUnsupported = Code(rawValue: "CONDITIONAL_WRITE_UNSUPPORTED")
+        /// The credentials are missing or wrong.
+        public static let unauthenticated = Code(rawValue: "UNAUTHENTICATED")
+        /// The session token, or the exported session, is damaged or forged.
+        public static let tokenInvalid = Code(rawValue: "TOKEN_INVALID")
+        /// The session token belongs to another cluster.
+        public static let tokenForeign = Code(rawValue: "TOKEN_FOREIGN")
+        /// The timestamp lies in the future.
+        public static let timestampInFuture = Code(rawValue: "TIMESTAMP_IN_FUTURE")
+        /// The listing cursor is damaged.
+        public static let cursorInvalid = Code(rawValue: "CURSOR_INVALID")
+        /// No such open transaction.
+        public static let transactionUnknown = Code(rawValue: "TRANSACTION_UNKNOWN")
+        /// The transaction was open for too long; nothing of it was written.
+        public static let transactionExpired = Code(rawValue: "TRANSACTION_EXPIRED")
+        /// The transaction has already ended, or the snapshot was closed.
+        public static let transactionFinished = Code(rawValue: "TRANSACTION_FINISHED")
+        /// The transaction was aborted; nothing of it was written.
+        public static let transactionAborted = Code(rawValue: "TRANSACTION_ABORTED")
+        /// The transaction id was used for other writes.
+        public static let txIdReused = Code(rawValue: "TX_ID_REUSED")
+        /// The transaction id is known with other cohorts.
+        public static let attemptMismatch = Code(rawValue: "ATTEMPT_MISMATCH")
+        /// The outcome of the commit is not decided yet.
+        public static let outcomePending = Code(rawValue: "OUTCOME_PENDING")
+        /// The commit may or may not have happened: see ``IsochronError/txId`` and ``IsochronError/birth``.
+        public static let outcomeUnknown = Code(rawValue: "OUTCOME_UNKNOWN")
+        /// The transaction is too old for its outcome to be known.
+        public static let outcomeForgotten = Code(rawValue: "OUTCOME_FORGOTTEN")
+        /// The snapshot has been garbage collected.
+        public static let snapshotTooOld = Code(rawValue: "SNAPSHOT_TOO_OLD")
+        /// The snapshot is not installed here yet.
+        public static let snapshotUnavailable = Code(rawValue: "SNAPSHOT_UNAVAILABLE")
+        /// The session's own writes are not visible here yet.
+        public static let sessionGap = Code(rawValue: "SESSION_GAP")
+        /// No replica of a partition answered.
+        public static let replicaUnreachable = Code(rawValue: "REPLICA_UNREACHABLE")
+        /// The clock of a node is too far off.
+        public static let clockDrift = Code(rawValue: "CLOCK_DRIFT")
+        /// The node is overloaded.
+        public static let overloaded = Code(rawValue: "OVERLOADED")
+        /// The node is starting or shutting down.
+        public static let notReady = Code(rawValue: "NOT_READY")
+        /// The timestamp did not become stable in time.
+        public static let stableTimeout = Code(rawValue: "STABLE_TIMEOUT")
+        /// The protocol of the cluster cannot do this.
+        public static let notSupportedByProtocol = Code(rawValue: "NOT_SUPPORTED_BY_PROTOCOL")
+        /// What a server sent, or was sent, cannot be decoded.
+        public static let frameInvalid = Code(rawValue: "FRAME_INVALID")
+        /// The frame has an unknown type.
+        public static let frameTypeUnknown = Code(rawValue: "FRAME_TYPE_UNKNOWN")
+        /// The request id was used before on this connection.
+        public static let requestIdReused = Code(rawValue: "REQUEST_ID_REUSED")
+        /// More requests in flight than credits were granted.
+        public static let creditsExhausted = Code(rawValue: "CREDITS_EXHAUSTED")
+        /// The connection to the cluster is lost and could not be restored in time.
+        public static let connectionLost = Code(rawValue: "CONNECTION_LOST")
+        /// The client has been closed.
+        public static let clientClosed = Code(rawValue: "CLIENT_CLOSED")
+        /// The cluster file is not valid.
+        public static let configInvalid = Code(rawValue: "CONFIG_INVALID")
+        /// The data on disk belongs to another placement.
+        public static let placementMismatch = Code(rawValue: "PLACEMENT_MISMATCH")
+        /// The peer is not a node of this cluster.
+        public static let peerRefused = Code(rawValue: "PEER_REFUSED")
+        /// The peer speaks another protocol version.
+        public static let peerVersionMismatch = Code(rawValue: "PEER_VERSION_MISMATCH")
+        /// The peer runs with another cluster file.
+        public static let peerConfigMismatch = Code(rawValue: "PEER_CONFIG_MISMATCH")
+        /// The node must be rebuilt from its peers.
+        public static let rebuildNeeded = Code(rawValue: "REBUILD_NEEDED")
+        /// The disk quota of a node is used up.
+        public static let storageFull = Code(rawValue: "STORAGE_FULL")
+        /// A disk refused a write: a node's, or, from a ``SessionStore``, this device's.
+        public static let storageFailed = Code(rawValue: "STORAGE_FAILED")
+        /// The server met an error of its own, or one with a code that this client does not know.
+        public static let `internal` = Code(rawValue: "INTERNAL")
+    }
+}
+
+extension IsochronError.Code: CaseIterable {
+    /// All codes, in the order of `ERRORS.md`.
+    public static let allCases: [IsochronError.Code] = [
+        .invalidRequest, .keyspaceUnknown, .keyNotFound, .keyInvalid, .valueInvalid, .valueTooLarge, .tooManyKeys,
+        .requestTooLarge, .unsupportedMediaType, .routeNotFound, .methodNotAllowed, .conditionalWriteUnsupported,
+        .unauthenticated, .tokenInvalid, .tokenForeign, .timestampInFuture, .cursorInvalid, .transactionUnknown,
+        .transactionExpired, .transactionFinished, .transactionAborted, .txIdReused, .attemptMismatch,
+        .outcomePending, .outcomeUnknown, .outcomeForgotten, .snapshotTooOld, .snapshotUnavailable, .sessionGap,
+        .replicaUnreachable, .clockDrift, .overloaded, .notReady, .stableTimeout, .notSupportedByProtocol,
+        .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted, .connectionLost, .clientClosed,
+        .configInvalid, .placementMismatch, .peerRefused, .peerVersionMismatch, .peerConfigMismatch, .rebuildNeeded,
+        .storageFull, .storageFailed, .internal,
+    ]
+
+    private static let known = Set(allCases)
+    private static let helped: Set<IsochronError.Code> = [
+        .outcomePending, .outcomeUnknown, .snapshotUnavailable, .sessionGap, .replicaUnreachable, .clockDrift,
+        .overloaded, .notReady, .stableTimeout, .creditsExhausted, .connectionLost, .rebuildNeeded, .storageFull,
+        .storageFailed, .internal,
+    ]
+
+    /// Whether it is one of ours.
+    public var isKnown: Bool { Self.known.contains(self) }
+
+    /// Whether the same request may succeed later, where the error does not say otherwise itself.
+    public var isRetryable: Bool { Self.helped.contains(self) }
+}

@@ -1,0 +1,44 @@
+import IsochronSession
+
+/// Every error that this client throws, cancellation aside (`CancellationError`).
+///
+/// ``code`` is what programs match on, ``message`` says what happened and what to do. With
+/// ``Code-swift.struct/outcomeUnknown`` a commit may or may not have happened: its answer was lost and nobody could be
+/// asked before the deadline. The client goes on asking in the background and holds the session's later commits until
+/// it knows; `IsochronClient.transactionStatus(txId:birth:)` with ``txId`` and ``birth`` asks what became of it, now or
+/// later, here or from another device.
+public struct IsochronError: Error, Sendable {
+    /// The stable code.
+    public let code: Code
+    /// What happened, in a sentence.
+    public let message: String
+    /// Whether the same request may succeed later. For a commit: repeat it under the same transaction id, as the client
+    /// does.
+    public let retryable: Bool
+    /// What caused it, where that is known.
+    public let cause: (any Error)?
+    /// Id of the transaction whose outcome is not known, or which could not be saved; else nil.
+    public let txId: TxId?
+    /// Stable time when that transaction was sent: tells a transaction too old to be known from one that never was.
+    public let birth: Timestamp?
+
+    /// Creates an error.
+    ///
+    /// - Parameter retryable: Overrides the code's own answer.
+    public init(
+        _ code: Code, _ message: String, retryable: Bool? = nil, cause: (any Error)? = nil, txId: TxId? = nil,
+        birth: Timestamp? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.retryable = retryable ?? code.isRetryable
+        self.cause = cause
+        self.txId = txId
+        self.birth = birth
+    }
+}
+
+extension IsochronError: CustomStringConvertible {
+    /// Code and message.
+    public var description: String { "\(code): \(message)" }
+}

@@ -1,0 +1,6 @@
+import Foundation
+
+extension IsochronError: LocalizedError {
+    /// Code and message: what `localizedDescription` says.
+    public var errorDescription: String? { description }
+}

@@ -1,0 +1,328 @@
+import IsochronSession
+
+/// Whoever holds connections. Nothing is reported of a connection before its welcome.
+@SessionActor
+protocol ConnectionOwner: AnyObject {
+    /// A request was refused.
+    func refused(_ exchange: Exchange, _ error: IsochronError, on connection: Connection)
+    /// Messages have been taken in: credits may be free, and the connection is of use.
+    func progressed(_ connection: Connection)
+    func token(_ token: String, from connection: Connection)
+    func ust(_ frame: UstFrame, from connection: Connection)
+    func goaway(_ frame: GoawayFrame, from connection: Connection)
+    /// It is gone, and with it the answers to these.
+    func closed(_ connection: Connection, _ error: IsochronError, lost: [Exchange])
+}
+
+/// One WebSocket: hello and welcome, request ids, credits, packing, a heartbeat. It reports to its owner and repeats
+/// nothing.
+@SessionActor
+final class Connection {
+    typealias Opened = @SessionActor (Result<Connection, IsochronError>) -> Void
+
+    /// Nothing heard for this long: ask. Nothing heard for twice as long: it is dead.
+    static let heartbeatMs = 5000.0
+    /// The close codes that say more than that the connection is gone.
+    private static let closeCodes: [UInt16: IsochronError.Code] = [4400: .frameInvalid, 4401: .unauthenticated]
+
+    let url: String
+    /// The token that it was opened with.
+    let helloToken: String?
+    private let settings: Settings
+    /// Whoever holds this.
+    private weak var owner: (any ConnectionOwner)?
+    private var socket: (any WebSocketConnection)?
+    private var greeting: Welcome?
+    private var byId: [Int64: Exchange] = [:]
+    private var nextId: Int64 = 1
+    /// Tells `open` how it went; nil from then on.
+    private var opened: Opened?
+    private var connectAlarm: Alarm?
+    private var heartbeat: Alarm?
+    private var quietBeats = 0
+    /// Monotonic times: of the last message, of the oldest request that is not answered, of the question whether
+    /// anybody is there.
+    private var heardMs = 0.0
+    private var owingSinceMs = 0.0
+    private var askedMs: Double?
+    private var latestFreshness: Freshness?
+    private var socketIsClosed = false
+    private var onSocketClosed: [@SessionActor () -> Void] = []
+    private(set) var isClosed = false
+    /// Last measured round trip.
+    private(set) var rttMs: Double?
+
+    init(_ url: String, helloToken: String?, _ settings: Settings, _ owner: any ConnectionOwner) {
+        self.url = url
+        self.helloToken = helloToken
+        self.settings = settings
+        self.owner = owner
+    }
+
+    /// Opens it, up to its welcome. Fails with the server's refusal, or with CONNECTION_LOST.
+    func open(_ hello: Hello, _ opened: @escaping Opened) {
+        self.opened = opened
+        listen(hello)
+        let late = "\(url) did not answer within \(Int(settings.connectTimeoutMs)) ms"
+        connectAlarm = settings.timing.after(settings.connectTimeoutMs) { [weak self] in self?.drop(.lost(late)) }
+    }
+
+    /// What the server greeted with. `open` hands out no connection without a welcome.
+    var welcome: Welcome { greeting ?? .nobody }
+
+    var region: RegionId { welcome.region }
+
+    /// What the node has said last of the freshness of its snapshots.
+    var freshness: Freshness { latestFreshness ?? welcome.freshness }
+
+    /// Requests that may be sent now.
+    var free: Int { isClosed ? 0 : welcome.credits - byId.count }
+
+    var isIdle: Bool { byId.isEmpty }
+
+    /// Requests that wait for their answer here, the oldest first.
+    var inFlight: [Exchange] { byId.sorted { $0.key < $1.key }.map(\.value) }
+
+    func owes(_ exchange: Exchange) -> Bool {
+        byId.values.contains { $0 === exchange }
+    }
+
+    /// Measures the round trip, in ms.
+    func ping(token: String? = nil, _ measured: @escaping @SessionActor (Result<Double, any Error>) -> Void) {
+        let ping = PingExchange(token: token, timing: settings.timing)
+        let answered: @SessionActor (Result<Double, any Error>) -> Void = { [weak self] result in
+            if case .success(let rttMs) = result { self?.rttMs = rttMs }
+            measured(result)
+        }
+        ping.start({ send([$0]) }, answered)
+    }
+
+    /// Tells the server of a token that another connection of the session was given. What it makes of both comes back.
+    func tell(_ token: String) {
+        if free > 0 { sign(token) }
+    }
+
+    /// Sends requests, packed into as few messages as the server's limit allows.
+    func send(_ exchanges: [Exchange]) {
+        if isClosed {
+            for exchange in exchanges { exchange.failed(IsochronError.lost("\(url) was closed")) }
+            return
+        }
+        if isIdle { owingSinceMs = settings.timing.nowMs }
+        let limit = welcome.limits.maxRequestBytes &- 2
+        var messages: [WebSocketMessage] = []
+        var parts: [[UInt8]] = []
+        var size = 0
+        for exchange in exchanges {
+            guard let part = encode(exchange, limit) else { continue }
+            if size + part.count + 1 > limit {
+                messages.append(JSONCodec.pack(parts))
+                (parts, size) = ([], 0)
+            }
+            parts.append(part)
+            size += part.count + 1
+        }
+        if !parts.isEmpty { messages.append(JSONCodec.pack(parts)) }
+        if !messages.isEmpty { socket?.send(messages) }
+    }
+
+    /// Answers are owed and nothing at all has been heard for a while: asks whether anybody is there, and gives up when
+    /// that is not answered either. Takes `limitMs` in all; a server that is merely slow to answer a request answers
+    /// this one.
+    func checkQuiet(_ nowMs: Double, _ limitMs: Double) {
+        if isIdle { return }
+        if let askedMs {
+            if nowMs - askedMs > limitMs / 2 { drop(.lost("\(url) has gone silent")) }
+        } else if nowMs - max(heardMs, owingSinceMs) > limitMs / 2, free > 0 {
+            askedMs = nowMs
+            sign(nil)
+        }
+    }
+
+    /// Closes in good order: nothing is waited for here any more.
+    func close() {
+        finish(.lost("the connection was closed"), abrupt: false)
+    }
+
+    /// Gives the connection up.
+    func drop(_ error: IsochronError) {
+        finish(error, abrupt: true)
+    }
+
+    /// Cuts a closing handshake short, and waits for nothing more.
+    func cutOff() {
+        socket?.terminate()
+        socketEnded()
+    }
+
+    /// Calls back once the socket is closed.
+    func whenSocketClosed(_ body: @escaping @SessionActor () -> Void) {
+        if socketIsClosed { body() } else { onSocketClosed.append(body) }
+    }
+
+    /// Nil where it cannot be sent: then it has failed.
+    private func encode(_ exchange: Exchange, _ limit: Int) -> [UInt8]? {
+        let id = nextId
+        nextId += 1
+        do {
+            let part = JSONCodec.encode(try exchange.request(on: self), id: id)
+            if part.count >= limit {
+                throw IsochronError(.requestTooLarge, "a request of \(part.count) bytes is above \(limit)")
+            }
+            byId[id] = exchange
+            return part
+        } catch {
+            exchange.failed(IsochronError.of(error))
+            return nil
+        }
+    }
+
+    /// Takes the events of the socket, one after the other, in their order. The socket keeps this alive until its last one.
+    private func listen(_ hello: Hello) {
+        let inbox = Inbox<WebSocketEvent> { [self] event in take(event, hello) }
+        socket = settings.transport.open(url, subprotocols: [JSONCodec.subprotocol]) { inbox.put($0) }
+    }
+
+    private func take(_ event: WebSocketEvent, _ hello: Hello) {
+        switch event {
+        case .opened(JSONCodec.subprotocol):
+            if !isClosed { socket?.send([JSONCodec.pack([JSONCodec.encode(hello)])]) }
+        case .opened(let other):
+            drop(.lost("\(url) speaks \(other.debugDescription), not \(JSONCodec.subprotocol)"))
+        case .messages(let messages):
+            received(messages)
+        case .closed(let code, let reason):
+            socketEnded()
+            finish(closeError(code, reason), abrupt: false)
+            // It may hold what it tells of, and so this.
+            socket = nil
+        }
+    }
+
+    private func socketEnded() {
+        socketIsClosed = true
+        let waiting = onSocketClosed
+        onSocketClosed = []
+        for body in waiting { body() }
+    }
+
+    private func closeError(_ code: UInt16?, _ reason: String) -> IsochronError {
+        let what = (code.map { "\($0)" } ?? "no code") + (reason.isEmpty ? "" : ": \(reason)")
+        let known = code.flatMap { Self.closeCodes[$0] }
+        return IsochronError(known ?? .connectionLost, "\(url) closed the connection (\(what))")
+    }
+
+    private func received(_ messages: [WebSocketMessage]) {
+        if isClosed { return }
+        quietBeats = 0
+        heardMs = settings.timing.nowMs
+        askedMs = nil
+        do {
+            for message in messages {
+                for frame in try Incoming.frames(of: message) { try take(frame) }
+            }
+        } catch {
+            finish(.of(error), abrupt: true)
+            return
+        }
+        if greeting != nil, !isClosed { owner?.progressed(self) }
+    }
+
+    private func take(_ frame: Incoming) throws {
+        if isClosed { return }
+        switch frame {
+        case .welcome(let welcome): try greeted(welcome)
+        case .error(let frame):
+            guard let id = frame.id else { throw frame.error }
+            refuse(try exchange(of: id), frame.error)
+        case .ust(let frame):
+            latestFreshness = frame.freshness
+            if greeting != nil { owner?.ust(frame, from: self) }
+        case .goaway(let frame):
+            if greeting != nil { owner?.goaway(frame, from: self) }
+        case .answer(let answer): try take(answer)
+        }
+    }
+
+    private func greeted(_ welcome: Welcome) throws {
+        guard greeting == nil, let opened else { throw IsochronError.malformed("a second welcome") }
+        greeting = welcome
+        self.opened = nil
+        connectAlarm?.cancel()
+        heartbeat = settings.timing.every(Self.heartbeatMs) { [weak self] in self?.beat() }
+        opened(.success(self))
+    }
+
+    private func take(_ answer: Answer) throws {
+        let exchange = try exchange(of: answer.id)
+        if let token = answer.token { owner?.token(token, from: self) }
+        if exchange.settled { return }
+        do {
+            try exchange.answered(answer, on: self)
+        } catch {
+            let error = IsochronError.of(error)
+            refuse(exchange, error)
+            // What is no answer to its request speaks against the server; a refusal of our own speaks only against the
+            // answer.
+            if error.code == .frameInvalid || error.code == .internal { throw error }
+        }
+    }
+
+    private func refuse(_ exchange: Exchange, _ error: IsochronError) {
+        if let owner { owner.refused(exchange, error, on: self) } else { exchange.failed(error) }
+    }
+
+    private func exchange(of id: Int64) throws -> Exchange {
+        guard greeting != nil, let exchange = byId.removeValue(forKey: id) else {
+            throw IsochronError.malformed("an answer to no request, \(id)")
+        }
+        return exchange
+    }
+
+    private func beat() {
+        quietBeats += 1
+        if quietBeats > 2 {
+            drop(.lost("\(url) has gone silent"))
+        } else if quietBeats > 1, free > 0 {
+            sign(nil)
+        }
+    }
+
+    /// Asks for a sign of life.
+    private func sign(_ token: String?) {
+        let (settings, url) = (self.settings, self.url)
+        ping(token: token) { result in
+            if case .failure = result { settings.log(.debug, "\(url): a ping was lost") }
+        }
+    }
+
+    private func finish(_ error: IsochronError, abrupt: Bool) {
+        if isClosed { return }
+        isClosed = true
+        connectAlarm?.cancel()
+        heartbeat?.cancel()
+        if abrupt { socket?.terminate() } else { socket?.close(code: 1000, reason: "") }
+        let lost = inFlight.filter { !$0.settled }
+        byId = [:]
+        if let opened {
+            self.opened = nil
+            opened(.failure(error))
+        } else if let owner {
+            owner.closed(self, error, lost: lost)
+        } else {
+            for exchange in lost { exchange.failed(error) }
+        }
+    }
+}
+
+extension Welcome {
+    /// Stands where there is no welcome: nothing may be sent.
+    fileprivate static let nobody = Welcome()
+
+    private init() {
+        (region, node, cluster, `protocol`, capabilities) = ("", "", "", "", [])
+        (seenSnapshot, stable, seen, hwt) = (Snapshot(ts: 0), nil, nil, 0)
+        freshness = Freshness(now: 0, stalenessMs: 0, stale: false, heldBackBy: nil)
+        (token, credits, limits, regions) = ("", 0, .standard, [])
+    }
+}

@@ -1,0 +1,325 @@
+import IsochronSession
+
+/// What the connector tells the client, and asks of it.
+@SessionActor
+protocol ConnectorEvents: AnyObject {
+    /// The session's newest token.
+    var currentToken: String? { get }
+    /// Makes what the protocol of a node needs, before the first `welcomed`. Throws where the client cannot be used
+    /// with it.
+    func prepare(_ welcome: Welcome) throws
+    func welcomed(_ welcome: Welcome)
+    func token(_ token: String)
+    func ust(_ frame: UstFrame)
+    /// The connection, or the lack of one, has changed.
+    func changed()
+}
+
+/// Keeps one connection: picks the nearest endpoint, fails over, reconnects with full-jitter backoff, honours goaway.
+@SessionActor
+final class Connector {
+    private static let reconnectBaseMs = 100.0
+    private static let reconnectCapMs = 30_000.0
+    /// How long a closed client waits for the closing handshake.
+    private static let closeWaitMs = 1000.0
+
+    let settings: Settings
+    let dispatcher: Dispatcher
+    private let endpoints: Endpoints
+    private let homing: Homing
+    /// The client's core, which holds this.
+    private weak var events: (any ConnectorEvents)?
+    private(set) var current: Connection?
+    /// The current connection's node is about to close: it is used until another one is there.
+    private var leaving = false
+    private var draining: [Connection] = []
+    /// Those that have not been greeted yet.
+    private var opening: [Connection] = []
+    private var cluster: String?
+    private var reconnecting = false
+    /// Rounds of attempts since a connection was of use.
+    private var round = 0
+    private(set) var isClosed = false
+    /// The pause between two rounds.
+    private var pause: Alarm?
+
+    /// Throws INVALID_REQUEST for endpoints that are no URLs.
+    init(_ bases: [String], _ settings: Settings) throws {
+        self.settings = settings
+        endpoints = try Endpoints(bases, settings.timing)
+        dispatcher = Dispatcher(settings)
+        homing = Homing(endpoints, settings)
+    }
+
+    /// Before anything else.
+    func begin(_ events: any ConnectorEvents) {
+        self.events = events
+        dispatcher.moveOn = { [weak self] from, whereTo, why in
+            guard let self, endpoints.all.count > 1 else { return }
+            moveOn(from, whereTo, why.message)
+        }
+        homing.ports = self
+    }
+
+    /// First connection: to the nearest of all endpoints that answer.
+    func start() async throws {
+        let choice = Nearest(settings.timing)
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                choice.choose(among: endpoints.all, probe) { [self] result in
+                    continuation.resume(with: result.flatMap { adopted($0) })
+                }
+                if Task.isCancelled { choice.cancel() }
+            }
+        } onCancel: {
+            Task { @SessionActor in choice.cancel() }
+        }
+    }
+
+    private func adopted(_ connection: Connection) -> Result<Void, any Error> {
+        adopt(connection) ? .success(()) : .failure(IsochronError.lost("\(connection.url) has closed the connection"))
+    }
+
+    /// Gives everything up. Ends when the sockets are closed, after a second at the latest.
+    func close() async {
+        if isClosed { return }
+        isClosed = true
+        homing.stop()
+        dispatcher.close()
+        pause?.cancel()
+        for connection in opening { connection.drop(.clientWasClosed) }
+        let connections = draining + [current].compactMap { $0 }
+        for connection in connections { connection.close() }
+        for connection in connections { await closed(connection) }
+    }
+
+    /// An answer is overdue on a connection that seems alive: asks on another one.
+    func suspect(_ exchange: Exchange) {
+        for connection in [current].compactMap({ $0 }) + draining where connection.owes(exchange) {
+            connection.drop(.lost("\(connection.url) owes an answer for too long"))
+        }
+    }
+
+    private func owns(_ connection: Connection) -> Bool {
+        connection === current || draining.contains { $0 === connection }
+    }
+
+    /// Requests are refused here that may be served elsewhere.
+    private func moveOn(_ from: Connection, _ whereTo: Elsewhere, _ why: String) {
+        let its = whereTo == .node ? [] : endpoints.all.filter { $0.region == from.region }.map(\.url)
+        for url in Set([from.url] + its) { shun(url, untilMs: 0) }
+        if from !== current { return }
+        settings.log(.debug, "leaving \(from.url): \(why)")
+        retire()
+        reconnect()
+    }
+
+    private func shun(_ url: String, untilMs: Double) {
+        guard let endpoint = endpoints.of(url) else { return }
+        endpoint.notBeforeMs = untilMs
+        endpoint.failures += 1
+    }
+
+    /// New requests go elsewhere; this connection stays open until it has answered what it owes.
+    private func retire() {
+        guard let from = current else { return }
+        current = nil
+        leaving = false
+        draining.append(from)
+        dispatcher.detach(from)
+        if from.isIdle { Task { @SessionActor in if from.isIdle { from.close() } } }
+        events?.changed()
+    }
+
+    /// Fails where it cannot be used: with a refusal, for another cluster, or with CONNECTION_LOST.
+    func open(_ endpoint: Endpoint, _ opened: @escaping Connection.Opened) {
+        if isClosed { return opened(.failure(.clientWasClosed)) }
+        let hello = Hello(token: events?.currentToken, credentials: settings.credentials)
+        let connection = Connection(endpoint.url, helloToken: hello.token, settings, self)
+        opening.append(connection)
+        connection.open(hello) { [self] result in
+            opening.removeAll { $0 === connection }
+            let fitting = result.flatMap { fit($0) }
+            switch fitting {
+            case .success(let connection): endpoint.region = connection.region
+            case .failure(let error): failed(endpoint.url, error)
+            }
+            opened(fitting)
+        }
+    }
+
+    private func probe(_ endpoint: Endpoint, _ opened: @escaping Connection.Opened) {
+        open(endpoint) { [self] result in
+            guard case .success(let connection) = result, endpoints.all.count > 1 else { return opened(result) }
+            connection.ping { [self] measured in
+                if case .success(let rttMs) = measured { endpoints.measured(endpoint.url, rttMs) }
+                opened(measured.mapError(IsochronError.of).map { _ in connection })
+            }
+        }
+    }
+
+    private func failed(_ url: String, _ error: IsochronError) {
+        endpoints.of(url)?.failures += 1
+        settings.log(.debug, "\(url): \(error.message)")
+    }
+
+    /// Goes over to a connection. False where it has been closed meanwhile.
+    @discardableResult
+    func adopt(_ connection: Connection) -> Bool {
+        if connection.isClosed { return false }
+        let welcome = connection.welcome
+        let token = events?.currentToken
+        retire()
+        cluster = welcome.cluster
+        endpoints.learn(from: connection.url, welcome.regions)
+        endpoints.region = welcome.region
+        endpoints.of(connection.url)?.failures = 0
+        current = connection
+        events?.welcomed(welcome)
+        // Another connection has told of more since this one said hello.
+        if let token, token != connection.helloToken {
+            events?.token(token)
+            connection.tell(token)
+        }
+        // Before anything else is sent: it needs one of the credits.
+        if connection.rttMs == nil { measure(connection) }
+        dispatcher.attach(connection)
+        events?.changed()
+        homing.start()
+        return true
+    }
+
+    private func measure(_ connection: Connection) {
+        connection.ping { [self] result in
+            switch result {
+            case .success(let rttMs):
+                endpoints.measured(connection.url, rttMs)
+                events?.changed()
+            // A connection that is lost meanwhile is reported by `closed`.
+            case .failure: settings.log(.debug, "\(connection.url): a ping was lost")
+            }
+        }
+    }
+
+    /// Whether the connection can be used.
+    private func fit(_ connection: Connection) -> Result<Connection, IsochronError> {
+        let its = connection.welcome.cluster
+        do {
+            if let cluster, cluster != its {
+                throw IsochronError.lost("the endpoint belongs to another cluster, \(its)")
+            }
+            guard let events, !isClosed else { throw IsochronError.clientWasClosed }
+            try events.prepare(connection.welcome)
+            return .success(connection)
+        } catch {
+            connection.close()
+            return .failure(.of(error))
+        }
+    }
+
+    private var needsAnother: Bool { !isClosed && (current == nil || leaving) }
+
+    private func reconnect() {
+        if reconnecting || isClosed { return }
+        reconnecting = true
+        nextRound()
+    }
+
+    /// Round after round over all endpoints, with a pause between rounds, until one is adopted.
+    private func nextRound() {
+        let backoffMs =
+            round == 0
+            ? 0
+            : fullJitterMs(
+                settings.random, attempt: round - 1, baseMs: Self.reconnectBaseMs, capMs: Self.reconnectCapMs)
+        let pauseMs = max(backoffMs, endpoints.nextMs - settings.timing.nowMs)
+        if pauseMs <= 0, round == 0 { return attempt() }
+        pause = settings.timing.after(pauseMs) { [self] in attempt() }
+    }
+
+    private func attempt() {
+        pause = nil
+        guard needsAnother else {
+            reconnecting = false
+            return
+        }
+        round += 1
+        let candidates = endpoints.candidates(settings.timing.nowMs)
+        let attempts = FirstOf(
+            candidates, settings.timing, open: open, close: { $0.close() },
+            end: { [self] connection, definite in attempted(connection, definite) })
+        attempts.start()
+    }
+
+    private func attempted(_ connection: Connection?, _ definite: IsochronError?) {
+        if let definite { dispatcher.refuseWaiting(definite) }
+        if let connection {
+            if needsAnother { adopt(connection) } else { connection.close() }
+        } else if leaving {
+            // Nobody else takes the client now: the sooner the node closes, the sooner it is back.
+            retire()
+        }
+        reconnecting = needsAnother
+        if reconnecting { nextRound() }
+    }
+
+    private func closed(_ connection: Connection) async {
+        let cut = settings.timing.after(Self.closeWaitMs) { connection.cutOff() }
+        await withCheckedContinuation { continuation in
+            connection.whenSocketClosed { continuation.resume() }
+        }
+        cut.cancel()
+    }
+}
+
+extension Connector: ConnectionOwner {
+    func refused(_ exchange: Exchange, _ error: IsochronError, on connection: Connection) {
+        dispatcher.refused(exchange, error, on: connection)
+    }
+
+    func progressed(_ connection: Connection) {
+        if connection === current {
+            round = 0
+            dispatcher.flush()
+        } else if connection.isIdle, draining.contains(where: { $0 === connection }) {
+            connection.close()
+        }
+    }
+
+    func token(_ token: String, from connection: Connection) {
+        guard owns(connection) else { return }
+        events?.token(token)
+        if connection !== current { current?.tell(token) }
+    }
+
+    func ust(_ frame: UstFrame, from connection: Connection) {
+        if owns(connection) { events?.ust(frame) }
+    }
+
+    func goaway(_ frame: GoawayFrame, from connection: Connection) {
+        let now = settings.timing.nowMs
+        shun(connection.url, untilMs: now + Double(frame.delayMs))
+        guard connection === current else { return }
+        settings.log(.debug, "leaving \(connection.url): \(frame.reason)")
+        // Without anywhere else to go, what comes waits for the node to come back: it closes the sooner.
+        if endpoints.candidates(now).isEmpty { retire() } else { leaving = true }
+        reconnect()
+    }
+
+    func closed(_ connection: Connection, _ error: IsochronError, lost: [Exchange]) {
+        guard owns(connection) else {
+            for exchange in lost { exchange.failed(error) }
+            return
+        }
+        draining.removeAll { $0 === connection }
+        dispatcher.lost(connection, error, lost)
+        guard connection === current, !isClosed else { return }
+        current = nil
+        failed(connection.url, error)
+        leaving = false
+        events?.changed()
+        reconnect()
+    }
+}
+
+extension Connector: HomingPorts {}

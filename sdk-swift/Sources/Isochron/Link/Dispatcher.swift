@@ -1,0 +1,189 @@
+import IsochronSession
+
+/// Holds requests until a connection has credits for them, packs what one turn of the program asked for into one
+/// message, and repeats what was refused or lost. One timer watches all deadlines.
+@SessionActor
+final class Dispatcher {
+    typealias MoveOn = @SessionActor (_ from: Connection, _ whereTo: Elsewhere, _ why: IsochronError) -> Void
+
+    private static let retryBaseMs = 20.0
+    private static let retryCapMs = 2000.0
+    /// So long a connection that owes answers may be silent, in all; less where requests may not take that long.
+    private static let quietMs = 3000.0
+    /// A timer this late says that the program was held up: what has arrived meanwhile is taken in before anything is
+    /// judged late.
+    private static let stallMs = 1000.0
+
+    private let settings: Settings
+    /// A connection is of no use for a request; another one may be.
+    var moveOn: MoveOn = { _, _, _ in }
+    /// Where new requests go.
+    private(set) var connection: Connection?
+    private var waiting: [Exchange] = []
+    /// Refused requests that wait for their next try.
+    private var resting: [ObjectIdentifier: (exchange: Exchange, alarm: Alarm)] = [:]
+    private var flushing = false
+    private var sweeping: Alarm?
+    private var sweepDueMs = 0.0
+    private var stalled = false
+    private var closed = false
+    private var lastOnlineMs: Double
+    /// Called with every sweep, while there is anything to sweep. Returns whether it wants another one.
+    var onSweep: @SessionActor (_ nowMs: Double) -> Bool = { _ in false }
+    /// Connections that still owe answers: the current one and those that drain.
+    private var connections: [Connection] = []
+
+    init(_ settings: Settings) {
+        self.settings = settings
+        lastOnlineMs = settings.timing.nowMs
+    }
+
+    /// Since when there is no connection; nil while there is one.
+    var offlineSinceMs: Double? { connection == nil ? lastOnlineMs : nil }
+
+    /// Takes a request. It leaves with all others of this turn.
+    func submit(_ exchange: Exchange) {
+        if closed { return exchange.closed() }
+        waiting.append(exchange)
+        schedule()
+        watch()
+    }
+
+    /// As `submit`, under the usual deadline.
+    func submitTimed(_ exchange: Exchange) {
+        exchange.deadlineMs = settings.timing.nowMs + settings.requestTimeoutMs
+        submit(exchange)
+    }
+
+    /// New requests go here.
+    func attach(_ connection: Connection) {
+        self.connection = connection
+        if !connections.contains(where: { $0 === connection }) { connections.append(connection) }
+        flush()
+    }
+
+    /// New requests wait for another connection; this one may still answer what it has.
+    func detach(_ connection: Connection) {
+        guard self.connection === connection else { return }
+        self.connection = nil
+        lastOnlineMs = settings.timing.nowMs
+    }
+
+    /// The connection is gone: what it owed is asked again, in the old order, before anything younger.
+    func lost(_ connection: Connection, _ error: IsochronError, _ exchanges: [Exchange]) {
+        detach(connection)
+        connections.removeAll { $0 === connection }
+        let again = exchanges.filter { survives($0, error, connection) }
+        waiting = again + waiting
+        schedule()
+    }
+
+    /// A request was refused: repeat it after a pause, or let it fail.
+    func refused(_ exchange: Exchange, _ error: IsochronError, on connection: Connection) {
+        if exchange.settled { return }
+        guard let retry = exchange.refused(error, on: connection) else { return exchange.failed(error) }
+        if retry.elsewhere != .nowhere, connection === self.connection { moveOn(connection, retry.elsewhere, error) }
+        let pauseMs = fullJitterMs(
+            settings.random, attempt: retry.refusals, baseMs: Self.retryBaseMs, capMs: Self.retryCapMs)
+        rest(exchange, pauseMs)
+    }
+
+    /// The cluster refuses this client as such: waiting is of no use.
+    func refuseWaiting(_ error: IsochronError) {
+        waiting = waiting.filter { !$0.settled && !$0.hopeless(error) }
+    }
+
+    /// Keeps an eye on deadlines from now on.
+    func watch() {
+        if sweeping != nil || closed { return }
+        let intervalMs = max(5, min(250, settings.requestTimeoutMs / 8))
+        sweepDueMs = settings.timing.nowMs + intervalMs
+        sweeping = settings.timing.after(intervalMs) { [weak self] in self?.sweep() }
+    }
+
+    /// Sends as much as the credits allow.
+    func flush() {
+        flushing = false
+        guard let connection, !waiting.isEmpty else { return }
+        let batch = take(for: connection)
+        if !batch.isEmpty { connection.send(batch) }
+    }
+
+    func close() {
+        closed = true
+        sweeping?.cancel()
+        let open = all
+        for (_, alarm) in resting.values { alarm.cancel() }
+        resting = [:]
+        waiting = []
+        for exchange in open where !exchange.settled { exchange.closed() }
+    }
+
+    private func survives(_ exchange: Exchange, _ error: IsochronError, _ connection: Connection) -> Bool {
+        if exchange.settled { return false }
+        // A message that one side cannot read may come again for the same request: that must end some time.
+        let unreadable = IsochronError(.frameInvalid, error.message, retryable: true, cause: error)
+        if exchange.repeats, error.code != .frameInvalid || exchange.refused(unreadable, on: connection) != nil {
+            return true
+        }
+        exchange.failed(error)
+        return false
+    }
+
+    private func take(for connection: Connection) -> [Exchange] {
+        var batch: [Exchange] = []
+        var free = connection.free
+        var taken = 0
+        while taken < waiting.count, free > 0 {
+            let exchange = waiting[taken]
+            if !exchange.settled {
+                if let prelude = exchange.prelude(on: connection) {
+                    batch.append(prelude)
+                    free -= 1
+                    if free == 0 { break }
+                }
+                batch.append(exchange)
+                free -= 1
+            }
+            taken += 1
+        }
+        waiting.removeFirst(taken)
+        return batch
+    }
+
+    /// Once for all requests of this turn: those that are on their way to the actor now come first.
+    private func schedule() {
+        if flushing { return }
+        flushing = true
+        Task { @SessionActor in flush() }
+    }
+
+    private func rest(_ exchange: Exchange, _ pauseMs: Double) {
+        let id = ObjectIdentifier(exchange)
+        let alarm = settings.timing.after(pauseMs) { [weak self] in
+            guard let self, resting.removeValue(forKey: id) != nil, !exchange.settled else { return }
+            submit(exchange)
+        }
+        resting[id] = (exchange, alarm)
+    }
+
+    /// Everything that has not ended.
+    private var all: [Exchange] {
+        connections.flatMap(\.inFlight) + resting.values.map(\.exchange) + waiting
+    }
+
+    private func sweep() {
+        sweeping = nil
+        let now = settings.timing.nowMs
+        stalled = !stalled && now - sweepDueMs > Self.stallMs
+        if stalled { return watch() }
+        let quietMs = min(Self.quietMs, settings.requestTimeoutMs / 3)
+        for connection in connections { connection.checkQuiet(now, quietMs) }
+        var busy = false
+        for exchange in all where !exchange.settled {
+            if exchange.deadlineMs > now || !exchange.expired() { busy = true }
+        }
+        waiting.removeAll(where: \.settled)
+        if onSweep(now) || busy { watch() }
+    }
+}

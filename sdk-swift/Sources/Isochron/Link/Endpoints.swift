@@ -1,0 +1,114 @@
+import IsochronSession
+
+/// A node that the client knows.
+@SessionActor
+final class Endpoint {
+    let url: String
+    /// Whether the application named it. Those that were learned are there to fail over to, never to go to unasked.
+    let given: Bool
+    var region: RegionId?
+    /// Measured round trip, and the monotonic time of the measurement.
+    var rttMs: Double?
+    var measuredMs = 0.0
+    /// Number of failures since it last worked.
+    var failures = 0
+    /// Not to be tried before this monotonic time.
+    var notBeforeMs = 0.0
+
+    init(_ url: String, region: RegionId?, given: Bool) {
+        self.url = url
+        self.region = region
+        self.given = given
+    }
+}
+
+/// The nodes that the client knows: those it was given and those it learned, in the order in which to try them.
+@SessionActor
+final class Endpoints {
+    /// Further than any endpoint that was measured.
+    private static let unknownDistanceMs = 1e7
+    /// A cluster that tells of more is not believed.
+    private static let mostLearned = 1000
+
+    private let timing: any Timing
+    private(set) var all: [Endpoint] = []
+    /// Region of the last connection: its other nodes come first among those whose distance nobody knows.
+    var region: RegionId?
+
+    /// Throws INVALID_REQUEST.
+    init(_ bases: [String], _ timing: any Timing) throws {
+        self.timing = timing
+        for base in bases {
+            guard let url = SessionURL.of(base) else {
+                throw IsochronError(.invalidRequest, "\(base.debugDescription) is no URL of http(s) or ws(s)")
+            }
+            add(url, region: nil, given: true)
+        }
+        if all.isEmpty { throw IsochronError(.invalidRequest, "connect needs at least one endpoint") }
+    }
+
+    func of(_ url: String) -> Endpoint? {
+        all.first { $0.url == url }
+    }
+
+    /// Takes in what a welcome tells. Over an encrypted connection no unencrypted endpoint is learned.
+    func learn(from: String, _ regions: [RegionEndpoints]) {
+        let encrypted = from.hasPrefix("wss:")
+        for region in regions {
+            for base in region.endpoints where all.count < Self.mostLearned {
+                guard let url = SessionURL.of(base), !encrypted || url.hasPrefix("wss:") else { continue }
+                add(url, region: region.id, given: false)
+            }
+        }
+    }
+
+    /// Takes a measurement.
+    func measured(_ url: String, _ rttMs: Double) {
+        guard let endpoint = of(url) else { return }
+        endpoint.rttMs = rttMs
+        endpoint.measuredMs = timing.nowMs
+        endpoint.failures = 0
+    }
+
+    /// Those that may be tried now: what failed last comes last, then by distance.
+    func candidates(_ nowMs: Double) -> [Endpoint] {
+        let usable = all.enumerated().filter { $0.element.notBeforeMs <= nowMs }
+        let order = usable.sorted { one, other in
+            let (a, b) = (rank(one.element), rank(other.element))
+            return a == b ? one.offset < other.offset : a < b
+        }
+        return order.map(\.element)
+    }
+
+    /// Those among the given ones whose distance is not known: never measured, failed since, or measured long ago.
+    func unmeasured(_ nowMs: Double, maxAgeMs: Double) -> [Endpoint] {
+        candidates(nowMs).filter { endpoint in
+            endpoint.given
+                && (endpoint.rttMs == nil || endpoint.failures > 0 || endpoint.measuredMs + maxAgeMs <= nowMs)
+        }
+    }
+
+    /// When the next one may be tried.
+    var nextMs: Double { all.map(\.notBeforeMs).min() ?? 0 }
+
+    private func rank(_ endpoint: Endpoint) -> (Int, Double) {
+        (endpoint.failures, distance(endpoint))
+    }
+
+    /// One never measured lies as far away as its region; of a region without any measurement, behind all others. Never
+    /// infinite.
+    private func distance(_ endpoint: Endpoint) -> Double {
+        if let rttMs = endpoint.rttMs { return rttMs }
+        guard let its = endpoint.region else { return Self.unknownDistanceMs }
+        let own = its == region ? Self.unknownDistanceMs / 2 : Self.unknownDistanceMs
+        return all.filter { $0.region == its }.compactMap(\.rttMs).reduce(own, min)
+    }
+
+    private func add(_ url: String, region: RegionId?, given: Bool) {
+        if let known = of(url) {
+            known.region = known.region ?? region
+        } else {
+            all.append(Endpoint(url, region: region, given: given))
+        }
+    }
+}

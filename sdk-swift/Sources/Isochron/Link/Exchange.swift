@@ -1,0 +1,178 @@
+import IsochronSession
+
+/// One request with its repetitions: sent on one connection after the other until it is answered, refused for good or
+/// late.
+///
+/// Those who carry it see no more of it than this; who asks uses `Asking`, which knows the type of the outcome.
+@SessionActor
+class Exchange {
+    /// These may be a fault that stays: a few repetitions only. Everything else retryable is repeated until the
+    /// deadline.
+    private static let seldomHelps: Set<IsochronError.Code> = [.internal, .storageFailed, .frameInvalid]
+    private static let maxSeldom = 3
+    /// Here it cannot be done now; elsewhere it may.
+    private static let elsewhere: [IsochronError.Code: Elsewhere] = [.notReady: .node, .replicaUnreachable: .region]
+    /// After so many refusals in a row another endpoint is asked.
+    private static let elsewhereAfter = 3
+
+    /// Monotonic time at which waiting ends.
+    var deadlineMs = Double.infinity
+    /// Answered, failed or cancelled: whatever still arrives is of no interest.
+    var settled = false
+    private var refusals = 0
+    private var lastRefusal: IsochronError?
+
+    /// Whether it is sent again when its connection is lost.
+    var repeats: Bool { true }
+
+    /// What to send on this connection. Called once for every time it is sent.
+    func request(on connection: Connection) throws -> Request {
+        throw IsochronError(.internal, "an exchange without a request")
+    }
+
+    /// Takes the answer and settles. FRAME_INVALID and INTERNAL thrown from here cost the connection.
+    func answered(_ answer: Answer, on connection: Connection) throws {
+        throw unexpected(answer)
+    }
+
+    /// A request that has to precede this one on this connection.
+    func prelude(on connection: Connection) -> Exchange? { nil }
+
+    /// Whether and how to repeat after a refusal. Nil: it has failed for good.
+    func refused(_ error: IsochronError, on connection: Connection) -> Retry? {
+        lastRefusal = error
+        refusals += 1
+        if !error.retryable { return nil }
+        if Self.seldomHelps.contains(error.code), refusals >= Self.maxSeldom { return nil }
+        let often: Elsewhere = refusals % Self.elsewhereAfter == 0 ? .node : .nowhere
+        return Retry(refusals: refusals, elsewhere: Self.elsewhere[error.code] ?? often)
+    }
+
+    /// The deadline has passed. Returns whether it has ended by that.
+    func expired() -> Bool {
+        failed(lastRefusal ?? .lost("no answer within the request timeout"))
+        return true
+    }
+
+    /// The cluster refuses this client as such. Returns whether it has ended by that.
+    func hopeless(_ error: IsochronError) -> Bool {
+        failed(error)
+        return true
+    }
+
+    /// The client closes.
+    func closed() {
+        failed(IsochronError.clientWasClosed)
+    }
+
+    /// The task that waits was cancelled.
+    func cancelled() {
+        failed(CancellationError())
+    }
+
+    /// It has ended without a result.
+    func failed(_ error: any Error) {
+        settled = true
+    }
+
+    /// An answer of another type than its request asks for.
+    final func unexpected(_ answer: Answer) -> IsochronError {
+        .malformed("an answer of the wrong type, \(answer.body.name)")
+    }
+}
+
+/// An exchange that somebody waits for.
+@SessionActor
+class Asking<Outcome: Sendable>: Exchange {
+    private var caller: (@SessionActor (Result<Outcome, any Error>) -> Void)?
+
+    /// Calls back once, with the outcome; `submit` hands the exchange in.
+    final func start(
+        _ submit: @SessionActor (Exchange) -> Void,
+        _ caller: @escaping @SessionActor (Result<Outcome, any Error>) -> Void
+    ) {
+        self.caller = caller
+        if !settled { submit(self) }
+    }
+
+    /// The outcome. A cancelled task makes it `cancelled()`.
+    final func run(_ submit: @SessionActor (Exchange) -> Void) async throws -> Outcome {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                caller = { continuation.resume(with: $0) }
+                if Task.isCancelled { cancelled() }
+                if !settled { submit(self) }
+            }
+        } onCancel: {
+            // Runs after the continuation is there: until then this actor is busy.
+            Task { @SessionActor in self.cancelled() }
+        }
+    }
+
+    override func failed(_ error: any Error) {
+        if settled { return }
+        super.failed(error)
+        tell(.failure(error))
+    }
+
+    final func done(_ outcome: Outcome) {
+        if settled { return }
+        settled = true
+        tell(.success(outcome))
+    }
+
+    /// Tells the caller, perhaps before the exchange itself has ended. Whoever was told hears nothing more.
+    final func tell(_ result: Result<Outcome, any Error>) {
+        let caller = self.caller
+        self.caller = nil
+        caller?(result)
+    }
+}
+
+/// Measures the round trip, in ms.
+final class PingExchange: Asking<Double> {
+    private let token: String?
+    private let timing: any Timing
+    private var sentMs = 0.0
+
+    init(token: String?, timing: any Timing) {
+        self.token = token
+        self.timing = timing
+    }
+
+    /// It measures one connection.
+    override var repeats: Bool { false }
+
+    override func request(on connection: Connection) -> Request {
+        sentMs = timing.nowMs
+        return .ping(token: token)
+    }
+
+    override func answered(_ answer: Answer, on connection: Connection) throws {
+        guard case .pong = answer.body else { throw unexpected(answer) }
+        done(timing.nowMs - sentMs)
+    }
+
+    override func refused(_ error: IsochronError, on connection: Connection) -> Retry? { nil }
+}
+
+/// Ends an open transaction on the server; nobody waits for the answer.
+final class AbortExchange: Asking<Void> {
+    private let txId: TxId
+
+    init(_ txId: TxId) {
+        self.txId = txId
+    }
+
+    /// It says something to one node only, which ends the transaction by its expiry otherwise.
+    override var repeats: Bool { false }
+
+    override func request(on connection: Connection) -> Request { .abort(tx: txId) }
+
+    override func answered(_ answer: Answer, on connection: Connection) throws {
+        guard case .aborted = answer.body else { throw unexpected(answer) }
+        done(())
+    }
+
+    override func refused(_ error: IsochronError, on connection: Connection) -> Retry? { nil }
+}

@@ -1,0 +1,152 @@
+import IsochronSession
+
+/// What homing asks of the connector.
+@SessionActor
+protocol HomingPorts: AnyObject {
+    /// The connection in use.
+    var current: Connection? { get }
+    var isClosed: Bool { get }
+    func open(_ endpoint: Endpoint, _ opened: @escaping Connection.Opened)
+    /// Goes over to a connection; what is under way on the present one ends there.
+    @discardableResult
+    func adopt(_ connection: Connection) -> Bool
+}
+
+/// Finds the way back to a nearer endpoint after a failover, and finds out when another one has become the nearest.
+@SessionActor
+final class Homing {
+    /// Looks come at doubling distances, up to this one. A measurement is good for as long.
+    private static let maxPauseMs = 600_000.0
+    /// A round trip is shorter when it is shorter by more than chance: by this factor, and by so many ms.
+    private static let nearerFactor = 1.5
+    private static let nearerByMs = 2.0
+    /// A node whose stable time is behind what the session has seen by more than this has not caught up.
+    private static let caughtUpMs = 1000.0
+
+    private struct Probe {
+        let connection: Connection
+        let rttMs: Double
+    }
+
+    /// One look around.
+    @SessionActor
+    private final class Look {
+        let present: Connection
+        var presentMs = Double.infinity
+        var found: [Probe] = []
+        /// Answers that are not there yet.
+        var left: Int
+
+        init(from present: Connection, left: Int) {
+            self.present = present
+            self.left = left
+        }
+    }
+
+    private let endpoints: Endpoints
+    private let settings: Settings
+    weak var ports: (any HomingPorts)?
+    private var alarm: Alarm?
+    private var pauseMs = 0.0
+
+    init(_ endpoints: Endpoints, _ settings: Settings) {
+        self.endpoints = endpoints
+        self.settings = settings
+    }
+
+    /// A connection is in use: there may be a nearer one.
+    func start() {
+        pauseMs = settings.returnAfterMs
+        schedule()
+    }
+
+    func stop() {
+        alarm?.cancel()
+    }
+
+    private var present: Connection? {
+        guard let ports, !ports.isClosed else { return nil }
+        return ports.current
+    }
+
+    private func schedule() {
+        stop()
+        let url = present?.url
+        guard pauseMs.isFinite, endpoints.all.contains(where: { $0.given && $0.url != url }) else { return }
+        // All clients of a region that comes back would come back at once.
+        let pauseMs = self.pauseMs * (0.75 + settings.random() / 2)
+        self.pauseMs = min(Self.maxPauseMs, 2 * self.pauseMs)
+        alarm = settings.timing.after(pauseMs) { [weak self] in self?.look() }
+    }
+
+    private func look() {
+        // Without a connection one is being looked for; it starts this anew.
+        guard let present else { return }
+        let unsure = endpoints.unmeasured(settings.timing.nowMs, maxAgeMs: Self.maxPauseMs)
+            .filter { $0.url != present.url }
+        if unsure.isEmpty { return schedule() }
+        let look = Look(from: present, left: unsure.count + 1)
+        roundTrip(present) { [self] rttMs in
+            look.presentMs = rttMs
+            arrived(look)
+        }
+        for endpoint in unsure {
+            probe(endpoint) { [self] probe in
+                if let probe { look.found.append(probe) }
+                arrived(look)
+            }
+        }
+    }
+
+    private func arrived(_ look: Look) {
+        look.left -= 1
+        if look.left > 0 { return }
+        let best = look.found.filter { !$0.connection.isClosed }.min { $0.rttMs < $1.rttMs }
+        let isNearer = best.map { $0.rttMs * Self.nearerFactor + Self.nearerByMs < look.presentMs } ?? false
+        let moves = isNearer && present === look.present
+        for probe in look.found where !moves || probe.connection !== best?.connection { probe.connection.close() }
+        if moves, let best, ports?.adopt(best.connection) == true { return }
+        if present === look.present { schedule() }
+    }
+
+    /// A healthy endpoint, and how far away it is.
+    private func probe(_ endpoint: Endpoint, _ end: @escaping @SessionActor (Probe?) -> Void) {
+        guard let ports else { return end(nil) }
+        ports.open(endpoint) { [self] result in
+            guard case .success(let connection) = result else { return end(nil) }
+            guard isHealthy(connection) else {
+                connection.close()
+                return end(nil)
+            }
+            roundTrip(connection) { [self] rttMs in
+                if !rttMs.isFinite { return end(nil) }
+                endpoints.measured(endpoint.url, rttMs)
+                end(Probe(connection: connection, rttMs: rttMs))
+            }
+        }
+    }
+
+    /// It has caught up, and the present node does not say that stable time waits for its region, which may be cut off
+    /// from the others.
+    private func isHealthy(_ connection: Connection) -> Bool {
+        guard let present else { return false }
+        return lagMs(connection.welcome) <= Self.caughtUpMs && present.freshness.heldBackBy?.region != connection.region
+    }
+
+    /// How far the node's own stable time is behind the session's, which the welcome gives back.
+    private func lagMs(_ welcome: Welcome) -> Double {
+        let nodeMs = Double(welcome.freshness.now) - Double(welcome.freshness.stalenessMs)
+        return wallMs(of: welcome.stable ?? welcome.seenSnapshot.ts) - nodeMs
+    }
+
+    /// The shorter of two measurements; infinite where the connection is lost meanwhile.
+    private func roundTrip(_ connection: Connection, _ end: @escaping @SessionActor (Double) -> Void) {
+        connection.ping { first in
+            guard case .success(let firstMs) = first else { return end(.infinity) }
+            connection.ping { second in
+                guard case .success(let secondMs) = second else { return end(.infinity) }
+                end(min(firstMs, secondMs))
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import IsochronSession
+
+/// The choice among endpoints that are tried at the same time: the connection with the shortest round trip.
+///
+/// Once the first one is there, the others have as long again: what takes more than twice as long to open is not
+/// nearer. Those not chosen are closed. Fails with a definite refusal, if there is one.
+@SessionActor
+final class Nearest {
+    /// Even next to a very near endpoint, the others get this long.
+    private static let minGraceMs = 50.0
+
+    private let timing: any Timing
+    private let startMs: Double
+    private var attempts = 0
+    private var urls: [String] = []
+    private var found: [Connection] = []
+    private var errors: [IsochronError] = []
+    private var grace: Alarm?
+    private var decide: (@SessionActor (Result<Connection, any Error>) -> Void)?
+
+    init(_ timing: any Timing) {
+        self.timing = timing
+        startMs = timing.nowMs
+    }
+
+    /// Tries all of these; `probe` opens one and measures it. Calls `decided` once.
+    func choose(
+        among endpoints: [Endpoint], _ probe: @SessionActor (Endpoint, @escaping Connection.Opened) -> Void,
+        _ decided: @escaping @SessionActor (Result<Connection, any Error>) -> Void
+    ) {
+        decide = decided
+        attempts = endpoints.count
+        urls = endpoints.map(\.url)
+        for endpoint in endpoints { probe(endpoint) { [self] result in arrived(result) } }
+    }
+
+    func cancel() {
+        for connection in found { connection.close() }
+        end(.failure(CancellationError()))
+    }
+
+    private func arrived(_ result: Result<Connection, IsochronError>) {
+        switch result {
+        case .success(let connection):
+            if decide == nil { return connection.close() }
+            found.append(connection)
+        case .failure(let error): errors.append(error)
+        }
+        if found.count + errors.count == attempts {
+            pick()
+        } else if found.count == 1, grace == nil {
+            grace = timing.after(max(Self.minGraceMs, timing.nowMs - startMs)) { [weak self] in self?.pick() }
+        }
+    }
+
+    private func pick() {
+        if decide == nil { return }
+        let open = found.filter { !$0.isClosed }.sorted { ($0.rttMs ?? .infinity) < ($1.rttMs ?? .infinity) }
+        for connection in open.dropFirst() { connection.close() }
+        if let best = open.first { return end(.success(best)) }
+        guard found.count + errors.count == attempts else { return }
+        let definite = errors.first { !$0.retryable }
+        let message = "no endpoint could be reached: \(urls.joined(separator: ", "))"
+        let none = IsochronError(.connectionLost, message, cause: errors.first)
+        end(.failure(definite ?? none))
+    }
+
+    private func end(_ result: Result<Connection, any Error>) {
+        grace?.cancel()
+        let decide = self.decide
+        self.decide = nil
+        decide?(result)
+    }
+}

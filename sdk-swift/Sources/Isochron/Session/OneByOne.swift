@@ -1,0 +1,189 @@
+import IsochronSession
+
+/// What a session does one at a time: the next one is not sent until the outcome of the one before is known, or it
+/// might be ordered before it.
+@SessionActor
+final class OneByOne {
+    /// Makes the exchange when its turn has come. `ended` is to be called once its outcome is known, or nobody can find
+    /// it out any more.
+    typealias Begin<Outcome: Sendable> = @SessionActor (_ ended: @escaping Ended) throws -> Turn<Outcome>
+    typealias Ended = @SessionActor () -> Void
+
+    private let settings: Settings
+    private let dispatcher: Dispatcher
+    /// Called when `writes` may have changed.
+    private let changed: @SessionActor () -> Void
+    private var queue: [any Queued] = []
+    private var head: (any Queued)?
+    private var isClosed = false
+
+    init(_ settings: Settings, _ dispatcher: Dispatcher, changed: @escaping @SessionActor () -> Void) {
+        self.settings = settings
+        self.dispatcher = dispatcher
+        self.changed = changed
+    }
+
+    /// Writes whose outcome is not known yet, or that wait for their turn.
+    var writes: Int {
+        queue.count { $0.writes } + (head?.writes == true ? 1 : 0)
+    }
+
+    /// Whether this write has been sent, and is repeated until its outcome is known.
+    func isUnderWay(_ txId: TxId) -> Bool {
+        head?.txId.map { isSameText($0, txId) } ?? false
+    }
+
+    /// Begins it when its turn has come. A cancelled task takes it back before; afterwards its exchange is told.
+    ///
+    /// - Parameter drop: It has been taken back.
+    func run<Outcome: Sendable>(
+        writes: Bool, drop: @escaping @SessionActor () -> Void = {}, begin: @escaping Begin<Outcome>
+    ) async throws -> Outcome {
+        let job = Job(writes: writes, queuedMs: settings.timing.nowMs, begin: begin, drop: drop)
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                job.caller = { continuation.resume(with: $0) }
+                if isClosed { return job.withdraw(IsochronError.clientWasClosed) }
+                if Task.isCancelled { return job.withdraw(CancellationError()) }
+                queue.append(job)
+                changed()
+                next()
+            }
+        } onCancel: {
+            Task { @SessionActor in self.cancel(job) }
+        }
+    }
+
+    /// Rejects what has waited too long without being sent. Returns whether anything waits.
+    func sweep(_ nowMs: Double) -> Bool {
+        if queue.isEmpty { return false }
+        let isStuck = head?.isOverdue ?? false
+        let offlineSinceMs = dispatcher.offlineSinceMs
+        if !isStuck, offlineSinceMs == nil { return true }
+        let why = isStuck ? "the outcome of an earlier write is not known" : "there is no connection"
+        let sinceMs = isStuck ? 0 : offlineSinceMs ?? 0
+        let late = queue.filter { max($0.queuedMs, sinceMs) + settings.requestTimeoutMs <= nowMs }
+        withdraw(late, IsochronError.lost("the request was not sent: \(why)"))
+        return true
+    }
+
+    func close() {
+        isClosed = true
+        withdraw(queue, IsochronError.clientWasClosed)
+    }
+
+    /// Everything has ended that will: lets go of a write whose outcome nobody will learn.
+    func forget() {
+        head = nil
+    }
+
+    private func next() {
+        while head == nil, !queue.isEmpty {
+            let job = queue.removeFirst()
+            guard job.make({ [weak self, weak job] in self?.ended(job) }) else { continue }
+            head = job
+            let offlineSinceMs = dispatcher.offlineSinceMs
+            let sinceMs = offlineSinceMs.map { max(job.queuedMs, $0) } ?? settings.timing.nowMs
+            job.start(deadlineMs: sinceMs + settings.requestTimeoutMs, dispatcher)
+        }
+    }
+
+    /// It has ended, one way or the other.
+    private func ended(_ job: (any Queued)?) {
+        if head === job { head = nil }
+        changed()
+        next()
+    }
+
+    private func cancel<Outcome>(_ job: Job<Outcome>) {
+        if queue.contains(where: { $0 === job }) {
+            withdraw([job], CancellationError())
+        } else {
+            job.cancelTurn()
+        }
+    }
+
+    private func withdraw(_ those: [any Queued], _ error: any Error) {
+        if those.isEmpty { return }
+        queue.removeAll { queued in those.contains { $0 === queued } }
+        for job in those { job.withdraw(error) }
+        changed()
+    }
+}
+
+/// Whose turn it is.
+@SessionActor
+class Turn<Outcome: Sendable>: Asking<Outcome> {
+    /// Its caller has been told that the outcome is unknown; it goes on in the background.
+    var isOverdue: Bool { false }
+    /// The id that it writes under; nil for a read.
+    var txIdOfWrite: TxId? { nil }
+}
+
+/// What waits for its turn, or has it.
+@SessionActor
+private protocol Queued: AnyObject {
+    var writes: Bool { get }
+    var queuedMs: Double { get }
+    var txId: TxId? { get }
+    var isOverdue: Bool { get }
+    /// Its turn has come. False where it has failed at once.
+    func make(_ ended: @escaping OneByOne.Ended) -> Bool
+    func start(deadlineMs: Double, _ dispatcher: Dispatcher)
+    /// It is taken back.
+    func withdraw(_ error: any Error)
+}
+
+@SessionActor
+private final class Job<Outcome: Sendable>: Queued {
+    let writes: Bool
+    let queuedMs: Double
+    var caller: (@SessionActor (Result<Outcome, any Error>) -> Void)?
+    private let begin: OneByOne.Begin<Outcome>
+    private let drop: @SessionActor () -> Void
+    private var turn: Turn<Outcome>?
+
+    init(
+        writes: Bool, queuedMs: Double, begin: @escaping OneByOne.Begin<Outcome>,
+        drop: @escaping @SessionActor () -> Void
+    ) {
+        self.writes = writes
+        self.queuedMs = queuedMs
+        self.begin = begin
+        self.drop = drop
+    }
+
+    var txId: TxId? { turn?.txIdOfWrite }
+
+    var isOverdue: Bool { turn?.isOverdue ?? false }
+
+    func make(_ ended: @escaping OneByOne.Ended) -> Bool {
+        do {
+            turn = try begin(ended)
+            return true
+        } catch {
+            withdraw(IsochronError.of(error))
+            return false
+        }
+    }
+
+    func start(deadlineMs: Double, _ dispatcher: Dispatcher) {
+        turn?.deadlineMs = deadlineMs
+        turn?.start({ dispatcher.submit($0) }, { [self] result in end(result) })
+    }
+
+    func cancelTurn() {
+        turn?.cancelled()
+    }
+
+    func withdraw(_ error: any Error) {
+        drop()
+        end(.failure(error))
+    }
+
+    private func end(_ result: Result<Outcome, any Error>) {
+        let caller = self.caller
+        self.caller = nil
+        caller?(result)
+    }
+}

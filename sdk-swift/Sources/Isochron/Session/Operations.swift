@@ -1,0 +1,107 @@
+import IsochronSession
+
+/// A client of a protocol of single operations: it does one at a time, as the papers' clients do.
+@SessionActor
+final class Operations: Engine {
+    var session: OperationSession
+
+    init(_ session: OperationSession) {
+        self.session = session
+    }
+
+    var ust: Timestamp { session.ust }
+
+    func welcomed(_ welcome: Welcome) {
+        session.observe(welcome.stable ?? 0)
+    }
+
+    func stable(_ ust: Timestamp) {
+        session.observe(ust)
+    }
+
+    func read(_ keys: [QualifiedKey], for core: SessionCore) async throws -> [Value?] {
+        if keys.count > 1, !core.can("rot") { throw core.unsupported("reads one key at a time: get each of them") }
+        return try await core.queue.run(writes: false) { [self] ended in
+            OperationReadExchange(self, keys, ended)
+        }
+    }
+
+    func write(_ key: QualifiedKey, _ value: Value?, for core: SessionCore) async throws -> Committed {
+        let committed: Committed = try await core.queue.run(writes: true) { [self] ended in
+            PutExchange(core, self, try session.put(key, value), ended)
+        }
+        try await core.saver?.saved(committed)
+        return committed
+    }
+
+    func export(token: String, protocolName: String) -> ExportedSession {
+        ExportedSession(state: session.export(), token: token, protocolName: protocolName)
+    }
+}
+
+/// A GET, or a read-only transaction. It is made anew for each sending: the session may have moved.
+private final class OperationReadExchange: Turn<[Value?]> {
+    private let operations: Operations
+    private let keys: [QualifiedKey]
+    private let ended: OneByOne.Ended
+
+    init(_ operations: Operations, _ keys: [QualifiedKey], _ ended: @escaping OneByOne.Ended) {
+        self.operations = operations
+        self.keys = keys
+        self.ended = ended
+    }
+
+    override func request(on connection: Connection) throws -> Request {
+        operations.session.refused()
+        operations.session.move(to: connection.region)
+        let depends = operations.session.export().depends
+        if keys.count == 1, let key = keys.first { return .get(try operations.session.get(key), depends: depends) }
+        return .rot(try operations.session.rot(keys), depends: depends)
+    }
+
+    override func answered(_ answer: Answer, on connection: Connection) throws {
+        guard case .got(let got) = answer.body else { throw unexpected(answer) }
+        if got.values.count != keys.count {
+            throw IsochronError.malformed("another number of values than keys were asked for")
+        }
+        try operations.session.answered(.read(seen: got.seen, ust: got.ust, depends: got.depends))
+        done(got.values.map { $0?.value })
+        ended()
+    }
+
+    override func failed(_ error: any Error) {
+        if settled { return }
+        super.failed(error)
+        operations.session.refused()
+        ended()
+    }
+}
+
+/// A PUT.
+private final class PutExchange: OutcomeExchange {
+    private let operations: Operations
+    private let put: PutRequest
+
+    init(_ core: SessionCore, _ operations: Operations, _ put: PutRequest, _ ended: @escaping OneByOne.Ended) {
+        self.operations = operations
+        self.put = put
+        super.init(core, txId: put.txId, birth: put.birth, ended: ended)
+    }
+
+    override func request(on connection: Connection) -> Request {
+        operations.session.move(to: connection.region)
+        return .put(put, homes: sending(on: connection))
+    }
+
+    override func answered(_ answer: Answer, on connection: Connection) throws {
+        guard case .written(let written) = answer.body else { throw unexpected(answer) }
+        let seen = written.seen
+        try operations.session.answered(
+            .wrote(seen: seen.seen, region: seen.region, ust: written.ust, depends: seen.depends))
+        committed(written.ts)
+    }
+
+    override func gaveUp() {
+        operations.session.refused()
+    }
+}

@@ -1,0 +1,164 @@
+import IsochronSession
+
+/// A write: repeated, unchanged, until it is known what became of it.
+@SessionActor
+class OutcomeExchange: Turn<Committed> {
+    /// Answers after which nothing can have happened: the node refused before it began.
+    private static let beforeTheBeginning: Set<IsochronError.Code> = [
+        .notReady, .creditsExhausted, .snapshotUnavailable,
+    ]
+    /// A cohort has written down that this attempt never commits: nothing of it has happened, and another attempt may
+    /// commit.
+    private static let attemptOver: Set<IsochronError.Code> = [
+        .transactionAborted, .overloaded, .storageFull, .clockDrift,
+    ]
+    /// So many attempts that were aborted, as after the crash of a node, before the caller hears of it.
+    private static let maxAbortedAttempts = 4
+    /// The wire's limit.
+    private static let maxHomes = 16
+
+    let core: SessionCore
+    let txId: TxId
+    private let birth: Timestamp
+    private let ended: OneByOne.Ended
+    private var homes: [RegionId] = []
+    /// It may have had an effect.
+    private var inDoubt = false
+    private var wasInDoubt = false
+    /// Whether it has been sent before.
+    private(set) var sent = false
+    private var overdue = false
+    private var aborted = 0
+    private var refusals = 0
+    private var outcomeDeadlineMs = Double.infinity
+    private var lastError: IsochronError?
+
+    /// - Parameter ended: called when the outcome is known, or nobody can find it out any more
+    init(_ core: SessionCore, txId: TxId, birth: Timestamp, ended: @escaping OneByOne.Ended) {
+        self.core = core
+        self.txId = txId
+        self.birth = birth
+        self.ended = ended
+    }
+
+    final override var isOverdue: Bool { overdue }
+
+    final override var txIdOfWrite: TxId? { txId }
+
+    /// Its session has to forget it: it has had no effect, or nobody knows.
+    func gaveUp() {}
+
+    final func committed(_ timestamp: Timestamp) {
+        core.saver?.mustSave()
+        done(Committed(timestamp: timestamp, txId: txId))
+        ended()
+    }
+
+    override func refused(_ error: IsochronError, on connection: Connection) -> Retry? {
+        lastError = error
+        refusals += 1
+        if Self.beforeTheBeginning.contains(error.code) { notBegun() }
+        if error.code == .attemptMismatch, homes.count > 1 {
+            homes.removeLast()
+            return retry(.nowhere)
+        }
+        if Self.attemptOver.contains(error.code) { return nextAttempt(error, connection) }
+        if !error.retryable { return nil }
+        if error.code == .outcomePending { return retry(isStuck(at: connection) ? .region : .nowhere) }
+        return retry(error.code == .notReady || refusals % 3 == 0 ? .node : .nowhere)
+    }
+
+    /// No answer in time: whatever is not known to have been refused may have happened.
+    final override func expired() -> Bool {
+        let now = core.settings.timing.nowMs
+        if !inDoubt {
+            failed(lastError ?? .lost("the write was not sent: there is no connection"))
+            return true
+        }
+        if now >= outcomeDeadlineMs, !overdue { unknown("no answer before the deadline", lastError) }
+        // The connection is alive but owes this answer for too long: ask on another one.
+        deadlineMs = min(now + core.settings.requestTimeoutMs, nextDeadlineMs(now))
+        core.connector.suspect(self)
+        return false
+    }
+
+    final override func hopeless(_ error: IsochronError) -> Bool {
+        if inDoubt { unknown(error.message, error) } else { failed(error) }
+        return !inDoubt
+    }
+
+    final override func closed() {
+        if settled { return }
+        if inDoubt {
+            unknown("the client was closed", nil)
+            settled = true
+        } else {
+            failed(IsochronError.clientWasClosed)
+        }
+    }
+
+    final override func cancelled() {
+        if settled { return }
+        if inDoubt { unknown("the caller gave up waiting", CancellationError()) } else { failed(CancellationError()) }
+    }
+
+    /// Known to have had no effect, or an outcome that nobody can find out any more.
+    final override func failed(_ error: any Error) {
+        if settled { return }
+        super.failed(error)
+        gaveUp()
+        ended()
+    }
+
+    /// It is about to be sent: returns its homes.
+    final func sending(on connection: Connection) -> [RegionId] {
+        if homes.isEmpty { homes = [connection.region] }
+        wasInDoubt = inDoubt
+        inDoubt = true
+        let now = core.settings.timing.nowMs
+        if !sent { outcomeDeadlineMs = now + core.settings.commitTimeoutMs }
+        sent = true
+        deadlineMs = min(now + core.settings.requestTimeoutMs, nextDeadlineMs(now))
+        return homes
+    }
+
+    /// The last sending has done nothing. Where it was the only one, the commit may still have its home where it is
+    /// sent next.
+    final func notBegun() {
+        inDoubt = wasInDoubt
+        if !inDoubt, homes.count == 1 { homes = [] }
+    }
+
+    private func retry(_ elsewhere: Elsewhere) -> Retry {
+        Retry(refusals: refusals, elsewhere: elsewhere)
+    }
+
+    private func nextDeadlineMs(_ now: Double) -> Double {
+        outcomeDeadlineMs > now ? outcomeDeadlineMs : .infinity
+    }
+
+    /// The same writes under the same id once more, as the next attempt, where there have not been too many. What lasts
+    /// for a while is tried for a while, elsewhere too; a crash between prepares happens once.
+    private func nextAttempt(_ error: IsochronError, _ connection: Connection) -> Retry? {
+        inDoubt = false
+        aborted += 1
+        let most = error.retryable ? Self.maxHomes : Self.maxAbortedAttempts
+        if aborted > most || homes.count >= Self.maxHomes { return nil }
+        homes.append(connection.region)
+        return retry(error.retryable && refusals % 3 == 0 ? .node : .nowhere)
+    }
+
+    /// The cohorts do not decide. At home that may be because the region is cut off from one of them, and another one
+    /// is not: returns whether to ask there. Elsewhere, that region's cohorts become the next attempt; it begins only
+    /// when a cohort of the old home has durably given that up, so there is no harm in asking for it early.
+    private func isStuck(at connection: Connection) -> Bool {
+        if connection.region == homes.last { return homes.count == 1 }
+        if homes.count < Self.maxHomes { homes.append(connection.region) }
+        return false
+    }
+
+    private func unknown(_ why: String, _ cause: (any Error)?) {
+        overdue = true
+        tell(.failure(IsochronError.outcomeUnknown(txId, birth, why, cause)))
+    }
+}

@@ -1,0 +1,101 @@
+import IsochronSession
+
+extension SnapshotHandle {
+    /// Reads keys in the handle's snapshot, in order; nil where there is no value. What the session knows from itself
+    /// comes from there, the rest from the server.
+    func read(_ keys: [QualifiedKey]) async throws -> [Value?] {
+        let known = keys.map { tx.lookup($0) }
+        let missing = zip(keys, known).filter { $0.1 == nil }.map(\.0)
+        if missing.isEmpty {
+            try Task.checkCancellation()
+            return known.map { $0?.value }
+        }
+        var asked = try await ReadExchange(self, missing).run { core.connector.dispatcher.submitTimed($0) }[...]
+        return known.map { result in result.map(\.value) ?? asked.popFirst()?.value }
+    }
+
+    /// One page of a listing, as the server has it.
+    func list(_ request: ListRequest) async throws -> ListedPage {
+        try await ListExchange(self, request).run { core.connector.dispatcher.submitTimed($0) }
+    }
+}
+
+/// A page of a listing.
+struct ListedPage: Sendable {
+    let entries: [ListedEntry]
+    /// Where the following page starts; nil after the last one.
+    let next: String?
+}
+
+/// A request inside a snapshot.
+@SessionActor
+class SnapshotExchange<Outcome: Sendable>: Asking<Outcome> {
+    let handle: SnapshotHandle
+    private var sentAs: TxId?
+
+    init(_ handle: SnapshotHandle) {
+        self.handle = handle
+    }
+
+    final override func prelude(on connection: Connection) -> Exchange? {
+        handle.prelude(on: connection)
+    }
+
+    final func fields(on connection: Connection) -> SnapshotFields {
+        let fields = handle.fields(on: connection)
+        if case .transaction(let id) = fields { sentAs = id } else { sentAs = nil }
+        return fields
+    }
+
+    final override func refused(_ error: IsochronError, on connection: Connection) -> Retry? {
+        guard let meaning = handle.meaning(of: error, sentAs: sentAs) else {
+            return super.refused(error, on: connection)
+        }
+        // It overtook its start, which waits for the snapshot: nothing speaks against this node.
+        if handle.isStarting { return Retry(refusals: 1, elsewhere: .nowhere) }
+        let retry = super.refused(meaning, on: connection)
+        if retry == nil { failed(meaning) }
+        return retry
+    }
+}
+
+private final class ReadExchange: SnapshotExchange<[ReadResult]> {
+    private let keys: [QualifiedKey]
+
+    init(_ handle: SnapshotHandle, _ keys: [QualifiedKey]) {
+        self.keys = keys
+        super.init(handle)
+    }
+
+    override func request(on connection: Connection) -> Request {
+        .read(keys: keys, fields(on: connection))
+    }
+
+    override func answered(_ answer: Answer, on connection: Connection) throws {
+        guard case .values(let snapshot, let values) = answer.body else { throw unexpected(answer) }
+        if values.count != keys.count {
+            throw IsochronError.malformed("another number of values than keys were asked for")
+        }
+        try handle.accept(snapshot)
+        done(zip(keys, values).map { handle.tx.record($0, $1) })
+    }
+}
+
+private final class ListExchange: SnapshotExchange<ListedPage> {
+    private let list: ListRequest
+
+    init(_ handle: SnapshotHandle, _ list: ListRequest) {
+        self.list = list
+        super.init(handle)
+    }
+
+    override func request(on connection: Connection) -> Request {
+        .list(list, fields(on: connection))
+    }
+
+    override func answered(_ answer: Answer, on connection: Connection) throws {
+        guard case .listed(let snapshot, let entries, let next) = answer.body else { throw unexpected(answer) }
+        try handle.accept(snapshot)
+        done(ListedPage(entries: entries, next: next))
+    }
+}

@@ -1,0 +1,203 @@
+import IsochronSession
+
+/// One snapshot that is read from: of a one-shot read, of a transaction, of `client.snapshot()`. Opens itself with its
+/// first read, in the same message, and opens again wherever the connection goes: a snapshot is a number.
+@SessionActor
+final class SnapshotHandle {
+    /// `oneShot` never opens a transaction on the server. `transaction` ends with TRANSACTION_EXPIRED after the
+    /// server's limit; `snapshot` opens again instead, at the same snapshot.
+    enum Mode {
+        case oneShot
+        case transaction
+        case snapshot
+    }
+
+    let core: SessionCore
+    let transactions: Transactions
+    private let mode: Mode
+    var tx: SessionTransaction
+    /// The snapshot that is asked for: none at first, the assigned one ever after.
+    private(set) var at: Snapshot?
+    /// The server knows the open transaction by this id. A new one for every opening, so that an old opening is never
+    /// met.
+    private var wireId: TxId
+    private var openOn: Connection?
+    /// Whether its start has not been answered yet.
+    private(set) var isStarting = false
+    private var startError: IsochronError?
+    private var hasEnded = false
+
+    /// - Parameter at: reads exactly this snapshot, without the session's own newer writes
+    init(_ core: SessionCore, _ transactions: Transactions, _ mode: Mode, at: Timestamp? = nil) {
+        self.core = core
+        self.transactions = transactions
+        self.mode = mode
+        let asked = at.map { Snapshot(ts: $0) }
+        let past = asked.map { SessionTransaction(id: transactions.session.nextTxId(), seen: $0) }
+        let tx = past ?? transactions.session.begin()
+        self.at = asked
+        self.tx = tx
+        wireId = tx.id
+    }
+
+    /// Snapshot, or the lowest that it can be.
+    var timestamp: Timestamp { tx.snapshot ?? tx.floor }
+
+    /// Whether the server has this very transaction open on this connection.
+    func isOpen(on connection: Connection) -> Bool {
+        openOn === connection && wireId == tx.id
+    }
+
+    /// Fields of a read on this connection.
+    func fields(on connection: Connection) -> SnapshotFields {
+        mode != .oneShot && openOn === connection ? .transaction(wireId) : .at(at)
+    }
+
+    /// The start that has to precede a read on this connection.
+    func prelude(on connection: Connection) -> Exchange? {
+        if mode == .oneShot || openOn === connection { return nil }
+        let start = StartExchange(self, leads: true)
+        let settings = core.settings
+        // How it ends is told to `started` and `startRefused`; nobody else waits for it.
+        let ended: @SessionActor (Result<Void, any Error>) -> Void = { result in
+            if case .failure = result { settings.log(.debug, "a start was refused") }
+        }
+        start.start({ _ in }, ended)
+        return start
+    }
+
+    /// Opens it on the server and learns its timestamp, without reading anything.
+    func open() async throws {
+        try await StartExchange(self, leads: false).run { core.connector.dispatcher.submitTimed($0) }
+    }
+
+    /// It is being opened on this connection, under the id that is returned.
+    fileprivate func opening(on connection: Connection) -> TxId {
+        if openOn != nil { renew() }
+        openOn = connection
+        isStarting = true
+        startError = nil
+        return wireId
+    }
+
+    /// Takes the snapshot of an answer. Throws a retryable error when it is not the one that the session needs.
+    func accept(_ snapshot: Snapshot) throws {
+        if snapshot.ts < tx.floor {
+            // The node lags behind the session. Asked for exactly the session's snapshot, it waits for it or refuses.
+            at = at ?? tx.seen
+            throw misses(snapshot)
+        }
+        // A read that was under way without a known snapshot while another connection assigned one.
+        if let at, !snapshot.isAsked(by: at) { throw misses(snapshot) }
+        if core.can("snapshots") { at = snapshot }
+        if tx.snapshot == nil, !hasEnded { try transactions.session.started(&tx, snapshot) }
+    }
+
+    fileprivate func started(_ snapshot: Snapshot, _ id: TxId) throws {
+        if id != wireId { return }
+        isStarting = false
+        try accept(snapshot)
+    }
+
+    fileprivate func startRefused(_ error: IsochronError, _ id: TxId) {
+        if id != wireId { return }
+        startError = error
+        reopen()
+    }
+
+    /// The next read opens it again.
+    private func reopen() {
+        if openOn != nil { renew() }
+        openOn = nil
+        isStarting = false
+    }
+
+    /// What a refused read really means: the fate of the start that went with it, or that the server forgot the
+    /// transaction.
+    func meaning(of error: IsochronError, sentAs id: TxId?) -> IsochronError? {
+        let resumable = error.code == .transactionUnknown || (error.code == .transactionExpired && mode == .snapshot)
+        guard resumable, let id else { return nil }
+        if let startError, !startError.retryable { return startError }
+        let cause = startError ?? error
+        if id == wireId, !isStarting { reopen() }
+        return IsochronError(cause.code, cause.message, retryable: true, cause: cause)
+    }
+
+    /// Ends it, here and on the server.
+    func end() {
+        if hasEnded { return }
+        hasEnded = true
+        transactions.session.end(tx)
+        release()
+    }
+
+    /// A commit takes the session's half over; what the server still holds under another id is given back.
+    func handOver() {
+        hasEnded = true
+    }
+
+    /// Gives back what the server holds.
+    func release() {
+        let dispatcher = core.connector.dispatcher
+        guard let openOn, openOn === dispatcher.connection else { return }
+        self.openOn = nil
+        let settings = core.settings
+        // Where it does not arrive, the server ends the transaction by its expiry.
+        let ended: @SessionActor (Result<Void, any Error>) -> Void = { result in
+            if case .failure = result { settings.log(.debug, "an abort was not delivered") }
+        }
+        AbortExchange(wireId).start({ dispatcher.submitTimed($0) }, ended)
+    }
+
+    private func misses(_ snapshot: Snapshot) -> IsochronError {
+        reopen()
+        let needed = at.map { "\($0.ts)" } ?? "another one"
+        let message = "the node answered from the snapshot \(snapshot.ts), the session needs \(needed)"
+        return IsochronError(.snapshotUnavailable, message)
+    }
+
+    private func renew() {
+        wireId = transactions.session.nextTxId()
+    }
+}
+
+extension Snapshot {
+    /// Whether it is the one that was asked for: by all its entries, or by its timestamp alone.
+    fileprivate func isAsked(by at: Snapshot) -> Bool {
+        guard ts == at.ts else { return false }
+        guard let wanted = at.deps else { return true }
+        guard let deps else { return wanted.isEmpty }
+        return wanted.count <= deps.count && zip(wanted, deps).allSatisfy { $0 == $1 }
+    }
+}
+
+/// Opens a transaction on the server.
+private final class StartExchange: Asking<Void> {
+    private let handle: SnapshotHandle
+    /// Whether a read follows it, which brings another start along should this one fail.
+    private let leads: Bool
+    private var wireId: TxId = ""
+
+    init(_ handle: SnapshotHandle, leads: Bool) {
+        self.handle = handle
+        self.leads = leads
+    }
+
+    override var repeats: Bool { !leads }
+
+    override func request(on connection: Connection) -> Request {
+        wireId = handle.opening(on: connection)
+        return .start(tx: wireId, at: handle.at)
+    }
+
+    override func answered(_ answer: Answer, on connection: Connection) throws {
+        guard case .started(let snapshot) = answer.body else { throw unexpected(answer) }
+        try handle.started(snapshot, wireId)
+        done(())
+    }
+
+    override func refused(_ error: IsochronError, on connection: Connection) -> Retry? {
+        handle.startRefused(error, wireId)
+        return leads ? nil : super.refused(error, on: connection)
+    }
+}

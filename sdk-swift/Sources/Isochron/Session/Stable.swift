@@ -1,0 +1,37 @@
+import IsochronSession
+
+/// Waits until a timestamp is stable; what is left of the time goes with it from one connection to the next.
+final class StableExchange: Asking<Timestamp> {
+    private let timestamp: Timestamp
+    private let timing: any Timing
+    private let endMs: Double
+
+    init(_ timestamp: Timestamp, timeoutMs: Double, _ settings: Settings) {
+        self.timestamp = timestamp
+        timing = settings.timing
+        endMs = settings.timing.nowMs + timeoutMs
+        super.init()
+        // The server's own answer comes first, unless there is no server.
+        deadlineMs = endMs + settings.requestTimeoutMs
+    }
+
+    override func request(on connection: Connection) -> Request {
+        let leftMs = min((endMs - timing.nowMs).rounded(.up), Double(Raw.maxSafeInteger))
+        return .stable(ts: timestamp, timeoutMs: max(1, Int64(leftMs)))
+    }
+
+    override func answered(_ answer: Answer, on connection: Connection) throws {
+        guard case .stable(let ust) = answer.body else { throw unexpected(answer) }
+        if ust < timestamp { throw IsochronError.malformed("a stable time below the one that was waited for") }
+        done(ust)
+    }
+
+    override func refused(_ error: IsochronError, on connection: Connection) -> Retry? {
+        error.code == .stableTimeout ? nil : super.refused(error, on: connection)
+    }
+
+    override func expired() -> Bool {
+        failed(IsochronError(.stableTimeout, "\(timestamp) did not become stable in time"))
+        return true
+    }
+}

@@ -1,0 +1,85 @@
+#if !canImport(Darwin)
+    import Foundation
+
+    /// The address of a server, as the system's name lookup gives it.
+    struct SocketAddress: Sendable, Hashable {
+        let family: Int32
+        let bytes: [UInt8]
+    }
+
+    /// What came of an attempt to read or write.
+    enum SocketOutcome: Sendable {
+        /// So many bytes, at least one.
+        case bytes(Int)
+        /// Not now.
+        case wouldBlock
+        /// The other side has finished sending.
+        case ended
+        /// The connection is gone; the system's error number.
+        case failed(Int32)
+    }
+
+    /// A TCP socket that never blocks and never raises SIGPIPE. Closed with its last reference.
+    final class ClientSocket: Sendable {
+        let descriptor: Int32
+
+        /// Begins to connect. Once the socket is writable, `pendingError` tells whether it worked.
+        init(connectingTo address: SocketAddress) throws(SystemError) {
+            let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+            descriptor = socket(address.family, kind, 0)
+            guard descriptor >= 0 else { throw SystemError() }
+            var on: Int32 = 1
+            setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+            let status = address.bytes.withUnsafeBytes { bytes in
+                connect(descriptor, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(bytes.count))
+            }
+            // An interrupted connect goes on by itself.
+            guard status == 0 || errno == EINPROGRESS || errno == EINTR else { throw SystemError() }
+        }
+
+        deinit {
+            if descriptor >= 0 { _ = close(descriptor) }
+        }
+
+        /// The error that the socket has met since it was asked last; nil for none.
+        func pendingError() -> SystemError? {
+            var number: Int32 = 0
+            var size = socklen_t(MemoryLayout<Int32>.size)
+            guard getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &number, &size) == 0 else { return SystemError() }
+            return number == 0 ? nil : SystemError(number)
+        }
+
+        func receive(into buffer: UnsafeMutableRawBufferPointer) -> SocketOutcome {
+            outcome(recv(descriptor, buffer.baseAddress, buffer.count, 0))
+        }
+
+        func send(_ bytes: UnsafeRawBufferPointer) -> SocketOutcome {
+            outcome(Foundation.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)))
+        }
+
+        private func outcome(_ count: Int) -> SocketOutcome {
+            if count > 0 { return .bytes(count) }
+            if count == 0 { return .ended }
+            return errno == EAGAIN || errno == EINTR ? .wouldBlock : .failed(errno)
+        }
+    }
+
+    /// An error number of the system.
+    struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
+        let number: Int32
+
+        /// The given number; without one, that of the call just made.
+        init(_ number: Int32 = errno) {
+            self.number = number
+        }
+
+        var description: String { String(cString: strerror(number)) }
+    }
+
+    /// Waits until one of the descriptors is ready, or until the deadline; nil waits for ever. May return early.
+    func pollDescriptors(_ descriptors: inout [pollfd], until deadline: Deadline?) {
+        let timeout = deadline?.millisecondsLeft ?? -1
+        guard poll(&descriptors, nfds_t(descriptors.count), timeout) < 0 else { return }
+        for index in descriptors.indices { descriptors[index].revents = 0 }
+    }
+#endif

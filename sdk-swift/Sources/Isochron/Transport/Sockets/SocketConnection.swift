@@ -1,0 +1,122 @@
+#if !canImport(Darwin)
+    import Foundation
+
+    /// WebSockets over POSIX sockets, without TLS. Each connection has one thread, from `open` to its `closed` event.
+    struct SocketWebSocketTransport: WebSocketTransport {
+        var limits = WebSocketLimits()
+
+        func open(
+            _ url: String, subprotocols: [String], onEvent: @escaping @Sendable (WebSocketEvent) -> Void
+        ) -> any WebSocketConnection {
+            let connection = SocketConnection()
+            let limits = limits
+            let isStarted =
+                connection.wake.descriptor >= 0
+                && startThread {
+                    SocketLoop(connection, limits: limits, onEvent: onEvent).run(url, subprotocols: subprotocols)
+                }
+            if !isStarted {
+                connection.end()
+                onEvent(.closed(code: nil, reason: "the system has no descriptor or no thread left"))
+            }
+            return connection
+        }
+    }
+
+    /// The side of a connection that its users see. What they ask for waits here until the thread takes it.
+    final class SocketConnection: WebSocketConnection {
+        /// What the thread is to do.
+        struct Order: Sendable {
+            var messages: [WebSocketMessage] = []
+            var close: CloseFrame?
+            var isCut = false
+
+            var isEmpty: Bool { messages.isEmpty && close == nil && !isCut }
+        }
+
+        private struct State: Sendable {
+            var order = Order()
+            var queuedBytes = 0
+            var isOpen = false
+            var isClosing = false
+            /// The thread sleeps in `poll`, or is about to: it has to be woken.
+            var isAsleep = false
+            var isEnded = false
+        }
+
+        let wake = WakeUp()
+        private let state = Locked(State())
+
+        /// Payload bytes that were sent here and have not been handed to the system yet.
+        var bufferedBytes: Int { state.get().queuedBytes }
+
+        var isCut: Bool { state.get().order.isCut }
+
+        func send(_ messages: [WebSocketMessage]) {
+            guard !messages.isEmpty else { return }
+            let bytes = messages.reduce(0) { $0 + $1.byteCount }
+            let isAsleep = state.change { state in
+                guard !state.isEnded, !state.isClosing else { return false }
+                state.order.messages.append(contentsOf: messages)
+                state.queuedBytes += bytes
+                defer { state.isAsleep = false }
+                return state.isAsleep
+            }
+            if isAsleep { wake.signal() }
+        }
+
+        func close(code: UInt16, reason: String) {
+            state.change { state in
+                guard !state.isEnded, !state.isClosing else { return }
+                state.isClosing = true
+                state.order.close = CloseFrame(sending: code, reason: reason)
+                // A handshake that has not been answered has nothing to close.
+                if !state.isOpen { state.order.isCut = true }
+            }
+            wake.signal()
+        }
+
+        func terminate() {
+            state.change { state in
+                guard !state.isEnded else { return }
+                state.isClosing = true
+                state.order.isCut = true
+            }
+            wake.signal()
+        }
+
+        /// The handshake is over. False when the connection was cut meanwhile.
+        func opened() -> Bool {
+            state.change { state in
+                state.isOpen = !state.order.isCut
+                return state.isOpen
+            }
+        }
+
+        /// What has been asked for since the last call; an empty order means that the thread may sleep. A cut stays.
+        func take(encodedBytes: Int) -> Order {
+            state.change { state in
+                state.queuedBytes -= encodedBytes
+                let order = state.order
+                state.order = Order(isCut: order.isCut)
+                state.isAsleep = order.isEmpty
+                return order
+            }
+        }
+
+        /// The thread does not sleep any more.
+        func awake() {
+            state.change { $0.isAsleep = false }
+        }
+
+        /// The thread has ended.
+        func end() {
+            state.change { state in
+                state.isEnded = true
+                state.order = Order()
+                state.queuedBytes = 0
+            }
+            wake.close()
+        }
+    }
+#endif

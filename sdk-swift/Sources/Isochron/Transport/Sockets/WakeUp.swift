@@ -1,0 +1,84 @@
+#if !canImport(Darwin)
+    import Foundation
+
+    /// Wakes a thread that polls: a pipe whose reading end is among its descriptors.
+    final class WakeUp: Sendable {
+        private struct Ends: Sendable {
+            let read: Int32
+            let write: Int32
+        }
+
+        private let ends: Locked<Ends?>
+        /// What the thread polls for reading; -1, which `poll` passes over, when the system had no descriptors left.
+        let descriptor: Int32
+
+        init() {
+            var pair: [Int32] = [-1, -1]
+            guard pipe(&pair) == 0, let read = pair.first, let write = pair.last else {
+                ends = Locked(nil)
+                descriptor = -1
+                return
+            }
+            for end in pair {
+                _ = fcntl(end, F_SETFL, O_NONBLOCK)
+                _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            }
+            ends = Locked(Ends(read: read, write: write))
+            descriptor = read
+        }
+
+        deinit { close() }
+
+        /// From any thread, at any time; a full pipe wakes as well.
+        func signal() {
+            ends.change { ends in
+                guard let ends else { return }
+                _ = withUnsafeBytes(of: UInt8(1)) { write(ends.write, $0.baseAddress, 1) }
+            }
+        }
+
+        /// Takes the signals so far.
+        func drain() {
+            withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { buffer in
+                while read(descriptor, buffer.baseAddress, buffer.count) == buffer.count {}
+            }
+        }
+
+        /// Only the thread that polls calls this, when it polls no more.
+        func close() {
+            ends.change { ends in
+                guard let open = ends else { return }
+                ends = nil
+                _ = Foundation.close(open.read)
+                _ = Foundation.close(open.write)
+            }
+        }
+    }
+
+    private final class ThreadBody: Sendable {
+        let run: @Sendable () -> Void
+
+        init(_ run: @escaping @Sendable () -> Void) {
+            self.run = run
+        }
+    }
+
+    /// Runs a body on a thread of its own, which ends with it. False when the system has no thread left.
+    func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
+        let context = Unmanaged.passRetained(ThreadBody(body))
+        var thread = pthread_t()
+        let status = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<ThreadBody>.fromOpaque(context).takeRetainedValue().run()
+                return nil
+            }, context.toOpaque())
+        guard status == 0 else {
+            context.release()
+            return false
+        }
+        pthread_detach(thread)
+        return true
+    }
+#endif

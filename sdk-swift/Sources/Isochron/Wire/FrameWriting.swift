@@ -1,0 +1,186 @@
+import IsochronSession
+
+/// The subprotocol `isochron.v1+json`.
+enum JSONCodec {
+    static let subprotocol = "isochron.v1+json"
+
+    static func encode(_ hello: Hello) -> [UInt8] {
+        var out = JSONWriter()
+        out.raw(#"{"type":"hello""#)
+        if let token = hello.token { out.member(#","token":"#, token) }
+        if let credentials = hello.credentials { out.member(#","credentials":"#, credentials) }
+        out.member(#","client":"#, Hello.client)
+        out.byte("}")
+        return out.bytes
+    }
+
+    static func encode(_ request: Request, id: Int64) -> [UInt8] {
+        var out = JSONWriter()
+        out.request(request, id)
+        return out.bytes
+    }
+
+    /// Encoded frames, packed into one message.
+    static func pack(_ frames: [[UInt8]]) -> WebSocketMessage {
+        if frames.count == 1, let frame = frames.first { return .text(String(decoding: frame, as: UTF8.self)) }
+        var message: [UInt8] = []
+        message.reserveCapacity(frames.reduce(2) { $0 + $1.count + 1 })
+        for frame in frames {
+            message.append(message.isEmpty ? UInt8(ascii: "[") : UInt8(ascii: ","))
+            message.append(contentsOf: frame)
+        }
+        message.append(UInt8(ascii: "]"))
+        return .text(String(decoding: message, as: UTF8.self))
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func request(_ request: Request, _ id: Int64) {
+        switch request {
+        case .start(let tx, let at):
+            head(#"{"type":"start","id":"#, id, tx: tx)
+            self.at(at)
+        case .read(let keys, let fields):
+            head(#"{"type":"read","id":"#, id)
+            raw(#","keys":"#)
+            list(keys) { $0.string($1) }
+            self.fields(fields)
+        case .list(let list, let fields):
+            head(#"{"type":"list","id":"#, id)
+            self.list(list)
+            self.fields(fields)
+        case .commit(let commit):
+            head(#"{"type":"commit","id":"#, id, tx: commit.tx)
+            self.commit(commit)
+        case .abort(let tx):
+            head(#"{"type":"abort","id":"#, id, tx: tx)
+        case .status(let tx, let birth):
+            head(#"{"type":"status","id":"#, id, tx: tx)
+            if let birth { member(#","birth":"#, birth) }
+        case .get(let get, let depends):
+            head(#"{"type":"get","id":"#, id)
+            member(#","key":"#, get.key)
+            seen(get.seen, get.region, depends)
+        case .rot(let rot, let depends):
+            head(#"{"type":"rot","id":"#, id)
+            raw(#","keys":"#)
+            list(rot.keys) { $0.string($1) }
+            if let tx = rot.id { member(#","tx":"#, tx) }
+            seen(rot.seen, rot.region, depends)
+        case .put(let put, let homes):
+            head(#"{"type":"put","id":"#, id, tx: put.txId)
+            self.put(put, homes)
+        case .stable(let ts, let timeoutMs):
+            head(#"{"type":"stable","id":"#, id)
+            member(#","ts":"#, ts)
+            member(#","timeoutMs":"#, timeoutMs)
+        case .ping(let token):
+            head(#"{"type":"ping","id":"#, id)
+            if let token { member(#","token":"#, token) }
+        }
+        byte("}")
+    }
+
+    mutating func member(_ name: StaticString, _ text: String) {
+        raw(name)
+        string(text)
+    }
+
+    mutating func member(_ name: StaticString, _ number: Int64) {
+        raw(name)
+        integer(number)
+    }
+
+    mutating func timestamps(_ name: StaticString, _ all: [Timestamp]) {
+        raw(name)
+        list(all) { $0.integer($1) }
+    }
+
+    /// A document as its JSON text, bytes as `{ bytes: base64 }`, null for none.
+    mutating func value(_ value: Value?) {
+        switch value {
+        case nil: raw("null")
+        case .json(let text)?: string(text)
+        case .bytes(let bytes)?:
+            member(#"{"bytes":"#, toBase64(bytes))
+            byte("}")
+        }
+    }
+
+    /// With a comma in front.
+    mutating func seen(_ seen: [Timestamp], _ region: RegionId, _ depends: [Dependency]?) {
+        timestamps(#","seen":"#, seen)
+        member(#","region":"#, region)
+        guard let depends else { return }
+        raw(#","depends":"#)
+        list(depends) { $0.dependency($1) }
+    }
+
+    private mutating func dependency(_ dependency: Dependency) {
+        member(#"{"key":"#, dependency.key)
+        member(#","source":"#, dependency.source)
+        member(#","ts":"#, dependency.ts)
+        if dependency.near { raw(#","near":true"#) }
+        byte("}")
+    }
+
+    private mutating func head(_ start: StaticString, _ id: Int64) {
+        raw(start)
+        integer(id)
+    }
+
+    private mutating func head(_ start: StaticString, _ id: Int64, tx: TxId) {
+        head(start, id)
+        member(#","tx":"#, tx)
+    }
+
+    private mutating func at(_ at: Snapshot?) {
+        guard let at else { return }
+        member(#","at":"#, at.ts)
+        if let deps = at.deps { timestamps(#","deps":"#, deps) }
+    }
+
+    private mutating func fields(_ fields: SnapshotFields) {
+        switch fields {
+        case .transaction(let tx): member(#","tx":"#, tx)
+        case .at(let at): self.at(at)
+        }
+    }
+
+    private mutating func list(_ list: ListRequest) {
+        member(#","keyspace":"#, list.keyspace)
+        member(#","prefix":"#, list.prefix)
+        member(#","start":"#, list.start)
+        member(#","limit":"#, Int64(list.limit))
+    }
+
+    private mutating func commit(_ commit: CommitRequest) {
+        if let at = commit.at {
+            member(#","snapshot":"#, at.ts)
+            if let deps = at.deps { timestamps(#","deps":"#, deps) }
+        }
+        member(#","hwt":"#, commit.hwt)
+        attempt(commit.birth, commit.homes)
+        raw(#","writes":"#)
+        list(commit.writes) { out, write in
+            out.member(#"{"key":"#, write.key)
+            out.raw(#","value":"#)
+            out.value(write.value)
+            out.byte("}")
+        }
+    }
+
+    private mutating func put(_ put: PutRequest, _ homes: [RegionId]) {
+        member(#","key":"#, put.key)
+        raw(#","value":"#)
+        value(put.value)
+        attempt(put.birth, homes)
+        seen(put.seen, put.region, put.depends)
+    }
+
+    private mutating func attempt(_ birth: Timestamp, _ homes: [RegionId]) {
+        member(#","birth":"#, birth)
+        raw(#","homes":"#)
+        list(homes) { $0.string($1) }
+    }
+}

@@ -1,0 +1,124 @@
+import IsochronSession
+
+/// A frame of a server, validated.
+enum Incoming: Sendable {
+    case welcome(Welcome)
+    case answer(Answer)
+    case error(ErrorFrame)
+    case ust(UstFrame)
+    case goaway(GoawayFrame)
+}
+
+/// Answer to hello.
+struct Welcome: Sendable {
+    let region: RegionId
+    let node: String
+    /// Sessions do not cross clusters.
+    let cluster: String
+    let `protocol`: String
+    let capabilities: Set<String>
+    /// What the session has seen: no snapshot that it is given lies below.
+    let seenSnapshot: Snapshot
+    /// The node's stable time, where the protocol's snapshots are none.
+    let stable: Timestamp?
+    /// What the session of the token has seen, under protocols of single operations: validated by who knows of it.
+    let seen: Raw?
+    /// Commit timestamp of the session's last write, where that is not visible everywhere; else 0.
+    let hwt: Timestamp
+    let freshness: Freshness
+    let token: String
+    /// Requests that may be in flight.
+    let credits: Int
+    let limits: Limits
+    let regions: [RegionEndpoints]
+}
+
+/// A region and the API endpoints of its nodes.
+struct RegionEndpoints: Sendable {
+    let id: RegionId
+    let endpoints: [String]
+}
+
+/// What holds stable time back: the writes of this region have reached some replica only up to a time that lies far
+/// back.
+public struct HeldBack: Hashable, Sendable {
+    /// The region whose writes are missing.
+    public let region: RegionId
+    /// The node of that region whose writes are missing; nil where only the region is known.
+    public let node: String?
+    /// The partition that lacks them; nil where none of the connected node's does.
+    public let partition: String?
+}
+
+/// How fresh the snapshots of a node are.
+struct Freshness: Sendable, Hashable {
+    /// The node's wall clock, ms since 1970.
+    let now: Int64
+    /// Age of the node's stable snapshot, in ms.
+    let stalenessMs: Int64
+    /// Whether that is above the cluster's alert.
+    let stale: Bool
+    let heldBackBy: HeldBack?
+}
+
+/// A request failed, or (without `id`) the connection did.
+struct ErrorFrame: Sendable {
+    let id: Int64?
+    let error: IsochronError
+}
+
+/// The stable time moved on, or its freshness changed.
+struct UstFrame: Sendable {
+    let ust: Timestamp
+    let freshness: Freshness
+}
+
+/// The node is about to close.
+struct GoawayFrame: Sendable {
+    let reason: String
+    /// It may be asked again after so many ms.
+    let delayMs: Int64
+}
+
+/// An answer to a request.
+struct Answer: Sendable {
+    let id: Int64
+    /// A newer session token.
+    let token: String?
+    let body: Body
+
+    enum Body: Sendable {
+        case started(Snapshot)
+        case values(Snapshot, [ServedVersion?])
+        case listed(Snapshot, entries: [ListedEntry], next: String?)
+        case committed(Snapshot)
+        case got(Got)
+        case written(Written)
+        case aborted
+        case status(TransactionStatus.State, Timestamp?)
+        case stable(Timestamp)
+        case pong
+    }
+}
+
+/// A key of a listing, without its keyspace, and its value.
+struct ListedEntry: Sendable {
+    let key: String
+    let value: Value
+}
+
+/// Answer to a GET or a read-only transaction.
+struct Got: Sendable {
+    let values: [ServedVersion?]
+    let seen: [Timestamp]
+    /// Nil, never empty, where there are none.
+    let depends: [Dependency]?
+    let ust: Timestamp
+}
+
+/// Answer to a PUT.
+struct Written: Sendable {
+    let ts: Timestamp
+    let seen: ExportedSeen
+    let ust: Timestamp
+}

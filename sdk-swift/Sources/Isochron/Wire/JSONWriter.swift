@@ -1,0 +1,104 @@
+/// Writes JSON as UTF-8 bytes.
+struct JSONWriter {
+    private(set) var bytes: [UInt8] = []
+
+    /// What was written.
+    var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    mutating func raw(_ text: StaticString) {
+        bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    mutating func byte(_ character: Unicode.Scalar) {
+        bytes.append(UInt8(truncatingIfNeeded: character.value))
+    }
+
+    mutating func string(_ text: String) {
+        byte("\"")
+        var text = text
+        text.withUTF8 { escaped($0) }
+        byte("\"")
+    }
+
+    /// The stretches between characters that need an escape are copied whole.
+    private mutating func escaped(_ text: UnsafeBufferPointer<UInt8>) {
+        var start = 0
+        for (i, byte) in text.enumerated() where byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+        {
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start..<i]))
+            escape(byte)
+            start = i + 1
+        }
+        bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start...]))
+    }
+
+    private mutating func escape(_ byte: UInt8) {
+        switch byte {
+        case 0x08: raw("\\b")
+        case 0x09: raw("\\t")
+        case 0x0A: raw("\\n")
+        case 0x0C: raw("\\f")
+        case 0x0D: raw("\\r")
+        case UInt8(ascii: "\""): raw("\\\"")
+        case UInt8(ascii: "\\"): raw("\\\\")
+        default:
+            raw("\\u00")
+            bytes.append(Self.hex(byte >> 4))
+            bytes.append(Self.hex(byte & 0xF))
+        }
+    }
+
+    private static func hex(_ digit: UInt8) -> UInt8 {
+        digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+    }
+
+    mutating func integer(_ value: Int64) {
+        if value < 0 { byte("-") }
+        var rest = value.magnitude
+        let start = bytes.count
+        repeat {
+            bytes.append(UInt8(ascii: "0") + UInt8(rest % 10))
+            rest /= 10
+        } while rest > 0
+        bytes[start...].reverse()
+    }
+
+    /// A finite number; whole ones without a fraction, as JavaScript writes them.
+    mutating func number(_ value: Double) {
+        if let whole = Int64(exactly: value), whole.magnitude <= UInt64(Raw.maxSafeInteger) {
+            integer(whole)
+        } else {
+            bytes.append(contentsOf: String(describing: value).utf8)
+        }
+    }
+
+    mutating func value(_ value: Raw) {
+        switch value {
+        case .null: raw("null")
+        case .bool(let bool): bool ? raw("true") : raw("false")
+        case .integer(let integer): self.integer(integer)
+        case .number(let number): self.number(number)
+        case .string(let text): string(text)
+        case .array(let items):
+            list(items) { $0.value($1) }
+        case .object(let members):
+            byte("{")
+            for (i, member) in members.all.enumerated() {
+                if i > 0 { byte(",") }
+                string(member.name)
+                byte(":")
+                self.value(member.value)
+            }
+            byte("}")
+        }
+    }
+
+    mutating func list<Item>(_ items: [Item], _ write: (inout JSONWriter, Item) -> Void) {
+        byte("[")
+        for (i, item) in items.enumerated() {
+            if i > 0 { byte(",") }
+            write(&self, item)
+        }
+        byte("]")
+    }
+}

@@ -1,0 +1,52 @@
+import IsochronSession
+
+/// First frame of a connection. Nothing secret ever goes into the URL.
+struct Hello: Sendable {
+    let token: String?
+    let credentials: String?
+    /// Name and version of the client, for the operator's logs.
+    static let client = "isochron-swift/0.1.0"
+}
+
+/// A request without its id.
+enum Request: Sendable {
+    case start(tx: TxId, at: Snapshot?)
+    case read(keys: [QualifiedKey], SnapshotFields)
+    case list(ListRequest, SnapshotFields)
+    case commit(CommitRequest)
+    case abort(tx: TxId)
+    case status(tx: TxId, birth: Timestamp?)
+    case get(GetRequest, depends: [Dependency]?)
+    case rot(RotRequest, depends: [Dependency]?)
+    /// The homes take the place of the request's own.
+    case put(PutRequest, homes: [RegionId])
+    case stable(ts: Timestamp, timeoutMs: Int64)
+    case ping(token: String?)
+}
+
+/// In which snapshot to read.
+enum SnapshotFields: Sendable {
+    /// That of the open transaction.
+    case transaction(TxId)
+    /// Exactly this one; nil: the newest.
+    case at(Snapshot?)
+}
+
+/// What to list, in keys without their keyspace.
+struct ListRequest: Sendable {
+    let keyspace: String
+    let prefix: String
+    let start: String
+    let limit: Int
+}
+
+/// A commit. With `at` it needs no open transaction.
+struct CommitRequest: Sendable {
+    let tx: TxId
+    let at: Snapshot?
+    let hwt: Timestamp
+    let birth: Timestamp
+    /// The regions whose cohorts were tried, the last one in force.
+    let homes: [RegionId]
+    let writes: [KeyWrite]
+}

@@ -1,0 +1,86 @@
+/// A session as data: to go on with it on another device, or after a restart. Treat it as opaque, and as a secret:
+/// the token is in it.
+///
+/// The same for every SDK: as JSON it is
+/// `{ "version": 1, "token", "protocol"?, "ust", "deps"?, "hwt", "writes": [[key, ct, txId, value]], "seen"? }`,
+/// where a value is its JSON text as a string, `{ "bytes": base64 }`, or null for a deletion, and `protocol` is
+/// absent for PaRiS.
+public struct ExportedSession: Hashable, Sendable {
+    /// The only version that there is.
+    public static let version = 1
+    /// The protocol of exports that name none.
+    public static let unnamedProtocol = "paris"
+
+    /// The session's token.
+    public let token: String
+    /// Protocol of the cluster.
+    public let protocolName: String
+    /// Timestamp of what was seen; under protocols of single operations the highest stable time.
+    public let ust: Timestamp
+    /// What it has seen beside `ust`, under protocols that have it.
+    public let deps: [Timestamp]?
+    /// Commit timestamp of the last write; zero under protocols of single operations.
+    public let hwt: Timestamp
+    /// Own writes that may not be stable yet.
+    public let writes: [CacheEntry]
+    /// What it has seen, under protocols of single operations.
+    public let seen: ExportedSeen?
+
+    /// All parts of an export.
+    public init(
+        token: String, protocolName: String = ExportedSession.unnamedProtocol, ust: Timestamp, deps: [Timestamp]? = nil,
+        hwt: Timestamp, writes: [CacheEntry] = [], seen: ExportedSeen? = nil
+    ) {
+        self.token = token
+        self.protocolName = protocolName
+        self.ust = ust
+        self.deps = deps
+        self.hwt = hwt
+        self.writes = writes
+        self.seen = seen
+    }
+
+    /// The export of a session of transactions.
+    public init(state: SessionState, token: String, protocolName: String) {
+        self.init(
+            token: token, protocolName: protocolName, ust: state.ust, deps: state.deps, hwt: state.hwt,
+            writes: state.cache
+        )
+    }
+
+    /// The export of a session of single operations.
+    public init(state: OperationSessionState, token: String, protocolName: String) {
+        let seen = ExportedSeen(seen: state.seen, region: state.region, depends: state.depends)
+        self.init(token: token, protocolName: protocolName, ust: state.ust, hwt: 0, seen: seen)
+    }
+
+    /// The state of a session of transactions.
+    public var sessionState: SessionState {
+        SessionState(ust: ust, deps: deps, hwt: hwt, cache: writes)
+    }
+
+    /// The state of a session of single operations that goes on where a node knows the stable time `stable`. Nil
+    /// where it is none.
+    public func operationState(stable: Timestamp = 0) -> OperationSessionState? {
+        seen.map { seen in
+            OperationSessionState(seen: seen.seen, region: seen.region, ust: max(stable, ust), depends: seen.depends)
+        }
+    }
+}
+
+/// What a session of single operations has seen, and where.
+public struct ExportedSeen: Hashable, Sendable {
+    /// In the protocol's entries.
+    public let seen: [Timestamp]
+    /// The region in which it was seen.
+    public let region: RegionId
+    /// The versions that it depends on; nil where there are none.
+    public let depends: [Dependency]?
+
+    /// What was seen.
+    public init(seen: [Timestamp], region: RegionId, depends: [Dependency]? = nil) {
+        self.seen = seen
+        self.region = region
+        self.depends = depends
+    }
+}

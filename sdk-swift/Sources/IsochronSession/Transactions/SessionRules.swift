@@ -1,0 +1,91 @@
+/// What tells the session of one protocol from that of another.
+public struct SessionRules: Sendable {
+    /// What a session has seen after it has seen one thing and another.
+    public let merge: @Sendable (_ seen: Snapshot, _ more: Snapshot) -> Snapshot
+    /// What it has seen after its transaction, which read from `snapshot`, has committed at `commit.ts`.
+    public let committed: @Sendable (_ seen: Snapshot, _ commit: Snapshot, _ snapshot: Snapshot) -> Snapshot
+    /// Own writes that committed up to here are part of a snapshot; those above come from the session's cache.
+    public let covers: @Sendable (_ snapshot: Snapshot) -> Timestamp
+    /// What it has seen once it knows that everything up to `ust` is in every region. Nil where that says nothing to
+    /// it.
+    public let stable: (@Sendable (_ seen: Snapshot, _ ust: Timestamp) -> Snapshot)?
+
+    /// Rules of a protocol.
+    public init(
+        merge: @escaping @Sendable (_ seen: Snapshot, _ more: Snapshot) -> Snapshot,
+        committed: @escaping @Sendable (_ seen: Snapshot, _ commit: Snapshot, _ snapshot: Snapshot) -> Snapshot,
+        covers: @escaping @Sendable (_ snapshot: Snapshot) -> Timestamp,
+        stable: (@Sendable (_ seen: Snapshot, _ ust: Timestamp) -> Snapshot)? = nil
+    ) {
+        self.merge = merge
+        self.committed = committed
+        self.covers = covers
+        self.stable = stable
+    }
+}
+
+/// Of two snapshots of one timestamp each, the one that contains the other.
+func newer(_ seen: Snapshot, _ more: Snapshot) -> Snapshot {
+    more.ts > seen.ts ? more : seen
+}
+
+extension SessionRules {
+    /// PaRiS: a session has seen a stable time, and keeps its own writes above it. A commit is not stable yet: it is
+    /// remembered as `hwt`, and its writes in the cache. A stable time is a snapshot itself.
+    public static let paris = SessionRules(
+        merge: newer,
+        committed: { seen, _, _ in seen },
+        covers: { $0.ts },
+        stable: { seen, ust in newer(seen, Snapshot(ts: ust)) }
+    )
+
+    /// BPR: a session has seen a snapshot, its own commits among them. It needs no cache, because its reads wait for
+    /// them.
+    public static let bpr = SessionRules(
+        merge: newer,
+        committed: { seen, commit, _ in newer(seen, commit) },
+        covers: { _ in .max }
+    )
+
+    /// NoCC: a session remembers nothing that it has read or written; only since when its commits are born.
+    public static let nocc = SessionRules(
+        merge: newer,
+        committed: { seen, _, _ in seen },
+        covers: { _ in .max }
+    )
+
+    /// Cure: a session has seen a vector, one entry for each region. Its own writes lie in its next snapshot, and the
+    /// replicas wait for them: it keeps none of them.
+    public static let cure = vectors
+
+    /// H-Cure: as ``cure``.
+    public static let hCure = vectors
+
+    /// For a snapshot of the past, which is read without own writes.
+    public static let withoutCache = SessionRules(
+        merge: newer,
+        committed: { seen, _, _ in seen },
+        covers: { $0.ts }
+    )
+
+    private static let vectors = SessionRules(
+        merge: mergedVectors,
+        committed: { seen, commit, _ in mergedVectors(seen, commit) },
+        covers: { _ in .max }
+    )
+}
+
+/// The highest of both, entry by entry. A timestamp without entries stands for the vector that has it everywhere.
+private func mergedVectors(_ one: Snapshot, _ other: Snapshot) -> Snapshot {
+    let ts = max(one.ts, other.ts)
+    guard let entries = one.deps ?? other.deps else { return Snapshot(ts: ts) }
+    let merged = entries.indices.map { i in max(one.entry(at: i), other.entry(at: i)) }
+    return Snapshot(ts: ts, deps: merged)
+}
+
+extension Snapshot {
+    fileprivate func entry(at i: Int) -> Timestamp {
+        guard let deps, deps.indices.contains(i) else { return ts }
+        return deps[i]
+    }
+}

@@ -1,0 +1,105 @@
+/// One transaction of a session: its snapshot, and what it has read and written.
+///
+/// Reads look at the write set, the read set and the session's write cache as it was at the start, in this order;
+/// what none of them knows is asked of a node. The read set remembers absent keys, too: a transaction never sees two
+/// answers for one key.
+public struct SessionTransaction: Sendable {
+    /// Its id, which no other transaction has.
+    public let id: TxId
+    /// The lowest snapshot that it may be given: what its session had seen at the start.
+    public let seen: Snapshot
+
+    private let rules: SessionRules
+    private let cache: WriteCache
+    private var reads: [ExactString: ReadResult] = [:]
+    private var written = OrderedMap<ExactString, Value?>()
+    private var assigned: Snapshot?
+
+    /// A transaction. ``Session/begin()`` makes those of a session; a snapshot of the past is read without cache and
+    /// rules.
+    public init(
+        id: TxId, seen: Snapshot, cache: WriteCache = WriteCache(), rules: SessionRules = .withoutCache
+    ) {
+        self.id = id
+        self.seen = seen
+        self.cache = cache
+        self.rules = rules
+    }
+
+    /// Timestamp of the lowest snapshot that it may be given.
+    public var floor: Timestamp { seen.ts }
+
+    /// The snapshot's timestamp, once it was assigned.
+    public var snapshot: Timestamp? { assigned?.ts }
+
+    /// The snapshot's other entries.
+    public var deps: [Timestamp]? { assigned?.deps }
+
+    /// Own writes up to here are part of whatever snapshot it has or will be given.
+    public var covered: Timestamp { rules.covers(assigned ?? seen) }
+
+    /// Whether it has written anything.
+    public var hasWrites: Bool { !written.isEmpty }
+
+    /// Its writes, in the order in which their keys were first written.
+    public var writes: [KeyWrite] {
+        written.entries.map { KeyWrite(key: $0.key.text, value: $0.element) }
+    }
+
+    /// Takes the snapshot that a node has assigned.
+    ///
+    /// Throws `snapshotBelowSeen` where the session has seen more, `snapshotChanged` where another one was assigned
+    /// before.
+    public mutating func started(_ snapshot: Snapshot) throws(SessionError) {
+        guard snapshot.ts >= floor else { throw .snapshotBelowSeen(snapshot: snapshot.ts, seen: floor) }
+        if let assigned, assigned.ts != snapshot.ts { throw .snapshotChanged(from: assigned.ts, to: snapshot.ts) }
+        assigned = snapshot
+    }
+
+    /// What the transaction knows of a key by itself; nil: ask a node, and ``record(_:_:)`` its answer.
+    public func lookup(_ key: QualifiedKey) -> ReadResult? {
+        ownWrite(ExactString(key)) ?? reads[ExactString(key)] ?? cached(key)
+    }
+
+    /// Takes a node's answer for a key into the read set, and returns what the transaction sees.
+    public mutating func record(_ key: QualifiedKey, _ version: ServedVersion?) -> ReadResult {
+        let name = ExactString(key)
+        if let own = ownWrite(name) { return own }
+        let served = ReadResult(value: version?.value, ts: version?.ts)
+        let result = reads[name] ?? cached(key) ?? served
+        reads[name] = result
+        return result
+    }
+
+    /// Writes a key; nil deletes it.
+    public mutating func write(_ key: QualifiedKey, _ value: Value?) {
+        written[ExactString(key)] = .some(value)
+    }
+
+    /// Own writes, in this transaction and before it, that lie above the snapshot: what a listing lays over its
+    /// pages. Each key once.
+    public func overlay() -> [OverlayEntry] {
+        var overlay = OrderedMap<ExactString, ReadResult>()
+        for entry in cache.entries { overlay[ExactString(entry.key)] = cached(entry.key) }
+        for write in writes { overlay[ExactString(write.key)] = ReadResult(value: write.value, ts: nil) }
+        return overlay.entries.map { OverlayEntry(key: $0.key.text, result: $0.element) }
+    }
+
+    private func ownWrite(_ name: ExactString) -> ReadResult? {
+        written[name].map { ReadResult(value: $0, ts: nil) }
+    }
+
+    /// The cache's entry counts exactly where it lies above the snapshot; before that is known, nothing does.
+    private func cached(_ key: QualifiedKey) -> ReadResult? {
+        guard assigned != nil, let write = cache[key], write.ct > covered else { return nil }
+        return ReadResult(value: write.value, ts: write.ct)
+    }
+}
+
+/// A key of an overlay, and what the transaction sees there.
+public struct OverlayEntry: Sendable {
+    /// The key that was written.
+    public let key: QualifiedKey
+    /// What its reads return.
+    public let result: ReadResult
+}

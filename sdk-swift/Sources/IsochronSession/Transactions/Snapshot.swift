@@ -1,0 +1,61 @@
+/// What a transaction reads at, and what a session has seen: a timestamp, and under some protocols further entries.
+public struct Snapshot: Hashable, Sendable {
+    /// Its timestamp.
+    public let ts: Timestamp
+    /// The other entries, whose meaning is the protocol's.
+    public let deps: [Timestamp]?
+
+    /// A snapshot of a timestamp, and the entries beside it.
+    public init(ts: Timestamp, deps: [Timestamp]? = nil) {
+        self.ts = ts
+        self.deps = deps
+    }
+}
+
+/// The whole session of transactions, to continue it elsewhere.
+public struct SessionState: Hashable, Sendable {
+    /// Timestamp of what was seen.
+    public let ust: Timestamp
+    /// The other entries of what was seen, under protocols that have them.
+    public let deps: [Timestamp]?
+    /// Commit timestamp of the last write.
+    public let hwt: Timestamp
+    /// Own writes that may not be stable yet, the oldest first.
+    public let cache: [CacheEntry]
+
+    /// By default a session that has seen nothing.
+    public init(ust: Timestamp = 0, deps: [Timestamp]? = nil, hwt: Timestamp = 0, cache: [CacheEntry] = []) {
+        self.ust = ust
+        self.deps = deps
+        self.hwt = hwt
+        self.cache = cache
+    }
+}
+
+/// What every send of one commit carries, unchanged in retries.
+public struct CommitAttempt: Hashable, Sendable {
+    /// The transaction.
+    public let txId: TxId
+    /// What it read from; what its session had seen, where it has read nothing.
+    public let snapshot: Timestamp
+    /// The other entries of `snapshot`.
+    public let deps: [Timestamp]?
+    /// Commit timestamp of the session's last write before it.
+    public let hwt: Timestamp
+    /// A stable time when it was made: tells a transaction too old to be known from one that never was.
+    public let birth: Timestamp
+    /// Its writes, in the order in which their keys were first written.
+    public let writes: [KeyWrite]
+
+    /// An attempt to commit.
+    public init(
+        txId: TxId, snapshot: Timestamp, deps: [Timestamp]?, hwt: Timestamp, birth: Timestamp, writes: [KeyWrite]
+    ) {
+        self.txId = txId
+        self.snapshot = snapshot
+        self.deps = deps
+        self.hwt = hwt
+        self.birth = birth
+        self.writes = writes
+    }
+}

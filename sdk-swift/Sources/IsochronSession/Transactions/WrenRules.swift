@@ -1,0 +1,99 @@
+/// A snapshot of Wren: everything that one region, its *place*, sourced up to `lt`, and everything that the others
+/// sourced up to `rt`.
+///
+/// On the wire it is `{ ts: lt, deps: [rt, place, hwt] }`. The place is the region's position in the cluster file
+/// plus one, for `lt` of one region says nothing in another one; zero stands for no region: such a snapshot has
+/// everything up to `lt`, from everywhere. `hwt` says how far a session has written; a snapshot that a transaction
+/// reads from has zero there.
+struct WrenParts {
+    /// Entries of a snapshot beside its timestamp.
+    static let entries = 3
+    /// The place of a snapshot that belongs to no region.
+    static let nowhere: Timestamp = 0
+
+    var lt: Timestamp
+    var rt: Timestamp
+    var place: Timestamp
+    var hwt: Timestamp
+
+    /// Everything up to one timestamp, wherever it came from.
+    init(everythingUpTo timestamp: Timestamp) {
+        (lt, rt, place, hwt) = (timestamp, timestamp, Self.nowhere, timestamp)
+    }
+
+    init(lt: Timestamp, rt: Timestamp, place: Timestamp, hwt: Timestamp) {
+        (self.lt, self.rt, self.place, self.hwt) = (lt, rt, place, hwt)
+    }
+
+    /// Reads a snapshot as it came; a timestamp alone belongs to no region. Without a place, both times are the
+    /// greater one.
+    init(_ snapshot: Snapshot) {
+        let deps = snapshot.deps ?? []
+        (lt, rt) = (snapshot.ts, deps.first ?? snapshot.ts)
+        place = deps.count > 1 ? deps[1] : Self.nowhere
+        hwt = deps.count > 2 ? deps[2] : 0
+        if place == Self.nowhere { (lt, rt) = (max(lt, rt), max(lt, rt)) }
+    }
+
+    var snapshot: Snapshot { Snapshot(ts: lt, deps: [rt, place, hwt]) }
+
+    /// Up to where everything must be there, wherever it came from, for all of it to be there.
+    var reach: Timestamp { max(lt, rt, hwt) }
+
+    /// In one region, entry by entry. Nil across regions: there no entry compares with another.
+    func merged(_ other: WrenParts) -> WrenParts? {
+        guard place == other.place else { return nil }
+        return WrenParts(lt: max(lt, other.lt), rt: max(rt, other.rt), place: place, hwt: max(hwt, other.hwt))
+    }
+}
+
+extension SessionRules {
+    /// Wren: a session has seen a snapshot of one region, and keeps its own writes above the snapshot's `lt`.
+    ///
+    /// A commit whose home was another region than its snapshot's makes what was seen belong to none: from then on
+    /// the session has seen everything up to one timestamp, and its next start waits for that in whatever region it
+    /// is sent to. The snapshot's `rt` is not above its `lt`, so nothing from elsewhere can be newer than an own
+    /// write that the snapshot lacks.
+    public static let wren = SessionRules(
+        merge: mergedInWren,
+        committed: committedInWren,
+        covers: { WrenParts($0).lt },
+        stable: stableInWren
+    )
+}
+
+/// Across regions the one stands that has all of the other.
+private func mergedInWren(_ seen: Snapshot, _ more: Snapshot) -> Snapshot {
+    let (a, b) = (WrenParts(seen), WrenParts(more))
+    if let both = a.merged(b) { return both.snapshot }
+    if min(b.lt, b.rt) >= a.reach { return more }
+    if min(a.lt, a.rt) >= b.reach { return seen }
+    return WrenParts(everythingUpTo: max(a.reach, b.reach)).snapshot
+}
+
+private func committedInWren(_ seen: Snapshot, _ commit: Snapshot, _ snapshot: Snapshot) -> Snapshot {
+    if commit.deps?.count == WrenParts.entries { return mergedInWren(seen, commit) }  // nothing was written
+    let home = homeOf(commit, snapshot)
+    var parts = WrenParts(seen)
+    if parts.reach == 0 {
+        parts.place = home
+    } else if home != parts.place || home == WrenParts.nowhere {
+        return WrenParts(everythingUpTo: max(parts.reach, commit.ts)).snapshot
+    }
+    parts.hwt = max(parts.hwt, commit.ts)
+    return parts.snapshot
+}
+
+/// A commit that names no home had that of its snapshot; one without entries had any.
+private func homeOf(_ commit: Snapshot, _ snapshot: Snapshot) -> Timestamp {
+    guard let deps = commit.deps else { return WrenParts.nowhere }
+    return deps.count > 1 ? deps[1] : WrenParts(snapshot).place
+}
+
+/// A stable time is installed in its region too: a session that only writes need not keep its own writes for ever.
+private func stableInWren(_ seen: Snapshot, _ ust: Timestamp) -> Snapshot {
+    var parts = WrenParts(seen)
+    guard parts.place != WrenParts.nowhere else { return seen }
+    parts.lt = max(parts.lt, ust)
+    return parts.snapshot
+}

@@ -1,0 +1,52 @@
+/// Limits of one request. A node refuses more; a client refuses before it sends.
+public struct Limits: Hashable, Sendable {
+    /// UTF-8 bytes of a key.
+    public let maxKeyBytes: Int
+    /// UTF-8 bytes of a JSON document, or bytes of a binary value.
+    public let maxValueBytes: Int
+    /// Keys in one request.
+    public let maxKeysPerRequest: Int
+    /// Bytes of one request's body or frame.
+    public let maxRequestBytes: Int
+
+    /// The limits of a cluster that sets none.
+    public static let standard = Limits(
+        maxKeyBytes: 1024,
+        maxValueBytes: 1024 * 1024,
+        maxKeysPerRequest: 1000,
+        maxRequestBytes: 8 * 1024 * 1024
+    )
+
+    /// Limits as a node tells them.
+    public init(maxKeyBytes: Int, maxValueBytes: Int, maxKeysPerRequest: Int, maxRequestBytes: Int) {
+        self.maxKeyBytes = maxKeyBytes
+        self.maxValueBytes = maxValueBytes
+        self.maxKeysPerRequest = maxKeysPerRequest
+        self.maxRequestBytes = maxRequestBytes
+    }
+}
+
+/// What is wrong with a key.
+public enum KeyProblem: Error, Hashable, Sendable {
+    /// It has no character.
+    case empty
+    /// It has more bytes of UTF-8 than the limit allows.
+    case tooLong(bytes: Int, limit: Int)
+}
+
+extension Limits {
+    /// What is wrong with a key, or nil.
+    public func problem(withKey key: String) -> KeyProblem? {
+        let bytes = key.utf8.count
+        if bytes == 0 { return .empty }
+        return bytes > maxKeyBytes ? .tooLong(bytes: bytes, limit: maxKeyBytes) : nil
+    }
+
+    /// Whether a value is not larger than allowed.
+    public func allows(_ value: Value) -> Bool {
+        switch value {
+        case .json(let text): text.utf8.count <= maxValueBytes
+        case .bytes(let bytes): bytes.count <= maxValueBytes
+        }
+    }
+}

@@ -1,0 +1,67 @@
+/// A hybrid logical timestamp: `(ms since 2025-01-01T00:00Z) * 4096 + logical`, from zero to ``maxTimestamp``.
+public typealias Timestamp = Int64
+
+/// A transaction's id: 128 random bits of its session and a counter. See ``isTxId(_:)``.
+public typealias TxId = String
+
+/// A key with its keyspace in front: `default/todos/1`. Keyspace names hold no slash, so the first one divides the two.
+public typealias QualifiedKey = String
+
+/// A region's id in the cluster file, for example `virginia`.
+public typealias RegionId = String
+
+/// The largest timestamp that may come from outside. It leaves room above, so that arithmetic stays exact everywhere.
+public let maxTimestamp: Timestamp = (1 << 53) - (1 << 40)
+
+/// Logical steps in one millisecond.
+public let hlcTicksPerMs: Timestamp = 4096
+
+/// The wall clock's milliseconds since 1970 at the timestamp zero: 2025-01-01T00:00Z.
+public let hlcEpochMs: Timestamp = 1_735_689_600_000
+
+/// Whether a number from outside is a timestamp.
+public func isTimestamp(_ number: Int64) -> Bool {
+    number >= 0 && number <= maxTimestamp
+}
+
+/// The wall clock's milliseconds since 1970, with a fraction for the logical part, that a timestamp stands for.
+public func wallMs(of timestamp: Timestamp) -> Double {
+    Double(hlcEpochMs) + Double(timestamp) / Double(hlcTicksPerMs)
+}
+
+/// Joins a keyspace and a key.
+public func qualify(keyspace: String, key: String) -> QualifiedKey {
+    "\(keyspace)/\(key)"
+}
+
+/// Splits a qualified key at its first slash. Without a slash all of it is the key.
+///
+/// Works on UTF-8: to Swift's characters a slash with a combining accent after it would be no slash.
+public func unqualify(_ qualified: QualifiedKey) -> (keyspace: String, key: String) {
+    guard let slash = qualified.utf8.firstIndex(of: UInt8(ascii: "/")) else { return ("", qualified) }
+    let after = qualified.utf8.index(after: slash)
+    return (String(qualified.unicodeScalars[..<slash]), String(qualified.unicodeScalars[after...]))
+}
+
+/// The id of a session's `counter`-th transaction.
+public func txId(session: String, counter: UInt64) -> TxId {
+    "\(session).\(String(counter, radix: 36))"
+}
+
+/// Whether a string from outside is shaped like a transaction id: 16 to 64 characters of base64url, a dot, a counter
+/// in base 36.
+public func isTxId(_ text: String) -> Bool {
+    let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    guard parts.count == 2, let session = parts.first, let counter = parts.last else { return false }
+    return (16...64).contains(session.count) && session.allSatisfy(isBase64URL)
+        && (1...11).contains(counter.count) && counter.allSatisfy(isBase36)
+}
+
+private func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+private func isLower(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
+private func isUpper(_ byte: UInt8) -> Bool { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) }
+private func isBase36(_ byte: UInt8) -> Bool { isDigit(byte) || isLower(byte) }
+
+private func isBase64URL(_ byte: UInt8) -> Bool {
+    isBase36(byte) || isUpper(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+}

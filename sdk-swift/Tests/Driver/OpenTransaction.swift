@@ -1,0 +1,44 @@
+import Isochron
+
+/// A transaction whose function is told what to do.
+struct OpenTransaction {
+    let client: IsochronClient
+    let commands: AsyncStream<Command>
+
+    private struct RolledBack: Error {}
+
+    /// Until it is told to commit or to roll back, or anything in it fails: then every command that follows fails, too.
+    func run() async {
+        var turn = commands.makeAsyncIterator()
+        var last: Command?
+        do {
+            try await client.transaction { tx in
+                while let command = await turn.next() {
+                    last = command
+                    if command.does == "commit" { return }
+                    if command.does == "rollback" { throw RolledBack() }
+                    say(try await reply(command, tx))
+                }
+            }
+            if let last { say(Reply(last.id)) }
+        } catch is RolledBack {
+            if let last { say(Reply(last.id)) }
+        } catch {
+            if let last { say(last.id, error) }
+            while last?.does != "commit", last?.does != "rollback" {
+                last = await turn.next()
+                if let last { say(last.id, error) } else { return }
+            }
+        }
+    }
+
+    private func reply(_ command: Command, _ tx: Transaction) async throws -> Reply {
+        var reply = Reply(command.id)
+        switch command.does {
+        case "txGetMany": reply.values = try await tx.getMany(command.keys ?? [], as: String.self)
+        case "txSet": try tx.set(command.key ?? "", command.value ?? "")
+        default: throw IsochronError(.invalidRequest, "a transaction cannot \(command.does)")
+        }
+        return reply
+    }
+}

@@ -1,0 +1,65 @@
+import IsochronSession
+import XCTest
+
+/// The sessions of Swift do what those of TypeScript do. The vectors come from `test/vectors`.
+final class SessionVectorTests: XCTestCase {
+    func testThereIsASessionForEachProtocolOfTheVectors() throws {
+        let names = try FileManager.default.contentsOfDirectory(atPath: vectorsFolder().path)
+        let protocols = names.filter { $0.hasPrefix("sessions-") }.map { name in
+            String(name.dropFirst("sessions-".count).dropLast(".json".count))
+        }
+        XCTAssertEqual(protocols.sorted(), sessionProtocols.sorted())
+        XCTAssertEqual(protocols.count, 15)
+    }
+
+    func testPaRiS() throws { try expectNoDifference("paris") }
+    func testBPR() throws { try expectNoDifference("bpr") }
+    func testNoCC() throws { try expectNoDifference("nocc") }
+    func testWren() throws { try expectNoDifference("wren") }
+    func testCure() throws { try expectNoDifference("cure") }
+    func testHCure() throws { try expectNoDifference("h-cure") }
+    func testContrarian() throws { try expectNoDifference("contrarian") }
+    func testOkapi() throws { try expectNoDifference("okapi") }
+    func testGentleRain() throws { try expectNoDifference("gentlerain") }
+    func testEventual() throws { try expectNoDifference("eventual") }
+    func testOrbe() throws { try expectNoDifference("orbe") }
+    func testOrbeClock() throws { try expectNoDifference("orbe-clock") }
+    func testOrbeCleaning() throws { try expectNoDifference("orbe-cleaning") }
+    func testCOPSGT() throws { try expectNoDifference("cops-gt") }
+    func testCCLO() throws { try expectNoDifference("cc-lo") }
+
+    private func expectNoDifference(_ name: String) throws {
+        let replayed = try replayed(name)
+        XCTAssertGreaterThanOrEqual(replayed.sequences, 200)
+        XCTAssertGreaterThan(replayed.events, 10 * replayed.sequences)
+        let count = replayed.differences.count
+        if let first = replayed.differences.first { XCTFail("\(count) sequences differ.\n\(first)") }
+    }
+
+    private func replayed(_ name: String) throws -> Replayed {
+        switch try XCTUnwrap(sessionKind(protocol: name)) {
+        case .transactions(let rules): try replay(readSequences(of: name), rules)
+        case .operations(let rules): try replay(readSequences(of: name), rules)
+        }
+    }
+}
+
+/// Names, values and pauses are those of TypeScript.
+final class PureVectorTests: XCTestCase {
+    func testKeysHaveTheSameOrderAndLimits() throws {
+        expectNoDifference(check(try readVectors("keys.json", as: KeyVectors.self)))
+    }
+
+    func testBytesHaveTheSameText() throws {
+        expectNoDifference(check(try readVectors("values.json", as: ValueVectors.self)))
+    }
+
+    func testPausesOfASeedAreTheSame() throws {
+        expectNoDifference(check(try readVectors("backoff.json", as: BackoffVectors.self)))
+    }
+
+    private func expectNoDifference(_ checked: Checked) {
+        XCTAssertGreaterThan(checked.cases, 0)
+        if let first = checked.differences.first { XCTFail("\(checked.differences.count) cases differ. \(first)") }
+    }
+}

@@ -1,0 +1,49 @@
+import IsochronSession
+
+@testable import Isochron
+
+/// What all scripted servers of one cluster share. Nothing becomes stable by itself: the test says when.
+@SessionActor
+final class FakeStore {
+    struct Version {
+        let ts: Int64
+        let value: JSONValue
+    }
+
+    private(set) var versions: [String: [Version]] = [:]
+    private(set) var outcomes: [String: Int64] = [:]
+    var clock: Int64 = 1000
+    var ust: Int64 = 1000
+    /// What a snapshot has beside its timestamp, and a commit.
+    var deps: [Int64]?
+
+    nonisolated init() {}
+
+    init(deps: [Int64]) { self.deps = deps }
+
+    /// Everything committed so far becomes stable.
+    func stabilise() { ust = clock }
+
+    @discardableResult
+    func commit(_ tx: String, hwt: Int64 = 0, birth: Int64 = 0, _ writes: [(key: String, value: JSONValue)]) -> Int64 {
+        if let known = outcomes[tx] { return known }
+        clock = max(clock, hwt, birth) + 1
+        for write in writes { versions[write.key, default: []].append(Version(ts: clock, value: write.value)) }
+        outcomes[tx] = clock
+        return clock
+    }
+
+    /// A write by somebody else. Stable at once.
+    func seed(_ key: String, _ json: String) {
+        commit("seed\(clock)", [(key, .string(json))])
+        stabilise()
+    }
+
+    func read(_ key: String, at snapshot: Int64) -> JSONValue {
+        let version = versions[key]?.last { $0.ts <= snapshot }
+        guard let version, version.value != .null else { return .null }
+        return [.integer(version.ts), version.value]
+    }
+
+    var keys: [String] { versions.keys.sorted { keyPrecedes($0, $1) } }
+}

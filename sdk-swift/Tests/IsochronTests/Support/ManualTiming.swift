@@ -1,0 +1,42 @@
+@testable import Isochron
+
+/// Time that goes on when the test says so.
+@SessionActor
+final class ManualTiming: Timing {
+    private(set) var nowMs = 0.0
+    private var waiting: [(dueMs: Double, order: Int, alarm: Alarm, body: @SessionActor () -> Void)] = []
+    private var order = 0
+    /// Every pause that was asked for, in order.
+    private(set) var pauses: [Double] = []
+
+    nonisolated init() {}
+
+    func after(_ ms: Double, _ body: @escaping @SessionActor () -> Void) -> Alarm {
+        let alarm = Alarm()
+        order += 1
+        pauses.append(ms)
+        waiting.append((nowMs + max(0, ms), order, alarm, body))
+        return alarm
+    }
+
+    /// Lets so much time go by, and everything happen that is due meanwhile.
+    func advance(_ ms: Double) async {
+        let end = nowMs + ms
+        await settle()
+        while let next = nextDue(end) {
+            nowMs = max(nowMs, next.dueMs)
+            if !next.alarm.isCancelled { next.body() }
+            await settle()
+        }
+        nowMs = end
+    }
+
+    private func nextDue(_ end: Double) -> (dueMs: Double, alarm: Alarm, body: @SessionActor () -> Void)? {
+        waiting.removeAll(where: \.alarm.isCancelled)
+        guard let next = waiting.min(by: { ($0.dueMs, $0.order) < ($1.dueMs, $1.order) }), next.dueMs <= end else {
+            return nil
+        }
+        waiting.removeAll { $0.order == next.order }
+        return (next.dueMs, next.alarm, next.body)
+    }
+}

@@ -1,0 +1,153 @@
+import IsochronSession
+import XCTest
+
+@testable import Isochron
+
+/// What takes long, by a clock that goes on when the test says so.
+final class TimingTests: XCTestCase, @unchecked Sendable {
+    @SessionActor
+    func testReconnectingPausesGrowToThirtySecondsAndNoFurther() async throws {
+        let (world, timing) = (World(), ManualTiming())
+        let node = world.server()
+        let app = try await world.client([node]) {
+            $0.timing = timing
+            $0.random = { 1 }
+            $0.requestTimeout = .seconds(3600)
+        }
+        node.stop()
+        await timing.advance(600_000)
+        let pauses = timing.pauses.filter { [100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000].contains($0) }
+        XCTAssertEqual(Array(pauses.prefix(10)), [100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000])
+        XCTAssertNil(timing.pauses.first { $0 > 30_000 && $0 < 3_600_000 })
+        node.restart()
+        await timing.advance(30_000)
+        let state = await app.currentStatus.state
+        XCTAssertEqual(state, .online)
+    }
+
+    @SessionActor
+    func testASilentConnectionIsAskedAfterTenSecondsAndGivenUpAfterFifteen() async throws {
+        let (world, timing) = (World(), ManualTiming())
+        let node = world.server()
+        let app = try await world.client([node]) { $0.timing = timing }
+        await timing.advance(1)
+        let pings = node.received("ping").count
+        node.script = { _ in .drop }
+        await timing.advance(9_900)
+        XCTAssertEqual(node.received("ping").count, pings)
+        await timing.advance(200)
+        XCTAssertEqual(node.received("ping").count, pings + 1)
+        XCTAssertEqual(node.received("hello").count, 1)
+        await timing.advance(5_000)
+        XCTAssertEqual(node.received("hello").count, 2)
+        _ = app
+    }
+
+    @SessionActor
+    func testANodeThatAskedToBeLeftAloneIsLeftAloneForThatLong() async throws {
+        let (world, timing) = (World(), ManualTiming())
+        let node = world.server()
+        let app = try await world.client([node]) { $0.timing = timing }
+        node.push(["type": "goaway", "reason": "restart", "delayMs": 20000])
+        await timing.advance(19_000)
+        XCTAssertEqual(node.received("hello").count, 1)
+        await timing.advance(2_000)
+        XCTAssertEqual(node.received("hello").count, 2)
+        _ = app
+    }
+
+    @SessionActor
+    func testARequestEndsAtItsDeadlineAndACommitOnlyWhenNobodyKnowsItsOutcome() async throws {
+        let (world, timing) = (World(), ManualTiming())
+        let node = world.server()
+        let app = try await world.client([node]) { $0.timing = timing }
+        node.script = { $0.type == "ping" || $0.type == "hello" ? .answer : .drop }
+        let reading = start { try await app.get("a", as: Int.self) }
+        let writing = start { try await app.set("a", 1) }
+        try await until("both are sent") { node.received("read").count == 1 && node.received("commit").count == 1 }
+        let (read, written) = (Locked(false), Locked(false))
+        Task {
+            _ = await reading.result
+            read.set(true)
+        }
+        Task {
+            _ = await writing.result
+            written.set(true)
+        }
+        await timing.advance(9_000)
+        XCTAssertFalse(read.get())
+        await timing.advance(2_000)
+        try await until("the read has ended") { read.get() }
+        XCTAssertFalse(written.get())
+        await timing.advance(18_000)
+        XCTAssertFalse(written.get())
+        await timing.advance(3_000)
+        try await until("the write has ended") { written.get() }
+        let lost = await code(of: reading)
+        XCTAssertEqual(lost, .connectionLost)
+        let unknown = await code(of: writing)
+        XCTAssertEqual(unknown, .outcomeUnknown)
+    }
+
+    @SessionActor
+    func testEndpointsAreTriedOneAfterTheOtherUntilOneOpens() async throws {
+        let timing = ManualTiming()
+        let endpoints = try Endpoints(["ws://a", "ws://b", "ws://c"], timing).all
+        let tried = Locked<[String]>([])
+        let found = Locked<[String]>([])
+        FirstOf(
+            endpoints, timing,
+            open: { endpoint, opened in
+                tried.change { $0.append(endpoint.url) }
+                if endpoint.url.hasPrefix("ws://a") { return opened(.failure(.lost("refused"))) }
+                opened(.success(endpoint.url))
+            }, close: { _ in }, end: { url, _ in found.change { $0.append(url ?? "none") } }
+        ).start()
+        XCTAssertEqual(tried.get(), ["ws://a/v1/session", "ws://b/v1/session"])
+        XCTAssertEqual(found.get(), ["ws://b/v1/session"])
+    }
+
+    @SessionActor
+    func testAnEndpointThatSaysNothingIsNotWaitedForAndClosedWhenItOpensAfterAll() async throws {
+        let timing = ManualTiming()
+        let endpoints = try Endpoints(["ws://a", "ws://b"], timing).all
+        let (found, closed) = (Locked<[String]>([]), Locked<[String]>([]))
+        let late = Locked<[@SessionActor (Result<String, IsochronError>) -> Void]>([])
+        FirstOf(
+            endpoints, timing,
+            open: { endpoint, opened in
+                if endpoint.url.hasPrefix("ws://a") { late.change { $0.append(opened) } } else { opened(.success("b")) }
+            }, close: { url in closed.change { $0.append(url) } },
+            end: { url, _ in found.change { $0.append(url ?? "none") } }
+        ).start()
+        XCTAssertEqual(found.get(), [])
+        await timing.advance(301)
+        XCTAssertEqual(found.get(), ["b"])
+        for opened in late.get() { opened(.success("a")) }
+        XCTAssertEqual(closed.get(), ["a"])
+        XCTAssertEqual(found.get(), ["b"])
+    }
+
+    @SessionActor
+    func testOnlyWhenNobodyTakesTheClientItIsRefusedForGood() async throws {
+        let timing = ManualTiming()
+        let endpoints = try Endpoints(["ws://a", "ws://b"], timing).all
+        let refusals = Locked<[IsochronError.Code?]>([])
+        for taken in [false, true] {
+            FirstOf(
+                endpoints, timing,
+                open: { endpoint, opened in
+                    if taken, endpoint.url.hasPrefix("ws://b") { return opened(.success("b")) }
+                    opened(.failure(IsochronError(.unauthenticated, endpoint.url)))
+                }, close: { _ in }, end: { _, definite in refusals.change { $0.append(definite?.code) } }
+            ).start()
+        }
+        FirstOf(
+            [], timing, open: { _, _ in }, close: { (_: String) in },
+            end: { _, definite in
+                refusals.change { $0.append(definite?.code) }
+            }
+        ).start()
+        XCTAssertEqual(refusals.get(), [.unauthenticated, nil, nil])
+    }
+}

@@ -1,0 +1,119 @@
+import Foundation
+import Isochron
+
+// The code of the documentation, compiled. `DocumentationTests` holds the two together: each of its blocks stands here
+// between a line `// Block` and a line `// End`, in the same order.
+
+private struct Todo: Codable, Sendable {
+    var title: String
+    var done: Bool?
+}
+
+private struct Cart: Codable, Sendable {
+    var items: [String]
+}
+
+private struct Stock: Codable, Sendable {
+    var left: Int
+}
+
+/// The landing page, and README.md of the repository.
+enum LandingPageCode {
+    static func overview() async throws {
+        // Block
+        let client = try await IsochronClient.connect(endpoints: ["http://127.0.0.1:7101", "http://127.0.0.1:7103"])
+        let carts = client.collection("carts", of: Cart.self)
+        try await carts.set("7", Cart(items: ["tea"]))
+
+        try await client.transaction { tx in
+            let cart = try await tx.get("carts/7", as: Cart.self)
+            let stock = try await tx.get("stock/tea", as: Stock.self)
+            try tx.set("stock/tea", Stock(left: (stock?.left ?? 10) - (cart?.items.count ?? 0)))
+            try tx.delete("carts/7")
+        }
+        await client.close()
+        // End
+    }
+}
+
+enum TourCode {
+    static func connect() async throws {
+        // Block
+        let client = try await IsochronClient.connect(endpoints: ["https://eu.example", "https://us.example"])
+        let todos = client.collection("todos", of: Todo.self)
+        // End
+        print(todos)
+    }
+
+    private static func readAndWrite(_ todos: DocumentCollection<Todo>) async throws {
+        // Block
+        let write = try await todos.set("1", Todo(title: "buy milk"))
+        try await todos.update("1", ["done": true])
+        let todo = try await todos.get("1")
+        let several = try await todos.getMany(["1", "2"])
+        try await write.stable()
+        // End
+        print(todo as Any, several)
+        // Block
+        for try await entry in todos.list(prefix: "") {
+            print(entry.key, entry.value.title)
+        }
+        // End
+    }
+
+    static func transactions(_ client: IsochronClient) async throws {
+        // Block
+        let (before, _) = try await client.transaction { tx in
+            let a = try await tx.get("accounts/a", as: Int.self) ?? 0
+            try tx.set("accounts/a", a - 10)
+            try tx.set("accounts/b", 10)
+            return a
+        }
+        // End
+        // Block
+        let snapshot = try await client.snapshot()
+        let balances = try await snapshot.getMany(["accounts/a", "accounts/b"], as: Int.self)
+        await snapshot.close()
+        // End
+        print(before, balances)
+    }
+
+    private static func errors(_ client: IsochronClient, _ todos: DocumentCollection<Todo>) async throws {
+        // Block
+        do {
+            try await todos.set("1", Todo(title: "buy milk"))
+        } catch let error as IsochronError where error.code == .outcomeUnknown {
+            guard let txId = error.txId else { throw error }
+            let outcome = try await client.transactionStatus(txId: txId, birth: error.birth)
+            print(outcome.state)
+        } catch let error as IsochronError {
+            print(error.code, error.message, error.retryable)
+        }
+        // End
+    }
+
+    static func sessions(_ folder: URL) async throws {
+        // Block
+        let store = FileSessionStore(url: folder.appendingPathComponent("isochron-session.json"))
+        let client = try await IsochronClient.connect(endpoints: ["https://eu.example"], store: store)
+        // End
+        let endpoints = ["https://us.example"]
+        // Block
+        let exported = await client.session.export()
+        let text = exported.json
+        let there = try await IsochronClient.connect(endpoints: endpoints, session: try ExportedSession(json: text))
+        // End
+        print(there)
+    }
+
+    static func status(_ client: IsochronClient) async {
+        // Block
+        for await status in client.status {
+            print(status.state, status.region ?? "nowhere", status.staleness ?? .zero)
+        }
+        // End
+        // Block
+        await client.close()
+        // End
+    }
+}

@@ -1,0 +1,83 @@
+#if !canImport(Darwin)
+    import Foundation
+    import Testing
+
+    @testable import Isochron
+
+    private let sockets = WebSocketKind(name: "sockets") { SocketWebSocketTransport(limits: $0) }
+
+    private struct Usage {
+        let descriptors: Int
+        let threads: Int
+
+        static func now() throws -> Usage {
+            let files = FileManager.default
+            return Usage(
+                descriptors: try files.contentsOfDirectory(atPath: "/proc/self/fd").count,
+                threads: try files.contentsOfDirectory(atPath: "/proc/self/task").count)
+        }
+    }
+
+    /// Opens a connection, ends it in one of many ways, and waits for its last event.
+    private func liveAndDie(_ number: Int, _ server: RawServer) async throws -> Client {
+        let client = Client(sockets, number % 5 == 2 ? "ws://127.0.0.1:1/" : "ws://localhost:\(server.port)/")
+        switch number % 5 {
+        case 2: break
+        case 3: client.connection.terminate()
+        default:
+            try await client.opened()
+            client.connection.send([.text("hello")])
+            client.connection.close(code: 1000, reason: "")
+        }
+        _ = try await client.closed()
+        return client
+    }
+
+    /// Answers a handshake and a close, closes itself, or drops the socket.
+    private func serve(_ peer: RawPeer, _ number: Int) {
+        peer.accept()
+        switch number % 3 {
+        case 0: peer.write(serverClose(1000))
+        case 1: peer.write(serverFrame(1, [0x61]))
+        default: break
+        }
+        peer.endWriting()
+    }
+
+    extension Networked {
+        @Suite("Connections leave nothing behind")
+        struct ResourceTests {
+            @Test("Neither descriptors nor threads grow with connections opened and closed")
+            func nothingGrows() async throws {
+                let count = Locked(0)
+                let server = try RawServer { peer in
+                    let number = count.change { count in
+                        count += 1
+                        return count
+                    }
+                    serve(peer, number)
+                }
+                for number in 0..<30 { _ = try await liveAndDie(number, server) }
+                let before = try await settled(Usage(descriptors: 0, threads: 0))
+                // Kept: a connection has to let go at its end, not only when nobody holds it any more.
+                var ended: [Client] = []
+                for number in 0..<300 { ended.append(try await liveAndDie(number, server)) }
+                let after = try await settled(before)
+                #expect(ended.count == 300)
+                #expect(after.descriptors <= before.descriptors)
+                // The runtime's own pool may have grown by a thread or two meanwhile.
+                #expect(after.threads <= before.threads + 3)
+            }
+
+            /// A thread ends a moment after its last event: waits until there are no more than before, or for a while.
+            private func settled(_ before: Usage) async throws -> Usage {
+                var usage = try Usage.now()
+                for _ in 0..<100 where usage.threads > before.threads || usage.descriptors > before.descriptors {
+                    try await Task.sleep(nanoseconds: 5_000_000)
+                    usage = try Usage.now()
+                }
+                return usage
+            }
+        }
+    }
+#endif

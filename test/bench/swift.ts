@@ -1,0 +1,63 @@
+/** The Swift SDK beside the TypeScript one: the same reads, from one process each. */
+import { KeyTable } from '@isochron/workload';
+import { prepareSwift, SwiftDriver } from '../e2e/swift-client.js';
+import type { Benchmark } from './context.js';
+import { ratioAtLeast } from './figures.js';
+import { plain } from './load/loaded-cluster.js';
+import { type Contender, rowParts, takeTurns } from './rounds.js';
+
+const IN_FLIGHT = 64;
+
+/** One-shot reads of one local key over one WebSocket, 64 in flight. */
+export const swiftReads: Benchmark = {
+  name: 'swift-reads',
+  about: 'Swift SDK one-shot reads over one WebSocket ÷ TypeScript SDK; left out where there is no Swift',
+  run: async (context) => {
+    context.progress.step('building the Swift client');
+    const problem = await prepareSwift('release');
+    if (problem !== undefined) {
+      context.progress.line(`swift-reads is left out: ${problem}`);
+      return [];
+    }
+    const { configFile, nodes, topology } = await context.filledCluster();
+    const { keysPerPartition } = context;
+    const [{ region, url, process }] = nodes as [(typeof nodes)[number]];
+    const table = new KeyTable(topology, keysPerPartition);
+    const local = table.partitions.filter(({ id }) => topology.replicaNode(id, region) !== undefined);
+    const keys = local.flatMap(({ id }) => table.keysOf(id).map(plain));
+    const driver = new SwiftDriver('release');
+    try {
+      const client = await driver.connect([url]);
+      await client.readsOf(keys);
+      const swift: Contender = {
+        pids: [process.pid],
+        run: (durationMs) => client.readLoad({ inFlight: IN_FLIGHT, durationMs }),
+      };
+      const typescript: Contender = {
+        pids: [process.pid],
+        run: (durationMs, round) =>
+          context.sdk().run({
+            kind: 'read',
+            configFile,
+            keysPerPartition,
+            regions: [region],
+            sessions: 1,
+            inFlight: IN_FLIGHT,
+            durationMs,
+            seed: context.settings.seed + round,
+          }),
+      };
+      const samples = await takeTurns({ swift, typescript }, context.roundOptions);
+      return [
+        {
+          benchmark: 'swift-reads',
+          what: `Swift SDK one-shot reads of 1 local key: 1 WebSocket, ${IN_FLIGHT} in flight`,
+          ...rowParts(samples.swift, { what: 'TypeScript SDK', samples: samples.typescript }),
+          target: ratioAtLeast(0.5),
+        },
+      ];
+    } finally {
+      await driver.end();
+    }
+  },
+};

@@ -1,0 +1,161 @@
+/** The Swift SDK beside the TypeScript one, against one cluster of real processes: the same keys, one history. */
+import { checkHistory, formatVerdict, parseHistory } from '@isochron/checker';
+import { connect } from '@isochron/sdk';
+import { HistoryRecorder } from '@isochron/workload';
+import { Cluster, cleanUp, logged } from './harness.js';
+import { prepareSwift, type SwiftClient, SwiftDriver, swift } from './swift-client.js';
+import { until } from './until.js';
+import { type ConnectWorkload, runSession } from './workload.js';
+
+jest.setTimeout(900_000);
+afterAll(cleanUp);
+
+const REGIONS = ['virginia', 'oregon', 'ireland'];
+const ONE_WAY_MS = { 'virginia<>oregon': 5, 'virginia<>ireland': 15, 'oregon<>ireland': 25 };
+const SEED = 20_250_301;
+const SESSIONS = 4;
+const TRANSACTIONS = 400;
+/** Enough for a node to be killed and to come back. */
+const PATIENCE = { requestTimeoutMs: 60_000, commitTimeoutMs: 60_000 };
+const KEYS = 50;
+/** What is kept for later use is there after so many. */
+const WARM = 200;
+const SEQUENTIAL = 1000;
+
+let cluster: Cluster;
+let driver: SwiftDriver;
+/** Why there is no Swift here. */
+let problem: string | undefined;
+
+beforeAll(async () => {
+  problem = await prepareSwift();
+  if (problem !== undefined) return;
+  driver = new SwiftDriver();
+  cluster = await Cluster.start({ wan: ONE_WAY_MS });
+});
+afterAll(() => driver?.end());
+
+/** Continuous integration has to be able to run it. */
+const withSwift = (test: () => Promise<void>) =>
+  logged(async () => {
+    if (problem === undefined) return test();
+    if (process.env.CI) throw new Error(`there is no Swift: ${problem}`);
+    console.warn(`not run: ${problem}`);
+  });
+
+/** All endpoints, the given one first. */
+const fromThere = (endpoint: string): string[] => [
+  endpoint,
+  ...REGIONS.map((region) => cluster.endpoint(region)).filter((other) => other !== endpoint),
+];
+
+describe('Swift and TypeScript clients on the same keys', () => {
+  it(
+    'see one history that is causally consistent, with a node killed in the middle, and move between the SDKs',
+    withSwift(async () => {
+      const lines: string[] = [];
+      const recorder = new HistoryRecorder(lines);
+      let done = 0;
+      const withDriver: ConnectWorkload = (endpoint, session) =>
+        driver.connect(fromThere(endpoint), { ...(session !== undefined && { session }) });
+      const typescript: ConnectWorkload = (endpoint, session) =>
+        connect({ ...PATIENCE, endpoints: fromThere(endpoint), ...(session !== undefined && { session }) });
+      let turn = 0;
+      /** One after the other, so that every move is one to the other SDK. */
+      const both = (): ConnectWorkload => {
+        let mine = turn++;
+        return (endpoint, session) => (mine++ % 2 === 0 ? withDriver : typescript)(endpoint, session);
+      };
+      const kinds = [
+        ...Array.from({ length: SESSIONS }, () => ({ connect: withDriver, stay: TRANSACTIONS })),
+        ...Array.from({ length: SESSIONS / 2 }, () => ({ connect: typescript, stay: TRANSACTIONS })),
+        ...Array.from({ length: SESSIONS }, () => ({ connect: both(), stay: 50 })),
+      ];
+      const sessions = kinds.map(({ connect, stay }, i) =>
+        runSession({
+          recorder: recorder.session(`c${i}`),
+          route: REGIONS.map((_region, r) => cluster.endpoint(REGIONS[(i + r) % REGIONS.length]!)),
+          seed: SEED + i,
+          keys: KEYS,
+          transactions: TRANSACTIONS,
+          stay,
+          connect,
+          done: () => {
+            done++;
+          },
+        }),
+      );
+      const ending = Promise.all(sessions);
+      ending.catch(() => undefined);
+      await until('a third is done', () => done > (kinds.length * TRANSACTIONS) / 3, { timeoutMs: 300_000 });
+      await cluster.kill('oregon-1');
+      await cluster.restart('oregon-1');
+      await ending;
+      recorder.close();
+      expect(lines.length).toBeGreaterThanOrEqual(3000);
+      const verdict = checkHistory(parseHistory(lines.join('\n')));
+      if (!verdict.ok) throw new Error(formatVerdict(`seed ${SEED}`, verdict, 0));
+    }),
+  );
+
+  it(
+    'read what a session wrote in the other language, wherever it goes on',
+    withSwift(async () => {
+      const swift = await driver.connect([cluster.endpoint('virginia')]);
+      await swift.set('handed/over', 'from Swift');
+      const session = JSON.stringify(await swift.session.export());
+      const typescript = await connect({ endpoints: [cluster.endpoint('ireland')], session });
+      expect(await typescript.get('handed/over')).toBe('from Swift');
+      await typescript.set('handed/over', 'from TypeScript');
+      const returned = JSON.stringify(typescript.session.export());
+      const back = await driver.connect([cluster.endpoint('oregon')], { session: returned });
+      expect(await back.getMany(['handed/over'])).toEqual(['from TypeScript']);
+      await Promise.all([swift.close(), typescript.close(), back.close()]);
+    }),
+  );
+});
+
+describe('the tests of the Swift package that need a cluster', () => {
+  it(
+    'pass against this one',
+    withSwift(async () => {
+      const endpoints = REGIONS.map((region) => cluster.endpoint(region)).join(',');
+      const { code, stdout, stderr } = await swift(['test', '--filter', 'ClusterTests'], {
+        ISOCHRON_CLUSTER: endpoints,
+      });
+      if (code !== 0) throw new Error(`${stdout}\n${stderr}`);
+      expect(stdout + stderr).toMatch(/Executed [1-9]\d* tests, with 0 failures/);
+    }),
+  );
+});
+
+describe('an app that the system kills', () => {
+  it(
+    'reads its own writes on the next launch',
+    withSwift(async () => {
+      const store = `${cluster.folder}/session.json`;
+      const first = new SwiftDriver();
+      const before = await first.connect([cluster.endpoint('virginia')], { store });
+      await before.set('after/kill', 'still mine');
+      first.kill();
+      // Far away, where the write has not arrived yet.
+      const second = new SwiftDriver();
+      const after = await second.connect([cluster.endpoint('ireland')], { store });
+      expect(await after.getMany(['after/kill'])).toEqual(['still mine']);
+      await second.end();
+    }),
+  );
+});
+
+describe('the memory of a Swift client', () => {
+  it(
+    `does not grow with ${SEQUENTIAL} transactions one after the other`,
+    withSwift(async () => {
+      const client: SwiftClient = await driver.connect([cluster.endpoint('virginia')]);
+      const warm = await client.sequential(WARM);
+      const grown = (await client.sequential(SEQUENTIAL)) - warm;
+      expect(grown).toBeLessThan(4 * 2 ** 20);
+      await client.close();
+    }),
+  );
+});

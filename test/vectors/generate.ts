@@ -1,0 +1,91 @@
+/** All files, from one seed: the same bytes wherever they are made. */
+import { createHash } from 'node:crypto';
+import { Random } from '@isochron/core';
+import type { Sequence } from './format.js';
+import { OperationDriver } from './operations/drive.js';
+import { OPERATIONS, type OperationProtocolName, TRANSACTIONS, type TransactionProtocolName } from './protocols.js';
+import { backoff } from './pure/backoff.js';
+import { errors } from './pure/errors.js';
+import { exportedSessions } from './pure/exports.js';
+import { keys } from './pure/keys.js';
+import { patches } from './pure/patches.js';
+import { values } from './pure/values.js';
+import { TransactionDriver } from './transactions/drive.js';
+
+export interface VectorFile {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface GenerateOptions {
+  readonly seed: number;
+  /** For each protocol. */
+  readonly sequences: number;
+}
+
+export const DEFAULTS: GenerateOptions = { seed: 1, sequences: 240 };
+
+const namesOf = <T extends string>(table: Readonly<Record<T, unknown>>): T[] => Object.keys(table) as T[];
+
+/** The last one, `manifest.json`, says what the others are. */
+export function generate(options: GenerateOptions): VectorFile[] {
+  const files = [...sessions(options), ...pure(options.seed)];
+  const digests = files.map(({ name, text }) => [name, createHash('sha256').update(text).digest('hex')]);
+  const manifest = { format: 1, ...options, files: Object.fromEntries(digests) };
+  return [...files, { name: 'manifest.json', text: `${JSON.stringify(manifest, null, 2)}\n` }];
+}
+
+function sessions({ seed, sequences }: GenerateOptions): VectorFile[] {
+  return [
+    ...namesOf(TRANSACTIONS).map((protocol) => transactionFile(protocol, seed, sequences)),
+    ...namesOf(OPERATIONS).map((protocol) => operationFile(protocol, seed, sequences)),
+  ];
+}
+
+function transactionFile(protocol: TransactionProtocolName, seed: number, count: number): VectorFile {
+  const drawn = sequencesOf(protocol, seed, count, (name, random) =>
+    TransactionDriver.sequence(protocol, name, random),
+  );
+  return sessionFile(protocol, 'transactions', drawn);
+}
+
+function operationFile(protocol: OperationProtocolName, seed: number, count: number): VectorFile {
+  const drawn = sequencesOf(protocol, seed, count, (name, random) => OperationDriver.sequence(protocol, name, random));
+  return sessionFile(protocol, 'operations', drawn);
+}
+
+/** Each sequence has a seed of its own: more of them leave the first ones as they are. */
+function sequencesOf<E>(
+  protocol: string,
+  seed: number,
+  count: number,
+  draw: (name: string, random: Random) => Sequence<E>,
+): Sequence<E>[] {
+  return Array.from({ length: count }, (_, i) => draw(`${protocol}/${i}`, new Random(seedOf(seed, protocol, i))));
+}
+
+/** 52 bits of a digest. */
+const seedOf = (seed: number, protocol: string, index: number): number =>
+  Number.parseInt(createHash('sha256').update(`${seed}/${protocol}/${index}`).digest('hex').slice(0, 13), 16);
+
+/** One sequence in each line. */
+function sessionFile(protocol: string, kind: string, drawn: readonly Sequence<unknown>[]): VectorFile {
+  const head = JSON.stringify({ format: 1, protocol, kind }).slice(0, -1);
+  const lines = drawn.map((sequence) => JSON.stringify(sequence)).join(',\n');
+  return { name: `sessions-${protocol}.json`, text: `${head},"sequences":[\n${lines}\n]}\n` };
+}
+
+function pure(seed: number): VectorFile[] {
+  const contents = {
+    keys: keys(),
+    values: values(new Random(seed)),
+    exports: exportedSessions(),
+    errors: errors(),
+    backoff: backoff(),
+    patches: patches(),
+  };
+  return Object.entries(contents).map(([name, content]) => ({
+    name: `${name}.json`,
+    text: `${JSON.stringify({ format: 1, ...content }, null, 1)}\n`,
+  }));
+}

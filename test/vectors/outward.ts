@@ -1,0 +1,64 @@
+/** What sessions hold, as the files say it. */
+import { type Deps, InvariantViolation, type Timestamp, type Value } from '@isochron/core';
+import type { ReadResult, SessionState, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
+import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
+import { toBase64 } from '@isochron/sdk/encoding';
+import type { Refusal, VectorRead, VectorSnapshot, VectorState, VectorValue, VectorView } from './format.js';
+
+/** What the invariants of the sessions say, and what each is called here. */
+const REFUSALS: readonly (readonly [RegExp, Refusal])[] = [
+  [/is below what was seen/, 'snapshotBelowSeen'],
+  [/a snapshot never changes/, 'snapshotChanged'],
+  [/one commit in flight/, 'commitInFlight'],
+  [/no commit is in flight/, 'noCommitInFlight'],
+  [/one operation at a time/, 'operationUnderWay'],
+  [/no operation is under way/, 'noOperationUnderWay'],
+  [/no PUT is under way/, 'noPutUnderWay'],
+];
+
+/** Calls a session: what it returns, or which rule it keeps. */
+export function attempt<T>(call: () => T): { readonly returned: T } | { readonly refused: Refusal } {
+  try {
+    return { returned: call() };
+  } catch (error) {
+    if (!(error instanceof InvariantViolation)) throw error;
+    const refusal = REFUSALS.find(([message]) => message.test(error.message));
+    if (refusal === undefined) throw error;
+    return { refused: refusal[1] };
+  }
+}
+
+export const valueOut = (value: Value | null): VectorValue =>
+  value instanceof Uint8Array ? { bytes: toBase64(value) } : value;
+
+const depsOut = (deps: Deps | undefined): { deps?: readonly Timestamp[] } => (deps === undefined ? {} : { deps });
+
+export const snapshotOut = ({ ts, deps }: Snapshot): VectorSnapshot => ({ ts, ...depsOut(deps) });
+
+export const stateOut = ({ ust, deps, hwt, cache }: SessionState): VectorState => ({
+  ust,
+  ...depsOut(deps),
+  hwt,
+  cache: cache.map(([key, { ct, txId, value }]) => ({ key, ct, txId, value: valueOut(value) })),
+});
+
+export const readOut = ({ value, ts }: ReadResult): VectorRead => ({
+  value: valueOut(value),
+  ...(ts === null ? {} : { ts }),
+});
+
+export function viewOut(tx: SessionTransaction): VectorView {
+  const { id, floor, snapshot, deps, covered, hasWrites } = tx;
+  return {
+    id,
+    floor,
+    ...(snapshot === undefined ? {} : { snapshot }),
+    ...depsOut(deps),
+    covered: Number.isFinite(covered) ? covered : null,
+    hasWrites,
+    writes: writesOut(tx.writes),
+  };
+}
+
+export const writesOut = (writes: SessionTransaction['writes']): VectorView['writes'] =>
+  writes.map(({ key, value }) => ({ key, value: valueOut(value) }));

@@ -1,0 +1,24 @@
+/** Patches that fit the sessions as they are: one that does not would plant nothing, or something else. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../../e2e/processes.js';
+import { patched } from '../../mutants/mutant.js';
+import { PLANTED, SOURCES } from './bugs.js';
+
+describe('the planted bugs', () => {
+  it.each(PLANTED.map(({ name, patches }) => [name, patches] as const))(
+    'have patches of %s that find their place once',
+    (_name, patches) => {
+      for (const patch of patches) {
+        const source = readFileSync(join(ROOT, SOURCES, patch.file), 'utf8');
+        expect(patched(source, patch)).not.toBe(source);
+      }
+    },
+  );
+
+  it('are at least ten, each named once', () => {
+    const names = PLANTED.map(({ name }) => name);
+    expect(names.length).toBeGreaterThanOrEqual(10);
+    expect(names).toEqual([...new Set(names)]);
+  });
+});

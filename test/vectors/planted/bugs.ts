@@ -1,0 +1,251 @@
+/** Mistakes that one could make in the Swift sessions. The vectors must notice each of them. */
+import type { Patch } from '../../mutants/mutant.js';
+
+/** Where the sessions are, from the repository's root. */
+export const SOURCES = 'sdk-swift/Sources/IsochronSession';
+
+/** The files that must notice a bug. */
+export type Kind = 'transactions' | 'operations' | 'names';
+
+export interface PlantedBug {
+  readonly name: string;
+  readonly at: readonly Kind[];
+  /** What it does. */
+  readonly does: string;
+  /** Paths from {@link SOURCES}. */
+  readonly patches: readonly Patch[];
+}
+
+const plant =
+  (at: Kind) =>
+  (name: string, does: string, file: string, find: string, replace: string): PlantedBug => ({
+    name,
+    at: [at],
+    does,
+    patches: [{ file, find, replace }],
+  });
+
+const [CACHE, SESSION, RULES] = ['WriteCache', 'Session', 'SessionRules'].map(
+  (name) => `Transactions/${name}.swift`,
+) as [string, string, string];
+const [WREN, TRANSACTION] = ['Transactions/WrenRules.swift', 'Transactions/SessionTransaction.swift'];
+const [OPERATIONS, OPERATION_RULES] = ['Operations/OperationSession.swift', 'Operations/OperationSessionRules.swift'];
+const [MATRIX, NAMED] = ['Operations/DependencyMatrix.swift', 'Operations/NamedDependencies.swift'];
+const [EXACT, BASE64] = ['Values/ExactString.swift', 'Values/Base64.swift'];
+
+const [inTransactions, inOperations, inNames] = [plant('transactions'), plant('operations'), plant('names')];
+
+const TRANSACTIONS: readonly PlantedBug[] = [
+  inTransactions(
+    'prunes-too-little',
+    'keeps what committed just at the floor',
+    CACHE,
+    'oldest.element.ct <= floor',
+    'oldest.element.ct < floor',
+  ),
+  inTransactions(
+    'prunes-too-much',
+    'forgets what open transactions need',
+    SESSION,
+    'open.values.reduce(rules.covers(seen), min)',
+    'rules.covers(seen)',
+  ),
+  inTransactions(
+    'forgets-the-start',
+    'does not notice that an open transaction covers more now',
+    SESSION,
+    'if open[tx.id] != nil { open[tx.id] = tx.covered }',
+    '',
+  ),
+  inTransactions(
+    'older-write-wins',
+    'takes an older write into the cache',
+    CACHE,
+    '(old.ct, old.txId) >= (write.ct, write.txId)',
+    'old.ct == .max',
+  ),
+  inTransactions(
+    'write-keeps-its-place',
+    'a newer write of a key stays where the older one was',
+    CACHE,
+    '        writes[name] = nil\n        writes[name] = write',
+    '        writes[name] = write',
+  ),
+  inTransactions(
+    'covered-twice',
+    'reads a covered write from the cache',
+    TRANSACTION,
+    'write.ct > covered',
+    'write.ct >= covered',
+  ),
+  inTransactions(
+    'cache-before-read-set',
+    'shows two answers for one key',
+    TRANSACTION,
+    'reads[ExactString(key)] ?? cached(key)',
+    'cached(key) ?? reads[ExactString(key)]',
+  ),
+  inTransactions('forgets-what-it-read', 'keeps no read set', TRANSACTION, '        reads[name] = result\n', ''),
+  inTransactions(
+    'overlay-without-cache',
+    'lists without the writes of earlier transactions',
+    TRANSACTION,
+    'overlay[ExactString(entry.key)] = cached(entry.key)',
+    '_ = entry',
+  ),
+  inTransactions(
+    'below-what-was-seen',
+    'takes a snapshot that is too old',
+    TRANSACTION,
+    'guard snapshot.ts >= floor else',
+    'guard snapshot.ts >= 0 else',
+  ),
+  inTransactions('hwt-stays', 'does not raise hwt', SESSION, 'hwt = max(hwt, commit.ts)', '_ = commit.ts'),
+  inTransactions(
+    'born-too-early',
+    'dates a commit by what was seen alone',
+    SESSION,
+    'max(seen.ts, stableUpTo)',
+    'seen.ts',
+  ),
+  inTransactions(
+    'export-without-cache',
+    'leaves own writes behind',
+    SESSION,
+    'hwt: hwt, cache: cache.entries)',
+    'hwt: hwt)',
+  ),
+  inTransactions(
+    'merge-takes-the-lower',
+    'lets an entry of a vector fall',
+    RULES,
+    'max(one.entry(at: i), other.entry(at: i))',
+    'min(one.entry(at: i), other.entry(at: i))',
+  ),
+  inTransactions(
+    'paris-deaf',
+    'learns nothing of stable times',
+    RULES,
+    'stable: { seen, ust in newer(seen, Snapshot(ts: ust)) }',
+    'stable: { seen, _ in seen }',
+  ),
+  inTransactions(
+    'wren-covers-rt',
+    'takes the time of the other regions for its own',
+    WREN,
+    'covers: { WrenParts($0).lt }',
+    'covers: { WrenParts($0).rt }',
+  ),
+  inTransactions(
+    'wren-stays-at-home',
+    'writes elsewhere, and belongs to its region still',
+    WREN,
+    'home != parts.place || home == WrenParts.nowhere',
+    'home == WrenParts.nowhere',
+  ),
+  inTransactions(
+    'wren-mixes-regions',
+    'merges entries of two regions',
+    WREN,
+    'guard place == other.place else { return nil }',
+    '',
+  ),
+  {
+    name: 'one-key-in-two-spellings',
+    at: ['transactions'],
+    does: "compares keys as Swift's strings do",
+    patches: [
+      {
+        file: EXACT,
+        find: '        left.text.utf8.elementsEqual(right.text.utf8)',
+        replace: '        left.text == right.text',
+      },
+      {
+        file: EXACT,
+        find: '        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }',
+        replace: '        text.hash(into: &hasher)\n        text = ""',
+      },
+    ],
+  },
+];
+
+const SINGLE_OPERATIONS: readonly PlantedBug[] = [
+  inOperations(
+    'same-homes',
+    'repeats a PUT elsewhere as the same attempt',
+    OPERATIONS,
+    '{ put.homes.append(at) }',
+    '{}',
+  ),
+  inOperations(
+    'put-goes-with-a-move',
+    'forgets a PUT when it moves',
+    OPERATIONS,
+    'if case .read = underWay { underWay = nil }',
+    'underWay = nil',
+  ),
+  inOperations(
+    'seen-where-it-is',
+    'says that a PUT was seen where the session is',
+    OPERATIONS,
+    'region = home',
+    'region = at',
+  ),
+  inOperations(
+    'id-twice',
+    'gives the id of a refused read-only transaction away again',
+    OPERATIONS,
+    '        let id = rules.rotsHaveIds ? nextTxId() : nil\n        try begin(.read)',
+    '        try begin(.read)\n        let id = rules.rotsHaveIds ? nextTxId() : nil',
+  ),
+  inOperations(
+    'matrix-grows',
+    'does not leave a PUT alone',
+    OPERATION_RULES,
+    'merge: mergedMatrices, wrote: { _, more in more }',
+    'merge: mergedMatrices, wrote: mergedMatrices',
+  ),
+  inOperations(
+    'matrix-takes-the-lower',
+    'lets an element of a matrix fall',
+    MATRIX,
+    'ts: max(a.ts, b.ts)',
+    'ts: min(a.ts, b.ts)',
+  ),
+  inOperations(
+    'near-stays-near',
+    'calls what a PUT depends on nearest still',
+    OPERATION_RULES,
+    'depends.map(\\.far), more',
+    'depends, more',
+  ),
+  inOperations(
+    'near-in-one-list',
+    'calls a dependency nearest that only one list calls so',
+    NAMED,
+    '&& !dependency.near',
+    '&& dependency.near && false',
+  ),
+  inOperations('horizon-too-low', 'names what is just at the horizon', NAMED, '$0.ts > horizon', '$0.ts >= horizon'),
+  inOperations(
+    'region-does-not-matter',
+    'takes versions of two regions for one',
+    NAMED,
+    'DependencyName(source: dependency.source,',
+    'DependencyName(source: 0,',
+  ),
+];
+
+const PURE: readonly PlantedBug[] = [
+  inNames(
+    'no-spaces',
+    'refuses base64 with white space',
+    BASE64,
+    'text.utf8.filter { !isSpace($0) }',
+    'Array(text.utf8)',
+  ),
+  inNames('random-shift', 'draws other numbers', 'Values/SeededRandom.swift', 'b ^ (b >> 9)', 'b ^ (b >> 8)'),
+  inNames('no-cap', 'waits for ever', 'Values/Backoff.swift', 'min(capMs, longest)', 'longest'),
+];
+
+export const PLANTED: readonly PlantedBug[] = [...TRANSACTIONS, ...SINGLE_OPERATIONS, ...PURE];

@@ -1,0 +1,63 @@
+/** Builds and runs the package with the planted bugs, and reads what its program says. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ROOT } from '../../e2e/processes.js';
+import { DEFAULTS, generate } from '../generate.js';
+import type { PlantedBug } from './bugs.js';
+import { withIntact, writePackage } from './package.js';
+
+/** Where a bug was noticed first, in one file. */
+export interface Finding {
+  readonly bug: string;
+  readonly file: string;
+  /** So many sequences or cases of the file. */
+  readonly count: number;
+  readonly where: string;
+  readonly what: string;
+  readonly expected: string;
+  readonly got: string;
+}
+
+/**
+ * @param swift the command, with its first arguments
+ * @param jobs so many compilers at once
+ */
+export function judge(bugs: readonly PlantedBug[], swift: readonly string[], jobs: number): Finding[] {
+  const folder = mkdtempSync(join(tmpdir(), 'isochron-planted-'));
+  try {
+    writePackage(folder, ROOT, withIntact(bugs));
+    const vectors = join(folder, '.vectors');
+    mkdirSync(vectors);
+    for (const { name, text } of generate(DEFAULTS)) writeFileSync(join(vectors, name), text);
+    return findingsOf(run(folder, vectors, swift, jobs));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Each module is compiled at once, which is quicker than file by file; nothing is optimised; tests see what is internal. */
+const BUILD = '-c release -Xswiftc -Onone -Xswiftc -enable-testing --disable-index-store'.split(' ');
+
+function run(cwd: string, vectors: string, [command = 'swift', ...first]: readonly string[], jobs: number): string {
+  const env = { ...process.env, ISOCHRON_VECTORS: vectors };
+  const args = [...first, 'run', ...BUILD, '-j', `${jobs}`, 'Judge'];
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd,
+    env,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+  });
+  if (error !== undefined) throw error;
+  if (status === 0 && stdout.trimEnd().endsWith('judged')) return stdout;
+  throw new Error(`${command} ${args.join(' ')} ended with ${status}\n${stdout.slice(-4000)}\n${stderr.slice(-4000)}`);
+}
+
+function findingsOf(stdout: string): Finding[] {
+  return stdout.split('\n').flatMap((line) => {
+    const [bug, file, count, where, what = '', expected = '', got = ''] = line.split('\t');
+    if (bug === undefined || file === undefined || count === undefined || where === undefined) return [];
+    return [{ bug, file, count: Number(count), where, what, expected, got }];
+  });
+}

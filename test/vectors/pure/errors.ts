@@ -1,0 +1,52 @@
+/** What a client makes of the errors that a node sends. */
+import { ERROR_CODES, type ErrorCode, IsochronError } from '@isochron/core/errors';
+import { serverError } from '@isochron/sdk/errors';
+import { parseFrame } from '@isochron/sdk/transport/frames';
+
+const CODES = Object.keys(ERROR_CODES) as ErrorCode[];
+
+/** Codes that there are not: of a newer node, in another spelling, and names that every object of JavaScript has. */
+const UNKNOWN = ['BRAND_NEW', '', 'internal', 'INTERNAL ', 'toString', '__proto__', 'constructor', 'INTERNAL\u0301'];
+
+/** What is no error frame. */
+const DAMAGED = [
+  { type: 'error', detail: 'd', retryable: true },
+  { type: 'error', code: 1, detail: 'd', retryable: true },
+  { type: 'error', code: 'INTERNAL', retryable: true },
+  { type: 'error', code: 'INTERNAL', detail: null, retryable: true },
+  { type: 'error', id: -1, code: 'INTERNAL', detail: 'd', retryable: true },
+  { type: 'error', id: 1.5, code: 'INTERNAL', detail: 'd', retryable: true },
+  { type: 'error', id: '1', code: 'INTERNAL', detail: 'd', retryable: true },
+];
+
+/** Where a node says nothing of repeating, or something else than yes, it is no. */
+const RETRYABLE: readonly unknown[] = [true, false, undefined, null, 1, 'true'];
+
+export function errors(): object {
+  return {
+    /** The answer of each code where nobody says otherwise, and the HTTP status that stands for it. */
+    codes: CODES.map((code) => ({ code, ...ERROR_CODES[code] })),
+    frames: [
+      ...CODES.flatMap((code) => [true, false].map((retryable) => frameOf({ code, retryable }))),
+      ...UNKNOWN.flatMap((code) => [true, false].map((retryable) => frameOf({ code, retryable }))),
+      ...RETRYABLE.map((retryable) => frameOf({ code: 'OVERLOADED', retryable })),
+      ...[undefined, null, 0, 7].map((id) => frameOf({ id, code: 'INTERNAL', retryable: true })),
+      ...DAMAGED.map(mapped),
+    ],
+  };
+}
+
+const frameOf = (fields: object): object => mapped({ type: 'error', detail: 'what happened', ...fields });
+
+/** `error` is what the caller of the request meets; `refused` what the client makes of a frame that is damaged. */
+function mapped(frame: object): object {
+  try {
+    const parsed = parseFrame(JSON.parse(JSON.stringify(frame)));
+    if (parsed.type !== 'error') throw new TypeError('an error frame is one');
+    const { code, message, retryable } = serverError(parsed);
+    return { frame, ...(parsed.id === undefined ? {} : { id: parsed.id }), error: { code, message, retryable } };
+  } catch (error) {
+    if (!(error instanceof IsochronError)) throw error;
+    return { frame, refused: { code: error.code, retryable: error.retryable } };
+  }
+}

@@ -1,0 +1,143 @@
+/** Sessions as data: which are taken, what they say, and how they are written again. */
+import { IsochronError } from '@isochron/core/errors';
+import { MAX_TIMESTAMP } from '@isochron/core/hlc';
+import { exportSession, exportWrites, type ImportedSession, importSession } from '@isochron/sdk/session/exported';
+import { wireSeen } from '@isochron/sdk/transport/operation-frames';
+import type { WireSeen } from '@isochron/wire/session-frames';
+import { dependsOut } from '../operations/outward.js';
+import { stateOut } from '../outward.js';
+
+const TX = 'AAAAAAAAAAAAAAAAAAAAAA.0';
+const WRITE = ['default/a', 7, TX, '{"a":1}'];
+const BASE = { version: 1, token: 'token', ust: 5, hwt: 7, writes: [] };
+const SEEN = { seen: [1, 2], region: 'oregon' };
+const DEPENDENCY = { key: 'default/a', source: 1, ts: 9 };
+
+const WHOLE: readonly object[] = [
+  BASE,
+  { ...BASE, protocol: 'paris' },
+  { ...BASE, protocol: 'no-such-protocol' },
+  { ...BASE, protocol: 'wren', deps: [3, 1, 7] },
+  { ...BASE, protocol: 'cure', deps: [] },
+  { ...BASE, ust: 0, hwt: 0, token: '' },
+  { ...BASE, ust: MAX_TIMESTAMP, hwt: MAX_TIMESTAMP },
+  { ...BASE, writes: [WRITE] },
+  { ...BASE, writes: [WRITE, ['caf\u00e9', 8, TX, null], ['cafe\u0301', 8, TX, { bytes: 'AP8=' }], WRITE] },
+  { ...BASE, writes: [['', 0, TX, '']] },
+  { ...BASE, writes: [['default/a', 7, TX, 'no JSON at all']] },
+  { ...BASE, writes: [['default/a', 7, TX, { bytes: ' AP8 ', more: 1 }, 'more']] },
+  { ...BASE, more: { of: 'a newer version' } },
+  { ...BASE, protocol: 'okapi', seen: SEEN },
+  { ...BASE, protocol: 'eventual', seen: { seen: [], region: '' } },
+  { ...BASE, protocol: 'cc-lo', seen: { ...SEEN, depends: [] } },
+  { ...BASE, protocol: 'cc-lo', seen: { ...SEEN, depends: [DEPENDENCY, { ...DEPENDENCY, near: true }] } },
+  { ...BASE, protocol: 'cc-lo', seen: { ...SEEN, depends: [{ ...DEPENDENCY, near: 1, more: 1 }] } },
+];
+
+/** Not the parts that only protocols of single operations have: what they need is checked where they go on. */
+const DAMAGED: readonly unknown[] = [
+  null,
+  1,
+  'text',
+  [],
+  {},
+  ...[0, 2, '1', null, undefined].map((version) => ({ ...BASE, version })),
+  ...[undefined, null, 1].map((token) => ({ ...BASE, token })),
+  ...[-1, 1.5, MAX_TIMESTAMP + 1, '5', null, undefined, true].map((ust) => ({ ...BASE, ust })),
+  ...[-1, 0.5, 2 ** 60, null, undefined].map((hwt) => ({ ...BASE, hwt })),
+  ...[null, undefined, {}, 'x'].map((writes) => ({ ...BASE, writes })),
+  ...[null, {}, [null], [-1], [1.5], ['1'], 5].map((deps) => ({ ...BASE, deps })),
+  ...[null, 1, {}].map((protocol) => ({ ...BASE, protocol })),
+  ...[
+    null,
+    {},
+    [],
+    [1, 7, TX, 'x'],
+    ['default/a', -1, TX, 'x'],
+    ['default/a', '7', TX, 'x'],
+    ['default/a', 7, 'short.0', 'x'],
+    ['default/a', 7, null, 'x'],
+    ['default/a', 7, TX],
+    ['default/a', 7, TX, 5],
+    ['default/a', 7, TX, true],
+    ['default/a', 7, TX, []],
+    ['default/a', 7, TX, {}],
+    ['default/a', 7, TX, { bytes: 5 }],
+    ['default/a', 7, TX, { bytes: '!' }],
+  ].map((write) => ({ ...BASE, writes: [WRITE, write] })),
+];
+
+const NO_JSON = ['', '{', 'undefined', '{"version":1,}', "{'version':1}"];
+
+/** What is no `seen`, for who needs one. */
+const DAMAGED_SEEN: readonly unknown[] = [
+  null,
+  1,
+  {},
+  { seen: [] },
+  { region: 'oregon' },
+  { seen: {}, region: 'oregon' },
+  { seen: [1.5], region: 'oregon' },
+  { seen: [-1], region: 'oregon' },
+  { seen: [], region: 1 },
+  ...[
+    null,
+    {},
+    [null],
+    [{}],
+    [{ ...DEPENDENCY, key: 1 }],
+    [{ ...DEPENDENCY, source: -1 }],
+    [{ ...DEPENDENCY, ts: '9' }],
+  ].map((depends) => ({ ...SEEN, depends })),
+];
+
+export function exportedSessions(): object {
+  const texts = [
+    ...[...WHOLE, ...DAMAGED].map((session) => JSON.stringify(session)),
+    // A number is one however it is written.
+    '{"version":1.0,"token":"t","ust":5e0,"hwt":70e-1,"writes":[]}',
+    ...NO_JSON,
+  ];
+  return {
+    imports: texts.map((text) => ({ text, ...imported(text) })),
+    seen: [...DAMAGED_SEEN, SEEN, { ...SEEN, depends: [DEPENDENCY] }].map((seen) => seenOf(JSON.stringify(seen))),
+  };
+}
+
+/** `session` where it is taken, and `exported` as it is written again by one that has seen nothing since; else `refused`. */
+function imported(text: string): object {
+  try {
+    const session = importSession(text);
+    const { token, protocol, state, seen } = session;
+    const more = seen === undefined ? {} : { seen };
+    return { session: { token, protocol, state: stateOut(state), ...more }, exported: again(session) };
+  } catch (error) {
+    return { refused: codeOf(error) };
+  }
+}
+
+function again({ token, protocol, state: { ust, deps, hwt, cache }, seen }: ImportedSession): string {
+  const entries = deps === undefined ? {} : { deps };
+  const more = seen === undefined ? {} : { seen: remembered(seen) };
+  return JSON.stringify(exportSession({ ...entries, ust, hwt, writes: exportWrites(cache), ...more }, token, protocol));
+}
+
+/** A session that depends on nothing does not say so. */
+function remembered(raw: unknown): WireSeen {
+  const { depends = [], ...seen } = wireSeen(raw);
+  return depends.length === 0 ? seen : { ...seen, depends };
+}
+
+function seenOf(text: string): object {
+  try {
+    const { seen, region, depends } = wireSeen(JSON.parse(text));
+    return { text, seen: { seen, region, ...dependsOut(depends) } };
+  } catch (error) {
+    return { text, refused: codeOf(error) };
+  }
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof IsochronError) return error.code;
+  throw error;
+}

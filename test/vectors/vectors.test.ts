@@ -1,0 +1,155 @@
+import { InvariantViolation } from '@isochron/core';
+import { loadEngine } from '@isochron/sdk/session/protocols';
+import { DEFAULTS, generate } from './generate.js';
+import { OPERATIONS, TRANSACTIONS } from './protocols.js';
+import { replay } from './replay/compare.js';
+import { OperationPlayer } from './replay/operations.js';
+import { type Fields, type ReadFile, readSessions } from './replay/reader.js';
+import { TransactionPlayer } from './replay/transactions.js';
+
+const files = generate(DEFAULTS);
+const textOf = (name: string): string => files.find((file) => file.name === name)?.text ?? '';
+const sessionsOf = (protocol: string): ReadFile => {
+  const name = `sessions-${protocol}.json`;
+  return readSessions(name, textOf(name));
+};
+const eventsOf = ({ sequences }: ReadFile): readonly Fields[] => sequences.flatMap(({ events }) => events);
+const timesOf = (file: ReadFile, is: (event: Fields) => boolean): number => eventsOf(file).filter(is).length;
+
+const TRANSACTION_EVENTS =
+  'begin past started lookup record write overlay observe stable commit committed refused end ids import'.split(' ');
+const OPERATION_EVENTS = 'get rot put retry answered refused move observe ids import'.split(' ');
+const TRANSACTION_REFUSALS = ['snapshotBelowSeen', 'snapshotChanged', 'commitInFlight', 'noCommitInFlight'];
+const OPERATION_REFUSALS = ['operationUnderWay', 'noOperationUnderWay', 'noPutUnderWay'];
+
+describe.each(Object.entries(TRANSACTIONS))('the sequences of %s', (protocol, SessionOf) => {
+  const file = sessionsOf(protocol);
+
+  it('are what its sessions do, to a reader that knows only the format', () => {
+    expect(file).toMatchObject({ protocol, kind: 'transactions' });
+    expect(replay(file, (sequence) => new TransactionPlayer(SessionOf, sequence))).toEqual([]);
+  });
+
+  it('are at least two hundred', () => {
+    expect(file.sequences.length).toBeGreaterThanOrEqual(200);
+    expect(new Set(file.sequences.map(({ name }) => name)).size).toBe(file.sequences.length);
+  });
+
+  it.each(TRANSACTION_EVENTS)('have %s at least twenty times', (name) => {
+    expect(timesOf(file, (event) => event.text('do') === name)).toBeGreaterThanOrEqual(20);
+  });
+
+  it.each(TRANSACTION_REFUSALS)('have a call that is refused as %s at least five times', (name) => {
+    expect(timesOf(file, (event) => event.maybe('refused', event.text) === name)).toBeGreaterThanOrEqual(5);
+  });
+});
+
+describe.each(Object.entries(OPERATIONS))('the sequences of %s', (protocol, rules) => {
+  const file = sessionsOf(protocol);
+
+  it('are what its sessions do, to a reader that knows only the format', () => {
+    expect(file).toMatchObject({ protocol, kind: 'operations' });
+    expect(replay(file, (sequence) => new OperationPlayer(rules, sequence))).toEqual([]);
+  });
+
+  it('are at least two hundred', () => {
+    expect(file.sequences.length).toBeGreaterThanOrEqual(200);
+  });
+
+  it.each(OPERATION_EVENTS)('have %s at least twenty times', (name) => {
+    expect(timesOf(file, (event) => event.text('do') === name)).toBeGreaterThanOrEqual(20);
+  });
+
+  it.each(OPERATION_REFUSALS)('have a call that is refused as %s at least five times', (name) => {
+    expect(timesOf(file, (event) => event.maybe('refused', event.text) === name)).toBeGreaterThanOrEqual(5);
+  });
+});
+
+describe('what happens in the sequences', () => {
+  const readsFromCache = (event: Fields): boolean =>
+    event.text('do') === 'lookup' && event.has('read') && event.fields('read').has('ts');
+  const cacheOf = (event: Fields): number => event.fields('state').list('cache').length;
+
+  it.each(['paris', 'wren'])('is that reads of %s are answered from the cache and the read set', (protocol) => {
+    expect(timesOf(sessionsOf(protocol), readsFromCache)).toBeGreaterThanOrEqual(50);
+  });
+
+  it.each(['paris', 'wren'])('is that the cache of %s holds several writes', (protocol) => {
+    expect(timesOf(sessionsOf(protocol), (event) => event.has('state') && cacheOf(event) > 2)).toBeGreaterThan(50);
+  });
+
+  it('is that a session of Wren belongs to a region, to another one, and to none', () => {
+    const places = eventsOf(sessionsOf('wren'))
+      .filter((event) => event.has('state') && event.fields('state').has('deps'))
+      .map((event) => event.fields('state').counts('deps')[1]);
+    for (const place of [0, 1, 2, 3]) expect(places.filter((other) => other === place).length).toBeGreaterThan(50);
+  });
+
+  it.each(Object.keys(OPERATIONS))('is that a PUT of %s goes to several homes', (protocol) => {
+    const movesOn = (event: Fields): boolean => event.has('put') && event.fields('put').texts('homes').length > 1;
+    expect(timesOf(sessionsOf(protocol), movesOn)).toBeGreaterThan(20);
+  });
+
+  it.each(['cops-gt', 'cc-lo'])('is that a session of %s depends on near versions and on others', (protocol) => {
+    const kinds = eventsOf(sessionsOf(protocol))
+      .filter((event) => event.has('state') && event.fields('state').has('depends'))
+      .flatMap((event) => event.fields('state').list('depends'))
+      .map((dependency) => dependency.has('near'));
+    for (const near of [true, false]) expect(kinds.filter((kind) => kind === near).length).toBeGreaterThan(100);
+  });
+});
+
+describe('the files', () => {
+  it('are the same bytes whenever they are made of the same seed', () => {
+    expect(generate(DEFAULTS)).toEqual(files);
+  });
+
+  it('are others for another seed', () => {
+    const others = generate({ seed: DEFAULTS.seed + 1, sequences: 2 });
+    for (const { name, text } of others.filter((file) => file.name.startsWith('sessions-')))
+      expect(textOf(name)).not.toContain(text.split('\n')[1]);
+  });
+
+  it('begin with the same sequences however many there are', () => {
+    const [few] = generate({ ...DEFAULTS, sequences: 2 });
+    expect(textOf('sessions-paris.json').split('\n').slice(0, 2)).toEqual(few?.text.split('\n').slice(0, 2));
+  });
+
+  it('are of exactly the protocols that the client speaks', async () => {
+    const names = [...Object.keys(TRANSACTIONS), ...Object.keys(OPERATIONS)].join(', ');
+    await expect(loadEngine('no-such-protocol')).rejects.toThrow(`this client speaks ${names}, the cluster`);
+  });
+
+  it('are named in the manifest, with their digests', () => {
+    const manifest = JSON.parse(textOf('manifest.json')) as { files: Record<string, string> };
+    const others = files.map(({ name }) => name).filter((name) => name !== 'manifest.json');
+    expect(Object.keys(manifest.files)).toEqual(others);
+    for (const digest of Object.values(manifest.files)) expect(digest).toMatch(/^[0-9a-f]{64}$/);
+  });
+});
+
+describe('a difference', () => {
+  class Forgetful extends TRANSACTIONS.paris {
+    override stable(): void {}
+  }
+
+  it('is found, with the first event that differs', () => {
+    const file = sessionsOf('paris');
+    const differences = replay(file, (sequence) => new TransactionPlayer(Forgetful, sequence));
+    expect(differences.length).toBeGreaterThan(100);
+    const [first] = differences;
+    const sequence = file.sequences.find(({ name }) => name === first?.sequence);
+    expect(sequence?.events[first?.event ?? 0]?.text('do')).toBe('stable');
+    expect(first).toMatchObject({ what: 'state', expected: expect.anything(), got: expect.anything() });
+  });
+
+  it('is no refusal of another kind', () => {
+    class Broken extends TRANSACTIONS.paris {
+      override observe(): void {
+        throw new InvariantViolation('something else');
+      }
+    }
+    const replayed = () => replay(sessionsOf('paris'), (sequence) => new TransactionPlayer(Broken, sequence));
+    expect(replayed).toThrow('something else');
+  });
+});
