@@ -88,6 +88,21 @@ describe('a commit whose answer is lost', () => {
 });
 
 describe('refused commits', () => {
+  it('end one after the other, however many wait, when the cluster refuses the client', async () => {
+    const node = await server();
+    let hellos = 0;
+    node.script = (frame) => {
+      if (frame.type === 'read') return 'close';
+      if (frame.type !== 'hello' || ++hellos < 2) return undefined;
+      return { type: 'error', code: 'UNAUTHENTICATED', detail: 'revoked', retryable: false };
+    };
+    const app = await client([node]);
+    expect(await codeOf(app.get('a'))).toBe('UNAUTHENTICATED');
+    const codes = await Promise.all(['a', 'b', 'c'].map((key) => codeOf(app.set(key, 1))));
+    expect(codes).toEqual(['UNAUTHENTICATED', 'UNAUTHENTICATED', 'UNAUTHENTICATED']);
+    expect(node.received('commit')).toEqual([]);
+  });
+
   it('move home when the outcome is pending and the connection has moved to another region', async () => {
     const store = new FakeStore();
     const [east, west] = [await server(store), await server(store, { region: 'oregon' })];

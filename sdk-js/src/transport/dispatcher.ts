@@ -104,7 +104,11 @@ export class Dispatcher {
 
   /** The cluster refuses this client as such: waiting is of no use. */
   refuseWaiting(error: IsochronError): void {
-    this.#waiting = this.#waiting.filter((exchange) => !exchange.settled && !exchange.hopeless(error));
+    const those = this.#waiting;
+    this.#waiting = [];
+    // One that fails may make room for the next one, which is submitted meanwhile.
+    const left = those.filter((exchange) => !exchange.settled && !exchange.hopeless(error));
+    this.#waiting = [...left, ...this.#waiting];
   }
 
   /** Keeps an eye on deadlines from now on. */

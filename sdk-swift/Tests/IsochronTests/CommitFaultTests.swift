@@ -96,6 +96,26 @@ final class LostCommitTests: XCTestCase, @unchecked Sendable {
 
 final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     @SessionActor
+    func testTheyEndOneAfterTheOtherHoweverManyWaitWhenTheClusterRefusesTheClient() async throws {
+        let world = World()
+        let node = world.server()
+        node.script = { frame in
+            if frame.type == "read" { return .close }
+            guard frame.type == "hello", node.received("hello").count > 1 else { return .answer }
+            return refusal(nil, "UNAUTHENTICATED", retryable: false)
+        }
+        let app = try await world.client([node])
+        let read = await code { try await app.get("a", as: Int.self) }
+        XCTAssertEqual(read, .unauthenticated)
+        async let first = code { try await app.set("a", 1) }
+        async let second = code { try await app.set("b", 1) }
+        async let third = code { try await app.set("c", 1) }
+        let codes = await [first, second, third]
+        XCTAssertEqual(codes, [.unauthenticated, .unauthenticated, .unauthenticated])
+        XCTAssertEqual(node.received("commit").count, 0)
+    }
+
+    @SessionActor
     func testTheyMoveHomeWhenTheOutcomeIsPendingAndTheConnectionHasMovedToAnotherRegion() async throws {
         let cluster = try await TwoRegions()
         let (app, home, other) = (cluster.app, cluster.home, cluster.other)

@@ -37,7 +37,7 @@ public actor IsochronClient {
     ///     saw and wrote
     ///   - token: a session token, for instance from an HTTP answer: what this session reads contains what that one saw
     ///     and wrote. The token does not hold the writes themselves, so `connect` waits until they are visible
-    ///     everywhere.
+    ///     everywhere. Not together with a `session` or a `store`: INVALID_REQUEST.
     ///   - store: where the session is kept between launches, see ``SessionStore``. A `session` that is given goes
     ///     first.
     ///   - options: how the client works
@@ -50,6 +50,10 @@ public actor IsochronClient {
         store: (any SessionStore)? = nil, options: ClientOptions = ClientOptions()
     ) async throws -> IsochronClient {
         try Task.checkCancellation()
+        if token != nil, session != nil || store != nil {
+            let message = "a token is where a session begins: give no session and no store beside it"
+            throw IsochronError(.invalidRequest, message)
+        }
         let settings = options.settings(credentials: credentials)
         if let problem = Scope(keyspace: settings.keyspace).problem { throw problem }
         var imported = session
@@ -59,6 +63,7 @@ public actor IsochronClient {
         do {
             try await core.connector.start()
             if imported == nil { try await core.closeGap() }
+            await core.begin()
             return IsochronClient(core)
         } catch {
             await core.close()

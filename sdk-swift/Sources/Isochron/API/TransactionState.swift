@@ -31,9 +31,14 @@ final class TransactionState: HandleSource {
 
     /// The handle, with all that was written so far.
     func borrow() throws -> SnapshotHandle {
+        try take(leaving: [])
+    }
+
+    /// The same; with nil left, writes that come later are refused.
+    private func take(leaving left: [KeyWrite]?) throws -> SnapshotHandle {
         let writes: [KeyWrite] = try written.change { writes in
             guard let all = writes else { throw Self.finished }
-            writes = []
+            writes = left
             return all
         }
         for write in writes { handle.tx.write(write.key, write.value) }
@@ -70,9 +75,8 @@ final class TransactionState: HandleSource {
             if updates > 0 { await withCheckedContinuation { onUpdated = $0 } }
             if let failedUpdate { throw failedUpdate }
             try Task.checkCancellation()
-            let handle = try borrow()
+            let handle = try take(leaving: nil)
             try Scope.check(count: handle.tx.writes.count, lifetime.core.limits.get())
-            written.set(nil)
             if handle.tx.hasWrites { return handle }
             handle.end()
             return nil

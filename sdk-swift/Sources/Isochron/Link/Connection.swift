@@ -63,7 +63,7 @@ final class Connection {
     func open(_ hello: Hello, _ opened: @escaping Opened) {
         self.opened = opened
         listen(hello)
-        let late = "\(url) did not answer within \(Int(settings.connectTimeoutMs)) ms"
+        let late = "\(url) did not answer within \(Int(min(settings.connectTimeoutMs, 1e15))) ms"
         connectAlarm = settings.timing.after(settings.connectTimeoutMs) { [weak self] in self?.drop(.lost(late)) }
     }
 

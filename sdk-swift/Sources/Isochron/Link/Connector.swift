@@ -152,7 +152,10 @@ final class Connector {
         open(endpoint) { [self] result in
             guard case .success(let connection) = result, endpoints.all.count > 1 else { return opened(result) }
             connection.ping { [self] measured in
-                if case .success(let rttMs) = measured { endpoints.measured(endpoint.url, rttMs) }
+                switch measured {
+                case .success(let rttMs): endpoints.measured(endpoint.url, rttMs)
+                case .failure: connection.close()
+                }
                 opened(measured.mapError(IsochronError.of).map { _ in connection })
             }
         }

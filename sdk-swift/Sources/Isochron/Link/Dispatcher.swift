@@ -90,7 +90,11 @@ final class Dispatcher {
 
     /// The cluster refuses this client as such: waiting is of no use.
     func refuseWaiting(_ error: IsochronError) {
-        waiting = waiting.filter { !$0.settled && !$0.hopeless(error) }
+        let those = waiting
+        waiting = []
+        // One that fails may make room for the next one, which is submitted meanwhile.
+        let left = those.filter { !$0.settled && !$0.hopeless(error) }
+        waiting = left + waiting
     }
 
     /// Keeps an eye on deadlines from now on.

@@ -119,7 +119,10 @@ final class Homing {
                 return end(nil)
             }
             roundTrip(connection) { [self] rttMs in
-                if !rttMs.isFinite { return end(nil) }
+                if !rttMs.isFinite {
+                    connection.close()
+                    return end(nil)
+                }
                 endpoints.measured(endpoint.url, rttMs)
                 end(Probe(connection: connection, rttMs: rttMs))
             }

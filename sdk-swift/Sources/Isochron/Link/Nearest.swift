@@ -35,6 +35,8 @@ final class Nearest {
     }
 
     func cancel() {
+        // It may come when the best one has been handed out already.
+        if decide == nil { return }
         for connection in found { connection.close() }
         end(.failure(CancellationError()))
     }

@@ -10,6 +10,8 @@ final class SessionCore {
     let connector: Connector
     /// Saves the session, where there is a store.
     let saver: Saver?
+    /// Whether it has all that its token promises: what is saved before would lack own writes, and nobody would look for them again.
+    private var isWhole = false
     /// What the session does one at a time: writes; under protocols of single operations, everything.
     private(set) lazy var queue = OneByOne(settings, connector.dispatcher) { [weak self] in self?.changed() }
     private(set) lazy var statuses = StatusTeller { [weak self] in self?.status }
@@ -42,7 +44,7 @@ final class SessionCore {
         saver = store.map { Saver($0, settings) }
         connector.begin(self)
         connector.dispatcher.onSweep = { [weak self] nowMs in self?.queue.sweep(nowMs) ?? false }
-        saver?.source = { [weak self] in self?.export() }
+        saver?.source = { [weak self] in self?.isWhole == true ? self?.export() : nil }
     }
 
     /// There is one once a node has been met; nobody has the client before.
@@ -132,9 +134,17 @@ final class SessionCore {
         await closing.value
     }
 
+    /// The session may be used, and kept.
+    func begin() {
+        isWhole = true
+        saver?.touched()
+    }
+
     private func closeAll() async {
         // First those that wait, or each would move up only to be turned away.
         queue.close()
+        // Sockets may take a while, in which the app may be ended or another client may use the store.
+        await saver?.close()
         await connector.close()
         queue.forget()
         await saver?.close()
