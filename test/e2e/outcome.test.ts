@@ -47,10 +47,12 @@ describe('the status of a transaction by its id', () => {
       await later.close();
       expect(await asked(api, txId)).toEqual({ id: txId, status: 'committed', timestamp });
       const options = ['--endpoint', cluster.endpoint('oregon'), '--birth', String(birth)];
-      expect(await isochron(['transaction', txId, ...options])).toMatchObject({
-        code: 0,
-        stdout: `committed at ${timestamp}\n`,
+      // The node that stood still may not answer the first question of the other one.
+      const told = await until('the command line says so', async () => {
+        const result = await isochron(['transaction', txId, ...options]);
+        return result.code === 0 && result;
       });
+      expect(told.stdout).toBe(`committed at ${timestamp}\n`);
       const json = await isochron(['transaction', txId, '--json', ...options]);
       expect(JSON.parse(json.stdout)).toEqual({ transaction: txId, status: 'committed', timestamp });
       const got = await until('it is visible', async () => {
