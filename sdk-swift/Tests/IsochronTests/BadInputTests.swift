@@ -169,6 +169,20 @@ final class BadInputTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
+    func testTimeoutsOfAnyLengthAreTaken() async throws {
+        let world = World()
+        let node = world.server()
+        node.store.seed("default/a", "1")
+        let app = try await world.client([node]) {
+            $0.connectTimeout = .seconds(Int64.max)
+            $0.requestTimeout = .seconds(Int64.max)
+            $0.commitTimeout = .seconds(Int64.max)
+        }
+        let value = try await app.get("a", as: Int.self)
+        XCTAssertEqual(value, 1)
+    }
+
+    @SessionActor
     func testAServerThatClosesInMidAnswerIsAskedAgain() async throws {
         let world = World()
         let node = world.server()

@@ -48,6 +48,20 @@ final class HomingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
+    func testALookThatIsRefusedLeavesNoConnectionBehind() async throws {
+        let (app, near, _) = try await awayFromHome()
+        let hellos = near.received("hello").count
+        near.script = { $0.type == "ping" ? refusal($0.id, "OVERLOADED", retryable: true) : .answer }
+        near.restart()
+        try await until("it has been looked at") {
+            near.received("hello").count > hellos && near.received("ping").count > 1
+        }
+        try await until("it is left alone") { near.connections == 0 }
+        let region = await app.currentStatus.region
+        XCTAssertEqual(region, "distant")
+    }
+
+    @SessionActor
     func testOpenTransactionsAndCommitsUnderWayAreTakenAlong() async throws {
         let (app, near, distant) = try await awayFromHome()
         let (read, write) = try await app.transaction { tx in

@@ -44,6 +44,19 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
+    func testATokenGoesWithNoStoreAndNoSession() async throws {
+        let (world, store) = (World(), MemoryStore())
+        let node = world.server()
+        let session = try await world.client([node]).session.export()
+        let stored = await code { try await world.client([node], token: "virginia-w1001", store: store) }
+        XCTAssertEqual(stored, .invalidRequest)
+        let given = await code { try await world.client([node], session: session, token: "virginia-w1001") }
+        XCTAssertEqual(given, .invalidRequest)
+        let saved = await store.saved
+        XCTAssertEqual(saved, [])
+    }
+
+    @SessionActor
     func testAWriteIsSavedBeforeItReturnsAndTheNextOneDoesNotWaitForThat() async throws {
         let (world, store, gate) = (World(), MemoryStore(), Gate())
         let node = world.server()

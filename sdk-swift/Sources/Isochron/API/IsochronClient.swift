@@ -50,6 +50,7 @@ public actor IsochronClient {
         store: (any SessionStore)? = nil, options: ClientOptions = ClientOptions()
     ) async throws -> IsochronClient {
         try Task.checkCancellation()
+        // The store would keep a session before its gap is closed, and nobody would look for the missing writes again.
         if token != nil, session != nil || store != nil {
             let message = "a token is where a session begins: give no session and no store beside it"
             throw IsochronError(.invalidRequest, message)
@@ -63,7 +64,6 @@ public actor IsochronClient {
         do {
             try await core.connector.start()
             if imported == nil { try await core.closeGap() }
-            await core.begin()
             return IsochronClient(core)
         } catch {
             await core.close()

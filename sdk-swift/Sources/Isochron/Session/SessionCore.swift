@@ -10,8 +10,6 @@ final class SessionCore {
     let connector: Connector
     /// Saves the session, where there is a store.
     let saver: Saver?
-    /// Whether it has all that its token promises: what is saved before would lack own writes, and nobody would look for them again.
-    private var isWhole = false
     /// What the session does one at a time: writes; under protocols of single operations, everything.
     private(set) lazy var queue = OneByOne(settings, connector.dispatcher) { [weak self] in self?.changed() }
     private(set) lazy var statuses = StatusTeller { [weak self] in self?.status }
@@ -44,7 +42,7 @@ final class SessionCore {
         saver = store.map { Saver($0, settings) }
         connector.begin(self)
         connector.dispatcher.onSweep = { [weak self] nowMs in self?.queue.sweep(nowMs) ?? false }
-        saver?.source = { [weak self] in self?.isWhole == true ? self?.export() : nil }
+        saver?.source = { [weak self] in self?.export() }
     }
 
     /// There is one once a node has been met; nobody has the client before.
@@ -132,12 +130,6 @@ final class SessionCore {
         let closing = self.closing ?? Task { @SessionActor in await closeAll() }
         self.closing = closing
         await closing.value
-    }
-
-    /// The session may be used, and kept.
-    func begin() {
-        isWhole = true
-        saver?.touched()
     }
 
     private func closeAll() async {
