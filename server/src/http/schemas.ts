@@ -106,7 +106,7 @@ const STATES = {
   pending: 'prepared: its participants will decide it',
   committed: 'durable, at `timestamp`',
   aborted: 'nothing of it was written, and nothing will be',
-  unknown: 'no node that could be asked has heard of it; it may still arrive',
+  unknown: 'no node that could be asked knows how it ended; it may still arrive',
   forgotten: 'older than the outcomes that are kept: what a repeated commit is refused with is OUTCOME_FORGOTTEN',
   lost: 'a node that took part has lost its disk, and what it knew with it',
 } satisfies Record<TxState, string>;

@@ -1,8 +1,9 @@
 /** Claims about commits: timestamps, durability, retries, transactions whose coordinator is gone. */
 import { packWall } from '@isochron/core';
-import type { TransactionMessage } from '../kernel/transactions/messages.js';
+import type { CommitResp, TransactionMessage } from '../kernel/transactions/messages.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { commitOver, id, settled } from '../testing/commits.js';
+import type { World } from '../testing/world.js';
 
 describe('PaRiS: timestamps', () => {
   it('never proposes at or below the published version clock (P1)', () => {
@@ -286,6 +287,35 @@ describe('PaRiS: the cohorts finish what a coordinator leaves (D2)', () => {
     expect(world.answer('ireland-1', ref)).toMatchObject({ status: 'committed', ts: ct });
     world.cut('ireland-1', 'virginia-1');
     expect(world.call('ireland-1', { type: 'TxStatusReq', txId: id(0) })).toMatchObject({ status: 'unknown' });
+  });
+
+  /** Oregon's attempt 0 was aborted, virginia's attempt 1 has committed. */
+  function committedAgain(world: World): CommitResp {
+    const commit = { ...commitOver(world, id(0), [0]), homes: ['oregon'] };
+    world.filter = ({ message }) => message.type !== 'PrepareReq';
+    world.call('virginia-1', commit);
+    world.filter = () => true;
+    return world.call('virginia-1', { ...commit, homes: ['oregon', 'virginia'] }, 'CommitResp');
+  }
+
+  it('a status question that not everybody has answered never says aborted: a later attempt may have committed (D4)', () => {
+    const world = settled({ settings: { commitTimeoutMs: 300 } });
+    const { ct } = committedAgain(world);
+    const ask = () => world.call('ireland-1', { type: 'TxStatusReq', txId: id(0) }, 'TxStatusResp');
+    world.run(100);
+    expect(ask()).toMatchObject({ status: 'committed', ts: ct });
+    world.cut('ireland-1', 'virginia-1');
+    expect(ask()).toMatchObject({ status: 'unknown' });
+  });
+
+  it('a status question never says aborted where a replica may have forgotten the commit of a later attempt (D5)', () => {
+    const world = settled({ settings: { commitTimeoutMs: 300, outcomeRetentionMs: 1_000 } });
+    world.node('oregon-1').skewMs = -20_000;
+    committedAgain(world);
+    world.until(() => world.node('virginia-1').store.outcome(0, id(0)) === undefined, 200_000);
+    expect(world.node('oregon-1').store.outcome(0, id(0))).toMatchObject({ status: 'aborted', attempt: 0 });
+    const { status } = world.call('ireland-1', { type: 'TxStatusReq', txId: id(0) }, 'TxStatusResp');
+    expect(status).toBe('unknown');
   });
 
   it('a node that has just started reaches nobody: its status questions wait for the first links', () => {

@@ -89,7 +89,7 @@ export class Ledger implements Check {
     readonly visibility: Pick<Visibility, 'stamp' | 'localDeps'>,
   ) {}
 
-  /** The greatest commit timestamp. */
+  /** The greatest commit timestamp of all that is somewhere. */
   get lastCt(): Timestamp {
     return this.#lastCt;
   }
@@ -322,6 +322,8 @@ export class Ledger implements Check {
   #version(key: QualifiedKey, version: Version, partition: PartitionId, region: RegionId): void {
     const known = this.#known.get(version.txId);
     if (known?.damaged) {
+      // Its disk has forgotten it, and it was run again.
+      this.#lastCt = Math.max(this.#lastCt, version.ts);
       this.#insert(key, version);
       return;
     }

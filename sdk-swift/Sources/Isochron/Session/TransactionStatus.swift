@@ -12,7 +12,7 @@ public struct TransactionStatus: Hashable, Sendable {
         case committed
         /// Nothing of it was written, and nothing will be.
         case aborted
-        /// No node that could be asked has heard of it. A commit that is still under way somewhere may arrive yet.
+        /// No node that could be asked knows how it ended. A commit that is still under way somewhere may arrive yet.
         case unknown
         /// It is older than the outcomes that are kept; only the keys themselves can tell.
         case forgotten

@@ -206,7 +206,7 @@ export class Cohort {
     const { lostUpTo } = this.state.membership;
     const { ref } = request;
     const state = known?.state ?? (lostUpTo > this.#forgottenUpTo ? 'lost' : 'unknown');
-    const ts = known === undefined ? lostUpTo : timeOf(known);
+    const ts = known === undefined ? Math.max(lostUpTo, this.#forgottenUpTo) : timeOf(known);
     const attempt = known === undefined ? 0 : attemptOf(known);
     out.sendAfterPersist(from, { type: 'OutcomeResp', ref, partition: this.partition, state, ts, attempt });
   }

@@ -302,9 +302,9 @@ export class Coordinator implements Machine<TransactionMessage> {
     else if (question.waiting === 0) this.#answerStatus(message.ref, question, null, out);
   }
 
-  #answerStatus(id: number, { requester, heard }: StatusQuestion, ct: Timestamp | null, out: Out): void {
+  #answerStatus(id: number, { requester, heard, waiting }: StatusQuestion, ct: Timestamp | null, out: Out): void {
     this.#questions.delete(id);
-    const said = ct !== null ? 'committed' : undecided(heard);
+    const said = ct !== null ? 'committed' : undecided(heard, waiting === 0);
     const status = said === 'prepared' ? 'pending' : said;
     const attempt = heard.get(said)?.attempt ?? 0;
     out.send(requester.from, { type: 'TxStatusResp', ref: requester.ref, status, ts: ct, attempt });
@@ -371,11 +371,14 @@ export class Coordinator implements Machine<TransactionMessage> {
   }
 }
 
-/** What the answers amount to when nobody says *committed*. */
-function undecided(heard: StatusQuestion['heard']): OutcomeResp['state'] {
+/**
+ * What the answers amount to when nobody says *committed*. An attempt that is aborted says nothing of a later one, which another
+ * region may have committed (D4): *aborted* takes the word of every replica, and of none that may have forgotten or lost what came after.
+ */
+function undecided(heard: StatusQuestion['heard'], everybody: boolean): OutcomeResp['state'] {
   const [prepared, aborted, lost] = (['prepared', 'aborted', 'lost'] as const).map((state) => heard.get(state));
-  // A later attempt that is prepared says more than an earlier one that is aborted; so might one that a lost disk knew.
   if (prepared !== undefined && prepared.attempt > (aborted?.attempt ?? -1)) return 'prepared';
-  if (aborted !== undefined && aborted.ts > (lost?.ts ?? 0)) return 'aborted';
+  const memory = Math.max(lost?.ts ?? 0, heard.get('unknown')?.ts ?? 0);
+  if (everybody && aborted !== undefined && aborted.ts > memory) return 'aborted';
   return lost === undefined ? 'unknown' : 'lost';
 }

@@ -138,7 +138,7 @@ export interface TxStatusReq {
 
 /**
  * How a transaction stands. `pending`: a cohort is prepared, the outcome is being decided. `lost`: a replica that may have known
- * it has lost its disk (D10). `unknown`: nobody who answered knows it.
+ * it has lost its disk (D10). `unknown`: nobody who answered knows how it ended.
  */
 export type TransactionStatus = (typeof STATUSES)[number];
 export const STATUSES = ['open', 'committed', 'aborted', 'pending', 'lost', 'unknown'] as const;
@@ -314,7 +314,7 @@ export interface OutcomeResp {
   readonly ref: Ref;
   readonly partition: PartitionId;
   readonly state: 'prepared' | 'committed' | 'aborted' | 'lost' | 'unknown';
-  /** `ct`, `pt`, the time of a tombstone; of a lost disk, up to when it has forgotten. */
+  /** `ct`, `pt`, the time of a tombstone; of *lost* and *unknown*, up to when the replica has forgotten. */
   readonly ts: Timestamp;
   /** Which attempt this is known of (D4). */
   readonly attempt: number;
