@@ -127,6 +127,9 @@ export function recoverReplicaState(
       (region) => [region, Math.max(durable[region] ?? 0, ust)] as const,
     ),
     heard: vectorOf(meta.get(`heard/${partition}`)),
+    lives: vectorOf(meta.get(`lives/${partition}`)),
+    passes: vectorOf(meta.get(`passes/${partition}`)),
+    doubt: vectorOf(meta.get(`doubt/${partition}`)),
     gcFloor: timestampOf(meta.get(`gcFloor/${partition}`)),
     forgottenUpTo: timestampOf(meta.get(`forgottenUpTo/${partition}`)),
     truncatedUpTo: timestampOf(meta.get(`logTruncatedUpTo/${partition}`)),
@@ -134,12 +137,12 @@ export function recoverReplicaState(
   };
 }
 
-/** The durable minimum over a node's replicas; null without any. */
-export function durableMinimum(replicas: Iterable<{ readonly replication: Replication }>): Timestamp | null {
+/** What a node's replicas contribute to UST; null without any. */
+export function stableMinimum(replicas: Iterable<{ readonly replication: Replication }>): Timestamp | null {
   let gst: Timestamp | null = null;
   for (const { replication } of replicas) {
-    const { durableMin } = replication.vv;
-    if (gst === null || durableMin < gst) gst = durableMin;
+    const { stableMin } = replication;
+    if (gst === null || stableMin < gst) gst = stableMin;
   }
   return gst;
 }

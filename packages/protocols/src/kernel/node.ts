@@ -2,7 +2,7 @@
 import type { AnyMessage, Timestamp } from '@isochron/core';
 import type { Machine } from '../machine.js';
 import type { NodeClock } from './node-clock.js';
-import { type CommonNodeOptions, durableMinimum } from './node-parts.js';
+import { type CommonNodeOptions, stableMinimum } from './node-parts.js';
 import { type NodeState, replicaName } from './node-state.js';
 import type { Membership } from './replication/membership.js';
 import { Rebuild, type RebuildableReplica } from './replication/rebuild.js';
@@ -33,7 +33,7 @@ export function assembleNode<
   replicas: readonly Replica[],
 ): ProtocolNode<M, Coordinator, Replica> {
   const stabilization = new Stabilization(state, {
-    gst: () => durableMinimum(replicas),
+    gst: () => stableMinimum(replicas),
     sOld: () => coordinator.sOld,
   });
   const rebuild = new Rebuild(state, replicas, acceptLoss, setAside, (lost) => {

@@ -1,7 +1,7 @@
 /** Claims about disks that were rolled back (D10), on a virtual clock. */
 import { IsochronError } from '@isochron/core';
 import { keyIn, TestClient } from '../testing/clients.js';
-import { backup, everywhere, joined, loseDisk } from '../testing/lost-disks.js';
+import { backup, everywhere, joined, loseDisk, runRebuilding, versions } from '../testing/lost-disks.js';
 import { World } from '../testing/world.js';
 
 const V = 'virginia-1';
@@ -188,5 +188,89 @@ describe('D10: a disk that was rolled back', () => {
     const ref = world.ask(V, client.commitRequest(tx));
     world.until(() => world.answer(V, ref) !== undefined, 4_000);
     expect(world.answer(V, ref)).toMatchObject({ type: 'CommitResp' });
+  });
+
+  describe('while a peer is away', () => {
+    /** Virginia's group is in oregon and not in ireland; virginia comes back without it, and oregon cannot tell it. */
+    const unnoticed = () => {
+      const world = new World({ spec: everywhere(1) });
+      const key = keyIn(world, 0);
+      const other = `${key}-2`;
+      const client = new TestClient(world, V);
+      client.write({ [other]: '"a"' });
+      world.run(100);
+      const old = backup(world.node(V).store);
+      world.cut(V, I);
+      const { ct } = client.write({ [key]: '"b"' });
+      world.until(() => world.node(O).store.read(0, key, ct)?.ts === ct, 1_000);
+      world.cut(V, O);
+      world.crash(V);
+      world.restart(V, old);
+      world.run(3_000);
+      return { world, key, other, ct };
+    };
+    const has = (world: World, node: string, key: string, ct: number) =>
+      world.node(node).store.read(0, key, ct)?.ts === ct;
+
+    it('goes on without its word, and nothing that it does then is stable', () => {
+      const { world, key, other, ct } = unnoticed();
+      world.heal(V, I);
+      const later = new TestClient(world, V).write({ [other]: '"c"' }).ct;
+      world.until(() => has(world, I, other, later), 2_000);
+      // Everything is heard again but oregon's question, which is what tells virginia.
+      world.filter = ({ message }) => message.type !== 'ResyncReq' || message.region !== 'oregon';
+      world.heal(V, O);
+      world.run(2_000);
+      // Ireland has what came after, and not what was lost; the version clock that it knows says otherwise.
+      expect(has(world, I, key, ct)).toBe(false);
+      const known = [V, O, I].map((node) => world.node(node).parts.stable.value);
+      expect(Math.max(...known)).toBeLessThan(ct);
+    });
+
+    it('and is told at last: what anybody has comes to everybody, also below the version clocks that are known', () => {
+      const { world, key, other, ct } = unnoticed();
+      world.heal(V, I);
+      const later = new TestClient(world, V).write({ [other]: '"c"' }).ct;
+      world.until(() => has(world, I, other, later), 2_000);
+      world.heal(V, O);
+      expect(runRebuilding(world, 5_000)).toEqual([V]);
+      world.until(() => world.ust() > later, 5_000);
+      for (const node of [V, O, I])
+        expect([has(world, node, key, ct), has(world, node, other, later)]).toEqual([true, true]);
+      for (const node of [O, I]) expect(versions(world, node, 0)).toEqual(versions(world, V, 0));
+    });
+
+    it('and is told at last, although it has crashed again meanwhile and its version clock is above what it has lost', () => {
+      const { world, key, other, ct } = unnoticed();
+      world.heal(V, I);
+      const later = new TestClient(world, V).write({ [other]: '"c"' }).ct;
+      world.until(() => has(world, I, other, later), 2_000);
+      world.crash(V);
+      world.restart(V);
+      world.run(3_000);
+      world.heal(V, O);
+      expect(runRebuilding(world, 5_000)).toEqual([V]);
+      world.until(() => world.ust() > later, 5_000);
+      for (const node of [V, O, I])
+        expect([has(world, node, key, ct), has(world, node, other, later)]).toEqual([true, true]);
+    });
+
+    it('a disk that was as it should be is vouched for when the peer is back, and holds nothing up', () => {
+      const world = new World({ spec: everywhere(1) });
+      const client = new TestClient(world, V);
+      client.write({ [keyIn(world, 0)]: '"a"' });
+      world.cut(V, O);
+      world.crash(V);
+      world.restart(V);
+      world.run(3_000);
+      expect(world.node(V).store.meta.get('doubt/0')).toMatchObject({ '0.clock': expect.any(Number) });
+      const { ct } = client.write({ [keyIn(world, 0)]: '"b"' });
+      world.heal(V, O);
+      world.until(() => world.ust() >= ct, 2_000);
+      expect(world.node(V).store.meta.get('doubt/0')).toEqual({});
+      world.crash(V);
+      world.restart(V);
+      expect(runRebuilding(world, 3_000)).toEqual([]);
+    });
   });
 });

@@ -153,7 +153,17 @@ describe('PaRiS: nonsense from peers', () => {
     { type: 'Replicate', partition: 0, source: 'atlantis', from: 0, to: 9, groups: [], more: false },
     { type: 'Heartbeat', partition: 0, source: 'ireland', from: 0, to: 9 },
     { type: 'ReplayLog', region: 'atlantis', after: 0, upTo: 9 },
-    { type: 'ResyncReq', partition: 0, region: 'atlantis', from: 0, clock: 0, group: 0 },
+    {
+      type: 'ResyncReq',
+      partition: 0,
+      region: 'atlantis',
+      from: 0,
+      clock: 0,
+      group: 0,
+      life: 0,
+      peerLife: 0,
+      truncatedUpTo: 0,
+    },
     { type: 'GossipRoot', region: 'atlantis', gst: 9e15, sOld: 0, wallMs: 0 },
     { type: 'ReadSliceResp', ref: 77, partition: 0, versions: [] },
     {
@@ -232,7 +242,17 @@ describe('PaRiS: nonsense from peers', () => {
     const own = replicas.find(({ partition }) => partition === 0)!;
     expect(own.replication.vv.has('ireland')).toBe(false);
     const refused: TransactionMessage = { type: 'ResyncRefused', partition: 0, source: 'oregon', truncatedUpTo: 8e15 };
-    const rolledBack = { type: 'ResyncReq' as const, partition: 0, region: 'oregon', from: 0, clock: ct, group: ct };
+    const rolledBack = {
+      type: 'ResyncReq' as const,
+      partition: 0,
+      region: 'oregon',
+      from: 0,
+      clock: ct,
+      group: ct,
+      life: 0,
+      peerLife: 0,
+      truncatedUpTo: 0,
+    };
     const messages = [refused, rolledBack, { ...rolledBack, clock: clock.last, group: clock.last }];
     const to = { node: 'virginia-1', machine: 'replica/0' };
     for (const message of messages) {

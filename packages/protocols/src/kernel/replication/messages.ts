@@ -49,6 +49,11 @@ export interface ResyncReq {
    */
   readonly clock: Timestamp;
   readonly group: Timestamp;
+  /** `lostUpTo` of the sender, and of the receiver as far as the sender knows: whose disk was lost since is met anew (D10). */
+  readonly life: Timestamp;
+  readonly peerLife: Timestamp;
+  /** The sender's log begins behind this. */
+  readonly truncatedUpTo: Timestamp;
 }
 
 /** Replica → peer replica (D10): what you lack is no longer in my log, so your disk has lost what it had confirmed. */

@@ -5,7 +5,7 @@
  *
  * 1. takes the highest version clock that anybody ever saw from it as the floor of its own;
  * 2. copies each partition from the replica that has seen most of this node's versions, at that replica's durable version vector;
- * 3. collects from every other replica what it sourced itself and not all of them have, and puts it into its log;
+ * 3. collects from every other replica what it sourced itself above the stable time, and puts it into its log: not all of them may have it;
  * 4. knows of transactions born before its return (`lostUpTo`) only what came with the copies, answers LOST about the others, and joins; all
  *    in one durable batch.
  *
@@ -280,10 +280,10 @@ export class Rebuild implements Machine<ReplicationMessage> {
     }
     const clockAt = (holder: Address) => this.#clockAt(holder, partition);
     const source = holders.reduce((best, next) => (clockAt(next) > clockAt(best) ? next : best));
-    const above = Math.min(...holders.map(clockAt));
     const all: Fetch = { partition, from: source, source: null, above: 0, clock: clockAt(source) };
     const { region } = this.state;
     const collects = holders.filter((holder) => holder !== source);
+    const above = this.#stable;
     return [all, ...collects.map((from) => ({ partition, from, source: region, above, clock: clockAt(from) }))];
   }
 

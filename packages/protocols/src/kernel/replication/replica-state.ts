@@ -3,6 +3,8 @@ import type { RegionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address } from '../../machine.js';
 import type { Held } from './gate.js';
 import type { SendingEnd } from './replication-stream.js';
+import type { Doubt } from './rollback-watch.js';
+import type { SecondPass } from './second-pass.js';
 
 /** What a replica finds on its disk (D7). */
 export interface RecoveredReplica {
@@ -10,6 +12,11 @@ export interface RecoveredReplica {
   readonly versionVector: readonly (readonly [RegionId, Timestamp])[];
   /** Highest `ct` of a group that came from each peer. */
   readonly heard: { readonly [region: RegionId]: Timestamp };
+  /** Since when each peer has the disk that it had last: its `lostUpTo`. */
+  readonly lives: { readonly [region: RegionId]: Timestamp };
+  /** Where the second pass over a peer's stream began. */
+  readonly passes: { readonly [region: RegionId]: Timestamp };
+  readonly doubt: Doubt;
   readonly gcFloor: Timestamp;
   readonly forgottenUpTo: Timestamp;
   /** Highest commit timestamp that was ever truncated from the own log, and that is in it. */
@@ -39,6 +46,9 @@ export interface Peer {
   clock: Timestamp;
   /** Highest `ct` of a group of it that was ever applied. */
   group: Timestamp;
+  /** Its `lostUpTo`, as far as it is known here: what it has said since then counts. */
+  life: Timestamp;
+  readonly pass: SecondPass;
   /** What waits to be admitted, under protocols with a gate. */
   readonly held: Held | undefined;
 }

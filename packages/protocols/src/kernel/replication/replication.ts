@@ -26,6 +26,7 @@ import type { Heartbeat, ReplayLog, Replicate, ReplicationMessage, ResyncRefused
 import type { Peer, RebuiltReplica, RecoveredReplica } from './replica-state.js';
 import { SendingEnd } from './replication-stream.js';
 import { RollbackWatch } from './rollback-watch.js';
+import { SecondPass } from './second-pass.js';
 import { type Origin, sendStretch } from './stretches.js';
 import { VersionVector } from './version-vector.js';
 
@@ -48,6 +49,8 @@ export class Replication {
   readonly #origin: Origin;
   readonly #copies: Copies;
   #rollback: RollbackWatch;
+  /** As long as not every peer has vouched for the disk, UST goes no further than the start of this life. */
+  #stableAtStart: Timestamp;
   #gcFloor: Timestamp;
   /** Highest timestamp of a version: an idle replica has nothing to collect. */
   #lastVersion: Timestamp;
@@ -60,8 +63,8 @@ export class Replication {
   readonly handlers: Handlers<StreamMessage, [now: WallMs, from: Address, out: Out]> = {
     Replicate: (message, now, _from, out) => this.#onReplicate(message, now, out),
     Heartbeat: (message, now, _from, out) => this.#onHeartbeat(message, now, out),
-    ResyncReq: (message, _now, from, out) => this.#onResyncReq(message, from, out),
-    ResyncRefused: (message, _now, from) => this.#onResyncRefused(message, from),
+    ResyncReq: (message, now, from, out) => this.#onResyncReq(message, now, from, out),
+    ResyncRefused: (message, now, from, out) => this.#onResyncRefused(message, now, from, out),
     CopyReq: (message, _now, from, out) => this.#copies.onCopyReq(message, from, out),
     ReadCopy: (message, _now, from, out) => {
       if (from.node === this.state.node) this.#copies.onReadCopy(message, this.#gcFloor, out);
@@ -90,13 +93,17 @@ export class Replication {
       const address = addresses.replica(partition, region);
       const group = recovered.heard[region] ?? 0;
       const held = gate === undefined ? undefined : new Held(state.settings.maxPendingBytes / peers);
-      this.#peers.set(region, { address, stream: new SendingEnd(), askedAt: 0, clock: 0, group, held });
+      const life = recovered.lives[region] ?? 0;
+      const pass = new SecondPass(recovered.passes[region]);
+      this.#peers.set(region, { address, stream: new SendingEnd(), askedAt: 0, clock: 0, group, life, pass, held });
     }
     this.#gcFloor = recovered.gcFloor;
     this.#lastVersion = Math.max(...recovered.versionVector.map(([, ts]) => ts));
     this.#logged = new LoggedTimes(Math.max(recovered.logged, recovered.truncatedUpTo));
     this.#truncatedUpTo = recovered.truncatedUpTo;
-    this.#rollback = new RollbackWatch(this.versionClock, state.clock.ceiling, this.#peers.keys());
+    const { doubt } = recovered;
+    this.#rollback = new RollbackWatch(this.versionClock, state.clock.ceiling, this.#peers.keys(), doubt);
+    this.#stableAtStart = state.stable.aggregated;
     this.#self = { node: state.node, machine: replicaName(partition) };
     this.#origin = { partition, source: state.region };
     this.#copies = new Copies(this.#self, partition, state, this.vv);
@@ -107,6 +114,17 @@ export class Replication {
   /** Everything up to here that this replica sourced is applied. */
   get versionClock(): Timestamp {
     return this.vv.applied(this.state.region);
+  }
+
+  /**
+   * What this replica contributes to UST: what is on its disk, and not more than at its start as long as a peer may still say that the disk is an
+   * old one. Nobody is held up: the peer that is missing says no version clock either.
+   */
+  get stableMin(): Timestamp {
+    let min = this.vv.durableMin;
+    if (!this.#rollback.vouched) min = Math.min(min, this.#stableAtStart);
+    for (const { pass } of this.#peers.values()) if (pass.stable !== undefined) min = Math.min(min, pass.stable);
+    return min;
   }
 
   get gcFloor(): Timestamp {
@@ -134,7 +152,7 @@ export class Replication {
   }
 
   /** Takes up its work with data that were copied from its peers, durably (D10). */
-  join({ vector, heard, gcFloor, logged, truncatedUpTo }: RebuiltReplica, now: WallMs, out: Out): void {
+  join({ vector, heard, gcFloor, forgottenUpTo, logged, truncatedUpTo }: RebuiltReplica, now: WallMs, out: Out): void {
     for (const [region, ts] of vector) if (this.vv.has(region)) this.vv.raise(region, ts, 0);
     for (const [region, peer] of this.#peers) peer.group = Math.max(peer.group, heard.get(region) ?? 0);
     this.#gcFloor = gcFloor;
@@ -142,7 +160,8 @@ export class Replication {
     this.#lastVersion = Math.max(...vector.values());
     this.#logged = new LoggedTimes(Math.max(logged, truncatedUpTo));
     this.#truncatedUpTo = truncatedUpTo;
-    this.#rollback = new RollbackWatch(this.versionClock, this.state.clock.ceiling, []);
+    this.#rollback = new RollbackWatch(this.versionClock, this.state.clock.ceiling, this.#peers.keys()).trust(now);
+    this.#stableAtStart = forgottenUpTo;
     for (const region of this.#peers.keys()) this.#askResync(region, now, out);
   }
 
@@ -163,6 +182,7 @@ export class Replication {
   publish(bound: Timestamp, wrote: boolean, out: Out): void {
     this.#raise(this.state.region, bound, wrote, out);
     this.#rollback.published(bound);
+    this.#keepDoubt(out);
   }
 
   /**
@@ -199,6 +219,7 @@ export class Replication {
 
   persisted(upTo: WriteSeq): void {
     this.vv.persisted(upTo);
+    for (const { pass } of this.#peers.values()) pass.persisted(upTo);
   }
 
   /** How many groups of peers wait to be admitted. */
@@ -225,6 +246,7 @@ export class Replication {
     if (!admitted) return;
     if (wrote) this.#keepVector(out);
     this.#arrived(wrote, now, out);
+    for (const source of this.#peers.keys()) this.#endPass(source, out);
     for (const [source, { held }] of this.#peers) if (held!.hungry) this.#askResync(source, now, out);
   }
 
@@ -302,7 +324,17 @@ export class Replication {
   #heard(source: RegionId, to: Timestamp, wrote: boolean, out: Out): void {
     const peer = this.#peers.get(source)!;
     peer.clock = Math.max(peer.clock, to);
+    peer.pass.heard(to);
     if (peer.held?.heard(to) ?? true) this.#raise(source, to, wrote, out);
+    this.#endPass(source, out);
+  }
+
+  /** The second pass is over when it has come as far as the first one, and nothing of it waits. */
+  #endPass(source: RegionId, out: Out): void {
+    const { pass, held } = this.#peers.get(source)!;
+    if (pass.position === undefined || pass.position < this.vv.applied(source)) return;
+    if (held !== undefined && held.groups.length > 0) return;
+    pass.end(() => this.#keep('passes', (peer) => peer.pass.unfinished, out));
   }
 
   /** Writes a peer's versions. Returns whether there were any. */
@@ -324,21 +356,30 @@ export class Replication {
     return wrote;
   }
 
+  #keepDoubt(out: Out): void {
+    const value = this.#rollback.news();
+    if (value !== undefined) out.write({ kind: 'meta', name: `doubt/${this.partition}`, value });
+  }
+
   #arrived(wrote: boolean, now: WallMs, out: Out): void {
     if (!wrote) return;
-    this.#keepHeard(out);
+    this.#keep('heard', ({ group }) => group, out); // the peer may need to be told (D10)
     this.received(now, out);
   }
 
   /** Everything that a peer sourced up to here has come. */
   #received(source: RegionId): Timestamp {
-    return Math.max(this.vv.applied(source), this.#peers.get(source)!.held?.received ?? 0);
+    const { pass, held } = this.#peers.get(source)!;
+    return pass.position ?? Math.max(this.vv.applied(source), held?.received ?? 0);
   }
 
-  /** What was heard of a peer's groups outlives a crash: the peer may need to be told (D10). */
-  #keepHeard(out: Out): void {
-    const value = Object.fromEntries([...this.#peers].map(([region, { group }]) => [region, group]));
-    out.write({ kind: 'meta', name: `heard/${this.partition}`, value });
+  /** What is known of the peers, and outlives a crash. */
+  #keep(what: 'heard' | 'lives' | 'passes', of: (peer: Peer) => Timestamp | undefined, out: Out): WriteSeq {
+    const entries = [...this.#peers].flatMap(([region, peer]) => {
+      const ts = of(peer);
+      return ts === undefined ? [] : [[region, ts] as const];
+    });
+    return out.write({ kind: 'meta', name: `${what}/${this.partition}`, value: Object.fromEntries(entries) });
   }
 
   /** Accepts a stretch only if it begins at or below what is there already; else asks for the gap (D6). */
@@ -363,18 +404,43 @@ export class Replication {
     const peer = this.#peers.get(source)!;
     peer.askedAt = now;
     peer.held?.asked();
-    const { partition } = this;
-    const { region } = this.state;
-    const { clock } = peer;
-    const group = Math.max(peer.group, peer.held?.group ?? 0);
-    const from = this.#received(source);
-    out.send(peer.address, { type: 'ResyncReq', partition, region, from, clock, group });
+    out.sendAfterPersist(peer.address, {
+      type: 'ResyncReq',
+      partition: this.partition,
+      region: this.state.region,
+      from: this.#received(source),
+      clock: peer.clock,
+      group: Math.max(peer.group, peer.held?.group ?? 0),
+      life: this.state.membership.lostUpTo,
+      peerLife: peer.life,
+      truncatedUpTo: this.#truncatedUpTo,
+    });
   }
 
-  #onResyncReq({ region, from, clock, group }: ResyncReq, sender: Address, out: Out): void {
+  /** A peer has lost its disk since it was met last (D10), perhaps after it had gone on with an old one: it is heard a second time. */
+  #meet(region: RegionId, { life, truncatedUpTo }: ResyncReq, now: WallMs, out: Out): void {
+    const peer = this.#peers.get(region)!;
+    if (peer.life === life) return;
+    peer.life = life;
+    // Nothing comes again of what may be collected here.
+    const from = Math.max(truncatedUpTo, this.state.stable.aggregated, this.#gcFloor);
+    this.forget(peer.address.node);
+    if (from < this.vv.applied(region)) peer.pass.begin(from);
+    this.#keep('passes', ({ pass }) => pass.unfinished, out);
+    this.#keep('lives', ({ life }) => life, out);
+    this.#askResync(region, now, out);
+  }
+
+  #onResyncReq(request: ResyncReq, now: WallMs, sender: Address, out: Out): void {
+    const { region, from, clock, group } = request;
     const peer = this.#peers.get(region);
     if (peer === undefined || sender.node !== peer.address.node) return;
     this.counters.resyncs++;
+    this.#meet(region, request, now, out);
+    if (request.peerLife !== this.state.membership.lostUpTo) {
+      this.#askResync(region, now, out); // which tells it
+      return;
+    }
     const { partition } = this;
     if (this.#rollback.lost(region, clock, group)) {
       throw new IsochronError(
@@ -382,6 +448,7 @@ export class Replication {
         `${region} has seen versions of partition ${partition} from here that the disk does not have: it was rolled back.`,
       );
     }
+    this.#keepDoubt(out);
     const truncatedUpTo = this.#truncatedUpTo;
     if (from < truncatedUpTo) {
       out.send(peer.address, { type: 'ResyncRefused', partition, source: this.state.region, truncatedUpTo });
@@ -391,11 +458,16 @@ export class Replication {
   }
 
   /** A log is truncated below what every replica has had on its disk: one that lacks it has lost it (D10). */
-  #onResyncRefused({ source, truncatedUpTo }: ResyncRefused, sender: Address): void {
+  #onResyncRefused({ source, truncatedUpTo }: ResyncRefused, now: WallMs, sender: Address, out: Out): void {
     const peer = this.#peers.get(source);
     // Only who was asked may say so: what follows is drastic (D12).
     if (peer === undefined || sender.node !== peer.address.node || peer.askedAt === 0) return;
-    if (this.vv.applied(source) >= truncatedUpTo) return;
+    if (this.vv.applied(source) >= truncatedUpTo) {
+      // It is stable, so it was there in the first pass.
+      peer.pass.heard(truncatedUpTo);
+      this.#askResync(source, now, out);
+      return;
+    }
     throw new IsochronError(
       'REBUILD_NEEDED',
       `The disk lacks versions of partition ${this.partition} that it once confirmed to ${source}: it was rolled back.`,

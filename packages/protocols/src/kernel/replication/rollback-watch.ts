@@ -2,31 +2,73 @@ import type { RegionId, Timestamp, WallMs } from '@isochron/core';
 
 /** A peer that says nothing for so long after a start is waited for no more. */
 const WAIT_MS = 2_000;
+/** So many starts that nobody has vouched for are remembered. */
+const REMEMBERED = 100;
+
+/** A start: where the disk ended, and where the life on it began. This replica has made nothing between. */
+interface Start {
+  /** Own version clock, and ceiling of the HLC, that the disk had. */
+  readonly clock: Timestamp;
+  readonly ceiling: Timestamp;
+  /** Lowest version clock that was published, and lowest group that was applied since. */
+  readonly firstClock: Timestamp;
+  readonly firstGroup: Timestamp;
+}
+const PARTS = ['clock', 'ceiling', 'firstClock', 'firstGroup'] as const;
+
+/** Starts as a meta record holds them. */
+export type Doubt = { readonly [name: string]: Timestamp };
 
 /**
  * Notices that a disk was rolled back (D10): a peer has seen from this replica what neither the disk held at the start nor this life
  * has made. A version clock never leaves above the durable ceiling, and a group never before it is durable; so what a
  * peer knows beyond them, and below the first of this life, was lost.
  *
- * Until every peer has said after the start what it knows, or has had time for it, the disk is under suspicion.
+ * Until every peer has said after the start what it knows, or has had time for it, the disk is under suspicion. Where one of them stays away,
+ * life goes on without its word: a doubt, which outlives a crash. What was vouched for is forgotten.
  */
 export class RollbackWatch {
-  #firstClock: Timestamp = Number.POSITIVE_INFINITY;
-  #firstGroup: Timestamp = Number.POSITIVE_INFINITY;
+  readonly #former: readonly Start[];
+  #start: Start;
   readonly #silent: Set<RegionId>;
   #waitUntil: WallMs = Number.POSITIVE_INFINITY;
+  /** Whether the disk remembers any start, and whether it remembers this one. */
+  #doubted: boolean;
+  #kept = false;
 
   /**
-   * @param clock own version clock that the disk had
-   * @param ceiling durable ceiling of the HLC that the disk had
+   * @param clock own version clock that the disk has
+   * @param ceiling durable ceiling of the HLC that the disk has
    * @param peers who may know better
+   * @param doubt of former lives on this disk
    */
-  constructor(
-    readonly clock: Timestamp,
-    readonly ceiling: Timestamp,
-    peers: Iterable<RegionId>,
-  ) {
+  constructor(clock: Timestamp, ceiling: Timestamp, peers: Iterable<RegionId>, doubt: Doubt = {}) {
     this.#silent = new Set(peers);
+    this.#former = startsOf(doubt);
+    this.#doubted = this.#former.length > 0;
+    this.#start = { clock, ceiling, firstClock: Number.POSITIVE_INFINITY, firstGroup: Number.POSITIVE_INFINITY };
+  }
+
+  /** Whether every peer has said what it knows. */
+  get vouched(): boolean {
+    return this.#silent.size === 0;
+  }
+
+  /** What the disk is to remember from now on: this start, when the life on it has begun and is not vouched for. Undefined: as before. */
+  news(): Doubt | undefined {
+    if (this.vouched) {
+      const doubted = this.#doubted;
+      this.#doubted = false;
+      return doubted ? {} : undefined;
+    }
+    const { firstClock, firstGroup } = this.#start;
+    if (this.#kept || firstClock === Number.POSITIVE_INFINITY) return undefined;
+    this.#kept = true;
+    this.#doubted = true;
+    const starts = [...this.#former, { ...this.#start, firstGroup: Math.min(firstClock, firstGroup) }];
+    return Object.fromEntries(
+      starts.slice(-REMEMBERED).flatMap((start, i) => PARTS.map((part) => [`${i}.${part}`, start[part]])),
+    );
   }
 
   /** The node runs. */
@@ -34,24 +76,43 @@ export class RollbackWatch {
     this.#waitUntil = now + WAIT_MS;
   }
 
+  /** The data have just been copied from the peers: they are waited for, but there is no suspicion. */
+  trust(now: WallMs): this {
+    this.#waitUntil = now;
+    return this;
+  }
+
   /** Whether this replica may still hear that its disk is an old one: it decides nothing meanwhile. */
   suspects(now: WallMs): boolean {
-    return this.#silent.size > 0 && now < this.#waitUntil;
+    return !this.vouched && now < this.#waitUntil;
   }
 
   /** A version clock of this life. */
   published(clock: Timestamp): void {
-    this.#firstClock = Math.min(this.#firstClock, clock);
+    if (clock < this.#start.firstClock) this.#start = { ...this.#start, firstClock: clock };
   }
 
   /** A group of this life. */
   applied(ct: Timestamp): void {
-    this.#firstGroup = Math.min(this.#firstGroup, ct);
+    if (ct < this.#start.firstGroup) this.#start = { ...this.#start, firstGroup: ct };
   }
 
-  /** Whether a peer's words show a loss: the version clock it has seen from here, and the highest group. */
+  /** Whether a peer's words show a loss: the version clock it has seen from here, and the highest group. Else it vouches for the disk. */
   lost(peer: RegionId, clock: Timestamp, group: Timestamp): boolean {
-    this.#silent.delete(peer);
-    return (clock > this.ceiling && clock < this.#firstClock) || (group > this.clock && group < this.#firstGroup);
+    const lost = [...this.#former, this.#start].some(
+      (start) =>
+        (clock > start.ceiling && clock < start.firstClock) || (group > start.clock && group < start.firstGroup),
+    );
+    if (!lost) this.#silent.delete(peer);
+    return lost;
   }
+}
+
+function startsOf(doubt: Doubt): Start[] {
+  const starts: Start[] = [];
+  for (let i = 0; doubt[`${i}.clock`] !== undefined; i++) {
+    const [clock, ceiling, firstClock, firstGroup] = PARTS.map((part) => doubt[`${i}.${part}`] ?? 0);
+    starts.push({ clock: clock!, ceiling: ceiling!, firstClock: firstClock!, firstGroup: firstGroup! });
+  }
+  return starts;
 }

@@ -67,7 +67,16 @@ export const replicationSchema: MessageSchema<ReplicationMessage> = {
   Heartbeat: { tag: 28, fields: { partition: uint, source: name, from: timestamp, to: timestamp } },
   ResyncReq: {
     tag: 29,
-    fields: { partition: uint, region: name, from: timestamp, clock: timestamp, group: timestamp },
+    fields: {
+      partition: uint,
+      region: name,
+      from: timestamp,
+      clock: timestamp,
+      group: timestamp,
+      life: timestamp,
+      peerLife: timestamp,
+      truncatedUpTo: timestamp,
+    },
   },
   GossipUp: { tag: 30, fields: { gst: nullable(timestamp), sOld: timestamp, wallMs, regional: deps } },
   GossipRoot: { tag: 31, fields: { region: name, gst: nullable(timestamp), sOld: timestamp, wallMs, regional: deps } },

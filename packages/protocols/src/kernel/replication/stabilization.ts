@@ -112,9 +112,9 @@ export class Stabilization implements Machine<ReplicationMessage> {
   }
 
   invariants(): void {
-    const bound = this.own.gst();
     const { aggregated } = this.state.stable;
-    invariant(bound === null || aggregated <= bound, () => `PU2: ust ${aggregated} above the durable minimum ${bound}`);
+    const bound = this.state.stable.confirmed(aggregated);
+    invariant(aggregated <= bound, () => `PU2: ust ${aggregated} above the durable minimum ${bound}`);
   }
 
   describe(): object {

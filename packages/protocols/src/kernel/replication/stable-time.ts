@@ -54,7 +54,7 @@ export class StableTime {
 
   /** What aggregation says. A UST above the own version vectors is none: it is not believed at all, and not in part (P5, D12). */
   aggregate(ust: Timestamp, sOld: Timestamp): void {
-    if (this.#confirmed(ust) < ust) {
+    if (this.confirmed(ust) < ust) {
       this.#refused++;
       return;
     }
@@ -65,13 +65,13 @@ export class StableTime {
 
   learn(claimed: Timestamp): void {
     if (claimed <= this.#value) return;
-    const limit = this.#bounds.length === 0 ? this.#value : this.#confirmed(claimed);
+    const limit = this.#bounds.length === 0 ? this.#value : this.confirmed(claimed);
     if (limit < claimed) this.#refused++;
     if (limit > this.#value) this.#value = limit;
   }
 
   /** As much of a claimed stable time as the own version vectors reach. */
-  #confirmed(claimed: Timestamp): Timestamp {
+  confirmed(claimed: Timestamp): Timestamp {
     let limit = claimed;
     for (const { durableMin } of this.#bounds) if (durableMin < limit) limit = durableMin;
     return limit;
