@@ -1,7 +1,7 @@
 /** Replication, replay, copies: D1, D5, D6, D10, P3. */
 import type { Mutant, Profile } from '../mutant.js';
 import { SAME_TIMES } from './clock.js';
-import { READS, REBUILD, REPLICATION, ROLLBACK_WATCH } from './files.js';
+import { COHORT, READS, REBUILD, REPLICATION, ROLLBACK_WATCH } from './files.js';
 import { TINY_STRETCHES } from './variants.js';
 
 /** Single frames are lost, come twice, or come late, and the connections stay. */
@@ -180,6 +180,33 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 105, count: 20 },
+    profile: LOST_DISKS,
+  },
+  {
+    name: 'lost-called-aborted',
+    breaks: 'D10',
+    does: 'answers *aborted* about what a lost disk may have known',
+    patches: [{ file: COHORT, find: "answer('lost', 0);", replace: "answer('aborted', 0);" }],
+    seeds: { from: 640, count: 20 },
+    profile: LOST_DISKS,
+  },
+  {
+    name: 'frozen-commits',
+    breaks: 'D10',
+    does: 'commits what it has called undecided for ever to another cohort, because one of the list has lost its disk',
+    patches: [
+      {
+        file: COHORT,
+        find: 'const ct = this.#frozen.has(prepared.txId) ? undefined : resolution.decided();',
+        replace: 'const ct = resolution.decided();',
+      },
+      {
+        file: COHORT,
+        find: 'message.ct < prepared.record.pt || frozen) {',
+        replace: 'message.ct < prepared.record.pt) {\n      void frozen;',
+      },
+    ],
+    seeds: { from: 1, count: 20 },
     profile: LOST_DISKS,
   },
   {

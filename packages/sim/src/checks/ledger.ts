@@ -3,7 +3,7 @@
  * at the greatest proposal (D2), or when its sole cohort has written it down (P11). Other checks compare with it.
  *
  * A disk that loses data may take with it what nobody else has yet. Such a transaction is *damaged*: nothing is demanded of it any
- * more, its versions may be there or not (D10 leaves this window open).
+ * more, its versions may be there or not (D10 leaves this window open); only that those who still have it agree (`survivors.ts`).
  */
 import {
   compareVersions,

@@ -14,6 +14,7 @@ import { ReadsNeverWait } from '../checks/reads-never-wait.js';
 import { SessionsAreCovered } from '../checks/sessions-are-covered.js';
 import { SnapshotReads } from '../checks/snapshot-reads.js';
 import { StableIsInstalled, StableTimeIsMonotonic } from '../checks/stable-time.js';
+import { SurvivorsAgree } from '../checks/survivors.js';
 import { NothingBelowVersionClock } from '../checks/version-clock.js';
 import { UP_TO_A_TIMESTAMP } from '../checks/visibility.js';
 import { VisibleInTheEnd } from '../checks/visible-in-the-end.js';
@@ -53,6 +54,7 @@ export function createChecks<M extends AnyMessage>(
     new NothingBelowVersionClock(context, ledger),
     new PromisesAreDurable(context, ledger),
     new OneOutcome(context, ledger),
+    new SurvivorsAgree(context),
     ...(visibility === undefined ? [] : [new SnapshotReads(context, ledger, visibility)]),
     ...(visibility === undefined || !clientSnapshots ? [] : [new ClientReads(context, ledger, visibility)]),
     ...(readsWait === 'never' ? [new ReadsNeverWait(context)] : []),
