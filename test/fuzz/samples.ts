@@ -96,8 +96,8 @@ export function samplesOf({ partition, other, key, txId, now, home, source }: Sa
     ResolveResp: { type: 'ResolveResp', txId, attempt: 0, partition, state: 'prepared', ts: now, frozen: false },
     OutcomeReq: { type: 'OutcomeReq', ref: 10, partition, txId },
     OutcomeResp: { type: 'OutcomeResp', ref: 10, partition, state: 'committed', ts: now, attempt: 0 },
-    Replicate: { type: 'Replicate', partition, source, from: now - 5000, to: now, groups, more: false },
-    Heartbeat: { type: 'Heartbeat', partition, source, from: now - 5000, to: now },
+    Replicate: { type: 'Replicate', partition, source, from: now - 5000, to: now, groups, more: false, vouched: true },
+    Heartbeat: { type: 'Heartbeat', partition, source, from: now - 5000, to: now, vouched: false },
     ResyncReq: {
       type: 'ResyncReq',
       partition,
@@ -107,7 +107,6 @@ export function samplesOf({ partition, other, key, txId, now, home, source }: Sa
       group: 0,
       life: 0,
       peerLife: 0,
-      truncatedUpTo: now - 9000,
     },
     ResyncRefused: { type: 'ResyncRefused', partition, source, truncatedUpTo: now - 9000 },
     ReplayLog: { type: 'ReplayLog', region: source, after: now - 5000, upTo: now },

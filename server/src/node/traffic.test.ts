@@ -33,8 +33,9 @@ const replicate = (...groups: LogGroup[]): Message => ({
   to: TS,
   groups,
   more: false,
+  vouched: true,
 });
-const heartbeat: Message = { type: 'Heartbeat', partition: 1, source: 'virginia', from: TS, to: TS };
+const heartbeat: Message = { type: 'Heartbeat', partition: 1, source: 'virginia', from: TS, to: TS, vouched: true };
 const gossip: Message = { type: 'GossipDown', ust: TS, sOld: TS, wallMs: TS };
 const read: Message = { type: 'ReadSliceReq', ref: 1, partition: 1, snapshot: TS, keys: ['default/a'] };
 

@@ -8,7 +8,16 @@ const START = Date.UTC(2026, 0, 1);
 const stretch = (at: number, value: string | null = '1'): Replicate => {
   const ct = packWall(at);
   const txs = [{ txId: 'a.1', writes: [{ key: 'default/a', value }] }];
-  return { type: 'Replicate', partition: 0, source: 'oregon', from: 0, to: ct, groups: [{ ct, txs }], more: false };
+  return {
+    type: 'Replicate',
+    partition: 0,
+    source: 'oregon',
+    from: 0,
+    to: ct,
+    groups: [{ ct, txs }],
+    more: false,
+    vouched: true,
+  };
 };
 
 describe('the visibility of updates of other regions', () => {

@@ -16,6 +16,25 @@ export const LOST_DISKS: Profile = {
   },
 };
 
+/** Disks that are rolled back while their region or a peer is out of sight. */
+const OLD_DISKS: Profile = {
+  faults: {
+    kinds: [
+      'rollback',
+      'rollback',
+      'cutLink',
+      'isolateRegion',
+      'crash',
+      'crashAt',
+      'massCrash',
+      'clientDisconnect',
+      'pause',
+    ],
+    count: 16,
+    untilMs: 5_000,
+  },
+};
+
 export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'replicate-before-durable',
@@ -51,8 +70,8 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATION,
-        find: 'if (this.#follows(source, from, now, out)) this.#heard(source, to, false, out);',
-        replace: 'if (this.#peers.has(source)) this.#heard(source, to, false, out);',
+        find: 'if (this.#follows(message, now, out)) this.#heard(message.source, message.to, false, out);',
+        replace: 'if (this.#peers.has(message.source)) this.#heard(message.source, message.to, false, out);',
       },
     ],
     seeds: { from: 1, count: 50 },
@@ -175,8 +194,8 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: ROLLBACK_WATCH,
-        find: 'return this.#silent.size > 0 && now < this.#waitUntil;',
-        replace: 'return this.#silent.size > 0 && now < 0;',
+        find: 'return !this.vouched && now < this.#waitUntil;',
+        replace: 'return !this.vouched && now < 0;',
       },
     ],
     seeds: { from: 105, count: 20 },
@@ -208,6 +227,62 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 1, count: 20 },
     profile: LOST_DISKS,
+  },
+  {
+    name: 'unvouched-counts',
+    breaks: 'D10',
+    does: 'takes the version clock of a disk that nobody has vouched for into UST',
+    patches: [
+      {
+        file: REPLICATION,
+        find: 'if (trust.doubt(this.#received(source)))',
+        replace: 'if (this.#received(source) < 0)',
+      },
+    ],
+    seeds: { from: 71, count: 1 },
+    profile: OLD_DISKS,
+  },
+  {
+    name: 'not-heard-again',
+    breaks: 'D10',
+    does: 'goes on behind the version clock that a peer had before it lost its disk, although a stretch of an old disk may have had a hole',
+    patches: [
+      {
+        file: REPLICATION,
+        find: 'peer.trust.hearAgain();',
+        replace: 'void peer.trust.hearAgain;',
+      },
+    ],
+    seeds: { from: 71, count: 1 },
+    profile: OLD_DISKS,
+  },
+  {
+    name: 'trusted-at-once',
+    breaks: 'D10',
+    does: 'takes the version clock that a peer had before it lost its disk into UST before its stream was heard again',
+    patches: [
+      {
+        file: REPLICATION,
+        find: 'if (trust.limit !== undefined) min = Math.min(min, trust.limit);',
+        replace: 'if (trust.limit !== undefined && trust.position === undefined) min = Math.min(min, trust.limit);',
+      },
+    ],
+    seeds: { from: 71, count: 1 },
+    profile: OLD_DISKS,
+  },
+  {
+    name: 'doubt-forgotten',
+    breaks: 'D10',
+    does: 'forgets with a crash that nobody has vouched for its disk',
+    patches: [
+      {
+        file: REPLICATION,
+        find: 'const { doubt } = recovered;',
+        replace: 'const doubt = {};',
+      },
+    ],
+    seeds: { from: 71, count: 1 },
+    profile: OLD_DISKS,
   },
   {
     name: 'references-start-anew',

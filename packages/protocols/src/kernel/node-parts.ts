@@ -128,7 +128,7 @@ export function recoverReplicaState(
     ),
     heard: vectorOf(meta.get(`heard/${partition}`)),
     lives: vectorOf(meta.get(`lives/${partition}`)),
-    passes: vectorOf(meta.get(`passes/${partition}`)),
+    limits: vectorOf(meta.get(`limits/${partition}`)),
     doubt: vectorOf(meta.get(`doubt/${partition}`)),
     gcFloor: timestampOf(meta.get(`gcFloor/${partition}`)),
     forgottenUpTo: timestampOf(meta.get(`forgottenUpTo/${partition}`)),

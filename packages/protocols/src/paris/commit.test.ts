@@ -137,6 +137,35 @@ describe('PaRiS: persist before you promise (D1)', () => {
   });
 });
 
+describe('PaRiS: a word of commit (D1, D10)', () => {
+  it('is on the disk before it is said, also of what is not applied yet', () => {
+    const world = settled({ settings: { applyIntervalMs: 1_000, commitTimeoutMs: 3_000 } });
+    const commit = commitOver(world, id(0), [0, 1]);
+    const kept: unknown[] = [];
+    world.filter = ({ from: { node }, message }) => {
+      if (message.type === 'ResolveResp' && message.state === 'committed')
+        kept.push(world.node(node).store.outcome(message.partition, id(0))?.status);
+      return message.type !== 'CommitTx' || message.partition === 0;
+    };
+    const { ct } = world.call('virginia-1', commit, 'CommitResp');
+    // Virginia has the commit message, and applies it in a second; the other cohort has none, and asks.
+    const cohort = world.node('virginia-1').parts.replicas.find(({ partition }) => partition === 0)!.cohort;
+    world.until(() => cohort.committed.get(id(0)) !== undefined, 500);
+    const identity = { txId: id(0), attempt: 0, home: 'virginia', epoch: 0, cohorts: [0, 1] };
+    const to = { node: 'virginia-1', machine: 'replica/0' };
+    const from = { node: 'oregon-1', machine: 'replica/1' };
+    world.inject(to, from, { type: 'ResolveReq', partition: 0, identity, birth: commit.birth, lost: false });
+    world.until(() => kept.length > 0, 500);
+    expect(kept).toEqual(['committed']);
+    // And it outlives a crash.
+    world.crash('virginia-1');
+    world.restart('virginia-1');
+    expect(world.node('virginia-1').store.prepared.size).toBe(0);
+    world.until(() => world.ust() >= ct, 20_000);
+    expect(new TestClient(world, 'ireland-1').readOnce(keyIn(world, 0), keyIn(world, 1))).toEqual(['1', '1']);
+  });
+});
+
 describe('PaRiS: retries (D4, D5)', () => {
   it('the same commit sent again, to any coordinator of any region, gives the same timestamp', () => {
     const world = settled();

@@ -298,6 +298,7 @@ describe('D10: who may lose what', () => {
         from: have,
         to: have,
         more: false,
+        vouched: true,
         groups: [{ ct, txs }],
       },
     );

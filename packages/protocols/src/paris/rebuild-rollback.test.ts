@@ -240,6 +240,21 @@ describe('D10: a disk that was rolled back', () => {
       for (const node of [O, I]) expect(versions(world, node, 0)).toEqual(versions(world, V, 0));
     });
 
+    it('and is told at last: who has its stretch with a hole remembers it through a crash', () => {
+      const { world, key, other, ct } = unnoticed();
+      world.heal(V, I);
+      const later = new TestClient(world, V).write({ [other]: '"c"' }).ct;
+      world.until(() => has(world, I, other, later), 2_000);
+      world.run(50);
+      world.crash(I);
+      world.restart(I);
+      world.run(500);
+      world.heal(V, O);
+      expect(runRebuilding(world, 5_000)).toEqual([V]);
+      world.until(() => world.ust() > later, 5_000);
+      expect([has(world, I, key, ct), has(world, I, other, later)]).toEqual([true, true]);
+    });
+
     it('and is told at last, although it has crashed again meanwhile and its version clock is above what it has lost', () => {
       const { world, key, other, ct } = unnoticed();
       world.heal(V, I);

@@ -150,8 +150,8 @@ describe('PaRiS: nonsense from peers', () => {
     { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'prepared', ts: 9, frozen: true },
     { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'lost', ts: 0, frozen: false },
     { type: 'PrepareResp', txId: 'nobody', attempt: 0, partition: 3, pt: 9 },
-    { type: 'Replicate', partition: 0, source: 'atlantis', from: 0, to: 9, groups: [], more: false },
-    { type: 'Heartbeat', partition: 0, source: 'ireland', from: 0, to: 9 },
+    { type: 'Replicate', partition: 0, source: 'atlantis', from: 0, to: 9, groups: [], more: false, vouched: true },
+    { type: 'Heartbeat', partition: 0, source: 'ireland', from: 0, to: 9, vouched: true },
     { type: 'ReplayLog', region: 'atlantis', after: 0, upTo: 9 },
     {
       type: 'ResyncReq',
@@ -162,7 +162,6 @@ describe('PaRiS: nonsense from peers', () => {
       group: 0,
       life: 0,
       peerLife: 0,
-      truncatedUpTo: 0,
     },
     { type: 'GossipRoot', region: 'atlantis', gst: 9e15, sOld: 0, wallMs: 0 },
     { type: 'ReadSliceResp', ref: 77, partition: 0, versions: [] },
@@ -251,7 +250,6 @@ describe('PaRiS: nonsense from peers', () => {
       group: ct,
       life: 0,
       peerLife: 0,
-      truncatedUpTo: 0,
     };
     const messages = [refused, rolledBack, { ...rolledBack, clock: clock.last, group: clock.last }];
     const to = { node: 'virginia-1', machine: 'replica/0' };

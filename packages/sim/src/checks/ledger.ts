@@ -141,6 +141,10 @@ export class Ledger implements Check {
     return this.#unaware.has(node);
   }
 
+  get anyUnaware(): boolean {
+    return this.#unaware.size > 0;
+  }
+
   /** All committed versions of a key, oldest first. */
   chain(key: QualifiedKey): readonly Version[] {
     return this.#chains.get(key) ?? [];

@@ -26,6 +26,8 @@ export interface Replicate {
   readonly groups: readonly LogGroup[];
   /** A page of a replay that goes on: the receiver asks for the next one. */
   readonly more: boolean;
+  /** Whether every peer has vouched for the disk that this comes from (D10). */
+  readonly vouched: boolean;
 }
 
 /** Replica → peer replica (Alg. 4 line 21): nothing was applied in `(from, to]`. */
@@ -35,6 +37,7 @@ export interface Heartbeat {
   readonly source: RegionId;
   readonly from: Timestamp;
   readonly to: Timestamp;
+  readonly vouched: boolean;
 }
 
 /** Replica → peer replica (D6): send again what you sourced after `from`. */
@@ -52,8 +55,6 @@ export interface ResyncReq {
   /** `lostUpTo` of the sender, and of the receiver as far as the sender knows: whose disk was lost since is met anew (D10). */
   readonly life: Timestamp;
   readonly peerLife: Timestamp;
-  /** The sender's log begins behind this. */
-  readonly truncatedUpTo: Timestamp;
 }
 
 /** Replica → peer replica (D10): what you lack is no longer in my log, so your disk has lost what it had confirmed. */

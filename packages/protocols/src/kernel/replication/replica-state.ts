@@ -4,7 +4,7 @@ import type { Address } from '../../machine.js';
 import type { Held } from './gate.js';
 import type { SendingEnd } from './replication-stream.js';
 import type { Doubt } from './rollback-watch.js';
-import type { SecondPass } from './second-pass.js';
+import type { Trust } from './trust.js';
 
 /** What a replica finds on its disk (D7). */
 export interface RecoveredReplica {
@@ -14,8 +14,8 @@ export interface RecoveredReplica {
   readonly heard: { readonly [region: RegionId]: Timestamp };
   /** Since when each peer has the disk that it had last: its `lostUpTo`. */
   readonly lives: { readonly [region: RegionId]: Timestamp };
-  /** Where the second pass over a peer's stream began. */
-  readonly passes: { readonly [region: RegionId]: Timestamp };
+  /** How far each peer's version clock counts, where it has a limit (`Trust`). */
+  readonly limits: { readonly [region: RegionId]: Timestamp };
   readonly doubt: Doubt;
   readonly gcFloor: Timestamp;
   readonly forgottenUpTo: Timestamp;
@@ -48,7 +48,7 @@ export interface Peer {
   group: Timestamp;
   /** Its `lostUpTo`, as far as it is known here: what it has said since then counts. */
   life: Timestamp;
-  readonly pass: SecondPass;
+  readonly trust: Trust;
   /** What waits to be admitted, under protocols with a gate. */
   readonly held: Held | undefined;
 }

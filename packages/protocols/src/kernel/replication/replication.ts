@@ -26,8 +26,8 @@ import type { Heartbeat, ReplayLog, Replicate, ReplicationMessage, ResyncRefused
 import type { Peer, RebuiltReplica, RecoveredReplica } from './replica-state.js';
 import { SendingEnd } from './replication-stream.js';
 import { RollbackWatch } from './rollback-watch.js';
-import { SecondPass } from './second-pass.js';
 import { type Origin, sendStretch } from './stretches.js';
+import { Trust } from './trust.js';
 import { VersionVector } from './version-vector.js';
 
 type Out = Effects<ReplicationMessage>;
@@ -46,11 +46,8 @@ export class Replication {
   readonly counters = { replicated: 0, stale: 0, gaps: 0, resyncs: 0 };
   readonly #peers = new Map<RegionId, Peer>();
   readonly #self: Address;
-  readonly #origin: Origin;
   readonly #copies: Copies;
   #rollback: RollbackWatch;
-  /** As long as not every peer has vouched for the disk, UST goes no further than the start of this life. */
-  #stableAtStart: Timestamp;
   #gcFloor: Timestamp;
   /** Highest timestamp of a version: an idle replica has nothing to collect. */
   #lastVersion: Timestamp;
@@ -64,7 +61,7 @@ export class Replication {
     Replicate: (message, now, _from, out) => this.#onReplicate(message, now, out),
     Heartbeat: (message, now, _from, out) => this.#onHeartbeat(message, now, out),
     ResyncReq: (message, now, from, out) => this.#onResyncReq(message, now, from, out),
-    ResyncRefused: (message, now, from, out) => this.#onResyncRefused(message, now, from, out),
+    ResyncRefused: (message, _now, from) => this.#onResyncRefused(message, from),
     CopyReq: (message, _now, from, out) => this.#copies.onCopyReq(message, from, out),
     ReadCopy: (message, _now, from, out) => {
       if (from.node === this.state.node) this.#copies.onReadCopy(message, this.#gcFloor, out);
@@ -94,8 +91,9 @@ export class Replication {
       const group = recovered.heard[region] ?? 0;
       const held = gate === undefined ? undefined : new Held(state.settings.maxPendingBytes / peers);
       const life = recovered.lives[region] ?? 0;
-      const pass = new SecondPass(recovered.passes[region]);
-      this.#peers.set(region, { address, stream: new SendingEnd(), askedAt: 0, clock: 0, group, life, pass, held });
+      const limit = recovered.limits[region];
+      const trust = new Trust(limit === undefined ? undefined : Math.min(limit, this.vv.applied(region)));
+      this.#peers.set(region, { address, stream: new SendingEnd(), askedAt: 0, clock: 0, group, life, trust, held });
     }
     this.#gcFloor = recovered.gcFloor;
     this.#lastVersion = Math.max(...recovered.versionVector.map(([, ts]) => ts));
@@ -103,9 +101,7 @@ export class Replication {
     this.#truncatedUpTo = recovered.truncatedUpTo;
     const { doubt } = recovered;
     this.#rollback = new RollbackWatch(this.versionClock, state.clock.ceiling, this.#peers.keys(), doubt);
-    this.#stableAtStart = state.stable.aggregated;
     this.#self = { node: state.node, machine: replicaName(partition) };
-    this.#origin = { partition, source: state.region };
     this.#copies = new Copies(this.#self, partition, state, this.vv);
     state.stable.bound(this.vv);
     state.stable.recovered(this.#gcFloor);
@@ -116,15 +112,15 @@ export class Replication {
     return this.vv.applied(this.state.region);
   }
 
-  /**
-   * What this replica contributes to UST: what is on its disk, and not more than at its start as long as a peer may still say that the disk is an
-   * old one. Nobody is held up: the peer that is missing says no version clock either.
-   */
+  /** What this replica contributes to UST: what is on its disk, and of each peer what it may be trusted in. */
   get stableMin(): Timestamp {
     let min = this.vv.durableMin;
-    if (!this.#rollback.vouched) min = Math.min(min, this.#stableAtStart);
-    for (const { pass } of this.#peers.values()) if (pass.stable !== undefined) min = Math.min(min, pass.stable);
+    for (const { trust } of this.#peers.values()) if (trust.limit !== undefined) min = Math.min(min, trust.limit);
     return min;
+  }
+
+  get #origin(): Origin {
+    return { partition: this.partition, source: this.state.region, vouched: this.#rollback.vouched };
   }
 
   get gcFloor(): Timestamp {
@@ -152,7 +148,7 @@ export class Replication {
   }
 
   /** Takes up its work with data that were copied from its peers, durably (D10). */
-  join({ vector, heard, gcFloor, forgottenUpTo, logged, truncatedUpTo }: RebuiltReplica, now: WallMs, out: Out): void {
+  join({ vector, heard, gcFloor, logged, truncatedUpTo }: RebuiltReplica, now: WallMs, out: Out): void {
     for (const [region, ts] of vector) if (this.vv.has(region)) this.vv.raise(region, ts, 0);
     for (const [region, peer] of this.#peers) peer.group = Math.max(peer.group, heard.get(region) ?? 0);
     this.#gcFloor = gcFloor;
@@ -160,8 +156,7 @@ export class Replication {
     this.#lastVersion = Math.max(...vector.values());
     this.#logged = new LoggedTimes(Math.max(logged, truncatedUpTo));
     this.#truncatedUpTo = truncatedUpTo;
-    this.#rollback = new RollbackWatch(this.versionClock, this.state.clock.ceiling, this.#peers.keys()).trust(now);
-    this.#stableAtStart = forgottenUpTo;
+    this.#rollback = new RollbackWatch(this.versionClock, this.state.clock.ceiling, this.#peers.keys()).copied(now);
     for (const region of this.#peers.keys()) this.#askResync(region, now, out);
   }
 
@@ -219,7 +214,7 @@ export class Replication {
 
   persisted(upTo: WriteSeq): void {
     this.vv.persisted(upTo);
-    for (const { pass } of this.#peers.values()) pass.persisted(upTo);
+    for (const { trust } of this.#peers.values()) trust.persisted(upTo);
   }
 
   /** How many groups of peers wait to be admitted. */
@@ -246,7 +241,7 @@ export class Replication {
     if (!admitted) return;
     if (wrote) this.#keepVector(out);
     this.#arrived(wrote, now, out);
-    for (const source of this.#peers.keys()) this.#endPass(source, out);
+    for (const source of this.#peers.keys()) this.#restore(source, out);
     for (const [source, { held }] of this.#peers) if (held!.hungry) this.#askResync(source, now, out);
   }
 
@@ -298,7 +293,7 @@ export class Replication {
   /** Alg. 4 lines 23–30, with P3 and D6. */
   #onReplicate(message: Replicate, now: WallMs, out: Out): void {
     const { source, from, to, groups, more } = message;
-    if (!this.#follows(source, from, now, out)) return;
+    if (!this.#follows(message, now, out)) return;
     const have = this.#received(source);
     const { held } = this.#peers.get(source)!;
     let wrote = false;
@@ -316,25 +311,33 @@ export class Replication {
   }
 
   /** Alg. 4 lines 31–33. */
-  #onHeartbeat({ source, from, to }: Heartbeat, now: WallMs, out: Out): void {
-    if (this.#follows(source, from, now, out)) this.#heard(source, to, false, out);
+  #onHeartbeat(message: Heartbeat, now: WallMs, out: Out): void {
+    if (this.#follows(message, now, out)) this.#heard(message.source, message.to, false, out);
   }
 
   /** A peer's version clock came from itself. It covers what waits at the gate: then it is raised behind that. */
   #heard(source: RegionId, to: Timestamp, wrote: boolean, out: Out): void {
     const peer = this.#peers.get(source)!;
     peer.clock = Math.max(peer.clock, to);
-    peer.pass.heard(to);
+    peer.trust.heard(to);
     if (peer.held?.heard(to) ?? true) this.#raise(source, to, wrote, out);
-    this.#endPass(source, out);
+    this.#restore(source, out);
   }
 
-  /** The second pass is over when it has come as far as the first one, and nothing of it waits. */
-  #endPass(source: RegionId, out: Out): void {
-    const { pass, held } = this.#peers.get(source)!;
-    if (pass.position === undefined || pass.position < this.vv.applied(source)) return;
-    if (held !== undefined && held.groups.length > 0) return;
-    pass.end(() => this.#keep('passes', (peer) => peer.pass.unfinished, out));
+  /** Whether everybody has vouched for the disk that this comes from. */
+  #vouched(source: RegionId, vouched: boolean, out: Out): void {
+    const { trust } = this.#peers.get(source)!;
+    if (vouched) trust.vouch();
+    else if (trust.doubt(this.#received(source))) this.#keep('limits', (peer) => peer.trust.kept, out);
+  }
+
+  /** The limit goes once the source is vouched for, was heard as far as the first time, and nothing of that waits. */
+  #restore(source: RegionId, out: Out): void {
+    const { trust, held } = this.#peers.get(source)!;
+    if (!trust.vouched || trust.kept === undefined) return;
+    const { position } = trust;
+    if (position !== undefined && (position < this.vv.applied(source) || (held?.groups.length ?? 0) > 0)) return;
+    trust.restore(() => this.#keep('limits', (peer) => peer.trust.kept, out));
   }
 
   /** Writes a peer's versions. Returns whether there were any. */
@@ -369,12 +372,12 @@ export class Replication {
 
   /** Everything that a peer sourced up to here has come. */
   #received(source: RegionId): Timestamp {
-    const { pass, held } = this.#peers.get(source)!;
-    return pass.position ?? Math.max(this.vv.applied(source), held?.received ?? 0);
+    const { trust, held } = this.#peers.get(source)!;
+    return trust.position ?? Math.max(this.vv.applied(source), held?.received ?? 0);
   }
 
   /** What is known of the peers, and outlives a crash. */
-  #keep(what: 'heard' | 'lives' | 'passes', of: (peer: Peer) => Timestamp | undefined, out: Out): WriteSeq {
+  #keep(what: 'heard' | 'lives' | 'limits', of: (peer: Peer) => Timestamp | undefined, out: Out): WriteSeq {
     const entries = [...this.#peers].flatMap(([region, peer]) => {
       const ts = of(peer);
       return ts === undefined ? [] : [[region, ts] as const];
@@ -383,7 +386,7 @@ export class Replication {
   }
 
   /** Accepts a stretch only if it begins at or below what is there already; else asks for the gap (D6). */
-  #follows(source: RegionId, from: Timestamp, now: WallMs, out: Out): boolean {
+  #follows({ source, from, vouched }: Replicate | Heartbeat, now: WallMs, out: Out): boolean {
     const peer = this.#peers.get(source);
     if (peer === undefined) return false;
     if (peer.held?.full) {
@@ -393,6 +396,7 @@ export class Replication {
     }
     if (from <= this.#received(source)) {
       peer.askedAt = 0;
+      this.#vouched(source, vouched, out);
       return true;
     }
     this.counters.gaps++;
@@ -413,20 +417,16 @@ export class Replication {
       group: Math.max(peer.group, peer.held?.group ?? 0),
       life: this.state.membership.lostUpTo,
       peerLife: peer.life,
-      truncatedUpTo: this.#truncatedUpTo,
     });
   }
 
-  /** A peer has lost its disk since it was met last (D10), perhaps after it had gone on with an old one: it is heard a second time. */
-  #meet(region: RegionId, { life, truncatedUpTo }: ResyncReq, now: WallMs, out: Out): void {
+  /** A peer has lost its disk since it was met last (D10), perhaps after it had gone on with an old one. */
+  #meet(region: RegionId, life: Timestamp, now: WallMs, out: Out): void {
     const peer = this.#peers.get(region)!;
     if (peer.life === life) return;
     peer.life = life;
-    // Nothing comes again of what may be collected here.
-    const from = Math.max(truncatedUpTo, this.state.stable.aggregated, this.#gcFloor);
     this.forget(peer.address.node);
-    if (from < this.vv.applied(region)) peer.pass.begin(from);
-    this.#keep('passes', ({ pass }) => pass.unfinished, out);
+    peer.trust.hearAgain();
     this.#keep('lives', ({ life }) => life, out);
     this.#askResync(region, now, out);
   }
@@ -436,7 +436,7 @@ export class Replication {
     const peer = this.#peers.get(region);
     if (peer === undefined || sender.node !== peer.address.node) return;
     this.counters.resyncs++;
-    this.#meet(region, request, now, out);
+    this.#meet(region, request.life, now, out);
     if (request.peerLife !== this.state.membership.lostUpTo) {
       this.#askResync(region, now, out); // which tells it
       return;
@@ -458,16 +458,11 @@ export class Replication {
   }
 
   /** A log is truncated below what every replica has had on its disk: one that lacks it has lost it (D10). */
-  #onResyncRefused({ source, truncatedUpTo }: ResyncRefused, now: WallMs, sender: Address, out: Out): void {
+  #onResyncRefused({ source, truncatedUpTo }: ResyncRefused, sender: Address): void {
     const peer = this.#peers.get(source);
     // Only who was asked may say so: what follows is drastic (D12).
     if (peer === undefined || sender.node !== peer.address.node || peer.askedAt === 0) return;
-    if (this.vv.applied(source) >= truncatedUpTo) {
-      // It is stable, so it was there in the first pass.
-      peer.pass.heard(truncatedUpTo);
-      this.#askResync(source, now, out);
-      return;
-    }
+    if (this.vv.applied(source) >= truncatedUpTo) return;
     throw new IsochronError(
       'REBUILD_NEEDED',
       `The disk lacks versions of partition ${this.partition} that it once confirmed to ${source}: it was rolled back.`,

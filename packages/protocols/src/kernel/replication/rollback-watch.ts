@@ -77,7 +77,7 @@ export class RollbackWatch {
   }
 
   /** The data have just been copied from the peers: they are waited for, but there is no suspicion. */
-  trust(now: WallMs): this {
+  copied(now: WallMs): this {
     this.#waitUntil = now;
     return this;
   }

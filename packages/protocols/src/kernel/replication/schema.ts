@@ -62,9 +62,10 @@ export const replicationSchema: MessageSchema<ReplicationMessage> = {
       to: timestamp,
       groups: list(group),
       more: boolean,
+      vouched: boolean,
     },
   },
-  Heartbeat: { tag: 28, fields: { partition: uint, source: name, from: timestamp, to: timestamp } },
+  Heartbeat: { tag: 28, fields: { partition: uint, source: name, from: timestamp, to: timestamp, vouched: boolean } },
   ResyncReq: {
     tag: 29,
     fields: {
@@ -75,7 +76,6 @@ export const replicationSchema: MessageSchema<ReplicationMessage> = {
       group: timestamp,
       life: timestamp,
       peerLife: timestamp,
-      truncatedUpTo: timestamp,
     },
   },
   GossipUp: { tag: 30, fields: { gst: nullable(timestamp), sOld: timestamp, wallMs, regional: deps } },

@@ -8,6 +8,8 @@ import { type Stretch, stretches } from './replication-stream.js';
 export interface Origin {
   readonly partition: PartitionId;
   readonly source: RegionId;
+  /** Whether every peer has vouched for the disk that they lie on (D10). */
+  readonly vouched: boolean;
 }
 
 /** Sends a stretch in pieces of bounded size; one without groups is a heartbeat. `more`: the log goes on behind it. */

@@ -17,7 +17,7 @@ import {
 } from '@isochron/core';
 import type { Address, Effects, WriteSeq } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
-import { CommittedQueue } from './committed-queue.js';
+import { type Committed, CommittedQueue } from './committed-queue.js';
 import { digestWrites } from './digest.js';
 import type {
   AbortTx,
@@ -153,6 +153,7 @@ export class Cohort {
       answer(same ? 'prepared' : 'aborted', same ? record.pt : 0);
     } else if (known?.state === 'committed') {
       // An outcome that was found among copied versions has no digest (D10).
+      this.#keepDecided(txId, out);
       const found = known.digest === '';
       const same = found || (known.attempt === attempt && known.digest.endsWith(fullDigest('', identity)));
       answer(same ? 'committed' : 'aborted', same ? known.ct : 0);
@@ -205,6 +206,7 @@ export class Cohort {
     const known = this.#known(request.txId);
     const { lostUpTo } = this.state.membership;
     const { ref } = request;
+    if (known?.state === 'committed') this.#keepDecided(request.txId, out);
     const state = known?.state ?? (lostUpTo > this.#forgottenUpTo ? 'lost' : 'unknown');
     const ts = known === undefined ? Math.max(lostUpTo, this.#forgottenUpTo) : timeOf(known);
     const attempt = known === undefined ? 0 : attemptOf(known);
@@ -327,6 +329,7 @@ export class Cohort {
     from: Address,
     out: Out,
   ): void {
+    this.#keepDecided(txId, out);
     const { partition } = this;
     out.sendAfterPersist(from, {
       type: 'ResolveResp',
@@ -378,7 +381,7 @@ export class Cohort {
       const deps = this.rules.stamp(request.deps, pt, this.state.region);
       this.committed.add({ txId, ct: pt, attempt, digest, writes, deps, logged: true });
       this.counters.commits++;
-      this.writeCommitted({ txId, writes, deps }, { status: 'committed', ts: pt, attempt, digest }, out);
+      this.#writeCommitted({ txId, writes, deps }, { status: 'committed', ts: pt, attempt, digest }, out);
     } else {
       const { birth } = request;
       const record: PreparedRecord = {
@@ -399,8 +402,23 @@ export class Cohort {
     out.sendAfterPersist(from, { type: 'PrepareResp', txId, attempt, partition: this.partition, pt });
   }
 
-  /** Log entry and outcome of a committed slice. */
-  writeCommitted(tx: LoggedTx, outcome: OutcomeRecord, out: Out): void {
+  /** Log entry and outcome of a slice in place of its prepare; nothing where that has been done. */
+  keepCommitted(tx: Committed, out: Out): void {
+    if (tx.logged) return;
+    const { txId, ct, attempt, digest, writes, deps } = tx;
+    this.#writeCommitted({ txId, writes, deps }, { status: 'committed', ts: ct, attempt, digest }, out);
+    out.write({ kind: 'prepared', partition: this.partition, txId, record: null });
+  }
+
+  /** A word of commit stands after any crash and any loss (D10): it is on the disk before it is said, also of what is not applied yet. */
+  #keepDecided(txId: TxId, out: Out): void {
+    const tx = this.committed.get(txId);
+    if (tx === undefined || tx.logged) return;
+    this.keepCommitted(tx, out);
+    this.committed.logged(tx);
+  }
+
+  #writeCommitted(tx: LoggedTx, outcome: OutcomeRecord, out: Out): void {
     out.write({ kind: 'log', partition: this.partition, ct: outcome.ts, tx });
     this.#writeOutcome(tx.txId, outcome, out);
   }

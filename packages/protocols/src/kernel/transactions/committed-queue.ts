@@ -9,7 +9,7 @@ export interface Committed {
   readonly writes: readonly KeyWrite[];
   /** What its versions depend on, beside their timestamp. */
   readonly deps?: Deps | undefined;
-  /** Whether log and outcome are written already (a sole cohort writes them when it commits). */
+  /** Whether log and outcome are written already: a sole cohort writes them when it commits, any other one when it applies it or says so. */
   readonly logged: boolean;
 }
 
@@ -48,6 +48,13 @@ export class CommittedQueue {
     let at = this.#items.length;
     while (at > 0 && this.#items[at - 1]!.ct > tx.ct) at--;
     this.#items.splice(at, 0, tx);
+  }
+
+  /** Log and outcome of a transaction are written. */
+  logged(tx: Committed): void {
+    const logged = { ...tx, logged: true };
+    this.#byId.set(tx.txId, logged);
+    this.#items[this.#items.indexOf(tx)] = logged;
   }
 
   /** Removes every transaction with `ct <= bound` (P2) and returns them as groups, lowest first (P4). */

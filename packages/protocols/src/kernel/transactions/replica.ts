@@ -280,14 +280,9 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
   }
 
   #applyOwn({ ct, txs }: CommittedGroup, out: Out): void {
-    const { partition } = this;
     this.replication.apply({ ct, txs }, out);
-    for (const { txId, writes, deps, logged, attempt, digest } of txs) {
-      this.counters.applied++;
-      if (logged) continue;
-      this.cohort.writeCommitted({ txId, writes, deps }, { status: 'committed', ts: ct, attempt, digest }, out);
-      out.write({ kind: 'prepared', partition, txId, record: null });
-    }
+    for (const tx of txs) this.cohort.keepCommitted(tx, out);
+    this.counters.applied += txs.length;
   }
 
   /** P9 and D5: garbage below the floor, log entries below UST, outcomes below the retention. */
