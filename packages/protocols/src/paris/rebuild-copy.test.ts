@@ -68,6 +68,33 @@ describe('D10: pages', () => {
     same(world, 0);
   });
 
+  it('what a copy was planned with holds to its end, although links go down meanwhile: no commit is run again', () => {
+    const world = new World({ spec: everywhere(1) });
+    const [key] = keysOf(world, 0, 1);
+    const client = new TestClient(world, V);
+    const tx = client.begin();
+    tx.write(key!, '"once"');
+    const request = { ...client.commitRequest(tx), snapshot: client.session.ust };
+    const { ct } = world.call(V, request, 'CommitResp');
+    world.until(() => world.ust() > ct, 2_000);
+    world.crash(V);
+    let asked = false;
+    world.filter = withoutCopies(V, () => {
+      asked = true;
+      return true;
+    });
+    world.restart(V, new PlainStore());
+    world.until(() => asked, 5_000);
+    for (const peer of [O, I]) world.cut(V, peer);
+    world.run(500);
+    world.filter = () => true;
+    for (const peer of [O, I]) world.heal(V, peer);
+    world.until(recovered(world, V), 20_000);
+    expect(world.node(V).parts.membership.lostUpTo).toBeGreaterThan(ct);
+    expect(world.call(O, request, 'Refused').code).toBe('OUTCOME_FORGOTTEN');
+    same(world, 0);
+  });
+
   it('is used only when it is whole: parts of two answers may lie before and after a collection', () => {
     const { world, key } = bigPage(null);
     let first: CopyResp | undefined;

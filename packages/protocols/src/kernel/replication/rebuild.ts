@@ -149,8 +149,10 @@ export class Rebuild implements Machine<ReplicationMessage> {
         out.setTimer('rebuild', input.now + RETRY_MS);
         return;
       case 'link':
+        // What the copy was planned with holds to its end.
+        if (this.#fetches !== undefined) return;
         if (!input.up) this.#answers.delete(input.node);
-        else if (!this.state.membership.joined && this.#fetches === undefined) this.#ask(input.node, out);
+        else if (!this.state.membership.joined) this.#ask(input.node, out);
         return;
       case 'persisted':
         this.#persisted = input.upTo;
