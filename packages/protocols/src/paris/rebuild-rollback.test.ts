@@ -75,6 +75,28 @@ describe('D10: a disk that was rolled back', () => {
     expect([V, O, I].map((node) => joined(world, node)())).toEqual([true, true, true]);
   });
 
+  it('is noticed although its log has a group that comes before the lost one and was not applied yet', () => {
+    const world = new World({ settings: { applyIntervalMs: 100 } });
+    const key = keyIn(world, 0);
+    const client = new TestClient(world, V);
+    const { replication } = world.node(V).parts.replicas.find(({ partition }) => partition === 0)!;
+    world.run(1_000);
+    const kept = client.write({ [key]: '"kept"' }).ct;
+    expect(replication.versionClock).toBeLessThan(kept);
+    const old = backup(world.node(V).store);
+    expect(old.log(0, 0, kept).groups.map(({ ct }) => ct)).toContain(kept);
+    const { ct } = client.write({ [key]: '"lost"' });
+    world.until(() => world.node(O).store.read(0, key, ct)?.ts === ct, 1_000);
+    world.cut(V, O);
+    world.crash(V);
+    world.restart(V, old);
+    world.run(3_000);
+    const again = world.node(V).parts.replicas.find(({ partition }) => partition === 0)!;
+    expect(again.replication.versionClock).toBeGreaterThan(kept);
+    world.heal(V, O);
+    noticed(world);
+  });
+
   it('is noticed although the peer that has seen the lost group was restarted too', () => {
     const world = new World();
     const client = new TestClient(world, V);

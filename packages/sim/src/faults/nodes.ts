@@ -89,14 +89,17 @@ export const rollback: FaultKind<{ node: NodeId; backMs: number; downMs: number 
     downMs: Math.round(logBetween(random, 1, 2_000)),
   }),
   start: ({ cluster }, { node, backMs, downMs }) => {
-    const image = cluster.node(node).disk.image();
+    const { disk } = cluster.node(node);
+    const image = disk.image();
+    const { restored } = disk;
     let isDown = false;
     const restart = (): void => {
       if (isDown) cluster.restart(node);
       isDown = false;
     };
     const robbing = cluster.time.after(backMs, () => {
-      if (!cluster.node(node).up || !cluster.maySpare(node)) return;
+      // An image of before another loss would bring back what everybody has got over.
+      if (!cluster.node(node).up || !cluster.maySpare(node) || disk.restored !== restored) return;
       cluster.rob(node, image);
       isDown = true;
       cluster.time.after(downMs, restart);

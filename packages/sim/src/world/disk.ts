@@ -24,6 +24,7 @@ export class Disk {
   /** Grows with every crash: a sync of a former life completes nothing. */
   #life = 0;
   #stalled = false;
+  #restored = 0;
   #waiting: (() => void) | undefined;
 
   constructor(
@@ -51,6 +52,11 @@ export class Disk {
       outcome: (partition, txId) => live.outcome(partition, txId),
       copy: (partition, start) => durable.copy(partition, start),
     };
+  }
+
+  /** How often something was taken off it. */
+  get restored(): number {
+    return this.#restored;
   }
 
   /** What would survive a crash. */
@@ -113,6 +119,7 @@ export class Disk {
 
   /** Takes everything off it, and puts an older image in its place, or nothing. No process may be using it. */
   restore(image: readonly DurableRecord[]): void {
+    this.#restored++;
     this.#durable = new MemoryState();
     this.prepare(image);
   }

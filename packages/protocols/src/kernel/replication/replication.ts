@@ -144,7 +144,7 @@ export class Replication {
   }
 
   start(now: WallMs): void {
-    this.#rollback.start(now);
+    this.#rollback.start(now, this.state.clock.read(now));
   }
 
   /** Takes up its work with data that were copied from its peers, durably (D10). */

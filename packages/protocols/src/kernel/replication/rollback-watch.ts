@@ -2,6 +2,7 @@ import type { RegionId, Timestamp, WallMs } from '@isochron/core';
 
 /** A peer that says nothing for so long after a start is waited for no more. */
 const WAIT_MS = 2_000;
+const NEVER = Number.POSITIVE_INFINITY;
 /** So many starts that nobody has vouched for are remembered. */
 const REMEMBERED = 100;
 
@@ -10,9 +11,11 @@ interface Start {
   /** Own version clock, and ceiling of the HLC, that the disk had. */
   readonly clock: Timestamp;
   readonly ceiling: Timestamp;
-  /** Lowest version clock that was published, and lowest group that was applied since. */
+  /** Lowest version clock that was published since. */
   readonly firstClock: Timestamp;
+  /** Lowest group of a transaction that was not on the disk, and the groups of those that were, applied since. */
   readonly firstGroup: Timestamp;
+  readonly recovered: readonly Timestamp[];
 }
 const PARTS = ['clock', 'ceiling', 'firstClock', 'firstGroup'] as const;
 
@@ -30,6 +33,8 @@ export type Doubt = { readonly [name: string]: Timestamp };
 export class RollbackWatch {
   readonly #former: readonly Start[];
   #start: Start;
+  /** Where the clock began: what is proposed in this life lies above. */
+  #begin: Timestamp = 0;
   readonly #silent: Set<RegionId>;
   #waitUntil: WallMs = Number.POSITIVE_INFINITY;
   /** Whether the disk remembers any start, and whether it remembers this one. */
@@ -46,7 +51,7 @@ export class RollbackWatch {
     this.#silent = new Set(peers);
     this.#former = startsOf(doubt);
     this.#doubted = this.#former.length > 0;
-    this.#start = { clock, ceiling, firstClock: Number.POSITIVE_INFINITY, firstGroup: Number.POSITIVE_INFINITY };
+    this.#start = { clock, ceiling, firstClock: NEVER, firstGroup: NEVER, recovered: [] };
   }
 
   /** Whether every peer has said what it knows. */
@@ -62,18 +67,17 @@ export class RollbackWatch {
       return doubted ? {} : undefined;
     }
     const { firstClock, firstGroup } = this.#start;
-    if (this.#kept || firstClock === Number.POSITIVE_INFINITY) return undefined;
+    if (this.#kept || firstClock === NEVER) return undefined;
     this.#kept = true;
     this.#doubted = true;
-    const starts = [...this.#former, { ...this.#start, firstGroup: Math.min(firstClock, firstGroup) }];
-    return Object.fromEntries(
-      starts.slice(-REMEMBERED).flatMap((start, i) => PARTS.map((part) => [`${i}.${part}`, start[part]])),
-    );
+    const sofar = { ...this.#start, firstGroup: Math.min(firstGroup, Math.max(firstClock, this.#begin)) };
+    return doubtOf([...this.#former, sofar].slice(-REMEMBERED));
   }
 
-  /** The node runs. */
-  start(now: WallMs): void {
+  /** The node runs; its clock begins at `clock`. */
+  start(now: WallMs, clock: Timestamp): void {
     this.#waitUntil = now + WAIT_MS;
+    this.#begin = clock;
   }
 
   /** The data have just been copied from the peers: they are waited for, but there is no suspicion. */
@@ -92,27 +96,49 @@ export class RollbackWatch {
     if (clock < this.#start.firstClock) this.#start = { ...this.#start, firstClock: clock };
   }
 
-  /** A group of this life. */
+  /** A group that is applied in this life. */
   applied(ct: Timestamp): void {
-    if (ct < this.#start.firstGroup) this.#start = { ...this.#start, firstGroup: ct };
+    const { firstGroup, recovered } = this.#start;
+    if (ct > this.#begin) {
+      if (ct < firstGroup) this.#start = { ...this.#start, firstGroup: ct };
+    } else {
+      this.#start = { ...this.#start, recovered: [...recovered, ct] };
+      this.#kept = false;
+    }
   }
 
-  /** Whether a peer's words show a loss: the version clock it has seen from here, and the highest group. Else it vouches for the disk. */
+  /**
+   * Whether a peer's words show a loss: the version clock it has seen from here, and the highest group. Else it vouches for the disk, and what it says
+   * later is about this life.
+   */
   lost(peer: RegionId, clock: Timestamp, group: Timestamp): boolean {
+    if (!this.#silent.has(peer)) return false;
     const lost = [...this.#former, this.#start].some(
       (start) =>
-        (clock > start.ceiling && clock < start.firstClock) || (group > start.clock && group < start.firstGroup),
+        (clock > start.ceiling && clock < start.firstClock) ||
+        (group > start.clock && group < start.firstGroup && !start.recovered.includes(group)),
     );
     if (!lost) this.#silent.delete(peer);
     return lost;
   }
 }
 
+function doubtOf(starts: readonly Start[]): Doubt {
+  const entries = starts.flatMap((start, i) => [
+    ...PARTS.map((part) => [`${i}.${part}`, start[part]] as const),
+    ...start.recovered.map((ct, j) => [`${i}.recovered.${j}`, ct] as const),
+  ]);
+  return Object.fromEntries(entries);
+}
+
 function startsOf(doubt: Doubt): Start[] {
   const starts: Start[] = [];
   for (let i = 0; doubt[`${i}.clock`] !== undefined; i++) {
     const [clock, ceiling, firstClock, firstGroup] = PARTS.map((part) => doubt[`${i}.${part}`] ?? 0);
-    starts.push({ clock: clock!, ceiling: ceiling!, firstClock: firstClock!, firstGroup: firstGroup! });
+    const recovered: Timestamp[] = [];
+    for (let ct = doubt[`${i}.recovered.0`]; ct !== undefined; ct = doubt[`${i}.recovered.${recovered.length}`])
+      recovered.push(ct);
+    starts.push({ clock: clock!, ceiling: ceiling!, firstClock: firstClock!, firstGroup: firstGroup!, recovered });
   }
   return starts;
 }
