@@ -1,5 +1,5 @@
 /** Claims about stabilisation, frames and peers that talk nonsense. */
-import type { ClusterSpec } from '@isochron/core';
+import { type ClusterSpec, packWall } from '@isochron/core';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { THREE_REGIONS, World } from '../testing/world.js';
@@ -66,6 +66,24 @@ describe('PaRiS: stabilisation', () => {
     expect(world.ust() - frozen).toBeLessThan(4096 * 60);
     world.restart('oregon-1');
     world.until(() => world.ust() > frozen + 4096 * 900);
+  });
+
+  it('a node that hears its parent alone follows a clock that was ahead, also while UST stands still (T2)', () => {
+    const world = new World({ spec: TWO_NODES_EACH });
+    world.run(200);
+    // The wall clocks are right again, all hybrid clocks are ahead of them, and stand still.
+    world.node('oregon-1').skewMs = 60_000;
+    world.run(100);
+    world.crash('oregon-1');
+    world.node('oregon-1').skewMs = 0;
+    world.restart('oregon-1');
+    world.run(5_000);
+    // A write of a root: from here on only roots hear of its clock.
+    for (let i = 0; i < 5; i++) {
+      const { ct } = new TestClient(world, 'virginia-1').write({ [keyIn(world, 0)]: `"${i}"` });
+      expect(ct).toBeGreaterThan(packWall(world.now + 30_000));
+      world.until(() => world.ust() >= ct, 200);
+    }
   });
 
   it('nobody collects above the stable time that a node has on its disk: it begins nothing below a floor after a crash (P9)', () => {

@@ -4,8 +4,8 @@
  *
  * Deviations: P13 (membership is the cluster file's; a root says nothing until every child has reported; nobody stands in for a
  * root, which is a node whose own replicas UST needs in any case), P12 (its messages share the frames of replication, whose rounds lie on the
- * same grid), T1 (they carry the wall clock for the drift watch). Where all regions' minima are known, UST is computed on
- * receipt, not on a timer of its own (Δ_U = 0).
+ * same grid), T1 (they carry the wall clock for the drift watch), T2 (in every round they bring the clock on their frames to every node).
+ * Where all regions' minima are known, UST is computed on receipt, not on a timer of its own (Δ_U = 0).
  *
  * Invariants: PU1 UST never falls. PU2 a node's UST does not exceed the durable minimum of its own replicas.
  */
@@ -54,6 +54,8 @@ export class Stabilization implements Machine<ReplicationMessage> {
   #sentDown: Timestamp = 0;
   #sentSOld: Timestamp = 0;
   #sentRegional: Deps = [];
+  /** Whether the children were told something since the last round. */
+  #told = false;
 
   constructor(
     readonly state: NodeState,
@@ -88,6 +90,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
         return;
       case 'timer':
         this.#gossip(input.now, out);
+        this.#repeatDown(input.now, out);
         out.setTimer('gossip', this.state.activity.nextRound(input.now, this.state.settings.gossipIntervalMs));
         return;
       case 'link':
@@ -214,6 +217,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
     this.#sendDown(now, out);
   }
 
+  /** Every change at once. */
   #sendDown(now: WallMs, out: Out): void {
     const { aggregated: ust, sOld } = this.state.stable;
     const { entries: regional } = this.state.regional;
@@ -221,6 +225,21 @@ export class Stabilization implements Machine<ReplicationMessage> {
     this.#sentDown = ust;
     this.#sentSOld = sOld;
     this.#sentRegional = regional;
+    this.#tellChildren(now, out);
+  }
+
+  /**
+   * Once in a round also what stands still, for the clock on its frame (T2): a child may hear from nobody else. One that does not know how far
+   * another clock ran ahead would hold UST back, and a UST that is held back would never be news.
+   */
+  #repeatDown(now: WallMs, out: Out): void {
+    if (!this.#told && this.#sentDown > 0) this.#tellChildren(now, out);
+    this.#told = false;
+  }
+
+  #tellChildren(now: WallMs, out: Out): void {
+    const [ust, sOld, regional] = [this.#sentDown, this.#sentSOld, this.#sentRegional];
+    this.#told = true;
     for (const node of this.#children) {
       if (this.#down.has(node)) continue;
       this.counters.down++;
