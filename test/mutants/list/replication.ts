@@ -188,20 +188,6 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     profile: LOST_DISKS,
   },
   {
-    name: 'old-disk-serves-at-once',
-    breaks: 'D10',
-    does: 'decides before its peers have had time to say that its disk is an old one',
-    patches: [
-      {
-        file: ROLLBACK_WATCH,
-        find: 'return !this.vouched && now < this.#waitUntil;',
-        replace: 'return !this.vouched && now < 0;',
-      },
-    ],
-    seeds: { from: 105, count: 20 },
-    profile: LOST_DISKS,
-  },
-  {
     name: 'lost-called-aborted',
     breaks: 'D10',
     does: 'answers *aborted* about what a lost disk may have known',
@@ -283,6 +269,28 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 71, count: 1 },
     profile: OLD_DISKS,
+  },
+  {
+    name: 'applied-again-counts-as-new',
+    breaks: 'D10',
+    does: 'takes the groups that its disk still had to apply for the first ones of its life, so that a loss behind them goes unnoticed',
+    patches: [{ file: ROLLBACK_WATCH, find: 'if (ct > this.#begin) {', replace: 'if (ct > 0) {' }],
+    seeds: { from: 2752, count: 1 },
+    profile: OLD_DISKS,
+  },
+  {
+    name: 'copy-forgets-its-plan',
+    breaks: 'D10',
+    does: 'forgets with a link what the peer had said before the copy, and counts as a node of a new cluster without any',
+    patches: [
+      {
+        file: REBUILD,
+        find: 'if (this.#fetches !== undefined) return;\n        if (!input.up)',
+        replace: 'if (!input.up)',
+      },
+    ],
+    seeds: { from: 105, count: 1 },
+    profile: LOST_DISKS,
   },
   {
     name: 'references-start-anew',
