@@ -299,7 +299,7 @@ export interface AbortedFrame extends Answer {
 /**
  * How a transaction ended, as far as the replicas that could be asked know.
  *
- * `committed`: durable, at `ts`. `aborted`: nothing of it was written, and a late arrival is refused. `pending`: prepared, so its
+ * `committed`: durable, at `ts`. `aborted`: nothing of it was written, nor will be unless its commit is still repeated. `pending`: prepared, so its
  * participants will decide. `open`: started here, its commit has not come. `unknown`: nobody who could be asked knows how it ended; it may still arrive.
  * `forgotten`: too old to be known. `lost`: a participant lost its disk, and what it knew with it.
  */

@@ -7,7 +7,7 @@ import type { Answer } from '../transport/frames.js';
  * What became of a transaction.
  *
  * - `committed`: it is durable, at `timestamp`.
- * - `aborted`: nothing of it was written, and nothing will be.
+ * - `aborted`: nothing of it was written, and nothing will be unless somebody still repeats its commit.
  * - `pending`: it is on its way; its participants, or this client, will decide it. Ask again.
  * - `open`: it was started and has not been committed yet.
  * - `unknown`: no node that could be asked knows how it ended. A commit that is still under way somewhere may arrive yet.

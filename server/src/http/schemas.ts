@@ -105,7 +105,7 @@ const STATES = {
   open: 'opened, and not committed yet',
   pending: 'prepared: its participants will decide it',
   committed: 'durable, at `timestamp`',
-  aborted: 'nothing of it was written, and nothing will be',
+  aborted: 'nothing of it was written, and nothing will be unless somebody still repeats its commit',
   unknown: 'no node that could be asked knows how it ended; it may still arrive',
   forgotten: 'older than the outcomes that are kept: what a repeated commit is refused with is OUTCOME_FORGOTTEN',
   lost: 'a node that took part has lost its disk, and what it knew with it',

@@ -235,7 +235,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATION,
-        find: 'peer.trust.hearAgain();',
+        find: 'peer.trust.hearAgain(this.vv.applied(region));',
         replace: 'void peer.trust.hearAgain;',
       },
     ],
@@ -249,8 +249,8 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATION,
-        find: 'if (trust.limit !== undefined) min = Math.min(min, trust.limit);',
-        replace: 'if (trust.limit !== undefined && trust.position === undefined) min = Math.min(min, trust.limit);',
+        find: 'trust.limit ?? durableMin)',
+        replace: '(trust.position === undefined ? trust.limit : undefined) ?? durableMin)',
       },
     ],
     seeds: { from: 71, count: 1 },

@@ -3,6 +3,7 @@ import { packWall } from '@isochron/core';
 import type { CommitResp, TransactionMessage } from '../kernel/transactions/messages.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { commitOver, id, settled } from '../testing/commits.js';
+import { backup, everywhere } from '../testing/lost-disks.js';
 import type { World } from '../testing/world.js';
 
 describe('PaRiS: timestamps', () => {
@@ -345,6 +346,29 @@ describe('PaRiS: the cohorts finish what a coordinator leaves (D2)', () => {
     expect(world.node('oregon-1').store.outcome(0, id(0))).toMatchObject({ status: 'aborted', attempt: 0 });
     const { status } = world.call('ireland-1', { type: 'TxStatusReq', txId: id(0) }, 'TxStatusResp');
     expect(status).toBe('unknown');
+  });
+
+  it('a status question never says aborted where a disk may be an old one that has lost the commit of a later attempt (D10)', () => {
+    const world = settled({ spec: everywhere(1), settings: { commitTimeoutMs: 300 } });
+    const commit = { ...commitOver(world, id(0), [0]), homes: ['virginia'] };
+    world.refusal = 'OVERLOADED';
+    expect(world.call('virginia-1', commit, 'Refused').code).toBe('OVERLOADED');
+    world.refusal = undefined;
+    world.run(100);
+    const old = backup(world.node('oregon-1').store);
+    world.cut('oregon-1', 'ireland-1');
+    const key = keyIn(world, 0);
+    const { ct } = world.call('oregon-1', { ...commit, homes: ['virginia', 'oregon'] }, 'CommitResp');
+    world.until(() => world.node('virginia-1').store.read(0, key, ct)?.ts === ct, 2_000);
+    world.cut('virginia-1', 'oregon-1');
+    world.crash('oregon-1');
+    world.restart('oregon-1', old);
+    world.heal('oregon-1', 'ireland-1');
+    for (const ms of [100, 3_000]) {
+      world.run(ms);
+      const { status } = world.call('ireland-1', { type: 'TxStatusReq', txId: id(0) }, 'TxStatusResp');
+      expect(status).toBe('unknown');
+    }
   });
 
   it('a node that has just started reaches nobody: its status questions wait for the first links', () => {

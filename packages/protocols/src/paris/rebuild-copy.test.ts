@@ -310,6 +310,33 @@ describe('D10: who may lose what', () => {
     }
   });
 
+  it('a fragment that came with a copy is no proof either: its source and who copied it lose their disks and come back', () => {
+    const world = new World({ spec: everywhere(1) });
+    new TestClient(world, V).write({ [keyIn(world, 0)]: '"a"' });
+    world.run(300);
+    world.crash(V);
+    fragment(world, keyIn(world, 0, 'f'));
+    world.crash(O);
+    for (const node of [O, V]) world.restart(node, new PlainStore());
+    expect(runRebuilding(world, 8_000)).toEqual([]);
+    for (const node of [O, V]) expect(joined(world, node)()).toBe(true);
+  });
+
+  it('what is collected above the version clock that was seen travels with the first stretch, whenever that leaves', () => {
+    for (let phase = 0; phase < 24; phase++) {
+      const world = new World({ spec: everywhere(1), delayMs: () => 1, settings: { idleBackoff: 20 } });
+      const key = keyIn(world, 0, 'f');
+      world.run(3_000);
+      world.crash(V);
+      const ct = fragment(world, key);
+      world.run(phase);
+      world.restart(V, new PlainStore());
+      world.until(recovered(world, V), 20_000);
+      world.until(() => world.ust() >= ct, 5_000);
+      for (const node of EVERYONE) expect(world.node(node).store.read(0, key, ct)).toMatchObject({ ts: ct });
+    }
+  });
+
   /** Gives ireland the first fragment of a group of virginia's; the rest was lost with the link. Returns its timestamp. */
   function fragment(world: World, key: string): number {
     const have = world.node(I).parts.replicas[0]!.replication.vv.applied('virginia');

@@ -1,7 +1,8 @@
 /** Claims about disks that were rolled back (D10), on a virtual clock. */
-import { IsochronError } from '@isochron/core';
+import { type ClusterSpec, IsochronError } from '@isochron/core';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { backup, everywhere, joined, loseDisk, runRebuilding, versions } from '../testing/lost-disks.js';
+import { PlainStore } from '../testing/plain-store.js';
 import { World } from '../testing/world.js';
 
 const V = 'virginia-1';
@@ -13,6 +14,12 @@ const twoRegions = {
   regions: everywhere(1).regions.slice(0, 2),
   keyspaces: [{ name: 'default', partitions: 1, replication: 2 }],
 };
+
+/** Ireland comes first, so that it is what a copier takes among equals. */
+const fourRegions = (spec: ClusterSpec): ClusterSpec => ({
+  ...spec,
+  regions: ['ireland', 'virginia', 'oregon', 'tokyo'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
+});
 
 describe('D10: a disk that was rolled back', () => {
   const noticed = (world: World): void => {
@@ -214,15 +221,15 @@ describe('D10: a disk that was rolled back', () => {
 
   describe('while a peer is away', () => {
     /** Virginia's group is in oregon and not in ireland; virginia comes back without it, and oregon cannot tell it. */
-    const unnoticed = () => {
-      const world = new World({ spec: everywhere(1) });
+    const unnoticed = (world = new World({ spec: everywhere(1) })) => {
       const key = keyIn(world, 0);
       const other = `${key}-2`;
       const client = new TestClient(world, V);
       client.write({ [other]: '"a"' });
       world.run(100);
       const old = backup(world.node(V).store);
-      world.cut(V, I);
+      for (const { id } of world.topology.regions.map((region) => ({ id: `${region}-1` })))
+        if (id !== V && id !== O) world.cut(V, id);
       const { ct } = client.write({ [key]: '"b"' });
       world.until(() => world.node(O).store.read(0, key, ct)?.ts === ct, 1_000);
       world.cut(V, O);
@@ -260,6 +267,30 @@ describe('D10: a disk that was rolled back', () => {
       for (const node of [V, O, I])
         expect([has(world, node, key, ct), has(world, node, other, later)]).toEqual([true, true]);
       for (const node of [O, I]) expect(versions(world, node, 0)).toEqual(versions(world, V, 0));
+    });
+
+    it('and is told at last: who has copied its disk, or a stretch with a hole, hears it again as well', () => {
+      for (const copier of [I, 'tokyo-1']) {
+        const spec = everywhere(1);
+        const world = new World({
+          spec: { ...fourRegions(spec), keyspaces: [{ name: 'default', partitions: 1, replication: 4 }] },
+        });
+        const { key, other, ct } = unnoticed(world);
+        world.heal(V, I);
+        const later = new TestClient(world, V).write({ [other]: '"c"' }).ct;
+        world.until(() => has(world, I, other, later), 2_000);
+        world.heal(V, 'tokyo-1');
+        world.run(100);
+        world.crash(copier);
+        world.restart(copier, new PlainStore());
+        world.until(joined(world, copier), 10_000);
+        world.run(500);
+        world.heal(V, O);
+        expect(runRebuilding(world, 5_000)).toEqual([V]);
+        world.until(() => world.ust() > later, 10_000);
+        const everybody = [V, O, I, 'tokyo-1'];
+        expect(everybody.map((node) => has(world, node, key, ct))).toEqual(everybody.map(() => true));
+      }
     });
 
     it('and is told at last: who has its stretch with a hole remembers it through a crash', () => {

@@ -10,7 +10,7 @@ public struct TransactionStatus: Hashable, Sendable {
         case pending
         /// It is durable, at `timestamp`.
         case committed
-        /// Nothing of it was written, and nothing will be.
+        /// Nothing of it was written, and nothing will be unless somebody still repeats its commit.
         case aborted
         /// No node that could be asked knows how it ended. A commit that is still under way somewhere may arrive yet.
         case unknown

@@ -1,5 +1,5 @@
 /** The source of a copy: what a replica hands to a node that has lost its disk (D10). */
-import type { PartitionId, Timestamp, Version } from '@isochron/core';
+import type { PartitionId, RegionId, Timestamp, Version } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import type { CopyReq, ListedVersion, ReadCopy, ReplicationMessage } from './messages.js';
@@ -13,6 +13,8 @@ export class Copies {
     readonly partition: PartitionId,
     readonly state: NodeState,
     readonly vv: VersionVector,
+    /** How far an entry may be trusted (`Trust`): a copy takes no hole with it as if it were whole. */
+    readonly limitOf: (region: RegionId) => Timestamp | undefined,
   ) {}
 
   /** The vector is taken before the page is read. */
@@ -21,7 +23,9 @@ export class Copies {
     if (!topology.nodes.includes(from.node)) return;
     const region = topology.regionOf(from.node);
     if (!this.vv.has(region) || this.vv.durable(region) < request.clock) return;
-    const vector = Object.entries(this.vv.durableEntries()).map(([r, ts]) => ({ region: r, ts }));
+    const vector = Object.entries(this.vv.durableEntries()).map(([r, ts]) => {
+      return { region: r, ts: Math.min(ts, this.limitOf(r) ?? ts) };
+    });
     out.send(this.self, { type: 'ReadCopy', node: from.node, request, vector });
   }
 

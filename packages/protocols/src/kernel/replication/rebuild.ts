@@ -351,7 +351,8 @@ export class Rebuild implements Machine<ReplicationMessage> {
       out.write({ kind: 'version', partition, key, version });
       this.counters.versions++;
       if (version.region === this.state.region) this.#takeOwn(gathered, key, version);
-      else gathered.heard.set(version.region, Math.max(version.ts, gathered.heard.get(version.region) ?? 0));
+      else if (version.ts <= (gathered.vector.get(version.region) ?? 0))
+        gathered.heard.set(version.region, Math.max(version.ts, gathered.heard.get(version.region) ?? 0));
     }
   }
 
@@ -381,10 +382,15 @@ export class Rebuild implements Machine<ReplicationMessage> {
   /** Everything that makes the node whole again, in one batch. */
   #finish(now: WallMs, out: Out): void {
     const { clock, membership, region } = this.state;
-    const lostUpTo = this.#lived ? clock.propose(now, 0, out) : 0;
+    const newest = ({ own }: Gathered) => Math.max(0, ...[...own.values()].map(({ ct }) => ct));
+    const lostUpTo = this.#lived
+      ? clock.propose(now, Math.max(0, ...[...this.#gathered.values()].map(newest)), out)
+      : 0;
     const forgottenUpTo = this.#stable;
-    for (const [partition, { clock: seen, vector, heard, gcFloor, own, stableOwn }] of this.#gathered) {
-      vector.set(region, Math.max(seen, vector.get(region) ?? 0));
+    for (const [partition, gathered] of this.#gathered) {
+      const { clock: seen, vector, heard, gcFloor, own, stableOwn } = gathered;
+      // A fragment is above what anybody has seen whole; there will be no more of it.
+      vector.set(region, Math.max(seen, vector.get(region) ?? 0, newest(gathered)));
       for (const { ct, txId, deps, depends, writes } of own.values()) {
         const tx = { txId, writes: [...writes.values()], ...(deps && { deps }), ...(depends && { depends }) };
         out.write({ kind: 'log', partition, ct, tx });
@@ -402,8 +408,9 @@ export class Rebuild implements Machine<ReplicationMessage> {
     this.#afterWrites(
       (later, laterOut) => {
         membership.join(lostUpTo);
-        for (const [partition, { vector, heard, gcFloor, own, stableOwn }] of this.#gathered) {
-          const logged = Math.max(0, ...[...own.values()].map(({ ct }) => ct));
+        for (const [partition, gathered] of this.#gathered) {
+          const { vector, heard, gcFloor, stableOwn } = gathered;
+          const logged = newest(gathered);
           const rebuilt = { vector, heard, gcFloor, forgottenUpTo, logged, truncatedUpTo: stableOwn };
           this.#replicas.get(partition)!.join(rebuilt, later, laterOut);
         }

@@ -102,7 +102,7 @@ export class Replication {
     const { doubt } = recovered;
     this.#rollback = new RollbackWatch(this.versionClock, state.clock.ceiling, this.#peers.keys(), doubt);
     this.#self = { node: state.node, machine: replicaName(partition) };
-    this.#copies = new Copies(this.#self, partition, state, this.vv);
+    this.#copies = new Copies(this.#self, partition, state, this.vv, (region) => this.#limitOf(region));
     state.stable.bound(this.vv);
     state.stable.recovered(this.#gcFloor);
   }
@@ -114,13 +114,17 @@ export class Replication {
 
   /** What this replica contributes to UST: what is on its disk, and of each peer what it may be trusted in. */
   get stableMin(): Timestamp {
-    let min = this.vv.durableMin;
-    for (const { trust } of this.#peers.values()) if (trust.limit !== undefined) min = Math.min(min, trust.limit);
-    return min;
+    const { durableMin } = this.vv;
+    return Math.min(durableMin, ...[...this.#peers.values()].map(({ trust }) => trust.limit ?? durableMin));
+  }
+
+  /** Whether every peer has said what it knows of this disk (D10). */
+  get vouched(): boolean {
+    return this.#rollback.vouched;
   }
 
   get #origin(): Origin {
-    return { partition: this.partition, source: this.state.region, vouched: this.#rollback.vouched };
+    return { partition: this.partition, source: this.state.region, vouched: this.vouched };
   }
 
   get gcFloor(): Timestamp {
@@ -219,9 +223,7 @@ export class Replication {
 
   /** How many groups of peers wait to be admitted. */
   get held(): number {
-    let count = 0;
-    for (const { held } of this.#peers.values()) count += held?.groups.length ?? 0;
-    return count;
+    return [...this.#peers.values()].reduce((count, { held }) => count + (held?.groups.length ?? 0), 0);
   }
 
   /** Applies what the gate admits. What one source's group waits for may be another one's. */
@@ -421,14 +423,20 @@ export class Replication {
   }
 
   /** A peer has lost its disk since it was met last (D10), perhaps after it had gone on with an old one. */
-  #meet(region: RegionId, life: Timestamp, now: WallMs, out: Out): void {
+  #meet(region: RegionId, life: Timestamp, now: WallMs, out: Out): boolean {
     const peer = this.#peers.get(region)!;
-    if (peer.life === life) return;
+    if (peer.life === life) return false;
     peer.life = life;
     this.forget(peer.address.node);
-    peer.trust.hearAgain();
+    peer.trust.hearAgain(this.vv.applied(region));
     this.#keep('lives', ({ life }) => life, out);
     this.#askResync(region, now, out);
+    return true;
+  }
+
+  /** How far an entry of the version vector may be trusted; undefined: as far as it goes. */
+  #limitOf(region: RegionId): Timestamp | undefined {
+    return region === this.state.region ? this.#rollback.trusted : this.#peers.get(region)?.trust.limit;
   }
 
   #onResyncReq(request: ResyncReq, now: WallMs, sender: Address, out: Out): void {
@@ -436,9 +444,9 @@ export class Replication {
     const peer = this.#peers.get(region);
     if (peer === undefined || sender.node !== peer.address.node) return;
     this.counters.resyncs++;
-    this.#meet(region, request.life, now, out);
+    const met = this.#meet(region, request.life, now, out);
     if (request.peerLife !== this.state.membership.lostUpTo) {
-      this.#askResync(region, now, out); // which tells it
+      if (!met) this.#askResync(region, now, out); // which tells it
       return;
     }
     const { partition } = this;

@@ -15,7 +15,7 @@ interface Start {
   readonly firstClock: Timestamp;
   /** Lowest group of a transaction that was not on the disk, and the groups of those that were, applied since. */
   readonly firstGroup: Timestamp;
-  readonly recovered: readonly Timestamp[];
+  readonly recovered: Timestamp[];
 }
 const PARTS = ['clock', 'ceiling', 'firstClock', 'firstGroup'] as const;
 
@@ -59,6 +59,11 @@ export class RollbackWatch {
     return this.#silent.size === 0;
   }
 
+  /** How far the own version clock may be trusted; undefined: as far as it goes. */
+  get trusted(): Timestamp | undefined {
+    return this.vouched ? undefined : (this.#former[0] ?? this.#start).clock;
+  }
+
   /** What the disk is to remember from now on: this start, when the life on it has begun and is not vouched for. Undefined: as before. */
   news(): Doubt | undefined {
     if (this.vouched) {
@@ -98,11 +103,11 @@ export class RollbackWatch {
 
   /** A group that is applied in this life. */
   applied(ct: Timestamp): void {
-    const { firstGroup, recovered } = this.#start;
+    if (this.vouched) return;
     if (ct > this.#begin) {
-      if (ct < firstGroup) this.#start = { ...this.#start, firstGroup: ct };
+      if (ct < this.#start.firstGroup) this.#start = { ...this.#start, firstGroup: ct };
     } else {
-      this.#start = { ...this.#start, recovered: [...recovered, ct] };
+      this.#start.recovered.push(ct);
       this.#kept = false;
     }
   }

@@ -51,10 +51,10 @@ export class Trust {
     return true;
   }
 
-  /** The peer has lost its disk: what came beyond the limit comes again, whole. */
-  hearAgain(): void {
+  /** The peer has lost its disk: what came beyond the limit comes again, whole; and what was not applied of what came before. */
+  hearAgain(applied: Timestamp): void {
     this.#vouched = false;
-    this.#again = this.kept;
+    this.#again = this.kept === undefined ? undefined : Math.min(this.kept, applied);
   }
 
   heard(to: Timestamp): void {

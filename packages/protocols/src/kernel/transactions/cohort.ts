@@ -202,13 +202,15 @@ export class Cohort {
     this.#abortLost(prepared, now, out);
   }
 
-  onOutcomeReq(request: OutcomeReq, from: Address, out: Out): void {
+  /** @param vouched whether everybody has said that the disk is not an old one, which knows less than it did (D10) */
+  onOutcomeReq(request: OutcomeReq, vouched: boolean, from: Address, out: Out): void {
     const known = this.#known(request.txId);
     const { lostUpTo } = this.state.membership;
     const { ref } = request;
     if (known?.state === 'committed') this.#keepDecided(request.txId, out);
     const state = known?.state ?? (lostUpTo > this.#forgottenUpTo ? 'lost' : 'unknown');
-    const ts = known === undefined ? Math.max(lostUpTo, this.#forgottenUpTo) : timeOf(known);
+    const memory = Math.max(lostUpTo, this.#forgottenUpTo, vouched ? 0 : this.state.clock.last);
+    const ts = known === undefined ? memory : timeOf(known);
     const attempt = known === undefined ? 0 : attemptOf(known);
     out.sendAfterPersist(from, { type: 'OutcomeResp', ref, partition: this.partition, state, ts, attempt });
   }

@@ -47,7 +47,7 @@ type ReplicaMessage =
 /** What a replica without data answers: reads are refused, so that their coordinators go elsewhere. All else waits (D10). */
 const ALWAYS: ReadonlySet<TransactionMessage['type']> = new Set(['ReadSliceReq', 'ListSliceReq']);
 /** What decides something: a replica that may still hear that its disk was rolled back leaves it for later, when it is asked again (D10). */
-const NOT_SUSPECTED: ReadonlySet<TransactionMessage['type']> = new Set(['PrepareReq', 'ResolveReq']);
+const NOT_SUSPECTED: ReadonlySet<TransactionMessage['type']> = new Set(['PrepareReq', 'ResolveReq', 'ResolveResp']);
 
 /** Requests that may wait, and a wait that is over. */
 const READS: ReadonlySet<TransactionMessage['type']> = new Set(['ReadSliceReq', 'ListSliceReq', 'WaitedRead']);
@@ -180,7 +180,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       AbortTx: (message, now, _from, out) => this.cohort.onAbortTx(message, now, out),
       ResolveReq: (message, now, from, out) => this.cohort.onResolveReq(message, now, from, out),
       ResolveResp: (message, now, _from, out) => this.cohort.onResolveResp(message, now, out),
-      OutcomeReq: (message, _now, from, out) => this.cohort.onOutcomeReq(message, from, out),
+      OutcomeReq: (message, _now, from, out) => this.cohort.onOutcomeReq(message, this.replication.vouched, from, out),
     };
   }
 
