@@ -117,7 +117,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
         find: 'const covered = this.#logged.upTo(stable.aggregated);',
         replace: 'const covered = this.#logged.upTo(this.versionClock);',
       },
-      { file: REPLICATION, find: 'if (from < truncatedUpTo) {', replace: 'if (from < 0) {' },
+      { file: REPLICATION, find: 'if (from < truncatedUpTo)', replace: 'if (from < 0)' },
     ],
     seeds: { from: 1, count: 50 },
   },

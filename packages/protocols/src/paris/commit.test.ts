@@ -262,6 +262,17 @@ describe('PaRiS: retries (D4, D5)', () => {
     expect(world.call('virginia-1', commit, 'Refused').code).toBe('OUTCOME_FORGOTTEN');
   });
 
+  it('an attempt whose outcome is forgotten is never called aborted: the next one is refused with OUTCOME_FORGOTTEN', () => {
+    const world = settled({ settings: { outcomeRetentionMs: 1_000 } });
+    const commit = commitOver(world, id(0), [0]);
+    world.call('virginia-1', commit, 'CommitResp');
+    world.run(130_000);
+    const { store } = world.node('virginia-1');
+    expect(store.outcome(0, id(0))).toBeUndefined();
+    const next = world.call('oregon-1', { ...commit, homes: ['virginia', 'oregon'] }, 'Refused');
+    expect([next.code, store.outcome(0, id(0))]).toEqual(['OUTCOME_FORGOTTEN', undefined]);
+  });
+
   it('log entries go once UST has passed them', () => {
     const world = settled();
     world.call('virginia-1', commitOver(world, id(0), [0, 1]), 'CommitResp');

@@ -323,6 +323,26 @@ describe('D10: a disk that was rolled back', () => {
         expect([has(world, node, key, ct), has(world, node, other, later)]).toEqual([true, true]);
     });
 
+    it('that everybody has vouched for a disk is told at once, also while its version clock stands still', () => {
+      const world = new World({ spec: everywhere(1) });
+      world.run(200);
+      // All hybrid clocks are ahead of the wall clocks.
+      world.node(I).skewMs = 60_000;
+      world.run(100);
+      world.crash(I);
+      world.node(I).skewMs = 0;
+      world.restart(I);
+      world.run(500);
+      world.cut(V, O);
+      world.crash(V);
+      world.restart(V);
+      world.run(3_000);
+      expect(world.node(I).store.meta.get('limits/0')).toMatchObject({ virginia: expect.any(Number) });
+      world.heal(V, O);
+      world.run(1_000);
+      expect(world.node(I).store.meta.get('limits/0')).toEqual({});
+    });
+
     it('a disk that was as it should be is vouched for when the peer is back, and holds nothing up', () => {
       const world = new World({ spec: everywhere(1) });
       const client = new TestClient(world, V);

@@ -65,15 +65,22 @@ function fragments(group: LogGroup): LogGroup[] {
  */
 export class SendingEnd {
   #sentUpTo: Timestamp | undefined;
+  #vouched = false;
 
   /** How far a live stream has come; undefined while it is broken. */
   get sentUpTo(): Timestamp | undefined {
     return this.#sentUpTo;
   }
 
+  /** Whether its receiver was told that everybody has vouched for the disk (D10). */
+  get vouched(): boolean {
+    return this.#vouched;
+  }
+
   /** Everything up to here has left, and what follows will. */
-  live(sentUpTo: Timestamp): void {
+  live(sentUpTo: Timestamp, vouched: boolean): void {
     this.#sentUpTo = sentUpTo;
+    this.#vouched = vouched;
   }
 
   /** What was in flight may be lost, or the receiver will ask for what follows. */

@@ -118,7 +118,7 @@ export class Replication {
     return Math.min(durableMin, ...[...this.#peers.values()].map(({ trust }) => trust.limit ?? durableMin));
   }
 
-  /** Whether every peer has said what it knows of this disk (D10). */
+  /** Whether every peer has said what it knows of the disk. */
   get vouched(): boolean {
     return this.#rollback.vouched;
   }
@@ -192,10 +192,11 @@ export class Replication {
     const upTo = this.vv.durable(this.state.region);
     for (const { address, stream } of this.#peers.values()) {
       const from = stream.sentUpTo;
-      if (from === undefined || from >= upTo) continue;
+      if (from === undefined || (from >= upTo && stream.vouched === this.vouched)) continue;
       const groups = this.#unsent.filter(({ ct }) => ct > from && ct <= upTo);
-      sendStretch(address, this.#origin, { from, to: upTo, groups }, false, out);
-      stream.live(upTo);
+      const to = Math.max(from, upTo);
+      sendStretch(address, this.#origin, { from, to, groups }, false, out);
+      stream.live(to, this.vouched);
     }
     this.#unsent = this.#unsent.filter(({ ct }) => ct > upTo);
     this.#releasedUpTo = upTo;
@@ -449,20 +450,18 @@ export class Replication {
       if (!met) this.#askResync(region, now, out); // which tells it
       return;
     }
-    const { partition } = this;
     if (this.#rollback.lost(region, clock, group)) {
       throw new IsochronError(
         'REBUILD_NEEDED',
-        `${region} has seen versions of partition ${partition} from here that the disk does not have: it was rolled back.`,
+        `${region} has seen versions of partition ${this.partition} from here that the disk does not have: it was rolled back.`,
       );
     }
     this.#keepDoubt(out);
+    const { partition } = this;
     const truncatedUpTo = this.#truncatedUpTo;
-    if (from < truncatedUpTo) {
+    if (from < truncatedUpTo)
       out.send(peer.address, { type: 'ResyncRefused', partition, source: this.state.region, truncatedUpTo });
-      return;
-    }
-    this.#replay(region, from, out);
+    else this.#replay(region, from, out);
   }
 
   /** A log is truncated below what every replica has had on its disk: one that lacks it has lost it (D10). */
@@ -495,6 +494,6 @@ export class Replication {
       stream.broken(); // the peer asks for the next page when it has this one
     else if (upTo < this.#releasedUpTo)
       this.#replay(region, upTo, out); // a round has passed meanwhile
-    else stream.live(upTo);
+    else stream.live(upTo, this.vouched);
   }
 }

@@ -157,8 +157,8 @@ export class Cohort {
       const found = known.digest === '';
       const same = found || (known.attempt === attempt && known.digest.endsWith(fullDigest('', identity)));
       answer(same ? 'committed' : 'aborted', same ? known.ct : 0);
-    } else if (known === undefined && birth < this.state.membership.lostUpTo) {
-      // Never *aborted* about what a lost disk may have known. A late prepare is refused without a tombstone: `birth < forgottenUpTo`.
+    } else if (known === undefined && birth < this.#unknownUpTo(from)) {
+      // Never *aborted* about what was forgotten (D5), or what a lost disk may have known. A late prepare is refused without a tombstone.
       answer('lost', 0);
     } else {
       // Who asks about an attempt knows that those before it are aborted (D4): a prepare of one of them is given up, durably.
@@ -168,6 +168,12 @@ export class Cohort {
       }
       answer('aborted', 0);
     }
+  }
+
+  /** Whoever is still prepared holds UST back below any commit: it would not be forgotten, and only a lost disk would not know it. */
+  #unknownUpTo(from: Address): Timestamp {
+    const { lostUpTo } = this.state.membership;
+    return from.machine === 'coordinator' ? Math.max(lostUpTo, this.#forgottenUpTo) : lostUpTo;
   }
 
   onResolveResp(message: ResolveResp, now: WallMs, out: Out): void {
