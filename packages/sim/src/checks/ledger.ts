@@ -141,6 +141,11 @@ export class Ledger implements Check {
     return this.#unaware.has(node);
   }
 
+  /** Whether a lost disk has taken a part of any transaction that nobody else had. */
+  get anyDamaged(): boolean {
+    return this.#anyDamaged;
+  }
+
   get anyUnaware(): boolean {
     return this.#unaware.size > 0;
   }

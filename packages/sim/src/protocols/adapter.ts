@@ -46,6 +46,11 @@ export interface Demands {
   /** Whether clients are told of their snapshots. */
   readonly clientSnapshots: boolean;
   readonly readsWait: ReadsWait;
+  /**
+   * Whether a write waits for the very versions that it depends on. Where the only disk that had one of them is lost, it waits for ever, and what
+   * comes behind it: the papers know no way out.
+   */
+  readonly waitsForVersions: boolean;
 }
 
 /** How many keys one transaction reads and writes at most, in one round trip. */

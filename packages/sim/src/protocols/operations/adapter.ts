@@ -68,6 +68,8 @@ export interface SimulatedOperations {
   /** What it promises, and what it does not and is held to as well, to be seen to be caught. */
   readonly promises: Pick<Demands, 'level' | 'beyond'>;
   readonly readsWait: ReadsWait;
+  /** Whether its writes wait for the very versions that they depend on; no where it is absent. */
+  readonly waitsForVersions?: boolean;
   /** The snapshots of its read-only transactions; none where they have none that anybody could be held to. */
   readonly snapshots?: SimulatedSnapshots;
   /** What its sessions have seen; none where histories alone judge it. */
@@ -117,12 +119,13 @@ const ROT_WEIGHT = 6;
 /** How a protocol comes into the simulator. */
 export function operationAdapter(simulated: SimulatedOperations): ProtocolAdapter<OperationMessage> {
   const { protocol, clocks, promises, readsWait, snapshots, seen, complete, ownMessages = [], plans } = simulated;
+  const { waitsForVersions = false } = simulated;
   const readsAtOnce = protocol.rots !== false;
   const answers = new Answers(snapshots, seen, complete);
   return {
     ...KERNEL,
     name: protocol.name,
-    demands: { ...promises, visibility: snapshots?.visibility, clientSnapshots: false, readsWait },
+    demands: { ...promises, visibility: snapshots?.visibility, clientSnapshots: false, readsWait, waitsForVersions },
     clocks,
     schema: operationSchema,
     crashPoints: [...CRASH_POINTS, ...ownMessages],

@@ -8,6 +8,7 @@ export const ccLo = operationAdapter({
   clocks: 'hybrid',
   promises: CAUSAL,
   readsWait: 'for-lost-data',
+  waitsForVersions: true,
   plans: RACES,
   ownMessages: ['DepCheckReq', 'DepCheckResp', 'ReadersCheckReq', 'ReadersCheckResp'],
 });

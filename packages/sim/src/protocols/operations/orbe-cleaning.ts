@@ -20,6 +20,7 @@ export const orbeCleaning = operationAdapter({
   clocks: 'hybrid',
   promises: CAUSAL_OPERATIONS,
   readsWait: 'for-lost-data',
+  waitsForVersions: true,
   complete,
   plans: overtakingPlans(0),
   ownMessages: ['DepCheckReq', 'DepCheckResp'],

@@ -9,6 +9,7 @@ export const orbeClock = operationAdapter({
   clocks: 'physical',
   promises: CAUSAL,
   readsWait: 'for-snapshots',
+  waitsForVersions: true,
   snapshots: {
     visibility: () => UP_TO_A_TIMESTAMP,
     snapshot: ([st = 0]) => ({ ts: st }),

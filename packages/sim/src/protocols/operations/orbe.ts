@@ -8,6 +8,7 @@ export const orbe = operationAdapter({
   clocks: 'hybrid',
   promises: CAUSAL_OPERATIONS,
   readsWait: 'for-lost-data',
+  waitsForVersions: true,
   plans: overtakingPlans(0),
   ownMessages: ['DepCheckReq', 'DepCheckResp'],
 });

@@ -67,6 +67,7 @@ export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAd
       visibility,
       clientSnapshots: true,
       readsWait: readsWait ? 'for-snapshots' : 'never',
+      waitsForVersions: false,
     },
     clocks,
     schema: transactionSchema,
