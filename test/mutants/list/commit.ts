@@ -130,7 +130,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
         replace: '.map((home, attempt) => identityOf(attempt, home)).slice(-1);',
       },
     ],
-    seeds: { from: 1, count: 200 },
+    seeds: { from: 201, count: 200 },
     profile: MANY_ATTEMPTS,
   },
   {

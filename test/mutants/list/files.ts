@@ -18,6 +18,5 @@ export const STABILIZATION = `${REPLICATION_FOLDER}/stabilization.ts`;
 export const AGGREGATION = `${REPLICATION_FOLDER}/aggregation.ts`;
 export const CACHE = `${TRANSACTIONS}/write-cache.ts`;
 export const COMMITTED = `${TRANSACTIONS}/committed-queue.ts`;
-export const ROLLBACK_WATCH = `${REPLICATION_FOLDER}/rollback-watch.ts`;
 export const STREAM = `${REPLICATION_FOLDER}/replication-stream.ts`;
 export const VECTOR = `${REPLICATION_FOLDER}/version-vector.ts`;

@@ -1,7 +1,7 @@
 /** Replication, replay, copies: D1, D5, D6, D10, P3. */
 import type { Mutant, Profile } from '../mutant.js';
 import { SAME_TIMES } from './clock.js';
-import { COHORT, READS, REBUILD, REPLICATION, ROLLBACK_WATCH } from './files.js';
+import { COHORT, READS, REBUILD, REPLICATION } from './files.js';
 import { TINY_STRETCHES } from './variants.js';
 
 /** Single frames are lost, come twice, or come late, and the connections stay. */
@@ -254,28 +254,6 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 71, count: 1 },
-    profile: OLD_DISKS,
-  },
-  {
-    name: 'doubt-forgotten',
-    breaks: 'D10',
-    does: 'forgets with a crash that nobody has vouched for its disk',
-    patches: [
-      {
-        file: REPLICATION,
-        find: 'const { doubt } = recovered;',
-        replace: 'const doubt = {};',
-      },
-    ],
-    seeds: { from: 71, count: 1 },
-    profile: OLD_DISKS,
-  },
-  {
-    name: 'applied-again-counts-as-new',
-    breaks: 'D10',
-    does: 'takes the groups that its disk still had to apply for the first ones of its life, so that a loss behind them goes unnoticed',
-    patches: [{ file: ROLLBACK_WATCH, find: 'if (ct > this.#begin) {', replace: 'if (ct > 0) {' }],
-    seeds: { from: 2752, count: 1 },
     profile: OLD_DISKS,
   },
   {
