@@ -114,7 +114,10 @@ export interface VersionReader {
   list(partition: PartitionId, range: ListRange, snapshot: Timestamp | Belongs): ListPage;
   /** The partition's own committed transactions after a timestamp. */
   log(partition: PartitionId, after: Timestamp, upTo: Timestamp): LogPage;
-  /** All versions of the keys from `start` on, a page of them: at least everything that was durable when it was asked for. */
+  /**
+   * All versions of the keys from `start` on, a page of them: at least everything that was durable when it was asked for. It may still hold a
+   * version whose removal became durable after that.
+   */
   copy(partition: PartitionId, start: QualifiedKey): CopyPage;
   /** How a transaction ended on this partition, if that is known. */
   outcome(partition: PartitionId, txId: TxId): OutcomeRecord | undefined;

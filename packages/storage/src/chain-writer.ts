@@ -1,5 +1,5 @@
 import { compareVersions, type Timestamp, type Version } from '@isochron/core';
-import { type Chain, contentBytes, indexAtOrBelow, insertSorted } from './chain.js';
+import { type Chain, contentBytes, indexAtOrBelow, insertSorted, Removal } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
 import type { Batch } from './disk.js';
 import { sealHead } from './records.js';
@@ -27,25 +27,53 @@ export class ChainWriter {
     readonly cache: ChainCache,
   ) {}
 
-  /** Adds the chain's next `count` staged versions, prunes, and writes the head once. */
+  /** Does the chain's next `count` staged changes, prunes, and writes the head once. */
   add(chain: Chain, count: number, batch: Batch): void {
     this.#rewrite(chain, batch, () => {
-      const late: Version[] = [];
-      let changed = false;
-      for (let i = 0; i < count; i++) {
-        const version = chain.staged![i]!;
-        if (chain.isDeep(version)) late.push(version);
-        else if (insertSorted(chain.versions, version) >= 0) {
-          chain.headCount++;
-          changed = true;
-        }
-      }
-      if (late.length > 0) changed = this.#addLate(chain, late, batch) || changed;
+      let changed = this.#change(chain, chain.staged!.slice(0, count), batch);
       changed = this.#prune(chain, batch) || changed;
       return this.#spill(chain, batch) || changed;
     });
     const { gcFloor } = chain.partition.horizons;
     chain.partition.track(chain, ripeAt(chain, gcFloor));
+  }
+
+  /** Versions that come late are added together, but none is moved past a removal. */
+  #change(chain: Chain, changes: readonly (Version | Removal)[], batch: Batch): boolean {
+    let changed = false;
+    let late: Version[] = [];
+    const addLate = () => {
+      if (late.length > 0) changed = this.#addLate(chain, late, batch) || changed;
+      late = [];
+    };
+    for (const change of changes) {
+      if (change instanceof Removal) {
+        addLate();
+        changed = this.#remove(chain, change, batch) || changed;
+      } else if (chain.isDeep(change)) late.push(change);
+      else if (insertSorted(chain.versions, change) >= 0) {
+        chain.headCount++;
+        changed = true;
+      }
+    }
+    addLate();
+    return changed;
+  }
+
+  /**
+   * Takes a version out. A chain with segments is read as a whole and becomes all head, from which `#spill` cuts new segments: rare enough,
+   * since only a lost disk needs it. Their numbers go on behind the old ones, see `Tails.readAll`.
+   */
+  #remove(chain: Chain, removal: Removal, batch: Batch): boolean {
+    const versions = chain.whole ? chain.versions : this.tails.whole(chain);
+    const kept = versions.filter((version) => !removal.matches(version));
+    if (kept.length === versions.length) return false;
+    const { keys } = chain.partition;
+    for (; chain.first <= chain.last; chain.first++) batch.del(keys.segment(chain.key, chain.first));
+    chain.tailCount = 0;
+    chain.versions = kept;
+    chain.headCount = kept.length;
+    return true;
   }
 
   /** Removes what the floor allows. Returns false when it stopped at its budget. */

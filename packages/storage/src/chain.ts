@@ -5,6 +5,7 @@ import {
   type Deps,
   type QualifiedKey,
   type Timestamp,
+  type TxId,
   type Version,
 } from '@isochron/core';
 import type { Partition } from './partition.js';
@@ -36,6 +37,19 @@ function versionBytes(version: Version, wide: boolean): number {
 
 /** Whether V8 keeps the text with two bytes a character. A sample decides: this is an estimate. */
 const isWide = (text: string): boolean => /[^\0-\xff]/.test(text.length > 1024 ? text.slice(0, 1024) : text);
+
+/** Takes the version of a transaction out of a chain. */
+export class Removal {
+  constructor(
+    readonly ts: Timestamp,
+    readonly txId: TxId,
+  ) {}
+
+  /** Whether it takes out a version; the region makes no difference. */
+  matches({ ts, txId }: Version): boolean {
+    return ts === this.ts && txId === this.txId;
+  }
+}
 
 /** The freshest of `versions` (oldest first) at or below a snapshot. */
 export function visibleIn(versions: readonly Version[], snapshot: Timestamp): Version | undefined {
@@ -100,8 +114,10 @@ export class Chain {
   stored = false;
   /** Whether the partition counts the chain as untidy, see `Counters`. */
   untidy = false;
-  /** Versions whose batch is not durable yet, in the order of the commits. */
-  staged: Version[] | null = null;
+  /** Versions and removals whose batch is not durable yet, in the order of the commits. */
+  staged: (Version | Removal)[] | null = null;
+  /** How many of them are removals. */
+  removals = 0;
   /** Reasons not to evict the chain. */
   pins = 0;
   /** Read since eviction last considered it. */
@@ -110,7 +126,7 @@ export class Chain {
   /** Neighbours in the cache's list; null while pinned or evicted. */
   newer: Chain | null = null;
   older: Chain | null = null;
-  /** Number of the batch that counted the chain last, and how many versions that batch stages in it. */
+  /** Number of the batch that counted the chain last, and how many versions and removals that batch stages in it. */
   batch = 0;
   batchCount = 0;
 
@@ -163,13 +179,39 @@ export class Chain {
     this.versions = [...older, ...this.versions.slice(this.headStart)];
   }
 
+  stage(change: Version | Removal): void {
+    if (this.staged === null) this.staged = [change];
+    else this.staged.push(change);
+    if (change instanceof Removal) this.removals++;
+  }
+
+  /** The oldest staged change is durable. */
+  unstage(): void {
+    if (this.staged!.shift() instanceof Removal) this.removals--;
+    if (this.staged!.length === 0) this.staged = null;
+  }
+
   /** The fresher of a version and what is staged and belongs to a snapshot. */
   withStaged(base: Version | undefined, belongs: Belongs): Version | undefined {
     let best = base;
-    for (const version of this.staged ?? []) {
-      if (belongs(version) && (best === undefined || compareVersions(version, best) > 0)) best = version;
+    const staged = this.staged ?? [];
+    for (let i = 0; i < staged.length; i++) {
+      const change = staged[i]!;
+      if (change instanceof Removal || this.#isRemoved(change, i) || !belongs(change)) continue;
+      if (best === undefined || compareVersions(change, best) > 0) best = change;
     }
     return best;
+  }
+
+  /** What of the stored versions belongs to a snapshot: those that no staged removal takes out. */
+  belonging(belongs: Belongs): Belongs {
+    return this.removals === 0 ? belongs : (version) => !this.#isRemoved(version, 0) && belongs(version);
+  }
+
+  /** Whether a removal staged at position `from` or later takes a version out. */
+  #isRemoved(version: Version, from: number): boolean {
+    if (this.removals === 0) return false;
+    return this.staged!.some((change, i) => i >= from && change instanceof Removal && change.matches(version));
   }
 
   /** Estimate of the heap that the chain takes, after a change. */

@@ -12,13 +12,13 @@ import { COUNTERS, LOGGED, META_VALUE, OUTCOME, PREPARED, sealAs } from './recor
 export interface CommitJob {
   readonly number: number;
   readonly records: readonly DurableRecord[];
-  /** The chain of every version record, in order, pinned once each. */
+  /** The chain of every version and removal, in order, pinned once each. */
   readonly chains: readonly Chain[];
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** The chains of a job without repetitions; counts in each how many of its staged versions belong to the job. */
+/** The chains of a job without repetitions; counts in each how many of its staged changes belong to the job. */
 export function distinctChains(job: CommitJob): Chain[] {
   const distinct: Chain[] = [];
   for (const chain of job.chains) {
@@ -54,7 +54,7 @@ export class BatchBuilder {
   }
 
   #put(record: DurableRecord, batch: Batch): void {
-    if (record.kind === 'version') return;
+    if (record.kind === 'version' || record.kind === 'remove') return;
     if (record.kind === 'meta') {
       this.#putMeta(record.name, record.value, batch);
       return;

@@ -15,6 +15,8 @@ function batch(n: number): DurableRecord[] {
   return [
     { kind: 'log', partition: 1, ct: n + 1, tx: { txId: `t${n}`, writes: [] } },
     ...versions,
+    { kind: 'version', partition: 1, key: 'latest', version },
+    { kind: 'remove', partition: 1, key: 'latest', ts: n, txId: `t${n - 1}` },
     {
       kind: 'outcome',
       partition: 1,

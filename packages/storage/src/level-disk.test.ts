@@ -6,6 +6,7 @@ import type { DurableRecord } from '@isochron/core';
 import { ClassicLevel } from 'classic-level';
 import { build } from 'esbuild';
 import { openLevelStore } from './level-store.js';
+import { COUNTERS, openAs } from './records.js';
 import type { VersionStore } from './store.js';
 import { onRawDisk } from './testing/raw-disk.js';
 
@@ -17,6 +18,7 @@ const put = (key: string, ts: number, value?: string): DurableRecord => ({
   key,
   version: version(ts, value),
 });
+const remove = (key: string, ts: number): DurableRecord => ({ kind: 'remove', partition: P, key, ts, txId: `tx${ts}` });
 
 describe('the LevelDB store and its disk', () => {
   let location: string;
@@ -182,6 +184,73 @@ describe('the LevelDB store and its disk', () => {
     });
   });
 
+  it('leaves nothing on disk of a key whose last version is removed, however long its chain was', async () => {
+    await open();
+    const all = [...Array(100).keys()].map((i) => 10 + i);
+    await store!.commit([...all.map((ts) => put('long', ts)), put('short', 10), put('kept', 10)]);
+    await store!.close();
+    await (await open()).commit([...all.map((ts) => remove('long', ts)), remove('short', 10)]);
+    await store!.close();
+    await onRawDisk(location, async (disk) => {
+      expect((await disk.keys().all()).filter((key) => !/^b\//.test(key))).toEqual(['c0001/', 'v0001/kept']);
+    });
+  });
+
+  it('writes the rest of a long chain anew, in segments of its own', async () => {
+    await (await open()).commit([...Array(100).keys()].map((i) => put('a', 10 + i)));
+    const segments = () => onRawDisk(location, (disk) => disk.keys({ gte: 't', lt: 'u' }).all());
+    await store!.close();
+    const before = await segments();
+    await (await open()).commit([remove('a', 40)]);
+    await store!.close();
+    const after = await segments();
+    expect(after.length).toBe(before.length);
+    expect(after.filter((key) => before.includes(key))).toEqual([]);
+    await open();
+    expect([39, 40, 41].map((ts) => store!.read(P, 'a', ts)?.ts)).toEqual([39, 39, 41]);
+  });
+
+  it('leaves the disk alone where the version to be removed is not there', async () => {
+    await open();
+    await store!.commit([...Array(100).keys()].map((i) => put('a', 10 + i)));
+    const begin = jest.spyOn(ClassicLevel.prototype, 'batch');
+    try {
+      await store!.commit([remove('a', 5), remove('absent', 5)]);
+      // The marks of this batch and of the one before, and the partition's counters.
+      expect(begin.mock.results.map(({ value }) => value.length)).toEqual([3]);
+    } finally {
+      begin.mockRestore();
+    }
+  });
+
+  it('visits a chain that a removal has left untidy, and no other, when the floor rises', async () => {
+    await open();
+    const chain = (key: string) => [put(key, 10), put(key, 20), put(key, 30)];
+    await store!.commit([...chain('a'), ...chain('b'), ...chain('c')]);
+    await store!.commit([
+      remove('a', 20),
+      remove('b', 20),
+      remove('b', 30),
+      ...[10, 20, 30].map((ts) => remove('c', ts)),
+    ]);
+    expect(store!.stats().partitions.get(P)).toEqual({ keys: 2, versions: 3 });
+    const versions = () => store!.stats().partitions.get(P)?.versions;
+    await store!.commit([{ kind: 'collect', partition: P, floor: 100 }]);
+    for (let i = 0; i < 100 && versions() !== 2; i++) {
+      await store!.commit([{ kind: 'collect', partition: P, floor: 101 + i }]);
+    }
+    await store!.close();
+    const counters = await onRawDisk(location, (disk) => disk.get('c0001/'));
+    expect(openAs(COUNTERS, counters!, 'c0001/')).toEqual({ keys: 2, versions: 2, untidy: 0, cursor: '' });
+  });
+
+  it('keeps a log entry in memory that is replaced over and over', async () => {
+    await open();
+    const tx = { txId: 't', writes: [{ key: 'a', value: `"${'x'.repeat(100_000)}"` }] };
+    for (let i = 0; i < 30; i++) await store!.commit([{ kind: 'log', partition: P, ct: 10, tx }]);
+    expect(store!.resident({ kind: 'log', partition: P, after: 0, upTo: 100 })).toBe(true);
+  });
+
   it('says in one line that the folder is in use, and by whom to free it', async () => {
     await open();
     const second = openLevelStore({ location, durability: 'memory', cacheBytes: 0 });
@@ -250,7 +319,10 @@ function killAfter(script: string, data: string, root: string, first: number, ba
   });
 }
 
-/** Batch `n` writes version `n + 1` of ten keys, a log entry, an outcome and a meta value. Returns the next number. */
+/**
+ * Batch `n` writes version `n + 1` of ten keys and of `latest`, which loses version `n`, a log entry, an outcome and a meta value. Returns the
+ * next number.
+ */
 async function checkWhole(store: VersionStore, acknowledged: number): Promise<number> {
   const last = (await store.recover()).meta.get('batch') as number;
   expect(last).toBeGreaterThanOrEqual(acknowledged);
@@ -261,6 +333,8 @@ async function checkWhole(store: VersionStore, acknowledged: number): Promise<nu
   expect(store.outcome(P, `t${last + 1}`)).toBeUndefined();
   for (let key = 0; key < 10; key++) expect(store.read(P, `k${key}`, last + 100)?.ts).toBe(last + 1);
   for (let n = 0; n <= last; n++) expect(store.read(P, `k${n % 10}`, n + 1)?.ts).toBe(n + 1);
-  expect(store.stats().partitions.get(P)).toEqual({ keys: 10, versions: 10 * (last + 1) });
+  expect(store.read(P, 'latest', last + 100)?.ts).toBe(last + 1);
+  expect(store.read(P, 'latest', last)).toBeUndefined();
+  expect(store.stats().partitions.get(P)).toEqual({ keys: 11, versions: 10 * (last + 1) + 1 });
   return last + 1;
 }

@@ -17,7 +17,7 @@ import {
   type Version,
 } from '@isochron/core';
 import { LRUCache } from 'lru-cache';
-import { type Chain, freshestIn, visibleIn } from './chain.js';
+import { type Chain, freshestIn, Removal, visibleIn } from './chain.js';
 import { ChainCache } from './chain-cache.js';
 import { ChainLoader } from './chain-loader.js';
 import { ChainWriter } from './chain-writer.js';
@@ -121,6 +121,7 @@ class LevelStore implements VersionStore {
 
   read(partitionId: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined {
     const chain = this.#chain(partitionId, key);
+    if (chain.removals > 0) return this.find(partitionId, key, ({ ts }) => ts <= snapshot);
     let version = visibleIn(chain.versions, snapshot);
     if (version === undefined && !chain.whole)
       version = this.#readTail((tails) => tails.visible(tailOf(chain), snapshot));
@@ -129,8 +130,9 @@ class LevelStore implements VersionStore {
 
   find(partitionId: PartitionId, key: QualifiedKey, belongs: Belongs): Version | undefined {
     const chain = this.#chain(partitionId, key);
-    let version = freshestIn(chain.versions, belongs);
-    if (version === undefined && !chain.whole) version = this.#readTail((tails) => tails.find(tailOf(chain), belongs));
+    const stored = chain.belonging(belongs);
+    let version = freshestIn(chain.versions, stored);
+    if (version === undefined && !chain.whole) version = this.#readTail((tails) => tails.find(tailOf(chain), stored));
     return chain.staged === null ? version : chain.withStaged(version, belongs);
   }
 
@@ -350,7 +352,8 @@ class LevelStore implements VersionStore {
   #stage(records: readonly DurableRecord[]): Chain[] {
     const chains: Chain[] = [];
     for (const record of records) {
-      if (record.kind === 'version') chains.push(this.#stageVersion(record.partition, record.key, record.version));
+      if (record.kind === 'version') chains.push(this.#stageChange(record, ownVersion(record.version)));
+      else if (record.kind === 'remove') chains.push(this.#stageChange(record, new Removal(record.ts, record.txId)));
       else if (record.kind === 'outcome')
         this.#partitions.of(record.partition).outcomes.set(record.txId, record.record);
       else if (record.kind === 'log') {
@@ -363,13 +366,11 @@ class LevelStore implements VersionStore {
     return chains;
   }
 
-  #stageVersion(partitionId: PartitionId, key: QualifiedKey, version: Version): Chain {
-    const partition = this.#partitions.of(partitionId);
-    const chain = this.#loader.pinned(partition, key);
-    const own = ownVersion(version);
-    if (chain.staged === null) chain.staged = [own];
-    else chain.staged.push(own);
-    partition.lists.tell((page) => page.touch(key, version));
+  #stageChange(to: { partition: PartitionId; key: QualifiedKey }, change: Version | Removal): Chain {
+    const partition = this.#partitions.of(to.partition);
+    const chain = this.#loader.pinned(partition, to.key);
+    chain.stage(change);
+    partition.lists.tell((page) => page.touch(to.key, change.ts));
     return chain;
   }
 
@@ -431,8 +432,7 @@ class LevelStore implements VersionStore {
 
   #unstage(job: CommitJob): void {
     for (const chain of job.chains) {
-      chain.staged!.shift();
-      if (chain.staged!.length === 0) chain.staged = null;
+      chain.unstage();
       this.#cache.unpin(chain);
     }
     for (const record of job.records) {

@@ -77,9 +77,10 @@ export class HeldPage {
     this.#page = page;
   }
 
-  touch(key: QualifiedKey, version: Version): void {
+  /** A version of this timestamp comes to a key, or goes. */
+  touch(key: QualifiedKey, ts: Timestamp): void {
     const { start, end } = this.range;
-    if ((this.snapshot !== 'any' && version.ts > this.snapshot) || compareKeys(key, start) < 0) return;
+    if ((this.snapshot !== 'any' && ts > this.snapshot) || compareKeys(key, start) < 0) return;
     if (end === null || compareKeys(key, end) < 0) this.#touched.add(key);
   }
 

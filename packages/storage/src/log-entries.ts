@@ -27,21 +27,22 @@ export function compareEntries(a: LogEntry, b: LogEntry): number {
   return a.tx.txId < b.tx.txId ? -1 : a.tx.txId > b.tx.txId ? 1 : 0;
 }
 
-/** Puts an entry in its place; one that is there already is replaced. Returns whether it is new. */
-export function insertEntry(entries: LogEntry[], entry: LogEntry): boolean {
+/** Puts an entry in its place; one that is there already is replaced, and returned. */
+export function insertEntry(entries: LogEntry[], entry: LogEntry): LogEntry | undefined {
   let i = entries.length;
   while (i > 0) {
     const order = compareEntries(entries[i - 1]!, entry);
     if (order < 0) break;
     i--;
     if (order === 0) {
+      const replaced = entries[i];
       entries[i] = entry;
-      return false;
+      return replaced;
     }
   }
   if (i === entries.length) entries.push(entry);
   else entries.splice(i, 0, entry);
-  return true;
+  return undefined;
 }
 
 /** Index of the first entry above a commit timestamp. */
@@ -114,7 +115,8 @@ export class LogTail {
 
   add(entry: LogEntry): void {
     if (entry.ct <= this.#from) return;
-    if (insertEntry(this.#entries, entry)) this.#bytes += entry.bytes;
+    const replaced = insertEntry(this.#entries, entry);
+    this.#bytes += entry.bytes - (replaced?.bytes ?? 0);
     if (this.#bytes > this.limitBytes) this.#shrink();
   }
 

@@ -24,6 +24,12 @@ export class HeldLog {
     if (entry.ct > this.after && entry.ct <= this.upTo) insertEntry(this.#entries, entry);
   }
 
+  /** Takes an entry from disk. One that is there already was committed since the scan began: it stays. */
+  fill(entry: LogEntry): void {
+    const newer = insertEntry(this.#entries, entry);
+    if (newer !== undefined) insertEntry(this.#entries, newer);
+  }
+
   /** Everything up to a timestamp was read. */
   finish(upTo: Timestamp): void {
     this.#complete = upTo;

@@ -17,7 +17,7 @@ import {
   type TxId,
   type Version,
 } from '@isochron/core';
-import { freshestIn, indexAtOrBelow, insertSorted, visibleIn } from './chain.js';
+import { freshestIn, indexAtOrBelow, insertSorted, Removal, visibleIn } from './chain.js';
 import { ownVersion } from './commit-job.js';
 import { CopyBuilder } from './copy-page.js';
 import { type Horizon, horizonName, horizonOf, newHorizons } from './horizons.js';
@@ -47,6 +47,17 @@ class MemoryPartition {
       this.order.splice(this.indexOf(key), 0, key);
     }
     if (insertSorted(chain, ownVersion(version)) >= 0) this.versions++;
+    this.#prune(key, chain);
+  }
+
+  remove(key: QualifiedKey, removal: Removal): void {
+    const chain = this.chains.get(key);
+    if (chain === undefined) return;
+    for (let i = chain.length - 1; i >= 0; i--) {
+      if (!removal.matches(chain[i]!)) continue;
+      chain.splice(i, 1);
+      this.versions--;
+    }
     this.#prune(key, chain);
   }
 
@@ -222,6 +233,9 @@ class MemoryStore implements VersionStore {
     switch (record.kind) {
       case 'version':
         partition.add(record.key, record.version);
+        return;
+      case 'remove':
+        partition.remove(record.key, new Removal(record.ts, record.txId));
         return;
       case 'prepared':
         if (record.record === null) partition.prepared.delete(record.txId);

@@ -17,7 +17,7 @@ import type { StoreHarness } from './suite.js';
 class Model {
   readonly #versions = new Map<string, Version[]>();
   readonly #outcomes = new Map<string, OutcomeRecord>();
-  readonly #log = new Map<string, Timestamp>();
+  readonly #log = new Map<string, { readonly ct: Timestamp; readonly writes: number }>();
   floor = 0;
   #forgotten = 0;
   #truncated = 0;
@@ -30,11 +30,19 @@ class Model {
         if (!chain.some((known) => compareVersions(known, record.version) === 0)) chain.push(record.version);
         break;
       }
+      case 'remove': {
+        const chain = this.#versions.get(record.key) ?? [];
+        this.#versions.set(
+          record.key,
+          chain.filter(({ ts, txId }) => ts !== record.ts || txId !== record.txId),
+        );
+        break;
+      }
       case 'outcome':
         this.#outcomes.set(record.txId, record.record);
         break;
       case 'log':
-        this.#log.set(record.tx.txId, record.ct);
+        this.#log.set(record.tx.txId, { ct: record.ct, writes: record.tx.writes.length });
         break;
       case 'collect':
         this.floor = Math.max(this.floor, record.floor);
@@ -75,15 +83,24 @@ class Model {
     return record === undefined || record.ts < this.#forgotten ? undefined : record;
   }
 
-  log(after: Timestamp, upTo: Timestamp): string[] {
+  /** Versions of all keys, and keys that have one, while nothing was collected. */
+  get size(): { keys: number; versions: number } {
+    const sizes = [...this.#versions.values()].map(({ length }) => length);
+    return { keys: sizes.filter((length) => length > 0).length, versions: sizes.reduce((sum, n) => sum + n, 0) };
+  }
+
+  /** Transactions and how many writes each has. */
+  log(after: Timestamp, upTo: Timestamp): [string, number][] {
     const from = Math.max(after, this.#truncated);
-    const found = [...this.#log].filter(([, ct]) => ct > from && ct <= upTo);
-    return found.sort(([a, x], [b, y]) => x - y || (a < b ? -1 : 1)).map(([txId]) => txId);
+    const found = [...this.#log].filter(([, { ct }]) => ct > from && ct <= upTo);
+    const sorted = found.sort(([a, x], [b, y]) => x.ct - y.ct || (a < b ? -1 : 1));
+    return sorted.map(([txId, { writes }]) => [txId, writes]);
   }
 }
 
 const KEYS = ['a', 'a/', 'b', 'é', '￿', '😀'];
 const MAX_TS = 400;
+const FOREVER = Number.POSITIVE_INFINITY;
 const partition = 0;
 
 const ts = fc.integer({ min: 1, max: MAX_TS });
@@ -112,6 +129,16 @@ const version = fc
 const record: fc.Arbitrary<DurableRecord> = fc.oneof(
   { weight: 20, arbitrary: version.map((v) => ({ kind: 'version' as const, partition, ...v })) },
   {
+    weight: 6,
+    arbitrary: version.map((v) => ({
+      kind: 'remove' as const,
+      partition,
+      key: v.key,
+      ts: v.version.ts,
+      txId: v.version.txId,
+    })),
+  },
+  {
     weight: 2,
     arbitrary: ts.map((at) => ({
       kind: 'outcome' as const,
@@ -122,7 +149,12 @@ const record: fc.Arbitrary<DurableRecord> = fc.oneof(
   },
   {
     weight: 3,
-    arbitrary: ts.map((ct) => ({ kind: 'log' as const, partition, ct, tx: { txId: `t${ct}`, writes: [] } })),
+    arbitrary: fc.record({ ct: ts, count: fc.nat({ max: 2 }) }).map(({ ct, count }) => ({
+      kind: 'log' as const,
+      partition,
+      ct,
+      tx: { txId: `t${ct}`, writes: Array(count).fill({ key: 'a', value: '1' }) },
+    })),
   },
   { weight: 1, arbitrary: ts.map((floor) => ({ kind: 'collect' as const, partition, floor: Math.floor(floor / 2) })) },
   { weight: 1, arbitrary: ts.map((upTo) => ({ kind: 'forget' as const, partition, upTo: Math.floor(upTo / 2) })) },
@@ -162,10 +194,10 @@ export async function checkAgainstModel(harness: StoreHarness, commands: readonl
       await compareBelonging(store, model, command);
       await compare(store, model, command.at, inFlight);
     } else {
-      // A late version below the floor may fill a gap that collection left: replication never sends one.
+      // A late version below the floor may fill a gap that collection left: replication never sends one. Nor is one removed there.
       const floors = command.records.map((r) => (r.kind === 'collect' ? r.floor : 0));
       const floor = Math.max(model.floor, ...floors);
-      const records = command.records.filter((r) => r.kind !== 'version' || r.version.ts > floor);
+      const records = command.records.filter((r) => (timeIn(r) ?? FOREVER) > floor);
       for (const r of records) model.apply(r);
       const done = store.commit(records);
       inFlight.push(done);
@@ -174,10 +206,18 @@ export async function checkAgainstModel(harness: StoreHarness, commands: readonl
   }
   await Promise.all(inFlight);
   store = await harness.reopen();
+  if (model.floor === 0)
+    expect(store.stats().partitions.get(partition) ?? { keys: 0, versions: 0 }).toEqual(model.size);
   for (const at of [model.floor, MAX_TS]) {
     await compareBelonging(store, model, { at, depsAt: MAX_TS / 2 });
     await compare(store, model, at, []);
   }
+}
+
+/** Timestamp of the version that a record puts in or takes out. */
+function timeIn(r: DurableRecord): Timestamp | undefined {
+  if (r.kind === 'version') return r.version.ts;
+  return r.kind === 'remove' ? r.ts : undefined;
 }
 
 /** A snapshot of two timestamps: before the prefetch, after it, and in pages of two keys. */
@@ -226,7 +266,7 @@ async function compare(store: VersionStore, model: Model, at: Timestamp, inFligh
   await Promise.all(inFlight);
   await store.prefetch({ kind: 'log', partition, after: at, upTo: MAX_TS });
   const { groups, upTo } = store.log(partition, at, MAX_TS);
-  expect([upTo, ...groups.flatMap(({ txs }) => txs.map(({ txId }) => txId))]).toEqual([
+  expect([upTo, ...groups.flatMap(({ txs }) => txs.map(({ txId, writes }) => [txId, writes.length]))]).toEqual([
     MAX_TS,
     ...model.log(at, MAX_TS),
   ]);

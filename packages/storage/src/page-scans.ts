@@ -74,7 +74,7 @@ export async function scanLog(disk: Disk, { keys, horizons }: Partition, page: H
     const { ts, txId } = timeAndTx(restOf(diskKey));
     const entry = logEntry(ts, { txId, ...openAs(LOGGED, bytes, diskKey) });
     cut = cutter.endsBefore(entry);
-    if (!cut) page.add(entry);
+    if (!cut) page.fill(entry);
     return !cut;
   });
   page.finish(cut ? cutter.lastCt : page.upTo);

@@ -49,6 +49,14 @@ export const put = (key: string, version: Version, partition = P): DurableRecord
   key,
   version,
 });
+/** Takes out the version that `v(ts)` puts in. */
+export const remove = (key: string, ts: Timestamp, txId = `tx${ts}`, partition = P): DurableRecord => ({
+  kind: 'remove',
+  partition,
+  key,
+  ts,
+  txId,
+});
 export const logged = (ct: Timestamp, txId = `tx${ct}`, value = '"x"', partition = P): DurableRecord => ({
   kind: 'log',
   partition,

@@ -39,6 +39,40 @@ export function recordCases(on: StoreCase): void {
       await late;
     });
 
+    it('replaces an entry by a later one of the same transaction, also by one that writes nothing', async () => {
+      const empty = { kind: 'log', partition: P, ct: 20, tx: { txId: 'tx20', writes: [] } } as const;
+      await on.store.commit([logged(10), logged(20), logged(20, 'other'), logged(30)]);
+      const done = on.store.commit([empty]);
+      for (const round of ['staged', 'durable', 'reopened']) {
+        const [, group, last] = (await on.log(0, 100)).groups;
+        expect([round, group?.txs.map(({ txId, writes }) => [txId, writes.length]), last?.ct]).toEqual([
+          round,
+          [
+            ['other', 1],
+            ['tx20', 0],
+          ],
+          30,
+        ]);
+        await done;
+        if (round === 'durable') await on.reopen();
+      }
+    });
+
+    it('shows the replacement of an entry that comes while a page is being read', async () => {
+      await on.store.commit([...Array(50).keys()].map((i) => logged(10 + i)));
+      // A little later each time, so that every step of the prefetch is met.
+      for (let delay = 0; delay < 30; delay++) {
+        await on.reopen();
+        const prefetch = on.store.prefetch({ kind: 'log', partition: P, after: 0, upTo: 40 });
+        for (let i = 0; i < delay; i++) await Promise.resolve();
+        const done = on.store.commit([logged(20, 'tx20', `"${delay}"`)]);
+        await prefetch;
+        const { txs } = on.store.log(P, 0, 40).groups.find(({ ct }) => ct === 20)!;
+        expect([delay, txs]).toEqual([delay, [{ txId: 'tx20', writes: [{ key: 'a', value: `"${delay}"` }] }]]);
+        await done;
+      }
+    });
+
     it('cuts long stretches into pages but never inside a group', async () => {
       const records = [...Array(2500).keys()].map((i) =>
         logged(10 + Math.floor(i / 400), `t${String(i).padStart(4, '0')}`),

@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { checkAgainstModel, storeCommands } from './model.js';
 import { collect, eachWithStore, FOREVER, keysOf, P, put, range, type StoreFactory, v } from './suite-fixtures.js';
 import { recordCases } from './suite-records.js';
+import { removalCases } from './suite-removals.js';
 import { snapshotCases } from './suite-snapshots.js';
 
 export type { StoreFactory, StoreHarness } from './suite-fixtures.js';
@@ -387,6 +388,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
 
     snapshotCases(on);
     recordCases(on);
+    removalCases(on);
 
     it('agrees with a naive model on random records and reads', async () => {
       await fc.assert(

@@ -89,6 +89,14 @@ export class Tails {
     return diskKeys.flatMap((diskKey, i) => inFlight[i] ?? openStored(stored[i], diskKey));
   }
 
+  /** Every version of a chain, oldest first, at once. */
+  whole(chain: Chain): Version[] {
+    const tail = tailOf(chain);
+    const versions: Version[] = [];
+    for (let segment = tail.first; segment <= tail.last; segment++) versions.push(...this.read(tail, segment));
+    return [...versions, ...chain.versions.slice(chain.headStart)];
+  }
+
   /** The freshest version that belongs to a snapshot. */
   find(tail: TailRef, belongs: Belongs): Version | undefined {
     for (let segment = tail.last; segment >= tail.first; segment--) {

@@ -40,6 +40,13 @@ export class PlainStore implements VersionReader {
         this.chains.set(key, chain);
         return;
       }
+      case 'remove': {
+        const key = `${record.partition}|${record.key}`;
+        const left = this.chains.get(key)?.filter(({ ts, txId }) => ts !== record.ts || txId !== record.txId) ?? [];
+        if (left.length > 0) this.chains.set(key, left);
+        else this.chains.delete(key);
+        return;
+      }
       case 'prepared': {
         const { partition, txId, record: prepared } = record;
         if (prepared === null) this.prepared.delete(`${partition}|${txId}`);
@@ -50,7 +57,9 @@ export class PlainStore implements VersionReader {
         this.outcomes.set(`${record.partition}|${record.txId}`, record.record);
         return;
       case 'log': {
-        const log = this.logs.get(record.partition) ?? [];
+        const log = (this.logs.get(record.partition) ?? []).filter(
+          ({ ct, txId }) => ct !== record.ct || txId !== record.tx.txId,
+        );
         log.push({ ct: record.ct, txId: record.tx.txId, tx: record.tx });
         log.sort((a, b) => a.ct - b.ct || (a.txId < b.txId ? -1 : 1));
         this.logs.set(record.partition, log);
