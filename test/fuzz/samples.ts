@@ -134,5 +134,7 @@ export function samplesOf({ partition, other, key, txId, now, home, source }: Sa
     GossipUp: { type: 'GossipUp', gst: now - 9000, ...gossip },
     GossipRoot: { type: 'GossipRoot', region: source, gst: now - 9000, ...gossip },
     GossipDown: { type: 'GossipDown', ust: now - 9000, ...gossip },
+    AcknowledgeLossesReq: { type: 'AcknowledgeLossesReq', ref: 13, transactions: [txId] },
+    AcknowledgeLossesResp: { type: 'AcknowledgeLossesResp', ref: 13, acknowledged: 1 },
   };
 }

@@ -19,6 +19,8 @@ export { createOperationNode, type OperationNode } from './kernel/operations/nod
 export type { OperationProtocol } from './kernel/operations/protocol.js';
 export { operationSchema } from './kernel/operations/schema.js';
 export * from './kernel/operations/session.js';
+export { LOSS_REPORTS_MACHINE } from './kernel/replication/loss-reports.js';
+export { type Loss, Losses } from './kernel/replication/losses.js';
 export * from './kernel/replication/messages.js';
 export { stalenessOf } from './kernel/replication/stabilization.js';
 export * from './kernel/settings.js';

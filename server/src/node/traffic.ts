@@ -104,6 +104,8 @@ export const KIND_OF: { readonly [Type in CountedMessage['type']]: TrafficKind }
   CopyReq: 'recovery',
   ReadCopy: 'recovery',
   CopyResp: 'recovery',
+  AcknowledgeLossesReq: 'recovery',
+  AcknowledgeLossesResp: 'recovery',
   SessionCacheReq: 'sessions',
   SessionCacheResp: 'sessions',
   SessionHandover: 'sessions',

@@ -16,6 +16,7 @@ import { Activity } from './activity.js';
 import { DriftWatch } from './drift-watch.js';
 import type { NodeClock } from './node-clock.js';
 import type { Conflict, NodeState } from './node-state.js';
+import { LOSSES_RECORD, type Loss, Losses } from './replication/losses.js';
 import { Membership } from './replication/membership.js';
 import { RegionalTimes } from './replication/regional-times.js';
 import type { RecoveredReplica } from './replication/replica-state.js';
@@ -38,6 +39,8 @@ export interface CommonNodeOptions {
   readonly setAside?: boolean;
   /** Why new writes must be refused now (D11), as the driver measures it; by default never. */
   readonly writable?: () => ErrorCode | undefined;
+  /** Called in the step that finds losses (D10), with those that are new or have changed; must not throw. */
+  readonly lost?: (losses: readonly Loss[]) => void;
   /** Called in the step that finds two conflicting writes, under protocols that look for them; must not throw. */
   readonly conflict?: (conflict: Conflict) => void;
 }
@@ -92,6 +95,7 @@ export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, k
     drift: new DriftWatch(settings.maxClockDriftMs),
     activity: new Activity(options.now, settings.idleBackoff),
     membership: new Membership(!lacksData(recovered), timestampOf(recovered.meta.get('lostUpTo'))),
+    losses: new Losses(recovered.meta.get(LOSSES_RECORD), options.lost),
     writable: options.writable ?? (() => undefined),
     reader: options.reader,
     conflict: options.conflict,

@@ -12,6 +12,7 @@ import type { Address } from '../machine.js';
 import type { Activity } from './activity.js';
 import type { DriftWatch } from './drift-watch.js';
 import type { NodeClock } from './node-clock.js';
+import type { Losses } from './replication/losses.js';
 import type { Membership } from './replication/membership.js';
 import type { RegionalTimes } from './replication/regional-times.js';
 import type { StableTime } from './replication/stable-time.js';
@@ -37,6 +38,8 @@ export interface NodeState {
   readonly drift: DriftWatch;
   readonly activity: Activity;
   readonly membership: Membership;
+  /** Transactions of which a lost disk took a part (D10). */
+  readonly losses: Losses;
   /** Why new writes must be refused now (D11), as the driver measures it: a code, or undefined. */
   readonly writable: () => ErrorCode | undefined;
   readonly reader: VersionReader;

@@ -4,6 +4,8 @@ import type { Machine } from '../machine.js';
 import type { NodeClock } from './node-clock.js';
 import { type CommonNodeOptions, stableMinimum } from './node-parts.js';
 import { type NodeState, replicaName } from './node-state.js';
+import { LOSS_REPORTS_MACHINE, LossReports } from './replication/loss-reports.js';
+import type { Losses } from './replication/losses.js';
 import type { Membership } from './replication/membership.js';
 import { Rebuild, type RebuildableReplica } from './replication/rebuild.js';
 import { Stabilization } from './replication/stabilization.js';
@@ -17,6 +19,8 @@ export interface ProtocolNode<M extends AnyMessage, Coordinator, Replica> {
   readonly replicas: readonly Replica[];
   readonly stabilization: Stabilization;
   readonly membership: Membership;
+  /** Transactions of which a lost disk took a part (D10). */
+  readonly losses: Losses;
   readonly rebuild: Rebuild;
   readonly machines: readonly (readonly [name: string, machine: Machine<M>])[];
 }
@@ -43,6 +47,7 @@ export function assembleNode<
   const shared: readonly (readonly [string, Machine<never>])[] = [
     ['stabilization', stabilization],
     ['rebuild', rebuild],
+    [LOSS_REPORTS_MACHINE, new LossReports(state)],
   ];
   return {
     clock: state.clock,
@@ -51,6 +56,7 @@ export function assembleNode<
     replicas,
     stabilization,
     membership: state.membership,
+    losses: state.losses,
     rebuild,
     machines: [
       ...replicas.map((replica) => [replicaName(replica.partition), replica] as const),

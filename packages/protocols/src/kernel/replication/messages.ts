@@ -2,7 +2,17 @@
  * What replicas and nodes say to one another under every protocol: replication and its replay (D6), copies of lost disks (D10), and
  * stabilisation. Each says who sends it to whom. `schema.ts` gives their encoding and validation.
  */
-import type { Deps, LogGroup, NodeId, PartitionId, QualifiedKey, RegionId, Timestamp, Version } from '@isochron/core';
+import type {
+  Deps,
+  LogGroup,
+  NodeId,
+  PartitionId,
+  QualifiedKey,
+  RegionId,
+  Timestamp,
+  TxId,
+  Version,
+} from '@isochron/core';
 
 /** Correlates an answer with its request; made by the requester. */
 export type Ref = number;
@@ -165,6 +175,22 @@ export interface GossipDown {
   readonly regional?: Deps | undefined;
 }
 
+/** An operator, through the node's API → the node's `losses` machine (D10). */
+export interface AcknowledgeLossesReq {
+  readonly type: 'AcknowledgeLossesReq';
+  readonly ref: Ref;
+  /** Null for all of them. */
+  readonly transactions: readonly TxId[] | null;
+}
+
+/** `losses` → the node's API, once it is durable. */
+export interface AcknowledgeLossesResp {
+  readonly type: 'AcknowledgeLossesResp';
+  readonly ref: Ref;
+  /** How many were open and are not any more. */
+  readonly acknowledged: number;
+}
+
 export type ReplicationMessage =
   | Replicate
   | Heartbeat
@@ -178,4 +204,6 @@ export type ReplicationMessage =
   | CopyResp
   | GossipUp
   | GossipRoot
-  | GossipDown;
+  | GossipDown
+  | AcknowledgeLossesReq
+  | AcknowledgeLossesResp;

@@ -51,7 +51,7 @@ const copyReq = {
   clock: timestamp,
 };
 
-/** Tags are for ever: 27–39 are these. */
+/** Tags are for ever: 27–39, 41 and 42 are these. */
 export const replicationSchema: MessageSchema<ReplicationMessage> = {
   Replicate: {
     tag: 27,
@@ -111,4 +111,6 @@ export const replicationSchema: MessageSchema<ReplicationMessage> = {
       gcFloor: timestamp,
     },
   },
+  AcknowledgeLossesReq: { tag: 41, fields: { ref: uint, transactions: nullable(list(name, 10_000)) } },
+  AcknowledgeLossesResp: { tag: 42, fields: { ref: uint, acknowledged: uint } },
 };

@@ -1,0 +1,202 @@
+/** Transactions of which a lost disk took a part (D10): what operators see until they have acknowledged it. */
+import type { MetaValue, NodeId, PartitionId, QualifiedKey, Timestamp, TxId } from '@isochron/core';
+import type { Effects } from '../../machine.js';
+
+/** A transaction of which a lost disk took a part (D10). */
+export interface Loss {
+  readonly txId: TxId;
+  /** Commit timestamp; for a transaction that was prepared and not known to be committed, its highest proposal. */
+  readonly ts: Timestamp;
+  readonly attempt: number;
+  /** Whether a surviving cohort had committed it. Otherwise it may have been acknowledged or not. */
+  readonly committed: boolean;
+  /** Whether what survived of it was taken back; false where readers may have seen it, so that it was kept. */
+  readonly takenBack: boolean;
+  /** Node whose disk was lost. */
+  readonly node: NodeId;
+  /** Partitions whose writes are gone, and the keys that are known from the others. */
+  readonly partitions: readonly PartitionId[];
+  readonly keys: readonly QualifiedKey[];
+  readonly acknowledged: boolean;
+}
+
+/** Name of the meta record. */
+export const LOSSES_RECORD = 'losses';
+/** Losses that are kept. */
+const MAX_LOSSES = 10_000;
+
+type Writes = Pick<Effects<never>, 'write'>;
+
+/** The losses that a node knows of. They outlive a crash: every change is in the batch of the step that makes it. */
+export class Losses {
+  readonly #losses: Map<TxId, Loss>;
+  #open: readonly Loss[];
+
+  /**
+   * @param meta what the disk's meta record `losses` holds
+   * @param lost called in the step that adds losses, with those that are new or have changed; must not throw
+   */
+  constructor(
+    meta: MetaValue | undefined,
+    readonly lost: (losses: readonly Loss[]) => void = () => undefined,
+  ) {
+    this.#losses = new Map(lossesOf(meta).map((loss) => [loss.txId, loss]));
+    this.#open = this.#withoutAcknowledged();
+  }
+
+  /** Newest last. */
+  get all(): readonly Loss[] {
+    return [...this.#losses.values()];
+  }
+
+  /** Those that no operator has acknowledged, newest last. */
+  get open(): readonly Loss[] {
+    return this.#open;
+  }
+
+  get(txId: TxId): Loss | undefined {
+    return this.#losses.get(txId);
+  }
+
+  /**
+   * Adds losses and writes the meta record. What adds nothing to a known loss changes nothing; what does is merged with it and makes it open
+   * again.
+   */
+  add(losses: readonly Loss[], out: Writes): void {
+    const changed = new Map<TxId, Loss>();
+    for (const loss of losses) {
+      const known = this.#losses.get(loss.txId);
+      const merged = known === undefined ? loss : merge(known, loss);
+      if (merged === known) continue;
+      this.#losses.delete(loss.txId);
+      this.#losses.set(loss.txId, merged);
+      changed.set(loss.txId, merged);
+    }
+    if (changed.size === 0) return;
+    this.#shrink();
+    this.#changed(out);
+    this.lost([...changed.values()]);
+  }
+
+  /** Returns how many losses were open and are acknowledged now; ids that are not known count for nothing. */
+  acknowledge(txIds: readonly TxId[] | 'all', out: Writes): number {
+    const named = txIds === 'all' ? undefined : new Set(txIds);
+    const due = this.#open.filter(({ txId }) => named?.has(txId) ?? true);
+    for (const loss of due) this.#losses.set(loss.txId, { ...loss, acknowledged: true });
+    if (due.length > 0) this.#changed(out);
+    return due.length;
+  }
+
+  #changed(out: Writes): void {
+    this.#open = this.#withoutAcknowledged();
+    out.write({ kind: 'meta', name: LOSSES_RECORD, value: metaOf(this.#losses.values()) });
+  }
+
+  #withoutAcknowledged(): Loss[] {
+    return [...this.#losses.values()].filter(({ acknowledged }) => !acknowledged);
+  }
+
+  /** The oldest acknowledged ones go first. */
+  #shrink(): void {
+    for (const droppable of [true, false]) {
+      for (const { txId, acknowledged } of this.#losses.values()) {
+        if (this.#losses.size <= MAX_LOSSES) return;
+        if (acknowledged === droppable) this.#losses.delete(txId);
+      }
+    }
+  }
+}
+
+/** What two reports of one transaction say together; `known` itself where the other adds nothing. */
+function merge(known: Loss, loss: Loss): Loss {
+  const merged: Loss = {
+    ...known,
+    ts: known.committed && !loss.committed ? known.ts : loss.committed ? loss.ts : Math.max(known.ts, loss.ts),
+    attempt: Math.max(known.attempt, loss.attempt),
+    committed: known.committed || loss.committed,
+    // What was kept of it in one partition was not taken back.
+    takenBack: known.takenBack && loss.takenBack,
+    partitions: union(known.partitions, loss.partitions),
+    keys: union(known.keys, loss.keys),
+    acknowledged: false,
+  };
+  return SIMPLE.every((field) => merged[field] === known[field]) &&
+    merged.partitions.length === known.partitions.length &&
+    merged.keys.length === known.keys.length
+    ? known
+    : merged;
+}
+
+const SIMPLE = ['ts', 'attempt', 'committed', 'takenBack'] as const;
+
+const union = <T>(a: readonly T[], b: readonly T[]): readonly T[] => [...new Set([...a, ...b])];
+
+/** Flags of a loss as bits of one number. */
+const FLAGS = ['committed', 'takenBack', 'acknowledged'] as const;
+
+/** Losses as a meta record holds them: timestamps by name, texts in the names. */
+function metaOf(losses: Iterable<Loss>): MetaValue {
+  const meta: Record<string, Timestamp> = {};
+  let i = 0;
+  for (const loss of losses) {
+    meta[`${i}.tx.${loss.txId}`] = loss.ts;
+    meta[`${i}.node.${loss.node}`] = loss.attempt;
+    meta[`${i}.flags.`] = FLAGS.reduce((bits, flag, bit) => bits + (loss[flag] ? 2 ** bit : 0), 0);
+    for (const partition of loss.partitions) meta[`${i}.partition.${partition}`] = partition;
+    loss.keys.forEach((key, j) => {
+      meta[`${i}.key.${key}`] = j;
+    });
+    i++;
+  }
+  return meta;
+}
+
+const NAME = /^(\d+)\.(tx|node|flags|partition|key)\.(.*)$/s;
+
+/** The losses in a meta record. An entry that this version cannot read is left out. */
+function lossesOf(meta: MetaValue | undefined): Loss[] {
+  if (typeof meta !== 'object') return [];
+  const drafts = new Map<number, Draft>();
+  for (const [name, value] of Object.entries(meta)) {
+    const [, i, field, text] = NAME.exec(name) ?? [];
+    if (i === undefined) continue;
+    const draft = drafts.get(Number(i)) ?? { partitions: [], keys: [] };
+    drafts.set(Number(i), draft);
+    fill(draft, field!, text!, value);
+  }
+  return [...drafts]
+    .sort(([a], [b]) => a - b)
+    .flatMap(([, draft]) => lossOf(draft) ?? [])
+    .slice(-MAX_LOSSES);
+}
+
+/** A loss whose entries are being gathered. */
+interface Draft {
+  tx?: { readonly txId: TxId; readonly ts: Timestamp };
+  node?: { readonly node: NodeId; readonly attempt: number };
+  flags?: number;
+  readonly partitions: PartitionId[];
+  readonly keys: { readonly key: QualifiedKey; readonly at: number }[];
+}
+
+function fill(draft: Draft, field: string, text: string, value: number): void {
+  if (field === 'tx') draft.tx = { txId: text, ts: value };
+  else if (field === 'node') draft.node = { node: text, attempt: value };
+  else if (field === 'flags') draft.flags = value;
+  else if (field === 'partition') draft.partitions.push(value);
+  else draft.keys.push({ key: text, at: value });
+}
+
+function lossOf({ tx, node, flags, partitions, keys }: Draft): Loss | undefined {
+  if (tx === undefined || node === undefined || flags === undefined) return undefined;
+  const is = (flag: (typeof FLAGS)[number]): boolean => Math.floor(flags / 2 ** FLAGS.indexOf(flag)) % 2 === 1;
+  return {
+    ...tx,
+    ...node,
+    committed: is('committed'),
+    takenBack: is('takenBack'),
+    partitions,
+    keys: keys.sort((a, b) => a.at - b.at).map(({ key }) => key),
+    acknowledged: is('acknowledged'),
+  };
+}
