@@ -135,7 +135,9 @@ async function exchanges(): Promise<Exchange[]> {
   await ask('POST', '/v1/transactions/{id}/read', `${path}/read`, { body: { keys } });
   await ask('DELETE', '/v1/transactions/{id}', path);
   await ask('DELETE', '/v1/transactions/{id}', '/v1/transactions/none');
-  for (const plain of ['/v1/clock', '/v1/cluster', '/livez', '/readyz']) await ask('GET', plain, plain);
+  await ask('POST', '/v1/losses/acknowledge', '/v1/losses/acknowledge', { body: { all: true } });
+  await ask('POST', '/v1/losses/acknowledge', '/v1/losses/acknowledge', { body: {} });
+  for (const plain of ['/v1/losses', '/v1/clock', '/v1/cluster', '/livez', '/readyz']) await ask('GET', plain, plain);
   return done;
 }
 

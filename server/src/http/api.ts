@@ -19,6 +19,7 @@ import { registerOpenApi } from './openapi.js';
 import { sendProblem } from './problem.js';
 import { batchRoutes } from './routes-batch.js';
 import { keyRoutes } from './routes-keys.js';
+import { lossRoutes } from './routes-losses.js';
 import { healthRoutes, timeRoutes } from './routes-ops.js';
 import { Rules } from './rules.js';
 import { Serving } from './serving.js';
@@ -146,6 +147,7 @@ async function versionOne(
     batchRoutes(routes, api, oneShots);
     moreRoutes(routes);
     timeRoutes(routes, api);
+    lossRoutes(routes, api);
   });
 }
 

@@ -40,6 +40,12 @@ function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): vo
   );
   gauge(
     registry,
+    'isochron_losses_open',
+    'Transactions of which a lost disk took a part, and that no operator has acknowledged.',
+    () => node.losses().filter(({ acknowledged }) => !acknowledged).length,
+  );
+  gauge(
+    registry,
     'isochron_links_up',
     'Peering links that are up.',
     () => node.status().links.filter(({ up }) => up).length,

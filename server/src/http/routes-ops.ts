@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RunningNode } from '../node/api.js';
 import type { ApiContext } from './context.js';
 import { json } from './openapi.js';
+import { lossSummary } from './routes-losses.js';
 import { ClockAnswer, ClusterAnswer, EmptyQuery, HealthAnswer, StableAnswer, StableQuery } from './schemas.js';
 import type { Serving } from './serving.js';
 import { stabilityOf } from './stability.js';
@@ -63,7 +64,7 @@ export function clusterSummary(node: RunningNode): object {
     keyspaces,
     settings,
   };
-  return { ...shape, stability, node: status };
+  return { ...shape, stability, losses: lossSummary(node), node: status };
 }
 
 /** For load balancers; also on the private port. */

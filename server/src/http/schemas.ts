@@ -152,6 +152,39 @@ export const ClockAnswer = object({
 });
 export const StableAnswer = object({ ust: TimestampSchema });
 export const HealthAnswer = object({ status: Type.String() });
+export const LossesQuery = object({
+  all: Type.Optional(Type.Boolean({ default: false, description: 'also those that are acknowledged' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, default: 1000 })),
+});
+const LossSchema = object({
+  transaction: Type.String(),
+  timestamp: Type.Integer({ description: 'commit timestamp; highest proposal where it is not `committed`' }),
+  time: Type.String({ format: 'date-time', description: 'the same as a time' }),
+  attempt: Type.Integer(),
+  committed: Type.Boolean({
+    description: 'a node that is left had committed it; else it may have been acknowledged or not',
+  }),
+  takenBack: Type.Boolean({ description: 'what was left of it was removed: nothing of it is visible' }),
+  node: Type.String({ description: 'whose disk was lost' }),
+  partitions: Type.Array(Type.String(), { description: 'where its writes are gone' }),
+  keys: Type.Array(KeyRef, { description: 'its keys, as far as the nodes that are left know them' }),
+  acknowledged: Type.Boolean({ description: 'by an operator' }),
+});
+export const LossesAnswer = object({
+  node: Type.String({ description: 'the node that answers' }),
+  open: Type.Integer({ description: 'losses that are not acknowledged' }),
+  losses: Type.Array(LossSchema),
+});
+/** One of the two. */
+export const AcknowledgeBody = object({
+  transactions: Type.Optional(Type.Array(Type.String({ maxLength: 128 }), { minItems: 1, maxItems: 10_000 })),
+  all: Type.Optional(Type.Literal(true)),
+});
+export const AcknowledgeAnswer = object({
+  node: Type.String({ description: 'the node that answers' }),
+  acknowledged: Type.Integer({ description: 'how many were open' }),
+  open: Type.Integer({ description: 'how many are left' }),
+});
 /** The status of a node grows new fields: only what a client relies on is named. */
 export const ClusterAnswer = Type.Object({
   cluster: Type.String(),
@@ -167,6 +200,10 @@ export const ClusterAnswer = Type.Object({
   keyspaces: Type.Array(Type.Object({ name: Type.String(), partitions: Type.Integer() })),
   settings: Type.Object({}, { description: 'settings of the cluster file' }),
   stability: StabilitySchema,
+  losses: object(
+    { open: Type.Integer(), newest: Type.Array(LossSchema) },
+    'transactions of which a lost disk took a part, and that are not acknowledged; /v1/losses has all of them',
+  ),
   node: Type.Object({ node: Type.String(), region: Type.String() }, { description: 'status of the node that answers' }),
 });
 

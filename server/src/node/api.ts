@@ -1,5 +1,5 @@
 /** What the API layer (HTTP, WebSocket, status) sees of a running node. */
-import type { NodeId, RegionId, Timestamp, Topology } from '@isochron/core';
+import type { NodeId, RegionId, Timestamp, Topology, TxId } from '@isochron/core';
 import type {
   CommitReq,
   CommitResp,
@@ -9,6 +9,7 @@ import type {
   GetResp,
   ListReq,
   ListResp,
+  Loss,
   PutReq,
   PutResp,
   ReadReq,
@@ -81,6 +82,8 @@ export interface NodeStatus {
   readonly stalenessMs: number;
   readonly gcFloor: Timestamp;
   readonly openTransactions: number;
+  /** Transactions of which a lost disk took a part (D10), and that no operator has acknowledged. */
+  readonly losses: { readonly open: number };
   readonly rssBytes: number;
   readonly partitions: readonly PartitionStatus[];
   readonly links: readonly LinkSummary[];
@@ -127,6 +130,10 @@ export interface RunningNode {
   ready(): boolean;
   status(): NodeStatus;
   costs(): Costs;
+  /** Transactions of which a lost disk took a part (D10), acknowledged ones too, newest last. */
+  losses(): readonly Loss[];
+  /** Acknowledges losses on this node. Resolves once that is durable, with how many were open; ids that are not known count for nothing. */
+  acknowledgeLosses(transactions: readonly TxId[] | 'all'): Promise<number>;
   /** Tells of sampled updates of other regions: how long after its timestamp one became visible here, ms. */
   onVisible(listener: (source: RegionId, ms: number) => void): void;
   /** Stops taking work, flushes and closes links and disk. */

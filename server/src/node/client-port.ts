@@ -33,7 +33,9 @@ type Message = AnyMessage & { readonly ref: number };
  * Turns calls into requests to a coordinator, and its answers into results. A coordinator always answers or refuses within its own
  * deadlines; an answer that a broken link swallowed ends with CONNECTION_LOST.
  */
-abstract class RequestPort<Request extends Message, Response extends Message> implements Machine<Request | Response> {
+export abstract class RequestPort<Request extends Message, Response extends Message>
+  implements Machine<Request | Response>
+{
   readonly #pending = new Map<number, Pending<Response>>();
   readonly #linked = new Set<NodeId>();
   readonly #self: Address;
@@ -44,8 +46,10 @@ abstract class RequestPort<Request extends Message, Response extends Message> im
     readonly node: NodeId,
     /** Puts a request on its way. */
     readonly post: (to: Address, from: Address, message: Request) => void,
+    /** Name of the machine that the answers come to. */
+    machine = CLIENT_MACHINE,
   ) {
-    this.#self = { node, machine: CLIENT_MACHINE };
+    this.#self = { node, machine };
   }
 
   /** Requests without an answer yet. */
@@ -87,6 +91,7 @@ abstract class RequestPort<Request extends Message, Response extends Message> im
     request: Request,
     answer: T,
     coordinator: NodeId,
+    machine = 'coordinator',
   ): Promise<Extract<Response, { type: T }>> {
     // What is sent on a link that is down is dropped without a word.
     if (coordinator !== this.node && !this.#linked.has(coordinator)) return Promise.reject(linkDown(coordinator));
@@ -96,7 +101,7 @@ abstract class RequestPort<Request extends Message, Response extends Message> im
         else reject(new IsochronError('INTERNAL', `The coordinator answered ${response.type} to ${request.type}.`));
       };
       this.#pending.set(request.ref, { coordinator, resolve: take, reject });
-      this.post({ node: coordinator, machine: 'coordinator' }, this.#self, request);
+      this.post({ node: coordinator, machine }, this.#self, request);
     });
   }
 

@@ -2,13 +2,13 @@
 import {
   IsochronError,
   type LogGroup,
-  MAX_TIMESTAMP,
   type MessageSchema,
   type NodeId,
   type PartitionId,
   type QualifiedKey,
   type Timestamp,
   Topology,
+  type TxId,
   type Version,
 } from '@isochron/core';
 import {
@@ -16,13 +16,13 @@ import {
   DEFAULT_SETTINGS,
   type Envelope,
   Host,
+  type Loss,
   type Machine,
   type OperationMessage,
   type OperationNode,
   stalenessOf,
   type TransactionMessage,
   type TransactionNode,
-  unappliedAfter,
 } from '@isochron/protocols';
 import type { VersionStore } from '@isochron/storage';
 import { WebSocketTransport } from '@isochron/transport';
@@ -39,11 +39,13 @@ import { CLIENT_MACHINE, ClientPort, OperationPort } from './client-port.js';
 import { type OpenedData, openDataFolder } from './data-folder.js';
 import { DiskWatch } from './disk-watch.js';
 import { closedCleanly, distrust, isDamage, isDistrust } from './distrust.js';
+import { lossLogger, OPERATOR_MACHINE, OperatorPort } from './losses.js';
 import { type NodeMessage, nodeSchema } from './messages.js';
 import { type ServedOperations, type ServedProtocol, type ServedTransactions, servedProtocol } from './protocols.js';
 import { StableWaiters } from './stable-waiters.js';
 import { type Figures, nodeStatus, operationFigures, transactionFigures } from './status.js';
 import { Traffic } from './traffic.js';
+import { loadUnapplied } from './unapplied.js';
 import { VisibilitySampler } from './visibility.js';
 import { type Blocked, operationWaits, transactionWaits } from './waits.js';
 
@@ -103,27 +105,6 @@ export async function openNode(options: NodeOptions): Promise<OpenedNode> {
   }
 }
 
-/** The committed transactions of each partition that were not applied before the restart. */
-async function loadUnapplied(
-  { store, recovered }: OpenedData,
-  topology: Topology,
-  node: NodeId,
-): Promise<Map<PartitionId, LogGroup[]>> {
-  const unapplied = new Map<PartitionId, LogGroup[]>();
-  for (const partition of topology.partitionsOn(node)) {
-    const groups: LogGroup[] = [];
-    let after = unappliedAfter(recovered, partition, topology.regionOf(node));
-    while (after < MAX_TIMESTAMP) {
-      await store.prefetch({ kind: 'log', partition, after, upTo: MAX_TIMESTAMP });
-      const page = store.log(partition, after, MAX_TIMESTAMP);
-      groups.push(...page.groups);
-      after = page.upTo;
-    }
-    unapplied.set(partition, groups);
-  }
-  return unapplied;
-}
-
 /** What a node is made of. */
 interface Parts {
   readonly options: NodeOptions;
@@ -138,6 +119,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   /** What stands for the node's clients. */
   abstract readonly coordinator: { close(): void };
   protected abstract readonly machines: TransactionNode | OperationNode;
+  protected abstract readonly operator: OperatorPort;
   protected abstract readonly schema: MessageSchema<M>;
   readonly id: NodeId;
   readonly region: string;
@@ -202,6 +184,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
       acceptLoss: options.acceptLoss ?? false,
       setAside,
       writable: () => this.#disk.refusal,
+      lost: lossLogger(options.logger, topology),
     };
   }
 
@@ -289,6 +272,14 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     return { blocked, replicatedUpdates, metadataBytes, sent: (kind, scope) => this.#traffic.of(kind, scope) };
   }
 
+  losses(): readonly Loss[] {
+    return this.machines.losses.all;
+  }
+
+  acknowledgeLosses(transactions: readonly TxId[] | 'all'): Promise<number> {
+    return this.operator.acknowledgeLosses(transactions);
+  }
+
   onVisible(listener: (source: string, ms: number) => void): void {
     this.#visibility = new VisibilitySampler({
       now: () => this.now(),
@@ -317,6 +308,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     this.#waiters.close();
     this.#visibility?.close();
     this.coordinator.close();
+    this.operator.close();
     this.#disk.stop();
     await this.#transport?.close();
     await this.store.close();
@@ -395,6 +387,7 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
   readonly sessions: SessionsMachine;
   protected readonly schema: MessageSchema<NodeMessage>;
   protected readonly machines: TransactionNode;
+  protected readonly operator: OperatorPort;
 
   constructor(parts: Parts, protocol: ServedTransactions, unapplied: ReadonlyMap<PartitionId, readonly LogGroup[]>) {
     super(parts);
@@ -409,8 +402,13 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
       session: protocol.session,
       fits: (deps) => checks.fits(deps),
     });
-    const { machines } = this.machines;
-    this.add([...machines, [CLIENT_MACHINE, this.coordinator], [SESSIONS_MACHINE, this.sessions]], parts.data.retiring);
+    this.operator = new OperatorPort(this.id, (to, from, message) => this.host.post({ to, from, message }));
+    const ports = [
+      [CLIENT_MACHINE, this.coordinator],
+      [SESSIONS_MACHINE, this.sessions],
+      [OPERATOR_MACHINE, this.operator],
+    ] as const;
+    this.add([...this.machines.machines, ...ports], parts.data.retiring);
   }
 
   protected figures(): Figures {
@@ -432,6 +430,7 @@ class OpenOperationsNode extends Node<OperationMessage> implements OperationsNod
   readonly coordinator: OperationPort;
   protected readonly schema: MessageSchema<OperationMessage>;
   protected readonly machines: OperationNode;
+  protected readonly operator: OperatorPort;
 
   constructor(parts: Parts, protocol: ServedOperations) {
     super(parts);
@@ -439,7 +438,12 @@ class OpenOperationsNode extends Node<OperationMessage> implements OperationsNod
     this.schema = protocol.schema;
     this.machines = protocol.open(this.common);
     this.coordinator = new OperationPort(this.id, (to, from, message) => this.host.post({ to, from, message }));
-    this.add([...this.machines.machines, [CLIENT_MACHINE, this.coordinator]], parts.data.retiring);
+    this.operator = new OperatorPort(this.id, (to, from, message) => this.host.post({ to, from, message }));
+    const ports = [
+      [CLIENT_MACHINE, this.coordinator],
+      [OPERATOR_MACHINE, this.operator],
+    ] as const;
+    this.add([...this.machines.machines, ...ports], parts.data.retiring);
   }
 
   protected figures(): Figures {

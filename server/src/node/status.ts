@@ -70,6 +70,7 @@ export function nodeStatus(
     stalenessMs: node.stalenessMs(),
     gcFloor: machines.stable.gcFloor,
     openTransactions: figures.openTransactions,
+    losses: { open: machines.losses.open.length },
     rssBytes: process.memoryUsage.rss(),
     partitions,
     links: links.map((link) => ({

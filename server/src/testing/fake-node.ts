@@ -14,7 +14,16 @@ import {
   type Version,
   wallOf,
 } from '@isochron/core';
-import type { CommitResp, EndTxResp, ListResp, ReadResp, StartTxResp, TxStatusResp } from '@isochron/protocols';
+import {
+  type CommitResp,
+  type EndTxResp,
+  type ListResp,
+  type Loss,
+  Losses,
+  type ReadResp,
+  type StartTxResp,
+  type TxStatusResp,
+} from '@isochron/protocols';
 import { type ClusterConfig, clusterSpec, parseClusterFile } from '../config/cluster-file.js';
 import type { ProtocolName } from '../config/protocol-names.js';
 import type {
@@ -143,6 +152,7 @@ export class FakeNode implements TransactionsNode {
   sent = { messages: 0, bytes: 0 };
   replicatedUpdates = 0;
   metadataBytes = 0;
+  readonly lost = new Losses(undefined);
   visible: (source: string, ms: number) => void = () => undefined;
   /** Whether calls are written down: not in benchmarks. */
   recording = true;
@@ -250,6 +260,7 @@ export class FakeNode implements TransactionsNode {
       stalenessMs: this.stalenessMs(),
       gcFloor: 0,
       openTransactions: this.cluster.open.size,
+      losses: { open: this.lost.open.length },
       rssBytes: 1,
       partitions: this.replicas,
       links: this.peers,
@@ -265,6 +276,19 @@ export class FakeNode implements TransactionsNode {
   costs(): Costs {
     const { blockedReads: reads, blockedWrites: writes, sent, replicatedUpdates, metadataBytes } = this;
     return { blocked: { reads, writes }, sent: () => sent, replicatedUpdates, metadataBytes };
+  }
+
+  losses(): readonly Loss[] {
+    return this.lost.all;
+  }
+
+  async acknowledgeLosses(transactions: readonly TxId[] | 'all'): Promise<number> {
+    return this.lost.acknowledge(transactions, { write: () => 0 });
+  }
+
+  /** A lost disk has taken parts of these transactions. */
+  lose(...losses: readonly Loss[]): void {
+    this.lost.add(losses, { write: () => 0 });
   }
 
   onVisible(listener: (source: string, ms: number) => void): void {

@@ -1,0 +1,80 @@
+/** What lost disks took (D10), and its acknowledgement by operators. */
+import { IsochronError, unqualify, wallOf } from '@isochron/core';
+import type { Loss } from '@isochron/protocols';
+import type { Static } from '@sinclair/typebox';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { RunningNode } from '../node/api.js';
+import type { ApiContext } from './context.js';
+import { json } from './openapi.js';
+import { AcknowledgeAnswer, AcknowledgeBody, EmptyQuery, LossesAnswer, LossesQuery } from './schemas.js';
+
+const DEFAULT_LIMIT = 1000;
+/** Losses in `/v1/cluster`. */
+const NEWEST = 5;
+
+export function lossRoutes(app: FastifyInstance, api: ApiContext): void {
+  const list = {
+    tags: ['operations'],
+    summary: 'Transactions of which a lost disk took a part, as this node knows them, newest first',
+    querystring: LossesQuery,
+  };
+  app.get(
+    '/v1/losses',
+    { schema: list, config: { observes: true, docs: { response: { 200: json(LossesAnswer, 'the losses') } } } },
+    (request, reply) => {
+      const { all = false, limit = DEFAULT_LIMIT } = request.query as Static<typeof LossesQuery>;
+      api.sendJson(reply, JSON.stringify(listed(api.node, all, limit)));
+    },
+  );
+  const acknowledge = {
+    tags: ['operations'],
+    summary: 'Acknowledges losses on this node: they are not reported as open any more',
+    querystring: EmptyQuery,
+    body: AcknowledgeBody,
+  };
+  const docs = { response: { 200: json(AcknowledgeAnswer, 'acknowledged, durably') } };
+  app.post('/v1/losses/acknowledge', { schema: acknowledge, config: { observes: true, docs } }, (request, reply) =>
+    acknowledgeLosses(api, request, reply),
+  );
+}
+
+function listed(node: RunningNode, all: boolean, limit: number): Static<typeof LossesAnswer> {
+  const losses = node.losses();
+  const open = losses.filter(({ acknowledged }) => !acknowledged);
+  const newest = (all ? losses : open).slice(-limit).reverse();
+  return { node: node.id, open: open.length, losses: newest.map((loss) => lossShape(node, loss)) };
+}
+
+async function acknowledgeLosses(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { node } = api;
+  const { transactions, all } = request.body as Static<typeof AcknowledgeBody>;
+  if ((transactions === undefined) === (all === undefined)) {
+    throw new IsochronError('INVALID_REQUEST', 'Give either "transactions" or "all".');
+  }
+  const acknowledged = await node.acknowledgeLosses(transactions ?? 'all');
+  const { open } = node.status().losses;
+  api.sendJson(reply, JSON.stringify({ node: node.id, acknowledged, open }));
+}
+
+/** A loss as the API shows it. */
+function lossShape({ topology }: RunningNode, loss: Loss): Static<typeof LossesAnswer>['losses'][number] {
+  const { txId, ts, attempt, committed, takenBack, node, partitions, keys, acknowledged } = loss;
+  return {
+    transaction: txId,
+    timestamp: ts,
+    time: new Date(wallOf(ts)).toISOString(),
+    attempt,
+    committed,
+    takenBack,
+    node,
+    partitions: partitions.map((id) => topology.partitions[id]?.name ?? String(id)),
+    keys: keys.map(unqualify),
+    acknowledged,
+  };
+}
+
+/** What `/v1/cluster` says of losses: how many are open, and the newest few. */
+export function lossSummary(node: RunningNode): object {
+  const { open, losses } = listed(node, false, NEWEST);
+  return { open, newest: losses };
+}
