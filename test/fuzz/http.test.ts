@@ -26,6 +26,13 @@ const GOOD: readonly RawRequest[] = [
     payload: JSON.stringify({ writes: [{ ...refs[0], value: { a: 1 } }] }),
   },
   { method: 'POST', url: '/v1/transactions', headers: json, payload: '{}' },
+  { method: 'GET', url: '/v1/losses?all=true&limit=3' },
+  {
+    method: 'POST',
+    url: '/v1/losses/acknowledge',
+    headers: json,
+    payload: JSON.stringify({ transactions: [TX] }),
+  },
   {
     method: 'POST',
     url: `/v1/transactions/${TX}@virginia-1/read`,

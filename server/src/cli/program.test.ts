@@ -13,6 +13,7 @@ const COMMANDS = [
   'import',
   'export',
   'status',
+  'losses',
   'bench',
 ];
 
@@ -58,6 +59,9 @@ describe('isochron', () => {
     },
     { what: 'more replicas than regions', args: ['dev', '--regions', 'oregon', '--replication', '2'] },
     { what: 'two sessions at once', args: ['get', 'a', '--token', 't', '--session-file', 'f'] },
+    { what: 'an acknowledgement of nothing', args: ['losses', '--acknowledge'] },
+    { what: 'an acknowledgement of some and of all', args: ['losses', '--all', '--acknowledge', 'a'] },
+    { what: 'an acknowledgement of what is no transaction', args: ['losses', '--acknowledge', 'a'] },
     { what: 'CSV without a key', args: ['import', 'rows.csv'] },
   ])('exits with 2 and one line for $what', async ({ args }) => {
     const { exitCode, stdout, stderr } = await run(...args);

@@ -8,6 +8,7 @@ import type { OutcomeOptions } from './data/outcome.js';
 import type { ExportOptions, ImportOptions } from './data/transfer.js';
 import type { DevOptions } from './dev/plan.js';
 import { failureOf, UsageError } from './failures.js';
+import type { LossesOptions } from './losses/command.js';
 import type { NodeOptions } from './node/command.js';
 import { endpoint, endpointList, integer, peerDial, positive, regionList, signedInteger } from './options.js';
 import type { StatusOptions } from './status/command.js';
@@ -260,6 +261,20 @@ forgotten: older than the outcomes that are kept. lost: a node that took part lo
     );
 }
 
+function lossesCommand(program: Command): void {
+  connected(program.command('losses').description('list the transactions of which a lost disk took a part'))
+    .option('--acknowledge [transactions...]', 'acknowledge these, on every node: they are not listed any more')
+    .option('--all', 'list those that are acknowledged too; with --acknowledge: acknowledge all of them', false)
+    .addHelpText(
+      'after',
+      `\nEvery node is asked for what it knows. "part is gone": some of its writes are lost and the others are visible; write its keys anew.
+"taken back": nothing of it is visible. "undecided": no node that is left had committed it, so that it may never have been acknowledged.${examples('isochron losses', 'isochron losses --acknowledge 3q2-7wEjRWeJq83vASNFZw.0', 'isochron losses --acknowledge --all')}`,
+    )
+    .action(async (options: Given<LossesOptions>) =>
+      (await import('./losses/command.js')).runLosses(withEndpoints(options)),
+    );
+}
+
 const JSON_LINES = 'A line is {"key": …, "value": …}, {"key": …, "delete": true} or {"key": …, "bytes": base64}.';
 
 function transferCommands(program: Command): void {
@@ -314,6 +329,7 @@ function observeCommands(program: Command): void {
     .action(async (options: Given<StatusOptions>) =>
       (await import('./status/command.js')).runStatus(withEndpoints(options)),
     );
+  lossesCommand(program);
   connected(
     program
       .command('bench')

@@ -37,11 +37,18 @@ export async function askCluster(options: EndpointOptions): Promise<ClusterAnswe
 
 /** Asks every node at once. @throws IsochronError when none of the endpoints answers */
 export async function collect(options: EndpointOptions): Promise<ClusterReport> {
-  const { cluster, protocol, regions } = await askCluster(options);
-  const nodes = regions.flatMap((region) => region.nodes.map(({ id, api }) => ({ region: region.id, node: id, api })));
+  const answer = await askCluster(options);
+  const { cluster, protocol } = answer;
   const apiKey = apiKeyOf(options);
-  return { cluster, protocol, nodes: await Promise.all(nodes.map((node) => report(node, apiKey))) };
+  return { cluster, protocol, nodes: await Promise.all(nodesOf(answer).map((node) => report(node, apiKey))) };
 }
+
+/** Every node of a cluster, in the order of its file. */
+export const nodesOf = ({ regions }: ClusterAnswer): Pick<NodeReport, 'region' | 'node' | 'api'>[] =>
+  regions.flatMap((region) => region.nodes.map(({ id, api }) => ({ region: region.id, node: id, api })));
+
+/** Why an answer does not count. */
+export const anotherNode = (id: string): string => `another node answers there: ${id}`;
 
 const nothing = { status: null, stability: null } as const;
 
@@ -53,25 +60,47 @@ async function report(
     const answer = await askNode(node.api, apiKey);
     const { node: status, stability } = answer;
     if (status.node === node.node) return { ...node, status, stability, error: null };
-    return { ...node, ...nothing, error: `another node answers there: ${status.node}` };
+    return { ...node, ...nothing, error: anotherNode(status.node) };
   } catch (error) {
     return { ...node, ...nothing, error: error instanceof IsochronError ? error.message : String(error) };
   }
 }
 
-/** @throws IsochronError `CONNECTION_LOST`, or what the node refuses with */
-async function askNode(base: string, apiKey: string | undefined): Promise<ClusterAnswer> {
-  const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+const askNode = (base: string, apiKey: string | undefined): Promise<ClusterAnswer> =>
+  ask(base, apiKey, { path: '/v1/cluster' }, isCluster);
+
+/** A request to a node: a GET, or with a body a POST. */
+export interface NodeRequest {
+  readonly path: string;
+  readonly body?: object;
+}
+
+/**
+ * The answer of one node, when it has the shape that its reader relies on.
+ * @throws IsochronError `CONNECTION_LOST`, or what the node refuses with
+ */
+export async function ask<T>(
+  base: string,
+  apiKey: string | undefined,
+  { path, body }: NodeRequest,
+  isAnswer: (answer: unknown) => answer is T,
+): Promise<T> {
+  const headers = {
+    ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+  };
+  const post = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
   let status: number;
   let answer: unknown;
   try {
-    const response = await fetch(`${base}/v1/cluster`, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const response = await fetch(`${base}${path}`, { headers, signal, ...post });
     status = response.status;
     answer = await response.json();
   } catch (cause) {
     throw new IsochronError('CONNECTION_LOST', `no node answers at ${base} (${reasonOf(cause)})`, { cause });
   }
-  if (isCluster(answer)) return answer;
+  if (isAnswer(answer)) return answer;
   if (isProblem(answer) && isErrorCode(answer.code)) throw new IsochronError(answer.code, answer.detail);
   throw new IsochronError(
     'CONNECTION_LOST',

@@ -3,8 +3,8 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 
 // Names go to a terminal: nothing in them may control it.
-const Name = Type.String({ pattern: '^[A-Za-z0-9._/-]{1,128}$' });
-const Count = Type.Number({ minimum: 0 });
+export const Name = Type.String({ pattern: '^[A-Za-z0-9._/-]{1,128}$' });
+export const Count = Type.Number({ minimum: 0 });
 
 const PartitionSchema = Type.Object({
   partition: Name,
@@ -33,6 +33,7 @@ const NodeSchema = Type.Object({
   ust: Count,
   stalenessMs: Type.Number(),
   openTransactions: Count,
+  losses: Type.Optional(Type.Object({ open: Count })),
   rssBytes: Count,
   blocking: Type.Optional(Type.Object({ reads: Count, totalMs: Count, longestMs: Count })),
   partitions: Type.Array(PartitionSchema),
@@ -83,7 +84,7 @@ export type StabilityAnswer = Static<typeof StabilitySchema>;
 export type ProblemAnswer = Static<typeof ProblemSchema>;
 
 /** Whether an answer has the shape that its reader relies on. */
-const reader =
+export const reader =
   <S extends TSchema>(schema: S) =>
   (answer: unknown): answer is Static<S> =>
     Value.Check(schema, answer);

@@ -74,6 +74,16 @@ describe('renderStatus', () => {
     for (const none of [text, waited(0, 0, 0)]) expect(none).not.toContain('waited');
   });
 
+  it('says that there are losses that no operator has acknowledged', () => {
+    const [first] = REPORT.nodes;
+    const withLosses = (open: number) => {
+      const node = { ...first!, status: { ...first!.status!, losses: { open } } };
+      return renderStatus({ ...REPORT, nodes: [node, first!] }, { partitions: false });
+    };
+    expect(withLosses(3)).toContain('a lost disk took a part of 3 transactions or more: isochron losses');
+    for (const none of [text, withLosses(0)]) expect(none).not.toContain('lost disk');
+  });
+
   it('shows stable time, staleness and the sums over partitions', () => {
     const cells = cellsOf(text, 'virginia-1');
     expect(cells.slice(1, 11)).toEqual([

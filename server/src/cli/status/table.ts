@@ -7,14 +7,14 @@ import type { ClusterReport, NodeReport } from './collect.js';
 import type { NodeAnswer, StabilityAnswer } from './shape.js';
 
 /** Plain lines: borders in the terminal's own colour. */
-const style = { head: [], border: [] };
+export const style = { head: [], border: [] };
 
 /** @param options.partitions also a row for every replica of a partition */
 export function renderStatus(report: ClusterReport, options: { readonly partitions: boolean }): string {
   const reachable = report.nodes.filter(({ status }) => status !== null).length;
   const title = `cluster ${report.cluster}, protocol ${report.protocol}, ${reachable} of ${report.nodes.length} nodes answer`;
   const tables = [nodeTable(report), ...(options.partitions ? [partitionTable(report)] : [])];
-  return [title, ...tables, ...blockingLines(report), ...stalenessLines(report)].join('\n');
+  return [title, ...tables, ...blockingLines(report), ...stalenessLines(report), ...lossLines(report)].join('\n');
 }
 
 /** What reads have waited for their snapshots, where the protocol lets them. */
@@ -27,6 +27,13 @@ function blockingLines({ nodes }: ClusterReport): string[] {
   return [
     `${count(reads)} reads waited for their snapshots, ${averageMs.toFixed(1)} ms on average, ${longestMs} ms at most`,
   ];
+}
+
+/** How many losses no operator has acknowledged: on the node that knows of most, as several report the same ones. */
+function lossLines({ nodes }: ClusterReport): string[] {
+  const open = Math.max(0, ...nodes.map(({ status }) => status?.losses?.open ?? 0));
+  if (open === 0) return [];
+  return [colors.red(`a lost disk took a part of ${count(open)} transactions or more: isochron losses`)];
 }
 
 /** Who holds stable time back, where it is stale. */
@@ -134,4 +141,4 @@ function partitionTable({ nodes }: ClusterReport): string {
 }
 
 /** A text of somebody else's without what would control the terminal, and not longer than a line. */
-const printable = (text: string): string => text.replaceAll(/[^\x20-\x7e]+/g, ' ').slice(0, 100);
+export const printable = (text: string): string => text.replaceAll(/[^\x20-\x7e]+/g, ' ').slice(0, 100);
