@@ -26,12 +26,13 @@ export interface PreparedRecord {
  * What a step asks to be made durable. All records of one step reach the disk in one batch.
  *
  * - `version`: insert into the key's chain.
- * - `remove`: take the version with this `ts` and `txId`, whatever its region, out of the key's chain (D10); nothing when it is not there.
- *   Reads miss it at once, a copy once the removal is durable. Versions that `collect` dropped in its favour do not come back.
+ * - `remove`: take the version with this `ts` and `txId`, whatever its region, out of the key's chain (D10); no effect
+ *   when it is not there. Reads and listings miss it at once, pages of a copy that are read once the removal is durable.
+ *   Versions that `collect` dropped in its favour do not come back.
  * - `prepared`: store, or with `record: null` remove, a prepared transaction.
  * - `outcome`: how a transaction ended.
- * - `log`: an own committed transaction, until UST has passed it; it replaces an entry of the same `ct` and transaction. `truncateLog` drops
- *   those at or below `upTo`.
+ * - `log`: an own committed transaction, until UST has passed it; it replaces an entry of the same `ct` and transaction.
+ *   `truncateLog` drops those at or below `upTo`.
  * - `collect`: raise the partition's `gcFloor` (meta `gcFloor/<partition>`, durable in or before the batch that deletes) and drop,
  *   per key, everything older than its newest version at or below the floor; a tombstone that is then the only
  *   version left at or below the floor goes too (P9).

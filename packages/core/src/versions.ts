@@ -115,8 +115,8 @@ export interface VersionReader {
   /** The partition's own committed transactions after a timestamp. */
   log(partition: PartitionId, after: Timestamp, upTo: Timestamp): LogPage;
   /**
-   * All versions of the keys from `start` on, a page of them: at least everything that was durable when it was asked for. It may still hold a
-   * version whose removal became durable after that.
+   * All versions of the keys from `start` on, a page of them: at least everything that was durable when it was asked for.
+   * It may still hold a version whose removal became durable after that.
    */
   copy(partition: PartitionId, start: QualifiedKey): CopyPage;
   /** How a transaction ended on this partition, if that is known. */

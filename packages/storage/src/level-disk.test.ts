@@ -320,8 +320,8 @@ function killAfter(script: string, data: string, root: string, first: number, ba
 }
 
 /**
- * Batch `n` writes version `n + 1` of ten keys and of `latest`, which loses version `n`, a log entry, an outcome and a meta value. Returns the
- * next number.
+ * Batch `n` writes version `n + 1` of ten keys and of `latest`, which loses version `n`, a log entry, an outcome and a
+ * meta value. Returns the next number.
  */
 async function checkWhole(store: VersionStore, acknowledged: number): Promise<number> {
   const last = (await store.recover()).meta.get('batch') as number;

@@ -194,7 +194,8 @@ export async function checkAgainstModel(harness: StoreHarness, commands: readonl
       await compareBelonging(store, model, command);
       await compare(store, model, command.at, inFlight);
     } else {
-      // A late version below the floor may fill a gap that collection left: replication never sends one. Nor is one removed there.
+      // A late version below the floor may fill a gap that collection left: replication never sends one, and no version
+      // is removed there.
       const floors = command.records.map((r) => (r.kind === 'collect' ? r.floor : 0));
       const floor = Math.max(model.floor, ...floors);
       const records = command.records.filter((r) => (timeIn(r) ?? FOREVER) > floor);

@@ -267,8 +267,9 @@ function lossesCommand(program: Command): void {
     .option('--all', 'list those that are acknowledged too; with --acknowledge: acknowledge all of them', false)
     .addHelpText(
       'after',
-      `\nEvery node is asked for what it knows. "part is gone": some of its writes are lost and the others are visible; write its keys anew.
-"taken back": nothing of it is visible. "undecided": no node that is left had committed it, so that it may never have been acknowledged.${examples('isochron losses', 'isochron losses --acknowledge 3q2-7wEjRWeJq83vASNFZw.0', 'isochron losses --acknowledge --all')}`,
+      `\nEvery node is asked for what it knows. "part is gone": some of its writes are lost and the others are visible;
+write its keys anew. "taken back": none of its writes is visible. "undecided": no remaining node had committed it, so
+that it may never have been acknowledged.${examples('isochron losses', 'isochron losses --acknowledge 3q2-7wEjRWeJq83vASNFZw.0', 'isochron losses --acknowledge --all')}`,
     )
     .action(async (options: Given<LossesOptions>) =>
       (await import('./losses/command.js')).runLosses(withEndpoints(options)),

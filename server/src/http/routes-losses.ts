@@ -73,7 +73,7 @@ function lossShape({ topology }: RunningNode, loss: Loss): Static<typeof LossesA
   };
 }
 
-/** What `/v1/cluster` says of losses: how many are open, and the newest few. */
+/** Losses in `/v1/cluster`: how many are open, and the newest few. */
 export function lossSummary(node: RunningNode): object {
   const { open, losses } = listed(node, false, NEWEST);
   return { open, newest: losses };

@@ -164,7 +164,7 @@ const LossSchema = object({
   committed: Type.Boolean({
     description: 'a node that is left had committed it; else it may have been acknowledged or not',
   }),
-  takenBack: Type.Boolean({ description: 'what was left of it was removed: nothing of it is visible' }),
+  takenBack: Type.Boolean({ description: 'what was left of it was removed: none of its writes is visible' }),
   node: Type.String({ description: 'whose disk was lost' }),
   partitions: Type.Array(Type.String(), { description: 'where its writes are gone' }),
   keys: Type.Array(KeyRef, { description: 'its keys, as far as the nodes that are left know them' }),

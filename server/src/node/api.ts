@@ -132,7 +132,7 @@ export interface RunningNode {
   costs(): Costs;
   /** Transactions of which a lost disk took a part (D10), acknowledged ones too, newest last. */
   losses(): readonly Loss[];
-  /** Acknowledges losses on this node. Resolves once that is durable, with how many were open; ids that are not known count for nothing. */
+  /** Acknowledges losses on this node. Resolves once that is durable, with how many were open; unknown ids are ignored. */
   acknowledgeLosses(transactions: readonly TxId[] | 'all'): Promise<number>;
   /** Tells of sampled updates of other regions: how long after its timestamp one became visible here, ms. */
   onVisible(listener: (source: RegionId, ms: number) => void): void;

@@ -152,7 +152,7 @@ describe('isochron losses', () => {
     }
   }
 
-  it('lists what all nodes that answer know, and says which do not', async () => {
+  it('lists what all nodes that answer know, and names those that do not answer', async () => {
     nodeOf(7101).lose(loss(1), loss(2, { acknowledged: true }));
     nodeOf(7102).lose(loss(1, { partitions: [2], keys: ['default/other'] }), loss(3));
     const { exitCode, stdout, stderr } = await run();

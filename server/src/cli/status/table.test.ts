@@ -74,7 +74,7 @@ describe('renderStatus', () => {
     for (const none of [text, waited(0, 0, 0)]) expect(none).not.toContain('waited');
   });
 
-  it('says that there are losses that no operator has acknowledged', () => {
+  it('shows that there are losses that no operator has acknowledged', () => {
     const [first] = REPORT.nodes;
     const withLosses = (open: number) => {
       const node = { ...first!, status: { ...first!.status!, losses: { open } } };

@@ -59,8 +59,8 @@ export class Losses {
   }
 
   /**
-   * Adds losses and writes the meta record. What adds nothing to a known loss changes nothing; what does is merged with it and makes it open
-   * again.
+   * Adds losses and writes the meta record, as a whole: a step adds all that it finds in one call. A report that adds
+   * nothing to a known loss changes nothing; one that does is merged with it and makes it open again.
    */
   add(losses: readonly Loss[], out: Writes): void {
     const changed = new Map<TxId, Loss>();
@@ -107,7 +107,7 @@ export class Losses {
   }
 }
 
-/** What two reports of one transaction say together; `known` itself where the other adds nothing. */
+/** Two reports of one transaction as one; `known` itself where the other adds nothing. */
 function merge(known: Loss, loss: Loss): Loss {
   const merged: Loss = {
     ...known,
