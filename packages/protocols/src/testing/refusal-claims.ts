@@ -139,6 +139,7 @@ export function refusalClaims(name: string, protocol: OperationProtocol): void {
         'coordinator',
         'stabilization',
         'rebuild',
+        'losses',
       ]);
     });
   });
