@@ -1,6 +1,6 @@
 /** One message of every kind that nodes send each other, as a small cluster would: the material that the properties spoil. */
 import type { KeyWrite, PartitionId, QualifiedKey, Timestamp, TxId, Version } from '@isochron/core';
-import type { CommitIdentity, CopyReq, TransactionMessage } from '@isochron/protocols';
+import type { CommitIdentity, CopyReq, Loss, SuspectsReq, TransactionMessage } from '@isochron/protocols';
 
 /** What the samples speak of. */
 export interface SampleContext {
@@ -44,6 +44,9 @@ export function samplesOf({ partition, other, key, txId, now, home, source }: Sa
     clock: now - 9000,
   };
   const vector = [{ region: source, ts: now - 9000 }];
+  const suspectsReq: SuspectsReq = { type: 'SuspectsReq', partition, after: now - 9000 };
+  const suspect = { txId, attempt: 0, committed: true, ts: now - 10, partitions: [partition], keys: [key] };
+  const loss: Loss = { ...suspect, takenBack: true, node: 'oregon-1', acknowledged: false };
   return {
     StartTxReq: { type: 'StartTxReq', ref: 1, txId, ust: now - 8000, at: null },
     StartTxResp: { type: 'StartTxResp', ref: 1, snapshot: now - 8000 },
@@ -92,8 +95,8 @@ export function samplesOf({ partition, other, key, txId, now, home, source }: Sa
     PrepareRefused: { type: 'PrepareRefused', txId, attempt: 0, partition, code: 'CLOCK_DRIFT', detail: 'off' },
     CommitTx: { type: 'CommitTx', partition, txId, attempt: 0, ct: now },
     AbortTx: { type: 'AbortTx', partition, txId, attempt: 0 },
-    ResolveReq: { type: 'ResolveReq', partition, identity, birth: now - 8000, lost: false },
-    ResolveResp: { type: 'ResolveResp', txId, attempt: 0, partition, state: 'prepared', ts: now, frozen: false },
+    ResolveReq: { type: 'ResolveReq', partition, identity, birth: now - 8000 },
+    ResolveResp: { type: 'ResolveResp', txId, attempt: 0, partition, state: 'prepared', ts: now },
     OutcomeReq: { type: 'OutcomeReq', ref: 10, partition, txId },
     OutcomeResp: { type: 'OutcomeResp', ref: 10, partition, state: 'committed', ts: now, attempt: 0 },
     Replicate: { type: 'Replicate', partition, source, from: now - 5000, to: now, groups, more: false, vouched: true },
@@ -134,6 +137,20 @@ export function samplesOf({ partition, other, key, txId, now, home, source }: Sa
     GossipUp: { type: 'GossipUp', gst: now - 9000, ...gossip },
     GossipRoot: { type: 'GossipRoot', region: source, gst: now - 9000, ...gossip },
     GossipDown: { type: 'GossipDown', ust: now - 9000, ...gossip },
+    LossNotice: { type: 'LossNotice', lostUpTo: now - 9000 },
+    LossNoticed: { type: 'LossNoticed', lostUpTo: now - 9000, losses: [loss] },
+    SuspectsReq: suspectsReq,
+    ReadSuspects: { type: 'ReadSuspects', node: 'oregon-1', request: suspectsReq, queued: [suspect], upTo: now },
+    SuspectsResp: {
+      type: 'SuspectsResp',
+      partition,
+      region: source,
+      after: now - 9000,
+      suspects: [suspect],
+      next: null,
+    },
+    TakeBackReq: { type: 'TakeBackReq', part: 0, last: true, losses: [loss] },
+    TakeBackResp: { type: 'TakeBackResp', part: 0 },
     AcknowledgeLossesReq: { type: 'AcknowledgeLossesReq', ref: 13, transactions: [txId] },
     AcknowledgeLossesResp: { type: 'AcknowledgeLossesResp', ref: 13, acknowledged: 1 },
   };

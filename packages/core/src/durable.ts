@@ -20,6 +20,8 @@ export interface PreparedRecord {
   readonly writes: readonly KeyWrite[];
   /** What the transaction's versions will depend on. */
   readonly deps?: Deps | undefined;
+  /** As in the log ({@link LoggedTx}). */
+  readonly repeatable?: boolean | undefined;
 }
 
 /**

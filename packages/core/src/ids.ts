@@ -42,6 +42,11 @@ export interface Version {
   readonly deps?: Deps | undefined;
   /** Absent, never empty, where there are none. */
   readonly depends?: readonly Dependency[] | undefined;
+  /**
+   * Other partitions that its transaction wrote on the same node, ascending; absent, never empty, where there are none. When that node
+   * loses its disk, its peers know by this which of their versions belong to a transaction that is no longer whole (D10).
+   */
+  readonly siblings?: readonly PartitionId[] | undefined;
 }
 
 /** Total order of versions, last writer wins: `(ts, txId, region)`. Negative when `a` is older. */

@@ -33,6 +33,13 @@ export interface LoggedTx {
   /** Of all versions that it writes on the partition. */
   readonly deps?: Deps | undefined;
   readonly depends?: readonly Dependency[] | undefined;
+  /** As in every version of it ({@link Version}). */
+  readonly siblings?: readonly PartitionId[] | undefined;
+  /**
+   * Its request may be repeated for minutes under the same id (an Idempotency-Key): each replica that receives it keeps its outcome, so
+   * that a cohort that loses its disk can ask for it (D5, D10).
+   */
+  readonly repeatable?: boolean | undefined;
 }
 
 /** All transactions of one commit timestamp on one partition: applied and replicated together (P4). */

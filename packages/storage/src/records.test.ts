@@ -73,6 +73,28 @@ describe('records with dependencies', () => {
     expect(openAs(LOGGED, bytes(sealAs(LOGGED, { ...tx, depends: [] }, KEY)), KEY)).toStrictEqual(tx);
   });
 
+  it('hold siblings behind dependencies that are numbers', () => {
+    const depends = [{ key: 'k', source: 2, ts: 5, near: true }];
+    const versions = [
+      { ...v(10), siblings: [0, 7] },
+      { ...dependent(20, [5]), siblings: [3], depends },
+      v(30),
+      { ...v(40), depends },
+    ];
+    expect(openSegment(bytes(sealSegment(versions, KEY)), KEY)).toStrictEqual(versions);
+    for (const all of [
+      { ...tx, siblings: [0, 4] },
+      { ...tx, deps: [5], siblings: [4], depends },
+      { ...tx, siblings: [4], repeatable: true },
+      { writes: [], repeatable: true },
+    ])
+      expect(openAs(LOGGED, bytes(sealAs(LOGGED, all, KEY)), KEY)).toStrictEqual(all);
+    expect(openAs(PREPARED, bytes(sealAs(PREPARED, { ...prepared, repeatable: true }, KEY)), KEY)).toStrictEqual({
+      ...prepared,
+      repeatable: true,
+    });
+  });
+
   it('take an empty list for none', () => {
     expect(openSegment(bytes(sealSegment([dependent(10, [])], KEY)), KEY)).toStrictEqual([v(10)]);
     expect(openAs(LOGGED, bytes(sealAs(LOGGED, { ...tx, deps: [] }, KEY)), KEY)).toStrictEqual(tx);

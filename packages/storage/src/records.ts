@@ -85,8 +85,8 @@ export interface Head {
 }
 
 /**
- * Elements of a version, after which comes one more where it has dependencies: the only one that is a list. It holds those that are numbers, and then those
- * that name keys, each of them a list.
+ * Elements of a version, after which comes one more where it has dependencies or siblings: the only one that is a list. It holds dependencies that are
+ * numbers, siblings as numbers below zero, and then dependencies that name keys, each of them a list.
  */
 const VERSION_FIELDS = 4;
 const HEAD_FIELDS = 3;
@@ -102,8 +102,9 @@ function sealVersions(flat: unknown[], versions: readonly Version[], from: numbe
   for (let i = from; i < versions.length; i++) {
     const version = versions[i]!;
     flat.push(version.ts, version.txId, version.region, version.value);
-    const { deps = [], depends = [] } = version;
-    if (deps.length + depends.length > 0) flat.push([...deps, ...depends.map(DEPENDENCY.encode)]);
+    const { deps = [], depends = [], siblings = [] } = version;
+    if (deps.length + depends.length + siblings.length > 0)
+      flat.push([...deps, ...siblings.map(belowZero), ...depends.map(DEPENDENCY.encode)]);
   }
   return seal(flat, key);
 }
@@ -151,11 +152,26 @@ function versionsIn(flat: unknown[], from: number, key: string): Version[] {
   return versions;
 }
 
-function dependenciesOf(raw: readonly unknown[], key: string): Pick<Version, 'deps' | 'depends'> {
+/** A partition as a number below zero, and back: it tells siblings from dependencies. */
+const belowZero = (partition: number): number => -1 - partition;
+const isBelowZero = (raw: unknown): boolean => Number.isSafeInteger(raw) && (raw as number) < 0;
+
+/** Leading numbers of a record: dependencies, then siblings. */
+function numbersOf(numbers: readonly unknown[]): Pick<Version, 'deps' | 'siblings'> | undefined {
+  const first = numbers.findIndex(isBelowZero);
+  const end = first < 0 ? numbers.length : first;
+  const [deps, siblings] = [numbers.slice(0, end), numbers.slice(end)];
+  if (!deps.every(isTimestamp) || !siblings.every(isBelowZero)) return undefined;
+  return {
+    ...(deps.length === 0 ? {} : { deps }),
+    ...(siblings.length === 0 ? {} : { siblings: (siblings as number[]).map(belowZero) }),
+  };
+}
+
+function dependenciesOf(raw: readonly unknown[], key: string): Pick<Version, 'deps' | 'depends' | 'siblings'> {
   const lists = raw.findIndex((item) => Array.isArray(item));
-  const entries = lists < 0 ? raw : raw.slice(0, lists);
-  if (raw.length === 0 || !entries.every(isTimestamp)) throw malformedDependencies(key);
-  const deps = entries.length === 0 ? {} : { deps: entries as Deps };
+  const deps = numbersOf(lists < 0 ? raw : raw.slice(0, lists));
+  if (raw.length === 0 || deps === undefined) throw malformedDependencies(key);
   return lists < 0 ? deps : { ...deps, depends: dependsOf(raw.slice(lists), key) };
 }
 
@@ -208,21 +224,28 @@ const deps: Kind<Deps> = list(timestamp);
 const depends: Kind<readonly Dependency[]> = list(DEPENDENCY);
 const writes: Kind<readonly KeyWrite[]> = list(struct<KeyWrite>({ key: text(65536), value: nullable(value) }));
 
+/** In front of a logged transaction that may be repeated. */
+const REPEATABLE = true;
+
 /**
- * A logged transaction but for its id: its writes, each of them a list, and before them its dependencies: those that are numbers, and one list of lists with
- * those that name keys.
+ * A logged transaction but for its id: its writes, each of them a list, and before them whether it may be repeated, and its dependencies and siblings: those
+ * that are numbers, and one list of lists with dependencies that name keys.
  */
 export const LOGGED: Kind<Omit<LoggedTx, 'txId'>> = {
-  encode: ({ writes: all, deps = [], depends: named = [] }) => [
+  encode: ({ writes: all, deps = [], depends: named = [], siblings = [], repeatable = false }) => [
+    ...(repeatable ? [REPEATABLE] : []),
     ...deps,
+    ...siblings.map(belowZero),
     ...(named.length === 0 ? [] : [depends.encode(named)]),
     ...(writes.encode(all) as unknown[]),
   ],
   decode: (raw) => {
     if (!Array.isArray(raw)) return { writes: writes.decode(raw) };
+    if (raw[0] === REPEATABLE) return { ...LOGGED.decode(raw.slice(1)), repeatable: true };
     const numbers = raw.findIndex((item) => typeof item !== 'number');
     const end = numbers < 0 ? raw.length : numbers;
-    const entries = end === 0 ? {} : { deps: deps.decode(raw.slice(0, end)) };
+    const entries = numbersOf(raw.slice(0, end));
+    if (entries === undefined) throw new MalformedMessage('expected dependencies and siblings');
     if (!Array.isArray(raw[end]) || !Array.isArray(raw[end][0]))
       return { writes: writes.decode(raw.slice(end)), ...entries };
     return { writes: writes.decode(raw.slice(end + 1)), ...entries, depends: depends.decode(raw[end]) };
@@ -247,6 +270,7 @@ export const PREPARED: Kind<PreparedRecord> = struct<PreparedRecord>({
   coordinator: text(1024),
   writes,
   deps: optional(deps),
+  repeatable: optional(boolean),
 });
 
 /** A timestamp, or timestamps by name. */

@@ -94,6 +94,13 @@ export const KIND_OF: { readonly [Type in CountedMessage['type']]: TrafficKind }
   ResolveResp: 'recovery',
   OutcomeReq: 'recovery',
   OutcomeResp: 'recovery',
+  LossNotice: 'recovery',
+  LossNoticed: 'recovery',
+  SuspectsReq: 'recovery',
+  ReadSuspects: 'recovery',
+  SuspectsResp: 'recovery',
+  TakeBackReq: 'recovery',
+  TakeBackResp: 'recovery',
   SettleReq: 'recovery',
   SettleResp: 'recovery',
   ResyncReq: 'recovery',
@@ -167,8 +174,10 @@ export class Traffic {
 const newTallies = (): Tallies =>
   Object.fromEntries(TRAFFIC_KINDS.map((kind) => [kind, { messages: 0, bytes: 0 }])) as Tallies;
 
-/** What a transaction says of its updates beside what they are. A field that is missing here does not compile. */
-const METADATA: { readonly [Field in Exclude<keyof LoggedTx, 'txId' | 'writes'>]-?: true } = {
+/** What a transaction adds to its updates that is no part of their order: the recovery of lost disks needs it. */
+type NoOrder = 'txId' | 'writes' | 'siblings' | 'repeatable';
+/** What orders a transaction's updates. A field that is missing here does not compile. */
+const METADATA: { readonly [Field in Exclude<keyof LoggedTx, NoOrder>]-?: true } = {
   deps: true,
   depends: true,
 };

@@ -335,24 +335,12 @@ describe('the rest of the kernel', () => {
     const resolution = new Resolution('t', [1, 2, 3], { partition: 1, pt: 10 }, 0);
     expect(resolution.ask(0)).toEqual([2, 3]);
     expect(resolution.ask(1)).toEqual([]);
-    resolution.prepared(3, 30, false);
-    resolution.prepared(9, 99, false);
+    resolution.prepared(3, 30);
+    resolution.prepared(9, 99);
     expect(resolution.decided()).toBeUndefined();
     expect(resolution.ask(10_000)).toEqual([2]);
-    resolution.prepared(2, 20, false);
+    resolution.prepared(2, 20);
     expect(resolution.decided()).toBe(30);
-  });
-
-  it('a resolution forgets the votes when a cohort has lost its disk: it asks all others again, and waits until they are frozen (D10)', () => {
-    const resolution = new Resolution('t', [1, 2, 3], { partition: 1, pt: 10 }, 0);
-    resolution.prepared(2, 20, false);
-    resolution.lost(3, 5);
-    expect([resolution.frozen, resolution.hopeless, resolution.decided()]).toEqual([true, false, undefined]);
-    expect(resolution.ask(5)).toEqual([2]);
-    resolution.prepared(2, 20, false);
-    expect(resolution.hopeless).toBe(false);
-    resolution.prepared(2, 20, true);
-    expect([resolution.hopeless, resolution.decided()]).toEqual([true, undefined]);
   });
 
   it('the digest tells other writes, another order of bytes and another principal apart', () => {

@@ -94,7 +94,11 @@ export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, k
     regional: parts.regional,
     drift: new DriftWatch(settings.maxClockDriftMs),
     activity: new Activity(options.now, settings.idleBackoff),
-    membership: new Membership(!lacksData(recovered), timestampOf(recovered.meta.get('lostUpTo'))),
+    membership: new Membership(
+      !lacksData(recovered),
+      timestampOf(recovered.meta.get('lostUpTo')),
+      timestampOf(recovered.meta.get('unsettled')),
+    ),
     losses: new Losses(recovered.meta.get(LOSSES_RECORD), options.lost),
     writable: options.writable ?? (() => undefined),
     reader: options.reader,

@@ -25,7 +25,13 @@ export interface ProtocolNode<M extends AnyMessage, Coordinator, Replica> {
   readonly machines: readonly (readonly [name: string, machine: Machine<M>])[];
 }
 
-/** Puts stabilisation and the rebuilding of lost disks beside a protocol's own machines. */
+/** Name of the machine that settles what a lost disk has taken with it. */
+export const SETTLEMENT_MACHINE = 'settlement';
+
+/**
+ * Puts stabilisation and the rebuilding of lost disks beside a protocol's own machines.
+ * @param settlement under protocols whose transactions have several cohorts
+ */
 export function assembleNode<
   M extends AnyMessage,
   Coordinator extends Machine<M> & { readonly sOld: Timestamp },
@@ -35,12 +41,16 @@ export function assembleNode<
   state: NodeState,
   coordinator: Coordinator,
   replicas: readonly Replica[],
+  settlement?: Machine<M>,
 ): ProtocolNode<M, Coordinator, Replica> {
   const stabilization = new Stabilization(state, {
     gst: () => stableMinimum(replicas),
     sOld: () => coordinator.sOld,
   });
-  const rebuild = new Rebuild(state, replicas, acceptLoss, setAside, (lost) => {
+  const settles = settlement !== undefined;
+  const rebuild = new Rebuild(state, replicas, { acceptLoss, setAside, settles }, (lost) => {
+    // Before the first stable time there was nothing to lose.
+    if (settles && state.stable.aggregated > 0) state.membership.unsettledPeers.add(lost);
     stabilization.forget(lost);
     for (const { replication } of replicas) replication.forget(lost);
   });
@@ -62,6 +72,7 @@ export function assembleNode<
       ...replicas.map((replica) => [replicaName(replica.partition), replica] as const),
       ['coordinator', coordinator] as const,
       ...(shared as readonly (readonly [string, Machine<M>])[]),
+      ...(settles ? [[SETTLEMENT_MACHINE, settlement] as const] : []),
     ],
   };
 }

@@ -155,7 +155,7 @@ describe('PaRiS: a word of commit (D1, D10)', () => {
     const identity = { txId: id(0), attempt: 0, home: 'virginia', epoch: 0, cohorts: [0, 1] };
     const to = { node: 'virginia-1', machine: 'replica/0' };
     const from = { node: 'oregon-1', machine: 'replica/1' };
-    world.inject(to, from, { type: 'ResolveReq', partition: 0, identity, birth: commit.birth, lost: false });
+    world.inject(to, from, { type: 'ResolveReq', partition: 0, identity, birth: commit.birth });
     world.until(() => kept.length > 0, 500);
     expect(kept).toEqual(['committed']);
     // And it outlives a crash.

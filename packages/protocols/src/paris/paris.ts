@@ -19,6 +19,7 @@ import { refuseCollected, TimestampSnapshots } from '../kernel/transactions/time
 /** Transactional causal consistency with partial replication and reads that never wait. */
 export const paris: TransactionProtocol = {
   name: 'paris',
+  stableSnapshots: true,
   rules: (state) => new StableSnapshots(state),
   reading,
 };

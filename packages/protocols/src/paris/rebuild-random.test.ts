@@ -215,6 +215,11 @@ class Disasters {
     }
   }
 
+  /** Whether every node reports the transaction as lost. */
+  reported(txId: TxId): boolean {
+    return this.nodes.every((id) => this.world.node(id).parts.losses.get(txId) !== undefined);
+  }
+
   #everywhere(txId: TxId, keys: readonly string[]): boolean {
     const { topology } = this.world;
     return keys.every((key) => {
@@ -258,9 +263,12 @@ describe('D10: random disasters', () => {
           if (stable || (wiped + gaveUp === 0 && ct !== undefined)) {
             expect({ txId, counts }).toEqual({ txId, counts: new Map(keys.map((key) => [key, 1])) });
           } else if (!disasters.overlapping) {
-            // Half a transaction is what one lost disk leaves, and nothing else: what was not on it alone is there, or is not.
-            const known = keys.filter((key) => !disasters.lost.has(`${world.topology.partitionOf(key)}|${txId}`));
-            expect({ txId, kinds: new Set(known.map((key) => counts.get(key))).size }).not.toEqual({ txId, kinds: 2 });
+            // What a lost disk has left of a transaction is taken back: all of it or nothing.
+            expect({ txId, kinds: new Set(counts.values()).size }).toEqual({ txId, kinds: 1 });
+            const gone = ct !== undefined && keys.some((key) => counts.get(key) === 0);
+            const somewhere = keys.some((key) => !disasters.lost.has(`${world.topology.partitionOf(key)}|${txId}`));
+            if (gone && somewhere)
+              expect({ txId, reported: disasters.reported(txId) }).toEqual({ txId, reported: true });
           }
         }
         if (wiped === 0) expect(gaveUp).toBe(0);

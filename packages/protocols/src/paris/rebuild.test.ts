@@ -15,6 +15,7 @@ describe('D10: a first start', () => {
   it('a new cluster has nothing to fetch: it begins when all nodes have met', () => {
     const world = new World({ empty: true });
     world.until(() => [...world.nodes.keys()].every((node) => joined(world, node)()), 100);
+    world.until(() => [...world.nodes.values()].every(({ parts }) => parts.membership.accepts), 1000);
     const { ct } = new TestClient(world, V).write({ [keyIn(world, 0)]: '"a"' });
     world.until(() => world.ust() >= ct, 1000);
   });
@@ -152,7 +153,7 @@ describe('D10: transactions that a lost disk knew', () => {
     expect(world.call(V, { type: 'TxStatusReq', txId: request.txId })).toMatchObject({ status: 'lost' });
   });
 
-  it('are aborted by a resolver that hears LOST from one cohort and a commit from none, and are reported', () => {
+  it('are aborted where they are prepared and the verdict is that they are lost, and are reported', () => {
     const spec: ClusterSpec = {
       regions: [
         { id: 'virginia', nodes: [{ id: V }, { id: 'virginia-2' }] },
@@ -175,8 +176,8 @@ describe('D10: transactions that a lost disk knew', () => {
     world.filter = ({ message }) => message.type !== 'PrepareResp' && message.type !== 'PrepareReq';
     world.until(joined(world, b!), 5000);
     world.until(() => world.node(a!).store.prepared.size === 0, 10_000);
-    expect(rebuild(world, a!).lost).toEqual([request.txId]);
-    expect(world.call(O, { type: 'TxStatusReq', txId: request.txId })).toMatchObject({ status: 'aborted' });
+    expect(world.node(a!).parts.losses.all).toMatchObject([{ txId: request.txId, committed: false, node: b }]);
+    expect(world.call(O, { type: 'TxStatusReq', txId: request.txId })).toMatchObject({ status: 'lost' });
   });
 });
 

@@ -164,9 +164,9 @@ describe('PaRiS: nonsense from peers', () => {
   const nonsense: TransactionMessage[] = [
     { type: 'CommitTx', partition: 0, txId: 'nobody', attempt: 0, ct: 5 },
     { type: 'AbortTx', partition: 0, txId: 'nobody', attempt: 0 },
-    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'committed', ts: 9, frozen: false },
-    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'prepared', ts: 9, frozen: true },
-    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'lost', ts: 0, frozen: false },
+    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'committed', ts: 9 },
+    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'prepared', ts: 9 },
+    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'lost', ts: 0 },
     { type: 'PrepareResp', txId: 'nobody', attempt: 0, partition: 3, pt: 9 },
     { type: 'Replicate', partition: 0, source: 'atlantis', from: 0, to: 9, groups: [], more: false, vouched: true },
     { type: 'Heartbeat', partition: 0, source: 'ireland', from: 0, to: 9, vouched: true },
@@ -198,7 +198,6 @@ describe('PaRiS: nonsense from peers', () => {
       partition: 0,
       identity: { txId: 'x', attempt: 0, home: 'oregon', epoch: 0, cohorts: [999] },
       birth: 0,
-      lost: true,
     },
     // What only a node that has lost its disk asks and hears (D10).
     { type: 'ResyncRefused', partition: 0, source: 'atlantis', truncatedUpTo: 9e15 },
@@ -244,7 +243,8 @@ describe('PaRiS: nonsense from peers', () => {
     world.run(3_000);
     expect([virginia.store.prepared.size, virginia.store.outcomes.size, virginia.store.chains.size]).toEqual([0, 0, 0]);
     expect(virginia.parts.replicas[0]!.cohort.counters.ignored).toBeGreaterThan(0);
-    expect(virginia.parts.rebuild.describe()).toMatchObject({ joined: true, retiring: null, lostUpTo: 0, lost: [] });
+    expect(virginia.parts.rebuild.describe()).toMatchObject({ joined: true, retiring: null, lostUpTo: 0 });
+    expect(virginia.parts.losses.all).toEqual([]);
     expect([virginia.parts.stable.gcFloor, virginia.parts.replicas[0]!.replication.gcFloor]).toEqual([0, 0]);
     expect(world.ust()).toBeLessThan(virginia.parts.clock.ceiling);
     const { ct } = new TestClient(world, 'virginia-1').write({ [keyIn(world, 0)]: '1' });

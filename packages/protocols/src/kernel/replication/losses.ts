@@ -58,6 +58,12 @@ export class Losses {
     return this.#losses.get(txId);
   }
 
+  /** Whether what was left of a transaction that committed at `ts` was taken back. */
+  isTakenBack(txId: TxId, ts: Timestamp): boolean {
+    const loss = this.#losses.get(txId);
+    return loss?.takenBack === true && loss.ts === ts;
+  }
+
   /**
    * Adds losses and writes the meta record, as a whole: a step adds all that it finds in one call. A report that adds
    * nothing to a known loss changes nothing; one that does is merged with it and makes it open again.

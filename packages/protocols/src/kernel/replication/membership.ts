@@ -1,7 +1,4 @@
-import type { Timestamp, TxId } from '@isochron/core';
-
-/** How many ids of lost transactions are kept for the status page. */
-const REPORTED = 100;
+import type { NodeId, Timestamp } from '@isochron/core';
 
 /**
  * Whether this node's disk can be trusted, and what it is known to have lost (D10). A node that has not joined promises nothing: it
@@ -10,13 +7,16 @@ const REPORTED = 100;
 export class Membership {
   #joined: boolean;
   #lostUpTo: Timestamp;
+  /** Other nodes that have lost their disks, and not decided yet what was lost with them. */
+  readonly unsettledPeers = new Set<NodeId>();
   #retiring: string | undefined;
-  /** Transactions that were decided without a cohort's lost memory; the newest last. */
-  readonly #lost: TxId[] = [];
+  #unsettledAfter: Timestamp;
 
-  constructor(joined: boolean, lostUpTo: Timestamp) {
+  /** @param unsettledAfter as {@link unsettledAfter}; 0 when there is nothing to settle */
+  constructor(joined: boolean, lostUpTo: Timestamp, unsettledAfter: Timestamp) {
     this.#joined = joined;
     this.#lostUpTo = lostUpTo;
+    this.#unsettledAfter = unsettledAfter;
   }
 
   get joined(): boolean {
@@ -33,26 +33,35 @@ export class Membership {
     return this.#retiring;
   }
 
+  /**
+   * Whether it is settled what the lost disk has taken with it (`transactions/settlement.ts`). Until then the node publishes no version clock
+   * and decides nothing.
+   */
+  get settled(): boolean {
+    return this.#unsettledAfter === 0;
+  }
+
+  /** Stable time at the loss: what is to be settled lies above. */
+  get unsettledAfter(): Timestamp {
+    return this.#unsettledAfter;
+  }
+
   /** Whether new commits may begin here. */
   get accepts(): boolean {
-    return this.#joined && this.#retiring === undefined;
+    return this.#joined && this.settled && this.#retiring === undefined;
   }
 
-  get lost(): readonly TxId[] {
-    return this.#lost;
-  }
-
-  join(lostUpTo: Timestamp): void {
+  join(lostUpTo: Timestamp, unsettledAfter: Timestamp): void {
     this.#joined = true;
     this.#lostUpTo = lostUpTo;
+    this.#unsettledAfter = unsettledAfter;
+  }
+
+  settle(): void {
+    this.#unsettledAfter = 0;
   }
 
   retire(reason: string): void {
     this.#retiring ??= reason;
-  }
-
-  report(txId: TxId): void {
-    this.#lost.push(txId);
-    if (this.#lost.length > REPORTED) this.#lost.shift();
   }
 }

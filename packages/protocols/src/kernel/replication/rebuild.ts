@@ -24,7 +24,6 @@ import {
   type QualifiedKey,
   type RegionId,
   type Timestamp,
-  type TxId,
   type Version,
   type WallMs,
 } from '@isochron/core';
@@ -55,7 +54,7 @@ interface Fetch {
 }
 
 /** An own transaction, as its versions tell of it. */
-interface OwnTx extends Pick<Version, 'txId' | 'deps' | 'depends'> {
+interface OwnTx extends Pick<Version, 'txId' | 'deps' | 'depends' | 'siblings'> {
   readonly ct: Timestamp;
   readonly writes: Map<QualifiedKey, KeyWrite>;
 }
@@ -86,6 +85,16 @@ export interface RebuildableReplica {
   join(rebuilt: RebuiltReplica, now: WallMs, out: Out): void;
 }
 
+/** How a node comes back. */
+export interface RebuildOptions {
+  /** An operator accepts that partitions without any copy come back empty. */
+  readonly acceptLoss: boolean;
+  /** This node had data, which were set aside. */
+  readonly setAside: boolean;
+  /** Whether the node settles what the disk has taken with it before it takes part again. */
+  readonly settles: boolean;
+}
+
 /** How far a node is on its way back. */
 export interface RebuildStatus {
   readonly joined: boolean;
@@ -93,8 +102,6 @@ export interface RebuildStatus {
   readonly retiring: string | null;
   /** Transactions born below may have been forgotten here. */
   readonly lostUpTo: Timestamp;
-  /** Transactions that were aborted because a cohort had lost its memory; the newest last. */
-  readonly lost: readonly TxId[];
   readonly answered: readonly NodeId[];
   /** What is still to be fetched; null while that is not known. */
   readonly remaining: readonly { readonly partition: PartitionId; readonly from: NodeId }[] | null;
@@ -128,10 +135,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
   constructor(
     readonly state: NodeState,
     replicas: readonly RebuildableReplica[],
-    /** An operator's word: partitions without any copy come back empty. */
-    readonly acceptLoss: boolean,
-    /** This node had data, which were set aside. */
-    readonly setAside: boolean,
+    readonly options: RebuildOptions,
     /** Another node has lost its disk. */
     readonly lost: (node: NodeId) => void,
   ) {
@@ -163,13 +167,12 @@ export class Rebuild implements Machine<ReplicationMessage> {
   invariants(): void {}
 
   describe(): RebuildStatus {
-    const { joined, retiring, lostUpTo, lost } = this.state.membership;
+    const { joined, retiring, lostUpTo } = this.state.membership;
     const remaining = this.#fetches?.map(({ partition, from }) => ({ partition, from: from.node }));
     return {
       joined,
       retiring: retiring ?? null,
       lostUpTo,
-      lost,
       answered: [...this.#answers.keys()],
       remaining: remaining ?? null,
       lostPartitions: joined || this.#fetches !== undefined ? [] : this.#withoutSource(),
@@ -212,8 +215,9 @@ export class Rebuild implements Machine<ReplicationMessage> {
       .filter((partition) => this.#replicas.get(partition)?.replication.vv.has(region))
       .map((partition) => ({ partition, clock: this.#replicas.get(partition)!.replication.vv.applied(region) }));
     const { joined } = membership;
+    const { setAside } = this.options;
     const retiring = membership.retiring !== undefined;
-    out.send(from, { type: 'JoinResp', joined, retiring, setAside: this.setAside, ust: stable.aggregated, clocks });
+    out.send(from, { type: 'JoinResp', joined, retiring, setAside, ust: stable.aggregated, clocks });
   }
 
   #onJoinResp(message: JoinResp, from: Address, now: WallMs, out: Out): void {
@@ -226,7 +230,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
 
   /** The cluster has lived when somebody knows a stable time, or a version clock of this node. */
   get #lived(): boolean {
-    if (this.setAside) return true;
+    if (this.options.setAside) return true;
     return [...this.#answers.values()].some(
       ({ setAside, ust, clocks }) => setAside || ust > 0 || clocks.some(({ clock }) => clock > 0),
     );
@@ -278,7 +282,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
     if (!others.every(({ node }) => this.#answers.has(node))) return undefined;
     const holders = others.filter(({ node }) => this.#answers.get(node)!.joined);
     if (holders.length === 0) {
-      return this.#everyoneAnswered && (!this.#lived || this.acceptLoss) ? [] : undefined;
+      return this.#everyoneAnswered && (!this.#lived || this.options.acceptLoss) ? [] : undefined;
     }
     const clockAt = (holder: Address) => this.#clockAt(holder, partition);
     const source = holders.reduce((best, next) => (clockAt(next) > clockAt(best) ? next : best));
@@ -356,13 +360,14 @@ export class Rebuild implements Machine<ReplicationMessage> {
     }
   }
 
-  #takeOwn(gathered: Gathered, key: QualifiedKey, { ts, txId, value, deps, depends }: Version): void {
+  #takeOwn(gathered: Gathered, key: QualifiedKey, version: Version): void {
+    const { ts, txId, value, deps, depends, siblings } = version;
     if (ts <= this.#stable) {
       gathered.stableOwn = Math.max(gathered.stableOwn, ts);
       return;
     }
     const name = `${ts}/${txId}`;
-    const tx = gathered.own.get(name) ?? { ct: ts, txId, deps, depends, writes: new Map() };
+    const tx = gathered.own.get(name) ?? { ct: ts, txId, deps, depends, siblings, writes: new Map() };
     gathered.own.set(name, tx);
     tx.writes.set(key, { key, value });
   }
@@ -391,8 +396,9 @@ export class Rebuild implements Machine<ReplicationMessage> {
       const { clock: seen, vector, heard, gcFloor, own, stableOwn } = gathered;
       // A fragment is above what anybody has seen whole; there will be no more of it.
       vector.set(region, Math.max(seen, vector.get(region) ?? 0, newest(gathered)));
-      for (const { ct, txId, deps, depends, writes } of own.values()) {
-        const tx = { txId, writes: [...writes.values()], ...(deps && { deps }), ...(depends && { depends }) };
+      for (const { ct, writes, ...rest } of own.values()) {
+        const tx = { ...rest, writes: [...writes.values()] };
+        const { txId } = tx;
         out.write({ kind: 'log', partition, ct, tx });
         const record = { status: 'committed' as const, ts: ct, attempt: 0, digest: null };
         out.write({ kind: 'outcome', partition, txId, record });
@@ -403,11 +409,14 @@ export class Rebuild implements Machine<ReplicationMessage> {
       out.write({ kind: 'truncateLog', partition, upTo: stableOwn });
       out.write({ kind: 'forget', partition, upTo: forgottenUpTo });
     }
+    // At a first start as well: a disk that was lost before the first stable time looks like one.
+    const unsettledAfter = this.options.settles ? Math.max(1, forgottenUpTo) : 0;
     out.write({ kind: 'meta', name: 'lostUpTo', value: lostUpTo });
+    out.write({ kind: 'meta', name: 'unsettled', value: unsettledAfter });
     out.write({ kind: 'meta', name: 'joined', value: 1 });
     this.#afterWrites(
       (later, laterOut) => {
-        membership.join(lostUpTo);
+        membership.join(lostUpTo, unsettledAfter);
         for (const [partition, gathered] of this.#gathered) {
           const { vector, heard, gcFloor, stableOwn } = gathered;
           const logged = newest(gathered);

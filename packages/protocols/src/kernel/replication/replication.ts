@@ -14,6 +14,7 @@ import {
   type QualifiedKey,
   type RegionId,
   type Timestamp,
+  type TxId,
   type Version,
   type WallMs,
 } from '@isochron/core';
@@ -22,6 +23,7 @@ import { Addresses, type NodeState, replicaName } from '../node-state.js';
 import { Copies } from './copies.js';
 import { type Gate, Held } from './gate.js';
 import { LoggedTimes } from './logged-times.js';
+import type { Loss } from './losses.js';
 import type { Heartbeat, ReplayLog, Replicate, ReplicationMessage, ResyncRefused, ResyncReq } from './messages.js';
 import type { Peer, RebuiltReplica, RecoveredReplica } from './replica-state.js';
 import { SendingEnd } from './replication-stream.js';
@@ -258,6 +260,20 @@ export class Replication {
     }
   }
 
+  /**
+   * Takes back what a lost disk has left of a transaction (D10). In the log it stays as one that wrote nothing: peers that lack it follow.
+   *
+   * @param keys what it wrote here
+   * @param logged whether it is in the own log
+   */
+  takeBack({ txId, ts }: Pick<Loss, 'txId' | 'ts'>, keys: readonly QualifiedKey[], logged: boolean, out: Out): void {
+    const { partition } = this;
+    for (const key of keys) out.write({ kind: 'remove', partition, key, ts, txId });
+    const without = (group: LogGroup) => ({ ...group, txs: group.txs.filter((tx) => tx.txId !== txId) });
+    this.#unsent = this.#unsent.map((group) => (group.ct === ts ? without(group) : group));
+    if (logged) out.write({ kind: 'log', partition, ct: ts, tx: { txId, writes: [] } });
+  }
+
   /** P9 and D5: versions below the floor that no snapshot needs, and log entries below UST. */
   collect(floor: Timestamp, out: Out): void {
     const { partition } = this;
@@ -274,10 +290,11 @@ export class Replication {
     }
   }
 
-  #writeVersions({ txId, writes, deps, depends }: LoggedTx, ts: Timestamp, region: RegionId, out: Out): void {
+  #writeVersions({ txId, writes, deps, depends, siblings }: LoggedTx, ts: Timestamp, region: RegionId, out: Out): void {
     const { partition } = this;
+    const beside = { ...(deps && { deps }), ...(depends && { depends }), ...(siblings && { siblings }) };
     for (const { key, value } of writes) {
-      const version: Version = { ts, txId, region, value, ...(deps && { deps }), ...(depends && { depends }) };
+      const version: Version = { ts, txId, region, value, ...beside };
       this.written(key, version, out.write({ kind: 'version', partition, key, version }));
     }
   }
@@ -348,9 +365,19 @@ export class Replication {
     const peer = this.#peers.get(source)!;
     this.#lastVersion = Math.max(this.#lastVersion, ct);
     if (whole) peer.group = Math.max(peer.group, ct);
-    for (const tx of txs) this.#writeVersions(tx, ct, source, out);
+    const kept = txs.filter(({ txId }) => !this.state.losses.isTakenBack(txId, ct));
+    for (const tx of kept) {
+      this.#writeVersions(tx, ct, source, out);
+      if (tx.repeatable) this.#keepOutcome(tx.txId, ct, out);
+    }
     this.counters.replicated += txs.length;
-    return txs.some(({ writes }) => writes.length > 0);
+    return kept.some(({ writes }) => writes.length > 0);
+  }
+
+  /** Its request may be repeated when the cohort's disk is lost (D5, D10). */
+  #keepOutcome(txId: TxId, ts: Timestamp, out: Out): void {
+    const record = { status: 'committed' as const, ts, attempt: 0, digest: null };
+    out.write({ kind: 'outcome', partition: this.partition, txId, record });
   }
 
   /** The vector goes to disk when all that is admitted in this step is. */

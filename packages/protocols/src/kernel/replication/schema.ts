@@ -29,6 +29,8 @@ export const writes = list(struct<KeyWrite>({ key, value: nullable(value) }), 10
 export const dependencies = optional(
   list(struct<Dependency>({ key, source: uint, ts: timestamp, near: optional(boolean) }), 1_000_000),
 );
+/** Other partitions of a transaction on one node. */
+const siblings = optional(list(uint, 100_000));
 export const version = struct<Version>({
   ts: timestamp,
   txId: name,
@@ -36,9 +38,17 @@ export const version = struct<Version>({
   value: nullable(value),
   deps,
   depends: dependencies,
+  siblings,
 });
 export const listed = struct<ListedVersion>({ key, version });
-const loggedTx = struct<LoggedTx>({ txId: name, writes, deps, depends: dependencies });
+const loggedTx = struct<LoggedTx>({
+  txId: name,
+  writes,
+  deps,
+  depends: dependencies,
+  siblings,
+  repeatable: optional(boolean),
+});
 const group = struct<LogGroup>({ ct: timestamp, txs: list(loggedTx) });
 const wallMs = timestamp;
 const vector = list(struct<VectorEntry>({ region: name, ts: timestamp }), 1_000);

@@ -7,6 +7,7 @@ import {
   HLC_TICKS_PER_MS,
   IsochronError,
   type LoggedTx,
+  type NodeId,
   type OutcomeRecord,
   type PartitionId,
   type PreparedRecord,
@@ -17,13 +18,15 @@ import {
 } from '@isochron/core';
 import type { Address, Effects, WriteSeq } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
+import type { Loss } from '../replication/losses.js';
 import { type Committed, CommittedQueue } from './committed-queue.js';
-import { digestWrites } from './digest.js';
+import { digestWrites, fullDigest, sameList, sliceOf } from './digest.js';
 import type {
   AbortTx,
   CommitIdentity,
   CommitTx,
   OutcomeReq,
+  OutcomeResp,
   PrepareReq,
   ResolveReq,
   ResolveResp,
@@ -33,6 +36,7 @@ import { type Prepared, PreparedQueue } from './prepared-queue.js';
 import { RecentOutcomes } from './recent-outcomes.js';
 import { Resolution } from './resolution.js';
 import type { SnapshotRules } from './snapshots.js';
+import { Suspects } from './suspects.js';
 
 type Out = Effects<TransactionMessage>;
 
@@ -42,18 +46,12 @@ type Known =
   | { readonly state: 'committed'; readonly ct: Timestamp; readonly attempt: number; readonly digest: string }
   | { readonly state: 'aborted'; readonly ts: Timestamp; readonly attempt: number };
 
-/** The slice's digest and the identity's, so that a retry with other writes and one with another list are told apart. */
-const fullDigest = (slice: string, identity: Pick<CommitIdentity, 'home' | 'epoch' | 'cohorts'>): string =>
-  `${slice}:${identity.home}:${identity.epoch}:${identity.cohorts.join(',')}`;
-const sliceOf = (digest: string): string => digest.slice(0, digest.indexOf(':'));
-
 export class Cohort {
   readonly prepared = new PreparedQueue();
   readonly committed = new CommittedQueue();
+  readonly suspects: Suspects;
   readonly counters = { prepares: 0, repeats: 0, refusals: 0, commits: 0, aborts: 0, resolved: 0, ignored: 0 };
   readonly #resolutions = new Map<TxId, Resolution>();
-  /** Prepared with a cohort that has lost its disk: they commit on nothing but another cohort's commit (D10). */
-  readonly #frozen = new Set<TxId>();
   readonly #addresses: Addresses;
   #recent: RecentOutcomes;
   #forgottenUpTo: Timestamp;
@@ -65,6 +63,7 @@ export class Cohort {
     forgottenUpTo: Timestamp,
   ) {
     this.#addresses = new Addresses(state.topology);
+    this.suspects = new Suspects(partition, state, this.prepared, this.committed);
     this.#forgottenUpTo = forgottenUpTo;
     this.#recent = new RecentOutcomes(state.clock.last);
   }
@@ -72,11 +71,6 @@ export class Cohort {
   /** Outcomes below are forgotten (D5). */
   get forgottenUpTo(): Timestamp {
     return this.#forgottenUpTo;
-  }
-
-  /** What the disk says was frozen, of what is still prepared (D10). */
-  recoverFrozen(txIds: Iterable<TxId>): void {
-    for (const txId of txIds) if (this.prepared.get(txId) !== undefined) this.#frozen.add(txId);
   }
 
   /** Starts anew after a lost disk: of what was born before, only what came back with the copy is known (D10). */
@@ -115,8 +109,8 @@ export class Cohort {
   /** Alg. 3 lines 15–19. A commit message for an unknown transaction is counted and ignored (D2). */
   onCommitTx(message: CommitTx): void {
     const prepared = this.prepared.get(message.txId);
-    const frozen = this.#frozen.has(message.txId);
-    if (prepared?.record.attempt !== message.attempt || message.ct < prepared.record.pt || frozen) {
+    const waits = this.suspects.awaitVerdict(message.txId);
+    if (prepared?.record.attempt !== message.attempt || message.ct < prepared.record.pt || waits) {
       this.counters.ignored++;
       return;
     }
@@ -133,7 +127,7 @@ export class Cohort {
   }
 
   /** D2: a cohort that never prepared the attempt writes a tombstone, and only then says *aborted*. */
-  onResolveReq({ identity, birth, lost }: ResolveReq, now: WallMs, from: Address, out: Out): void {
+  onResolveReq({ identity, birth }: ResolveReq, now: WallMs, from: Address, out: Out): void {
     if (!this.#isCohortOf(identity)) {
       this.counters.ignored++;
       return;
@@ -142,13 +136,11 @@ export class Cohort {
     const known = this.#known(txId);
     const { partition } = this;
     const answer = (state: ResolveResp['state'], ts: Timestamp) => {
-      const frozen = this.#frozen.has(txId);
-      out.sendAfterPersist(from, { type: 'ResolveResp', txId, attempt, partition, state, ts, frozen });
+      out.sendAfterPersist(from, { type: 'ResolveResp', txId, attempt, partition, state, ts });
     };
     if (known?.state === 'prepared' && known.prepared.record.attempt === attempt) {
       const { record } = known.prepared;
       const same = sameList(record, identity);
-      if (lost && same) this.#freeze(txId, now, out);
       // With another list it will never be prepared here.
       answer(same ? 'prepared' : 'aborted', same ? record.pt : 0);
     } else if (known?.state === 'committed') {
@@ -170,10 +162,13 @@ export class Cohort {
     }
   }
 
-  /** Whoever is still prepared holds UST back below any commit: it would not be forgotten, and only a lost disk would not know it. */
+  /**
+   * A cohort that is still prepared holds UST back below any commit, so its outcome is not forgotten; and no vote of a lost disk counts after the
+   * settlement (D10). So what is not known here has not been committed.
+   */
   #unknownUpTo(from: Address): Timestamp {
-    const { lostUpTo } = this.state.membership;
-    return from.machine === 'coordinator' ? Math.max(lostUpTo, this.#forgottenUpTo) : lostUpTo;
+    if (from.machine !== 'coordinator') return 0;
+    return Math.max(this.state.membership.lostUpTo, this.#forgottenUpTo);
   }
 
   onResolveResp(message: ResolveResp, now: WallMs, out: Out): void {
@@ -183,14 +178,10 @@ export class Cohort {
     if (message.state === 'aborted') this.#abort(prepared, now, out);
     else if (message.state === 'committed') this.#onCommitted(prepared, message.ts, now, out);
     else if (message.state === 'prepared') {
-      resolution.prepared(message.partition, message.ts, message.frozen);
-      const ct = this.#frozen.has(prepared.txId) ? undefined : resolution.decided();
+      resolution.prepared(message.partition, message.ts);
+      const ct = this.suspects.awaitVerdict(prepared.txId) ? undefined : resolution.decided();
       if (ct !== undefined) this.#commit(prepared, ct);
-    } else if (message.state === 'lost') {
-      resolution.lost(message.partition, now);
-      this.#freeze(prepared.txId, now, out);
     }
-    if (resolution.hopeless) this.#abortLost(prepared, now, out);
     if (this.prepared.get(message.txId) === undefined) this.counters.resolved++;
   }
 
@@ -204,8 +195,37 @@ export class Cohort {
       const detail = `${prepared.txId} was committed below what partition ${this.partition} has proposed: its disk was rolled back.`;
       throw new IsochronError('REBUILD_NEEDED', detail);
     }
-    // Nobody has a better copy.
-    this.#abortLost(prepared, now, out);
+    // There is no better copy.
+    const { txId, record } = prepared;
+    const { node, losses } = this.state;
+    const keys = record.writes.map(({ key }) => key);
+    const lost = { txId, ts: ct, attempt: record.attempt, partitions: [this.partition], keys, node };
+    losses.add([{ ...lost, committed: true, takenBack: false, acknowledged: false }], out);
+    this.#abort(prepared, now, out);
+  }
+
+  /** A node has lost its disk (D10): the votes of its cohorts, and what follows from them, count no more. */
+  dropVotes(node: NodeId): void {
+    for (const txId of [...this.#resolutions.keys()]) {
+      const record = this.prepared.get(txId)?.record;
+      if (record === undefined || this.suspects.partitionsOn(node, record).length > 0) this.#resolutions.delete(txId);
+    }
+  }
+
+  /** The verdict about a transaction of which a lost disk took a part (D10). Returns whether it was committed, and logged, here. */
+  takeBack({ txId, attempt, ts, committed, takenBack }: Loss, now: WallMs, out: Out): boolean {
+    const prepared = this.prepared.get(txId);
+    if (prepared?.record.attempt === attempt) {
+      if (committed && !takenBack && ts >= prepared.record.pt) this.#commit(prepared, ts);
+      else this.#abort(prepared, now, out);
+    }
+    if (!takenBack) return false;
+    const waiting = this.committed.get(txId);
+    if (waiting?.ct === ts) this.committed.remove(waiting);
+    const outcome = this.#outcome(txId, 0);
+    const decided = outcome?.status === 'committed' && outcome.ts === ts;
+    if (decided || waiting?.ct === ts) this.#tombstone(txId, attempt, now, out);
+    return decided;
   }
 
   /** @param vouched whether everybody has said that the disk is not an old one, which knows less than it did (D10) */
@@ -214,11 +234,19 @@ export class Cohort {
     const { lostUpTo } = this.state.membership;
     const { ref } = request;
     if (known?.state === 'committed') this.#keepDecided(request.txId, out);
-    const state = known?.state ?? (lostUpTo > this.#forgottenUpTo ? 'lost' : 'unknown');
+    const state = this.#reportedState(request.txId, known) ?? (lostUpTo > this.#forgottenUpTo ? 'lost' : 'unknown');
     const memory = Math.max(lostUpTo, this.#forgottenUpTo, vouched ? 0 : this.state.clock.last);
     const ts = known === undefined ? memory : timeOf(known);
     const attempt = known === undefined ? 0 : attemptOf(known);
     out.sendAfterPersist(from, { type: 'OutcomeResp', ref, partition: this.partition, state, ts, attempt });
+  }
+
+  /** A commit of which a lost disk took a part is no commit; while that is open, it is not decided (D10). */
+  #reportedState(txId: TxId, known: Known | undefined): OutcomeResp['state'] | undefined {
+    const loss = this.state.losses.get(txId);
+    if (loss !== undefined && (known?.state !== 'committed' || known.ct === loss.ts)) return 'reported';
+    if (known?.state === 'committed' && this.suspects.isOpen(known.ct, known.digest)) return 'prepared';
+    return known?.state;
   }
 
   /** Asks about prepares whose decision is overdue (D2). */
@@ -228,7 +256,6 @@ export class Cohort {
       let resolution = this.#resolutions.get(txId);
       if (resolution === undefined) {
         resolution = new Resolution(txId, record.cohorts, { partition: this.partition, pt: record.pt }, now);
-        if (this.#frozen.has(txId)) resolution.freeze(now);
         this.#resolutions.set(txId, resolution);
       }
       const identity = {
@@ -244,7 +271,6 @@ export class Cohort {
           partition,
           identity,
           birth: record.birth,
-          lost: resolution.frozen,
         });
       }
     }
@@ -324,7 +350,7 @@ export class Cohort {
       this.#sayCommitted(known, request, from, out);
     } else if (stored.attempt > attempt) {
       this.#refuse(request, 'ATTEMPT_MISMATCH', `Attempt ${stored.attempt} has begun.`, from, out);
-    } else if (!this.#frozen.has(txId)) {
+    } else if (!this.suspects.awaitVerdict(txId)) {
       const { pt } = known.prepared.record;
       out.sendAfterPersist(from, { type: 'PrepareResp', txId, attempt, partition: this.partition, pt });
     }
@@ -346,7 +372,6 @@ export class Cohort {
       partition,
       state: 'committed',
       ts: ct,
-      frozen: false,
     });
   }
 
@@ -383,13 +408,16 @@ export class Cohort {
     const { txId, attempt, home, epoch, cohorts } = identity;
     const pt = this.state.clock.propose(now, Math.max(request.ht, request.ust, request.birth), out);
     const digest = fullDigest(digestWrites(writes, request.principal), identity);
+    // The birth of a request that may be repeated lies before anything that it has read: by its window (D5).
+    const repeatable = request.birth < request.ust ? { repeatable: true } : {};
     this.counters.prepares++;
     if (cohorts.length === 1) {
       // P11: a sole cohort commits at its own pt, with one durable write.
       const deps = this.rules.stamp(request.deps, pt, this.state.region);
-      this.committed.add({ txId, ct: pt, attempt, digest, writes, deps, logged: true });
+      const tx = { txId, writes, deps, ...repeatable };
+      this.committed.add({ ...tx, ct: pt, attempt, digest, logged: true });
       this.counters.commits++;
-      this.#writeCommitted({ txId, writes, deps }, { status: 'committed', ts: pt, attempt, digest }, out);
+      this.#writeCommitted(tx, { status: 'committed', ts: pt, attempt, digest }, out);
     } else {
       const { birth } = request;
       const record: PreparedRecord = {
@@ -403,6 +431,7 @@ export class Cohort {
         coordinator: from.node,
         writes,
         deps: request.deps,
+        ...repeatable,
       };
       this.prepared.add({ txId, record, since: now });
       out.write({ kind: 'prepared', partition: this.partition, txId, record });
@@ -413,8 +442,9 @@ export class Cohort {
   /** Log entry and outcome of a slice in place of its prepare; nothing where that has been done. */
   keepCommitted(tx: Committed, out: Out): void {
     if (tx.logged) return;
-    const { txId, ct, attempt, digest, writes, deps } = tx;
-    this.#writeCommitted({ txId, writes, deps }, { status: 'committed', ts: ct, attempt, digest }, out);
+    const { txId, ct, attempt, digest, writes, deps, siblings, repeatable } = tx;
+    const outcome = { status: 'committed' as const, ts: ct, attempt, digest };
+    this.#writeCommitted({ txId, writes, deps, siblings, repeatable }, outcome, out);
     out.write({ kind: 'prepared', partition: this.partition, txId, record: null });
   }
 
@@ -439,38 +469,28 @@ export class Cohort {
   #commit(prepared: Prepared, ct: Timestamp): void {
     const { txId, record } = prepared;
     this.state.clock.observe(ct);
+    this.#forgetPrepared(txId);
+    this.counters.commits++;
+    const { attempt, digest, writes, repeatable } = record;
+    const deps = this.rules.stamp(record.deps, ct, this.state.region);
+    const others = this.suspects
+      .partitionsOn(this.state.node, record)
+      .filter((partition) => partition !== this.partition);
+    const siblings = others.length === 0 ? {} : { siblings: others };
+    this.committed.add({ txId, ct, attempt, digest, writes, deps, ...siblings, repeatable, logged: false });
+  }
+
+  #forgetPrepared(txId: TxId): void {
     this.prepared.remove(txId);
     this.#resolutions.delete(txId);
-    this.#frozen.delete(txId);
-    this.counters.commits++;
-    const { attempt, digest, writes } = record;
-    const deps = this.rules.stamp(record.deps, ct, this.state.region);
-    this.committed.add({ txId, ct, attempt, digest, writes, deps, logged: false });
+    this.suspects.ended(txId);
   }
 
   #abort(prepared: Prepared, now: WallMs, out: Out): void {
-    this.prepared.remove(prepared.txId);
-    this.#resolutions.delete(prepared.txId);
-    this.#frozen.delete(prepared.txId);
+    this.#forgetPrepared(prepared.txId);
     this.counters.aborts++;
     out.write({ kind: 'prepared', partition: this.partition, txId: prepared.txId, record: null });
     this.#tombstone(prepared.txId, prepared.record.attempt, now, out);
-  }
-
-  /** Frozen is frozen for good: what was said so must hold after a crash too. */
-  #freeze(txId: TxId, now: WallMs, out: Out): void {
-    this.#resolutions.get(txId)?.freeze(now);
-    if (this.#frozen.has(txId)) return;
-    this.#frozen.add(txId);
-    const value = Object.fromEntries([...this.#frozen].map((id) => [id, 1]));
-    out.write({ kind: 'meta', name: `frozen/${this.partition}`, value });
-  }
-
-  /** D10: a cohort has lost its memory, and all others are frozen. */
-  #abortLost(prepared: Prepared, now: WallMs, out: Out): void {
-    if (this.prepared.get(prepared.txId) === undefined) return;
-    this.state.membership.report(prepared.txId);
-    this.#abort(prepared, now, out);
   }
 
   #tombstone(txId: TxId, attempt: number, now: WallMs, out: Out): void {
@@ -491,6 +511,3 @@ const timeOf = (known: Known): Timestamp =>
 
 const attemptOf = (known: Known): number =>
   known.state === 'prepared' ? known.prepared.record.attempt : known.attempt;
-
-const sameList = (record: PreparedRecord, identity: CommitIdentity): boolean =>
-  record.digest.endsWith(fullDigest('', identity));

@@ -177,6 +177,22 @@ export class Commits {
     this.#answer(pending, (ref) => ({ type: 'Refused', ref, code: 'OUTCOME_FORGOTTEN', detail }), out);
   }
 
+  /** A node has lost its disk (D10): what its cohorts have voted, and what they have written down of earlier attempts, is gone. */
+  dropVotes(node: NodeId): void {
+    this.#settled.clear();
+    for (const pending of this.#pending.values()) {
+      const { identity, votes } = pending;
+      for (const partition of identity.cohorts)
+        if (this.addresses.cohort(partition, identity.home).node === node) votes.drop(partition);
+      const { homes, previous } = pending;
+      previous.splice(
+        0,
+        previous.length,
+        ...homes.slice(0, -1).map((home, attempt) => ({ ...identity, attempt, home })),
+      );
+    }
+  }
+
   /** A link came up: what was lost with it is sent again. */
   reachable(node: NodeId, now: WallMs, out: Out): void {
     for (const pending of this.#pending.values()) {
@@ -301,7 +317,6 @@ export class Commits {
           partition,
           identity: before,
           birth: pending.birth,
-          lost: false,
         });
       }
       return;

@@ -1,14 +1,10 @@
-import { type Deps, type KeyWrite, type Timestamp, type TxId, writesBytes } from '@isochron/core';
+import { type LoggedTx, type Timestamp, type TxId, writesBytes } from '@isochron/core';
 
 /** A committed transaction's slice that is not applied yet. */
-export interface Committed {
-  readonly txId: TxId;
+export interface Committed extends Pick<LoggedTx, 'txId' | 'writes' | 'deps' | 'siblings' | 'repeatable'> {
   readonly ct: Timestamp;
   readonly attempt: number;
   readonly digest: string;
-  readonly writes: readonly KeyWrite[];
-  /** What its versions depend on, beside their timestamp. */
-  readonly deps?: Deps | undefined;
   /** Whether log and outcome are written already: a sole cohort writes them when it commits, any other one when it applies it or says so. */
   readonly logged: boolean;
 }
@@ -40,6 +36,17 @@ export class CommittedQueue {
 
   minCt(): Timestamp | undefined {
     return this.#items[0]?.ct;
+  }
+
+  values(): IterableIterator<Committed> {
+    return this.#byId.values();
+  }
+
+  /** Takes a transaction out: a lost disk took a part of it (D10). */
+  remove(tx: Committed): void {
+    this.#byId.delete(tx.txId);
+    this.#bytes -= writesBytes(tx.writes);
+    this.#items.splice(this.#items.indexOf(tx), 1);
   }
 
   add(tx: Committed): void {

@@ -202,6 +202,10 @@ export class Coordinator implements Machine<TransactionMessage> {
   /** @throws IsochronError NOT_READY */
   #accepting(): void {
     this.#serving();
+    if (!this.state.membership.settled) {
+      const detail = 'This node finds out what its lost disk has taken with it; commit through another one.';
+      throw new IsochronError('NOT_READY', detail);
+    }
     if (!this.state.membership.accepts) {
       throw new IsochronError('NOT_READY', 'This node is about to be rebuilt; commit through another one.');
     }
@@ -305,7 +309,7 @@ export class Coordinator implements Machine<TransactionMessage> {
   #answerStatus(id: number, { requester, heard, waiting }: StatusQuestion, ct: Timestamp | null, out: Out): void {
     this.#questions.delete(id);
     const said = ct !== null ? 'committed' : undecided(heard, waiting === 0);
-    const status = said === 'prepared' ? 'pending' : said;
+    const status = said === 'prepared' ? 'pending' : said === 'reported' ? 'lost' : said;
     const attempt = heard.get(said)?.attempt ?? 0;
     out.send(requester.from, { type: 'TxStatusResp', ref: requester.ref, status, ts: ct, attempt });
   }
@@ -377,6 +381,8 @@ export class Coordinator implements Machine<TransactionMessage> {
  */
 function undecided(heard: StatusQuestion['heard'], everybody: boolean): OutcomeResp['state'] {
   const [prepared, aborted, lost] = (['prepared', 'aborted', 'lost'] as const).map((state) => heard.get(state));
+  const reported = heard.get('reported');
+  if (reported !== undefined && reported.attempt >= (prepared?.attempt ?? -1)) return 'reported';
   if (prepared !== undefined && prepared.attempt > (aborted?.attempt ?? -1)) return 'prepared';
   const memory = Math.max(lost?.ts ?? 0, heard.get('unknown')?.ts ?? 0);
   if (everybody && aborted !== undefined && aborted.ts > memory) return 'aborted';

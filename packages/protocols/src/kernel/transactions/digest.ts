@@ -1,4 +1,5 @@
-import type { KeyWrite } from '@isochron/core';
+import type { KeyWrite, PreparedRecord } from '@isochron/core';
+import type { CommitIdentity } from './messages.js';
 
 /** Two lanes of 32-bit FNV-1a with different offsets: 64 bits, enough to notice that an id was used for other writes. */
 class Digest {
@@ -37,3 +38,22 @@ export function digestWrites(writes: readonly KeyWrite[], principal: string): st
   }
   return digest.toString();
 }
+
+type Cohorts = Pick<PreparedRecord, 'home' | 'cohorts'>;
+
+/** The slice's digest and the identity's, so that a retry with other writes and one with another list are told apart. */
+export const fullDigest = (slice: string, identity: Pick<CommitIdentity, 'home' | 'epoch' | 'cohorts'>): string =>
+  `${slice}:${identity.home}:${identity.epoch}:${identity.cohorts.join(',')}`;
+
+/** The slice's digest in it. */
+export const sliceOf = (digest: string): string => digest.slice(0, digest.indexOf(':'));
+
+/** What names the cohorts in it. */
+export function cohortsIn(digest: string): Cohorts {
+  const [, home = '', , cohorts = ''] = digest.split(':');
+  return { home, cohorts: cohorts.split(',').map(Number) };
+}
+
+/** Whether a prepare is that of an identity. */
+export const sameList = (record: Pick<PreparedRecord, 'digest'>, identity: CommitIdentity): boolean =>
+  record.digest.endsWith(fullDigest('', identity));

@@ -15,6 +15,7 @@ import type {
   TxId,
   Version,
 } from '@isochron/core';
+import type { Loss } from '../replication/losses.js';
 import type { ListedVersion, Ref, ReplicationMessage } from '../replication/messages.js';
 
 /** Client → coordinator (Alg. 1 line 2). Opens a transaction; its id is the client's (P8). */
@@ -282,8 +283,6 @@ export interface ResolveReq {
   readonly identity: CommitIdentity;
   /** As in PrepareReq: tells a cohort that lost its disk whether it may have known the transaction (D10). */
   readonly birth: Timestamp;
-  /** A cohort has lost its disk: whoever is prepared freezes before it answers, and commits on nothing but another one's commit. */
-  readonly lost: boolean;
 }
 
 /** Cohort → resolver, after what it says is durable. */
@@ -296,8 +295,6 @@ export interface ResolveResp {
   readonly state: 'prepared' | 'committed' | 'aborted' | 'lost';
   /** `pt`, or `ct`; of no meaning otherwise. */
   readonly ts: Timestamp;
-  /** Prepared, and frozen: no vote and no commit message commits it any more (D10). */
-  readonly frozen: boolean;
 }
 
 /** Coordinator → replica: do you know how this transaction ended? Writes nothing. */
@@ -313,11 +310,83 @@ export interface OutcomeResp {
   readonly type: 'OutcomeResp';
   readonly ref: Ref;
   readonly partition: PartitionId;
-  readonly state: 'prepared' | 'committed' | 'aborted' | 'lost' | 'unknown';
+  /** `reported`: among the losses that are reported (D10), whatever else the replica has of it. */
+  readonly state: 'prepared' | 'committed' | 'aborted' | 'lost' | 'unknown' | 'reported';
   /** `ct`, `pt`, the time of a tombstone; of *lost* and *unknown*, up to when the replica has forgotten. */
   readonly ts: Timestamp;
   /** Which attempt this is known of (D4). */
   readonly attempt: number;
+}
+
+/** Node that has lost its disk → every node (D10): no vote of the previous incarnation counts any more. See `settlement.ts`. */
+export interface LossNotice {
+  readonly type: 'LossNotice';
+  /** Of the sender: names its incarnation. */
+  readonly lostUpTo: Timestamp;
+}
+
+/** Node → node that has lost its disk: it holds no such vote. */
+export interface LossNoticed {
+  readonly type: 'LossNoticed';
+  readonly lostUpTo: Timestamp;
+  /** Losses above its stable time: not every node may have stored their verdict. */
+  readonly losses: readonly Loss[];
+}
+
+/** Node that has lost its disk → replica (D10): which of your own transactions above `after` have a cohort on my node? */
+export interface SuspectsReq {
+  readonly type: 'SuspectsReq';
+  readonly partition: PartitionId;
+  readonly after: Timestamp;
+}
+
+/** Replica → itself: the range `(request.after, upTo]` of its log has been brought to memory; answer `request`. */
+export interface ReadSuspects {
+  readonly type: 'ReadSuspects';
+  readonly node: NodeId;
+  readonly request: SuspectsReq;
+  /** Those that were not in the log when the request came. */
+  readonly queued: readonly Suspect[];
+  readonly upTo: Timestamp;
+}
+
+/** A transaction that has, or had, a cohort on a lost disk. */
+export interface Suspect {
+  readonly txId: TxId;
+  readonly attempt: number;
+  /** Whether this cohort has committed it; otherwise it is prepared, and stays so until the verdict. */
+  readonly committed: boolean;
+  /** Its commit timestamp, or the proposal of this cohort. */
+  readonly ts: Timestamp;
+  /** Partitions whose cohort was the asker. */
+  readonly partitions: readonly PartitionId[];
+  /** What this cohort wrote. */
+  readonly keys: readonly QualifiedKey[];
+}
+
+/** Replica → node that has lost its disk: one page of the log, and those that are not in the log yet. */
+export interface SuspectsResp {
+  readonly type: 'SuspectsResp';
+  readonly partition: PartitionId;
+  readonly region: RegionId;
+  readonly after: Timestamp;
+  readonly suspects: readonly Suspect[];
+  readonly next: Timestamp | null;
+}
+
+/** Node that has lost its disk → every node (D10): these transactions are lost; take back what may be taken back. */
+export interface TakeBackReq {
+  readonly type: 'TakeBackReq';
+  readonly part: number;
+  /** What is not in the verdict is whole: it may be decided again. */
+  readonly last: boolean;
+  readonly losses: readonly Loss[];
+}
+
+/** Node → node that has lost its disk, after the verdict is durable. */
+export interface TakeBackResp {
+  readonly type: 'TakeBackResp';
+  readonly part: number;
 }
 
 export type ClientRequest = StartTxReq | ReadReq | ListReq | CommitReq | EndTxReq | TxStatusReq;
@@ -340,4 +409,11 @@ export type TransactionMessage =
   | ResolveReq
   | ResolveResp
   | OutcomeReq
-  | OutcomeResp;
+  | OutcomeResp
+  | LossNotice
+  | LossNoticed
+  | SuspectsReq
+  | ReadSuspects
+  | SuspectsResp
+  | TakeBackReq
+  | TakeBackResp;

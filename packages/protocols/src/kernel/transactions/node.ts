@@ -2,11 +2,12 @@
 import { IsochronError, type LogGroup, type PartitionId, type Timestamp } from '@isochron/core';
 import { assembleNode, type ProtocolNode } from '../node.js';
 import { NodeClock } from '../node-clock.js';
-import { type CommonNodeOptions, recoverReplicaState, recoverState, regionalTimes, vectorOf } from '../node-parts.js';
+import { type CommonNodeOptions, recoverReplicaState, recoverState, regionalTimes } from '../node-parts.js';
 import type { NodeState } from '../node-state.js';
 import { Coordinator } from './coordinator.js';
 import type { TransactionMessage } from './messages.js';
 import { Replica } from './replica.js';
+import { Settlement } from './settlement.js';
 import type { SnapshotRules, TransactionProtocol } from './snapshots.js';
 
 export { lacksData, unappliedAfter } from '../node-parts.js';
@@ -33,7 +34,8 @@ export function createTransactionNode(options: TransactionNodeOptions, protocol:
     .partitionsOn(node)
     .map((partition) => recoverReplica(partition, state, options, protocol, rules));
   const coordinator = new Coordinator(state, rules);
-  return assembleNode<TransactionMessage, Coordinator, Replica>(options, state, coordinator, replicas);
+  const settlement = new Settlement(state, replicas, coordinator.commits, protocol.stableSnapshots ?? false);
+  return assembleNode<TransactionMessage, Coordinator, Replica>(options, state, coordinator, replicas, settlement);
 }
 
 function recoverReplica(
@@ -43,17 +45,17 @@ function recoverReplica(
   protocol: TransactionProtocol,
   rules: SnapshotRules,
 ): Replica {
-  const { meta, prepared } = options.recovered;
+  const { prepared } = options.recovered;
   const replica = new Replica(partition, state, protocol, rules, recoverReplicaState(partition, options));
   const own = prepared.filter((p) => p.partition === partition).sort((a, b) => a.record.pt - b.record.pt);
   for (const { txId, record } of own) replica.cohort.prepared.add({ txId, record, since: options.now });
-  replica.cohort.recoverFrozen(Object.keys(vectorOf(meta.get(`frozen/${partition}`))));
   for (const { ct, txs } of options.unapplied.get(partition) ?? []) {
     if (ct <= replica.replication.versionClock) continue;
-    for (const { txId, writes, deps } of txs) {
+    for (const { txId, writes, deps, siblings, repeatable } of txs) {
       const outcome = options.reader.outcome(partition, txId);
       const attempt = outcome?.attempt ?? 0;
-      replica.cohort.committed.add({ txId, ct, attempt, digest: outcome?.digest ?? '', writes, deps, logged: true });
+      const digest = outcome?.digest ?? '';
+      replica.cohort.committed.add({ txId, ct, attempt, digest, writes, deps, siblings, repeatable, logged: true });
     }
   }
   return replica;

@@ -12,14 +12,16 @@
  */
 import { invariant, type PartitionId, packWall, type ReadNeeds, type Timestamp, type WallMs } from '@isochron/core';
 import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
+import { SETTLEMENT_MACHINE } from '../node.js';
 import type { NodeState } from '../node-state.js';
 import { replicaName } from '../node-state.js';
+import type { Loss } from '../replication/losses.js';
 import type { RebuildableReplica } from '../replication/rebuild.js';
 import type { RebuiltReplica, RecoveredReplica } from '../replication/replica-state.js';
 import { Replication, type StreamMessage } from '../replication/replication.js';
 import { Cohort } from './cohort.js';
 import type { CommittedGroup } from './committed-queue.js';
-import type { ListSliceReq, ReadSliceReq, TransactionMessage } from './messages.js';
+import type { ListSliceReq, ReadSliceReq, ReadSuspects, SuspectsReq, TransactionMessage } from './messages.js';
 import type { ReadRules, Refusal, SnapshotRules, TransactionProtocol } from './snapshots.js';
 import { isWait, WaitingReads } from './waiting-reads.js';
 
@@ -40,7 +42,9 @@ type ReplicaMessage =
           | 'AbortTx'
           | 'ResolveReq'
           | 'ResolveResp'
-          | 'OutcomeReq';
+          | 'OutcomeReq'
+          | 'SuspectsReq'
+          | 'ReadSuspects';
       }
     >;
 
@@ -48,6 +52,9 @@ type ReplicaMessage =
 const ALWAYS: ReadonlySet<TransactionMessage['type']> = new Set(['ReadSliceReq', 'ListSliceReq']);
 /** What decides something: a replica that may still hear that its disk was rolled back leaves it for later, when it is asked again (D10). */
 const NOT_SUSPECTED: ReadonlySet<TransactionMessage['type']> = new Set(['PrepareReq', 'ResolveReq', 'ResolveResp']);
+
+/** What a replica leaves for later until it is settled what its lost disk has taken with it (D10): decisions, and its own stream. */
+const SETTLED: ReadonlySet<TransactionMessage['type']> = new Set([...NOT_SUSPECTED, 'ResyncReq']);
 
 /** Requests that may wait, and a wait that is over. */
 const READS: ReadonlySet<TransactionMessage['type']> = new Set(['ReadSliceReq', 'ListSliceReq', 'WaitedRead']);
@@ -100,6 +107,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       case 'message': {
         if (!this.state.membership.joined && !ALWAYS.has(input.message.type)) return;
         if (this.replication.suspects(input.now) && NOT_SUSPECTED.has(input.message.type)) return;
+        if (!this.state.membership.settled && SETTLED.has(input.message.type)) return;
         const handler = this.#handlers[input.message.type as ReplicaMessage['type']] as
           | ((message: TransactionMessage, now: WallMs, from: Address, out: Out) => void)
           | undefined;
@@ -133,6 +141,8 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
         return this.#reading.needsOfList(message.range, { ts: message.snapshot, deps: message.deps });
       case 'ReplayLog':
         return { kind: 'log', partition, after: message.after, upTo: message.upTo };
+      case 'ReadSuspects':
+        return { kind: 'log', partition, after: message.request.after, upTo: message.upTo };
       case 'ReadCopy':
         return { kind: 'copy', partition, start: message.request.start };
       default:
@@ -181,7 +191,44 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       ResolveReq: (message, now, from, out) => this.cohort.onResolveReq(message, now, from, out),
       ResolveResp: (message, now, _from, out) => this.cohort.onResolveResp(message, now, out),
       OutcomeReq: (message, _now, from, out) => this.cohort.onOutcomeReq(message, this.replication.vouched, from, out),
+      SuspectsReq: (message, _now, from, out) => this.#onSuspectsReq(message, from, out),
+      ReadSuspects: (message, _now, from, out) => {
+        if (from.node === this.state.node) this.#onReadSuspects(message, out);
+      },
     };
+  }
+
+  /** The verdict about a transaction of which a lost disk took a part (D10). */
+  takeBack(loss: Loss, now: WallMs, out: Out): void {
+    const { partition } = this;
+    const keys = loss.keys.filter((key) => this.state.topology.partitionOf(key) === partition);
+    const logged = this.cohort.takeBack(loss, now, out);
+    if (loss.takenBack) this.replication.takeBack(loss, keys, logged, out);
+  }
+
+  /**
+   * The queues are read first, and then the log as far as it goes now, in a step of its own as for a replay: transactions move from the
+   * queues to the log, never back.
+   */
+  #onSuspectsReq(request: SuspectsReq, { node }: Address, out: Out): void {
+    if (!this.state.topology.hasNode(node)) return;
+    const self = { node: this.state.node, machine: replicaName(this.partition) };
+    const queued = this.cohort.suspects.report(node);
+    const upTo = Math.max(request.after, this.replication.versionClock);
+    out.send(self, { type: 'ReadSuspects', node, request, queued, upTo });
+  }
+
+  #onReadSuspects({ node, request: { after }, queued, upTo }: ReadSuspects, out: Out): void {
+    const { partition } = this;
+    const { reader, region } = this.state;
+    const page = reader.log(partition, after, upTo);
+    const logged = page.groups.flatMap(({ ct, txs }) =>
+      txs.flatMap((tx) => this.cohort.suspects.suspect(node, ct, tx, reader.outcome(partition, tx.txId))),
+    );
+    const next = page.upTo < upTo ? page.upTo : null;
+    const suspects = [...queued, ...logged];
+    const to = { node, machine: SETTLEMENT_MACHINE };
+    out.sendAfterPersist(to, { type: 'SuspectsResp', partition, region, after, suspects, next });
   }
 
   /**
@@ -269,7 +316,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
   /** Alg. 4 lines 5–23, with P1–P4. */
   #apply(now: WallMs, out: Out): void {
     const { clock, membership } = this.state;
-    if (!membership.joined || this.replication.suspects(now)) return;
+    if (!membership.joined || !membership.settled || this.replication.suspects(now)) return;
     const minPt = this.cohort.prepared.minPt();
     const bound = Math.min(minPt === undefined ? Number.POSITIVE_INFINITY : minPt - 1, clock.publishable(now, out));
     if (bound <= this.replication.versionClock) return;

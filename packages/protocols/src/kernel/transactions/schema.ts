@@ -15,12 +15,15 @@ import {
   timestamp,
   uint,
 } from '@isochron/core';
+import type { Loss } from '../replication/losses.js';
 import { deps, key, listed, name, replicationSchema, version, writes } from '../replication/schema.js';
 import {
   type CommitIdentity,
   type ListSliceReq,
   type ReadSliceReq,
   STATUSES,
+  type Suspect,
+  type SuspectsReq,
   type TransactionMessage,
   type WaitedRead,
 } from './messages.js';
@@ -60,7 +63,30 @@ const waitedRequest: Kind<WaitedRead['request']> = {
   },
 };
 
-/** Tags are for ever: 1–26 and 40 are these. */
+const suspectsReq = { partition: uint, after: timestamp };
+const suspect = struct<Suspect>({
+  txId: name,
+  attempt: uint,
+  committed: boolean,
+  ts: timestamp,
+  partitions: list(uint, 100_000),
+  keys,
+});
+const losses = list(
+  struct<Loss>({
+    txId: name,
+    ts: timestamp,
+    attempt: uint,
+    committed: boolean,
+    takenBack: boolean,
+    node: name,
+    partitions: list(uint, 100_000),
+    keys,
+    acknowledged: boolean,
+  }),
+);
+
+/** Tags are for ever: 1–26, 40 and 44–50 are these. */
 export const transactionSchema: MessageSchema<TransactionMessage> = {
   ...replicationSchema,
   StartTxReq: { tag: 1, fields: { ref: uint, txId: name, ust: timestamp, at: nullableTimestamp, deps } },
@@ -120,7 +146,7 @@ export const transactionSchema: MessageSchema<TransactionMessage> = {
   PrepareRefused: { tag: 20, fields: { txId: name, attempt: uint, partition: uint, code, detail } },
   CommitTx: { tag: 21, fields: { partition: uint, txId: name, attempt: uint, ct: timestamp } },
   AbortTx: { tag: 22, fields: { partition: uint, txId: name, attempt: uint } },
-  ResolveReq: { tag: 23, fields: { partition: uint, identity, birth: timestamp, lost: boolean } },
+  ResolveReq: { tag: 23, fields: { partition: uint, identity, birth: timestamp } },
   ResolveResp: {
     tag: 24,
     fields: {
@@ -129,7 +155,6 @@ export const transactionSchema: MessageSchema<TransactionMessage> = {
       partition: uint,
       state: oneOf('prepared', 'committed', 'aborted', 'lost'),
       ts: timestamp,
-      frozen: boolean,
     },
   },
   OutcomeReq: { tag: 25, fields: { ref: timestamp, partition: uint, txId: name } },
@@ -138,9 +163,33 @@ export const transactionSchema: MessageSchema<TransactionMessage> = {
     fields: {
       ref: timestamp,
       partition: uint,
-      state: oneOf('prepared', 'committed', 'aborted', 'lost', 'unknown'),
+      state: oneOf('prepared', 'committed', 'aborted', 'lost', 'unknown', 'reported'),
       ts: timestamp,
       attempt: uint,
     },
   },
+  LossNotice: { tag: 44, fields: { lostUpTo: timestamp } },
+  LossNoticed: { tag: 45, fields: { lostUpTo: timestamp, losses } },
+  SuspectsReq: { tag: 46, fields: suspectsReq },
+  ReadSuspects: {
+    tag: 47,
+    fields: {
+      node: name,
+      request: struct<SuspectsReq>({ type: oneOf('SuspectsReq'), ...suspectsReq }),
+      queued: list(suspect),
+      upTo: timestamp,
+    },
+  },
+  SuspectsResp: {
+    tag: 48,
+    fields: {
+      partition: uint,
+      region: name,
+      after: timestamp,
+      suspects: list(suspect),
+      next: nullableTimestamp,
+    },
+  },
+  TakeBackReq: { tag: 49, fields: { part: uint, last: boolean, losses } },
+  TakeBackResp: { tag: 50, fields: { part: uint } },
 };

@@ -18,6 +18,11 @@ export class Votes {
     if (this.#waiting.delete(partition) && pt > this.#maxPt) this.#maxPt = pt;
   }
 
+  /** The cohort has lost its disk, and its vote with it (D10). */
+  drop(partition: PartitionId): void {
+    if (this.cohorts.includes(partition)) this.#waiting.add(partition);
+  }
+
   /** `max(pt)` (Alg. 2 line 26), once every cohort has prepared. */
   decided(): Timestamp | undefined {
     return this.#waiting.size === 0 ? this.#maxPt : undefined;

@@ -1,0 +1,283 @@
+/**
+ * The settlement of a lost disk (D10; the paper stops before this): a node that came back without its disk finds out which transactions
+ * are no longer whole, and either takes back what survives of them or reports them. It is the node with the lost disk that decides, from what
+ * every other node has on its own:
+ *
+ * 1. notice: every node drops the votes of the previous incarnation. A transaction that was decided on one of them has left a record with
+ *    each of its other cohorts by then.
+ * 2. collect: every replica reports the transactions above the stable time, its own, that have a cohort on this node. Those that are
+ *    only prepared wait for the verdict: no commit message decides them meanwhile.
+ * 3. take back: of these, the transactions whose slice has not come back with the copy are lost. Every node stores the verdict and, where no reader can
+ *    have seen them (the protocol's snapshots are stable, and stable time has not passed them), removes their versions.
+ *
+ * Until every node has confirmed, this node publishes no version clock, so that UST stays below all of these transactions: it becomes visible
+ * all of a transaction or nothing of it. Each round is repeated until it is answered, and starts over after a crash.
+ */
+import type { NodeId, PartitionId, QualifiedKey, RegionId, Timestamp, TxId, WallMs } from '@isochron/core';
+import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
+import { SETTLEMENT_MACHINE } from '../node.js';
+import { Addresses, type NodeState } from '../node-state.js';
+import type { Loss } from '../replication/losses.js';
+import type { Commits } from './commits.js';
+import type {
+  LossNotice,
+  LossNoticed,
+  Suspect,
+  SuspectsResp,
+  TakeBackReq,
+  TakeBackResp,
+  TransactionMessage,
+} from './messages.js';
+import type { Replica } from './replica.js';
+
+type Out = Effects<TransactionMessage>;
+type SettlementMessage = Extract<
+  TransactionMessage,
+  { type: 'LossNotice' | 'LossNoticed' | 'SuspectsResp' | 'TakeBackReq' | 'TakeBackResp' }
+>;
+
+/** What is not answered after this time is asked again. */
+const RETRY_MS = 200;
+/** Verdicts in one message. */
+const VERDICTS = 200;
+
+/** A transaction that may have lost a part, as its survivors report it. */
+interface Gathered {
+  readonly txId: TxId;
+  readonly attempt: number;
+  committed: boolean;
+  ts: Timestamp;
+  /** Partitions whose slices were on the lost disk. */
+  readonly lost: readonly PartitionId[];
+  readonly keys: Set<QualifiedKey>;
+}
+
+/** Which replica is asked for its suspects, and from where on. */
+interface Page {
+  readonly to: Address;
+  readonly partition: PartitionId;
+  after: Timestamp;
+}
+
+/** How far the settlement is. */
+export interface SettlementStatus {
+  readonly settled: boolean;
+  /** Nodes that have not answered the present round. */
+  readonly waitingFor: readonly NodeId[];
+}
+
+export class Settlement implements Machine<TransactionMessage> {
+  readonly #addresses: Addresses;
+  readonly #gathered = new Map<TxId, Gathered>();
+  /** Losses that another node has decided before; perhaps not every node has its verdict. */
+  readonly #known = new Map<TxId, Loss>();
+  #round: 'notice' | 'collect' | 'take back' | undefined;
+  #noticed = new Set<NodeId>();
+  #pages = new Map<string, Page>();
+  #verdicts: readonly (readonly Loss[])[] = [];
+  readonly #confirmed = new Map<NodeId, number>();
+  readonly #handlers: Handlers<SettlementMessage, [now: WallMs, from: Address, out: Out]> = {
+    LossNotice: (message, _now, from, out) => this.#onLossNotice(message, from, out),
+    LossNoticed: (message, _now, from, out) => this.#onLossNoticed(message, from, out),
+    SuspectsResp: (message, _now, from, out) => this.#onSuspectsResp(message, from, out),
+    TakeBackReq: (message, now, from, out) => this.#onTakeBackReq(message, now, from, out),
+    TakeBackResp: (message, _now, from, out) => this.#onTakeBackResp(message, from, out),
+  };
+
+  constructor(
+    readonly state: NodeState,
+    readonly replicas: readonly Replica[],
+    readonly commits: Commits,
+    /** Whether no reader has seen what lies above the stable time. */
+    readonly stableSnapshots: boolean,
+  ) {
+    this.#addresses = new Addresses(state.topology);
+  }
+
+  step(input: Input<TransactionMessage>, out: Out): void {
+    if (input.kind === 'timer') {
+      this.#begin();
+      this.#ask(out);
+      out.setTimer('settle', input.now + RETRY_MS);
+    } else if (input.kind === 'message' && this.state.membership.joined) {
+      const handler = this.#handlers[input.message.type as SettlementMessage['type']] as
+        | ((message: TransactionMessage, now: WallMs, from: Address, out: Out) => void)
+        | undefined;
+      if (this.state.topology.hasNode(input.from.node)) handler?.(input.message, input.now, input.from, out);
+    } else if (input.kind === 'persisted') this.#finishWhenDurable(input.upTo);
+  }
+
+  invariants(): void {}
+
+  describe(): SettlementStatus {
+    const { settled } = this.state.membership;
+    return { settled, waitingFor: [...new Set(this.#open().map(({ node }) => node))] };
+  }
+
+  get #nodes(): readonly NodeId[] {
+    return this.state.topology.nodes;
+  }
+
+  /** The first round begins once the node has its copies. */
+  #begin(): void {
+    const { joined, settled } = this.state.membership;
+    if (joined && !settled) this.#round ??= 'notice';
+  }
+
+  /** Whom the present round waits for. */
+  #open(): readonly Address[] {
+    const machine = SETTLEMENT_MACHINE;
+    if (this.#round === 'notice')
+      return this.#nodes.filter((node) => !this.#noticed.has(node)).map((node) => ({ node, machine }));
+    if (this.#round === 'collect') return [...this.#pages.values()].map(({ to }) => to);
+    if (this.#round !== 'take back') return [];
+    const waits = (node: NodeId) => (this.#confirmed.get(node) ?? 0) < this.#verdicts.length;
+    return this.#nodes.filter(waits).map((node) => ({ node, machine }));
+  }
+
+  /** Sends, or sends again, whatever the present round waits for. */
+  #ask(out: Out): void {
+    const { lostUpTo } = this.state.membership;
+    if (this.#round === 'notice') for (const to of this.#open()) out.send(to, { type: 'LossNotice', lostUpTo });
+    else if (this.#round === 'collect') for (const page of this.#pages.values()) this.#askPage(page, out);
+    else for (const to of this.#open()) this.#takeBack(to, out);
+  }
+
+  // Every node: round 1.
+
+  #onLossNotice({ lostUpTo }: LossNotice, from: Address, out: Out): void {
+    this.commits.dropVotes(from.node);
+    for (const { cohort } of this.replicas) cohort.dropVotes(from.node);
+    // Another node that lost its disk may have stopped in the middle of its own verdict.
+    const losses = this.state.losses.all.filter(({ ts }) => ts > this.state.stable.aggregated);
+    out.sendAfterPersist(from, { type: 'LossNoticed', lostUpTo, losses });
+  }
+
+  // The node with the lost disk.
+
+  #onLossNoticed({ lostUpTo, losses }: LossNoticed, from: Address, out: Out): void {
+    if (this.#round !== 'notice' || lostUpTo !== this.state.membership.lostUpTo) return;
+    if (!losses.every((loss) => this.#makesSense(loss))) return;
+    this.#noticed.add(from.node);
+    for (const loss of losses) this.#known.set(loss.txId, loss);
+    if (this.#noticed.size < this.#nodes.length) return;
+    this.#round = 'collect';
+    for (const { id, regions } of this.state.topology.partitions) {
+      for (const region of regions) {
+        const to = this.#addresses.replica(id, region);
+        this.#pages.set(pageName(id, region), { to, partition: id, after: this.state.membership.unsettledAfter });
+      }
+    }
+    this.#ask(out);
+  }
+
+  #askPage({ to, partition, after }: Page, out: Out): void {
+    out.send(to, { type: 'SuspectsReq', partition, after });
+  }
+
+  #onSuspectsResp({ partition, region, after, suspects, next }: SuspectsResp, from: Address, out: Out): void {
+    const name = pageName(partition, region);
+    const page = this.#pages.get(name);
+    if (this.#round !== 'collect' || page?.to.node !== from.node || page.after !== after) return;
+    for (const suspect of suspects) this.#gather(suspect);
+    if (next !== null) {
+      page.after = next;
+      this.#askPage(page, out);
+      return;
+    }
+    this.#pages.delete(name);
+    if (this.#pages.size > 0) return;
+    this.#verdicts = chunks([...this.#known.values(), ...this.#decide()]);
+    this.#round = 'take back';
+    this.#ask(out);
+  }
+
+  #gather({ txId, attempt, committed, ts, partitions, keys }: Suspect): void {
+    const found = (partition: PartitionId) => this.state.reader.outcome(partition, txId)?.status === 'committed';
+    const lost = partitions.filter((partition) => !found(partition));
+    if (lost.length === 0) return;
+    const before = this.#gathered.get(txId);
+    if (before === undefined || before.attempt < attempt) {
+      this.#gathered.set(txId, { txId, attempt, committed, ts, lost, keys: new Set(keys) });
+      return;
+    }
+    if (before.attempt > attempt) return;
+    for (const key of keys) before.keys.add(key);
+    // A survivor that has committed knows the commit timestamp; the others know their proposals.
+    if (committed && !before.committed) before.ts = ts;
+    else if (committed === before.committed) before.ts = Math.max(before.ts, ts);
+    before.committed ||= committed;
+  }
+
+  #decide(): readonly Loss[] {
+    const { node, stable } = this.state;
+    return [...this.#gathered.values()].map(({ txId, attempt, committed, ts, lost, keys }) => ({
+      txId,
+      attempt,
+      committed,
+      ts,
+      takenBack: !committed || (this.stableSnapshots && ts > stable.aggregated),
+      node,
+      partitions: lost,
+      keys: [...keys],
+      acknowledged: false,
+    }));
+  }
+
+  #takeBack(to: Address, out: Out): void {
+    const part = this.#confirmed.get(to.node) ?? 0;
+    const last = part === this.#verdicts.length - 1;
+    out.send(to, { type: 'TakeBackReq', part, last, losses: this.#verdicts[part]! });
+  }
+
+  #onTakeBackResp({ part }: TakeBackResp, from: Address, out: Out): void {
+    if (this.#round !== 'take back' || part !== (this.#confirmed.get(from.node) ?? 0)) return;
+    this.#confirmed.set(from.node, part + 1);
+    if (part + 1 < this.#verdicts.length) this.#takeBack({ node: from.node, machine: SETTLEMENT_MACHINE }, out);
+    else if (this.#open().length === 0) this.#settled(out);
+  }
+
+  #settled(out: Out): void {
+    this.#round = undefined;
+    this.#seq = out.write({ kind: 'meta', name: 'unsettled', value: 0 });
+  }
+
+  #seq: number | undefined;
+
+  #finishWhenDurable(upTo: number): void {
+    if (this.#seq === undefined || this.#seq > upTo) return;
+    this.#seq = undefined;
+    this.state.membership.settle();
+  }
+
+  // Every node: round 3.
+
+  #onTakeBackReq({ part, last, losses }: TakeBackReq, now: WallMs, from: Address, out: Out): void {
+    const { state } = this;
+    if (!losses.every((loss) => this.#makesSense(loss))) return;
+    state.losses.add(losses, out);
+    for (const loss of losses) for (const replica of this.replicas) replica.takeBack(loss, now, out);
+    if (last) {
+      state.membership.unsettledPeers.delete(from.node);
+      for (const { cohort } of this.replicas) cohort.suspects.resume(from.node);
+    }
+    out.sendAfterPersist(from, { type: 'TakeBackResp', part });
+  }
+
+  /** D12. */
+  #makesSense({ node, partitions, keys }: Loss): boolean {
+    const { topology } = this.state;
+    const isKnown = (key: QualifiedKey) => topology.hasKeyspace(key.slice(0, key.indexOf('/')));
+    return topology.hasNode(node) && partitions.every((id) => id < topology.partitions.length) && keys.every(isKnown);
+  }
+}
+
+const pageName = (partition: PartitionId, region: RegionId): string => `${partition}/${region}`;
+
+/** Verdicts by message: at least one message, so that every node knows that the verdict is there. */
+function chunks(losses: readonly Loss[]): readonly (readonly Loss[])[] {
+  const parts: Loss[][] = [];
+  for (let at = 0; at < losses.length || parts.length === 0; at += VERDICTS)
+    parts.push(losses.slice(at, at + VERDICTS));
+  return parts;
+}

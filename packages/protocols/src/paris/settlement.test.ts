@@ -1,0 +1,190 @@
+/** Claims about transactions of which a lost disk has taken a part (D10): all or nothing of them is left, and they are reported. */
+import type { TransactionMessage } from '../kernel/transactions/messages.js';
+import type { Envelope } from '../machine.js';
+import { keyIn, TestClient } from '../testing/clients.js';
+import { without } from '../testing/lost-cohorts.js';
+import { joined, loseDisk, recovered } from '../testing/lost-disks.js';
+import { World } from '../testing/world.js';
+
+const V = 'virginia-1';
+const O = 'oregon-1';
+const I = 'ireland-1';
+const ALL = [V, O, I];
+
+const PARTITIONS = [0, 1, 2, 3, 4, 5];
+
+/** What virginia replicates is lost on its way. */
+const silent = ({ message, from }: Envelope<TransactionMessage>): boolean =>
+  from.node !== V || !['Replicate', 'Heartbeat'].includes(message.type);
+
+/**
+ * A transaction on all partitions, committed at home in virginia, which has replicated nothing of it when it loses its disk.
+ * @param filter what passes from the commit to the loss
+ */
+function torn(filter: (envelope: Envelope<TransactionMessage>) => boolean = silent, partitions = PARTITIONS) {
+  const world = new World({});
+  world.run(300);
+  new TestClient(world, O).write(Object.fromEntries(PARTITIONS.map((p) => [keyIn(world, p), '"before"'])));
+  world.run(300);
+  world.filter = filter;
+  const client = new TestClient(world, V);
+  const tx = client.begin();
+  for (const p of partitions) tx.write(keyIn(world, p), '"torn"');
+  const request = { ...client.commitRequest(tx), snapshot: client.session.ust };
+  const { ct } = world.call(V, request, 'CommitResp');
+  world.run(200);
+  loseDisk(world, V);
+  return { world, request, ct };
+}
+
+const keysOf = (world: World): string[] => PARTITIONS.map((p) => keyIn(world, p));
+const lossesOf = (world: World, node: string) => world.node(node).parts.losses.all;
+const settled = (world: World) => () => joined(world, V)() && world.node(V).parts.membership.settled;
+const statusOf = (world: World, node: string, txId: string): string =>
+  world.call(node, { type: 'TxStatusReq', txId }, 'TxStatusResp').status;
+/** Whether any replica has a version of the transaction. */
+const leftOn = (world: World, txId: string): string[] =>
+  ALL.filter((node) => [...world.node(node).store.chains.values()].flat().some((version) => version.txId === txId));
+
+describe('D10: a transaction of which a lost disk took a part', () => {
+  it('is taken back everywhere: readers in every region see what was there before', () => {
+    const { world, request } = torn();
+    world.filter = () => true;
+    world.until(recovered(world, V), 20_000);
+    world.run(500);
+    expect(leftOn(world, request.txId)).toEqual([]);
+    for (const node of ALL)
+      expect(new TestClient(world, node).readOnce(...keysOf(world))).toEqual(PARTITIONS.map(() => '"before"'));
+  });
+
+  it('is reported on every node, with its keys and the node that lost it, through a restart of all', () => {
+    const { world, request, ct } = torn();
+    world.filter = () => true;
+    world.until(settled(world), 20_000);
+    for (const node of ALL) {
+      world.crash(node);
+      world.restart(node);
+    }
+    for (const node of ALL) {
+      const [loss, ...others] = lossesOf(world, node);
+      expect(others).toEqual([]);
+      expect(loss).toMatchObject({ txId: request.txId, ts: ct, node: V, committed: true, takenBack: true });
+      expect([...loss!.partitions, ...loss!.keys.map((key) => world.topology.partitionOf(key))].sort()).toEqual(
+        PARTITIONS,
+      );
+    }
+  });
+
+  it('is called lost by every node from then on, and never committed', () => {
+    const { world, request } = torn();
+    world.filter = () => true;
+    world.until(joined(world, V), 20_000);
+    while (!settled(world)()) {
+      expect(['pending', 'unknown', 'lost']).toContain(statusOf(world, O, request.txId));
+      world.run(20);
+    }
+    world.until(recovered(world, V), 20_000);
+    for (const node of ALL) expect(statusOf(world, node, request.txId)).toBe('lost');
+  });
+
+  it('is taken back where its only survivors are slices of the same node that were replicated', () => {
+    const passes = (envelope: Envelope<TransactionMessage>): boolean => silent(envelope) || envelope.to.node === O;
+    const { world, request } = torn(passes, new World({}).topology.partitionsOn(V));
+    expect(leftOn(world, request.txId)).toEqual([O]);
+    world.filter = () => true;
+    world.until(recovered(world, V), 20_000);
+    world.run(500);
+    expect(leftOn(world, request.txId)).toEqual([]);
+    expect(statusOf(world, I, request.txId)).toBe('lost');
+  });
+
+  it('holds stable time below it until every node has stored the verdict', () => {
+    const { world, request, ct } = torn();
+    const verdict = ({ message, to }: Envelope<TransactionMessage>) => message.type !== 'TakeBackReq' || to.node !== I;
+    world.filter = verdict;
+    world.until(() => joined(world, V)() && lossesOf(world, O).length > 0, 20_000);
+    world.run(3_000);
+    for (const node of ALL) expect(world.node(node).parts.stable.value).toBeLessThan(ct);
+    world.filter = () => true;
+    world.until(recovered(world, V), 20_000);
+    expect(leftOn(world, request.txId)).toEqual([]);
+  });
+
+  it('is settled although the node crashes in the middle of it', () => {
+    const { world, request } = torn();
+    world.filter = without('TakeBackResp');
+    world.until(() => lossesOf(world, O).length > 0, 20_000);
+    world.crash(V);
+    world.filter = () => true;
+    world.restart(V);
+    world.until(recovered(world, V), 20_000);
+    world.run(500);
+    expect(leftOn(world, request.txId)).toEqual([]);
+    for (const node of ALL) expect(lossesOf(world, node)).toHaveLength(1);
+  });
+
+  it('comes to the same end when the node loses its disk once more in the middle of it', () => {
+    const { world, request } = torn();
+    // Oregon has taken back its slices, ireland has not.
+    world.filter = ({ message, to }) => message.type !== 'TakeBackReq' || to.node !== I;
+    world.until(() => lossesOf(world, O).length > 0, 20_000);
+    loseDisk(world, V);
+    world.filter = () => true;
+    world.until(recovered(world, V), 20_000);
+    world.run(500);
+    expect(leftOn(world, request.txId)).toEqual([]);
+    for (const node of ALL) expect(lossesOf(world, node)).toHaveLength(1);
+  });
+
+  it('is not brought back by a replication that was on its way', () => {
+    const held: Envelope<TransactionMessage>[] = [];
+    const { world, request, ct } = torn((envelope) => {
+      // Oregon's replication to ireland is late.
+      if (envelope.message.type === 'Replicate' && envelope.from.node === O && envelope.to.node === I)
+        held.push(envelope);
+      return silent(envelope) && !(held.at(-1) === envelope);
+    });
+    world.filter = () => true;
+    world.until(settled(world), 20_000);
+    for (const { to, from, message } of held) world.inject(to, from, message);
+    world.run(500);
+    expect(held.some(({ message }) => message.type === 'Replicate' && message.groups.some((g) => g.ct === ct))).toBe(
+      true,
+    );
+    expect(leftOn(world, request.txId)).toEqual([]);
+  });
+
+  it('is no loss when its slices came back with the copy: nothing is taken back', () => {
+    const { world, request, ct } = torn(() => true);
+    world.until(recovered(world, V), 20_000);
+    world.run(500);
+    for (const node of ALL) expect(lossesOf(world, node)).toEqual([]);
+    expect(world.call(O, request)).toMatchObject({ type: 'CommitResp', ct });
+    for (const node of ALL)
+      expect(new TestClient(world, node).readOnce(...keysOf(world))).toEqual(PARTITIONS.map(() => '"torn"'));
+  });
+
+  it('waits for the verdict where it is prepared: a late commit message decides nothing', () => {
+    const { world, request } = torn((envelope) => without('CommitTx', 'ResolveReq')(envelope) && silent(envelope));
+    world.filter = without('TakeBackReq', 'ResolveReq');
+    const suspended = () =>
+      world.sent.some(({ message }) => message.type === 'SuspectsResp' && message.suspects.length > 0);
+    world.until(suspended, 20_000);
+    const { store } = world.node(O);
+    const before = store.prepared.size;
+    expect(before).toBeGreaterThan(0);
+    for (const { partition } of store.prepared.values()) {
+      world.inject(
+        { node: O, machine: `replica/${partition}` },
+        { node: V, machine: 'coordinator' },
+        { type: 'CommitTx', partition, txId: request.txId, attempt: 0, ct: world.node(O).parts.clock.last + 5 },
+      );
+    }
+    world.run(100);
+    expect(store.prepared.size).toBe(before);
+    world.filter = () => true;
+    world.until(recovered(world, V), 20_000);
+    expect([...store.outcomes.values()].map(({ status }) => status)).toContain('aborted');
+    expect(lossesOf(world, I)).toMatchObject([{ txId: request.txId, committed: false }]);
+  });
+});
