@@ -92,6 +92,7 @@ export function samplesOf({ partition, other, key, txId, now, home, source }: Sa
     PrepareRefused: { type: 'PrepareRefused', txId, attempt: 0, partition, code: 'CLOCK_DRIFT', detail: 'off' },
     CommitTx: { type: 'CommitTx', partition, txId, attempt: 0, ct: now },
     AbortTx: { type: 'AbortTx', partition, txId, attempt: 0 },
+    ResolveNow: { type: 'ResolveNow', partition, txId, attempt: 0 },
     ResolveReq: { type: 'ResolveReq', partition, identity, birth: now - 8000, lost: false },
     ResolveResp: { type: 'ResolveResp', txId, attempt: 0, partition, state: 'prepared', ts: now, frozen: false },
     OutcomeReq: { type: 'OutcomeReq', ref: 10, partition, txId },

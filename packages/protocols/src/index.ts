@@ -21,6 +21,7 @@ export { operationSchema } from './kernel/operations/schema.js';
 export * from './kernel/operations/session.js';
 export * from './kernel/replication/messages.js';
 export { stalenessOf } from './kernel/replication/stabilization.js';
+export type { VerificationState, VerificationStatus } from './kernel/replication/verification.js';
 export * from './kernel/settings.js';
 export { notFullyReplicated } from './kernel/transactions/full-replication.js';
 export * from './kernel/transactions/messages.js';

@@ -152,6 +152,20 @@ export const ClockAnswer = object({
 });
 export const StableAnswer = object({ ust: TimestampSchema });
 export const HealthAnswer = object({ status: Type.String() });
+/** Whether the peers have confirmed that a node's disk was not rolled back. */
+const VerificationSchema = object({
+  state: Type.Union([
+    Type.Literal('verifying', {
+      description: 'the node takes no writes until a peer replica of each partition has reported',
+    }),
+    Type.Literal('verified', { description: 'every peer replica has reported: the disk was not rolled back' }),
+    Type.Literal('unverified', { description: 'the node goes on without the reports of the nodes in `missing`' }),
+  ]),
+  missing: Type.Array(Type.String(), { description: 'nodes whose reports are missing' }),
+  timedOut: Type.Boolean({
+    description: 'no peer replica of some partition reported within `verifyTimeoutMs` of the cluster file',
+  }),
+});
 /** The status of a node grows new fields: only what a client relies on is named. */
 export const ClusterAnswer = Type.Object({
   cluster: Type.String(),
@@ -167,7 +181,10 @@ export const ClusterAnswer = Type.Object({
   keyspaces: Type.Array(Type.Object({ name: Type.String(), partitions: Type.Integer() })),
   settings: Type.Object({}, { description: 'settings of the cluster file' }),
   stability: StabilitySchema,
-  node: Type.Object({ node: Type.String(), region: Type.String() }, { description: 'status of the node that answers' }),
+  node: Type.Object(
+    { node: Type.String(), region: Type.String(), verification: VerificationSchema },
+    { description: 'status of the node that answers' },
+  ),
 });
 
 export const ProblemSchema = object(

@@ -23,6 +23,7 @@ import {
   type TransactionMessage,
   type TransactionNode,
   unappliedAfter,
+  type VerificationStatus,
 } from '@isochron/protocols';
 import type { VersionStore } from '@isochron/storage';
 import { WebSocketTransport } from '@isochron/transport';
@@ -44,6 +45,7 @@ import { type ServedOperations, type ServedProtocol, type ServedTransactions, se
 import { StableWaiters } from './stable-waiters.js';
 import { type Figures, nodeStatus, operationFigures, transactionFigures } from './status.js';
 import { Traffic } from './traffic.js';
+import { reportVerification } from './verification-log.js';
 import { VisibilitySampler } from './visibility.js';
 import { type Blocked, operationWaits, transactionWaits } from './waits.js';
 
@@ -157,6 +159,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   #transport: WebSocketTransport<M> | undefined;
   #wake: { at: number; timer: NodeJS.Timeout } | undefined;
   #closing: Promise<void> | undefined;
+  #stopReporting = (): void => {};
 
   constructor({ options, topology, data: { store, recovered, setAside }, soleCopy }: Parts) {
     this.options = options;
@@ -250,6 +253,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
       },
     });
     this.host.run();
+    this.#stopReporting = reportVerification(() => this.verification(), logger);
   }
 
   now(): number {
@@ -276,7 +280,12 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   ready(): boolean {
     const { membership, stabilization, stable } = this.machines;
     const whole = membership.joined && stable.value >= membership.lostUpTo;
-    return this.#closing === undefined && whole && stabilization.spoken;
+    if (this.#closing !== undefined || !whole || !stabilization.spoken) return false;
+    return this.verification().state !== 'verifying';
+  }
+
+  verification(): VerificationStatus {
+    return this.machines.verification.status(this.now());
   }
 
   status(): NodeStatus {
@@ -313,6 +322,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
 
   async #close(): Promise<void> {
     this.host.stop();
+    this.#stopReporting();
     if (this.#wake !== undefined) clearTimeout(this.#wake.timer);
     this.#waiters.close();
     this.#visibility?.close();

@@ -14,7 +14,15 @@ import {
   type Version,
   wallOf,
 } from '@isochron/core';
-import type { CommitResp, EndTxResp, ListResp, ReadResp, StartTxResp, TxStatusResp } from '@isochron/protocols';
+import type {
+  CommitResp,
+  EndTxResp,
+  ListResp,
+  ReadResp,
+  StartTxResp,
+  TxStatusResp,
+  VerificationStatus,
+} from '@isochron/protocols';
 import { type ClusterConfig, clusterSpec, parseClusterFile } from '../config/cluster-file.js';
 import type { ProtocolName } from '../config/protocol-names.js';
 import type {
@@ -137,6 +145,7 @@ export class FakeNode implements TransactionsNode {
   replicas: readonly PartitionStatus[] = [];
   peers: readonly LinkSummary[] = [];
   isReady = true;
+  verificationStatus: VerificationStatus = { state: 'verified', missing: [], timedOut: false };
   blockedReads = NO_WAITS;
   blockedWrites = NO_WAITS;
   /** What it has sent: of each kind in each scope alike. */
@@ -237,6 +246,10 @@ export class FakeNode implements TransactionsNode {
     return this.isReady;
   }
 
+  verification(): VerificationStatus {
+    return this.verificationStatus;
+  }
+
   status(): NodeStatus {
     return {
       node: this.id,
@@ -249,6 +262,7 @@ export class FakeNode implements TransactionsNode {
       ust: this.ust(),
       stalenessMs: this.stalenessMs(),
       gcFloor: 0,
+      verification: this.verification(),
       openTransactions: this.cluster.open.size,
       rssBytes: 1,
       partitions: this.replicas,

@@ -21,6 +21,7 @@ import { RegionalTimes } from './replication/regional-times.js';
 import type { RecoveredReplica } from './replication/replica-state.js';
 import type { Replication } from './replication/replication.js';
 import { StableTime } from './replication/stable-time.js';
+import { Verification } from './replication/verification.js';
 import type { ProtocolSettings } from './settings.js';
 
 /** What a driver tells a node that it starts. */
@@ -92,6 +93,7 @@ export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, k
     drift: new DriftWatch(settings.maxClockDriftMs),
     activity: new Activity(options.now, settings.idleBackoff),
     membership: new Membership(!lacksData(recovered), timestampOf(recovered.meta.get('lostUpTo'))),
+    verification: new Verification(settings.verifyTimeoutMs, (p, region) => topology.replicaNode(p, region)!),
     writable: options.writable ?? (() => undefined),
     reader: options.reader,
     conflict: options.conflict,

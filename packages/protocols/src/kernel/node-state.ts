@@ -15,6 +15,7 @@ import type { NodeClock } from './node-clock.js';
 import type { Membership } from './replication/membership.js';
 import type { RegionalTimes } from './replication/regional-times.js';
 import type { StableTime } from './replication/stable-time.js';
+import type { Verification } from './replication/verification.js';
 import type { ProtocolSettings } from './settings.js';
 
 /**
@@ -37,6 +38,7 @@ export interface NodeState {
   readonly drift: DriftWatch;
   readonly activity: Activity;
   readonly membership: Membership;
+  readonly verification: Verification;
   /** Why new writes must be refused now (D11), as the driver measures it: a code, or undefined. */
   readonly writable: () => ErrorCode | undefined;
   readonly reader: VersionReader;

@@ -8,6 +8,7 @@ import type { Membership } from './replication/membership.js';
 import { Rebuild, type RebuildableReplica } from './replication/rebuild.js';
 import { Stabilization } from './replication/stabilization.js';
 import type { StableTime } from './replication/stable-time.js';
+import type { Verification } from './replication/verification.js';
 
 /** What a driver runs, and looks at. `machines` are by name, in the order in which they act on a common tick. */
 export interface ProtocolNode<M extends AnyMessage, Coordinator, Replica> {
@@ -17,6 +18,7 @@ export interface ProtocolNode<M extends AnyMessage, Coordinator, Replica> {
   readonly replicas: readonly Replica[];
   readonly stabilization: Stabilization;
   readonly membership: Membership;
+  readonly verification: Verification;
   readonly rebuild: Rebuild;
   readonly machines: readonly (readonly [name: string, machine: Machine<M>])[];
 }
@@ -51,6 +53,7 @@ export function assembleNode<
     replicas,
     stabilization,
     membership: state.membership,
+    verification: state.verification,
     rebuild,
     machines: [
       ...replicas.map((replica) => [replicaName(replica.partition), replica] as const),

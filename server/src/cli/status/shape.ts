@@ -35,6 +35,7 @@ const NodeSchema = Type.Object({
   openTransactions: Count,
   rssBytes: Count,
   blocking: Type.Optional(Type.Object({ reads: Count, totalMs: Count, longestMs: Count })),
+  verification: Type.Optional(Type.Object({ state: Name, missing: Type.Array(Name), timedOut: Type.Boolean() })),
   partitions: Type.Array(PartitionSchema),
   links: Type.Array(LinkSchema),
 });

@@ -14,7 +14,8 @@ export function renderStatus(report: ClusterReport, options: { readonly partitio
   const reachable = report.nodes.filter(({ status }) => status !== null).length;
   const title = `cluster ${report.cluster}, protocol ${report.protocol}, ${reachable} of ${report.nodes.length} nodes answer`;
   const tables = [nodeTable(report), ...(options.partitions ? [partitionTable(report)] : [])];
-  return [title, ...tables, ...blockingLines(report), ...stalenessLines(report)].join('\n');
+  const lines = [...blockingLines(report), ...verificationLines(report), ...stalenessLines(report)];
+  return [title, ...tables, ...lines].join('\n');
 }
 
 /** What reads have waited for their snapshots, where the protocol lets them. */
@@ -27,6 +28,20 @@ function blockingLines({ nodes }: ClusterReport): string[] {
   return [
     `${count(reads)} reads waited for their snapshots, ${averageMs.toFixed(1)} ms on average, ${longestMs} ms at most`,
   ];
+}
+
+/** The nodes whose disks their peers have not confirmed since the start, and the peers that are missing. */
+function verificationLines({ nodes }: ClusterReport): string[] {
+  return nodes.flatMap(({ node, status }) => {
+    const { state = 'verified', missing = [], timedOut = false } = status?.verification ?? {};
+    if (state === 'verified') return [];
+    const waits = `no report from ${missing.join(', ')} since the start`;
+    if (state === 'verifying') return [`${node} verifies its disk and takes no writes: ${waits}`];
+    const line = `${node} is unverified: ${waits}`;
+    return [
+      timedOut ? colors.red(`${line}; if its disk was rolled back, writes that it acknowledges may be lost`) : line,
+    ];
+  });
 }
 
 /** Who holds stable time back, where it is stale. */

@@ -25,6 +25,7 @@ import type {
   CommitTx,
   OutcomeReq,
   PrepareReq,
+  ResolveNow,
   ResolveReq,
   ResolveResp,
   TransactionMessage,
@@ -189,6 +190,7 @@ export class Cohort {
     } else if (message.state === 'lost') {
       resolution.lost(message.partition, now);
       this.#freeze(prepared.txId, now, out);
+      this.resolveOverdue(now, out); // the others are asked again, to freeze
     }
     if (resolution.hopeless) this.#abortLost(prepared, now, out);
     if (this.prepared.get(message.txId) === undefined) this.counters.resolved++;
@@ -221,11 +223,12 @@ export class Cohort {
     out.sendAfterPersist(from, { type: 'OutcomeResp', ref, partition: this.partition, state, ts, attempt });
   }
 
-  /** Asks about prepares whose decision is overdue (D2). */
-  resolveOverdue(now: WallMs, out: Out): void {
+  /** Asks about prepares whose decision is overdue (D2), and about the one that a coordinator names. */
+  resolveOverdue(now: WallMs, out: Out, named?: ResolveNow): void {
     for (const { txId, record, since } of this.prepared.values()) {
-      if (since + this.state.settings.resolveAfterMs > now) continue;
       let resolution = this.#resolutions.get(txId);
+      const isNamed = named?.txId === txId && named.attempt === record.attempt;
+      if (resolution === undefined && !isNamed && since + this.state.settings.resolveAfterMs > now) continue;
       if (resolution === undefined) {
         resolution = new Resolution(txId, record.cohorts, { partition: this.partition, pt: record.pt }, now);
         if (this.#frozen.has(txId)) resolution.freeze(now);

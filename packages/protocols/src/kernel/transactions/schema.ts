@@ -120,6 +120,7 @@ export const transactionSchema: MessageSchema<TransactionMessage> = {
   PrepareRefused: { tag: 20, fields: { txId: name, attempt: uint, partition: uint, code, detail } },
   CommitTx: { tag: 21, fields: { partition: uint, txId: name, attempt: uint, ct: timestamp } },
   AbortTx: { tag: 22, fields: { partition: uint, txId: name, attempt: uint } },
+  ResolveNow: { tag: 43, fields: { partition: uint, txId: name, attempt: uint } },
   ResolveReq: { tag: 23, fields: { partition: uint, identity, birth: timestamp, lost: boolean } },
   ResolveResp: {
     tag: 24,
