@@ -35,6 +35,11 @@ const OLD_DISKS: Profile = {
   },
 };
 
+/** Disks that are rolled back while the other nodes crash, too. */
+const OLD_DISKS_AND_CRASHES: Profile = {
+  faults: { kinds: ['rollback', 'rollback', 'massCrash', 'crash', 'crash', 'cutLink'], count: 24, untilMs: 4_000 },
+};
+
 /** Disks that are rolled back, and links that come up late after it. */
 const LATE_LINKS: Profile = {
   settings: { verifyTimeoutMs: 8_000 },
@@ -191,7 +196,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 43, count: 20 },
-    profile: LOST_DISKS,
+    profile: OLD_DISKS_AND_CRASHES,
   },
   {
     name: 'lost-called-aborted',
