@@ -1,5 +1,5 @@
 /** A cluster of real processes in which everything can be made to go wrong: processes, links, clocks, disks. */
-import { rmSync, writeFileSync } from 'node:fs';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -129,6 +129,28 @@ export class ChaosCluster {
   /** Deletes everything that a node has on disk. It must not run. */
   wipe(id: string): void {
     rmSync(this.cluster.node(id).dataDir, { recursive: true, force: true });
+  }
+
+  /** Copies everything that a node has on disk. It must not run. */
+  backUp(id: string): void {
+    const { dataDir } = this.cluster.node(id);
+    rmSync(`${dataDir}.old`, { recursive: true, force: true });
+    cpSync(dataDir, `${dataDir}.old`, { recursive: true });
+  }
+
+  /** Puts the copy in the place of what the node has on disk. It must not run. */
+  restore(id: string): void {
+    this.wipe(id);
+    cpSync(`${this.cluster.node(id).dataDir}.old`, this.cluster.node(id).dataDir, { recursive: true });
+  }
+
+  /** Cuts all links of a node. */
+  detach(id: string): void {
+    for (const pair of this.links.pairs) if (pair.includes(id)) this.links.proxy(pair).cut();
+  }
+
+  attach(id: string): void {
+    for (const pair of this.links.pairs) if (pair.includes(id)) this.links.proxy(pair).heal();
   }
 
   fill(id: string): void {

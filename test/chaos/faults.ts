@@ -29,6 +29,8 @@ export type Fault =
   | { readonly kind: 'fill'; readonly node: string }
   /** The data folder is gone after a kill (D10). */
   | { readonly kind: 'wipe'; readonly node: string }
+  /** The data folder is an older one after a kill, and the node's links stay down until the end (D10). */
+  | { readonly kind: 'rollback'; readonly node: string }
   /** All nodes at once. */
   | { readonly kind: 'restart-all'; readonly signal: 'SIGKILL' | 'SIGTERM' };
 
@@ -68,6 +70,7 @@ const CARDS: Readonly<Record<FaultKind, { count: number; forMs: readonly [number
   fill: { count: 1, forMs: [1000, 12_000] },
   wipe: { count: 1, forMs: [0, 1000] },
   'restart-all': { count: 1, forMs: [0, 1500] },
+  rollback: { count: 1, forMs: [0, 6000] },
 };
 
 /** All kinds that a healthy product has to bear at any time. */
@@ -155,6 +158,7 @@ function drawFault(kind: FaultKind, random: Random, shape: Shape, pairs: readonl
     case 'pause':
     case 'fill':
     case 'wipe':
+    case 'rollback':
       return { kind, node };
     case 'cut':
       return { kind, pair };
@@ -202,6 +206,7 @@ function claimsOf(fault: Fault, shape: Shape, pairs: readonly Pair[]): string[] 
     case 'restart-all':
       return all.map((node) => `process ${node}`);
     case 'wipe':
+    case 'rollback':
       return [...all.flatMap((node) => [`process ${node}`, `clock ${node}`, `disk ${node}`]), ...pairs.map(linkClaim)];
   }
 }

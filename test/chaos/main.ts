@@ -68,7 +68,7 @@ const program = new Command('chaos')
   .option('--sessions <n>', 'sessions', whole(1, 256), 9)
   .option('--keys <n>', 'hot keys', whole(8, 100_000), 50)
   .option('--faults <kinds>', `only these, with commas between them: ${FAULT_KINDS.join(', ')}`, kinds)
-  .option('--wipe', 'data folders are lost, too', false)
+  .option('--wipe', 'data folders are lost or rolled back, too', false)
   .option(
     '--output <folder>',
     'leave history, logs and schedule there (default: in data/chaos/<seed>, when something is wrong)',
@@ -117,7 +117,7 @@ function scenarioOf(options: Options, { seed, folder, onStep }: Context): Scenar
 
 const faultKinds = ({ faults, wipe }: Options): FaultKind[] => [
   ...(faults ?? ALWAYS),
-  ...(wipe ? ['wipe' as const] : []),
+  ...(wipe ? (['wipe', 'rollback'] as const) : []),
 ];
 
 function clusterOptions({ regions, nodes, partitions, replication }: Options) {

@@ -4,6 +4,9 @@ import type { ChaosCluster } from './cluster.js';
 import type { Fault, FaultKind, Step } from './faults.js';
 import type { Gate } from './gate.js';
 
+/** How much later than the copy of its disk a rolled-back node is killed, at least. */
+const ROLLED_BACK_MS = 4_000;
+
 export interface NemesisOptions {
   readonly cluster: ChaosCluster;
   /** Holds the sessions back where a fault would destroy what the product does not promise to keep. */
@@ -44,7 +47,7 @@ export class Nemesis {
         // Looked at when all is healed.
         () => undefined,
       );
-      if (step.fault.kind !== 'wipe') continue;
+      if (step.fault.kind !== 'wipe' && step.fault.kind !== 'rollback') continue;
       const sinceMs = performance.now();
       await done;
       startMs += performance.now() - sinceMs - step.forMs;
@@ -88,6 +91,9 @@ export class Nemesis {
       case 'wipe':
         await this.#wipe(fault.node);
         break;
+      case 'rollback':
+        await this.#rollBack(fault.node);
+        break;
       case 'pause':
         cluster.signal(fault.node, 'SIGSTOP');
         break;
@@ -122,6 +128,9 @@ export class Nemesis {
       case 'wipe':
         cluster.launch(fault.node);
         break;
+      case 'rollback':
+        cluster.attach(fault.node);
+        break;
       case 'restart-all':
         for (const id of cluster.nodes) cluster.launch(id);
         break;
@@ -150,12 +159,33 @@ export class Nemesis {
    * and everything must be there afterwards.
    */
   async #wipe(node: string): Promise<void> {
+    await this.#onceSettled(node, (cluster) => cluster.wipe(node));
+  }
+
+  /**
+   * The node comes back on a disk that lacks the latest writes, while its links are down. Other replicas have all of them; what the node acknowledges
+   * from then on must not be lost with the disk.
+   */
+  async #rollBack(node: string): Promise<void> {
+    const { cluster } = this.#options;
+    await this.#onceSettled(node, () => cluster.backUp(node));
+    cluster.launch(node);
+    await delay(ROLLED_BACK_MS, undefined, { signal: this.#healing.signal }).catch(() => undefined);
+    await this.#onceSettled(node, () => {
+      cluster.restore(node);
+      cluster.detach(node);
+    });
+    cluster.launch(node);
+  }
+
+  /** Ends the node when nothing is under way and everything that was written is everywhere. */
+  async #onceSettled(node: string, then: (cluster: ChaosCluster) => void): Promise<void> {
     const { cluster, gate, settled } = this.#options;
     await gate.close();
     try {
       await settled();
       await cluster.end(node, 'SIGKILL');
-      cluster.wipe(node);
+      then(cluster);
     } finally {
       gate.open();
     }

@@ -16,6 +16,7 @@ const EXPLAINED: readonly (readonly [FaultKind, ErrorCode])[] = [
   ['fill', 'STORAGE_FULL'],
   // A node that has lost its disk knows nothing of commits that began before it came back, new ones among them (D10).
   ['wipe', 'OUTCOME_FORGOTTEN'],
+  ['rollback', 'OUTCOME_FORGOTTEN'],
 ];
 /** What takes longer has failed. */
 const LIMIT_MS = 180_000;

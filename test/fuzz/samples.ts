@@ -97,6 +97,7 @@ export function samplesOf({ partition, other, key, txId, now, home, source }: Sa
     AbortTx: { type: 'AbortTx', partition, txId, attempt: 0 },
     ResolveReq: { type: 'ResolveReq', partition, identity, birth: now - 8000 },
     ResolveResp: { type: 'ResolveResp', txId, attempt: 0, partition, state: 'prepared', ts: now },
+    ResolveNow: { type: 'ResolveNow', partition, txId, attempt: 0 },
     OutcomeReq: { type: 'OutcomeReq', ref: 10, partition, txId },
     OutcomeResp: { type: 'OutcomeResp', ref: 10, partition, state: 'committed', ts: now, attempt: 0 },
     Replicate: { type: 'Replicate', partition, source, from: now - 5000, to: now, groups, more: false, vouched: true },

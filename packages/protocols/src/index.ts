@@ -23,6 +23,7 @@ export { LOSS_REPORTS_MACHINE } from './kernel/replication/loss-reports.js';
 export { type Loss, Losses } from './kernel/replication/losses.js';
 export * from './kernel/replication/messages.js';
 export { stalenessOf } from './kernel/replication/stabilization.js';
+export type { VerificationState, VerificationStatus } from './kernel/replication/verification.js';
 export * from './kernel/settings.js';
 export { notFullyReplicated } from './kernel/transactions/full-replication.js';
 export * from './kernel/transactions/messages.js';

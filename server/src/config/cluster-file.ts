@@ -36,6 +36,8 @@ export interface ClusterSettings {
   readonly resolveAfterMs: number;
   readonly readTimeoutMs: number;
   readonly commitTimeoutMs: number;
+  /** A started node that no peer replica of some partition has reported to until then goes on unverified (D10). */
+  readonly verifyTimeoutMs: number;
   /** Stable snapshots older than this are reported as stale (D11). */
   readonly stalenessAlertMs: number;
   /** Memory for version chains of one node. */

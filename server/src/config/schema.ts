@@ -60,6 +60,11 @@ const SettingsSchema = Type.Object(
     resolveAfterMs: int(10, 600_000, 'after what time a commit decision is asked for'),
     readTimeoutMs: int(10, 600_000, 'after what time a read turns to another replica'),
     commitTimeoutMs: int(10, 600_000, 'after what time a commit answers that its outcome is unknown'),
+    verifyTimeoutMs: int(
+      0,
+      DAY_MS,
+      'how long a started node waits for a peer replica to confirm that its disk was not rolled back',
+    ),
     stalenessAlertMs: int(
       100,
       DAY_MS,
@@ -110,6 +115,7 @@ export const DEFAULT_SETTINGS = {
   resolveAfterMs: 2000,
   readTimeoutMs: 1000,
   commitTimeoutMs: 10_000,
+  verifyTimeoutMs: 30_000,
   stalenessAlertMs: 10_000,
   cacheBytes: 40 * 2 ** 20,
   diskQuotaBytes: 0,

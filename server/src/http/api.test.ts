@@ -58,6 +58,15 @@ describe('time and health', () => {
     expect((await api.call('GET', '/livez')).status).toBe(200);
   });
 
+  it('is not ready while its disk is being verified, and says so', async () => {
+    api.node.isReady = false;
+    api.node.verificationStatus = { state: 'verifying', missing: ['oregon-1'], timedOut: false };
+    const answer = await put(api);
+    expect(answer.json()).toMatchObject({ code: 'NOT_READY', detail: expect.stringContaining('verifying its disk') });
+    const status = (await api.call('GET', '/v1/cluster')).json();
+    expect(status).toMatchObject({ node: { verification: { state: 'verifying', missing: ['oregon-1'] } } });
+  });
+
   it('names the methods of a route in Allow', async () => {
     const answer = await api.call('POST', '/v1/keyspaces/default/keys/a');
     expect(answer.status).toBe(405);
@@ -171,6 +180,7 @@ describe('metrics', () => {
     await put(api);
     await api.call('GET', '/v1/keyspaces/default/keys/none');
     await api.call('POST', '/v1/read', { body: { keys: [{ keyspace: 'default', key: 'a' }] } });
+    api.node.verificationStatus = { state: 'unverified', missing: ['oregon-1'], timedOut: true };
     const metrics = buildMetrics(api.node, latency);
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
     const { text } = await send(url, 'GET', '/metrics');
@@ -180,6 +190,8 @@ describe('metrics', () => {
     expect(text).toContain('_count{method="POST",route="/v1/read",status="2xx"} 1');
     expect(text).toContain(`isochron_http_request_duration_seconds_bucket{${series},le="+Inf"} 1`);
     expect(text).toMatch(/isochron_ust_staleness_ms\{[^}]*node="virginia-1"[^}]*\} 20/);
+    expect(text).toMatch(/isochron_disk_verified\{[^}]*\} 0/);
+    expect(text).toMatch(/isochron_disk_verify_timed_out\{[^}]*\} 1/);
     expect(text).toMatch(/isochron_events\{event="commits"[^}]*\} 1/);
     expect(text).toContain('process_resident_memory_bytes');
   });

@@ -34,6 +34,18 @@ function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): vo
   gauge(registry, 'isochron_ready', 'Whether the node serves.', () => (serving.ready ? 1 : 0));
   gauge(
     registry,
+    'isochron_disk_verified',
+    'Whether every peer replica has confirmed that the disk was not rolled back.',
+    () => (node.verification().state === 'verified' ? 1 : 0),
+  );
+  gauge(
+    registry,
+    'isochron_disk_verify_timed_out',
+    'Whether the node went on after verifyTimeoutMs without a report, and is still unverified.',
+    () => (node.verification().timedOut ? 1 : 0),
+  );
+  gauge(
+    registry,
     'isochron_open_transactions',
     'Transactions open on this node.',
     () => node.status().openTransactions,

@@ -185,6 +185,20 @@ export const AcknowledgeAnswer = object({
   acknowledged: Type.Integer({ description: 'how many were open' }),
   open: Type.Integer({ description: 'how many are left' }),
 });
+/** Whether the peers have confirmed that a node's disk was not rolled back. */
+const VerificationSchema = object({
+  state: Type.Union([
+    Type.Literal('verifying', {
+      description: 'the node takes no writes until a peer replica of each partition has reported',
+    }),
+    Type.Literal('verified', { description: 'every peer replica has reported: the disk was not rolled back' }),
+    Type.Literal('unverified', { description: 'the node goes on without the reports of the nodes in `missing`' }),
+  ]),
+  missing: Type.Array(Type.String(), { description: 'nodes whose reports are missing' }),
+  timedOut: Type.Boolean({
+    description: 'no peer replica of some partition reported within `verifyTimeoutMs` of the cluster file',
+  }),
+});
 /** The status of a node grows new fields: only what a client relies on is named. */
 export const ClusterAnswer = Type.Object({
   cluster: Type.String(),
@@ -204,7 +218,10 @@ export const ClusterAnswer = Type.Object({
     { open: Type.Integer(), newest: Type.Array(LossSchema) },
     'transactions of which a lost disk took a part, and that are not acknowledged; /v1/losses has all of them',
   ),
-  node: Type.Object({ node: Type.String(), region: Type.String() }, { description: 'status of the node that answers' }),
+  node: Type.Object(
+    { node: Type.String(), region: Type.String(), verification: VerificationSchema },
+    { description: 'status of the node that answers' },
+  ),
 });
 
 export const ProblemSchema = object(

@@ -34,7 +34,7 @@ export class Serving {
   }
 
   notReady(): IsochronError {
-    const what = this.#phase === 'open' ? 'starting' : 'about to close';
+    const what = this.#phase !== 'open' ? 'about to close' : isVerifying(this.node) ? 'verifying its disk' : 'starting';
     return new IsochronError('NOT_READY', `The node is ${what}. Repeat the request, or ask another node.`);
   }
 
@@ -67,3 +67,6 @@ export class Serving {
     });
   }
 }
+
+/** Whether the node waits for its peers to confirm that its disk was not rolled back. */
+const isVerifying = (node: RunningNode): boolean => node.verification().state === 'verifying';

@@ -20,6 +20,7 @@ import type {
   StartTxResp,
   TxStatusReq,
   TxStatusResp,
+  VerificationStatus,
 } from '@isochron/protocols';
 import type { ClusterConfig } from '../config/cluster-file.js';
 import type { SessionsMachine } from '../session/machine.js';
@@ -81,6 +82,8 @@ export interface NodeStatus {
   readonly ust: Timestamp;
   readonly stalenessMs: number;
   readonly gcFloor: Timestamp;
+  /** Whether its peers have confirmed that its disk was not rolled back (D10). */
+  readonly verification: VerificationStatus;
   readonly openTransactions: number;
   /** Transactions of which a lost disk took a part (D10), and that no operator has acknowledged. */
   readonly losses: { readonly open: number };
@@ -126,7 +129,9 @@ export interface RunningNode {
   stalenessMs(): number;
   /** Resolves with the UST once it has reached `ts`; rejects with STABLE_TIMEOUT after `timeoutMs`. */
   stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp>;
-  /** Whether the node may serve: recovered, stabilisation has spoken once. */
+  /** Where the verification of the disk stands: a node that is `verifying` takes no writes. */
+  verification(): VerificationStatus;
+  /** Whether the node may serve: recovered, its disk is not being verified any more, stabilisation has spoken once. */
   ready(): boolean;
   status(): NodeStatus;
   costs(): Costs;

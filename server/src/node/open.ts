@@ -23,6 +23,7 @@ import {
   stalenessOf,
   type TransactionMessage,
   type TransactionNode,
+  type VerificationStatus,
 } from '@isochron/protocols';
 import type { VersionStore } from '@isochron/storage';
 import { WebSocketTransport } from '@isochron/transport';
@@ -46,6 +47,7 @@ import { StableWaiters } from './stable-waiters.js';
 import { type Figures, nodeStatus, operationFigures, transactionFigures } from './status.js';
 import { Traffic } from './traffic.js';
 import { loadUnapplied } from './unapplied.js';
+import { reportVerification } from './verification-log.js';
 import { VisibilitySampler } from './visibility.js';
 import { type Blocked, operationWaits, transactionWaits } from './waits.js';
 
@@ -139,6 +141,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   #transport: WebSocketTransport<M> | undefined;
   #wake: { at: number; timer: NodeJS.Timeout } | undefined;
   #closing: Promise<void> | undefined;
+  #stopReporting = (): void => {};
 
   constructor({ options, topology, data: { store, recovered, setAside }, soleCopy }: Parts) {
     this.options = options;
@@ -233,6 +236,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
       },
     });
     this.host.run();
+    this.#stopReporting = reportVerification(() => this.verification(), logger);
   }
 
   now(): number {
@@ -259,7 +263,12 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   ready(): boolean {
     const { membership, stabilization, stable } = this.machines;
     const whole = membership.joined && stable.value >= membership.lostUpTo;
-    return this.#closing === undefined && whole && stabilization.spoken;
+    if (this.#closing !== undefined || !whole || !stabilization.spoken) return false;
+    return this.verification().state !== 'verifying';
+  }
+
+  verification(): VerificationStatus {
+    return this.machines.verification.status(this.now());
   }
 
   status(): NodeStatus {
@@ -304,6 +313,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
 
   async #close(): Promise<void> {
     this.host.stop();
+    this.#stopReporting();
     if (this.#wake !== undefined) clearTimeout(this.#wake.timer);
     this.#waiters.close();
     this.#visibility?.close();

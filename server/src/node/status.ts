@@ -69,6 +69,7 @@ export function nodeStatus(
     ust: node.ust(),
     stalenessMs: node.stalenessMs(),
     gcFloor: machines.stable.gcFloor,
+    verification: node.verification(),
     openTransactions: figures.openTransactions,
     losses: { open: machines.losses.open.length },
     rssBytes: process.memoryUsage.rss(),

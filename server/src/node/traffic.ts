@@ -91,6 +91,7 @@ export const KIND_OF: { readonly [Type in CountedMessage['type']]: TrafficKind }
   ReadersCheckReq: 'readers-checks',
   ReadersCheckResp: 'readers-checks',
   ResolveReq: 'recovery',
+  ResolveNow: 'recovery',
   ResolveResp: 'recovery',
   OutcomeReq: 'recovery',
   OutcomeResp: 'recovery',

@@ -23,6 +23,7 @@ import {
   type ReadResp,
   type StartTxResp,
   type TxStatusResp,
+  type VerificationStatus,
 } from '@isochron/protocols';
 import { type ClusterConfig, clusterSpec, parseClusterFile } from '../config/cluster-file.js';
 import type { ProtocolName } from '../config/protocol-names.js';
@@ -146,6 +147,7 @@ export class FakeNode implements TransactionsNode {
   replicas: readonly PartitionStatus[] = [];
   peers: readonly LinkSummary[] = [];
   isReady = true;
+  verificationStatus: VerificationStatus = { state: 'verified', missing: [], timedOut: false };
   blockedReads = NO_WAITS;
   blockedWrites = NO_WAITS;
   /** What it has sent: of each kind in each scope alike. */
@@ -247,6 +249,10 @@ export class FakeNode implements TransactionsNode {
     return this.isReady;
   }
 
+  verification(): VerificationStatus {
+    return this.verificationStatus;
+  }
+
   status(): NodeStatus {
     return {
       node: this.id,
@@ -259,6 +265,7 @@ export class FakeNode implements TransactionsNode {
       ust: this.ust(),
       stalenessMs: this.stalenessMs(),
       gcFloor: 0,
+      verification: this.verification(),
       openTransactions: this.cluster.open.size,
       losses: { open: this.lost.open.length },
       rssBytes: 1,

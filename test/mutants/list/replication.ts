@@ -1,7 +1,7 @@
 /** Replication, replay, copies: D1, D5, D6, D10, P3. */
 import type { Mutant, Profile } from '../mutant.js';
 import { SAME_TIMES } from './clock.js';
-import { COHORT, READS, REBUILD, REPLICATION } from './files.js';
+import { COHORT, READS, REBUILD, REPLICA_STATE, REPLICATION, VERIFICATION } from './files.js';
 import { TINY_STRETCHES } from './variants.js';
 
 /** Single frames are lost, come twice, or come late, and the connections stay. */
@@ -33,6 +33,17 @@ const OLD_DISKS: Profile = {
     count: 16,
     untilMs: 5_000,
   },
+};
+
+/** Disks that are rolled back while the other nodes crash, too. */
+const OLD_DISKS_AND_CRASHES: Profile = {
+  faults: { kinds: ['rollback', 'rollback', 'massCrash', 'crash', 'crash', 'cutLink'], count: 24, untilMs: 4_000 },
+};
+
+/** Disks that are rolled back, and links that come up late after it. */
+const LATE_LINKS: Profile = {
+  settings: { verifyTimeoutMs: 8_000 },
+  faults: { kinds: ['lateLinks'], count: 8, untilMs: 5_000 },
 };
 
 export const REPLICATION_MUTANTS: readonly Mutant[] = [
@@ -179,13 +190,13 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     does: 'forgets with a crash what it has heard of its peers, so that nobody can tell one of them that its disk is an old one',
     patches: [
       {
-        file: REPLICATION,
-        find: 'const group = recovered.heard[region] ?? 0;',
-        replace: 'const group = 0;',
+        file: REPLICA_STATE,
+        find: 'group: recovered.heard[region] ?? 0,',
+        replace: 'group: 0,',
       },
     ],
     seeds: { from: 43, count: 20 },
-    profile: LOST_DISKS,
+    profile: OLD_DISKS_AND_CRASHES,
   },
   {
     name: 'lost-called-aborted',
@@ -282,5 +293,33 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 1, count: 20 },
+  },
+  {
+    name: 'wait-counts-from-the-start',
+    breaks: 'D10',
+    does: 'waits for reports of its peers for 2 s after its start, although its links may come up later',
+    patches: [
+      {
+        file: VERIFICATION,
+        find: 'now + this.timeoutMs);',
+        replace: 'now + Math.min(this.timeoutMs, 2_000));',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: LATE_LINKS,
+  },
+  {
+    name: 'one-report-ends-the-wait',
+    breaks: 'D10',
+    does: 'decides for every partition of its disk as soon as a peer replica of one of them has reported',
+    patches: [
+      {
+        file: VERIFICATION,
+        find: 'if (!holds(watch)) return false;\n    return true;',
+        replace: 'if (holds(watch)) return true;\n    return false;',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: LATE_LINKS,
   },
 ];

@@ -22,6 +22,7 @@ import { RegionalTimes } from './replication/regional-times.js';
 import type { RecoveredReplica } from './replication/replica-state.js';
 import type { Replication } from './replication/replication.js';
 import { StableTime } from './replication/stable-time.js';
+import { Verification } from './replication/verification.js';
 import type { ProtocolSettings } from './settings.js';
 
 /** What a driver tells a node that it starts. */
@@ -100,6 +101,7 @@ export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, k
       timestampOf(recovered.meta.get('unsettled')),
     ),
     losses: new Losses(recovered.meta.get(LOSSES_RECORD), options.lost),
+    verification: new Verification(settings.verifyTimeoutMs, (p, region) => topology.replicaNode(p, region)!),
     writable: options.writable ?? (() => undefined),
     reader: options.reader,
     conflict: options.conflict,

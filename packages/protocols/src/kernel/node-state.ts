@@ -16,6 +16,7 @@ import type { Losses } from './replication/losses.js';
 import type { Membership } from './replication/membership.js';
 import type { RegionalTimes } from './replication/regional-times.js';
 import type { StableTime } from './replication/stable-time.js';
+import type { Verification } from './replication/verification.js';
 import type { ProtocolSettings } from './settings.js';
 
 /**
@@ -40,6 +41,7 @@ export interface NodeState {
   readonly membership: Membership;
   /** Transactions of which a lost disk took a part (D10). */
   readonly losses: Losses;
+  readonly verification: Verification;
   /** Why new writes must be refused now (D11), as the driver measures it: a code, or undefined. */
   readonly writable: () => ErrorCode | undefined;
   readonly reader: VersionReader;

@@ -10,6 +10,7 @@ import type { Membership } from './replication/membership.js';
 import { Rebuild, type RebuildableReplica } from './replication/rebuild.js';
 import { Stabilization } from './replication/stabilization.js';
 import type { StableTime } from './replication/stable-time.js';
+import type { Verification } from './replication/verification.js';
 
 /** What a driver runs, and looks at. `machines` are by name, in the order in which they act on a common tick. */
 export interface ProtocolNode<M extends AnyMessage, Coordinator, Replica> {
@@ -21,6 +22,7 @@ export interface ProtocolNode<M extends AnyMessage, Coordinator, Replica> {
   readonly membership: Membership;
   /** Transactions of which a lost disk took a part (D10). */
   readonly losses: Losses;
+  readonly verification: Verification;
   readonly rebuild: Rebuild;
   readonly machines: readonly (readonly [name: string, machine: Machine<M>])[];
 }
@@ -67,6 +69,7 @@ export function assembleNode<
     stabilization,
     membership: state.membership,
     losses: state.losses,
+    verification: state.verification,
     rebuild,
     machines: [
       ...replicas.map((replica) => [replicaName(replica.partition), replica] as const),

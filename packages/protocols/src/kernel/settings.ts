@@ -28,6 +28,8 @@ export interface ProtocolSettings {
   readonly treeFanOut: number;
   /** Estimated memory of the writes that one replica keeps because they cannot be applied yet (D11). */
   readonly maxPendingBytes: number;
+  /** A started node that no peer replica of some partition has reported to until then goes on unverified (D10). */
+  readonly verifyTimeoutMs: number;
 }
 
 export const DEFAULT_SETTINGS: ProtocolSettings = {
@@ -45,4 +47,5 @@ export const DEFAULT_SETTINGS: ProtocolSettings = {
   snapshotWaitMs: 2_000,
   treeFanOut: 4,
   maxPendingBytes: 64 * 2 ** 20,
+  verifyTimeoutMs: 30_000,
 };

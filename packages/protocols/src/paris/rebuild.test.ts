@@ -1,6 +1,7 @@
 /** Claims about lost disks (D10), on a virtual clock. */
 import { type ClusterSpec, qualify } from '@isochron/core';
 import { keyIn, TestClient } from '../testing/clients.js';
+import { THREE_COHORTS } from '../testing/lost-cohorts.js';
 import { everywhere, joined, loseDisk, rebuild, recovered, versions } from '../testing/lost-disks.js';
 import { PlainStore } from '../testing/plain-store.js';
 import { World } from '../testing/world.js';
@@ -153,6 +154,24 @@ describe('D10: transactions that a lost disk knew', () => {
     expect(world.call(V, { type: 'TxStatusReq', txId: request.txId })).toMatchObject({ status: 'lost' });
   });
 
+  it('what the others have prepared when it is refused so is decided at once, and holds stable time back no longer', () => {
+    const world = new World({ spec: THREE_COHORTS });
+    world.run(100);
+    const [a, b, x] = [0, 1, 2].map((p) => world.topology.replicaNode(p, 'virginia')!);
+    const client = new TestClient(world, O);
+    const tx = client.begin();
+    for (const p of [0, 1, 2]) tx.write(keyIn(world, p), '"whole"');
+    const request = { ...client.commitRequest(tx), homes: ['virginia'] };
+    loseDisk(world, x!);
+    world.until(recovered(world, x!), 5_000);
+    world.run(200);
+    const refusal = world.call(O, { ...request, snapshot: client.session.ust }, 'Refused');
+    expect(refusal.code).toBe('OUTCOME_FORGOTTEN');
+    const { last } = world.node(a!).parts.clock;
+    world.until(() => [a, b].every((node) => world.node(node!).store.prepared.size === 0), 20);
+    world.until(() => world.ust() > last, 100);
+  });
+
   it('are aborted where they are prepared and the verdict is that they are lost, and are reported', () => {
     const spec: ClusterSpec = {
       regions: [
@@ -203,6 +222,7 @@ describe('D10: a damaged disk', () => {
   it('is given up only when nothing is on it alone', () => {
     const world = new World();
     const key = keyIn(world, 0);
+    world.run(100);
     world.cut(V, O);
     const { ct } = new TestClient(world, V).write({ [key]: '"acknowledged"' });
     world.node(V).parts.membership.retire('a record is damaged');

@@ -58,7 +58,7 @@ describe('Wren: after a restart', () => {
   });
 
   it('a replica that does not recover is given up with SNAPSHOT_UNAVAILABLE', () => {
-    const world = wrenWorld(everywhereOn(2, 2, 2), { settings: { readDeadlineMs: 1_000 } });
+    const world = wrenWorld(everywhereOn(2, 2, 2), { settings: { readDeadlineMs: 1_000, verifyTimeoutMs: 2_000 } });
     world.run(50);
     world.crash('virginia-2');
     world.cut('virginia-2', 'oregon-2');
@@ -78,7 +78,8 @@ describe('Wren: after a restart', () => {
   });
 
   it('a local item stays hidden until what it depends on is installed again: lt alone does not show it (Alg. 3 line 7)', () => {
-    const world = wrenWorld(everywhereOn(2, 1, 3)); // nothing is written in the third partition: its disk knows least of oregon
+    // Nothing is written in the third partition: its disk knows least of oregon.
+    const world = wrenWorld(everywhereOn(2, 1, 3), { settings: { verifyTimeoutMs: 2_000 } });
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];
     // UST, which the disk remembers, stands still; RST goes on.
     world.filter = ({ message }) => message.type !== 'GossipRoot';

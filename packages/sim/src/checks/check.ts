@@ -60,6 +60,7 @@ const NAMES = {
   aborted: 1,
   published: 1,
   replicated: 1,
+  reported: 1,
   revealed: 1,
   chosen: 1,
   stamped: 1,

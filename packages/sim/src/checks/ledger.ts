@@ -81,12 +81,14 @@ export class Ledger implements Check {
   readonly #listeners: LedgerListener[] = [];
   #lastCt: Timestamp = 0;
   #anyDamaged = false;
-  /** Nodes that came back with an older disk and go on as if nothing had happened, until somebody tells them. */
+  /** Nodes that came back with an older disk; they may go on as if nothing had happened once they have waited for reports. */
   readonly #unaware = new Set<NodeId>();
 
   constructor(
     readonly context: CheckContext,
     readonly visibility: Pick<Visibility, 'stamp' | 'localDeps'>,
+    /** Whether a node may decide transactions: its disk is not being verified. */
+    readonly mayDecide: (node: NodeId) => boolean = () => true,
   ) {}
 
   /** The greatest commit timestamp of all that is somewhere. */
@@ -174,7 +176,7 @@ export class Ledger implements Check {
 
   durable(node: NodeId, records: readonly DurableRecord[]): void {
     const region = this.context.topology.regionOf(node);
-    if (this.#unaware.has(node)) for (const record of records) this.#distrust(record);
+    if (this.#unaware.has(node) && this.mayDecide(node)) for (const record of records) this.#distrust(record);
     for (const record of records) {
       if (record.kind === 'prepared' && record.record !== null)
         this.#prepared(record.partition, record.txId, record.record, region);

@@ -36,7 +36,7 @@ export class ClientNetwork<M extends AnyMessage> {
     const node = this.world.node(id);
     const delay = () => this.delay(region, id);
     this.time.after(delay(), () => {
-      const ready = this.world.reaches(region, id) && node.protocol?.ready() === true;
+      const ready = this.world.reaches(region, id) && node.protocol?.ready(node.clock.now()) === true;
       if (!ready) {
         this.time.after(node.up ? CONNECT_TIMEOUT_MS : delay(), () => done());
         return;

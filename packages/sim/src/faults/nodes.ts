@@ -1,7 +1,7 @@
 /** Processes that die and come back. */
 import type { NodeId, RegionId } from '@isochron/core';
 import { logBetween } from '../engine/draws.js';
-import type { FaultKind, FaultWorld, Moment } from './fault.js';
+import type { FaultKind, FaultWorld, FaultyCluster, Moment } from './fault.js';
 
 /** kill -9; the batch on its way to the disk is there as a whole or not at all. */
 export const crash: FaultKind<{ node: NodeId; batchSurvives: boolean }> = {
@@ -88,28 +88,84 @@ export const rollback: FaultKind<{ node: NodeId; backMs: number; downMs: number 
     backMs: Math.round(logBetween(random, 1, 3_000)),
     downMs: Math.round(logBetween(random, 1, 2_000)),
   }),
-  start: ({ cluster }, { node, backMs, downMs }) => {
-    const { disk } = cluster.node(node);
-    const image = disk.image();
-    const { restored } = disk;
-    let isDown = false;
-    const restart = (): void => {
-      if (isDown) cluster.restart(node);
-      isDown = false;
-    };
-    const robbing = cluster.time.after(backMs, () => {
-      // An image of before another loss would bring back what everybody has got over.
-      if (!cluster.node(node).up || !cluster.maySpare(node) || disk.restored !== restored) return;
-      cluster.rob(node, image);
-      isDown = true;
-      cluster.time.after(downMs, restart);
-    });
-    return () => {
-      cluster.time.cancel(robbing);
-      restart();
-    };
-  },
+  start: ({ cluster }, { node, backMs, downMs }) => rollBack(cluster, node, backMs, downMs, () => () => {}),
 };
+
+/** The same, and links to some of the other nodes come up later than the node. */
+export const lateLinks: FaultKind<{
+  node: NodeId;
+  backMs: number;
+  downMs: number;
+  lateMs: number;
+  to: 'all' | 'peers' | 'one';
+}> = {
+  weight: 1.5,
+  forMs: [11_000, 11_000],
+  draw: (random, { topology }) => ({
+    node: random.pick(topology.nodes),
+    backMs: Math.round(logBetween(random, 1, 3_000)),
+    downMs: Math.round(logBetween(random, 1, 2_000)),
+    lateMs: Math.round(logBetween(random, 100, 6_000)),
+    to: random.pick(['all', 'peers', 'one'] as const),
+  }),
+  start: ({ cluster }, { node, backMs, downMs, lateMs, to }) =>
+    rollBack(cluster, node, backMs, downMs, () => {
+      const peers = peersOf(cluster, node);
+      const others =
+        to === 'all'
+          ? cluster.topology.nodes.filter((id) => id !== node)
+          : peers.slice(0, to === 'one' ? 1 : undefined);
+      const links = others.map((id) => cluster.link(node, id));
+      for (const link of links) link.block();
+      let late = true;
+      const heal = (): void => {
+        if (late) for (const link of links) link.unblock();
+        late = false;
+      };
+      cluster.time.after(downMs + lateMs, heal);
+      return heal;
+    }),
+};
+
+/** The nodes with another replica of a partition that lies on this one. */
+function peersOf({ topology }: FaultyCluster, node: NodeId): NodeId[] {
+  const peers = topology
+    .partitionsOn(node)
+    .flatMap((id) => topology.partitions[id]!.regions.flatMap((region) => topology.replicaNode(id, region) ?? []));
+  return [...new Set(peers)].filter((id) => id !== node);
+}
+
+/** @param onLoss what else happens when the node loses what came since; what it returns heals that */
+function rollBack(
+  cluster: FaultyCluster,
+  node: NodeId,
+  backMs: number,
+  downMs: number,
+  onLoss: () => () => void,
+): () => void {
+  const { disk } = cluster.node(node);
+  const image = disk.image();
+  const { restored } = disk;
+  let isDown = false;
+  let heal = (): void => {};
+  const restart = (): void => {
+    if (isDown) cluster.restart(node);
+    isDown = false;
+  };
+  const robbing = cluster.time.after(backMs, () => {
+    // An image of before another loss would bring back what everybody has got over.
+    if (!cluster.node(node).up || !cluster.maySpare(node) || disk.restored !== restored) return;
+    cluster.rob(node, image);
+    isDown = true;
+    heal = onLoss();
+    cluster.time.after(downMs, restart);
+  });
+  return () => {
+    cluster.time.cancel(robbing);
+    heal();
+    restart();
+  };
+}
 
 /** Those of the nodes that run die; what it returns starts them again. */
 function down(world: FaultWorld, nodes: readonly NodeId[], batchSurvives: boolean): () => void {

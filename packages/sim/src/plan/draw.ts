@@ -4,6 +4,7 @@ import { Topology } from '@isochron/core';
 import { between, integer, logBetween, rounded, weighted } from '../engine/draws.js';
 import { Streams } from '../engine/streams.js';
 import type { Settings } from '../protocols/adapter.js';
+import { drawVerification } from '../protocols/settings.js';
 import { drawFaults } from './draw-faults.js';
 import { drawSessions } from './draw-sessions.js';
 import type { DrawMix } from './mix.js';
@@ -35,7 +36,10 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const drawn = drawEnvironment(streams.of('draw environment'), topology);
   const environment = protocol.drawTimes?.(drawn, streams.of('draw times'), topology) ?? drawn;
   const sessions = drawSessions(streams.of('draw sessions'), topology, size.transactions, protocol.drawMix);
-  const settings = protocol.drawSettings(streams.of('draw settings'));
+  const settings = {
+    ...protocol.drawSettings(streams.of('draw settings')),
+    ...drawVerification(streams.of('draw verification')),
+  };
   const safetyMs = 20_000;
   const scene = { topology, sessions: sessions.map(({ name }) => name), crashPoints: protocol.crashPoints };
   const faults = drawFaults(streams, scene, expectedMs(environment, sessions));

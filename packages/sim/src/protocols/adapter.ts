@@ -98,6 +98,8 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   refOf(message: M): number | undefined;
   /** Tells what a message promises. Called when it leaves its node, or reaches another machine of the same node. */
   said(message: M, from: Address, to: Address, tell: Observations, topology: Topology): void;
+  /** Tells what a message means to who receives it. Called when it reaches another node. */
+  arrived(message: M, to: Address, tell: Observations): void;
   /** Tells what an answer claims. Called in the step that makes it, with the message that caused the step. */
   answering(message: M, cause: M, from: Address, tell: Observations): void;
 }
@@ -122,7 +124,7 @@ export interface ProtocolNode<M extends AnyMessage> {
   hlc(): Timestamp;
   observe(hlc: Timestamp): void;
   /** Whether it serves clients yet. */
-  ready(): boolean;
+  ready(now: WallMs): boolean;
   /** The stable time that a client is welcomed with. */
   ust(): Timestamp;
   /** What lies in memory for requests under way, by name: bounded, and gone when nothing is under way any more. */

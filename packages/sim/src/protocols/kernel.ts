@@ -14,7 +14,7 @@ import { drawSettings, servesAgain } from './settings.js';
 
 type Shared = Pick<
   ProtocolAdapter<AnyMessage>,
-  'drawSettings' | 'founding' | 'lacksData' | 'servesAgain' | 'distrusts' | 'refOf'
+  'drawSettings' | 'founding' | 'lacksData' | 'servesAgain' | 'distrusts' | 'refOf' | 'arrived'
 >;
 
 export const KERNEL: Shared = {
@@ -24,6 +24,9 @@ export const KERNEL: Shared = {
   servesAgain,
   distrusts: (error) => error instanceof IsochronError && error.code === 'REBUILD_NEEDED',
   refOf: (message) => ('ref' in message ? (message.ref as number) : undefined),
+  arrived: (message, { node }, tell) => {
+    if (message.type === 'ResyncReq' && 'partition' in message) tell.reported(node, Number(message.partition));
+  },
 };
 
 /** The messages of replication and stabilisation between any two of which a node may crash. */
@@ -45,11 +48,11 @@ export const startOf = ({ settings, diskIsFull, ...options }: NodeOptions) => ({
 
 /** What a driver uses of a node. */
 export const driven = (
-  node: Pick<TransactionNode | OperationNode, 'clock' | 'stabilization' | 'stable'>,
+  node: Pick<TransactionNode | OperationNode, 'clock' | 'stabilization' | 'stable' | 'verification'>,
 ): Pick<ProtocolNode<AnyMessage>, 'hlc' | 'observe' | 'ready' | 'ust'> => ({
   hlc: () => node.clock.last,
   observe: (hlc) => node.clock.observe(hlc),
-  ready: () => node.stabilization.spoken,
+  ready: (now) => node.stabilization.spoken && node.verification.status(now).state !== 'verifying',
   ust: () => node.stable.value,
 });
 

@@ -28,6 +28,11 @@ export function drawSettings(random: Random): Settings {
   } satisfies Partial<ProtocolSettings>;
 }
 
+/** How long a started node waits for the reports of its peers: some runs go on without them. From a stream of its own. */
+export const drawVerification = (random: Random): Settings => ({
+  verifyTimeoutMs: random.chance(0.4) ? DEFAULT_SETTINGS.verifyTimeoutMs : Math.round(logBetween(random, 300, 8_000)),
+});
+
 /**
  * Whether nodes with these settings serve new clients as soon as everything is healed. A clock that was ahead comes back slowly, and its
  * node refuses prepares for as long (T1). A read in one round trip is in no table of open transactions: versions must be kept for as

@@ -1,9 +1,11 @@
 import type { AnyMessage } from '@isochron/core';
+import { DEFAULT_SETTINGS } from '@isochron/protocols';
 import { AcknowledgedIsKept } from '../checks/acknowledged.js';
 import type { Check, CheckContext } from '../checks/check.js';
 import { ClientReads } from '../checks/client-reads.js';
 import { CompleteIsEverywhere } from '../checks/complete-is-everywhere.js';
 import type { HealedWorld } from '../checks/convergence.js';
+import { FirstReports, NothingBeforeReports } from '../checks/first-reports.js';
 import { ConsistentHistory } from '../checks/history.js';
 import { Ledger } from '../checks/ledger.js';
 import { MemoryIsBounded } from '../checks/memory.js';
@@ -41,13 +43,22 @@ export function createChecks<M extends AnyMessage>(
   { level, beyond, visibility: visibilityIn, clientSnapshots, readsWait }: Demands,
 ): Checks {
   const visibility = visibilityIn?.(context.topology);
-  const ledger = new Ledger(context, visibility ?? UP_TO_A_TIMESTAMP);
   const disk = (node: string) => cluster.node(node).disk.durable;
+  const watched = {
+    hasData: (node: string) => disk(node).meta.size > 0,
+    now: (node: string) => cluster.node(node).clock.now(),
+    highest: (node: string) => cluster.node(node).clock.highest,
+  };
+  const { verifyTimeoutMs = DEFAULT_SETTINGS.verifyTimeoutMs } = plan.settings;
+  const reports = new FirstReports(context, watched, verifyTimeoutMs);
+  const ledger = new Ledger(context, visibility ?? UP_TO_A_TIMESTAMP, (node) => reports.mayDecide(node));
   const loadOf = (node: string) => cluster.node(node).protocol?.load() ?? {};
   const loads = () => cluster.nodes.map(({ id }) => [id, loadOf(id)] as const);
   const caches = () => actors().map((actor) => [actor.name, actor.cachedAt(ledger.lastCt)] as const);
   const all: Check[] = [
     ledger,
+    reports,
+    new NothingBeforeReports(context, ledger, reports),
     new StableIsInstalled(context, ledger),
     new CompleteIsEverywhere(context, ledger),
     new StableTimeIsMonotonic(context),

@@ -106,6 +106,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     if (!this.#cluster.node(self.node).up) return;
     this.#trace.add(self.node, () => `${self.machine} ← ${from.node}/${from.machine}: ${describeMessage(message)}`);
     if (from.node === self.node) this.#said(message, from, self);
+    else this.adapter.arrived(message, self, this.#tell);
   }
 
   stepped(self: Address, input: Input<M>): void {

@@ -9,6 +9,8 @@ export class WallClock {
   #offsetMs: number;
   #rate: number;
   #since = 0;
+  /** Before it was last moved. */
+  #highest: WallMs = 0;
 
   constructor(
     readonly time: VirtualTime,
@@ -23,16 +25,23 @@ export class WallClock {
     return Math.floor(START + this.time.now + this.#error());
   }
 
+  /** The highest time that it has shown. */
+  get highest(): WallMs {
+    return Math.max(this.#highest, this.now());
+  }
+
   /** What a right clock shows. */
   static truth(time: VirtualTime): WallMs {
     return START + time.now;
   }
 
   jump(ms: number): void {
+    this.#highest = this.highest;
     this.#offsetMs += ms;
   }
 
   drift(ppm: number): void {
+    this.#highest = this.highest;
     this.#offsetMs = this.#error();
     this.#since = this.time.now;
     this.#rate = ppm / 1e6;

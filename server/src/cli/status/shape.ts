@@ -36,6 +36,7 @@ const NodeSchema = Type.Object({
   losses: Type.Optional(Type.Object({ open: Count })),
   rssBytes: Count,
   blocking: Type.Optional(Type.Object({ reads: Count, totalMs: Count, longestMs: Count })),
+  verification: Type.Optional(Type.Object({ state: Name, missing: Type.Array(Name), timedOut: Type.Boolean() })),
   partitions: Type.Array(PartitionSchema),
   links: Type.Array(LinkSchema),
 });

@@ -120,6 +120,22 @@ describe('renderStatus', () => {
     expect(text).not.toContain('snapshots are');
   });
 
+  it('names the nodes whose disks are not verified, and the peers that are missing', () => {
+    const withDisk = (state: string, timedOut: boolean) => {
+      const verification = { state, missing: ['oregon-1'], timedOut };
+      const [first] = REPORT.nodes;
+      const nodes = [{ ...first!, status: { ...first!.status!, verification } }];
+      return renderStatus({ ...REPORT, nodes }, { partitions: false });
+    };
+    expect(withDisk('verifying', false)).toContain(
+      'virginia-1 verifies its disk and takes no writes: no report from oregon-1',
+    );
+    expect(withDisk('unverified', true)).toContain(
+      'virginia-1 is unverified: no report from oregon-1 since the start; if',
+    );
+    expect(withDisk('verified', false)).not.toContain('verif');
+  });
+
   it('names who holds stable time back, as the replica that lacks most knows it', () => {
     const lowest = {
       region: 'ireland',

@@ -14,7 +14,8 @@ export function renderStatus(report: ClusterReport, options: { readonly partitio
   const reachable = report.nodes.filter(({ status }) => status !== null).length;
   const title = `cluster ${report.cluster}, protocol ${report.protocol}, ${reachable} of ${report.nodes.length} nodes answer`;
   const tables = [nodeTable(report), ...(options.partitions ? [partitionTable(report)] : [])];
-  return [title, ...tables, ...blockingLines(report), ...stalenessLines(report), ...lossLines(report)].join('\n');
+  const lines = [blockingLines, verificationLines, stalenessLines, lossLines].flatMap((linesOf) => linesOf(report));
+  return [title, ...tables, ...lines].join('\n');
 }
 
 /** What reads have waited for their snapshots, where the protocol lets them. */
@@ -34,6 +35,20 @@ function lossLines({ nodes }: ClusterReport): string[] {
   const open = Math.max(0, ...nodes.map(({ status }) => status?.losses?.open ?? 0));
   if (open === 0) return [];
   return [colors.red(`a lost disk took a part of ${count(open)} transactions or more: isochron losses`)];
+}
+
+/** The nodes whose disks their peers have not confirmed since the start, and the peers that are missing. */
+function verificationLines({ nodes }: ClusterReport): string[] {
+  return nodes.flatMap(({ node, status }) => {
+    const { state = 'verified', missing = [], timedOut = false } = status?.verification ?? {};
+    if (state === 'verified') return [];
+    const waits = `no report from ${missing.join(', ')} since the start`;
+    if (state === 'verifying') return [`${node} verifies its disk and takes no writes: ${waits}`];
+    const line = `${node} is unverified: ${waits}`;
+    return [
+      timedOut ? colors.red(`${line}; if its disk was rolled back, writes that it acknowledges may be lost`) : line,
+    ];
+  });
 }
 
 /** Who holds stable time back, where it is stale. */

@@ -1,10 +1,12 @@
 /** What a replica starts with and what it knows of its peers. */
-import type { RegionId, Timestamp, WallMs } from '@isochron/core';
+import type { PartitionId, RegionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address } from '../../machine.js';
-import type { Held } from './gate.js';
-import type { SendingEnd } from './replication-stream.js';
+import { Addresses, type NodeState } from '../node-state.js';
+import { Held } from './gate.js';
+import { SendingEnd } from './replication-stream.js';
 import type { Doubt } from './rollback-watch.js';
-import type { Trust } from './trust.js';
+import { Trust } from './trust.js';
+import type { VersionVector } from './version-vector.js';
 
 /** What a replica finds on its disk (D7). */
 export interface RecoveredReplica {
@@ -51,4 +53,31 @@ export interface Peer {
   readonly trust: Trust;
   /** What waits to be admitted, under protocols with a gate. */
   readonly held: Held | undefined;
+}
+
+/** The peers of a partition's replica, as the disk knows them. `gated`: what they send waits to be admitted. */
+export function peersOf(
+  partition: PartitionId,
+  { topology, region: own, settings }: NodeState,
+  recovered: RecoveredReplica,
+  vv: VersionVector,
+  gated: boolean,
+): Map<RegionId, Peer> {
+  const addresses = new Addresses(topology);
+  const regions = recovered.versionVector.map(([region]) => region).filter((region) => region !== own);
+  const peers = new Map<RegionId, Peer>();
+  for (const region of regions) {
+    const limit = recovered.limits[region];
+    peers.set(region, {
+      address: addresses.replica(partition, region),
+      stream: new SendingEnd(),
+      askedAt: 0,
+      clock: 0,
+      group: recovered.heard[region] ?? 0,
+      life: recovered.lives[region] ?? 0,
+      trust: new Trust(limit === undefined ? undefined : Math.min(limit, vv.applied(region))),
+      held: gated ? new Held(settings.maxPendingBytes / regions.length) : undefined,
+    });
+  }
+  return peers;
 }

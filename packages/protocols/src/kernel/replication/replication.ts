@@ -19,17 +19,15 @@ import {
   type WallMs,
 } from '@isochron/core';
 import type { Address, Effects, Handlers, WriteSeq } from '../../machine.js';
-import { Addresses, type NodeState, replicaName } from '../node-state.js';
+import { type NodeState, replicaName } from '../node-state.js';
 import { Copies } from './copies.js';
-import { type Gate, Held } from './gate.js';
+import type { Gate, Held } from './gate.js';
 import { LoggedTimes } from './logged-times.js';
 import type { Loss } from './losses.js';
 import type { Heartbeat, ReplayLog, Replicate, ReplicationMessage, ResyncRefused, ResyncReq } from './messages.js';
-import type { Peer, RebuiltReplica, RecoveredReplica } from './replica-state.js';
-import { SendingEnd } from './replication-stream.js';
+import { type Peer, peersOf, type RebuiltReplica, type RecoveredReplica } from './replica-state.js';
 import { RollbackWatch } from './rollback-watch.js';
 import { type Origin, sendStretch } from './stretches.js';
-import { Trust } from './trust.js';
 import { VersionVector } from './version-vector.js';
 
 type Out = Effects<ReplicationMessage>;
@@ -46,7 +44,7 @@ const RESYNC_RETRY_MS = 1_000;
 export class Replication {
   readonly vv: VersionVector;
   readonly counters = { replicated: 0, stale: 0, gaps: 0, resyncs: 0 };
-  readonly #peers = new Map<RegionId, Peer>();
+  readonly #peers: ReadonlyMap<RegionId, Peer>;
   readonly #self: Address;
   readonly #copies: Copies;
   #rollback: RollbackWatch;
@@ -85,24 +83,14 @@ export class Replication {
     readonly gate?: Gate,
   ) {
     this.vv = new VersionVector(recovered.versionVector);
-    const addresses = new Addresses(state.topology);
-    const peers = Math.max(1, recovered.versionVector.length - 1);
-    for (const [region] of recovered.versionVector) {
-      if (region === state.region) continue;
-      const address = addresses.replica(partition, region);
-      const group = recovered.heard[region] ?? 0;
-      const held = gate === undefined ? undefined : new Held(state.settings.maxPendingBytes / peers);
-      const life = recovered.lives[region] ?? 0;
-      const limit = recovered.limits[region];
-      const trust = new Trust(limit === undefined ? undefined : Math.min(limit, this.vv.applied(region)));
-      this.#peers.set(region, { address, stream: new SendingEnd(), askedAt: 0, clock: 0, group, life, trust, held });
-    }
+    this.#peers = peersOf(partition, state, recovered, this.vv, gate !== undefined);
     this.#gcFloor = recovered.gcFloor;
     this.#lastVersion = Math.max(...recovered.versionVector.map(([, ts]) => ts));
     this.#logged = new LoggedTimes(Math.max(recovered.logged, recovered.truncatedUpTo));
     this.#truncatedUpTo = recovered.truncatedUpTo;
     const { doubt } = recovered;
     this.#rollback = new RollbackWatch(this.versionClock, state.clock.ceiling, this.#peers.keys(), doubt);
+    state.verification.watch(partition, this.#rollback);
     this.#self = { node: state.node, machine: replicaName(partition) };
     this.#copies = new Copies(this.#self, partition, state, this.vv, (region) => this.#limitOf(region));
     state.stable.bound(this.vv);
@@ -144,13 +132,14 @@ export class Replication {
     return this.#logged.last;
   }
 
-  /** Whether a peer may still say that this disk is an old one: nothing is decided meanwhile (D10). */
+  /** Whether the node's disk is being verified: nothing is decided meanwhile (D10). */
   suspects(now: WallMs): boolean {
-    return this.#rollback.suspects(now);
+    return this.state.verification.waits(now);
   }
 
   start(now: WallMs): void {
-    this.#rollback.start(now, this.state.clock.read(now));
+    this.state.verification.start(now);
+    this.#rollback.start(this.state.clock.read(now));
   }
 
   /** Takes up its work with data that were copied from its peers, durably (D10). */
@@ -162,7 +151,8 @@ export class Replication {
     this.#lastVersion = Math.max(...vector.values());
     this.#logged = new LoggedTimes(Math.max(logged, truncatedUpTo));
     this.#truncatedUpTo = truncatedUpTo;
-    this.#rollback = new RollbackWatch(this.versionClock, this.state.clock.ceiling, this.#peers.keys()).copied(now);
+    this.#rollback = new RollbackWatch(this.versionClock, this.state.clock.ceiling, this.#peers.keys()).copied();
+    this.state.verification.watch(this.partition, this.#rollback);
     for (const region of this.#peers.keys()) this.#askResync(region, now, out);
   }
 
@@ -215,6 +205,7 @@ export class Replication {
     for (const [region, { address, stream }] of this.#peers) {
       if (address.node !== node) continue;
       stream.broken();
+      this.#rollback.link(region, up, now);
       if (up && this.state.membership.joined) this.#askResync(region, now, out);
     }
   }

@@ -1,7 +1,7 @@
 import type { RegionId, Timestamp, WallMs } from '@isochron/core';
 
-/** A peer that says nothing for so long after a start is waited for no more. */
-const WAIT_MS = 2_000;
+/** Where one peer has reported, another one that is silent for so long after its link came up is waited for no more. */
+const GRACE_MS = 2_000;
 const NEVER = Number.POSITIVE_INFINITY;
 /** So many starts that nobody has vouched for are remembered. */
 const REMEMBERED = 100;
@@ -27,7 +27,7 @@ export type Doubt = { readonly [name: string]: Timestamp };
  * has made. A version clock never leaves above the durable ceiling, and a group never before it is durable; so what a
  * peer knows beyond them, and below the first of this life, was lost.
  *
- * Until every peer has said after the start what it knows, or has had time for it, the disk is under suspicion. Where one of them stays away,
+ * After a start the node waits for the reports of the peers (`Verification`). Where one of them stays away,
  * life goes on without its word: a doubt, which outlives a crash. What was vouched for is forgotten.
  */
 export class RollbackWatch {
@@ -35,8 +35,13 @@ export class RollbackWatch {
   #start: Start;
   /** Where the clock began: what is proposed in this life lies above. */
   #begin: Timestamp = 0;
+  /** Peers that have not reported since the start. */
   readonly #silent: Set<RegionId>;
-  #waitUntil: WallMs = Number.POSITIVE_INFINITY;
+  readonly #peerCount: number;
+  /** When the first link to a peer came up, and since when those are up that are up now. */
+  #firstLinkAt: WallMs | undefined;
+  readonly #linkedAt = new Map<RegionId, WallMs>();
+  #copied = false;
   /** Whether the disk remembers any start, and whether it remembers this one. */
   #doubted: boolean;
   #kept = false;
@@ -49,6 +54,7 @@ export class RollbackWatch {
    */
   constructor(clock: Timestamp, ceiling: Timestamp, peers: Iterable<RegionId>, doubt: Doubt = {}) {
     this.#silent = new Set(peers);
+    this.#peerCount = this.#silent.size;
     this.#former = startsOf(doubt);
     this.#doubted = this.#former.length > 0;
     this.#start = { clock, ceiling, firstClock: NEVER, firstGroup: NEVER, recovered: [] };
@@ -80,20 +86,38 @@ export class RollbackWatch {
   }
 
   /** The node runs; its clock begins at `clock`. */
-  start(now: WallMs, clock: Timestamp): void {
-    this.#waitUntil = now + WAIT_MS;
+  start(clock: Timestamp): void {
     this.#begin = clock;
   }
 
-  /** The data have just been copied from the peers: they are waited for, but there is no suspicion. */
-  copied(now: WallMs): this {
-    this.#waitUntil = now;
+  /** The data have just been copied from the peers: the disk cannot be an older one. */
+  copied(): this {
+    this.#copied = true;
     return this;
   }
 
-  /** Whether this replica may still hear that its disk is an old one: it decides nothing meanwhile. */
-  suspects(now: WallMs): boolean {
-    return !this.vouched && now < this.#waitUntil;
+  /** The link to a peer's node came up or went down. */
+  link(peer: RegionId, up: boolean, now: WallMs): void {
+    if (!up) this.#linkedAt.delete(peer);
+    else if (!this.#linkedAt.has(peer)) this.#linkedAt.set(peer, now);
+    if (up) this.#firstLinkAt ??= now;
+  }
+
+  /** The peers whose reports on this disk are missing. */
+  get missing(): readonly RegionId[] {
+    return this.#copied ? [] : [...this.#silent];
+  }
+
+  /**
+   * Whether enough peers have reported for this replica to decide anything: one of them at least. The others are waited for as long as
+   * they may be about to report: each for a short time after its link came up.
+   */
+  settled(now: WallMs): boolean {
+    const { missing } = this;
+    if (missing.length === 0) return true;
+    if (missing.length === this.#peerCount) return false;
+    const since = [this.#firstLinkAt, ...missing.map((peer) => this.#linkedAt.get(peer))];
+    return since.every((at) => at === undefined || now >= at + GRACE_MS);
   }
 
   /** A version clock of this life. */

@@ -28,6 +28,7 @@ import type {
   OutcomeReq,
   OutcomeResp,
   PrepareReq,
+  ResolveNow,
   ResolveReq,
   ResolveResp,
   TransactionMessage,
@@ -249,11 +250,12 @@ export class Cohort {
     return known?.state;
   }
 
-  /** Asks about prepares whose decision is overdue (D2). */
-  resolveOverdue(now: WallMs, out: Out): void {
+  /** Asks about prepares whose decision is overdue (D2), and about the one that a coordinator names. */
+  resolveOverdue(now: WallMs, out: Out, named?: ResolveNow): void {
     for (const { txId, record, since } of this.prepared.values()) {
-      if (since + this.state.settings.resolveAfterMs > now) continue;
       let resolution = this.#resolutions.get(txId);
+      const isNamed = named?.txId === txId && named.attempt === record.attempt;
+      if (resolution === undefined && !isNamed && since + this.state.settings.resolveAfterMs > now) continue;
       if (resolution === undefined) {
         resolution = new Resolution(txId, record.cohorts, { partition: this.partition, pt: record.pt }, now);
         this.#resolutions.set(txId, resolution);

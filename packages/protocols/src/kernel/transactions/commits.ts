@@ -136,16 +136,11 @@ export class Commits {
     if (pending.committed !== null && !OTHER_TRANSACTION.has(code)) return;
     this.#pending.delete(txId);
     this.counters.refusedCommits++;
-    if (DURABLE_REFUSALS.has(code)) {
-      for (const other of pending.identity.cohorts) {
-        if (other === partition) continue;
-        out.send(this.addresses.cohort(other, pending.identity.home), {
-          type: 'AbortTx',
-          partition: other,
-          txId,
-          attempt,
-        });
-      }
+    // The others may be prepared. Only what the refusing cohort has written down aborts them; else they ask one another (D2).
+    const type = DURABLE_REFUSALS.has(code) ? 'AbortTx' : 'ResolveNow';
+    for (const other of pending.identity.cohorts) {
+      if (other === partition) continue;
+      out.send(this.addresses.cohort(other, pending.identity.home), { type, partition: other, txId, attempt });
     }
     this.#answer(pending, (ref) => ({ type: 'Refused', ref, code, detail }), out);
   }

@@ -274,6 +274,17 @@ export interface AbortTx {
 }
 
 /**
+ * Coordinator → cohort: another cohort has refused the attempt and has not written that down. The receiver may have prepared it: it asks
+ * the other cohorts at once for a decision (D2), because the coordinator sends none.
+ */
+export interface ResolveNow {
+  readonly type: 'ResolveNow';
+  readonly partition: PartitionId;
+  readonly txId: TxId;
+  readonly attempt: number;
+}
+
+/**
  * Resolver → cohort (D2): what do you know of this attempt? A cohort that never prepared it writes an abort tombstone
  * before it answers. Sent by a cohort whose commit message is overdue, and by a coordinator before attempt + 1 (D4).
  */
@@ -407,6 +418,7 @@ export type TransactionMessage =
   | CommitTx
   | AbortTx
   | ResolveReq
+  | ResolveNow
   | ResolveResp
   | OutcomeReq
   | OutcomeResp

@@ -41,6 +41,7 @@ type ReplicaMessage =
           | 'CommitTx'
           | 'AbortTx'
           | 'ResolveReq'
+          | 'ResolveNow'
           | 'ResolveResp'
           | 'OutcomeReq'
           | 'SuspectsReq'
@@ -188,6 +189,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       },
       CommitTx: (message) => this.cohort.onCommitTx(message),
       AbortTx: (message, now, _from, out) => this.cohort.onAbortTx(message, now, out),
+      ResolveNow: (message, now, _from, out) => this.cohort.resolveOverdue(now, out, message),
       ResolveReq: (message, now, from, out) => this.cohort.onResolveReq(message, now, from, out),
       ResolveResp: (message, now, _from, out) => this.cohort.onResolveResp(message, now, out),
       OutcomeReq: (message, _now, from, out) => this.cohort.onOutcomeReq(message, this.replication.vouched, from, out),

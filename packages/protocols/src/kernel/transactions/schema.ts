@@ -147,6 +147,7 @@ export const transactionSchema: MessageSchema<TransactionMessage> = {
   CommitTx: { tag: 21, fields: { partition: uint, txId: name, attempt: uint, ct: timestamp } },
   AbortTx: { tag: 22, fields: { partition: uint, txId: name, attempt: uint } },
   ResolveReq: { tag: 23, fields: { partition: uint, identity, birth: timestamp } },
+  ResolveNow: { tag: 43, fields: { partition: uint, txId: name, attempt: uint } },
   ResolveResp: {
     tag: 24,
     fields: {

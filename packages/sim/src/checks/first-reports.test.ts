@@ -1,0 +1,67 @@
+import { MemoryState } from '@isochron/storage';
+import { FirstReports, NothingBeforeReports } from './first-reports.js';
+import { A, B, CheckBench, outcome, prepares, TOPOLOGY } from './fixtures.js';
+import { Ledger } from './ledger.js';
+import { UP_TO_A_TIMESTAMP } from './visibility.js';
+
+const both = [
+  { key: A, value: '1' },
+  { key: B, value: '2' },
+];
+const [PREPARE] = prepares('t', 5, both);
+
+describe('nothing-before-reports', () => {
+  function watched(hasData = true) {
+    const bench = new CheckBench();
+    const clock = { now: 1_000 };
+    const nodes = { hasData: () => hasData, now: () => clock.now, highest: () => clock.now };
+    const reports = new FirstReports({ topology: TOPOLOGY }, nodes, 5_000);
+    const check = new NothingBeforeReports(bench.context, bench.ledger, reports);
+    reports.started('p-1');
+    return { bench, clock, reports, check };
+  }
+
+  it('finds a node that prepares before a peer replica of each partition has reported', () => {
+    const { bench, reports, check } = watched();
+    reports.reported('p-1', 0);
+    check.wrote('p-1', PREPARE!);
+    expect(bench.failed).toHaveLength(1);
+  });
+
+  it('finds a node that commits alone before that', () => {
+    const { bench, check } = watched();
+    check.wrote('p-1', outcome(0, 't', 'committed', 5));
+    expect(bench.failed).toHaveLength(1);
+  });
+
+  it('accepts what was decided before, and what is aborted', () => {
+    const { bench, check } = watched();
+    bench.commit('t', 5, both);
+    check.wrote('p-1', outcome(0, 't', 'committed', 5));
+    check.wrote('p-1', outcome(0, 'u', 'aborted', 6));
+    expect(bench.failed).toEqual([]);
+  });
+
+  it('accepts everything after the reports, after the time that the node waits, and from a node without data', () => {
+    const reported = watched();
+    for (const partition of [0, 1]) reported.reports.reported('p-1', partition);
+    const late = watched();
+    late.clock.now = 6_000;
+    for (const { bench, check } of [reported, late, watched(false)]) {
+      check.wrote('p-1', PREPARE!);
+      expect(bench.failed).toEqual([]);
+    }
+  });
+
+  it('what a rolled-back node decides is excused by the ledger only once the node may decide', () => {
+    for (const mayDecide of [true, false]) {
+      const bench = new CheckBench();
+      const ledger = new Ledger(bench.context, UP_TO_A_TIMESTAMP, () => mayDecide);
+      const older = new MemoryState();
+      older.meta.set('joined', 1);
+      ledger.robbed('p-1', older);
+      ledger.durable('p-1', [PREPARE!]);
+      expect(ledger.isDamaged('t')).toBe(mayDecide);
+    }
+  });
+});

@@ -1,0 +1,81 @@
+import type { DurableRecord, NodeId, PartitionId, WallMs } from '@isochron/core';
+import type { Check, CheckContext } from './check.js';
+import type { Ledger } from './ledger.js';
+
+/** A node whose disk is being verified. */
+interface Waiting {
+  readonly until: WallMs;
+  /** Partitions of which no peer replica has reported since the start. */
+  readonly silent: Set<PartitionId>;
+}
+
+/** What this needs to see of a node. */
+export interface WatchedNode {
+  /** Whether the disk holds data that the node goes on with. */
+  hasData(node: NodeId): boolean;
+  now(node: NodeId): WallMs;
+  /** The highest time that its clock has shown. */
+  highest(node: NodeId): WallMs;
+}
+
+/** The nodes that must decide nothing yet, because no peer replica of some partition has reported since their start (D10). */
+export class FirstReports implements Check {
+  readonly name = 'first-reports';
+  readonly #waiting = new Map<NodeId, Waiting>();
+
+  constructor(
+    readonly context: Pick<CheckContext, 'topology'>,
+    readonly nodes: WatchedNode,
+    readonly verifyTimeoutMs: number,
+  ) {}
+
+  started(node: NodeId): void {
+    const { partitions } = this.context.topology;
+    const shared = this.context.topology.partitionsOn(node).filter((id) => partitions[id]!.regions.length > 1);
+    if (!this.nodes.hasData(node) || shared.length === 0) this.#waiting.delete(node);
+    else this.#waiting.set(node, { until: this.nodes.now(node) + this.verifyTimeoutMs, silent: new Set(shared) });
+  }
+
+  reported(node: NodeId, partition: PartitionId): void {
+    this.#waiting.get(node)?.silent.delete(partition);
+  }
+
+  /** Whether the node may decide transactions. */
+  mayDecide(node: NodeId): boolean {
+    const waiting = this.#waiting.get(node);
+    if (waiting === undefined) return true;
+    if (waiting.silent.size > 0 && this.nodes.highest(node) < waiting.until) return false;
+    this.#waiting.delete(node);
+    return true;
+  }
+}
+
+/**
+ * After a start a node decides nothing until a peer replica of each of its partitions has reported, or `verifyTimeoutMs` has passed: what it
+ * acknowledged on an older disk would be lost with that disk (D10). What it only carries out (a commit or an abort that a
+ * coordinator sends) was decided before.
+ */
+export class NothingBeforeReports implements Check {
+  readonly name = 'nothing-before-reports';
+
+  constructor(
+    readonly context: CheckContext,
+    readonly ledger: Pick<Ledger, 'committed' | 'isDamaged'>,
+    readonly reports: FirstReports,
+  ) {}
+
+  wrote(node: NodeId, record: DurableRecord): void {
+    if (record.kind === 'prepared' && record.record !== null) this.#decides(node, record.txId, 'prepares');
+    if (record.kind !== 'outcome' || record.record.status !== 'committed') return;
+    const { txId } = record;
+    if (this.ledger.committed(txId) === undefined && !this.ledger.isDamaged(txId)) this.#decides(node, txId, 'commits');
+  }
+
+  #decides(node: NodeId, txId: string, what: string): void {
+    if (this.reports.mayDecide(node)) return;
+    this.context.fail(this.name, `${node} ${what} ${txId} before its peers have reported what they received from it`, [
+      txId,
+      node,
+    ]);
+  }
+}
