@@ -14,6 +14,7 @@ export const REPLICA = `${TRANSACTIONS}/replica.ts`;
 export const SESSION = `${TRANSACTIONS}/session.ts`;
 export const SNAPSHOTS = `${PARIS}/paris.ts`;
 export const STRETCHES = `${REPLICATION_FOLDER}/stretches.ts`;
+export const STABLE_TIME = `${REPLICATION_FOLDER}/stable-time.ts`;
 export const STABILIZATION = `${REPLICATION_FOLDER}/stabilization.ts`;
 export const AGGREGATION = `${REPLICATION_FOLDER}/aggregation.ts`;
 export const CACHE = `${TRANSACTIONS}/write-cache.ts`;

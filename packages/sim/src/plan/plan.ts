@@ -5,7 +5,7 @@
 import type { ClusterSpec, NodeId, QualifiedKey, RegionId } from '@isochron/core';
 
 /** Moves whenever the draws change, so that an old seed is known to mean another plan now. */
-export const DRAW_VERSION = 5;
+export const DRAW_VERSION = 6;
 
 export interface Plan {
   readonly draw: number;
@@ -90,6 +90,11 @@ export type TransactionPlan =
     }
   /** How did an earlier transaction of any session end? */
   | { readonly kind: 'status'; readonly thinkMs: number; readonly back: number }
+  /**
+   * The session waits, so long at most, until its node reports that every node serves its last commit; then a session that has seen nothing
+   * begins in every region, and reads what it wrote; and another one in every region after `againMs`.
+   */
+  | { readonly kind: 'stable'; readonly thinkMs: number; readonly timeoutMs: number; readonly againMs: number }
   /** The session goes to another region; `anew` under a new id, with its exported state. */
   | { readonly kind: 'move'; readonly thinkMs: number; readonly region: RegionId; readonly anew: boolean };
 
