@@ -25,6 +25,25 @@ describe('a session', () => {
     expect(await reader.get('a')).toBe(1);
   });
 
+  it('asks a node before it says that a write is everywhere, although the stable time of its own node has passed it', async () => {
+    const node = await server();
+    const app = await client([node]);
+    const write = await app.set('a', 1);
+    node.store.stabilise();
+    expect(await app.get('a')).toBe(1);
+    expect(app.status.ust).toBeGreaterThanOrEqual(write.timestamp);
+    node.script = (frame) =>
+      frame.type === 'stable'
+        ? { type: 'error', id: frame.id, code: 'STABLE_TIMEOUT', detail: '', retryable: true }
+        : undefined;
+    expect(await codeOf(write.stable({ timeoutMs: 5 }))).toBe('STABLE_TIMEOUT');
+    node.script = () => undefined;
+    await write.stable();
+    const asked = node.received('stable').length;
+    await write.stable();
+    expect(node.received('stable')).toHaveLength(asked);
+  });
+
   it('forgets a cached write once the snapshot holds it, so that a newer write of another session shows', async () => {
     const node = await server();
     const app = await client([node]);

@@ -33,7 +33,7 @@ export function samplesOf({ partition, other, key, txId, now, home, source }: Sa
   };
   const range = { start: 'default/', end: 'default0', limit: 10 };
   const groups = [{ ct: now - 10, txs: [{ txId, writes }] }];
-  const gossip = { sOld: now - 9000, wallMs: now / 4096 };
+  const gossip = { sOld: now - 9000, wallMs: now / 4096, served: now - 9000, wanted: now };
   const copyReq: CopyReq = {
     type: 'CopyReq',
     ref: 11,

@@ -149,7 +149,7 @@ export interface StatusFrame {
   readonly birth?: number;
 }
 
-/** Answers once `ts` is stable in every region, or with STABLE_TIMEOUT. */
+/** Answers once every node of every region serves `ts`, or with STABLE_TIMEOUT. */
 export interface StableFrame {
   readonly type: 'stable';
   readonly id: number;
@@ -314,6 +314,7 @@ export interface TxStatusFrame extends Answer {
 
 export interface IsStableFrame extends Answer {
   readonly type: 'stable';
+  /** A time that every node of every region serves: new sessions see everything up to it. */
   readonly ust: number;
 }
 

@@ -52,6 +52,8 @@ export class SessionCore implements ConnectorEvents {
   #protocol = '';
   /** Everything up to here is known to be in every region. */
   #stable: Timestamp = 0;
+  /** Every node of every region serves everything up to here, as a node has answered: what is stable at one node may not be served yet. */
+  #served: Timestamp = 0;
   readonly #imported: ImportedSession | undefined;
   /** The session's last write as its token has it, where that is not known to be visible everywhere. */
   #tokenHwt: Timestamp = 0;
@@ -176,16 +178,19 @@ export class SessionCore implements ConnectorEvents {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Resolves once `timestamp` is visible in every region. */
+  /** Resolves once every new session of every region sees what was written at `timestamp`. */
   async stable(timestamp: Timestamp, timeoutMs: number, signal?: AbortSignal): Promise<void> {
-    if (timestamp <= (this.can('stable-snapshots') ? this.engine.ust : this.#stable)) return;
+    if (timestamp <= this.#served) return;
     const { dispatcher } = this.connector;
-    const ust = await new StableExchange(timestamp, timeoutMs, this.settings).run(dispatcher.submit, signal);
-    this.#sawStable(ust);
+    const served = await new StableExchange(timestamp, timeoutMs, this.settings).run(dispatcher.submit, signal);
+    this.#served = Math.max(this.#served, served);
+    this.#sawStable(served);
   }
 
   /** A token comes without the writes that it knows of: they are part of every snapshot once stable time has passed them (D9). */
   async closeGap(signal?: AbortSignal): Promise<void> {
+    // Stable at the node of the connection is enough for what this session reads itself.
+    if (this.#tokenHwt <= (this.can('stable-snapshots') ? this.engine.ust : this.#stable)) return;
     try {
       await this.stable(this.#tokenHwt, this.settings.requestTimeoutMs, signal);
     } catch (cause) {

@@ -38,6 +38,17 @@ describe('time and health', () => {
     expect(ust).toBeGreaterThanOrEqual(Number(timestamp));
   });
 
+  it('GET /v1/stable waits for what every node serves: the stable time of this one is not enough', async () => {
+    const { timestamp } = (await put(api)).json();
+    api.cluster.stabiliseHere();
+    expect(api.node.ust()).toBeGreaterThan(Number(timestamp));
+    const early = await api.call('GET', `/v1/stable?ts=${timestamp}&timeout=1`);
+    expect(early.json()).toMatchObject({ code: 'STABLE_TIMEOUT' });
+    api.cluster.serve();
+    const answer = await api.call('GET', `/v1/stable?ts=${timestamp}&timeout=1`);
+    expect(answer.json()).toEqual({ ust: api.cluster.served });
+  });
+
   it('GET /v1/cluster names regions, keyspaces and the node, and no peering address', async () => {
     const answer = await api.call('GET', '/v1/cluster');
     expect(answer.json()).toMatchObject({

@@ -23,7 +23,7 @@ export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
   );
   const stable = {
     tags: ['time'],
-    summary: 'Waits until a timestamp is visible in every region',
+    summary: 'Waits until every node of every region serves a timestamp: new sessions see it anywhere',
     querystring: StableQuery,
   };
   app.get(

@@ -150,7 +150,9 @@ export const ClockAnswer = object({
   now: Type.Integer({ description: 'wall clock, ms since 1970' }),
   ...FreshnessFields,
 });
-export const StableAnswer = object({ ust: TimestampSchema });
+export const StableAnswer = object({
+  ust: Type.Integer({ ...TimestampSchema, description: 'a time that every node of every region serves' }),
+});
 export const HealthAnswer = object({ status: Type.String() });
 export const LossesQuery = object({
   all: Type.Optional(Type.Boolean({ default: false, description: 'also those that are acknowledged' })),

@@ -52,16 +52,27 @@ export class Serving {
   }
 
   /**
-   * Waits until a timestamp is stable, as long as the node stays. Resolves with the stable time.
+   * Waits until every node of every region serves a timestamp, as long as this node stays. Resolves with the time that all of them serve.
    * @throws IsochronError `STABLE_TIMEOUT`; `NOT_READY` when the node is about to close
    */
   stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
+    return this.#waiting(() => this.node.stable(ts, timeoutMs));
+  }
+
+  /**
+   * Waits until this node's stable time has reached a timestamp, as long as the node stays. Resolves with the stable time.
+   * @throws IsochronError `STABLE_TIMEOUT`; `NOT_READY` when the node is about to close
+   */
+  visibleHere(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
     if (this.node.ust() >= ts) return Promise.resolve(this.node.ust());
+    return this.#waiting(() => this.node.visibleHere(ts, timeoutMs));
+  }
+
+  #waiting(wait: () => Promise<Timestamp>): Promise<Timestamp> {
     return new Promise((resolve, reject) => {
       if (this.#phase !== 'open') return reject(this.notReady());
       this.#waits.add(reject);
-      this.node
-        .stable(ts, timeoutMs)
+      wait()
         .then(resolve, reject)
         .finally(() => this.#waits.delete(reject));
     });

@@ -127,10 +127,15 @@ export interface RunningNode {
   hlc(): Timestamp;
   /** Age of the stable snapshot in ms. */
   stalenessMs(): number;
-  /** Resolves with the UST once it has reached `ts`; rejects with STABLE_TIMEOUT after `timeoutMs`. */
+  /**
+   * Resolves once every node of every region serves `ts`, with the highest time of which that is known: a session that begins anywhere, now
+   * or after any crash, sees everything up to it. Rejects with STABLE_TIMEOUT after `timeoutMs`.
+   */
   stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp>;
   /** Where the verification of the disk stands: a node that is `verifying` takes no writes. */
   verification(): VerificationStatus;
+  /** Resolves with this node's UST once it has reached `ts`: what sessions see here. Rejects with STABLE_TIMEOUT after `timeoutMs`. */
+  visibleHere(ts: Timestamp, timeoutMs: number): Promise<Timestamp>;
   /** Whether the node may serve: recovered, its disk is not being verified any more, stabilisation has spoken once. */
   ready(): boolean;
   status(): NodeStatus;

@@ -135,7 +135,9 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   protected readonly common: CommonNodeOptions;
   readonly #disk: DiskWatch;
   readonly #startedAt = Date.now();
-  readonly #waiters = new StableWaiters();
+  /** Callers that wait for this node's stable time, and for the time that all nodes serve. */
+  readonly #waitersHere = new StableWaiters();
+  readonly #waitersEverywhere = new StableWaiters();
   readonly #traffic: Traffic;
   #visibility: VisibilitySampler | undefined;
   #transport: WebSocketTransport<M> | undefined;
@@ -225,7 +227,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
         frame: (_from, hlc, envelopes) => {
           this.machines.clock.observe(hlc); // T2
           this.host.receive(envelopes);
-          this.#waiters.advance(this.ust());
+          this.#advanceWaiters();
           this.#sample(envelopes);
         },
         sent: (to, frame) => this.#traffic.count(to, frame),
@@ -256,7 +258,19 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   }
 
   stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
-    return this.#waiters.wait(ts, this.ust(), timeoutMs);
+    const { stable } = this.machines;
+    stable.want(ts);
+    return this.#waitersEverywhere.wait(ts, stable.served, timeoutMs);
+  }
+
+  visibleHere(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
+    return this.#waitersHere.wait(ts, this.ust(), timeoutMs);
+  }
+
+  #advanceWaiters(): void {
+    const { value, served } = this.machines.stable;
+    this.#waitersHere.advance(value);
+    this.#waitersEverywhere.advance(served);
   }
 
   /** After a loss, commits are accepted from sessions born later (D10): the first of them are possible when UST has passed it. */
@@ -315,7 +329,8 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     this.host.stop();
     this.#stopReporting();
     if (this.#wake !== undefined) clearTimeout(this.#wake.timer);
-    this.#waiters.close();
+    this.#waitersHere.close();
+    this.#waitersEverywhere.close();
     this.#visibility?.close();
     this.coordinator.close();
     this.operator.close();
@@ -383,7 +398,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
       () => {
         this.#wake = undefined;
         this.host.wake();
-        this.#waiters.advance(this.ust());
+        this.#advanceWaiters();
       },
       Math.max(1, at - this.now()),
     );

@@ -2,17 +2,20 @@ import { IsochronError, type Timestamp } from '@isochron/core';
 
 interface Waiter {
   readonly ts: Timestamp;
-  readonly resolve: (ust: Timestamp) => void;
+  readonly resolve: (reached: Timestamp) => void;
   readonly timer: NodeJS.Timeout;
 }
 
-/** Callers that wait for a timestamp to become stable. */
+/** Callers that wait until one time (the node's stable time, or the time that all nodes serve) has reached a timestamp. */
 export class StableWaiters {
   readonly #waiters = new Set<Waiter>();
 
-  /** @throws IsochronError STABLE_TIMEOUT */
-  wait(ts: Timestamp, ust: Timestamp, timeoutMs: number): Promise<Timestamp> {
-    if (ust >= ts) return Promise.resolve(ust);
+  /**
+   * @param reached the time as it is now
+   * @throws IsochronError STABLE_TIMEOUT
+   */
+  wait(ts: Timestamp, reached: Timestamp, timeoutMs: number): Promise<Timestamp> {
+    if (reached >= ts) return Promise.resolve(reached);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiters.delete(waiter);
@@ -23,14 +26,14 @@ export class StableWaiters {
     });
   }
 
-  /** Called whenever the node may have learned a new stable time. */
-  advance(ust: Timestamp): void {
+  /** Called whenever the time may have moved. */
+  advance(reached: Timestamp): void {
     if (this.#waiters.size === 0) return;
     for (const waiter of this.#waiters) {
-      if (waiter.ts > ust) continue;
+      if (waiter.ts > reached) continue;
       this.#waiters.delete(waiter);
       clearTimeout(waiter.timer);
-      waiter.resolve(ust);
+      waiter.resolve(reached);
     }
   }
 

@@ -64,6 +64,15 @@ describe('a session that comes to another node (D13)', () => {
     clearInterval(timer);
   });
 
+  it('waits for the stable time of its own node only, not until every node serves it', async () => {
+    const session = await write(one, 'a', 1);
+    network.silent.add('virginia-1');
+    const answer = read(two, 'a', session);
+    const timer = setInterval(() => cluster.stabiliseHere(), 5);
+    expect(await answer).toMatchObject({ status: 200, text: '1' });
+    clearInterval(timer);
+  });
+
   it('is told of its gap when that takes too long, and may repeat', async () => {
     const session = await write(one, 'a', 1);
     network.silent.add('virginia-1');

@@ -82,7 +82,7 @@ export class HttpSessions {
    */
   async close(caller: Caller, waitMs: number): Promise<void> {
     try {
-      await this.serving.stable(caller.complete, waitMs);
+      await this.serving.visibleHere(caller.complete, waitMs);
     } catch (cause) {
       if (!(cause instanceof IsochronError) || cause.code !== 'STABLE_TIMEOUT') throw cause;
       const detail = "The session's own writes were not kept here and are not stable yet. Repeat the request.";
@@ -149,7 +149,7 @@ export class HttpSessions {
    */
   async handOver(waitMs: number): Promise<HandedOver> {
     const newest = this.store.unstable(this.node.ust()).map(({ hwt }) => hwt);
-    if (newest.length > 0) await this.node.stable(Math.max(...newest), waitMs).catch(() => undefined);
+    if (newest.length > 0) await this.node.visibleHere(Math.max(...newest), waitMs).catch(() => undefined);
     const sessions = this.store.unstable(this.node.ust()).map((kept) => {
       const { id: session, complete, seen, hwt } = kept;
       const entries = kept.entries();

@@ -73,6 +73,8 @@ export class FakeCluster {
   /** Wall clock, ms. Moved by hand. */
   nowMs = Date.UTC(2026, 0, 1);
   ust: Timestamp = packWall(Date.UTC(2026, 0, 1) - 20);
+  /** What every node of the cluster serves: the same, unless a test lets `ust` go on alone. */
+  served: Timestamp = this.ust;
   /** What every snapshot has beside its timestamp, and every commit. */
   deps: Deps | undefined;
   readonly #waiting = new Set<() => void>();
@@ -83,6 +85,19 @@ export class FakeCluster {
   stabilise(): void {
     this.nowMs += 10;
     this.ust = this.hlc.tick(this.nowMs);
+    this.serve();
+  }
+
+  /** Makes everything that was committed stable here, while another node does not serve it yet. */
+  stabiliseHere(): void {
+    this.nowMs += 10;
+    this.ust = this.hlc.tick(this.nowMs);
+    for (const wake of [...this.#waiting]) wake();
+  }
+
+  /** Every node serves what is stable. */
+  serve(): void {
+    this.served = this.ust;
     for (const wake of [...this.#waiting]) wake();
   }
 
@@ -110,8 +125,9 @@ export class FakeCluster {
     return null;
   }
 
-  stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
-    if (this.ust >= ts) return Promise.resolve(this.ust);
+  /** Resolves once a time has reached a timestamp. */
+  reached(time: () => Timestamp, ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
+    if (time() >= ts) return Promise.resolve(time());
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(wake);
@@ -120,10 +136,10 @@ export class FakeCluster {
       // A test does not wait for waits that it has left behind.
       timer.unref();
       const wake = (): void => {
-        if (this.ust < ts) return;
+        if (time() < ts) return;
         this.#waiting.delete(wake);
         clearTimeout(timer);
-        resolve(this.ust);
+        resolve(time());
       };
       this.#waiting.add(wake);
     });
@@ -242,7 +258,11 @@ export class FakeNode implements TransactionsNode {
   }
 
   stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
-    return this.cluster.stable(ts, timeoutMs);
+    return this.cluster.reached(() => this.cluster.served, ts, timeoutMs);
+  }
+
+  visibleHere(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
+    return this.cluster.reached(() => this.cluster.ust, ts, timeoutMs);
   }
 
   ready(): boolean {

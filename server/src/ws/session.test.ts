@@ -121,6 +121,19 @@ describe.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])('a sess
     expect(await client.answer(5)).toMatchObject({ type: 'stable', ust: api.node.ust() });
   });
 
+  it('waits with stable for what every node serves: the stable time of this one is not enough', async () => {
+    await client.hello();
+    const ts = api.cluster.put('default/a', '1');
+    api.cluster.stabiliseHere();
+    client.send({ type: 'stable', id: 1, ts, timeoutMs: 1 });
+    expect(await client.answer(1)).toMatchObject({ type: 'error', code: 'STABLE_TIMEOUT' });
+    client.send({ type: 'stable', id: 2, ts });
+    client.send({ type: 'ping', id: 3 });
+    await client.answer(3);
+    api.cluster.serve();
+    expect(await client.answer(2)).toMatchObject({ type: 'stable', ust: api.cluster.served });
+  });
+
   it('answers many requests of one message in one message', async () => {
     await client.hello();
     const keys = ['default/a'];

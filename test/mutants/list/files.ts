@@ -16,6 +16,7 @@ export const REPLICA_STATE = `${REPLICATION_FOLDER}/replica-state.ts`;
 export const VERIFICATION = `${REPLICATION_FOLDER}/verification.ts`;
 export const SNAPSHOTS = `${PARIS}/paris.ts`;
 export const STRETCHES = `${REPLICATION_FOLDER}/stretches.ts`;
+export const STABLE_TIME = `${REPLICATION_FOLDER}/stable-time.ts`;
 export const STABILIZATION = `${REPLICATION_FOLDER}/stabilization.ts`;
 export const AGGREGATION = `${REPLICATION_FOLDER}/aggregation.ts`;
 export const CACHE = `${TRANSACTIONS}/write-cache.ts`;

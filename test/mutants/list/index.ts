@@ -7,6 +7,7 @@ import { OPERATION_MUTANTS } from './operations.js';
 import { ORBE_MUTANTS } from './orbe.js';
 import { REPLICATION_MUTANTS } from './replication.js';
 import { SNAPSHOT_MUTANTS } from './snapshots.js';
+import { STABLE_MUTANTS } from './stable.js';
 
 export { VARIANTS } from './variants.js';
 
@@ -20,4 +21,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...OPERATION_MUTANTS,
   ...NAMED_MUTANTS,
   ...ORBE_MUTANTS,
+  ...STABLE_MUTANTS,
 ];

@@ -227,48 +227,62 @@ describe('replication stretches', () => {
   });
 });
 
+const SERVICE = { served: 3, wanted: 0 };
+
 describe('aggregation', () => {
+  it('what every node serves is the lowest of their latest reports, and what callers wait for the highest (P14)', () => {
+    const at = (served: number, wanted: number) => ({ gst: null, sOld: 1, regional: [], served, wanted });
+    const members = new Aggregator(['a', 'b']);
+    members.report('a', at(7, 9));
+    members.report('b', at(5, 0));
+    expect(aggregate(members.complete()!)).toMatchObject({ served: 5, wanted: 9 });
+    // Its disk was rolled back: it serves less than it did.
+    members.report('b', at(2, 0));
+    expect(aggregate(members.complete()!)).toMatchObject({ served: 2 });
+  });
+
   it('takes minima entry by entry, and a node without replicas is absent, not infinite (P13)', () => {
     expect(
       aggregate([
-        { gst: null, sOld: 5, regional: [] },
-        { gst: 9, sOld: 7, regional: [] },
-        { gst: 8, sOld: 6, regional: [] },
+        { gst: null, sOld: 5, regional: [], ...SERVICE },
+        { gst: 9, sOld: 7, regional: [], ...SERVICE },
+        { gst: 8, sOld: 6, regional: [], ...SERVICE },
       ]),
-    ).toEqual({ gst: 8, sOld: 5, regional: [] });
-    expect(aggregate([{ gst: null, sOld: 5, regional: [] }])).toEqual({ gst: null, sOld: 5, regional: [] });
+    ).toEqual({ gst: 8, sOld: 5, regional: [], ...SERVICE });
+    const alone = { gst: null, sOld: 5, regional: [], ...SERVICE };
+    expect(aggregate([alone])).toEqual(alone);
     expect(aggregate([])).toBeUndefined();
     const regional = [
       [5, 9],
       [7, 2],
-    ].map((entries) => ({ gst: 1, sOld: 1, regional: entries }));
-    expect(aggregate(regional)).toEqual({ gst: 1, sOld: 1, regional: [5, 2] });
+    ].map((entries) => ({ gst: 1, sOld: 1, regional: entries, ...SERVICE }));
+    expect(aggregate(regional)).toEqual({ gst: 1, sOld: 1, regional: [5, 2], ...SERVICE });
   });
 
   it('says nothing until every member has reported (P13)', () => {
     const members = new Aggregator(['a', 'b']);
-    members.report('a', { gst: 1, sOld: 1, regional: [] });
+    members.report('a', { gst: 1, sOld: 1, regional: [], ...SERVICE });
     expect(members.complete()).toBeUndefined();
     expect(members.missing).toEqual(['b']);
-    members.report('b', { gst: 2, sOld: 2, regional: [] });
+    members.report('b', { gst: 2, sOld: 2, regional: [], ...SERVICE });
     expect([...members.complete()!]).toHaveLength(2);
   });
 
   it('what a member said that has lost its disk is forgotten: nothing is said until it has reported again (D10)', () => {
     const members = new Aggregator(['a', 'b']);
-    members.report('a', { gst: 9, sOld: 9, regional: [] });
-    members.report('b', { gst: 9, sOld: 9, regional: [] });
+    members.report('a', { gst: 9, sOld: 9, regional: [], ...SERVICE });
+    members.report('b', { gst: 9, sOld: 9, regional: [], ...SERVICE });
     members.forget('b');
     expect(members.complete()).toBeUndefined();
-    members.report('b', { gst: 2, sOld: 2, regional: [] });
-    expect(aggregate(members.complete()!)).toEqual({ gst: 2, sOld: 2, regional: [] });
+    members.report('b', { gst: 2, sOld: 2, regional: [], ...SERVICE });
+    expect(aggregate(members.complete()!)).toEqual({ gst: 2, sOld: 2, regional: [], ...SERVICE });
   });
 
   it('a lower value of a restarted member does not take the minimum back', () => {
     const members = new Aggregator(['a']);
-    members.report('a', { gst: 9, sOld: 9, regional: [] });
-    members.report('a', { gst: 4, sOld: 4, regional: [] });
-    expect([...members.complete()!]).toEqual([{ gst: 9, sOld: 4, regional: [] }]);
+    members.report('a', { gst: 9, sOld: 9, regional: [], ...SERVICE });
+    members.report('a', { gst: 4, sOld: 4, regional: [], ...SERVICE });
+    expect([...members.complete()!]).toEqual([{ gst: 9, sOld: 4, regional: [], ...SERVICE }]);
   });
 
   it('every node of a region is in the tree once, below one root', () => {
@@ -315,6 +329,18 @@ describe('the rest of the kernel', () => {
     expect([stable.value, stable.refused]).toEqual([20, 1]);
     stable.aggregate(18, 5);
     expect([stable.value, stable.aggregated, stable.sOld]).toEqual([20, 18, 5]);
+  });
+
+  it('a served time never falls, and one above the own stable time is rejected (P14, D12)', () => {
+    const stable = new StableTime(10);
+    stable.want(15);
+    stable.aggregate(20, 5, 12);
+    expect([stable.served, stable.wanted]).toEqual([12, 15]);
+    stable.aggregate(21, 5, 22);
+    stable.aggregate(21, 5, 11);
+    expect([stable.served, stable.wanted]).toEqual([12, 15]);
+    stable.aggregate(22, 5, 16);
+    expect([stable.served, stable.wanted]).toEqual([16, 0]);
   });
 
   it('a transaction is open for its lease, and its end is remembered', () => {

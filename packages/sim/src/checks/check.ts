@@ -74,6 +74,8 @@ const NAMES = {
   listed: 1,
   snapshot: 1,
   read: 1,
+  began: 1,
+  served: 1,
   acknowledged: 1,
   refused: 1,
   collected: 1,

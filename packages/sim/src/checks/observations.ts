@@ -72,6 +72,10 @@ export interface ClientObservations {
   snapshot(client: ClientView, snapshot: Snapshot): void;
   /** A read of a transaction came to its application. */
   read(client: ClientView, key: QualifiedKey, value: KeyWrite['value']): void;
+  /** A transaction begins that reads at no snapshot of the past. */
+  began(client: ClientView): void;
+  /** A client was told that every node of every region serves what it wrote. */
+  served(txId: TxId, ct: Timestamp, keys: readonly QualifiedKey[]): void;
   /** A commit was acknowledged. */
   acknowledged(txId: TxId, ct: Timestamp, writes: readonly KeyWrite[]): void;
   /** A read of a transaction was refused because what it needs was collected, while the transaction was open. */

@@ -48,8 +48,17 @@ function told(transactions: SessionPlan['transactions'], snapshots: readonly num
   const tell = toAll([{ name: 'heard', snapshot: ({ floor }, { ts }) => heard.push([floor.ts, ts]) }]);
   const actor = new Actor(
     { name: 's', region: 'p', transactions },
-    { time, region: 'p', onWelcome: () => {}, connection: () => pause(1), pause, moveTo: () => {}, die: () => {} },
-    { histories: new Histories(), tell, txIds: [], keys: [], note: () => {} },
+    {
+      time,
+      region: 'p',
+      onWelcome: () => {},
+      connection: () => pause(1),
+      stable: () => waitFor<boolean>((resume) => resume(true)),
+      pause,
+      moveTo: () => {},
+      die: () => {},
+    },
+    { histories: new Histories(), tell, txIds: [], keys: [], newcomers: () => {}, note: () => {} },
     () => session,
   );
   actor.start();

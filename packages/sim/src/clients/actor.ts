@@ -18,6 +18,8 @@ export interface ActorWorld {
   readonly txIds: TxId[];
   /** Every key of the plan, in key order: those that a listing does not show are absent. */
   readonly keys: readonly QualifiedKey[];
+  /** Clients that have seen nothing begin in every region, and read these keys. */
+  newcomers(keys: readonly QualifiedKey[]): void;
   /** Something for people who follow a run. */
   note(session: string, what: () => string): void;
 }
@@ -28,6 +30,7 @@ export interface ActorClient {
   readonly region: RegionId;
   onWelcome: (ust: Timestamp) => void;
   connection(): Co<unknown>;
+  stable(ts: Timestamp, timeoutMs: number): Co<boolean>;
   pause(ms: number): Co<void>;
   moveTo(region: RegionId): void;
   die(): void;
@@ -53,6 +56,7 @@ export class Actor {
   #floor: Snapshot = BEFORE_ALL;
   #current: Recording | undefined;
   readonly #own = new Map<QualifiedKey, OwnWrite>();
+  #lastCommit: { readonly txId: TxId; readonly ct: Timestamp; readonly keys: readonly QualifiedKey[] } | undefined;
   readonly #snapshots: Snapshot[] = [];
 
   constructor(
@@ -178,6 +182,8 @@ export class Actor {
         this.world.note(this.name, () => `hears that ${txId} is ${status} (${ts})`);
         return this.world.tell.status(txId, status, ts, askedMs);
       }
+      case 'stable':
+        return yield* this.#stable(plan.timeoutMs, plan.againMs);
       case 'move':
         this.client.moveTo(plan.region);
         if (plan.anew) this.#session = this.#open(this.#session.export());
@@ -190,6 +196,7 @@ export class Actor {
     this.transactions++;
     const recording = new Recording(this.name, this.#generation, tx, this.#floor, new Map(this.#own));
     if (options.mode !== 'snapshot') this.#current = recording;
+    this.world.tell.began(recording);
     this.world.note(this.name, () => `begins ${tx.id} (${options.mode})`);
     return recording;
   }
@@ -263,12 +270,28 @@ export class Actor {
       for (const { key, value } of writes) this.#own.set(key, { ct: result.ct, txId, value });
       this.#record(this.name, recording, 'committed');
       this.world.tell.acknowledged(txId, result.ct, writes);
+      this.#lastCommit = { txId, ct: result.ct, keys: writes.map(({ key }) => key) };
       return;
     }
     this.refusals.push(result.code);
     this.world.note(this.name, () => `is told ${result.code} of ${txId}`);
     this.#record(this.name, recording, result.status);
     if (result.status === 'aborted') this.world.tell.refused(txId);
+  }
+
+  /** What was reported as served is seen by whoever begins now, wherever it is. */
+  *#stable(timeoutMs: number, againMs: number): Co<void> {
+    const commit = this.#lastCommit;
+    if (commit === undefined) return;
+    const { txId, ct, keys } = commit;
+    if (!(yield* this.client.stable(ct, timeoutMs))) return;
+    this.world.note(this.name, () => `is told that ${txId} of ${ct} is served everywhere`);
+    this.world.tell.served(txId, ct, keys);
+    const begin = () => {
+      if (!this.#stopped && !this.#dead) this.world.newcomers(keys);
+    };
+    begin();
+    this.client.time.after(againMs, begin);
   }
 
   /** What the plan has in store for a commit that was sent. */

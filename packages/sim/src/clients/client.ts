@@ -6,6 +6,8 @@ import type { ClientIo, Connection } from './io.js';
 
 const RETRY_BASE_MS = 20;
 const RETRY_CAP_MS = 500;
+/** How often a client that waits for stable time is looked after. */
+const STABLE_POLL_MS = 5;
 
 /** One client: where it is, and its connection. */
 export class Client<M extends AnyMessage> implements ClientIo<M> {
@@ -62,6 +64,19 @@ export class Client<M extends AnyMessage> implements ClientIo<M> {
       });
       onSent?.();
     });
+  }
+
+  /** Waits until a node that it is connected to reports that every node serves `ts`; false when the time is over. */
+  *stable(ts: Timestamp, timeoutMs: number): Co<boolean> {
+    const endMs = this.nowMs + timeoutMs;
+    while (this.nowMs < endMs) {
+      yield* this.connection();
+      const node = this.#connection?.host.protocol;
+      node?.want(ts);
+      if (node !== undefined && node.served() >= ts) return true;
+      yield* this.pause(STABLE_POLL_MS);
+    }
+    return false;
   }
 
   *backOff(attempt: number): Co<void> {

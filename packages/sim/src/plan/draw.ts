@@ -7,6 +7,7 @@ import type { Settings } from '../protocols/adapter.js';
 import { drawVerification } from '../protocols/settings.js';
 import { drawFaults } from './draw-faults.js';
 import { drawSessions } from './draw-sessions.js';
+import { withStableWaits } from './draw-stable.js';
 import type { DrawMix } from './mix.js';
 import { DRAW_VERSION, type Environment, type Plan } from './plan.js';
 
@@ -50,7 +51,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     cluster,
     settings,
     environment,
-    sessions,
+    sessions: withStableWaits(streams.of('draw stable'), sessions),
     faults,
     safetyMs,
   };

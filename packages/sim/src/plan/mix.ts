@@ -3,8 +3,11 @@ import type { Random } from '@isochron/core';
 import { integer, logBetween } from '../engine/draws.js';
 import type { TransactionPlan } from './plan.js';
 
+/** What is drawn among others; waits for stable time are put between them (`draw-stable.ts`). */
+type MixedKind = Exclude<TransactionPlan['kind'], 'stable'>;
+
 export interface Mix {
-  readonly kinds: readonly (readonly [TransactionPlan['kind'], number])[];
+  readonly kinds: readonly (readonly [MixedKind, number])[];
   readonly reads: number;
   readonly writes: number;
   readonly deletes: number;

@@ -90,6 +90,11 @@ export type TransactionPlan =
     }
   /** How did an earlier transaction of any session end? */
   | { readonly kind: 'status'; readonly thinkMs: number; readonly back: number }
+  /**
+   * The session waits, so long at most, until its node reports that every node serves its last commit; then a session that has seen nothing
+   * begins in every region, and reads what it wrote; and another one in every region after `againMs`.
+   */
+  | { readonly kind: 'stable'; readonly thinkMs: number; readonly timeoutMs: number; readonly againMs: number }
   /** The session goes to another region; `anew` under a new id, with its exported state. */
   | { readonly kind: 'move'; readonly thinkMs: number; readonly region: RegionId; readonly anew: boolean };
 

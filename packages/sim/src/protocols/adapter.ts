@@ -127,6 +127,10 @@ export interface ProtocolNode<M extends AnyMessage> {
   ready(now: WallMs): boolean;
   /** The stable time that a client is welcomed with. */
   ust(): Timestamp;
+  /** The time that every node of every region serves, as far as it knows. */
+  served(): Timestamp;
+  /** A client waits until `ts` is served. */
+  want(ts: Timestamp): void;
   /** What lies in memory for requests under way, by name: bounded, and gone when nothing is under way any more. */
   load(): Readonly<Record<string, number>>;
   /** What waits while a disk or another node stands still: not bounded by requests, and gone in the end like the rest. */

@@ -49,11 +49,13 @@ export const startOf = ({ settings, diskIsFull, ...options }: NodeOptions) => ({
 /** What a driver uses of a node. */
 export const driven = (
   node: Pick<TransactionNode | OperationNode, 'clock' | 'stabilization' | 'stable' | 'verification'>,
-): Pick<ProtocolNode<AnyMessage>, 'hlc' | 'observe' | 'ready' | 'ust'> => ({
+): Pick<ProtocolNode<AnyMessage>, 'hlc' | 'observe' | 'ready' | 'ust' | 'served' | 'want'> => ({
   hlc: () => node.clock.last,
   observe: (hlc) => node.clock.observe(hlc),
   ready: (now) => node.stabilization.spoken && node.verification.status(now).state !== 'verifying',
   ust: () => node.stable.value,
+  served: () => node.stable.served,
+  want: (ts) => node.stable.want(ts),
 });
 
 /** A figure of all replicas of a node together. */

@@ -15,6 +15,7 @@ import { PromisesAreDurable } from '../checks/promises.js';
 import { ReadsNeverWait } from '../checks/reads-never-wait.js';
 import { SessionsAreCovered } from '../checks/sessions-are-covered.js';
 import { SnapshotReads } from '../checks/snapshot-reads.js';
+import { StableIsServed } from '../checks/stable-is-served.js';
 import { StableIsInstalled, StableTimeIsMonotonic } from '../checks/stable-time.js';
 import { SurvivorsAgree } from '../checks/survivors.js';
 import { NothingBelowVersionClock } from '../checks/version-clock.js';
@@ -61,6 +62,7 @@ export function createChecks<M extends AnyMessage>(
     new NothingBeforeReports(context, ledger, reports),
     new StableIsInstalled(context, ledger),
     new CompleteIsEverywhere(context, ledger),
+    new StableIsServed(context, ledger, visibility),
     new StableTimeIsMonotonic(context),
     new NothingBelowVersionClock(context, ledger),
     new PromisesAreDurable(context, ledger),

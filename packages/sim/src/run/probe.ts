@@ -1,6 +1,6 @@
 import type { QualifiedKey, Topology } from '@isochron/core';
 import { keysOf } from '../plan/keys.js';
-import type { Plan, SessionPlan } from '../plan/plan.js';
+import type { Plan, SessionPlan, TransactionPlan } from '../plan/plan.js';
 import type { AtOnce } from '../protocols/adapter.js';
 
 /** How long an answer may take in a healed cluster, ms. */
@@ -20,10 +20,7 @@ export function probesOf(plan: Plan, { regions }: Topology, round: number, atOnc
   const keys = keysOf(plan).sort();
   if (keys.length === 0) return [];
   const commit = { loses: null, duplicate: null };
-  const read =
-    atOnce.reads === 1
-      ? keys.map((key) => ({ kind: 'get' as const, thinkMs: 0, key }))
-      : inPieces(keys, atOnce.reads).map((some) => ({ kind: 'read' as const, thinkMs: 0, keys: some }));
+  const read = readsOf(keys, atOnce);
   const write = (written: readonly QualifiedKey[]) =>
     inPieces(written, atOnce.writes).map((some) => ({
       kind: 'write' as const,
@@ -40,6 +37,20 @@ export function probesOf(plan: Plan, { regions }: Topology, round: number, atOnc
     };
   });
 }
+
+/** New clients, one in each region, that read these keys: in one snapshot, as far as the protocol takes so many at once. */
+export const newcomersOf = (
+  name: string,
+  keys: readonly QualifiedKey[],
+  { regions }: Topology,
+  atOnce: AtOnce,
+): SessionPlan[] =>
+  regions.map((region) => ({ name: `${name}-${region}`, region, transactions: readsOf(keys, atOnce) }));
+
+const readsOf = (keys: readonly QualifiedKey[], atOnce: AtOnce): TransactionPlan[] =>
+  atOnce.reads === 1
+    ? keys.map((key) => ({ kind: 'get' as const, thinkMs: 0, key }))
+    : inPieces(keys, atOnce.reads).map((some) => ({ kind: 'read' as const, thinkMs: 0, keys: some }));
 
 /** In their order, so many at most in each piece. */
 function inPieces<T>(items: readonly T[], most: number): T[][] {

@@ -23,7 +23,7 @@ import type { ProtocolAdapter } from '../protocols/adapter.js';
 import { Cluster, type ClusterListener } from '../world/cluster.js';
 import { type Checks, createChecks } from './checks.js';
 import { Moments } from './moments.js';
-import { PROBE_PAUSE_MS, PROBE_ROUNDS, PROBE_TIMEOUT_MS, probesOf, slowestMs } from './probe.js';
+import { newcomersOf, PROBE_PAUSE_MS, PROBE_ROUNDS, PROBE_TIMEOUT_MS, probesOf, slowestMs } from './probe.js';
 import type { Limits, Result } from './result.js';
 import { describeMessage, Trace } from './trace.js';
 
@@ -42,6 +42,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   readonly #actors: Actor[];
   readonly #failures: Failure[] = [];
   readonly #healing = new Set<() => void>();
+  #newcomers = 0;
   #crashes = 0;
   #faults = 0;
   #crashed = false;
@@ -284,6 +285,18 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     return this.#actors.filter((actor) => !actor.finished).map(({ name, doing }) => `${name} (${doing})`);
   }
 
+  #begin(keys: readonly QualifiedKey[]): void {
+    const plans = newcomersOf(
+      `new${this.#newcomers++}`,
+      [...keys].sort(compareKeys),
+      this.#cluster.topology,
+      this.adapter.atOnce,
+    );
+    const actors = this.#createActors(plans, this.plan.environment.requestTimeoutMs);
+    this.#actors.push(...actors);
+    for (const actor of actors) actor.start();
+  }
+
   #createActors(plans: readonly SessionPlan[], requestTimeoutMs: number): Actor[] {
     const { time, streams, clients, topology } = this.#cluster;
     const world = {
@@ -292,6 +305,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
       txIds: [],
       keys: keysOf(this.plan).sort(compareKeys) as QualifiedKey[],
       note: (session: string, what: () => string) => this.#trace.add(session, what),
+      newcomers: (keys: readonly QualifiedKey[]) => this.#begin(keys),
     };
     return plans.map((session) => {
       const random = streams.of('client', session.name);

@@ -63,6 +63,8 @@ function started() {
         observe: () => {},
         ready: () => true,
         ust: () => 0,
+        served: () => 0,
+        want: () => {},
         load: () => ({}),
         backlog: () => ({}),
       };

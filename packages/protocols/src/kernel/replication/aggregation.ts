@@ -7,19 +7,27 @@ export interface Contribution {
   readonly sOld: Timestamp;
   /** What its nodes have installed (`RegionalTimes`); empty under protocols without. */
   readonly regional: Deps;
+  /** What each of its nodes serves at least (`StableTime.served`). */
+  readonly served: Timestamp;
+  /** The highest time that a caller of one of its nodes waits for to be served; 0 when none does. */
+  readonly wanted: Timestamp;
 }
 
-/** The minimum over contributions, taken entry by entry. */
+/** The minimum over contributions, taken entry by entry; of what callers wait for the maximum. */
 export function aggregate(contributions: Iterable<Contribution>): Contribution | undefined {
   let gst: Timestamp | null = null;
   let sOld: Timestamp | undefined;
   let regional: Deps = [];
+  let served: Timestamp = Number.POSITIVE_INFINITY;
+  let wanted: Timestamp = 0;
   for (const c of contributions) {
     regional = sOld === undefined ? c.regional : entrywiseMin([regional, c.regional]);
     if (c.gst !== null && (gst === null || c.gst < gst)) gst = c.gst;
     if (sOld === undefined || c.sOld < sOld) sOld = c.sOld;
+    if (c.served < served) served = c.served;
+    if (c.wanted > wanted) wanted = c.wanted;
   }
-  return sOld === undefined ? undefined : { gst, sOld, regional };
+  return sOld === undefined ? undefined : { gst, sOld, regional, served, wanted };
 }
 
 /** Latest contributions of a fixed set of members. Says nothing until every one has reported (P13). */
@@ -28,13 +36,16 @@ export class Aggregator<Member extends string> {
 
   constructor(readonly members: readonly Member[]) {}
 
-  /** A `gst` never falls: a restarted member's lower value is still true, and so is its old one. */
-  report(member: Member, { gst, sOld, regional }: Contribution): void {
+  /**
+   * A `gst` never falls: a restarted member's lower value is still true, and so is its old one. The latest `served` counts: on an older disk
+   * a member serves less than before.
+   */
+  report(member: Member, { gst, sOld, regional, served, wanted }: Contribution): void {
     const before = this.#reported.get(member);
     const old = before?.gst ?? null;
     const highest = gst === null ? old : old === null ? gst : Math.max(gst, old);
     const raised = regional.map((ts, i) => Math.max(ts, before?.regional[i] ?? 0));
-    this.#reported.set(member, { gst: highest, sOld, regional: raised });
+    this.#reported.set(member, { gst: highest, sOld, regional: raised, served, wanted });
   }
 
   /** A member has lost its disk: what it said holds no more (D10). */

@@ -152,6 +152,10 @@ export interface GossipUp {
   readonly wallMs: number;
   /** Minima over the subtree of what its nodes have installed, under protocols that use them (`RegionalTimes`). */
   readonly regional?: Deps | undefined;
+  /** Minimum over the subtree's nodes, also those without replicas, of the stable times on their disks; absent for 0. */
+  readonly served?: Timestamp | undefined;
+  /** The highest time that a caller of one of these nodes waits for to be served everywhere; absent when none does. */
+  readonly wanted?: Timestamp | undefined;
 }
 
 /** Root → the other regions' roots. */
@@ -163,6 +167,9 @@ export interface GossipRoot {
   readonly wallMs: number;
   /** The region's minima, under protocols that use those over all regions. */
   readonly regional?: Deps | undefined;
+  /** The region's minimum, and the region's highest time that is waited for. */
+  readonly served?: Timestamp | undefined;
+  readonly wanted?: Timestamp | undefined;
 }
 
 /** Root → down its tree (Alg. 4 lines 36–38). */
@@ -173,6 +180,9 @@ export interface GossipDown {
   readonly wallMs: number;
   /** The region's minima, under protocols that use them. */
   readonly regional?: Deps | undefined;
+  /** What every node of every region serves, and the highest time that a caller of any node waits for to be served. */
+  readonly served?: Timestamp | undefined;
+  readonly wanted?: Timestamp | undefined;
 }
 
 /** An operator, through the node's API → the node's `losses` machine (D10). */

@@ -51,6 +51,8 @@ const loggedTx = struct<LoggedTx>({
 });
 const group = struct<LogGroup>({ ct: timestamp, txs: list(loggedTx) });
 const wallMs = timestamp;
+/** What is served everywhere, and what callers wait for to be served (`StableTime`). */
+const service = { served: optional(timestamp), wanted: optional(timestamp) };
 const vector = list(struct<VectorEntry>({ region: name, ts: timestamp }), 1_000);
 const copyReq = {
   ref: timestamp,
@@ -88,9 +90,12 @@ export const replicationSchema: MessageSchema<ReplicationMessage> = {
       peerLife: timestamp,
     },
   },
-  GossipUp: { tag: 30, fields: { gst: nullable(timestamp), sOld: timestamp, wallMs, regional: deps } },
-  GossipRoot: { tag: 31, fields: { region: name, gst: nullable(timestamp), sOld: timestamp, wallMs, regional: deps } },
-  GossipDown: { tag: 32, fields: { ust: timestamp, sOld: timestamp, wallMs, regional: deps } },
+  GossipUp: { tag: 30, fields: { gst: nullable(timestamp), sOld: timestamp, wallMs, regional: deps, ...service } },
+  GossipRoot: {
+    tag: 31,
+    fields: { region: name, gst: nullable(timestamp), sOld: timestamp, wallMs, regional: deps, ...service },
+  },
+  GossipDown: { tag: 32, fields: { ust: timestamp, sOld: timestamp, wallMs, regional: deps, ...service } },
   ReplayLog: { tag: 33, fields: { region: name, after: timestamp, upTo: timestamp } },
   ResyncRefused: { tag: 34, fields: { partition: uint, source: name, truncatedUpTo: timestamp } },
   JoinReq: { tag: 35, fields: {} },

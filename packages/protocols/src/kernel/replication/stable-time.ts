@@ -15,6 +15,8 @@ export class StableTime {
   #value: Timestamp;
   #sOld: Timestamp = 0;
   #gcFloor: Timestamp = 0;
+  #served: Timestamp = 0;
+  #wanted: Timestamp = 0;
   #refused = 0;
   readonly #bounds: StableBound[] = [];
 
@@ -38,6 +40,19 @@ export class StableTime {
     return this.#sOld;
   }
 
+  /**
+   * What every node of every region serves: a session that begins anywhere, now or after any crash, gets a snapshot at or above it. It is
+   * the minimum of the stable times that the nodes have on their disks, as last aggregated; it never falls.
+   */
+  get served(): Timestamp {
+    return this.#served;
+  }
+
+  /** The highest time that a caller of this node waits for to be served; 0 when none does. */
+  get wanted(): Timestamp {
+    return this.#wanted > this.#served ? this.#wanted : 0;
+  }
+
   /** Highest garbage collection floor of the node's replicas: snapshots below may be gone. */
   get gcFloor(): Timestamp {
     return this.#gcFloor;
@@ -53,7 +68,7 @@ export class StableTime {
   }
 
   /** What aggregation says. A UST above the own version vectors is none: it is not believed at all, and not in part (P5, D12). */
-  aggregate(ust: Timestamp, sOld: Timestamp): void {
+  aggregate(ust: Timestamp, sOld: Timestamp, served: Timestamp = 0): void {
     if (this.confirmed(ust) < ust) {
       this.#refused++;
       return;
@@ -61,6 +76,13 @@ export class StableTime {
     if (ust > this.#aggregated) this.#aggregated = ust;
     if (ust > this.#value) this.#value = ust;
     this.#sOld = sOld;
+    // This node's own disk is part of the minimum: what exceeds it is rejected (D12).
+    if (served > this.#served && served <= this.#aggregated) this.#served = served;
+  }
+
+  /** A caller waits until `ts` is served. */
+  want(ts: Timestamp): void {
+    if (ts > this.wanted) this.#wanted = ts;
   }
 
   learn(claimed: Timestamp): void {

@@ -1,0 +1,88 @@
+import {
+  compareVersions,
+  type KeyWrite,
+  type QualifiedKey,
+  type Timestamp,
+  type TxId,
+  type Version,
+} from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
+import { textOfSnapshot } from '../protocols/snapshot.js';
+import type { Check, CheckContext } from './check.js';
+import type { Ledger } from './ledger.js';
+import type { ClientView } from './observations.js';
+import type { Visibility } from './visibility.js';
+
+/** What a client was told. */
+interface Told {
+  readonly txId: TxId;
+  readonly ct: Timestamp;
+  readonly keys: readonly QualifiedKey[];
+}
+
+/**
+ * What a client was told to be served everywhere, every transaction sees that begins later, in any region: its snapshot has it, and a read of
+ * its keys shows it or something newer. Excused are transactions that lost disks have damaged, and what happens while a node goes on with an
+ * older disk that nobody has noticed.
+ */
+export class StableIsServed implements Check {
+  readonly name = 'stable-is-served';
+  readonly #told: Told[] = [];
+  /** How much had been told when a transaction began. */
+  readonly #begun = new WeakMap<ClientView, number>();
+
+  /** @param visibility what snapshots show; undefined where they decide nothing */
+  constructor(
+    readonly context: CheckContext,
+    readonly ledger: Ledger,
+    readonly visibility: Pick<Visibility, 'lowest'> | undefined,
+  ) {}
+
+  served(txId: TxId, ct: Timestamp, keys: readonly QualifiedKey[]): void {
+    this.#told.push({ txId, ct, keys });
+  }
+
+  began(client: ClientView): void {
+    if (!this.ledger.anyUnaware) this.#begun.set(client, this.#told.length);
+  }
+
+  snapshot(client: ClientView, snapshot: Snapshot): void {
+    if (this.visibility === undefined) return;
+    const lowest = this.visibility.lowest(snapshot);
+    const missed = this.#toldTo(client).find(({ ct }) => ct > lowest);
+    if (missed === undefined) return;
+    const { session, txId } = client;
+    const told = `${missed.txId} of ${missed.ct} was called served everywhere before`;
+    this.#fail(`${session} begins ${txId} at ${textOfSnapshot(snapshot)}, and ${told}`, txId, missed.txId, session);
+  }
+
+  read(client: ClientView, key: QualifiedKey, value: KeyWrite['value']): void {
+    if (client.written.has(key)) return;
+    for (const { txId } of this.#toldTo(client).filter(({ keys }) => keys.includes(key))) {
+      const written = this.ledger.chain(key).find((version) => version.txId === txId);
+      if (written === undefined || this.#mayShow(key, value, written)) continue;
+      const { session, txId: reader } = client;
+      const told = `${txId} of ${written.ts} was called served everywhere before`;
+      this.#fail(`${session} reads ${key} as ${value} in ${reader}, and ${told}`, reader, txId, key);
+    }
+  }
+
+  /** Whether the value is the version's, or a newer one's. */
+  #mayShow(key: QualifiedKey, value: KeyWrite['value'], written: Version): boolean {
+    const shown = this.ledger.chain(key).filter((version) => version.value === value);
+    const isNewer = (version: Version) => compareVersions(version, written) >= 0 || this.ledger.isDamaged(version.txId);
+    // A value that no disk has is another check's matter; nothing at all is what a deletion leaves.
+    return shown.some(isNewer) || (shown.length === 0 && value !== null);
+  }
+
+  /** What had been told when the client's transaction began, and is not excused. */
+  #toldTo(client: ClientView): Told[] {
+    const count = this.#begun.get(client) ?? 0;
+    if (count === 0 || this.ledger.anyUnaware) return [];
+    return this.#told.slice(0, count).filter(({ txId }) => !this.ledger.isDamaged(txId));
+  }
+
+  #fail(message: string, ...about: string[]): void {
+    this.context.fail(this.name, message, about);
+  }
+}

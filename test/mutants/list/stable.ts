@@ -1,0 +1,58 @@
+/** What every node serves: P14. */
+import type { Mutant } from '../mutant.js';
+import { STABILIZATION, STABLE_TIME } from './files.js';
+
+export const STABLE_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'stable-of-one-node',
+    breaks: 'P14',
+    does: 'reports as served everywhere what is stable at the node that is asked',
+    patches: [
+      {
+        file: STABLE_TIME,
+        find: 'get served(): Timestamp {\n    return this.#served;',
+        replace: 'get served(): Timestamp {\n    return this.#value;',
+      },
+    ],
+    seeds: { from: 1, count: 20 },
+  },
+  {
+    name: 'served-in-one-region',
+    breaks: 'P14',
+    does: 'leaves the other regions out of what every node serves',
+    patches: [
+      {
+        file: STABILIZATION,
+        find: 'this.#raise(minimum.gst, minimum.sOld, minimum.served, now, out);',
+        replace: 'this.#raise(minimum.gst, minimum.sOld, this.#contribution()?.served ?? 0, now, out);',
+      },
+    ],
+    seeds: { from: 1, count: 20 },
+  },
+  {
+    name: 'served-by-replicas-only',
+    breaks: 'P14',
+    does: 'leaves nodes without replicas out of what every node serves',
+    patches: [
+      {
+        file: STABILIZATION,
+        find: 'served: this.#durableUst, wanted }',
+        replace: 'served: this.own.gst() === null ? Number.MAX_SAFE_INTEGER : this.#durableUst, wanted }',
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+  },
+  {
+    name: 'served-from-memory',
+    breaks: 'P14',
+    does: 'counts a stable time as served that the disk does not have yet',
+    patches: [
+      {
+        file: STABILIZATION,
+        find: 'served: this.#durableUst, wanted }',
+        replace: 'served: this.state.stable.aggregated, wanted }',
+      },
+    ],
+    seeds: { from: 1, count: 10 },
+  },
+];
