@@ -24,6 +24,7 @@ describe('a session token', () => {
     const cache = fc.record({
       session: fc.stringMatching(/^[A-Za-z0-9_-]{22}$/),
       node: fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,31}$/),
+      changes: fc.maxSafeNat(),
     });
     fc.assert(
       fc.property(ts, ts, cache, (ust, extra, kept) => {
@@ -38,7 +39,7 @@ describe('a session token', () => {
   });
 
   it('leaves out a hwt that ust has passed', () => {
-    const cache = { session: 'a'.repeat(22), node: 'virginia-1' };
+    const cache = { session: 'a'.repeat(22), node: 'virginia-1', changes: 3 };
     expect(tokens.decode(tokens.mint({ seen: { ts: 100 }, hwt: 100, cache }), NOW)).toEqual({
       seen: { ts: 100 },
       hwt: 0,
@@ -53,7 +54,7 @@ describe('a session token', () => {
     const token = tokens.mint({
       seen: { ts: 1000 },
       hwt: 2000,
-      cache: { session: 'a'.repeat(22), node: 'virginia-1' },
+      cache: { session: 'a'.repeat(22), node: 'virginia-1', changes: 3 },
     });
     for (let i = 0; i < token.length; i++) {
       const forged = token.slice(0, i) + (token[i] === 'A' ? 'B' : 'A') + token.slice(i + 1);
