@@ -6,6 +6,7 @@ import { NAMED_MUTANTS } from './named.js';
 import { OPERATION_MUTANTS } from './operations.js';
 import { ORBE_MUTANTS } from './orbe.js';
 import { REPLICATION_MUTANTS } from './replication.js';
+import { SESSION_MUTANTS } from './sessions.js';
 import { SNAPSHOT_MUTANTS } from './snapshots.js';
 
 export { VARIANTS } from './variants.js';
@@ -20,4 +21,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...OPERATION_MUTANTS,
   ...NAMED_MUTANTS,
   ...ORBE_MUTANTS,
+  ...SESSION_MUTANTS,
 ];

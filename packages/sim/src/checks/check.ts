@@ -73,6 +73,7 @@ const NAMES = {
   listed: 1,
   snapshot: 1,
   read: 1,
+  httpRead: 1,
   acknowledged: 1,
   refused: 1,
   collected: 1,

@@ -70,6 +70,11 @@ export interface ClientObservations {
   snapshot(client: ClientView, snapshot: Snapshot): void;
   /** A read of a transaction came to its application. */
   read(client: ClientView, key: QualifiedKey, value: KeyWrite['value']): void;
+  /**
+   * A read over HTTP was answered with this version (its `txId` is empty where it is an own write); `known`: the newest one that the lineage
+   * of its token has written or read.
+   */
+  httpRead(caller: string, id: TxId, key: QualifiedKey, version: Version | null, known: OwnWrite | undefined): void;
   /** A commit was acknowledged. */
   acknowledged(txId: TxId, ct: Timestamp, writes: readonly KeyWrite[]): void;
   /** A read of a transaction was refused because what it needs was collected, while the transaction was open. */

@@ -5,7 +5,9 @@ import { between, integer, logBetween, rounded, weighted } from '../engine/draws
 import { Streams } from '../engine/streams.js';
 import type { Settings } from '../protocols/adapter.js';
 import { drawFaults } from './draw-faults.js';
+import { drawHttp } from './draw-http.js';
 import { drawSessions } from './draw-sessions.js';
+import { keysOf } from './keys.js';
 import type { DrawMix } from './mix.js';
 import { DRAW_VERSION, type Environment, type Plan } from './plan.js';
 
@@ -17,6 +19,8 @@ export interface DrawnProtocol {
   drawTimes?(environment: Environment, random: Random, topology: Topology): Environment;
   drawSettings(random: Random): Settings;
   readonly drawMix: DrawMix;
+  /** Opens the HTTP API of a node, under protocols that have one here. */
+  readonly openHttp?: unknown;
 }
 
 /** How large runs are. */
@@ -35,6 +39,8 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const drawn = drawEnvironment(streams.of('draw environment'), topology);
   const environment = protocol.drawTimes?.(drawn, streams.of('draw times'), topology) ?? drawn;
   const sessions = drawSessions(streams.of('draw sessions'), topology, size.transactions, protocol.drawMix);
+  const http =
+    protocol.openHttp === undefined ? undefined : drawHttp(streams.of('draw http'), topology, keysOf({ sessions }));
   const settings = protocol.drawSettings(streams.of('draw settings'));
   const safetyMs = 20_000;
   const scene = { topology, sessions: sessions.map(({ name }) => name), crashPoints: protocol.crashPoints };
@@ -47,6 +53,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     settings,
     environment,
     sessions,
+    ...(http === undefined ? {} : { http }),
     faults,
     safetyMs,
   };
