@@ -1,6 +1,15 @@
 /** What HTTP sessions promise (D13). */
-import type { Mutant } from '../mutant.js';
+import type { Mutant, Profile } from '../mutant.js';
 import { CALLERS, KEPT_SESSION } from './files.js';
+
+/** Callers in every run, and nothing that keeps them from their work. */
+const PROFILE: Profile = {
+  settings: { applyIntervalMs: 100, gossipIntervalMs: 100 },
+  http: {},
+  faults: { kinds: ['slowDisk'], count: 0, untilMs: 0 },
+};
+/** The same with nodes that keep next to nothing. */
+const SMALL: Profile = { ...PROFILE, http: { maxSessionBytes: 300 } };
 
 export const SESSION_MUTANTS: readonly Mutant[] = [
   {
@@ -20,7 +29,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
           'const copy = this.machine.store.adopted(session, changes - changes); return own ?? (copy !== undefined && copy.hwt >= hwt ? copy : undefined);',
       },
     ],
-    seeds: { from: 1, count: 50 },
+    seeds: { from: 12, count: 20 },
+    profile: PROFILE,
   },
   {
     name: 'merge-not-counted',
@@ -33,7 +43,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
         replace: '    this.#changed(entries.map(({ ct }) => ct));\n    this.#changes--;',
       },
     ],
-    seeds: { from: 1, count: 50 },
+    seeds: { from: 1, count: 1 },
+    profile: PROFILE,
   },
   {
     name: 'merge-drops-own-writes',
@@ -46,7 +57,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
         replace: 'const union = new Map(this.entries().slice(0, 0).map((entry) => [entry.key, entry]));',
       },
     ],
-    seeds: { from: 1, count: 50 },
+    seeds: { from: 7, count: 20 },
+    profile: PROFILE,
   },
   {
     name: 'pruned-counts-as-sent',
@@ -59,7 +71,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
         replace: 'return Math.max(this.#complete, this.#pruned - this.#pruned);',
       },
     ],
-    seeds: { from: 1, count: 50 },
+    seeds: { from: 1, count: 1 },
+    profile: PROFILE,
   },
   {
     name: 'dropped-cache-without-gap',
@@ -72,7 +85,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
         replace: '    this.#complete = Math.min(this.#complete, this.hwt);',
       },
     ],
-    seeds: { from: 1, count: 50 },
+    seeds: { from: 2, count: 10 },
+    profile: SMALL,
   },
   {
     name: 'gap-not-awaited',
@@ -86,5 +100,6 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 1, count: 50 },
+    profile: SMALL,
   },
 ];

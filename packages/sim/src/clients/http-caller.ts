@@ -111,10 +111,8 @@ export class HttpCaller {
   }
 
   #send(plan: HttpRequestPlan): void {
-    const { topology } = this.network;
-    const nodes = topology.nodesOf(plan.region);
-    const node = nodes[plan.node % nodes.length]!;
     const token = plan.back === null ? undefined : this.#tokens[this.#tokens.length - 1 - plan.back];
+    const node = this.#nodeFor(plan, token?.claims);
     const request = this.#request(plan, token?.claims);
     const id = request.f === 'put' ? request.txId : txIdOf(this.#base, this.requests++);
     this.world.note(this.name, () => `sends ${id} to ${node}: ${JSON.stringify(request)}`);
@@ -129,6 +127,12 @@ export class HttpCaller {
     };
     this.#time.after(this.timeoutMs, () => settle(undefined));
     this.network.http(this.random, this.plan.region, node, request, settle);
+  }
+
+  #nodeFor({ region, node }: HttpRequestPlan, token: SessionClaims | undefined): NodeId {
+    if (node === null && token?.cache !== undefined) return token.cache.node;
+    const nodes = this.network.topology.nodesOf(region);
+    return nodes[(node ?? 0) % nodes.length]!;
   }
 
   get #base(): string {

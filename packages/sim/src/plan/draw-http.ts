@@ -5,7 +5,11 @@ import type { HttpCallerPlan, HttpPlan, HttpRequestPlan } from './plan.js';
 
 /** Undefined for runs without HTTP callers. */
 export function drawHttp(random: Random, topology: Topology, keys: readonly QualifiedKey[]): HttpPlan | undefined {
-  if (keys.length === 0 || !random.chance(0.35)) return undefined;
+  return keys.length === 0 || !random.chance(0.35) ? undefined : drawCallers(random, topology, keys);
+}
+
+/** Callers for a run that has some. */
+export function drawCallers(random: Random, topology: Topology, keys: readonly QualifiedKey[]): HttpPlan {
   const few = Array.from({ length: integer(random, 1, 5) }, () => random.pick(keys));
   const limits = random.chance(0.7)
     ? {}
@@ -16,22 +20,35 @@ export function drawHttp(random: Random, topology: Topology, keys: readonly Qual
 
 function drawCaller(random: Random, topology: Topology, keys: readonly QualifiedKey[], name: string): HttpCallerPlan {
   const region = topology.regionOf(random.pick(topology.nodes));
-  const thinkMs = logBetween(random, 0.3, 60);
-  const [writes, forks] = [0.2 + 0.6 * random.float(), integer(random, 1, 8)];
   // Forks need two nodes: of one region, where it has them.
   const alone = topology.nodesOf(region).length === 1;
-  const [roams, stays] = [alone || random.chance(0.5) ? 0.4 : 0, random.float()];
-  const request = (): HttpRequestPlan => ({
-    thinkMs: random.chance(0.4) ? 0 : rounded(exponential(random, thinkMs)),
-    region: random.chance(roams) ? random.pick(topology.regions) : region,
-    node: random.chance(stays) ? 0 : random.below(4),
-    back: weighted(random, [
-      [null, 0.02],
-      [0, 0.3],
-      [random.below(forks), 0.68],
-    ]),
-    f: random.chance(writes) ? 'put' : 'get',
-    keys: [...new Set(Array.from({ length: integer(random, 1, 2) }, () => random.pick(keys)))].sort(),
+  const style = {
+    thinkMs: logBetween(random, 1, 100),
+    writes: 0.2 + 0.6 * random.float(),
+    forks: integer(random, 1, 8),
+    roams: alone || random.chance(0.5) ? 0.4 : 0,
+    stays: random.float(),
+  };
+  const bursts = Array.from({ length: integer(random, 8, 60) }, () => {
+    const first = { thinkMs: rounded(exponential(random, style.thinkMs)), back: drawBack(random, style.forks) };
+    return Array.from({ length: integer(random, 1, 4) }, (_, i): HttpRequestPlan => {
+      // What is sent at once carries one token.
+      const when = i === 0 ? first : { ...first, thinkMs: 0 };
+      const node = random.chance(style.stays) ? null : random.below(4);
+      const where = { region: random.chance(style.roams) ? random.pick(topology.regions) : region, node };
+      const f = random.chance(style.writes) ? 'put' : 'get';
+      return { ...when, ...where, f, keys: someOf(random, keys, f === 'put' ? 2 : 4) };
+    });
   });
-  return { name, region, requests: Array.from({ length: integer(random, 20, 150) }, request) };
+  return { name, region, requests: bursts.flat() };
 }
+
+const drawBack = (random: Random, forks: number): number | null =>
+  weighted(random, [
+    [null, 0.02],
+    [0, 0.3],
+    [random.below(forks), 0.68],
+  ]);
+
+const someOf = (random: Random, keys: readonly QualifiedKey[], most: number): QualifiedKey[] =>
+  [...new Set(Array.from({ length: integer(random, 1, most) }, () => random.pick(keys)))].sort();

@@ -4,7 +4,7 @@ import { Topology } from '@isochron/core';
 import { between, integer, logBetween, rounded, weighted } from '../engine/draws.js';
 import { Streams } from '../engine/streams.js';
 import type { Settings } from '../protocols/adapter.js';
-import { drawFaults } from './draw-faults.js';
+import { drawDrains, drawFaults } from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
 import { drawSessions } from './draw-sessions.js';
 import { keysOf } from './keys.js';
@@ -44,7 +44,9 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const settings = protocol.drawSettings(streams.of('draw settings'));
   const safetyMs = 20_000;
   const scene = { topology, sessions: sessions.map(({ name }) => name), crashPoints: protocol.crashPoints };
-  const faults = drawFaults(streams, scene, expectedMs(environment, sessions));
+  const spanMs = expectedMs(environment, sessions);
+  const drains = http === undefined ? [] : drawDrains(streams.of('draw drains'), scene, spanMs);
+  const faults = [...drawFaults(streams, scene, spanMs), ...drains].sort((a, b) => a.atMs - b.atMs);
   return {
     draw: DRAW_VERSION,
     protocol: protocol.name,

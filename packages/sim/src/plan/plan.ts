@@ -79,9 +79,9 @@ export interface HttpCallerPlan {
 /** Sent so long after the request before, which need not be answered by then. */
 export interface HttpRequestPlan {
   readonly thinkMs: number;
-  /** To this node of the region, counted round. */
+  /** To this node of the region, counted round; null: to the one that the token names, as a load balancer that sticks to it. */
   readonly region: RegionId;
-  readonly node: number;
+  readonly node: number | null;
   /** With which token: the one of the last answer, or of the answer so many before; null: with none. */
   readonly back: number | null;
   readonly f: 'get' | 'put';

@@ -39,4 +39,6 @@ export interface HttpWorld<M extends AnyMessage> {
 export interface HttpNode<M extends AnyMessage> {
   readonly machines: readonly (readonly [name: string, machine: Machine<M>])[];
   handle(request: HttpRequest, done: (answer: HttpAnswer) => void): void;
+  /** Takes no requests any more, finishes those that it has, and gives what it keeps to another node. */
+  leave(done: () => void): void;
 }

@@ -105,6 +105,10 @@ export class Cluster<M extends AnyMessage> {
     this.clients.crashed(id);
   }
 
+  drain(id: NodeId, done: () => void): void {
+    this.node(id).drain(done);
+  }
+
   restart(id: NodeId): void {
     const node = this.node(id);
     if (node.up) return;

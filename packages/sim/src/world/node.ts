@@ -141,6 +141,11 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     this.#whenRunning(() => this.#http?.handle(request, done));
   }
 
+  /** Hands over what it keeps for HTTP callers, then calls back. */
+  drain(done: () => void): void {
+    this.#whenRunning(() => (this.#http === undefined ? done() : this.#http.leave(done)));
+  }
+
   describe(): object {
     return this.#host?.describe() ?? {};
   }

@@ -21,6 +21,8 @@ const HTTP_MACHINE = 'http';
 /** How long a read waits for the gap of its session to close, and how often it looks, ms. */
 const GAP_WAIT_MS = 2_000;
 const GAP_POLL_MS = 5;
+/** How long a node that closes waits for requests that have begun, ms. */
+const REQUESTS_MS = 3_000;
 
 type Read = Extract<HttpRequest, { f: 'get' }>;
 type Write = Extract<HttpRequest, { f: 'put' }>;
@@ -33,6 +35,8 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
   readonly #coordinator: Address;
   #lastRef = 0;
   #ids = 0;
+  #active = 0;
+  #isLeaving = false;
 
   constructor(
     readonly world: HttpWorld<NodeMessage>,
@@ -72,7 +76,29 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
   }
 
   handle(request: HttpRequest, done: (answer: HttpAnswer) => void): void {
-    run(request.f === 'get' ? this.#read(request) : this.#write(request), () => true, done);
+    if (this.#isLeaving) {
+      done({ status: 'refused', code: 'NOT_READY' });
+      return;
+    }
+    this.#active++;
+    run(
+      request.f === 'get' ? this.#read(request) : this.#write(request),
+      () => true,
+      (answer) => {
+        this.#active--;
+        done(answer);
+      },
+    );
+  }
+
+  leave(done: () => void): void {
+    this.#isLeaving = true;
+    this.#handOver(0, done);
+  }
+
+  #handOver(waited: number, done: () => void): void {
+    if (this.#active === 0 || waited >= REQUESTS_MS) this.#callers.handOver(() => done());
+    else this.world.after(GAP_POLL_MS, () => this.#handOver(waited + GAP_POLL_MS, done));
   }
 
   *#read({ token, keys }: Read): Co<HttpAnswer> {
