@@ -8,5 +8,3 @@ export { HttpLatency } from './http/latency.js';
 export { createLogger } from './http/logger.js';
 export { buildMetrics } from './http/metrics.js';
 export type * from './node/api.js';
-export { SESSIONS_MACHINE, SessionsMachine, type SessionsOptions } from './session/machine.js';
-export { type SessionMessage, sessionSchema } from './session/messages.js';

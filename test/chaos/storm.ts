@@ -6,6 +6,7 @@ import type { ChaosCluster } from './cluster.js';
 import { converged } from './convergence.js';
 import { drawSchedule, type Fault, type FaultKind } from './faults.js';
 import { Gate } from './gate.js';
+import { type CallersFound, HttpCaller } from './http-caller.js';
 import { Nemesis } from './nemesis.js';
 import { eventWriter, type Load, type Scenario, writeSchedule } from './run.js';
 import { ChaosSession, type SessionsOptions } from './session.js';
@@ -20,6 +21,8 @@ const EXPLAINED: readonly (readonly [FaultKind, ErrorCode])[] = [
 ];
 /** What takes longer has failed. */
 const LIMIT_MS = 180_000;
+/** Callers over HTTP, beside the sessions. */
+const CALLERS = 3;
 const PROGRESS_INTERVAL_MS = 500;
 
 export interface StormOptions {
@@ -74,25 +77,40 @@ async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder:
     faults: counts,
     heal: () => nemesis.heal(),
     stop,
-    figures: () => figuresOf(tally),
-    violations: () => ({}),
+    figures: () => [...figuresOf(tally), ...sessions.figures()],
+    violations: () => ({ 'writes that a later request with the token missed': sessions.found.missed }),
   };
+}
+
+interface Sessions {
+  /** Rejects, or resolves, with the first one that ends. */
+  readonly ended: Promise<unknown>;
+  readonly stop: () => Promise<void>;
+  readonly found: CallersFound;
+  readonly figures: () => [string, string][];
 }
 
 function startSessions(
   { seed, keys, sessions }: StormOptions,
   { regions, cluster }: ChaosCluster,
   shared: Pick<SessionsOptions, 'recorder' | 'tally' | 'gate'>,
-): { readonly ended: Promise<unknown>; readonly stop: () => Promise<void> } {
+): Sessions {
   const stopping = new AbortController();
   const endpoints = Object.fromEntries(regions.map((region) => [region, cluster.endpoints(region)]));
   const all = { ...shared, endpoints, keys, seed, signal: stopping.signal };
-  const ended = Promise.all(Array.from({ length: sessions }, (_, i) => new ChaosSession(all, i).run()));
+  const found: CallersFound = { reads: 0, writes: 0, failed: {}, missed: [] };
+  const ended = Promise.all([
+    ...Array.from({ length: sessions }, (_, i) => new ChaosSession(all, i).run()),
+    ...Array.from({ length: CALLERS }, (_, i) => new HttpCaller(all, i, found).run()),
+  ]);
   const stop = async () => {
     stopping.abort();
     await ended;
   };
-  return { ended, stop };
+  const failed = () => Object.entries(found.failed).map(([status, count]) => `${status}: ${count}`);
+  const requests = () =>
+    `${found.reads} reads, ${found.writes} writes; others by status: ${failed().join(', ') || 'none'}`;
+  return { ended, stop, found, figures: () => [['requests over HTTP with forked tokens', requests()]] };
 }
 
 const figuresOf = ({ moves, deaths }: Tally): [string, string][] => [

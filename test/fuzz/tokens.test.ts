@@ -33,6 +33,7 @@ const claims: fc.Arbitrary<SessionClaims> = fc.record({
     fc.record({
       session: fc.stringMatching(/^[A-Za-z0-9_-]{22}$/),
       node: fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,31}$/),
+      changes: fc.maxSafeNat(),
     }),
     { nil: undefined },
   ),

@@ -1,4 +1,5 @@
 /** Deliberate breakages, as data. */
+import type { SessionStoreLimits } from '@isochron/sessions';
 import type { FaultName } from '@isochron/sim/faults/table';
 
 /** One place of the source that is replaced. The text must occur exactly once in the file. */
@@ -13,6 +14,8 @@ export interface Patch {
 export interface Profile {
   readonly settings?: Readonly<Record<string, number>>;
   readonly environment?: Readonly<Record<string, unknown>>;
+  /** Every run has callers over HTTP, and nodes keep at most this much for them. */
+  readonly http?: Partial<SessionStoreLimits>;
   /** So many faults of these kinds, from the beginning until then (ms). */
   readonly faults?: { readonly kinds: readonly FaultName[]; readonly count: number; readonly untilMs: number };
 }

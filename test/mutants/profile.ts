@@ -3,17 +3,26 @@ import { Topology } from '@isochron/core';
 import { type Plan, PROTOCOLS } from '@isochron/sim';
 import { Streams } from '@isochron/sim/engine/streams';
 import { faultKind } from '@isochron/sim/faults/table';
+import { drawCallers } from '@isochron/sim/plan/draw-http';
+import { keysOf } from '@isochron/sim/plan/keys';
 import type { FaultPlan } from '@isochron/sim/plan/plan';
 import type { Profile } from './mutant.js';
 
 /** The drawn plan with the profile's parts in place of its own. */
-export function profiled(plan: Plan, { settings, environment, faults }: Profile): Plan {
+export function profiled(plan: Plan, { settings, environment, faults, http }: Profile): Plan {
   return {
     ...plan,
     settings: { ...plan.settings, ...settings },
     environment: { ...plan.environment, ...environment },
+    ...(http === undefined ? {} : { http: drawHttp(plan, http) }),
     faults: faults === undefined ? plan.faults : drawFaults(plan, faults),
   };
+}
+
+function drawHttp(plan: Plan, limits: Required<Profile>['http']): Plan['http'] {
+  const random = new Streams(plan.seed).of('profile http');
+  const { callers } = drawCallers(random, new Topology(plan.cluster), keysOf(plan));
+  return { callers, limits };
 }
 
 function drawFaults(

@@ -13,7 +13,8 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
   'packages/transport': ['packages/core', 'packages/wire'],
   'packages/checker': ['packages/core'],
   'packages/workload': ['packages/core'],
-  'packages/sim': ['packages/core', 'packages/protocols', 'packages/storage', 'packages/checker'],
+  'packages/sim': ['packages/core', 'packages/protocols', 'packages/storage', 'packages/checker', 'packages/sessions'],
+  'packages/sessions': ['packages/core', 'packages/protocols'],
   'sdk-js': ['packages/core', 'packages/protocols', 'packages/wire'],
   server: [
     'packages/core',
@@ -22,6 +23,7 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
     'packages/wire',
     'packages/transport',
     'packages/workload',
+    'packages/sessions',
     'sdk-js',
   ],
   examples: ['sdk-js'],
@@ -35,13 +37,14 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
     'packages/checker',
     'packages/workload',
     'packages/sim',
+    'packages/sessions',
     'sdk-js',
     'server',
   ],
 };
 
 /** These stand on nothing but the language: no library, no module of Node. */
-const WITHOUT_LIBRARIES = new Set(['packages/core', 'packages/protocols']);
+const WITHOUT_LIBRARIES = new Set(['packages/core', 'packages/protocols', 'packages/sessions']);
 
 /** The folder of a path that the map speaks of, or undefined. */
 export const placeOf = (path: string): string | undefined =>

@@ -4,9 +4,11 @@ import { isTest, Repository } from './repository.js';
 import { parseSource } from './source.js';
 
 const repository = new Repository(join(__dirname, '../..'));
-const pure = repository.sources.filter((path) => /^packages\/(core|protocols)\/src\//.test(path) && !isTest(path));
+const pure = repository.sources.filter(
+  (path) => /^packages\/(core|protocols|sessions)\/src\//.test(path) && !isTest(path),
+);
 
-describe('core and protocols', () => {
+describe('core, protocols and sessions', () => {
   it('touch neither time nor randomness nor timers nor sockets nor promises', () => {
     expect(pure.length).toBeGreaterThan(10);
     expect(pure.flatMap((path) => purityFindings(parseSource(path, repository.read(path))))).toEqual([]);

@@ -109,6 +109,15 @@ export class Host<M extends AnyMessage> {
     this.run();
   }
 
+  /** Fires a machine's timer now: for a driver that has asked the machine for something outside of its steps. */
+  fire(name: string, timer: TimerKind): void {
+    const entry = this.#machines.get(name);
+    if (entry === undefined) return;
+    const input = { kind: 'timer', now: this.#clock.now(), timer } as const;
+    this.#jobs.push({ machine: entry.machine, self: entry.address, input });
+    this.run();
+  }
+
   /** Fires the timers that are due. */
   wake(): void {
     const now = this.#clock.now();

@@ -2,10 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { IsochronError, isTxId, packWall, type Timestamp, type TxId, txIdOf } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
+import { ANONYMOUS, type Caller } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { RunningNode, TransactionsNode } from '../node/api.js';
 import { requireCapability } from '../node/protocols.js';
-import { ANONYMOUS, type Caller, type HttpSessions } from '../session/http-sessions.js';
+import type { HttpSessions } from '../session/http-sessions.js';
 import { refuseFuture } from '../session/snapshot.js';
 import type { Authenticator } from './auth.js';
 import { Outcomes } from './outcomes.js';
@@ -118,7 +119,8 @@ export class TransactionsContext extends ApiContext {
 
   async #complete(pending: Caller | Promise<Caller>, request: FastifyRequest): Promise<Caller> {
     const caller = await pending;
-    if (this.sessions.hasGap(caller)) await this.sessions.close(caller, waitMsOf(request));
+    // While it waits, another request of the session may widen the gap.
+    while (this.sessions.hasGap(caller)) await this.sessions.close(caller, waitMsOf(request));
     return caller;
   }
 }

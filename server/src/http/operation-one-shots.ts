@@ -4,8 +4,8 @@ import type { GetResp, OperationSession, PutResp, RotResp } from '@isochron/prot
 import type { FastifyRequest } from 'fastify';
 import type { OperationsNode } from '../node/api.js';
 import { requireCapability, unsupported } from '../node/protocols.js';
+import { newSessionId } from '../session/ids.js';
 import type { OperationTokens } from '../session/operation-token.js';
-import { newSessionId } from '../session/store.js';
 import type { ApiContext } from './context.js';
 import type { OneShots, Shown, Written } from './one-shots.js';
 import { undecided } from './outcomes.js';

@@ -1,8 +1,7 @@
 /** Reads for plain HTTP callers: the coordinator's answer with the session's own writes laid over it. */
 import type { QualifiedKey, Timestamp, Value, Version } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import { type Caller, overlay } from '../session/http-sessions.js';
-import { raisedTo, snapshotOf, wanted } from '../session/snapshot.js';
+import { type Caller, floorOf, snapshotOf, wanted } from '@isochron/sessions';
 import { answerBytes } from './answer-size.js';
 import type { ApiContext, TransactionsContext } from './context.js';
 import type { Shown } from './one-shots.js';
@@ -25,7 +24,7 @@ export function readKeys(
 ): Promise<Seen> {
   const { kept } = caller;
   if (kept === undefined || at !== null) {
-    const asked = { txId: null, ...wanted(floorOf(api, caller), at), keys };
+    const asked = { txId: null, ...wanted(floorOf(api.sessions.rules, caller), at), keys };
     return api.node.coordinator
       .read(asked)
       .then((answer) => bounded(api, { snapshot: snapshotOf(answer), versions: answer.versions }));
@@ -45,21 +44,15 @@ async function readOverlaid(
   kept: NonNullable<Caller['kept']>,
   keys: readonly QualifiedKey[],
 ): Promise<Seen> {
-  kept.observe(caller.seen, api.node.ust());
-  const tx = kept.session.begin();
+  const view = api.sessions.callers.view({ ...caller, kept });
   try {
-    const floor = api.sessions.rules.merge(floorOf(api, caller), tx.seen);
-    const answer = await api.node.coordinator.read({ txId: null, ...wanted(floor, null), keys });
-    const seen = { snapshot: snapshotOf(answer), versions: answer.versions };
-    return bounded(api, { ...seen, versions: overlay(kept, tx, keys, seen) });
+    const answer = await api.node.coordinator.read({ txId: null, ...wanted(view.floor, null), keys });
+    const snapshot = snapshotOf(answer);
+    return bounded(api, { snapshot, versions: view.over(keys, snapshot, answer.versions) });
   } finally {
-    kept.session.end(tx);
+    view.end();
   }
 }
-
-/** What a caller's snapshot must not fall below. */
-export const floorOf = (api: TransactionsContext, caller: Caller): Snapshot =>
-  raisedTo(api.sessions.rules, caller.seen, caller.complete);
 
 /** The fields of a value in a JSON answer. A document goes in as the text it was written as. */
 export function valueFields(ts: Timestamp, value: Value): string {

@@ -1,16 +1,14 @@
 /** `GET /v1/keyspaces/:keyspace/keys`: ordered listing, all pages in one snapshot. */
 import { compareKeys, IsochronError, type QualifiedKey, type Version } from '@isochron/core';
 import type { ListResp, Snapshot } from '@isochron/protocols';
+import { type CacheEntry, type Caller, floorOf, ownVersion, snapshotOf, wanted } from '@isochron/sessions';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Caller, ownVersion } from '../session/http-sessions.js';
-import type { CacheEntry } from '../session/messages.js';
-import { snapshotOf, wanted } from '../session/snapshot.js';
 import { cutPage } from './answer-size.js';
 import type { TransactionsContext } from './context.js';
 import { type Cursor, decodeCursor, encodeCursor } from './cursor.js';
 import { json, SessionHeaders } from './openapi.js';
 import { listRange } from './range.js';
-import { floorOf, valueFields } from './reader.js';
+import { valueFields } from './reader.js';
 import { KeyspaceParams, ListAnswer, ListQuery } from './schemas.js';
 
 const DEFAULT_LIMIT = 100;
@@ -105,17 +103,14 @@ async function fetchPage(
 ): Promise<{ answer: ListResp; own: CacheEntry[] }> {
   const { kept } = caller;
   if (kept === undefined || page.at !== null)
-    return { answer: await api.node.coordinator.list(listRequest(floorOf(api, caller), page)), own: [] };
-  kept.observe(caller.seen, api.node.ust());
-  const tx = kept.session.begin();
+    return { answer: await api.node.coordinator.list(listRequest(floorOf(api.sessions.rules, caller), page)), own: [] };
+  const view = api.sessions.callers.view({ ...caller, kept });
   try {
-    const floor = api.sessions.rules.merge(floorOf(api, caller), tx.seen);
-    const answer = await api.node.coordinator.list(listRequest(floor, page));
-    kept.session.started(tx, answer.snapshot, answer.deps);
-    const own = [...tx.overlay()].map(([key, { ts, value }]) => ({ key, ct: ts ?? 0, txId: '', value }));
+    const answer = await api.node.coordinator.list(listRequest(view.floor, page));
+    const own = view.above(snapshotOf(answer));
     return { answer, own: own.filter(({ key }) => within(key, page.start, page.end)) };
   } finally {
-    kept.session.end(tx);
+    view.end();
   }
 }
 

@@ -5,17 +5,14 @@
  */
 import { IsochronError, isTxId, type NodeId, type QualifiedKey, type TxId, type Version } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
+import { type Caller, floorOf, type OpenTransaction, ownVersion, snapshotOf, wanted } from '@isochron/sessions';
 import type { Static } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Caller, ownVersion } from '../session/http-sessions.js';
-import type { CacheEntry } from '../session/messages.js';
-import { snapshotOf, wanted } from '../session/snapshot.js';
-import type { OpenTransaction } from '../session/store.js';
 import type { TransactionsContext } from './context.js';
 import { json, SessionHeaders } from './openapi.js';
 import { UndecidedError } from './outcomes.js';
-import { bounded, floorOf, readAnswerText } from './reader.js';
+import { bounded, readAnswerText } from './reader.js';
 import { keysOf } from './routes-batch.js';
 import { sendCommitted } from './routes-keys.js';
 import {
@@ -140,22 +137,18 @@ async function startOverlaid(
   at: Snapshot | null,
 ): Promise<OpenTransaction> {
   const { kept, hwt, seen } = caller;
-  const floor = floorOf(api, caller);
   if (kept === undefined || at !== null) {
-    const snapshot = snapshotOf(await api.node.coordinator.start({ txId, ...wanted(floor, at) }));
+    const asked = wanted(floorOf(api.sessions.rules, caller), at);
+    const snapshot = snapshotOf(await api.node.coordinator.start({ txId, ...asked }));
     return { snapshot, seen, hwt, overlay: new Map(), session: kept?.id };
   }
-  kept.observe(seen, api.node.ust());
-  const tx = kept.session.begin();
+  const view = api.sessions.callers.view({ ...caller, kept });
   try {
-    const asked = wanted(api.sessions.rules.merge(floor, tx.seen), null);
-    const snapshot = snapshotOf(await api.node.coordinator.start({ txId, ...asked }));
-    kept.session.started(tx, snapshot.ts, snapshot.deps);
-    const overlay = new Map<QualifiedKey, CacheEntry>();
-    for (const [key, { ts, value }] of tx.overlay()) overlay.set(key, { key, ct: ts ?? 0, txId: '', value });
+    const snapshot = snapshotOf(await api.node.coordinator.start({ txId, ...wanted(view.floor, null) }));
+    const overlay = new Map(view.above(snapshot).map((entry) => [entry.key, entry]));
     return { snapshot, seen, hwt: kept.hwt, overlay, session: kept.id };
   } finally {
-    kept.session.end(tx);
+    view.end();
   }
 }
 

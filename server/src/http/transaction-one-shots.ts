@@ -1,8 +1,8 @@
 /** One-shot reads and writes where they are transactions. */
 import { IsochronError, type KeyWrite, type QualifiedKey, type Value } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
+import type { Caller } from '@isochron/sessions';
 import type { FastifyRequest } from 'fastify';
-import type { Caller } from '../session/http-sessions.js';
 import type { TransactionsContext } from './context.js';
 import { mergePatch } from './merge-patch.js';
 import type { OneShots, Shown, Written } from './one-shots.js';

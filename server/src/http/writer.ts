@@ -9,7 +9,7 @@ import {
   type Value,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import type { Caller } from '../session/http-sessions.js';
+import type { Caller } from '@isochron/sessions';
 import type { ApiContext, TransactionsContext } from './context.js';
 import type { WriteRef } from './schemas.js';
 
@@ -42,7 +42,8 @@ export async function commit(
   const { ts, deps } = snapshot;
   const known = open ? { snapshot: null } : { snapshot: ts, deps };
   const committed = await api.outcomes.commit({ ...request, ...known, homes: [home] }, coordinator);
-  return { ct: committed.ts, token: api.sessions.committed(caller, order.writes, committed, snapshot) };
+  const { txId, writes } = order;
+  return { ct: committed.ts, token: api.sessions.committed(caller, { txId, writes, commit: committed, snapshot }) };
 }
 
 /** The order of a one-shot write: it depends on what its caller has seen. */

@@ -22,8 +22,8 @@ import type {
   TxStatusResp,
   VerificationStatus,
 } from '@isochron/protocols';
+import type { SessionsMachine } from '@isochron/sessions';
 import type { ClusterConfig } from '../config/cluster-file.js';
-import type { SessionsMachine } from '../session/machine.js';
 import type { ServedOperations, ServedProtocol, ServedTransactions } from './protocols.js';
 import type { Scope, Sent, TrafficKind } from './traffic.js';
 import type { Blocked } from './waits.js';

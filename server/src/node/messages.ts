@@ -1,7 +1,7 @@
 /** Everything that travels between the machines of a cluster under interactive transactions: the protocol's messages and the server's own. */
 import type { MessageSchema } from '@isochron/core';
 import type { TransactionMessage } from '@isochron/protocols';
-import { type SessionMessage, sessionSchema } from '../session/messages.js';
+import { type SessionMessage, sessionSchema } from '@isochron/sessions';
 import type { ServedTransactions } from './protocols.js';
 
 export type NodeMessage = TransactionMessage | SessionMessage;

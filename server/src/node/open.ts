@@ -1,4 +1,5 @@
 /** Opens a node: disk, machines, links (D7, D14). What serves users stands on the result, see `http/` and `ws/`. */
+import { randomInt } from 'node:crypto';
 import {
   IsochronError,
   type LogGroup,
@@ -25,6 +26,7 @@ import {
   type TransactionNode,
   type VerificationStatus,
 } from '@isochron/protocols';
+import { ASKED_TIMER, SESSIONS_MACHINE, type SessionMessage, SessionsMachine } from '@isochron/sessions';
 import type { VersionStore } from '@isochron/storage';
 import { WebSocketTransport } from '@isochron/transport';
 import { FrameCodec } from '@isochron/wire';
@@ -32,8 +34,7 @@ import type { Logger } from 'pino';
 import { type ClusterConfig, clusterSpec, oneWayDelayMs } from '../config/cluster-file.js';
 import type { Peering } from '../config/peering.js';
 import type { ProtocolName } from '../config/protocol-names.js';
-import { SESSIONS_MACHINE, SessionsMachine } from '../session/machine.js';
-import type { SessionMessage } from '../session/messages.js';
+import { newSessionId } from '../session/ids.js';
 import { SnapshotChecks } from '../session/snapshot.js';
 import type { AnyNode, Costs, NodeStatus, OperationsNode, RunningNode, TransactionsNode } from './api.js';
 import { CLIENT_MACHINE, ClientPort, OperationPort } from './client-port.js';
@@ -421,11 +422,13 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
     this.machines = protocol.open({ ...this.common, unapplied });
     this.coordinator = new ClientPort(this.id, (to, from, message) => this.host.post({ to, from, message }));
     const checks = new SnapshotChecks(this.config);
-    const sessionsAddress = { node: this.id, machine: SESSIONS_MACHINE };
     this.sessions = new SessionsMachine({
-      post: (to, message) => this.host.post({ to, from: sessionsAddress, message }),
+      wake: () => this.host.fire(SESSIONS_MACHINE, ASKED_TIMER),
       session: protocol.session,
       fits: (deps) => checks.fits(deps),
+      newId: newSessionId,
+      now: () => performance.now(),
+      firstRef: randomInt(2 ** 32),
     });
     this.operator = new OperatorPort(this.id, (to, from, message) => this.host.post({ to, from, message }));
     const ports = [

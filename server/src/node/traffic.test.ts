@@ -1,8 +1,8 @@
 import type { AnyMessage, LogGroup } from '@isochron/core';
 import { operationSchema, transactionSchema } from '@isochron/protocols';
+import { sessionSchema } from '@isochron/sessions';
 import type { PackedFrame } from '@isochron/transport';
 import { FrameCodec } from '@isochron/wire';
-import { sessionSchema } from '../session/messages.js';
 import { KIND_OF, SCOPES, TRAFFIC_KINDS, Traffic } from './traffic.js';
 
 type Counted = Parameters<Traffic['count']>[1];

@@ -1,9 +1,9 @@
 /** What a node sends to others, by meaning: the bytes and messages that the papers compare protocols by. */
 import type { LogGroup, LoggedTx, NodeId, RegionId } from '@isochron/core';
 import type { OperationMessage, Replicate, TransactionMessage } from '@isochron/protocols';
+import type { SessionMessage } from '@isochron/sessions';
 import type { PackedFrame } from '@isochron/transport';
 import { packedSize } from '@isochron/wire';
-import type { SessionMessage } from '../session/messages.js';
 
 type CountedMessage = TransactionMessage | OperationMessage | SessionMessage;
 

@@ -16,12 +16,12 @@ export class OperationTokens extends SignedTokens<OperationSessionState> {
   readonly #protocol: Buffer;
 
   constructor(secret: string, config: ClusterConfig, epoch = 0) {
-    super(TOKEN_VERSIONS.operations, MAX_OPERATION_TOKEN_LENGTH, secret, config, epoch);
+    super([TOKEN_VERSIONS.operations], MAX_OPERATION_TOKEN_LENGTH, secret, config, epoch);
     this.#protocol = textBytes(config.protocol);
   }
 
   mint(state: OperationSessionState): string {
-    return this.sign([this.#protocol, pack(state)]);
+    return this.sign(TOKEN_VERSIONS.operations, [this.#protocol, pack(state)]);
   }
 
   protected read(fields: Fields): OperationSessionState {

@@ -12,9 +12,12 @@ import { canonicalJson } from '../config/canonical.js';
 import type { ClusterConfig } from '../config/cluster-file.js';
 import { DEFAULT_PROTOCOL, type ProtocolName } from '../config/protocol-names.js';
 
-/** What a record holds: of the default protocol, of another one with transactions, of one of single operations. */
-export const TOKEN_VERSIONS = { plain: 1, withProtocol: 2, operations: 3 } as const;
-type TokenVersion = (typeof TOKEN_VERSIONS)[keyof typeof TOKEN_VERSIONS];
+/**
+ * What a record holds: of the default protocol, of another one with transactions, of one of single operations; and the first two once more,
+ * with the name of a write cache and its number of changes.
+ */
+export const TOKEN_VERSIONS = { plain: 1, withProtocol: 2, operations: 3, cache: 4, cacheWithProtocol: 5 } as const;
+export type TokenVersion = (typeof TOKEN_VERSIONS)[keyof typeof TOKEN_VERSIONS];
 
 const TAG_BYTES = 8;
 const MAC_BYTES = 16;
@@ -24,15 +27,24 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/;
 /** Signs and verifies the tokens of one cluster. Recent results are kept, so that a hot session costs no HMAC. */
 export abstract class SignedTokens<Claims> {
   protected readonly protocol: ProtocolName;
-  readonly #version: TokenVersion;
+  readonly #versions: readonly TokenVersion[];
   readonly #maxLength: number;
   readonly #key: Buffer;
   readonly #tag: Buffer;
   readonly #decoded = new LRUCache<string, Claims & object>({ max: 4096 });
 
-  /** @param epoch counts the changes of placement; tokens do not outlive one. */
-  constructor(version: TokenVersion, maxLength: number, secret: string, config: ClusterConfig, epoch: number) {
-    this.#version = version;
+  /**
+   * @param versions those that this protocol's records may have
+   * @param epoch counts the changes of placement; tokens do not outlive one.
+   */
+  constructor(
+    versions: readonly TokenVersion[],
+    maxLength: number,
+    secret: string,
+    config: ClusterConfig,
+    epoch: number,
+  ) {
+    this.#versions = versions;
     this.#maxLength = maxLength;
     this.#key = createHmac('sha256', secret).update('isochron session token 1').digest();
     const regions = config.regions.map(({ id, nodes }) => ({ id, nodes: nodes.map((node) => node.id) }));
@@ -49,20 +61,21 @@ export abstract class SignedTokens<Claims> {
   decode(token: string, now: WallMs): Claims {
     const known = this.#decoded.get(token);
     if (known !== undefined) return known;
-    const claims = this.read(this.#verify(token));
+    const { fields, version } = this.#verify(token);
+    const claims = this.read(fields, version);
     this.judge(claims, now);
     this.#decoded.set(token, claims);
     return claims;
   }
 
   /** What a record of this protocol says: its fields, to the end. */
-  protected abstract read(fields: Fields): Claims & object;
+  protected abstract read(fields: Fields, version: TokenVersion): Claims & object;
 
   /** @throws IsochronError for what must not be believed although it is signed */
   protected abstract judge(claims: Claims, now: WallMs): void;
 
-  protected sign(parts: readonly Uint8Array[]): string {
-    const body = Buffer.concat([Buffer.of(this.#version), this.#tag, ...parts]);
+  protected sign(version: TokenVersion, parts: readonly Uint8Array[]): string {
+    const body = Buffer.concat([Buffer.of(version), this.#tag, ...parts]);
     return Buffer.concat([body, this.#mac(body)]).toString('base64url');
   }
 
@@ -70,7 +83,7 @@ export abstract class SignedTokens<Claims> {
     return createHmac('sha256', this.#key).update(body).digest().subarray(0, MAC_BYTES);
   }
 
-  #verify(token: string): Fields {
+  #verify(token: string): { readonly fields: Fields; readonly version: TokenVersion } {
     if (token.length > this.#maxLength || !BASE64URL.test(token)) throw damaged();
     const record = Buffer.from(token, 'base64url');
     // A last character with spare bits set decodes to the same bytes: only the one canonical text is a token.
@@ -88,9 +101,11 @@ export abstract class SignedTokens<Claims> {
     const theirs = protocolIn(new Fields(body));
     if (theirs !== this.protocol) throw ofAnotherProtocol(theirs, this.protocol);
     const fields = new Fields(body);
-    if (fields.byte() !== this.#version) throw damaged();
+    const first = fields.byte();
+    const version = this.#versions.find((one) => one === first);
+    if (version === undefined) throw damaged();
     fields.skip(TAG_BYTES);
-    return fields;
+    return { fields, version };
   }
 }
 
@@ -99,7 +114,7 @@ function protocolIn(fields: Fields): string {
   const version = fields.byte();
   fields.skip(TAG_BYTES);
   if (version === TOKEN_VERSIONS.operations) return fields.text();
-  if (version === TOKEN_VERSIONS.plain) return DEFAULT_PROTOCOL;
+  if (version === TOKEN_VERSIONS.plain || version === TOKEN_VERSIONS.cache) return DEFAULT_PROTOCOL;
   fields.skip(8 + 8);
   fields.text();
   fields.text();
@@ -136,10 +151,17 @@ export class Fields {
   }
 
   timestamp(): Timestamp {
-    this.skip(8);
-    const ts = this.record.readUInt32BE(this.#at - 8) * 2 ** 32 + this.record.readUInt32BE(this.#at - 4);
+    const ts = this.count();
     if (!isTimestamp(ts)) throw damaged();
     return ts;
+  }
+
+  /** A whole number, in 8 bytes. */
+  count(): number {
+    this.skip(8);
+    const count = this.record.readUInt32BE(this.#at - 8) * 2 ** 32 + this.record.readUInt32BE(this.#at - 4);
+    if (!Number.isSafeInteger(count)) throw damaged();
+    return count;
   }
 
   /** The result, when nothing is left. */
@@ -158,10 +180,13 @@ export function textBytes(text: string): Buffer {
   return Buffer.concat([Buffer.of(bytes.length), bytes]);
 }
 
-export function timestampBytes(ts: Timestamp): Buffer {
+export const timestampBytes = (ts: Timestamp): Buffer => countBytes(ts);
+
+/** A whole number in 8 bytes. */
+export function countBytes(count: number): Buffer {
   const bytes = Buffer.alloc(8);
-  bytes.writeUInt32BE(Math.floor(ts / 2 ** 32));
-  bytes.writeUInt32BE(ts % 2 ** 32, 4);
+  bytes.writeUInt32BE(Math.floor(count / 2 ** 32));
+  bytes.writeUInt32BE(count % 2 ** 32, 4);
   return bytes;
 }
 

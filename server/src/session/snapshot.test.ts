@@ -1,7 +1,8 @@
 import { IsochronError, packWall } from '@isochron/core';
+import { depsField, raisedTo, wanted } from '@isochron/sessions';
 import { servedProtocol } from '../node/protocols.js';
 import { fakeConfig } from '../testing/fake-node.js';
-import { depsField, raisedTo, SnapshotChecks, sameSnapshot, wanted } from './snapshot.js';
+import { SnapshotChecks, sameSnapshot } from './snapshot.js';
 
 const NOW = Date.UTC(2026, 0, 1);
 const paris = new SnapshotChecks(fakeConfig());

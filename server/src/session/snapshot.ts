@@ -1,39 +1,14 @@
-/** What sessions have seen, and what of it may come from outside. */
-import { type Deps, IsochronError, isTimestamp, packWall, type Timestamp, Topology, type WallMs } from '@isochron/core';
-import type { ReadReq, ReadResp, SessionRules, Snapshot } from '@isochron/protocols';
+/** What of that which sessions have seen may come from outside. */
+import { type Deps, IsochronError, isTimestamp, packWall, Topology, type WallMs } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
 import { type ClusterConfig, clusterSpec } from '../config/cluster-file.js';
 import { servedTransactions } from '../node/protocols.js';
-
-/** Nothing. */
-export const NOTHING_SEEN: Snapshot = { ts: 0 };
-
-/** What a session has seen, raised so far that its snapshots show every own write up to `ts`. */
-export const raisedTo = (rules: SessionRules, seen: Snapshot, ts: Timestamp): Snapshot =>
-  rules.covers(seen) >= ts ? seen : rules.merge(seen, { ts, deps: seen.deps });
-
-/**
- * What a request says of its snapshot: this very one (`at`), or one that is at least what its session has seen. A read of the past asks for no
- * more than that past.
- */
-export const wanted = (seen: Snapshot, at: Snapshot | null): Pick<ReadReq, 'ust' | 'at' | 'deps'> =>
-  at === null
-    ? { ust: seen.ts, at: null, deps: seen.deps }
-    : { ust: Math.min(seen.ts, at.ts), at: at.ts, deps: at.deps };
-
-/** The snapshot of an answer. */
-export const snapshotOf = ({ snapshot, deps }: Pick<ReadResp, 'snapshot' | 'deps'>): Snapshot => ({
-  ts: snapshot,
-  deps,
-});
 
 /** Whether two say the same. */
 export function sameSnapshot(a: Snapshot, b: Snapshot): boolean {
   if (a.ts !== b.ts || a.deps?.length !== b.deps?.length) return false;
   return a.deps === b.deps || (a.deps ?? []).every((entry, i) => entry === b.deps![i]);
 }
-
-/** The entries beside a snapshot's timestamp as a field, where there are any. */
-export const depsField = ({ deps }: Snapshot): { readonly deps?: Deps } => (deps === undefined ? {} : { deps });
 
 /** Judges what callers say of snapshots: it goes to machines that take it as true. */
 export class SnapshotChecks {

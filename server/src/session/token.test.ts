@@ -2,11 +2,20 @@ import { IsochronError, MAX_TIMESTAMP, packWall } from '@isochron/core';
 import fc from 'fast-check';
 import type { ProtocolName } from '../config/protocol-names.js';
 import { fakeConfig } from '../testing/fake-node.js';
+import { TOKEN_VERSIONS, textBytes, timestampBytes } from './signed.js';
 import { MAX_TOKEN_LENGTH, SessionTokens } from './token.js';
 
 const NOW = Date.UTC(2026, 0, 1);
 const SECRET = 'a secret for tests only';
 const tokens = new SessionTokens(SECRET, fakeConfig());
+
+/** Signs as before caches had a number of changes. */
+class OldTokens extends SessionTokens {
+  named(ust: number, hwt: number): string {
+    const times = [ust, hwt].map(timestampBytes);
+    return this.sign(TOKEN_VERSIONS.plain, [...times, textBytes('a'.repeat(22)), textBytes('virginia-1')]);
+  }
+}
 
 function codeOf(token: string, reader = new SessionTokens(SECRET, fakeConfig())): string {
   try {
@@ -24,6 +33,7 @@ describe('a session token', () => {
     const cache = fc.record({
       session: fc.stringMatching(/^[A-Za-z0-9_-]{22}$/),
       node: fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,31}$/),
+      changes: fc.maxSafeNat(),
     });
     fc.assert(
       fc.property(ts, ts, cache, (ust, extra, kept) => {
@@ -38,11 +48,22 @@ describe('a session token', () => {
   });
 
   it('leaves out a hwt that ust has passed', () => {
-    const cache = { session: 'a'.repeat(22), node: 'virginia-1' };
+    const cache = { session: 'a'.repeat(22), node: 'virginia-1', changes: 3 };
     expect(tokens.decode(tokens.mint({ seen: { ts: 100 }, hwt: 100, cache }), NOW)).toEqual({
       seen: { ts: 100 },
       hwt: 0,
     });
+  });
+
+  it('names no cache where a node has signed it that did not count changes', () => {
+    const old = new OldTokens(SECRET, fakeConfig());
+    expect(tokens.decode(old.named(1000, 2000), NOW)).toEqual({ seen: { ts: 1000 }, hwt: 2000 });
+  });
+
+  it('is refused where its cache has no name', () => {
+    expect(codeOf(tokens.mint({ seen: { ts: 1 }, hwt: 2, cache: { session: '', node: 'n', changes: 1 } }))).toBe(
+      'TOKEN_INVALID',
+    );
   });
 
   it('is the same text for the same timestamps', () => {
@@ -53,7 +74,7 @@ describe('a session token', () => {
     const token = tokens.mint({
       seen: { ts: 1000 },
       hwt: 2000,
-      cache: { session: 'a'.repeat(22), node: 'virginia-1' },
+      cache: { session: 'a'.repeat(22), node: 'virginia-1', changes: 3 },
     });
     for (let i = 0; i < token.length; i++) {
       const forged = token.slice(0, i) + (token[i] === 'A' ? 'B' : 'A') + token.slice(i + 1);

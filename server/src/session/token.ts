@@ -3,32 +3,42 @@
  *
  *     ust 8 · hwt 8 · length and session id · length and node id
  *
- * for PaRiS, at most 256 bytes of text. Under another protocol the version is 2, and behind them come
+ * for PaRiS (version 1), at most 256 bytes of text. Under another protocol the version is 2, and behind them come
  *
  *     length and protocol · number of entries · the entries of what was seen, 8 each
  *
- * A token without a session id proves only what was seen and written; one with it names the node that keeps the session's write cache.
+ * A token without a session id proves only what was seen and written. One with it names the node that keeps the session's write cache; its
+ * version is 4 (PaRiS) or 5, and the number of the cache's changes that its bearer depends on, 8, comes last. Versions 1 and 2 with a
+ * session id are of nodes that did not count changes: the id is ignored, and their bearer waits until its writes are stable.
  */
-import type { NodeId, Timestamp, WallMs } from '@isochron/core';
+import type { Timestamp, WallMs } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
+import type { SessionClaims } from '@isochron/sessions';
 import type { ClusterConfig } from '../config/cluster-file.js';
 import { DEFAULT_PROTOCOL } from '../config/protocol-names.js';
 import { servedTransactions } from '../node/protocols.js';
-import { damaged, type Fields, SignedTokens, TOKEN_VERSIONS, textBytes, timestampBytes } from './signed.js';
+import {
+  countBytes,
+  damaged,
+  type Fields,
+  SignedTokens,
+  TOKEN_VERSIONS,
+  type TokenVersion,
+  textBytes,
+  timestampBytes,
+} from './signed.js';
 import { SnapshotChecks, sameSnapshot } from './snapshot.js';
 
 /** Longest token of a session without entries, in characters. */
 export const MAX_TOKEN_LENGTH = 256;
 
-/** What a token says. */
-export interface SessionClaims {
-  /** The highest snapshot that the session has seen. */
-  readonly seen: Snapshot;
-  /** Commit timestamp of its last write; 0 when what was seen shows it. */
-  readonly hwt: Timestamp;
-  /** The write cache of the session, and the node that keeps it. */
-  readonly cache?: { readonly session: string; readonly node: NodeId } | undefined;
-}
+export type { SessionClaims };
+
+/** Without a cache, and with one. */
+const versionsOf = (isDefault: boolean) =>
+  isDefault
+    ? ([TOKEN_VERSIONS.plain, TOKEN_VERSIONS.cache] as const)
+    : ([TOKEN_VERSIONS.withProtocol, TOKEN_VERSIONS.cacheWithProtocol] as const);
 
 /** The tokens of one cluster. */
 export class SessionTokens extends SignedTokens<SessionClaims> {
@@ -40,8 +50,13 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
 
   constructor(secret: string, config: ClusterConfig, epoch = 0) {
     const checks = new SnapshotChecks(config);
-    const version = config.protocol === DEFAULT_PROTOCOL ? TOKEN_VERSIONS.plain : TOKEN_VERSIONS.withProtocol;
-    super(version, MAX_TOKEN_LENGTH + 11 * checks.entries, secret, config, epoch);
+    super(
+      versionsOf(config.protocol === DEFAULT_PROTOCOL),
+      MAX_TOKEN_LENGTH + 11 * checks.entries,
+      secret,
+      config,
+      epoch,
+    );
     this.checks = checks;
     this.#rules = servedTransactions(config.protocol).rules;
   }
@@ -63,16 +78,13 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
     return this.#lastToken;
   }
 
-  protected read(fields: Fields): SessionClaims {
+  protected read(fields: Fields, version: TokenVersion): SessionClaims {
     const [ts, hwt] = [fields.timestamp(), fields.timestamp()];
     const [session, node] = [fields.text(), fields.text()];
-    const cache = session === '' ? {} : { cache: { session, node } };
-    const claims = { hwt, ...cache };
-    if (this.protocol === DEFAULT_PROTOCOL) return fields.end({ seen: { ts }, ...claims });
-    fields.text(); // the protocol
-    const deps = Array.from({ length: fields.byte() }, () => fields.timestamp());
-    if (!this.checks.fits(deps.length === 0 ? undefined : deps)) throw damaged();
-    return fields.end({ seen: deps.length === 0 ? { ts } : { ts, deps }, ...claims });
+    const seen = this.protocol === DEFAULT_PROTOCOL ? { ts } : { ts, ...this.#entriesIn(fields) };
+    if (version === TOKEN_VERSIONS.plain || version === TOKEN_VERSIONS.withProtocol) return fields.end({ seen, hwt });
+    if (session === '' || node === '') throw damaged();
+    return fields.end({ seen, hwt, cache: { session, node, changes: fields.count() } });
   }
 
   protected judge({ seen: { ts, deps }, hwt }: SessionClaims, now: WallMs): void {
@@ -84,12 +96,21 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
     return hwt > Math.min(seen.ts, this.#rules.covers(seen));
   }
 
+  #entriesIn(fields: Fields): Pick<Snapshot, 'deps'> {
+    fields.text(); // the protocol
+    const deps = Array.from({ length: fields.byte() }, () => fields.timestamp());
+    if (!this.checks.fits(deps.length === 0 ? undefined : deps)) throw damaged();
+    return deps.length === 0 ? {} : { deps };
+  }
+
   #sign({ seen, hwt, cache }: SessionClaims): string {
-    return this.sign([
+    const [plain, named] = versionsOf(this.protocol === DEFAULT_PROTOCOL);
+    return this.sign(cache === undefined ? plain : named, [
       ...[seen.ts, hwt].map(timestampBytes),
       textBytes(cache?.session ?? ''),
       textBytes(cache?.node ?? ''),
       ...(this.protocol === DEFAULT_PROTOCOL ? [] : this.#protocolBytes(seen)),
+      ...(cache === undefined ? [] : [countBytes(cache.changes)]),
     ]);
   }
 

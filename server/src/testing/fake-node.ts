@@ -25,6 +25,7 @@ import {
   type TxStatusResp,
   type VerificationStatus,
 } from '@isochron/protocols';
+import { SessionsMachine } from '@isochron/sessions';
 import { type ClusterConfig, clusterSpec, parseClusterFile } from '../config/cluster-file.js';
 import type { ProtocolName } from '../config/protocol-names.js';
 import type {
@@ -37,7 +38,7 @@ import type {
 } from '../node/api.js';
 import { type ServedTransactions, servedTransactions } from '../node/protocols.js';
 
-import { SessionsMachine } from '../session/machine.js';
+import { newSessionId } from '../session/ids.js';
 
 type Requests = { [Call in keyof CoordinatorPort]: Parameters<CoordinatorPort[Call]>[0] };
 
@@ -180,9 +181,11 @@ export class FakeNode implements TransactionsNode {
     readonly id: NodeId = 'virginia-1',
     /** Asks nobody, unless it is one of a network. */
     readonly sessions: SessionsMachine = new SessionsMachine({
-      post: () => undefined,
+      wake: () => undefined,
       session: servedTransactions(cluster.config.protocol).session,
       fits: () => true,
+      newId: newSessionId,
+      now: () => performance.now(),
     }),
   ) {
     this.topology = new Topology(clusterSpec(cluster.config));

@@ -1,13 +1,13 @@
 /** An API over a fake node. */
 
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
-import type { Effects } from '@isochron/protocols';
+import type { Effects, Input } from '@isochron/protocols';
+import { ASKED_TIMER, SESSIONS_MACHINE, type SessionMessage, SessionsMachine } from '@isochron/sessions';
 import type { FastifyInstance } from 'fastify';
 import type { ProtocolName } from '../config/protocol-names.js';
 import { type ApiOptions, buildApi } from '../http/api.js';
 import { servedTransactions } from '../node/protocols.js';
-import { SESSIONS_MACHINE, SessionsMachine } from '../session/machine.js';
-import type { SessionMessage } from '../session/messages.js';
+import { newSessionId } from '../session/ids.js';
 import { SnapshotChecks } from '../session/snapshot.js';
 import { FakeCluster, FakeNode, fakeConfig } from './fake-node.js';
 
@@ -51,14 +51,18 @@ export class SessionNetwork {
   }
 
   readonly machines = new Map<string, SessionsMachine>();
+  /** How long messages take. */
+  delayMs = 0;
   /** Nodes that do not answer. */
   readonly silent = new Set<string>();
 
   machine(node: string): SessionsMachine {
     const machine = new SessionsMachine({
-      post: (to, message) => queueMicrotask(() => this.#deliver(node, to.node, message)),
+      wake: () => queueMicrotask(() => this.#step(node, { kind: 'timer', now: performance.now(), timer: ASKED_TIMER })),
       session: servedTransactions(this.protocol).session,
       fits: (deps) => this.#checks.fits(deps),
+      newId: newSessionId,
+      now: () => performance.now(),
       fetchTimeoutMs: 50,
     });
     this.machines.set(node, machine);
@@ -67,16 +71,26 @@ export class SessionNetwork {
 
   #deliver(from: string, to: string, message: SessionMessage): void {
     if (this.silent.has(to) || this.silent.has(from)) return;
-    const send = (address: { node: string }, answer: SessionMessage) => this.#deliver(to, address.node, answer);
+    const address = { node: from, machine: SESSIONS_MACHINE };
+    this.#step(to, { kind: 'message', now: performance.now(), from: address, message });
+  }
+
+  #step(node: string, input: Input<SessionMessage>): void {
+    const send = (to: { node: string }, message: SessionMessage) => {
+      if (this.delayMs === 0) queueMicrotask(() => this.#deliver(node, to.node, message));
+      else setTimeout(() => this.#deliver(node, to.node, message), this.delayMs);
+    };
     const out: Effects<SessionMessage> = {
       send,
       sendAfterPersist: send,
       write: () => 0,
       lastWrite: () => 0,
-      setTimer: () => undefined,
+      setTimer: (timer, at) => {
+        const fire = () => this.#step(node, { kind: 'timer', now: performance.now(), timer });
+        setTimeout(fire, Math.max(1, at - performance.now() + 1)).unref();
+      },
     };
-    const input = { kind: 'message', now: 0, from: { node: from, machine: SESSIONS_MACHINE }, message } as const;
-    this.machines.get(to)?.step(input, out);
+    this.machines.get(node)?.step(input, out);
   }
 }
 

@@ -1,10 +1,10 @@
 /** The two encodings of session frames. Answers gather in a list and leave packed: one WebSocket message for one turn of the event loop. */
 import type { Value, Version } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
+import { depsField } from '@isochron/sessions';
 import { pack, unpack } from '@isochron/wire/msgpack';
 import { SESSION_SUBPROTOCOLS, type ServerFrame } from '@isochron/wire/session-frames';
 import { base64 } from '../http/reader.js';
-import { depsField } from '../session/snapshot.js';
 
 /** An encoded frame on its way into a message. */
 export type Encoded = string | object;

@@ -1,13 +1,13 @@
 /** What each request of a session asks of the coordinator, and the frame that answers it. */
 import type { ListRange, Timestamp } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
+import { depsField, snapshotOf, wanted } from '@isochron/sessions';
 import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
 import { answerBytes, cutPage } from '../http/answer-size.js';
 import type { TransactionsContext } from '../http/context.js';
 import { listRange } from '../http/range.js';
 import { type Capability, requireCapability, unsupported } from '../node/protocols.js';
 import { MAX_OPERATION_TOKEN_LENGTH } from '../session/operation-token.js';
-import { depsField, snapshotOf, wanted } from '../session/snapshot.js';
 import {
   depsOf,
   homesField,

@@ -22,4 +22,6 @@ export const AGGREGATION = `${REPLICATION_FOLDER}/aggregation.ts`;
 export const CACHE = `${TRANSACTIONS}/write-cache.ts`;
 export const COMMITTED = `${TRANSACTIONS}/committed-queue.ts`;
 export const STREAM = `${REPLICATION_FOLDER}/replication-stream.ts`;
+export const CALLERS = 'packages/sessions/src/callers.ts';
+export const KEPT_SESSION = 'packages/sessions/src/kept-session.ts';
 export const VECTOR = `${REPLICATION_FOLDER}/version-vector.ts`;

@@ -6,6 +6,7 @@ import { NAMED_MUTANTS } from './named.js';
 import { OPERATION_MUTANTS } from './operations.js';
 import { ORBE_MUTANTS } from './orbe.js';
 import { REPLICATION_MUTANTS } from './replication.js';
+import { SESSION_MUTANTS } from './sessions.js';
 import { SNAPSHOT_MUTANTS } from './snapshots.js';
 import { STABLE_MUTANTS } from './stable.js';
 
@@ -22,4 +23,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...NAMED_MUTANTS,
   ...ORBE_MUTANTS,
   ...STABLE_MUTANTS,
+  ...SESSION_MUTANTS,
 ];

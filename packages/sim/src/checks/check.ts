@@ -76,6 +76,7 @@ const NAMES = {
   read: 1,
   began: 1,
   served: 1,
+  httpRead: 1,
   acknowledged: 1,
   refused: 1,
   collected: 1,

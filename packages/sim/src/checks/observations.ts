@@ -76,6 +76,11 @@ export interface ClientObservations {
   began(client: ClientView): void;
   /** A client was told that every node of every region serves what it wrote. */
   served(txId: TxId, ct: Timestamp, keys: readonly QualifiedKey[]): void;
+  /**
+   * A read over HTTP was answered with this version (its `txId` is empty where it is an own write); `known`: the newest one that the lineage
+   * of its token has written or read.
+   */
+  httpRead(caller: string, id: TxId, key: QualifiedKey, version: Version | null, known: OwnWrite | undefined): void;
   /** A commit was acknowledged. */
   acknowledged(txId: TxId, ct: Timestamp, writes: readonly KeyWrite[]): void;
   /** A read of a transaction was refused because what it needs was collected, while the transaction was open. */

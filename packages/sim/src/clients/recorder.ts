@@ -47,7 +47,7 @@ export class Histories {
   readonly lines: Transaction[] = [];
   readonly #seq = new Map<string, number>();
 
-  add(session: string, { txId, ops }: Recording, status: Transaction['status']): void {
+  add(session: string, { txId, ops }: Pick<Recording, 'txId' | 'ops'>, status: Transaction['status']): void {
     const seq = this.#seq.get(session) ?? 0;
     this.#seq.set(session, seq + 1);
     this.lines.push({ session, seq, tx: txId, status, ops });

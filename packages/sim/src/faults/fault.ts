@@ -34,6 +34,8 @@ export interface FaultyCluster {
   isolate(region: RegionId, isolated: boolean): void;
   crash(node: NodeId, batchSurvives: boolean): void;
   restart(node: NodeId): void;
+  /** The node takes no HTTP requests any more, and hands over what it keeps for callers. */
+  drain(node: NodeId, done: () => void): void;
   /** Whether a node may lose data without the cluster losing them. */
   maySpare(node: NodeId): boolean;
   /** The node dies, and its disk holds an older image, or nothing, when it comes back. */

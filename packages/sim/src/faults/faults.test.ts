@@ -19,6 +19,7 @@ function planWith(protocol: SimulatedProtocol, fault: Plan['faults'][number]): P
   return {
     ...drawn,
     draw: DRAW_VERSION,
+    http: undefined,
     cluster: CLUSTER,
     environment: {
       ...drawn.environment,

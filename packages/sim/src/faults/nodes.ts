@@ -56,6 +56,25 @@ export const massCrash: FaultKind<{ region: RegionId | null; batchSurvives: bool
   },
 };
 
+/** SIGTERM: the node gives what it keeps for HTTP callers to another one, and ends. Plans with such callers have it. */
+export const drain: FaultKind<{ node: NodeId }> = {
+  weight: 0,
+  forMs: [200, 3_000],
+  draw: (random, { topology }) => ({ node: random.pick(topology.nodes) }),
+  start: (world, { node }) => {
+    let restart: (() => void) | undefined;
+    let isOver = false;
+    world.cluster.drain(node, () => {
+      if (!isOver) restart = down(world, [node], true);
+    });
+    return () => {
+      isOver = true;
+      restart ??= down(world, [node], true);
+      restart();
+    };
+  },
+};
+
 /** SIGSTOP and SIGCONT: the process does nothing for a while and then goes on, with everything that came meanwhile. */
 export const pause: FaultKind<{ node: NodeId }> = {
   weight: 2,

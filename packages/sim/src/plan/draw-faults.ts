@@ -1,3 +1,4 @@
+import type { Random } from '@isochron/core';
 import { logBetween, weighted } from '../engine/draws.js';
 import type { Streams } from '../engine/streams.js';
 import type { FaultScene } from '../faults/fault.js';
@@ -25,4 +26,16 @@ export function drawFaults(streams: Streams, scene: FaultScene, spanMs: number):
     if (parameters !== undefined) faults.push({ kind: name, atMs, forMs, ...parameters });
   }
   return faults.sort((a, b) => a.atMs - b.atMs);
+}
+
+/** Nodes that close in order while HTTP callers come to them, in some runs. */
+export function drawDrains(random: Random, scene: FaultScene, spanMs: number): FaultPlan[] {
+  const kind = 'drain';
+  const { draw, forMs } = faultKind(kind)!;
+  const count = random.chance(0.5) ? 0 : 1 + random.below(4);
+  return Array.from({ length: count }, () => {
+    const [least, most] = forMs;
+    const [atMs, length] = [Math.round(random.float() * spanMs), Math.round(logBetween(random, least, most))];
+    return { kind, atMs, forMs: length, ...draw(random, scene) };
+  });
 }

@@ -5,9 +5,11 @@ import { between, integer, logBetween, rounded, weighted } from '../engine/draws
 import { Streams } from '../engine/streams.js';
 import type { Settings } from '../protocols/adapter.js';
 import { drawVerification } from '../protocols/settings.js';
-import { drawFaults } from './draw-faults.js';
+import { drawDrains, drawFaults } from './draw-faults.js';
+import { drawHttp } from './draw-http.js';
 import { drawSessions } from './draw-sessions.js';
 import { withStableWaits } from './draw-stable.js';
+import { keysOf } from './keys.js';
 import type { DrawMix } from './mix.js';
 import { DRAW_VERSION, type Environment, type Plan } from './plan.js';
 
@@ -19,6 +21,8 @@ export interface DrawnProtocol {
   drawTimes?(environment: Environment, random: Random, topology: Topology): Environment;
   drawSettings(random: Random): Settings;
   readonly drawMix: DrawMix;
+  /** Opens the HTTP API of a node, under protocols that have one here. */
+  readonly openHttp?: unknown;
 }
 
 /** How large runs are. */
@@ -41,9 +45,13 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     ...protocol.drawSettings(streams.of('draw settings')),
     ...drawVerification(streams.of('draw verification')),
   };
+  const http =
+    protocol.openHttp === undefined ? undefined : drawHttp(streams.of('draw http'), topology, keysOf({ sessions }));
   const safetyMs = 20_000;
   const scene = { topology, sessions: sessions.map(({ name }) => name), crashPoints: protocol.crashPoints };
-  const faults = drawFaults(streams, scene, expectedMs(environment, sessions));
+  const spanMs = expectedMs(environment, sessions);
+  const drains = http === undefined ? [] : drawDrains(streams.of('draw drains'), scene, spanMs);
+  const faults = [...drawFaults(streams, scene, spanMs), ...drains].sort((a, b) => a.atMs - b.atMs);
   return {
     draw: DRAW_VERSION,
     protocol: protocol.name,
@@ -52,6 +60,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     settings,
     environment,
     sessions: withStableWaits(streams.of('draw stable'), sessions),
+    ...(http === undefined ? {} : { http }),
     faults,
     safetyMs,
   };

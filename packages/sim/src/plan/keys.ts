@@ -2,11 +2,13 @@ import type { QualifiedKey } from '@isochron/core';
 import type { Plan, StepPlan, TransactionPlan } from './plan.js';
 
 /** Every key that a plan reads or writes by name. */
-export function keysOf(plan: Plan): QualifiedKey[] {
+export function keysOf(plan: Pick<Plan, 'sessions' | 'http'>): QualifiedKey[] {
   const keys = new Set<QualifiedKey>();
   for (const { transactions } of plan.sessions) {
     for (const transaction of transactions) for (const key of namedIn(transaction)) keys.add(key);
   }
+  for (const { requests } of plan.http?.callers ?? [])
+    for (const request of requests) for (const key of request.keys) keys.add(key);
   return [...keys];
 }
 

@@ -3,6 +3,7 @@
  * shrinking takes away from it. What is drawn while it runs (delays, choices of a fault's moment) comes from streams of `seed`.
  */
 import type { ClusterSpec, NodeId, QualifiedKey, RegionId } from '@isochron/core';
+import type { SessionStoreLimits } from '@isochron/sessions';
 
 /** Moves whenever the draws change, so that an old seed is known to mean another plan now. */
 export const DRAW_VERSION = 6;
@@ -16,6 +17,8 @@ export interface Plan {
   readonly settings: Readonly<Record<string, number>>;
   readonly environment: Environment;
   readonly sessions: readonly SessionPlan[];
+  /** Callers over HTTP; absent in runs without any, and in plans of before there were some. */
+  readonly http?: HttpPlan | undefined;
   readonly faults: readonly FaultPlan[];
   /** The first phase ends when all sessions have, but not later than this (ms). */
   readonly safetyMs: number;
@@ -58,6 +61,31 @@ export interface SessionPlan {
   readonly name: string;
   readonly region: RegionId;
   readonly transactions: readonly TransactionPlan[];
+}
+
+/** Clients that carry nothing but tokens. */
+export interface HttpPlan {
+  /** What nodes keep for them at most. */
+  readonly limits: Partial<SessionStoreLimits>;
+  readonly callers: readonly HttpCallerPlan[];
+}
+
+export interface HttpCallerPlan {
+  readonly name: string;
+  readonly region: RegionId;
+  readonly requests: readonly HttpRequestPlan[];
+}
+
+/** Sent so long after the request before, which need not be answered by then. */
+export interface HttpRequestPlan {
+  readonly thinkMs: number;
+  /** To this node of the region, counted round; null: to the one that the token names, as a load balancer that sticks to it. */
+  readonly region: RegionId;
+  readonly node: number | null;
+  /** With which token: the one of the last answer, or of the answer so many before; null: with none. */
+  readonly back: number | null;
+  readonly f: 'get' | 'put';
+  readonly keys: readonly QualifiedKey[];
 }
 
 export type TransactionPlan =

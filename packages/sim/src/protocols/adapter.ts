@@ -28,6 +28,7 @@ import type { ClientIo } from '../clients/io.js';
 import type { Co } from '../engine/coroutine.js';
 import type { DrawMix } from '../plan/mix.js';
 import type { Environment } from '../plan/plan.js';
+import type { HttpNode, HttpWorld } from './http.js';
 
 /** Settings as numbers by name: a plan keeps them, and shows them. */
 export type Settings = Readonly<Record<string, number>>;
@@ -94,6 +95,8 @@ export interface ProtocolAdapter<M extends AnyMessage> {
    */
   servesAgain(settings: Settings, slowestMs: number): boolean;
   createSession(id: string, io: ClientIo<M>, state: unknown): ProtocolSession;
+  /** Opens the HTTP API of a node; absent where the server keeps nothing for its callers. */
+  openHttp?(world: HttpWorld<M>): HttpNode<M>;
   /** The request that a message answers, where it answers a client. */
   refOf(message: M): number | undefined;
   /** Tells what a message promises. Called when it leaves its node, or reaches another machine of the same node. */

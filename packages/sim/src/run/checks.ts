@@ -7,6 +7,7 @@ import { CompleteIsEverywhere } from '../checks/complete-is-everywhere.js';
 import type { HealedWorld } from '../checks/convergence.js';
 import { FirstReports, NothingBeforeReports } from '../checks/first-reports.js';
 import { ConsistentHistory } from '../checks/history.js';
+import { HttpSessionsSeeTheirLineage } from '../checks/http-sessions.js';
 import { Ledger } from '../checks/ledger.js';
 import { MemoryIsBounded } from '../checks/memory.js';
 import { NonblockingReads } from '../checks/nonblocking-reads.js';
@@ -72,10 +73,11 @@ export function createChecks<M extends AnyMessage>(
     ...(visibility === undefined || !clientSnapshots ? [] : [new ClientReads(context, ledger, visibility)]),
     ...(readsWait === 'never' ? [new ReadsNeverWait(context)] : []),
     ...(readsWait === 'for-lost-data' ? [new NonblockingReads(context)] : []),
+    ...(level === 'eventual' ? [] : [new HttpSessionsSeeTheirLineage(context, ledger)]),
     new AcknowledgedIsKept(context, ledger, disk),
     new SessionsAreCovered(context, ledger),
     new VisibleInTheEnd(context, ledger),
-    new MemoryIsBounded(context, loads, 50 + 20 * plan.sessions.length, caches),
+    new MemoryIsBounded(context, loads, 50 + 20 * (plan.sessions.length + (plan.http?.callers.length ?? 0)), caches),
     ...[level, ...beyond].map((one) => new ConsistentHistory(context, ledger, histories.lines, one)),
   ];
   const { topology } = cluster;

@@ -14,6 +14,7 @@ import { type Failure, type FailureKind, toAll } from '../checks/check.js';
 import { GOALS } from '../checks/convergence.js';
 import { Actor } from '../clients/actor.js';
 import { Client } from '../clients/client.js';
+import { HttpCaller } from '../clients/http-caller.js';
 import { Histories } from '../clients/recorder.js';
 import type { FaultWorld } from '../faults/fault.js';
 import { startFault } from '../faults/table.js';
@@ -40,6 +41,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   readonly #moments = new Moments();
   readonly #histories = new Histories();
   readonly #actors: Actor[];
+  readonly #callers: HttpCaller[];
   readonly #failures: Failure[] = [];
   readonly #healing = new Set<() => void>();
   #newcomers = 0;
@@ -69,17 +71,18 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     );
     this.#tell = toAll(this.#checks.all);
     this.#actors = this.#createActors(plan.sessions, plan.environment.requestTimeoutMs);
+    this.#callers = this.#createCallers();
   }
 
   run(): Result {
     this.#cluster.start();
-    for (const actor of this.#actors) actor.start();
+    for (const client of [...this.#actors, ...this.#callers]) client.start();
     this.#planFaults();
     this.#everyRound();
     const { time } = this.#cluster;
-    time.runUntil(this.plan.safetyMs, () => this.#over || this.#actors.every((actor) => actor.finished));
+    time.runUntil(this.plan.safetyMs, () => this.#over || this.#unfinished().length === 0);
     this.#heal();
-    for (const actor of this.#actors) actor.stop();
+    for (const client of [...this.#actors, ...this.#callers]) client.stop();
     const missing = this.#awaitGoals();
     for (const actor of this.#actors) actor.abandon();
     if (missing !== undefined) {
@@ -282,7 +285,8 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   }
 
   #unfinished(): string[] {
-    return this.#actors.filter((actor) => !actor.finished).map(({ name, doing }) => `${name} (${doing})`);
+    const clients = [...this.#actors, ...this.#callers];
+    return clients.filter((client) => !client.finished).map(({ name, doing }) => `${name} (${doing})`);
   }
 
   #begin(keys: readonly QualifiedKey[]): void {
@@ -314,6 +318,20 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     });
   }
 
+  #createCallers(): HttpCaller[] {
+    const { streams } = this.#cluster;
+    const world = {
+      histories: this.#histories,
+      tell: this.#tell,
+      note: (session: string, what: () => string) => this.#trace.add(session, what),
+    };
+    const { requestTimeoutMs } = this.plan.environment;
+    const { callers = [] } = this.plan.http ?? {};
+    return callers.map(
+      (plan) => new HttpCaller(plan, this.#cluster, streams.of('http', plan.name), requestTimeoutMs, world),
+    );
+  }
+
   #fail(kind: FailureKind, check: string, message: string, about: readonly string[]): void {
     if (this.#failures.some((failure) => failure.check === check)) return;
     const { steps: step, now: atMs } = this.#cluster.time;
@@ -329,7 +347,9 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     const stats = {
       steps: time.steps,
       virtualMs: Math.round(time.now),
-      transactions: this.#actors.reduce((sum, actor) => sum + actor.transactions, 0),
+      transactions:
+        this.#actors.reduce((sum, actor) => sum + actor.transactions, 0) +
+        this.#callers.reduce((sum, { requests }) => sum + requests, 0),
       committed: count('committed'),
       unknown: count('unknown'),
       aborted: count('aborted'),

@@ -1,5 +1,5 @@
 /** Makes a failing plan smaller: fewer faults, sessions and transactions, a plainer world, a shorter run. */
-import type { Plan, SessionPlan, TransactionPlan } from '../plan/plan.js';
+import type { HttpCallerPlan, HttpRequestPlan, Plan, SessionPlan, TransactionPlan } from '../plan/plan.js';
 import { minimise } from './minimise.js';
 import { removeNode } from './remove-node.js';
 
@@ -28,6 +28,7 @@ const PASSES: readonly Pass[] = [
   fewerFaults,
   fewerSessions,
   fewerTransactions,
+  fewerRequests,
   fewerSteps,
   fewerNodes,
   plainerWorld,
@@ -49,6 +50,23 @@ function fewerTransactions(plan: Plan, fails: (plan: Plan) => boolean): Plan {
   const all = plan.sessions.flatMap((session) => session.transactions);
   const rest = minimise(all, (some) => fails(only(plan, new Set(some))));
   return only(plan, new Set(rest));
+}
+
+/** Callers over HTTP, their requests, and what bounds the caches of nodes. */
+function fewerRequests(plan: Plan, fails: (plan: Plan) => boolean): Plan {
+  const { http } = plan;
+  if (http === undefined) return plan;
+  const { http: _none, ...without } = plan;
+  if (fails(without)) return without;
+  const withCallers = (callers: readonly HttpCallerPlan[]): Plan => ({ ...plan, http: { ...http, callers } });
+  let callers = minimise(http.callers, (some) => fails(withCallers(some)));
+  callers.forEach((caller, i) => {
+    const replaced = (requests: readonly HttpRequestPlan[]) =>
+      callers.map((one, j) => (i === j ? { ...caller, requests } : one));
+    callers = replaced(minimise(caller.requests, (some) => fails(withCallers(replaced(some)))));
+  });
+  const unbounded = { ...plan, http: { limits: {}, callers } };
+  return fails(unbounded) ? unbounded : withCallers(callers);
 }
 
 /** The plan with these transactions alone. */

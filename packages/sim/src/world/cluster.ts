@@ -1,5 +1,5 @@
 /** The whole simulated world: nodes, links, disks, clocks and the network of clients, as a plan describes them. */
-import { type AnyMessage, type DurableRecord, type NodeId, type RegionId, Topology } from '@isochron/core';
+import { type AnyMessage, type DurableRecord, type NodeId, type Random, type RegionId, Topology } from '@isochron/core';
 import type { Envelope } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import { ClientNetwork } from '../clients/connection.js';
@@ -8,10 +8,11 @@ import { Streams } from '../engine/streams.js';
 import { VirtualTime } from '../engine/virtual-time.js';
 import type { Plan } from '../plan/plan.js';
 import type { ProtocolAdapter } from '../protocols/adapter.js';
+import type { HttpAnswer, HttpRequest } from '../protocols/http.js';
 import { Disk, wholeLog } from './disk.js';
 import { type Frame, reencoded } from './frame.js';
 import { Link } from './link.js';
-import { type NodeListener, SimNode } from './node.js';
+import { type HttpProcess, type NodeListener, SimNode } from './node.js';
 import { WallClock } from './wall-clock.js';
 
 /** No disk takes longer for one sync, however many faults slow it down. */
@@ -104,6 +105,10 @@ export class Cluster<M extends AnyMessage> {
     this.clients.crashed(id);
   }
 
+  drain(id: NodeId, done: () => void): void {
+    this.node(id).drain(done);
+  }
+
   restart(id: NodeId): void {
     const node = this.node(id);
     if (node.up) return;
@@ -162,6 +167,25 @@ export class Cluster<M extends AnyMessage> {
     return clientMs + delayMs[this.topology.regions.indexOf(region)]![to]!;
   }
 
+  /** Sends a request over HTTP. The answer comes never when the node, or the way to it, fails meanwhile. */
+  http(random: Random, from: RegionId, id: NodeId, request: HttpRequest, done: (answer: HttpAnswer) => void): void {
+    const mean = this.delayMs(from, id);
+    const delay = () => mean / 2 + exponential(random, mean / 2);
+    const node = this.node(id);
+    this.time.after(delay(), () => {
+      const ready = this.reaches(from, id) && node.protocol?.ready(node.clock.now()) === true;
+      if (!ready) {
+        this.time.after(delay(), () => done({ status: 'refused', code: 'NOT_READY' }));
+        return;
+      }
+      node.http(request, (answer) => {
+        this.time.after(delay(), () => {
+          if (this.reaches(from, id)) done(answer);
+        });
+      });
+    });
+  }
+
   /** Each once, in an order that is always the same. */
   #allLinks(): Link<Frame<M>>[] {
     return this.nodes.flatMap(({ id }) => this.linksOf(id).filter(({ a }) => a.id === id));
@@ -193,8 +217,17 @@ export class Cluster<M extends AnyMessage> {
       coldReads: environment.coldReads,
       prefetchMs: environment.prefetchMs,
       create: (node) => this.#create(node),
+      openHttp: (node, process) => this.#openHttp(node, process),
       transmit: (from, to, frame) => this.#transmit(from, to, frame),
     });
+  }
+
+  #openHttp({ id, region, life }: SimNode<M>, process: HttpProcess<M>) {
+    const { nodes } = this.topology;
+    const near = this.topology.nodesOf(region);
+    const limits = this.plan.http?.limits ?? {};
+    const now = () => this.time.now;
+    return this.adapter.openHttp?.({ ...process, node: id, region, nodes, near, limits, incarnation: life, now });
   }
 
   #create(node: SimNode<M>) {

@@ -54,6 +54,7 @@ function started() {
         throw error;
       },
     },
+    openHttp: () => undefined,
     create: () => {
       clerk = new Clerk();
       node.disk.recover();

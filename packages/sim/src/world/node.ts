@@ -4,6 +4,7 @@ import { type Address, type Envelope, Host } from '@isochron/protocols';
 import type { Scheduled } from '../engine/event-queue.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
 import type { ProtocolNode } from '../protocols/adapter.js';
+import type { HttpAnswer, HttpNode, HttpRequest, HttpWorld } from '../protocols/http.js';
 import { ClientPort } from './client-port.js';
 import type { Disk } from './disk.js';
 import type { Frame } from './frame.js';
@@ -14,6 +15,9 @@ import type { WallClock } from './wall-clock.js';
 /** Name of the machine that stands for the clients of a node. */
 export const CLIENT_MACHINE = 'client';
 
+/** What the HTTP API of a node uses of the process. */
+export type HttpProcess<M extends AnyMessage> = Pick<HttpWorld<M>, 'post' | 'fire' | 'after' | 'ust'>;
+
 /** What a node is given of its world. */
 export interface NodeWorld<M extends AnyMessage> {
   readonly time: VirtualTime;
@@ -23,6 +27,8 @@ export interface NodeWorld<M extends AnyMessage> {
   readonly coldReads: number;
   readonly prefetchMs: number;
   create(node: SimNode<M>): ProtocolNode<M>;
+  /** Opens the HTTP API of a process. */
+  openHttp(node: SimNode<M>, process: HttpProcess<M>): HttpNode<M> | undefined;
   transmit(from: SimNode<M>, to: NodeId, frame: Frame<M>): void;
 }
 
@@ -42,6 +48,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
   diskIsFull = false;
   #host: Host<M> | undefined;
   #protocol: ProtocolNode<M> | undefined;
+  #http: HttpNode<M> | undefined;
   #wake: { readonly at: number; readonly event: Scheduled } | undefined;
   readonly #random: Random;
   port: ClientPort<M>;
@@ -75,7 +82,9 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     const host = this.#open(life);
     this.#host = host;
     this.#protocol = world.create(this);
-    for (const [name, machine] of [...this.#protocol.machines, [CLIENT_MACHINE, this.port] as const]) {
+    this.#http = world.openHttp(this, this.#processOf(host, this.#protocol, life));
+    const ofClients = [[CLIENT_MACHINE, this.port] as const, ...(this.#http?.machines ?? [])];
+    for (const [name, machine] of [...this.#protocol.machines, ...ofClients]) {
       const alive = () => this.up && this.life === life;
       host.add(name, new Tap({ node: id, machine: name }, machine, world.listener, alive));
     }
@@ -89,6 +98,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     this.#host?.stop();
     this.#host = undefined;
     this.#protocol = undefined;
+    this.#http = undefined;
     this.#later = [];
     if (this.#wake !== undefined) this.world.time.cancel(this.#wake.event);
     this.#wake = undefined;
@@ -126,6 +136,16 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     this.#whenRunning(() => this.#host?.post({ to: coordinator, from, message }));
   }
 
+  /** A request over HTTP arrives. */
+  http(request: HttpRequest, done: (answer: HttpAnswer) => void): void {
+    this.#whenRunning(() => this.#http?.handle(request, done));
+  }
+
+  /** Hands over what it keeps for HTTP callers, then calls back. */
+  drain(done: () => void): void {
+    this.#whenRunning(() => (this.#http === undefined ? done() : this.#http.leave(done)));
+  }
+
   describe(): object {
     return this.#host?.describe() ?? {};
   }
@@ -133,6 +153,19 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
   #whenRunning(run: () => void): void {
     if (this.#pauses === 0) run();
     else if (this.up) this.#later.push(run);
+  }
+
+  #processOf(host: Host<M>, protocol: ProtocolNode<M>, life: number): HttpProcess<M> {
+    return {
+      post: (envelope) => host.post(envelope),
+      fire: (machine, timer) => host.fire(machine, timer),
+      ust: () => protocol.ust(),
+      after: (ms, run) => {
+        this.world.time.after(ms, () => {
+          if (this.life === life && this.up) this.#whenRunning(run);
+        });
+      },
+    };
   }
 
   #open(life: number): Host<M> {

@@ -9,13 +9,14 @@ import {
   type TransactionMessage,
   type TransactionNode,
   type TransactionProtocol,
-  transactionSchema,
   unappliedAfter,
 } from '@isochron/protocols';
 import type { VisibilityIn } from '../../checks/visibility.js';
 import { transactionMix } from '../../plan/mix.js';
 import type { NodeOptions, ProtocolAdapter, ProtocolNode } from '../adapter.js';
 import { driven, everywhere, KERNEL, REPLICATION_CRASH_POINTS, startOf, sumOf } from '../kernel.js';
+import { HttpFront } from './http.js';
+import { isOfSessions, type NodeMessage, nodeSchema } from './message.js';
 import { answering, said } from './observe.js';
 import { SimSession } from './session.js';
 
@@ -57,7 +58,7 @@ const CAUSAL = { level: 'transactional-causal', beyond: [] } as const;
 const NOT_CAUSAL = { level: 'eventual', beyond: ['transactional-causal'] } as const;
 
 /** How a protocol comes into the simulator. */
-export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAdapter<TransactionMessage> {
+export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAdapter<NodeMessage> {
   const { protocol, replication, clocks, stableSnapshots, readsWait, visibility, causal } = simulated;
   return {
     ...KERNEL,
@@ -70,7 +71,7 @@ export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAd
       waitsForVersions: false,
     },
     clocks,
-    schema: transactionSchema,
+    schema: nodeSchema,
     crashPoints: CRASH_POINTS,
     fit: replication === 'full' ? everywhere : (cluster) => cluster,
     drawMix: transactionMix,
@@ -78,12 +79,17 @@ export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAd
     createNode: (options) => createNode(options, protocol),
     createSession: (id, io, state) =>
       new SimSession(simulated.createSession(id, state as SessionState | undefined), io),
-    said: (message, from, to, tell) => said(message, from, to, tell, stableSnapshots),
-    answering,
+    openHttp: (world) => new HttpFront(world, simulated.createSession),
+    said: (message, from, to, tell) => {
+      if (!isOfSessions(message)) said(message, from, to, tell, stableSnapshots);
+    },
+    answering: (message, cause, from, tell) => {
+      if (!isOfSessions(message) && !isOfSessions(cause)) answering(message, cause, from, tell);
+    },
   };
 }
 
-function createNode(options: NodeOptions, protocol: TransactionProtocol): ProtocolNode<TransactionMessage> {
+function createNode(options: NodeOptions, protocol: TransactionProtocol): ProtocolNode<NodeMessage> {
   const { node: id, topology, recovered, logAfter } = options;
   const region = topology.regionOf(id);
   const unapplied = new Map(

@@ -1,9 +1,10 @@
 import type { ErrorCode } from '@isochron/core';
-import type { CommitAttempt, CommitReq, TransactionMessage } from '@isochron/protocols';
+import type { CommitAttempt, CommitReq } from '@isochron/protocols';
 import type { Connection } from '../../clients/io.js';
 import type { Co } from '../../engine/coroutine.js';
 import type { CommitHooks, CommitResult } from '../adapter.js';
 import { isRetryable } from '../retries.js';
+import type { NodeMessage } from './message.js';
 import type { Homes, SimTransaction } from './session.js';
 
 /** So often OUTCOME_PENDING before the region of the connection becomes another home. */
@@ -61,7 +62,7 @@ export class Commit {
     }
   }
 
-  *#send(connection: Connection<TransactionMessage>): Co<{ open: boolean; answer: TransactionMessage | undefined }> {
+  *#send(connection: Connection<NodeMessage>): Co<{ open: boolean; answer: NodeMessage | undefined }> {
     const { io } = this.transaction;
     const open = !this.#sent && this.transaction.isOpenOn(connection);
     if (!open) this.transaction.release();
@@ -77,7 +78,7 @@ export class Commit {
   }
 
   /** In the snapshot of the open transaction, or without any context. */
-  #request({ snapshot, deps }: Pick<CommitReq, 'snapshot' | 'deps'>): (ref: number) => TransactionMessage {
+  #request({ snapshot, deps }: Pick<CommitReq, 'snapshot' | 'deps'>): (ref: number) => NodeMessage {
     const { txId, hwt, birth, writes } = this.#attempt;
     const homes = this.#homes;
     const principal = 'anonymous';
@@ -85,7 +86,7 @@ export class Commit {
   }
 
   /** Whether the same commit may still succeed; changes its homes where that is what it takes. */
-  #repeats(code: ErrorCode, { region }: Connection<TransactionMessage>): boolean {
+  #repeats(code: ErrorCode, { region }: Connection<NodeMessage>): boolean {
     if (code === 'ATTEMPT_MISMATCH' && this.#homes.length > 1) {
       this.#homes = this.#homes.slice(0, -1);
       return true;

@@ -30,9 +30,10 @@ import {
 import { isRetryable } from '../retries.js';
 import { isSameSnapshot } from '../snapshot.js';
 import { Commit } from './commit.js';
+import type { NodeMessage } from './message.js';
 
-export type Io = ClientIo<TransactionMessage>;
-type Link = Connection<TransactionMessage>;
+export type Io = ClientIo<NodeMessage>;
+type Link = Connection<NodeMessage>;
 /** Which snapshot is asked for: this one, or the newest, which must have what the session has seen. */
 type Asked = { readonly ust: Timestamp; readonly at: Timestamp | null; readonly deps: Deps | undefined };
 /** Where a read reads: in an open transaction, or in a snapshot. */

@@ -30,6 +30,8 @@ export interface SessionCacheReq {
   readonly type: 'SessionCacheReq';
   readonly ref: number;
   readonly session: string;
+  /** How many changes of the session's cache the answer must contain; absent for a view, which never changes. */
+  readonly changes?: number | undefined;
 }
 
 /**
@@ -47,6 +49,8 @@ export interface SessionCacheResp {
   readonly entries: readonly CacheEntry[];
   /** What was seen beside `ust`, under protocols that have it. */
   readonly deps?: Deps | undefined;
+  /** How many changes of the named session's cache the entries contain; absent for a view. */
+  readonly changes?: number | undefined;
 }
 
 /**
@@ -64,6 +68,8 @@ export interface SessionHandover {
   readonly entries: readonly CacheEntry[];
   /** What was seen beside `ust`, under protocols that have it. */
   readonly deps?: Deps | undefined;
+  /** How many changes of the named session's cache the entries contain; absent for a view. */
+  readonly changes?: number | undefined;
 }
 
 /** The heir's answer: it keeps it. */
@@ -78,7 +84,7 @@ const deps = optional(list(timestamp, 1_000));
 const entry = struct<CacheEntry>({ key: text(2048), ct: timestamp, txId: text(128), value: nullable(value) });
 
 export const sessionSchema: MessageSchema<SessionMessage> = {
-  SessionCacheReq: { tag: 64, fields: { ref: uint, session: text(128) } },
+  SessionCacheReq: { tag: 64, fields: { ref: uint, session: text(128), changes: optional(uint) } },
   SessionCacheResp: {
     tag: 65,
     fields: {
@@ -90,6 +96,7 @@ export const sessionSchema: MessageSchema<SessionMessage> = {
       hwt: timestamp,
       entries: list(entry, 100_000),
       deps,
+      changes: optional(uint),
     },
   },
   SessionHandover: {
@@ -103,6 +110,7 @@ export const sessionSchema: MessageSchema<SessionMessage> = {
       hwt: timestamp,
       entries: list(entry, 100_000),
       deps,
+      changes: optional(uint),
     },
   },
   SessionHandoverResp: { tag: 67, fields: { ref: uint } },

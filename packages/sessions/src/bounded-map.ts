@@ -1,0 +1,54 @@
+/** A map that drops the entries that were not used for longest. */
+
+/** What a map may hold. */
+export interface MapBounds<V> {
+  readonly max: number;
+  /** Greatest sum of `sizeOf` over all entries; an entry that is larger by itself is not kept. */
+  readonly maxSize?: number;
+  readonly sizeOf?: (value: V) => number;
+}
+
+export class BoundedMap<K, V> {
+  readonly #entries = new Map<K, { readonly value: V; readonly size: number }>();
+  #size = 0;
+
+  constructor(readonly bounds: MapBounds<V>) {}
+
+  /** Entries kept. */
+  get count(): number {
+    return this.#entries.size;
+  }
+
+  /** The value of a key, which counts as a use of it. */
+  get(key: K): V | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    return entry.value;
+  }
+
+  /** Puts a value in, as the one that was used last, and makes room for it. */
+  set(key: K, value: V): void {
+    this.delete(key);
+    const { max, maxSize = Number.POSITIVE_INFINITY, sizeOf = () => 0 } = this.bounds;
+    const size = sizeOf(value);
+    if (size > maxSize) return;
+    this.#entries.set(key, { value, size });
+    this.#size += size;
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= max && this.#size <= maxSize) return;
+      this.delete(oldest);
+    }
+  }
+
+  delete(key: K): void {
+    this.#size -= this.#entries.get(key)?.size ?? 0;
+    this.#entries.delete(key);
+  }
+
+  /** All entries, the one that was not used for longest first. */
+  *entries(): IterableIterator<[K, V]> {
+    for (const [key, { value }] of this.#entries) yield [key, value];
+  }
+}

@@ -1,0 +1,69 @@
+/** A caller, for the time of one request, and what it sees of its own writes. */
+import type { QualifiedKey, Timestamp, Value, Version } from '@isochron/core';
+import type { SessionRules, SessionTransaction, Snapshot } from '@isochron/protocols';
+import type { KeptSession } from './kept-session.js';
+import type { CacheEntry } from './messages.js';
+import { NOTHING_SEEN, raisedTo } from './snapshot.js';
+
+export interface Caller {
+  /** The highest snapshot that the session has seen. */
+  readonly seen: Snapshot;
+  readonly hwt: Timestamp;
+  /** A snapshot from here on, with `kept` laid over it, shows every write of the session. See {@link completeOf}. */
+  readonly complete: Timestamp;
+  readonly kept: KeptSession | undefined;
+}
+
+/** A caller without a token: nothing to guarantee yet. */
+export const ANONYMOUS: Caller = { seen: NOTHING_SEEN, hwt: 0, complete: 0, kept: undefined };
+
+/** As the caller's cache is now: other requests of the session may have changed it since the caller came. */
+export const completeOf = ({ complete, kept }: Caller): Timestamp => Math.max(complete, kept?.complete ?? 0);
+
+/** What a caller's snapshot must not fall below. */
+export const floorOf = (rules: SessionRules, caller: Caller): Snapshot =>
+  raisedTo(rules, caller.seen, completeOf(caller));
+
+/** An own write in the shape of a version. Its `txId` is empty. */
+export const ownVersion = (ts: Timestamp, value: Value | null): Version => ({ ts, value, txId: '', region: '' });
+
+/** The own writes of a caller around one read: frozen when the read begins (P7), laid over what the coordinator answers. */
+export class OwnView {
+  readonly #kept: KeptSession;
+  readonly #tx: SessionTransaction;
+  /** What the read's snapshot must not fall below. */
+  readonly floor: Snapshot;
+
+  /** Begins a read. A caller with a gap waits for it to close before that. */
+  constructor(caller: Caller & { readonly kept: KeptSession }, rules: SessionRules, ust: Timestamp) {
+    const { kept } = caller;
+    kept.observe(caller.seen, ust);
+    this.#kept = kept;
+    this.#tx = kept.session.begin();
+    this.floor = rules.merge(floorOf(rules, caller), this.#tx.seen);
+  }
+
+  /** What the caller sees of keys whose versions a coordinator has read from a snapshot. */
+  over(keys: readonly QualifiedKey[], snapshot: Snapshot, versions: readonly (Version | null)[]): (Version | null)[] {
+    this.#started(snapshot);
+    return keys.map((key, i) => {
+      const own = this.#tx.lookup(key);
+      return own?.ts == null ? (versions[i] ?? null) : ownVersion(own.ts, own.value);
+    });
+  }
+
+  /** All own writes above a snapshot. */
+  above(snapshot: Snapshot): CacheEntry[] {
+    this.#started(snapshot);
+    return [...this.#tx.overlay()].map(([key, { ts, value }]) => ({ key, ct: ts ?? 0, txId: '', value }));
+  }
+
+  /** Ends the read, answered or not. */
+  end(): void {
+    this.#kept.session.end(this.#tx);
+  }
+
+  #started({ ts, deps }: Snapshot): void {
+    this.#kept.session.started(this.#tx, ts, deps);
+  }
+}

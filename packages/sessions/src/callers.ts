@@ -1,0 +1,213 @@
+/** What a plain HTTP caller's token means at this moment on this node, and what its next token claims. */
+import type { NodeId, Timestamp } from '@isochron/core';
+import type { SessionRules, Snapshot } from '@isochron/protocols';
+import { BoundedMap } from './bounded-map.js';
+import { type Caller, completeOf, OwnView } from './caller.js';
+import type { CacheName, SessionClaims } from './claims.js';
+import type { CommittedWrites, KeptSession } from './kept-session.js';
+import { copyOf, type SessionsMachine, type WantedCache } from './machine.js';
+import type { SessionCacheResp, SessionHandover } from './messages.js';
+import { depsField, raisedTo } from './snapshot.js';
+
+/** The node on which callers arrive. */
+export interface CallersNode {
+  readonly id: NodeId;
+  /** All nodes, this one too, and those of its region. */
+  readonly nodes: readonly NodeId[];
+  readonly near: readonly NodeId[];
+  readonly rules: SessionRules;
+  /** Its stable time. */
+  ust(): Timestamp;
+}
+
+/** What became of the caches of a node that closes. */
+export interface HandedOver {
+  /** Kept by another node now. */
+  readonly moved: number;
+  /** Gone: their sessions wait until their writes are stable. */
+  readonly gapped: number;
+}
+
+/** `unreachable`: the keeper did not answer, and no other node has it. */
+export type OnLocated = (answer: SessionCacheResp | undefined, unreachable: boolean) => void;
+
+/** How long no node is asked again for a cache that no node had, in ms. */
+const NOWHERE_MS = 1000;
+
+export class Callers {
+  readonly #fetching = new Map<string, (() => void)[]>();
+  /** Until when no node is asked for a session. */
+  readonly #nowhere = new BoundedMap<string, number>({ max: 10_000 });
+
+  constructor(
+    readonly node: CallersNode,
+    readonly machine: SessionsMachine,
+  ) {}
+
+  /**
+   * Finds out who is calling; calls back at once where this node can. Otherwise it asks the node that keeps the session's cache, and then all
+   * others, as one of them may have taken it over. When no node has all that the token names, the caller is incomplete, and a read waits
+   * for the gap to close.
+   */
+  resolve(claims: SessionClaims, done: (caller: Caller) => void): void {
+    const here = this.#callerHere(claims);
+    const { cache } = claims;
+    if (here !== undefined) done(here);
+    else if (cache === undefined || !this.node.nodes.includes(cache.node) || this.#isNowhere(cache))
+      done(gappedCaller(claims));
+    else this.#fromPeer(claims, cache, done);
+  }
+
+  /** What a caller has seen, as far as this node knows. */
+  knownTo({ seen }: Caller): Snapshot {
+    return this.node.rules.stable?.(seen, this.node.ust()) ?? seen;
+  }
+
+  /** Whether a read of the caller has to wait until `completeOf` is stable. */
+  hasGap(caller: Caller): boolean {
+    return completeOf(caller) > this.node.ust();
+  }
+
+  /** Begins a read of a caller whose own writes are kept here. */
+  view(caller: Caller & { readonly kept: KeptSession }): OwnView {
+    return new OwnView(caller, this.node.rules, this.node.ust());
+  }
+
+  /** What the caller's token claims after it saw a snapshot. */
+  afterRead(caller: Caller, snapshot: Snapshot): SessionClaims {
+    const seen = this.node.rules.merge(caller.seen, snapshot);
+    const { kept } = caller;
+    if (kept === undefined) return { seen, hwt: caller.hwt };
+    const cache = { session: kept.id, node: this.node.id, changes: kept.changes };
+    return { seen, hwt: Math.max(kept.hwt, caller.hwt), cache };
+  }
+
+  /** Takes a commit into the caller's cache, made where there is none yet. Returns what the caller's next token claims. */
+  committed(caller: Caller, committed: CommittedWrites): SessionClaims {
+    const { store } = this.machine;
+    const kept = caller.kept ?? store.create(caller);
+    kept.observe(caller.seen, this.node.ust());
+    const { covers } = this.node.rules;
+    // A repeated commit may be older than what the session has seen since.
+    if (committed.commit.ts > Math.min(kept.seen.ts, covers(kept.seen))) kept.committed(committed);
+    store.touch(kept);
+    return this.afterRead({ ...caller, kept }, kept.seen);
+  }
+
+  /** What a node kept under an id, from itself or from the node that took it over. */
+  locate(keeper: NodeId, wanted: WantedCache, done: OnLocated): void {
+    const others = this.node.nodes.filter((node) => node !== this.node.id && node !== keeper);
+    const elsewhere = (unreachable: boolean): void =>
+      this.machine.find(others, wanted, (answer) => done(answer, unreachable && answer === undefined));
+    if (keeper === this.node.id) elsewhere(false);
+    else
+      this.machine.fetch(keeper, wanted, (answer) => {
+        if (answer?.found === true) done(answer, false);
+        else elsewhere(answer === undefined);
+      });
+  }
+
+  /** The highest own write that is not stable; 0 when no other node needs the caches of this one. */
+  newestUnstable(): Timestamp {
+    return Math.max(0, ...this.machine.store.unstable(this.node.ust()).map(({ hwt }) => hwt));
+  }
+
+  /** Before the node closes: gives what is not stable to another node, of this region where there is one. */
+  handOver(done: (result: HandedOver) => void): void {
+    const caches = this.#leaving();
+    const heir = this.#heir();
+    let [moved, gapped] = [0, 0];
+    const count = (taken: boolean): void => {
+      if (taken) moved++;
+      else gapped++;
+      if (moved + gapped === caches.length) done({ moved, gapped });
+    };
+    if (caches.length === 0) done({ moved, gapped });
+    for (const cache of caches) {
+      if (heir === undefined) count(false);
+      else this.machine.handOver(heir, cache, count);
+    }
+  }
+
+  #leaving(): Omit<SessionHandover, 'type' | 'ref'>[] {
+    const { store } = this.machine;
+    const sessions = store.unstable(this.node.ust()).map((kept) => {
+      return { session: kept.id, transaction: false, ...copyOf(kept), changes: kept.changes };
+    });
+    const transactions = store.overlaid().map(([session, { snapshot, seen, hwt, overlay }]) => {
+      const entries = [...overlay.values()];
+      return { session, transaction: true, complete: snapshot.ts, ust: seen.ts, ...depsField(seen), hwt, entries };
+    });
+    return [...sessions, ...transactions];
+  }
+
+  #heir(): NodeId | undefined {
+    const others = [...this.node.near, ...this.node.nodes].filter((node) => node !== this.node.id);
+    return others.find((node) => !this.machine.isDown(node));
+  }
+
+  /** The caller, where no other node has to be asked. */
+  #callerHere(claims: SessionClaims): Caller | undefined {
+    const kept = this.#keptHere(claims);
+    if (kept !== undefined) return this.#callerOf(claims, kept);
+    const covered = Math.max(this.node.rules.covers(claims.seen), this.node.ust());
+    return claims.hwt <= covered ? this.#wholeCaller(claims) : undefined;
+  }
+
+  #keptHere({ cache }: SessionClaims): KeptSession | undefined {
+    if (cache === undefined) return undefined;
+    const { session, node, changes } = cache;
+    const own = node === this.node.id ? this.machine.store.get(session) : undefined;
+    // A copy with fewer changes lacks writes that the token's bearer has made, or has seen.
+    return own ?? this.machine.store.adopted(session, changes);
+  }
+
+  /** One fetch at a time for each session. A fetch may have left before the changes that a later request needs. */
+  #fromPeer(claims: SessionClaims, cache: CacheName, done: (caller: Caller) => void): void {
+    const waiting = this.#fetching.get(cache.session);
+    if (waiting !== undefined) {
+      waiting.push(() => this.resolve(claims, done));
+      return;
+    }
+    const others: (() => void)[] = [];
+    this.#fetching.set(cache.session, others);
+    this.locate(cache.node, cache, (answer) => {
+      this.#fetching.delete(cache.session);
+      if (answer === undefined) this.#nowhere.set(cache.session, this.#now() + NOWHERE_MS);
+      // Without an answer the caller waits for its gap instead: slower, not wrong.
+      done(answer === undefined ? gappedCaller(claims) : this.#callerOf(claims, this.#adopt(claims, cache, answer)));
+      for (const other of others) other();
+    });
+  }
+
+  #adopt({ seen }: SessionClaims, { session }: CacheName, answer: SessionCacheResp): KeptSession {
+    // Only this node's own knowledge and the token raise `ust` here: the peer may be ahead in stable time.
+    const { hwt, complete, entries, changes = 0 } = answer;
+    return this.machine.store.adopt(session, seen, { hwt, complete, entries, changes });
+  }
+
+  #callerOf(claims: SessionClaims, kept: KeptSession): Caller {
+    return {
+      seen: this.node.rules.merge(claims.seen, kept.seen),
+      hwt: Math.max(claims.hwt, kept.hwt),
+      complete: kept.complete,
+      kept,
+    };
+  }
+
+  /** A caller whose writes are in every snapshot that it can be given. */
+  #wholeCaller({ seen, hwt }: SessionClaims): Caller {
+    return { seen: raisedTo(this.node.rules, seen, hwt), hwt, complete: 0, kept: undefined };
+  }
+
+  #isNowhere({ session }: CacheName): boolean {
+    return this.#now() < (this.#nowhere.get(session) ?? 0);
+  }
+
+  #now(): number {
+    return this.machine.store.options.now();
+  }
+}
+
+/** A caller whose own writes are not all known here. */
+const gappedCaller = ({ seen, hwt }: SessionClaims): Caller => ({ seen, hwt, complete: hwt, kept: undefined });

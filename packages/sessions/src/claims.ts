@@ -1,0 +1,22 @@
+/** What a session token claims. Whoever signs tokens decides about their bytes. */
+import type { NodeId, Timestamp } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
+
+/** A session's write cache as a token names it. */
+export interface CacheName {
+  readonly session: string;
+  /** The node that keeps it. */
+  readonly node: NodeId;
+  /** How many changes of it the token's bearer depends on: a copy with fewer lacks own writes. */
+  readonly changes: number;
+}
+
+/** What a token says. */
+export interface SessionClaims {
+  /** The highest snapshot that the session has seen. */
+  readonly seen: Snapshot;
+  /** The highest commit timestamp of its writes; 0 when what was seen shows them. */
+  readonly hwt: Timestamp;
+  /** The write cache of the session, and the node that keeps it. */
+  readonly cache?: CacheName | undefined;
+}

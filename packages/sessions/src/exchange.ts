@@ -1,0 +1,104 @@
+/** Requests to the `sessions` machines of other nodes, and their answers. */
+import type { NodeId, WallMs } from '@isochron/core';
+import type { Address, Effects } from '@isochron/protocols';
+import type { SessionMessage } from './messages.js';
+
+/** What another node answers. */
+export type Answer = Extract<SessionMessage, { type: `${string}Resp` }>;
+
+/** Undefined: the node did not answer in time, or its link is down. */
+export type OnAnswer = (answer: Answer | undefined) => void;
+
+interface Pending {
+  readonly node: NodeId;
+  readonly awaits: Answer['type'];
+  readonly message: SessionMessage;
+  readonly done: OnAnswer;
+  /** Undefined until it is sent. */
+  deadline?: WallMs;
+}
+
+const TIMER = 'answers';
+
+export class Exchange {
+  readonly #pending = new Map<number, Pending>();
+  readonly #down = new Set<NodeId>();
+  #unsent: Pending[] = [];
+  #lastRef: number;
+
+  constructor(
+    readonly machine: string,
+    readonly timeoutMs: number,
+    /** Asks for a step, in which {@link send} is called. */
+    readonly wake: () => void,
+    /** Begins anywhere: an answer to a request of a previous incarnation matches none. */
+    firstRef: number,
+  ) {
+    this.#lastRef = firstRef;
+  }
+
+  /** Requests without an answer. */
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  /** Whether the link to a node is known to be down. */
+  isDown(node: NodeId): boolean {
+    return this.#down.has(node);
+  }
+
+  ask(node: NodeId, awaits: Answer['type'], message: (ref: number) => SessionMessage, done: OnAnswer): void {
+    if (this.#down.has(node)) {
+      done(undefined);
+      return;
+    }
+    this.#lastRef = (this.#lastRef + 1) % 2 ** 32;
+    const pending = { node, awaits, message: message(this.#lastRef), done };
+    this.#pending.set(this.#lastRef, pending);
+    this.#unsent.push(pending);
+    this.wake();
+  }
+
+  /** Sends what was asked for outside of a step. */
+  send(now: WallMs, out: Effects<SessionMessage>): void {
+    const unsent = this.#unsent;
+    this.#unsent = [];
+    for (const pending of unsent) {
+      pending.deadline = now + this.timeoutMs;
+      out.send({ node: pending.node, machine: this.machine }, pending.message);
+    }
+    if (unsent.length > 0) this.#setTimer(out);
+  }
+
+  /** Takes an answer from a node that was asked, to what it was asked; any other one changes nothing. */
+  answered(message: Answer, from: Address): void {
+    const pending = this.#pending.get(message.ref);
+    if (pending?.node === from.node && pending.awaits === message.type) this.#settle(message.ref)?.done(message);
+  }
+
+  /** Gives up on what was asked too long ago. */
+  expire(now: WallMs, out: Effects<SessionMessage>): void {
+    for (const [ref, { deadline }] of [...this.#pending])
+      if (deadline !== undefined && deadline <= now) this.#settle(ref)?.done(undefined);
+    this.#setTimer(out);
+  }
+
+  link(node: NodeId, up: boolean): void {
+    if (up) this.#down.delete(node);
+    else {
+      this.#down.add(node);
+      for (const [ref, pending] of [...this.#pending]) if (pending.node === node) this.#settle(ref)?.done(undefined);
+    }
+  }
+
+  #setTimer(out: Effects<SessionMessage>): void {
+    const deadlines = [...this.#pending.values()].flatMap(({ deadline }) => (deadline === undefined ? [] : [deadline]));
+    if (deadlines.length > 0) out.setTimer(TIMER, Math.min(...deadlines));
+  }
+
+  #settle(ref: number): Pending | undefined {
+    const pending = this.#pending.get(ref);
+    this.#pending.delete(ref);
+    return pending;
+  }
+}

@@ -1,0 +1,84 @@
+import { ParisSession } from '@isochron/protocols';
+import { BoundedMap } from './bounded-map.js';
+import { KeptSession } from './kept-session.js';
+
+const open = (): KeptSession =>
+  new KeptSession('s', { seen: { ts: 0 }, hwt: 0, complete: 0 }, { maxSessionBytes: 10_000 }, (id, state) => {
+    return new ParisSession(id, state);
+  });
+const write = (ts: number, key: string, txId = `t${ts}`) => ({
+  txId,
+  writes: [{ key, value: `${key}@${txId}` }],
+  commit: { ts },
+  snapshot: { ts: 0 },
+});
+const cts = (kept: KeptSession) => kept.entries().map(({ ct }) => ct);
+const copy = (entries: KeptSession, changes: number) => ({
+  hwt: entries.hwt,
+  complete: entries.completeElsewhere,
+  changes,
+  entries: entries.entries(),
+});
+
+describe('a kept session', () => {
+  it('keeps the newest write of a key, in whatever order commits finish', () => {
+    const kept = open();
+    for (const ts of [20, 10]) kept.committed(write(ts, 'k'));
+    expect(kept.entries()).toMatchObject([{ ct: 20, value: 'k@t20' }]);
+    kept.committed(write(20, 'k', 'z'));
+    expect(kept.entries()).toMatchObject([{ ct: 20, value: 'k@z' }]);
+  });
+
+  it('counts commits and merges, so that a token names what the cache holds', () => {
+    const [kept, other] = [open(), open()];
+    kept.committed(write(10, 'a'));
+    other.committed(write(20, 'b'));
+    kept.merge(copy(other, 1));
+    expect([kept.changes, kept.contained]).toEqual([2, 1]);
+  });
+
+  it('has the own writes of both after a merge, and the newer one of each key', () => {
+    const [kept, other] = [open(), open()];
+    for (const session of [kept, other]) session.committed(write(10, 'a'));
+    kept.committed(write(30, 'b'));
+    other.committed(write(20, 'b'));
+    other.committed(write(40, 'c'));
+    kept.merge(copy(other, 3));
+    expect(cts(kept)).toEqual([10, 30, 40]);
+    expect(kept.hwt).toBe(40);
+  });
+
+  it('is incomplete up to the gap of what was merged', () => {
+    const kept = open();
+    kept.merge({ hwt: 40, complete: 30, changes: 1, entries: [] });
+    expect(kept.complete).toBe(30);
+  });
+
+  it('is incomplete elsewhere up to what its own snapshots show, and complete here', () => {
+    const kept = open();
+    for (const ts of [10, 20, 30]) kept.committed(write(ts, `k${ts}`));
+    kept.observe({ ts: 0 }, 25);
+    expect(cts(kept)).toEqual([30]);
+    expect([kept.complete, kept.completeElsewhere]).toEqual([0, 20]);
+  });
+});
+
+describe('a bounded map', () => {
+  it('drops what was not used for longest', () => {
+    const map = new BoundedMap<string, number>({ max: 2 });
+    map.set('a', 1);
+    map.set('b', 2);
+    map.get('a');
+    map.set('c', 3);
+    expect([...map.entries()]).toEqual([
+      ['a', 1],
+      ['c', 3],
+    ]);
+  });
+
+  it('makes room for what is large, and keeps nothing that is larger than itself', () => {
+    const map = new BoundedMap<string, number>({ max: 10, maxSize: 10, sizeOf: (size) => size });
+    for (const size of [4, 5, 6, 11]) map.set(`s${size}`, size);
+    expect([...map.entries()]).toEqual([['s6', 6]]);
+  });
+});

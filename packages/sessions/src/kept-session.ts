@@ -1,0 +1,164 @@
+/** One session's write cache on the node that keeps it. */
+import type { KeyWrite, QualifiedKey, Timestamp, TxId, Value } from '@isochron/core';
+import { type Session, type SessionState, SessionTransaction, type Snapshot } from '@isochron/protocols';
+import type { CacheEntry } from './messages.js';
+
+/** Opens a session of the cluster's protocol. */
+export type OpenSession = (id: string, state?: SessionState) => Session;
+
+/** Where a session of the store begins. */
+export interface KeptState {
+  readonly seen: Snapshot;
+  readonly hwt: Timestamp;
+  readonly complete: Timestamp;
+}
+
+/** What another node has sent of a session that goes on here. */
+export interface CacheCopy {
+  readonly hwt: Timestamp;
+  readonly complete: Timestamp;
+  /** How many changes of the original the entries contain. */
+  readonly changes: number;
+  readonly entries: readonly CacheEntry[];
+}
+
+/** A transaction that has committed. */
+export interface CommittedWrites {
+  readonly txId: TxId;
+  readonly writes: readonly KeyWrite[];
+  readonly commit: Snapshot;
+  /** What it read from. */
+  readonly snapshot: Snapshot;
+}
+
+export class KeptSession {
+  readonly #maxBytes: number;
+  readonly #open: OpenSession;
+  #session: Session;
+  #complete: Timestamp;
+  #bytes = 0;
+  #changes = 0;
+  #contained = 0;
+  /** Commit timestamps of own writes that may be in the cache still, and the highest of those that have left it. */
+  #cached: Timestamp[] = [];
+  #pruned: Timestamp = 0;
+
+  constructor(
+    readonly id: string,
+    { seen, hwt, complete }: KeptState,
+    { maxSessionBytes }: { readonly maxSessionBytes: number },
+    open: OpenSession,
+  ) {
+    this.#maxBytes = maxSessionBytes;
+    this.#open = open;
+    this.#session = open(id, { ust: seen.ts, deps: seen.deps, hwt, cache: [] });
+    this.#complete = complete;
+  }
+
+  /** The highest snapshot that it has seen. */
+  get seen(): Snapshot {
+    return this.#session.seen;
+  }
+
+  get hwt(): Timestamp {
+    return this.#session.hwt;
+  }
+
+  /** On this node the cache holds every own write above this; a snapshot from here on shows the ones before. */
+  get complete(): Timestamp {
+    return this.#complete;
+  }
+
+  /** As `complete`, on a node whose stable time may be lower: what has left the cache because every snapshot here shows it, is missing there. */
+  get completeElsewhere(): Timestamp {
+    return Math.max(this.#complete, this.#pruned);
+  }
+
+  /** How many times own writes came into the cache. A token names the cache together with this number. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** How many changes of the session that it was copied from it contains; 0 when it began here. */
+  get contained(): number {
+    return this.#contained;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The session itself: for `begin`, `started`, `end` around a read. */
+  get session(): Session {
+    return this.#session;
+  }
+
+  /** What the session has seen, as far as this node knows, and a stable time. */
+  observe(seen: Snapshot, ust: Timestamp): void {
+    this.#session.observe(seen);
+    this.#session.stable(ust);
+    if (this.#session.cacheSize === 0) this.#bytes = 0;
+    this.#notePruned();
+  }
+
+  /** Takes a finished commit into the cache. Commits may come in any order. */
+  committed({ txId, writes, commit, snapshot }: CommittedWrites): void {
+    const tx = new SessionTransaction(txId, snapshot, new Map());
+    for (const { key, value } of writes) tx.write(key, value);
+    this.#session.commit(tx);
+    this.#session.committed(commit.ts, commit.deps);
+    for (const { key, value } of writes) this.#bytes += sizeOf(key, value);
+    this.#changed([commit.ts]);
+  }
+
+  /** Takes in what another node has kept of it: afterwards it has the own writes of both. */
+  merge({ hwt, complete, changes, entries }: CacheCopy): void {
+    const union = new Map(this.entries().map((entry) => [entry.key, entry]));
+    for (const entry of entries) {
+      const own = union.get(entry.key);
+      if (own === undefined || isNewer(entry, own)) union.set(entry.key, entry);
+    }
+    this.#reopen([...union.values()], hwt);
+    if (complete > this.#complete) this.#complete = complete;
+    if (changes > this.#contained) this.#contained = changes;
+    this.#changed(entries.map(({ ct }) => ct));
+  }
+
+  entries(): CacheEntry[] {
+    return this.#session.export().cache.map(([key, write]) => ({ key, ...write }));
+  }
+
+  #changed(cts: readonly Timestamp[]): void {
+    this.#changes++;
+    this.#cached.push(...cts);
+    this.#notePruned();
+    if (this.#bytes <= this.#maxBytes) return;
+    this.#reopen([], this.hwt);
+    this.#complete = this.hwt;
+  }
+
+  #notePruned(): void {
+    const covered = this.#session.rules.covers(this.seen);
+    for (const ct of this.#cached) if (ct <= covered && ct > this.#pruned) this.#pruned = ct;
+    this.#cached = this.#cached.filter((ct) => ct > covered);
+  }
+
+  #reopen(entries: readonly CacheEntry[], hwt: Timestamp): void {
+    const { ust, deps, hwt: before } = this.#session.export();
+    const sorted = [...entries].sort((a, b) => a.ct - b.ct);
+    const cache = sorted.map(({ key, ct, txId, value }) => [key, { ct, txId, value }] as const);
+    this.#session = this.#open(this.id, { ust, deps, hwt: Math.max(hwt, before), cache });
+    this.#bytes = entriesSize(entries) - EMPTY_BYTES;
+  }
+}
+
+/** Whether a write wins over another one of its key. */
+const isNewer = (a: CacheEntry, b: CacheEntry): boolean => (a.ct === b.ct ? a.txId > b.txId : a.ct > b.ct);
+
+const EMPTY_BYTES = 256;
+
+const sizeOf = (key: QualifiedKey, value: Value | null): number => key.length + (value?.length ?? 0) + 64;
+
+/** Bytes that own writes take in memory, about. */
+export const entriesSize = (entries: readonly CacheEntry[]): number =>
+  entries.reduce((sum, { key, value }) => sum + sizeOf(key, value), EMPTY_BYTES);

@@ -1,0 +1,28 @@
+/** What sessions have seen. */
+import type { Deps, Timestamp } from '@isochron/core';
+import type { ReadReq, ReadResp, SessionRules, Snapshot } from '@isochron/protocols';
+
+/** Nothing. */
+export const NOTHING_SEEN: Snapshot = { ts: 0 };
+
+/** What a session has seen, raised so far that its snapshots show every own write up to `ts`. */
+export const raisedTo = (rules: SessionRules, seen: Snapshot, ts: Timestamp): Snapshot =>
+  rules.covers(seen) >= ts ? seen : rules.merge(seen, { ts, deps: seen.deps });
+
+/**
+ * What a request says of its snapshot: this very one (`at`), or one that is at least what its session has seen. A read of the past asks for no
+ * more than that past.
+ */
+export const wanted = (seen: Snapshot, at: Snapshot | null): Pick<ReadReq, 'ust' | 'at' | 'deps'> =>
+  at === null
+    ? { ust: seen.ts, at: null, deps: seen.deps }
+    : { ust: Math.min(seen.ts, at.ts), at: at.ts, deps: at.deps };
+
+/** The snapshot of an answer. */
+export const snapshotOf = ({ snapshot, deps }: Pick<ReadResp, 'snapshot' | 'deps'>): Snapshot => ({
+  ts: snapshot,
+  deps,
+});
+
+/** The entries beside a snapshot's timestamp as a field, where there are any. */
+export const depsField = ({ deps }: Snapshot): { readonly deps?: Deps } => (deps === undefined ? {} : { deps });

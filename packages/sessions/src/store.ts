@@ -1,0 +1,151 @@
+/**
+ * Write caches that this node keeps for plain HTTP callers. Soft state: losing one costs a wait until the session's writes
+ * are stable, never a wrong answer.
+ */
+import type { QualifiedKey, Timestamp, TxId } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
+import { BoundedMap } from './bounded-map.js';
+import { type CacheCopy, entriesSize, KeptSession, type KeptState, type OpenSession } from './kept-session.js';
+import type { CacheEntry } from './messages.js';
+
+/** Bounds of the store. */
+export interface SessionStoreLimits {
+  /** Sessions kept. */
+  readonly maxSessions: number;
+  /** Bytes of keys and values of one session; above it, its cache is dropped. */
+  readonly maxSessionBytes: number;
+  /** Bytes over all sessions. */
+  readonly maxBytes: number;
+}
+
+export const DEFAULT_SESSION_LIMITS: SessionStoreLimits = {
+  maxSessions: 10_000,
+  maxSessionBytes: 2 * 2 ** 20,
+  maxBytes: 32 * 2 ** 20,
+};
+
+/** How much longer than its lease an open transaction is kept, ms. */
+const TRANSACTION_GRACE_MS = 5000;
+
+/** What a store takes from its driver. */
+export interface StoreOptions {
+  readonly session: OpenSession;
+  /** 128 random bits as text, never the same twice. */
+  readonly newId: () => string;
+  /** A steady clock, ms. */
+  readonly now: () => number;
+  readonly limits?: Partial<SessionStoreLimits>;
+}
+
+/** What the caller saw of its own writes when it opened an interactive transaction (P7: frozen at the start). */
+export interface OpenTransaction {
+  readonly snapshot: Snapshot;
+  /** What the caller had seen before. */
+  readonly seen: Snapshot;
+  readonly hwt: Timestamp;
+  /** Own writes above the snapshot. */
+  readonly overlay: ReadonlyMap<QualifiedKey, CacheEntry>;
+  /** The session whose transaction it is; undefined for a caller without one, or on another node. */
+  readonly session?: string | undefined;
+}
+
+/** Bounded sets of sessions, open transactions and listings. */
+export class SessionStore {
+  readonly limits: SessionStoreLimits;
+  readonly #sessions: BoundedMap<string, KeptSession>;
+  readonly #transactions: BoundedMap<TxId, { readonly transaction: OpenTransaction; readonly until: number }>;
+  readonly #listings: BoundedMap<string, readonly CacheEntry[]>;
+  /** Where sessions that came from another node continue here. */
+  readonly #moved = new BoundedMap<string, string>({ max: 10_000 });
+
+  constructor(readonly options: StoreOptions) {
+    this.limits = { ...DEFAULT_SESSION_LIMITS, ...options.limits };
+    const { maxSessions, maxBytes: maxSize } = this.limits;
+    this.#sessions = new BoundedMap({ max: maxSessions, maxSize, sizeOf: (s) => s.bytes + 512 });
+    this.#transactions = new BoundedMap({
+      max: 100_000,
+      maxSize,
+      sizeOf: ({ transaction }) => entriesSize([...transaction.overlay.values()]),
+    });
+    this.#listings = new BoundedMap({ max: 10_000, maxSize, sizeOf: entriesSize });
+  }
+
+  /** Sessions kept now. */
+  get size(): number {
+    return this.#sessions.count;
+  }
+
+  get(id: string): KeptSession | undefined {
+    return this.#sessions.get(id);
+  }
+
+  /** A new session under a new id (P8), incomplete up to `complete`. */
+  create(state: KeptState): KeptSession {
+    const session = new KeptSession(this.options.newId(), state, this.limits, this.options.session);
+    this.#sessions.set(session.id, session);
+    return session;
+  }
+
+  /**
+   * Goes on with a session that another node kept, under an id of its own (P8). What this node has adopted of it before, and what was written
+   * here since, stays.
+   */
+  adopt(from: string, seen: Snapshot, copy: CacheCopy): KeptSession {
+    const session = this.adopted(from) ?? this.create({ seen, hwt: copy.hwt, complete: copy.complete });
+    session.merge(copy);
+    this.touch(session);
+    this.#moved.set(from, session.id);
+    return session;
+  }
+
+  /** The session that goes on here under another id, when it contains at least so many changes of the original. */
+  adopted(from: string, changes = 0): KeptSession | undefined {
+    const id = this.#moved.get(from);
+    const session = id === undefined ? undefined : this.#sessions.get(id);
+    return session !== undefined && session.contained >= changes ? session : undefined;
+  }
+
+  /** Sessions whose own writes are not all visible at this stable time. */
+  unstable(ust: Timestamp): KeptSession[] {
+    const sessions = [...this.#sessions.entries()].map(([, session]) => session);
+    return sessions.filter((session) => session.entries().some(({ ct }) => ct > ust));
+  }
+
+  /** Open transactions that show own writes above their snapshot. */
+  overlaid(): [TxId, OpenTransaction][] {
+    const all = [...this.#transactions.entries()].map(([id, { transaction }]) => [id, transaction] as const);
+    return all.filter(([, { overlay }]) => overlay.size > 0).map(([id, transaction]) => [id, transaction]);
+  }
+
+  /** Counts a session's bytes anew after it changed. It comes back in if it was evicted meanwhile: it is complete in itself. */
+  touch(session: KeptSession): void {
+    this.#sessions.set(session.id, session);
+  }
+
+  openTransaction(id: TxId): OpenTransaction | undefined {
+    const entry = this.#transactions.get(id);
+    if (entry === undefined || this.options.now() <= entry.until) return entry?.transaction;
+    this.#transactions.delete(id);
+    return undefined;
+  }
+
+  /** Keeps it longer than its lease: its coordinator ends it, and is the one to say that it has expired. */
+  keepTransaction(id: TxId, transaction: OpenTransaction, lifetimeMs: number): void {
+    this.#transactions.set(id, { transaction, until: this.options.now() + lifetimeMs + TRANSACTION_GRACE_MS });
+  }
+
+  dropTransaction(id: TxId): void {
+    this.#transactions.delete(id);
+  }
+
+  /** Own writes that later pages of a listing still have to show. */
+  keepListing(overlay: readonly CacheEntry[]): string {
+    const id = this.options.newId();
+    this.#listings.set(id, overlay);
+    return id;
+  }
+
+  listing(id: string): readonly CacheEntry[] | undefined {
+    return this.#listings.get(id);
+  }
+}

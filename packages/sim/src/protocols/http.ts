@@ -1,0 +1,44 @@
+/** The HTTP API of a simulated node, as far as sessions go: its callers carry nothing but tokens. */
+import type { AnyMessage, KeyWrite, NodeId, QualifiedKey, RegionId, Timestamp, TxId, Version } from '@isochron/core';
+import type { Envelope, Machine, TimerKind } from '@isochron/protocols';
+import type { SessionClaims, SessionStoreLimits } from '@isochron/sessions';
+
+/** One request. A token is its claims: signatures are the server's. */
+export type HttpRequest =
+  | { readonly token: SessionClaims | undefined; readonly f: 'get'; readonly keys: readonly QualifiedKey[] }
+  | {
+      readonly token: SessionClaims | undefined;
+      readonly f: 'put';
+      readonly txId: TxId;
+      readonly writes: readonly KeyWrite[];
+    };
+
+export type HttpAnswer =
+  | { readonly status: 'read'; readonly token: SessionClaims; readonly versions: readonly (Version | null)[] }
+  | { readonly status: 'written'; readonly token: SessionClaims; readonly ct: Timestamp }
+  | { readonly status: 'refused'; readonly code: string };
+
+/** What the API of a node takes from its process. */
+export interface HttpWorld<M extends AnyMessage> {
+  readonly node: NodeId;
+  readonly region: RegionId;
+  readonly nodes: readonly NodeId[];
+  readonly near: readonly NodeId[];
+  readonly limits: Partial<SessionStoreLimits>;
+  /** Its number among the processes of the node. */
+  readonly incarnation: number;
+  /** A steady clock, ms. */
+  now(): number;
+  ust(): Timestamp;
+  post(envelope: Envelope<M>): void;
+  fire(machine: string, timer: TimerKind): void;
+  /** Runs something later, unless the process has ended. */
+  after(ms: number, run: () => void): void;
+}
+
+export interface HttpNode<M extends AnyMessage> {
+  readonly machines: readonly (readonly [name: string, machine: Machine<M>])[];
+  handle(request: HttpRequest, done: (answer: HttpAnswer) => void): void;
+  /** Takes no requests any more, finishes those that it has, and gives what it keeps to another node. */
+  leave(done: () => void): void;
+}

@@ -1,0 +1,160 @@
+/** The HTTP API of a node: the shipped machine of sessions, driven as the server drives it. */
+import type { Timestamp } from '@isochron/core';
+import type { Address, Input, Machine, Session, SessionState } from '@isochron/protocols';
+import {
+  ANONYMOUS,
+  ASKED_TIMER,
+  type Caller,
+  Callers,
+  floorOf,
+  SESSIONS_MACHINE,
+  SessionsMachine,
+  snapshotOf,
+  wanted,
+} from '@isochron/sessions';
+import { type Co, run, waitFor } from '../../engine/coroutine.js';
+import type { HttpAnswer, HttpNode, HttpRequest, HttpWorld } from '../http.js';
+import type { NodeMessage } from './message.js';
+
+/** Name of the machine that gets the coordinator's answers. */
+const HTTP_MACHINE = 'http';
+/** How long a read waits for the gap of its session to close, and how often it looks, ms. */
+const GAP_WAIT_MS = 2_000;
+const GAP_POLL_MS = 5;
+/** How long a node that closes waits for requests that have begun, ms. */
+const REQUESTS_MS = 3_000;
+
+type Read = Extract<HttpRequest, { f: 'get' }>;
+type Write = Extract<HttpRequest, { f: 'put' }>;
+
+export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
+  readonly machines: HttpNode<NodeMessage>['machines'];
+  readonly #callers: Callers;
+  readonly #pending = new Map<number, (answer: NodeMessage) => void>();
+  readonly #self: Address;
+  readonly #coordinator: Address;
+  #lastRef = 0;
+  #ids = 0;
+  #active = 0;
+  #isLeaving = false;
+
+  constructor(
+    readonly world: HttpWorld<NodeMessage>,
+    readonly session: (id: string, state?: SessionState) => Session,
+  ) {
+    const { node, nodes, near, incarnation, limits } = world;
+    const sessions = new SessionsMachine({
+      wake: () => world.fire(SESSIONS_MACHINE, ASKED_TIMER),
+      session,
+      fits: () => true,
+      newId: () => `${node}-${incarnation}-${this.#ids++}`,
+      now: () => world.now(),
+      limits,
+      firstRef: incarnation * 1_000_000,
+    });
+    const { rules } = session('');
+    this.#callers = new Callers({ id: node, nodes, near, rules, ust: () => world.ust() }, sessions);
+    this.#self = { node, machine: HTTP_MACHINE };
+    this.#coordinator = { node, machine: 'coordinator' };
+    this.machines = [
+      [SESSIONS_MACHINE, sessions as Machine<NodeMessage>],
+      [HTTP_MACHINE, this],
+    ];
+  }
+
+  step(input: Input<NodeMessage>): void {
+    if (input.kind !== 'message' || !('ref' in input.message)) return;
+    const done = this.#pending.get(input.message.ref);
+    this.#pending.delete(input.message.ref);
+    done?.(input.message);
+  }
+
+  invariants(): void {}
+
+  describe(): object {
+    return { requests: this.#pending.size };
+  }
+
+  handle(request: HttpRequest, done: (answer: HttpAnswer) => void): void {
+    if (this.#isLeaving) {
+      done({ status: 'refused', code: 'NOT_READY' });
+      return;
+    }
+    this.#active++;
+    run(
+      request.f === 'get' ? this.#read(request) : this.#write(request),
+      () => true,
+      (answer) => {
+        this.#active--;
+        done(answer);
+      },
+    );
+  }
+
+  leave(done: () => void): void {
+    this.#isLeaving = true;
+    this.#handOver(0, done);
+  }
+
+  #handOver(waited: number, done: () => void): void {
+    if (this.#active === 0 || waited >= REQUESTS_MS) this.#callers.handOver(() => done());
+    else this.world.after(GAP_POLL_MS, () => this.#handOver(waited + GAP_POLL_MS, done));
+  }
+
+  *#read({ token, keys }: Read): Co<HttpAnswer> {
+    const caller = yield* this.#caller(token);
+    if (!(yield* this.#closes(caller))) return { status: 'refused', code: 'SESSION_GAP' };
+    const { kept } = caller;
+    const view = kept === undefined ? undefined : this.#callers.view({ ...caller, kept });
+    const floor = view?.floor ?? floorOf(this.#callers.node.rules, caller);
+    const answer = yield* this.#ask((ref) => ({ type: 'ReadReq', ref, txId: null, ...wanted(floor, null), keys }));
+    if (answer.type !== 'ReadResp') {
+      view?.end();
+      return refusal(answer);
+    }
+    const snapshot = snapshotOf(answer);
+    const versions = view?.over(keys, snapshot, answer.versions) ?? answer.versions;
+    view?.end();
+    return { status: 'read', token: this.#callers.afterRead(caller, snapshot), versions };
+  }
+
+  *#write({ token, txId, writes }: Write): Co<HttpAnswer> {
+    const caller = yield* this.#caller(token);
+    const snapshot = this.#callers.knownTo(caller);
+    const { ts, deps } = snapshot;
+    const [birth, homes] = [this.world.ust(), [this.world.region]];
+    const order = { txId, snapshot: ts, deps, hwt: caller.hwt, birth, homes, principal: 'anonymous', writes };
+    const answer = yield* this.#ask((ref) => ({ type: 'CommitReq', ref, ...order }));
+    if (answer.type !== 'CommitResp') return refusal(answer);
+    const commit = { ts: answer.ct, deps: answer.deps };
+    const next = this.#callers.committed(caller, { txId, writes, commit, snapshot });
+    return { status: 'written', token: next, ct: answer.ct };
+  }
+
+  *#caller(token: HttpRequest['token']): Co<Caller> {
+    if (token === undefined) return ANONYMOUS;
+    return yield* waitFor<Caller>((resume) => this.#callers.resolve(token, resume));
+  }
+
+  /** Waits until the caller's own writes are visible, not too long. */
+  *#closes(caller: Caller): Co<boolean> {
+    for (let waited: Timestamp = 0; this.#callers.hasGap(caller); waited += GAP_POLL_MS) {
+      if (waited >= GAP_WAIT_MS) return false;
+      yield* waitFor<void>((resume) => this.world.after(GAP_POLL_MS, () => resume()));
+    }
+    return true;
+  }
+
+  #ask(request: (ref: number) => NodeMessage): Co<NodeMessage> {
+    return waitFor<NodeMessage>((resume) => {
+      this.#lastRef++;
+      this.#pending.set(this.#lastRef, resume);
+      this.world.post({ to: this.#coordinator, from: this.#self, message: request(this.#lastRef) });
+    });
+  }
+}
+
+const refusal = (answer: NodeMessage): HttpAnswer => ({
+  status: 'refused',
+  code: answer.type === 'Refused' ? answer.code : 'INTERNAL',
+});

@@ -1,0 +1,144 @@
+/**
+ * A client without a cache: it carries nothing but tokens, sends several requests at once with one token, and each of them to any node. A read
+ * with a token must show what the token's lineage has written.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Random } from '@isochron/core';
+import type { HistoryRecorder } from '@isochron/workload';
+import { type Answer, call, keyPath } from '../e2e/http.js';
+import type { Gate } from './gate.js';
+import { LEDGER_PREFIX } from './ledger.js';
+import type { Tally } from './tally.js';
+
+/** What all callers of a run share. */
+export interface CallersOptions {
+  readonly recorder: HistoryRecorder;
+  readonly tally: Tally;
+  readonly gate: Gate;
+  /** Regions with the URLs of their nodes. */
+  readonly endpoints: Readonly<Record<string, readonly string[]>>;
+  readonly seed: number;
+  /** No request begins once this is aborted. */
+  readonly signal: AbortSignal;
+}
+
+/** A token, and the last writes of its lineage: keys that are written once. */
+interface Token {
+  readonly text: string;
+  readonly written: ReadonlyMap<string, string>;
+}
+
+/** What a caller counts, and what must not be. */
+export interface CallersFound {
+  reads: number;
+  writes: number;
+  /** Requests that were not answered, or refused, by status: 0 is no answer. */
+  readonly failed: Record<string, number>;
+  /** Writes that a later request of the token's lineage did not see. */
+  readonly missed: string[];
+}
+
+const REQUEST_TIMEOUT_MS = 8000;
+const MAX_PAUSE_MS = 30;
+/** Requests in flight together, at most. */
+const AT_ONCE = 4;
+/** So many of its last tokens a caller uses again, and so many writes of a lineage it looks for. */
+const TOKENS = 6;
+const RECALLED = 6;
+/** Chance of a request to go to another region. */
+const ROAMS = 0.1;
+const NOTHING_WRITTEN: Token['written'] = new Map();
+
+export class HttpCaller {
+  readonly #shared: CallersOptions;
+  readonly #name: string;
+  readonly #random: Random;
+  readonly #found: CallersFound;
+  readonly #region: string;
+  #tokens: Token[] = [];
+  #requests = 0;
+
+  constructor(shared: CallersOptions, number: number, found: CallersFound) {
+    this.#shared = shared;
+    this.#name = `h${number}`;
+    this.#random = new Random(shared.seed + 10_000 + number);
+    this.#found = found;
+    const regions = Object.keys(shared.endpoints);
+    this.#region = regions[number % regions.length]!;
+  }
+
+  /** Runs until it is told to stop. Rejects only for what is no error of the product. */
+  async run(): Promise<void> {
+    const { signal, gate } = this.#shared;
+    while (!signal.aborted) {
+      const token = this.#random.chance(0.5) ? this.#tokens.at(-1) : this.#anyToken();
+      const count = 1 + this.#random.below(AT_ONCE);
+      // A fork: all of them carry the same token.
+      await gate.pass(() => Promise.all(Array.from({ length: count }, () => this.#request(token))));
+      await delay(this.#random.below(MAX_PAUSE_MS + 1));
+    }
+  }
+
+  #anyToken(): Token | undefined {
+    return this.#tokens.length === 0 ? undefined : this.#random.pick(this.#tokens);
+  }
+
+  #request(token: Token | undefined): Promise<void> {
+    const { endpoints } = this.#shared;
+    const region = this.#random.chance(ROAMS) ? this.#random.pick(Object.keys(endpoints)) : this.#region;
+    const node = this.#random.pick(endpoints[region]!);
+    const known = [...(token?.written ?? NOTHING_WRITTEN)];
+    return known.length > 0 && this.#random.chance(0.5)
+      ? this.#read(node, token, this.#random.pick(known))
+      : this.#write(node, token);
+  }
+
+  async #read(node: string, token: Token | undefined, [key, value]: [string, string]): Promise<void> {
+    const answer = await this.#call(node, 'GET', key, token);
+    if (answer === undefined) return;
+    this.#found.reads++;
+    if (answer.json === value) return this.#keep(answer, token?.written ?? NOTHING_WRITTEN);
+    this.#found.missed.push(`${this.#name} reads ${key} at ${node}: ${answer.status} ${answer.text}, not ${value}`);
+  }
+
+  async #write(node: string, token: Token | undefined): Promise<void> {
+    const { tally, recorder } = this.#shared;
+    const name = `${this.#name}/${this.#requests++}`;
+    const [key, value] = [`${LEDGER_PREFIX}${name}`, `${name}:0`];
+    const open = recorder.session(name).begin();
+    open.write(key, value);
+    const answer = await this.#call(node, 'PUT', key, token, value);
+    const status = answer?.status === 200 ? 'committed' : 'unknown';
+    open[status]();
+    tally.outcomes[status]++;
+    tally.ledger.push({ name: key, writes: new Map([[key, value]]), status });
+    if (answer === undefined) return;
+    this.#found.writes++;
+    tally.committed(Number(answer.headers['isochron-commit-timestamp']));
+    const written = [...(token?.written ?? NOTHING_WRITTEN), [key, value] as const];
+    this.#keep(answer, new Map(written.slice(-RECALLED)));
+  }
+
+  #keep({ headers }: Answer, written: Token['written']): void {
+    this.#tokens = [...this.#tokens, { text: String(headers['isochron-session']), written }].slice(-TOKENS);
+  }
+
+  /** The answer, where the node has one: 200 or 404. Everything else may be a fault's. */
+  async #call(node: string, method: string, key: string, token: Token | undefined, body?: string) {
+    const headers = {
+      ...(token === undefined ? {} : { 'isochron-session': token.text }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    };
+    const request = {
+      headers,
+      timeoutMs: REQUEST_TIMEOUT_MS,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    };
+    const answer = await call(node, method, keyPath(key), request).catch(() => undefined);
+    if (answer?.status === 200 || (answer?.status === 404 && answer.headers['isochron-session'] !== undefined))
+      return answer;
+    const status = String(answer?.status ?? 0);
+    this.#found.failed[status] = (this.#found.failed[status] ?? 0) + 1;
+    return undefined;
+  }
+}

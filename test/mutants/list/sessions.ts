@@ -1,0 +1,105 @@
+/** What HTTP sessions promise (D13). */
+import type { Mutant, Profile } from '../mutant.js';
+import { CALLERS, KEPT_SESSION } from './files.js';
+
+/** Callers in every run, and nothing that keeps them from their work. */
+const PROFILE: Profile = {
+  settings: { applyIntervalMs: 100, gossipIntervalMs: 100 },
+  http: {},
+  faults: { kinds: ['slowDisk'], count: 0, untilMs: 0 },
+};
+/** The same with nodes that keep next to nothing. */
+const SMALL: Profile = { ...PROFILE, http: { maxSessionBytes: 300 } };
+
+export const SESSION_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'copy-complete-by-hwt',
+    breaks: 'D13',
+    does: "takes a copy of a session's cache as complete when its newest write is as new as the token's",
+    patches: [
+      {
+        file: CALLERS,
+        find: '#keptHere({ cache }: SessionClaims)',
+        replace: '#keptHere({ cache, hwt }: SessionClaims)',
+      },
+      {
+        file: CALLERS,
+        find: 'return own ?? this.machine.store.adopted(session, changes);',
+        replace:
+          'const copy = this.machine.store.adopted(session, changes - changes); return own ?? (copy !== undefined && copy.hwt >= hwt ? copy : undefined);',
+      },
+    ],
+    seeds: { from: 12, count: 20 },
+    profile: PROFILE,
+  },
+  {
+    name: 'merge-not-counted',
+    breaks: 'D13',
+    does: 'gives tokens that do not name what has come into the cache from other nodes',
+    patches: [
+      {
+        file: KEPT_SESSION,
+        find: '    this.#changed(entries.map(({ ct }) => ct));',
+        replace: '    this.#changed(entries.map(({ ct }) => ct));\n    this.#changes--;',
+      },
+    ],
+    seeds: { from: 1, count: 1 },
+    profile: PROFILE,
+  },
+  {
+    name: 'merge-drops-own-writes',
+    breaks: 'D13',
+    does: 'puts what another node sends in the place of what a copy has',
+    patches: [
+      {
+        file: KEPT_SESSION,
+        find: 'const union = new Map(this.entries().map((entry) => [entry.key, entry]));',
+        replace: 'const union = new Map(this.entries().slice(0, 0).map((entry) => [entry.key, entry]));',
+      },
+    ],
+    seeds: { from: 7, count: 20 },
+    profile: PROFILE,
+  },
+  {
+    name: 'pruned-counts-as-sent',
+    breaks: 'D13',
+    does: 'sends a cache without the writes that its own snapshots show, and calls it complete',
+    patches: [
+      {
+        file: KEPT_SESSION,
+        find: 'return Math.max(this.#complete, this.#pruned);',
+        replace: 'return Math.max(this.#complete, this.#pruned - this.#pruned);',
+      },
+    ],
+    seeds: { from: 1, count: 1 },
+    profile: PROFILE,
+  },
+  {
+    name: 'dropped-cache-without-gap',
+    breaks: 'D13',
+    does: 'drops a cache that is too large as if it had held nothing',
+    patches: [
+      {
+        file: KEPT_SESSION,
+        find: '    this.#complete = this.hwt;',
+        replace: '    this.#complete = Math.min(this.#complete, this.hwt);',
+      },
+    ],
+    seeds: { from: 2, count: 10 },
+    profile: SMALL,
+  },
+  {
+    name: 'gap-not-awaited',
+    breaks: 'D13',
+    does: "reads although the session's own writes are neither kept here nor stable",
+    patches: [
+      {
+        file: CALLERS,
+        find: 'return completeOf(caller) > this.node.ust();',
+        replace: 'return completeOf(caller) > this.node.ust() + 2 ** 52;',
+      },
+    ],
+    seeds: { from: 1, count: 50 },
+    profile: SMALL,
+  },
+];
