@@ -20,6 +20,8 @@ export interface PreparedRecord {
   readonly writes: readonly KeyWrite[];
   /** What the transaction's versions will depend on. */
   readonly deps?: Deps | undefined;
+  /** Regions that the attempt avoids, sorted; with `home` they fix its cohorts. Absent where it avoids none. */
+  readonly avoid?: readonly RegionId[] | undefined;
 }
 
 /**

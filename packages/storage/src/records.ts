@@ -247,6 +247,7 @@ export const PREPARED: Kind<PreparedRecord> = struct<PreparedRecord>({
   coordinator: text(1024),
   writes,
   deps: optional(deps),
+  avoid: optional(list(text(1024))),
 });
 
 /** A timestamp, or timestamps by name. */

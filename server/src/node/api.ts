@@ -19,6 +19,7 @@ import type {
   StartTxResp,
   TxStatusReq,
   TxStatusResp,
+  Unresponsive,
 } from '@isochron/protocols';
 import type { ClusterConfig } from '../config/cluster-file.js';
 import type { SessionsMachine } from '../session/machine.js';
@@ -123,6 +124,10 @@ export interface RunningNode {
   stalenessMs(): number;
   /** Resolves with the UST once it has reached `ts`; rejects with STABLE_TIMEOUT after `timeoutMs`. */
   stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp>;
+  /** Which nodes and regions do not answer this one. */
+  readonly unresponsive: Unresponsive;
+  /** Calls `listener` at once when that has changed. */
+  onUnresponsive(listener: () => void): void;
   /** Whether the node may serve: recovered, stabilisation has spoken once. */
   ready(): boolean;
   status(): NodeStatus;

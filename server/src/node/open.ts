@@ -22,6 +22,7 @@ import {
   stalenessOf,
   type TransactionMessage,
   type TransactionNode,
+  type Unresponsive,
   unappliedAfter,
 } from '@isochron/protocols';
 import type { VersionStore } from '@isochron/storage';
@@ -40,6 +41,7 @@ import { type OpenedData, openDataFolder } from './data-folder.js';
 import { DiskWatch } from './disk-watch.js';
 import { closedCleanly, distrust, isDamage, isDistrust } from './distrust.js';
 import { type NodeMessage, nodeSchema } from './messages.js';
+import { PeerHealth } from './peer-health.js';
 import { type ServedOperations, type ServedProtocol, type ServedTransactions, servedProtocol } from './protocols.js';
 import { StableWaiters } from './stable-waiters.js';
 import { type Figures, nodeStatus, operationFigures, transactionFigures } from './status.js';
@@ -153,6 +155,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   readonly #startedAt = Date.now();
   readonly #waiters = new StableWaiters();
   readonly #traffic: Traffic;
+  readonly #health: PeerHealth;
   #visibility: VisibilitySampler | undefined;
   #transport: WebSocketTransport<M> | undefined;
   #wake: { at: number; timer: NodeJS.Timeout } | undefined;
@@ -170,6 +173,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     this.config = options.config;
     this.region = topology.regionOf(this.id);
     this.#traffic = new Traffic(this.region, (node) => topology.regionOf(node));
+    this.#health = new PeerHealth(this.id, topology, options.logger);
     this.host = new Host<M>(this.id, {
       now: () => this.now(),
       persist: (records, done) => {
@@ -246,10 +250,21 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
         link: (node, up) => {
           logger.info({ node, up }, up ? 'link up' : 'link down');
           this.host.link(node, up);
+          this.#health.look();
         },
       },
     });
+    const transport = this.#transport;
+    this.#health.start((peer) => transport.silentMs(peer));
     this.host.run();
+  }
+
+  get unresponsive(): Unresponsive {
+    return this.#health.unresponsive;
+  }
+
+  onUnresponsive(listener: () => void): void {
+    this.#health.onChange(listener);
   }
 
   now(): number {
@@ -318,6 +333,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     this.#visibility?.close();
     this.coordinator.close();
     this.#disk.stop();
+    this.#health.stop();
     await this.#transport?.close();
     await this.store.close();
     await closedCleanly(this.options.dataDir);

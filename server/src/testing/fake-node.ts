@@ -14,7 +14,15 @@ import {
   type Version,
   wallOf,
 } from '@isochron/core';
-import type { CommitResp, EndTxResp, ListResp, ReadResp, StartTxResp, TxStatusResp } from '@isochron/protocols';
+import type {
+  CommitResp,
+  EndTxResp,
+  ListResp,
+  ReadResp,
+  StartTxResp,
+  TxStatusResp,
+  Unresponsive,
+} from '@isochron/protocols';
 import { type ClusterConfig, clusterSpec, parseClusterFile } from '../config/cluster-file.js';
 import type { ProtocolName } from '../config/protocol-names.js';
 import type {
@@ -231,6 +239,19 @@ export class FakeNode implements TransactionsNode {
 
   stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
     return this.cluster.stable(ts, timeoutMs);
+  }
+
+  unresponsive: Unresponsive = { nodes: [], regions: [] };
+  readonly #healthListeners: (() => void)[] = [];
+
+  onUnresponsive(listener: () => void): void {
+    this.#healthListeners.push(listener);
+  }
+
+  /** From now on these do not answer. */
+  setUnresponsive(unresponsive: Unresponsive): void {
+    this.unresponsive = unresponsive;
+    for (const listener of this.#healthListeners) listener();
   }
 
   ready(): boolean {

@@ -43,8 +43,10 @@ type Known =
   | { readonly state: 'aborted'; readonly ts: Timestamp; readonly attempt: number };
 
 /** The slice's digest and the identity's, so that a retry with other writes and one with another list are told apart. */
-const fullDigest = (slice: string, identity: Pick<CommitIdentity, 'home' | 'epoch' | 'cohorts'>): string =>
-  `${slice}:${identity.home}:${identity.epoch}:${identity.cohorts.join(',')}`;
+const fullDigest = (
+  slice: string,
+  { home, epoch, cohorts, avoid = [] }: Pick<CommitIdentity, 'home' | 'epoch' | 'cohorts' | 'avoid'>,
+): string => `${slice}:${home}:${epoch}:${cohorts.join(',')}${avoid.map((region) => `:-${region}`).join('')}`;
 const sliceOf = (digest: string): string => digest.slice(0, digest.indexOf(':'));
 
 export class Cohort {
@@ -237,9 +239,10 @@ export class Cohort {
         home: record.home,
         epoch: record.epoch,
         cohorts: record.cohorts,
+        avoid: record.avoid,
       };
       for (const partition of resolution.ask(now)) {
-        out.send(this.#addresses.cohort(partition, record.home), {
+        out.send(this.#addresses.cohort(partition, identity), {
           type: 'ResolveReq',
           partition,
           identity,
@@ -260,13 +263,14 @@ export class Cohort {
   }
 
   /** Whether a peer's identity makes sense here (D12): this replica is in the list, and the list can be asked, each of it once. */
-  #isCohortOf({ home, cohorts }: CommitIdentity): boolean {
+  #isCohortOf({ home, cohorts, avoid }: CommitIdentity): boolean {
     const { topology, region } = this.state;
     return (
       topology.regions.includes(home) &&
+      topology.isAvoidList(avoid ?? []) &&
       cohorts.every((partition, i) => partition < topology.partitions.length && partition > (cohorts[i - 1] ?? -1)) &&
       cohorts.includes(this.partition) &&
-      topology.cohort(this.partition, home).region === region
+      topology.cohort(this.partition, home, avoid).region === region
     );
   }
 
@@ -380,7 +384,7 @@ export class Cohort {
 
   #prepare(request: PrepareReq, now: WallMs, from: Address, out: Out): void {
     const { identity, writes } = request;
-    const { txId, attempt, home, epoch, cohorts } = identity;
+    const { txId, attempt, home, epoch, cohorts, avoid } = identity;
     const pt = this.state.clock.propose(now, Math.max(request.ht, request.ust, request.birth), out);
     const digest = fullDigest(digestWrites(writes, request.principal), identity);
     this.counters.prepares++;
@@ -403,6 +407,7 @@ export class Cohort {
         coordinator: from.node,
         writes,
         deps: request.deps,
+        avoid,
       };
       this.prepared.add({ txId, record, since: now });
       out.write({ kind: 'prepared', partition: this.partition, txId, record });
