@@ -18,7 +18,7 @@ import {
 import type { Address, Effects, WriteSeq } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
 import { type Committed, CommittedQueue } from './committed-queue.js';
-import { digestWrites } from './digest.js';
+import { digestWrites, fullDigest, sameList, sliceOf } from './digest.js';
 import type {
   AbortTx,
   CommitIdentity,
@@ -41,13 +41,6 @@ type Known =
   | { readonly state: 'prepared'; readonly prepared: Prepared }
   | { readonly state: 'committed'; readonly ct: Timestamp; readonly attempt: number; readonly digest: string }
   | { readonly state: 'aborted'; readonly ts: Timestamp; readonly attempt: number };
-
-/** The slice's digest and the identity's, so that a retry with other writes and one with another list are told apart. */
-const fullDigest = (
-  slice: string,
-  { home, epoch, cohorts, avoid = [] }: Pick<CommitIdentity, 'home' | 'epoch' | 'cohorts' | 'avoid'>,
-): string => `${slice}:${home}:${epoch}:${cohorts.join(',')}${avoid.map((region) => `:-${region}`).join('')}`;
-const sliceOf = (digest: string): string => digest.slice(0, digest.indexOf(':'));
 
 export class Cohort {
   readonly prepared = new PreparedQueue();
@@ -496,6 +489,3 @@ const timeOf = (known: Known): Timestamp =>
 
 const attemptOf = (known: Known): number =>
   known.state === 'prepared' ? known.prepared.record.attempt : known.attempt;
-
-const sameList = (record: PreparedRecord, identity: CommitIdentity): boolean =>
-  record.digest.endsWith(fullDigest('', identity));

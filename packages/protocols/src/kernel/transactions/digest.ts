@@ -1,4 +1,5 @@
-import type { KeyWrite } from '@isochron/core';
+import type { KeyWrite, PreparedRecord } from '@isochron/core';
+import type { CommitIdentity } from './messages.js';
 
 /** Two lanes of 32-bit FNV-1a with different offsets: 64 bits, enough to notice that an id was used for other writes. */
 class Digest {
@@ -37,3 +38,16 @@ export function digestWrites(writes: readonly KeyWrite[], principal: string): st
   }
   return digest.toString();
 }
+
+/** The slice's digest and the identity's, so that a retry with other writes and one with another list are told apart. */
+export const fullDigest = (
+  slice: string,
+  { home, epoch, cohorts, avoid = [] }: Pick<CommitIdentity, 'home' | 'epoch' | 'cohorts' | 'avoid'>,
+): string => `${slice}:${home}:${epoch}:${cohorts.join(',')}${avoid.map((region) => `:-${region}`).join('')}`;
+
+/** The slice's part of it. */
+export const sliceOf = (digest: string): string => digest.slice(0, digest.indexOf(':'));
+
+/** Whether a prepare has the cohorts of this identity. */
+export const sameList = (record: PreparedRecord, identity: CommitIdentity): boolean =>
+  record.digest.endsWith(fullDigest('', identity));
