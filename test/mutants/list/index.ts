@@ -1,4 +1,5 @@
 import type { Mutant } from '../mutant.js';
+import { AVAILABILITY_MUTANTS } from './availability.js';
 import { CLOCK_MUTANTS } from './clock.js';
 import { COMMIT_MUTANTS } from './commit.js';
 import { FAMILY_MUTANTS } from './family.js';
@@ -20,4 +21,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...OPERATION_MUTANTS,
   ...NAMED_MUTANTS,
   ...ORBE_MUTANTS,
+  ...AVAILABILITY_MUTANTS,
 ];

@@ -70,6 +70,10 @@ export interface ClientObservations {
   snapshot(client: ClientView, snapshot: Snapshot): void;
   /** A read of a transaction came to its application. */
   read(client: ClientView, key: QualifiedKey, value: KeyWrite['value']): void;
+  /** A commit is sent, for the first time, to this node; its connection stays as long as nothing breaks it. */
+  sent(txId: TxId, node: NodeId, writes: readonly KeyWrite[]): void;
+  /** A commit has ended, one way or the other. */
+  settled(txId: TxId): void;
   /** A commit was acknowledged. */
   acknowledged(txId: TxId, ct: Timestamp, writes: readonly KeyWrite[]): void;
   /** A read of a transaction was refused because what it needs was collected, while the transaction was open. */

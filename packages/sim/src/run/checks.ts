@@ -18,6 +18,7 @@ import { SurvivorsAgree } from '../checks/survivors.js';
 import { NothingBelowVersionClock } from '../checks/version-clock.js';
 import { UP_TO_A_TIMESTAMP } from '../checks/visibility.js';
 import { VisibleInTheEnd } from '../checks/visible-in-the-end.js';
+import { WritesGoOn } from '../checks/writes-go-on.js';
 import type { Actor } from '../clients/actor.js';
 import type { Histories } from '../clients/recorder.js';
 import type { Plan } from '../plan/plan.js';
@@ -62,6 +63,7 @@ export function createChecks<M extends AnyMessage>(
     new AcknowledgedIsKept(context, ledger, disk),
     new SessionsAreCovered(context, ledger),
     new VisibleInTheEnd(context, ledger),
+    ...(clientSnapshots ? [new WritesGoOn(context, plan)] : []),
     new MemoryIsBounded(context, loads, 50 + 20 * plan.sessions.length, caches),
     ...[level, ...beyond].map((one) => new ConsistentHistory(context, ledger, histories.lines, one)),
   ];

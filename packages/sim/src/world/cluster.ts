@@ -194,6 +194,9 @@ export class Cluster<M extends AnyMessage> {
       prefetchMs: environment.prefetchMs,
       create: (node) => this.#create(node),
       transmit: (from, to, frame) => this.#transmit(from, to, frame),
+      topology: this.topology,
+      pings: (peer, node) => this.link(peer, node).whole && this.node(peer).up && !this.node(peer).paused,
+      unresponsiveChanged: (node) => this.clients.reported(node),
     });
   }
 
