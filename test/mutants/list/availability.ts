@@ -65,8 +65,8 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: DIGEST,
-        find: "${cohorts.join(',')}${avoid.map((region) => `:-${region}`).join('')}`;",
-        replace: "${cohorts.join(',')}${avoid.slice(0, 0).join('')}`;",
+        find: 'avoid.map((region) =>',
+        replace: 'avoid.slice(0, 0).map((region) =>',
       },
     ],
     seeds: { from: 1, count: 1 },
