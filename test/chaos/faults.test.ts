@@ -26,7 +26,7 @@ const draws = fc
 /** The process that a fault stops. */
 const stopped = ({ fault }: Step, shape: Shape): readonly string[] => {
   if (fault.kind === 'restart-all') return Object.values(shape).flat();
-  return ['kill', 'stop', 'pause', 'wipe'].includes(fault.kind) && 'node' in fault ? [fault.node] : [];
+  return ['kill', 'stop', 'pause', 'freeze', 'wipe'].includes(fault.kind) && 'node' in fault ? [fault.node] : [];
 };
 
 describe('a schedule', () => {

@@ -74,7 +74,7 @@ async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder:
     heal: () => nemesis.heal(),
     stop,
     figures: () => figuresOf(tally),
-    violations: () => ({}),
+    violations: () => ({ 'writes that waited for a frozen node': nemesis.blocked }),
   };
 }
 
