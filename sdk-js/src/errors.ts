@@ -22,9 +22,10 @@ export class OutcomeUnknownError extends IsochronError {
 }
 
 /**
- * A write waited for its turn behind one whose outcome is not known, for as long as a request may take. Nothing of it was sent. `code` is
- * `SESSION_BLOCKED`. The session's writes happen one after the other, so none of them can overtake the one that blocks: its outcome becomes known
- * when the node that took part in it answers again. Repeat the write then, or give up the order with `client.detach()`.
+ * A write waited for its turn behind one whose outcome is not known, for as long as a request may take. Nothing of it
+ * was sent. `code` is `SESSION_BLOCKED`. The session's writes happen one after the other, so none of them can overtake
+ * the one that blocks: its outcome becomes known when the node that took part in it answers again. Repeat the write
+ * then, or give up the order with `client.detach()`.
  */
 export class SessionBlockedError extends IsochronError {
   constructor(

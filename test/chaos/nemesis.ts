@@ -170,7 +170,9 @@ export class Nemesis {
     });
   }
 
-  /** Waits until nothing is under way, and everything is where it belongs; nobody begins anything until `then` is done. */
+  /**
+   * Waits until nothing is under way, and everything is where it belongs; nobody begins anything until `then` is done.
+   */
   async #settle(then: () => Promise<void> = () => Promise.resolve()): Promise<void> {
     const { gate, settled } = this.#options;
     await gate.close();

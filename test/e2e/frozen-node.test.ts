@@ -14,7 +14,10 @@ afterEach(async () => {
 
 /** After this time a fault is known everywhere. */
 const DETECTED_MS = 2_000;
-/** A write that waits for nothing takes far less, also on a busy machine; one that waits for the node takes many times as long. */
+/**
+ * A write that waits for nothing takes far less, also on a busy machine; one that waits for the node takes many times
+ * as long.
+ */
 const PROMPT_MS = 1_500;
 const KEYS = 12;
 
@@ -22,7 +25,10 @@ const keysOf = (prefix: string): string[] => Array.from({ length: KEYS }, (_, i)
 
 const prompt = <T>(what: string, promise: Promise<T>): Promise<T> => within(what, PROMPT_MS, promise);
 
-/** New sessions write single keys and whole transactions in these regions, each of them promptly; and all is read back there. */
+/**
+ * New sessions write single keys and whole transactions in these regions, each of them promptly; and all is read back
+ * there.
+ */
 async function writesGoOn(regions: readonly string[], name: string): Promise<void> {
   for (const region of regions) {
     const endpoints = chaos!.cluster.endpoints(region);

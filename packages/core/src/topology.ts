@@ -145,9 +145,9 @@ export class Topology {
   }
 
   /**
-   * The replica that prepares writes of an attempt with the home `home` that avoids the regions `avoid`: the first preferred replica whose
-   * region is not avoided, or the first preferred one where all of them are. Depends on the cluster file and these two alone, never on load
-   * or reachability: a retry from anywhere finds the same cohort (D4).
+   * The replica that prepares writes of an attempt with the home `home` that avoids the regions `avoid`: the first
+   * preferred replica whose region is not avoided, or the first preferred one where all of them are. Depends on the
+   * cluster file and these two alone, never on load or reachability: a retry from anywhere finds the same cohort (D4).
    */
   cohort(partition: PartitionId, home: RegionId, avoid: readonly RegionId[] = []): { region: RegionId; node: NodeId } {
     const preferred = this.preferredRegions(partition, home);
@@ -156,8 +156,8 @@ export class Topology {
   }
 
   /**
-   * The home of an attempt under protocols whose commits have all cohorts in their home: `home`, or where that is avoided, the next region
-   * of the cluster file that is not. Again a pure function (D4).
+   * The home of an attempt under protocols whose commits have all cohorts in their home: `home`, or where that is
+   * avoided, the next region of the cluster file that is not. Again a pure function (D4).
    */
   homeOf(home: RegionId, avoid: readonly RegionId[]): RegionId {
     const at = this.regions.indexOf(home);

@@ -66,10 +66,11 @@ export interface ListFrame {
 }
 
 /**
- * Commits. With `snapshot` it needs no open transaction: a one-shot write, or a retry on any node of any region, with every
- * other field unchanged. `homes` are the regions whose cohorts were tried, the last one in force; `birth` is the `ust` the
- * session knew at the first send. `avoids` has for each of `homes` the regions that this attempt avoids, sorted; absent where none avoids
- * anything. Its cohort in a partition is the first preferred replica that it does not avoid.
+ * Commits. With `snapshot` it needs no open transaction: a one-shot write, or a retry on any node of any region, with
+ * every other field unchanged. `homes` are the regions whose cohorts were tried, the last one in force; `birth` is the
+ * `ust` the session knew at the first send. `avoids` has for each of `homes` the regions that this attempt avoids,
+ * sorted; absent where none avoids anything. Its cohort in a partition is the first preferred replica that it does not
+ * avoid.
  */
 export interface CommitFrame {
   readonly type: 'commit';

@@ -33,7 +33,10 @@ export interface ClientStatus {
   readonly stale: boolean;
   /** Whose writes are missing, while `stale` and where the node knows. */
   readonly heldBackBy: HeldBack | undefined;
-  /** Nodes that do not answer the node of the connection: new writes avoid their regions. Empty while there is no connection. */
+  /**
+   * Nodes that do not answer the node of the connection: new writes avoid their regions. Empty while there is no
+   * connection.
+   */
   readonly unresponsive: readonly string[];
   /** Commits whose outcome is not known yet, those that wait for their turn included. */
   readonly pendingCommits: number;

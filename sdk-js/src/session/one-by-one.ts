@@ -71,7 +71,8 @@ export class OneByOne {
   }
 
   /**
-   * Gives up the order behind the write under way, where its outcome is not known: what waits for its turn goes on. Returns its id.
+   * Gives up the order behind the write under way, where its outcome is not known: what waits for its turn goes on.
+   * Returns its id.
    * @param detach makes the session another one
    */
   detach(detach: () => void): TxId | undefined {

@@ -184,9 +184,10 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   }
 
   /**
-   * The cohorts do not decide. At home that may be because the region is cut off from one of them, and another one is not: returns whether
-   * to ask there. Elsewhere, or where other regions are to be avoided by now, other cohorts become the next attempt (D4); it begins only
-   * when a cohort of the old one has durably given that up, so there is no harm in asking for it early.
+   * The cohorts do not decide. At home that may be because the region is cut off from one of them, and another one is
+   * not: returns whether to ask there. Elsewhere, or where other regions are to be avoided by now, other cohorts become
+   * the next attempt (D4); it begins only when a cohort of the old one has durably given that up, so there is no harm
+   * in asking for it early.
    */
   #stuck(connection: Connection): boolean {
     const next = cohortsOf(connection);

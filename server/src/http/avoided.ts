@@ -1,11 +1,14 @@
 /**
- * What a write over HTTP avoids, as part of its transaction id. A repetition through any node has the id and nothing else, and it has to be the
- * same attempt with the same cohorts (D4): so the regions that did not answer the node that made the id are named in it. An id that a client
- * made avoids nothing.
+ * What a write over HTTP avoids, as part of its transaction id. A repetition through any node has the id and nothing
+ * else, and it has to be the same attempt with the same cohorts (D4): so the regions that did not answer the node that
+ * made the id are named in it. An id that a client made avoids nothing.
  */
 import type { RegionId, Topology, TxId } from '@isochron/core';
 
-/** 22 characters of a random part, then the mark and the regions as bits of a number in base 36, in the order of the cluster file. */
+/**
+ * 22 characters of a random part, then the mark and the regions as bits of a number in base 36, in the order of the
+ * cluster file.
+ */
 const AVOIDING = /^[A-Za-z0-9_-]{22}-A([0-9a-z]{1,9})\./;
 /** More regions do not fit in the number. */
 const MAX_REGIONS = 40;

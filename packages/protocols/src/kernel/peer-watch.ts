@@ -17,8 +17,9 @@ const equal = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((name, i) => name === b[i]);
 
 /**
- * Which other nodes do not answer: their link is down, or no frame came from them for a second. New attempts of commits avoid their regions.
- * It holds no clock and no link: its driver calls `look` with a steady time, about every 250 ms and when a link comes up or goes down.
+ * Which other nodes do not answer: their link is down, or no frame came from them for a second. New attempts of commits
+ * avoid their regions. It holds no clock and no link: its driver calls `look` with a steady time, about every 250 ms
+ * and when a link comes up or goes down.
  */
 export class PeerWatch {
   readonly #others: readonly NodeId[];

@@ -10,7 +10,10 @@ export interface HealthWorld {
   pings(peer: NodeId, node: NodeId): boolean;
 }
 
-/** Feeds a process's {@link PeerWatch} as the server's driver does: frames, pings of idle links, links that come up and go down. */
+/**
+ * Feeds a process's {@link PeerWatch} as the server's driver does: frames, pings of idle links, links that come up and
+ * go down.
+ */
 export class SimPeerHealth {
   readonly #watch: PeerWatch;
   /** When something came last from each node whose link is up. */

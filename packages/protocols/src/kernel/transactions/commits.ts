@@ -292,8 +292,8 @@ export class Commits {
   }
 
   /**
-   * What makes each attempt the same attempt anywhere: a function of the request alone (D4). Where all cohorts have to be in the home, an
-   * attempt that avoids its home has another one.
+   * What makes each attempt the same attempt anywhere: a function of the request alone (D4). Where all cohorts have to
+   * be in the home, an attempt that avoids its home has another one.
    */
   #attempts({ txId, homes, avoids }: CommitReq, cohorts: readonly PartitionId[]): CommitIdentity[] {
     const { epoch, topology } = this.state;

@@ -39,7 +39,9 @@ export function digestWrites(writes: readonly KeyWrite[], principal: string): st
   return digest.toString();
 }
 
-/** The slice's digest and the identity's, so that a retry with other writes and one with another list are told apart. */
+/**
+ * The slice's digest and the identity's, so that a retry with other writes and one with another list are told apart.
+ */
 export const fullDigest = (
   slice: string,
   { home, epoch, cohorts, avoid = [] }: Pick<CommitIdentity, 'home' | 'epoch' | 'cohorts' | 'avoid'>,

@@ -89,9 +89,9 @@ export interface ListResp {
 }
 
 /**
- * Client → coordinator (Alg. 1 line 27). With `snapshot: null` it commits a transaction that StartTxReq opened; with a number
- * it needs no context: a one-shot write (P11), or a retry anywhere (D4). `homes` holds the home of every attempt so far, and `avoids` what
- * each of them avoids; absent where none avoids anything.
+ * Client → coordinator (Alg. 1 line 27). With `snapshot: null` it commits a transaction that StartTxReq opened; with a
+ * number it needs no context: a one-shot write (P11), or a retry anywhere (D4). `homes` holds the home of every attempt
+ * so far, and `avoids` what each of them avoids; absent where none avoids anything.
  */
 export interface CommitReq {
   readonly type: 'CommitReq';

@@ -286,8 +286,8 @@ export class Session {
   }
 
   /**
-   * Gives up the order behind the commit in flight: from now on this is another session, which has seen everything that the old one has seen
-   * and written but does not follow that commit. What becomes of it changes nothing here.
+   * Gives up the order behind the commit in flight: from now on this is another session, which has seen everything that
+   * the old one has seen and written but does not follow that commit. What becomes of it changes nothing here.
    * @param id of the new session, as for a new one (P8)
    */
   detach(id: string): void {
