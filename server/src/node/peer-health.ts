@@ -8,6 +8,8 @@ export class PeerHealth {
   readonly #listeners = new Set<() => void>();
   #silentMs: (node: NodeId) => number | undefined = () => undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** Whether every node has answered since the start. */
+  #allAnswered = false;
 
   constructor(
     node: NodeId,
@@ -47,8 +49,11 @@ export class PeerHealth {
     };
     if (!this.#watch.look(now, heardAtMs)) return;
     const { nodes, regions } = this.unresponsive;
-    if (nodes.length > 0) this.log.warn({ nodes, regions }, 'nodes do not answer: new writes avoid their regions');
-    else this.log.info('every node answers');
+    // At a start the links are not up yet: that is no news.
+    const started = this.#allAnswered;
+    if (nodes.length === 0) this.#allAnswered = true;
+    if (nodes.length > 0 && started) this.log.warn({ nodes, regions }, 'nodes do not answer: new writes avoid their regions');
+    else if (nodes.length === 0) this.log.info('every node answers');
     for (const listener of this.#listeners) listener();
   }
 }
