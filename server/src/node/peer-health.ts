@@ -52,7 +52,8 @@ export class PeerHealth {
     // At a start the links are not up yet: that is no news.
     const started = this.#allAnswered;
     if (nodes.length === 0) this.#allAnswered = true;
-    if (nodes.length > 0 && started) this.log.warn({ nodes, regions }, 'nodes do not answer: new writes avoid their regions');
+    if (nodes.length > 0 && started)
+      this.log.warn({ nodes, regions }, 'nodes do not answer: new writes avoid their regions');
     else if (nodes.length === 0) this.log.info('every node answers');
     for (const listener of this.#listeners) listener();
   }
