@@ -22,6 +22,23 @@ export class OutcomeUnknownError extends IsochronError {
 }
 
 /**
+ * A write waited for its turn behind one whose outcome is not known, for as long as a request may take. Nothing of it
+ * was sent. `code` is `SESSION_BLOCKED`. The session's writes happen one after the other, so none of them can overtake
+ * the one that blocks: its outcome becomes known when the node that took part in it answers again. Repeat the write
+ * then, or give up the order with `client.detach()`.
+ */
+export class SessionBlockedError extends IsochronError {
+  constructor(
+    /** Id of the transaction that blocks, for `client.transactionStatus`. */
+    readonly blockedBy: TxId,
+    /** Stable time when that one was sent. */
+    readonly birth: Timestamp,
+  ) {
+    super('SESSION_BLOCKED', `the write was not sent: the outcome of transaction ${blockedBy} before it is not known`);
+  }
+}
+
+/**
  * Whether something thrown is an Isochron error, and, where a code is given, this one.
  *
  * @param error anything that was caught

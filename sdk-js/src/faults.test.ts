@@ -65,7 +65,7 @@ describe('a commit whose answer is lost', () => {
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect(isIsochronError(error, 'OUTCOME_UNKNOWN')).toBe(true);
     const { txId } = error as OutcomeUnknownError;
-    expect(await codeOf(app.set('b', 1))).toBe('CONNECTION_LOST');
+    expect(await codeOf(app.set('b', 1))).toBe('SESSION_BLOCKED');
     expect(new Set(node.received('commit').map(({ tx }) => tx))).toEqual(new Set([txId]));
     node.script = () => undefined;
     await node.until(() => node.store.outcomes.has(txId));

@@ -13,7 +13,7 @@ export type { Transaction, TransactionCollection, TransactionOptions, Transactio
 export type { RandomSource } from './backoff.js';
 export { connect } from './connect.js';
 export type { JsonValue, MergePatch } from './documents.js';
-export { isIsochronError, OutcomeUnknownError } from './errors.js';
+export { isIsochronError, OutcomeUnknownError, SessionBlockedError } from './errors.js';
 export type { ConnectOptions, Logger, SocketEvent, WebSocketConstructor, WebSocketLike } from './options.js';
 export type { ClientStatus } from './session/core.js';
 export type { ExportedSession, ExportedWrite } from './session/exported.js';

@@ -81,7 +81,7 @@ describe('a session of single operations', () => {
     const app = await client([node], { requestTimeoutMs: 100, commitTimeoutMs: 150 });
     node.script = (frame) => (frame.type === 'put' ? 'drop' : undefined);
     expect(await codeOf(app.set('a', 1))).toBe('OUTCOME_UNKNOWN');
-    expect(await codeOf(app.get('a'))).toBe('CONNECTION_LOST');
+    expect(await codeOf(app.get('a'))).toBe('SESSION_BLOCKED');
     node.script = () => undefined;
     await node.until(() => node.store.outcomes.size === 1);
     expect(await app.get('a')).toBe(1);

@@ -16,6 +16,7 @@ import type {
   ServerFrame,
   StartFrame,
   StatusFrame,
+  Unresponsive,
   WelcomeFrame,
   WireDeps,
   WireSeen,
@@ -119,6 +120,8 @@ export class FakeServer {
   lag: number | undefined;
   /** What it says of its freshness, where that is not the truth of the store. */
   freshness: Partial<Freshness> = {};
+  /** What does not answer it. */
+  unresponsive: Unresponsive | undefined;
   /** Commit timestamp that the welcome has of the session's last write. */
   hwt = 0;
   /** What it says that the session of a token has seen. */
@@ -267,6 +270,7 @@ export class FakeServer {
       ...(this.seen === undefined ? {} : { seen: this.seen }),
       hwt: this.hwt,
       freshness: this.freshnessNow(),
+      ...(this.unresponsive === undefined ? {} : { unresponsive: this.unresponsive }),
       token: `${region}-${this.store.ust}`,
       credits,
       limits: {

@@ -26,7 +26,8 @@ const draws = fc
 /** The process that a fault stops. */
 const stopped = ({ fault }: Step, shape: Shape): readonly string[] => {
   if (fault.kind === 'restart-all') return Object.values(shape).flat();
-  return ['kill', 'stop', 'pause', 'wipe', 'rollback'].includes(fault.kind) && 'node' in fault ? [fault.node] : [];
+  const kinds = ['kill', 'stop', 'pause', 'freeze', 'wipe', 'rollback'];
+  return kinds.includes(fault.kind) && 'node' in fault ? [fault.node] : [];
 };
 
 describe('a schedule', () => {

@@ -13,6 +13,8 @@ export type Fault =
   | { readonly kind: 'stop'; readonly node: string }
   /** SIGSTOP, and SIGCONT at the end. */
   | { readonly kind: 'pause'; readonly node: string }
+  /** The same for so long that it is noticed, with nothing else wrong: new writes in other regions have to go on. */
+  | { readonly kind: 'freeze'; readonly node: string }
   /** The connection of two nodes is reset, and refused until the end. */
   | { readonly kind: 'cut'; readonly pair: Pair }
   /** No byte gets through any more, one way or both, and nobody is told. */
@@ -71,6 +73,7 @@ const CARDS: Readonly<Record<FaultKind, { count: number; forMs: readonly [number
   wipe: { count: 1, forMs: [0, 1000] },
   'restart-all': { count: 1, forMs: [0, 1500] },
   rollback: { count: 1, forMs: [0, 6000] },
+  freeze: { count: 1, forMs: [8000, 10_000] },
 };
 
 /** All kinds that a healthy product has to bear at any time. */
@@ -86,6 +89,7 @@ export const ALWAYS: readonly FaultKind[] = [
   'drift',
   'fill',
   'restart-all',
+  'freeze',
 ];
 /** Every kind. */
 export const FAULT_KINDS = Object.keys(CARDS) as readonly FaultKind[];
@@ -122,7 +126,7 @@ export function drawSchedule({ seed, durationMs, shape, kinds, pairs }: Draw): S
 
 /** Links take two nodes, and cutting a region off takes another one. */
 function isPossible(kind: FaultKind, shape: Shape, pairs: readonly Pair[]): boolean {
-  if (kind === 'isolate') return Object.keys(shape).length > 1;
+  if (kind === 'isolate' || kind === 'freeze') return Object.keys(shape).length > 1;
   return pairs.length > 0 || !['cut', 'mute', 'delay'].includes(kind);
 }
 
@@ -159,6 +163,7 @@ function drawFault(kind: FaultKind, random: Random, shape: Shape, pairs: readonl
     case 'fill':
     case 'wipe':
     case 'rollback':
+    case 'freeze':
       return { kind, node };
     case 'cut':
       return { kind, pair };
@@ -207,6 +212,7 @@ function claimsOf(fault: Fault, shape: Shape, pairs: readonly Pair[]): string[] 
       return all.map((node) => `process ${node}`);
     case 'wipe':
     case 'rollback':
+    case 'freeze':
       return [...all.flatMap((node) => [`process ${node}`, `clock ${node}`, `disk ${node}`]), ...pairs.map(linkClaim)];
   }
 }

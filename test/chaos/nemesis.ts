@@ -3,7 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ChaosCluster } from './cluster.js';
 import type { Fault, FaultKind, Step } from './faults.js';
 import type { Gate } from './gate.js';
+import { writesGoOn } from './writes-go-on.js';
 
+/** Faults that are over before the next one begins. */
+const ALONE: ReadonlySet<FaultKind> = new Set(['wipe', 'rollback', 'freeze']);
 /** How much later than the copy of its disk a rolled-back node is killed, at least. */
 const ROLLED_BACK_MS = 4_000;
 
@@ -20,6 +23,8 @@ export interface NemesisOptions {
 export class Nemesis {
   /** Faults that began, by kind. */
   readonly counts: Partial<Record<FaultKind, number>> = {};
+  /** Writes that waited for a frozen node. */
+  readonly blocked: string[] = [];
   readonly #options: NemesisOptions;
   readonly #healing = new AbortController();
   readonly #active = new Set<Promise<void>>();
@@ -47,7 +52,7 @@ export class Nemesis {
         // Looked at when all is healed.
         () => undefined,
       );
-      if (step.fault.kind !== 'wipe' && step.fault.kind !== 'rollback') continue;
+      if (!ALONE.has(step.fault.kind)) continue;
       const sinceMs = performance.now();
       await done;
       startMs += performance.now() - sinceMs - step.forMs;
@@ -69,8 +74,13 @@ export class Nemesis {
     this.#now.add(step);
     onEvent('begins', fault);
     await this.#begin(fault);
-    await delay(forMs, undefined, { signal: this.#healing.signal }).catch(() => undefined);
+    const probe = fault.kind === 'freeze' ? writesGoOn(this.#options.cluster, fault.node) : [];
+    const over = delay(forMs, undefined, { signal: this.#healing.signal }).catch(() => undefined);
+    await over;
     this.#end(fault);
+    const blocked = await probe;
+    // What was healed before its time proves nothing.
+    if (!this.#healing.signal.aborted) this.blocked.push(...blocked);
     this.#now.delete(step);
     onEvent('ends', fault);
   }
@@ -95,6 +105,10 @@ export class Nemesis {
         await this.#rollBack(fault.node);
         break;
       case 'pause':
+        cluster.signal(fault.node, 'SIGSTOP');
+        break;
+      case 'freeze':
+        await this.#settle();
         cluster.signal(fault.node, 'SIGSTOP');
         break;
       case 'cut':
@@ -135,6 +149,7 @@ export class Nemesis {
         for (const id of cluster.nodes) cluster.launch(id);
         break;
       case 'pause':
+      case 'freeze':
         cluster.signal(fault.node, 'SIGCONT');
         break;
       case 'cut':
@@ -180,12 +195,22 @@ export class Nemesis {
 
   /** Ends the node when nothing is under way and everything that was written is everywhere. */
   async #onceSettled(node: string, then: (cluster: ChaosCluster) => void): Promise<void> {
-    const { cluster, gate, settled } = this.#options;
+    const { cluster } = this.#options;
+    await this.#settle(async () => {
+      await cluster.end(node, 'SIGKILL');
+      then(cluster);
+    });
+  }
+
+  /**
+   * Waits until nothing is under way, and everything is where it belongs; nobody begins anything until `then` is done.
+   */
+  async #settle(then: () => Promise<void> = () => Promise.resolve()): Promise<void> {
+    const { gate, settled } = this.#options;
     await gate.close();
     try {
       await settled();
-      await cluster.end(node, 'SIGKILL');
-      then(cluster);
+      await then();
     } finally {
       gate.open();
     }

@@ -78,7 +78,10 @@ async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder:
     heal: () => nemesis.heal(),
     stop,
     figures: () => [...figuresOf(tally), ...sessions.figures()],
-    violations: () => ({ 'writes that a later request with the token missed': sessions.found.missed }),
+    violations: () => ({
+      'writes that a later request with the token missed': sessions.found.missed,
+      'writes that waited for a frozen node': nemesis.blocked,
+    }),
   };
 }
 

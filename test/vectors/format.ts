@@ -105,6 +105,8 @@ export type TransactionEvent = Outcome & { readonly state?: VectorState } & (
     | { readonly do: 'commit'; readonly tx: string; readonly attempt?: VectorAttempt }
     | { readonly do: 'committed'; readonly snapshot: VectorSnapshot }
     | { readonly do: 'refused' }
+    /** Gives up the order behind the commit in flight, and goes on under the new id. Open transactions stay. */
+    | { readonly do: 'detach'; readonly id: string }
     | { readonly do: 'end'; readonly tx: string }
     /** Draws so many ids; `id` is the last one. */
     | { readonly do: 'ids'; readonly count: number; readonly id: string }

@@ -22,6 +22,8 @@ export interface PreparedRecord {
   readonly deps?: Deps | undefined;
   /** As in the log ({@link LoggedTx}). */
   readonly repeatable?: boolean | undefined;
+  /** Regions that the attempt avoids, sorted; with `home` they fix its cohorts. Absent where it avoids none. */
+  readonly avoid?: readonly RegionId[] | undefined;
 }
 
 /**

@@ -31,6 +31,7 @@ export const ERROR_TITLES: Readonly<Record<ErrorCode, string>> = {
   SNAPSHOT_TOO_OLD: 'The snapshot has been garbage collected',
   SNAPSHOT_UNAVAILABLE: 'The snapshot is not installed here yet',
   SESSION_GAP: "The session's own writes are not visible here yet",
+  SESSION_BLOCKED: 'An earlier write of the session is not decided yet',
   REPLICA_UNREACHABLE: 'No replica of a partition answered',
   CLOCK_DRIFT: 'The clock of a node is too far off',
   OVERLOADED: 'The node is overloaded',

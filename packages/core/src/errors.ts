@@ -32,6 +32,7 @@ export const ERROR_CODES = {
   SNAPSHOT_TOO_OLD: { status: 410, retryable: false },
   SNAPSHOT_UNAVAILABLE: { status: 503, retryable: true },
   SESSION_GAP: { status: 409, retryable: true },
+  SESSION_BLOCKED: { status: 503, retryable: true },
   REPLICA_UNREACHABLE: { status: 503, retryable: true },
   CLOCK_DRIFT: { status: 503, retryable: true },
   OVERLOADED: { status: 503, retryable: true },

@@ -145,12 +145,29 @@ export class Topology {
   }
 
   /**
-   * The replica that prepares writes of a transaction whose home is `home`. Depends on the cluster file alone, never on
-   * load or reachability: a retry from anywhere finds the same cohort (D4).
+   * The replica that prepares writes of an attempt with the home `home` that avoids the regions `avoid`: the first
+   * preferred replica whose region is not avoided, or the first preferred one where all of them are. Depends on the
+   * cluster file and these two alone, never on load or reachability: a retry from anywhere finds the same cohort (D4).
    */
-  cohort(partition: PartitionId, home: RegionId): { region: RegionId; node: NodeId } {
-    const region = this.preferredRegions(partition, home)[0]!;
+  cohort(partition: PartitionId, home: RegionId, avoid: readonly RegionId[] = []): { region: RegionId; node: NodeId } {
+    const preferred = this.preferredRegions(partition, home);
+    const region = preferred.find((other) => !avoid.includes(other)) ?? preferred[0]!;
     return { region, node: this.replicaNode(partition, region)! };
+  }
+
+  /**
+   * The home of an attempt under protocols whose commits have all cohorts in their home: `home`, or where that is
+   * avoided, the next region of the cluster file that is not. Again a pure function (D4).
+   */
+  homeOf(home: RegionId, avoid: readonly RegionId[]): RegionId {
+    const at = this.regions.indexOf(home);
+    const inTurn = this.regions.map((_, k) => this.regions[(at + k) % this.regions.length]!);
+    return inTurn.find((other) => !avoid.includes(other)) ?? home;
+  }
+
+  /** Whether a list can be what an attempt avoids: regions of the cluster file, sorted, none of them twice. */
+  isAvoidList(avoid: readonly string[]): boolean {
+    return avoid.every((region, i) => this.regions.includes(region) && (i === 0 || region > avoid[i - 1]!));
   }
 }
 

@@ -19,6 +19,7 @@ export { createOperationNode, type OperationNode } from './kernel/operations/nod
 export type { OperationProtocol } from './kernel/operations/protocol.js';
 export { operationSchema } from './kernel/operations/schema.js';
 export * from './kernel/operations/session.js';
+export { LOOK_INTERVAL_MS, PeerWatch, type Unresponsive } from './kernel/peer-watch.js';
 export { LOSS_REPORTS_MACHINE } from './kernel/replication/loss-reports.js';
 export { type Loss, Losses } from './kernel/replication/losses.js';
 export * from './kernel/replication/messages.js';

@@ -150,7 +150,10 @@ describe('damage on disk', () => {
   it('is also a segment, a log entry and a prepared transaction with dependencies that are none', async () => {
     const first = 'l0003/00000000005/first';
     await onRawDisk(location, async (disk) => {
-      await disk.put('t0003/long\u00000', Buffer.from(seal([10, 'tx10', 'virginia', '1', [-1, 1]], 't0003/long\u00000')));
+      await disk.put(
+        't0003/long\u00000',
+        Buffer.from(seal([10, 'tx10', 'virginia', '1', [-1, 1]], 't0003/long\u00000')),
+      );
       await disk.put(first, Buffer.from(seal([-1, 3, ['a', '1']], first)));
       await disk.put('p0003/p', Buffer.from(seal([7, 'o', 0, 5, 2, [], 'd', 'o-1', [], [-1]], 'p0003/p')));
     });

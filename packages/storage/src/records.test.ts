@@ -48,6 +48,16 @@ describe('records of what has one timestamp', () => {
   });
 });
 
+describe('a prepare', () => {
+  it('keeps what its attempt avoids, with dependencies and without', () => {
+    for (const record of [
+      { ...prepared, avoid: ['oregon'] },
+      { ...prepared, deps: [1, 2], avoid: ['ireland', 'oregon'] },
+    ])
+      expect(openAs(PREPARED, bytes(sealAs(PREPARED, record, KEY)), KEY)).toEqual(record);
+  });
+});
+
 describe('records with dependencies', () => {
   it('take one element more for each version that has some', () => {
     const versions = [v(10), dependent(20, [5, 2 ** 52]), v(30), dependent(40, [0])];

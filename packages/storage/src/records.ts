@@ -271,6 +271,7 @@ export const PREPARED: Kind<PreparedRecord> = struct<PreparedRecord>({
   writes,
   deps: optional(deps),
   repeatable: optional(boolean),
+  avoid: optional(list(text(1024))),
 });
 
 /** A timestamp, or timestamps by name. */

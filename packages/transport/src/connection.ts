@@ -80,6 +80,11 @@ export class Connection {
     return this.#peer;
   }
 
+  /** How long nothing has come from the peer, ms. */
+  get silentMs(): number {
+    return performance.now() - this.#heardAt;
+  }
+
   /** Sends a frame; false when the connection is not up, or now ends because too much waits for the peer. */
   send(bytes: Uint8Array): boolean {
     if (this.#state !== 'up') return false;

@@ -145,6 +145,10 @@ class InMemoryTransport<M extends AnyMessage> implements Transport<M> {
     return this.#ports.get(node)?.up ?? false;
   }
 
+  silentMs(node: NodeId): number | undefined {
+    return this.linkUp(node) ? 0 : undefined;
+  }
+
   links(): LinkStatus[] {
     return [...this.#ports].map(([node, { counters }]) => counters.status(node));
   }

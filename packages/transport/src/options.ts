@@ -27,7 +27,7 @@ export interface LinkTuning {
 
 export const DEFAULT_TUNING: LinkTuning = {
   handshakeTimeoutMs: 3_000,
-  pingIntervalMs: 1_000,
+  pingIntervalMs: 300,
   deadAfterMs: 3_000,
   backoffBaseMs: 50,
   backoffCapMs: 2_000,

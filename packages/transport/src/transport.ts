@@ -53,6 +53,11 @@ export interface Transport<M extends AnyMessage> {
   send(node: NodeId, envelopes: readonly Envelope<M>[]): void;
   /** Whether messages to this node leave now. */
   linkUp(node: NodeId): boolean;
+  /**
+   * How long nothing has come from this node, by the steady clock; undefined while its link is down. Pings count: an
+   * idle link has them.
+   */
+  silentMs(node: NodeId): number | undefined;
   /** All peers, in the order they were configured. */
   links(): LinkStatus[];
   /** Ends all links. No event comes after the call; peers see their link go down. */

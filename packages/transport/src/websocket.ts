@@ -77,6 +77,11 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     return this.#links.get(node)?.up ?? false;
   }
 
+  silentMs(node: NodeId): number | undefined {
+    const link = this.#links.get(node);
+    return link?.up === true ? link.connection?.silentMs : undefined;
+  }
+
   links(): LinkStatus[] {
     return [...this.#links.values()].map((link) => link.status());
   }

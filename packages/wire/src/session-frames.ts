@@ -66,9 +66,11 @@ export interface ListFrame {
 }
 
 /**
- * Commits. With `snapshot` it needs no open transaction: a one-shot write, or a retry on any node of any region, with every
- * other field unchanged. `homes` are the regions whose cohorts were tried, the last one in force; `birth` is the `ust` the
- * session knew at the first send.
+ * Commits. With `snapshot` it needs no open transaction: a one-shot write, or a retry on any node of any region, with
+ * every other field unchanged. `homes` are the regions whose cohorts were tried, the last one in force; `birth` is the
+ * `ust` the session knew at the first send. `avoids` has for each of `homes` the regions that this attempt avoids,
+ * sorted; absent where none avoids anything. Its cohort in a partition is the first preferred replica that it does not
+ * avoid.
  */
 export interface CommitFrame {
   readonly type: 'commit';
@@ -80,6 +82,7 @@ export interface CommitFrame {
   readonly hwt: number;
   readonly birth: number;
   readonly homes: readonly string[];
+  readonly avoids?: readonly (readonly string[])[];
   readonly writes: readonly { readonly key: string; readonly value: WireValue | null }[];
 }
 
@@ -200,6 +203,14 @@ export interface Freshness {
   readonly heldBackBy: HeldBack | null;
 }
 
+/** What does not answer a node: its link is down, or no frame has come for a second. */
+export interface Unresponsive {
+  /** Names of nodes, for the status. */
+  readonly nodes: readonly string[];
+  /** Regions in which one of them hosts partitions, sorted: new attempts of a commit avoid them. */
+  readonly regions: readonly string[];
+}
+
 /** Answer to hello. */
 export interface WelcomeFrame {
   readonly type: 'welcome';
@@ -224,6 +235,8 @@ export interface WelcomeFrame {
    */
   readonly hwt: number;
   readonly freshness: Freshness;
+  /** Absent where every node answers. */
+  readonly unresponsive?: Unresponsive;
   readonly token: string;
   /** Requests that may be in flight. */
   readonly credits: number;
@@ -333,12 +346,14 @@ export interface ErrorFrame {
 
 /**
  * The stable time moved on, or what is known of its freshness changed: sent at most once a second, while the connection is otherwise
- * quiet about it.
+ * quiet about it. It is sent at once when a node stops answering, or answers again.
  */
 export interface UstFrame {
   readonly type: 'ust';
   readonly ust: number;
   readonly freshness: Freshness;
+  /** Absent where every node answers. */
+  readonly unresponsive?: Unresponsive;
 }
 
 /**

@@ -105,6 +105,20 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
   }
 
   /**
+   * Gives up the order behind a commit whose outcome is not known, so that later writes do not wait for it. The client
+   * goes on in a new session, which has seen everything that the old one has seen and written, but does not follow that
+   * commit: it may still become visible later, or never, and a later write of the same key by this client may be
+   * ordered before it or after it. Reads do not show it until it is decided.
+   *
+   * The client goes on asking for its outcome in the background: its own promise settles as before, and
+   * `status.pendingCommits` counts it. Returns the id of its transaction; undefined where no commit of the session is
+   * in doubt, and then nothing has changed.
+   */
+  detach(): TxId | undefined {
+    return this.#core.detach();
+  }
+
+  /**
    * Closes the connection. What is pending rejects with CLIENT_CLOSED; commits that were sent and not answered reject with
    * OUTCOME_UNKNOWN. Resolves once the socket is closed, after a second at the latest. May be called twice.
    */

@@ -48,7 +48,7 @@ class CommitExchange extends OutcomeExchange {
     const open = !this.sent && this.#handle?.isOpenOn(connection) === true;
     if (!open) this.#handle?.release();
     this.#sentOpen = open;
-    const homes = this.sending(connection);
+    const attempts = this.sending(connection);
     this.#writes ??= writes.map(({ key, value }) => ({
       key,
       value: value === null ? null : connection.codec.value(value),
@@ -60,14 +60,15 @@ class CommitExchange extends OutcomeExchange {
       ...(open ? {} : { snapshot, ...(deps === undefined ? {} : { deps }) }),
       hwt,
       birth,
-      homes,
+      homes: attempts.map(({ home }) => home),
+      ...(attempts.some(({ avoid }) => avoid.length > 0) ? { avoids: attempts.map(({ avoid }) => avoid) } : {}),
       writes: this.#writes,
     };
   }
 
   answered(frame: Answer): void {
     if (frame.type !== 'committed') throw unexpected(frame);
-    this.#core.session.committed(frame.ts, frame.deps);
+    if (!this.detached) this.#core.session.committed(frame.ts, frame.deps);
     this.committed(frame.ts);
   }
 
@@ -79,7 +80,7 @@ class CommitExchange extends OutcomeExchange {
   }
 
   protected gaveUp(): void {
-    this.#core.session.refused();
+    if (!this.detached) this.#core.session.refused();
     this.#handle?.release();
   }
 }

@@ -33,8 +33,15 @@ export interface ClientStatus {
   readonly stale: boolean;
   /** Whose writes are missing, while `stale` and where the node knows. */
   readonly heldBackBy: HeldBack | undefined;
+  /**
+   * Nodes that do not answer the node of the connection: new writes avoid their regions. Empty while there is no
+   * connection.
+   */
+  readonly unresponsive: readonly string[];
   /** Commits whose outcome is not known yet, those that wait for their turn included. */
   readonly pendingCommits: number;
+  /** How long ago the oldest of them was asked for, in ms; undefined while there is none. */
+  readonly oldestPendingCommitMs: number | undefined;
 }
 
 type Listener = (status: ClientStatus) => void;
@@ -109,7 +116,9 @@ export class SessionCore implements ConnectorEvents {
       stalenessMs: this.clock.ageMs(ust),
       stale: this.clock.latest?.stale ?? false,
       heldBackBy: this.clock.latest?.heldBackBy ?? undefined,
+      unresponsive: current?.unresponsive.nodes ?? [],
       pendingCommits: this.queue.writes,
+      oldestPendingCommitMs: this.queue.oldestWriteMs(performance.now()),
     };
   }
 
@@ -212,6 +221,11 @@ export class SessionCore implements ConnectorEvents {
     // This client still repeats it: an attempt that was aborted, or has not arrived, is not the last one.
     const undecided = status.state !== 'committed' && this.queue.isUnderWay(txId);
     return undecided ? { state: 'pending', timestamp: undefined } : status;
+  }
+
+  /** Goes on without the write whose outcome is not known, as another session; returns its id. */
+  detach(): TxId | undefined {
+    return this.queue.detach(() => this.engine.detach());
   }
 
   async close(): Promise<void> {

@@ -18,6 +18,8 @@ export interface Engine {
   /** Reads keys at once, in order; null where there is no value. */
   read(keys: readonly QualifiedKey[], signal: AbortSignal | undefined): Promise<readonly (Value | null)[]>;
   write(key: QualifiedKey, value: Value | null, signal: AbortSignal | undefined): Promise<Committed>;
+  /** Gives up the order behind the write that is under way: goes on as another session that does not follow it. */
+  detach(): void;
   export(): ExportedState;
 }
 

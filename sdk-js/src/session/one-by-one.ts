@@ -3,8 +3,8 @@
  * it (P8).
  */
 import { IsochronError } from '@isochron/core/errors';
-import type { TxId } from '@isochron/core/ids';
-import { clientClosed } from '../errors.js';
+import type { Timestamp, TxId } from '@isochron/core/ids';
+import { clientClosed, SessionBlockedError } from '../errors.js';
 import type { Exchange } from '../transport/exchange.js';
 import type { SessionCore } from './core.js';
 
@@ -14,6 +14,11 @@ export interface Turn<T = unknown> extends Exchange<T> {
   readonly overdue?: boolean;
   /** Of a write. */
   readonly txId?: TxId;
+  readonly birth?: Timestamp;
+  /** Whether it may have had an effect, and it is not known whether it has. */
+  readonly inDoubt?: boolean;
+  /** Its session goes on without it. */
+  detached?: boolean;
 }
 
 /** What waits for its turn. */
@@ -39,6 +44,9 @@ export class OneByOne {
   #queue: Queued[] = [];
   #head: Turn | undefined;
   #headWrites = false;
+  #headSinceMs = 0;
+  /** Writes whose session goes on without them, and when they were asked for. Their outcomes are still asked for. */
+  readonly #detached = new Map<Turn, number>();
   #closed = false;
 
   constructor(core: SessionCore) {
@@ -47,12 +55,34 @@ export class OneByOne {
 
   /** Writes whose outcome is not known yet, or that wait for their turn. */
   get writes(): number {
-    return this.#queue.filter(({ job }) => job.writes).length + (this.#headWrites ? 1 : 0);
+    return this.#queue.filter(({ job }) => job.writes).length + (this.#headWrites ? 1 : 0) + this.#detached.size;
+  }
+
+  /** How long ago the oldest of them was asked for; undefined where there is none. */
+  oldestWriteMs(nowMs: number): number | undefined {
+    const queued = this.#queue.filter(({ job }) => job.writes).map(({ queuedMs }) => queuedMs);
+    const all = [...this.#detached.values(), ...queued, ...(this.#headWrites ? [this.#headSinceMs] : [])];
+    return all.length === 0 ? undefined : Math.max(0, nowMs - Math.min(...all));
   }
 
   /** Whether this write has been sent, and is repeated until its outcome is known. */
   isUnderWay(txId: TxId): boolean {
-    return this.#head?.txId === txId;
+    return this.#head?.txId === txId || [...this.#detached.keys()].some((turn) => turn.txId === txId);
+  }
+
+  /**
+   * Gives up the order behind the write under way, where its outcome is not known: what waits for its turn goes on.
+   * Returns its id.
+   * @param detach makes the session another one
+   */
+  detach(detach: () => void): TxId | undefined {
+    const head = this.#head;
+    if (head?.inDoubt !== true) return undefined;
+    detach();
+    head.detached = true;
+    this.#detached.set(head, this.#headSinceMs);
+    this.#free();
+    return head.txId;
   }
 
   /** Begins it when its turn has come. `signal` takes it back before; afterwards its exchange is told. */
@@ -76,12 +106,18 @@ export class OneByOne {
     const stuck = this.#head?.overdue === true;
     const { offlineSinceMs } = this.#core.connector.dispatcher;
     if (!stuck && offlineSinceMs === undefined) return true;
-    const why = stuck ? 'the outcome of an earlier write is not known' : 'there is no connection';
     const { requestTimeoutMs } = this.#core.settings;
     const sinceMs = stuck ? 0 : (offlineSinceMs ?? 0);
     const late = this.#queue.filter(({ queuedMs }) => Math.max(queuedMs, sinceMs) + requestTimeoutMs <= nowMs);
-    this.#withdraw(late, () => new IsochronError('CONNECTION_LOST', `the request was not sent: ${why}`));
+    this.#withdraw(late, () => this.#lateError());
     return true;
+  }
+
+  /** Why what waits for its turn was not sent. */
+  #lateError(): IsochronError {
+    const { overdue, txId, birth } = this.#head ?? {};
+    if (overdue === true && txId !== undefined && birth !== undefined) return new SessionBlockedError(txId, birth);
+    return new IsochronError('CONNECTION_LOST', 'the request was not sent: there is no connection');
   }
 
   close(): void {
@@ -94,9 +130,10 @@ export class OneByOne {
     const queued = this.#queue.shift();
     if (queued === undefined) return;
     queued.forget();
-    const head = queued.job.begin(() => this.#ended());
+    const head: Turn = queued.job.begin(() => this.#ended(head));
     this.#head = head;
     this.#headWrites = queued.job.writes;
+    this.#headSinceMs = queued.queuedMs;
     const { dispatcher } = this.#core.connector;
     const { offlineSinceMs } = dispatcher;
     const waitsSinceMs = offlineSinceMs === undefined ? performance.now() : Math.max(queued.queuedMs, offlineSinceMs);
@@ -104,8 +141,14 @@ export class OneByOne {
     head.run(dispatcher.submit, queued.signal).then(queued.resolve, queued.reject);
   }
 
-  /** The head has ended, one way or the other. */
-  #ended(): void {
+  /** A write has ended, one way or the other. */
+  #ended(turn: Turn): void {
+    if (this.#detached.delete(turn)) this.#core.changed();
+    else this.#free();
+  }
+
+  /** It is the next one's turn. */
+  #free(): void {
     this.#head = undefined;
     this.#headWrites = false;
     this.#core.changed();

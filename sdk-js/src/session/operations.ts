@@ -81,7 +81,7 @@ class PutExchange extends OutcomeExchange {
   frame(id: number, connection: Connection): PutFrame {
     const { txId: tx, key, value, birth } = this.attempt;
     this.session.move(connection.region);
-    const homes = this.sending(connection);
+    const homes = this.sending(connection).map(({ home }) => home);
     const wireValue = value === null ? null : connection.codec.value(value);
     return { type: 'put', id, tx, key, value: wireValue, birth, homes, ...this.#seen };
   }
@@ -101,9 +101,13 @@ class PutExchange extends OutcomeExchange {
 class Operations implements Engine {
   readonly session = undefined;
   readonly #core: SessionCore;
-  readonly #session: OperationSession;
+  #session: OperationSession;
 
-  constructor(core: SessionCore, session: OperationSession) {
+  constructor(
+    core: SessionCore,
+    session: OperationSession,
+    readonly rules: OperationSessionRules,
+  ) {
     this.#core = core;
     this.#session = session;
   }
@@ -134,6 +138,12 @@ class Operations implements Engine {
     return this.#core.queue.enqueue({ writes: true, begin }, signal);
   }
 
+  /** The write under way has its own hold of the old session. */
+  detach(): void {
+    const region = this.#core.connector.current?.region ?? this.#session.export().region;
+    this.#session = new OperationSession(randomSessionId(), region, this.rules, this.#session.export());
+  }
+
   export(): ExportedState {
     return { ust: this.ust, hwt: 0, writes: [], seen: seenOf(this.#session) };
   }
@@ -149,7 +159,7 @@ export const openOperations =
       ...seen,
       ust: Math.max(stable, imported?.state.ust ?? 0),
     };
-    return new Operations(core, new OperationSession(randomSessionId(), region, rules, state));
+    return new Operations(core, new OperationSession(randomSessionId(), region, rules, state), rules);
   };
 
 const welcomedSeen = ({ seen }: Welcome): WireSeen | undefined => (seen === undefined ? undefined : wireSeen(seen));

@@ -18,6 +18,15 @@ export interface Attempt {
   readonly birth: Timestamp;
 }
 
+/** What fixes the cohorts of an attempt (D4): kept as it is from its first sending on. */
+interface Cohorts {
+  readonly home: RegionId;
+  /** Regions that did not answer the node when the attempt was made. */
+  readonly avoid: readonly RegionId[];
+}
+
+const cohortsOf = ({ region, avoid }: Connection): Cohorts => ({ home: region, avoid });
+
 /** Answers after which nothing can have happened: the node refused before it began. */
 const BEFORE_THE_BEGINNING = new Set(['NOT_READY', 'CREDITS_EXHAUSTED', 'SNAPSHOT_UNAVAILABLE']);
 /** A cohort has written down that this attempt never commits: nothing of it has happened, and another attempt may commit (D4). */
@@ -25,15 +34,17 @@ const ATTEMPT_OVER = new Set(['TRANSACTION_ABORTED', 'OVERLOADED', 'STORAGE_FULL
 /** So many attempts that were aborted, as after the crash of a node, before the caller hears of it. */
 const MAX_ABORTED_ATTEMPTS = 4;
 /** The wire's limit. */
-const MAX_HOMES = 16;
+const MAX_ATTEMPTS = 16;
 
 export abstract class OutcomeExchange extends Exchange<Committed> {
   /** Its caller has been told that the outcome is unknown; it goes on in the background. */
   overdue = false;
+  /** Its session goes on without it, and is told nothing of its outcome. */
+  detached = false;
   readonly #core: SessionCore;
   readonly #ended: () => void;
   protected abstract readonly attempt: Attempt;
-  #homes: readonly RegionId[] = [];
+  #attempts: readonly Cohorts[] = [];
   /** It may have had an effect. */
   #inDoubt = false;
   #wasInDoubt = false;
@@ -54,6 +65,15 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     return this.attempt.txId;
   }
 
+  get birth(): Timestamp {
+    return this.attempt.birth;
+  }
+
+  /** Whether it may have had an effect, and it is not known whether it has. */
+  get inDoubt(): boolean {
+    return this.#inDoubt && !this.settled;
+  }
+
   /** Whether it has been sent before. */
   protected get sent(): boolean {
     return this.#sent;
@@ -71,13 +91,13 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     this.#lastError = error;
     this.#refusals++;
     if (BEFORE_THE_BEGINNING.has(error.code)) this.notBegun();
-    if (error.code === 'ATTEMPT_MISMATCH' && this.#homes.length > 1) {
-      this.#homes = this.#homes.slice(0, -1);
+    if (error.code === 'ATTEMPT_MISMATCH' && this.#attempts.length > 1) {
+      this.#attempts = this.#attempts.slice(0, -1);
       return this.#retry(false);
     }
     if (ATTEMPT_OVER.has(error.code)) {
       // What lasts for a while is tried for a while, elsewhere too; a crash between prepares happens once.
-      const again = this.#nextAttempt(connection, error.retryable ? MAX_HOMES : MAX_ABORTED_ATTEMPTS);
+      const again = this.#nextAttempt(connection, error.retryable ? MAX_ATTEMPTS : MAX_ABORTED_ATTEMPTS);
       return again ? this.#retry(error.retryable && this.#refusals % 3 === 0 && 'node') : undefined;
     }
     if (!error.retryable) return undefined;
@@ -132,9 +152,9 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     this.#ended();
   }
 
-  /** It is about to be sent: returns its homes. */
-  protected sending(connection: Connection): readonly RegionId[] {
-    if (this.#homes.length === 0) this.#homes = [connection.region];
+  /** It is about to be sent: returns its attempts. */
+  protected sending(connection: Connection): readonly Cohorts[] {
+    if (this.#attempts.length === 0) this.#attempts = [cohortsOf(connection)];
     this.#wasInDoubt = this.#inDoubt;
     this.#inDoubt = true;
     const { requestTimeoutMs, commitTimeoutMs } = this.#core.settings;
@@ -142,7 +162,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     if (!this.#sent) this.#outcomeDeadlineMs = now + commitTimeoutMs;
     this.#sent = true;
     this.deadlineMs = Math.min(now + requestTimeoutMs, this.#nextDeadlineMs(now));
-    return this.#homes;
+    return this.#attempts;
   }
 
   #nextDeadlineMs(now: number): number {
@@ -152,25 +172,28 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   /** The last sending has done nothing. Where it was the only one, the commit may still have its home where it is sent next. */
   protected notBegun(): void {
     this.#inDoubt = this.#wasInDoubt;
-    if (!this.#inDoubt && this.#homes.length === 1) this.#homes = [];
+    if (!this.#inDoubt && this.#attempts.length === 1) this.#attempts = [];
   }
 
   /** The same writes under the same id once more, as the next attempt, where there have not been too many. */
-  #nextAttempt({ region }: Connection, most: number): boolean {
+  #nextAttempt(connection: Connection, most: number): boolean {
     this.#inDoubt = false;
-    if (++this.#aborted > most || this.#homes.length >= MAX_HOMES) return false;
-    this.#homes = [...this.#homes, region];
+    if (++this.#aborted > most || this.#attempts.length >= MAX_ATTEMPTS) return false;
+    this.#attempts = [...this.#attempts, cohortsOf(connection)];
     return true;
   }
 
   /**
-   * The cohorts do not decide. At home that may be because the region is cut off from one of them, and another one is not: returns whether
-   * to ask there. Elsewhere, that region's cohorts become the next attempt (D4); it begins only when a cohort of the
-   * old home has durably given that up, so there is no harm in asking for it early.
+   * The cohorts do not decide. At home that may be because the region is cut off from one of them, and another one is
+   * not: returns whether to ask there. Elsewhere, or where other regions are to be avoided by now, other cohorts become
+   * the next attempt (D4); it begins only when a cohort of the old one has durably given that up, so there is no harm
+   * in asking for it early.
    */
-  #stuck({ region }: Connection): boolean {
-    if (region === this.#homes.at(-1)) return this.#homes.length === 1;
-    if (this.#homes.length < MAX_HOMES) this.#homes = [...this.#homes, region];
+  #stuck(connection: Connection): boolean {
+    const next = cohortsOf(connection);
+    const last = this.#attempts.at(-1);
+    if (last?.home === next.home && last.avoid.join() === next.avoid.join()) return this.#attempts.length === 1;
+    if (this.#attempts.length < MAX_ATTEMPTS) this.#attempts = [...this.#attempts, next];
     return false;
   }
 

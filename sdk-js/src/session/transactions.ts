@@ -54,6 +54,10 @@ class Transactions implements Engine {
     return commit(this.#core, begin, undefined, signal);
   }
 
+  detach(): void {
+    this.session.detach(randomSessionId());
+  }
+
   export(): ExportedState {
     const { ust, deps, hwt, cache } = this.session.export();
     return { ...(deps === undefined ? {} : { deps }), ust, hwt, writes: exportWrites(cache) };

@@ -1,7 +1,8 @@
 /** One WebSocket: hello and welcome, request ids, credits, packing, a heartbeat. It reports to its owner and repeats nothing. */
 import { IsochronError } from '@isochron/core/errors';
+import type { RegionId } from '@isochron/core/ids';
 import { utf8Length } from '@isochron/core/limits';
-import type { Freshness, GoawayFrame, HelloFrame, UstFrame } from '@isochron/wire/session-frames';
+import type { Freshness, GoawayFrame, HelloFrame, Unresponsive, UstFrame } from '@isochron/wire/session-frames';
 import { malformed, serverError, toIsochronError } from '../errors.js';
 import type { Settings, WebSocketLike } from '../options.js';
 import type { Codec } from './codec.js';
@@ -29,6 +30,8 @@ const CLOSE_CODES: Readonly<Record<number, 'UNAUTHENTICATED' | 'FRAME_INVALID'>>
   4401: 'UNAUTHENTICATED',
 };
 
+const ALL_ANSWER: Unresponsive = { nodes: [], regions: [] };
+
 export class Connection {
   readonly #socket: WebSocketLike;
   readonly #settings: Settings;
@@ -36,6 +39,7 @@ export class Connection {
   readonly #owner: ConnectionOwner;
   #welcome: Welcome | undefined;
   #freshness: Freshness | undefined;
+  #unresponsive: Unresponsive = ALL_ANSWER;
   #nextId = 1;
   #closed = false;
   #quietBeats = 0;
@@ -93,6 +97,17 @@ export class Connection {
   /** What the node has said last of the freshness of its snapshots. */
   get freshness(): Freshness {
     return this.#freshness ?? this.welcome.freshness;
+  }
+
+  /** Which nodes and regions do not answer the node, as it has reported last. */
+  get unresponsive(): Unresponsive {
+    return this.#unresponsive;
+  }
+
+  /** The regions that a new attempt of a commit through this node avoids (D4): none where that would be all of them. */
+  get avoid(): readonly RegionId[] {
+    const { regions } = this.#unresponsive;
+    return this.welcome.regions.every(({ id }) => regions.includes(id)) ? [] : [...regions].sort();
   }
 
   get codec(): Codec {
@@ -241,6 +256,7 @@ export class Connection {
       case 'welcome':
         if (this.#welcome !== undefined) throw malformed('a second welcome');
         this.#welcome = frame;
+        this.#unresponsive = frame.unresponsive ?? ALL_ANSWER;
         this.#unopened = undefined;
         this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS);
         settle();
@@ -251,6 +267,7 @@ export class Connection {
         return;
       case 'ust':
         this.#freshness = frame.freshness;
+        this.#unresponsive = frame.unresponsive ?? ALL_ANSWER;
         this.#owner.ust(frame, this);
         return;
       case 'goaway':

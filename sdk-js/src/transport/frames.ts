@@ -14,6 +14,7 @@ import type {
   StartedFrame,
   TxState,
   TxStatusFrame,
+  Unresponsive,
   UstFrame,
   ValuesFrame,
   WelcomeFrame,
@@ -150,6 +151,17 @@ function freshness(raw: unknown): Freshness {
   };
 }
 
+function names(raw: unknown, name: string): readonly string[] {
+  return array(raw, name).map((one) => text(one, name));
+}
+
+/** What does not answer the node, where a frame says so. */
+function unresponsive(raw: Raw): { readonly unresponsive?: Unresponsive } {
+  if (raw.unresponsive === undefined) return {};
+  const { nodes, regions } = object(raw.unresponsive, 'unresponsive');
+  return { unresponsive: { nodes: names(nodes, 'node'), regions: names(regions, 'region') } };
+}
+
 const welcome = (raw: Raw): Welcome => ({
   type: 'welcome',
   region: text(raw.region, 'region'),
@@ -163,6 +175,7 @@ const welcome = (raw: Raw): Welcome => ({
   seen: raw.seen,
   hwt: timestamp(raw.hwt, 'hwt'),
   freshness: freshness(raw.freshness),
+  ...unresponsive(raw),
   token: text(raw.token, 'token'),
   credits: Math.max(1, count(raw.credits, 'credits')),
   limits: limits(raw.limits),
@@ -221,7 +234,12 @@ const parsers: { readonly [T in Incoming['type']]: (raw: Raw) => Incoming } = {
   pong: (raw) => ({ type: 'pong', ...head(raw) }),
   welcome,
   error: errorFrame,
-  ust: (raw) => ({ type: 'ust', ust: timestamp(raw.ust, 'ust'), freshness: freshness(raw.freshness) }),
+  ust: (raw) => ({
+    type: 'ust',
+    ust: timestamp(raw.ust, 'ust'),
+    freshness: freshness(raw.freshness),
+    ...unresponsive(raw),
+  }),
   goaway: (raw) => ({
     type: 'goaway',
     reason: text(raw.reason, 'reason'),

@@ -9,6 +9,7 @@ import { requireCapability } from '../node/protocols.js';
 import type { HttpSessions } from '../session/http-sessions.js';
 import { refuseFuture } from '../session/snapshot.js';
 import type { Authenticator } from './auth.js';
+import { avoidingPart } from './avoided.js';
 import { Outcomes } from './outcomes.js';
 import { JSON_TYPE, ReadHeaders } from './read-headers.js';
 import type { Rules } from './rules.js';
@@ -39,8 +40,10 @@ export class ApiContext {
     this.stability = new StabilityMonitor(node, log);
   }
 
+  /** A new id. It names what its attempt avoids: the regions that do not answer now. */
   nextTxId(): TxId {
-    return txIdOf(this.#ids, this.#idCounter++);
+    const { topology, unresponsive } = this.node;
+    return txIdOf(avoidingPart(this.#ids, unresponsive.regions, topology), this.#idCounter++);
   }
 
   /** The transaction id of a write: its Idempotency-Key, or a new one. @throws IsochronError `INVALID_REQUEST` */

@@ -10,6 +10,7 @@ import {
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { Caller } from '@isochron/sessions';
+import { avoidedBy } from './avoided.js';
 import type { ApiContext, TransactionsContext } from './context.js';
 import type { WriteRef } from './schemas.js';
 
@@ -41,7 +42,9 @@ export async function commit(
   const { coordinator, home = api.node.region, snapshot, open = false, ...request } = order;
   const { ts, deps } = snapshot;
   const known = open ? { snapshot: null } : { snapshot: ts, deps };
-  const committed = await api.outcomes.commit({ ...request, ...known, homes: [home] }, coordinator);
+  const avoid = avoidedBy(request.txId, api.node.topology);
+  const attempt = { homes: [home], ...(avoid.length === 0 ? {} : { avoids: [avoid] }) };
+  const committed = await api.outcomes.commit({ ...request, ...known, ...attempt }, coordinator);
   const { txId, writes } = order;
   return { ct: committed.ts, token: api.sessions.committed(caller, { txId, writes, commit: committed, snapshot }) };
 }

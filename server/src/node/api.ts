@@ -20,6 +20,7 @@ import type {
   StartTxResp,
   TxStatusReq,
   TxStatusResp,
+  Unresponsive,
   VerificationStatus,
 } from '@isochron/protocols';
 import type { SessionsMachine } from '@isochron/sessions';
@@ -136,6 +137,10 @@ export interface RunningNode {
   verification(): VerificationStatus;
   /** Resolves with this node's UST once it has reached `ts`: what sessions see here. Rejects with STABLE_TIMEOUT after `timeoutMs`. */
   visibleHere(ts: Timestamp, timeoutMs: number): Promise<Timestamp>;
+  /** Which nodes and regions do not answer this one. */
+  readonly unresponsive: Unresponsive;
+  /** Calls `listener` at once when that has changed. */
+  onUnresponsive(listener: () => void): void;
   /** Whether the node may serve: recovered, its disk is not being verified any more, stabilisation has spoken once. */
   ready(): boolean;
   status(): NodeStatus;

@@ -24,6 +24,7 @@ import {
   stalenessOf,
   type TransactionMessage,
   type TransactionNode,
+  type Unresponsive,
   type VerificationStatus,
 } from '@isochron/protocols';
 import { ASKED_TIMER, SESSIONS_MACHINE, type SessionMessage, SessionsMachine } from '@isochron/sessions';
@@ -43,6 +44,7 @@ import { DiskWatch } from './disk-watch.js';
 import { closedCleanly, distrust, isDamage, isDistrust } from './distrust.js';
 import { lossLogger, OPERATOR_MACHINE, OperatorPort } from './losses.js';
 import { type NodeMessage, nodeSchema } from './messages.js';
+import { PeerHealth } from './peer-health.js';
 import { type ServedOperations, type ServedProtocol, type ServedTransactions, servedProtocol } from './protocols.js';
 import { StableWaiters } from './stable-waiters.js';
 import { type Figures, nodeStatus, operationFigures, transactionFigures } from './status.js';
@@ -140,6 +142,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   readonly #waitersHere = new StableWaiters();
   readonly #waitersEverywhere = new StableWaiters();
   readonly #traffic: Traffic;
+  readonly #health: PeerHealth;
   #visibility: VisibilitySampler | undefined;
   #transport: WebSocketTransport<M> | undefined;
   #wake: { at: number; timer: NodeJS.Timeout } | undefined;
@@ -158,6 +161,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     this.config = options.config;
     this.region = topology.regionOf(this.id);
     this.#traffic = new Traffic(this.region, (node) => topology.regionOf(node));
+    this.#health = new PeerHealth(this.id, topology, options.logger);
     this.host = new Host<M>(this.id, {
       now: () => this.now(),
       persist: (records, done) => {
@@ -235,11 +239,22 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
         link: (node, up) => {
           logger.info({ node, up }, up ? 'link up' : 'link down');
           this.host.link(node, up);
+          this.#health.look();
         },
       },
     });
+    const transport = this.#transport;
+    this.#health.start((peer) => transport.silentMs(peer));
     this.host.run();
     this.#stopReporting = reportVerification(() => this.verification(), logger);
+  }
+
+  get unresponsive(): Unresponsive {
+    return this.#health.unresponsive;
+  }
+
+  onUnresponsive(listener: () => void): void {
+    this.#health.onChange(listener);
   }
 
   now(): number {
@@ -336,6 +351,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     this.coordinator.close();
     this.operator.close();
     this.#disk.stop();
+    this.#health.stop();
     await this.#transport?.close();
     await this.store.close();
     await closedCleanly(this.options.dataDir);

@@ -23,6 +23,7 @@ import {
   type ReadResp,
   type StartTxResp,
   type TxStatusResp,
+  type Unresponsive,
   type VerificationStatus,
 } from '@isochron/protocols';
 import { SessionsMachine } from '@isochron/sessions';
@@ -266,6 +267,19 @@ export class FakeNode implements TransactionsNode {
 
   visibleHere(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
     return this.cluster.reached(() => this.cluster.ust, ts, timeoutMs);
+  }
+
+  unresponsive: Unresponsive = { nodes: [], regions: [] };
+  readonly #healthListeners: (() => void)[] = [];
+
+  onUnresponsive(listener: () => void): void {
+    this.#healthListeners.push(listener);
+  }
+
+  /** From now on these do not answer. */
+  setUnresponsive(unresponsive: Unresponsive): void {
+    this.unresponsive = unresponsive;
+    for (const listener of this.#healthListeners) listener();
   }
 
   ready(): boolean {

@@ -88,7 +88,7 @@ export class SessionConnection {
     const ust = this.api.node.ust();
     if (!this.#greeted || this.#paused || (ust <= this.session.told && !news)) return;
     this.session.told = Math.max(ust, this.session.told);
-    this.#send({ type: 'ust', ust, freshness: this.api.stability.freshness });
+    this.#send({ type: 'ust', ust, freshness: this.api.stability.freshness, ...this.#unresponsive() });
   }
 
   /** Asks for a sign of life; a client that gave none since the last time is gone. */
@@ -160,11 +160,17 @@ export class SessionConnection {
       capabilities: [...protocol.capabilities],
       ...this.session.greeting(),
       freshness: this.api.stability.freshness,
+      ...this.#unresponsive(),
       credits: CREDITS,
       limits: config.settings.limits,
       maxTransactionMs: config.settings.maxTransactionMs,
       regions: config.regions.map((r) => ({ id: r.id, endpoints: r.nodes.map((n) => n.api) })),
     };
+  }
+
+  #unresponsive(): Pick<WelcomeFrame, 'unresponsive'> {
+    const { unresponsive } = this.api.node;
+    return unresponsive.nodes.length === 0 ? {} : { unresponsive };
   }
 
   #request(frame: RawFrame): void {

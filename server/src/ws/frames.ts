@@ -111,6 +111,22 @@ export function homesField(frame: RawFrame, isRegion: (name: string) => boolean)
   return raw as string[];
 }
 
+/** What each attempt avoids, beside its home. @throws IsochronError `INVALID_REQUEST` */
+export function avoidsField(
+  { avoids }: RawFrame,
+  attempts: number,
+  isAvoidList: (avoid: readonly string[]) => boolean,
+): string[][] | undefined {
+  if (avoids == null) return undefined;
+  const fits = (avoid: unknown): avoid is string[] =>
+    Array.isArray(avoid) &&
+    avoid.length <= MAX_REGIONS &&
+    avoid.every((region) => typeof region === 'string') &&
+    isAvoidList(avoid);
+  if (Array.isArray(avoids) && avoids.length === attempts && avoids.every(fits)) return avoids;
+  throw invalid('"avoids" is not a list of sorted regions for each of "homes".');
+}
+
 /** The writes of a commit. @throws IsochronError for what the rules refuse */
 export function writesField(frame: RawFrame, rules: Rules): KeyWrite[] {
   const raw: unknown = frame.writes;

@@ -9,6 +9,7 @@ import { listRange } from '../http/range.js';
 import { type Capability, requireCapability, unsupported } from '../node/protocols.js';
 import { MAX_OPERATION_TOKEN_LENGTH } from '../session/operation-token.js';
 import {
+  avoidsField,
   depsOf,
   homesField,
   keysField,
@@ -126,13 +127,15 @@ function rangeOf(context: TransactionRequests, frame: RawFrame, keyspace: string
 async function commit(frame: RawFrame, id: number, context: TransactionRequests): Promise<Answer> {
   const { node, rules, outcomes } = context.api;
   const snapshot = snapshotField(context, frame, 'snapshot');
+  const homes = homesField(frame, (name) => node.topology.regions.includes(name));
   const committed = await outcomes.commit({
     txId: txIdField(frame),
     snapshot: snapshot?.ts ?? null,
     deps: snapshot?.deps,
     hwt: claimed(context, frame, 'hwt'),
     birth: claimed(context, frame, 'birth'),
-    homes: homesField(frame, (name) => node.topology.regions.includes(name)),
+    homes,
+    avoids: avoidsField(frame, homes.length, (avoid) => node.topology.isAvoidList(avoid)),
     principal: context.principal,
     writes: writesField(frame, rules),
   });

@@ -35,6 +35,9 @@ export class SessionHub {
   ) {
     this.#timer = setInterval(() => this.#tick(), UST_INTERVAL_MS);
     this.#timer.unref();
+    api.node.onUnresponsive(() => {
+      for (const connection of this.#connections) connection.tellUst(true);
+    });
   }
 
   /** Connections now. */

@@ -234,6 +234,45 @@ describe('a session', () => {
     client.close();
   });
 
+  it('passes on what the attempts of a commit avoid, and refuses what no attempt can avoid', async () => {
+    const client = await SessionClient.open(api.url);
+    await client.hello();
+    const writes = [{ key: 'default/a', value: '1' }];
+    client.send(commit(1, writes, { avoids: [['oregon']] }));
+    await client.answer(1);
+    expect(api.node.calls.at(-1)?.request).toMatchObject({ homes: ['virginia'], avoids: [['oregon']] });
+    const wrong = [
+      [],
+      [[], []],
+      [['atlantis']],
+      [['virginia', 'oregon']],
+      [['oregon', 'oregon']],
+      ['oregon'],
+      [[1]],
+      'oregon',
+    ];
+    for (const [i, avoids] of wrong.entries()) {
+      client.send(commit(i + 2, writes, { avoids }));
+      expect(await client.answer(i + 2)).toMatchObject({ type: 'error', code: 'INVALID_REQUEST' });
+    }
+    client.close();
+  });
+
+  it('is told at once which nodes and regions do not answer, and that they answer again', async () => {
+    const client = await SessionClient.open(api.url);
+    await client.hello();
+    const unresponsive = { nodes: ['oregon-1'], regions: ['oregon'] };
+    api.node.setUnresponsive(unresponsive);
+    expect(await client.next((frame) => frame.unresponsive !== undefined)).toMatchObject({ type: 'ust', unresponsive });
+    const other = await SessionClient.open(api.url);
+    expect(await other.hello()).toMatchObject({ type: 'welcome', unresponsive });
+    const told = client.frames.length;
+    api.node.setUnresponsive({ nodes: [], regions: [] });
+    const again = await client.next((frame) => client.frames.indexOf(frame) >= told);
+    expect([again.type, again.unresponsive]).toEqual(['ust', undefined]);
+    for (const one of [client, other]) one.close();
+  });
+
   it('refuses what goes beyond its credits and goes on', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();

@@ -126,8 +126,8 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COMMITS,
-        find: '.map((home, attempt) => identityOf(attempt, home));',
-        replace: '.map((home, attempt) => identityOf(attempt, home)).slice(-1);',
+        find: 'previous: attempts.slice(settled, -1),',
+        replace: 'previous: attempts.slice(0, -1).slice(-1).slice(settled),',
       },
     ],
     seeds: { from: 201, count: 200 },
@@ -140,8 +140,8 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COMMITS,
-        find: 'const previous = homes.slice(0, -1).map(',
-        replace: 'const previous = homes.slice(0, 0).map(',
+        find: 'previous: attempts.slice(settled, -1),',
+        replace: 'previous: attempts.slice(settled, 0),',
       },
     ],
     seeds: { from: 1, count: 200 },

@@ -1,4 +1,5 @@
 import type { Mutant } from '../mutant.js';
+import { AVAILABILITY_MUTANTS } from './availability.js';
 import { CLOCK_MUTANTS } from './clock.js';
 import { COMMIT_MUTANTS } from './commit.js';
 import { FAMILY_MUTANTS } from './family.js';
@@ -24,4 +25,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...ORBE_MUTANTS,
   ...STABLE_MUTANTS,
   ...SESSION_MUTANTS,
+  ...AVAILABILITY_MUTANTS,
 ];

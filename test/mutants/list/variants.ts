@@ -25,9 +25,9 @@ export const VARIANTS: readonly Variant[] = [
       },
       {
         file: COMMITS,
-        find: "for (const partition of cohorts) {\n      out.send(this.addresses.cohort(partition, home), { type: 'CommitTx'",
+        find: "for (const partition of cohorts) {\n      out.send(this.addresses.cohort(partition, identity), { type: 'CommitTx'",
         replace:
-          "for (const partition of [...cohorts, ...cohorts].reverse()) {\n      out.send(this.addresses.cohort(partition, home), { type: 'CommitTx'",
+          "for (const partition of [...cohorts, ...cohorts].reverse()) {\n      out.send(this.addresses.cohort(partition, identity), { type: 'CommitTx'",
       },
     ],
   },

@@ -81,6 +81,7 @@ export class TransactionPlayer implements Player {
       return refusalOf(() => this.#session.committed(ts, deps));
     },
     refused: () => refusalOf(() => this.#session.refused()),
+    detach: (event) => refusalOf(() => this.#session.detach(event.text('id'))),
     end: (event) => this.#told(() => this.#session.end(this.#tx(event))),
     ids: (event) => ({ id: Array.from({ length: event.count('count') }, () => this.#session.nextTxId()).at(-1) }),
     import: (event) => {

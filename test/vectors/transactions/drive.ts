@@ -76,6 +76,7 @@ export class TransactionDriver {
     { weight: 4, of: () => this.#end() },
     { weight: 1, of: () => this.#ids() },
     { weight: 1, of: () => this.#import(this.#altered(this.#session.export())) },
+    { weight: 2, of: () => this.#detach() },
   ];
 
   #begin(): TransactionEvent | undefined {
@@ -195,6 +196,14 @@ export class TransactionDriver {
     const outcome = attempt(() => this.#session.refused());
     this.#decided();
     return { do: 'refused', ...refusedOf(outcome) };
+  }
+
+  #detach(): TransactionEvent | undefined {
+    if (this.#committing === undefined && !this.#random.chance(0.1)) return undefined;
+    const id = drawId(this.#random);
+    const outcome = attempt(() => this.#session.detach(id));
+    this.#decided();
+    return { do: 'detach', id, ...refusedOf(outcome) };
   }
 
   #decided(): void {

@@ -62,6 +62,12 @@ export interface Conflict {
 /** Name of the machine of a replica. */
 export const replicaName = (partition: PartitionId): string => `replica/${partition}`;
 
+/** What fixes the cohorts of an attempt, with the partitions that it writes (D4). */
+export interface Attempt {
+  readonly home: RegionId;
+  readonly avoid?: readonly RegionId[] | undefined;
+}
+
 /** Addresses of all replicas and the first nodes of regions, made once. */
 export class Addresses {
   readonly #replicas = new Map<string, Address>();
@@ -79,8 +85,8 @@ export class Addresses {
     return address;
   }
 
-  /** The cohort of a partition under a home (D4). */
-  cohort(partition: PartitionId, home: RegionId): Address {
-    return this.replica(partition, this.topology.cohort(partition, home).region);
+  /** The cohort of a partition in an attempt (D4). */
+  cohort(partition: PartitionId, { home, avoid }: Attempt): Address {
+    return this.replica(partition, this.topology.cohort(partition, home, avoid).region);
   }
 }

@@ -240,6 +240,52 @@ describe('PaRiS: retries (D4, D5)', () => {
     expect(new TestClient(world, 'ireland-1').readOnce(keyIn(world, 0), keyIn(world, 1))).toEqual(['1', '1']);
   });
 
+  it('an attempt that avoids a region needs no node there, and its retry anywhere is the same commit (D4)', () => {
+    const world = settled({ settings: { commitTimeoutMs: 3_000 } });
+    const everything = world.topology.partitions.map(({ id: partition }) => partition);
+    const commit = { ...commitOver(world, id(0), everything), avoids: [['oregon']] };
+    world.crash('oregon-1');
+    const { ct } = world.call('virginia-1', commit, 'CommitResp');
+    expect(world.call('ireland-1', commit, 'CommitResp').ct).toBe(ct);
+    const otherwise = world.call('ireland-1', { ...commit, avoids: [[]] }, 'Refused');
+    expect(otherwise.code).toBe('ATTEMPT_MISMATCH');
+    world.restart('oregon-1');
+    world.until(() => world.ust() >= ct);
+    const keys = everything.map((partition) => keyIn(world, partition));
+    expect(new TestClient(world, 'oregon-1').readOnce(...keys)).toEqual(keys.map(() => '1'));
+  });
+
+  it('a prepare whose coordinator died resolves at the cohorts that its attempt names, also after a restart (D4)', () => {
+    const world = settled();
+    const far = world.topology.partitions.find(
+      ({ id: p }) => world.topology.cohort(p, 'virginia').region === 'oregon',
+    )!;
+    const near = world.topology.partitions.find(
+      ({ id: p }) => world.topology.cohort(p, 'virginia').region === 'virginia',
+    )!;
+    const commit = { ...commitOver(world, id(0), [near.id, far.id].sort()), avoids: [['oregon']] };
+    world.ask('virginia-1', commit);
+    const preparedIn = (node: string): number => world.node(node).store.prepared.size;
+    world.until(() => preparedIn('virginia-1') > 0 && preparedIn('ireland-1') > 0);
+    world.crash('virginia-1');
+    world.crash('ireland-1');
+    world.restart('ireland-1');
+    world.restart('virginia-1');
+    world.until(() => preparedIn('virginia-1') + preparedIn('ireland-1') === 0);
+    expect(world.call('ireland-1', commit).type).toBe('CommitResp');
+  });
+
+  it.each([
+    ['one list too few', []],
+    ['a list that is not sorted', [['virginia', 'oregon']]],
+    ['a region twice', [['oregon', 'oregon']]],
+    ['a region that is none', [['atlantis']]],
+  ])('a commit that avoids %s is refused', (_what, avoids) => {
+    const world = settled();
+    const refused = world.call('virginia-1', { ...commitOver(world, id(0), [0]), avoids }, 'Refused');
+    expect(refused.code).toBe('INVALID_REQUEST');
+  });
+
   it('a commit that is sent again asks about no attempt that is settled: many homes far away come to an end', () => {
     const world = settled({
       settings: { commitTimeoutMs: 1_000 },

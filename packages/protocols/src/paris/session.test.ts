@@ -91,6 +91,24 @@ describe('ParisSession (Algorithm 1)', () => {
     expect(tx.lookup('x')).toEqual({ value: '1', ts: 10 });
   });
 
+  it('that is detached from its commit in flight has seen the same and follows it no more; a later commit may begin', () => {
+    const session = new ParisSession('first-session-of-two');
+    committed(session, 5, { x: '1' });
+    const doubtful = session.begin();
+    doubtful.write('x', '2');
+    session.commit(doubtful);
+    const before = session.export();
+    session.detach('second-session-of-two');
+    expect(session.export()).toEqual(before);
+    const tx = session.begin();
+    expect(tx.id).toBe('second-session-of-two.0');
+    session.started(tx, 3);
+    expect(tx.lookup('x')).toEqual({ value: '1', ts: 5 });
+    tx.write('y', '1');
+    expect(session.commit(tx)).toMatchObject({ txId: tx.id, hwt: 5 });
+    expect(() => new ParisSession('s').detach('t')).toThrow('no commit is in flight');
+  });
+
   it('a snapshot below what the session has seen is a broken coordinator', () => {
     const session = new ParisSession('s');
     session.observe({ ts: 9 });

@@ -63,9 +63,10 @@ export const SESSION_COMMANDS: Readonly<Record<string, SessionCommand>> = {
     const name = words.next('a transaction');
     const named = stage.transactions.get(name) ?? nameTransaction(stage, client, name);
     const { tx } = named;
+    const avoids = avoidsOf(words);
     for (const { key, value } of writesOf(stage, words)) tx.write(key, value);
     const begun = tx.snapshot !== undefined;
-    const request = client.commitRequest(tx);
+    const request = { ...client.commitRequest(tx), avoids };
     named.commit = { ...request, snapshot: tx.snapshot ?? tx.floor };
     named.inFlight = true;
     // One that was not begun starts and commits in one round trip (P11).
@@ -79,7 +80,8 @@ export const SESSION_COMMANDS: Readonly<Record<string, SessionCommand>> = {
     const homes: readonly RegionId[] = words.option('homes')?.split(',') ?? named.commit.homes;
     const forged = words.take('writing');
     const writes = forged ? writesOf(stage, words) : named.commit.writes;
-    const request: Omit<CommitReq, 'ref'> = { ...named.commit, homes, writes };
+    const avoids = avoidsOf(words) ?? (homes === named.commit.homes ? named.commit.avoids : undefined);
+    const request: Omit<CommitReq, 'ref'> = { ...named.commit, homes, avoids, writes };
     return ask(stage, named.name, node, request, (answer) =>
       forged ? [outcome(stage, named, answer)] : told(stage, named, answer),
     );
@@ -178,6 +180,13 @@ function nameTransaction(stage: Stage, client: TestClient, name: string): NamedT
   stage.transactions.set(name, named);
   return named;
 }
+
+/** `avoiding oregon`, or for each attempt: `avoiding none,oregon+virginia`. */
+const avoidsOf = (words: Words): RegionId[][] | undefined =>
+  words
+    .option('avoiding')
+    ?.split(',')
+    .map((list) => (list === 'none' ? [] : list.split('+')));
 
 /** `x@0 y@3`. */
 function keysOf(stage: Stage, words: Words): QualifiedKey[] {

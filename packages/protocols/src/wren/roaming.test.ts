@@ -206,6 +206,21 @@ describe('Wren: a transaction moves', () => {
     expect(partsOf(client.session.seen)).toMatchObject({ place: 1, hwt: ct });
   });
 
+  it('an attempt that avoids its home has another one: all its cohorts are in one region (D4)', () => {
+    const world = slow();
+    const keys = [keyIn(world, 0), keyIn(world, 1)];
+    const client = new TestClient(world, 'virginia-1');
+    const tx = client.begin();
+    for (const key of keys) tx.write(key, '1');
+    const request = { ...client.commitRequest(tx), snapshot: tx.snapshot!, avoids: [['virginia']] };
+    const { ct, deps } = world.call('virginia-1', request, 'CommitResp');
+    client.session.committed(ct, deps);
+    expect(client.readOnce(...keys)).toEqual(['1', '1']);
+    world.run(300);
+    for (const node of world.nodes.keys())
+      for (const key of keys) expect(depsIn(world, node, key)).toEqual([[Math.max(tx.snapshot!, request.hwt), 2]]);
+  });
+
   it('a commit that gets another home as its next attempt depends on everything, and its session knows (D4, D9)', () => {
     const world = slow();
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];

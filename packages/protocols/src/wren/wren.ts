@@ -45,6 +45,7 @@ function installed(
 }
 
 class RegionalSnapshots implements SnapshotRules {
+  readonly cohortsAtHome = true;
   readonly #place: number;
   #highest = { lst: 0, rst: 0 };
   #checked: readonly Timestamp[] = [];

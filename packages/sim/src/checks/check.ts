@@ -1,6 +1,7 @@
 import type { DurableRecord, NodeId, Topology } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 import type { VirtualTime } from '../engine/virtual-time.js';
+import type { FaultPlan } from '../plan/plan.js';
 import type { ClientObservations, Observations } from './observations.js';
 
 /** How bad a failure is of which sort. */
@@ -32,6 +33,8 @@ export interface NodeObservations {
   started(node: NodeId): void;
   /** The node's disk has lost something; this is what is left. */
   robbed(node: NodeId, left: MemoryState): void;
+  /** A fault of the plan begins, or is over. */
+  fault(fault: FaultPlan, begins: boolean): void;
   crashed(node: NodeId): void;
   /** Time for whatever is too dear for every event. */
   round(): void;
@@ -77,6 +80,8 @@ const NAMES = {
   began: 1,
   served: 1,
   httpRead: 1,
+  sent: 1,
+  settled: 1,
   acknowledged: 1,
   refused: 1,
   collected: 1,
@@ -86,6 +91,7 @@ const NAMES = {
   started: 1,
   crashed: 1,
   robbed: 1,
+  fault: 1,
   round: 1,
   converged: 1,
   end: 1,

@@ -81,6 +81,10 @@ export interface ClientObservations {
    * of its token has written or read.
    */
   httpRead(caller: string, id: TxId, key: QualifiedKey, version: Version | null, known: OwnWrite | undefined): void;
+  /** A commit is sent, for the first time, to this node; its connection stays as long as nothing breaks it. */
+  sent(txId: TxId, node: NodeId, writes: readonly KeyWrite[]): void;
+  /** A commit has ended, one way or the other. */
+  settled(txId: TxId): void;
   /** A commit was acknowledged. */
   acknowledged(txId: TxId, ct: Timestamp, writes: readonly KeyWrite[]): void;
   /** A read of a transaction was refused because what it needs was collected, while the transaction was open. */

@@ -262,8 +262,12 @@ export class Actor {
     this.world.note(this.name, () => `commits ${txId}: ${writes.map(({ key, value }) => `${key}=${value}`).join(' ')}`);
     const result = yield* tx.commit({
       duplicated: plan.duplicate !== null,
-      sent: (resend) => this.#befall(plan, resend),
+      sent: (resend, node) => {
+        if (plan.loses === null) this.world.tell.sent(txId, node, writes);
+        this.#befall(plan, resend);
+      },
     });
+    this.world.tell.settled(txId);
     this.#current = undefined;
     if (result.status === 'committed') {
       this.world.note(this.name, () => `is told that ${txId} is committed at ${result.ct}`);

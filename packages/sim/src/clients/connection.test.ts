@@ -1,4 +1,4 @@
-import { type AnyMessage, Random } from '@isochron/core';
+import { type AnyMessage, Random, Topology } from '@isochron/core';
 import { VirtualTime } from '../engine/virtual-time.js';
 import { ClientPort } from '../world/client-port.js';
 import type { SimNode } from '../world/node.js';
@@ -18,6 +18,7 @@ function connected() {
     up: true,
     life: 1,
     port: new ClientPort<Echo>(),
+    unresponsive: { nodes: [], regions: [] },
     protocol: { ready: () => true, ust: () => 42 },
     requests: 0,
     request(message: Echo): void {
@@ -29,6 +30,7 @@ function connected() {
     },
   };
   const world = {
+    topology: new Topology({ regions: [{ id: 'p', nodes: [{ id: 'p-1' }] }], keyspaces: [] }),
     node: () => host as Pick<SimNode<Echo>, 'id'> as SimNode<Echo>,
     reaches: () => host.up,
     delayMs: () => 10,

@@ -1,5 +1,5 @@
 /** The network between clients and nodes. */
-import type { AnyMessage, NodeId, Random, RegionId, Timestamp } from '@isochron/core';
+import type { AnyMessage, NodeId, Random, RegionId, Timestamp, Topology } from '@isochron/core';
 import { exponential } from '../engine/draws.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
 import type { SimNode } from '../world/node.js';
@@ -7,6 +7,7 @@ import type { Connection } from './io.js';
 
 /** What the client network knows of the world. */
 export interface Reachability<M extends AnyMessage> {
+  readonly topology: Topology;
   node(id: NodeId): SimNode<M>;
   /** Whether a client of a region gets through to a node's machine at the moment. */
   reaches(region: RegionId, node: NodeId): boolean;
@@ -31,6 +32,10 @@ export class ClientNetwork<M extends AnyMessage> {
     readonly requestOf: (message: M) => number | undefined,
   ) {}
 
+  get topology(): Topology {
+    return this.world.topology;
+  }
+
   /** Tries to connect; calls back with the connection and the node's stable time, or undefined. */
   connect(region: RegionId, id: NodeId, done: (opened?: { connection: ClientConnection<M>; ust: Timestamp }) => void) {
     const node = this.world.node(id);
@@ -46,6 +51,15 @@ export class ClientNetwork<M extends AnyMessage> {
       this.#open.add(connection);
       this.time.after(delay(), () => done({ connection, ust }));
     });
+  }
+
+  /** What does not answer a node has changed: it tells its clients. */
+  reported(id: NodeId): void {
+    const { regions } = this.world.node(id).unresponsive;
+    for (const connection of this.#open) {
+      if (connection.node === id)
+        this.time.after(this.world.delayMs(connection.clientRegion, id), () => connection.reported(regions));
+    }
   }
 
   /** A node's process is gone: so are its connections and whom it owed answers. */
@@ -98,6 +112,7 @@ export class ClientConnection<M extends AnyMessage> implements Connection<M> {
   #lastRequest = 0;
   #lastAnswer = 0;
   readonly #life: number;
+  #unresponsive: readonly RegionId[];
   readonly #waiting = new Set<(answer: M | undefined) => void>();
 
   constructor(
@@ -106,6 +121,7 @@ export class ClientConnection<M extends AnyMessage> implements Connection<M> {
     readonly host: SimNode<M>,
   ) {
     this.#life = host.life;
+    this.#unresponsive = host.unresponsive.regions;
   }
 
   get node(): NodeId {
@@ -114,6 +130,16 @@ export class ClientConnection<M extends AnyMessage> implements Connection<M> {
 
   get region(): RegionId {
     return this.host.region;
+  }
+
+  get avoid(): readonly RegionId[] {
+    const { regions } = this.network.topology;
+    return regions.every((region) => this.#unresponsive.includes(region)) ? [] : this.#unresponsive;
+  }
+
+  /** The node's report has arrived. */
+  reported(regions: readonly RegionId[]): void {
+    if (this.#whole) this.#unresponsive = regions;
   }
 
   ask(request: (ref: number) => M, onAnswer: (answer: M | undefined) => void): void {

@@ -5,6 +5,11 @@ import type { Co } from '../engine/coroutine.js';
 export interface Connection<M extends AnyMessage> {
   readonly node: NodeId;
   readonly region: RegionId;
+  /**
+   * Regions that do not answer the node, sorted, as it has reported last: new attempts of commits avoid them. None
+   * where it would be all.
+   */
+  readonly avoid: readonly RegionId[];
   /** As far as the client knows. */
   readonly open: boolean;
   /** Sends a request; `onAnswer` gets its answer, or nothing when the connection is lost first. */

@@ -86,6 +86,9 @@ export const pause: FaultKind<{ node: NodeId }> = {
   },
 };
 
+/** The same for longer than anybody waits for a sign of life. */
+export const freeze: FaultKind<{ node: NodeId }> = { ...pause, weight: 1, forMs: [3_000, 10_000] };
+
 /** A node comes back with an empty disk (D10). Only where nobody else's copy is in danger. */
 export const wipe: FaultKind<{ node: NodeId }> = {
   weight: 1.5,

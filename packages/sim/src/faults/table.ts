@@ -3,7 +3,7 @@ import { clientDeath, clientDisconnect } from './clients.js';
 import type { FaultKind, FaultWorld } from './fault.js';
 import { clockDrift, clockJump, diskFull, slowDisk, stalledDisk } from './machines.js';
 import { cutLink, dropLink, isolateNode, isolateRegion, slowLink, unrulyLink } from './network.js';
-import { crash, crashAt, drain, lateLinks, massCrash, pause, rollback, wipe } from './nodes.js';
+import { crash, crashAt, drain, freeze, lateLinks, massCrash, pause, rollback, wipe } from './nodes.js';
 
 /** Every kind of fault. A new one is added at the end, so that plans drawn before keep their kinds. */
 export const FAULTS = {
@@ -28,6 +28,7 @@ export const FAULTS = {
   unrulyLink,
   lateLinks,
   drain,
+  freeze,
 } as const satisfies Readonly<Record<string, unknown>>;
 
 export type FaultName = keyof typeof FAULTS;

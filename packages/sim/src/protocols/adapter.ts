@@ -185,8 +185,8 @@ export interface ClientTransaction {
 export interface CommitHooks {
   /** The request will reach another coordinator as well: a refusal of this one says nothing of that one. */
   readonly duplicated: boolean;
-  /** The request has been sent, for the first time. */
-  sent(resend: (region: string) => void): void;
+  /** The request has been sent to this node, for the first time. */
+  sent(resend: (region: string) => void, node: NodeId): void;
 }
 
 export type CommitResult =

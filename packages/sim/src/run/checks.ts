@@ -22,6 +22,7 @@ import { SurvivorsAgree } from '../checks/survivors.js';
 import { NothingBelowVersionClock } from '../checks/version-clock.js';
 import { UP_TO_A_TIMESTAMP } from '../checks/visibility.js';
 import { VisibleInTheEnd } from '../checks/visible-in-the-end.js';
+import { WritesGoOn } from '../checks/writes-go-on.js';
 import type { Actor } from '../clients/actor.js';
 import type { Histories } from '../clients/recorder.js';
 import type { Plan } from '../plan/plan.js';
@@ -78,6 +79,7 @@ export function createChecks<M extends AnyMessage>(
     new SessionsAreCovered(context, ledger),
     new VisibleInTheEnd(context, ledger),
     new MemoryIsBounded(context, loads, 50 + 20 * (plan.sessions.length + (plan.http?.callers.length ?? 0)), caches),
+    ...(clientSnapshots ? [new WritesGoOn(context, plan)] : []),
     ...[level, ...beyond].map((one) => new ConsistentHistory(context, ledger, histories.lines, one)),
   ];
   const { topology } = cluster;

@@ -205,12 +205,17 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
         this.#faults++;
         this.#trace.add('fault', () => JSON.stringify(fault));
         const heal = startFault(world, fault);
-        if (heal === undefined) return;
+        this.#tell.fault(fault, true);
+        if (heal === undefined) {
+          this.#tell.fault(fault, false);
+          return;
+        }
         this.#healing.add(heal);
         time.after(fault.forMs, () => {
           if (!this.#healing.delete(heal)) return;
           this.#trace.add('fault', () => `is over: ${JSON.stringify(fault)}`);
           heal();
+          this.#tell.fault(fault, false);
         });
       });
     }

@@ -219,6 +219,9 @@ export class Cluster<M extends AnyMessage> {
       create: (node) => this.#create(node),
       openHttp: (node, process) => this.#openHttp(node, process),
       transmit: (from, to, frame) => this.#transmit(from, to, frame),
+      topology: this.topology,
+      pings: (peer, node) => this.link(peer, node).whole && this.node(peer).up && !this.node(peer).paused,
+      unresponsiveChanged: (node) => this.clients.reported(node),
     });
   }
 

@@ -86,6 +86,11 @@ export class Link<F> {
     return this.random.pick([[], [late], [arrival, late]]);
   }
 
+  /** Whether its connection is whole: what is sent gets through. */
+  get whole(): boolean {
+    return this.#connected;
+  }
+
   /** Something keeps the link down from now on. */
   block(): void {
     this.#blocks++;

@@ -1,5 +1,5 @@
 import type { AnyMessage, DurableRecord } from '@isochron/core';
-import { Random } from '@isochron/core';
+import { Random, Topology } from '@isochron/core';
 import type { Effects, Input, Machine } from '@isochron/protocols';
 import { VirtualTime } from '../engine/virtual-time.js';
 import { Disk } from './disk.js';
@@ -37,8 +37,12 @@ function started() {
   const hooks = { onTransmit: (): void => {} };
   let clerk = new Clerk();
   const disk = new Disk(time, { syncMs: () => 10 }, false, (records) => durable.push(...records));
+  const topology = new Topology({ regions: [{ id: 'r', nodes: [{ id: 'a' }] }], keyspaces: [] });
   const node: SimNode<Note> = new SimNode<Note>('a', 'r', new WallClock(time, { skewMs: 0, driftPpm: 0 }), disk, {
     time,
+    topology,
+    pings: () => false,
+    unresponsiveChanged: () => {},
     random: new Random(1),
     coldReads: 0,
     prefetchMs: 0,

@@ -1,14 +1,14 @@
 /** One node of the simulated cluster: the real host and machines, on a virtual clock, disk and network. */
 import type { AnyMessage, DurableRecord, NodeId, Random, RegionId } from '@isochron/core';
-import { type Address, type Envelope, Host } from '@isochron/protocols';
+import { type Address, type Envelope, Host, type Unresponsive } from '@isochron/protocols';
 import type { Scheduled } from '../engine/event-queue.js';
-import type { VirtualTime } from '../engine/virtual-time.js';
 import type { ProtocolNode } from '../protocols/adapter.js';
 import type { HttpAnswer, HttpNode, HttpRequest, HttpWorld } from '../protocols/http.js';
 import { ClientPort } from './client-port.js';
 import type { Disk } from './disk.js';
 import type { Frame } from './frame.js';
 import type { LinkEnd } from './link.js';
+import { type HealthWorld, SimPeerHealth } from './peer-health.js';
 import { type Listener, Tap } from './tap.js';
 import type { WallClock } from './wall-clock.js';
 
@@ -19,8 +19,7 @@ export const CLIENT_MACHINE = 'client';
 export type HttpProcess<M extends AnyMessage> = Pick<HttpWorld<M>, 'post' | 'fire' | 'after' | 'ust'>;
 
 /** What a node is given of its world. */
-export interface NodeWorld<M extends AnyMessage> {
-  readonly time: VirtualTime;
+export interface NodeWorld<M extends AnyMessage> extends HealthWorld {
   readonly listener: NodeListener<M>;
   /** Decides about cold reads. */
   readonly random: Random;
@@ -30,6 +29,8 @@ export interface NodeWorld<M extends AnyMessage> {
   /** Opens the HTTP API of a process. */
   openHttp(node: SimNode<M>, process: HttpProcess<M>): HttpNode<M> | undefined;
   transmit(from: SimNode<M>, to: NodeId, frame: Frame<M>): void;
+  /** What does not answer the node has changed. */
+  unresponsiveChanged(node: NodeId): void;
 }
 
 /** What is heard of a node, beside what is heard of its machines. */
@@ -49,6 +50,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
   #host: Host<M> | undefined;
   #protocol: ProtocolNode<M> | undefined;
   #http: HttpNode<M> | undefined;
+  #health: SimPeerHealth | undefined;
   #wake: { readonly at: number; readonly event: Scheduled } | undefined;
   readonly #random: Random;
   port: ClientPort<M>;
@@ -72,6 +74,16 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     return this.up ? this.#protocol : undefined;
   }
 
+  /** Whether the process stands still. */
+  get paused(): boolean {
+    return this.#pauses > 0;
+  }
+
+  /** What does not answer it, as it last reported. */
+  get unresponsive(): Unresponsive {
+    return this.#health?.unresponsive ?? { nodes: [], regions: [] };
+  }
+
   /** Starts a process on what the disk holds. */
   boot(): void {
     const { world, id } = this;
@@ -88,6 +100,12 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
       const alive = () => this.up && this.life === life;
       host.add(name, new Tap({ node: id, machine: name }, machine, world.listener, alive));
     }
+    this.#health = new SimPeerHealth(id, world, () => world.unresponsiveChanged(id));
+    this.#health.start((ms, run) => {
+      world.time.after(ms, () => {
+        if (this.life === life && this.up) this.#whenRunning(run);
+      });
+    });
     world.listener.started(id);
     host.run();
   }
@@ -120,11 +138,15 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
   }
 
   link(peer: NodeId, up: boolean): void {
-    this.#whenRunning(() => this.#host?.link(peer, up));
+    this.#whenRunning(() => {
+      this.#host?.link(peer, up);
+      this.#health?.link(peer, up);
+    });
   }
 
-  receive(_peer: NodeId, frame: Frame<M>): void {
+  receive(peer: NodeId, frame: Frame<M>): void {
     this.#whenRunning(() => {
+      this.#health?.heard(peer);
       this.#protocol?.observe(frame.hlc);
       this.#host?.receive(frame.envelopes);
     });

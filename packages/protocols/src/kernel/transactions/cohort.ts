@@ -266,9 +266,10 @@ export class Cohort {
         home: record.home,
         epoch: record.epoch,
         cohorts: record.cohorts,
+        avoid: record.avoid,
       };
       for (const partition of resolution.ask(now)) {
-        out.send(this.#addresses.cohort(partition, record.home), {
+        out.send(this.#addresses.cohort(partition, identity), {
           type: 'ResolveReq',
           partition,
           identity,
@@ -288,13 +289,14 @@ export class Cohort {
   }
 
   /** Whether a peer's identity makes sense here (D12): this replica is in the list, and the list can be asked, each of it once. */
-  #isCohortOf({ home, cohorts }: CommitIdentity): boolean {
+  #isCohortOf({ home, cohorts, avoid }: CommitIdentity): boolean {
     const { topology, region } = this.state;
     return (
       topology.regions.includes(home) &&
+      topology.isAvoidList(avoid ?? []) &&
       cohorts.every((partition, i) => partition < topology.partitions.length && partition > (cohorts[i - 1] ?? -1)) &&
       cohorts.includes(this.partition) &&
-      topology.cohort(this.partition, home).region === region
+      topology.cohort(this.partition, home, avoid).region === region
     );
   }
 
@@ -407,7 +409,7 @@ export class Cohort {
 
   #prepare(request: PrepareReq, now: WallMs, from: Address, out: Out): void {
     const { identity, writes } = request;
-    const { txId, attempt, home, epoch, cohorts } = identity;
+    const { txId, attempt, home, epoch, cohorts, avoid } = identity;
     const pt = this.state.clock.propose(now, Math.max(request.ht, request.ust, request.birth), out);
     const digest = fullDigest(digestWrites(writes, request.principal), identity);
     // The birth of a request that may be repeated lies before anything that it has read: by its window (D5).
@@ -434,6 +436,7 @@ export class Cohort {
         writes,
         deps: request.deps,
         ...repeatable,
+        avoid,
       };
       this.prepared.add({ txId, record, since: now });
       out.write({ kind: 'prepared', partition: this.partition, txId, record });

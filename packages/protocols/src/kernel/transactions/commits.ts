@@ -57,8 +57,8 @@ interface PendingCommit {
   readonly birth: Timestamp;
   /** What its versions depend on where they have this home. */
   readonly depsAt: (home: RegionId) => Deps | undefined;
-  /** The home of every attempt so far. */
-  readonly homes: readonly RegionId[];
+  /** Every attempt so far. */
+  readonly attempts: readonly CommitIdentity[];
   readonly until: WallMs;
   /** The client, and clients that sent the same commit again. */
   readonly requesters: { from: Address; ref: number }[];
@@ -140,7 +140,7 @@ export class Commits {
     const type = DURABLE_REFUSALS.has(code) ? 'AbortTx' : 'ResolveNow';
     for (const other of pending.identity.cohorts) {
       if (other === partition) continue;
-      out.send(this.addresses.cohort(other, pending.identity.home), { type, partition: other, txId, attempt });
+      out.send(this.addresses.cohort(other, pending.identity), { type, partition: other, txId, attempt });
     }
     this.#answer(pending, (ref) => ({ type: 'Refused', ref, code, detail }), out);
   }
@@ -176,15 +176,10 @@ export class Commits {
   dropVotes(node: NodeId): void {
     this.#settled.clear();
     for (const pending of this.#pending.values()) {
-      const { identity, votes } = pending;
+      const { identity, votes, attempts, previous } = pending;
       for (const partition of identity.cohorts)
-        if (this.addresses.cohort(partition, identity.home).node === node) votes.drop(partition);
-      const { homes, previous } = pending;
-      previous.splice(
-        0,
-        previous.length,
-        ...homes.slice(0, -1).map((home, attempt) => ({ ...identity, attempt, home })),
-      );
+        if (this.addresses.cohort(partition, identity).node === node) votes.drop(partition);
+      previous.splice(0, previous.length, ...attempts.slice(0, -1));
     }
   }
 
@@ -209,7 +204,7 @@ export class Commits {
   }
 
   /** The snapshot: of the open transaction, or the request's own (one-shot writes and retries). */
-  #context({ txId, snapshot, deps, hwt, birth, homes }: CommitReq, now: WallMs): Snapshot {
+  #context({ txId, snapshot, deps, hwt, birth, homes, avoids }: CommitReq, now: WallMs): Snapshot {
     const latest = this.state.clock.latest(now, this.state.settings.maxClockDriftMs / 2);
     const asked = snapshot === null ? undefined : { ts: snapshot, deps };
     if (Math.max(asked === undefined ? 0 : this.rules.newest(asked), hwt, birth) > latest) {
@@ -221,6 +216,11 @@ export class Commits {
     const unknown = homes.find((home) => !this.state.topology.regions.includes(home));
     if (homes.length === 0 || unknown !== undefined) {
       throw new IsochronError('INVALID_REQUEST', `A commit names its home region; "${unknown ?? ''}" is none.`);
+    }
+    const { topology } = this.state;
+    if (avoids !== undefined && !(avoids.length === homes.length && avoids.every((one) => topology.isAvoidList(one)))) {
+      const detail = 'What its attempts avoid is a list for each of them: regions, sorted, none of them twice.';
+      throw new IsochronError('INVALID_REQUEST', detail);
     }
     if (asked !== undefined) return asked;
     const open = this.table.snapshot(txId);
@@ -250,7 +250,7 @@ export class Commits {
     now: WallMs,
     requesters: PendingCommit['requesters'],
   ): PendingCommit {
-    const { txId, hwt, birth, principal, homes, writes } = request;
+    const { txId, hwt, birth, principal, writes } = request;
     const slices = new Map<PartitionId, KeyWrite[]>();
     for (const write of writes) {
       const partition = this.state.topology.partitionOf(write.key);
@@ -259,10 +259,8 @@ export class Commits {
       else slice.push(write);
     }
     const cohorts = [...slices.keys()].sort((a, b) => a - b);
-    const identityOf = (attempt: number, home: RegionId): CommitIdentity => {
-      return { txId, attempt, home, epoch: this.state.epoch, cohorts };
-    };
-    const identity = identityOf(homes.length - 1, homes.at(-1)!);
+    const attempts = this.#attempts(request, cohorts);
+    const identity = attempts.at(-1)!;
     const ht = Math.max(this.rules.newest(snapshot), hwt);
     const depsAt = (home: RegionId) => this.rules.depsOf(snapshot, { home, hwt });
     const deps = depsAt(identity.home);
@@ -281,7 +279,6 @@ export class Commits {
       });
     }
     const settled = this.#settled.get(txId) ?? 0;
-    const previous = homes.slice(0, -1).map((home, attempt) => identityOf(attempt, home));
     const until = now + this.state.settings.commitTimeoutMs;
     return {
       identity,
@@ -289,15 +286,29 @@ export class Commits {
       votes: new Votes(cohorts),
       birth,
       depsAt,
-      homes,
+      attempts,
       digest,
       until,
       requesters,
       committed: null,
       lost: new Set(),
-      previous: previous.slice(settled),
+      previous: attempts.slice(settled, -1),
       sentAt: now,
     };
+  }
+
+  /**
+   * What makes each attempt the same attempt anywhere: a function of the request alone (D4). Where all cohorts have to
+   * be in the home, an attempt that avoids its home has another one.
+   */
+  #attempts({ txId, homes, avoids }: CommitReq, cohorts: readonly PartitionId[]): CommitIdentity[] {
+    const { epoch, topology } = this.state;
+    return homes.map((home, attempt) => {
+      const avoid = avoids?.[attempt] ?? [];
+      if (avoid.length === 0) return { txId, attempt, home, epoch, cohorts };
+      if (this.rules.cohortsAtHome) return { txId, attempt, home: topology.homeOf(home, avoid), epoch, cohorts };
+      return { txId, attempt, home, epoch, cohorts, avoid };
+    });
   }
 
   /** Sends, or sends again, whatever the commit waits for. */
@@ -307,7 +318,7 @@ export class Commits {
     const [before] = previous;
     if (before !== undefined) {
       for (const partition of before.cohorts) {
-        out.send(this.addresses.cohort(partition, before.home), {
+        out.send(this.addresses.cohort(partition, before), {
           type: 'ResolveReq',
           partition,
           identity: before,
@@ -317,14 +328,14 @@ export class Commits {
       return;
     }
     for (const partition of votes.waiting) {
-      out.send(this.addresses.cohort(partition, identity.home), prepares.get(partition)!);
+      out.send(this.addresses.cohort(partition, identity), prepares.get(partition)!);
     }
   }
 
   #waitsFor({ previous, identity, votes }: PendingCommit): Address[] {
     const [before] = previous;
-    if (before !== undefined) return before.cohorts.map((p) => this.addresses.cohort(p, before.home));
-    return [...votes.waiting].map((p) => this.addresses.cohort(p, identity.home));
+    if (before !== undefined) return before.cohorts.map((p) => this.addresses.cohort(p, before));
+    return [...votes.waiting].map((p) => this.addresses.cohort(p, identity));
   }
 
   /** D3: the client is answered first. Another attempt's commit is not this one's: what this attempt has prepared aborts. */
@@ -335,17 +346,18 @@ export class Commits {
     this.#remember(txId, pending.digest);
     this.counters.committed++;
     // An attempt that only somebody else's retry has told of may have any home: then the timestamp alone says what the commit was.
-    const home = pending.homes[committed?.attempt ?? identity.attempt];
+    const home = pending.attempts[committed?.attempt ?? identity.attempt]?.home;
     const deps = home === undefined ? undefined : this.rules.stamp(pending.depsAt(home), ct, home);
     this.#answer(pending, (ref) => ({ type: 'CommitResp', ref, txId, ct, deps }), out);
     if (committed === null || committed.attempt === identity.attempt) this.#tellCohorts(identity, ct, out);
   }
 
   /** Alg. 2 lines 28–30; a sole cohort has committed by itself (P11). */
-  #tellCohorts({ txId, attempt, cohorts, home }: CommitIdentity, ct: Timestamp, out: Out): void {
+  #tellCohorts(identity: CommitIdentity, ct: Timestamp, out: Out): void {
+    const { txId, attempt, cohorts } = identity;
     if (cohorts.length === 1) return;
     for (const partition of cohorts) {
-      out.send(this.addresses.cohort(partition, home), { type: 'CommitTx', partition, txId, attempt, ct });
+      out.send(this.addresses.cohort(partition, identity), { type: 'CommitTx', partition, txId, attempt, ct });
     }
   }
 

@@ -39,21 +39,23 @@ export function digestWrites(writes: readonly KeyWrite[], principal: string): st
   return digest.toString();
 }
 
-type Cohorts = Pick<PreparedRecord, 'home' | 'cohorts'>;
+/**
+ * The slice's digest and the identity's, so that a retry with other writes and one with another list are told apart.
+ */
+export const fullDigest = (
+  slice: string,
+  { home, epoch, cohorts, avoid = [] }: Pick<CommitIdentity, 'home' | 'epoch' | 'cohorts' | 'avoid'>,
+): string => `${slice}:${home}:${epoch}:${cohorts.join(',')}${avoid.map((region) => `:-${region}`).join('')}`;
 
-/** The slice's digest and the identity's, so that a retry with other writes and one with another list are told apart. */
-export const fullDigest = (slice: string, identity: Pick<CommitIdentity, 'home' | 'epoch' | 'cohorts'>): string =>
-  `${slice}:${identity.home}:${identity.epoch}:${identity.cohorts.join(',')}`;
-
-/** The slice's digest in it. */
+/** The slice's part of it. */
 export const sliceOf = (digest: string): string => digest.slice(0, digest.indexOf(':'));
 
-/** What names the cohorts in it. */
-export function cohortsIn(digest: string): Cohorts {
-  const [, home = '', , cohorts = ''] = digest.split(':');
-  return { home, cohorts: cohorts.split(',').map(Number) };
-}
-
-/** Whether a prepare is that of an identity. */
-export const sameList = (record: Pick<PreparedRecord, 'digest'>, identity: CommitIdentity): boolean =>
+/** Whether a prepare has the cohorts of this identity. */
+export const sameList = (record: PreparedRecord, identity: CommitIdentity): boolean =>
   record.digest.endsWith(fullDigest('', identity));
+
+/** What names the cohorts in it. */
+export function cohortsIn(digest: string): Pick<PreparedRecord, 'home' | 'cohorts' | 'avoid'> {
+  const [, home = '', , cohorts = '', ...avoid] = digest.split(':');
+  return { home, cohorts: cohorts.split(',').map(Number), avoid: avoid.map((region) => region.slice(1)) };
+}

@@ -90,8 +90,9 @@ export interface ListResp {
 }
 
 /**
- * Client → coordinator (Alg. 1 line 27). With `snapshot: null` it commits a transaction that StartTxReq opened; with a number
- * it needs no context: a one-shot write (P11), or a retry anywhere (D4). `homes` holds the home of every attempt so far.
+ * Client → coordinator (Alg. 1 line 27). With `snapshot: null` it commits a transaction that StartTxReq opened; with a
+ * number it needs no context: a one-shot write (P11), or a retry anywhere (D4). `homes` holds the home of every attempt
+ * so far, and `avoids` what each of them avoids; absent where none avoids anything.
  */
 export interface CommitReq {
   readonly type: 'CommitReq';
@@ -105,6 +106,8 @@ export interface CommitReq {
   readonly writes: readonly KeyWrite[];
   /** The other entries of `snapshot`, or of what the session has seen, under protocols that have them. */
   readonly deps?: Deps | undefined;
+  /** For each attempt the regions that it avoids, sorted. */
+  readonly avoids?: readonly (readonly RegionId[])[] | undefined;
 }
 
 /** Coordinator → client (Alg. 2 line 32), as soon as all prepares are durable (D3). */
@@ -217,8 +220,10 @@ export interface CommitIdentity {
   readonly attempt: number;
   readonly home: RegionId;
   readonly epoch: number;
-  /** All partitions written, ascending. With `home` they name the cohorts. */
+  /** All partitions written, ascending. With `home` and `avoid` they name the cohorts. */
   readonly cohorts: readonly PartitionId[];
+  /** Regions that the attempt avoids, sorted: fixed before it is first sent. Absent where it avoids none. */
+  readonly avoid?: readonly RegionId[] | undefined;
 }
 
 /** Coordinator → cohort (Alg. 2 line 23). A sole cohort commits at its own `pt` (P11). */

@@ -10,6 +10,7 @@ import {
   type MessageSchema,
   nullable,
   oneOf,
+  optional,
   struct,
   text,
   timestamp,
@@ -31,12 +32,15 @@ import {
 const detail = text(1024);
 const nullableTimestamp = nullable(timestamp);
 const range = struct<ListRange>({ start: key, end: nullable(key), limit: uint });
+/** The regions that an attempt avoids. */
+const avoid = list(name, 64);
 const identity = struct<CommitIdentity>({
   txId: name,
   attempt: uint,
   home: name,
   epoch: uint,
   cohorts: list(uint, 100_000),
+  avoid: optional(avoid),
 });
 const code: Kind<ErrorCode> = {
   encode: (c) => c,
@@ -110,6 +114,7 @@ export const transactionSchema: MessageSchema<TransactionMessage> = {
       principal: name,
       writes,
       deps,
+      avoids: optional(list(avoid, 16)),
     },
   },
   CommitResp: { tag: 8, fields: { ref: uint, txId: name, ct: timestamp, deps } },

@@ -171,17 +171,24 @@ export class Session {
   readonly #open = new Set<SessionTransaction>();
   #committing: { tx: SessionTransaction; attempt: CommitAttempt } | undefined;
   #counter = 0;
+  #id: string;
 
   /** @param id 128 random bits as text, never used by another session: a session that is imported gets a new one (P8). */
   constructor(
-    readonly id: string,
+    id: string,
     readonly rules: SessionRules,
     state: SessionState = { ust: 0, hwt: 0, cache: [] },
   ) {
+    this.#id = id;
     this.#seen = { ts: state.ust, deps: state.deps };
     this.#hwt = state.hwt;
     this.#cache = new WriteCache(state.cache);
     this.#cache.prune(rules.covers(this.#seen));
+  }
+
+  /** Begins every transaction id that it makes. */
+  get id(): string {
+    return this.#id;
   }
 
   /** What the session has seen: no later snapshot may lie below. */
@@ -206,7 +213,7 @@ export class Session {
 
   /** An id that no other transaction has. */
   nextTxId(): TxId {
-    return txIdOf(this.id, this.#counter++);
+    return txIdOf(this.#id, this.#counter++);
   }
 
   /** Alg. 1 lines 1–5, the client's half: the snapshot follows with `started`. */
@@ -276,6 +283,18 @@ export class Session {
     const { tx } = this.#committing;
     this.#committing = undefined;
     this.end(tx);
+  }
+
+  /**
+   * Gives up the order behind the commit in flight: from now on this is another session, which has seen everything that
+   * the old one has seen and written but does not follow that commit. What becomes of it changes nothing here.
+   * @param id of the new session, as for a new one (P8)
+   */
+  detach(id: string): void {
+    invariant(this.#committing !== undefined, 'no commit is in flight');
+    this.refused();
+    this.#id = id;
+    this.#counter = 0;
   }
 
   /** The whole session, to continue elsewhere (D9). */

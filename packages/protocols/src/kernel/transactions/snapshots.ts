@@ -55,6 +55,8 @@ export interface SnapshotRules {
   stamp(deps: Deps | undefined, ct: Timestamp, source: RegionId): Deps | undefined;
   /** Whose replicas can serve reads of a partition, the preferred region first. */
   sources(partition: PartitionId): readonly RegionId[];
+  /** Whether every cohort of a commit has to be in its home, because versions name the region that they depend on. */
+  readonly cohortsAtHome?: boolean;
   /** Throws when the state is impossible. */
   invariants(): void;
 }

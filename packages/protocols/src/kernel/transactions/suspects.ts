@@ -65,9 +65,12 @@ export class Suspects {
   }
 
   /** Partitions of a transaction whose cohort is on the node. */
-  partitionsOn(node: NodeId, { home, cohorts }: Pick<PreparedRecord, 'home' | 'cohorts'>): PartitionId[] {
+  partitionsOn(
+    node: NodeId,
+    { home, avoid, cohorts }: Pick<PreparedRecord, 'home' | 'avoid' | 'cohorts'>,
+  ): PartitionId[] {
     const { topology } = this.state;
-    return cohorts.filter((partition) => topology.cohort(partition, home).node === node);
+    return cohorts.filter((partition) => topology.cohort(partition, home, avoid).node === node);
   }
 
   /** A transaction is decided. */

@@ -70,6 +70,7 @@ const entriesOf = ({ ts, deps }: Snapshot, { regions }: Topology): Deps => deps 
 const snapshotOf = (deps: Deps): Snapshot => ({ ts: Math.max(...deps), deps });
 
 class VectorSnapshots implements SnapshotRules {
+  readonly cohortsAtHome = true;
   readonly #local: number;
 
   constructor(

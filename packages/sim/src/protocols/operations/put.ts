@@ -1,4 +1,4 @@
-import type { QualifiedKey, TxId, Value } from '@isochron/core';
+import type { NodeId, QualifiedKey, TxId, Value } from '@isochron/core';
 import type { OperationMessage, PutReq } from '@isochron/protocols';
 import type { Co } from '../../engine/coroutine.js';
 import type { CommitHooks, CommitResult } from '../adapter.js';
@@ -41,7 +41,7 @@ export class Put {
       // Every earlier home has to be asked first: an answer may take longer than the one before.
       const patienceMs = io.requestTimeoutMs * 2 ** Math.min(this.#unanswered, MAX_DOUBLINGS);
       const answer = yield* io.call(connection, this.#request(connection.region), patienceMs, () => {
-        if (!wasInDoubt && this.#refusals === 0) this.#sent();
+        if (!wasInDoubt && this.#refusals === 0) this.#sent(connection.node);
       });
       if (answer?.type === 'PutResp') {
         session.answered(answer);
@@ -65,9 +65,9 @@ export class Put {
     }
   }
 
-  #sent(): void {
+  #sent(node: NodeId): void {
     const body = this.#body!;
-    this.hooks.sent((region) => this.owner.io.aside(region, (ref) => ({ ...body, ref })));
+    this.hooks.sent((region) => this.owner.io.aside(region, (ref) => ({ ...body, ref })), node);
   }
 
   /** The same PUT, with the region of the connection as another home where that is what it takes. */

@@ -20,7 +20,12 @@ function answerTo({ txId }: CommitReq, answer: Answer): TransactionMessage | und
 }
 
 /** A client whose commit is answered with these, one after the other; `regions` are where it is connected each time. */
-function committed(answers: readonly Answer[], regions: readonly string[] = [], hooks = HOOKS) {
+function committed(
+  answers: readonly Answer[],
+  regions: readonly string[] = [],
+  hooks = HOOKS,
+  avoids: readonly string[][] = [],
+) {
   const sent: CommitReq[] = [];
   let connections = 0;
   const io: Io = {
@@ -33,6 +38,7 @@ function committed(answers: readonly Answer[], regions: readonly string[] = [], 
       return given<Connection<TransactionMessage>>({
         node: `${region}-1`,
         region,
+        avoid: avoids[connections - 1] ?? [],
         open: true,
         ask: () => {},
         close: () => {},
@@ -82,6 +88,13 @@ describe('a commit of a simulated client', () => {
     const { result, homes } = committed(Array.from({ length: 5 }, () => 'TRANSACTION_ABORTED' as const));
     expect(homes).toEqual(['p', 'p p', 'p p p', 'p p p p', 'p p p p p']);
     expect(result).toEqual({ status: 'aborted', code: 'TRANSACTION_ABORTED' });
+  });
+
+  it('avoids what its node reports when the attempt begins, and keeps that in every retry (D4)', () => {
+    const avoids = [['q'], [], [], ['q']];
+    const answers: Answer[] = ['lost', 'NOT_READY', 'TRANSACTION_ABORTED', { ct: 7 }];
+    const { sent } = committed(answers, [], HOOKS, avoids);
+    expect(sent.map((message) => message.avoids)).toEqual([[['q']], [['q']], [['q']], [['q'], []]]);
   });
 
   it('takes back a home that the cohorts do not know', () => {

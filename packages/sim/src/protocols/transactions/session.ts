@@ -4,7 +4,6 @@ import {
   type Deps,
   type ErrorCode,
   type QualifiedKey,
-  type RegionId,
   type Timestamp,
   type TxId,
   type Value,
@@ -293,6 +292,3 @@ export class SimTransaction implements ClientTransaction {
     this.#wireId = this.session.nextTxId();
   }
 }
-
-/** The regions that a commit has named as its home, attempt by attempt (D4). */
-export type Homes = readonly RegionId[];

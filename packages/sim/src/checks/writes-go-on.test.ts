@@ -1,0 +1,67 @@
+import { Topology } from '@isochron/core';
+import { VirtualTime } from '../engine/virtual-time.js';
+import { drawPlan } from '../plan/draw.js';
+import type { FaultPlan } from '../plan/plan.js';
+import { paris } from '../protocols/transactions/paris.js';
+import { WritesGoOn } from './writes-go-on.js';
+
+const cluster = {
+  regions: ['p', 'q', 'r'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
+  keyspaces: [{ name: 'default', partitions: 3, replication: 2 }],
+};
+const topology = new Topology(cluster);
+const drawn = drawPlan(paris, 1);
+const environment = {
+  ...drawn.environment,
+  delayMs: cluster.regions.map(() => cluster.regions.map(() => 1)),
+  slowLinks: [],
+  syncMs: [1, 1, 1],
+  noticeMs: 1,
+  reconnectMs: [5, 10] as const,
+  clientMs: 1,
+  founded: true,
+};
+const freeze: FaultPlan = { kind: 'freeze', atMs: 0, forMs: 9_000, node: 'q-1' };
+const writes = [{ key: 'default/a', value: '1' }];
+
+function checked() {
+  const time = new VirtualTime();
+  const failures: string[] = [];
+  const context = { topology, time, fail: (_check: string, message: string) => failures.push(message) };
+  const check = new WritesGoOn(context, { ...drawn, cluster, environment });
+  const at = (ms: number, run: () => void) => {
+    time.at(ms, run);
+    time.runUntil(ms + 1, () => false);
+  };
+  return { check, failures, at };
+}
+
+describe('writes go on', () => {
+  it('fails for a commit that waits while one node does not answer and nothing else is wrong', () => {
+    const { check, failures, at } = checked();
+    at(10, () => check.fault(freeze, true));
+    at(3_000, () => check.sent('tx.1', 'p-1', writes));
+    at(4_000, () => check.round());
+    expect(failures).toEqual([]);
+    at(6_000, () => check.round());
+    expect(failures).toHaveLength(1);
+  });
+
+  it.each<[string, (check: WritesGoOn, at: (ms: number, run: () => void) => void) => void]>([
+    ['ended in time', (check, at) => at(3_500, () => check.settled('tx.1'))],
+    ['was sent before the fault was detected', (check, at) => at(1_000, () => check.sent('tx.2', 'p-1', writes))],
+    ['was sent to the node itself', (check, at) => at(3_100, () => check.sent('tx.2', 'q-1', writes))],
+    ['meets another fault', (check, at) => at(3_500, () => check.fault({ ...freeze, node: 'r-1' }, true))],
+  ])('holds where a commit %s', (what, befall) => {
+    const { check, failures, at } = checked();
+    at(10, () => check.fault(freeze, true));
+    const early = what.startsWith('was sent');
+    if (early) befall(check, at);
+    else {
+      at(3_000, () => check.sent('tx.1', 'p-1', writes));
+      befall(check, at);
+    }
+    at(8_000, () => check.round());
+    expect(failures).toEqual([]);
+  });
+});

@@ -1,0 +1,102 @@
+import type { KeyWrite, NodeId, RegionId, TxId } from '@isochron/core';
+import type { FaultPlan, Plan } from '../plan/plan.js';
+import { slowestMs } from '../run/probe.js';
+import type { Check, CheckContext } from './check.js';
+
+/** Faults that keep one node, or the nodes of one region, from answering. */
+const SILENT: ReadonlySet<string> = new Set(['pause', 'freeze', 'crash', 'isolateNode', 'isolateRegion']);
+/** After this time a fault is known to every node, and to its clients. */
+const DETECTED_MS = 2_000;
+const PROMPT_MS = 1_500;
+
+/** The nodes that do not answer, all of one region, and since when that is so. */
+interface Silent {
+  readonly nodes: readonly NodeId[];
+  readonly region: RegionId;
+  readonly sinceMs: number;
+}
+
+/**
+ * While one node, or one region, does not answer and nothing else is wrong, a commit that is sent to another node after
+ * the fault was detected ends without that node, as long as each of its partitions has a replica in another region. A
+ * bound of liveness: generous in comparison with delays and disks, and far below the time for which a coordinator waits
+ * for a cohort.
+ */
+export class WritesGoOn implements Check {
+  readonly name = 'writes-go-on';
+  readonly #active: FaultPlan[] = [];
+  /** What does not answer, while nothing else is wrong, and since when that is so. */
+  #silent: Silent | undefined;
+  readonly #waiting = new Map<TxId, { readonly sentMs: number; readonly node: NodeId }>();
+  /** Nodes that have started again: they may have to wait for the word of the silent one. */
+  readonly #restarted = new Set<NodeId>();
+  #robbed = false;
+  readonly #detectedMs: number;
+  readonly #promptMs: number;
+
+  constructor(
+    readonly context: CheckContext,
+    readonly plan: Plan,
+  ) {
+    const { environment } = plan;
+    const [, reconnectMs] = environment.reconnectMs;
+    const delayMs = slowestMs(plan) + environment.clientMs;
+    this.#detectedMs = DETECTED_MS + environment.noticeMs + reconnectMs + 4 * delayMs;
+    this.#promptMs = PROMPT_MS + 12 * delayMs + 12 * Math.max(...environment.syncMs);
+  }
+
+  fault(fault: FaultPlan, begins: boolean): void {
+    this.round();
+    this.#waiting.clear();
+    if (begins) this.#active.push(fault);
+    else this.#active.splice(this.#active.indexOf(fault), 1);
+    const [only, another] = this.#active;
+    const counts = only !== undefined && another === undefined && SILENT.has(only.kind);
+    this.#silent = counts ? this.#silentBy(only) : undefined;
+  }
+
+  #silentBy({ node, region }: FaultPlan): Silent {
+    const { topology, time } = this.context;
+    const where = region === undefined ? topology.regionOf(String(node)) : String(region);
+    const nodes = region === undefined ? [String(node)] : topology.nodesOf(where);
+    return { nodes, region: where, sinceMs: time.now };
+  }
+
+  started(node: NodeId): void {
+    if (this.context.time.now > 0) this.#restarted.add(node);
+  }
+
+  robbed(): void {
+    this.#robbed = true;
+  }
+
+  sent(txId: TxId, node: NodeId, writes: readonly KeyWrite[]): void {
+    const silent = this.#silent;
+    const { time, topology } = this.context;
+    if (silent === undefined || silent.nodes.includes(node) || time.now < silent.sinceMs + this.#detectedMs) return;
+    if (this.#robbed || !this.plan.environment.founded) return;
+    if ([...this.#restarted].some((restarted) => !silent.nodes.includes(restarted))) return;
+    const { region } = silent;
+    const elsewhere = writes.every(({ key }) =>
+      topology.partitions[topology.partitionOf(key)]!.regions.some((other) => other !== region),
+    );
+    if (elsewhere) this.#waiting.set(txId, { sentMs: time.now, node });
+  }
+
+  settled(txId: TxId): void {
+    this.#waiting.delete(txId);
+  }
+
+  round(): void {
+    const { time, fail } = this.context;
+    for (const [txId, { sentMs, node }] of this.#waiting) {
+      const waitedMs = time.now - sentMs;
+      if (waitedMs <= this.#promptMs || this.#silent === undefined) continue;
+      this.#waiting.delete(txId);
+      const since = Math.round(sentMs - this.#silent.sinceMs);
+      const { nodes } = this.#silent;
+      const waits = `${txId} waits on ${node} for ${Math.round(waitedMs)} ms`;
+      fail(this.name, `${waits}; it was sent ${since} ms after ${nodes.join(', ')} fell silent`, [txId, ...nodes]);
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import type { NodeId, Topology } from '@isochron/core';
+import { LOOK_INTERVAL_MS, PeerWatch, type Unresponsive } from '@isochron/protocols';
+import type { VirtualTime } from '../engine/virtual-time.js';
+
+/** What a node's driver knows of its links. */
+export interface HealthWorld {
+  readonly topology: Topology;
+  readonly time: VirtualTime;
+  /** Whether a ping of the peer gets through to the node now. */
+  pings(peer: NodeId, node: NodeId): boolean;
+}
+
+/**
+ * Feeds a process's {@link PeerWatch} as the server's driver does: frames, pings of idle links, links that come up and
+ * go down.
+ */
+export class SimPeerHealth {
+  readonly #watch: PeerWatch;
+  /** When something came last from each node whose link is up. */
+  readonly #heardAtMs = new Map<NodeId, number>();
+
+  constructor(
+    readonly node: NodeId,
+    readonly world: HealthWorld,
+    /** Called after every change. */
+    readonly changed: () => void,
+  ) {
+    this.#watch = new PeerWatch(node, world.topology, world.time.now);
+  }
+
+  get unresponsive(): Unresponsive {
+    return this.#watch.unresponsive;
+  }
+
+  link(peer: NodeId, up: boolean): void {
+    if (up) this.#heardAtMs.set(peer, this.world.time.now);
+    else this.#heardAtMs.delete(peer);
+    this.#look();
+  }
+
+  heard(peer: NodeId): void {
+    if (this.#heardAtMs.has(peer)) this.#heardAtMs.set(peer, this.world.time.now);
+  }
+
+  /** @param soon calls back after so many ms, if the process runs then, or when it goes on */
+  start(soon: (ms: number, run: () => void) => void): void {
+    soon(LOOK_INTERVAL_MS, () => {
+      for (const peer of this.#heardAtMs.keys()) if (this.world.pings(peer, this.node)) this.heard(peer);
+      this.#look();
+      this.start(soon);
+    });
+  }
+
+  #look(): void {
+    if (this.#watch.look(this.world.time.now, (peer) => this.#heardAtMs.get(peer))) this.changed();
+  }
+}

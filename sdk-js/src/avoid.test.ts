@@ -1,0 +1,77 @@
+import { FakeStore } from '../testing/fake-server.js';
+import { client, closeAll, server, statusOf } from '../testing/harness.js';
+
+afterEach(closeAll);
+
+const REGIONS = ['virginia', 'oregon', 'ireland'].map((id) => ({ id, endpoints: [] }));
+const OREGON = { nodes: ['oregon-1'], regions: ['oregon'] };
+
+describe('a new attempt of a commit', () => {
+  it('avoids the regions that do not answer the node, from its next report on, and no longer than that', async () => {
+    const node = await server(undefined, { regions: REGIONS });
+    const app = await client([node]);
+    await app.set('a', 1);
+    const tell = async (unresponsive: typeof OREGON | undefined) => {
+      const report = unresponsive === undefined ? {} : { unresponsive };
+      node.push({ type: 'ust', ust: node.store.ust, freshness: node.freshnessNow(), ...report });
+      const names = unresponsive?.nodes ?? [];
+      await statusOf(app, ({ unresponsive: seen }) => seen.join() === names.join());
+    };
+    await tell(OREGON);
+    await app.set('a', 2);
+    await tell(undefined);
+    await app.set('a', 3);
+    expect(node.received('commit').map(({ avoids }) => avoids)).toEqual([undefined, [['oregon']], undefined]);
+  });
+
+  it('avoids what the welcome reports, sorted; nothing where that would be every region', async () => {
+    const node = await server(undefined, { regions: REGIONS });
+    node.unresponsive = { nodes: ['oregon-1', 'ireland-1'], regions: ['oregon', 'ireland'] };
+    await (await client([node])).set('a', 1);
+    node.unresponsive = { nodes: ['x'], regions: ['oregon', 'ireland', 'virginia'] };
+    await (await client([node])).set('a', 1);
+    expect(node.received('commit').map(({ avoids }) => avoids)).toEqual([[['ireland', 'oregon']], undefined]);
+  });
+
+  it('keeps what it avoids in every retry, whatever answers by then (D4)', async () => {
+    const store = new FakeStore();
+    const options = { regions: REGIONS };
+    const [east, west] = [await server(store, options), await server(store, { ...options, region: 'oregon' })];
+    for (const node of [east, west]) node.unresponsive = { nodes: ['ireland-1'], regions: ['ireland'] };
+    const app = await client([east, west]);
+    const [home, other] = app.status.region === 'virginia' ? [east, west] : [west, east];
+    home.script = (frame) => (frame.type === 'commit' ? 'apply-and-close' : undefined);
+    other.unresponsive = { nodes: ['virginia-1'], regions: ['virginia'] };
+    await app.set('a', 1);
+    const [first, second] = [home.received('commit')[0], other.received('commit')[0]];
+    expect(first).toMatchObject({ homes: [home.region], avoids: [['ireland']] });
+    expect({ ...second, id: 0 }).toEqual({ ...first, id: 0 });
+  });
+
+  it('has a list of its own where an attempt before was aborted', async () => {
+    const node = await server(undefined, { regions: REGIONS });
+    const app = await client([node]);
+    node.script = (frame) => {
+      if (frame.type !== 'commit' || frame.homes.length > 1) return undefined;
+      node.push({ type: 'ust', ust: node.store.ust, freshness: node.freshnessNow(), unresponsive: OREGON });
+      return { type: 'error', id: frame.id, code: 'TRANSACTION_ABORTED', detail: '', retryable: false };
+    };
+    await app.set('a', 1);
+    expect(node.received('commit').map(({ homes, avoids }) => [homes.length, avoids])).toEqual([
+      [1, undefined],
+      [2, [[], ['oregon']]],
+    ]);
+  });
+
+  it('begins where the cohorts of the last one do not decide and another region has stopped answering', async () => {
+    const node = await server(undefined, { regions: REGIONS });
+    const app = await client([node]);
+    node.script = (frame) => {
+      if (frame.type !== 'commit' || frame.homes.length > 1) return undefined;
+      node.push({ type: 'ust', ust: node.store.ust, freshness: node.freshnessNow(), unresponsive: OREGON });
+      return { type: 'error', id: frame.id, code: 'OUTCOME_PENDING', detail: '', retryable: true };
+    };
+    await app.set('a', 1);
+    expect(node.received('commit').at(-1)).toMatchObject({ homes: ['virginia', 'virginia'], avoids: [[], ['oregon']] });
+  });
+});

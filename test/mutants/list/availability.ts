@@ -1,0 +1,89 @@
+/** Attempts that avoid regions which do not answer (D4). */
+import type { Mutant, Profile } from '../mutant.js';
+import { COHORT, COMMITS, DIGEST, PEER_WATCH } from './files.js';
+
+/** One node after the other stands still, and nothing else happens. */
+const FROZEN_NODES: Profile = {
+  environment: { founded: true, noticeMs: 50 },
+  faults: { kinds: ['freeze'], count: 3, untilMs: 6_000 },
+};
+
+/** Nodes stand still for so long that commits avoid them, while other coordinators die and links are cut. */
+const AVOIDED_AND_LOST: Profile = {
+  settings: { resolveAfterMs: 300, commitTimeoutMs: 600 },
+  environment: { founded: true, requestTimeoutMs: 900 },
+  faults: { kinds: ['freeze', 'isolateNode', 'crash', 'crashAt', 'cutLink'], count: 20, untilMs: 8_000 },
+};
+
+export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'frozen-node-not-noticed',
+    breaks: 'D4',
+    does: 'takes a node whose link is up for one that answers, however long nothing comes from it',
+    patches: [
+      {
+        file: PEER_WATCH,
+        find: 'return heardAtMs !== undefined && nowMs',
+        replace: 'return heardAtMs !== undefined || nowMs < 0 && nowMs',
+      },
+    ],
+    seeds: { from: 73, count: 150 },
+    profile: FROZEN_NODES,
+  },
+  {
+    name: 'resolver-asks-the-home',
+    breaks: 'D4',
+    does: 'asks the cohorts that an overdue attempt would have if it avoided nothing',
+    patches: [
+      {
+        file: COHORT,
+        find: 'this.#addresses.cohort(partition, identity)',
+        replace: 'this.#addresses.cohort(partition, { home: identity.home })',
+      },
+    ],
+    seeds: { from: 13, count: 150 },
+    profile: AVOIDED_AND_LOST,
+  },
+  {
+    name: 'prepared-forgets-what-it-avoids',
+    breaks: 'D4',
+    does: 'does not keep with a prepare what its attempt avoids',
+    patches: [
+      {
+        file: COHORT,
+        find: '        deps: request.deps,\n        avoid,\n      };',
+        replace: '        deps: request.deps,\n      };',
+      },
+    ],
+    seeds: { from: 1, count: 150 },
+    profile: AVOIDED_AND_LOST,
+  },
+  {
+    name: 'avoid-not-in-the-identity',
+    breaks: 'D4',
+    does: 'takes an attempt that avoids other regions for the same attempt',
+    patches: [
+      {
+        file: DIGEST,
+        find: 'avoid.map((region) =>',
+        replace: 'avoid.slice(0, 0).map((region) =>',
+      },
+    ],
+    seeds: { from: 1, count: 1 },
+    script: 'attempt-avoids-otherwise.txt',
+  },
+  {
+    name: 'settles-at-the-home',
+    breaks: 'D4',
+    does: 'asks about the attempt before at the cohorts that it would have if it avoided nothing',
+    patches: [
+      {
+        file: COMMITS,
+        find: 'out.send(this.addresses.cohort(partition, before), {',
+        replace: 'out.send(this.addresses.cohort(partition, { home: before.home }), {',
+      },
+    ],
+    seeds: { from: 13, count: 150 },
+    profile: AVOIDED_AND_LOST,
+  },
+];
