@@ -12,6 +12,7 @@ export { gentleRain } from './gentlerain/gentlerain.js';
 export { hCure } from './hcure/hcure.js';
 export * from './hcure/session.js';
 export * from './host.js';
+export { type ClockReadings, DriftWatch } from './kernel/drift-watch.js';
 export type { CommonNodeOptions } from './kernel/node-parts.js';
 export { elementsOf, matrixSession } from './kernel/operations/dependency-matrix.js';
 export * from './kernel/operations/messages.js';
@@ -19,8 +20,9 @@ export { createOperationNode, type OperationNode } from './kernel/operations/nod
 export type { OperationProtocol } from './kernel/operations/protocol.js';
 export { operationSchema } from './kernel/operations/schema.js';
 export * from './kernel/operations/session.js';
+export { type ClockGreeting, PeerClocks } from './kernel/peer-clocks.js';
 export * from './kernel/replication/messages.js';
-export { stalenessOf } from './kernel/replication/stabilization.js';
+export { StableProgress, stalenessOf } from './kernel/replication/stable-progress.js';
 export * from './kernel/settings.js';
 export { notFullyReplicated } from './kernel/transactions/full-replication.js';
 export * from './kernel/transactions/messages.js';

@@ -34,8 +34,13 @@ export class Serving {
   }
 
   notReady(): IsochronError {
-    const what = this.#phase === 'open' ? 'starting' : 'about to close';
+    const what = this.#phase === 'open' ? this.#notYet() : 'about to close';
     return new IsochronError('NOT_READY', `The node is ${what}. Repeat the request, or ask another node.`);
+  }
+
+  #notYet(): string {
+    const problem = this.node.clockProblem();
+    return problem === undefined ? 'starting' : `not ready: ${problem}`;
   }
 
   /** No new sessions; who waits here for stable time is told to wait elsewhere. */

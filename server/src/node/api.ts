@@ -80,6 +80,7 @@ export interface NodeStatus {
   readonly ust: Timestamp;
   readonly stalenessMs: number;
   readonly gcFloor: Timestamp;
+  readonly clock: ClockStatus;
   readonly openTransactions: number;
   readonly rssBytes: number;
   readonly partitions: readonly PartitionStatus[];
@@ -87,6 +88,14 @@ export interface NodeStatus {
   /** Reads that had to wait until a replica had their snapshot: none where the protocol never lets them. */
   readonly blocking: Blocking;
   readonly counters: Readonly<Record<string, number>>;
+}
+
+/** The node's wall clock beside those of the others. */
+export interface ClockStatus {
+  /** Why it may not go into timestamps (K2); null when it may. */
+  readonly problem: string | null;
+  /** Median of the other nodes' clocks minus this one's, in ms. */
+  readonly driftMs: number;
 }
 
 /** Since the start of the node. */
@@ -123,6 +132,8 @@ export interface RunningNode {
   stalenessMs(): number;
   /** Resolves with the UST once it has reached `ts`; rejects with STABLE_TIMEOUT after `timeoutMs`. */
   stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp>;
+  /** Why the wall clock of this node may not go into timestamps (K2); undefined when it may. */
+  clockProblem(): string | undefined;
   /** Whether the node may serve: recovered, stabilisation has spoken once. */
   ready(): boolean;
   status(): NodeStatus;

@@ -137,6 +137,8 @@ export class FakeNode implements TransactionsNode {
   replicas: readonly PartitionStatus[] = [];
   peers: readonly LinkSummary[] = [];
   isReady = true;
+  /** Why its clock is wrong, where it is. */
+  wrongClock: string | undefined;
   blockedReads = NO_WAITS;
   blockedWrites = NO_WAITS;
   /** What it has sent: of each kind in each scope alike. */
@@ -229,6 +231,10 @@ export class FakeNode implements TransactionsNode {
     return Math.max(0, this.now() - wallOf(this.ust()));
   }
 
+  clockProblem(): string | undefined {
+    return this.wrongClock;
+  }
+
   stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
     return this.cluster.stable(ts, timeoutMs);
   }
@@ -249,6 +255,7 @@ export class FakeNode implements TransactionsNode {
       ust: this.ust(),
       stalenessMs: this.stalenessMs(),
       gcFloor: 0,
+      clock: { problem: this.clockProblem() ?? null, driftMs: 0 },
       openTransactions: this.cluster.open.size,
       rssBytes: 1,
       partitions: this.replicas,

@@ -19,4 +19,6 @@ export const AGGREGATION = `${REPLICATION_FOLDER}/aggregation.ts`;
 export const CACHE = `${TRANSACTIONS}/write-cache.ts`;
 export const COMMITTED = `${TRANSACTIONS}/committed-queue.ts`;
 export const STREAM = `${REPLICATION_FOLDER}/replication-stream.ts`;
+export const DRIFT_WATCH = 'packages/protocols/src/kernel/drift-watch.ts';
+export const PEER_CLOCKS = 'packages/protocols/src/kernel/peer-clocks.ts';
 export const VECTOR = `${REPLICATION_FOLDER}/version-vector.ts`;

@@ -1,4 +1,4 @@
-import type { DurableRecord, NodeId, Topology } from '@isochron/core';
+import type { DurableRecord, NodeId, Timestamp, Topology } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 import type { VirtualTime } from '../engine/virtual-time.js';
 import type { ClientObservations, Observations } from './observations.js';
@@ -29,6 +29,8 @@ export interface NodeObservations {
   wrote(node: NodeId, record: DurableRecord): void;
   /** A batch is on disk. */
   durable(node: NodeId, records: readonly DurableRecord[]): void;
+  /** A frame leaves with the clock of its node. */
+  sent(node: NodeId, hlc: Timestamp): void;
   started(node: NodeId): void;
   /** The node's disk has lost something; this is what is left. */
   robbed(node: NodeId, left: MemoryState): void;
@@ -79,6 +81,7 @@ const NAMES = {
   status: 1,
   wrote: 1,
   durable: 1,
+  sent: 1,
   started: 1,
   crashed: 1,
   robbed: 1,

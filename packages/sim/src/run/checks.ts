@@ -15,6 +15,7 @@ import { SessionsAreCovered } from '../checks/sessions-are-covered.js';
 import { SnapshotReads } from '../checks/snapshot-reads.js';
 import { StableIsInstalled, StableTimeIsMonotonic } from '../checks/stable-time.js';
 import { SurvivorsAgree } from '../checks/survivors.js';
+import { TimestampsStayNear } from '../checks/timestamps.js';
 import { NothingBelowVersionClock } from '../checks/version-clock.js';
 import { UP_TO_A_TIMESTAMP } from '../checks/visibility.js';
 import { VisibleInTheEnd } from '../checks/visible-in-the-end.js';
@@ -62,6 +63,7 @@ export function createChecks<M extends AnyMessage>(
     new AcknowledgedIsKept(context, ledger, disk),
     new SessionsAreCovered(context, ledger),
     new VisibleInTheEnd(context, ledger),
+    new TimestampsStayNear(context, plan),
     new MemoryIsBounded(context, loads, 50 + 20 * plan.sessions.length, caches),
     ...[level, ...beyond].map((one) => new ConsistentHistory(context, ledger, histories.lines, one)),
   ];

@@ -60,13 +60,16 @@ function started() {
       return {
         machines: [['clerk', clerk]],
         hlc: () => 0,
-        observe: () => {},
+        greeting: () => ({ hlc: 0, wallMs: 0 }),
+        meets: () => undefined,
+        receives: () => undefined,
         ready: () => true,
         ust: () => 0,
         load: () => ({}),
         backlog: () => ({}),
       };
     },
+    refuse: () => {},
     transmit: (_from, to, frame) => {
       sent.push(...frame.envelopes.map(({ message }) => `${to}:${message.n}`));
       hooks.onTransmit();

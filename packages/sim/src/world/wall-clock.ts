@@ -28,6 +28,11 @@ export class WallClock {
     return START + time.now;
   }
 
+  /** How far it is off. */
+  get errorMs(): number {
+    return this.#error();
+  }
+
   jump(ms: number): void {
     this.#offsetMs += ms;
   }

@@ -34,6 +34,7 @@ const NodeSchema = Type.Object({
   stalenessMs: Type.Number(),
   openTransactions: Count,
   rssBytes: Count,
+  clock: Type.Optional(Type.Object({ problem: Type.Union([Type.String(), Type.Null()]), driftMs: Type.Number() })),
   blocking: Type.Optional(Type.Object({ reads: Count, totalMs: Count, longestMs: Count })),
   partitions: Type.Array(PartitionSchema),
   links: Type.Array(LinkSchema),

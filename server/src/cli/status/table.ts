@@ -14,7 +14,7 @@ export function renderStatus(report: ClusterReport, options: { readonly partitio
   const reachable = report.nodes.filter(({ status }) => status !== null).length;
   const title = `cluster ${report.cluster}, protocol ${report.protocol}, ${reachable} of ${report.nodes.length} nodes answer`;
   const tables = [nodeTable(report), ...(options.partitions ? [partitionTable(report)] : [])];
-  return [title, ...tables, ...blockingLines(report), ...stalenessLines(report)].join('\n');
+  return [title, ...tables, ...blockingLines(report), ...clockLines(report), ...stalenessLines(report)].join('\n');
 }
 
 /** What reads have waited for their snapshots, where the protocol lets them. */
@@ -28,6 +28,13 @@ function blockingLines({ nodes }: ClusterReport): string[] {
     `${count(reads)} reads waited for their snapshots, ${averageMs.toFixed(1)} ms on average, ${longestMs} ms at most`,
   ];
 }
+
+/** Nodes that take no writes because of their clocks. */
+const clockLines = ({ nodes }: ClusterReport): string[] =>
+  nodes.flatMap(({ node, status }) => {
+    const problem = status?.clock?.problem ?? null;
+    return problem === null ? [] : [colors.red(`${node} takes no writes: ${printable(problem)}`)];
+  });
 
 /** Who holds stable time back, where it is stale. */
 function stalenessLines({ nodes }: ClusterReport): string[] {

@@ -1,6 +1,7 @@
 /** Encoding and validation of what replicas and nodes say to one another. */
 import {
   boolean,
+  count,
   type Dependency,
   type KeyWrite,
   type LogGroup,
@@ -40,10 +41,10 @@ export const version = struct<Version>({
 export const listed = struct<ListedVersion>({ key, version });
 const loggedTx = struct<LoggedTx>({ txId: name, writes, deps, depends: dependencies });
 const group = struct<LogGroup>({ ct: timestamp, txs: list(loggedTx) });
-const wallMs = timestamp;
+const wallMs = count;
 const vector = list(struct<VectorEntry>({ region: name, ts: timestamp }), 1_000);
 const copyReq = {
-  ref: timestamp,
+  ref: count,
   partition: uint,
   start: key,
   source: nullable(name),
@@ -102,7 +103,7 @@ export const replicationSchema: MessageSchema<ReplicationMessage> = {
   CopyResp: {
     tag: 39,
     fields: {
-      ref: timestamp,
+      ref: count,
       part: uint,
       parts: uint,
       versions: list(listed),

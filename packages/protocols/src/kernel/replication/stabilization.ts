@@ -17,7 +17,6 @@ import {
   type Timestamp,
   type Topology,
   type WallMs,
-  wallOf,
 } from '@isochron/core';
 import type { Address, Effects, Input, Machine, WriteSeq } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
@@ -169,7 +168,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
       this.counters.up++;
       out.send(
         { node: this.#parent, machine: MACHINE },
-        { type: 'GossipUp', gst, sOld, wallMs: now, ...regionalOf(regional) },
+        { type: 'GossipUp', gst, sOld, wallMs: this.state.drift.wall(now), ...regionalOf(regional) },
       );
     }
     if (!this.isRoot) return;
@@ -183,7 +182,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
       this.counters.root++;
       out.send(
         { node: root, machine: MACHINE },
-        { type: 'GossipRoot', region, gst, sOld, wallMs: now, ...regionalOf(told) },
+        { type: 'GossipRoot', region, gst, sOld, wallMs: this.state.drift.wall(now), ...regionalOf(told) },
       );
     }
     this.#computeUst(now, out);
@@ -243,7 +242,10 @@ export class Stabilization implements Machine<ReplicationMessage> {
     for (const node of this.#children) {
       if (this.#down.has(node)) continue;
       this.counters.down++;
-      out.send({ node, machine: MACHINE }, { type: 'GossipDown', ust, sOld, wallMs: now, ...regionalOf(regional) });
+      out.send(
+        { node, machine: MACHINE },
+        { type: 'GossipDown', ust, sOld, wallMs: this.state.drift.wall(now), ...regionalOf(regional) },
+      );
     }
   }
 }
@@ -260,6 +262,3 @@ function treeOrder(topology: Topology, region: RegionId): readonly NodeId[] {
 
 /** Nothing travels under protocols that have no use for it. */
 const regionalOf = (regional: Deps): { regional?: Deps } => (regional.length === 0 ? {} : { regional });
-
-/** Age of a stable time: how far its snapshot lies behind the wall clock, in ms. */
-export const stalenessOf = (ust: Timestamp, now: WallMs): number => Math.max(0, now - wallOf(ust));

@@ -91,7 +91,7 @@ function createNode(options: NodeOptions, protocol: TransactionProtocol): Protoc
   );
   const node = createTransactionNode({ ...startOf(options), unapplied }, protocol);
   return {
-    ...driven(node),
+    ...driven(node, options, transactionSchema),
     machines: node.machines,
     load: () => loadOf(node),
     backlog: () => backlogOf(node),
