@@ -114,8 +114,8 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: NODE_PARTS,
-        find: 'new parts.Clock(Math.max(ceiling, ust, known, highestVector(recovered)), ceiling)',
-        replace: 'new parts.Clock(Math.max(ust, known, highestVector(recovered)), ceiling)',
+        find: 'const start = Math.max(ceiling, ust, known, highestVector(recovered));',
+        replace: 'const start = Math.max(ust, known, highestVector(recovered));',
       },
     ],
     seeds: { from: 1, count: 100 },

@@ -5,7 +5,7 @@
 import type { ClusterSpec, NodeId, QualifiedKey, RegionId } from '@isochron/core';
 
 /** Moves whenever the draws change, so that an old seed is known to mean another plan now. */
-export const DRAW_VERSION = 5;
+export const DRAW_VERSION = 6;
 
 export interface Plan {
   readonly draw: number;

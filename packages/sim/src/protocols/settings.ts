@@ -11,7 +11,9 @@ const MIN_RETENTION_MS = 2_000;
 
 /** The default, one that no fault of a clock exceeds but those that are far off, or anything. */
 function drawDriftLimit(random: Random): number {
-  if (random.chance(0.8)) return random.chance(0.5) ? DEFAULT_SETTINGS.maxClockDriftMs : WIDE_DRIFT_MS;
+  const share = random.float();
+  if (share < 0.4) return DEFAULT_SETTINGS.maxClockDriftMs;
+  if (share < 0.8) return WIDE_DRIFT_MS;
   return Math.round(logBetween(random, 500, 20_000));
 }
 

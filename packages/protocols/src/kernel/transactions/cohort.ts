@@ -252,8 +252,9 @@ export class Cohort {
 
   /** D5: outcomes below `min(ust, now - outcomeRetention)` go. Moves in steps of a minute: each step is a scan. */
   forget(now: WallMs, out: Out): void {
-    const { stable, settings } = this.state;
-    const upTo = Math.min(stable.aggregated, packWall(this.state.drift.stampable(now) - settings.outcomeRetentionMs));
+    const { stable, settings, drift } = this.state;
+    const kept = packWall(drift.stampable(now) - settings.outcomeRetentionMs);
+    const upTo = Math.min(stable.aggregated, kept);
     if (upTo < this.#forgottenUpTo + 60_000 * HLC_TICKS_PER_MS) return;
     this.#forgottenUpTo = upTo;
     out.write({ kind: 'forget', partition: this.partition, upTo });
