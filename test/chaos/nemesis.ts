@@ -67,7 +67,7 @@ export class Nemesis {
     onEvent('begins', fault);
     await this.#begin(fault);
     await delay(forMs, undefined, { signal: this.#healing.signal }).catch(() => undefined);
-    this.#end(fault);
+    await this.#end(fault);
     this.#now.delete(step);
     onEvent('ends', fault);
   }
@@ -109,12 +109,20 @@ export class Nemesis {
       case 'drift':
         cluster.setClock(fault.node, 0, fault.rate);
         break;
+      case 'far-clock':
+        cluster.setClock(fault.node, fault.byMs);
+        break;
+      case 'far-start':
+        await cluster.end(fault.node, 'SIGKILL');
+        cluster.setClock(fault.node, fault.byMs);
+        cluster.launch(fault.node);
+        break;
       case 'fill':
         cluster.fill(fault.node);
     }
   }
 
-  #end(fault: Fault): void {
+  async #end(fault: Fault): Promise<void> {
     const { cluster } = this.#options;
     switch (fault.kind) {
       case 'kill':
@@ -138,7 +146,13 @@ export class Nemesis {
         break;
       case 'jump':
       case 'drift':
+      case 'far-clock':
         cluster.setClock(fault.node, 0);
+        break;
+      case 'far-start':
+        cluster.setClock(fault.node, 0);
+        if (fault.startsAgain) await cluster.end(fault.node, 'SIGKILL');
+        cluster.launch(fault.node);
         break;
       case 'fill':
         cluster.free(fault.node);
