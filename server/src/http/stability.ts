@@ -38,7 +38,7 @@ export class StabilityMonitor {
   readonly #log: Log;
   #freshness: Freshness;
   #warned = false;
-  #clock: string | undefined;
+  #clock: { readonly problem: string | undefined; readonly told: boolean } = { problem: undefined, told: false };
 
   constructor(node: RunningNode, log: Log) {
     this.#node = node;
@@ -66,13 +66,14 @@ export class StabilityMonitor {
     return stale !== before.stale || JSON.stringify(heldBackBy) !== JSON.stringify(before.heldBackBy);
   }
 
-  /** The wall clock has become unusable, or is right again (K2). */
+  /** The wall clock has become unusable, or is right again (K2). At a start it takes a moment until it is compared. */
   #watchClock(): void {
+    const before = this.#clock;
     const problem = this.#node.clockProblem();
-    if ((problem === undefined) === (this.#clock === undefined)) return;
-    this.#clock = problem;
-    if (problem === undefined) this.#log.info({}, 'the clock is right: this node makes timestamps again');
-    else this.#log.warn({ problem }, 'this node takes no writes: its clock cannot be used');
+    const lasts = problem !== undefined && before.problem !== undefined;
+    this.#clock = { problem, told: lasts };
+    if (lasts && !before.told) this.#log.warn({ problem }, 'this node takes no writes: its clock cannot be used');
+    if (problem === undefined && before.told) this.#log.info({}, 'the clock is right: this node takes writes again');
   }
 
   /** The cheap part always, the search for who is to blame only when there is a reason. */

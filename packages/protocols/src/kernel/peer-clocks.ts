@@ -68,8 +68,10 @@ export class PeerClocks<M extends AnyMessage> {
 
   #refusedGossip(peer: NodeId, message: AnyMessage, now: WallMs): string | undefined {
     if (this.drift.readings === undefined || !('wallMs' in message) || typeof message.wallMs !== 'number') return;
+    // One that names an earlier time may only be late: its receiver stood still, or the link is slow.
     const { wallMs } = message;
-    const refusal = this.#refusedWall(wallMs, this.drift.wall(now));
+    const own = this.drift.wall(now);
+    const refusal = this.#refusedWall(Math.max(wallMs, own), own);
     if (refusal !== undefined) this.drift.observe(peer, wallMs, now);
     return refusal;
   }

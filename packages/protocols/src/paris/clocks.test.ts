@@ -155,6 +155,13 @@ describe('PaRiS: timestamps of others (K1)', () => {
     expect(frame(world, 0, [answer])).toBeUndefined();
   });
 
+  it('a message that comes late is not taken for one of a wrong clock (K1)', () => {
+    const world = clocked();
+    const gossip = (wallMs: number): TransactionMessage => ({ type: 'GossipDown', ust: 0, sOld: 0, wallMs });
+    expect(frame(world, 0, [gossip(world.now - 2 * LIMIT_MS)])).toBeUndefined();
+    expect(frame(world, 0, [gossip(world.now + 2 * LIMIT_MS)])).toMatch(/differ/);
+  });
+
   it('a node whose greeting names a far clock is not linked (K1)', () => {
     const world = clocked();
     const { peers } = world.node('virginia-1');
