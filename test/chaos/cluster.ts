@@ -3,6 +3,7 @@ import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { packWall } from '@isochron/core';
 import { Cluster, type ClusterOptions } from '../e2e/harness.js';
 import { call } from '../e2e/http.js';
 import { freePorts } from '../e2e/ports.js';
@@ -22,6 +23,8 @@ const END_LIMIT_MS = 60_000;
 /** A node that ends by itself starts again after this pause, as under a supervisor, but not for ever. */
 const RESTART_PAUSE_MS = 250;
 const MAX_RESTARTS = 20;
+/** One that refuses to start because of its clock is tried again after this pause. */
+const CLOCK_PAUSE_MS = 1_000;
 
 /** Clocks of a node, as `/v1/clock` tells them. */
 export interface NodeClocks {
@@ -190,6 +193,18 @@ export class ChaosCluster {
     for (const id of this.nodes) writeFileSync(join(folder, `${id}.log`), this.cluster.fullLog(id));
   }
 
+  /** Nodes whose timestamps lie further ahead of true time than any clock may: what a wrong clock has left behind (K1). */
+  async clocksFromTheFuture(): Promise<string[]> {
+    const limit = packWall(Date.now() + MAX_CLOCK_DRIFT_MS);
+    const clocks = await Promise.all(this.nodes.map(async (id) => ({ id, ...(await this.clocks(id)) })));
+    return clocks.filter(({ hlc, ust }) => Math.max(hlc, ust) > limit).map(({ id, hlc }) => `${id} is at ${hlc}`);
+  }
+
+  /** Whether a node has refused to start because its clock is behind, as it should (K5). */
+  #isBehindItsData(id: string, child: Child): boolean {
+    return (this.#clocks.get(id)?.offsetMs ?? 0) < 0 && child.stderr.includes('CLOCK_BEHIND_DATA');
+  }
+
   /** Ends everything at once and deletes the data. */
   async dispose(): Promise<void> {
     this.#closing = true;
@@ -199,11 +214,19 @@ export class ChaosCluster {
 
   async #ended(id: string, child: Child, { code, signal }: Exit): Promise<void> {
     if (this.#told.has(child) || this.#closing) return;
+    if (this.#isBehindItsData(id, child)) {
+      await delay(CLOCK_PAUSE_MS);
+      this.launch(id);
+      return;
+    }
     this.failures.push(`${id} ended by itself (${signal ?? `exit code ${code}`}): ${lastLine(child)}`);
     if (this.failures.length > MAX_RESTARTS) return;
     await delay(RESTART_PAUSE_MS);
     this.launch(id);
   }
 }
+
+/** How far a clock may be ahead of another one, as the cluster file has it by default. */
+const MAX_CLOCK_DRIFT_MS = 5_000;
 
 const lastLine = ({ stderr }: Child): string => stderr.trimEnd().split('\n').at(-1) ?? '';

@@ -27,6 +27,10 @@ export type Fault =
   | { readonly kind: 'jump'; readonly node: string; readonly byMs: number }
   /** The wall clock goes faster or slower, by this share; set right at the end. */
   | { readonly kind: 'drift'; readonly node: string; readonly rate: number }
+  /** The wall clock of a running node is off by minutes to decades, and set right at the end. */
+  | { readonly kind: 'far-clock'; readonly node: string; readonly byMs: number }
+  /** The node is killed and starts with such a clock; it is set right at the end, with another start where it says so. */
+  | { readonly kind: 'far-start'; readonly node: string; readonly byMs: number; readonly startsAgain: boolean }
   /** A ballast file fills the disk up to the quota. */
   | { readonly kind: 'fill'; readonly node: string }
   /** The data folder is gone after a kill (D10). */
@@ -69,6 +73,8 @@ const CARDS: Readonly<Record<FaultKind, { count: number; forMs: readonly [number
   isolate: { count: 1, forMs: [2000, 10_000] },
   jump: { count: 2, forMs: [500, 6000] },
   drift: { count: 1, forMs: [2000, 10_000] },
+  'far-clock': { count: 1, forMs: [500, 8000] },
+  'far-start': { count: 1, forMs: [2000, 10_000] },
   fill: { count: 1, forMs: [1000, 12_000] },
   wipe: { count: 1, forMs: [0, 1000] },
   'restart-all': { count: 1, forMs: [0, 1500] },
@@ -87,6 +93,8 @@ export const ALWAYS: readonly FaultKind[] = [
   'isolate',
   'jump',
   'drift',
+  'far-clock',
+  'far-start',
   'fill',
   'restart-all',
   'freeze',
@@ -100,6 +108,8 @@ const GAP_MS: readonly [number, number] = [200, 3200];
 const MAX_DELAY_MS = 300;
 const MAX_JUMP_MS = 60_000;
 const MAX_DRIFT = 0.2;
+/** From two minutes to fifty years. */
+const FAR_MS: readonly [number, number] = [120_000, 50 * 365 * 86_400_000];
 
 /** The faults of a run, in the order in which they begin: the same seed and cluster give the same ones. */
 export function drawSchedule({ seed, durationMs, shape, kinds, pairs }: Draw): Step[] {
@@ -177,6 +187,10 @@ function drawFault(kind: FaultKind, random: Random, shape: Shape, pairs: readonl
       return { kind, node, byMs: skewed(random, MAX_JUMP_MS) };
     case 'drift':
       return { kind, node, rate: (2 * random.float() - 1) * MAX_DRIFT };
+    case 'far-clock':
+      return { kind, node, byMs: farOff(random) };
+    case 'far-start':
+      return { kind, node, byMs: farOff(random), startsAgain: random.chance(0.5) };
     case 'restart-all':
       return { kind, signal: random.pick(['SIGKILL', 'SIGTERM'] as const) };
   }
@@ -188,6 +202,11 @@ const between = (random: Random, [least, most]: readonly [number, number]): numb
 /** Small ones as often as large ones, in both directions. */
 const skewed = (random: Random, most: number): number =>
   Math.round(most ** random.float()) * (random.chance(0.5) ? 1 : -1);
+
+function farOff(random: Random): number {
+  const [least, most] = FAR_MS;
+  return Math.round(least * (most / least) ** random.float()) * (random.chance(0.6) ? 1 : -1);
+}
 
 /** What only one fault at a time may hold. Links and clocks may go wrong while their node is down. */
 function claimsOf(fault: Fault, shape: Shape, pairs: readonly Pair[]): string[] {
@@ -206,6 +225,11 @@ function claimsOf(fault: Fault, shape: Shape, pairs: readonly Pair[]): string[] 
     case 'jump':
     case 'drift':
       return [`clock ${fault.node}`];
+    // Most nodes must have about the right time: they find out who has not.
+    case 'far-clock':
+      return all.map((node) => `clock ${node}`);
+    case 'far-start':
+      return [`process ${fault.node}`, ...all.map((node) => `clock ${node}`)];
     case 'fill':
       return [`disk ${fault.node}`];
     case 'restart-all':

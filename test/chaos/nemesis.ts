@@ -77,7 +77,7 @@ export class Nemesis {
     const probe = fault.kind === 'freeze' ? writesGoOn(this.#options.cluster, fault.node) : [];
     const over = delay(forMs, undefined, { signal: this.#healing.signal }).catch(() => undefined);
     await over;
-    this.#end(fault);
+    await this.#end(fault);
     const blocked = await probe;
     // What was healed before its time proves nothing.
     if (!this.#healing.signal.aborted) this.blocked.push(...blocked);
@@ -129,12 +129,20 @@ export class Nemesis {
       case 'drift':
         cluster.setClock(fault.node, 0, fault.rate);
         break;
+      case 'far-clock':
+        cluster.setClock(fault.node, fault.byMs);
+        break;
+      case 'far-start':
+        await cluster.end(fault.node, 'SIGKILL');
+        cluster.setClock(fault.node, fault.byMs);
+        cluster.launch(fault.node);
+        break;
       case 'fill':
         cluster.fill(fault.node);
     }
   }
 
-  #end(fault: Fault): void {
+  async #end(fault: Fault): Promise<void> {
     const { cluster } = this.#options;
     switch (fault.kind) {
       case 'kill':
@@ -162,7 +170,13 @@ export class Nemesis {
         break;
       case 'jump':
       case 'drift':
+      case 'far-clock':
         cluster.setClock(fault.node, 0);
+        break;
+      case 'far-start':
+        cluster.setClock(fault.node, 0);
+        if (fault.startsAgain) await cluster.end(fault.node, 'SIGKILL');
+        cluster.launch(fault.node);
         break;
       case 'fill':
         cluster.free(fault.node);

@@ -96,7 +96,7 @@ async function runOn(cluster: ChaosCluster, scenario: Scenario, options: RunOpti
 }
 
 /** What a cluster was like in the end. */
-type End = Pick<Report, 'convergence' | 'notConverged' | 'contents' | 'audit' | 'differences' | 'disputed'>;
+type End = Pick<Report, 'convergence' | 'notConverged' | 'contents' | 'audit' | 'differences' | 'disputed' | 'ahead'>;
 
 async function endOf(
   cluster: ChaosCluster,
@@ -117,7 +117,9 @@ async function endOf(
     recordContents(recorder, tally, found);
     const answers = await outcomes(cluster, tally.unknown);
     const disputed = disputes(answers, tally.ledger, [...found.values()][0]);
-    return { convergence, contents: found, audit: auditAll(tally, found), differences: differences(found), disputed };
+    const ahead = await cluster.clocksFromTheFuture();
+    const judged = { audit: auditAll(tally, found), differences: differences(found), disputed, ahead };
+    return { convergence, contents: found, ...judged };
   } catch (error) {
     if (!(error instanceof NotConverged)) throw error;
     const { message } = error;
@@ -128,6 +130,7 @@ async function endOf(
       audit: undefined,
       differences: undefined,
       disputed: undefined,
+      ahead: undefined,
     };
   }
 }

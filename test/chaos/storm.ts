@@ -15,6 +15,13 @@ import { Tally } from './tally.js';
 /** Errors that only some faults explain. */
 const EXPLAINED: readonly (readonly [FaultKind, ErrorCode])[] = [
   ['fill', 'STORAGE_FULL'],
+  // A node that knows its clock to be off takes no writes (K2), and its clients have seen what its clock says.
+  ['jump', 'CLOCK_DRIFT'],
+  ['jump', 'TIMESTAMP_IN_FUTURE'],
+  ['drift', 'CLOCK_DRIFT'],
+  ['drift', 'TIMESTAMP_IN_FUTURE'],
+  ['far-clock', 'CLOCK_DRIFT'],
+  ['far-start', 'CLOCK_DRIFT'],
   // A node that has lost its disk knows nothing of commits that began before it came back, new ones among them (D10).
   ['wipe', 'OUTCOME_FORGOTTEN'],
   ['rollback', 'OUTCOME_FORGOTTEN'],

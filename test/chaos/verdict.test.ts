@@ -124,6 +124,7 @@ const report = (changes: Partial<Report> = {}): Report => ({
   contents: new Map(),
   audit: audit([], new Map()),
   differences: [],
+  ahead: [],
   disputed: [],
   history: verdictOn('a'),
   failures: [],
@@ -137,6 +138,7 @@ const never = {
   contents: undefined,
   audit: undefined,
   differences: undefined,
+  ahead: undefined,
   disputed: undefined,
 };
 
@@ -149,6 +151,7 @@ describe('the exit code', () => {
       { audit: audit([entry('unknown', WHOLE)], found({ 'ledger/a': 'x' })) },
       EXIT.violation,
     ],
+    ['a node has timestamps from the future', { ahead: ['virginia-1 is at 9'] }, EXIT.violation],
     ['regions differ', { differences: ['k is not the same'] }, EXIT.violation],
     ['an outcome is disputed', { disputed: ['t: committed, aborted'] }, EXIT.violation],
     ['a session lost its own write', { history: verdictOn(null) }, EXIT.violation],

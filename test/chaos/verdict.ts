@@ -29,6 +29,8 @@ export interface Report {
   readonly disputed: readonly string[] | undefined;
   /** The checker's word on the whole history. */
   readonly history: Verdict;
+  /** Nodes with timestamps from the future; undefined when the cluster never converged. */
+  readonly ahead: readonly string[] | undefined;
   /** What nodes did that nobody asked for. */
   readonly failures: readonly string[];
   /** Lines of a scenario's own, for the table. */
@@ -39,7 +41,7 @@ export interface Report {
 
 /** Everything that must not be, by what it is; undefined where it was not looked for. */
 export function violationsOf(report: Report): Record<string, readonly string[] | undefined> {
-  const { audit: found, differences, disputed, failures, tally, history } = report;
+  const { audit: found, differences, disputed, ahead, failures, tally, history } = report;
   return {
     'lost acknowledged writes': found?.lost,
     'half transactions': found?.torn,
@@ -49,6 +51,7 @@ export function violationsOf(report: Report): Record<string, readonly string[] |
     'disputed outcomes': disputed,
     'violations of causal consistency': history.ok ? [] : [formatVerdict('history', history, 0)],
     'errors that no fault explains': tally.unexplained,
+    'timestamps from the future': ahead,
     'nodes that ended by themselves': failures,
     ...report.violations,
   };

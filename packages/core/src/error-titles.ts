@@ -34,6 +34,7 @@ export const ERROR_TITLES: Readonly<Record<ErrorCode, string>> = {
   SESSION_BLOCKED: 'An earlier write of the session is not decided yet',
   REPLICA_UNREACHABLE: 'No replica of a partition answered',
   CLOCK_DRIFT: 'The clock of a node is too far off',
+  CLOCK_BEHIND_DATA: 'The data on disk lie ahead of the clock',
   OVERLOADED: 'The node is overloaded',
   NOT_READY: 'The node is starting or shutting down',
   STABLE_TIMEOUT: 'The timestamp did not become stable in time',

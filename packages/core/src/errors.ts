@@ -35,6 +35,7 @@ export const ERROR_CODES = {
   SESSION_BLOCKED: { status: 503, retryable: true },
   REPLICA_UNREACHABLE: { status: 503, retryable: true },
   CLOCK_DRIFT: { status: 503, retryable: true },
+  CLOCK_BEHIND_DATA: { status: 500, retryable: true },
   OVERLOADED: { status: 503, retryable: true },
   NOT_READY: { status: 503, retryable: true },
   STABLE_TIMEOUT: { status: 504, retryable: true },

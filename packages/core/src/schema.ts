@@ -10,6 +10,8 @@ export interface Kind<T> {
   encode(value: T): unknown;
   /** Back, or throws {@link MalformedMessage}. */
   decode(raw: unknown): T;
+  /** The newest timestamp in it, 0 without any; absent where the kind has no timestamps. */
+  readonly newest?: ((value: T) => Timestamp) | undefined;
 }
 
 /** What a peer sent does not have the declared shape. */
@@ -28,7 +30,9 @@ function leaf<T>(what: string, accepts: (raw: unknown) => boolean): Kind<T> {
 }
 
 /** A timestamp below the decode limit. */
-export const timestamp: Kind<Timestamp> = leaf('a timestamp', isTimestamp);
+export const timestamp: Kind<Timestamp> = { ...leaf<Timestamp>('a timestamp', isTimestamp), newest: (ts) => ts };
+/** A number up to the decode limit of timestamps that is not one: a reference, or milliseconds of a wall clock. */
+export const count: Kind<number> = leaf('a whole number', isTimestamp);
 /** An unsigned integer below 2^32. */
 export const uint: Kind<number> = leaf(
   'an unsigned integer',
@@ -45,6 +49,7 @@ export function nullable<T>(kind: Kind<T>): Kind<T | null> {
   return {
     encode: (v) => (v === null ? null : kind.encode(v)),
     decode: (raw) => (raw === null || raw === undefined ? null : kind.decode(raw)),
+    newest: kind.newest && ((v) => (v === null ? 0 : kind.newest!(v))),
   };
 }
 
@@ -53,6 +58,7 @@ export function optional<T>(kind: Kind<T>): Kind<T | undefined> {
   return {
     encode: (v) => (v === undefined ? undefined : kind.encode(v)),
     decode: (raw) => (raw === null || raw === undefined ? undefined : kind.decode(raw)),
+    newest: kind.newest && ((v) => (v === undefined ? 0 : kind.newest!(v))),
   };
 }
 
@@ -76,7 +82,17 @@ export function list<T>(kind: Kind<T>, max = 1_000_000): Kind<readonly T[]> {
       if (!Array.isArray(raw) || raw.length > max) throw new MalformedMessage(`expected an array of at most ${max}`);
       return raw.map(kind.decode);
     },
+    newest: kind.newest && ((items) => newestOf(items, kind.newest!)),
   };
+}
+
+function newestOf<T>(items: readonly T[], newest: (item: T) => Timestamp): Timestamp {
+  let highest = 0;
+  for (const item of items) {
+    const ts = newest(item);
+    if (ts > highest) highest = ts;
+  }
+  return highest;
 }
 
 /** An object, sent as an array of its fields in the order of `fields`. Add fields at the end only. */
@@ -95,6 +111,29 @@ export function struct<T extends object>(fields: { readonly [F in keyof T]-?: Ki
       }
       return object;
     },
+    newest: newestField(fields),
+  };
+}
+
+/** The newest timestamp in the fields of an object; undefined where no field has one. */
+function newestField<T extends object>(
+  fields: {
+    readonly [F in keyof T]-?: Kind<T[F]>;
+  },
+): ((object: T) => Timestamp) | undefined {
+  const dated = (Object.keys(fields) as (keyof T)[]).filter((name) => fields[name].newest !== undefined);
+  if (dated.length === 0) return undefined;
+  const readers = dated.map((name) => fields[name].newest!);
+  // Every frame goes through here.
+  return (object) => {
+    let highest = 0;
+    for (let i = 0; i < dated.length; i++) {
+      const value = object[dated[i]!];
+      if (value === undefined || value === null) continue;
+      const ts = readers[i]!(value);
+      if (ts > highest) highest = ts;
+    }
+    return highest;
   };
 }
 
@@ -130,3 +169,13 @@ export type MessageSchema<M extends AnyMessage> = {
     };
   };
 };
+
+/** Reads the newest timestamp in a message of a schema; 0 where it has none, or the schema does not know the message. */
+export function newestTimestamp<M extends AnyMessage>(schema: MessageSchema<M>): (message: M) => Timestamp {
+  const readers = new Map<string, (message: AnyMessage) => Timestamp>();
+  for (const [type, { fields }] of Object.entries<{ readonly fields: object }>(schema)) {
+    const newest = newestField(fields as { readonly [field: string]: Kind<unknown> });
+    if (newest !== undefined) readers.set(type, (message) => newest(message as AnyMessage & Record<string, unknown>));
+  }
+  return (message) => readers.get(message.type)?.(message) ?? 0;
+}

@@ -12,6 +12,7 @@ export { gentleRain } from './gentlerain/gentlerain.js';
 export { hCure } from './hcure/hcure.js';
 export * from './hcure/session.js';
 export * from './host.js';
+export { type ClockReadings, DriftWatch } from './kernel/drift-watch.js';
 export type { CommonNodeOptions } from './kernel/node-parts.js';
 export { elementsOf, matrixSession } from './kernel/operations/dependency-matrix.js';
 export * from './kernel/operations/messages.js';
@@ -23,8 +24,9 @@ export { LOOK_INTERVAL_MS, PeerWatch, type Unresponsive } from './kernel/peer-wa
 export { LOSS_REPORTS_MACHINE } from './kernel/replication/loss-reports.js';
 export { type Loss, Losses } from './kernel/replication/losses.js';
 export * from './kernel/replication/messages.js';
-export { stalenessOf } from './kernel/replication/stabilization.js';
 export type { VerificationState, VerificationStatus } from './kernel/replication/verification.js';
+export { type ClockGreeting, PeerClocks } from './kernel/peer-clocks.js';
+export { StableProgress, stalenessOf } from './kernel/replication/stable-progress.js';
 export * from './kernel/settings.js';
 export { notFullyReplicated } from './kernel/transactions/full-replication.js';
 export * from './kernel/transactions/messages.js';

@@ -16,6 +16,8 @@ export const CLOSE_CODES = {
   PEER_CONFIG_MISMATCH: 4406,
   /** Another protocol version. */
   PEER_VERSION_MISMATCH: 4407,
+  /** The wall clocks of both nodes differ too much, or a frame names a time too far ahead (K1). */
+  CLOCK_DRIFT: 4410,
   /** The handshake took too long. */
   HANDSHAKE_TIMEOUT: 4408,
   /** The same node opened a newer connection. */

@@ -43,6 +43,7 @@ export class Connection {
   #peer: PeerInfo | undefined;
   #delayedBytes = 0;
   #heardAt = performance.now();
+  readonly #begunAt = performance.now();
   #ping: { readonly bytes: Uint8Array; readonly sentAt: number } | undefined;
   #pings = 0;
 
@@ -69,6 +70,11 @@ export class Connection {
     this.gone = new Promise((resolve) => socket.once('close', () => resolve()));
     if (socket.readyState === WebSocket.OPEN) this.#advance(handshake.start());
     else socket.on('open', () => this.#state === 'opening' && this.#advance(handshake.start()));
+  }
+
+  /** Milliseconds since it was begun. */
+  get ageMs(): number {
+    return performance.now() - this.#begunAt;
   }
 
   get up(): boolean {
@@ -115,6 +121,12 @@ export class Connection {
     this.#awaitClose();
     this.#socket.close(CLOSE_CODES[name], shortened(detail));
     this.#report();
+  }
+
+  /** Ends the connection after what was sent has left: the peer has learnt who refuses it. */
+  refuse(name: CloseName, detail: string): void {
+    this.#line.flush();
+    this.close(name, detail);
   }
 
   /** Ends the connection without a word: the peer does not read. The owner hears of it later. */

@@ -40,6 +40,13 @@ export class DelayLine<T> {
     if (this.#cancel === undefined) this.#schedule();
   }
 
+  /** Delivers everything that waits, at once. */
+  flush(): void {
+    const queue = this.#queue;
+    this.clear();
+    for (const { item } of queue) this.deliver(item);
+  }
+
   /** Forgets everything that waits. */
   clear(): void {
     this.#cancel?.();

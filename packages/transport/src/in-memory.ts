@@ -125,7 +125,15 @@ class InMemoryTransport<M extends AnyMessage> implements Transport<M> {
 
   get info(): PeerInfo {
     const { node, storeId = `store-of-${node}`, epoch = 0, hlc } = this.options;
-    return { nodeId: node, storeId, version: PROTOCOL_VERSION, clusterHash: 'in-memory', epoch, hlc: hlc() };
+    return {
+      nodeId: node,
+      storeId,
+      version: PROTOCOL_VERSION,
+      clusterHash: 'in-memory',
+      epoch,
+      hlc: hlc(),
+      wallMs: this.wallClock(),
+    };
   }
 
   send(node: NodeId, envelopes: readonly Envelope<M>[]): void {
@@ -164,7 +172,9 @@ class InMemoryTransport<M extends AnyMessage> implements Transport<M> {
     const { packer, counters } = this.#port(from);
     const { hlc, envelopes } = packer.unpack(frame.bytes);
     counters.count('received', frame.bytes.length, envelopes.length);
-    this.options.events.frame(from, hlc, envelopes);
+    const { events } = this.options;
+    if (events.refuses?.(from, hlc, envelopes) === undefined) events.frame(from, hlc, envelopes);
+    else this.network.cut(this.options.node, from);
   }
 
   raise(node: NodeId): void {

@@ -82,7 +82,10 @@ export class Link<M extends AnyMessage> {
     const frame = this.#unpack(connection, bytes);
     if (frame === undefined) return;
     this.counters.count('received', bytes.length, frame.envelopes.length);
-    this.#options.events.frame(this.#options.node, frame.hlc, frame.envelopes);
+    const { node, events } = this.#options;
+    const refusal = events.refuses?.(node, frame.hlc, frame.envelopes);
+    if (refusal === undefined) events.frame(node, frame.hlc, frame.envelopes);
+    else connection.close('CLOCK_DRIFT', refusal);
   }
 
   #unpack(connection: Connection, bytes: Uint8Array): ReturnType<Packer<M>['unpack']> | undefined {

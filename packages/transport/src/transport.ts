@@ -66,6 +66,15 @@ export interface Transport<M extends AnyMessage> {
 
 /** What a transport tells its owner. But for `sent`, calls never come from inside a call of the owner to the transport. */
 export interface TransportEvents<M extends AnyMessage> {
+  /**
+   * A peer proved itself, and its link is about to come up.
+   *
+   * @param lateMs the peer's hello may be so much older than its arrival
+   * @returns why its clock is refused: the connection is closed with `CLOCK_DRIFT` then (K1)
+   */
+  meets?(peer: PeerInfo, lateMs: number): string | undefined;
+  /** Why a frame is refused because of its timestamps, as a whole: its connection is closed with `CLOCK_DRIFT` then (K1). */
+  refuses?(from: NodeId, hlc: Timestamp, envelopes: readonly Envelope<M>[]): string | undefined;
   /** Messages came. The receiver observes the sender's `hlc` (T2). */
   frame(from: NodeId, hlc: Timestamp, envelopes: readonly Envelope<M>[]): void;
   /** A frame was handed to the link; called from inside `send`. Costs a little, so only who asks is told. */

@@ -115,6 +115,35 @@ describe('WebSocketTransport', () => {
   const listening = (changes: Partial<Options> = {}) =>
     open(b, { peers: [{ node: 'a-1', url: NEVER_DIALLED }], ...changes });
 
+  describe('a clock that its owner refuses (K1)', () => {
+    it('keeps a link from coming up, after both have learnt the other clock', async () => {
+      const met: (number | undefined)[] = [];
+      const meets = ({ wallMs }: PeerInfo): string => `off: ${met.push(wallMs)}`;
+      const first = { ...a.events, meets: ({ wallMs }: PeerInfo) => void met.push(wallMs) };
+      const [transport] = await openPair(
+        { wallClock: () => 2_000, events: first, delayMs: () => 5 },
+        { wallClock: () => 1_000, events: { ...b.events, meets }, delayMs: () => 5 },
+      );
+      await failedWith(transport, 'CLOCK_DRIFT');
+      expect(b.links).toEqual([]);
+      expect([...new Set(met)].sort()).toEqual([1_000, 2_000]);
+    });
+
+    it('keeps a whole frame from its owner, and closes the link', async () => {
+      const refuses = (_from: string, hlc: number): string | undefined => (hlc > 5 ? 'far ahead' : undefined);
+      const [first] = await openPair({}, { events: { ...b.events, refuses } });
+      await until(() => first.linkUp('b-1'), 'the link is up');
+      a.clock = 6;
+      first.send('b-1', pings('a-1', 'b-1', 1, 3));
+      await failedWith(first, 'CLOCK_DRIFT');
+      expect(b.frames).toEqual([]);
+      await until(() => first.linkUp('b-1'), 'the link is up again');
+      a.clock = 5;
+      first.send('b-1', pings('a-1', 'b-1', 4, 4));
+      await until(() => b.frames.length === 1, 'the next frame');
+    });
+  });
+
   describe('refuses, says so on both sides, and retries slowly', () => {
     it.each<[string, Partial<Options>, string]>([
       ['a peer with the wrong secret', { secret: 'guess' }, 'PEER_REFUSED'],

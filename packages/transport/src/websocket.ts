@@ -142,7 +142,9 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
 
   #handshake(options: Pick<HandshakeOptions, 'role' | 'expected' | 'admit'>): Handshake {
     const { self, storeId, version = PROTOCOL_VERSION, clusterHash, epoch, hlc, secret } = this.#options;
-    const info: PeerInfo = { nodeId: self, storeId, version, clusterHash, epoch, hlc: hlc() };
+    const { wallClock = Date.now } = this.#options;
+    const wallMs = Math.max(0, Math.floor(wallClock()));
+    const info: PeerInfo = { nodeId: self, storeId, version, clusterHash, epoch, hlc: hlc(), wallMs };
     return new Handshake({ ...options, self: info, secret, nonce: randomNonce() });
   }
 
@@ -150,6 +152,11 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     const delayMs = dialled === undefined ? 0 : this.#delayTo(dialled);
     const connection = new Connection(socket, handshake, this.#tuning, delayMs, {
       opened: (opened, peer) => {
+        const refusal = this.#options.events.meets?.(peer, opened.ageMs);
+        if (refusal !== undefined) {
+          opened.refuse('CLOCK_DRIFT', refusal);
+          return;
+        }
         trust();
         opened.delayMs = this.#delayTo(peer.nodeId);
         this.#dialers.get(peer.nodeId)?.connected();

@@ -1,4 +1,16 @@
-import { type Kind, MalformedMessage, oneOf, struct, type Timestamp, text, timestamp, uint } from '@isochron/core';
+import {
+  count,
+  type Kind,
+  MalformedMessage,
+  oneOf,
+  optional,
+  struct,
+  type Timestamp,
+  text,
+  timestamp,
+  uint,
+  type WallMs,
+} from '@isochron/core';
 import { pack, unpack } from './msgpack.js';
 import { NONCE_BYTES, PROOF_BYTES } from './proof.js';
 
@@ -18,6 +30,8 @@ export interface PeerInfo {
   readonly epoch: number;
   /** The node's clock (T2). */
   readonly hlc: Timestamp;
+  /** The node's wall clock when the connection was begun (K2); absent from builds that do not send it. */
+  readonly wallMs?: WallMs | undefined;
 }
 
 /** The dialling side of a link, and the listening one. */
@@ -61,6 +75,7 @@ const helloKind = struct<Hello>({
   epoch: uint,
   hlc: timestamp,
   nonce: exactly(NONCE_BYTES),
+  wallMs: optional(count),
 });
 
 const refusalKind = struct<Refusal>({

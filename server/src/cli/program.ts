@@ -120,6 +120,11 @@ function clusterCommands(program: Command): void {
         .argParser(peerDial),
     )
     .option('--accept-loss', 'let partitions that no node has a copy of any more come back empty', false)
+    .option(
+      '--accept-future-timestamps',
+      'serve data of the future for export, and write nothing (see docs/clocks.md)',
+      false,
+    )
     .option('--clock-skew-ms <n>', 'add this to the clock, for experiments', signedInteger, 0)
     .addOption(logLevel())
     .addHelpText(

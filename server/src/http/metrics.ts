@@ -62,6 +62,15 @@ function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): vo
     'Peering links that are up.',
     () => node.status().links.filter(({ up }) => up).length,
   );
+  gauge(registry, 'isochron_clock_trusted', 'Whether the wall clock may go into timestamps.', () =>
+    node.clockProblem() === undefined ? 1 : 0,
+  );
+  gauge(
+    registry,
+    'isochron_clock_drift_ms',
+    'Median of the clocks of other nodes minus that of this one.',
+    () => node.status().clock.driftMs,
+  );
   new Gauge({
     name: 'isochron_events',
     help: 'Counters of the node since its start.',

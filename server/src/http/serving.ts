@@ -34,8 +34,14 @@ export class Serving {
   }
 
   notReady(): IsochronError {
-    const what = this.#phase !== 'open' ? 'about to close' : isVerifying(this.node) ? 'verifying its disk' : 'starting';
+    const what = this.#phase === 'open' ? this.#notYet() : 'about to close';
     return new IsochronError('NOT_READY', `The node is ${what}. Repeat the request, or ask another node.`);
+  }
+
+  #notYet(): string {
+    const problem = this.node.clockProblem();
+    if (problem !== undefined) return `not ready: ${problem}`;
+    return isVerifying(this.node) ? 'verifying its disk' : 'starting';
   }
 
   /** No new sessions; who waits here for stable time is told to wait elsewhere. */

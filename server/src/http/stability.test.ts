@@ -47,6 +47,14 @@ describe('stable time', () => {
     expect(stability.lowest).toMatchObject({ region: 'oregon', node: 'oregon-1', partition: 'default/2' });
   });
 
+  it('is alarming, too, where it lies further ahead of the clock than clocks may differ (K4)', () => {
+    const node = new FakeNode();
+    node.cluster.ust = packWall(node.now() + node.config.settings.maxClockDriftMs - 1_000);
+    expect(stabilityOf(node)).toMatchObject({ stalenessMs: 0, stale: false });
+    node.cluster.ust = packWall(node.now() + node.config.settings.maxClockDriftMs + 1_000);
+    expect(stabilityOf(node)).toMatchObject({ stalenessMs: 0, stale: true });
+  });
+
   it('is held back by the region whose writes have come least far, and by its node', () => {
     const node = withoutOregon(34_000);
     expect(stabilityOf(node)).toEqual({

@@ -38,6 +38,7 @@ export class StabilityMonitor {
   readonly #log: Log;
   #freshness: Freshness;
   #warned = false;
+  #clock: { readonly problem: string | undefined; readonly told: boolean } = { problem: undefined, told: false };
 
   constructor(node: RunningNode, log: Log) {
     this.#node = node;
@@ -53,6 +54,7 @@ export class StabilityMonitor {
 
   /** Called about once a second. Returns whether anything but the time has changed. */
   look(): boolean {
+    this.#watchClock();
     const before = this.#freshness;
     this.#freshness = this.#measure();
     const { stale, stalenessMs, heldBackBy } = this.#freshness;
@@ -64,6 +66,16 @@ export class StabilityMonitor {
     return stale !== before.stale || JSON.stringify(heldBackBy) !== JSON.stringify(before.heldBackBy);
   }
 
+  /** The wall clock has become unusable, or is right again (K2). At a start it takes a moment until it is compared. */
+  #watchClock(): void {
+    const before = this.#clock;
+    const problem = this.#node.clockProblem();
+    const lasts = problem !== undefined && before.problem !== undefined;
+    this.#clock = { problem, told: lasts };
+    if (lasts && !before.told) this.#log.warn({ problem }, 'this node takes no writes: its clock cannot be used');
+    if (problem === undefined && before.told) this.#log.info({}, 'the clock is right: this node takes writes again');
+  }
+
   /** The cheap part always, the search for who is to blame only when there is a reason. */
   #measure(): Freshness {
     const now = Math.floor(this.#node.now());
@@ -73,9 +85,15 @@ export class StabilityMonitor {
   }
 }
 
-/** A node that has not heard of any stable time yet is not ready; there is nothing to be stale. */
-export const isStale = (node: RunningNode): boolean =>
-  node.ust() > 0 && node.stalenessMs() > node.config.settings.stalenessAlertMs;
+/**
+ * A node that has not heard of any stable time yet is not ready; there is nothing to be stale. Stable time ahead of the clock by more than clocks
+ * may differ is as alarming: one of both is wrong (K4).
+ */
+export function isStale(node: RunningNode): boolean {
+  const { stalenessAlertMs, maxClockDriftMs } = node.config.settings;
+  const ust = node.ust();
+  return ust > 0 && (node.stalenessMs() > stalenessAlertMs || wallOf(ust) - node.now() > maxClockDriftMs);
+}
 
 /** Everything that this node knows about the age of stable time. */
 export function stabilityOf(node: RunningNode, status: NodeStatus = node.status()): Stability {

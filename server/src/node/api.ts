@@ -85,6 +85,7 @@ export interface NodeStatus {
   readonly gcFloor: Timestamp;
   /** Whether its peers have confirmed that its disk was not rolled back (D10). */
   readonly verification: VerificationStatus;
+  readonly clock: ClockStatus;
   readonly openTransactions: number;
   /** Transactions of which a lost disk took a part (D10), and that no operator has acknowledged. */
   readonly losses: { readonly open: number };
@@ -94,6 +95,14 @@ export interface NodeStatus {
   /** Reads that had to wait until a replica had their snapshot: none where the protocol never lets them. */
   readonly blocking: Blocking;
   readonly counters: Readonly<Record<string, number>>;
+}
+
+/** The node's wall clock beside those of the others. */
+export interface ClockStatus {
+  /** Why it may not go into timestamps (K2); null when it may. */
+  readonly problem: string | null;
+  /** Median of the other nodes' clocks minus this one's, in ms. */
+  readonly driftMs: number;
 }
 
 /** Since the start of the node. */
@@ -141,7 +150,9 @@ export interface RunningNode {
   readonly unresponsive: Unresponsive;
   /** Calls `listener` at once when that has changed. */
   onUnresponsive(listener: () => void): void;
-  /** Whether the node may serve: recovered, its disk is not being verified any more, stabilisation has spoken once. */
+  /** Why the wall clock of this node may not go into timestamps (K2); undefined when it may. */
+  clockProblem(): string | undefined;
+  /** Whether the node may serve: recovered, with a right clock, its disk not being verified any more, and stabilisation has spoken once. */
   ready(): boolean;
   status(): NodeStatus;
   costs(): Costs;

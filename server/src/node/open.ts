@@ -5,6 +5,7 @@ import {
   type LogGroup,
   type MessageSchema,
   type NodeId,
+  newestTimestamp,
   type PartitionId,
   type QualifiedKey,
   type Timestamp,
@@ -21,7 +22,8 @@ import {
   type Machine,
   type OperationMessage,
   type OperationNode,
-  stalenessOf,
+  PeerClocks,
+  StableProgress,
   type TransactionMessage,
   type TransactionNode,
   type Unresponsive,
@@ -69,6 +71,8 @@ export interface NodeOptions {
   readonly logger: Logger;
   /** Partitions that no node has a copy of any more may come back empty (D10): an operator's word, given once. */
   readonly acceptLoss?: boolean;
+  /** The data may be of the future (K5): nothing new is written, and clocks decide nothing. */
+  readonly acceptFuture?: boolean;
   /** Milliseconds added to the wall clock, to try out what a wrong clock does. */
   readonly clockSkewMs?: number;
   /** The node cannot go on: a write failed or an invariant broke. Nothing has left since. */
@@ -145,6 +149,8 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   readonly #health: PeerHealth;
   #visibility: VisibilitySampler | undefined;
   #transport: WebSocketTransport<M> | undefined;
+  #peers: PeerClocks<M> | undefined;
+  readonly #progress = new StableProgress();
   #wake: { at: number; timer: NodeJS.Timeout } | undefined;
   #closing: Promise<void> | undefined;
   #stopReporting = (): void => {};
@@ -193,8 +199,9 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
       now: this.now(),
       acceptLoss: options.acceptLoss ?? false,
       setAside,
-      writable: () => this.#disk.refusal,
       lost: lossLogger(options.logger, topology),
+      writable: () => (this.#acceptsFuture ? 'CLOCK_DRIFT' : this.#disk.refusal),
+      readings: this.#acceptsFuture ? undefined : { wall: () => this.now(), steady: () => performance.now() },
     };
   }
 
@@ -217,6 +224,9 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     await this.#disk.start();
     if (!this.machines.membership.joined) this.#watchRebuild();
     const { config, secret, logger, peering } = this.options;
+    const { clock, drift } = this.machines;
+    const peers = new PeerClocks<M>(clock, drift, newestTimestamp(this.schema));
+    this.#peers = peers;
     this.#transport = await WebSocketTransport.open<M>({
       self: this.id,
       ...peering,
@@ -228,11 +238,13 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
       hlc: () => this.machines.clock.last,
       delayMs: (from, to) => oneWayDelayMs(config, this.topology.regionOf(from), this.topology.regionOf(to)),
       log: (level, message, fields) => logger[level](fields, message),
+      wallClock: () => this.now(),
       events: {
-        frame: (_from, hlc, envelopes) => {
-          this.machines.clock.observe(hlc); // T2
+        meets: ({ nodeId, hlc, wallMs }, lateMs) => peers.meets(nodeId, { hlc, wallMs }, this.now(), lateMs),
+        refuses: (from, hlc, envelopes) => peers.receives(from, hlc, envelopes, this.now()),
+        frame: (_from, _hlc, envelopes) => {
           this.host.receive(envelopes);
-          this.#advanceWaiters();
+          this.#advanced();
           this.#sample(envelopes);
         },
         sent: (to, frame) => this.#traffic.count(to, frame),
@@ -257,6 +269,10 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     this.#health.onChange(listener);
   }
 
+  get #acceptsFuture(): boolean {
+    return this.options.acceptFuture ?? false;
+  }
+
   now(): number {
     return Date.now() + (this.options.clockSkewMs ?? 0);
   }
@@ -270,7 +286,12 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   }
 
   stalenessMs(): number {
-    return stalenessOf(this.ust(), this.now());
+    return this.#progress.stalenessMs(this.ust(), this.now(), performance.now());
+  }
+
+  /** Why the wall clock of this node may not go into timestamps (K2); undefined when it may. */
+  clockProblem(): string | undefined {
+    return this.machines.clock.problem;
   }
 
   stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
@@ -283,17 +304,12 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     return this.#waitersHere.wait(ts, this.ust(), timeoutMs);
   }
 
-  #advanceWaiters(): void {
-    const { value, served } = this.machines.stable;
-    this.#waitersHere.advance(value);
-    this.#waitersEverywhere.advance(served);
-  }
-
   /** After a loss, commits are accepted from sessions born later (D10): the first of them are possible when UST has passed it. */
   ready(): boolean {
     const { membership, stabilization, stable } = this.machines;
     const whole = membership.joined && stable.value >= membership.lostUpTo;
-    if (this.#closing !== undefined || !whole || !stabilization.spoken) return false;
+    const clocked = this.#acceptsFuture || this.machines.clock.problem === undefined;
+    if (this.#closing !== undefined || !whole || !clocked || !stabilization.spoken) return false;
     return this.verification().state !== 'verifying';
   }
 
@@ -302,7 +318,9 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   }
 
   status(): NodeStatus {
-    return nodeStatus(this, this.machines, this.figures(), this.store, this.#transport?.links() ?? [], this.#startedAt);
+    const links = this.#transport?.links() ?? [];
+    const counters = { ...this.#peers?.counters };
+    return nodeStatus(this, this.machines, this.figures(), this.store, links, this.#startedAt, counters);
   }
 
   costs(): Costs {
@@ -405,6 +423,13 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     return error;
   }
 
+  #advanced(): void {
+    const { value, served } = this.machines.stable;
+    this.#progress.advance(value, performance.now());
+    this.#waitersHere.advance(value);
+    this.#waitersEverywhere.advance(served);
+  }
+
   /** One timer for all machines; it is moved only when an earlier time is asked for. */
   #wakeAt(at: number): void {
     if (this.#wake !== undefined) {
@@ -415,7 +440,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
       () => {
         this.#wake = undefined;
         this.host.wake();
-        this.#advanceWaiters();
+        this.#advanced();
       },
       Math.max(1, at - this.now()),
     );

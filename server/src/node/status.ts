@@ -42,6 +42,7 @@ export function nodeStatus(
   store: VersionStore,
   links: readonly LinkStatus[],
   startedAt: number,
+  clocks: object,
 ): NodeStatus {
   const { topology, config } = node;
   const stats = store.stats();
@@ -83,7 +84,8 @@ export function nodeStatus(
       lastError: link.lastError === null ? null : `${link.lastError.code}: ${link.lastError.detail}`,
     })),
     blocking: { reads, totalMs, longestMs },
-    counters: counters(machines, figures, store, links),
+    clock: { problem: node.clockProblem() ?? null, driftMs: Math.round(machines.drift.medianMs) },
+    counters: counters(machines, figures, store, links, clocks),
   };
 }
 
@@ -93,12 +95,13 @@ function counters(
   figures: Figures,
   store: VersionStore,
   links: readonly LinkStatus[],
+  clocks: object,
 ): Record<string, number> {
   const sum: Record<string, number> = {};
   const add = (counts: object) => {
     for (const [name, count] of Object.entries(counts)) sum[name] = (sum[name] ?? 0) + Number(count);
   };
-  for (const counts of [...figures.counters, stabilization.counters]) add(counts);
+  for (const counts of [...figures.counters, stabilization.counters, clocks]) add(counts);
   const { cache, commits } = store.stats();
   add({
     refusedUst: stable.refused,

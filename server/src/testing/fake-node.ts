@@ -166,6 +166,8 @@ export class FakeNode implements TransactionsNode {
   peers: readonly LinkSummary[] = [];
   isReady = true;
   verificationStatus: VerificationStatus = { state: 'verified', missing: [], timedOut: false };
+  /** Why its clock is wrong, where it is. */
+  wrongClock: string | undefined;
   blockedReads = NO_WAITS;
   blockedWrites = NO_WAITS;
   /** What it has sent: of each kind in each scope alike. */
@@ -261,6 +263,10 @@ export class FakeNode implements TransactionsNode {
     return Math.max(0, this.now() - wallOf(this.ust()));
   }
 
+  clockProblem(): string | undefined {
+    return this.wrongClock;
+  }
+
   stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
     return this.cluster.reached(() => this.cluster.served, ts, timeoutMs);
   }
@@ -303,6 +309,7 @@ export class FakeNode implements TransactionsNode {
       stalenessMs: this.stalenessMs(),
       gcFloor: 0,
       verification: this.verification(),
+      clock: { problem: this.clockProblem() ?? null, driftMs: 0 },
       openTransactions: this.cluster.open.size,
       losses: { open: this.lost.open.length },
       rssBytes: 1,

@@ -1,6 +1,6 @@
 /** Timestamps, applying, version clocks, restarts: P1–P4, P6, D1, D7. */
 import type { Mutant, Profile } from '../mutant.js';
-import { COMMITTED, NODE, NODE_PARTS, REPLICA, VECTOR } from './files.js';
+import { COMMITTED, DRIFT_WATCH, NODE, NODE_PARTS, PEER_CLOCKS, REPLICA, VECTOR } from './files.js';
 
 /** While one clock is ahead, the others count after it: equal timestamps are common. */
 export const SAME_TIMES: Profile = { faults: { kinds: ['clockJump'], count: 20, untilMs: 3_000 } };
@@ -9,6 +9,14 @@ export const SAME_TIMES: Profile = { faults: { kinds: ['clockJump'], count: 20, 
 const CLOCKS_BACK: Profile = {
   faults: { kinds: ['clockJump', 'crash', 'crashAt', 'isolateNode', 'isolateRegion'], count: 30, untilMs: 4_000 },
 };
+
+/** Clocks that are far off, before and after a start, and corrected. */
+const FAR_OFF: Profile = {
+  faults: { kinds: ['clockFarOff', 'clockFarOffAtStart'], count: 4, untilMs: 3_000 },
+};
+
+/** Frames of peers that do not bound their clocks. */
+const FAR_FRAMES: Profile = { faults: { kinds: ['farFrame'], count: 2, untilMs: 2_000 } };
 
 export const CLOCK_MUTANTS: readonly Mutant[] = [
   {
@@ -106,8 +114,8 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: NODE_PARTS,
-        find: 'new parts.Clock(Math.max(ceiling, ust, known, highestVector(recovered)), ceiling)',
-        replace: 'new parts.Clock(Math.max(ust, known, highestVector(recovered)), ceiling)',
+        find: 'const start = Math.max(ceiling, ust, known, highestVector(recovered));',
+        replace: 'const start = Math.max(ust, known, highestVector(recovered));',
       },
     ],
     seeds: { from: 1, count: 100 },
@@ -140,5 +148,48 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 1, count: 200 },
     profile: SAME_TIMES,
+  },
+  {
+    name: 'clock-used-before-compared',
+    breaks: 'K2',
+    does: 'stamps with its wall clock from its start on, before it has compared it with any other',
+    patches: [
+      {
+        file: DRIFT_WATCH,
+        find: 'return this.readings === undefined || this.peers === 0 || this.#clocks.size > 0;',
+        replace: 'return true;',
+      },
+    ],
+    seeds: { from: 1, count: 50 },
+    profile: FAR_OFF,
+  },
+  {
+    name: 'clock-used-outside-the-limit',
+    breaks: 'K2',
+    does: 'stamps and prepares with a wall clock that is further off than the limit',
+    patches: [
+      { file: DRIFT_WATCH, find: 'return this.compared && !this.excessive;', replace: 'return this.compared;' },
+    ],
+    seeds: { from: 1, count: 50 },
+    profile: FAR_OFF,
+  },
+  {
+    name: 'frames-adopted-unbounded',
+    breaks: 'K1',
+    does: 'follows the clock of any frame',
+    patches: [
+      {
+        file: PEER_CLOCKS,
+        find: 'if (ts <= this.drift.newestAdoptable) return undefined;',
+        replace: 'if (ts >= 0) return undefined;',
+      },
+      {
+        file: DRIFT_WATCH,
+        find: 'return packWall(this.readings.wall() + this.maxClockDriftMs);',
+        replace: 'return Number.POSITIVE_INFINITY;',
+      },
+    ],
+    seeds: { from: 1, count: 20 },
+    profile: FAR_FRAMES,
   },
 ];

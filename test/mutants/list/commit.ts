@@ -169,8 +169,8 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COHORT,
-        find: 'const upTo = Math.min(stable.aggregated, packWall(now - settings.outcomeRetentionMs));',
-        replace: 'const upTo = Math.max(stable.aggregated, packWall(now - settings.outcomeRetentionMs));',
+        find: 'const upTo = Math.min(stable.aggregated, kept);',
+        replace: 'const upTo = Math.max(stable.aggregated, kept);',
       },
     ],
     seeds: { from: 1, count: 200 },

@@ -134,8 +134,8 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: CLOCK,
-        find: '[Math.max(packWall(now) - delta, this.#atLeast(seen))];',
-        replace: '[Math.max(packWall(now) - delta, 0 * this.#atLeast(seen))];',
+        find: '[Math.max(this.state.clock.physical(now) - delta, this.#atLeast(seen))];',
+        replace: '[Math.max(this.state.clock.physical(now) - delta, 0 * this.#atLeast(seen))];',
       },
     ],
     seeds: { from: 1, count: 30 },

@@ -131,8 +131,8 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICA,
-        find: 'this.replication.collect(Math.min(stable.sOld, stable.aggregated, packWall',
-        replace: 'this.replication.collect(Math.min(stable.aggregated, packWall',
+        find: 'this.replication.collect(Math.min(stable.sOld, stable.aggregated, kept), out);',
+        replace: 'this.replication.collect(Math.min(stable.aggregated, kept), out);',
       },
     ],
     seeds: { from: 1, count: 100 },

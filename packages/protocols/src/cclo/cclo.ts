@@ -22,6 +22,9 @@ type Out = Effects<OperationMessage>;
 /** How often ids that nobody needs are looked for. */
 const FORGET_INTERVAL: Timestamp = KEPT / 8;
 
+/** Clocks that have passed the ROTs of their lost records: a process joins once, with all its replicas. */
+const PASSED = new WeakSet<NodeClock>();
+
 /** What of the protocol lives in a replica. */
 export class Readers implements ReplicaPart {
   readonly records: ReadersRecords;
@@ -57,9 +60,11 @@ export class Readers implements ReplicaPart {
     this.records.written(key, version, this.checks.take(version));
   }
 
-  /** The records were lost with the disk: the clock passes the time of every ROT that may be in them. */
+  /** The records were lost with the disk: the clock of the node passes the time of every ROT that may be in them, once for all its replicas. */
   joined(): void {
     const { clock } = this.replica.replication.state;
+    if (PASSED.has(clock)) return;
+    PASSED.add(clock);
     clock.advance(clock.last + KEPT);
   }
 

@@ -1,26 +1,96 @@
-import type { NodeId, WallMs } from '@isochron/core';
+import { type NodeId, packWall, type Timestamp, type WallMs } from '@isochron/core';
 
-/** Compares the own wall clock with the peers': a node that is far off from their median refuses prepares (T1). */
+/** The clocks of a machine, as a driver reads them. */
+export interface ClockReadings {
+  /** The wall clock: it may be wrong, and it may be set at any time. */
+  wall(): WallMs;
+  /** Milliseconds since some moment, on a clock that nobody sets. */
+  steady(): number;
+}
+
+/**
+ * Compares the own wall clock with the peers' (T1, K2). A node that is further from the median of its peers than the limit, or that has peers and
+ * has not compared its clock with any of them since its start, takes no time from its wall clock: it makes no timestamps beyond those that it
+ * has, and refuses prepares.
+ *
+ * A peer's clock is kept in relation to the steady clock of this machine. So a jump of the own clock shows at once, before anything is stamped
+ * with it, and so does its correction.
+ */
 export class DriftWatch {
-  readonly #offsets = new Map<NodeId, number>();
+  /** Wall clocks of the peers: above the own steady clock, or above the own wall clock where there are no readings. */
+  readonly #clocks = new Map<NodeId, number>();
+  /** The two middle ones of `#clocks`. */
+  #lower = 0;
+  #upper = 0;
 
-  constructor(readonly maxClockDriftMs: number) {}
+  /**
+   * @param peers how many other nodes the cluster has
+   * @param readings without any, the time of each step is taken for right
+   */
+  constructor(
+    readonly maxClockDriftMs: number,
+    readonly peers = 0,
+    readonly readings?: ClockReadings | undefined,
+  ) {}
 
   /** A peer's wall clock as it stood when its message left; the delay of the link counts as drift, and is small. */
   observe(peer: NodeId, peerWall: WallMs, now: WallMs): void {
-    this.#offsets.set(peer, peerWall - now);
+    this.#clocks.set(peer, peerWall - (this.readings === undefined ? now : this.readings.steady()));
+    const clocks = [...this.#clocks.values()].sort((a, b) => a - b);
+    this.#upper = clocks[Math.floor(clocks.length / 2)]!;
+    this.#lower = clocks[Math.floor((clocks.length - 1) / 2)]!;
   }
 
   /** Median of the peers' clocks minus the own one, in ms; of an even number the middle one that is nearer: one wild peer of two proves nothing. */
   get medianMs(): number {
-    const offsets = [...this.#offsets.values()].sort((a, b) => a - b);
-    const upper = offsets[Math.floor(offsets.length / 2)] ?? 0;
-    const lower = offsets[Math.floor((offsets.length - 1) / 2)] ?? 0;
+    if (this.#clocks.size === 0) return 0;
+    const own = this.readings === undefined ? 0 : this.readings.wall() - this.readings.steady();
+    const [lower, upper] = [this.#lower - own, this.#upper - own];
     return Math.abs(lower) < Math.abs(upper) ? lower : upper;
   }
 
   /** Whether this node is the one that is off. */
   get excessive(): boolean {
     return Math.abs(this.medianMs) > this.maxClockDriftMs;
+  }
+
+  /** Whether the clock was compared with a peer's since the start, where there is any. */
+  get compared(): boolean {
+    return this.readings === undefined || this.peers === 0 || this.#clocks.size > 0;
+  }
+
+  /** Whether the own wall clock may go into timestamps. */
+  get trusted(): boolean {
+    return this.compared && !this.excessive;
+  }
+
+  /** Why the own wall clock may not go into timestamps; undefined when it may. */
+  get problem(): string | undefined {
+    if (!this.compared) return 'its clock has not been compared with that of another node yet';
+    if (!this.excessive) return undefined;
+    const ms = Math.round(this.medianMs);
+    return `its clock is ${Math.abs(ms)} ms ${ms < 0 ? 'ahead of' : 'behind'} those of the other nodes`;
+  }
+
+  /**
+   * The time of a step, as it may go into a timestamp. The time of steps never goes back (`steady-clock.ts`), and the wall clock may: where that
+   * has left it behind by more than half of the limit, timestamps follow the wall clock.
+   */
+  stampable(now: WallMs): WallMs {
+    if (this.readings === undefined) return now;
+    if (!this.trusted) return 0;
+    const wall = this.readings.wall();
+    return now - wall > this.maxClockDriftMs / 2 ? wall : now;
+  }
+
+  /** The own wall clock, as others are told of it. */
+  wall(now: WallMs): WallMs {
+    return this.readings === undefined ? now : Math.max(0, Math.floor(this.readings.wall()));
+  }
+
+  /** The newest timestamp that may be adopted from elsewhere (K1). */
+  get newestAdoptable(): Timestamp {
+    if (this.readings === undefined) return Number.POSITIVE_INFINITY;
+    return packWall(this.readings.wall() + this.maxClockDriftMs);
   }
 }

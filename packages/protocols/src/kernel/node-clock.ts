@@ -1,5 +1,15 @@
-import { HLC_TICKS_PER_MS, Hlc, packWall, type Timestamp, type WallMs, wallOf } from '@isochron/core';
+import {
+  HLC_TICKS_PER_MS,
+  Hlc,
+  IsochronError,
+  MAX_TIMESTAMP,
+  packWall,
+  type Timestamp,
+  type WallMs,
+  wallOf,
+} from '@isochron/core';
 import type { Effects, WriteSeq } from '../machine.js';
+import { DriftWatch } from './drift-watch.js';
 
 /** How far ahead the durable ceiling is set, so that no tick needs a write. */
 const CEILING_STEP: Timestamp = 1000 * HLC_TICKS_PER_MS;
@@ -12,13 +22,22 @@ type Writes = Pick<Effects<never>, 'write'>;
  * above the ceiling, so that after a restart, starting from the ceiling, it never promises below what it had published.
  */
 export class NodeClock {
+  /** Timestamps from elsewhere that were not followed, because they lie too far ahead (K1). */
+  refused = 0;
   readonly #hlc: Hlc;
   #ceiling: Timestamp;
   /** Ceilings that are on their way to the disk, each higher than the one before. */
   #asked: { readonly ceiling: Timestamp; readonly seq: WriteSeq }[] = [];
 
-  /** @param start at least every timestamp that the node had issued: `max(ceiling, own VV, every pt and ct, ust)`. */
-  constructor(start: Timestamp, ceiling: Timestamp) {
+  /**
+   * @param start at least every timestamp that the node had issued: `max(ceiling, own VV, every pt and ct, ust)`.
+   * @param drift how far the wall clock is to be trusted
+   */
+  constructor(
+    start: Timestamp,
+    ceiling: Timestamp,
+    readonly drift: DriftWatch = new DriftWatch(Number.POSITIVE_INFINITY),
+  ) {
     this.#hlc = new Hlc(start);
     this.#ceiling = ceiling;
   }
@@ -34,15 +53,22 @@ export class NodeClock {
 
   /**
    * The latest timestamp that a client may name: within a tolerance of the wall clock (T1), or not above what this clock has seen.
-   * What is in the cluster already does no harm, and refusing it would keep everybody out who has seen it.
+   * Refusing what this clock has adopted, which is bounded (K1), would keep every client out that has seen it.
    */
   latest(now: WallMs, toleranceMs: number): Timestamp {
-    return Math.max(packWall(now + toleranceMs), this.last);
+    return Math.max(packWall(this.drift.stampable(now) + toleranceMs), this.last);
   }
 
-  /** A timestamp was seen that somebody else has issued (T2). */
+  /** A timestamp was seen that another node has issued (T2). One too far ahead moves nothing (K1): drivers refuse it before. */
   observe(ts: Timestamp): void {
-    this.advance(ts);
+    if (ts <= this.drift.newestAdoptable) this.advance(ts);
+    else this.refused++;
+  }
+
+  /** Why nothing new may get a timestamp here; undefined when it may (K2, K3). */
+  get problem(): string | undefined {
+    if (this.last > MAX_TIMESTAMP - 2 * CEILING_STEP) return 'its clock has come to the end of all timestamps';
+    return this.drift.problem;
   }
 
   /** This node has said something that is true up to `ts`: what it issues from now on lies above. */
@@ -52,7 +78,12 @@ export class NodeClock {
 
   /** `max(Clock, HLC)`, without a step. */
   read(now: WallMs): Timestamp {
-    return this.#hlc.read(now);
+    return this.#hlc.read(this.drift.stampable(now));
+  }
+
+  /** The wall clock alone as a timestamp; while it is not trusted (K2), what this clock has come to. */
+  physical(now: WallMs): Timestamp {
+    return this.drift.trusted ? packWall(this.drift.stampable(now)) : this.last;
   }
 
   /** From when on a timestamp above `ts` needs no clock that runs ahead of the wall: at once, where a clock may. */
@@ -83,15 +114,16 @@ export class NodeClock {
    * carries the timestamp waits for.
    */
   propose(now: WallMs, floor: Timestamp, out: Writes): Timestamp {
-    const ts = this.#hlc.tick(now, floor);
+    const ts = this.#hlc.tick(this.drift.stampable(now), floor);
+    if (ts > MAX_TIMESTAMP) throw new IsochronError('CLOCK_DRIFT', 'The clock has come to the end of all timestamps.');
     if (ts > this.#highest) this.#raise(ts, out);
     return ts;
   }
 
   /** `max(Clock, HLC)`, but not above the ceiling: what may be published as a version clock (P1, D7). */
   publishable(now: WallMs, out: Writes): Timestamp {
-    const reading = this.#hlc.read(now);
-    if (reading + CEILING_STEP / 2 > this.#highest) this.#raise(reading, out);
+    const reading = this.read(now);
+    if (reading + CEILING_STEP / 2 > this.#highest && this.#highest < MAX_TIMESTAMP) this.#raise(reading, out);
     return Math.min(reading, this.#ceiling);
   }
 
@@ -105,7 +137,7 @@ export class NodeClock {
   }
 
   #raise(ts: Timestamp, out: Writes): void {
-    const ceiling = ts + CEILING_STEP;
+    const ceiling = Math.min(ts + CEILING_STEP, MAX_TIMESTAMP);
     this.#asked.push({ ceiling, seq: out.write({ kind: 'meta', name: 'ceiling', value: ceiling }) });
   }
 }
@@ -118,8 +150,8 @@ export class PhysicalNodeClock extends NodeClock {
   readonly #start: Timestamp;
   #seen: Timestamp = 0;
 
-  constructor(start: Timestamp, ceiling: Timestamp) {
-    super(start, ceiling);
+  constructor(start: Timestamp, ceiling: Timestamp, drift?: DriftWatch) {
+    super(start, ceiling, drift);
     this.#start = start;
   }
 
@@ -129,7 +161,8 @@ export class PhysicalNodeClock extends NodeClock {
   }
 
   override observe(ts: Timestamp): void {
-    if (ts > this.#seen) this.#seen = ts;
+    if (ts > this.drift.newestAdoptable) this.refused++;
+    else if (ts > this.#seen) this.#seen = ts;
   }
 
   /** What the cluster has seen is not refused, although this clock does not follow it. */

@@ -1,19 +1,21 @@
 /** What the nodes of all protocols are put together from: the cluster file, the settings, and what the disk holds (D7). */
-import type {
-  Deps,
-  ErrorCode,
-  MetaValue,
-  NodeId,
-  PartitionId,
-  RecoveredState,
-  RegionId,
-  Timestamp,
-  Topology,
-  VersionReader,
-  WallMs,
+import {
+  type Deps,
+  type ErrorCode,
+  IsochronError,
+  type MetaValue,
+  type NodeId,
+  type PartitionId,
+  type RecoveredState,
+  type RegionId,
+  type Timestamp,
+  type Topology,
+  type VersionReader,
+  type WallMs,
+  wallOf,
 } from '@isochron/core';
 import { Activity } from './activity.js';
-import { DriftWatch } from './drift-watch.js';
+import { type ClockReadings, DriftWatch } from './drift-watch.js';
 import type { NodeClock } from './node-clock.js';
 import type { Conflict, NodeState } from './node-state.js';
 import { LOSSES_RECORD, type Loss, Losses } from './replication/losses.js';
@@ -42,6 +44,8 @@ export interface CommonNodeOptions {
   readonly writable?: () => ErrorCode | undefined;
   /** Called in the step that finds losses (D10), with those that are new or have changed; must not throw. */
   readonly lost?: (losses: readonly Loss[]) => void;
+  /** The machine's clocks; without any, the time of each step is taken for right. */
+  readonly readings?: ClockReadings | undefined;
   /** Called in the step that finds two conflicting writes, under protocols that look for them; must not throw. */
   readonly conflict?: (conflict: Conflict) => void;
 }
@@ -56,7 +60,7 @@ export interface RegionalRule {
 
 /** What a protocol decides of a node's state. */
 export interface ProtocolParts {
-  readonly Clock: new (start: Timestamp, ceiling: Timestamp) => NodeClock;
+  readonly Clock: new (start: Timestamp, ceiling: Timestamp, drift: DriftWatch) => NodeClock;
   readonly entries: number;
   readonly regional: RegionalTimes;
 }
@@ -83,6 +87,9 @@ export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, k
   const { node, topology, settings, recovered } = options;
   const ust = durableUst(recovered);
   const ceiling = timestampOf(recovered.meta.get('ceiling'));
+  const drift = new DriftWatch(settings.maxClockDriftMs, topology.nodes.length - 1, options.readings);
+  const start = Math.max(ceiling, ust, known, highestVector(recovered));
+  refuseFuture(start, drift, options.readings);
   return {
     node,
     region: topology.regionOf(node),
@@ -90,10 +97,10 @@ export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, k
     epoch: options.epoch,
     settings,
     entries: parts.entries,
-    clock: new parts.Clock(Math.max(ceiling, ust, known, highestVector(recovered)), ceiling),
+    clock: new parts.Clock(start, ceiling, drift),
     stable: new StableTime(ust),
     regional: parts.regional,
-    drift: new DriftWatch(settings.maxClockDriftMs),
+    drift,
     activity: new Activity(options.now, settings.idleBackoff),
     membership: new Membership(
       !lacksData(recovered),
@@ -106,6 +113,26 @@ export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, k
     reader: options.reader,
     conflict: options.conflict,
   };
+}
+
+/** A ceiling lies ahead of the clock that it is for (D7). */
+const CEILING_AHEAD_MS = 1_000;
+
+/**
+ * A disk of the future (K1, K5): every timestamp that was written by the limit lies below, give or take what the own clock may have been set
+ * back since. Nothing newer is made from it, and nothing is written to it.
+ *
+ * @throws IsochronError `CLOCK_BEHIND_DATA`
+ */
+function refuseFuture(newest: Timestamp, { maxClockDriftMs }: DriftWatch, readings: ClockReadings | undefined): void {
+  if (readings === undefined) return;
+  const aheadMs = Math.round(wallOf(newest) - readings.wall());
+  if (aheadMs <= 2 * maxClockDriftMs + CEILING_AHEAD_MS) return;
+  throw new IsochronError(
+    'CLOCK_BEHIND_DATA',
+    `The newest timestamp on the disk lies ${aheadMs} ms ahead of the clock of this machine. Set the clock; if it is right, the data were ` +
+      'written under a wrong one: see "Data from the future" in docs/clocks.md.',
+  );
 }
 
 /** A node's `RegionalTimes` under a rule; none without one. */

@@ -1,6 +1,7 @@
 /** The machines of one node, the same under every protocol but for coordinator and replicas. */
 import type { AnyMessage, Timestamp } from '@isochron/core';
 import type { Machine } from '../machine.js';
+import type { DriftWatch } from './drift-watch.js';
 import type { NodeClock } from './node-clock.js';
 import { type CommonNodeOptions, stableMinimum } from './node-parts.js';
 import { type NodeState, replicaName } from './node-state.js';
@@ -15,6 +16,7 @@ import type { Verification } from './replication/verification.js';
 /** What a driver runs, and looks at. `machines` are by name, in the order in which they act on a common tick. */
 export interface ProtocolNode<M extends AnyMessage, Coordinator, Replica> {
   readonly clock: NodeClock;
+  readonly drift: DriftWatch;
   readonly stable: StableTime;
   readonly coordinator: Coordinator;
   readonly replicas: readonly Replica[];
@@ -63,6 +65,7 @@ export function assembleNode<
   ];
   return {
     clock: state.clock,
+    drift: state.drift,
     stable: state.stable,
     coordinator,
     replicas,

@@ -12,7 +12,7 @@ export interface ProtocolSettings {
   readonly retentionMs: number;
   /** How long the outcome of a transaction is known (D5). */
   readonly outcomeRetentionMs: number;
-  /** T1. */
+  /** How far clocks of different nodes may differ, and how far ahead a timestamp may lie that a node adopts (T1, K1). */
   readonly maxClockDriftMs: number;
   /** A prepare without a decision after this time asks the other cohorts (D2); above the WAN round trip. */
   readonly resolveAfterMs: number;
@@ -39,7 +39,7 @@ export const DEFAULT_SETTINGS: ProtocolSettings = {
   maxTransactionMs: 30_000,
   retentionMs: 30_000,
   outcomeRetentionMs: 24 * 3_600_000,
-  maxClockDriftMs: 600_000,
+  maxClockDriftMs: 5_000,
   resolveAfterMs: 2_000,
   readTimeoutMs: 1_000,
   readDeadlineMs: 8_000,

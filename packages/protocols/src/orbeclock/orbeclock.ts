@@ -8,7 +8,6 @@
 import {
   type Deps,
   HLC_TICKS_PER_MS,
-  packWall,
   type QualifiedKey,
   type Timestamp,
   type Version,
@@ -39,14 +38,14 @@ class OrbeClockRules extends MatrixRules {
   /** `st ← Clock − Δ`, and nothing below what the client depends on (PDTc). */
   override choose(seen: Deps, now: WallMs): Deps {
     const delta = this.state.settings.applyIntervalMs * HLC_TICKS_PER_MS;
-    return [Math.max(packWall(now) - delta, this.#atLeast(seen))];
+    return [Math.max(this.state.clock.physical(now) - delta, this.#atLeast(seen))];
   }
 
   /** "1) Clock > st; 2) min({PVV[i] | i ≠ m}) > st". */
   override obstacle([st = 0]: Deps, { replication }: ReplicaView, now: WallMs): Wait | Refusal | undefined {
     if (st < replication.gcFloor) return TOO_OLD;
     const { clock, stable, membership, topology, region } = this.state;
-    if (clock.read(now) < st) return { notBefore: Math.floor(wallOf(st)) + 1 };
+    if (clock.read(now) < st) return { notBefore: Math.max(Math.floor(wallOf(st)), now) + 1 };
     if (stable.aggregated < membership.lostUpTo) return 'later';
     const { vv } = replication;
     return topology.regions.some((other) => other !== region && vv.durable(other) < st) ? 'later' : undefined;

@@ -14,8 +14,10 @@ import {
   type WallMs,
 } from '@isochron/core';
 import { Host } from '../host.js';
+import type { DriftWatch } from '../kernel/drift-watch.js';
 import type { NodeClock } from '../kernel/node-clock.js';
 import type { CommonNodeOptions } from '../kernel/node-parts.js';
+import { PeerClocks } from '../kernel/peer-clocks.js';
 import type { Membership } from '../kernel/replication/membership.js';
 import type { Rebuild } from '../kernel/replication/rebuild.js';
 import type { StableTime } from '../kernel/replication/stable-time.js';
@@ -26,6 +28,7 @@ import { PlainStore } from './plain-store.js';
 /** What the nodes of every family of protocols have. */
 export interface AnyNode<M extends AnyMessage> {
   readonly clock: NodeClock;
+  readonly drift: DriftWatch;
   readonly stable: StableTime;
   readonly membership: Membership;
   readonly rebuild: Rebuild;
@@ -65,6 +68,7 @@ export interface WorldNode<M extends AnyMessage, Response extends Referring, Nod
   host: Host<M>;
   parts: Node;
   client: Client<M, Response>;
+  peers: PeerClocks<M>;
   up: boolean;
   wakeAt: WallMs | undefined;
   /** Grows with every start, so that what belongs to a former life is dropped. */
@@ -85,6 +89,8 @@ export interface WorldOptions {
   readonly empty?: boolean;
   /** How far a node's wall clock is off, from the start on. */
   readonly skewMs?: (node: NodeId) => number;
+  /** Nodes look at their clocks as a driver lets them (K1, K2); by default the time of each step is taken for right. */
+  readonly readings?: boolean;
   /** Is told of conflicting writes, under protocols that look for them. */
   readonly conflict?: CommonNodeOptions['conflict'];
 }
@@ -99,6 +105,8 @@ function joinedStore(): PlainStore {
 }
 
 const START = HLC_EPOCH_MS + 1_000_000;
+/** Clocks may be wrong by as much as a test likes, unless it says how much is allowed. */
+const WIDE_DRIFT_MS = 600_000;
 
 /** A world of nodes that say `M`, of one family of protocols. */
 export class WorldOf<
@@ -126,6 +134,9 @@ export class WorldOf<
   readonly #syncMs: number;
   readonly #prefetchMs: number;
   readonly #conflict: CommonNodeOptions['conflict'];
+  readonly #readings: boolean;
+  /** Frames that were refused because of their clocks: receiver and reason. */
+  readonly refusedFrames: { readonly node: NodeId; readonly from: NodeId; readonly why: string }[] = [];
   #events: { at: WallMs; order: number; run: () => void }[] = [];
   #order = 0;
   #nextRef = 1;
@@ -139,17 +150,19 @@ export class WorldOf<
   constructor(
     options: WorldOptions,
     readonly create: (options: CommonNodeOptions, store: PlainStore) => Node,
+    readonly newest: (message: M) => Timestamp = () => 0,
   ) {
     this.topology = new Topology(options.spec ?? THREE_REGIONS);
-    this.settings = { ...DEFAULT_SETTINGS, ...options.settings };
+    this.settings = { ...DEFAULT_SETTINGS, maxClockDriftMs: WIDE_DRIFT_MS, ...options.settings };
     this.#delayMs = options.delayMs ?? (() => 1);
     this.#syncMs = options.syncMs ?? 1;
     this.#prefetchMs = options.prefetchMs ?? 0;
     this.#conflict = options.conflict;
+    this.#readings = options.readings ?? false;
     for (const id of this.topology.nodes) {
       this.#boot(id, options.empty ? new PlainStore() : joinedStore(), 1, options.skewMs?.(id) ?? 0);
     }
-    for (const a of this.nodes.values()) for (const b of this.nodes.values()) if (a !== b) a.host.link(b.id, true);
+    for (const a of this.nodes.values()) for (const b of this.nodes.values()) if (a.id < b.id) this.#connect(a, b);
   }
 
   node(id: NodeId): WorldNode<M, Response, Node> {
@@ -212,11 +225,20 @@ export class WorldOf<
   }
 
   cut(a: NodeId, b: NodeId): void {
-    this.#setLink(a, b, false);
+    this.#cut.add(pair(a, b));
+    if (this.node(a).up) this.node(a).host.link(b, false);
+    if (this.node(b).up) this.node(b).host.link(a, false);
   }
 
   heal(a: NodeId, b: NodeId): void {
-    this.#setLink(a, b, true);
+    this.#cut.delete(pair(a, b));
+    const [one, two] = [this.node(a), this.node(b)];
+    if (one.up && two.up) {
+      if (!this.#connect(one, two)) this.#cut.add(pair(a, b));
+      return;
+    }
+    if (one.up) one.host.link(b, true);
+    if (two.up) two.host.link(a, true);
   }
 
   /** kill -9: what was not synced is lost. */
@@ -234,8 +256,7 @@ export class WorldOf<
     const node = this.#boot(id, store, life + 1, skewMs, words);
     for (const other of this.nodes.values()) {
       if (other === node || !other.up || this.#cut.has(pair(id, other.id))) continue;
-      other.host.link(id, true);
-      node.host.link(other.id, true);
+      this.#connect(other, node);
     }
   }
 
@@ -244,8 +265,20 @@ export class WorldOf<
     return Math.min(...[...this.nodes.values()].filter((n) => n.up).map((n) => n.parts.stable.value));
   }
 
+  /** A link opens, unless one of both refuses the clock of the other one (K1). */
+  #connect(a: WorldNode<M, Response, Node>, b: WorldNode<M, Response, Node>): boolean {
+    const meets = (one: typeof a, { id, parts }: typeof a) =>
+      one.peers.meets(id, { hlc: parts.clock.last, wallMs: parts.drift.wall(this.now) }, this.now);
+    const refusals = this.#readings ? [meets(a, b), meets(b, a)] : [];
+    if (refusals.some((refusal) => refusal !== undefined)) return false;
+    a.host.link(b.id, true);
+    b.host.link(a.id, true);
+    return true;
+  }
+
   #boot(id: NodeId, store: PlainStore, life: number, skewMs: number, words: Words = {}): WorldNode<M, Response, Node> {
-    const wall = () => this.now + node.skewMs;
+    let booted: WorldNode<M, Response, Node> | undefined;
+    const wall = () => this.now + (booted?.skewMs ?? skewMs);
     const host: Host<M> = new Host(id, {
       now: () => wall(),
       persist: (records, done) => this.#persist(node, life, records, done),
@@ -274,6 +307,7 @@ export class WorldOf<
         now: this.now + skewMs,
         ...words,
         writable: () => this.refusal,
+        ...(this.#readings && { readings: { wall, steady: () => this.now - START } }),
         ...(this.#conflict && { conflict: this.#conflict }),
       },
       store,
@@ -284,11 +318,13 @@ export class WorldOf<
       host,
       parts: machines,
       client: new Client(),
+      peers: new PeerClocks<M>(machines.clock, machines.drift, this.newest),
       up: true,
       wakeAt: undefined,
       life,
       skewMs,
     };
+    booted = node;
     this.nodes.set(id, node);
     for (const [name, machine] of machines.machines) host.add(name, machine);
     host.add('client', node.client);
@@ -326,16 +362,14 @@ export class WorldOf<
       const target = this.node(to);
       if (!target.up || lives !== `${from.life}/${target.life}` || this.#cut.has(pair(from.id, to))) return;
       this.sent.push(...kept);
-      target.parts.clock.observe(hlc);
-      target.host.receive(kept);
+      const why = target.peers.receives(from.id, hlc, kept, this.now + target.skewMs);
+      if (why === undefined) {
+        target.host.receive(kept);
+        return;
+      }
+      this.refusedFrames.push({ node: to, from: from.id, why });
+      this.cut(from.id, to);
     });
-  }
-
-  #setLink(a: NodeId, b: NodeId, up: boolean): void {
-    if (up) this.#cut.delete(pair(a, b));
-    else this.#cut.add(pair(a, b));
-    if (this.node(a).up) this.node(a).host.link(b, up);
-    if (this.node(b).up) this.node(b).host.link(a, up);
   }
 
   #at(at: WallMs, run: () => void): void {

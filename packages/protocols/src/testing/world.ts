@@ -1,7 +1,8 @@
 /** The world of claim tests about interactive transactions: PaRiS unless a test names another protocol. */
-import { MAX_TIMESTAMP } from '@isochron/core';
+import { MAX_TIMESTAMP, newestTimestamp } from '@isochron/core';
 import type { ClientRequest, ClientResponse, TransactionMessage } from '../kernel/transactions/messages.js';
 import { createTransactionNode, type TransactionNode, unappliedAfter } from '../kernel/transactions/node.js';
+import { transactionSchema } from '../kernel/transactions/schema.js';
 import type { Session } from '../kernel/transactions/session.js';
 import type { TransactionProtocol } from '../kernel/transactions/snapshots.js';
 import { paris } from '../paris/paris.js';
@@ -25,13 +26,17 @@ export class World extends WorldOf<TransactionMessage, ClientRequest, ClientResp
 
   constructor(options: WorldOptions = {}) {
     const { protocol = paris, Session = ParisSession } = options;
-    super(options, (common, store) => {
-      const { recovered, topology, node } = common;
-      const logged = (p: number) =>
-        store.log(p, unappliedAfter(recovered, p, topology.regionOf(node)), MAX_TIMESTAMP).groups;
-      const unapplied = new Map(topology.partitionsOn(node).map((p) => [p, logged(p)]));
-      return createTransactionNode({ ...common, unapplied }, protocol);
-    });
+    super(
+      options,
+      (common, store) => {
+        const { recovered, topology, node } = common;
+        const logged = (p: number) =>
+          store.log(p, unappliedAfter(recovered, p, topology.regionOf(node)), MAX_TIMESTAMP).groups;
+        const unapplied = new Map(topology.partitionsOn(node).map((p) => [p, logged(p)]));
+        return createTransactionNode({ ...common, unapplied }, protocol);
+      },
+      newestTimestamp(transactionSchema),
+    );
     this.#Session = Session;
   }
 

@@ -1,4 +1,4 @@
-import type { DurableRecord, NodeId, Topology } from '@isochron/core';
+import type { DurableRecord, NodeId, Timestamp, Topology } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 import type { VirtualTime } from '../engine/virtual-time.js';
 import type { FaultPlan } from '../plan/plan.js';
@@ -30,6 +30,8 @@ export interface NodeObservations {
   wrote(node: NodeId, record: DurableRecord): void;
   /** A batch is on disk. */
   durable(node: NodeId, records: readonly DurableRecord[]): void;
+  /** A frame leaves with the clock of its node. */
+  frameLeft(node: NodeId, hlc: Timestamp): void;
   started(node: NodeId): void;
   /** The node's disk has lost something; this is what is left. */
   robbed(node: NodeId, left: MemoryState): void;
@@ -88,6 +90,7 @@ const NAMES = {
   status: 1,
   wrote: 1,
   durable: 1,
+  frameLeft: 1,
   started: 1,
   crashed: 1,
   robbed: 1,

@@ -1,4 +1,4 @@
-import type { DurableRecord, NodeId, Random, RegionId, Topology } from '@isochron/core';
+import type { DurableRecord, NodeId, Random, RegionId, Timestamp, Topology } from '@isochron/core';
 import type { VirtualTime } from '../engine/virtual-time.js';
 import type { FaultPlan } from '../plan/plan.js';
 import type { Disk } from '../world/disk.js';
@@ -19,6 +19,8 @@ export interface FaultyNode {
   readonly clock: WallClock;
   readonly disk: Disk;
   diskIsFull: boolean;
+  /** Something comes over the link from a peer. */
+  receive(peer: NodeId, frame: { readonly hlc: Timestamp; readonly envelopes: readonly never[] }): void;
   pause(): void;
   resume(): void;
 }
@@ -38,6 +40,8 @@ export interface FaultyCluster {
   drain(node: NodeId, done: () => void): void;
   /** Whether a node may lose data without the cluster losing them. */
   maySpare(node: NodeId): boolean;
+  /** Whether a node's clock may be set far off: those of all others are about right. */
+  mayMisread(node: NodeId): boolean;
   /** The node dies, and its disk holds an older image, or nothing, when it comes back. */
   rob(node: NodeId, image: readonly DurableRecord[]): void;
 }

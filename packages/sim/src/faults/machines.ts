@@ -1,5 +1,5 @@
 /** Disks and clocks. */
-import type { NodeId } from '@isochron/core';
+import type { NodeId, Random } from '@isochron/core';
 import { between, logBetween } from '../engine/draws.js';
 import type { FaultKind } from './fault.js';
 
@@ -67,5 +67,52 @@ export const clockDrift: FaultKind<{ node: NodeId; ppm: number }> = {
     const { clock } = cluster.node(node);
     clock.drift(ppm);
     return () => clock.drift(0);
+  },
+};
+
+/** From minutes to decades. */
+function farOff(random: Random): number {
+  const ms = Math.round(logBetween(random, 120_000, 50 * 365 * 86_400_000));
+  return random.chance(0.6) ? ms : -ms;
+}
+
+/** The wall clock of a running node is set far off, and set right later (K1, K2). */
+export const clockFarOff: FaultKind<{ node: NodeId; ms: number }> = {
+  weight: 1.5,
+  forMs: [50, 6_000],
+  draw: (random, { topology: { nodes } }) =>
+    nodes.length < 2 ? undefined : { node: random.pick(nodes), ms: farOff(random) },
+  start: ({ cluster }, { node, ms }) => {
+    if (!cluster.mayMisread(node)) return undefined;
+    const { clock } = cluster.node(node);
+    clock.jump(ms);
+    return () => clock.jump(-ms);
+  },
+};
+
+/** A node starts with a clock that is far off, as with a dead battery; it is set right later, with another start or without one. */
+export const clockFarOffAtStart: FaultKind<{ node: NodeId; ms: number; downMs: number; startsAgain: boolean }> = {
+  weight: 1.5,
+  forMs: [500, 8_000],
+  draw: (random, { topology: { nodes } }) =>
+    nodes.length < 2
+      ? undefined
+      : {
+          node: random.pick(nodes),
+          ms: farOff(random),
+          downMs: Math.round(logBetween(random, 1, 400)),
+          startsAgain: random.chance(0.5),
+        },
+  start: ({ cluster }, { node, ms, downMs, startsAgain }) => {
+    const { clock, up } = cluster.node(node);
+    if (!up || !cluster.mayMisread(node)) return undefined;
+    cluster.crash(node, true);
+    clock.jump(ms);
+    cluster.time.after(downMs, () => cluster.restart(node));
+    return () => {
+      clock.jump(-ms);
+      if (startsAgain) cluster.crash(node, true);
+      cluster.restart(node);
+    };
   },
 };

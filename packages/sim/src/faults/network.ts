@@ -1,5 +1,5 @@
 /** Links that drop, slow down or stay away. */
-import type { NodeId, Random, RegionId, Topology } from '@isochron/core';
+import { MAX_TIMESTAMP, type NodeId, type Random, type RegionId, type Timestamp, type Topology } from '@isochron/core';
 import { rounded } from '../engine/draws.js';
 import type { FaultKind } from './fault.js';
 
@@ -90,5 +90,20 @@ export const isolateRegion: FaultKind<{ region: RegionId }> = {
   start: ({ cluster }, { region }) => {
     cluster.isolate(region, true);
     return () => cluster.isolate(region, false);
+  },
+};
+
+/** An empty frame of a peer that does not bound its clock: of another build, or of one that was broken into (K1). */
+export const farFrame: FaultKind<Pair & { hlc: Timestamp }> = {
+  weight: 1,
+  forMs: [0, 0],
+  draw: (random, { topology }) => {
+    const pair = drawPair(random, topology);
+    return pair === undefined ? undefined : { ...pair, hlc: random.chance(0.5) ? MAX_TIMESTAMP : MAX_TIMESTAMP / 2 };
+  },
+  start: ({ cluster }, { a, b, hlc }) => {
+    const node = cluster.node(a);
+    if (node.up) node.receive(b, { hlc, envelopes: [] });
+    return undefined;
   },
 };

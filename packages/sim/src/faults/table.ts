@@ -1,9 +1,9 @@
 import type { FaultPlan } from '../plan/plan.js';
 import { clientDeath, clientDisconnect } from './clients.js';
 import type { FaultKind, FaultWorld } from './fault.js';
-import { clockDrift, clockJump, diskFull, slowDisk, stalledDisk } from './machines.js';
-import { cutLink, dropLink, isolateNode, isolateRegion, slowLink, unrulyLink } from './network.js';
 import { crash, crashAt, drain, freeze, lateLinks, massCrash, pause, rollback, wipe } from './nodes.js';
+import { clockDrift, clockFarOff, clockFarOffAtStart, clockJump, diskFull, slowDisk, stalledDisk } from './machines.js';
+import { cutLink, dropLink, farFrame, isolateNode, isolateRegion, slowLink, unrulyLink } from './network.js';
 
 /** Every kind of fault. A new one is added at the end, so that plans drawn before keep their kinds. */
 export const FAULTS = {
@@ -29,6 +29,9 @@ export const FAULTS = {
   lateLinks,
   drain,
   freeze,
+  clockFarOff,
+  clockFarOffAtStart,
+  farFrame,
 } as const satisfies Readonly<Record<string, unknown>>;
 
 export type FaultName = keyof typeof FAULTS;

@@ -21,7 +21,7 @@ import type {
   VersionReader,
   WallMs,
 } from '@isochron/core';
-import type { Address, Machine, Snapshot } from '@isochron/protocols';
+import type { Address, ClockGreeting, ClockReadings, Envelope, Machine, Snapshot } from '@isochron/protocols';
 import type { Observations } from '../checks/observations.js';
 import type { VisibilityIn } from '../checks/visibility.js';
 import type { ClientIo } from '../clients/io.js';
@@ -116,6 +116,7 @@ export interface NodeOptions {
   /** The whole log of a partition after a timestamp. */
   readonly logAfter: (partition: PartitionId, after: Timestamp) => readonly LogGroup[];
   readonly now: WallMs;
+  readonly readings: ClockReadings;
   /** New writes must be refused now. */
   readonly diskIsFull: () => boolean;
 }
@@ -125,7 +126,12 @@ export interface ProtocolNode<M extends AnyMessage> {
   readonly machines: readonly (readonly [name: string, machine: Machine<M>])[];
   /** The clock that every frame carries (T2). */
   hlc(): Timestamp;
-  observe(hlc: Timestamp): void;
+  /** What a link is opened with. */
+  greeting(): ClockGreeting;
+  /** A link opens: why it is refused because of the peer's clocks (K1). */
+  meets(peer: NodeId, greeting: ClockGreeting): string | undefined;
+  /** A frame has come: why it is refused because of its timestamps (K1). */
+  receives(peer: NodeId, hlc: Timestamp, envelopes: readonly Envelope<M>[]): string | undefined;
   /** Whether it serves clients yet. */
   ready(now: WallMs): boolean;
   /** The stable time that a client is welcomed with. */

@@ -1,10 +1,11 @@
 /** What the adapters of all protocols have in common, because their nodes are of one kernel. */
-import { type AnyMessage, type ClusterSpec, IsochronError } from '@isochron/core';
+import { type AnyMessage, type ClusterSpec, IsochronError, type MessageSchema, newestTimestamp } from '@isochron/core';
 import {
   type Address,
   DEFAULT_SETTINGS,
   lacksData,
   type OperationNode,
+  PeerClocks,
   type ReplicationMessage,
   type TransactionNode,
 } from '@isochron/protocols';
@@ -47,16 +48,24 @@ export const startOf = ({ settings, diskIsFull, ...options }: NodeOptions) => ({
 });
 
 /** What a driver uses of a node. */
-export const driven = (
-  node: Pick<TransactionNode | OperationNode, 'clock' | 'stabilization' | 'stable' | 'verification'>,
-): Pick<ProtocolNode<AnyMessage>, 'hlc' | 'observe' | 'ready' | 'ust' | 'served' | 'want'> => ({
-  hlc: () => node.clock.last,
-  observe: (hlc) => node.clock.observe(hlc),
-  ready: (now) => node.stabilization.spoken && node.verification.status(now).state !== 'verifying',
-  ust: () => node.stable.value,
-  served: () => node.stable.served,
-  want: (ts) => node.stable.want(ts),
-});
+export function driven<M extends AnyMessage>(
+  node: Pick<TransactionNode | OperationNode, 'clock' | 'drift' | 'stabilization' | 'stable' | 'verification'>,
+  { readings: { wall } }: NodeOptions,
+  schema: MessageSchema<M>,
+): Pick<ProtocolNode<M>, 'hlc' | 'greeting' | 'meets' | 'receives' | 'ready' | 'ust' | 'served' | 'want'> {
+  const { clock, drift } = node;
+  const peers = new PeerClocks<M>(clock, drift, newestTimestamp(schema));
+  return {
+    hlc: () => clock.last,
+    greeting: () => ({ hlc: clock.last, wallMs: drift.wall(wall()) }),
+    meets: (peer, greeting) => peers.meets(peer, greeting, wall()),
+    receives: (peer, hlc, envelopes) => peers.receives(peer, hlc, envelopes, wall()),
+    ready: (now) => node.stabilization.spoken && node.verification.status(now).state !== 'verifying',
+    ust: () => node.stable.value,
+    served: () => node.stable.served,
+    want: (ts) => node.stable.want(ts),
+  };
+}
 
 /** A figure of all replicas of a node together. */
 export const sumOf = <R>(replicas: readonly R[], count: (replica: R) => number): number =>

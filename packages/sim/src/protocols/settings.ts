@@ -4,8 +4,18 @@ import { DEFAULT_SETTINGS, type ProtocolSettings } from '@isochron/protocols';
 import { integer, logBetween, rounded } from '../engine/draws.js';
 import type { Settings } from './adapter.js';
 
+const WIDE_DRIFT_MS = 600_000;
+
 /** A retention below this is an experiment. */
 const MIN_RETENTION_MS = 2_000;
+
+/** The default, one that no fault of a clock exceeds but those that are far off, or anything. */
+function drawDriftLimit(random: Random): number {
+  const share = random.float();
+  if (share < 0.4) return DEFAULT_SETTINGS.maxClockDriftMs;
+  if (share < 0.8) return WIDE_DRIFT_MS;
+  return Math.round(logBetween(random, 500, 20_000));
+}
 
 /** Everything that a setting governs should happen in some runs: a lease that ends, a snapshot that is too old, a failover. */
 export function drawSettings(random: Random): Settings {
@@ -18,7 +28,7 @@ export function drawSettings(random: Random): Settings {
     maxTransactionMs: ms(300, 8_000),
     retentionMs: random.chance(0.3) ? 0 : ms(50, 10_000),
     outcomeRetentionMs: random.chance(0.5) ? DEFAULT_SETTINGS.outcomeRetentionMs : ms(100, 60_000),
-    maxClockDriftMs: random.chance(0.8) ? DEFAULT_SETTINGS.maxClockDriftMs : ms(500, 20_000),
+    maxClockDriftMs: drawDriftLimit(random),
     resolveAfterMs: ms(50, 3_000),
     readTimeoutMs: ms(50, 1_500),
     readDeadlineMs: ms(1_000, 8_000),

@@ -19,6 +19,7 @@ import { SnapshotReads } from '../checks/snapshot-reads.js';
 import { StableIsServed } from '../checks/stable-is-served.js';
 import { StableIsInstalled, StableTimeIsMonotonic } from '../checks/stable-time.js';
 import { SurvivorsAgree } from '../checks/survivors.js';
+import { TimestampsStayNear } from '../checks/timestamps.js';
 import { NothingBelowVersionClock } from '../checks/version-clock.js';
 import { UP_TO_A_TIMESTAMP } from '../checks/visibility.js';
 import { VisibleInTheEnd } from '../checks/visible-in-the-end.js';
@@ -80,6 +81,7 @@ export function createChecks<M extends AnyMessage>(
     new VisibleInTheEnd(context, ledger),
     new MemoryIsBounded(context, loads, 50 + 20 * (plan.sessions.length + (plan.http?.callers.length ?? 0)), caches),
     ...(clientSnapshots ? [new WritesGoOn(context, plan)] : []),
+    new TimestampsStayNear(context, plan),
     ...[level, ...beyond].map((one) => new ConsistentHistory(context, ledger, histories.lines, one)),
   ];
   const { topology } = cluster;

@@ -6,6 +6,7 @@ import {
   IsochronError,
   type NodeId,
   type QualifiedKey,
+  type Timestamp,
   wallOf,
 } from '@isochron/core';
 import type { Address, Envelope, Input } from '@isochron/protocols';
@@ -134,7 +135,12 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     this.#tell.durable(node, records);
   }
 
-  leaving(_from: NodeId, _to: NodeId, envelopes: readonly Envelope<M>[]): void {
+  refused(node: NodeId, peer: NodeId, why: string): void {
+    this.#trace.add(node, () => `refuses a frame of ${peer}: ${why}`);
+  }
+
+  leaving(from: NodeId, _to: NodeId, envelopes: readonly Envelope<M>[], hlc: Timestamp): void {
+    this.#tell.frameLeft(from, hlc);
     for (const envelope of envelopes) this.#said(envelope.message, envelope.from, envelope.to);
   }
 

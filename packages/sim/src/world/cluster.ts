@@ -1,5 +1,13 @@
 /** The whole simulated world: nodes, links, disks, clocks and the network of clients, as a plan describes them. */
-import { type AnyMessage, type DurableRecord, type NodeId, type Random, type RegionId, Topology } from '@isochron/core';
+import {
+  type AnyMessage,
+  type DurableRecord,
+  type NodeId,
+  type Random,
+  type RegionId,
+  type Timestamp,
+  Topology,
+} from '@isochron/core';
 import type { Envelope } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import { ClientNetwork } from '../clients/connection.js';
@@ -21,13 +29,21 @@ const MAX_SYNC_MS = 3_000;
 /** How long a process that stopped by itself takes to come back. */
 const RESTART_MS = 50;
 
+/** What counts as a clock that is far off: more than any fault of a clock that is only wrong. */
+const FAR_OFF_MS = 100_000;
+
+/** How long one that refused to start waits. */
+const RETRY_MS = 500;
+
 /** What is heard of the whole cluster. */
 export interface ClusterListener<M extends AnyMessage> extends NodeListener<M> {
   /** A frame leaves its node: what it promises may be known elsewhere from now on. */
-  leaving(from: NodeId, to: NodeId, envelopes: readonly Envelope<M>[]): void;
+  leaving(from: NodeId, to: NodeId, envelopes: readonly Envelope<M>[], hlc: Timestamp): void;
   /** A frame has left. */
   left(from: NodeId, to: NodeId, envelopes: readonly Envelope<M>[]): void;
   durable(node: NodeId, records: readonly DurableRecord[]): void;
+  /** A node refuses a frame because of its timestamps. */
+  refused(node: NodeId, peer: NodeId, why: string): void;
   /** A disk has lost something; this is what is left. */
   robbed(node: NodeId, left: MemoryState): void;
 }
@@ -109,10 +125,14 @@ export class Cluster<M extends AnyMessage> {
     this.node(id).drain(done);
   }
 
+  /** Starts a process where none runs; one that refuses its disk because of its clock is started again, as under a supervisor. */
   restart(id: NodeId): void {
     const node = this.node(id);
     if (node.up) return;
-    node.boot();
+    if (!node.boot()) {
+      this.time.after(RETRY_MS, () => this.restart(id));
+      return;
+    }
     for (const link of this.linksOf(id)) link.unblock();
   }
 
@@ -146,6 +166,11 @@ export class Cluster<M extends AnyMessage> {
     node.disk.restore(image);
     if (image.length > 0) this.#robbed.add(id);
     this.listener.robbed(id, node.disk.durable);
+  }
+
+  /** Whether a node's clock may be set far off: all others are about right, so that most nodes know better. */
+  mayMisread(id: NodeId): boolean {
+    return this.nodes.every((node) => node.id === id || Math.abs(node.clock.errorMs) < FAR_OFF_MS);
   }
 
   isolate(region: RegionId, isolated: boolean): void {
@@ -222,6 +247,10 @@ export class Cluster<M extends AnyMessage> {
       topology: this.topology,
       pings: (peer, node) => this.link(peer, node).whole && this.node(peer).up && !this.node(peer).paused,
       unresponsiveChanged: (node) => this.clients.reported(node),
+      refuse: (from, peer, why) => {
+        this.listener.refused(from.id, peer, why);
+        this.link(from.id, peer).drop();
+      },
     });
   }
 
@@ -249,11 +278,12 @@ export class Cluster<M extends AnyMessage> {
       recovered,
       logAfter: (partition, after) => wholeLog(store, partition, after),
       now: node.clock.now(),
+      readings: { wall: () => node.clock.now(), steady: () => this.time.now },
     });
   }
 
   #transmit(from: SimNode<M>, to: NodeId, frame: Frame<M>): void {
-    this.listener.leaving(from.id, to, frame.envelopes);
+    this.listener.leaving(from.id, to, frame.envelopes, frame.hlc);
     this.link(from.id, to).send(from, this.plan.environment.encoded ? this.#reencoded(frame) : frame);
     this.listener.left(from.id, to, frame.envelopes);
   }
@@ -267,7 +297,11 @@ export class Cluster<M extends AnyMessage> {
     const { environment } = this.plan;
     const [i, j] = [a.region, b.region].map((region) => this.topology.regions.indexOf(region)) as [number, number];
     const slow = environment.slowLinks.find((l) => pair(l.a, l.b) === pair(a.id, b.id))?.factor ?? 1;
-    const pace = { ...environment, delayMs: environment.delayMs[i]![j]! * slow };
+    const greet = (): boolean => {
+      const [one, two] = [a.meets(b), b.meets(a)]; // both learn of it
+      return one && two;
+    };
+    const pace = { ...environment, delayMs: environment.delayMs[i]![j]! * slow, greet };
     return new Link<Frame<M>>(this.time, this.streams.of('link', pair(a.id, b.id)), pace, a, b);
   }
 }

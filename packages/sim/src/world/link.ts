@@ -19,6 +19,8 @@ export interface LinkPace {
   readonly noticeMs: number;
   readonly reconnectMs: readonly [number, number];
   readonly lateFrames: boolean;
+  /** Whether both ends accept each other; by default always. */
+  readonly greet?: () => boolean;
 }
 
 /** Slower than this no link becomes: its connection would have been given up. */
@@ -119,7 +121,7 @@ export class Link<F> {
     this.time.after(between(this.random, least, most), () => {
       this.#connecting = false;
       if (this.#connected || this.#blocks > 0) return;
-      if (this.#unnoticed > 0) this.connectSoon();
+      if (this.#unnoticed > 0 || this.pace.greet?.() === false) this.connectSoon();
       else this.#connect();
     });
   }

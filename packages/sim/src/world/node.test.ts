@@ -65,7 +65,9 @@ function started() {
       return {
         machines: [['clerk', clerk]],
         hlc: () => 0,
-        observe: () => {},
+        greeting: () => ({ hlc: 0, wallMs: 0 }),
+        meets: () => undefined,
+        receives: () => undefined,
         ready: () => true,
         ust: () => 0,
         served: () => 0,
@@ -74,6 +76,7 @@ function started() {
         backlog: () => ({}),
       };
     },
+    refuse: () => {},
     transmit: (_from, to, frame) => {
       sent.push(...frame.envelopes.map(({ message }) => `${to}:${message.n}`));
       hooks.onTransmit();

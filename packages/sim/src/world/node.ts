@@ -1,5 +1,12 @@
 /** One node of the simulated cluster: the real host and machines, on a virtual clock, disk and network. */
-import type { AnyMessage, DurableRecord, NodeId, Random, RegionId } from '@isochron/core';
+import {
+  type AnyMessage,
+  type DurableRecord,
+  IsochronError,
+  type NodeId,
+  type Random,
+  type RegionId,
+} from '@isochron/core';
 import { type Address, type Envelope, Host, type Unresponsive } from '@isochron/protocols';
 import type { Scheduled } from '../engine/event-queue.js';
 import type { ProtocolNode } from '../protocols/adapter.js';
@@ -31,6 +38,8 @@ export interface NodeWorld<M extends AnyMessage> extends HealthWorld {
   transmit(from: SimNode<M>, to: NodeId, frame: Frame<M>): void;
   /** What does not answer the node has changed. */
   unresponsiveChanged(node: NodeId): void;
+  /** A node closes its link to a peer. */
+  refuse(node: SimNode<M>, peer: NodeId, why: string): void;
 }
 
 /** What is heard of a node, beside what is heard of its machines. */
@@ -84,19 +93,21 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     return this.#health?.unresponsive ?? { nodes: [], regions: [] };
   }
 
-  /** Starts a process on what the disk holds. */
-  boot(): void {
+  /** Starts a process on what the disk holds. False when it refuses to start because the disk is ahead of its clock (K5). */
+  boot(): boolean {
     const { world, id } = this;
+    const protocol = this.#create();
+    if (protocol === undefined) return false;
     this.life++;
     this.up = true;
     this.port = new ClientPort();
     const { life } = this;
     const host = this.#open(life);
     this.#host = host;
-    this.#protocol = world.create(this);
-    this.#http = world.openHttp(this, this.#processOf(host, this.#protocol, life));
+    this.#protocol = protocol;
+    this.#http = world.openHttp(this, this.#processOf(host, protocol, life));
     const ofClients = [[CLIENT_MACHINE, this.port] as const, ...(this.#http?.machines ?? [])];
-    for (const [name, machine] of [...this.#protocol.machines, ...ofClients]) {
+    for (const [name, machine] of [...protocol.machines, ...ofClients]) {
       const alive = () => this.up && this.life === life;
       host.add(name, new Tap({ node: id, machine: name }, machine, world.listener, alive));
     }
@@ -108,6 +119,16 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     });
     world.listener.started(id);
     host.run();
+    return true;
+  }
+
+  #create(): ProtocolNode<M> | undefined {
+    try {
+      return this.world.create(this);
+    } catch (error) {
+      if (error instanceof IsochronError && error.code === 'CLOCK_BEHIND_DATA') return undefined;
+      throw error;
+    }
   }
 
   /** The process dies at once. `batchSurvives`: the batch on its way had reached the disk. */
@@ -144,12 +165,20 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     });
   }
 
+  /** As the server's driver does it: what is refused reaches no machine, and its link is closed (K1). */
   receive(peer: NodeId, frame: Frame<M>): void {
     this.#whenRunning(() => {
       this.#health?.heard(peer);
-      this.#protocol?.observe(frame.hlc);
-      this.#host?.receive(frame.envelopes);
+      const refusal = this.#protocol?.receives(peer, frame.hlc, frame.envelopes);
+      if (refusal === undefined) this.#host?.receive(frame.envelopes);
+      else this.world.refuse(this, peer, refusal);
     });
+  }
+
+  /** Whether the clocks of a node at the other end of a link that opens are accepted here. */
+  meets(peer: SimNode<M>): boolean {
+    const greeting = peer.protocol?.greeting();
+    return greeting === undefined || this.protocol?.meets(peer.id, greeting) === undefined;
   }
 
   /** A client's request arrives at this node's port. */

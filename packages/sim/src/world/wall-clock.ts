@@ -35,6 +35,11 @@ export class WallClock {
     return START + time.now;
   }
 
+  /** How far it is off. */
+  get errorMs(): number {
+    return this.#error();
+  }
+
   jump(ms: number): void {
     this.#highest = this.highest;
     this.#offsetMs += ms;

@@ -80,6 +80,8 @@ extension IsochronError {
         public static let replicaUnreachable = Code(rawValue: "REPLICA_UNREACHABLE")
         /// The clock of a node is too far off.
         public static let clockDrift = Code(rawValue: "CLOCK_DRIFT")
+        /// The data on disk lie ahead of the clock.
+        public static let clockBehindData = Code(rawValue: "CLOCK_BEHIND_DATA")
         /// The node is overloaded.
         public static let overloaded = Code(rawValue: "OVERLOADED")
         /// The node is starting or shutting down.
@@ -129,7 +131,8 @@ extension IsochronError.Code: CaseIterable {
         .unauthenticated, .tokenInvalid, .tokenForeign, .timestampInFuture, .cursorInvalid, .transactionUnknown,
         .transactionExpired, .transactionFinished, .transactionAborted, .txIdReused, .attemptMismatch,
         .outcomePending, .outcomeUnknown, .outcomeForgotten, .snapshotTooOld, .snapshotUnavailable, .sessionGap,
-        .replicaUnreachable, .clockDrift, .overloaded, .notReady, .stableTimeout, .notSupportedByProtocol,
+        .replicaUnreachable, .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout,
+        .notSupportedByProtocol,
         .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted, .connectionLost, .clientClosed,
         .configInvalid, .placementMismatch, .peerRefused, .peerVersionMismatch, .peerConfigMismatch, .rebuildNeeded,
         .storageFull, .storageFailed, .internal,
@@ -138,7 +141,7 @@ extension IsochronError.Code: CaseIterable {
     private static let known = Set(allCases)
     private static let helped: Set<IsochronError.Code> = [
         .outcomePending, .outcomeUnknown, .snapshotUnavailable, .sessionGap, .replicaUnreachable, .clockDrift,
-        .overloaded, .notReady, .stableTimeout, .creditsExhausted, .connectionLost, .rebuildNeeded, .storageFull,
+        .clockBehindData, .overloaded, .notReady, .stableTimeout, .creditsExhausted, .connectionLost, .rebuildNeeded, .storageFull,
         .storageFailed, .internal,
     ]
 

@@ -35,6 +35,8 @@ export interface NodeOptions {
   readonly peerDial?: Readonly<Record<NodeId, string>>;
   /** Partitions that no node has a copy of any more come back empty. */
   readonly acceptLoss: boolean;
+  /** The data are of the future: nothing new is written. */
+  readonly acceptFutureTimestamps: boolean;
   readonly clockSkewMs: number;
   readonly logLevel: string;
 }
@@ -104,9 +106,9 @@ interface Parts {
 async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<void>> {
   const { config, peering, secret, logger, onFailure } = parts;
   const dataDir = options.data ?? join('data', options.node);
-  const { node: id, clockSkewMs, acceptLoss } = options;
+  const { node: id, clockSkewMs, acceptLoss, acceptFutureTimestamps: acceptFuture } = options;
   const common = { config, secret, peering, logger, onFailure };
-  const node = await openNode({ ...common, node: id, dataDir, clockSkewMs, acceptLoss });
+  const node = await openNode({ ...common, node: id, dataDir, clockSkewMs, acceptLoss, acceptFuture });
   const latency = new HttpLatency();
   const serving = new Serving(node);
   const apiKeys = apiKeysFromEnv(process.env);

@@ -35,6 +35,7 @@ const NodeSchema = Type.Object({
   openTransactions: Count,
   losses: Type.Optional(Type.Object({ open: Count })),
   rssBytes: Count,
+  clock: Type.Optional(Type.Object({ problem: Type.Union([Type.String(), Type.Null()]), driftMs: Type.Number() })),
   blocking: Type.Optional(Type.Object({ reads: Count, totalMs: Count, longestMs: Count })),
   verification: Type.Optional(Type.Object({ state: Name, missing: Type.Array(Name), timedOut: Type.Boolean() })),
   partitions: Type.Array(PartitionSchema),

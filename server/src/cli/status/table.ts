@@ -14,7 +14,7 @@ export function renderStatus(report: ClusterReport, options: { readonly partitio
   const reachable = report.nodes.filter(({ status }) => status !== null).length;
   const title = `cluster ${report.cluster}, protocol ${report.protocol}, ${reachable} of ${report.nodes.length} nodes answer`;
   const tables = [nodeTable(report), ...(options.partitions ? [partitionTable(report)] : [])];
-  const lines = [blockingLines, verificationLines, stalenessLines, lossLines].flatMap((linesOf) => linesOf(report));
+  const lines = [blockingLines, verificationLines, clockLines, stalenessLines, lossLines].flatMap((linesOf) => linesOf(report));
   return [title, ...tables, ...lines].join('\n');
 }
 
@@ -50,6 +50,13 @@ function verificationLines({ nodes }: ClusterReport): string[] {
     ];
   });
 }
+
+/** Nodes that take no writes because of their clocks. */
+const clockLines = ({ nodes }: ClusterReport): string[] =>
+  nodes.flatMap(({ node, status }) => {
+    const problem = status?.clock?.problem ?? null;
+    return problem === null ? [] : [colors.red(`${node} takes no writes: ${printable(problem)}`)];
+  });
 
 /** Who holds stable time back, where it is stale. */
 function stalenessLines({ nodes }: ClusterReport): string[] {

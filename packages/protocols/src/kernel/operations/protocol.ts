@@ -17,6 +17,7 @@ import type {
   WallMs,
 } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
+import type { DriftWatch } from '../drift-watch.js';
 import type { NodeClock } from '../node-clock.js';
 import type { RegionalRule } from '../node-parts.js';
 import type { NodeState } from '../node-state.js';
@@ -206,6 +207,7 @@ export interface OperationProtocol {
   readonly Clock: new (
     start: Timestamp,
     ceiling: Timestamp,
+    drift: DriftWatch,
   ) => NodeClock;
   /** What a node contributes to the times of its region, or of all regions; undefined: none are used. */
   readonly regional?: RegionalRule;

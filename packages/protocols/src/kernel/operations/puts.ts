@@ -106,7 +106,8 @@ export class Puts {
   /** D5: outcomes below `min(ust, now - outcomeRetention)` go. Moves in steps of a minute: each step is a scan. */
   forget(now: WallMs, out: Out): void {
     const { stable, settings } = this.state;
-    const upTo = Math.min(stable.aggregated, packWall(now - settings.outcomeRetentionMs));
+    const kept = packWall(this.state.drift.stampable(now) - settings.outcomeRetentionMs);
+    const upTo = Math.min(stable.aggregated, kept);
     if (upTo < this.#forgottenUpTo + 60_000 * HLC_TICKS_PER_MS) return;
     this.#forgottenUpTo = upTo;
     out.write({ kind: 'forget', partition: this.partition, upTo });
@@ -137,13 +138,12 @@ export class Puts {
   }
 
   #refusal({ seen, birth }: PutSliceReq, now: WallMs): Refusal | undefined {
-    const { settings, drift, clock, membership, node } = this.state;
+    const { settings, clock, membership, node } = this.state;
     if (birth < Math.max(this.#forgottenUpTo, membership.lostUpTo)) return FORGOTTEN;
     const full = this.state.writable();
     if (full !== undefined) return { code: full, detail: `${node} takes no writes now; nothing was written.` };
-    if (drift.excessive) {
-      const detail = `The clock of ${node} is ${Math.round(drift.medianMs)} ms away from its peers'.`;
-      return { code: 'CLOCK_DRIFT', detail };
+    if (clock.problem !== undefined) {
+      return { code: 'CLOCK_DRIFT', detail: `${node} takes no writes now: ${clock.problem}.` };
     }
     if (Math.max(this.rules.newest(seen), birth) > clock.latest(now, settings.maxClockDriftMs)) {
       return { code: 'TIMESTAMP_IN_FUTURE', detail: 'The session has seen a timestamp from the future.' };

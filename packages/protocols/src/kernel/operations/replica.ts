@@ -410,7 +410,8 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
   #collect(now: WallMs, out: Out): void {
     const { stable, settings, membership } = this.state;
     if (!membership.joined) return;
-    this.replication.collect(Math.min(stable.sOld, stable.aggregated, packWall(now - settings.retentionMs)), out);
+    const kept = packWall(this.state.drift.stampable(now) - settings.retentionMs);
+    this.replication.collect(Math.min(stable.sOld, stable.aggregated, kept), out);
     this.puts.forget(now, out);
   }
 }

@@ -1,5 +1,6 @@
 /** Encoding and validation of the messages of single operations. */
 import {
+  count,
   type Kind,
   list,
   MalformedMessage,
@@ -20,9 +21,9 @@ const seen = list(timestamp, 1_000_000);
 const keys = list(key, 100_000);
 const nullableVersion = nullable(version);
 
-const getSlice = { ref: timestamp, partition: uint, key, seen };
+const getSlice = { ref: count, partition: uint, key, seen };
 const putSlice = {
-  ref: timestamp,
+  ref: count,
   partition: uint,
   txId: name,
   attempt: uint,
@@ -34,7 +35,7 @@ const putSlice = {
   depends: dependencies,
 };
 const rotId = optional(name);
-const rotSlice = { ref: timestamp, partition: uint, snapshot: seen, keys, id: rotId };
+const rotSlice = { ref: count, partition: uint, snapshot: seen, keys, id: rotId };
 /** It never leaves its node: who sends one is refused by the replica. */
 const waiting = struct<{
   readonly get: GetSliceReq | null;
@@ -94,31 +95,31 @@ export const operationSchema: MessageSchema<OperationMessage> = {
     fields: { ref: uint, versions: list(nullableVersion), seen, ust: timestamp, depends: dependencies },
   },
   GetSliceReq: { tag: 70, fields: getSlice },
-  GetSliceResp: { tag: 71, fields: { ref: timestamp, version: nullableVersion, seen } },
+  GetSliceResp: { tag: 71, fields: { ref: count, version: nullableVersion, seen } },
   PutSliceReq: { tag: 72, fields: putSlice },
-  PutSliceResp: { tag: 73, fields: { ref: timestamp, ts: timestamp } },
+  PutSliceResp: { tag: 73, fields: { ref: count, ts: timestamp } },
   SettleReq: {
     tag: 74,
-    fields: { ref: timestamp, partition: uint, txId: name, attempt: uint, birth: timestamp },
+    fields: { ref: count, partition: uint, txId: name, attempt: uint, birth: timestamp },
   },
   SettleResp: {
     tag: 75,
-    fields: { ref: timestamp, state: oneOf('committed', 'aborted', 'lost'), ts: timestamp },
+    fields: { ref: count, state: oneOf('committed', 'aborted', 'lost'), ts: timestamp },
   },
-  SnapReq: { tag: 76, fields: { ref: timestamp, partition: uint, seen } },
-  SnapResp: { tag: 77, fields: { ref: timestamp, snapshot: seen } },
+  SnapReq: { tag: 76, fields: { ref: count, partition: uint, seen } },
+  SnapResp: { tag: 77, fields: { ref: count, snapshot: seen } },
   RotSliceReq: { tag: 78, fields: rotSlice },
-  RotSliceResp: { tag: 79, fields: { ref: timestamp, versions: list(nullableVersion) } },
-  WaitedSlice: { tag: 80, fields: { node: name, request: slice, since: timestamp } },
-  DepCheckReq: { tag: 81, fields: { ref: timestamp, partition: uint, needs: list(timestamp, 10_000) } },
-  DepCheckResp: { tag: 82, fields: { ref: timestamp } },
+  RotSliceResp: { tag: 79, fields: { ref: count, versions: list(nullableVersion) } },
+  WaitedSlice: { tag: 80, fields: { node: name, request: slice, since: count } },
+  DepCheckReq: { tag: 81, fields: { ref: count, partition: uint, needs: list(timestamp, 10_000) } },
+  DepCheckResp: { tag: 82, fields: { ref: count } },
   AdmitUpdates: { tag: 83, fields: { source: name, upTo: timestamp, keys } },
   ReplicationAck: { tag: 84, fields: { partition: uint, region: name, upTo: timestamp } },
   ReplicationComplete: { tag: 85, fields: { partition: uint, region: name, upTo: timestamp } },
   ReadersCheckReq: {
     tag: 90,
-    fields: { ref: timestamp, partition: uint, keys, needs: list(timestamp, 1_000_000) },
+    fields: { ref: count, partition: uint, keys, needs: list(timestamp, 1_000_000) },
   },
-  ReadersCheckResp: { tag: 91, fields: { ref: timestamp, readers: list(struct<Reader>({ id: name, at: timestamp })) } },
-  RotVersionsReq: { tag: 92, fields: { ref: timestamp, partition: uint, keys, wanted: list(list(timestamp, 100)) } },
+  ReadersCheckResp: { tag: 91, fields: { ref: count, readers: list(struct<Reader>({ id: name, at: timestamp })) } },
+  RotVersionsReq: { tag: 92, fields: { ref: count, partition: uint, keys, wanted: list(list(timestamp, 100)) } },
 };

@@ -1,6 +1,7 @@
 /** Encoding and validation of what replicas and nodes say to one another. */
 import {
   boolean,
+  count,
   type Dependency,
   type KeyWrite,
   type LogGroup,
@@ -50,12 +51,12 @@ const loggedTx = struct<LoggedTx>({
   repeatable: optional(boolean),
 });
 const group = struct<LogGroup>({ ct: timestamp, txs: list(loggedTx) });
-const wallMs = timestamp;
 /** What is served everywhere, and what callers wait for to be served (`StableTime`). */
 const service = { served: optional(timestamp), wanted: optional(timestamp) };
+const wallMs = count;
 const vector = list(struct<VectorEntry>({ region: name, ts: timestamp }), 1_000);
 const copyReq = {
-  ref: timestamp,
+  ref: count,
   partition: uint,
   start: key,
   source: nullable(name),
@@ -117,7 +118,7 @@ export const replicationSchema: MessageSchema<ReplicationMessage> = {
   CopyResp: {
     tag: 39,
     fields: {
-      ref: timestamp,
+      ref: count,
       part: uint,
       parts: uint,
       versions: list(listed),

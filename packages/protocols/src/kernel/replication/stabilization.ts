@@ -19,7 +19,6 @@ import {
   type Timestamp,
   type Topology,
   type WallMs,
-  wallOf,
 } from '@isochron/core';
 import type { Address, Effects, Input, Machine, WriteSeq } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
@@ -174,11 +173,12 @@ export class Stabilization implements Machine<ReplicationMessage> {
     if (contribution === undefined) return;
     const { gst, sOld, regional, served, wanted } = contribution;
     const service = serviceOf(served, wanted);
+    const wallMs = this.state.drift.wall(now);
     if (this.#parent !== null && !this.#down.has(this.#parent)) {
       this.counters.up++;
       out.send(
         { node: this.#parent, machine: MACHINE },
-        { type: 'GossipUp', gst, sOld, wallMs: now, ...regionalOf(regional), ...service },
+        { type: 'GossipUp', gst, sOld, wallMs, ...regionalOf(regional), ...service },
       );
     }
     if (!this.isRoot) return;
@@ -192,7 +192,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
       this.counters.root++;
       out.send(
         { node: root, machine: MACHINE },
-        { type: 'GossipRoot', region, gst, sOld, wallMs: now, ...regionalOf(told), ...service },
+        { type: 'GossipRoot', region, gst, sOld, wallMs, ...regionalOf(told), ...service },
       );
     }
     this.#computeUst(now, out);
@@ -260,7 +260,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
 
   #tellChildren(now: WallMs, out: Out): void {
     const [ust, sOld, regional] = [this.#sentDown, this.#sentSOld, this.#sentRegional];
-    const rest = { wallMs: now, ...regionalOf(regional), ...serviceOf(this.#sentServed, this.#sentWanted) };
+    const rest = { wallMs: this.state.drift.wall(now), ...regionalOf(regional), ...serviceOf(this.#sentServed, this.#sentWanted) };
     this.#told = true;
     for (const node of this.#children) {
       if (this.#down.has(node)) continue;
@@ -288,6 +288,3 @@ const serviceOf = (served: Timestamp, wanted: Timestamp): { served?: Timestamp; 
   ...(served > 0 && { served }),
   ...(wanted > 0 && { wanted }),
 });
-
-/** Age of a stable time: how far its snapshot lies behind the wall clock, in ms. */
-export const stalenessOf = (ust: Timestamp, now: WallMs): number => Math.max(0, now - wallOf(ust));

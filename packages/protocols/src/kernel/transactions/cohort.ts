@@ -281,8 +281,9 @@ export class Cohort {
 
   /** D5: outcomes below `min(ust, now - outcomeRetention)` go. Moves in steps of a minute: each step is a scan. */
   forget(now: WallMs, out: Out): void {
-    const { stable, settings } = this.state;
-    const upTo = Math.min(stable.aggregated, packWall(now - settings.outcomeRetentionMs));
+    const { stable, settings, drift } = this.state;
+    const kept = packWall(drift.stampable(now) - settings.outcomeRetentionMs);
+    const upTo = Math.min(stable.aggregated, kept);
     if (upTo < this.#forgottenUpTo + 60_000 * HLC_TICKS_PER_MS) return;
     this.#forgottenUpTo = upTo;
     out.write({ kind: 'forget', partition: this.partition, upTo });
@@ -380,7 +381,7 @@ export class Cohort {
   }
 
   #refusal(request: PrepareReq, now: WallMs): { code: ErrorCode; detail: string; durable: boolean } | undefined {
-    const { settings, drift } = this.state;
+    const { settings, clock } = this.state;
     if (request.birth < Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo)) {
       const detail = 'The commit is older than the outcomes kept here; whether it happened cannot be known.';
       return { code: 'OUTCOME_FORGOTTEN', detail, durable: false };
@@ -393,11 +394,11 @@ export class Cohort {
       const detail = 'Too many transactions wait for an undecided one on this replica; try again later.';
       return { code: 'OVERLOADED', detail, durable: true };
     }
-    if (drift.excessive) {
-      const detail = `The clock of ${this.state.node} is ${Math.round(drift.medianMs)} ms away from its peers'.`;
+    if (clock.problem !== undefined) {
+      const detail = `${this.state.node} takes no writes now: ${clock.problem}.`;
       return { code: 'CLOCK_DRIFT', detail, durable: true };
     }
-    if (Math.max(request.ht, request.ust, request.birth) > this.state.clock.latest(now, settings.maxClockDriftMs)) {
+    if (Math.max(request.ht, request.ust, request.birth) > clock.latest(now, settings.maxClockDriftMs)) {
       return {
         code: 'TIMESTAMP_IN_FUTURE',
         detail: 'The session has seen a timestamp from the future.',

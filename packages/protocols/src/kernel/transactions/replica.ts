@@ -338,7 +338,8 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
   #collect(now: WallMs, out: Out): void {
     const { stable, settings, membership } = this.state;
     if (!membership.joined) return;
-    this.replication.collect(Math.min(stable.sOld, stable.aggregated, packWall(now - settings.retentionMs)), out);
+    const kept = packWall(this.state.drift.stampable(now) - settings.retentionMs);
+    this.replication.collect(Math.min(stable.sOld, stable.aggregated, kept), out);
     this.cohort.forget(now, out);
   }
 }

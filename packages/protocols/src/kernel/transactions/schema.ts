@@ -1,6 +1,7 @@
 /** Encoding and validation of the messages of interactive transactions. */
 import {
   boolean,
+  count,
   ERROR_CODES,
   type ErrorCode,
   type Kind,
@@ -49,8 +50,8 @@ const code: Kind<ErrorCode> = {
 const keys = list(key, 100_000);
 const versions = list(nullable(version));
 
-const readSlice = { ref: timestamp, partition: uint, snapshot: timestamp, keys, deps };
-const listSlice = { ref: timestamp, partition: uint, snapshot: timestamp, range, deps };
+const readSlice = { ref: count, partition: uint, snapshot: timestamp, keys, deps };
+const listSlice = { ref: count, partition: uint, snapshot: timestamp, range, deps };
 /** It never leaves its node: who sends one is refused by the replica. */
 const waiting = struct<{ readonly read: ReadSliceReq | null; readonly list: ListSliceReq | null }>({
   read: nullable(struct<ReadSliceReq>({ type: oneOf('ReadSliceReq'), ...readSlice })),
@@ -125,14 +126,14 @@ export const transactionSchema: MessageSchema<TransactionMessage> = {
     tag: 12,
     fields: { ref: uint, status: oneOf(...STATUSES), ts: nullableTimestamp, attempt: uint },
   },
-  Refused: { tag: 13, fields: { ref: timestamp, code, detail } },
+  Refused: { tag: 13, fields: { ref: count, code, detail } },
   ReadSliceReq: { tag: 14, fields: readSlice },
-  ReadSliceResp: { tag: 15, fields: { ref: timestamp, partition: uint, versions } },
+  ReadSliceResp: { tag: 15, fields: { ref: count, partition: uint, versions } },
   ListSliceReq: { tag: 16, fields: listSlice },
-  ListSliceResp: { tag: 17, fields: { ref: timestamp, partition: uint, entries: list(listed), next: nullable(key) } },
+  ListSliceResp: { tag: 17, fields: { ref: count, partition: uint, entries: list(listed), next: nullable(key) } },
   WaitedRead: {
     tag: 40,
-    fields: { node: name, request: waitedRequest, since: timestamp },
+    fields: { node: name, request: waitedRequest, since: count },
   },
   PrepareReq: {
     tag: 18,
@@ -163,11 +164,11 @@ export const transactionSchema: MessageSchema<TransactionMessage> = {
       ts: timestamp,
     },
   },
-  OutcomeReq: { tag: 25, fields: { ref: timestamp, partition: uint, txId: name } },
+  OutcomeReq: { tag: 25, fields: { ref: count, partition: uint, txId: name } },
   OutcomeResp: {
     tag: 26,
     fields: {
-      ref: timestamp,
+      ref: count,
       partition: uint,
       state: oneOf('prepared', 'committed', 'aborted', 'lost', 'unknown', 'reported'),
       ts: timestamp,

@@ -13,6 +13,7 @@ import type {
   Version,
   WallMs,
 } from '@isochron/core';
+import type { DriftWatch } from '../drift-watch.js';
 import type { NodeClock } from '../node-clock.js';
 import type { NodeState } from '../node-state.js';
 import type { Replication } from '../replication/replication.js';
@@ -102,6 +103,7 @@ export interface TransactionProtocol {
   readonly Clock?: new (
     start: Timestamp,
     ceiling: Timestamp,
+    drift: DriftWatch,
   ) => NodeClock;
   /** What a node contributes to its region's times (`RegionalTimes`), and how many entries that has; undefined: none are used. */
   readonly regional?: {

@@ -144,7 +144,7 @@ export function operationAdapter(simulated: SimulatedOperations): ProtocolAdapte
 function createNode(options: NodeOptions, protocol: OperationProtocol): ProtocolNode<OperationMessage> {
   const node = createOperationNode(startOf(options), protocol);
   return {
-    ...driven(node),
+    ...driven(node, options, operationSchema),
     machines: node.machines,
     load: () => loadOf(node),
     backlog: () => backlogOf(node),

@@ -97,7 +97,7 @@ function createNode(options: NodeOptions, protocol: TransactionProtocol): Protoc
   );
   const node = createTransactionNode({ ...startOf(options), unapplied }, protocol);
   return {
-    ...driven(node),
+    ...driven(node, options, nodeSchema),
     machines: node.machines,
     load: () => loadOf(node),
     backlog: () => backlogOf(node),

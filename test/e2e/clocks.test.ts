@@ -1,0 +1,95 @@
+/** Clocks that are far off (K1, K2), and the way back for data that were written under one (K5). */
+import { join } from 'node:path';
+import { Cluster, cleanUp, logged } from './harness.js';
+import { call, keyPath } from './http.js';
+import { isochron } from './processes.js';
+import { until } from './until.js';
+
+jest.setTimeout(120_000);
+afterEach(cleanUp);
+
+/** A clock battery that is dead. */
+const DECADES = ['--clock-skew-ms', '1577000000000'];
+
+interface Clock {
+  readonly hlc: number;
+  readonly ust: number;
+  readonly now: number;
+  readonly stalenessMs: number;
+}
+
+const clockOf = async (cluster: Cluster, id: string): Promise<Clock> =>
+  (await call(cluster.node(id).api, 'GET', '/v1/clock')).json as Clock;
+
+const wallOf = (timestamp: number): number => Date.UTC(2025, 0, 1) + timestamp / 4096;
+
+/** Writes as many keys as it takes until some are on partitions that need nobody else. */
+async function writeSome(cluster: Cluster, region: string): Promise<number> {
+  const puts = Array.from({ length: 30 }, (_, i) =>
+    call(cluster.endpoint(region), 'PUT', keyPath(`k${i}`), { body: { i } }),
+  );
+  return (await Promise.all(puts)).filter(({ status }) => status === 200).length;
+}
+
+describe('K2: a node that starts with a clock decades ahead', () => {
+  it(
+    'is not ready and says why, takes no timestamp with it, and the others go on; it is ready when its clock is right',
+    logged(async () => {
+      const cluster = await Cluster.start({ settings: { stalenessAlertMs: 2_000 } });
+      await cluster.kill('oregon-1');
+      cluster.launch('oregon-1', { args: DECADES });
+      const { api } = cluster.node('oregon-1');
+      await until('it says what is wrong', async () => {
+        const { status, text } = await call(api, 'GET', '/readyz');
+        return status === 503 && /clock is \d+ ms ahead of/.test(text);
+      });
+      expect(await writeSome(cluster, 'virginia')).toBeGreaterThan(0);
+      for (const id of ['virginia-1', 'ireland-1']) {
+        expect((await call(cluster.node(id).api, 'GET', '/readyz')).status).toBe(200);
+        const { hlc, now } = await clockOf(cluster, id);
+        expect(wallOf(hlc)).toBeLessThan(now + 6_000);
+      }
+      const links = (await cluster.status('virginia-1')).node.links;
+      expect(links.find(({ node }) => node === 'oregon-1')).toMatchObject({ up: false });
+      await until('the alarm comes', async () => (await clockOf(cluster, 'virginia-1')).stalenessMs > 2_000);
+      await cluster.kill('oregon-1');
+      await cluster.restart('oregon-1');
+      await until('snapshots are fresh', async () => (await clockOf(cluster, 'virginia-1')).stalenessMs < 1_000);
+      expect(await writeSome(cluster, 'oregon')).toBe(30);
+    }),
+  );
+});
+
+describe('K5: a cluster whose disks hold timestamps from the future', () => {
+  it(
+    'refuses to start, serves an export when told to accept them, and a new cluster takes the data',
+    logged(async () => {
+      const poisoned = await Cluster.start({ args: ['--clock-skew-ms', '0'] });
+      await poisoned.stop();
+      for (const { id } of poisoned.nodes) poisoned.launch(id, { args: DECADES });
+      await poisoned.ready();
+      expect(await writeSome(poisoned, 'virginia')).toBe(30);
+      await poisoned.stop();
+      const refused = poisoned.launch('virginia-1');
+      expect((await refused.exited).code).not.toBe(0);
+      expect(poisoned.fullLog('virginia-1')).toMatch(/CLOCK_BEHIND_DATA.*docs\/clocks\.md/);
+
+      for (const { id } of poisoned.nodes) poisoned.launch(id, { args: ['--accept-future-timestamps'] });
+      await poisoned.ready();
+      const put = await call(poisoned.endpoint('virginia'), 'PUT', keyPath('k0'), { body: { i: 'new' } });
+      expect(put.text).toContain('CLOCK_DRIFT');
+      const file = join(poisoned.folder, 'export.jsonl');
+      const exported = await isochron(['export', '--endpoint', poisoned.endpoint('ireland'), '--output', file]);
+      expect([exported.code, exported.stderr]).toMatchObject([0, expect.anything()]);
+      await poisoned.stop();
+
+      const fresh = await Cluster.start({ cluster: 'second' });
+      const imported = await isochron(['import', '--endpoint', fresh.endpoint('oregon'), file]);
+      expect(imported.code).toBe(0);
+      for (let i = 0; i < 30; i++) {
+        expect((await call(fresh.endpoint('ireland'), 'GET', keyPath(`k${i}`))).json).toEqual({ i });
+      }
+      expect(wallOf((await clockOf(fresh, 'ireland-1')).hlc)).toBeLessThan(Date.now() + 6_000);
+    }),
+  );
+});
