@@ -20,13 +20,13 @@ export { createOperationNode, type OperationNode } from './kernel/operations/nod
 export type { OperationProtocol } from './kernel/operations/protocol.js';
 export { operationSchema } from './kernel/operations/schema.js';
 export * from './kernel/operations/session.js';
+export { type ClockGreeting, PeerClocks } from './kernel/peer-clocks.js';
 export { LOOK_INTERVAL_MS, PeerWatch, type Unresponsive } from './kernel/peer-watch.js';
 export { LOSS_REPORTS_MACHINE } from './kernel/replication/loss-reports.js';
 export { type Loss, Losses } from './kernel/replication/losses.js';
 export * from './kernel/replication/messages.js';
-export type { VerificationState, VerificationStatus } from './kernel/replication/verification.js';
-export { type ClockGreeting, PeerClocks } from './kernel/peer-clocks.js';
 export { StableProgress, stalenessOf } from './kernel/replication/stable-progress.js';
+export type { VerificationState, VerificationStatus } from './kernel/replication/verification.js';
 export * from './kernel/settings.js';
 export { notFullyReplicated } from './kernel/transactions/full-replication.js';
 export * from './kernel/transactions/messages.js';

@@ -1,9 +1,9 @@
 import type { FaultPlan } from '../plan/plan.js';
 import { clientDeath, clientDisconnect } from './clients.js';
 import type { FaultKind, FaultWorld } from './fault.js';
-import { crash, crashAt, drain, freeze, lateLinks, massCrash, pause, rollback, wipe } from './nodes.js';
 import { clockDrift, clockFarOff, clockFarOffAtStart, clockJump, diskFull, slowDisk, stalledDisk } from './machines.js';
 import { cutLink, dropLink, farFrame, isolateNode, isolateRegion, slowLink, unrulyLink } from './network.js';
+import { crash, crashAt, drain, freeze, lateLinks, massCrash, pause, rollback, wipe } from './nodes.js';
 
 /** Every kind of fault. A new one is added at the end, so that plans drawn before keep their kinds. */
 export const FAULTS = {

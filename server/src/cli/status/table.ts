@@ -14,7 +14,9 @@ export function renderStatus(report: ClusterReport, options: { readonly partitio
   const reachable = report.nodes.filter(({ status }) => status !== null).length;
   const title = `cluster ${report.cluster}, protocol ${report.protocol}, ${reachable} of ${report.nodes.length} nodes answer`;
   const tables = [nodeTable(report), ...(options.partitions ? [partitionTable(report)] : [])];
-  const lines = [blockingLines, verificationLines, clockLines, stalenessLines, lossLines].flatMap((linesOf) => linesOf(report));
+  const lines = [blockingLines, verificationLines, clockLines, stalenessLines, lossLines].flatMap((linesOf) =>
+    linesOf(report),
+  );
   return [title, ...tables, ...lines].join('\n');
 }
 

@@ -260,7 +260,11 @@ export class Stabilization implements Machine<ReplicationMessage> {
 
   #tellChildren(now: WallMs, out: Out): void {
     const [ust, sOld, regional] = [this.#sentDown, this.#sentSOld, this.#sentRegional];
-    const rest = { wallMs: this.state.drift.wall(now), ...regionalOf(regional), ...serviceOf(this.#sentServed, this.#sentWanted) };
+    const rest = {
+      wallMs: this.state.drift.wall(now),
+      ...regionalOf(regional),
+      ...serviceOf(this.#sentServed, this.#sentWanted),
+    };
     this.#told = true;
     for (const node of this.#children) {
       if (this.#down.has(node)) continue;
