@@ -23,7 +23,7 @@ export * from './kernel/operations/session.js';
 export { type ClockGreeting, PeerClocks } from './kernel/peer-clocks.js';
 export { LOOK_INTERVAL_MS, PeerWatch, type Unresponsive } from './kernel/peer-watch.js';
 export { LOSS_REPORTS_MACHINE } from './kernel/replication/loss-reports.js';
-export { type Loss, Losses } from './kernel/replication/losses.js';
+export { LOSSES_RECORD, type Loss, Losses } from './kernel/replication/losses.js';
 export * from './kernel/replication/messages.js';
 export { StableProgress, stalenessOf } from './kernel/replication/stable-progress.js';
 export type { VerificationState, VerificationStatus } from './kernel/replication/verification.js';

@@ -51,8 +51,8 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COHORT,
-        find: '        deps: request.deps,\n        avoid,\n      };',
-        replace: '        deps: request.deps,\n      };',
+        find: '        ...repeatable,\n        avoid,\n      };',
+        replace: '        ...repeatable,\n      };',
       },
     ],
     seeds: { from: 1, count: 150 },
@@ -65,8 +65,8 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: DIGEST,
-        find: 'avoid.map((region) =>',
-        replace: 'avoid.slice(0, 0).map((region) =>',
+        find: 'avoid.map((region) => `',
+        replace: 'avoid.slice(0, 0).map((region) => `',
       },
     ],
     seeds: { from: 1, count: 1 },

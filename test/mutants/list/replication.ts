@@ -1,7 +1,7 @@
 /** Replication, replay, copies: D1, D5, D6, D10, P3. */
 import type { Mutant, Profile } from '../mutant.js';
 import { SAME_TIMES } from './clock.js';
-import { COHORT, READS, REBUILD, REPLICA_STATE, REPLICATION, VERIFICATION } from './files.js';
+import { COHORT, COMMITS, READS, REBUILD, REPLICA_STATE, REPLICATION, VERIFICATION } from './files.js';
 import { TINY_STRETCHES } from './variants.js';
 
 /** Single frames are lost, come twice, or come late, and the connections stay. */
@@ -14,6 +14,11 @@ export const LOST_DISKS: Profile = {
     count: 20,
     untilMs: 5_000,
   },
+};
+
+/** Disks that are lost while what they have committed cannot leave. */
+export const TORN_BY_LOST_DISKS: Profile = {
+  faults: { kinds: ['cutLink', 'isolateNode', 'isolateRegion', 'wipe', 'wipe', 'dropLink', 'slowDisk'], count: 14, untilMs: 4_000 },
 };
 
 /** Disks that are rolled back while their region or a peer is out of sight. */
@@ -207,23 +212,59 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     profile: LOST_DISKS,
   },
   {
-    name: 'frozen-commits',
+    name: 'losses-not-settled',
     breaks: 'D10',
-    does: 'commits what it has called undecided for ever to another cohort, because one of the list has lost its disk',
+    does: 'takes part again without asking what the lost disk has taken with it',
     patches: [
       {
-        file: COHORT,
-        find: 'const ct = this.#frozen.has(prepared.txId) ? undefined : resolution.decided();',
-        replace: 'const ct = resolution.decided();',
-      },
-      {
-        file: COHORT,
-        find: 'message.ct < prepared.record.pt || frozen) {',
-        replace: 'message.ct < prepared.record.pt) {\n      void frozen;',
+        file: REBUILD,
+        find: 'this.options.settles && this.#lived ? Math.max(1, forgottenUpTo) : 0;',
+        replace: '0;',
       },
     ],
-    seeds: { from: 1, count: 20 },
-    profile: LOST_DISKS,
+    seeds: { from: 1, count: 60 },
+    profile: TORN_BY_LOST_DISKS,
+  },
+  {
+    name: 'taken-back-comes-again',
+    breaks: 'D10',
+    does: 'applies what was taken back when it comes by replication afterwards',
+    patches: [{ file: REPLICATION, find: '!this.state.losses.isTakenBack(txId, ct)', replace: 'txId !== String(ct)' }],
+    seeds: { from: 1, count: 60 },
+    profile: TORN_BY_LOST_DISKS,
+  },
+  {
+    name: 'log-keeps-what-was-taken-back',
+    breaks: 'D10',
+    does: 'replays from its log what was taken back',
+    patches: [
+      {
+        file: REPLICATION,
+        find: "if (logged) out.write({ kind: 'log', partition, ct: ts, tx: { txId, writes: [] } });",
+        replace: 'void logged;',
+      },
+      { file: REPLICATION, find: '!this.state.losses.isTakenBack(txId, ct)', replace: 'txId !== String(ct)' },
+    ],
+    seeds: { from: 1, count: 60 },
+    profile: TORN_BY_LOST_DISKS,
+  },
+  {
+    name: 'siblings-not-kept',
+    breaks: 'D10',
+    does: 'does not say with a version what else its transaction wrote on the same node',
+    patches: [{ file: COHORT, find: '{ siblings: others }', replace: '{}' }],
+    seeds: { from: 1, count: 150 },
+    profile: TORN_BY_LOST_DISKS,
+  },
+  {
+    name: 'votes-outlive-the-disk',
+    breaks: 'D10',
+    does: 'counts the votes of a disk that was lost since',
+    patches: [
+      { file: COMMITS, find: '=== node) votes.drop(partition);', replace: '=== node) void partition;' },
+    ],
+    seeds: { from: 1, count: 150 },
+    profile: TORN_BY_LOST_DISKS,
   },
   {
     name: 'unvouched-counts',

@@ -71,6 +71,8 @@ interface Known {
   readonly durable: Set<string>;
   /** The same, with what a disk has lost since: what a replica said of it may be on its way for long. */
   readonly everDurable: Set<string>;
+  /** Partitions whose slice a lost disk alone had. */
+  readonly lost: Set<PartitionId>;
   missing: number;
 }
 
@@ -138,6 +140,11 @@ export class Ledger implements Check {
     return this.#known.get(txId)?.damaged ?? false;
   }
 
+  /** Partitions whose slice of it a lost disk alone had. */
+  lostSlices(txId: TxId): readonly PartitionId[] {
+    return [...(this.#known.get(txId)?.lost ?? [])];
+  }
+
   /** Whether a node has come back with an older disk and not started over since. */
   isUnaware(node: NodeId): boolean {
     return this.#unaware.has(node);
@@ -190,8 +197,15 @@ export class Ledger implements Check {
         this.#outcome(partition, txId, record.record, { region, writes, deps, sent });
       }
     }
-    for (const record of records)
-      if (record.kind === 'version') this.#version(record.key, record.version, record.partition, region);
+    for (const record of records) {
+      if (record.kind === 'remove') this.#known.get(record.txId)?.durable.delete(`${region}|${record.key}`);
+    }
+    for (const record of records) {
+      if (record.kind !== 'version') continue;
+      this.#version(record.key, record.version, record.partition, region);
+      // It was on its way to a peer.
+      this.#known.get(record.version.txId)?.lost.delete(record.partition);
+    }
   }
 
   /** The newest one before a place in the chain, and its own place. */
@@ -228,7 +242,9 @@ export class Ledger implements Check {
     // Its cohort alone had it, and has it no more.
     const { regions } = this.context.topology.partitions[partition]!;
     const applied = regions.some((r) => slice.writes.every(({ key }) => known.durable.has(`${r}|${key}`)));
-    if (slice.region === region && !isLeft && !applied) this.#damage(known);
+    if (slice.region !== region || isLeft || applied) return;
+    known.lost.add(partition);
+    this.#damage(known);
   }
 
   /** What a node decides about a transaction that it may have decided before counts for nothing. */
@@ -244,7 +260,7 @@ export class Ledger implements Check {
   #of(txId: TxId): Known {
     let known = this.#known.get(txId);
     if (known === undefined) {
-      known = { attempts: new Map(), damaged: false, durable: new Set(), everDurable: new Set(), missing: 0 };
+      known = { attempts: new Map(), damaged: false, durable: new Set(), everDurable: new Set(), lost: new Set(), missing: 0 };
       this.#known.set(txId, known);
     }
     return known;

@@ -1,4 +1,5 @@
 import type { DurableRecord, NodeId, OutcomeRecord, TxId } from '@isochron/core';
+import { LOSSES_RECORD, Losses } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from './check.js';
 
@@ -21,6 +22,9 @@ export class SurvivorsAgree implements Check {
 
   durable(node: NodeId, records: readonly DurableRecord[]): void {
     for (const record of records) {
+      // What is taken back is aborted by those who had committed it, one after the other (`losses.ts` looks at the end of it).
+      if (record.kind === 'meta' && record.name === LOSSES_RECORD)
+        for (const { txId } of new Losses(record.value).all) this.#excused.add(txId);
       if (record.kind === 'prepared' && record.record !== null) {
         this.#wordsOf(record.txId, record.record.attempt, node).add('prepared');
       } else if (record.kind === 'outcome') {

@@ -21,7 +21,7 @@ import type {
   VersionReader,
   WallMs,
 } from '@isochron/core';
-import type { Address, ClockGreeting, ClockReadings, Envelope, Machine, Snapshot } from '@isochron/protocols';
+import type { Address, ClockGreeting, ClockReadings, Envelope, Loss, Machine, Snapshot } from '@isochron/protocols';
 import type { Observations } from '../checks/observations.js';
 import type { VisibilityIn } from '../checks/visibility.js';
 import type { ClientIo } from '../clients/io.js';
@@ -52,6 +52,8 @@ export interface Demands {
    * comes behind it: the papers know no way out.
    */
   readonly waitsForVersions: boolean;
+  /** Whether what a lost disk has left of a transaction is taken back; otherwise it is reported (D10). */
+  readonly takesBack: boolean;
 }
 
 /** How many keys one transaction reads and writes at most, in one round trip. */
@@ -144,6 +146,8 @@ export interface ProtocolNode<M extends AnyMessage> {
   load(): Readonly<Record<string, number>>;
   /** What waits while a disk or another node stands still: not bounded by requests, and gone in the end like the rest. */
   backlog(): Readonly<Record<string, number>>;
+  /** Transactions of which a lost disk took a part, as the node reports them (D10). */
+  losses(): readonly Loss[];
 }
 
 /** What a read showed to the application. */

@@ -9,6 +9,7 @@ import { FirstReports, NothingBeforeReports } from '../checks/first-reports.js';
 import { ConsistentHistory } from '../checks/history.js';
 import { HttpSessionsSeeTheirLineage } from '../checks/http-sessions.js';
 import { Ledger } from '../checks/ledger.js';
+import { LossesAreSettled } from '../checks/losses.js';
 import { MemoryIsBounded } from '../checks/memory.js';
 import { NonblockingReads } from '../checks/nonblocking-reads.js';
 import { OneOutcome } from '../checks/outcomes.js';
@@ -44,7 +45,7 @@ export function createChecks<M extends AnyMessage>(
   histories: Histories,
   plan: Plan,
   actors: () => readonly Actor[],
-  { level, beyond, visibility: visibilityIn, clientSnapshots, readsWait }: Demands,
+  { level, beyond, visibility: visibilityIn, clientSnapshots, readsWait, takesBack }: Demands,
 ): Checks {
   const visibility = visibilityIn?.(context.topology);
   const disk = (node: string) => cluster.node(node).disk.durable;
@@ -57,6 +58,7 @@ export function createChecks<M extends AnyMessage>(
   const reports = new FirstReports(context, watched, verifyTimeoutMs);
   const ledger = new Ledger(context, visibility ?? UP_TO_A_TIMESTAMP, (node) => reports.mayDecide(node));
   const loadOf = (node: string) => cluster.node(node).protocol?.load() ?? {};
+  const losses = (node: string) => cluster.node(node).protocol?.losses() ?? [];
   const loads = () => cluster.nodes.map(({ id }) => [id, loadOf(id)] as const);
   const caches = () => actors().map((actor) => [actor.name, actor.cachedAt(ledger.lastCt)] as const);
   const all: Check[] = [
@@ -77,6 +79,7 @@ export function createChecks<M extends AnyMessage>(
     ...(readsWait === 'for-lost-data' ? [new NonblockingReads(context)] : []),
     ...(level === 'eventual' ? [] : [new HttpSessionsSeeTheirLineage(context, ledger)]),
     new AcknowledgedIsKept(context, ledger, disk),
+    new LossesAreSettled(context, ledger, disk, losses, takesBack),
     new SessionsAreCovered(context, ledger),
     new VisibleInTheEnd(context, ledger),
     new MemoryIsBounded(context, loads, 50 + 20 * (plan.sessions.length + (plan.http?.callers.length ?? 0)), caches),

@@ -74,6 +74,7 @@ function started() {
         want: () => {},
         load: () => ({}),
         backlog: () => ({}),
+      losses: () => [],
       };
     },
     refuse: () => {},

@@ -409,8 +409,8 @@ export class Rebuild implements Machine<ReplicationMessage> {
       out.write({ kind: 'truncateLog', partition, upTo: stableOwn });
       out.write({ kind: 'forget', partition, upTo: forgottenUpTo });
     }
-    // At a first start as well: a disk that was lost before the first stable time looks like one.
-    const unsettledAfter = this.options.settles ? Math.max(1, forgottenUpTo) : 0;
+    // A disk that is lost before its peers have received anything from it looks like a first start: there is nothing to settle.
+    const unsettledAfter = this.options.settles && this.#lived ? Math.max(1, forgottenUpTo) : 0;
     out.write({ kind: 'meta', name: 'lostUpTo', value: lostUpTo });
     out.write({ kind: 'meta', name: 'unsettled', value: unsettledAfter });
     out.write({ kind: 'meta', name: 'joined', value: 1 });

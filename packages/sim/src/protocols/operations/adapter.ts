@@ -125,7 +125,14 @@ export function operationAdapter(simulated: SimulatedOperations): ProtocolAdapte
   return {
     ...KERNEL,
     name: protocol.name,
-    demands: { ...promises, visibility: snapshots?.visibility, clientSnapshots: false, readsWait, waitsForVersions },
+    demands: {
+      ...promises,
+      visibility: snapshots?.visibility,
+      clientSnapshots: false,
+      readsWait,
+      waitsForVersions,
+      takesBack: false,
+    },
     clocks,
     schema: operationSchema,
     crashPoints: [...CRASH_POINTS, ...ownMessages],
@@ -148,6 +155,7 @@ function createNode(options: NodeOptions, protocol: OperationProtocol): Protocol
     machines: node.machines,
     load: () => loadOf(node),
     backlog: () => backlogOf(node),
+    losses: () => node.losses.all,
   };
 }
 

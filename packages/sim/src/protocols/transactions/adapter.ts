@@ -69,6 +69,7 @@ export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAd
       clientSnapshots: true,
       readsWait: readsWait ? 'for-snapshots' : 'never',
       waitsForVersions: false,
+      takesBack: protocol.stableSnapshots ?? false,
     },
     clocks,
     schema: nodeSchema,
@@ -101,6 +102,7 @@ function createNode(options: NodeOptions, protocol: TransactionProtocol): Protoc
     machines: node.machines,
     load: () => loadOf(node),
     backlog: () => backlogOf(node),
+    losses: () => node.losses.all,
   };
 }
 

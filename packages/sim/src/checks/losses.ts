@@ -1,0 +1,57 @@
+import type { NodeId, PartitionId } from '@isochron/core';
+import type { Loss } from '@isochron/protocols';
+import type { MemoryState } from '@isochron/storage';
+import type { Check, CheckContext } from './check.js';
+import type { Committed, Ledger, LedgerListener } from './ledger.js';
+
+/**
+ * A transaction of which a lost disk took a part is reported by every node, and where no reader sees what is above the stable time, nothing is left
+ * of it (D10). Looked at when all is healed.
+ */
+export class LossesAreSettled implements Check, LedgerListener {
+  readonly name = 'losses-are-settled';
+  readonly #committed: Committed[] = [];
+
+  constructor(
+    readonly context: CheckContext,
+    readonly ledger: Ledger,
+    readonly disk: (node: NodeId) => MemoryState,
+    readonly losses: (node: NodeId) => readonly Loss[],
+    /** Whether the protocol's snapshots are stable: what survives is taken back. */
+    readonly takesBack: boolean,
+  ) {
+    ledger.listen(this);
+  }
+
+  onCommitted(tx: Committed): void {
+    this.#committed.push(tx);
+  }
+
+  converged(): void {
+    for (const tx of this.#committed) if (this.ledger.isDamaged(tx.txId)) this.#settled(tx);
+  }
+
+  #settled(tx: Committed): void {
+    const lost = this.ledger.lostSlices(tx.txId).filter((partition) => !this.#isLeft(tx, partition));
+    if (lost.length === 0) return;
+    const left = [...tx.slices.keys()].filter((partition) => this.#isLeft(tx, partition));
+    if (left.length === 0) return;
+    if (this.takesBack) {
+      const message = `of ${tx.txId} partitions ${left.join()} are left, and those on partitions ${lost.join()} are lost`;
+      this.context.fail(this.name, message, [tx.txId]);
+    }
+    for (const node of this.context.topology.nodes) {
+      if (this.losses(node).some(({ txId }) => txId === tx.txId)) continue;
+      this.context.fail(this.name, `${node} does not report that a part of ${tx.txId} is lost`, [tx.txId, node]);
+    }
+  }
+
+  /** Whether a replica has any version of its slice. What was collected since is not told from what was lost: then it is not demanded. */
+  #isLeft({ txId, slices }: Committed, partition: PartitionId): boolean {
+    const { topology } = this.context;
+    return topology.partitions[partition]!.regions.some((region) => {
+      const chains = this.disk(topology.replicaNode(partition, region)!).partitions.get(partition)?.chains;
+      return slices.get(partition)!.writes.some(({ key }) => chains?.get(key)?.some((version) => version.txId === txId));
+    });
+  }
+}
