@@ -33,9 +33,7 @@ import { ASKED_TIMER, SESSIONS_MACHINE, type SessionMessage, SessionsMachine } f
 import type { VersionStore } from '@isochron/storage';
 import { WebSocketTransport } from '@isochron/transport';
 import { FrameCodec } from '@isochron/wire';
-import type { Logger } from 'pino';
 import { type ClusterConfig, clusterSpec, oneWayDelayMs } from '../config/cluster-file.js';
-import type { Peering } from '../config/peering.js';
 import type { ProtocolName } from '../config/protocol-names.js';
 import { newSessionId } from '../session/ids.js';
 import { SnapshotChecks } from '../session/snapshot.js';
@@ -46,8 +44,10 @@ import { DiskWatch } from './disk-watch.js';
 import { closedCleanly, distrust, isDamage, isDistrust } from './distrust.js';
 import { lossLogger, OPERATOR_MACHINE, OperatorPort } from './losses.js';
 import { type NodeMessage, nodeSchema } from './messages.js';
+import type { NodeOptions } from './options.js';
 import { PeerHealth } from './peer-health.js';
 import { type ServedOperations, type ServedProtocol, type ServedTransactions, servedProtocol } from './protocols.js';
+import { logRebuild } from './rebuild-log.js';
 import { StableWaiters } from './stable-waiters.js';
 import { type Figures, nodeStatus, operationFigures, transactionFigures } from './status.js';
 import { Traffic } from './traffic.js';
@@ -58,26 +58,6 @@ import { type Blocked, operationWaits, transactionWaits } from './waits.js';
 
 /** Epoch of the topology: moves when the placement is changed by an operation. */
 const EPOCH = 0;
-
-export interface NodeOptions {
-  readonly config: ClusterConfig;
-  readonly node: NodeId;
-  /** Folder of this node's data. */
-  readonly dataDir: string;
-  /** The secret that all nodes of the cluster share. */
-  readonly secret: string;
-  /** Where this node listens for its peers and dials them. */
-  readonly peering: Peering;
-  readonly logger: Logger;
-  /** Partitions that no node has a copy of any more may come back empty (D10): an operator's word, given once. */
-  readonly acceptLoss?: boolean;
-  /** The data may be of the future (K5): nothing new is written, and clocks decide nothing. */
-  readonly acceptFuture?: boolean;
-  /** Milliseconds added to the wall clock, to try out what a wrong clock does. */
-  readonly clockSkewMs?: number;
-  /** The node cannot go on: a write failed or an invariant broke. Nothing has left since. */
-  readonly onFailure: (error: unknown) => void;
-}
 
 interface Described {
   /** State of every machine, for diagnosis. */
@@ -222,8 +202,10 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
 
   async listen(storeId: string): Promise<void> {
     await this.#disk.start();
-    if (!this.machines.membership.joined) this.#watchRebuild();
     const { config, secret, logger, peering } = this.options;
+    const { membership } = this.machines;
+    if (!membership.joined || !membership.settled)
+      logRebuild(this.machines, this.topology, logger, () => this.#closing !== undefined);
     const { clock, drift } = this.machines;
     const peers = new PeerClocks<M>(clock, drift, newestTimestamp(this.schema));
     this.#peers = peers;
@@ -373,27 +355,6 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     await this.#transport?.close();
     await this.store.close();
     await closedCleanly(this.options.dataDir);
-  }
-
-  /** Says how the node comes back, and which partitions cannot. */
-  #watchRebuild(): void {
-    const { logger } = this.options;
-    logger.info('this node has no data of its own yet; it asks its peers');
-    let told = 0;
-    const timer = setInterval(() => {
-      const { lostPartitions, remaining, counters } = this.machines.rebuild.describe();
-      if (this.machines.membership.joined || this.#closing !== undefined) {
-        clearInterval(timer);
-        if (this.#closing === undefined) logger.info({ ...counters }, 'joined');
-      } else if (lostPartitions.length > 0 && told++ % 30 === 0) {
-        const partitions = lostPartitions.map((id) => this.topology.partitions[id]!.name);
-        logger.error(
-          { partitions },
-          'these partitions have no copy anywhere: restore a backup, or start with --accept-loss',
-        );
-      } else if (remaining !== null) logger.info({ ...counters, remaining: remaining.length }, 'fetching data');
-    }, 1_000);
-    timer.unref();
   }
 
   /** A record on disk is not what was written: nobody is served from it, and the node is rebuilt as soon as that loses nothing. */

@@ -1,7 +1,7 @@
 /** Replication, replay, copies: D1, D5, D6, D10, P3. */
 import type { Mutant, Profile } from '../mutant.js';
 import { SAME_TIMES } from './clock.js';
-import { COHORT, COMMITS, READS, REBUILD, REPLICA_STATE, REPLICATION, VERIFICATION } from './files.js';
+import { COHORT, COMMITS, READS, REBUILD, REPLICA_STATE, REPLICATION, VERIFICATION, VERSIONS } from './files.js';
 import { TINY_STRETCHES } from './variants.js';
 
 /** Single frames are lost, come twice, or come late, and the connections stay. */
@@ -18,7 +18,11 @@ export const LOST_DISKS: Profile = {
 
 /** Disks that are lost while what they have committed cannot leave. */
 export const TORN_BY_LOST_DISKS: Profile = {
-  faults: { kinds: ['cutLink', 'isolateNode', 'isolateRegion', 'wipe', 'wipe', 'dropLink', 'slowDisk'], count: 14, untilMs: 4_000 },
+  faults: {
+    kinds: ['cutLink', 'isolateNode', 'isolateRegion', 'wipe', 'wipe', 'dropLink', 'slowDisk'],
+    count: 14,
+    untilMs: 4_000,
+  },
 };
 
 /** Disks that are rolled back while their region or a peer is out of sight. */
@@ -239,9 +243,9 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     does: 'replays from its log what was taken back',
     patches: [
       {
-        file: REPLICATION,
-        find: "if (logged) out.write({ kind: 'log', partition, ct: ts, tx: { txId, writes: [] } });",
-        replace: 'void logged;',
+        file: VERSIONS,
+        find: 'return logged ?',
+        replace: 'return logged && txId.length === 0 ?',
       },
       { file: REPLICATION, find: '!this.state.losses.isTakenBack(txId, ct)', replace: 'txId !== String(ct)' },
     ],
@@ -260,9 +264,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     name: 'votes-outlive-the-disk',
     breaks: 'D10',
     does: 'counts the votes of a disk that was lost since',
-    patches: [
-      { file: COMMITS, find: '=== node) votes.drop(partition);', replace: '=== node) void partition;' },
-    ],
+    patches: [{ file: COMMITS, find: '=== node) votes.drop(partition);', replace: '=== node) void partition;' }],
     seeds: { from: 1, count: 150 },
     profile: TORN_BY_LOST_DISKS,
   },

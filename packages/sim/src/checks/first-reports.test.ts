@@ -1,4 +1,5 @@
 import { MemoryState } from '@isochron/storage';
+import { VirtualTime } from '../engine/virtual-time.js';
 import { FirstReports, NothingBeforeReports } from './first-reports.js';
 import { A, B, CheckBench, outcome, prepares, TOPOLOGY } from './fixtures.js';
 import { Ledger } from './ledger.js';
@@ -15,7 +16,7 @@ describe('nothing-before-reports', () => {
     const bench = new CheckBench();
     const clock = { now: 1_000 };
     const nodes = { hasData: () => hasData, now: () => clock.now, highest: () => clock.now };
-    const reports = new FirstReports({ topology: TOPOLOGY }, nodes, 5_000);
+    const reports = new FirstReports({ topology: TOPOLOGY, time: new VirtualTime() }, nodes, 5_000);
     const check = new NothingBeforeReports(bench.context, bench.ledger, reports);
     reports.started('p-1');
     return { bench, clock, reports, check };

@@ -5,6 +5,8 @@ import type { Ledger } from './ledger.js';
 /** A node whose disk is being verified. */
 interface Waiting {
   readonly until: WallMs;
+  /** The same in true time: a clock that was set back goes on slowly (`steady-clock.ts`). */
+  readonly untilMs: number;
   /** Partitions of which no peer replica has reported since the start. */
   readonly silent: Set<PartitionId>;
 }
@@ -24,7 +26,7 @@ export class FirstReports implements Check {
   readonly #waiting = new Map<NodeId, Waiting>();
 
   constructor(
-    readonly context: Pick<CheckContext, 'topology'>,
+    readonly context: Pick<CheckContext, 'topology' | 'time'>,
     readonly nodes: WatchedNode,
     readonly verifyTimeoutMs: number,
   ) {}
@@ -33,7 +35,11 @@ export class FirstReports implements Check {
     const { partitions } = this.context.topology;
     const shared = this.context.topology.partitionsOn(node).filter((id) => partitions[id]!.regions.length > 1);
     if (!this.nodes.hasData(node) || shared.length === 0) this.#waiting.delete(node);
-    else this.#waiting.set(node, { until: this.nodes.now(node) + this.verifyTimeoutMs, silent: new Set(shared) });
+    else {
+      const until = this.nodes.now(node) + this.verifyTimeoutMs;
+      const untilMs = this.context.time.now + this.verifyTimeoutMs;
+      this.#waiting.set(node, { until, untilMs, silent: new Set(shared) });
+    }
   }
 
   reported(node: NodeId, partition: PartitionId): void {
@@ -44,7 +50,8 @@ export class FirstReports implements Check {
   mayDecide(node: NodeId): boolean {
     const waiting = this.#waiting.get(node);
     if (waiting === undefined) return true;
-    if (waiting.silent.size > 0 && this.nodes.highest(node) < waiting.until) return false;
+    const isOver = this.nodes.highest(node) >= waiting.until || this.context.time.now >= waiting.untilMs;
+    if (waiting.silent.size > 0 && !isOver) return false;
     this.#waiting.delete(node);
     return true;
   }

@@ -260,7 +260,14 @@ export class Ledger implements Check {
   #of(txId: TxId): Known {
     let known = this.#known.get(txId);
     if (known === undefined) {
-      known = { attempts: new Map(), damaged: false, durable: new Set(), everDurable: new Set(), lost: new Set(), missing: 0 };
+      known = {
+        attempts: new Map(),
+        damaged: false,
+        durable: new Set(),
+        everDurable: new Set(),
+        lost: new Set(),
+        missing: 0,
+      };
       this.#known.set(txId, known);
     }
     return known;

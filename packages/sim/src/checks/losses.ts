@@ -51,7 +51,9 @@ export class LossesAreSettled implements Check, LedgerListener {
     const { topology } = this.context;
     return topology.partitions[partition]!.regions.some((region) => {
       const chains = this.disk(topology.replicaNode(partition, region)!).partitions.get(partition)?.chains;
-      return slices.get(partition)!.writes.some(({ key }) => chains?.get(key)?.some((version) => version.txId === txId));
+      return slices
+        .get(partition)!
+        .writes.some(({ key }) => chains?.get(key)?.some((version) => version.txId === txId));
     });
   }
 }

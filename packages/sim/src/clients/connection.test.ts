@@ -13,6 +13,7 @@ interface Echo extends AnyMessage {
 function connected() {
   const time = new VirtualTime();
   const host = {
+    clock: { now: () => 0 },
     id: 'p-1',
     region: 'p',
     up: true,

@@ -13,7 +13,8 @@ describe('groupOf', () => {
   });
 
   it('leaves no message of an undisturbed transaction to the rest', () => {
-    const repairs = /^(Join|Copy|ReplayLog|Outcome|TxStatus|Refused|WaitedRead|ReadCopy)/;
+    const repairs =
+      /^(Join|Copy|ReplayLog|Outcome|TxStatus|Refused|WaitedRead|ReadCopy|Loss|Suspects|TakeBack|AcknowledgeLosses)/;
     const kinds = Object.keys(transactionSchema).filter((type) => !repairs.test(type));
     expect(kinds.filter((type) => groupOf(type) === 'rest')).toEqual([]);
   });

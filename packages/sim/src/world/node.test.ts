@@ -74,7 +74,7 @@ function started() {
         want: () => {},
         load: () => ({}),
         backlog: () => ({}),
-      losses: () => [],
+        losses: () => [],
       };
     },
     refuse: () => {},

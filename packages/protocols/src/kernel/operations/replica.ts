@@ -19,9 +19,10 @@ import {
 } from '@isochron/core';
 import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
 import { type NodeState, replicaName } from '../node-state.js';
+import type { StreamMessage } from '../replication/messages.js';
 import type { RebuildableReplica } from '../replication/rebuild.js';
 import type { RebuiltReplica, RecoveredReplica } from '../replication/replica-state.js';
-import { Replication, type StreamMessage } from '../replication/replication.js';
+import { Replication } from '../replication/replication.js';
 import { type Refusal, TOO_OLD } from '../transactions/snapshots.js';
 import { type Wait, Waiting } from '../waiting.js';
 import { Admission } from './admission.js';

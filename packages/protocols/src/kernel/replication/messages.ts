@@ -217,3 +217,9 @@ export type ReplicationMessage =
   | GossipDown
   | AcknowledgeLossesReq
   | AcknowledgeLossesResp;
+
+/** The messages that a replica takes of others. */
+export type StreamMessage = Extract<
+  ReplicationMessage,
+  { type: 'Replicate' | 'Heartbeat' | 'ResyncReq' | 'ResyncRefused' | 'ReplayLog' | 'CopyReq' | 'ReadCopy' }
+>;

@@ -14,7 +14,6 @@ import {
   type QualifiedKey,
   type RegionId,
   type Timestamp,
-  type TxId,
   type Version,
   type WallMs,
 } from '@isochron/core';
@@ -24,19 +23,22 @@ import { Copies } from './copies.js';
 import type { Gate, Held } from './gate.js';
 import { LoggedTimes } from './logged-times.js';
 import type { Loss } from './losses.js';
-import type { Heartbeat, ReplayLog, Replicate, ReplicationMessage, ResyncRefused, ResyncReq } from './messages.js';
+import type {
+  Heartbeat,
+  ReplayLog,
+  Replicate,
+  ReplicationMessage,
+  ResyncRefused,
+  ResyncReq,
+  StreamMessage,
+} from './messages.js';
 import { type Peer, peersOf, type RebuiltReplica, type RecoveredReplica } from './replica-state.js';
 import { RollbackWatch } from './rollback-watch.js';
 import { type Origin, sendStretch } from './stretches.js';
 import { VersionVector } from './version-vector.js';
+import { outcomeOf, recordsOfTakingBack, versionsOf, without } from './versions.js';
 
 type Out = Effects<ReplicationMessage>;
-
-/** The messages that a replica takes of others. */
-export type StreamMessage = Extract<
-  ReplicationMessage,
-  { type: 'Replicate' | 'Heartbeat' | 'ResyncReq' | 'ResyncRefused' | 'ReplayLog' | 'CopyReq' | 'ReadCopy' }
->;
 
 /** A resync request without an answer is repeated after this time. */
 const RESYNC_RETRY_MS = 1_000;
@@ -88,8 +90,7 @@ export class Replication {
     this.#lastVersion = Math.max(...recovered.versionVector.map(([, ts]) => ts));
     this.#logged = new LoggedTimes(Math.max(recovered.logged, recovered.truncatedUpTo));
     this.#truncatedUpTo = recovered.truncatedUpTo;
-    const { doubt } = recovered;
-    this.#rollback = new RollbackWatch(this.versionClock, state.clock.ceiling, this.#peers.keys(), doubt);
+    this.#rollback = new RollbackWatch(this.versionClock, state.clock.ceiling, this.#peers.keys(), recovered.doubt);
     state.verification.watch(partition, this.#rollback);
     this.#self = { node: state.node, machine: replicaName(partition) };
     this.#copies = new Copies(this.#self, partition, state, this.vv, (region) => this.#limitOf(region));
@@ -251,18 +252,10 @@ export class Replication {
     }
   }
 
-  /**
-   * Takes back what a lost disk has left of a transaction (D10). In the log it stays as one that wrote nothing: peers that lack it follow.
-   *
-   * @param keys what it wrote here
-   * @param logged whether it is in the own log
-   */
-  takeBack({ txId, ts }: Pick<Loss, 'txId' | 'ts'>, keys: readonly QualifiedKey[], logged: boolean, out: Out): void {
-    const { partition } = this;
-    for (const key of keys) out.write({ kind: 'remove', partition, key, ts, txId });
-    const without = (group: LogGroup) => ({ ...group, txs: group.txs.filter((tx) => tx.txId !== txId) });
-    this.#unsent = this.#unsent.map((group) => (group.ct === ts ? without(group) : group));
-    if (logged) out.write({ kind: 'log', partition, ct: ts, tx: { txId, writes: [] } });
+  /** Takes back what a lost disk has left of a transaction (`versions.ts`). */
+  takeBack(loss: Pick<Loss, 'txId' | 'ts'>, keys: readonly QualifiedKey[], logged: boolean, out: Out): void {
+    this.#unsent = without(this.#unsent, loss);
+    for (const record of recordsOfTakingBack(this.partition, loss, keys, logged)) out.write(record);
   }
 
   /** P9 and D5: versions below the floor that no snapshot needs, and log entries below UST. */
@@ -281,13 +274,10 @@ export class Replication {
     }
   }
 
-  #writeVersions({ txId, writes, deps, depends, siblings }: LoggedTx, ts: Timestamp, region: RegionId, out: Out): void {
+  #writeVersions(tx: LoggedTx, ts: Timestamp, region: RegionId, out: Out): void {
     const { partition } = this;
-    const beside = { ...(deps && { deps }), ...(depends && { depends }), ...(siblings && { siblings }) };
-    for (const { key, value } of writes) {
-      const version: Version = { ts, txId, region, value, ...beside };
+    for (const { key, version } of versionsOf(tx, ts, region))
       this.written(key, version, out.write({ kind: 'version', partition, key, version }));
-    }
   }
 
   /** Raises a VV entry; with new versions the vector goes to disk in their batch. */
@@ -359,16 +349,10 @@ export class Replication {
     const kept = txs.filter(({ txId }) => !this.state.losses.isTakenBack(txId, ct));
     for (const tx of kept) {
       this.#writeVersions(tx, ct, source, out);
-      if (tx.repeatable) this.#keepOutcome(tx.txId, ct, out);
+      if (tx.repeatable) out.write(outcomeOf(this.partition, tx.txId, ct));
     }
     this.counters.replicated += txs.length;
     return kept.some(({ writes }) => writes.length > 0);
-  }
-
-  /** Its request may be repeated when the cohort's disk is lost (D5, D10). */
-  #keepOutcome(txId: TxId, ts: Timestamp, out: Out): void {
-    const record = { status: 'committed' as const, ts, attempt: 0, digest: null };
-    out.write({ kind: 'outcome', partition: this.partition, txId, record });
   }
 
   /** The vector goes to disk when all that is admitted in this step is. */

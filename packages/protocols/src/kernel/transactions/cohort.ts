@@ -21,12 +21,12 @@ import { Addresses, type NodeState } from '../node-state.js';
 import type { Loss } from '../replication/losses.js';
 import { type Committed, CommittedQueue } from './committed-queue.js';
 import { digestWrites, fullDigest, sameList, sliceOf } from './digest.js';
+import { attemptOf, type Known, timeOf } from './known.js';
 import type {
   AbortTx,
   CommitIdentity,
   CommitTx,
   OutcomeReq,
-  OutcomeResp,
   PrepareReq,
   ResolveNow,
   ResolveReq,
@@ -40,12 +40,6 @@ import type { SnapshotRules } from './snapshots.js';
 import { Suspects } from './suspects.js';
 
 type Out = Effects<TransactionMessage>;
-
-/** What a cohort knows about a transaction. */
-type Known =
-  | { readonly state: 'prepared'; readonly prepared: Prepared }
-  | { readonly state: 'committed'; readonly ct: Timestamp; readonly attempt: number; readonly digest: string }
-  | { readonly state: 'aborted'; readonly ts: Timestamp; readonly attempt: number };
 
 export class Cohort {
   readonly prepared = new PreparedQueue();
@@ -235,19 +229,12 @@ export class Cohort {
     const { lostUpTo } = this.state.membership;
     const { ref } = request;
     if (known?.state === 'committed') this.#keepDecided(request.txId, out);
-    const state = this.#reportedState(request.txId, known) ?? (lostUpTo > this.#forgottenUpTo ? 'lost' : 'unknown');
+    const state =
+      this.suspects.reportedState(request.txId, known) ?? (lostUpTo > this.#forgottenUpTo ? 'lost' : 'unknown');
     const memory = Math.max(lostUpTo, this.#forgottenUpTo, vouched ? 0 : this.state.clock.last);
     const ts = known === undefined ? memory : timeOf(known);
     const attempt = known === undefined ? 0 : attemptOf(known);
     out.sendAfterPersist(from, { type: 'OutcomeResp', ref, partition: this.partition, state, ts, attempt });
-  }
-
-  /** A commit of which a lost disk took a part is no commit; while that is open, it is not decided (D10). */
-  #reportedState(txId: TxId, known: Known | undefined): OutcomeResp['state'] | undefined {
-    const loss = this.state.losses.get(txId);
-    if (loss !== undefined && (known?.state !== 'committed' || known.ct === loss.ts)) return 'reported';
-    if (known?.state === 'committed' && this.suspects.isOpen(known.ct, known.digest)) return 'prepared';
-    return known?.state;
   }
 
   /** Asks about prepares whose decision is overdue (D2), and about the one that a coordinator names. */
@@ -511,9 +498,3 @@ export class Cohort {
     out.sendAfterPersist(from, { type: 'PrepareRefused', txId, attempt, partition: this.partition, code, detail });
   }
 }
-
-const timeOf = (known: Known): Timestamp =>
-  known.state === 'prepared' ? known.prepared.record.pt : known.state === 'committed' ? known.ct : known.ts;
-
-const attemptOf = (known: Known): number =>
-  known.state === 'prepared' ? known.prepared.record.attempt : known.attempt;

@@ -13,7 +13,8 @@ import type {
 import type { NodeState } from '../node-state.js';
 import type { CommittedQueue } from './committed-queue.js';
 import { cohortsIn } from './digest.js';
-import type { Suspect } from './messages.js';
+import type { Known } from './known.js';
+import type { OutcomeResp, Suspect } from './messages.js';
 import type { PreparedQueue } from './prepared-queue.js';
 
 const keysOf = (writes: readonly KeyWrite[]): QualifiedKey[] => writes.map(({ key }) => key);
@@ -83,8 +84,16 @@ export class Suspects {
     for (const [txId, waitsFor] of this.#waiting) if (waitsFor === node) this.#waiting.delete(txId);
   }
 
+  /** How a transaction stands: a commit of which a lost disk took a part is no commit; while that is open, it is not decided. */
+  reportedState(txId: TxId, known: Known | undefined): OutcomeResp['state'] | undefined {
+    const loss = this.state.losses.get(txId);
+    if (loss !== undefined && (known?.state !== 'committed' || known.ct === loss.ts)) return 'reported';
+    if (known?.state === 'committed' && this.#isOpen(known.ct, known.digest)) return 'prepared';
+    return known?.state;
+  }
+
   /** Whether it is open what a lost disk has left of a transaction that is committed here. */
-  isOpen(ts: Timestamp, digest: string): boolean {
+  #isOpen(ts: Timestamp, digest: string): boolean {
     const { stable, membership } = this.state;
     if (membership.unsettledPeers.size === 0 || ts <= stable.aggregated || digest === '') return false;
     const record = cohortsIn(digest);
