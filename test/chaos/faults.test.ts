@@ -38,10 +38,10 @@ describe('a schedule', () => {
     expect(drawSchedule({ ...draw, seed: 7 })).not.toEqual(drawSchedule({ ...draw, seed: 8 }));
   });
 
-  it('has every kind of fault within a minute', () => {
+  it('has every kind of fault within two minutes', () => {
     const shape = shapeOf(3, 2);
     for (let seed = 0; seed < 50; seed++) {
-      const steps = drawSchedule({ seed, durationMs: 60_000, shape, pairs: pairsOf(shape), kinds: ALWAYS });
+      const steps = drawSchedule({ seed, durationMs: 120_000, shape, pairs: pairsOf(shape), kinds: ALWAYS });
       expect(new Set(steps.map(({ fault }) => fault.kind))).toEqual(new Set(ALWAYS));
     }
   });

@@ -275,9 +275,8 @@ export class Replication {
   }
 
   #writeVersions(tx: LoggedTx, ts: Timestamp, region: RegionId, out: Out): void {
-    const { partition } = this;
     for (const { key, version } of versionsOf(tx, ts, region))
-      this.written(key, version, out.write({ kind: 'version', partition, key, version }));
+      this.written(key, version, out.write({ kind: 'version', partition: this.partition, key, version }));
   }
 
   /** Raises a VV entry; with new versions the vector goes to disk in their batch. */
