@@ -12,6 +12,17 @@ const V = 'virginia-1';
 const O = 'oregon-1';
 const I = 'ireland-1';
 
+/** A commit of one key at home in virginia, in the snapshot that virginia has now. */
+const commitOf = (world: World, key: string, txId: string) => ({
+  type: 'CommitReq' as const,
+  txId,
+  snapshot: world.node(V).parts.stable.value,
+  hwt: 0,
+  homes: ['virginia'],
+  principal: 'anonymous',
+  writes: [{ key, value: `"${txId}"` }],
+});
+
 describe('D10: a first start', () => {
   it('a new cluster has nothing to fetch: it begins when all nodes have met', () => {
     const world = new World({ empty: true });
@@ -151,6 +162,36 @@ describe('D10: transactions that a lost disk knew', () => {
     const again = { ...request, snapshot: client.session.ust };
     expect(world.call(V, again)).toMatchObject({ type: 'Refused', code: 'OUTCOME_FORGOTTEN' });
     expect(world.call(V, { type: 'TxStatusReq', txId: request.txId })).toMatchObject({ status: 'lost' });
+  });
+
+  it('are carried out once when they are repeated under an Idempotency-Key: peers know those that have reached them', () => {
+    const world = new World({ spec: EVERYWHERE });
+    world.run(300);
+    const keyed = (txId: string) => ({ ...commitOf(world, keyIn(world, 0), txId), birth: 1 });
+    const before = keyed('idempotency-key-1.0');
+    const { ct } = world.call(V, before, 'CommitResp');
+    world.until(() => world.ust() > ct, 1000);
+    loseDisk(world, V);
+    world.until(recovered(world, V), 5000);
+    expect(world.call(V, before)).toMatchObject({ type: 'CommitResp', ct });
+    const fresh = keyed('idempotency-key-2.0');
+    const answer = world.call(V, fresh, 'CommitResp');
+    expect(world.call(V, fresh)).toMatchObject({ type: 'CommitResp', ct: answer.ct });
+    world.run(300);
+    expect(versions(world, O, 0).flatMap(([, chain]) => chain.map(({ txId }) => txId))).toHaveLength(2);
+  });
+
+  it('are refused under an Idempotency-Key where no peer can know of them', () => {
+    const world = new World({ spec: EVERYWHERE });
+    world.run(300);
+    const before = { ...commitOf(world, keyIn(world, 0), 'idempotency-key-3.0'), birth: 1 };
+    const { ct } = world.call(V, before, 'CommitResp');
+    world.until(() => world.ust() > ct, 1000);
+    for (const node of [O, I, V]) {
+      loseDisk(world, node);
+      world.until(recovered(world, node), 5000);
+    }
+    expect(world.call(V, before).type).toBe('Refused');
   });
 
   it('what the others have prepared when it is refused so is decided at once, and holds stable time back no longer', () => {

@@ -27,6 +27,7 @@ import type {
   CommitIdentity,
   CommitTx,
   OutcomeReq,
+  OutcomeResp,
   PrepareReq,
   ResolveNow,
   ResolveReq,
@@ -35,6 +36,8 @@ import type {
 } from './messages.js';
 import { type Prepared, PreparedQueue } from './prepared-queue.js';
 import { RecentOutcomes } from './recent-outcomes.js';
+import { refusalOf } from './refusals.js';
+import { isRepeatable, Repeats } from './repeats.js';
 import { Resolution } from './resolution.js';
 import type { SnapshotRules } from './snapshots.js';
 import { Suspects } from './suspects.js';
@@ -45,6 +48,7 @@ export class Cohort {
   readonly prepared = new PreparedQueue();
   readonly committed = new CommittedQueue();
   readonly suspects: Suspects;
+  readonly #repeats: Repeats;
   readonly counters = { prepares: 0, repeats: 0, refusals: 0, commits: 0, aborts: 0, resolved: 0, ignored: 0 };
   readonly #resolutions = new Map<TxId, Resolution>();
   readonly #addresses: Addresses;
@@ -58,6 +62,7 @@ export class Cohort {
     forgottenUpTo: Timestamp,
   ) {
     this.#addresses = new Addresses(state.topology);
+    this.#repeats = new Repeats(partition, state);
     this.suspects = new Suspects(partition, state, this.prepared, this.committed);
     this.#forgottenUpTo = forgottenUpTo;
     this.#recent = new RecentOutcomes(state.clock.last);
@@ -78,8 +83,11 @@ export class Cohort {
     this.#recent.persisted(upTo);
   }
 
-  /** Alg. 3 lines 9–14. */
-  onPrepareReq(request: PrepareReq, now: WallMs, from: Address, out: Out): void {
+  /**
+   * Alg. 3 lines 9–14.
+   * @param isNew a lost disk does not know of it, and its peers have answered that it was not carried out before (`repeats.ts`)
+   */
+  onPrepareReq(request: PrepareReq, now: WallMs, from: Address, out: Out, isNew = false): void {
     const { identity } = request;
     if (!this.#isCohortOf(identity)) {
       this.counters.ignored++;
@@ -92,13 +100,25 @@ export class Cohort {
       return;
     }
     if (known !== undefined && this.#answerKnown(request, known, now, from, out)) return;
-    const refusal = this.#refusal(request, now);
+    if (known === undefined && !isNew && this.#repeats.ask(request, from, now, out)) return;
+    const rememberedFrom = isNew ? 0 : Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo);
+    const pendingBytes = this.prepared.bytes + this.committed.bytes;
+    const refusal = refusalOf(request, now, this.state, rememberedFrom, pendingBytes);
     if (refusal !== undefined) {
       this.#refuse(request, refusal.code, refusal.detail, from, out);
       if (refusal.durable) this.#tombstone(identity.txId, identity.attempt, now, out);
       return;
     }
     this.#prepare(request, now, from, out);
+  }
+
+  /** A peer has answered about a request that may be a repetition (`repeats.ts`). */
+  onOutcomeResp(message: OutcomeResp, now: WallMs, out: Out): void {
+    const answered = this.#repeats.answered(message);
+    if (answered === undefined) return;
+    const { request, from, committed } = answered;
+    if (committed === undefined) this.onPrepareReq(request, now, from, out, true);
+    else this.#sayCommitted({ ct: committed, attempt: request.identity.attempt }, request, from, out);
   }
 
   /** Alg. 3 lines 15–19. A commit message for an unknown transaction is counted and ignored (D2). */
@@ -350,7 +370,7 @@ export class Cohort {
   }
 
   #sayCommitted(
-    { ct, attempt }: Extract<Known, { state: 'committed' }>,
+    { ct, attempt }: Pick<Extract<Known, { state: 'committed' }>, 'ct' | 'attempt'>,
     { identity: { txId } }: PrepareReq,
     from: Address,
     out: Out,
@@ -367,41 +387,12 @@ export class Cohort {
     });
   }
 
-  #refusal(request: PrepareReq, now: WallMs): { code: ErrorCode; detail: string; durable: boolean } | undefined {
-    const { settings, clock } = this.state;
-    if (request.birth < Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo)) {
-      const detail = 'The commit is older than the outcomes kept here; whether it happened cannot be known.';
-      return { code: 'OUTCOME_FORGOTTEN', detail, durable: false };
-    }
-    const full = this.state.writable();
-    if (full !== undefined) {
-      return { code: full, detail: `${this.state.node} takes no writes now; nothing was written.`, durable: true };
-    }
-    if (this.prepared.bytes + this.committed.bytes > settings.maxPendingBytes) {
-      const detail = 'Too many transactions wait for an undecided one on this replica; try again later.';
-      return { code: 'OVERLOADED', detail, durable: true };
-    }
-    if (clock.problem !== undefined) {
-      const detail = `${this.state.node} takes no writes now: ${clock.problem}.`;
-      return { code: 'CLOCK_DRIFT', detail, durable: true };
-    }
-    if (Math.max(request.ht, request.ust, request.birth) > clock.latest(now, settings.maxClockDriftMs)) {
-      return {
-        code: 'TIMESTAMP_IN_FUTURE',
-        detail: 'The session has seen a timestamp from the future.',
-        durable: true,
-      };
-    }
-    return undefined;
-  }
-
   #prepare(request: PrepareReq, now: WallMs, from: Address, out: Out): void {
     const { identity, writes } = request;
     const { txId, attempt, home, epoch, cohorts, avoid } = identity;
     const pt = this.state.clock.propose(now, Math.max(request.ht, request.ust, request.birth), out);
     const digest = fullDigest(digestWrites(writes, request.principal), identity);
-    // The birth of a request that may be repeated lies before anything that it has read: by its window (D5).
-    const repeatable = request.birth < request.ust ? { repeatable: true } : {};
+    const repeatable = isRepeatable(request) ? { repeatable: true } : {};
     this.counters.prepares++;
     if (cohorts.length === 1) {
       // P11: a sole cohort commits at its own pt, with one durable write.

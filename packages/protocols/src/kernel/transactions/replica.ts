@@ -45,6 +45,7 @@ type ReplicaMessage =
           | 'ResolveNow'
           | 'ResolveResp'
           | 'OutcomeReq'
+          | 'OutcomeResp'
           | 'SuspectsReq'
           | 'ReadSuspects';
       }
@@ -194,6 +195,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       ResolveReq: (message, now, from, out) => this.cohort.onResolveReq(message, now, from, out),
       ResolveResp: (message, now, _from, out) => this.cohort.onResolveResp(message, now, out),
       OutcomeReq: (message, _now, from, out) => this.cohort.onOutcomeReq(message, this.replication.vouched, from, out),
+      OutcomeResp: (message, now, _from, out) => this.cohort.onOutcomeResp(message, now, out),
       SuspectsReq: (message, _now, from, out) => this.#onSuspectsReq(message, from, out),
       ReadSuspects: (message, _now, from, out) => {
         if (from.node === this.state.node) this.#onReadSuspects(message, out);

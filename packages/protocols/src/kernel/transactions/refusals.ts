@@ -1,0 +1,46 @@
+import type { ErrorCode, Timestamp, WallMs } from '@isochron/core';
+import type { NodeState } from '../node-state.js';
+import type { PrepareReq } from './messages.js';
+
+/** Why a cohort does not prepare. */
+export interface PrepareRefusal {
+  readonly code: ErrorCode;
+  readonly detail: string;
+  /** Whether the attempt can never commit any more: a tombstone is written. */
+  readonly durable: boolean;
+}
+
+/**
+ * Why a cohort must not prepare a transaction of which it knows nothing; undefined when it may (D5, D10, D11, K2, T1).
+ *
+ * @param rememberedFrom the cohort may have known a transaction with a lower birth
+ * @param pendingBytes what its undecided and unapplied transactions take
+ */
+export function refusalOf(
+  request: PrepareReq,
+  now: WallMs,
+  { node, settings, clock, writable }: NodeState,
+  rememberedFrom: Timestamp,
+  pendingBytes: number,
+): PrepareRefusal | undefined {
+  if (request.birth < rememberedFrom) {
+    const detail = 'The commit is older than the outcomes kept here; whether it happened cannot be known.';
+    return { code: 'OUTCOME_FORGOTTEN', detail, durable: false };
+  }
+  const full = writable();
+  if (full !== undefined) {
+    return { code: full, detail: `${node} takes no writes now; nothing was written.`, durable: true };
+  }
+  if (pendingBytes > settings.maxPendingBytes) {
+    const detail = 'Too many transactions wait for an undecided one on this replica; try again later.';
+    return { code: 'OVERLOADED', detail, durable: true };
+  }
+  if (clock.problem !== undefined) {
+    return { code: 'CLOCK_DRIFT', detail: `${node} takes no writes now: ${clock.problem}.`, durable: true };
+  }
+  if (Math.max(request.ht, request.ust, request.birth) > clock.latest(now, settings.maxClockDriftMs)) {
+    const detail = 'The session has seen a timestamp from the future.';
+    return { code: 'TIMESTAMP_IN_FUTURE', detail, durable: true };
+  }
+  return undefined;
+}

@@ -1,0 +1,67 @@
+/**
+ * Requests that may be repeated for minutes (an Idempotency-Key), at a cohort that has lost its disk since (D5, D10): whether one was carried out
+ * before is known to the peers, which keep the outcome of each such transaction that they receive. What has reached no peer is gone with the
+ * disk: it may be carried out again.
+ */
+import type { PartitionId, Timestamp, WallMs } from '@isochron/core';
+import type { Address, Effects } from '../../machine.js';
+import { Addresses, type NodeState } from '../node-state.js';
+import type { OutcomeResp, PrepareReq, TransactionMessage } from './messages.js';
+
+/** A request whose peers are asked. */
+export interface Asked {
+  readonly request: PrepareReq;
+  readonly from: Address;
+}
+
+/** How many requests wait for their peers at most: their senders send them again. */
+const MAX_ASKED = 1_000;
+
+/** Whether a request may be a repetition of an earlier one: its birth lies before anything that it has read, by the window for repetitions. */
+export const isRepeatable = ({ birth, ust }: Pick<PrepareReq, 'birth' | 'ust'>): boolean => birth < ust;
+
+export class Repeats {
+  readonly #addresses: Addresses;
+  readonly #asked = new Map<number, Asked>();
+  #nextRef = 0;
+
+  constructor(
+    readonly partition: PartitionId,
+    readonly state: NodeState,
+  ) {
+    this.#addresses = new Addresses(state.topology);
+  }
+
+  /** Asks the peers about a request of which nothing is known here. False where it must be judged without them. */
+  ask(request: PrepareReq, from: Address, now: WallMs, out: Effects<TransactionMessage>): boolean {
+    const { membership, topology, region, clock } = this.state;
+    const peers = topology.partitions[this.partition]!.regions.filter((other) => other !== region);
+    if (request.birth >= membership.lostUpTo || !isRepeatable(request) || peers.length === 0) return false;
+    const ref = Math.max(this.#nextRef, clock.latest(now, 0));
+    this.#nextRef = ref + 1;
+    this.#asked.set(ref, { request, from });
+    if (this.#asked.size > MAX_ASKED) this.#asked.delete(this.#asked.keys().next().value!);
+    const { txId } = request.identity;
+    for (const peer of peers)
+      out.send(this.#addresses.replica(this.partition, peer), {
+        type: 'OutcomeReq',
+        ref,
+        partition: this.partition,
+        txId,
+      });
+    return true;
+  }
+
+  /**
+   * A peer has answered: the request, and its commit timestamp where it was carried out; undefined while no peer has answered that can know, because
+   * it has kept its outcomes since before the request was first sent.
+   */
+  answered({ ref, state, ts }: OutcomeResp): (Asked & { readonly committed?: Timestamp }) | undefined {
+    const asked = this.#asked.get(ref);
+    if (asked === undefined) return undefined;
+    const knows = state === 'unknown' ? ts <= asked.request.birth : state === 'committed' || state === 'reported';
+    if (!knows) return undefined;
+    this.#asked.delete(ref);
+    return state === 'committed' ? { ...asked, committed: ts } : asked;
+  }
+}
