@@ -14,7 +14,7 @@ public struct Write: Sendable {
         txId = committed.txId
     }
 
-    /// Returns once the write is visible to everyone in every region.
+    /// Returns once every node of every region serves the write: a session that begins anywhere from then on sees it.
     ///
     /// Throws STABLE_TIMEOUT after `timeout` (the write stays what it is), CLIENT_CLOSED, `CancellationError`.
     public func stable(timeout: Duration = .seconds(30)) async throws {

@@ -23,6 +23,9 @@ final class SessionCore {
     private var met: (any Engine)?
     /// Everything up to here is known to be in every region.
     private var stableUpTo: Timestamp = 0
+    /// Every node of every region serves everything up to here, as a node has answered: what is stable at one node may
+    /// not be served yet.
+    private var servedUpTo: Timestamp = 0
     private let imported: ExportedSession?
     /// The session's last write as its token has it, where that is not known to be visible everywhere.
     private var tokenHwt: Timestamp = 0
@@ -93,17 +96,22 @@ final class SessionCore {
         met?.export(token: currentToken ?? "", protocolName: protocolName)
     }
 
-    /// Ends once `timestamp` is visible in every region.
+    /// Ends once every new session of every region sees what was written at `timestamp`.
     func stable(_ timestamp: Timestamp, timeoutMs: Double) async throws {
         try Task.checkCancellation()
-        if timestamp <= (can("stable-snapshots") ? ust : stableUpTo) { return }
+        if timestamp <= servedUpTo { return }
         let exchange = StableExchange(timestamp, timeoutMs: timeoutMs, settings)
-        sawStable(try await exchange.run { connector.dispatcher.submit($0) })
+        let served = try await exchange.run { connector.dispatcher.submit($0) }
+        servedUpTo = max(servedUpTo, served)
+        sawStable(served)
     }
 
     /// A token comes without the writes that it knows of: they are part of every snapshot once stable time has passed
     /// them.
     func closeGap() async throws {
+        try Task.checkCancellation()
+        // Stable at the node of the connection is enough for what this session reads itself.
+        if tokenHwt <= (can("stable-snapshots") ? ust : stableUpTo) { return }
         do {
             try await stable(tokenHwt, timeoutMs: settings.requestTimeoutMs)
         } catch let error as IsochronError where error.code == .stableTimeout {

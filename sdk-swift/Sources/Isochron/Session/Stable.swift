@@ -1,6 +1,7 @@
 import IsochronSession
 
-/// Waits until a timestamp is stable; what is left of the time goes with it from one connection to the next.
+/// Waits until every node of every region serves a timestamp; what is left of the time goes with it from one connection
+/// to the next.
 final class StableExchange: Asking<Timestamp> {
     private let timestamp: Timestamp
     private let timing: any Timing
