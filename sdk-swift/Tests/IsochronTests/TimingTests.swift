@@ -62,6 +62,7 @@ final class TimingTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(node.received("hello").count, 1)
         await timing.advance(1_000)
         XCTAssertEqual(node.received("hello").count, 2)
+        try await until("sent again") { node.received("commit").count == 2 }
         _ = try await writing.value
         XCTAssertEqual(Set(node.received("commit").map(\.withoutId)).count, 1)
     }
