@@ -182,6 +182,7 @@ final class DetachTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(put.numbers("seen"), [1001, 0])
         let session = await app.session.export()
         held.open()
+        try await status(of: app, "decided") { $0.pendingCommits == 0 }
         let late = try await first.value
         XCTAssertEqual(late.txId, detached)
         let after = await app.session.export()
