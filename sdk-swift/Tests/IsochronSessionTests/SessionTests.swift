@@ -60,6 +60,25 @@ final class SessionTests: XCTestCase {
         XCTAssertEqual(session.ust, 3)
     }
 
+    func testADetachedSessionIsAnotherOneThatHasSeenEverythingAndDoesNotFollowTheCommitInFlight() throws {
+        var session = Session(id: id, rules: .paris)
+        try commit("default/a", .json("1"), at: 7, in: &session)
+        var transaction = session.begin()
+        transaction.write("default/b", .json("2"))
+        _ = try session.commit(transaction)
+        let before = session.export()
+        let other = String(repeating: "d", count: 22)
+        try session.detach(id: other)
+        XCTAssertEqual(session.id, other)
+        XCTAssertEqual(session.export(), before)
+        XCTAssertEqual(session.nextTxId(), "\(other).0")
+        XCTAssertThrowsError(try session.committed(Snapshot(ts: 9))) {
+            XCTAssertEqual($0 as? SessionError, .noCommitInFlight)
+        }
+        XCTAssertThrowsError(try session.detach(id: id))
+        XCTAssertEqual(session.id, other)
+    }
+
     /// No snapshot, stable time or vector may end the program, however odd it is: not everything is checked before it
     /// comes here.
     func testNoNumberIsAnAccident() throws {

@@ -22,7 +22,16 @@ final class BadInputTests: XCTestCase, @unchecked Sendable {
         #"{"type":"ust","ust":5000,"freshness":{"now":1,"stalenessMs":"long","stale":false,"heldBackBy":null}}"#,
         #"{"type":"ust","ust":5000,"freshness":{"now":1,"stalenessMs":0,"stale":false,"heldBackBy":7}}"#,
         #"{"type":"ust","ust":5000,"freshness":{"now":1,"stalenessMs":0,"stale":false,"heldBackBy":{"region":7}}}"#,
+        ust(unresponsive: "null"), ust(unresponsive: "[]"), ust(unresponsive: #"{"nodes":[]}"#),
+        ust(unresponsive: #"{"nodes":[],"regions":"oregon"}"#), ust(unresponsive: #"{"nodes":[7],"regions":[]}"#),
+        ust(unresponsive: #"{"nodes":[],"regions":[7]}"#),
     ]
+
+    /// A frame that is right but for what it says of nodes that do not answer.
+    private static func ust(unresponsive: String) -> String {
+        let freshness = #"{"now":1,"stalenessMs":0,"stale":false,"heldBackBy":null}"#
+        return #"{"type":"ust","ust":5000,"freshness":\#(freshness),"unresponsive":\#(unresponsive)}"#
+    }
 
     @SessionActor
     func testDamagedMessagesCostTheConnectionAndNothingElse() async throws {

@@ -68,7 +68,7 @@ final class LostCommitTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(unknown?.code, .outcomeUnknown)
         let txId = try XCTUnwrap(unknown?.txId)
         let held = await code { try await app.set("b", 1) }
-        XCTAssertEqual(held, .connectionLost)
+        XCTAssertEqual(held, .sessionBlocked)
         XCTAssertEqual(Set(node.received("commit").map { $0.text("tx") }), [txId])
         node.script = { _ in .answer }
         try await until("resolved") { node.store.outcomes[txId] != nil }

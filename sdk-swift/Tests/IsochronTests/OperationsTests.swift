@@ -92,7 +92,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
         let unknown = await code { try await app.set("a", 1) }
         XCTAssertEqual(unknown, .outcomeUnknown)
         let held = await code { try await app.get("a", as: Int.self) }
-        XCTAssertEqual(held, .connectionLost)
+        XCTAssertEqual(held, .sessionBlocked)
         node.script = { _ in .answer }
         try await until("resolved") { node.store.outcomes.count == 1 }
         let value = try await app.get("a", as: Int.self)

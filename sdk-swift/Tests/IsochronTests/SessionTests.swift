@@ -41,6 +41,27 @@ final class SessionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
+    func testAWriteIsEverywhereWhenANodeHasAnsweredSoNotWhenTheStableTimeOfItsOwnNodeHasPassedIt() async throws {
+        let world = World()
+        let node = world.server()
+        let app = try await world.client([node])
+        let write = try await app.set("a", 1)
+        node.store.stabilise()
+        let read = try await app.get("a", as: Int.self)
+        XCTAssertEqual(read, 1)
+        let ust = await app.currentStatus.ust
+        XCTAssertGreaterThanOrEqual(ust, write.timestamp)
+        node.script = { $0.type == "stable" ? refusal($0.id, "STABLE_TIMEOUT", retryable: true) : .answer }
+        let early = await code { try await write.stable(timeout: .milliseconds(5)) }
+        XCTAssertEqual(early, .stableTimeout)
+        node.script = { _ in .answer }
+        try await write.stable()
+        let asked = node.received("stable").count
+        try await write.stable()
+        XCTAssertEqual(node.received("stable").count, asked)
+    }
+
+    @SessionActor
     func testACachedWriteIsForgottenOnceTheSnapshotHoldsItSoThatANewerOneOfAnotherSessionShows() async throws {
         let world = World()
         let node = world.server()

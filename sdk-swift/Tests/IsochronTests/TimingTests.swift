@@ -44,6 +44,30 @@ final class TimingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
+    func testAConnectionThatOwesAnAnswerAndIsSilentIsAskedAndGivenUpWithinTwoSeconds() async throws {
+        let (world, timing) = (World(), ManualTiming())
+        let node = world.server()
+        let app = try await world.client([node]) { $0.timing = timing }
+        await timing.advance(1)
+        let pings = node.received("ping").count
+        node.script = { frame in
+            frame.type == "hello" || node.received("hello").count > 1 ? .answer : .drop
+        }
+        let writing = start { try await app.set("a", 1) }
+        try await until("sent") { node.received("commit").count == 1 }
+        await timing.advance(700)
+        XCTAssertEqual(node.received("ping").count, pings)
+        await timing.advance(350)
+        XCTAssertEqual(node.received("ping").count, pings + 1)
+        XCTAssertEqual(node.received("hello").count, 1)
+        await timing.advance(1_000)
+        XCTAssertEqual(node.received("hello").count, 2)
+        try await until("sent again") { node.received("commit").count == 2 }
+        _ = try await writing.value
+        XCTAssertEqual(Set(node.received("commit").map(\.withoutId)).count, 1)
+    }
+
+    @SessionActor
     func testANodeThatAskedToBeLeftAloneIsLeftAloneForThatLong() async throws {
         let (world, timing) = (World(), ManualTiming())
         let node = world.server()

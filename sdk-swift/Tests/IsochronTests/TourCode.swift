@@ -90,6 +90,15 @@ enum TourCode {
             print(error.code, error.message, error.retryable)
         }
         // End
+        // Block
+        do {
+            try await todos.set("2", Todo(title: "buy tea"))
+        } catch let error as IsochronError where error.code == .sessionBlocked {
+            print("the outcome of \(error.blockedBy ?? "a commit") is not known")
+            await client.detach()
+            try await todos.set("2", Todo(title: "buy tea"))
+        }
+        // End
     }
 
     static func sessions(_ folder: URL) async throws {
@@ -110,6 +119,7 @@ enum TourCode {
         // Block
         for await status in client.status {
             print(status.state, status.region ?? "nowhere", status.staleness ?? .zero)
+            print(status.unresponsive, status.pendingCommits, status.oldestPendingCommitAge ?? .zero)
         }
         // End
         // Block

@@ -183,8 +183,8 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COHORT,
-        find: 'if (request.birth < Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo)) {',
-        replace: 'if (request.birth < this.state.membership.lostUpTo) {',
+        find: 'isNew ? 0 : Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo);',
+        replace: 'isNew ? 0 : this.state.membership.lostUpTo;',
       },
     ],
     seeds: { from: 1, count: 200 },

@@ -100,6 +100,20 @@ const TRANSACTIONS: readonly PlantedBug[] = [
     'guard snapshot.ts >= floor else',
     'guard snapshot.ts >= 0 else',
   ),
+  inTransactions(
+    'detached-counts-on',
+    'does not begin its ids anew when it detaches',
+    SESSION,
+    '        self.id = id\n        counter = 0\n',
+    '        self.id = id\n',
+  ),
+  inTransactions(
+    'detached-keeps-the-commit',
+    'still waits for the commit that it has detached from',
+    SESSION,
+    '        try refused()\n        self.id',
+    '        guard committing != nil else { throw .noCommitInFlight }\n        self.id',
+  ),
   inTransactions('hwt-stays', 'does not raise hwt', SESSION, 'hwt = max(hwt, commit.ts)', '_ = commit.ts'),
   inTransactions(
     'born-too-early',

@@ -30,6 +30,11 @@ public struct ClientStatus: Hashable, Sendable {
     public let isStale: Bool
     /// Whose writes are missing, while `isStale` and where the node knows.
     public let heldBackBy: HeldBack?
+    /// Nodes that do not answer the node of the connection: new writes avoid their regions. Empty while there is no
+    /// connection.
+    public let unresponsive: [String]
     /// Commits whose outcome is not known yet, those that wait for their turn included.
     public let pendingCommits: Int
+    /// How long ago the oldest of them was asked for; nil while there is none.
+    public let oldestPendingCommitAge: Duration?
 }

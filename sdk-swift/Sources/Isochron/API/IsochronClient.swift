@@ -125,6 +125,22 @@ public actor IsochronClient {
         try await lifetime.core.transactionStatus(txId, birth)
     }
 
+    /// Gives up the order behind a commit whose outcome is not known, so that later writes do not wait for it.
+    ///
+    /// The client goes on in a new session, which has seen everything that the old one has seen and written, but does
+    /// not follow that commit: it may still become visible later, or never, and a later write of the same key by this
+    /// client may be ordered before it or after it. Reads do not show it until it is decided.
+    ///
+    /// The client goes on asking for its outcome in the background: the call that waits for it ends as before, and
+    /// ``ClientStatus/pendingCommits`` counts it.
+    ///
+    /// - Returns: the id of its transaction; nil where no commit of the session is in doubt, and then nothing has
+    ///   changed
+    @discardableResult
+    public nonisolated func detach() async -> TxId? {
+        await lifetime.core.detach()
+    }
+
     /// Saves the session now, where there is a store: before an app is suspended, for instance. Throws what the store
     /// throws.
     public nonisolated func save() async throws {

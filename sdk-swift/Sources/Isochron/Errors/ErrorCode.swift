@@ -76,6 +76,9 @@ extension IsochronError {
         public static let snapshotUnavailable = Code(rawValue: "SNAPSHOT_UNAVAILABLE")
         /// The session's own writes are not visible here yet.
         public static let sessionGap = Code(rawValue: "SESSION_GAP")
+        /// The request was not sent: the outcome of an earlier write is not known, see ``IsochronError/blockedBy``. Of
+        /// this client only; no node sends it.
+        public static let sessionBlocked = Code(rawValue: "SESSION_BLOCKED")
         /// No replica of a partition answered.
         public static let replicaUnreachable = Code(rawValue: "REPLICA_UNREACHABLE")
         /// The clock of a node is too far off.
@@ -131,18 +134,17 @@ extension IsochronError.Code: CaseIterable {
         .unauthenticated, .tokenInvalid, .tokenForeign, .timestampInFuture, .cursorInvalid, .transactionUnknown,
         .transactionExpired, .transactionFinished, .transactionAborted, .txIdReused, .attemptMismatch,
         .outcomePending, .outcomeUnknown, .outcomeForgotten, .snapshotTooOld, .snapshotUnavailable, .sessionGap,
-        .replicaUnreachable, .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout,
-        .notSupportedByProtocol,
-        .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted, .connectionLost, .clientClosed,
-        .configInvalid, .placementMismatch, .peerRefused, .peerVersionMismatch, .peerConfigMismatch, .rebuildNeeded,
-        .storageFull, .storageFailed, .internal,
+        .sessionBlocked, .replicaUnreachable, .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout,
+        .notSupportedByProtocol, .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted,
+        .connectionLost, .clientClosed, .configInvalid, .placementMismatch, .peerRefused, .peerVersionMismatch,
+        .peerConfigMismatch, .rebuildNeeded, .storageFull, .storageFailed, .internal,
     ]
 
     private static let known = Set(allCases)
     private static let helped: Set<IsochronError.Code> = [
-        .outcomePending, .outcomeUnknown, .snapshotUnavailable, .sessionGap, .replicaUnreachable, .clockDrift,
-        .clockBehindData, .overloaded, .notReady, .stableTimeout, .creditsExhausted, .connectionLost, .rebuildNeeded, .storageFull,
-        .storageFailed, .internal,
+        .outcomePending, .outcomeUnknown, .snapshotUnavailable, .sessionGap, .sessionBlocked, .replicaUnreachable,
+        .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout, .creditsExhausted, .connectionLost,
+        .rebuildNeeded, .storageFull, .storageFailed, .internal,
     ]
 
     /// Whether it is one of ours.

@@ -7,6 +7,12 @@ import IsochronSession
 /// asked before the deadline. The client goes on asking in the background and holds the session's later commits until
 /// it knows; `IsochronClient.transactionStatus(txId:birth:)` with ``txId`` and ``birth`` asks what became of it, now or
 /// later, here or from another device.
+///
+/// With ``Code-swift.struct/sessionBlocked`` a write waited for its turn behind such a commit, ``blockedBy``, for as long
+/// as a request may take; under protocols of single operations a read waits, too. Nothing of it was sent. The session's
+/// writes happen one after the other, so none of them can overtake the one that blocks: its outcome becomes known when
+/// the node that took part in it answers again. Repeat the write then, or give up the order with
+/// `IsochronClient.detach()`.
 public struct IsochronError: Error, Sendable {
     /// The stable code.
     public let code: Code
@@ -19,7 +25,9 @@ public struct IsochronError: Error, Sendable {
     public let cause: (any Error)?
     /// Id of the transaction whose outcome is not known, or which could not be saved; else nil.
     public let txId: TxId?
-    /// Stable time when that transaction was sent: tells a transaction too old to be known from one that never was.
+    /// Id of the transaction whose outcome is not known, behind which a write waited that was not sent; else nil.
+    public let blockedBy: TxId?
+    /// Stable time when either transaction was sent: tells a transaction too old to be known from one that never was.
     public let birth: Timestamp?
 
     /// Creates an error.
@@ -27,7 +35,7 @@ public struct IsochronError: Error, Sendable {
     /// - Parameter retryable: Overrides the code's own answer.
     public init(
         _ code: Code, _ message: String, retryable: Bool? = nil, cause: (any Error)? = nil, txId: TxId? = nil,
-        birth: Timestamp? = nil
+        birth: Timestamp? = nil, blockedBy: TxId? = nil
     ) {
         self.code = code
         self.message = message
@@ -35,6 +43,7 @@ public struct IsochronError: Error, Sendable {
         self.cause = cause
         self.txId = txId
         self.birth = birth
+        self.blockedBy = blockedBy
     }
 }
 

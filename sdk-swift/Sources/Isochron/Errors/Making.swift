@@ -24,6 +24,12 @@ extension IsochronError {
         return IsochronError(.outcomeUnknown, message, cause: cause, txId: txId, birth: birth)
     }
 
+    /// What waited for its turn behind a write whose outcome is not known.
+    static func sessionBlocked(by txId: TxId, _ birth: Timestamp) -> IsochronError {
+        let message = "the request was not sent: the outcome of transaction \(txId) before it is not known"
+        return IsochronError(.sessionBlocked, message, birth: birth, blockedBy: txId)
+    }
+
     /// The error of an exported session that makes no sense.
     static func invalidSession(_ why: String, _ cause: (any Error)? = nil) -> IsochronError {
         IsochronError(.tokenInvalid, "the exported session cannot be used: \(why)", cause: cause)

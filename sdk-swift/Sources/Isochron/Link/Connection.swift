@@ -46,6 +46,8 @@ final class Connection {
     private var owingSinceMs = 0.0
     private var askedMs: Double?
     private var latestFreshness: Freshness?
+    /// What does not answer the node, as it has reported last.
+    private(set) var unresponsive = Unresponsive.nothing
     private var socketIsClosed = false
     private var onSocketClosed: [@SessionActor () -> Void] = []
     private(set) var isClosed = false
@@ -74,6 +76,13 @@ final class Connection {
 
     /// What the node has said last of the freshness of its snapshots.
     var freshness: Freshness { latestFreshness ?? welcome.freshness }
+
+    /// The regions that a new attempt of a commit through this node avoids: none where that would be all of them.
+    var avoid: [RegionId] {
+        let regions = unresponsive.regions
+        if welcome.regions.allSatisfy({ regions.contains($0.id) }) { return [] }
+        return regions.sorted { $0.utf16.lexicographicallyPrecedes($1.utf16) }
+    }
 
     /// Requests that may be sent now.
     var free: Int { isClosed ? 0 : welcome.credits - byId.count }
@@ -237,6 +246,7 @@ final class Connection {
             refuse(try exchange(of: id), frame.error)
         case .ust(let frame):
             latestFreshness = frame.freshness
+            unresponsive = frame.unresponsive
             if greeting != nil { owner?.ust(frame, from: self) }
         case .goaway(let frame):
             if greeting != nil { owner?.goaway(frame, from: self) }
@@ -247,6 +257,7 @@ final class Connection {
     private func greeted(_ welcome: Welcome) throws {
         guard greeting == nil, let opened else { throw IsochronError.malformed("a second welcome") }
         greeting = welcome
+        unresponsive = welcome.unresponsive
         self.opened = nil
         connectAlarm?.cancel()
         heartbeat = settings.timing.every(Self.heartbeatMs) { [weak self] in self?.beat() }
@@ -323,6 +334,6 @@ extension Welcome {
         (region, node, cluster, `protocol`, capabilities) = ("", "", "", "", [])
         (seenSnapshot, stable, seen, hwt) = (Snapshot(ts: 0), nil, nil, 0)
         freshness = Freshness(now: 0, stalenessMs: 0, stale: false, heldBackBy: nil)
-        (token, credits, limits, regions) = ("", 0, .standard, [])
+        (unresponsive, token, credits, limits, regions) = (.nothing, "", 0, .standard, [])
     }
 }

@@ -8,8 +8,8 @@ final class Dispatcher {
 
     private static let retryBaseMs = 20.0
     private static let retryCapMs = 2000.0
-    /// So long a connection that owes answers may be silent, in all; less where requests may not take that long.
-    private static let quietMs = 3000.0
+    /// A connection that owes answers may be silent for this long, in all; less where requests may not take that long.
+    private static let quietMs = 1500.0
     /// A timer this late says that the program was held up: what has arrived meanwhile is taken in before anything is
     /// judged late.
     private static let stallMs = 1000.0

@@ -43,16 +43,17 @@ final class CommitExchange: OutcomeExchange {
         let isOpen = !sent && handle?.isOpen(on: connection) == true
         if !isOpen { handle?.release() }
         sentOpen = isOpen
-        let homes = sending(on: connection)
+        let attempts = sending(on: connection)
         return .commit(
             CommitRequest(
                 tx: attempt.txId, at: isOpen ? nil : Snapshot(ts: attempt.snapshot, deps: attempt.deps),
-                hwt: attempt.hwt, birth: attempt.birth, homes: homes, writes: attempt.writes))
+                hwt: attempt.hwt, birth: attempt.birth, homes: attempts.map(\.home), avoids: attempts.map(\.avoid),
+                writes: attempt.writes))
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {
         guard case .committed(let commit) = answer.body else { throw unexpected(answer) }
-        try transactions.session.committed(commit)
+        if !isDetached { try transactions.session.committed(commit) }
         committed(commit.ts)
     }
 
@@ -65,7 +66,7 @@ final class CommitExchange: OutcomeExchange {
 
     override func gaveUp() {
         do {
-            try transactions.session.refused()
+            if !isDetached { try transactions.session.refused() }
         } catch {
             core.settings.log(.warning, "a commit was given up that was not under way")
         }

@@ -19,5 +19,9 @@ protocol Engine: AnyObject {
     /// Reads keys at once, in order; nil where there is no value.
     func read(_ keys: [QualifiedKey], for core: SessionCore) async throws -> [Value?]
     func write(_ key: QualifiedKey, _ value: Value?, for core: SessionCore) async throws -> Committed
+    /// Gives up the order behind the write that is under way: goes on as another session that does not follow it.
+    ///
+    /// - Parameter region: that of the connection, where there is one
+    func detach(in region: RegionId?) throws
     func export(token: String, protocolName: String) -> ExportedSession
 }

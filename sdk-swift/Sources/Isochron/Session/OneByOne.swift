@@ -15,6 +15,8 @@ final class OneByOne {
     private let changed: @SessionActor () -> Void
     private var queue: [any Queued] = []
     private var head: (any Queued)?
+    /// Writes whose session goes on without them. Their outcomes are still asked for.
+    private var detached: [any Queued] = []
     private var isClosed = false
 
     init(_ settings: Settings, _ dispatcher: Dispatcher, changed: @escaping @SessionActor () -> Void) {
@@ -24,13 +26,31 @@ final class OneByOne {
     }
 
     /// Writes whose outcome is not known yet, or that wait for their turn.
-    var writes: Int {
-        queue.count { $0.writes } + (head?.writes == true ? 1 : 0)
+    var writes: Int { pending.count }
+
+    /// How long ago the oldest of them was asked for; nil where there is none.
+    func oldestWriteMs(_ nowMs: Double) -> Double? {
+        pending.map(\.queuedMs).min().map { max(0, nowMs - $0) }
     }
 
     /// Whether this write has been sent, and is repeated until its outcome is known.
     func isUnderWay(_ txId: TxId) -> Bool {
-        head?.txId.map { isSameText($0, txId) } ?? false
+        (detached + [head].compactMap { $0 }).contains { job in
+            job.txId.map { isSameText($0, txId) } ?? false
+        }
+    }
+
+    /// Gives up the order behind the write under way, where its outcome is not known: what waits for its turn goes on.
+    /// Returns its id.
+    ///
+    /// - Parameter leave: makes the session another one
+    func detach(_ leave: @SessionActor () throws -> Void) rethrows -> TxId? {
+        guard let head, head.isInDoubt else { return nil }
+        try leave()
+        head.detach()
+        detached.append(head)
+        free()
+        return head.txId
     }
 
     /// Begins it when its turn has come. A cancelled task takes it back before; afterwards its exchange is told.
@@ -60,10 +80,9 @@ final class OneByOne {
         let isStuck = head?.isOverdue ?? false
         let offlineSinceMs = dispatcher.offlineSinceMs
         if !isStuck, offlineSinceMs == nil { return true }
-        let why = isStuck ? "the outcome of an earlier write is not known" : "there is no connection"
         let sinceMs = isStuck ? 0 : offlineSinceMs ?? 0
         let late = queue.filter { max($0.queuedMs, sinceMs) + settings.requestTimeoutMs <= nowMs }
-        withdraw(late, IsochronError.lost("the request was not sent: \(why)"))
+        withdraw(late, lateError)
         return true
     }
 
@@ -72,9 +91,22 @@ final class OneByOne {
         withdraw(queue, IsochronError.clientWasClosed)
     }
 
-    /// Everything has ended that will: lets go of a write whose outcome nobody will learn.
+    /// Everything has ended that will: lets go of writes whose outcome nobody will learn.
     func forget() {
         head = nil
+        detached = []
+    }
+
+    private var pending: [any Queued] {
+        (detached + [head].compactMap { $0 } + queue).filter(\.writes)
+    }
+
+    /// Why what waits for its turn was not sent.
+    private var lateError: IsochronError {
+        if let head, head.isOverdue, let txId = head.txId, let birth = head.birth {
+            return .sessionBlocked(by: txId, birth)
+        }
+        return .lost("the request was not sent: there is no connection")
     }
 
     private func next() {
@@ -90,7 +122,17 @@ final class OneByOne {
 
     /// It has ended, one way or the other.
     private func ended(_ job: (any Queued)?) {
-        if head === job { head = nil }
+        if let at = detached.firstIndex(where: { $0 === job }) {
+            detached.remove(at: at)
+            changed()
+        } else if head === job {
+            free()
+        }
+    }
+
+    /// It is the next one's turn.
+    private func free() {
+        head = nil
         changed()
         next()
     }
@@ -118,6 +160,12 @@ class Turn<Outcome: Sendable>: Asking<Outcome> {
     var isOverdue: Bool { false }
     /// The id that it writes under; nil for a read.
     var txIdOfWrite: TxId? { nil }
+    /// Stable time when it was made; nil for a read.
+    var birthOfWrite: Timestamp? { nil }
+    /// Whether it may have had an effect, and it is not known whether it has.
+    var isInDoubt: Bool { false }
+    /// Its session goes on without it.
+    func detach() {}
 }
 
 /// What waits for its turn, or has it.
@@ -126,7 +174,11 @@ private protocol Queued: AnyObject {
     var writes: Bool { get }
     var queuedMs: Double { get }
     var txId: TxId? { get }
+    var birth: Timestamp? { get }
     var isOverdue: Bool { get }
+    var isInDoubt: Bool { get }
+    /// Its session goes on without it.
+    func detach()
     /// Its turn has come. False where it has failed at once.
     func make(_ ended: @escaping OneByOne.Ended) -> Bool
     func start(deadlineMs: Double, _ dispatcher: Dispatcher)
@@ -155,7 +207,13 @@ private final class Job<Outcome: Sendable>: Queued {
 
     var txId: TxId? { turn?.txIdOfWrite }
 
+    var birth: Timestamp? { turn?.birthOfWrite }
+
     var isOverdue: Bool { turn?.isOverdue ?? false }
+
+    var isInDoubt: Bool { turn?.isInDoubt ?? false }
+
+    func detach() { turn?.detach() }
 
     func make(_ ended: @escaping OneByOne.Ended) -> Bool {
         do {

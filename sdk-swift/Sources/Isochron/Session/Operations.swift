@@ -34,6 +34,13 @@ final class Operations: Engine {
         return committed
     }
 
+    /// The write under way keeps what it was sent with.
+    func detach(in region: RegionId?) {
+        let state = session.export()
+        session = OperationSession(
+            id: randomSessionId(), region: region ?? state.region, rules: session.rules, state: state)
+    }
+
     func export(token: String, protocolName: String) -> ExportedSession {
         ExportedSession(state: session.export(), token: token, protocolName: protocolName)
     }
@@ -89,19 +96,21 @@ private final class PutExchange: OutcomeExchange {
     }
 
     override func request(on connection: Connection) -> Request {
-        operations.session.move(to: connection.region)
-        return .put(put, homes: sending(on: connection))
+        if !isDetached { operations.session.move(to: connection.region) }
+        return .put(put, homes: sending(on: connection).map(\.home))
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {
         guard case .written(let written) = answer.body else { throw unexpected(answer) }
         let seen = written.seen
-        try operations.session.answered(
-            .wrote(seen: seen.seen, region: seen.region, ust: written.ust, depends: seen.depends))
+        if !isDetached {
+            try operations.session.answered(
+                .wrote(seen: seen.seen, region: seen.region, ust: written.ust, depends: seen.depends))
+        }
         committed(written.ts)
     }
 
     override func gaveUp() {
-        operations.session.refused()
+        if !isDetached { operations.session.refused() }
     }
 }

@@ -1,5 +1,17 @@
 import IsochronSession
 
+/// What fixes the cohorts of an attempt: kept as it is from its first sending on.
+struct Cohorts: Hashable, Sendable {
+    let home: RegionId
+    /// Regions that did not answer the node when the attempt was made.
+    let avoid: [RegionId]
+}
+
+extension Connection {
+    /// Those of an attempt that is made now.
+    fileprivate var cohorts: Cohorts { Cohorts(home: region, avoid: avoid) }
+}
+
 /// A write: repeated, unchanged, until it is known what became of it.
 @SessionActor
 class OutcomeExchange: Turn<Committed> {
@@ -15,19 +27,21 @@ class OutcomeExchange: Turn<Committed> {
     /// So many attempts that were aborted, as after the crash of a node, before the caller hears of it.
     private static let maxAbortedAttempts = 4
     /// The wire's limit.
-    private static let maxHomes = 16
+    private static let maxAttempts = 16
 
     let core: SessionCore
     let txId: TxId
     private let birth: Timestamp
     private let ended: OneByOne.Ended
-    private var homes: [RegionId] = []
+    private var attempts: [Cohorts] = []
     /// It may have had an effect.
     private var inDoubt = false
     private var wasInDoubt = false
     /// Whether it has been sent before.
     private(set) var sent = false
     private var overdue = false
+    /// Its session goes on without it, and is told nothing of its outcome.
+    private(set) var isDetached = false
     private var aborted = 0
     private var refusals = 0
     private var outcomeDeadlineMs = Double.infinity
@@ -45,11 +59,19 @@ class OutcomeExchange: Turn<Committed> {
 
     final override var txIdOfWrite: TxId? { txId }
 
+    final override var birthOfWrite: Timestamp? { birth }
+
+    final override var isInDoubt: Bool { inDoubt && !settled }
+
+    final override func detach() {
+        isDetached = true
+    }
+
     /// Its session has to forget it: it has had no effect, or nobody knows.
     func gaveUp() {}
 
     final func committed(_ timestamp: Timestamp) {
-        core.saver?.mustSave()
+        if !isDetached { core.saver?.mustSave() }
         done(Committed(timestamp: timestamp, txId: txId))
         ended()
     }
@@ -58,8 +80,8 @@ class OutcomeExchange: Turn<Committed> {
         lastError = error
         refusals += 1
         if Self.beforeTheBeginning.contains(error.code) { notBegun() }
-        if error.code == .attemptMismatch, homes.count > 1 {
-            homes.removeLast()
+        if error.code == .attemptMismatch, attempts.count > 1 {
+            attempts.removeLast()
             return retry(.nowhere)
         }
         if Self.attemptOver.contains(error.code) { return nextAttempt(error, connection) }
@@ -110,23 +132,23 @@ class OutcomeExchange: Turn<Committed> {
         ended()
     }
 
-    /// It is about to be sent: returns its homes.
-    final func sending(on connection: Connection) -> [RegionId] {
-        if homes.isEmpty { homes = [connection.region] }
+    /// It is about to be sent: returns its attempts.
+    final func sending(on connection: Connection) -> [Cohorts] {
+        if attempts.isEmpty { attempts = [connection.cohorts] }
         wasInDoubt = inDoubt
         inDoubt = true
         let now = core.settings.timing.nowMs
         if !sent { outcomeDeadlineMs = now + core.settings.commitTimeoutMs }
         sent = true
         deadlineMs = min(now + core.settings.requestTimeoutMs, nextDeadlineMs(now))
-        return homes
+        return attempts
     }
 
     /// The last sending has done nothing. Where it was the only one, the commit may still have its home where it is
     /// sent next.
     final func notBegun() {
         inDoubt = wasInDoubt
-        if !inDoubt, homes.count == 1 { homes = [] }
+        if !inDoubt, attempts.count == 1 { attempts = [] }
     }
 
     private func retry(_ elsewhere: Elsewhere) -> Retry {
@@ -142,18 +164,20 @@ class OutcomeExchange: Turn<Committed> {
     private func nextAttempt(_ error: IsochronError, _ connection: Connection) -> Retry? {
         inDoubt = false
         aborted += 1
-        let most = error.retryable ? Self.maxHomes : Self.maxAbortedAttempts
-        if aborted > most || homes.count >= Self.maxHomes { return nil }
-        homes.append(connection.region)
+        let most = error.retryable ? Self.maxAttempts : Self.maxAbortedAttempts
+        if aborted > most || attempts.count >= Self.maxAttempts { return nil }
+        attempts.append(connection.cohorts)
         return retry(error.retryable && refusals % 3 == 0 ? .node : .nowhere)
     }
 
     /// The cohorts do not decide. At home that may be because the region is cut off from one of them, and another one
-    /// is not: returns whether to ask there. Elsewhere, that region's cohorts become the next attempt; it begins only
-    /// when a cohort of the old home has durably given that up, so there is no harm in asking for it early.
+    /// is not: returns whether to ask there. Elsewhere, or where other regions are to be avoided by now, other cohorts
+    /// become the next attempt; it begins only when a cohort of the old one has durably given that up, so there is no
+    /// harm in asking for it early.
     private func isStuck(at connection: Connection) -> Bool {
-        if connection.region == homes.last { return homes.count == 1 }
-        if homes.count < Self.maxHomes { homes.append(connection.region) }
+        let next = connection.cohorts
+        if next == attempts.last { return attempts.count == 1 }
+        if attempts.count < Self.maxAttempts { attempts.append(next) }
         return false
     }
 

@@ -83,7 +83,9 @@ final class SessionCore {
             state: state, region: current?.region, node: current?.welcome.node,
             roundTrip: current?.rttMs.map(Duration.ofMs), ust: ust,
             staleness: clock.ageMs(ust).map(Duration.ofMs), isStale: clock.latest?.stale ?? false,
-            heldBackBy: clock.latest?.heldBackBy, pendingCommits: queue.writes)
+            heldBackBy: clock.latest?.heldBackBy, unresponsive: current?.unresponsive.nodes ?? [],
+            pendingCommits: queue.writes,
+            oldestPendingCommitAge: queue.oldestWriteMs(settings.timing.nowMs).map(Duration.ofMs))
     }
 
     /// Tells those who follow the status, once for all changes of a turn.
@@ -131,6 +133,16 @@ final class SessionCore {
         // This client still repeats it: an attempt that was aborted, or has not arrived, is not the last one.
         let undecided = status.state != .committed && queue.isUnderWay(txId)
         return undecided ? TransactionStatus(state: .pending, timestamp: nil) : status
+    }
+
+    /// Goes on without the write whose outcome is not known, as another session; returns its id.
+    func detach() -> TxId? {
+        do {
+            return try queue.detach { try engine.detach(in: connector.current?.region) }
+        } catch {
+            settings.log(.warning, "a commit was to be detached that was not under way")
+            return nil
+        }
     }
 
     /// Ends when all is closed and saved, for whoever calls it.

@@ -33,6 +33,10 @@ final class Transactions: Engine {
         }
     }
 
+    func detach(in region: RegionId?) throws {
+        try session.detach(id: randomSessionId())
+    }
+
     func export(token: String, protocolName: String) -> ExportedSession {
         ExportedSession(state: session.export(), token: token, protocolName: protocolName)
     }

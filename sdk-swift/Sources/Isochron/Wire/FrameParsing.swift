@@ -100,6 +100,7 @@ extension Welcome {
         seen = frame["seen"]
         hwt = try frame.timestamp("hwt")
         freshness = try frame.required("freshness").freshness()
+        unresponsive = try frame.unresponsive()
         token = try frame.text("token")
         credits = Int(clamping: max(1, try frame.count("credits")))
         limits = try frame.required("limits").limits()
@@ -121,6 +122,7 @@ extension UstFrame {
     fileprivate init(_ frame: Raw.Members) throws {
         ust = try frame.timestamp("ust")
         freshness = try frame.required("freshness").freshness()
+        unresponsive = try frame.unresponsive()
     }
 }
 

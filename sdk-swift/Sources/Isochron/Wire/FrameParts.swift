@@ -128,6 +128,14 @@ extension Raw.Members {
     func timestamp(_ name: String) throws -> Timestamp { try required(name).timestamp(name) }
     func timestamps(_ name: String) throws -> [Timestamp] { try required(name).timestamps(name) }
 
+    /// What does not answer the node; nothing where the frame does not have it.
+    func unresponsive() throws -> Unresponsive {
+        guard let members = try self["unresponsive"]?.members("unresponsive") else { return .nothing }
+        return Unresponsive(
+            nodes: try members.required("nodes").items("nodes").map { try $0.text("node") },
+            regions: try members.required("regions").items("regions").map { try $0.text("region") })
+    }
+
     /// A timestamp with the entries beside it, where the frame has them.
     func snapshot(_ name: String) throws -> Snapshot {
         Snapshot(ts: try timestamp(name), deps: try self["deps"]?.timestamps("deps"))

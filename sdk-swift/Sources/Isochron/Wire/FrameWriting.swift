@@ -161,6 +161,10 @@ extension JSONWriter {
         }
         member(#","hwt":"#, commit.hwt)
         attempt(commit.birth, commit.homes)
+        if commit.avoids.contains(where: { !$0.isEmpty }) {
+            raw(#","avoids":"#)
+            list(commit.avoids) { out, regions in out.list(regions) { $0.string($1) } }
+        }
         raw(#","writes":"#)
         list(commit.writes) { out, write in
             out.member(#"{"key":"#, write.key)

@@ -26,6 +26,7 @@ struct Welcome: Sendable {
     /// Commit timestamp of the session's last write, where that is not visible everywhere; else 0.
     let hwt: Timestamp
     let freshness: Freshness
+    let unresponsive: Unresponsive
     let token: String
     /// Requests that may be in flight.
     let credits: Int
@@ -61,6 +62,17 @@ struct Freshness: Sendable, Hashable {
     let heldBackBy: HeldBack?
 }
 
+/// What does not answer a node: its link is down, or no frame has come for a second.
+struct Unresponsive: Sendable, Hashable {
+    /// Every node answers.
+    static let nothing = Unresponsive(nodes: [], regions: [])
+
+    /// Names of nodes, for the status.
+    let nodes: [String]
+    /// Regions in which one of them hosts partitions: new attempts of a commit avoid them.
+    let regions: [RegionId]
+}
+
 /// A request failed, or (without `id`) the connection did.
 struct ErrorFrame: Sendable {
     let id: Int64?
@@ -71,6 +83,7 @@ struct ErrorFrame: Sendable {
 struct UstFrame: Sendable {
     let ust: Timestamp
     let freshness: Freshness
+    let unresponsive: Unresponsive
 }
 
 /// The node is about to close.

@@ -48,5 +48,7 @@ struct CommitRequest: Sendable {
     let birth: Timestamp
     /// The regions whose cohorts were tried, the last one in force.
     let homes: [RegionId]
+    /// For each of `homes` the regions that this attempt avoids, sorted.
+    let avoids: [[RegionId]]
     let writes: [KeyWrite]
 }

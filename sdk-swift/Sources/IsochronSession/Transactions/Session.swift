@@ -7,8 +7,8 @@
 /// Invariants: what was seen never falls, nor does `hwt`; every transaction's snapshot is at least what was seen at
 /// its start; no cache entry that an open transaction may need is pruned; at most one commit is in flight.
 public struct Session: Sendable {
-    /// 128 random bits as text, never used by another session.
-    public let id: String
+    /// 128 random bits as text, never used by another session. It begins every transaction id that the session makes.
+    public private(set) var id: String
     /// How its protocol remembers.
     public let rules: SessionRules
     /// What it has seen: no later snapshot may lie below.
@@ -116,6 +116,18 @@ public struct Session: Sendable {
     public mutating func refused() throws(SessionError) {
         let attempt = try takeCommitting()
         end(attempt.txId)
+    }
+
+    /// Gives up the order behind the commit in flight: from now on this is another session, which has seen everything
+    /// that the old one has seen and written but does not follow that commit. What becomes of it changes nothing here.
+    ///
+    /// Throws `noCommitInFlight` where there is none.
+    ///
+    /// - Parameter id: of the new session, as for a new one
+    public mutating func detach(id: String) throws(SessionError) {
+        try refused()
+        self.id = id
+        counter = 0
     }
 
     /// The whole session, to continue elsewhere.

@@ -39,7 +39,7 @@ struct TransactionPlayer: Player {
         case "overlay": try overlay(event)
         case "observe": session.observe(try required(event.snapshot, "snapshot").model)
         case "stable": session.stable(try required(event.ust, "ust"))
-        case "commit", "committed", "refused": try commit(event)
+        case "commit", "committed", "refused", "detach": try commit(event)
         case "end": session.end(try transaction(of: event))
         case "ids": try ids(event)
         case "import":
@@ -99,10 +99,10 @@ struct TransactionPlayer: Player {
     private mutating func commit(_ event: TransactionEvent) throws {
         let result = try outcome { () throws -> CommitAttempt? in
             if event.do == "commit" { return try session.commit(try transaction(of: event)) }
-            if event.do == "refused" {
-                try session.refused()
-            } else {
-                try session.committed(try required(event.snapshot, "snapshot").model)
+            switch event.do {
+            case "refused": try session.refused()
+            case "detach": try session.detach(id: try required(event.id, "id"))
+            default: try session.committed(try required(event.snapshot, "snapshot").model)
             }
             return nil
         }

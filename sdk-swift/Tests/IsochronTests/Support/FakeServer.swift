@@ -30,6 +30,12 @@ struct FakeFrame: Sendable {
         return items.compactMap { if case .integer(let number) = $0 { number } else { nil } }
     }
 
+    /// For each attempt of a commit what it avoids; nil where the frame does not say.
+    var avoids: [[String]]? {
+        guard case .array(let lists)? = raw["avoids"] else { return nil }
+        return lists.map { FakeFrame(raw: ["avoid": $0]).texts("avoid") }
+    }
+
     var writes: [(key: String, value: JSONValue)] {
         guard case .array(let items)? = raw["writes"] else { return [] }
         return items.compactMap { item in
@@ -98,6 +104,8 @@ final class FakeServer {
     var lag: Int64?
     /// What it says of its freshness, where that is not the truth of the store.
     var freshness: [String: JSONValue] = [:]
+    /// What does not answer it: nodes and regions.
+    var unresponsive: (nodes: [String], regions: [String])?
     /// Commit timestamp that the welcome has of the session's last write.
     var hwt: Int64 = 0
     /// What it says that the session of a token has seen.
@@ -253,7 +261,24 @@ final class FakeServer {
         if let deps { frame["deps"] = deps }
         if !options.capabilities.contains("stable-snapshots") { frame["stable"] = .integer(ust) }
         if let seen { frame["seen"] = seen }
+        frame["unresponsive"] = unresponsiveNow
         return .object(frame.merging(welcome) { $1 })
+    }
+
+    /// Pushes its stable time, its freshness, and what does not answer it.
+    func report() {
+        var frame: [String: JSONValue] = ["type": "ust", "ust": .integer(store.ust), "freshness": freshnessNow]
+        frame["unresponsive"] = unresponsiveNow
+        push(.object(frame))
+    }
+
+    private var unresponsiveNow: JSONValue? {
+        unresponsive.map { said in
+            [
+                "nodes": .array(said.nodes.map { .string($0) }),
+                "regions": .array(said.regions.map { .string($0) }),
+            ]
+        }
     }
 
     /// What it says of its freshness: its clock stands at the store's stable time.

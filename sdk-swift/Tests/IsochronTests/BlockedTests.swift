@@ -1,0 +1,191 @@
+import IsochronSession
+import XCTest
+
+@testable import Isochron
+
+/// A client with one commit that its node does not answer.
+@SessionActor
+private struct InDoubt {
+    let world = World()
+    let node: FakeServer
+    let app: IsochronClient
+    let write: Going<Write>
+
+    init(requestTimeout: Duration, commitTimeout: Duration) async throws {
+        let node = world.server()
+        let app = try await world.client([node]) {
+            $0.requestTimeout = requestTimeout
+            $0.commitTimeout = commitTimeout
+        }
+        (self.node, self.app) = (node, app)
+        try await app.set("before", 1)
+        node.script = { $0.type == "commit" && $0.writes.first?.key == "default/a" ? .drop : .answer }
+        write = start { try await app.set("a", 1) }
+        try await until("sent") { node.received("commit").count > 1 }
+    }
+
+    /// The commit, as it was sent first.
+    var sent: FakeFrame? { node.received("commit").dropFirst().first }
+}
+
+final class BlockedTests: XCTestCase, @unchecked Sendable {
+    @SessionActor
+    func testWritesThatWereNotSentAreBlockedByTheTransactionWhoseOutcomeIsNotKnown() async throws {
+        let doubt = try await InDoubt(requestTimeout: .milliseconds(40), commitTimeout: .milliseconds(80))
+        let app = doubt.app
+        let blocked = await thrown { try await app.set("b", 1) } as? IsochronError
+        let unknown = await thrown { try await doubt.write.value } as? IsochronError
+        XCTAssertEqual(blocked?.code, .sessionBlocked)
+        XCTAssertEqual(blocked?.retryable, true)
+        XCTAssertNotNil(blocked?.blockedBy)
+        XCTAssertEqual(blocked?.blockedBy, unknown?.txId)
+        XCTAssertEqual(blocked?.birth, unknown?.birth)
+        XCTAssertNil(blocked?.txId)
+        XCTAssertTrue(doubt.node.received("commit").allSatisfy { $0.writes.first?.key != "default/b" })
+    }
+
+    @SessionActor
+    func testItsStatusHasHowManyCommitsArePendingAndTheAgeOfTheOldestOne() async throws {
+        let doubt = try await InDoubt(requestTimeout: .milliseconds(40), commitTimeout: .milliseconds(80))
+        let app = doubt.app
+        let behind = start { try await app.set("b", 1) }
+        try await status(of: app, "two are pending") { $0.pendingCommits == 2 }
+        _ = await doubt.write.result
+        let age = await app.currentStatus.oldestPendingCommitAge
+        XCTAssertGreaterThanOrEqual(age ?? .zero, .milliseconds(75))
+        _ = await behind.result
+        let left = await app.currentStatus.pendingCommits
+        XCTAssertEqual(left, 1)
+    }
+
+    @SessionActor
+    func testItsStatusHasNoAgeWhereNoCommitIsPending() async throws {
+        let world = World()
+        let app = try await world.client([world.server()])
+        try await app.set("a", 1)
+        let status = await app.currentStatus
+        XCTAssertEqual(status.pendingCommits, 0)
+        XCTAssertNil(status.oldestPendingCommitAge)
+    }
+}
+
+final class DetachTests: XCTestCase, @unchecked Sendable {
+    @SessionActor
+    func testLaterWritesGoOnInASessionThatHasSeenEverythingAndDoesNotFollowTheUndecidedCommit() async throws {
+        let doubt = try await InDoubt(requestTimeout: .seconds(10), commitTimeout: .seconds(10))
+        let (app, node) = (doubt.app, doubt.node)
+        let waiting = start { try await app.set("b", 1) }
+        try await status(of: app, "it waits") { $0.pendingCommits == 2 }
+        let sent = try XCTUnwrap(doubt.sent)
+        let detached = await app.detach()
+        XCTAssertEqual(detached, sent.text("tx"))
+        let write = try await waiting.value
+        XCTAssertNotEqual(write.txId.split(separator: ".").first, sent.text("tx")?.split(separator: ".").first)
+        XCTAssertEqual(node.received("commit").last?.number("hwt"), sent.number("hwt"))
+        // Own writes from before are still read from the cache; the undecided one is not there.
+        let read = try await app.getMany(["before", "a", "b"], as: Int.self)
+        XCTAssertEqual(read, [1, nil, 1])
+        let pending = await app.currentStatus.pendingCommits
+        XCTAssertEqual(pending, 1)
+        let hwt = await app.session.export().hwt
+        XCTAssertEqual(hwt, write.timestamp)
+        let txId = try XCTUnwrap(detached)
+        let known = try await app.transactionStatus(txId: txId)
+        XCTAssertEqual(known.state, .pending)
+    }
+
+    @SessionActor
+    func testItsOutcomeIsStillAskedForAndTheSessionDoesNotFollowIt() async throws {
+        let doubt = try await InDoubt(requestTimeout: .milliseconds(60), commitTimeout: .seconds(10))
+        let (app, node) = (doubt.app, doubt.node)
+        _ = await app.detach()
+        let write = try await app.set("b", 1)
+        node.script = { _ in .answer }
+        try await status(of: app, "decided") { $0.pendingCommits == 0 }
+        XCTAssertEqual(node.store.outcomes.count, 3)
+        let hwt = await app.session.export().hwt
+        XCTAssertEqual(hwt, write.timestamp)
+        let before = try await app.getMany(["a"], as: Int.self)
+        XCTAssertEqual(before, [nil])
+        node.store.stabilise()
+        let after = try await app.getMany(["a"], as: Int.self)
+        XCTAssertEqual(after, [1])
+    }
+
+    @SessionActor
+    func testTheCallThatWaitsForTheCommitReturnsItsReceipt() async throws {
+        let doubt = try await InDoubt(requestTimeout: .milliseconds(60), commitTimeout: .seconds(10))
+        let (app, node) = (doubt.app, doubt.node)
+        let detached = await app.detach()
+        node.script = { _ in .answer }
+        let write = try await doubt.write.value
+        XCTAssertEqual(write.txId, detached)
+        XCTAssertEqual(write.timestamp, 1002)
+        let again = await app.detach()
+        XCTAssertNil(again)
+    }
+
+    @SessionActor
+    func testARefusalOfTheCommitEndsItsCallAndNothingOfTheSession() async throws {
+        let doubt = try await InDoubt(requestTimeout: .milliseconds(60), commitTimeout: .seconds(10))
+        let (app, node) = (doubt.app, doubt.node)
+        _ = await app.detach()
+        let held = Gate()
+        node.script = { frame in
+            guard frame.type == "commit" else { return .answer }
+            let isDetached = frame.writes.first?.key == "default/a"
+            return isDetached ? refusal(frame.id, "TX_ID_REUSED", retryable: false) : .hold(held)
+        }
+        let later = start { try await app.set("b", 1) }
+        let refused = await code(of: doubt.write)
+        XCTAssertEqual(refused, .txIdReused)
+        held.open()
+        let write = try await later.value
+        let hwt = await app.session.export().hwt
+        XCTAssertEqual(hwt, write.timestamp)
+    }
+
+    @SessionActor
+    func testItChangesNothingWhereNoCommitIsInDoubt() async throws {
+        let world = World()
+        let app = try await world.client([world.server()])
+        let detached = await app.detach()
+        XCTAssertNil(detached)
+        let (first, second) = (try await app.set("a", 1), try await app.set("a", 2))
+        XCTAssertEqual(first.txId.split(separator: ".").first, second.txId.split(separator: ".").first)
+        await app.close()
+        let closed = await app.detach()
+        XCTAssertNil(closed)
+    }
+
+    @SessionActor
+    func testItWorksUnderProtocolsOfSingleOperationsToo() async throws {
+        let world = World()
+        let node = world.server(FakeStore()) {
+            $0.protocol = "contrarian"
+            $0.capabilities = ["operations", "rot", "stable"]
+        }
+        let app = try await world.client([node])
+        try await app.set("before", 1)
+        let held = Gate()
+        node.script = { $0.type == "put" && $0.text("key") == "default/a" ? .hold(held) : .answer }
+        let first = start { try await app.set("a", 1) }
+        try await until("the put") { node.received("put").count == 2 }
+        let waiting = start { try await app.set("b", 1) }
+        let detached = await app.detach()
+        XCTAssertEqual(detached, node.received("put").last?.text("tx"))
+        let write = try await waiting.value
+        XCTAssertNotEqual(write.txId.split(separator: ".").first, detached?.split(separator: ".").first)
+        let put = try XCTUnwrap(node.received("put").last)
+        XCTAssertEqual(put.text("key"), "default/b")
+        // What the session saw before goes along.
+        XCTAssertEqual(put.numbers("seen"), [1001, 0])
+        let session = await app.session.export()
+        held.open()
+        try await status(of: app, "decided") { $0.pendingCommits == 0 }
+        let late = try await first.value
+        XCTAssertEqual(late.txId, detached)
+        let after = await app.session.export()
+        XCTAssertEqual(after.seen, session.seen)
+    }
+}
