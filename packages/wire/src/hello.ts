@@ -15,7 +15,7 @@ import { pack, unpack } from './msgpack.js';
 import { NONCE_BYTES, PROOF_BYTES } from './proof.js';
 
 /** Version of frames and messages. Nodes of different versions do not talk. */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 /** What a node says of itself when a link opens. */
 export interface PeerInfo {
