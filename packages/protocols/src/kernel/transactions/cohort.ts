@@ -236,7 +236,10 @@ export class Cohort {
     }
     if (!takenBack) return false;
     const waiting = this.committed.get(txId);
-    if (waiting?.ct === ts) this.committed.remove(waiting);
+    if (waiting?.ct === ts) {
+      this.committed.remove(waiting);
+      if (!waiting.logged) out.write({ kind: 'prepared', partition: this.partition, txId, record: null });
+    }
     const outcome = this.#outcome(txId, 0);
     const decided = outcome?.status === 'committed' && outcome.ts === ts;
     if (decided || waiting?.ct === ts) this.#tombstone(txId, attempt, now, out);
