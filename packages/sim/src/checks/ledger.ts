@@ -67,6 +67,8 @@ interface Known {
   readonly attempts: Map<number, Attempt>;
   committed?: Committed;
   damaged: boolean;
+  /** Partitions whose cohort has lost its whole disk since. */
+  readonly robbed: Set<PartitionId>;
   /** Versions in replicas that are durable: `region|key`. */
   readonly durable: Set<string>;
   /** The same, with what a disk has lost since: what a replica said of it may be on its way for long. */
@@ -143,6 +145,15 @@ export class Ledger implements Check {
   /** Partitions whose slice of it a lost disk alone had. */
   lostSlices(txId: TxId): readonly PartitionId[] {
     return [...(this.#known.get(txId)?.lost ?? [])];
+  }
+
+  /** Whether several nodes had its cohorts, and each of them has lost its disk since: what a copy brings back names no cohort on another node. */
+  isUntraced(txId: TxId): boolean {
+    const known = this.#known.get(txId);
+    const slices = [...(known?.committed?.slices ?? [])];
+    const { topology } = this.context;
+    const nodes = new Set(slices.map(([partition, { region }]) => topology.replicaNode(partition, region)));
+    return nodes.size > 1 && slices.every(([partition]) => known!.robbed.has(partition));
   }
 
   /** Whether a node has come back with an older disk and not started over since. */
@@ -228,6 +239,7 @@ export class Ledger implements Check {
 
   #rob(txId: TxId, known: Known, region: RegionId, partition: PartitionId, left: LeftPartition | undefined): void {
     const isLeft = left?.prepared.has(txId) || left?.log.some(({ tx }) => tx.txId === txId);
+    if (left === undefined && known.committed?.slices.get(partition)?.region === region) known.robbed.add(partition);
     for (const { prepared } of known.attempts.values()) {
       if (isLeft || prepared.get(partition)?.region !== region) continue;
       prepared.delete(partition);
@@ -263,6 +275,7 @@ export class Ledger implements Check {
       known = {
         attempts: new Map(),
         damaged: false,
+        robbed: new Set(),
         durable: new Set(),
         everDurable: new Set(),
         lost: new Set(),
