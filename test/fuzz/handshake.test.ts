@@ -1,5 +1,13 @@
 /** The handshake: from whatever state, whatever comes, a message or an end; and nobody is accepted who does not know the secret. */
-import { encodeHello, encodeProof, encodeRefusal, Handshake, type HandshakeStep, type PeerInfo } from '@isochron/wire';
+import {
+  encodeHello,
+  encodeProof,
+  encodeRefusal,
+  Handshake,
+  type HandshakeStep,
+  type PeerInfo,
+  PROTOCOL_VERSION,
+} from '@isochron/wire';
 import { pack, unpack } from '@isochron/wire/msgpack';
 import fc from 'fast-check';
 import { largestAllocation } from './allocations.js';
@@ -12,7 +20,7 @@ const CODES = ['PEER_REFUSED', 'PEER_VERSION_MISMATCH', 'PEER_CONFIG_MISMATCH'];
 const info = (nodeId: string): PeerInfo => ({
   nodeId,
   storeId: `store-of-${nodeId}`,
-  version: 1,
+  version: PROTOCOL_VERSION,
   clusterHash: 'c0ffee',
   epoch: 0,
   hlc: 200_000_000_000_000,

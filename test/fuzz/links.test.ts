@@ -1,6 +1,6 @@
 /** The peering port with real sockets: strangers learn and change nothing, and a peer that talks nonsense loses its link, not more. */
 import { CLOSE_CODES, type LinkStatus, WebSocketTransport } from '@isochron/transport';
-import { FrameCodec, Handshake, randomNonce } from '@isochron/wire';
+import { FrameCodec, Handshake, PROTOCOL_VERSION, randomNonce } from '@isochron/wire';
 import fc from 'fast-check';
 import { WebSocket } from 'ws';
 import { type NodeMessage, nodeSchema } from '../../server/src/node/messages.js';
@@ -72,7 +72,14 @@ describe('the peering port', () => {
 
   /** Links as the peer, says something, and either waits for the end or ends it when the node has heard everything. */
   function peer(bytes: Uint8Array): Promise<number> {
-    const self = { nodeId: 'a-1', storeId: 'store-a', version: 1, clusterHash: 'c0ffee', epoch: 0, hlc: NOW };
+    const self = {
+      nodeId: 'a-1',
+      storeId: 'store-a',
+      version: PROTOCOL_VERSION,
+      clusterHash: 'c0ffee',
+      epoch: 0,
+      hlc: NOW,
+    };
     const handshake = new Handshake({ role: 'initiator', self, secret: SECRET, nonce: randomNonce(), expected: 'b-1' });
     return new Promise((resolve) => {
       const socket = new WebSocket(url());
@@ -112,7 +119,14 @@ describe('the peering port', () => {
   );
 
   fuzz('ends the connection of a stranger with a damaged hello', 60, [damages, frames], async (changes, frame) => {
-    const self = { nodeId: 'a-1', storeId: 'store-a', version: 1, clusterHash: 'c0ffee', epoch: 0, hlc: NOW };
+    const self = {
+      nodeId: 'a-1',
+      storeId: 'store-a',
+      version: PROTOCOL_VERSION,
+      clusterHash: 'c0ffee',
+      epoch: 0,
+      hlc: NOW,
+    };
     const guess = new Handshake({ role: 'initiator', self, secret: 'guess', nonce: randomNonce() });
     const hello = damaged(guess.start().send!, changes);
     const code = await stranger((socket) => {

@@ -1,5 +1,5 @@
 import { type AddressInfo, createServer } from 'node:net';
-import { Handshake, type HandshakeOptions, type PeerInfo, randomNonce } from '@isochron/wire';
+import { Handshake, type HandshakeOptions, type PeerInfo, PROTOCOL_VERSION, randomNonce } from '@isochron/wire';
 import { WebSocket } from 'ws';
 import { parsePeerUrl, type WebSocketTransportOptions } from './options.js';
 import { pings, Recorder, runTransportSuite, type SuiteMessage, type SuiteNode, suiteCodec, until } from './suite.js';
@@ -95,7 +95,15 @@ describe('WebSocketTransport', () => {
   const dialByHand = (port: number, of: Partial<PeerInfo> = {}, more: Partial<HandshakeOptions> = {}) => {
     const socket = new WebSocket(urlOf(port));
     closers.push(async () => socket.terminate());
-    const self = { nodeId: 'a-1', storeId: 'by-hand', version: 1, clusterHash: 'c0ffee', epoch: 1, hlc: 1, ...of };
+    const self = {
+      nodeId: 'a-1',
+      storeId: 'by-hand',
+      version: PROTOCOL_VERSION,
+      clusterHash: 'c0ffee',
+      epoch: 1,
+      hlc: 1,
+      ...of,
+    };
     const handshake = new Handshake({ role: 'initiator', self, secret: 'open sesame', nonce: randomNonce(), ...more });
     const ended = new Promise<{ code: number; reason: string }>((resolve) => {
       socket.on('close', (code, reason) => resolve({ code, reason: reason.toString() }));
@@ -147,7 +155,7 @@ describe('WebSocketTransport', () => {
   describe('refuses, says so on both sides, and retries slowly', () => {
     it.each<[string, Partial<Options>, string]>([
       ['a peer with the wrong secret', { secret: 'guess' }, 'PEER_REFUSED'],
-      ['a peer of another version', { version: 2 }, 'PEER_VERSION_MISMATCH'],
+      ['a peer of another version', { version: PROTOCOL_VERSION + 1 }, 'PEER_VERSION_MISMATCH'],
       ['a peer with another cluster file', { clusterHash: 'decaf' }, 'PEER_CONFIG_MISMATCH'],
       ['a peer of another epoch', { epoch: 2 }, 'PEER_CONFIG_MISMATCH'],
     ])('%s', async (_what, changes, code) => {

@@ -28,19 +28,6 @@ const SHORT_MEMORY: Profile = {
 
 export const COMMIT_MUTANTS: readonly Mutant[] = [
   {
-    name: 'says-committed-from-memory',
-    breaks: 'D10',
-    does: 'says that it has committed what its disk does not say yet',
-    patches: [
-      {
-        file: COHORT,
-        find: 'if (tx === undefined || tx.logged) return;',
-        replace: 'if (tx !== undefined || this.committed.size >= 0) return;',
-      },
-    ],
-    seeds: { from: 1, count: 1 },
-  },
-  {
     name: 'hwt-ignored',
     breaks: 'P6',
     does: "proposes without looking at the session's last write",

@@ -1,7 +1,7 @@
 /** Replication, replay, copies: D1, D5, D6, D10, P3. */
 import type { Mutant, Profile } from '../mutant.js';
 import { SAME_TIMES } from './clock.js';
-import { COHORT, COMMITS, READS, REBUILD, REPLICA_STATE, REPLICATION, VERIFICATION, VERSIONS } from './files.js';
+import { COHORT, READS, REBUILD, REPLICA_STATE, REPLICATION, VERIFICATION } from './files.js';
 import { TINY_STRETCHES } from './variants.js';
 
 /** Single frames are lost, come twice, or come late, and the connections stay. */
@@ -208,14 +208,6 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     profile: OLD_DISKS_AND_CRASHES,
   },
   {
-    name: 'lost-called-aborted',
-    breaks: 'D10',
-    does: 'answers *aborted* about what a lost disk may have known',
-    patches: [{ file: COHORT, find: "answer('lost', 0);", replace: "answer('aborted', 0);" }],
-    seeds: { from: 640, count: 20 },
-    profile: LOST_DISKS,
-  },
-  {
     name: 'losses-not-settled',
     breaks: 'D10',
     does: 'takes part again without asking what the lost disk has taken with it',
@@ -230,41 +222,10 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     profile: TORN_BY_LOST_DISKS,
   },
   {
-    name: 'taken-back-comes-again',
-    breaks: 'D10',
-    does: 'applies what was taken back when it comes by replication afterwards',
-    patches: [{ file: REPLICATION, find: '!this.state.losses.isTakenBack(txId, ct)', replace: 'txId !== String(ct)' }],
-    seeds: { from: 1, count: 60 },
-    profile: TORN_BY_LOST_DISKS,
-  },
-  {
-    name: 'log-keeps-what-was-taken-back',
-    breaks: 'D10',
-    does: 'replays from its log what was taken back',
-    patches: [
-      {
-        file: VERSIONS,
-        find: 'return logged ?',
-        replace: 'return logged && txId.length === 0 ?',
-      },
-      { file: REPLICATION, find: '!this.state.losses.isTakenBack(txId, ct)', replace: 'txId !== String(ct)' },
-    ],
-    seeds: { from: 1, count: 60 },
-    profile: TORN_BY_LOST_DISKS,
-  },
-  {
     name: 'siblings-not-kept',
     breaks: 'D10',
     does: 'does not say with a version what else its transaction wrote on the same node',
     patches: [{ file: COHORT, find: '{ siblings: others }', replace: '{}' }],
-    seeds: { from: 1, count: 150 },
-    profile: TORN_BY_LOST_DISKS,
-  },
-  {
-    name: 'votes-outlive-the-disk',
-    breaks: 'D10',
-    does: 'counts the votes of a disk that was lost since',
-    patches: [{ file: COMMITS, find: '=== node) votes.drop(partition);', replace: '=== node) void partition;' }],
     seeds: { from: 1, count: 150 },
     profile: TORN_BY_LOST_DISKS,
   },
@@ -309,20 +270,6 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 71, count: 1 },
     profile: OLD_DISKS,
-  },
-  {
-    name: 'copy-forgets-its-plan',
-    breaks: 'D10',
-    does: 'forgets with a link what the peer had said before the copy, and counts as a node of a new cluster without any',
-    patches: [
-      {
-        file: REBUILD,
-        find: 'if (this.#fetches !== undefined) return;\n        if (!input.up)',
-        replace: 'if (!input.up)',
-      },
-    ],
-    seeds: { from: 105, count: 1 },
-    profile: LOST_DISKS,
   },
   {
     name: 'references-start-anew',

@@ -42,17 +42,4 @@ export const STABLE_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 1, count: 60 },
   },
-  {
-    name: 'served-from-memory',
-    breaks: 'P14',
-    does: 'counts a stable time as served that the disk does not have yet',
-    patches: [
-      {
-        file: STABILIZATION,
-        find: 'served: this.#durableUst, wanted }',
-        replace: 'served: this.state.stable.aggregated, wanted }',
-      },
-    ],
-    seeds: { from: 1, count: 10 },
-  },
 ];

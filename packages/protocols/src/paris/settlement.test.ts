@@ -2,7 +2,7 @@
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
 import { keyIn, TestClient } from '../testing/clients.js';
-import { without } from '../testing/lost-cohorts.js';
+import { THREE_COHORTS, without } from '../testing/lost-cohorts.js';
 import { joined, loseDisk, recovered } from '../testing/lost-disks.js';
 import { World } from '../testing/world.js';
 
@@ -186,5 +186,33 @@ describe('D10: a transaction of which a lost disk took a part', () => {
     world.until(recovered(world, V), 20_000);
     expect([...store.outcomes.values()].map(({ status }) => status)).toContain('aborted');
     expect(lossesOf(world, I)).toMatchObject([{ txId: request.txId, committed: false }]);
+  });
+
+  it('leaves no prepare of a slice that was committed and not written down yet', () => {
+    const world = new World({ spec: THREE_COHORTS });
+    world.run(100);
+    const [a, x] = [0, 2].map((p) => world.topology.replicaNode(p, 'virginia')!) as [string, string];
+    const ask = (...partitions: number[]): number => {
+      const client = new TestClient(world, O);
+      const tx = client.begin();
+      for (const p of partitions) tx.write(keyIn(world, p), '"torn"');
+      return world.ask(O, { ...client.commitRequest(tx), homes: ['virginia'] });
+    };
+    // What is undecided at a holds back what commits there later.
+    world.filter = (envelope) => envelope.to.node !== x || envelope.message.type !== 'PrepareReq';
+    ask(0, 2);
+    world.run(20);
+    world.filter = (envelope) =>
+      without('ResolveReq')(envelope) && (envelope.from.node !== x || without('Replicate', 'Heartbeat')(envelope));
+    const ref = ask(0, 1, 2);
+    world.until(() => world.answer(O, ref)?.type === 'CommitResp', 1000);
+    world.run(50);
+    expect(world.node(a).store.prepared.size).toBe(2);
+    loseDisk(world, x);
+    world.filter = () => true;
+    world.until(recovered(world, x), 20_000);
+    world.run(5000);
+    expect(lossesOf(world, O)).toContainEqual(expect.objectContaining({ committed: true, takenBack: true }));
+    expect(world.node(a).store.prepared.size).toBe(0);
   });
 });
