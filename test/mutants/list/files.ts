@@ -28,5 +28,4 @@ export const CALLERS = 'packages/sessions/src/callers.ts';
 export const KEPT_SESSION = 'packages/sessions/src/kept-session.ts';
 export const DRIFT_WATCH = 'packages/protocols/src/kernel/drift-watch.ts';
 export const PEER_CLOCKS = 'packages/protocols/src/kernel/peer-clocks.ts';
-export const VERSIONS = `${REPLICATION_FOLDER}/versions.ts`;
 export const VECTOR = `${REPLICATION_FOLDER}/version-vector.ts`;
