@@ -47,6 +47,31 @@ describe('D10: votes when a cohort has lost its disk', () => {
     expect(world.answer(O, ref)?.type).not.toBe('CommitResp');
     expect(world.node(O).parts.losses.get(request.txId)).toMatchObject({ committed: false });
   });
+
+  it('a vote of a lost disk decides nothing with votes that come after the notice', () => {
+    const { world, a, b, x, ref, request } = preparedOnThree(
+      ({ message }) => message.type !== 'PrepareResp' || message.partition === 2,
+    );
+    world.run(10); // the coordinator has the vote of x
+    loseDisk(world, x);
+    world.filter = without('PrepareResp', 'ResolveReq', 'SuspectsReq');
+    const noticed = () => world.sent.some(({ message, from }) => message.type === 'LossNoticed' && from.node === O);
+    world.until(noticed, 20_000);
+    world.filter = without('ResolveReq', 'SuspectsReq');
+    for (const node of [a, b]) {
+      const [{ partition, record }] = [...world.node(node).store.prepared.values()] as [
+        { partition: number; record: { attempt: number; pt: number } },
+      ];
+      const { attempt, pt } = record;
+      const vote = { type: 'PrepareResp' as const, txId: request.txId, attempt, partition, pt };
+      world.inject({ node: O, machine: 'coordinator' }, { node, machine: `replica/${partition}` }, vote);
+    }
+    world.run(50);
+    expect(world.answer(O, ref)?.type).not.toBe('CommitResp');
+    world.filter = () => true;
+    world.until(settled(world, a, b), 20_000);
+    expect(decisions(world, a, b)).toEqual(['aborted', 'aborted']);
+  });
 });
 
 describe('D10: what came back with the copy', () => {
