@@ -4,7 +4,7 @@ import { type NodeId, packWall, type Timestamp, type WallMs } from '@isochron/co
 export interface ClockReadings {
   /** The wall clock: it may be wrong, and it may be set at any time. */
   wall(): WallMs;
-  /** Milliseconds since some moment, on a clock that nobody sets. */
+  /** Milliseconds since some moment, on a monotonic clock. */
   steady(): number;
 }
 
@@ -83,7 +83,7 @@ export class DriftWatch {
     return now - wall > this.maxClockDriftMs / 2 ? wall : now;
   }
 
-  /** The own wall clock, as others are told of it. */
+  /** The own wall clock, as messages to peers carry it. */
   wall(now: WallMs): WallMs {
     return this.readings === undefined ? now : Math.max(0, Math.floor(this.readings.wall()));
   }

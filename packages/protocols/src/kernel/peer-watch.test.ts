@@ -6,7 +6,7 @@ const topology = new Topology({
   keyspaces: [{ name: 'default', partitions: 1, replication: 2 }],
 });
 
-/** A watch on virginia-1 whose peers were all heard at `heardMs`, but for those named. */
+/** A watch on virginia-1 that received a frame from every peer at `heardMs`, but for those named. */
 function watched() {
   const watch = new PeerWatch('virginia-1', topology, 0);
   const heard = new Map<string, number | undefined>();

@@ -1,14 +1,14 @@
 import { type Timestamp, type WallMs, wallOf } from '@isochron/core';
 
 /**
- * How old stable time is (K4): by the wall clock, and by how long it has stood still on a clock that nobody sets. A wrong wall clock hides an
+ * How old stable time is (K4): by the wall clock, and by how long it has stood still on a monotonic clock. A wrong wall clock hides an
  * old snapshot from the first, and nothing from the second.
  */
 export class StableProgress {
   #ust: Timestamp = 0;
   #advancedAt: number | undefined;
 
-  /** @param steadyMs a clock that nobody sets. Call it whenever stable time may have advanced. */
+  /** @param steadyMs a monotonic clock. Call it whenever stable time may have advanced. */
   advance(ust: Timestamp, steadyMs: number): void {
     if (ust <= this.#ust && this.#advancedAt !== undefined) return;
     this.#ust = ust;
