@@ -111,6 +111,7 @@ export function samplesOf({ partition, other, key, txId, now, home, source }: Sa
       group: 0,
       life: 0,
       peerLife: 0,
+      sourced: 0,
     },
     ResyncRefused: { type: 'ResyncRefused', partition, source, truncatedUpTo: now - 9000 },
     ReplayLog: { type: 'ReplayLog', region: source, after: now - 5000, upTo: now },

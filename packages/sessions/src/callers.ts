@@ -182,8 +182,8 @@ export class Callers {
 
   #adopt({ seen }: SessionClaims, { session }: CacheName, answer: SessionCacheResp): KeptSession {
     // Only this node's own knowledge and the token raise `ust` here: the peer may be ahead in stable time.
-    const { hwt, complete, entries, changes = 0 } = answer;
-    return this.machine.store.adopt(session, seen, { hwt, complete, entries, changes });
+    const { ust, deps, hwt, complete, entries, changes = 0 } = answer;
+    return this.machine.store.adopt(session, seen, { seen: { ts: ust, deps }, hwt, complete, entries, changes });
   }
 
   #callerOf(claims: SessionClaims, kept: KeptSession): Caller {

@@ -1,11 +1,11 @@
-import { ParisSession } from '@isochron/protocols';
+import { ParisSession, type Session, type SessionState, WrenSession } from '@isochron/protocols';
 import { BoundedMap } from './bounded-map.js';
 import { KeptSession } from './kept-session.js';
 
-const open = (): KeptSession =>
-  new KeptSession('s', { seen: { ts: 0 }, hwt: 0, complete: 0 }, { maxSessionBytes: 10_000 }, (id, state) => {
-    return new ParisSession(id, state);
-  });
+const LIMITS = { maxSessionBytes: 10_000 };
+const openWith = (create: (id: string, state?: SessionState) => Session): KeptSession =>
+  new KeptSession('s', { seen: { ts: 0 }, hwt: 0, complete: 0 }, LIMITS, create);
+const open = (): KeptSession => openWith((id, state) => new ParisSession(id, state));
 const write = (ts: number, key: string, txId = `t${ts}`) => ({
   txId,
   writes: [{ key, value: `${key}@${txId}` }],
@@ -14,6 +14,7 @@ const write = (ts: number, key: string, txId = `t${ts}`) => ({
 });
 const cts = (kept: KeptSession) => kept.entries().map(({ ct }) => ct);
 const copy = (entries: KeptSession, changes: number) => ({
+  seen: entries.seen,
   hwt: entries.hwt,
   complete: entries.completeElsewhere,
   changes,
@@ -48,9 +49,22 @@ describe('a kept session', () => {
     expect(kept.hwt).toBe(40);
   });
 
+  it('has written in the region of the copy what it has merged, under a protocol whose sessions name their region', () => {
+    const [kept, other] = [0, 1].map(() => openWith((id, state) => new WrenSession(id, state))) as [
+      KeptSession,
+      KeptSession,
+    ];
+    const inRegion = { ts: 5, deps: [4, 1, 0] };
+    for (const session of [kept, other]) session.observe(inRegion, 0);
+    other.committed({ ...write(20, 'a'), commit: { ts: 20, deps: [0, 1] }, snapshot: inRegion });
+    kept.merge(copy(other, 1));
+    // In another region, a snapshot that has everything of that region up to 30 may lack the write.
+    expect(kept.seen).toEqual({ ts: 5, deps: [4, 1, 20] });
+  });
+
   it('is incomplete up to the gap of what was merged', () => {
     const kept = open();
-    kept.merge({ hwt: 40, complete: 30, changes: 1, entries: [] });
+    kept.merge({ seen: { ts: 0 }, hwt: 40, complete: 30, changes: 1, entries: [] });
     expect(kept.complete).toBe(30);
   });
 

@@ -15,6 +15,8 @@ export interface KeptState {
 
 /** What another node has sent of a session that goes on here. */
 export interface CacheCopy {
+  /** What the other node's session has seen. */
+  readonly seen: Snapshot;
   readonly hwt: Timestamp;
   readonly complete: Timestamp;
   /** How many changes of the original the entries contain. */
@@ -112,13 +114,14 @@ export class KeptSession {
   }
 
   /** Takes in what another node has kept of it: afterwards it has the own writes of both. */
-  merge({ hwt, complete, changes, entries }: CacheCopy): void {
+  merge({ seen, hwt, complete, changes, entries }: CacheCopy): void {
     const union = new Map(this.entries().map((entry) => [entry.key, entry]));
     for (const entry of entries) {
       const own = union.get(entry.key);
       if (own === undefined || isNewer(entry, own)) union.set(entry.key, entry);
     }
-    this.#reopen([...union.values()], hwt);
+    const { rules } = this.#session;
+    this.#reopen([...union.values()], hwt, rules.adopted?.(this.seen, seen) ?? this.seen);
     if (complete > this.#complete) this.#complete = complete;
     if (changes > this.#contained) this.#contained = changes;
     this.#changed(entries.map(({ ct }) => ct));
@@ -133,7 +136,7 @@ export class KeptSession {
     this.#cached.push(...cts);
     this.#notePruned();
     if (this.#bytes <= this.#maxBytes) return;
-    this.#reopen([], this.hwt);
+    this.#reopen([], this.hwt, this.seen);
     this.#complete = this.hwt;
   }
 
@@ -143,8 +146,8 @@ export class KeptSession {
     this.#cached = this.#cached.filter((ct) => ct > covered);
   }
 
-  #reopen(entries: readonly CacheEntry[], hwt: Timestamp): void {
-    const { ust, deps, hwt: before } = this.#session.export();
+  #reopen(entries: readonly CacheEntry[], hwt: Timestamp, { ts: ust, deps }: Snapshot): void {
+    const { hwt: before } = this.#session;
     const sorted = [...entries].sort((a, b) => a.ct - b.ct);
     const cache = sorted.map(({ key, ct, txId, value }) => [key, { ct, txId, value }] as const);
     this.#session = this.#open(this.id, { ust, deps, hwt: Math.max(hwt, before), cache });

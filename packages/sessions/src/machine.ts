@@ -131,7 +131,7 @@ export class SessionsMachine implements Machine<SessionMessage> {
 
   #inherit({ session, transaction, complete, ust, deps, hwt, entries, changes = 0 }: SessionHandover): void {
     const seen = { ts: ust, deps };
-    if (!transaction) this.store.adopt(session, seen, { hwt, complete, entries, changes });
+    if (!transaction) this.store.adopt(session, seen, { seen, hwt, complete, entries, changes });
     else {
       const overlay = new Map(entries.map((entry) => [entry.key, entry]));
       this.store.keepTransaction(session, { snapshot: { ts: complete }, seen, hwt, overlay }, INHERITED_TRANSACTION_MS);

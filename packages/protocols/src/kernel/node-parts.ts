@@ -147,7 +147,9 @@ export function regionalTimes(
     const followed = replicas().map(({ replication }) => replication);
     return followed.length === 0 ? [] : rule.own(followed, state);
   };
-  return new RegionalTimes(rule.size(topology), own, rule.everywhere);
+  const lags = (now: WallMs) =>
+    replicas().some(({ replication }) => replication.suspects(now) || replication.lags(now));
+  return new RegionalTimes(rule.size(topology), own, rule.everywhere, lags);
 }
 
 /** What the disk says of one partition's replica. */

@@ -1,6 +1,7 @@
 /** Claims about the decisions of transactions whose cohorts have lost their disks (D10). */
 
-import type { CommitReq } from '../kernel/transactions/messages.js';
+import type { CommitReq, TransactionMessage } from '../kernel/transactions/messages.js';
+import type { Envelope } from '../machine.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { between, decisions, preparedOnThree, settled, THREE_COHORTS, without } from '../testing/lost-cohorts.js';
 import { everywhere, joined, loseDisk, recovered } from '../testing/lost-disks.js';
@@ -71,6 +72,28 @@ describe('D10: votes when a cohort has lost its disk', () => {
     world.filter = () => true;
     world.until(settled(world, a, b), 20_000);
     expect(decisions(world, a, b)).toEqual(['aborted', 'aborted']);
+  });
+
+  it('a cohort that prepares nothing before its disk is lost does not vote for what was taken back meanwhile', () => {
+    const world = new World({ spec: THREE_COHORTS });
+    world.run(100);
+    const [a, b, x] = [0, 1, 2].map((p) => world.topology.replicaNode(p, 'virginia')!) as [string, string, string];
+    const late = (envelope: Envelope<TransactionMessage>): boolean =>
+      !between('', x, 'PrepareReq')(envelope) && envelope.message.type !== 'ResolveReq';
+    world.filter = late;
+    loseDisk(world, x);
+    world.until(joined(world, x), 5000);
+    const client = new TestClient(world, O);
+    const tx = client.begin();
+    for (const p of [0, 1, 2]) tx.write(keyIn(world, p), '"whole"');
+    const ref = world.ask(O, { ...client.commitRequest(tx), homes: ['virginia'] });
+    world.until(() => world.node(x).parts.membership.settled, 20_000);
+    expect(world.node(O).parts.losses.all).toMatchObject([{ committed: false, takenBack: true, partitions: [2] }]);
+    world.filter = () => true; // the coordinator still has the votes of a and b
+    world.until(settled(world, a, b, x), 20_000);
+    world.until(() => world.answer(O, ref) !== undefined, 20_000);
+    expect(world.answer(O, ref)).toMatchObject({ type: 'Refused', code: 'TRANSACTION_ABORTED' });
+    expect(decisions(world, a, b, x)).toEqual(['aborted', 'aborted', 'aborted']);
   });
 });
 

@@ -180,6 +180,7 @@ describe('PaRiS: nonsense from peers', () => {
       group: 0,
       life: 0,
       peerLife: 0,
+      sourced: 0,
     },
     { type: 'GossipRoot', region: 'atlantis', gst: 9e15, sOld: 0, wallMs: 0 },
     { type: 'ReadSliceResp', ref: 77, partition: 0, versions: [] },
@@ -268,6 +269,7 @@ describe('PaRiS: nonsense from peers', () => {
       group: ct,
       life: 0,
       peerLife: 0,
+      sourced: 0,
     };
     const messages = [refused, rolledBack, { ...rolledBack, clock: clock.last, group: clock.last }];
     const to = { node: 'virginia-1', machine: 'replica/0' };

@@ -93,6 +93,16 @@ export function putClaims(name: string, protocol: OperationProtocol): void {
       expect([...world.node('virginia-1').store.chains.values()].flat()).toHaveLength(1);
     });
 
+    it('an earlier attempt that a replica has forgotten is not called aborted: whether it happened cannot be known (D5)', () => {
+      const world = settled({ settings: { outcomeRetentionMs: 1_000 } });
+      const client = new OperationClient(world, 'virginia-1');
+      world.call('virginia-1', client.session.put(keyIn(world, 0), '1'), 'PutResp');
+      world.until(() => world.node('virginia-1').store.outcomes.size === 0, 120_000);
+      client.move('oregon-1');
+      expect(refusal(world, 'oregon-1', client.session.retry())).toBe('OUTCOME_FORGOTTEN');
+      expect(world.node('virginia-1').store.outcomes.size).toBe(0);
+    });
+
     it('a PUT that a lost disk may have known is refused, never done again (D10)', () => {
       const world = settled();
       const client = new OperationClient(world, 'virginia-1');

@@ -24,6 +24,12 @@ export const wrenSession: SessionRules = {
     return snapshotOf({ lt, rt, place, hwt: Math.max(hwt, commit.ts) });
   },
 
+  /** A copy's writes belong to its region, as a commit's do. */
+  adopted(seen, copy) {
+    const { place, hwt } = partsOf(copy);
+    return hwt === 0 ? seen : wrenSession.committed(seen, { ts: hwt, deps: [0, place] }, seen);
+  },
+
   /** The snapshot's `rt` is not above its `lt`, so nothing from elsewhere can be newer than an own write that the snapshot lacks. */
   covers: (snapshot): Timestamp => partsOf(snapshot).lt,
 

@@ -1,7 +1,7 @@
 import { MemoryState } from '@isochron/storage';
 import { VirtualTime } from '../engine/virtual-time.js';
 import { FirstReports, NothingBeforeReports } from './first-reports.js';
-import { A, B, CheckBench, outcome, prepares, TOPOLOGY } from './fixtures.js';
+import { A, B, CheckBench, outcome, prepares, TOPOLOGY, version } from './fixtures.js';
 import { Ledger } from './ledger.js';
 import { UP_TO_A_TIMESTAMP } from './visibility.js';
 
@@ -24,7 +24,7 @@ describe('nothing-before-reports', () => {
 
   it('finds a node that prepares before a peer replica of each partition has reported', () => {
     const { bench, reports, check } = watched();
-    reports.reported('p-1', 0);
+    reports.reported('p-1', 0, 'q');
     check.wrote('p-1', PREPARE!);
     expect(bench.failed).toHaveLength(1);
   });
@@ -45,7 +45,7 @@ describe('nothing-before-reports', () => {
 
   it('accepts everything after the reports, after the time that the node waits, and from a node without data', () => {
     const reported = watched();
-    for (const partition of [0, 1]) reported.reports.reported('p-1', partition);
+    for (const partition of [0, 1]) reported.reports.reported('p-1', partition, 'q');
     const late = watched();
     late.clock.now = 6_000;
     for (const { bench, check } of [reported, late, watched(false)]) {
@@ -57,12 +57,38 @@ describe('nothing-before-reports', () => {
   it('what a rolled-back node decides is excused by the ledger only once the node may decide', () => {
     for (const mayDecide of [true, false]) {
       const bench = new CheckBench();
-      const ledger = new Ledger(bench.context, UP_TO_A_TIMESTAMP, () => mayDecide);
+      const ledger = new Ledger(bench.context, UP_TO_A_TIMESTAMP, {
+        mayDecide: () => mayDecide,
+        hasReported: () => true,
+      });
       const older = new MemoryState();
       older.meta.set('joined', 1);
       ledger.robbed('p-1', older);
       ledger.durable('p-1', [PREPARE!]);
       expect(ledger.isDamaged('t')).toBe(mayDecide);
+    }
+  });
+
+  it('what an older disk lacks is demanded no more where replicas show the unstable, once the node goes on without a report', () => {
+    for (const showsUnstable of [true, false]) {
+      for (const hasReported of [true, false]) {
+        const bench = new CheckBench();
+        let mayDecide = false;
+        const reports = { mayDecide: () => mayDecide, hasReported: () => hasReported };
+        const ledger = new Ledger(bench.context, UP_TO_A_TIMESTAMP, reports, showsUnstable);
+        for (const record of prepares('t', 5, both)) ledger.durable('p-1', [record]);
+        for (const node of ['p-1', 'q-1'])
+          ledger.durable(
+            node,
+            both.map((write) => version('t', 5, write)),
+          );
+        const older = new MemoryState();
+        older.meta.set('joined', 1);
+        ledger.robbed('p-1', older);
+        expect(ledger.isDamaged('t')).toBe(false);
+        mayDecide = true;
+        expect(ledger.isDamaged('t')).toBe(showsUnstable && !hasReported);
+      }
     }
   });
 });

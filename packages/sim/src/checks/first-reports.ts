@@ -1,4 +1,4 @@
-import type { DurableRecord, NodeId, PartitionId, WallMs } from '@isochron/core';
+import type { DurableRecord, NodeId, PartitionId, RegionId, WallMs } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
 
@@ -10,6 +10,8 @@ interface Waiting {
   /** Partitions of which no peer replica has reported since the start. */
   readonly silent: Set<PartitionId>;
 }
+
+const nameOf = (partition: PartitionId, region: RegionId): string => `${partition}/${region}`;
 
 /** What this needs to see of a node. */
 export interface WatchedNode {
@@ -24,6 +26,9 @@ export interface WatchedNode {
 export class FirstReports implements Check {
   readonly name = 'first-reports';
   readonly #waiting = new Map<NodeId, Waiting>();
+  /** Peer replicas that have reported to a node since its start. */
+  readonly #reported = new Map<NodeId, Set<string>>();
+  readonly #down = new Set<NodeId>();
 
   constructor(
     readonly context: Pick<CheckContext, 'topology' | 'time'>,
@@ -31,7 +36,13 @@ export class FirstReports implements Check {
     readonly verifyTimeoutMs: number,
   ) {}
 
+  crashed(node: NodeId): void {
+    this.#down.add(node);
+  }
+
   started(node: NodeId): void {
+    this.#down.delete(node);
+    this.#reported.set(node, new Set());
     const { partitions } = this.context.topology;
     const shared = this.context.topology.partitionsOn(node).filter((id) => partitions[id]!.regions.length > 1);
     if (!this.nodes.hasData(node) || shared.length === 0) this.#waiting.delete(node);
@@ -42,12 +53,19 @@ export class FirstReports implements Check {
     }
   }
 
-  reported(node: NodeId, partition: PartitionId): void {
+  reported(node: NodeId, partition: PartitionId, region: RegionId): void {
+    this.#reported.get(node)?.add(nameOf(partition, region));
     this.#waiting.get(node)?.silent.delete(partition);
+  }
+
+  /** Whether a region's replica of the partition has reported to the node since its start. */
+  hasReported(node: NodeId, partition: PartitionId, region: RegionId): boolean {
+    return this.#reported.get(node)?.has(nameOf(partition, region)) ?? false;
   }
 
   /** Whether the node may decide transactions. */
   mayDecide(node: NodeId): boolean {
+    if (this.#down.has(node)) return false;
     const waiting = this.#waiting.get(node);
     if (waiting === undefined) return true;
     const isOver = this.nodes.highest(node) >= waiting.until || this.context.time.now >= waiting.untilMs;

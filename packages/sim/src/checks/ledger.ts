@@ -50,6 +50,23 @@ export interface Committed {
   readonly slices: ReadonlyMap<PartitionId, Slice>;
 }
 
+/** What is known of a node since its start. */
+export interface Reports {
+  /** Whether the node may decide transactions: its disk is not being verified. */
+  mayDecide(node: NodeId): boolean;
+  /** Whether a region's replica of the partition has reported to the node. */
+  hasReported(node: NodeId, partition: PartitionId, region: RegionId): boolean;
+}
+
+const ALWAYS: Reports = { mayDecide: () => true, hasReported: () => true };
+
+/** A slice that an older disk lacks. */
+interface Lacking {
+  readonly known: Known;
+  readonly partition: PartitionId;
+  readonly source: RegionId;
+}
+
 /** Who wants to know at once. */
 export interface LedgerListener {
   /** A transaction has just become committed. */
@@ -87,12 +104,15 @@ export class Ledger implements Check {
   #anyDamaged = false;
   /** Nodes that came back with an older disk; they may go on as if nothing had happened once they have waited for reports. */
   readonly #unaware = new Set<NodeId>();
+  /** What their disks lack; until they go on. */
+  readonly #lacking = new Map<NodeId, Lacking[]>();
 
   constructor(
     readonly context: CheckContext,
     readonly visibility: Pick<Visibility, 'stamp' | 'localDeps'>,
-    /** Whether a node may decide transactions: its disk is not being verified. */
-    readonly mayDecide: (node: NodeId) => boolean = () => true,
+    readonly reports: Reports = ALWAYS,
+    /** Whether replicas show what lies above the stable time. */
+    readonly showsUnstable = false,
   ) {}
 
   /** The greatest commit timestamp of all that is somewhere. */
@@ -139,6 +159,7 @@ export class Ledger implements Check {
 
   /** Whether a lost disk has taken a part of it that nobody else had. */
   isDamaged(txId: TxId): boolean {
+    this.#giveUpLacking();
     return this.#known.get(txId)?.damaged ?? false;
   }
 
@@ -163,6 +184,7 @@ export class Ledger implements Check {
 
   /** Whether a lost disk has taken a part of any transaction that nobody else had. */
   get anyDamaged(): boolean {
+    this.#giveUpLacking();
     return this.#anyDamaged;
   }
 
@@ -183,7 +205,7 @@ export class Ledger implements Check {
   /** What may be seen of a key: one version, or none, as long as nothing was damaged. */
   visibleOnes(key: QualifiedKey, shows: (version: Version) => boolean): readonly (Version | undefined)[] {
     let { version, at } = this.#newest(key, shows, Number.POSITIVE_INFINITY);
-    if (!this.#anyDamaged) return [version];
+    if (!this.anyDamaged) return [version];
     const ones = [version];
     while (version !== undefined && this.isDamaged(version.txId)) {
       ({ version, at } = this.#newest(key, shows, at));
@@ -194,7 +216,7 @@ export class Ledger implements Check {
 
   durable(node: NodeId, records: readonly DurableRecord[]): void {
     const region = this.context.topology.regionOf(node);
-    if (this.#unaware.has(node) && this.mayDecide(node)) for (const record of records) this.#distrust(record);
+    if (this.#unaware.has(node) && this.reports.mayDecide(node)) for (const record of records) this.#distrust(record);
     for (const record of records) {
       if (record.kind === 'prepared' && record.record !== null)
         this.#prepared(record.partition, record.txId, record.record, region);
@@ -229,15 +251,16 @@ export class Ledger implements Check {
 
   /** What is not left on the disk is durable there no more. */
   robbed(node: NodeId, left: MemoryState): void {
+    this.#lacking.delete(node);
     if (left.meta.size > 0) this.#unaware.add(node);
     else this.#unaware.delete(node);
-    const region = this.context.topology.regionOf(node);
     const partitions = this.context.topology.partitionsOn(node);
     for (const [txId, known] of this.#known)
-      for (const partition of partitions) this.#rob(txId, known, region, partition, left.partitions.get(partition));
+      for (const partition of partitions) this.#rob(txId, known, node, partition, left.partitions.get(partition));
   }
 
-  #rob(txId: TxId, known: Known, region: RegionId, partition: PartitionId, left: LeftPartition | undefined): void {
+  #rob(txId: TxId, known: Known, node: NodeId, partition: PartitionId, left: LeftPartition | undefined): void {
+    const region = this.context.topology.regionOf(node);
     const isLeft = left?.prepared.has(txId) || left?.log.some(({ tx }) => tx.txId === txId);
     if (left === undefined && known.committed?.slices.get(partition)?.region === region) known.robbed.add(partition);
     for (const { prepared } of known.attempts.values()) {
@@ -249,7 +272,9 @@ export class Ledger implements Check {
     if (slice === undefined) return;
     for (const { key } of slice.writes) {
       if (left?.chains.get(key)?.some((version) => version.txId === txId)) continue;
-      known.durable.delete(`${region}|${key}`);
+      const wasHere = known.durable.delete(`${region}|${key}`);
+      if (wasHere && this.showsUnstable && this.#unaware.has(node))
+        entriesOf(this.#lacking, node).push({ known, partition, source: slice.region });
     }
     // Its cohort alone had it, and has it no more.
     const { regions } = this.context.topology.partitions[partition]!;
@@ -257,6 +282,23 @@ export class Ledger implements Check {
     if (slice.region !== region || isLeft || applied) return;
     known.lost.add(partition);
     this.#damage(known);
+  }
+
+  /**
+   * Where replicas show what lies above the stable time, a node that goes on with an older disk shows that something is missing: what a peer
+   * sourced that has not reported, and of its own what such a peer may have.
+   */
+  #giveUpLacking(): void {
+    for (const [node, lacking] of this.#lacking) {
+      if (!this.reports.mayDecide(node)) continue;
+      const own = this.context.topology.regionOf(node);
+      for (const { known, partition, source } of lacking) {
+        const peers = this.context.topology.partitions[partition]!.regions.filter((region) => region !== own);
+        const asked = source === own ? peers : [source];
+        if (!asked.every((region) => this.reports.hasReported(node, partition, region))) this.#damage(known);
+      }
+      this.#lacking.delete(node);
+    }
   }
 
   /** What a node decides about a transaction that it may have decided before counts for nothing. */
@@ -415,4 +457,10 @@ function writtenWith(records: readonly DurableRecord[], partition: PartitionId, 
     if (record.kind === 'version' && record.partition === partition && record.version.txId === txId)
       return record.version.deps;
   return undefined;
+}
+
+function entriesOf<K, V>(map: Map<K, V[]>, key: K): V[] {
+  const entries = map.get(key) ?? [];
+  map.set(key, entries);
+  return entries;
 }

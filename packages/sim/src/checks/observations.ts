@@ -26,8 +26,8 @@ export interface Observations {
   published(node: NodeId, partition: PartitionId, clock: Timestamp): void;
   /** The node promises that these groups, which it sourced, are durable. */
   replicated(node: NodeId, partition: PartitionId, groups: readonly LogGroup[]): void;
-  /** A peer replica's report of what it received from the node's replica has come. */
-  reported(node: NodeId, partition: PartitionId): void;
+  /** The report of a region's replica, of what it received from the node's replica, has come. */
+  reported(node: NodeId, partition: PartitionId, region: RegionId): void;
   /** The node shows versions of its replica to somebody. */
   revealed(node: NodeId, partition: PartitionId, versions: readonly Version[]): void;
   /** A node has chosen a snapshot; whether it covers what its session has seen. */

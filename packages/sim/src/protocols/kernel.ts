@@ -26,7 +26,8 @@ export const KERNEL: Shared = {
   distrusts: (error) => error instanceof IsochronError && error.code === 'REBUILD_NEEDED',
   refOf: (message) => ('ref' in message ? (message.ref as number) : undefined),
   arrived: (message, { node }, tell) => {
-    if (message.type === 'ResyncReq' && 'partition' in message) tell.reported(node, Number(message.partition));
+    if (message.type === 'ResyncReq' && 'partition' in message && 'region' in message)
+      tell.reported(node, Number(message.partition), String(message.region));
   },
 };
 

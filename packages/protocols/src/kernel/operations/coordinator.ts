@@ -347,7 +347,7 @@ export class OperationCoordinator implements Machine<OperationMessage> {
 
 const LOST = new IsochronError(
   'OUTCOME_FORGOTTEN',
-  'The replica of the write has lost its disk since; whether it happened cannot be known.',
+  'The replica of an earlier attempt has forgotten it, or has lost its disk since; whether the write happened cannot be known.',
 );
 const NOT_ARRIVED = new IsochronError(
   'SNAPSHOT_UNAVAILABLE',

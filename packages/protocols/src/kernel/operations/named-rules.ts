@@ -95,10 +95,10 @@ export class NamedDependencyRules implements OperationRules {
     return seenOf({ ...heardOf(seen), highest: ts });
   }
 
-  /** Everything that a session of this region has seen is here, unless a disk was lost since (D10). */
-  lacks(): Wait | undefined {
+  /** Everything that a session of this region has seen is here, unless a disk was lost since, or is an older one (D10). */
+  lacks(_seen: Deps, { replication }: ReplicaView, now: WallMs): Wait | undefined {
     const { stable, membership } = this.state;
-    return stable.aggregated < membership.lostUpTo ? 'later' : undefined;
+    return stable.aggregated < membership.lostUpTo || replication.lags(now) ? 'later' : undefined;
   }
 
   get(key: QualifiedKey, seen: Deps, replica: ReplicaView): Found {
@@ -116,8 +116,8 @@ export class NamedDependencyRules implements OperationRules {
     return [at];
   }
 
-  obstacle(): Wait | undefined {
-    return this.lacks();
+  obstacle(snapshot: Deps, replica: ReplicaView, now: WallMs): Wait | undefined {
+    return this.lacks(snapshot, replica, now);
   }
 
   /** Nothing is promised about what comes later. */

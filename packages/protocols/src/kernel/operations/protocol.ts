@@ -153,7 +153,7 @@ export interface OperationRules {
   narrow?(seen: Deps, partition: PartitionId): Deps;
 
   /** Whether the replica lacks something of what a session says it has seen: a GET waits for it. */
-  lacks(seen: Deps, replica: ReplicaView): Wait | undefined;
+  lacks(seen: Deps, replica: ReplicaView, now: WallMs): Wait | undefined;
   get(key: QualifiedKey, seen: Deps, replica: ReplicaView, now: WallMs): Found;
 
   /** The partition, of those read, that chooses a ROT's snapshot; undefined: the node that the client is connected to. */

@@ -96,7 +96,9 @@ export class Puts {
     const answer = (state: SettleResp['state'], ts: Timestamp) =>
       out.sendAfterPersist(from, { type: 'SettleResp', ref, state, ts });
     if (known?.status === 'committed') answer('committed', known.ts);
-    else if (known === undefined && birth < this.state.membership.lostUpTo) answer('lost', 0);
+    // Never *aborted* about what was forgotten (D5), or what a lost disk may have known.
+    else if (known === undefined && birth < Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo))
+      answer('lost', 0);
     else {
       if (known === undefined || known.attempt < attempt) this.#tombstone(txId, attempt, now, out);
       answer('aborted', 0);

@@ -267,7 +267,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
   /** A replica that may still hear that its disk was rolled back shows and decides nothing (D10). */
   #waits(request: Slice, now: WallMs, out: Out): Wait | undefined {
     if (this.replication.suspects(now)) return 'later';
-    if (request.type === 'GetSliceReq') return this.rules.lacks(request.seen, this.#view);
+    if (request.type === 'GetSliceReq') return this.rules.lacks(request.seen, this.#view, now);
     if (request.type === 'RotSliceReq') {
       const obstacle = this.rules.obstacle(request.snapshot, this.#view, now);
       return isWait(obstacle) ? obstacle : undefined;

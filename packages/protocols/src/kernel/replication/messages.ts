@@ -65,6 +65,8 @@ export interface ResyncReq {
   /** `lostUpTo` of the sender, and of the receiver as far as the sender knows: whose disk was lost since is met anew (D10). */
   readonly life: Timestamp;
   readonly peerLife: Timestamp;
+  /** The sender's own durable version clock: every group that it has ever sent lies at or below. */
+  readonly sourced: Timestamp;
 }
 
 /** Replica → peer replica (D10): what you lack is no longer in my log, so your disk has lost what it had confirmed. */

@@ -1,4 +1,4 @@
-import type { Deps, Timestamp } from '@isochron/core';
+import type { Deps, Timestamp, WallMs } from '@isochron/core';
 
 /**
  * What all nodes of one region have installed, entry by entry: the minimum over their contributions (Wren's LST and RST, Cure's and
@@ -17,6 +17,8 @@ export class RegionalTimes {
     readonly size: number,
     readonly own: () => Deps,
     readonly everywhere = false,
+    /** Whether this node's disk may be an older one that lacks what peers have sent before (D10). */
+    readonly lags: (now: WallMs) => boolean = () => false,
   ) {
     this.#entries = new Array<Timestamp>(size).fill(0);
   }
@@ -24,6 +26,15 @@ export class RegionalTimes {
   /** Nobody uses them. */
   static none(): RegionalTimes {
     return new RegionalTimes(0, () => []);
+  }
+
+  /**
+   * What this node contributes. Where the entries are the minima over all regions, a version says nothing of what it depends on: no entry may
+   * rise beside one that an older disk has lowered.
+   */
+  contribution(now: WallMs): Deps {
+    const own = this.own();
+    return this.everywhere && this.lags(now) ? own.map(() => 0) : own;
   }
 
   /** As last aggregated; no entry ever falls. */

@@ -46,6 +46,8 @@ export interface Peer {
   askedAt: WallMs;
   /** Highest version clock that came from it since the start. */
   clock: Timestamp;
+  /** Its version clock when it first reported since the start: an older disk may lack what lies at or below. Undefined before. */
+  sourced: Timestamp | undefined;
   /** Highest `ct` of a group of it that was ever applied. */
   group: Timestamp;
   /** Its `lostUpTo`, as far as it is known here: what it has said since then counts. */
@@ -73,6 +75,7 @@ export function peersOf(
       stream: new SendingEnd(),
       askedAt: 0,
       clock: 0,
+      sourced: undefined,
       group: recovered.heard[region] ?? 0,
       life: recovered.lives[region] ?? 0,
       trust: new Trust(limit === undefined ? undefined : Math.min(limit, vv.applied(region))),
@@ -81,3 +84,7 @@ export function peersOf(
   }
   return peers;
 }
+
+/** Whether a peer sourced something before its first report that is not applied here. */
+export const lagging = (peers: ReadonlyMap<RegionId, Peer>, vv: VersionVector): boolean =>
+  [...peers].some(([region, { sourced = 0 }]) => vv.applied(region) < sourced);

@@ -6,16 +6,15 @@
  * replay from the log) and D10 (rolled-back disks are noticed, copies are handed out). Under protocols that track dependencies what a peer has
  * sent is applied when a gate admits it (`gate.ts`).
  */
-import {
-  IsochronError,
-  type LogGroup,
-  type LoggedTx,
-  type PartitionId,
-  type QualifiedKey,
-  type RegionId,
-  type Timestamp,
-  type Version,
-  type WallMs,
+import type {
+  LogGroup,
+  LoggedTx,
+  PartitionId,
+  QualifiedKey,
+  RegionId,
+  Timestamp,
+  Version,
+  WallMs,
 } from '@isochron/core';
 import type { Address, Effects, Handlers, WriteSeq } from '../../machine.js';
 import { type NodeState, replicaName } from '../node-state.js';
@@ -32,8 +31,8 @@ import type {
   ResyncReq,
   StreamMessage,
 } from './messages.js';
-import { type Peer, peersOf, type RebuiltReplica, type RecoveredReplica } from './replica-state.js';
-import { RollbackWatch } from './rollback-watch.js';
+import { lagging, type Peer, peersOf, type RebuiltReplica, type RecoveredReplica } from './replica-state.js';
+import { RollbackWatch, rolledBack } from './rollback-watch.js';
 import { type Origin, sendStretch } from './stretches.js';
 import { VersionVector } from './version-vector.js';
 import { outcomeOf, recordsOfTakingBack, versionsOf, without } from './versions.js';
@@ -136,6 +135,11 @@ export class Replication {
   /** Whether the node's disk is being verified: nothing is decided meanwhile (D10). */
   suspects(now: WallMs): boolean {
     return this.state.verification.waits(now);
+  }
+
+  /** Whether the stream of a peer that has reported is not as far as it may have been on a newer state of this disk (D10). */
+  lags(now: WallMs): boolean {
+    return !this.state.verification.timedOut(now) && lagging(this.#peers, this.vv);
   }
 
   start(now: WallMs): void {
@@ -421,6 +425,7 @@ export class Replication {
       group: Math.max(peer.group, peer.held?.group ?? 0),
       life: this.state.membership.lostUpTo,
       peerLife: peer.life,
+      sourced: this.vv.durable(this.state.region),
     });
   }
 
@@ -451,12 +456,9 @@ export class Replication {
       if (!met) this.#askResync(region, now, out); // which tells it
       return;
     }
-    if (this.#rollback.lost(region, clock, group)) {
-      throw new IsochronError(
-        'REBUILD_NEEDED',
-        `${region} has seen versions of partition ${this.partition} from here that the disk does not have: it was rolled back.`,
-      );
-    }
+    if (this.#rollback.lost(region, clock, group))
+      throw rolledBack(`${region} has versions of partition ${this.partition} from here that the disk does not have`);
+    peer.sourced ??= request.sourced;
     this.#keepDoubt(out);
     const { partition } = this;
     const truncatedUpTo = this.#truncatedUpTo;
@@ -471,10 +473,7 @@ export class Replication {
     // Only who was asked may say so: what follows is drastic (D12).
     if (peer === undefined || sender.node !== peer.address.node || peer.askedAt === 0) return;
     if (this.vv.applied(source) >= truncatedUpTo) return;
-    throw new IsochronError(
-      'REBUILD_NEEDED',
-      `The disk lacks versions of partition ${this.partition} that it once confirmed to ${source}: it was rolled back.`,
-    );
+    throw rolledBack(`The disk lacks versions of partition ${this.partition} that it once confirmed to ${source}`);
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { RegionId, Timestamp, WallMs } from '@isochron/core';
+import { IsochronError, type RegionId, type Timestamp, type WallMs } from '@isochron/core';
 
 /** Where one peer has reported, another one that is silent for so long after its link came up is waited for no more. */
 const GRACE_MS = 2_000;
@@ -151,6 +151,9 @@ export class RollbackWatch {
     return lost;
   }
 }
+
+export const rolledBack = (why: string): IsochronError =>
+  new IsochronError('REBUILD_NEEDED', `${why}: it was rolled back.`);
 
 function doubtOf(starts: readonly Start[]): Doubt {
   const entries = starts.flatMap((start, i) => [

@@ -89,6 +89,7 @@ export const replicationSchema: MessageSchema<ReplicationMessage> = {
       group: timestamp,
       life: timestamp,
       peerLife: timestamp,
+      sourced: timestamp,
     },
   },
   GossipUp: { tag: 30, fields: { gst: nullable(timestamp), sOld: timestamp, wallMs, regional: deps, ...service } },

@@ -169,7 +169,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
 
   /** Alg. 4 lines 34–35. */
   #gossip(now: WallMs, out: Out): void {
-    const contribution = this.#contribution();
+    const contribution = this.#contribution(now);
     if (contribution === undefined) return;
     const { gst, sOld, regional, served, wanted } = contribution;
     const service = serviceOf(served, wanted);
@@ -198,12 +198,12 @@ export class Stabilization implements Machine<ReplicationMessage> {
     this.#computeUst(now, out);
   }
 
-  #contribution(): Contribution | undefined {
+  #contribution(now: WallMs): Contribution | undefined {
     const children = this.#subtree.complete();
     if (children === undefined) return undefined;
     const sOld = Math.min(this.own.sOld(), this.#durableUst);
     const { wanted } = this.state.stable;
-    const regional = this.state.regional.own();
+    const regional = this.state.regional.contribution(now);
     return aggregate([{ gst: this.own.gst(), sOld, regional, served: this.#durableUst, wanted }, ...children]);
   }
 

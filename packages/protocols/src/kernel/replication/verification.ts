@@ -47,9 +47,14 @@ export class Verification {
   waits(now: WallMs): boolean {
     if (this.#over) return false;
     const settled = this.#every((watch) => watch.settled(now));
-    this.#timedOut = !settled && now >= this.#deadline;
+    this.#timedOut = !settled && this.timedOut(now);
     this.#over = settled || this.#timedOut;
     return !this.#over;
+  }
+
+  /** Whether `verifyTimeoutMs` has passed since the start. */
+  timedOut(now: WallMs): boolean {
+    return now >= this.#deadline;
   }
 
   status(now: WallMs): VerificationStatus {

@@ -228,22 +228,27 @@ export class Cohort {
   }
 
   /** The verdict about a transaction of which a lost disk took a part (D10). Returns whether it was committed, and logged, here. */
-  takeBack({ txId, attempt, ts, committed, takenBack }: Loss, now: WallMs, out: Out): boolean {
+  takeBack(loss: Loss, now: WallMs, out: Out): boolean {
+    const { txId, attempt, ts, committed, takenBack } = loss;
     const prepared = this.prepared.get(txId);
     if (prepared?.record.attempt === attempt) {
       if (committed && !takenBack && ts >= prepared.record.pt) this.#commit(prepared, ts);
       else this.#abort(prepared, now, out);
     }
     if (!takenBack) return false;
+    const known = this.#known(txId);
+    const isHere = known?.state === 'committed' && known.ct === ts;
+    // The coordinator may have the votes of the other cohorts: the lost one never gives its own again.
+    const wasLostHere = loss.node === this.state.node && loss.partitions.includes(this.partition);
     const waiting = this.committed.get(txId);
+    const outcome = this.#outcome(txId, 0);
     if (waiting?.ct === ts) {
       this.committed.remove(waiting);
       if (!waiting.logged) out.write({ kind: 'prepared', partition: this.partition, txId, record: null });
     }
-    const outcome = this.#outcome(txId, 0);
-    const decided = outcome?.status === 'committed' && outcome.ts === ts;
-    if (decided || waiting?.ct === ts) this.#tombstone(txId, attempt, now, out);
-    return decided;
+    const endsAt = known === undefined ? -1 : attemptOf(known);
+    if (isHere || (wasLostHere && endsAt < attempt)) this.#tombstone(txId, attempt, now, out);
+    return outcome?.status === 'committed' && outcome.ts === ts;
   }
 
   /** @param vouched whether everybody has said that the disk is not an old one, which knows less than it did (D10) */
