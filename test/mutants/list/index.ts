@@ -2,6 +2,7 @@ import type { Mutant } from '../mutant.js';
 import { AVAILABILITY_MUTANTS } from './availability.js';
 import { CLOCK_MUTANTS } from './clock.js';
 import { COMMIT_MUTANTS } from './commit.js';
+import { DISK_MUTANTS } from './disks.js';
 import { FAMILY_MUTANTS } from './family.js';
 import { NAMED_MUTANTS } from './named.js';
 import { OPERATION_MUTANTS } from './operations.js';
@@ -26,4 +27,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...STABLE_MUTANTS,
   ...SESSION_MUTANTS,
   ...AVAILABILITY_MUTANTS,
+  ...DISK_MUTANTS,
 ];

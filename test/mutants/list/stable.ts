@@ -24,7 +24,7 @@ export const STABLE_MUTANTS: readonly Mutant[] = [
       {
         file: STABILIZATION,
         find: 'this.#raise(minimum.gst, minimum.sOld, minimum.served, now, out);',
-        replace: 'this.#raise(minimum.gst, minimum.sOld, this.#contribution()?.served ?? 0, now, out);',
+        replace: 'this.#raise(minimum.gst, minimum.sOld, this.#contribution(now)?.served ?? 0, now, out);',
       },
     ],
     seeds: { from: 1, count: 20 },

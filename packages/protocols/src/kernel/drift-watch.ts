@@ -88,9 +88,10 @@ export class DriftWatch {
     return this.readings === undefined ? now : Math.max(0, Math.floor(this.readings.wall()));
   }
 
-  /** The newest timestamp that may be adopted from elsewhere (K1). */
+  /** The newest timestamp that may be adopted from elsewhere (K1). A clock that is far ahead of the peers' is no measure of it. */
   get newestAdoptable(): Timestamp {
     if (this.readings === undefined) return Number.POSITIVE_INFINITY;
-    return packWall(this.readings.wall() + this.maxClockDriftMs);
+    const aheadMs = this.excessive ? Math.max(0, -this.medianMs) : 0;
+    return packWall(this.readings.wall() - aheadMs + this.maxClockDriftMs);
   }
 }

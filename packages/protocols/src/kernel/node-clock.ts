@@ -11,8 +11,10 @@ import {
 import type { Effects, WriteSeq } from '../machine.js';
 import { DriftWatch } from './drift-watch.js';
 
-/** How far ahead the durable ceiling is set, so that no tick needs a write. */
+/** How far ahead of the wall clock the durable ceiling is set, so that no tick needs a write. */
 const CEILING_STEP: Timestamp = 1000 * HLC_TICKS_PER_MS;
+/** The same above a clock that is ahead of the wall itself: it ticks slowly, and every restart begins at the ceiling. */
+const CEILING_MARGIN: Timestamp = 20 * HLC_TICKS_PER_MS;
 
 /** What of the effects the clock needs. */
 type Writes = Pick<Effects<never>, 'write'>;
@@ -25,6 +27,8 @@ export class NodeClock {
   /** Timestamps from elsewhere that were not followed, because they lie too far ahead (K1). */
   refused = 0;
   readonly #hlc: Hlc;
+  /** The wall clock when it was last read. */
+  #wall: Timestamp = 0;
   #ceiling: Timestamp;
   /** Ceilings that are on their way to the disk, each higher than the one before. */
   #asked: { readonly ceiling: Timestamp; readonly seq: WriteSeq }[] = [];
@@ -78,7 +82,7 @@ export class NodeClock {
 
   /** `max(Clock, HLC)`, without a step. */
   read(now: WallMs): Timestamp {
-    return this.#hlc.read(this.drift.stampable(now));
+    return this.#hlc.read(this.#wallAt(now));
   }
 
   /** The wall clock alone as a timestamp; while it is not trusted (K2), what this clock has come to. */
@@ -114,7 +118,7 @@ export class NodeClock {
    * carries the timestamp waits for.
    */
   propose(now: WallMs, floor: Timestamp, out: Writes): Timestamp {
-    const ts = this.#hlc.tick(this.drift.stampable(now), floor);
+    const ts = this.#hlc.tick(this.#wallAt(now), floor);
     if (ts > MAX_TIMESTAMP) throw new IsochronError('CLOCK_DRIFT', 'The clock has come to the end of all timestamps.');
     if (ts > this.#highest) this.#raise(ts, out);
     return ts;
@@ -123,7 +127,8 @@ export class NodeClock {
   /** `max(Clock, HLC)`, but not above the ceiling: what may be published as a version clock (P1, D7). */
   publishable(now: WallMs, out: Writes): Timestamp {
     const reading = this.read(now);
-    if (reading + CEILING_STEP / 2 > this.#highest && this.#highest < MAX_TIMESTAMP) this.#raise(reading, out);
+    const needed = Math.max(reading + CEILING_MARGIN / 2, Math.min(reading, this.#wall) + CEILING_STEP / 2);
+    if (needed > this.#highest && this.#highest < MAX_TIMESTAMP) this.#raise(reading, out);
     return Math.min(reading, this.#ceiling);
   }
 
@@ -136,8 +141,15 @@ export class NodeClock {
     return this.#asked.at(-1)?.ceiling ?? this.#ceiling;
   }
 
+  #wallAt(now: WallMs): WallMs {
+    const wall = this.drift.stampable(now);
+    this.#wall = packWall(wall);
+    return wall;
+  }
+
   #raise(ts: Timestamp, out: Writes): void {
-    const ceiling = Math.min(ts + CEILING_STEP, MAX_TIMESTAMP);
+    const ahead = Math.max(ts + CEILING_MARGIN, Math.min(ts, this.#wall) + CEILING_STEP);
+    const ceiling = Math.min(ahead, MAX_TIMESTAMP);
     this.#asked.push({ ceiling, seq: out.write({ kind: 'meta', name: 'ceiling', value: ceiling }) });
   }
 }

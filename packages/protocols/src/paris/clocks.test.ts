@@ -151,6 +151,15 @@ describe('PaRiS: timestamps of others (K1)', () => {
     expect(frame(world, 0, [message(MAX_TIMESTAMP)])).toMatch(/ahead/);
   });
 
+  it('a node whose own clock is far ahead measures frames by the clocks of its peers (K1)', () => {
+    const world = clocked();
+    world.node('virginia-1').skewMs = DECADES;
+    world.run(500);
+    const before = newest(world);
+    expect(frame(world, packWall(world.now + DECADES))).toMatch(/lies more than 5000 ms ahead/);
+    expect(newest(world)).toBe(before);
+  });
+
   it('a reference is no timestamp: answers to requests of another time are not refused (K1)', () => {
     const world = clocked();
     const answer: TransactionMessage = { type: 'ReadSliceResp', ref: MAX_TIMESTAMP, partition: 0, versions: [] };

@@ -90,8 +90,8 @@ interface Known {
   readonly durable: Set<string>;
   /** The same, with what a disk has lost since: what a replica said of it may be on its way for long. */
   readonly everDurable: Set<string>;
-  /** Partitions whose slice a lost disk alone had. */
-  readonly lost: Set<PartitionId>;
+  /** Partitions whose slice a lost disk alone had, and whose disk that was. */
+  readonly lost: Map<PartitionId, NodeId>;
   missing: number;
 }
 
@@ -165,7 +165,12 @@ export class Ledger implements Check {
 
   /** Partitions whose slice of it a lost disk alone had. */
   lostSlices(txId: TxId): readonly PartitionId[] {
-    return [...(this.#known.get(txId)?.lost ?? [])];
+    return [...(this.#known.get(txId)?.lost.keys() ?? [])];
+  }
+
+  /** Whether a part of it was on an older disk that its node goes on with: no peer has received what shows it. */
+  isUnnoticed(txId: TxId): boolean {
+    return [...(this.#known.get(txId)?.lost.values() ?? [])].some((node) => this.isUnaware(node));
   }
 
   /** Whether several nodes had its cohorts, and each of them has lost its disk since: what a copy brings back names no cohort on another node. */
@@ -280,7 +285,7 @@ export class Ledger implements Check {
     const { regions } = this.context.topology.partitions[partition]!;
     const applied = regions.some((r) => slice.writes.every(({ key }) => known.durable.has(`${r}|${key}`)));
     if (slice.region !== region || isLeft || applied) return;
-    known.lost.add(partition);
+    known.lost.set(partition, node);
     this.#damage(known);
   }
 
@@ -320,7 +325,7 @@ export class Ledger implements Check {
         robbed: new Set(),
         durable: new Set(),
         everDurable: new Set(),
-        lost: new Set(),
+        lost: new Map(),
         missing: 0,
       };
       this.#known.set(txId, known);

@@ -6,7 +6,8 @@ import type { Committed, Ledger, LedgerListener } from './ledger.js';
 
 /**
  * A transaction of which a lost disk took a part is reported by every node, and where no reader sees what is above the stable time, nothing is left
- * of it (D10). Looked at when all is healed. Excused are transactions each of whose cohorts has lost its disk: no survivor knows what they were.
+ * of it (D10). Looked at when all is healed. Excused are transactions each of whose cohorts has lost its disk: no survivor knows what they were; and
+ * those of which an older disk lacks a part that no peer has received anything of: its node does not notice.
  */
 export class LossesAreSettled implements Check, LedgerListener {
   readonly name = 'losses-are-settled';
@@ -35,7 +36,7 @@ export class LossesAreSettled implements Check, LedgerListener {
     const lost = this.ledger.lostSlices(tx.txId).filter((partition) => !this.#isLeft(tx, partition));
     if (lost.length === 0) return;
     const left = [...tx.slices.keys()].filter((partition) => this.#isLeft(tx, partition));
-    if (left.length === 0 || this.ledger.isUntraced(tx.txId)) return;
+    if (left.length === 0 || this.ledger.isUntraced(tx.txId) || this.ledger.isUnnoticed(tx.txId)) return;
     if (this.takesBack) {
       const message = `of ${tx.txId} partitions ${left.join()} are left, and those on partitions ${lost.join()} are lost`;
       this.context.fail(this.name, message, [tx.txId]);

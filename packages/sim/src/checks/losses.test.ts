@@ -1,0 +1,79 @@
+import type { NodeId } from '@isochron/core';
+import type { Loss } from '@isochron/protocols';
+import { MemoryState } from '@isochron/storage';
+import { A, B, CheckBench, prepares, version } from './fixtures.js';
+import { LossesAreSettled } from './losses.js';
+
+const first = { key: A, value: '1' };
+const second = { key: B, value: '2' };
+const [ON_A, ON_B] = prepares('t', 5, [first, second]);
+
+describe('losses-are-settled', () => {
+  /** A transaction whose cohorts are in p and in q: a disk in q has the version of the second one. */
+  function watched(takesBack = true) {
+    const bench = new CheckBench();
+    const { ledger } = bench;
+    const disks = new Map<NodeId, MemoryState>(['p-1', 'q-1'].map((node) => [node, new MemoryState()]));
+    const losses = new Map<NodeId, Loss[]>();
+    const lossesOf = (node: NodeId) => losses.get(node) ?? [];
+    const check = new LossesAreSettled(bench.context, ledger, (node) => disks.get(node)!, lossesOf, takesBack);
+    ledger.durable('p-1', [ON_A!]);
+    ledger.durable('q-1', [ON_B!]);
+    const onDisk = version('t', 5, second);
+    if (onDisk.kind === 'version') {
+      const partition = { prepared: new Map(), log: [], chains: new Map([[B, [onDisk.version]]]), horizons: {} };
+      disks.get('q-1')!.partitions.set(onDisk.partition, partition as never);
+    }
+    const report = (...nodes: NodeId[]) => {
+      for (const node of nodes) losses.set(node, [{ txId: 't' } as Loss]);
+    };
+    return { bench, ledger, check, report, disks };
+  }
+  const older = (): MemoryState => {
+    const state = new MemoryState();
+    state.meta.set('joined', 1);
+    return state;
+  };
+
+  it('finds a half that is left, and every node that does not report the other one', () => {
+    const { bench, ledger, check } = watched();
+    ledger.robbed('p-1', new MemoryState());
+    check.converged();
+    expect(bench.failed).toHaveLength(3);
+  });
+
+  it('finds a half that is left although every node reports it, where halves are taken back', () => {
+    for (const takesBack of [true, false]) {
+      const { bench, ledger, check, report } = watched(takesBack);
+      ledger.robbed('p-1', new MemoryState());
+      report('p-1', 'q-1');
+      check.converged();
+      expect(bench.failed).toHaveLength(takesBack ? 1 : 0);
+    }
+  });
+
+  it('accepts that nothing is left', () => {
+    const { bench, ledger, check, disks } = watched();
+    ledger.robbed('p-1', new MemoryState());
+    disks.get('q-1')!.partitions.clear();
+    check.converged();
+    expect(bench.failed).toEqual([]);
+  });
+
+  it('excuses a transaction only when each of its cohorts has lost its disk', () => {
+    const { bench, ledger, check } = watched();
+    for (const node of ['p-1', 'q-1']) ledger.robbed(node, new MemoryState());
+    check.converged();
+    expect(bench.failed).toEqual([]);
+  });
+
+  it('excuses an older disk of which no peer has noticed anything, until its node starts over', () => {
+    const { bench, ledger, check } = watched();
+    ledger.robbed('p-1', older());
+    check.converged();
+    expect(bench.failed).toEqual([]);
+    ledger.robbed('p-1', new MemoryState());
+    check.converged();
+    expect(bench.failed).toHaveLength(3);
+  });
+});

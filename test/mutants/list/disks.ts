@@ -1,0 +1,54 @@
+/** Lost and older disks under the protocols of the family, and clocks that start again (D5, D7, D10). */
+import type { Mutant } from '../mutant.js';
+import { COHORT, NODE_CLOCK, PUTS, REGIONAL_TIMES, WREN_SESSION } from './files.js';
+
+/** Each has a plan that shows it. */
+const FEW = { from: 1, count: 5 };
+
+export const DISK_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'lost-cohort-votes-again',
+    protocol: 'h-cure',
+    breaks: 'D10',
+    does: 'lets a cohort that prepared nothing before its disk was lost vote for a transaction that was taken back',
+    patches: [{ file: COHORT, find: 'isHere || (wasLostHere && endsAt < attempt)', replace: 'isHere' }],
+    seeds: FEW,
+  },
+  {
+    name: 'forgotten-put-called-aborted',
+    protocol: 'cc-lo',
+    breaks: 'D5',
+    does: 'calls an attempt aborted whose outcome is forgotten',
+    patches: [
+      {
+        file: PUTS,
+        find: 'birth < Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo))',
+        replace: 'birth < this.state.membership.lostUpTo)',
+      },
+    ],
+    seeds: FEW,
+  },
+  {
+    name: 'older-disk-lowers-one-entry',
+    protocol: 'okapi',
+    breaks: 'D10',
+    does: 'lets a node on an older disk contribute to the universal stable vector at once',
+    patches: [{ file: REGIONAL_TIMES, find: 'this.everywhere && this.lags(now)', replace: 'false && this.lags(now)' }],
+    seeds: FEW,
+  },
+  {
+    name: 'adopted-cache-without-its-region',
+    protocol: 'wren',
+    breaks: 'D13',
+    does: "takes over a session's cache without the region in which its writes are covered",
+    patches: [{ file: WREN_SESSION, find: 'return hwt === 0 ? seen :', replace: 'return hwt >= 0 ? seen :' }],
+    seeds: FEW,
+  },
+  {
+    name: 'ceiling-far-above-the-clock',
+    breaks: 'D7',
+    does: 'sets the durable ceiling a second above a clock that is ahead itself, so that each start takes it further',
+    patches: [{ file: NODE_CLOCK, find: 'Math.min(ts, this.#wall) + CEILING_STEP);', replace: 'ts + CEILING_STEP);' }],
+    seeds: FEW,
+  },
+];
