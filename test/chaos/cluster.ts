@@ -193,7 +193,9 @@ export class ChaosCluster {
     for (const id of this.nodes) writeFileSync(join(folder, `${id}.log`), this.cluster.fullLog(id));
   }
 
-  /** Nodes whose timestamps lie further ahead of true time than any clock may: what a wrong clock has left behind (K1). */
+  /**
+   * Nodes whose timestamps lie further ahead of true time than any clock may: what a wrong clock has left behind (K1).
+   */
   async clocksFromTheFuture(): Promise<string[]> {
     const limit = packWall(Date.now() + MAX_CLOCK_DRIFT_MS);
     const clocks = await Promise.all(this.nodes.map(async (id) => ({ id, ...(await this.clocks(id)) })));

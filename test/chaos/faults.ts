@@ -29,7 +29,9 @@ export type Fault =
   | { readonly kind: 'drift'; readonly node: string; readonly rate: number }
   /** The wall clock of a running node is off by minutes to decades, and set right at the end. */
   | { readonly kind: 'far-clock'; readonly node: string; readonly byMs: number }
-  /** The node is killed and starts with such a clock; it is set right at the end, with another start where it says so. */
+  /**
+   * The node is killed and starts with such a clock; it is set right at the end, with another start where it says so.
+   */
   | { readonly kind: 'far-start'; readonly node: string; readonly byMs: number; readonly startsAgain: boolean }
   /** A ballast file fills the disk up to the quota. */
   | { readonly kind: 'fill'; readonly node: string }

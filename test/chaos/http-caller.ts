@@ -1,6 +1,6 @@
 /**
- * A client without a cache: it carries nothing but tokens, sends several requests at once with one token, and each of them to any node. A read
- * with a token must show what the token's lineage has written.
+ * A client without a cache: it carries nothing but tokens, sends several requests at once with one token, and each of
+ * them to any node. A read with a token must show what the token's lineage has written.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Random } from '@isochron/core';

@@ -192,8 +192,8 @@ export class Nemesis {
   }
 
   /**
-   * The node comes back on a disk that lacks the latest writes, while its links are down. Other replicas have all of them; what the node acknowledges
-   * from then on must not be lost with the disk.
+   * The node comes back on a disk that lacks the latest writes, while its links are down. Other replicas have all of
+   * them; what the node acknowledges from then on must not be lost with the disk.
    */
   async #rollBack(node: string): Promise<void> {
     const { cluster } = this.#options;

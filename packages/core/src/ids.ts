@@ -43,8 +43,9 @@ export interface Version {
   /** Absent, never empty, where there are none. */
   readonly depends?: readonly Dependency[] | undefined;
   /**
-   * Other partitions that its transaction wrote on the same node, ascending; absent, never empty, where there are none. When that node
-   * loses its disk, its peers know by this which of their versions belong to a transaction that is no longer whole (D10).
+   * Other partitions that its transaction wrote on the same node, ascending; absent, never empty, where there are none.
+   * When that node loses its disk, its peers know by this which of their versions belong to a transaction that is no
+   * longer whole (D10).
    */
   readonly siblings?: readonly PartitionId[] | undefined;
 }

@@ -170,7 +170,9 @@ export type MessageSchema<M extends AnyMessage> = {
   };
 };
 
-/** Reads the newest timestamp in a message of a schema; 0 where it has none, or the schema does not know the message. */
+/**
+ * Reads the newest timestamp in a message of a schema; 0 where it has none, or the schema does not know the message.
+ */
 export function newestTimestamp<M extends AnyMessage>(schema: MessageSchema<M>): (message: M) => Timestamp {
   const readers = new Map<string, (message: AnyMessage) => Timestamp>();
   for (const [type, { fields }] of Object.entries<{ readonly fields: object }>(schema)) {

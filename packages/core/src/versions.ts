@@ -36,8 +36,8 @@ export interface LoggedTx {
   /** As in every version of it ({@link Version}). */
   readonly siblings?: readonly PartitionId[] | undefined;
   /**
-   * Its request may be repeated for minutes under the same id (an Idempotency-Key): each replica that receives it keeps its outcome, so
-   * that a cohort that loses its disk can ask for it (D5, D10).
+   * Its request may be repeated for minutes under the same id (an Idempotency-Key): each replica that receives it keeps
+   * its outcome, so that a cohort that loses its disk can ask for it (D5, D10).
    */
   readonly repeatable?: boolean | undefined;
 }
@@ -122,8 +122,8 @@ export interface VersionReader {
   /** The partition's own committed transactions after a timestamp. */
   log(partition: PartitionId, after: Timestamp, upTo: Timestamp): LogPage;
   /**
-   * All versions of the keys from `start` on, a page of them: at least everything that was durable when it was asked for.
-   * It may still hold a version whose removal became durable after that.
+   * All versions of the keys from `start` on, a page of them: at least everything that was durable when it was asked
+   * for. It may still hold a version whose removal became durable after that.
    */
   copy(partition: PartitionId, start: QualifiedKey): CopyPage;
   /** How a transaction ended on this partition, if that is known. */

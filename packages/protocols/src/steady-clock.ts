@@ -1,13 +1,15 @@
 import type { WallMs } from '@isochron/core';
 
-/** Further ahead than this, it does not wait for the machine's clock; a longer step of that one is no passing of time. */
+/**
+ * Further ahead than this, it does not wait for the machine's clock; a longer step of that one is no passing of time.
+ */
 const MAX_CATCH_UP_MS = 600_000;
 
 /**
- * A wall clock that never steps back. When the machine's clock does, time goes on from where it was, at half its speed until the machine's
- * clock has caught up: timers and deadlines of a running node do not stand still for as long as the clock was wrong. Where that would take
- * very long, it goes on at full speed and stays ahead, until the machine's clock is set forward again: timestamps follow the machine's clock
- * itself (`DriftWatch.stampable`).
+ * A wall clock that never steps back. When the machine's clock does, time goes on from where it was, at half its speed
+ * until the machine's clock has caught up: timers and deadlines of a running node do not stand still for as long as the
+ * clock was wrong. Where that would take very long, it goes on at full speed and stays ahead, until the machine's clock
+ * is set forward again: timestamps follow the machine's clock itself (`DriftWatch.stampable`).
  */
 export class SteadyClock {
   #lastWall = Number.NEGATIVE_INFINITY;

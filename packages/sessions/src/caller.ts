@@ -27,7 +27,9 @@ export const floorOf = (rules: SessionRules, caller: Caller): Snapshot =>
 /** An own write in the shape of a version. Its `txId` is empty. */
 export const ownVersion = (ts: Timestamp, value: Value | null): Version => ({ ts, value, txId: '', region: '' });
 
-/** The own writes of a caller around one read: frozen when the read begins (P7), laid over what the coordinator answers. */
+/**
+ * The own writes of a caller around one read: frozen when the read begins (P7), laid over what the coordinator answers.
+ */
 export class OwnView {
   readonly #kept: KeptSession;
   readonly #tx: SessionTransaction;

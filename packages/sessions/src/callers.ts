@@ -45,9 +45,9 @@ export class Callers {
   ) {}
 
   /**
-   * Finds out who is calling; calls back at once where this node can. Otherwise it asks the node that keeps the session's cache, and then all
-   * others, as one of them may have taken it over. When no node has all that the token names, the caller is incomplete, and a read waits
-   * for the gap to close.
+   * Finds out who is calling; calls back at once where this node can. Otherwise it asks the node that keeps the
+   * session's cache, and then all others, as one of them may have taken it over. When no node has all that the token
+   * names, the caller is incomplete, and a read waits for the gap to close.
    */
   resolve(claims: SessionClaims, done: (caller: Caller) => void): void {
     const here = this.#callerHere(claims);
@@ -82,7 +82,9 @@ export class Callers {
     return { seen, hwt: Math.max(kept.hwt, caller.hwt), cache };
   }
 
-  /** Takes a commit into the caller's cache, made where there is none yet. Returns what the caller's next token claims. */
+  /**
+   * Takes a commit into the caller's cache, made where there is none yet. Returns what the caller's next token claims.
+   */
   committed(caller: Caller, committed: CommittedWrites): SessionClaims {
     const { store } = this.machine;
     const kept = caller.kept ?? store.create(caller);

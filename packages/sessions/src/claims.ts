@@ -1,4 +1,4 @@
-/** What a session token claims. Whoever signs tokens decides about their bytes. */
+/** The claims of a session token. The signer of tokens defines their bytes. */
 import type { NodeId, Timestamp } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 
@@ -11,7 +11,7 @@ export interface CacheName {
   readonly changes: number;
 }
 
-/** What a token says. */
+/** The claims of a token. */
 export interface SessionClaims {
   /** The highest snapshot that the session has seen. */
   readonly seen: Snapshot;

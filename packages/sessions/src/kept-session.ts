@@ -71,7 +71,10 @@ export class KeptSession {
     return this.#complete;
   }
 
-  /** As `complete`, on a node whose stable time may be lower: what has left the cache because every snapshot here shows it, is missing there. */
+  /**
+   * As `complete`, on a node whose stable time may be lower: what has left the cache because every snapshot here shows
+   * it, is missing there.
+   */
   get completeElsewhere(): Timestamp {
     return Math.max(this.#complete, this.#pruned);
   }

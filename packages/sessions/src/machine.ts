@@ -26,7 +26,10 @@ export interface SessionsOptions extends StoreOptions {
   readonly firstRef?: number;
 }
 
-/** What is asked for: a session's cache with at least so many changes, or, without a number, the view of an open transaction. */
+/**
+ * What is asked for: a session's cache with at least so many changes, or, without a number, the view of an open
+ * transaction.
+ */
 export interface WantedCache {
   readonly session: string;
   readonly changes?: number | undefined;
@@ -94,7 +97,9 @@ export class SessionsMachine implements Machine<SessionMessage> {
     }
   }
 
-  /** Hands a session's cache, or the view of an open transaction, to another node; `done` gets whether that one has it. */
+  /**
+   * Hands a session's cache, or the view of an open transaction, to another node; `done` gets whether that one has it.
+   */
   handOver(node: NodeId, cache: Omit<SessionHandover, 'type' | 'ref'>, done: (taken: boolean) => void): void {
     this.#exchange.ask(
       node,

@@ -10,8 +10,8 @@ export const raisedTo = (rules: SessionRules, seen: Snapshot, ts: Timestamp): Sn
   rules.covers(seen) >= ts ? seen : rules.merge(seen, { ts, deps: seen.deps });
 
 /**
- * What a request says of its snapshot: this very one (`at`), or one that is at least what its session has seen. A read of the past asks for no
- * more than that past.
+ * What a request says of its snapshot: this very one (`at`), or one that is at least what its session has seen. A read
+ * of the past asks for no more than that past.
  */
 export const wanted = (seen: Snapshot, at: Snapshot | null): Pick<ReadReq, 'ust' | 'at' | 'deps'> =>
   at === null

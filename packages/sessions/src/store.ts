@@ -1,6 +1,6 @@
 /**
- * Write caches that this node keeps for plain HTTP callers. Soft state: losing one costs a wait until the session's writes
- * are stable, never a wrong answer.
+ * Write caches that this node keeps for plain HTTP callers. Soft state: losing one costs a wait until the session's
+ * writes are stable, never a wrong answer.
  */
 import type { QualifiedKey, Timestamp, TxId } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
@@ -87,8 +87,8 @@ export class SessionStore {
   }
 
   /**
-   * Goes on with a session that another node kept, under an id of its own (P8). What this node has adopted of it before, and what was written
-   * here since, stays.
+   * Goes on with a session that another node kept, under an id of its own (P8). What this node has adopted of it
+   * before, and what was written here since, stays.
    */
   adopt(from: string, seen: Snapshot, copy: CacheCopy): KeptSession {
     const session = this.adopted(from) ?? this.create({ seen, hwt: copy.hwt, complete: copy.complete });
@@ -117,7 +117,10 @@ export class SessionStore {
     return all.filter(([, { overlay }]) => overlay.size > 0).map(([id, transaction]) => [id, transaction]);
   }
 
-  /** Counts a session's bytes anew after it changed. It comes back in if it was evicted meanwhile: it is complete in itself. */
+  /**
+   * Counts a session's bytes anew after it changed. It comes back in if it was evicted meanwhile: it is complete in
+   * itself.
+   */
   touch(session: KeptSession): void {
     this.#sessions.set(session.id, session);
   }

@@ -62,7 +62,8 @@ export class ChainWriter {
 
   /**
    * Takes a version out. A chain with segments is read as a whole and becomes all head, from which `#spill` cuts new
-   * segments: rare enough, since only a lost disk needs it. Their numbers go on behind the old ones, see `Tails.readAll`.
+   * segments: rare enough, since only a lost disk needs it. Their numbers go on behind the old ones, see
+   * `Tails.readAll`.
    */
   #remove(chain: Chain, removal: Removal, batch: Batch): boolean {
     const versions = chain.whole ? chain.versions : this.tails.whole(chain);

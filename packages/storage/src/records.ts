@@ -85,8 +85,9 @@ export interface Head {
 }
 
 /**
- * Elements of a version, after which comes one more where it has dependencies or siblings: the only one that is a list. It holds dependencies that are
- * numbers, siblings as numbers below zero, and then dependencies that name keys, each of them a list.
+ * Elements of a version, after which comes one more where it has dependencies or siblings: the only one that is a list.
+ * It holds dependencies that are numbers, siblings as numbers below zero, and then dependencies that name keys, each of
+ * them a list.
  */
 const VERSION_FIELDS = 4;
 const HEAD_FIELDS = 3;
@@ -228,8 +229,8 @@ const writes: Kind<readonly KeyWrite[]> = list(struct<KeyWrite>({ key: text(6553
 const REPEATABLE = true;
 
 /**
- * A logged transaction but for its id: its writes, each of them a list, and before them whether it may be repeated, and its dependencies and siblings: those
- * that are numbers, and one list of lists with dependencies that name keys.
+ * A logged transaction but for its id: its writes, each of them a list, and before them whether it may be repeated, and
+ * its dependencies and siblings: those that are numbers, and one list of lists with dependencies that name keys.
  */
 export const LOGGED: Kind<Omit<LoggedTx, 'txId'>> = {
   encode: ({ writes: all, deps = [], depends: named = [], siblings = [], repeatable = false }) => [

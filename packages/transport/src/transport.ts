@@ -73,7 +73,10 @@ export interface TransportEvents<M extends AnyMessage> {
    * @returns why its clock is refused: the connection is closed with `CLOCK_DRIFT` then (K1)
    */
   meets?(peer: PeerInfo, lateMs: number): string | undefined;
-  /** Why a frame is refused because of its timestamps, as a whole: its connection is closed with `CLOCK_DRIFT` then (K1). */
+  /**
+   * Why a frame is refused because of its timestamps, as a whole: its connection is closed with `CLOCK_DRIFT` then
+   * (K1).
+   */
   refuses?(from: NodeId, hlc: Timestamp, envelopes: readonly Envelope<M>[]): string | undefined;
   /** Messages came. The receiver observes the sender's `hlc` (T2). */
   frame(from: NodeId, hlc: Timestamp, envelopes: readonly Envelope<M>[]): void;

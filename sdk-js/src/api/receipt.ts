@@ -25,8 +25,8 @@ export class WriteReceipt {
   }
 
   /**
-   * Resolves once every node of every region serves the write: a session that begins anywhere from then on sees it. Throws STABLE_TIMEOUT
-   * after `timeoutMs` (the write stays what it is), CLIENT_CLOSED, or the signal's reason.
+   * Resolves once every node of every region serves the write: a session that begins anywhere from then on sees it.
+   * Throws STABLE_TIMEOUT after `timeoutMs` (the write stays what it is), CLIENT_CLOSED, or the signal's reason.
    */
   stable({ timeoutMs = 30_000, signal }: StableOptions = {}): Promise<void> {
     return this.#core.stable(this.timestamp, timeoutMs, signal);

@@ -59,7 +59,10 @@ export class SessionCore implements ConnectorEvents {
   #protocol = '';
   /** Everything up to here is known to be in every region. */
   #stable: Timestamp = 0;
-  /** Every node of every region serves everything up to here, as a node has answered: what is stable at one node may not be served yet. */
+  /**
+   * Every node of every region serves everything up to here, as a node has answered: what is stable at one node may not
+   * be served yet.
+   */
   #served: Timestamp = 0;
   readonly #imported: ImportedSession | undefined;
   /** The session's last write as its token has it, where that is not known to be visible everywhere. */

@@ -39,7 +39,7 @@ const MAX_ATTEMPTS = 16;
 export abstract class OutcomeExchange extends Exchange<Committed> {
   /** Its caller has been told that the outcome is unknown; it goes on in the background. */
   overdue = false;
-  /** Its session goes on without it, and is told nothing of its outcome. */
+  /** Its session goes on without it, and does not receive its outcome. */
   detached = false;
   readonly #core: SessionCore;
   readonly #ended: () => void;

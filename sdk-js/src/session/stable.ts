@@ -7,7 +7,10 @@ import type { Connection } from '../transport/connection.js';
 import { Exchange, type Retry, unexpected } from '../transport/exchange.js';
 import type { Answer } from '../transport/frames.js';
 
-/** Waits until every node of every region serves a timestamp; what is left of the time goes with it from one connection to the next. */
+/**
+ * Waits until every node of every region serves a timestamp; what is left of the time goes with it from one connection
+ * to the next.
+ */
 export class StableExchange extends Exchange<Timestamp> {
   readonly #endMs: number;
 

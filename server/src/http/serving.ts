@@ -58,7 +58,8 @@ export class Serving {
   }
 
   /**
-   * Waits until every node of every region serves a timestamp, as long as this node stays. Resolves with the time that all of them serve.
+   * Waits until every node of every region serves a timestamp, as long as this node stays. Resolves with the time that
+   * all of them serve.
    * @throws IsochronError `STABLE_TIMEOUT`; `NOT_READY` when the node is about to close
    */
   stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
@@ -66,7 +67,8 @@ export class Serving {
   }
 
   /**
-   * Waits until this node's stable time has reached a timestamp, as long as the node stays. Resolves with the stable time.
+   * Waits until this node's stable time has reached a timestamp, as long as the node stays. Resolves with the stable
+   * time.
    * @throws IsochronError `STABLE_TIMEOUT`; `NOT_READY` when the node is about to close
    */
   visibleHere(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {

@@ -86,8 +86,8 @@ export class StabilityMonitor {
 }
 
 /**
- * A node that has not heard of any stable time yet is not ready; there is nothing to be stale. Stable time ahead of the clock by more than clocks
- * may differ is as alarming: one of both is wrong (K4).
+ * A node without any stable time yet is not ready; there is nothing to be stale. Stable time ahead of the
+ * clock by more than clocks may differ is as alarming: one of both is wrong (K4).
  */
 export function isStale(node: RunningNode): boolean {
   const { stalenessAlertMs, maxClockDriftMs } = node.config.settings;

@@ -138,13 +138,16 @@ export interface RunningNode {
   /** Age of the stable snapshot in ms. */
   stalenessMs(): number;
   /**
-   * Resolves once every node of every region serves `ts`, with the highest time of which that is known: a session that begins anywhere, now
-   * or after any crash, sees everything up to it. Rejects with STABLE_TIMEOUT after `timeoutMs`.
+   * Resolves once every node of every region serves `ts`, with the highest time of which that is known: a session that
+   * begins anywhere, now or after any crash, sees everything up to it. Rejects with STABLE_TIMEOUT after `timeoutMs`.
    */
   stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp>;
   /** Where the verification of the disk stands: a node that is `verifying` takes no writes. */
   verification(): VerificationStatus;
-  /** Resolves with this node's UST once it has reached `ts`: what sessions see here. Rejects with STABLE_TIMEOUT after `timeoutMs`. */
+  /**
+   * Resolves with this node's UST once it has reached `ts`: what sessions see here. Rejects with STABLE_TIMEOUT after
+   * `timeoutMs`.
+   */
   visibleHere(ts: Timestamp, timeoutMs: number): Promise<Timestamp>;
   /** Which nodes and regions do not answer this one. */
   readonly unresponsive: Unresponsive;
@@ -152,13 +155,18 @@ export interface RunningNode {
   onUnresponsive(listener: () => void): void;
   /** Why the wall clock of this node may not go into timestamps (K2); undefined when it may. */
   clockProblem(): string | undefined;
-  /** Whether the node may serve: recovered, with a right clock, its disk not being verified any more, and stabilisation has spoken once. */
+  /**
+   * Whether the node may serve: recovered, with a right clock, its disk not being verified any more, and stabilisation
+   * has spoken once.
+   */
   ready(): boolean;
   status(): NodeStatus;
   costs(): Costs;
   /** Transactions of which a lost disk took a part (D10), acknowledged ones too, newest last. */
   losses(): readonly Loss[];
-  /** Acknowledges losses on this node. Resolves once that is durable, with how many were open; unknown ids are ignored. */
+  /**
+   * Acknowledges losses on this node. Resolves once that is durable, with how many were open; unknown ids are ignored.
+   */
   acknowledgeLosses(transactions: readonly TxId[] | 'all'): Promise<number>;
   /** Tells of sampled updates of other regions: how long after its timestamp one became visible here, ms. */
   onVisible(listener: (source: RegionId, ms: number) => void): void;

@@ -6,7 +6,9 @@ interface Waiter {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Callers that wait until one time (the node's stable time, or the time that all nodes serve) has reached a timestamp. */
+/**
+ * Callers that wait until one time (the node's stable time, or the time that all nodes serve) has reached a timestamp.
+ */
 export class StableWaiters {
   readonly #waiters = new Set<Waiter>();
 

@@ -7,7 +7,8 @@ const INTERVAL_MS = 250;
 const QUIET_MS = 2_000;
 
 /**
- * Logs how the verification of the disk goes on (D10), until every peer replica has confirmed that the disk was not rolled back.
+ * Logs how the verification of the disk goes on (D10), until every peer replica has confirmed that the disk was not
+ * rolled back.
  * @returns how to stop
  */
 export function reportVerification(status: () => VerificationStatus, logger: Logger): () => void {

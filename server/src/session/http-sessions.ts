@@ -86,7 +86,8 @@ export class HttpSessions {
   }
 
   /**
-   * The view of an open transaction, from the node that opened it or from the one that took it over. Undefined when no node has it.
+   * The view of an open transaction, from the node that opened it or from the one that took it over. Undefined when no
+   * node has it.
    * @throws IsochronError `REPLICA_UNREACHABLE` when its keeper did not answer and no other node has it
    */
   locate(keeper: NodeId, transaction: string): Promise<SessionCacheResp | undefined> {
@@ -99,8 +100,8 @@ export class HttpSessions {
   }
 
   /**
-   * Before the node closes: waits a little until the sessions' writes are stable, for then no node needs the caches; what is not goes to
-   * another node, of this region where there is one.
+   * Before the node closes: waits a little until the sessions' writes are stable, for then no node needs the caches;
+   * what is not goes to another node, of this region where there is one.
    */
   async handOver(waitMs: number): Promise<HandedOver> {
     const newest = this.callers.newestUnstable();

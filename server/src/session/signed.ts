@@ -13,8 +13,8 @@ import type { ClusterConfig } from '../config/cluster-file.js';
 import { DEFAULT_PROTOCOL, type ProtocolName } from '../config/protocol-names.js';
 
 /**
- * What a record holds: of the default protocol, of another one with transactions, of one of single operations; and the first two once more,
- * with the name of a write cache and its number of changes.
+ * What a record holds: of the default protocol, of another one with transactions, of one of single operations; and the
+ * first two once more, with the name of a write cache and its number of changes.
  */
 export const TOKEN_VERSIONS = { plain: 1, withProtocol: 2, operations: 3, cache: 4, cacheWithProtocol: 5 } as const;
 export type TokenVersion = (typeof TOKEN_VERSIONS)[keyof typeof TOKEN_VERSIONS];

@@ -7,9 +7,10 @@
  *
  *     length and protocol · number of entries · the entries of what was seen, 8 each
  *
- * A token without a session id proves only what was seen and written. One with it names the node that keeps the session's write cache; its
- * version is 4 (PaRiS) or 5, and the number of the cache's changes that its bearer depends on, 8, comes last. Versions 1 and 2 with a
- * session id are of nodes that did not count changes: the id is ignored, and their bearer waits until its writes are stable.
+ * A token without a session id proves only what was seen and written. One with it names the node that keeps the
+ * session's write cache; its version is 4 (PaRiS) or 5, and the number of the cache's changes that its bearer depends
+ * on, 8, comes last. Versions 1 and 2 with a session id are of nodes that did not count changes: the id is ignored, and
+ * their bearer waits until its writes are stable.
  */
 import type { Timestamp, WallMs } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';

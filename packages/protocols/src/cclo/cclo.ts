@@ -60,7 +60,10 @@ export class Readers implements ReplicaPart {
     this.records.written(key, version, this.checks.take(version));
   }
 
-  /** The records were lost with the disk: the clock of the node passes the time of every ROT that may be in them, once for all its replicas. */
+  /**
+   * The records were lost with the disk: the clock of the node passes the time of every ROT that may be in them, once
+   * for all its replicas.
+   */
   joined(): void {
     const { clock } = this.replica.replication.state;
     if (PASSED.has(clock)) return;

@@ -9,12 +9,12 @@ export interface ClockReadings {
 }
 
 /**
- * Compares the own wall clock with the peers' (T1, K2). A node that is further from the median of its peers than the limit, or that has peers and
- * has not compared its clock with any of them since its start, takes no time from its wall clock: it makes no timestamps beyond those that it
- * has, and refuses prepares.
+ * Compares the own wall clock with the peers' (T1, K2). A node that is further from the median of its peers than the
+ * limit, or that has peers and has not compared its clock with any of them since its start, takes no time from its wall
+ * clock: it makes no timestamps beyond those that it has, and refuses prepares.
  *
- * A peer's clock is kept in relation to the steady clock of this machine. So a jump of the own clock shows at once, before anything is stamped
- * with it, and so does its correction.
+ * A peer's clock is kept in relation to the steady clock of this machine. So a jump of the own clock shows at once,
+ * before anything is stamped with it, and so does its correction.
  */
 export class DriftWatch {
   /** Wall clocks of the peers: above the own steady clock, or above the own wall clock where there are no readings. */
@@ -73,8 +73,8 @@ export class DriftWatch {
   }
 
   /**
-   * The time of a step, as it may go into a timestamp. The time of steps never goes back (`steady-clock.ts`), and the wall clock may: where that
-   * has left it behind by more than half of the limit, timestamps follow the wall clock.
+   * The time of a step, as it may go into a timestamp. The time of steps never goes back (`steady-clock.ts`), and the
+   * wall clock may: where that has left it behind by more than half of the limit, timestamps follow the wall clock.
    */
   stampable(now: WallMs): WallMs {
     if (this.readings === undefined) return now;
@@ -88,7 +88,10 @@ export class DriftWatch {
     return this.readings === undefined ? now : Math.max(0, Math.floor(this.readings.wall()));
   }
 
-  /** The newest timestamp that may be adopted from elsewhere (K1). A clock that is far ahead of the peers' is no measure of it. */
+  /**
+   * The newest timestamp that may be adopted from elsewhere (K1). A clock that is far ahead of the peers' is no measure
+   * of it.
+   */
   get newestAdoptable(): Timestamp {
     if (this.readings === undefined) return Number.POSITIVE_INFINITY;
     const aheadMs = this.excessive ? Math.max(0, -this.medianMs) : 0;

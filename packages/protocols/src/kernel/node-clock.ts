@@ -13,7 +13,9 @@ import { DriftWatch } from './drift-watch.js';
 
 /** How far ahead of the wall clock the durable ceiling is set, so that no tick needs a write. */
 const CEILING_STEP: Timestamp = 1000 * HLC_TICKS_PER_MS;
-/** The same above a clock that is ahead of the wall itself: it ticks slowly, and every restart begins at the ceiling. */
+/**
+ * The same above a clock that is ahead of the wall itself: it ticks slowly, and every restart begins at the ceiling.
+ */
 const CEILING_MARGIN: Timestamp = 20 * HLC_TICKS_PER_MS;
 
 /** What of the effects the clock needs. */
@@ -63,7 +65,10 @@ export class NodeClock {
     return Math.max(packWall(this.drift.stampable(now) + toleranceMs), this.last);
   }
 
-  /** A timestamp was seen that another node has issued (T2). One too far ahead moves nothing (K1): drivers refuse it before. */
+  /**
+   * A timestamp was seen that another node has issued (T2). One too far ahead moves nothing (K1): drivers refuse it
+   * before.
+   */
   observe(ts: Timestamp): void {
     if (ts <= this.drift.newestAdoptable) this.advance(ts);
     else this.refused++;

@@ -119,8 +119,8 @@ export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, k
 const CEILING_AHEAD_MS = 1_000;
 
 /**
- * A disk of the future (K1, K5): every timestamp that was written by the limit lies below, give or take what the own clock may have been set
- * back since. Nothing newer is made from it, and nothing is written to it.
+ * A disk of the future (K1, K5): every timestamp that was written by the limit lies below, give or take what the own
+ * clock may have been set back since. Nothing newer is made from it, and nothing is written to it.
  *
  * @throws IsochronError `CLOCK_BEHIND_DATA`
  */

@@ -3,7 +3,7 @@ import type { Envelope } from '../machine.js';
 import type { DriftWatch } from './drift-watch.js';
 import type { NodeClock } from './node-clock.js';
 
-/** What a peer says of its clocks when a link opens. */
+/** The clocks of a peer when a link opens. */
 export interface ClockGreeting {
   readonly hlc: Timestamp;
   /** Absent where the peer's build does not send it. */
@@ -11,8 +11,9 @@ export interface ClockGreeting {
 }
 
 /**
- * The door through which clocks of other nodes come in (K1): a driver asks it about every greeting and every frame before any machine sees
- * them. What it refuses has no effect here; the driver closes the link, and what was refused is sent again by the resync of a later link.
+ * The door through which clocks of other nodes come in (K1): a driver asks it about every greeting and every frame
+ * before any machine sees them. What it refuses has no effect here; the driver closes the link, and what was refused is
+ * sent again by the resync of a later link.
  */
 export class PeerClocks<M extends AnyMessage> {
   /** Links and frames that were refused since the start. */

@@ -44,7 +44,8 @@ export class PeerWatch {
 
   /**
    * Looks at all links.
-   * @param heardAtMs when the last frame came from a node, by the same clock as `nowMs`; undefined while its link is down
+   * @param heardAtMs when the last frame came from a node, by the same clock as `nowMs`; undefined while its link is
+   *   down
    * @returns whether what does not answer has changed
    */
   look(nowMs: number, heardAtMs: (node: NodeId) => number | undefined): boolean {

@@ -12,7 +12,9 @@ export interface ProtocolSettings {
   readonly retentionMs: number;
   /** How long the outcome of a transaction is known (D5). */
   readonly outcomeRetentionMs: number;
-  /** How far clocks of different nodes may differ, and how far ahead a timestamp may lie that a node adopts (T1, K1). */
+  /**
+   * How far clocks of different nodes may differ, and how far ahead a timestamp may lie that a node adopts (T1, K1).
+   */
   readonly maxClockDriftMs: number;
   /** A prepare without a decision after this time asks the other cohorts (D2); above the WAN round trip. */
   readonly resolveAfterMs: number;

@@ -1,4 +1,6 @@
-/** Claims about clocks that are far off (K1–K5, T1): nothing follows them, and the cluster goes on without their node. */
+/**
+ * Claims about clocks that are far off (K1–K5, T1): nothing follows them, and the cluster goes on without their node.
+ */
 import { type DurableRecord, MAX_TIMESTAMP, packWall, type Timestamp, wallOf } from '@isochron/core';
 import { NodeClock } from '../kernel/node-clock.js';
 import { StableProgress } from '../kernel/replication/stable-progress.js';
@@ -40,7 +42,7 @@ function elsewhere(world: World, region: string): { key: string; node: string } 
   return { key: keyIn(world, partition.id), node: `${partition.regions[0]}-1` };
 }
 
-/** Lets a peer send a frame, whatever its clock says. */
+/** Lets a peer send a frame, whatever its clock shows. */
 function frame(world: World, hlc: Timestamp, messages: readonly TransactionMessage[] = []): string | undefined {
   const to = { node: 'virginia-1', machine: 'replica/0' };
   const from = { node: 'oregon-1', machine: 'replica/0' };

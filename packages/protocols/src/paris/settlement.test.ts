@@ -1,4 +1,7 @@
-/** Claims about transactions of which a lost disk has taken a part (D10): all or nothing of them is left, and they are reported. */
+/**
+ * Claims about transactions of which a lost disk has taken a part (D10): all or nothing of them is left, and they are
+ * reported.
+ */
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
 import { keyIn, TestClient } from '../testing/clients.js';
@@ -18,7 +21,8 @@ const silent = ({ message, from }: Envelope<TransactionMessage>): boolean =>
   from.node !== V || !['Replicate', 'Heartbeat'].includes(message.type);
 
 /**
- * A transaction on all partitions, committed at home in virginia, which has replicated nothing of it when it loses its disk.
+ * A transaction on all partitions, committed at home in virginia, which has replicated nothing of it when it loses its
+ * disk.
  * @param filter what passes from the commit to the loss
  */
 function torn(filter: (envelope: Envelope<TransactionMessage>) => boolean = silent, partitions = PARTITIONS) {

@@ -22,7 +22,10 @@ export interface WatchedNode {
   highest(node: NodeId): WallMs;
 }
 
-/** The nodes that must decide nothing yet, because no peer replica of some partition has reported since their start (D10). */
+/**
+ * The nodes that must decide nothing yet, because no peer replica of some partition has reported since their start
+ * (D10).
+ */
 export class FirstReports implements Check {
   readonly name = 'first-reports';
   readonly #waiting = new Map<NodeId, Waiting>();
@@ -76,9 +79,9 @@ export class FirstReports implements Check {
 }
 
 /**
- * After a start a node decides nothing until a peer replica of each of its partitions has reported, or `verifyTimeoutMs` has passed: what it
- * acknowledged on an older disk would be lost with that disk (D10). What it only carries out (a commit or an abort that a
- * coordinator sends) was decided before.
+ * After a start a node decides nothing until a peer replica of each of its partitions has reported, or
+ * `verifyTimeoutMs` has passed: what it acknowledged on an older disk would be lost with that disk (D10). What it only
+ * carries out (a commit or an abort that a coordinator sends) was decided before.
  */
 export class NothingBeforeReports implements Check {
   readonly name = 'nothing-before-reports';

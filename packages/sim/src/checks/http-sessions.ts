@@ -4,8 +4,8 @@ import type { Ledger } from './ledger.js';
 import type { OwnWrite } from './observations.js';
 
 /**
- * A request with a token sees what the token's lineage has written or read, or something newer: the requests through which it was given, back
- * to one without a token. Other uses of the tokens in between change nothing.
+ * A request with a token sees what the token's lineage has written or read, or something newer: the requests through
+ * which it was given, back to one without a token. Other uses of the tokens in between change nothing.
  */
 export class HttpSessionsSeeTheirLineage implements Check {
   readonly name = 'http-sessions';

@@ -102,7 +102,10 @@ export class Ledger implements Check {
   readonly #listeners: LedgerListener[] = [];
   #lastCt: Timestamp = 0;
   #anyDamaged = false;
-  /** Nodes that came back with an older disk; they may go on as if nothing had happened once they have waited for reports. */
+  /**
+   * Nodes that came back with an older disk; they may go on as if nothing had happened once they have waited for
+   * reports.
+   */
   readonly #unaware = new Set<NodeId>();
   /** What their disks lack; until they go on. */
   readonly #lacking = new Map<NodeId, Lacking[]>();
@@ -173,7 +176,10 @@ export class Ledger implements Check {
     return [...(this.#known.get(txId)?.lost.values() ?? [])].some((node) => this.isUnaware(node));
   }
 
-  /** Whether several nodes had its cohorts, and each of them has lost its disk since: what a copy brings back names no cohort on another node. */
+  /**
+   * Whether several nodes had its cohorts, and each of them has lost its disk since: what a copy brings back names no
+   * cohort on another node.
+   */
   isUntraced(txId: TxId): boolean {
     const known = this.#known.get(txId);
     const slices = [...(known?.committed?.slices ?? [])];
@@ -290,8 +296,8 @@ export class Ledger implements Check {
   }
 
   /**
-   * Where replicas show what lies above the stable time, a node that goes on with an older disk shows that something is missing: what a peer
-   * sourced that has not reported, and of its own what such a peer may have.
+   * Where replicas show what lies above the stable time, a node that goes on with an older disk shows that something is
+   * missing: what a peer sourced that has not reported, and of its own what such a peer may have.
    */
   #giveUpLacking(): void {
     for (const [node, lacking] of this.#lacking) {

@@ -5,9 +5,10 @@ import type { Check, CheckContext } from './check.js';
 import type { Committed, Ledger, LedgerListener } from './ledger.js';
 
 /**
- * A transaction of which a lost disk took a part is reported by every node, and where no reader sees what is above the stable time, nothing is left
- * of it (D10). Looked at when all is healed. Excused are transactions each of whose cohorts has lost its disk: no survivor knows what they were; and
- * those of which an older disk lacks a part that no peer has received anything of: its node does not notice.
+ * A transaction of which a lost disk took a part is reported by every node, and where no reader sees what is above the
+ * stable time, nothing is left of it (D10). Looked at when all is healed. Excused are transactions each of whose
+ * cohorts has lost its disk: no survivor knows what they were; and those of which an older disk lacks a part that no
+ * peer has received anything of: its node does not notice.
  */
 export class LossesAreSettled implements Check, LedgerListener {
   readonly name = 'losses-are-settled';
@@ -47,7 +48,10 @@ export class LossesAreSettled implements Check, LedgerListener {
     }
   }
 
-  /** Whether a replica has any version of its slice. What was collected since is not told from what was lost: then it is not demanded. */
+  /**
+   * Whether a replica has any version of its slice. What was collected since is not told from what was lost: then it is
+   * not demanded.
+   */
   #isLeft({ txId, slices }: Committed, partition: PartitionId): boolean {
     const { topology } = this.context;
     return topology.partitions[partition]!.regions.some((region) => {

@@ -74,11 +74,11 @@ export interface ClientObservations {
   read(client: ClientView, key: QualifiedKey, value: KeyWrite['value']): void;
   /** A transaction begins that reads at no snapshot of the past. */
   began(client: ClientView): void;
-  /** A client was told that every node of every region serves what it wrote. */
+  /** A client received that every node of every region serves what it wrote. */
   served(txId: TxId, ct: Timestamp, keys: readonly QualifiedKey[]): void;
   /**
-   * A read over HTTP was answered with this version (its `txId` is empty where it is an own write); `known`: the newest one that the lineage
-   * of its token has written or read.
+   * A read over HTTP was answered with this version (its `txId` is empty where it is an own write); `known`: the newest
+   * one that the lineage of its token has written or read.
    */
   httpRead(caller: string, id: TxId, key: QualifiedKey, version: Version | null, known: OwnWrite | undefined): void;
   /** A commit is sent, for the first time, to this node; its connection stays as long as nothing breaks it. */

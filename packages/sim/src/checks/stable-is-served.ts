@@ -13,7 +13,7 @@ import type { Ledger } from './ledger.js';
 import type { ClientView } from './observations.js';
 import type { Visibility } from './visibility.js';
 
-/** What a client was told. */
+/** What a client received. */
 interface Told {
   readonly txId: TxId;
   readonly ct: Timestamp;
@@ -21,9 +21,9 @@ interface Told {
 }
 
 /**
- * What a client was told to be served everywhere, every transaction sees that begins later, in any region: its snapshot has it, and a read of
- * its keys shows it or something newer. Excused are transactions that lost disks have damaged, and what happens while a node goes on with an
- * older disk that nobody has noticed.
+ * What a client was told to be served everywhere, every transaction sees that begins later, in any region: its snapshot
+ * has it, and a read of its keys shows it or something newer. Excused are transactions that lost disks have damaged,
+ * and what happens while a node goes on with an older disk that nobody has noticed.
  */
 export class StableIsServed implements Check {
   readonly name = 'stable-is-served';

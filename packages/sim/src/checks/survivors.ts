@@ -22,7 +22,8 @@ export class SurvivorsAgree implements Check {
 
   durable(node: NodeId, records: readonly DurableRecord[]): void {
     for (const record of records) {
-      // What is taken back is aborted by those who had committed it, one after the other (`losses.ts` looks at the end of it).
+      // What is taken back is aborted by those who had committed it, one after the other (`losses.ts` looks at the end
+      // of it).
       if (record.kind === 'meta' && record.name === LOSSES_RECORD)
         for (const { txId } of new Losses(record.value).all) this.#excused.add(txId);
       if (record.kind === 'prepared' && record.record !== null) {

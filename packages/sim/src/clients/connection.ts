@@ -53,7 +53,7 @@ export class ClientNetwork<M extends AnyMessage> {
     });
   }
 
-  /** What does not answer a node has changed: it tells its clients. */
+  /** What does not answer a node has changed: it reports that to its clients. */
   reported(id: NodeId): void {
     const { regions } = this.world.node(id).unresponsive;
     for (const connection of this.#open) {

@@ -90,7 +90,10 @@ export const clockFarOff: FaultKind<{ node: NodeId; ms: number }> = {
   },
 };
 
-/** A node starts with a clock that is far off, as with a dead battery; it is set right later, with another start or without one. */
+/**
+ * A node starts with a clock that is far off, as with a dead battery; it is set right later, with another start or
+ * without one.
+ */
 export const clockFarOffAtStart: FaultKind<{ node: NodeId; ms: number; downMs: number; startsAgain: boolean }> = {
   weight: 1.5,
   forMs: [500, 8_000],

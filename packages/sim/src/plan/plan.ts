@@ -79,7 +79,10 @@ export interface HttpCallerPlan {
 /** Sent so long after the request before, which need not be answered by then. */
 export interface HttpRequestPlan {
   readonly thinkMs: number;
-  /** To this node of the region, counted round; null: to the one that the token names, as a load balancer that sticks to it. */
+  /**
+   * To this node of the region, counted round; null: to the one that the token names, as a load balancer that sticks to
+   * it.
+   */
   readonly region: RegionId;
   readonly node: number | null;
   /** With which token: the one of the last answer, or of the answer so many before; null: with none. */
@@ -119,8 +122,9 @@ export type TransactionPlan =
   /** How did an earlier transaction of any session end? */
   | { readonly kind: 'status'; readonly thinkMs: number; readonly back: number }
   /**
-   * The session waits, so long at most, until its node reports that every node serves its last commit; then a session that has seen nothing
-   * begins in every region, and reads what it wrote; and another one in every region after `againMs`.
+   * The session waits, so long at most, until its node reports that every node serves its last commit; then a session
+   * that has seen nothing begins in every region, and reads what it wrote; and another one in every region after
+   * `againMs`.
    */
   | { readonly kind: 'stable'; readonly thinkMs: number; readonly timeoutMs: number; readonly againMs: number }
   /** The session goes to another region; `anew` under a new id, with its exported state. */

@@ -38,7 +38,9 @@ export function drawSettings(random: Random): Settings {
   } satisfies Partial<ProtocolSettings>;
 }
 
-/** How long a started node waits for the reports of its peers: some runs go on without them. From a stream of its own. */
+/**
+ * How long a started node waits for the reports of its peers: some runs go on without them. From a stream of its own.
+ */
 export const drawVerification = (random: Random): Settings => ({
   verifyTimeoutMs: random.chance(0.4) ? DEFAULT_SETTINGS.verifyTimeoutMs : Math.round(logBetween(random, 300, 8_000)),
 });

@@ -125,7 +125,10 @@ export class Cluster<M extends AnyMessage> {
     this.node(id).drain(done);
   }
 
-  /** Starts a process where none runs; one that refuses its disk because of its clock is started again, as under a supervisor. */
+  /**
+   * Starts a process where none runs; one that refuses its disk because of its clock is started again, as under a
+   * supervisor.
+   */
   restart(id: NodeId): void {
     const node = this.node(id);
     if (node.up) return;

@@ -93,7 +93,10 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     return this.#health?.unresponsive ?? { nodes: [], regions: [] };
   }
 
-  /** Starts a process on what the disk holds. False when it refuses to start because the disk is ahead of its clock (K5). */
+  /**
+   * Starts a process on what the disk holds. False when it refuses to start because the disk is ahead of its clock
+   * (K5).
+   */
   boot(): boolean {
     const { world, id } = this;
     const protocol = this.#create();

@@ -91,7 +91,7 @@ final class OneByOne {
         withdraw(queue, IsochronError.clientWasClosed)
     }
 
-    /// Everything has ended that will: lets go of writes whose outcome nobody will learn.
+    /// Everything has ended that will: lets go of writes whose outcome will not be known.
     func forget() {
         head = nil
         detached = []

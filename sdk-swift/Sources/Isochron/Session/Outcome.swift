@@ -40,7 +40,7 @@ class OutcomeExchange: Turn<Committed> {
     /// Whether it has been sent before.
     private(set) var sent = false
     private var overdue = false
-    /// Its session goes on without it, and is told nothing of its outcome.
+    /// Its session goes on without it, and does not receive its outcome.
     private(set) var isDetached = false
     private var aborted = 0
     private var refusals = 0

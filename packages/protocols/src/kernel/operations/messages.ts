@@ -144,7 +144,10 @@ export interface SettleReq {
   readonly birth: Timestamp;
 }
 
-/** Replica → coordinator, once what it says is durable. `lost`: it has forgotten (D5), or lost its disk since (D10), and cannot know. */
+/**
+ * Replica → coordinator, once the answer is durable. `lost`: it has forgotten (D5), or lost its disk since (D10), and
+ * cannot know.
+ */
 export interface SettleResp {
   readonly type: 'SettleResp';
   readonly ref: Ref;

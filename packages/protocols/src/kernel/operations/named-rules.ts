@@ -95,7 +95,9 @@ export class NamedDependencyRules implements OperationRules {
     return seenOf({ ...heardOf(seen), highest: ts });
   }
 
-  /** Everything that a session of this region has seen is here, unless a disk was lost since, or is an older one (D10). */
+  /**
+   * Everything that a session of this region has seen is here, unless a disk was lost since, or is an older one (D10).
+   */
   lacks(_seen: Deps, { replication }: ReplicaView, now: WallMs): Wait | undefined {
     const { stable, membership } = this.state;
     return stable.aggregated < membership.lostUpTo || replication.lags(now) ? 'later' : undefined;

@@ -37,8 +37,8 @@ export class Aggregator<Member extends string> {
   constructor(readonly members: readonly Member[]) {}
 
   /**
-   * A `gst` never falls: a restarted member's lower value is still true, and so is its old one. The latest `served` counts: on an older disk
-   * a member serves less than before.
+   * A `gst` never falls: a restarted member's lower value is still true, and so is its old one. The latest `served`
+   * counts: on an older disk a member serves less than before.
    */
   report(member: Member, { gst, sOld, regional, served, wanted }: Contribution): void {
     const before = this.#reported.get(member);

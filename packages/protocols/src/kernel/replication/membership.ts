@@ -34,8 +34,8 @@ export class Membership {
   }
 
   /**
-   * Whether it is settled what the lost disk has taken with it (`transactions/settlement.ts`). Until then the node publishes no version clock
-   * and decides nothing.
+   * Whether it is settled what the lost disk has taken with it (`transactions/settlement.ts`). Until then the node
+   * publishes no version clock and decides nothing.
    */
   get settled(): boolean {
     return this.#unsettledAfter === 0;

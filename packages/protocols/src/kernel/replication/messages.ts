@@ -154,7 +154,9 @@ export interface GossipUp {
   readonly wallMs: number;
   /** Minima over the subtree of what its nodes have installed, under protocols that use them (`RegionalTimes`). */
   readonly regional?: Deps | undefined;
-  /** Minimum over the subtree's nodes, also those without replicas, of the stable times on their disks; absent for 0. */
+  /**
+   * Minimum over the subtree's nodes, also those without replicas, of the stable times on their disks; absent for 0.
+   */
   readonly served?: Timestamp | undefined;
   /** The highest time that a caller of one of these nodes waits for to be served everywhere; absent when none does. */
   readonly wanted?: Timestamp | undefined;

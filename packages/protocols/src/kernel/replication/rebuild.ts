@@ -409,7 +409,8 @@ export class Rebuild implements Machine<ReplicationMessage> {
       out.write({ kind: 'truncateLog', partition, upTo: stableOwn });
       out.write({ kind: 'forget', partition, upTo: forgottenUpTo });
     }
-    // A disk that is lost before its peers have received anything from it looks like a first start: there is nothing to settle.
+    // A disk that is lost before its peers have received anything from it looks like a first start: there is nothing to
+    // settle.
     const unsettledAfter = this.options.settles && this.#lived ? Math.max(1, forgottenUpTo) : 0;
     out.write({ kind: 'meta', name: 'lostUpTo', value: lostUpTo });
     out.write({ kind: 'meta', name: 'unsettled', value: unsettledAfter });

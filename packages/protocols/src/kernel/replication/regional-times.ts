@@ -29,8 +29,8 @@ export class RegionalTimes {
   }
 
   /**
-   * What this node contributes. Where the entries are the minima over all regions, a version says nothing of what it depends on: no entry may
-   * rise beside one that an older disk has lowered.
+   * What this node contributes. Where the entries are the minima over all regions, a version does not name what it
+   * depends on: no entry may rise beside one that an older disk has lowered.
    */
   contribution(now: WallMs): Deps {
     const own = this.own();

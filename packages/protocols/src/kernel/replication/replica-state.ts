@@ -46,7 +46,10 @@ export interface Peer {
   askedAt: WallMs;
   /** Highest version clock that came from it since the start. */
   clock: Timestamp;
-  /** Its version clock when it first reported since the start: an older disk may lack what lies at or below. Undefined before. */
+  /**
+   * Its version clock when it first reported since the start: an older disk may lack what lies at or below. Undefined
+   * before.
+   */
   sourced: Timestamp | undefined;
   /** Highest `ct` of a group of it that was ever applied. */
   group: Timestamp;

@@ -137,7 +137,7 @@ export class Replication {
     return this.state.verification.waits(now);
   }
 
-  /** Whether the stream of a peer that has reported is not as far as it may have been on a newer state of this disk (D10). */
+  /** Whether a peer has reported whose stream is not as far as it may have been before this disk went back (D10). */
   lags(now: WallMs): boolean {
     return !this.state.verification.timedOut(now) && lagging(this.#peers, this.vv);
   }

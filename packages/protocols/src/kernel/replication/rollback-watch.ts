@@ -109,8 +109,8 @@ export class RollbackWatch {
   }
 
   /**
-   * Whether enough peers have reported for this replica to decide anything: one of them at least. The others are waited for as long as
-   * they may be about to report: each for a short time after its link came up.
+   * Whether enough peers have reported for this replica to decide anything: one of them at least. The others are waited
+   * for as long as they may be about to report: each for a short time after its link came up.
    */
   settled(now: WallMs): boolean {
     const { missing } = this;

@@ -1,8 +1,9 @@
 /**
- * Stabilisation (Algorithm 4 lines 34–38): the minimum of the durable version vectors goes up a tree over the region's nodes, the
- * roots exchange it, and the universal stable time flows down. The same messages carry `sOld` (P9), and what every node of every region
- * serves (P14): each node contributes the stable time on its disk, which it begins with after a crash. A time that a caller waits for travels
- * with them, so that every node writes its stable time as soon as that has reached it, and not only every 100 ms.
+ * Stabilisation (Algorithm 4 lines 34–38): the minimum of the durable version vectors goes up a tree over the region's
+ * nodes, the roots exchange it, and the universal stable time flows down. The same messages carry `sOld` (P9), and what
+ * every node of every region serves (P14): each node contributes the stable time on its disk, which it begins with
+ * after a crash. A time that a caller waits for travels with them, so that every node writes its stable time as soon as
+ * that has reached it, and not only every 100 ms.
  *
  * Deviations: P13 (membership is the cluster file's; a root says nothing until every child has reported; nobody stands in for a
  * root, which is a node whose own replicas UST needs in any case), P12 (its messages share the frames of replication, whose rounds lie on the
@@ -287,7 +288,7 @@ function treeOrder(topology: Topology, region: RegionId): readonly NodeId[] {
 /** Nothing travels under protocols that have no use for it. */
 const regionalOf = (regional: Deps): { regional?: Deps } => (regional.length === 0 ? {} : { regional });
 
-/** Nothing travels that says nothing. */
+/** Empty fields are not sent. */
 const serviceOf = (served: Timestamp, wanted: Timestamp): { served?: Timestamp; wanted?: Timestamp } => ({
   ...(served > 0 && { served }),
   ...(wanted > 0 && { wanted }),

@@ -1,8 +1,8 @@
 import { type Timestamp, type WallMs, wallOf } from '@isochron/core';
 
 /**
- * How old stable time is (K4): by the wall clock, and by how long it has stood still on a monotonic clock. A wrong wall clock hides an
- * old snapshot from the first, and nothing from the second.
+ * How old stable time is (K4): by the wall clock, and by how long it has stood still on a monotonic clock. A wrong wall
+ * clock hides an old snapshot from the first, and nothing from the second.
  */
 export class StableProgress {
   #ust: Timestamp = 0;
@@ -15,7 +15,10 @@ export class StableProgress {
     this.#advancedAt = steadyMs;
   }
 
-  /** Age of the stable time in ms: how far it lies behind the wall clock, or since when it has not advanced, whichever is more. */
+  /**
+   * Age of the stable time in ms: how far it lies behind the wall clock, or since when it has not advanced, whichever
+   * is more.
+   */
   stalenessMs(ust: Timestamp, now: WallMs, steadyMs: number): number {
     this.advance(ust, steadyMs);
     return Math.max(stalenessOf(ust, now), steadyMs - (this.#advancedAt ?? steadyMs));

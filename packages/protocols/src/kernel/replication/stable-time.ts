@@ -41,8 +41,9 @@ export class StableTime {
   }
 
   /**
-   * What every node of every region serves: a session that begins anywhere, now or after any crash, gets a snapshot at or above it. It is
-   * the minimum of the stable times that the nodes have on their disks, as last aggregated; it never falls.
+   * What every node of every region serves: a session that begins anywhere, now or after any crash, gets a snapshot at
+   * or above it. It is the minimum of the stable times that the nodes have on their disks, as last aggregated; it never
+   * falls.
    */
   get served(): Timestamp {
     return this.#served;

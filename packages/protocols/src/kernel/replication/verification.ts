@@ -2,8 +2,9 @@ import type { NodeId, PartitionId, RegionId, WallMs } from '@isochron/core';
 import type { RollbackWatch } from './rollback-watch.js';
 
 /**
- * `verifying`: the node decides nothing, because no peer replica of some partition has reported yet. `verified`: every peer replica has
- * confirmed that the disk was not rolled back. `unverified`: the node goes on without the confirmation of some of them.
+ * `verifying`: the node decides nothing, because no peer replica of some partition has reported yet. `verified`: every
+ * peer replica has confirmed that the disk was not rolled back. `unverified`: the node goes on without the confirmation
+ * of some of them.
  */
 export type VerificationState = 'verifying' | 'verified' | 'unverified';
 
@@ -17,9 +18,9 @@ export interface VerificationStatus {
 }
 
 /**
- * The verification of a node's disk (D10): after a start the node decides and acknowledges nothing until a peer replica of each of its
- * partitions has reported what it received from the node. The replicas share one disk, so that a report that one partition
- * was rolled back gives up all of them: they wait together. `verifyTimeoutMs` bounds the wait.
+ * The verification of a node's disk (D10): after a start the node decides and acknowledges nothing until a peer replica
+ * of each of its partitions has reported what it received from the node. The replicas share one disk, so that a report
+ * that one partition was rolled back gives up all of them: they wait together. `verifyTimeoutMs` bounds the wait.
  */
 export class Verification {
   readonly #watches = new Map<PartitionId, RollbackWatch>();

@@ -22,14 +22,18 @@ export function versionsOf(
   return writes.map(({ key, value }) => ({ key, version: { ts, txId, region, value, ...beside } }));
 }
 
-/** The outcome of a transaction whose request may be repeated, on a replica that received it: its cohort may lose its disk (D5, D10). */
+/**
+ * The outcome of a transaction whose request may be repeated, on a replica that received it: its cohort may lose its
+ * disk (D5, D10).
+ */
 export const outcomeOf = (partition: PartitionId, txId: TxId, ts: Timestamp): DurableRecord => {
   const record = { status: 'committed' as const, ts, attempt: 0, digest: null };
   return { kind: 'outcome', partition, txId, record };
 };
 
 /**
- * Takes back what a lost disk has left of a transaction (D10). In the log it stays as one that wrote nothing: peers that lack it follow.
+ * Takes back what a lost disk has left of a transaction (D10). In the log it stays as one that wrote nothing: peers
+ * that lack it follow.
  *
  * @param keys what it wrote on the partition
  * @param logged whether it is in the partition's own log

@@ -85,7 +85,7 @@ export class Cohort {
 
   /**
    * Alg. 3 lines 9–14.
-   * @param isNew a lost disk does not know of it, and its peers have answered that it was not carried out before (`repeats.ts`)
+   * @param isNew a lost disk does not know of it, and its peers have answered that it was not carried out 
    */
   onPrepareReq(request: PrepareReq, now: WallMs, from: Address, out: Out, isNew = false): void {
     const { identity } = request;
@@ -178,8 +178,8 @@ export class Cohort {
   }
 
   /**
-   * A cohort that is still prepared holds UST back below any commit, so its outcome is not forgotten; and no vote of a lost disk counts after the
-   * settlement (D10). So what is not known here has not been committed.
+   * A cohort that is still prepared holds UST back below any commit, so its outcome is not forgotten; and no vote of a
+   * lost disk counts after the settlement (D10). So what is not known here has not been committed.
    */
   #unknownUpTo(from: Address): Timestamp {
     if (from.machine !== 'coordinator') return 0;
@@ -227,7 +227,7 @@ export class Cohort {
     }
   }
 
-  /** The verdict about a transaction of which a lost disk took a part (D10). Returns whether it was committed, and logged, here. */
+  /** The verdict about a transaction that a lost disk took a part of (D10). Returns whether it was logged here. */
   takeBack(loss: Loss, now: WallMs, out: Out): boolean {
     const { txId, attempt, ts, committed, takenBack } = loss;
     const prepared = this.prepared.get(txId);

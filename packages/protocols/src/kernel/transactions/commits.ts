@@ -136,7 +136,8 @@ export class Commits {
     if (pending.committed !== null && !OTHER_TRANSACTION.has(code)) return;
     this.#pending.delete(txId);
     this.counters.refusedCommits++;
-    // The others may be prepared. Only what the refusing cohort has written down aborts them; else they ask one another (D2).
+    // The others may be prepared. Only what the refusing cohort has written down aborts them; else they ask one another
+    // (D2).
     const type = DURABLE_REFUSALS.has(code) ? 'AbortTx' : 'ResolveNow';
     for (const other of pending.identity.cohorts) {
       if (other === partition) continue;
@@ -172,7 +173,10 @@ export class Commits {
     this.#answer(pending, (ref) => ({ type: 'Refused', ref, code: 'OUTCOME_FORGOTTEN', detail }), out);
   }
 
-  /** A node has lost its disk (D10): what its cohorts have voted, and what they have written down of earlier attempts, is gone. */
+  /**
+   * A node has lost its disk (D10): what its cohorts have voted, and what they have written down of earlier attempts,
+   * is gone.
+   */
   dropVotes(node: NodeId): void {
     this.#settled.clear();
     for (const pending of this.#pending.values()) {

@@ -279,8 +279,8 @@ export interface AbortTx {
 }
 
 /**
- * Coordinator → cohort: another cohort has refused the attempt and has not written that down. The receiver may have prepared it: it asks
- * the other cohorts at once for a decision (D2), because the coordinator sends none.
+ * Coordinator → cohort: another cohort has refused the attempt and has not written that down. The receiver may have
+ * prepared it: it asks the other cohorts at once for a decision (D2), because the coordinator sends none.
  */
 export interface ResolveNow {
   readonly type: 'ResolveNow';
@@ -334,7 +334,10 @@ export interface OutcomeResp {
   readonly attempt: number;
 }
 
-/** Node that has lost its disk → every node (D10): no vote of the previous incarnation counts any more. See `settlement.ts`. */
+/**
+ * Node that has lost its disk → every node (D10): no vote of the previous incarnation counts any more. See
+ * `settlement.ts`.
+ */
 export interface LossNotice {
   readonly type: 'LossNotice';
   /** Of the sender: names its incarnation. */
@@ -349,7 +352,9 @@ export interface LossNoticed {
   readonly losses: readonly Loss[];
 }
 
-/** Node that has lost its disk → replica (D10): which of your own transactions above `after` have a cohort on my node? */
+/**
+ * Node that has lost its disk → replica (D10): which of your own transactions above `after` have a cohort on my node?
+ */
 export interface SuspectsReq {
   readonly type: 'SuspectsReq';
   readonly partition: PartitionId;

@@ -1,7 +1,7 @@
 /**
- * Requests that may be repeated for minutes (an Idempotency-Key), at a cohort that has lost its disk since (D5, D10): whether one was carried out
- * before is known to the peers, which keep the outcome of each such transaction that they receive. What has reached no peer is gone with the
- * disk: it may be carried out again.
+ * Requests that may be repeated for minutes (an Idempotency-Key), at a cohort that has lost its disk since (D5, D10):
+ * whether one was carried out before is known to the peers, which keep the outcome of each such transaction that they
+ * receive. What has reached no peer is gone with the disk: it may be carried out again.
  */
 import type { PartitionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
@@ -17,7 +17,10 @@ export interface Asked {
 /** How many requests wait for their peers at most: their senders send them again. */
 const MAX_ASKED = 1_000;
 
-/** Whether a request may be a repetition of an earlier one: its birth lies before anything that it has read, by the window for repetitions. */
+/**
+ * Whether a request may be a repetition of an earlier one: its birth lies before anything that it has read, by the
+ * window for repetitions.
+ */
 export const isRepeatable = ({ birth, ust }: Pick<PrepareReq, 'birth' | 'ust'>): boolean => birth < ust;
 
 export class Repeats {
@@ -53,8 +56,8 @@ export class Repeats {
   }
 
   /**
-   * A peer has answered: the request, and its commit timestamp where it was carried out; undefined while no peer has answered that can know, because
-   * it has kept its outcomes since before the request was first sent.
+   * A peer has answered: the request, and its commit timestamp where it was carried out; undefined while no peer has
+   * answered that can know, because it has kept its outcomes since before the request was first sent.
    */
   answered({ ref, state, ts }: OutcomeResp): (Asked & { readonly committed?: Timestamp }) | undefined {
     const asked = this.#asked.get(ref);

@@ -56,7 +56,10 @@ const ALWAYS: ReadonlySet<TransactionMessage['type']> = new Set(['ReadSliceReq',
 /** What decides something: a replica that may still hear that its disk was rolled back leaves it for later, when it is asked again (D10). */
 const NOT_SUSPECTED: ReadonlySet<TransactionMessage['type']> = new Set(['PrepareReq', 'ResolveReq', 'ResolveResp']);
 
-/** What a replica leaves for later until it is settled what its lost disk has taken with it (D10): decisions, and its own stream. */
+/**
+ * What a replica leaves for later until it is settled what its lost disk has taken with it (D10): decisions, and its
+ * own stream.
+ */
 const SETTLED: ReadonlySet<TransactionMessage['type']> = new Set([...NOT_SUSPECTED, 'ResyncReq']);
 
 /** Requests that may wait, and a wait that is over. */
@@ -212,8 +215,8 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
   }
 
   /**
-   * The queues are read first, and then the log as far as it goes now, in a step of its own as for a replay: transactions move from the
-   * queues to the log, never back.
+   * The queues are read first, and then the log as far as it goes now, in a step of its own as for a replay:
+   * transactions move from the queues to the log, never back.
    */
   #onSuspectsReq(request: SuspectsReq, { node }: Address, out: Out): void {
     if (!this.state.topology.hasNode(node)) return;

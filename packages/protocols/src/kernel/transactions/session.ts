@@ -29,7 +29,10 @@ export interface SessionRules {
   merge(seen: Snapshot, more: Snapshot): Snapshot;
   /** What it has seen after its transaction, which read from `snapshot`, has committed at `commit.ts`. */
   committed(seen: Snapshot, commit: Snapshot, snapshot: Snapshot): Snapshot;
-  /** What it has seen once it has taken over the own writes of a copy of it that has seen `copy`. Absent where the writes' timestamps say it all. */
+  /**
+   * What it has seen once it has taken over the own writes of a copy of it that has seen `copy`. Absent where the
+   * writes' timestamps say it all.
+   */
   adopted?(seen: Snapshot, copy: Snapshot): Snapshot;
   /** Own writes that committed up to here are part of a snapshot; those above come from the session's cache. */
   covers(snapshot: Snapshot): Timestamp;

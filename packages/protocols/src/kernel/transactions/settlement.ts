@@ -1,7 +1,7 @@
 /**
- * The settlement of a lost disk (D10; the paper stops before this): a node that came back without its disk finds out which transactions
- * are no longer whole, and either takes back what survives of them or reports them. It is the node with the lost disk that decides, from what
- * every other node has on its own:
+ * The settlement of a lost disk (D10; the paper stops before this): a node that came back without its disk finds out
+ * which transactions are no longer whole, and either takes back what survives of them or reports them. It is the node
+ * with the lost disk that decides, from what every other node has on its own:
  *
  * 1. notice: every node drops the votes of the previous incarnation. A transaction that was decided on one of them has left a record with
  *    each of its other cohorts by then.
@@ -10,8 +10,9 @@
  * 3. take back: of these, the transactions whose slice has not come back with the copy are lost. Every node stores the verdict and, where no reader can
  *    have seen them (the protocol's snapshots are stable, and stable time has not passed them), removes their versions.
  *
- * Until every node has confirmed, this node publishes no version clock, so that UST stays below all of these transactions: it becomes visible
- * all of a transaction or nothing of it. Each round is repeated until it is answered, and starts over after a crash.
+ * Until every node has confirmed, this node publishes no version clock, so that UST stays below all of these
+ * transactions: it becomes visible all of a transaction or nothing of it. Each round is repeated until it is answered,
+ * and starts over after a crash.
  */
 import type { NodeId, PartitionId, QualifiedKey, RegionId, Timestamp, TxId, WallMs } from '@isochron/core';
 import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';

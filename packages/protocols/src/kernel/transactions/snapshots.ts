@@ -93,7 +93,10 @@ export interface ReadRules {
 /** A protocol of interactive transactions. */
 export interface TransactionProtocol {
   readonly name: string;
-  /** No reader sees anything above the stable time: what a lost disk has left of a transaction up there can be taken back (D10). */
+  /**
+   * No reader sees anything above the stable time: what a lost disk has left of a transaction up there can be taken
+   * back (D10).
+   */
   readonly stableSnapshots?: true;
   /** What it cannot run on: what is wrong with the cluster file's placement, or undefined. Its code is `CONFIG_INVALID`. */
   unsupported?(topology: Topology): string | undefined;

@@ -1,4 +1,7 @@
-/** What a cohort reports to a node that has lost its disk, and what waits for that node's verdict (D10, `settlement.ts`). */
+/**
+ * What a cohort reports to a node that has lost its disk, and what waits for that node's verdict (D10,
+ * `settlement.ts`).
+ */
 import type {
   KeyWrite,
   LoggedTx,
@@ -35,7 +38,10 @@ export class Suspects {
     return this.#waiting.has(txId);
   }
 
-  /** Transactions with a cohort on the node that are not in the log yet. Those that are prepared wait for the verdict from now on. */
+  /**
+   * Transactions with a cohort on the node that are not in the log yet. Those that are prepared wait for the verdict
+   * from now on.
+   */
   report(node: NodeId): Suspect[] {
     const suspects: Suspect[] = [];
     for (const { txId, record } of this.prepared.values()) {
@@ -84,7 +90,10 @@ export class Suspects {
     for (const [txId, waitsFor] of this.#waiting) if (waitsFor === node) this.#waiting.delete(txId);
   }
 
-  /** How a transaction stands: a commit of which a lost disk took a part is no commit; while that is open, it is not decided. */
+  /**
+   * How a transaction stands: a commit of which a lost disk took a part is no commit; while that is open, it is not
+   * decided.
+   */
   reportedState(txId: TxId, known: Known | undefined): OutcomeResp['state'] | undefined {
     const loss = this.state.losses.get(txId);
     if (loss !== undefined && (known?.state !== 'committed' || known.ct === loss.ts)) return 'reported';
