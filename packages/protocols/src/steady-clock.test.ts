@@ -33,15 +33,18 @@ describe('the clock of a host', () => {
     clock.now();
     wall -= 700_000;
     expect(clock.now()).toBe(10_000_000);
-    wall += 60_000;
+    for (let i = 0; i < 60; i++) {
+      wall += 1_000;
+      clock.now();
+    }
     expect(clock.now()).toBe(10_060_000);
   });
 
-  it('gets no further ahead when the machine clock is set far back and forward again', () => {
+  it.each([700_000, 300_000])('is not ahead after the machine clock was set back by %s ms and forward again', (ms) => {
     let wall = 10_000_000;
     const clock = new SteadyClock(() => wall);
     clock.now();
-    for (const step of [-700_000, 1_000, 700_000]) {
+    for (const step of [-ms, 1_000, ms]) {
       wall += step;
       clock.now();
     }

@@ -1,9 +1,9 @@
 import type { WallMs } from '@isochron/core';
 
-/**
- * Further ahead than this, it does not wait for the machine's clock; a longer step of that one is no passing of time.
- */
+/** Further ahead than this, it does not wait for the machine's clock. */
 const MAX_CATCH_UP_MS = 600_000;
+/** A longer step of the machine's clock, towards a clock that is ahead of it, is a correction and no passing of time. */
+const MAX_STEP_MS = 1_000;
 
 /**
  * A wall clock that never steps back. When the machine's clock does, time goes on from where it was, at half its speed
@@ -23,7 +23,7 @@ export class SteadyClock {
     const passed = wall - this.#lastWall;
     this.#lastWall = wall;
     if (passed < 0) this.#ahead -= passed;
-    else if (passed > MAX_CATCH_UP_MS) this.#ahead = Math.max(0, this.#ahead - passed);
+    else if (passed > MAX_STEP_MS) this.#ahead = Math.max(0, this.#ahead - passed);
     else if (this.#ahead <= MAX_CATCH_UP_MS) this.#ahead = Math.max(0, this.#ahead - passed / 2);
     return Math.ceil(wall + this.#ahead);
   }

@@ -1,6 +1,6 @@
 /** Lost and older disks under the protocols of the family, and clocks that start again (D5, D7, D10). */
 import type { Mutant } from '../mutant.js';
-import { COHORT, NODE_CLOCK, PUTS, REGIONAL_TIMES, WREN_SESSION } from './files.js';
+import { COHORT, NODE_CLOCK, NODE_PARTS, PUTS, REGIONAL_TIMES, WREN_SESSION } from './files.js';
 
 /** Each has a plan that shows it. */
 const FEW = { from: 1, count: 5 };
@@ -12,6 +12,19 @@ export const DISK_MUTANTS: readonly Mutant[] = [
     breaks: 'D10',
     does: 'lets a cohort that prepared nothing before its disk was lost vote for a transaction that was taken back',
     patches: [{ file: COHORT, find: 'isHere || (wasLostHere && endsAt < attempt)', replace: 'isHere' }],
+    seeds: FEW,
+  },
+  {
+    name: 'unsettled-counts-for-ust',
+    breaks: 'D10',
+    does: 'contributes the version clock that came back with a copy to UST before the lost disk is settled',
+    patches: [
+      {
+        file: NODE_PARTS,
+        find: 'settled ? Number.POSITIVE_INFINITY : unsettledAfter',
+        replace: 'Number.POSITIVE_INFINITY',
+      },
+    ],
     seeds: FEW,
   },
   {

@@ -176,14 +176,17 @@ export function recoverReplicaState(
   };
 }
 
-/** What a node's replicas contribute to UST; null without any. */
-export function stableMinimum(replicas: Iterable<{ readonly replication: Replication }>): Timestamp | null {
-  let gst: Timestamp | null = null;
-  for (const { replication } of replicas) {
-    const { stableMin } = replication;
-    if (gst === null || stableMin < gst) gst = stableMin;
-  }
-  return gst;
+/**
+ * What a node's replicas contribute to UST; null without any. Until a lost disk is settled, that is the stable time at the
+ * loss: a version clock that came back may lie above what was lost, where the disk was lost after it had been an older one.
+ */
+export function stableMinimum(
+  replicas: readonly { readonly replication: Replication }[],
+  { settled, unsettledAfter }: Pick<Membership, 'settled' | 'unsettledAfter'>,
+): Timestamp | null {
+  if (replicas.length === 0) return null;
+  const minima = replicas.map(({ replication }) => replication.stableMin);
+  return Math.min(...minima, settled ? Number.POSITIVE_INFINITY : unsettledAfter);
 }
 
 /** Timestamps by name, as a meta record holds them. */

@@ -48,7 +48,7 @@ export function assembleNode<
   settlement?: Machine<M>,
 ): ProtocolNode<M, Coordinator, Replica> {
   const stabilization = new Stabilization(state, {
-    gst: () => stableMinimum(replicas),
+    gst: () => stableMinimum(replicas, state.membership),
     sOld: () => coordinator.sOld,
   });
   const settles = settlement !== undefined;

@@ -242,7 +242,9 @@ export class Ledger implements Check {
       }
     }
     for (const record of records) {
-      if (record.kind === 'remove') this.#known.get(record.txId)?.durable.delete(`${region}|${record.key}`);
+      if (record.kind !== 'remove') continue;
+      const known = this.#known.get(record.txId);
+      if (known?.committed?.ct === record.ts) known.durable.delete(`${region}|${record.key}`);
     }
     for (const record of records) {
       if (record.kind !== 'version') continue;

@@ -108,9 +108,9 @@ export class Replication {
     return Math.min(durableMin, ...[...this.#peers.values()].map(({ trust }) => trust.limit ?? durableMin));
   }
 
-  /** Whether every peer has said what it knows of the disk. */
+  /** Whether every peer of the node has reported: its replicas share one disk. */
   get vouched(): boolean {
-    return this.#rollback.vouched;
+    return this.state.verification.verified;
   }
 
   get #origin(): Origin {
@@ -443,7 +443,8 @@ export class Replication {
 
   /** How far an entry of the version vector may be trusted; undefined: as far as it goes. */
   #limitOf(region: RegionId): Timestamp | undefined {
-    return region === this.state.region ? this.#rollback.trusted : this.#peers.get(region)?.trust.limit;
+    if (region !== this.state.region) return this.#peers.get(region)?.trust.limit;
+    return this.vouched ? undefined : this.#rollback.trusted;
   }
 
   #onResyncReq(request: ResyncReq, now: WallMs, sender: Address, out: Out): void {

@@ -65,9 +65,9 @@ export class RollbackWatch {
     return this.#silent.size === 0;
   }
 
-  /** How far the own version clock may be trusted; undefined: as far as it goes. */
-  get trusted(): Timestamp | undefined {
-    return this.vouched ? undefined : (this.#former[0] ?? this.#start).clock;
+  /** How far the own version clock may be trusted before the disk is verified. */
+  get trusted(): Timestamp {
+    return (this.#former[0] ?? this.#start).clock;
   }
 
   /** What the disk is to remember from now on: this start, when the life on it has begun and is not vouched for. Undefined: as before. */

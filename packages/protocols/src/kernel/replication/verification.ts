@@ -26,6 +26,7 @@ export class Verification {
   readonly #watches = new Map<PartitionId, RollbackWatch>();
   #deadline: WallMs = Number.POSITIVE_INFINITY;
   #over = false;
+  #verified = false;
   #timedOut = false;
 
   /** @param nodeOf the node that has a region's replica of a partition */
@@ -37,6 +38,13 @@ export class Verification {
   /** The watch of a partition's replica, in place of the one before. */
   watch(partition: PartitionId, watch: RollbackWatch): void {
     this.#watches.set(partition, watch);
+    this.#verified = false;
+  }
+
+  /** Whether every peer replica of every partition has confirmed the disk. */
+  get verified(): boolean {
+    this.#verified ||= this.#every((watch) => watch.vouched);
+    return this.#verified;
   }
 
   /** The node runs. */

@@ -85,7 +85,7 @@ export class Cohort {
 
   /**
    * Alg. 3 lines 9–14.
-   * @param isNew a lost disk does not know of it, and its peers have answered that it was not carried out 
+   * @param isNew a lost disk does not know of it, and its peers have answered that it was not carried out
    */
   onPrepareReq(request: PrepareReq, now: WallMs, from: Address, out: Out, isNew = false): void {
     const { identity } = request;
