@@ -185,7 +185,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
       },
       {
         file: DRIFT_WATCH,
-        find: 'return packWall(this.readings.wall() + this.maxClockDriftMs);',
+        find: 'return packWall(this.readings.wall() - aheadMs + this.maxClockDriftMs);',
         replace: 'return Number.POSITIVE_INFINITY;',
       },
     ],

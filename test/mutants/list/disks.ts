@@ -1,6 +1,7 @@
 /** Lost and older disks under the protocols of the family, and clocks that start again (D5, D7, D10). */
 import type { Mutant } from '../mutant.js';
 import { COHORT, NODE_CLOCK, NODE_PARTS, PUTS, REGIONAL_TIMES, WREN_SESSION } from './files.js';
+import { FORKED_TOKENS } from './sessions.js';
 
 /** Each has a plan that shows it. */
 const FEW = { from: 1, count: 5 };
@@ -56,6 +57,7 @@ export const DISK_MUTANTS: readonly Mutant[] = [
     does: "takes over a session's cache without the region in which its writes are covered",
     patches: [{ file: WREN_SESSION, find: 'return hwt === 0 ? seen :', replace: 'return hwt >= 0 ? seen :' }],
     seeds: FEW,
+    profile: FORKED_TOKENS,
   },
   {
     name: 'ceiling-far-above-the-clock',

@@ -3,13 +3,13 @@ import type { Mutant, Profile } from '../mutant.js';
 import { CALLERS, KEPT_SESSION } from './files.js';
 
 /** Callers in every run, and nothing that keeps them from their work. */
-const PROFILE: Profile = {
+export const FORKED_TOKENS: Profile = {
   settings: { applyIntervalMs: 100, gossipIntervalMs: 100 },
   http: {},
   faults: { kinds: ['slowDisk'], count: 0, untilMs: 0 },
 };
 /** The same with nodes that keep next to nothing. */
-const SMALL: Profile = { ...PROFILE, http: { maxSessionBytes: 300 } };
+const SMALL: Profile = { ...FORKED_TOKENS, http: { maxSessionBytes: 300 } };
 
 export const SESSION_MUTANTS: readonly Mutant[] = [
   {
@@ -30,7 +30,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 12, count: 20 },
-    profile: PROFILE,
+    profile: FORKED_TOKENS,
   },
   {
     name: 'merge-not-counted',
@@ -44,7 +44,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 1, count: 1 },
-    profile: PROFILE,
+    profile: FORKED_TOKENS,
   },
   {
     name: 'merge-drops-own-writes',
@@ -58,7 +58,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 7, count: 20 },
-    profile: PROFILE,
+    profile: FORKED_TOKENS,
   },
   {
     name: 'pruned-counts-as-sent',
@@ -72,7 +72,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 1, count: 1 },
-    profile: PROFILE,
+    profile: FORKED_TOKENS,
   },
   {
     name: 'dropped-cache-without-gap',

@@ -30,8 +30,8 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: NODE_PARTS,
-        find: 'for (const { replication } of replicas) {',
-        replace: 'for (const { replication } of [...replicas].length > 1 ? [...replicas].slice(0, -1) : replicas) {',
+        find: 'replicas.map(({ replication }) => replication.stableMin);',
+        replace: 'replicas.slice(0, Math.max(1, replicas.length - 1)).map(({ replication }) => replication.stableMin);',
       },
     ],
     seeds: { from: 1, count: 50 },

@@ -109,6 +109,8 @@ export class Ledger implements Check {
   readonly #unaware = new Set<NodeId>();
   /** What their disks lack; until they go on. */
   readonly #lacking = new Map<NodeId, Lacking[]>();
+  /** Floors of garbage collection on the disks, by node and partition. */
+  readonly #floors = new Map<string, Timestamp>();
 
   constructor(
     readonly context: CheckContext,
@@ -233,6 +235,7 @@ export class Ledger implements Check {
         this.#prepared(record.partition, record.txId, record.record, region);
     }
     for (const record of records) {
+      if (record.kind === 'collect') this.#floors.set(`${node}/${record.partition}`, record.floor);
       if (record.kind === 'outcome' && record.record.status === 'committed') {
         const { partition, txId } = record;
         const logged = records.find((r) => r.kind === 'log' && r.partition === partition && r.tx.txId === txId);
@@ -270,10 +273,15 @@ export class Ledger implements Check {
     const partitions = this.context.topology.partitionsOn(node);
     for (const [txId, known] of this.#known)
       for (const partition of partitions) this.#rob(txId, known, node, partition, left.partitions.get(partition));
+    for (const partition of partitions) {
+      const floor = left.partitions.get(partition)?.horizons.gcFloor ?? 0;
+      this.#floors.set(`${node}/${partition}`, floor);
+    }
   }
 
   #rob(txId: TxId, known: Known, node: NodeId, partition: PartitionId, left: LeftPartition | undefined): void {
     const region = this.context.topology.regionOf(node);
+    const floor = this.#floors.get(`${node}/${partition}`) ?? 0;
     const isLeft = left?.prepared.has(txId) || left?.log.some(({ tx }) => tx.txId === txId);
     if (left === undefined && known.committed?.slices.get(partition)?.region === region) known.robbed.add(partition);
     for (const { prepared } of known.attempts.values()) {
@@ -292,9 +300,14 @@ export class Ledger implements Check {
     // Its cohort alone had it, and has it no more.
     const { regions } = this.context.topology.partitions[partition]!;
     const applied = regions.some((r) => slice.writes.every(({ key }) => known.durable.has(`${r}|${key}`)));
-    if (slice.region !== region || isLeft || applied) return;
+    if (slice.region !== region || isLeft || applied || this.#isCollected(known.committed!.ct, slice, floor)) return;
     known.lost.set(partition, node);
     this.#damage(known);
+  }
+
+  /** Whether a disk with this floor has newer versions in place of these. */
+  #isCollected(ct: Timestamp, { writes }: Slice, floor: Timestamp): boolean {
+    return writes.every(({ key }) => this.chain(key).some(({ ts }) => ts > ct && ts <= floor));
   }
 
   /**

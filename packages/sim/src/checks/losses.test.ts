@@ -1,7 +1,7 @@
 import type { NodeId } from '@isochron/core';
 import type { Loss } from '@isochron/protocols';
 import { MemoryState } from '@isochron/storage';
-import { A, B, CheckBench, prepares, version } from './fixtures.js';
+import { A, B, CheckBench, prepares, TOPOLOGY, version } from './fixtures.js';
 import { LossesAreSettled } from './losses.js';
 
 const first = { key: A, value: '1' };
@@ -75,5 +75,14 @@ describe('losses-are-settled', () => {
     ledger.robbed('p-1', new MemoryState());
     check.converged();
     expect(bench.failed).toHaveLength(3);
+  });
+
+  it('does not take a slice for lost that was collected before', () => {
+    const { bench, ledger, check } = watched();
+    const [newer] = prepares('u', 9, [{ key: A, value: '3' }]);
+    ledger.durable('p-1', [newer!, { kind: 'collect', partition: TOPOLOGY.partitionOf(A), floor: 10 }]);
+    ledger.robbed('p-1', new MemoryState());
+    check.converged();
+    expect(bench.failed).toEqual([]);
   });
 });
