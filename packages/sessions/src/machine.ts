@@ -45,7 +45,9 @@ export class SessionsMachine implements Machine<SessionMessage> {
   readonly #fits: SessionsOptions['fits'];
   readonly #handlers: Handlers<SessionMessage, [Address, Effects<SessionMessage>]> = {
     SessionCacheReq: (message, from, out) => out.send(from, this.#answer(message)),
-    SessionCacheResp: (message, from) => this.#exchange.answered(message, from),
+    SessionCacheResp: (message, from) => {
+      if (!message.found || this.#fits(message.deps)) this.#exchange.answered(message, from);
+    },
     SessionHandover: (message, from, out) => {
       // What cannot be is not taken: the session waits until its writes are stable instead (D12).
       if (!this.#fits(message.deps)) return;

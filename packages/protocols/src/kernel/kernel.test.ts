@@ -1,4 +1,4 @@
-import type { DurableRecord } from '@isochron/core';
+import { type DurableRecord, packWall, wallOf } from '@isochron/core';
 import fc from 'fast-check';
 import { DriftWatch } from './drift-watch.js';
 import { NodeClock } from './node-clock.js';
@@ -38,6 +38,31 @@ describe('NodeClock', () => {
     expect(published).toBeGreaterThan(0);
     expect(published).toBeLessThanOrEqual(clock.ceiling);
     expect(clock.publishable(NOW + 60_000, out)).toBe(clock.ceiling);
+  });
+
+  it('a clock that its peers take along writes as few ceilings as one that follows its wall clock (D7, T2)', () => {
+    for (const aheadMs of [0, 1_500]) {
+      const out = batches();
+      const clock = new NodeClock(packWall(NOW), 0);
+      for (let ms = 0; ms < 20_000; ms++) {
+        clock.advance(packWall(NOW + ms + aheadMs));
+        clock.publishable(NOW + ms, out);
+        clock.persisted(1);
+      }
+      expect(out.records.length).toBeLessThan(80);
+    }
+  });
+
+  it('a clock that starts at its ceiling over and over gains 20 ms with each start (D7)', () => {
+    let ceiling = packWall(NOW);
+    for (let start = 0; start < 100; start++) {
+      const out = batches();
+      const clock = new NodeClock(ceiling, ceiling);
+      clock.publishable(NOW + start, out);
+      clock.persisted(1);
+      ceiling = clock.ceiling;
+    }
+    expect(wallOf(ceiling)).toBeLessThan(NOW + 1_000 + 100 * 20 + 100);
   });
 
   it('a proposal above the ceiling brings a higher ceiling into its own batch (D7)', () => {

@@ -29,6 +29,7 @@ export class NodeClock {
   /** Timestamps from elsewhere that were not followed, because they lie too far ahead (K1). */
   refused = 0;
   readonly #hlc: Hlc;
+  readonly #begin: Timestamp;
   /** The wall clock when it was last read. */
   #wall: Timestamp = 0;
   #ceiling: Timestamp;
@@ -45,6 +46,7 @@ export class NodeClock {
     readonly drift: DriftWatch = new DriftWatch(Number.POSITIVE_INFINITY),
   ) {
     this.#hlc = new Hlc(start);
+    this.#begin = start;
     this.#ceiling = ceiling;
   }
 
@@ -132,7 +134,7 @@ export class NodeClock {
   /** `max(Clock, HLC)`, but not above the ceiling: what may be published as a version clock (P1, D7). */
   publishable(now: WallMs, out: Writes): Timestamp {
     const reading = this.read(now);
-    const needed = Math.max(reading + CEILING_MARGIN / 2, Math.min(reading, this.#wall) + CEILING_STEP / 2);
+    const needed = Math.max(reading + this.#margin(reading) / 2, Math.min(reading, this.#wall) + CEILING_STEP / 2);
     if (needed > this.#highest && this.#highest < MAX_TIMESTAMP) this.#raise(reading, out);
     return Math.min(reading, this.#ceiling);
   }
@@ -152,8 +154,13 @@ export class NodeClock {
     return wall;
   }
 
+  /** Grows with what the clock has advanced in this incarnation: peers that are ahead of the wall clock take it along. */
+  #margin(ts: Timestamp): Timestamp {
+    return Math.min(CEILING_STEP, Math.max(CEILING_MARGIN, Math.floor((ts - this.#begin) / 4)));
+  }
+
   #raise(ts: Timestamp, out: Writes): void {
-    const ahead = Math.max(ts + CEILING_MARGIN, Math.min(ts, this.#wall) + CEILING_STEP);
+    const ahead = Math.max(ts + this.#margin(ts), Math.min(ts, this.#wall) + CEILING_STEP);
     const ceiling = Math.min(ahead, MAX_TIMESTAMP);
     this.#asked.push({ ceiling, seq: out.write({ kind: 'meta', name: 'ceiling', value: ceiling }) });
   }

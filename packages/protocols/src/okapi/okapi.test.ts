@@ -1,4 +1,5 @@
 import { packWall, type Version } from '@isochron/core';
+import { backup } from '../testing/lost-disks.js';
 import { settledWorld } from '../testing/operation-fixtures.js';
 import {
   blockedIn,
@@ -43,6 +44,33 @@ describe('Okapi: what is universal (D7, D9)', () => {
     const shown = ['virginia-1', 'ireland-1'].map((node) => new OperationClient(world, node).rot(key));
     expect(shown).toEqual([['X'], ['X']]);
   });
+});
+
+describe('Okapi: an older disk (D10)', () => {
+  it.each(['virginia-1', 'virginia-2'])(
+    'no node shows an effect without its cause, with %s on an older disk',
+    (older) => {
+      const world = settled({ spec: replicated(REGIONS, 2) });
+      const partition = world.topology.partitionsOn(older)[0]!;
+      const [x, y] = [keyIn(world, partition, 'x'), keyIn(world, partition, 'y')];
+      const old = backup(world.node(older).store);
+      const y1 = new OperationClient(world, 'oregon-1').put(y, 'Y');
+      const writer = new OperationClient(world, 'ireland-1');
+      world.until(() => writer.get(y) === 'Y');
+      const x1 = writer.put(x, 'X');
+      world.until(() => usvOf(world, 'virginia-1')[0]! > Math.max(x1, y1));
+      world.crash(older);
+      // Whatever oregon sends after its report comes late.
+      const late = ['Replicate', 'Heartbeat', 'ResyncRefused'];
+      world.filter = ({ from, message }) => !(from.node.startsWith('oregon') && late.includes(message.type));
+      world.restart(older, old);
+      for (let i = 0; i < 40; i++) {
+        world.run(50);
+        const [shownX, shownY] = new OperationClient(world, older).rot(x, y);
+        if (shownX === 'X') expect(shownY).toBe('Y');
+      }
+    },
+  );
 });
 
 describe('Okapi: hybrid clocks (section 3.1)', () => {

@@ -27,7 +27,8 @@ export const wrenSession: SessionRules = {
   /** A copy's writes belong to its region, as a commit's do. */
   adopted(seen, copy) {
     const { place, hwt } = partsOf(copy);
-    return hwt === 0 ? seen : wrenSession.committed(seen, { ts: hwt, deps: [0, place] }, seen);
+    const { lt, rt } = partsOf(seen);
+    return hwt <= Math.min(lt, rt) ? seen : wrenSession.committed(seen, { ts: hwt, deps: [0, place] }, seen);
   },
 
   /** The snapshot's `rt` is not above its `lt`, so nothing from elsewhere can be newer than an own write that the snapshot lacks. */

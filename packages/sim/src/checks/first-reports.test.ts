@@ -70,12 +70,12 @@ describe('nothing-before-reports', () => {
   });
 
   it('what an older disk lacks is demanded no more where replicas show the unstable, once the node goes on without a report', () => {
-    for (const showsUnstable of [true, false]) {
+    for (const unstable of ['own', 'nothing'] as const) {
       for (const hasReported of [true, false]) {
         const bench = new CheckBench();
         let mayDecide = false;
         const reports = { mayDecide: () => mayDecide, hasReported: () => hasReported };
-        const ledger = new Ledger(bench.context, UP_TO_A_TIMESTAMP, reports, showsUnstable);
+        const ledger = new Ledger(bench.context, UP_TO_A_TIMESTAMP, reports, unstable);
         for (const record of prepares('t', 5, both)) ledger.durable('p-1', [record]);
         for (const node of ['p-1', 'q-1'])
           ledger.durable(
@@ -87,7 +87,7 @@ describe('nothing-before-reports', () => {
         ledger.robbed('p-1', older);
         expect(ledger.isDamaged('t')).toBe(false);
         mayDecide = true;
-        expect(ledger.isDamaged('t')).toBe(showsUnstable && !hasReported);
+        expect(ledger.isDamaged('t')).toBe(unstable === 'own' && !hasReported);
       }
     }
   });

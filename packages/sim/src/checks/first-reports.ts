@@ -29,8 +29,8 @@ export interface WatchedNode {
 export class FirstReports implements Check {
   readonly name = 'first-reports';
   readonly #waiting = new Map<NodeId, Waiting>();
-  /** Peer replicas that have reported to a node since its start. */
-  readonly #reported = new Map<NodeId, Set<string>>();
+  /** When peer replicas first reported to a node since its start. */
+  readonly #reported = new Map<NodeId, Map<string, number>>();
   readonly #down = new Set<NodeId>();
 
   constructor(
@@ -45,7 +45,7 @@ export class FirstReports implements Check {
 
   started(node: NodeId): void {
     this.#down.delete(node);
-    this.#reported.set(node, new Set());
+    this.#reported.set(node, new Map());
     const { partitions } = this.context.topology;
     const shared = this.context.topology.partitionsOn(node).filter((id) => partitions[id]!.regions.length > 1);
     if (!this.nodes.hasData(node) || shared.length === 0) this.#waiting.delete(node);
@@ -57,13 +57,16 @@ export class FirstReports implements Check {
   }
 
   reported(node: NodeId, partition: PartitionId, region: RegionId): void {
-    this.#reported.get(node)?.add(nameOf(partition, region));
+    const reports = this.#reported.get(node);
+    const name = nameOf(partition, region);
+    if (reports?.has(name) === false) reports.set(name, this.context.time.now);
     this.#waiting.get(node)?.silent.delete(partition);
   }
 
-  /** Whether a region's replica of the partition has reported to the node since its start. */
+  /** Whether a region's replica of the partition has reported since the node's start, less than `verifyTimeoutMs` ago. */
   hasReported(node: NodeId, partition: PartitionId, region: RegionId): boolean {
-    return this.#reported.get(node)?.has(nameOf(partition, region)) ?? false;
+    const atMs = this.#reported.get(node)?.get(nameOf(partition, region));
+    return atMs !== undefined && this.context.time.now < atMs + this.verifyTimeoutMs;
   }
 
   /** Whether the node may decide transactions. */

@@ -54,7 +54,7 @@ export interface Committed {
 export interface Reports {
   /** Whether the node may decide transactions: its disk is not being verified. */
   mayDecide(node: NodeId): boolean;
-  /** Whether a region's replica of the partition has reported to the node. */
+  /** Whether a region's replica of the partition has reported to the node, and the node still waits for the rest of its stream. */
   hasReported(node: NodeId, partition: PartitionId, region: RegionId): boolean;
 }
 
@@ -65,7 +65,14 @@ interface Lacking {
   readonly known: Known;
   readonly partition: PartitionId;
   readonly source: RegionId;
+  readonly key: QualifiedKey;
 }
+
+/**
+ * What replicas show beside what is stable: nothing, what their own region has written, or everything that has come. The
+ * last is for protocols whose snapshots name no versions of other regions, so that nothing is waited for.
+ */
+export type Unstable = 'nothing' | 'own' | 'all';
 
 /** Who wants to know at once. */
 export interface LedgerListener {
@@ -116,8 +123,7 @@ export class Ledger implements Check {
     readonly context: CheckContext,
     readonly visibility: Pick<Visibility, 'stamp' | 'localDeps'>,
     readonly reports: Reports = ALWAYS,
-    /** Whether replicas show what lies above the stable time. */
-    readonly showsUnstable = false,
+    readonly unstable: Unstable = 'nothing',
   ) {}
 
   /** The greatest commit timestamp of all that is somewhere. */
@@ -173,9 +179,10 @@ export class Ledger implements Check {
     return [...(this.#known.get(txId)?.lost.keys() ?? [])];
   }
 
-  /** Whether a part of it was on an older disk that its node goes on with: no peer has received what shows it. */
-  isUnnoticed(txId: TxId): boolean {
-    return [...(this.#known.get(txId)?.lost.values() ?? [])].some((node) => this.isUnaware(node));
+  /** Whether its slice was on an older disk that its node goes on with: no peer has received what shows it. */
+  isUnnoticed(txId: TxId, partition: PartitionId): boolean {
+    const node = this.#known.get(txId)?.lost.get(partition);
+    return node !== undefined && this.isUnaware(node);
   }
 
   /**
@@ -267,7 +274,7 @@ export class Ledger implements Check {
 
   /** What is not left on the disk is durable there no more. */
   robbed(node: NodeId, left: MemoryState): void {
-    this.#lacking.delete(node);
+    this.#lacking.set(node, []);
     if (left.meta.size > 0) this.#unaware.add(node);
     else this.#unaware.delete(node);
     const partitions = this.context.topology.partitionsOn(node);
@@ -294,8 +301,9 @@ export class Ledger implements Check {
     for (const { key } of slice.writes) {
       if (left?.chains.get(key)?.some((version) => version.txId === txId)) continue;
       const wasHere = known.durable.delete(`${region}|${key}`);
-      if (wasHere && this.showsUnstable && this.#unaware.has(node))
-        entriesOf(this.#lacking, node).push({ known, partition, source: slice.region });
+      if (!wasHere || !this.#unaware.has(node) || this.#isCollected(known.committed!.ct, slice, floor)) continue;
+      if (this.unstable === 'all' || (this.unstable === 'own' && slice.region === region))
+        this.#lacking.get(node)!.push({ known, partition, source: slice.region, key });
     }
     // Its cohort alone had it, and has it no more.
     const { regions } = this.context.topology.partitions[partition]!;
@@ -312,18 +320,20 @@ export class Ledger implements Check {
 
   /**
    * Where replicas show what lies above the stable time, a node that goes on with an older disk shows that something is
-   * missing: what a peer sourced that has not reported, and of its own what such a peer may have.
+   * missing: what a peer sourced that has not reported, or whose stream is not waited for any more, and of its own what such a peer may have.
    */
   #giveUpLacking(): void {
     for (const [node, lacking] of this.#lacking) {
       if (!this.reports.mayDecide(node)) continue;
       const own = this.context.topology.regionOf(node);
-      for (const { known, partition, source } of lacking) {
+      const left = lacking.filter(({ known, key }) => !known.damaged && !known.durable.has(`${own}|${key}`));
+      for (const { known, partition, source } of left) {
         const peers = this.context.topology.partitions[partition]!.regions.filter((region) => region !== own);
         const asked = source === own ? peers : [source];
         if (!asked.every((region) => this.reports.hasReported(node, partition, region))) this.#damage(known);
       }
-      this.#lacking.delete(node);
+      if (left.length > 0) this.#lacking.set(node, left);
+      else this.#lacking.delete(node);
     }
   }
 
@@ -483,10 +493,4 @@ function writtenWith(records: readonly DurableRecord[], partition: PartitionId, 
     if (record.kind === 'version' && record.partition === partition && record.version.txId === txId)
       return record.version.deps;
   return undefined;
-}
-
-function entriesOf<K, V>(map: Map<K, V[]>, key: K): V[] {
-  const entries = map.get(key) ?? [];
-  map.set(key, entries);
-  return entries;
 }

@@ -34,10 +34,11 @@ export class LossesAreSettled implements Check, LedgerListener {
   }
 
   #settled(tx: Committed): void {
-    const lost = this.ledger.lostSlices(tx.txId).filter((partition) => !this.#isLeft(tx, partition));
+    const isLost = (id: PartitionId) => !this.#isLeft(tx, id) && !this.ledger.isUnnoticed(tx.txId, id);
+    const lost = this.ledger.lostSlices(tx.txId).filter(isLost);
     if (lost.length === 0) return;
     const left = [...tx.slices.keys()].filter((partition) => this.#isLeft(tx, partition));
-    if (left.length === 0 || this.ledger.isUntraced(tx.txId) || this.ledger.isUnnoticed(tx.txId)) return;
+    if (left.length === 0 || this.ledger.isUntraced(tx.txId)) return;
     if (this.takesBack) {
       const message = `of ${tx.txId} partitions ${left.join()} are left, and those on partitions ${lost.join()} are lost`;
       this.context.fail(this.name, message, [tx.txId]);

@@ -51,6 +51,8 @@ export class RegionalTimes {
   raise(entries: Deps): void {
     if (!entries.some((ts, i) => ts > this.#entries[i]!)) return;
     const own = this.own();
+    // As a whole or not at all: a node on an older disk has less than it once contributed (D10).
+    if (this.everywhere && own.some((ts, i) => ts < entries[i]!)) return;
     this.#entries = this.#entries.map((ts, i) => Math.max(ts, Math.min(entries[i] ?? 0, own[i] ?? entries[i]!)));
   }
 

@@ -50,7 +50,7 @@ export interface Peer {
    * Its version clock when it first reported since the start: an older disk may lack what lies at or below. Undefined
    * before.
    */
-  sourced: Timestamp | undefined;
+  sourced: { readonly clock: Timestamp; readonly at: WallMs } | undefined;
   /** Highest `ct` of a group of it that was ever applied. */
   group: Timestamp;
   /** Its `lostUpTo`, as far as it is known here: what it has said since then counts. */
@@ -88,6 +88,13 @@ export function peersOf(
   return peers;
 }
 
-/** Whether a peer sourced something before its first report that is not applied here. */
-export const lagging = (peers: ReadonlyMap<RegionId, Peer>, vv: VersionVector): boolean =>
-  [...peers].some(([region, { sourced = 0 }]) => vv.applied(region) < sourced);
+/** Whether a peer sourced something before its first report that is not applied here, since less than a time. */
+export const lagging = (
+  peers: ReadonlyMap<RegionId, Peer>,
+  vv: VersionVector,
+  now: WallMs,
+  withinMs: number,
+): boolean =>
+  [...peers].some(([region, { sourced: first }]) => {
+    return first !== undefined && vv.applied(region) < first.clock && now < first.at + withinMs;
+  });

@@ -108,9 +108,9 @@ export class Replication {
     return Math.min(durableMin, ...[...this.#peers.values()].map(({ trust }) => trust.limit ?? durableMin));
   }
 
-  /** Whether every peer of the node has reported: its replicas share one disk. */
+  /** Whether every peer has reported what it knows of the disk. */
   get vouched(): boolean {
-    return this.state.verification.verified;
+    return this.#rollback.vouched;
   }
 
   get #origin(): Origin {
@@ -139,7 +139,7 @@ export class Replication {
 
   /** Whether a peer has reported whose stream is not as far as it may have been before this disk went back (D10). */
   lags(now: WallMs): boolean {
-    return !this.state.verification.timedOut(now) && lagging(this.#peers, this.vv);
+    return lagging(this.#peers, this.vv, now, this.state.settings.verifyTimeoutMs);
   }
 
   start(now: WallMs): void {
@@ -459,7 +459,7 @@ export class Replication {
     }
     if (this.#rollback.lost(region, clock, group))
       throw rolledBack(`${region} has versions of partition ${this.partition} from here that the disk does not have`);
-    peer.sourced ??= request.sourced;
+    peer.sourced ??= { clock: request.sourced, at: now };
     this.#keepDoubt(out);
     const { partition } = this;
     const truncatedUpTo = this.#truncatedUpTo;

@@ -26,7 +26,6 @@ export class Verification {
   readonly #watches = new Map<PartitionId, RollbackWatch>();
   #deadline: WallMs = Number.POSITIVE_INFINITY;
   #over = false;
-  #verified = false;
   #timedOut = false;
 
   /** @param nodeOf the node that has a region's replica of a partition */
@@ -38,13 +37,6 @@ export class Verification {
   /** The watch of a partition's replica, in place of the one before. */
   watch(partition: PartitionId, watch: RollbackWatch): void {
     this.#watches.set(partition, watch);
-    this.#verified = false;
-  }
-
-  /** Whether every peer replica of every partition has confirmed the disk. */
-  get verified(): boolean {
-    this.#verified ||= this.#every((watch) => watch.vouched);
-    return this.#verified;
   }
 
   /** The node runs. */
@@ -56,14 +48,9 @@ export class Verification {
   waits(now: WallMs): boolean {
     if (this.#over) return false;
     const settled = this.#every((watch) => watch.settled(now));
-    this.#timedOut = !settled && this.timedOut(now);
+    this.#timedOut = !settled && now >= this.#deadline;
     this.#over = settled || this.#timedOut;
     return !this.#over;
-  }
-
-  /** Whether `verifyTimeoutMs` has passed since the start. */
-  timedOut(now: WallMs): boolean {
-    return now >= this.#deadline;
   }
 
   status(now: WallMs): VerificationStatus {
