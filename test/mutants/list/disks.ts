@@ -55,7 +55,9 @@ export const DISK_MUTANTS: readonly Mutant[] = [
     protocol: 'wren',
     breaks: 'D13',
     does: "takes over a session's cache without the region in which its writes are covered",
-    patches: [{ file: WREN_SESSION, find: 'return hwt === 0 ? seen :', replace: 'return hwt >= 0 ? seen :' }],
+    patches: [
+      { file: WREN_SESSION, find: 'return hwt <= Math.min(lt, rt) ? seen :', replace: 'return hwt >= 0 ? seen :' },
+    ],
     seeds: FEW,
     profile: FORKED_TOKENS,
   },
