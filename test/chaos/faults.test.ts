@@ -38,21 +38,24 @@ describe('a schedule', () => {
     expect(drawSchedule({ ...draw, seed: 7 })).not.toEqual(drawSchedule({ ...draw, seed: 8 }));
   });
 
-  it('has every kind of fault within two minutes', () => {
+  it('has every kind of fault, however short it is', () => {
     const shape = shapeOf(3, 2);
     for (let seed = 0; seed < 50; seed++) {
-      const steps = drawSchedule({ seed, durationMs: 120_000, shape, pairs: pairsOf(shape), kinds: ALWAYS });
+      const steps = drawSchedule({ seed, durationMs: 20_000, shape, pairs: pairsOf(shape), kinds: ALWAYS });
       expect(new Set(steps.map(({ fault }) => fault.kind))).toEqual(new Set(ALWAYS));
     }
   });
 
-  it('begins its faults in order, within its time, and only those it may', () => {
+  it('begins its faults in order, within its time but for kinds that had no room, and only those it may', () => {
     fc.assert(
       fc.property(draws, (draw) => {
         const steps = drawSchedule(draw);
         const begins = steps.map(({ atMs }) => atMs);
         expect(begins).toEqual([...begins].sort((a, b) => a - b));
-        expect(begins.every((atMs) => atMs > 0 && atMs < draw.durationMs)).toBe(true);
+        const kinds = steps.map(({ fault }) => fault.kind);
+        const late = begins.filter((atMs, i) => atMs >= draw.durationMs && kinds.indexOf(kinds[i]!) < i);
+        expect(late).toEqual([]);
+        expect(begins.every((atMs) => atMs > 0)).toBe(true);
         expect(steps.every(({ fault }) => draw.kinds.includes(fault.kind))).toBe(true);
       }),
     );

@@ -121,15 +121,19 @@ export function drawSchedule({ seed, durationMs, shape, kinds, pairs }: Draw): S
   const deck = new Deck(possible, random);
   const busyUntil = new Map<string, number>();
   const steps: Step[] = [];
-  for (let atMs = FIRST_AFTER_MS; atMs < durationMs; atMs += between(random, GAP_MS)) {
+  const missing = new Set(possible);
+  for (let atMs = FIRST_AFTER_MS; atMs < durationMs || missing.size > 0; atMs += between(random, GAP_MS)) {
     const kind = deck.deal();
+    // What has no room in the time comes after it, once: a run without a kind of fault shows nothing about it.
+    if (atMs >= durationMs && !missing.has(kind)) continue;
     const fault = drawFault(kind, random, shape, pairs);
     const forMs = between(random, CARDS[kind].forMs);
     const claims = claimsOf(fault, shape, pairs);
     const freeAtMs = Math.max(...claims.map((claim) => busyUntil.get(claim) ?? 0));
     // One thing goes wrong at a time with each of them.
     atMs = Math.max(atMs, freeAtMs);
-    if (atMs >= durationMs) break;
+    if (atMs >= durationMs && !missing.has(kind)) continue;
+    missing.delete(kind);
     for (const claim of claims) busyUntil.set(claim, atMs + forMs);
     steps.push({ atMs, forMs, fault });
   }
