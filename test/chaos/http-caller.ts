@@ -45,6 +45,8 @@ const AT_ONCE = 4;
 /** So many of its last tokens a caller uses again, and so many writes of a lineage it looks for. */
 const TOKENS = 6;
 const RECALLED = 6;
+/** After so many writes all callers only read: each write is a session of the history, which the checker keeps in memory. */
+const MAX_WRITES = 5_000;
 /** Chance of a request to go to another region. */
 const ROAMS = 0.1;
 const NOTHING_WRITTEN: Token['written'] = new Map();
@@ -88,7 +90,7 @@ export class HttpCaller {
     const region = this.#random.chance(ROAMS) ? this.#random.pick(Object.keys(endpoints)) : this.#region;
     const node = this.#random.pick(endpoints[region]!);
     const known = [...(token?.written ?? NOTHING_WRITTEN)];
-    return known.length > 0 && this.#random.chance(0.5)
+    return known.length > 0 && (this.#found.writes >= MAX_WRITES || this.#random.chance(0.5))
       ? this.#read(node, token, this.#random.pick(known))
       : this.#write(node, token);
   }
