@@ -31,19 +31,18 @@ export class BoundedMap<K, V> {
   /** Puts a value in, as the one that was used last, and makes room for it. */
   set(key: K, value: V): void {
     this.delete(key);
-    const { max, maxSize = Number.POSITIVE_INFINITY, sizeOf = () => 0 } = this.bounds;
-    const size = sizeOf(value);
+    const { max, maxSize = Number.POSITIVE_INFINITY, sizeOf } = this.bounds;
+    const size = sizeOf?.(value) ?? 0;
     if (size > maxSize) return;
     this.#entries.set(key, { value, size });
     this.#size += size;
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= max && this.#size <= maxSize) return;
-      this.delete(oldest);
-    }
+    while (this.#entries.size > max || this.#size > maxSize) this.delete(this.#entries.keys().next().value!);
   }
 
   delete(key: K): void {
-    this.#size -= this.#entries.get(key)?.size ?? 0;
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#size -= entry.size;
     this.#entries.delete(key);
   }
 

@@ -144,6 +144,7 @@ export class KeptSession {
   }
 
   #notePruned(): void {
+    if (this.#cached.length === 0) return;
     const covered = this.#session.rules.covers(this.seen);
     for (const ct of this.#cached) if (ct <= covered && ct > this.#pruned) this.#pruned = ct;
     this.#cached = this.#cached.filter((ct) => ct > covered);

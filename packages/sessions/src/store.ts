@@ -79,11 +79,9 @@ export class SessionStore {
     return this.#sessions.get(id);
   }
 
-  /** A new session under a new id (P8), incomplete up to `complete`. */
+  /** A new session under a new id (P8), incomplete up to `complete`; {@link touch} puts it into the store. */
   create(state: KeptState): KeptSession {
-    const session = new KeptSession(this.options.newId(), state, this.limits, this.options.session);
-    this.#sessions.set(session.id, session);
-    return session;
+    return new KeptSession(this.options.newId(), state, this.limits, this.options.session);
   }
 
   /**
@@ -118,8 +116,8 @@ export class SessionStore {
   }
 
   /**
-   * Counts a session's bytes anew after it changed. It comes back in if it was evicted meanwhile: it is complete in
-   * itself.
+   * Keeps a session that is new or has changed, and counts its bytes anew. One that was evicted meanwhile comes back: it
+   * is complete in itself.
    */
   touch(session: KeptSession): void {
     this.#sessions.set(session.id, session);

@@ -30,7 +30,7 @@ export class ChainWriter {
   /** Does the chain's next `count` staged changes, prunes, and writes the head once. */
   add(chain: Chain, count: number, batch: Batch): void {
     this.#rewrite(chain, batch, () => {
-      let changed = this.#change(chain, chain.staged!.slice(0, count), batch);
+      let changed = this.#change(chain, count, batch);
       changed = this.#prune(chain, batch) || changed;
       return this.#spill(chain, batch) || changed;
     });
@@ -39,25 +39,24 @@ export class ChainWriter {
   }
 
   /** Versions that come late are added together, but none is moved past a removal. */
-  #change(chain: Chain, changes: readonly (Version | Removal)[], batch: Batch): boolean {
+  #change(chain: Chain, count: number, batch: Batch): boolean {
     let changed = false;
-    let late: Version[] = [];
-    const addLate = () => {
-      if (late.length > 0) changed = this.#addLate(chain, late, batch) || changed;
-      late = [];
-    };
-    for (const change of changes) {
+    let late: Version[] | undefined;
+    for (let i = 0; i < count; i++) {
+      const change = chain.staged![i]!;
       if (change instanceof Removal) {
-        addLate();
+        if (late !== undefined) changed = this.#addLate(chain, late, batch) || changed;
+        late = undefined;
         changed = this.#remove(chain, change, batch) || changed;
-      } else if (chain.isDeep(change)) late.push(change);
-      else if (insertSorted(chain.versions, change) >= 0) {
+      } else if (chain.isDeep(change)) {
+        late ??= [];
+        late.push(change);
+      } else if (insertSorted(chain.versions, change) >= 0) {
         chain.headCount++;
         changed = true;
       }
     }
-    addLate();
-    return changed;
+    return late === undefined ? changed : this.#addLate(chain, late, batch) || changed;
   }
 
   /**

@@ -10,6 +10,8 @@ import type { RegionId, Topology, TxId } from '@isochron/core';
  * cluster file.
  */
 const AVOIDING = /^[A-Za-z0-9_-]{22}-A([0-9a-z]{1,9})\./;
+const MARK = '-A';
+const MARK_AT = 22;
 /** More regions do not fit in the number. */
 const MAX_REGIONS = 40;
 
@@ -18,12 +20,12 @@ export function avoidingPart(random: string, avoid: readonly RegionId[], { regio
   const named = regions.slice(0, MAX_REGIONS).filter((region) => avoid.includes(region));
   if (named.length === 0 || named.length === regions.length) return random;
   const bits = named.reduce((sum, region) => sum + 2 ** regions.indexOf(region), 0);
-  return `${random}-A${bits.toString(36)}`;
+  return `${random}${MARK}${bits.toString(36)}`;
 }
 
 /** The regions that a transaction of this id avoids, sorted. A pure function of both. */
 export function avoidedBy(txId: TxId, { regions }: Topology): readonly RegionId[] {
-  const text = AVOIDING.exec(txId)?.[1];
+  const text = txId.startsWith(MARK, MARK_AT) ? AVOIDING.exec(txId)?.[1] : undefined;
   if (text === undefined) return [];
   const bits = Number.parseInt(text, 36);
   return regions.filter((_, i) => i < MAX_REGIONS && Math.floor(bits / 2 ** i) % 2 === 1).sort();

@@ -226,6 +226,7 @@ describe('the store of write caches', () => {
     const store = new SessionStore({ session, newId: newSessionId, now: () => 0, limits });
     const state = NEW;
     const [a, b, c] = [store.create(state), store.create(state), store.create(state)];
+    for (const kept of [a, b, c]) store.touch(kept);
     expect([a, b, c].map(({ id }) => store.get(id))).toEqual([undefined, b, c]);
   });
 
@@ -254,7 +255,7 @@ describe('the store of write caches', () => {
   it('makes an evicted session wait for its writes', async () => {
     const token = await write(one, 'a', 1);
     const kept = one.sessions.store;
-    for (let i = 0; i < kept.limits.maxSessions; i++) kept.create(NEW);
+    for (let i = 0; i < kept.limits.maxSessions; i++) kept.touch(kept.create(NEW));
     expect((await read(one, 'a', { ...token, prefer: 'wait=0' })).json()).toMatchObject({ code: 'SESSION_GAP' });
   });
 });

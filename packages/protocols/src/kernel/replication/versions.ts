@@ -18,8 +18,7 @@ export function versionsOf(
   ts: Timestamp,
   region: RegionId,
 ): { readonly key: QualifiedKey; readonly version: Version }[] {
-  const beside = { ...(deps && { deps }), ...(depends && { depends }), ...(siblings && { siblings }) };
-  return writes.map(({ key, value }) => ({ key, version: { ts, txId, region, value, ...beside } }));
+  return writes.map(({ key, value }) => ({ key, version: { ts, txId, region, value, deps, depends, siblings } }));
 }
 
 /**

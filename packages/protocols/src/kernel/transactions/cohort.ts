@@ -400,15 +400,14 @@ export class Cohort {
     const { txId, attempt, home, epoch, cohorts, avoid } = identity;
     const pt = this.state.clock.propose(now, Math.max(request.ht, request.ust, request.birth), out);
     const digest = fullDigest(digestWrites(writes, request.principal), identity);
-    const repeatable = isRepeatable(request) ? { repeatable: true } : {};
+    const repeatable = isRepeatable(request) || undefined;
     this.counters.prepares++;
     if (cohorts.length === 1) {
       // P11: a sole cohort commits at its own pt, with one durable write.
       const deps = this.rules.stamp(request.deps, pt, this.state.region);
-      const tx = { txId, writes, deps, ...repeatable };
-      this.committed.add({ ...tx, ct: pt, attempt, digest, logged: true });
+      this.committed.add({ txId, ct: pt, attempt, digest, writes, deps, repeatable, logged: true });
       this.counters.commits++;
-      this.#writeCommitted(tx, { status: 'committed', ts: pt, attempt, digest }, out);
+      this.#writeCommitted({ txId, writes, deps, repeatable }, { status: 'committed', ts: pt, attempt, digest }, out);
     } else {
       const { birth } = request;
       const record: PreparedRecord = {
@@ -422,7 +421,7 @@ export class Cohort {
         coordinator: from.node,
         writes,
         deps: request.deps,
-        ...repeatable,
+        repeatable,
         avoid,
       };
       this.prepared.add({ txId, record, since: now });
@@ -468,8 +467,8 @@ export class Cohort {
     const others = this.suspects
       .partitionsOn(this.state.node, record)
       .filter((partition) => partition !== this.partition);
-    const siblings = others.length === 0 ? {} : { siblings: others };
-    this.committed.add({ txId, ct, attempt, digest, writes, deps, ...siblings, repeatable, logged: false });
+    const siblings = others.length === 0 ? undefined : others;
+    this.committed.add({ txId, ct, attempt, digest, writes, deps, siblings, repeatable, logged: false });
   }
 
   #forgetPrepared(txId: TxId): void {
