@@ -42,10 +42,10 @@ const REQUEST_TIMEOUT_MS = 8000;
 const MAX_PAUSE_MS = 30;
 /** Requests in flight together, at most. */
 const AT_ONCE = 4;
-/** So many of its last tokens a caller uses again, and so many writes of a lineage it looks for. */
+/** How many of its last tokens a caller uses again, and how many writes of a lineage it looks for. */
 const TOKENS = 6;
 const RECALLED = 6;
-/** After so many writes all callers only read: each write is a session of the history, which the checker keeps in memory. */
+/** Writes of all callers together; after them they only read: each write is a session of the history, which the checker keeps in memory. */
 const MAX_WRITES = 5_000;
 /** Chance of a request to go to another region. */
 const ROAMS = 0.1;

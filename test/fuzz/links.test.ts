@@ -26,6 +26,16 @@ const frameOf = (message: NodeMessage, epoch = 0): Uint8Array =>
   codec.encode({ hlc: NOW, epoch, envelopes: [{ to: 'replica/0', from: 'coordinator', message }] });
 const frames = fc.constantFrom(...Object.values(samples)).map((message) => frameOf(message));
 
+/** What the node that links calls itself. */
+const self = {
+  nodeId: 'a-1',
+  storeId: 'store-a',
+  version: PROTOCOL_VERSION,
+  clusterHash: 'c0ffee',
+  epoch: 0,
+  hlc: NOW,
+};
+
 /** Codes with which the node may end a connection. */
 const ENDS: readonly number[] = [...Object.values(CLOSE_CODES), 1002, 1006, 1007];
 
@@ -72,14 +82,6 @@ describe('the peering port', () => {
 
   /** Links as the peer, says something, and either waits for the end or ends it when the node has heard everything. */
   function peer(bytes: Uint8Array): Promise<number> {
-    const self = {
-      nodeId: 'a-1',
-      storeId: 'store-a',
-      version: PROTOCOL_VERSION,
-      clusterHash: 'c0ffee',
-      epoch: 0,
-      hlc: NOW,
-    };
     const handshake = new Handshake({ role: 'initiator', self, secret: SECRET, nonce: randomNonce(), expected: 'b-1' });
     return new Promise((resolve) => {
       const socket = new WebSocket(url());
@@ -119,14 +121,6 @@ describe('the peering port', () => {
   );
 
   fuzz('ends the connection of a stranger with a damaged hello', 60, [damages, frames], async (changes, frame) => {
-    const self = {
-      nodeId: 'a-1',
-      storeId: 'store-a',
-      version: PROTOCOL_VERSION,
-      clusterHash: 'c0ffee',
-      epoch: 0,
-      hlc: NOW,
-    };
     const guess = new Handshake({ role: 'initiator', self, secret: 'guess', nonce: randomNonce() });
     const hello = damaged(guess.start().send!, changes);
     const code = await stranger((socket) => {

@@ -83,7 +83,7 @@ export class Callers {
   }
 
   /**
-   * Takes a commit into the caller's cache, made where there is none yet. Returns what the caller's next token claims.
+   * Takes a commit into the caller's cache; a caller without one gets one. Returns what the caller's next token claims.
    */
   committed(caller: Caller, committed: CommittedWrites): SessionClaims {
     const { store } = this.machine;

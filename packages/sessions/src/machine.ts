@@ -27,7 +27,7 @@ export interface SessionsOptions extends StoreOptions {
 }
 
 /**
- * What is asked for: a session's cache with at least so many changes, or, without a number, the view of an open
+ * What is asked for: a session's cache with at least `changes` changes, or, without the number, the view of an open
  * transaction.
  */
 export interface WantedCache {

@@ -96,7 +96,7 @@ export class SessionStore {
     return session;
   }
 
-  /** The session that goes on here under another id, when it contains at least so many changes of the original. */
+  /** The session that goes on here under another id, when it contains at least `changes` changes of the original. */
   adopted(from: string, changes = 0): KeptSession | undefined {
     const id = this.#moved.get(from);
     const session = id === undefined ? undefined : this.#sessions.get(id);

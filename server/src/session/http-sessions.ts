@@ -80,7 +80,7 @@ export class HttpSessions {
     return this.tokens.mint(this.callers.afterRead(caller, snapshot));
   }
 
-  /** Takes a commit into the caller's cache, made where there is none yet. Returns the caller's next token. */
+  /** Takes a commit into the caller's cache; a caller without one gets one. Returns the caller's next token. */
   committed(caller: Caller, committed: CommittedWrites): string {
     return this.tokens.mint(this.callers.committed(caller, committed));
   }

@@ -60,9 +60,7 @@ describe('D10: votes when a cohort has lost its disk', () => {
     world.until(noticed, 20_000);
     world.filter = without('ResolveReq', 'SuspectsReq');
     for (const node of [a, b]) {
-      const [{ partition, record }] = [...world.node(node).store.prepared.values()] as [
-        { partition: number; record: { attempt: number; pt: number } },
-      ];
+      const { partition, record } = [...world.node(node).store.prepared.values()][0]!;
       const { attempt, pt } = record;
       const vote = { type: 'PrepareResp' as const, txId: request.txId, attempt, partition, pt };
       world.inject({ node: O, machine: 'coordinator' }, { node, machine: `replica/${partition}` }, vote);

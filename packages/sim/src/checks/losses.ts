@@ -49,10 +49,7 @@ export class LossesAreSettled implements Check, LedgerListener {
     }
   }
 
-  /**
-   * Whether a replica has any version of its slice. What was collected since is not told from what was lost: then it is
-   * not demanded.
-   */
+  /** Whether a replica still stores a version of its slice. The ledger knows which slices were collected, and not lost. */
   #isLeft({ txId, slices }: Committed, partition: PartitionId): boolean {
     const { topology } = this.context;
     return topology.partitions[partition]!.regions.some((region) => {

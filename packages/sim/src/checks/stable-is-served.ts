@@ -13,22 +13,22 @@ import type { Ledger } from './ledger.js';
 import type { ClientView } from './observations.js';
 import type { Visibility } from './visibility.js';
 
-/** What a client received. */
-interface Told {
+/** An answer to a client: every node of every region serves this transaction. */
+interface Served {
   readonly txId: TxId;
   readonly ct: Timestamp;
   readonly keys: readonly QualifiedKey[];
 }
 
 /**
- * What a client was told to be served everywhere, every transaction sees that begins later, in any region: its snapshot
- * has it, and a read of its keys shows it or something newer. Excused are transactions that lost disks have damaged,
- * and what happens while a node goes on with an older disk that nobody has noticed.
+ * After an answer that every node serves a transaction, each transaction that begins later, in any region, sees it: its
+ * snapshot has it, and a read of its keys shows it or a newer version. Excused are transactions that lost disks have
+ * damaged, and what happens while a node goes on with an older disk that no peer has noticed.
  */
 export class StableIsServed implements Check {
   readonly name = 'stable-is-served';
-  readonly #told: Told[] = [];
-  /** How much had been told when a transaction began. */
+  readonly #served: Served[] = [];
+  /** How many such answers there were when a transaction began. */
   readonly #begun = new WeakMap<ClientView, number>();
 
   /** @param visibility what snapshots show; undefined where they decide nothing */
@@ -39,31 +39,31 @@ export class StableIsServed implements Check {
   ) {}
 
   served(txId: TxId, ct: Timestamp, keys: readonly QualifiedKey[]): void {
-    this.#told.push({ txId, ct, keys });
+    this.#served.push({ txId, ct, keys });
   }
 
   began(client: ClientView): void {
-    if (!this.ledger.anyUnaware) this.#begun.set(client, this.#told.length);
+    if (!this.ledger.anyUnaware) this.#begun.set(client, this.#served.length);
   }
 
   snapshot(client: ClientView, snapshot: Snapshot): void {
     if (this.visibility === undefined) return;
     const lowest = this.visibility.lowest(snapshot);
-    const missed = this.#toldTo(client).find(({ ct }) => ct > lowest);
+    const missed = this.#servedBefore(client).find(({ ct }) => ct > lowest);
     if (missed === undefined) return;
     const { session, txId } = client;
-    const told = `${missed.txId} of ${missed.ct} was called served everywhere before`;
-    this.#fail(`${session} begins ${txId} at ${textOfSnapshot(snapshot)}, and ${told}`, txId, missed.txId, session);
+    const order = `${missed.txId} of ${missed.ct} was called served everywhere before`;
+    this.#fail(`${session} begins ${txId} at ${textOfSnapshot(snapshot)}, and ${order}`, txId, missed.txId, session);
   }
 
   read(client: ClientView, key: QualifiedKey, value: KeyWrite['value']): void {
     if (client.written.has(key)) return;
-    for (const { txId } of this.#toldTo(client).filter(({ keys }) => keys.includes(key))) {
+    for (const { txId } of this.#servedBefore(client).filter(({ keys }) => keys.includes(key))) {
       const written = this.ledger.chain(key).find((version) => version.txId === txId);
       if (written === undefined || this.#mayShow(key, value, written)) continue;
       const { session, txId: reader } = client;
-      const told = `${txId} of ${written.ts} was called served everywhere before`;
-      this.#fail(`${session} reads ${key} as ${value} in ${reader}, and ${told}`, reader, txId, key);
+      const order = `${txId} of ${written.ts} was called served everywhere before`;
+      this.#fail(`${session} reads ${key} as ${value} in ${reader}, and ${order}`, reader, txId, key);
     }
   }
 
@@ -75,11 +75,11 @@ export class StableIsServed implements Check {
     return shown.some(isNewer) || (shown.length === 0 && value !== null);
   }
 
-  /** What had been told when the client's transaction began, and is not excused. */
-  #toldTo(client: ClientView): Told[] {
+  /** What was served everywhere when the client's transaction began, and is not excused. */
+  #servedBefore(client: ClientView): Served[] {
     const count = this.#begun.get(client) ?? 0;
     if (count === 0 || this.ledger.anyUnaware) return [];
-    return this.#told.slice(0, count).filter(({ txId }) => !this.ledger.isDamaged(txId));
+    return this.#served.slice(0, count).filter(({ txId }) => !this.ledger.isDamaged(txId));
   }
 
   #fail(message: string, ...about: string[]): void {

@@ -85,7 +85,7 @@ export interface HttpRequestPlan {
    */
   readonly region: RegionId;
   readonly node: number | null;
-  /** With which token: the one of the last answer, or of the answer so many before; null: with none. */
+  /** With which token: the one of the last answer, or of the answer this many before it; null: with none. */
   readonly back: number | null;
   readonly f: 'get' | 'put';
   readonly keys: readonly QualifiedKey[];
@@ -122,7 +122,7 @@ export type TransactionPlan =
   /** How did an earlier transaction of any session end? */
   | { readonly kind: 'status'; readonly thinkMs: number; readonly back: number }
   /**
-   * The session waits, so long at most, until its node reports that every node serves its last commit; then a session
+   * The session waits at most this many ms until its node reports that every node serves its last commit; then a session
    * that has seen nothing begins in every region, and reads what it wrote; and another one in every region after
    * `againMs`.
    */

@@ -39,7 +39,7 @@ export function probesOf(plan: Plan, { regions }: Topology, round: number, atOnc
 }
 
 /**
- * New clients, one in each region, that read these keys: in one snapshot, as far as the protocol takes so many at once.
+ * New clients, one in each region, that read these keys: in one snapshot, as far as the protocol reads several keys at once.
  */
 export const newcomersOf = (
   name: string,

@@ -186,14 +186,14 @@ export class Stabilization implements Machine<ReplicationMessage> {
     const { region } = this.state;
     const { everywhere } = this.state.regional;
     if (!everywhere) this.state.regional.raise(regional);
-    const told = everywhere ? regional : [];
-    this.#regions.report(region, { gst, sOld, regional: told, served, wanted });
+    const summed = everywhere ? regional : [];
+    this.#regions.report(region, { gst, sOld, regional: summed, served, wanted });
     for (const root of this.#roots) {
       if (this.#down.has(root)) continue;
       this.counters.root++;
       out.send(
         { node: root, machine: MACHINE },
-        { type: 'GossipRoot', region, gst, sOld, wallMs, ...regionalOf(told), ...service },
+        { type: 'GossipRoot', region, gst, sOld, wallMs, ...regionalOf(summed), ...service },
       );
     }
     this.#computeUst(now, out);
