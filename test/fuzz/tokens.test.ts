@@ -1,10 +1,10 @@
 /** Session tokens: what this cluster did not sign is refused with a code, and never believed in part. */
 import { createHmac } from 'node:crypto';
 import { IsochronError, MAX_TIMESTAMP, packWall } from '@isochron/core';
-
+import type { SessionClaims } from '@isochron/sessions';
 import fc from 'fast-check';
 import { parseClusterFile } from '../../server/src/config/cluster-file.js';
-import { type SessionClaims, SessionTokens } from '../../server/src/session/token.js';
+import { sessionTokens } from '../../server/src/session/tokens.js';
 import { largestAllocation } from './allocations.js';
 import { damaged, damages } from './damage.js';
 import { fuzz } from './fuzz.js';
@@ -20,11 +20,11 @@ keyspaces: [{ name: default, partitions: ${partitions} }]`,
     'tokens.yaml',
   );
 const OWN = config('mine');
-const mine = new SessionTokens(SECRET, OWN);
+const mine = sessionTokens(SECRET, OWN);
 /** Clusters that differ in name, placement, history or secret. */
-const other = new SessionTokens(SECRET, config('other'));
-const moved = new SessionTokens(SECRET, config('mine', 2));
-const later = new SessionTokens(SECRET, OWN, 1);
+const other = sessionTokens(SECRET, config('other'));
+const moved = sessionTokens(SECRET, config('mine', 2));
+const later = sessionTokens(SECRET, OWN, 1);
 
 const claims: fc.Arbitrary<SessionClaims> = fc.record({
   seen: fc.record({ ts: fc.integer({ min: 0, max: packWall(NOW) }) }),
@@ -94,7 +94,7 @@ describe('session tokens', () => {
       expect(refusal(other.mint(signed))).toBe('TOKEN_FOREIGN');
       expect(refusal(moved.mint(signed))).toBe('TOKEN_FOREIGN');
       expect(refusal(later.mint(signed))).toBe('TOKEN_FOREIGN');
-      expect(refusal(new SessionTokens(`${SECRET}${extra}.`, OWN).mint(signed))).toBe('TOKEN_INVALID');
+      expect(refusal(sessionTokens(`${SECRET}${extra}.`, OWN).mint(signed))).toBe('TOKEN_INVALID');
     },
   );
 

@@ -31,6 +31,9 @@ describe('core, protocols and sessions', () => {
     ['class A { async f() {} }', 'an async function'],
     ['await f();', 'await'],
     [`import { readFileSync } from 'node:fs';`, 'importing node:fs'],
+    [`import { createHmac, randomInt } from 'node:crypto';`, 'importing node:crypto'],
+    [`import { randomInt as createHmac } from 'node:crypto';`, 'importing node:crypto'],
+    [`import * as all from 'node:crypto';`, 'importing node:crypto'],
     ['new WebSocket(url);', 'new WebSocket'],
   ])('may not contain: %s', (text, problem) => {
     expect(purityFindings(parseSource('a.ts', `\n${text}`))).toEqual([`a.ts:2: ${problem} is not allowed here`]);
@@ -43,6 +46,7 @@ describe('core, protocols and sessions', () => {
     'const iso = new Date(ms).toISOString();',
     'const top = Math.max(1, 2);',
     'out.setTimer(timer, atMs);',
+    `import { createHash, createHmac, timingSafeEqual } from 'node:crypto';`,
   ])('may contain: %s', (text) => {
     expect(purityFindings(parseSource('a.ts', text))).toEqual([]);
   });

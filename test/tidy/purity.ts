@@ -3,6 +3,8 @@ import { child, type Finding, findingAt, identifierName, type Source, type Synta
 const BANNED_MEMBERS = new Set(['Date.now', 'Math.random']);
 const BANNED_GLOBALS = new Set(['performance', 'process', 'crypto', 'Promise']);
 const BANNED_CALLS = new Set(['setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'fetch']);
+/** What `node:crypto` has that depends on nothing but its arguments. */
+const PURE_CRYPTO = new Set(['createHash', 'createHmac', 'timingSafeEqual']);
 const BANNED_CLASSES = new Set(['Promise', 'WebSocket', 'EventSource', 'XMLHttpRequest']);
 
 /** Uses of time, randomness, timers, sockets and promises: what protocol code takes from its driver instead. */
@@ -27,7 +29,7 @@ function impurity(node: SyntaxNode): string | undefined {
     case 'NewExpression':
       return impureConstruction(identifierName(child(node, 'callee')), node.arguments);
     case 'ImportDeclaration':
-      return impureImport(child(node, 'source')?.value);
+      return impureImport(child(node, 'source')?.value, node.specifiers);
     default:
       return undefined;
   }
@@ -50,5 +52,14 @@ function impureConstruction(name = '', args: unknown): string | undefined {
   return name === 'Date' && empty ? 'new Date()' : undefined;
 }
 
-const impureImport = (specifier: unknown): string | undefined =>
-  typeof specifier === 'string' && specifier.startsWith('node:') ? `importing ${specifier}` : undefined;
+function impureImport(specifier: unknown, names: unknown): string | undefined {
+  if (typeof specifier !== 'string' || !specifier.startsWith('node:')) return undefined;
+  const pure = specifier === 'node:crypto' && Array.isArray(names) && names.every(isPureCrypto);
+  return pure ? undefined : `importing ${specifier}`;
+}
+
+/** Only under its own name: `local` is the name in the importing file. */
+const isPureCrypto = (imported: SyntaxNode): boolean =>
+  imported.type === 'ImportSpecifier' &&
+  child(imported, 'imported') === undefined &&
+  PURE_CRYPTO.has(identifierName(child(imported, 'local')) ?? '');

@@ -26,3 +26,9 @@ export const snapshotOf = ({ snapshot, deps }: Pick<ReadResp, 'snapshot' | 'deps
 
 /** The entries beside a snapshot's timestamp as a field, where there are any. */
 export const depsField = ({ deps }: Snapshot): { readonly deps?: Deps } => (deps === undefined ? {} : { deps });
+
+/** Whether two snapshots are equal, entry by entry. */
+export function sameSnapshot(a: Snapshot, b: Snapshot): boolean {
+  if (a.ts !== b.ts || a.deps?.length !== b.deps?.length) return false;
+  return a.deps === b.deps || (a.deps ?? []).every((entry, i) => entry === b.deps![i]);
+}

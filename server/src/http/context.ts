@@ -2,17 +2,14 @@
 import { randomBytes } from 'node:crypto';
 import { IsochronError, isTxId, packWall, type Timestamp, type TxId, txIdOf } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import { ANONYMOUS, type Caller } from '@isochron/sessions';
+import { ANONYMOUS, type Caller, type Rules, refuseFuture, requireCapability } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { RunningNode, TransactionsNode } from '../node/api.js';
-import { requireCapability } from '../node/protocols.js';
 import type { HttpSessions } from '../session/http-sessions.js';
-import { refuseFuture } from '../session/snapshot.js';
 import type { Authenticator } from './auth.js';
 import { avoidingPart } from './avoided.js';
 import { Outcomes } from './outcomes.js';
 import { JSON_TYPE, ReadHeaders } from './read-headers.js';
-import type { Rules } from './rules.js';
 import type { Serving } from './serving.js';
 import { StabilityMonitor } from './stability.js';
 
@@ -78,7 +75,7 @@ export class ApiContext {
 
   /** T1 for what a client claims. @throws IsochronError `TIMESTAMP_IN_FUTURE` */
   refuseFuture(claimed: Snapshot, what: string): void {
-    refuseFuture(this.node.config, claimed, this.node.now(), what);
+    refuseFuture(this.node.config.settings.maxClockDriftMs, claimed, this.node.now(), what);
   }
 
   principal(request: FastifyRequest): string {

@@ -1,6 +1,6 @@
 import { IsochronError, isTimestamp } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import type { SnapshotChecks } from '../session/snapshot.js';
+import type { SnapshotChecks } from '@isochron/sessions';
 
 /** Where a listing goes on. Who changes it reads another snapshot, and harms nobody: it carries no MAC. */
 export interface Cursor {

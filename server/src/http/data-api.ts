@@ -1,10 +1,11 @@
 /** What of the API depends on the kind of the cluster's protocol. */
+
+import type { Rules } from '@isochron/sessions';
+import { type Capability, unsupported } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { type AnyNode, type OperationsNode, runsTransactions, type TransactionsNode } from '../node/api.js';
-import { type Capability, unsupported } from '../node/protocols.js';
 import { HttpSessions } from '../session/http-sessions.js';
-import { OperationTokens } from '../session/operation-token.js';
-import { SessionTokens } from '../session/token.js';
+import { operationTokens, sessionTokens } from '../session/tokens.js';
 import type { Codec } from '../ws/codec.js';
 import { ConnectedOperations } from '../ws/operation-session.js';
 import type { ServedSession } from '../ws/served-session.js';
@@ -15,7 +16,6 @@ import type { OneShots } from './one-shots.js';
 import { OperationOneShots } from './operation-one-shots.js';
 import { listRoutes } from './routes-list.js';
 import { transactionRoutes } from './routes-transactions.js';
-import type { Rules } from './rules.js';
 import type { Serving } from './serving.js';
 import { TransactionOneShots } from './transaction-one-shots.js';
 
@@ -43,7 +43,7 @@ export const dataApi = (node: AnyNode, parts: ApiParts): DataApi =>
   runsTransactions(node) ? transactionsApi(node, parts) : operationsApi(node, parts);
 
 function transactionsApi(node: TransactionsNode, { secret, rules, auth, log, serving }: ApiParts): DataApi {
-  const sessions = new HttpSessions(node, new SessionTokens(secret, node.config), serving);
+  const sessions = new HttpSessions(node, sessionTokens(secret, node.config), serving);
   const api = new TransactionsContext(node, rules, sessions, auth, log, serving);
   return {
     api,
@@ -58,7 +58,7 @@ function transactionsApi(node: TransactionsNode, { secret, rules, auth, log, ser
 }
 
 function operationsApi(node: OperationsNode, { secret, rules, auth, log, serving }: ApiParts): DataApi {
-  const tokens = new OperationTokens(secret, node.config);
+  const tokens = operationTokens(secret, node.config);
   const api = new ApiContext(node, rules, auth, log, serving);
   return {
     api,

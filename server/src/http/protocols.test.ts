@@ -1,7 +1,7 @@
 /** The API under protocols whose snapshots have more than a timestamp, and under those that cannot do everything. */
 import { packWall, type Timestamp } from '@isochron/core';
 import type { ProtocolName } from '../config/protocol-names.js';
-import { SessionTokens } from '../session/token.js';
+import { sessionTokens } from '../session/tokens.js';
 import { FakeCluster, fakeConfig } from '../testing/fake-node.js';
 import { SessionClient } from '../testing/session-client.js';
 import { SECRET, startApi, type TestApi } from '../testing/test-api.js';
@@ -22,7 +22,7 @@ async function under(protocol: ProtocolName): Promise<TestApi> {
 const lastCall = (api: TestApi) => api.node.calls.at(-1)?.request;
 
 describe('a cluster whose snapshots are vectors', () => {
-  const tokens = new SessionTokens(SECRET, fakeConfig('cure'));
+  const tokens = sessionTokens(SECRET, fakeConfig('cure'));
   let api: TestApi;
   let ust: Timestamp;
   beforeEach(async () => {

@@ -1,8 +1,7 @@
 /** Reads for plain HTTP callers: the coordinator's answer with the session's own writes laid over it. */
 import type { QualifiedKey, Timestamp, Value, Version } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import { type Caller, floorOf, snapshotOf, wanted } from '@isochron/sessions';
-import { answerBytes } from './answer-size.js';
+import { answerBytes, type Caller, floorOf, snapshotOf, wanted } from '@isochron/sessions';
 import type { ApiContext, TransactionsContext } from './context.js';
 import type { Shown } from './one-shots.js';
 

@@ -1,13 +1,20 @@
 /** `GET /v1/keyspaces/:keyspace/keys`: ordered listing, all pages in one snapshot. */
 import { compareKeys, IsochronError, type QualifiedKey, type Version } from '@isochron/core';
 import type { ListResp, Snapshot } from '@isochron/protocols';
-import { type CacheEntry, type Caller, floorOf, ownVersion, snapshotOf, wanted } from '@isochron/sessions';
+import {
+  type CacheEntry,
+  type Caller,
+  cutPage,
+  floorOf,
+  listRange,
+  ownVersion,
+  snapshotOf,
+  wanted,
+} from '@isochron/sessions';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { cutPage } from './answer-size.js';
 import type { TransactionsContext } from './context.js';
 import { type Cursor, decodeCursor, encodeCursor } from './cursor.js';
 import { json, SessionHeaders } from './openapi.js';
-import { listRange } from './range.js';
 import { valueFields } from './reader.js';
 import { KeyspaceParams, ListAnswer, ListQuery } from './schemas.js';
 

@@ -9,7 +9,7 @@ import {
   type Value,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import type { Caller } from '@isochron/sessions';
+import { bytesOf, type Caller } from '@isochron/sessions';
 import { avoidedBy } from './avoided.js';
 import type { ApiContext, TransactionsContext } from './context.js';
 import type { WriteRef } from './schemas.js';
@@ -85,14 +85,6 @@ function writeValue(api: ApiContext, ref: WriteRef): Value | null {
   }
   if (ref.delete === true) return null;
   return api.rules.value(ref.bytes === undefined ? documentText(() => ref.value) : bytesOf(ref.bytes));
-}
-
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-
-/** Bytes from base64. @throws IsochronError `VALUE_INVALID` */
-export function bytesOf(text: string): Uint8Array {
-  if (!BASE64.test(text)) throw new IsochronError('VALUE_INVALID', 'The bytes are not base64.');
-  return new Uint8Array(Buffer.from(text, 'base64'));
 }
 
 /** The text of the document that `make` makes. @throws IsochronError `VALUE_INVALID` for one nested too deeply to be made or written */

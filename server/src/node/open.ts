@@ -36,7 +36,7 @@ import { FrameCodec } from '@isochron/wire';
 import { type ClusterConfig, clusterSpec, oneWayDelayMs } from '../config/cluster-file.js';
 import type { ProtocolName } from '../config/protocol-names.js';
 import { newSessionId } from '../session/ids.js';
-import { SnapshotChecks } from '../session/snapshot.js';
+import { snapshotChecks } from '../session/tokens.js';
 import type { AnyNode, Costs, NodeStatus, OperationsNode, RunningNode, TransactionsNode } from './api.js';
 import { CLIENT_MACHINE, ClientPort, OperationPort } from './client-port.js';
 import { type OpenedData, openDataFolder } from './data-folder.js';
@@ -423,7 +423,7 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
     this.schema = nodeSchema(protocol);
     this.machines = protocol.open({ ...this.common, unapplied });
     this.coordinator = new ClientPort(this.id, (to, from, message) => this.host.post({ to, from, message }));
-    const checks = new SnapshotChecks(this.config);
+    const checks = snapshotChecks(this.config);
     this.sessions = new SessionsMachine({
       wake: () => this.host.fire(SESSIONS_MACHINE, ASKED_TIMER),
       session: protocol.session,

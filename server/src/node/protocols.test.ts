@@ -1,6 +1,7 @@
 import { Topology } from '@isochron/core';
+import { requireCapability } from '@isochron/sessions';
 import { PROTOCOLS, type ProtocolName } from '../config/protocol-names.js';
-import { requireCapability, type ServedProtocol, servedProtocol, servedTransactions } from './protocols.js';
+import { type ServedProtocol, servedProtocol, servedTransactions } from './protocols.js';
 
 const regions = ['virginia', 'oregon', 'ireland'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] }));
 const placedIn = (replication: number) =>

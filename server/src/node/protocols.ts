@@ -2,7 +2,7 @@
  * The protocols that a cluster can run. Everything that the server knows of one is in its entry here: what it offers, what it can be placed
  * on, how the machines of a node are opened, what they say to one another, and what a session remembers.
  */
-import { IsochronError, invariant, type MessageSchema, type RegionId, type Topology } from '@isochron/core';
+import { invariant, type MessageSchema, type RegionId, type Topology } from '@isochron/core';
 import {
   BprSession,
   bpr,
@@ -45,33 +45,11 @@ import {
   WrenSession,
   wren,
 } from '@isochron/protocols';
+import type { Capability, Offer } from '@isochron/sessions';
 import type { ProtocolName } from '../config/protocol-names.js';
 
-/**
- * What a protocol, and this server with it, can do.
- *
- * - `transactions`: interactive ones: start, read, commit.
- * - `list`: listings, every page in the same snapshot.
- * - `operations`: get, set and delete of one key at a time.
- * - `rot`: one-shot reads of several keys. Where there are transactions, these read as many keys as they like.
- * - `stable`: waiting until a timestamp is visible in every region.
- * - `snapshots`: all reads of a transaction, a one-shot one too, see one state.
- * - `read-past`: reads at a timestamp (`at`).
- * - `stable-snapshots`: what a snapshot shows, every region has.
- */
-export type Capability =
-  | 'transactions'
-  | 'list'
-  | 'operations'
-  | 'rot'
-  | 'stable'
-  | 'snapshots'
-  | 'read-past'
-  | 'stable-snapshots';
-
-interface Served {
+interface Served extends Offer {
   readonly name: ProtocolName;
-  readonly capabilities: ReadonlySet<Capability>;
   /** Why it cannot run on this placement; undefined when it can. */
   unsupported(topology: Topology): string | undefined;
 }
@@ -171,28 +149,4 @@ export function servedTransactions(name: ProtocolName): ServedTransactions {
   const served: ServedProtocol = servedProtocol(name);
   invariant(served.kind === 'transactions', () => `${name} has no transactions`);
   return served;
-}
-
-/** What to do instead, where a protocol cannot do something. */
-const INSTEAD: { readonly [Needed in Capability]: string } = {
-  transactions: 'Get, set and delete one key at a time, or run the cluster under a protocol with transactions.',
-  list: 'Read keys by their names, or run the cluster under a protocol with transactions.',
-  operations: 'Read and write in transactions.',
-  rot: 'Get one key at a time.',
-  stable: 'Read until it is there.',
-  snapshots: 'Read without one.',
-  'read-past': 'Read the present.',
-  'stable-snapshots': 'Wait until what was read is stable.',
-};
-
-/** The refusal of what a protocol cannot do. */
-export const unsupported = ({ name }: Served, needed: Capability, what: string): IsochronError =>
-  new IsochronError(
-    'NOT_SUPPORTED_BY_PROTOCOL',
-    `${what}: the protocol of this cluster, ${name}, has no ${needed}. ${INSTEAD[needed]}`,
-  );
-
-/** @throws IsochronError `NOT_SUPPORTED_BY_PROTOCOL` */
-export function requireCapability(protocol: Served, needed: Capability, what: string): void {
-  if (!protocol.capabilities.has(needed)) throw unsupported(protocol, needed, what);
 }

@@ -10,10 +10,10 @@ import {
   type HandedOver,
   type SessionCacheResp,
   type SessionStore,
+  type SessionTokens,
 } from '@isochron/sessions';
 import type { Serving } from '../http/serving.js';
 import type { TransactionsNode } from '../node/api.js';
-import type { SessionTokens } from './token.js';
 
 export class HttpSessions {
   readonly callers: Callers;

@@ -1,7 +1,7 @@
 import { packWall } from '@isochron/core';
 import { BAD_FRAMES, BAD_REQUESTS, type BadInputContext } from '../../../test/e2e/bad-input.js';
 import { parseClusterFile, writeClusterFile } from '../config/cluster-file.js';
-import { SessionTokens } from '../session/token.js';
+import { sessionTokens } from '../session/tokens.js';
 import { fakeConfig } from './fake-node.js';
 import { SessionClient } from './session-client.js';
 import { SECRET, startApi, type TestApi } from './test-api.js';
@@ -22,11 +22,11 @@ const otherCluster = () =>
 
 beforeAll(async () => {
   api = await startApi();
-  const mine = new SessionTokens(SECRET, fakeConfig());
+  const mine = sessionTokens(SECRET, fakeConfig());
   const futureTimestamp = packWall(api.node.now() + 3_600_000);
   context = {
     token: mine.mint({ seen: { ts: api.node.ust() }, hwt: 0 }),
-    foreignToken: new SessionTokens(SECRET, otherCluster()).mint({ seen: { ts: 1 }, hwt: 0 }),
+    foreignToken: sessionTokens(SECRET, otherCluster()).mint({ seen: { ts: 1 }, hwt: 0 }),
     futureToken: mine.mint({ seen: { ts: futureTimestamp }, hwt: 0 }),
     futureTimestamp,
     node: 'virginia-1',

@@ -2,13 +2,19 @@
 
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import type { Effects, Input } from '@isochron/protocols';
-import { ASKED_TIMER, SESSIONS_MACHINE, type SessionMessage, SessionsMachine } from '@isochron/sessions';
+import {
+  ASKED_TIMER,
+  SESSIONS_MACHINE,
+  type SessionMessage,
+  SessionsMachine,
+  type SnapshotChecks,
+} from '@isochron/sessions';
 import type { FastifyInstance } from 'fastify';
 import type { ProtocolName } from '../config/protocol-names.js';
 import { type ApiOptions, buildApi } from '../http/api.js';
 import { servedTransactions } from '../node/protocols.js';
 import { newSessionId } from '../session/ids.js';
-import { SnapshotChecks } from '../session/snapshot.js';
+import { snapshotChecks } from '../session/tokens.js';
 import { FakeCluster, FakeNode, fakeConfig } from './fake-node.js';
 
 /** The secret of every fake cluster. */
@@ -47,7 +53,7 @@ export class SessionNetwork {
   readonly #checks: SnapshotChecks;
 
   constructor(readonly protocol: ProtocolName = 'paris') {
-    this.#checks = new SnapshotChecks(fakeConfig(protocol));
+    this.#checks = snapshotChecks(fakeConfig(protocol));
   }
 
   readonly machines = new Map<string, SessionsMachine>();

@@ -1,12 +1,12 @@
 /** One `/v1/session` connection: greeting, requests in order, answers packed per turn, flow control. */
 import { IsochronError } from '@isochron/core';
+import { MAX_OPERATION_TOKEN_LENGTH } from '@isochron/sessions';
+import { isFrame, optionalText, type RawFrame } from '@isochron/sessions/served/frames';
 import { SESSION_CLOSE, type ServerFrame, type WelcomeFrame } from '@isochron/wire/session-frames';
 import type { WebSocket } from 'ws';
 import type { ApiContext } from '../http/context.js';
 import { asIsochronError } from '../http/problem.js';
-import { MAX_OPERATION_TOKEN_LENGTH } from '../session/operation-token.js';
 import type { Codec, Encoded } from './codec.js';
-import { isFrame, optionalText, type RawFrame } from './frames.js';
 import type { Answer, LargeAnswer, Serve, ServedSession } from './served-session.js';
 
 /** Requests that a client may have in flight. */

@@ -4,13 +4,7 @@
  */
 import type { Timestamp, Version } from '@isochron/core';
 import type { GetResp, OperationSession, PutResp, RotResp } from '@isochron/protocols';
-import type { AnswerFrame, WireDependency, WireSeen } from '@isochron/wire/session-frames';
-import { answerBytes } from '../http/answer-size.js';
-import type { ApiContext } from '../http/context.js';
-import type { OperationsNode } from '../node/api.js';
-import { requireCapability } from '../node/protocols.js';
-import type { OperationTokens } from '../session/operation-token.js';
-import type { Codec } from './codec.js';
+import { answerBytes, type OperationTokens, requireCapability } from '@isochron/sessions';
 import {
   homesField,
   keyField,
@@ -20,7 +14,11 @@ import {
   timestampField,
   txIdField,
   valueField,
-} from './frames.js';
+} from '@isochron/sessions/served/frames';
+import type { AnswerFrame, WireDependency, WireSeen } from '@isochron/wire/session-frames';
+import type { ApiContext } from '../http/context.js';
+import type { OperationsNode } from '../node/api.js';
+import type { Codec } from './codec.js';
 import { COMMON_REQUESTS, type Handlers, handlerOf, refuse } from './requests.js';
 import type { Answer, RequestContext, Serve, ServedSession } from './served-session.js';
 

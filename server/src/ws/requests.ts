@@ -1,13 +1,18 @@
 /** What each request of a session asks of the coordinator, and the frame that answers it. */
 import type { ListRange, Timestamp } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import { depsField, snapshotOf, wanted } from '@isochron/sessions';
-import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
-import { answerBytes, cutPage } from '../http/answer-size.js';
-import type { TransactionsContext } from '../http/context.js';
-import { listRange } from '../http/range.js';
-import { type Capability, requireCapability, unsupported } from '../node/protocols.js';
-import { MAX_OPERATION_TOKEN_LENGTH } from '../session/operation-token.js';
+import {
+  answerBytes,
+  type Capability,
+  cutPage,
+  depsField,
+  listRange,
+  MAX_OPERATION_TOKEN_LENGTH,
+  requireCapability,
+  snapshotOf,
+  unsupported,
+  wanted,
+} from '@isochron/sessions';
 import {
   avoidsField,
   depsOf,
@@ -21,7 +26,9 @@ import {
   timestampField,
   txIdField,
   writesField,
-} from './frames.js';
+} from '@isochron/sessions/served/frames';
+import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
+import type { TransactionsContext } from '../http/context.js';
 import type { Answer, RequestContext } from './served-session.js';
 
 /** What a request needs of its session. */

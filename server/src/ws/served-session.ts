@@ -1,9 +1,9 @@
 /** What a connection does for its session, by the kind of the cluster's protocol. */
 import type { Timestamp } from '@isochron/core';
+import type { RawFrame } from '@isochron/sessions/served/frames';
 import type { AnswerFrame, WelcomeFrame } from '@isochron/wire/session-frames';
 import type { ApiContext } from '../http/context.js';
 import type { Codec, Encoded } from './codec.js';
-import type { RawFrame } from './frames.js';
 
 /** An answer that may be large: it is encoded when it can leave. */
 export interface LargeAnswer {

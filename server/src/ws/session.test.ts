@@ -1,12 +1,12 @@
 import { SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
-import { SessionTokens } from '../session/token.js';
+import { sessionTokens } from '../session/tokens.js';
 import { fakeConfig } from '../testing/fake-node.js';
 import { SessionClient } from '../testing/session-client.js';
 import { SECRET, startApi, type TestApi } from '../testing/test-api.js';
 import { CREDITS } from './connection.js';
 
 const TX_ID = 'abcdefghijklmnopqrstuv.0';
-const tokens = new SessionTokens(SECRET, fakeConfig());
+const tokens = sessionTokens(SECRET, fakeConfig());
 let api: TestApi;
 
 beforeEach(async () => {

@@ -1,9 +1,8 @@
 /** A connection's session under protocols with transactions. */
 import type { Timestamp } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
-import { depsField, NOTHING_SEEN } from '@isochron/sessions';
+import { depsField, NOTHING_SEEN, sameSnapshot } from '@isochron/sessions';
 import type { TransactionsContext } from '../http/context.js';
-import { sameSnapshot } from '../session/snapshot.js';
 import type { Codec } from './codec.js';
 import { handlerOf, TRANSACTION_REQUESTS, type TransactionRequests } from './requests.js';
 import type { Serve, ServedSession } from './served-session.js';

@@ -7,14 +7,24 @@
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { IsochronError, isTimestamp, type Timestamp, type WallMs } from '@isochron/core';
-import { LRUCache } from 'lru-cache';
-import { canonicalJson } from '../config/canonical.js';
-import type { ClusterConfig } from '../config/cluster-file.js';
-import { DEFAULT_PROTOCOL, type ProtocolName } from '../config/protocol-names.js';
+import { BoundedMap } from '../bounded-map.js';
+
+/** The cluster whose tokens are signed. */
+export interface TokenCluster {
+  /** Signs its tokens. */
+  readonly secret: string;
+  /** Its protocol, by name. */
+  readonly protocol: string;
+  /** Differs between clusters, and changes with the placement of the data: tokens do not outlive a placement. */
+  readonly identity: string;
+}
+
+/** The protocol whose records do not name it. */
+export const UNNAMED_PROTOCOL = 'paris';
 
 /**
- * What a record holds: of the default protocol, of another one with transactions, of one of single operations; and the
- * first two once more, with the name of a write cache and its number of changes.
+ * Records of the unnamed protocol, of another one with transactions, and of one of single operations; and the first two
+ * once more, with the name of a write cache and its number of changes.
  */
 export const TOKEN_VERSIONS = { plain: 1, withProtocol: 2, operations: 3, cache: 4, cacheWithProtocol: 5 } as const;
 export type TokenVersion = (typeof TOKEN_VERSIONS)[keyof typeof TOKEN_VERSIONS];
@@ -26,31 +36,20 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/;
 
 /** Signs and verifies the tokens of one cluster. Recent results are kept, so that a hot session costs no HMAC. */
 export abstract class SignedTokens<Claims> {
-  protected readonly protocol: ProtocolName;
+  protected readonly protocol: string;
   readonly #versions: readonly TokenVersion[];
   readonly #maxLength: number;
   readonly #key: Buffer;
   readonly #tag: Buffer;
-  readonly #decoded = new LRUCache<string, Claims & object>({ max: 4096 });
+  readonly #decoded = new BoundedMap<string, Claims & object>({ max: 4096 });
 
-  /**
-   * @param versions those that this protocol's records may have
-   * @param epoch counts the changes of placement; tokens do not outlive one.
-   */
-  constructor(
-    versions: readonly TokenVersion[],
-    maxLength: number,
-    secret: string,
-    config: ClusterConfig,
-    epoch: number,
-  ) {
+  /** @param versions those that this protocol's records may have */
+  constructor(versions: readonly TokenVersion[], maxLength: number, { secret, protocol, identity }: TokenCluster) {
     this.#versions = versions;
     this.#maxLength = maxLength;
     this.#key = createHmac('sha256', secret).update('isochron session token 1').digest();
-    const regions = config.regions.map(({ id, nodes }) => ({ id, nodes: nodes.map((node) => node.id) }));
-    const identity = canonicalJson({ cluster: config.cluster, epoch, regions, keyspaces: config.keyspaces });
     this.#tag = createHash('sha256').update(identity).digest().subarray(0, TAG_BYTES);
-    this.protocol = config.protocol;
+    this.protocol = protocol;
   }
 
   /**
@@ -114,7 +113,7 @@ function protocolIn(fields: Fields): string {
   const version = fields.byte();
   fields.skip(TAG_BYTES);
   if (version === TOKEN_VERSIONS.operations) return fields.text();
-  if (version === TOKEN_VERSIONS.plain || version === TOKEN_VERSIONS.cache) return DEFAULT_PROTOCOL;
+  if (version === TOKEN_VERSIONS.plain || version === TOKEN_VERSIONS.cache) return UNNAMED_PROTOCOL;
   fields.skip(8 + 8);
   fields.text();
   fields.text();

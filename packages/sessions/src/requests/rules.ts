@@ -118,3 +118,11 @@ export function timestampOf(raw: unknown, what: string): number {
   if (!isTimestamp(raw)) throw new IsochronError('INVALID_REQUEST', `${what} is not a timestamp.`);
   return raw;
 }
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** Bytes from base64. @throws IsochronError `VALUE_INVALID` */
+export function bytesOf(text: string): Uint8Array {
+  if (!BASE64.test(text)) throw new IsochronError('VALUE_INVALID', 'The bytes are not base64.');
+  return new Uint8Array(Buffer.from(text, 'base64'));
+}

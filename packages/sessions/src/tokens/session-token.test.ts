@@ -1,13 +1,12 @@
 import { IsochronError, MAX_TIMESTAMP, packWall } from '@isochron/core';
 import fc from 'fast-check';
-import type { ProtocolName } from '../config/protocol-names.js';
-import { fakeConfig } from '../testing/fake-node.js';
+import { checksOf, MAX_DRIFT_MS, rulesOf, sessionTokens, type TransactionsName } from '../testing/tokens.js';
+import { MAX_TOKEN_LENGTH, SessionTokens } from './session-token.js';
 import { TOKEN_VERSIONS, textBytes, timestampBytes } from './signed.js';
-import { MAX_TOKEN_LENGTH, SessionTokens } from './token.js';
 
 const NOW = Date.UTC(2026, 0, 1);
 const SECRET = 'a secret for tests only';
-const tokens = new SessionTokens(SECRET, fakeConfig());
+const tokens = sessionTokens();
 
 /** Signs as before caches had a number of changes. */
 class OldTokens extends SessionTokens {
@@ -17,7 +16,7 @@ class OldTokens extends SessionTokens {
   }
 }
 
-function codeOf(token: string, reader = new SessionTokens(SECRET, fakeConfig())): string {
+function codeOf(token: string, reader = sessionTokens()): string {
   try {
     reader.decode(token, NOW);
     return 'accepted';
@@ -56,7 +55,8 @@ describe('a session token', () => {
   });
 
   it('names no cache where a node has signed it that did not count changes', () => {
-    const old = new OldTokens(SECRET, fakeConfig());
+    const cluster = { secret: SECRET, protocol: 'paris', identity: 'testing' };
+    const old = new OldTokens(cluster, rulesOf('paris'), checksOf('paris'));
     expect(tokens.decode(old.named(1000, 2000), NOW)).toEqual({ seen: { ts: 1000 }, hwt: 2000 });
   });
 
@@ -88,18 +88,14 @@ describe('a session token', () => {
     for (const extra of ['A', 'AAAA', '=', ' ']) expect(codeOf(token + extra)).toBe('TOKEN_INVALID');
   });
 
-  it('belongs to one cluster and one history of it', () => {
+  it('belongs to one cluster', () => {
     const token = tokens.mint({ seen: { ts: 1000 }, hwt: 2000 });
-    const other = { ...fakeConfig(), cluster: 'other' };
-    expect(codeOf(token, new SessionTokens(SECRET, other))).toBe('TOKEN_FOREIGN');
-    expect(codeOf(token, new SessionTokens(SECRET, fakeConfig(), 1))).toBe('TOKEN_FOREIGN');
-    expect(codeOf(token, new SessionTokens('another secret of it', fakeConfig()))).toBe('TOKEN_INVALID');
-    const settings = { ...fakeConfig(), settings: { ...fakeConfig().settings, gossipIntervalMs: 7 } };
-    expect(codeOf(token, new SessionTokens(SECRET, settings))).toBe('accepted');
+    expect(codeOf(token, sessionTokens('paris', { identity: 'other' }))).toBe('TOKEN_FOREIGN');
+    expect(codeOf(token, sessionTokens('paris', { secret: 'another secret of it' }))).toBe('TOKEN_INVALID');
   });
 
   it('is refused beyond half the drift limit, not before it (T1)', () => {
-    const half = fakeConfig().settings.maxClockDriftMs / 2;
+    const half = MAX_DRIFT_MS / 2;
     expect(codeOf(tokens.mint({ seen: { ts: packWall(NOW + half) }, hwt: 0 }))).toBe('accepted');
     expect(codeOf(tokens.mint({ seen: { ts: packWall(NOW + half) + 1 }, hwt: 0 }))).toBe('TIMESTAMP_IN_FUTURE');
     expect(codeOf(tokens.mint({ seen: { ts: 1 }, hwt: packWall(NOW + half) + 1 }))).toBe('TIMESTAMP_IN_FUTURE');
@@ -114,8 +110,7 @@ describe('a session token', () => {
 });
 
 describe('a session token of another protocol than PaRiS', () => {
-  const of = (protocol: ProtocolName) => new SessionTokens(SECRET, fakeConfig(protocol));
-  const cure = of('cure');
+  const cure = sessionTokens('cure');
 
   it('says what was put in, entries and all', () => {
     const ts = fc.integer({ min: 0, max: packWall(NOW) });
@@ -139,15 +134,14 @@ describe('a session token of another protocol than PaRiS', () => {
 
   it('is refused by a cluster that runs another protocol, with both names, and theirs by this one', () => {
     // Equal in everything but the protocol: as after an edit of the cluster file.
-    const names: ProtocolName[] = ['paris', 'bpr', 'nocc'];
-    const config = (protocol: ProtocolName) => ({ ...fakeConfig(), protocol });
+    const names: TransactionsName[] = ['paris', 'bpr', 'nocc'];
     for (const made of names) {
       for (const read of names) {
-        const token = new SessionTokens(SECRET, config(made)).mint({ seen: { ts: 1000 }, hwt: 0 });
-        const decode = () => new SessionTokens(SECRET, config(read)).decode(token, NOW);
+        const token = sessionTokens(made).mint({ seen: { ts: 1000 }, hwt: 0 });
+        const decode = () => sessionTokens(read).decode(token, NOW);
         if (made === read) expect(decode()).toEqual({ seen: { ts: 1000 }, hwt: 0 });
         else {
-          expect(codeOf(token, new SessionTokens(SECRET, config(read)))).toBe('TOKEN_INVALID');
+          expect(codeOf(token, sessionTokens(read))).toBe('TOKEN_INVALID');
           expect(decode).toThrow(`under the protocol ${made}; this cluster runs ${read}`);
         }
       }

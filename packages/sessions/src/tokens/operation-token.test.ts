@@ -1,14 +1,9 @@
 import type { OperationSessionState } from '@isochron/protocols';
 import fc from 'fast-check';
-import type { ProtocolName } from '../config/protocol-names.js';
-import { fakeConfig } from '../testing/fake-node.js';
-import { OperationTokens } from './operation-token.js';
-import { SessionTokens } from './token.js';
+import { operationTokens, sessionTokens } from '../testing/tokens.js';
 
-const SECRET = 'a secret for tests only';
 const NOW = Date.UTC(2026, 0, 1);
-const of = (protocol: ProtocolName) => new OperationTokens(SECRET, fakeConfig(protocol));
-const okapi = of('okapi');
+const okapi = operationTokens('okapi');
 const STATE: OperationSessionState = { seen: [1, 2 ** 52, 0], region: 'oregon', ust: 77 };
 
 const refusalOf = (decode: () => unknown): { code?: string; message?: string } => {
@@ -34,7 +29,7 @@ describe('a token of single operations', () => {
     fc.assert(
       fc.property(state, (session) => {
         // Another one: what it has made, it knows without reading it.
-        expect(of('okapi').decode(okapi.mint(session), NOW)).toEqual(session);
+        expect(operationTokens('okapi').decode(okapi.mint(session), NOW)).toEqual(session);
       }),
     );
   });
@@ -53,19 +48,18 @@ describe('a token of single operations', () => {
 
   it('is refused by other protocols of both kinds, and theirs here, with both names', () => {
     // Equal in everything but the protocol: as after an edit of the cluster file.
-    const config = (protocol: ProtocolName) => ({ ...fakeConfig('okapi'), protocol });
     const claims = { seen: { ts: 1000 }, hwt: 0 };
     const made = {
-      okapi: new OperationTokens(SECRET, config('okapi')).mint(STATE),
-      eventual: new OperationTokens(SECRET, config('eventual')).mint(STATE),
-      paris: new SessionTokens(SECRET, config('paris')).mint(claims),
-      wren: new SessionTokens(SECRET, config('wren')).mint(claims),
+      okapi: operationTokens('okapi').mint(STATE),
+      eventual: operationTokens('eventual').mint(STATE),
+      paris: sessionTokens('paris').mint(claims),
+      wren: sessionTokens('wren').mint(claims),
     };
     const readers = {
-      okapi: new OperationTokens(SECRET, config('okapi')),
-      eventual: new OperationTokens(SECRET, config('eventual')),
-      paris: new SessionTokens(SECRET, config('paris')),
-      wren: new SessionTokens(SECRET, config('wren')),
+      okapi: operationTokens('okapi'),
+      eventual: operationTokens('eventual'),
+      paris: sessionTokens('paris'),
+      wren: sessionTokens('wren'),
     };
     for (const [maker, token] of Object.entries(made)) {
       for (const [reader, tokens] of Object.entries(readers)) {

@@ -6,8 +6,7 @@
  */
 import type { OperationSessionState } from '@isochron/protocols';
 import { pack, unpack } from '@isochron/wire/msgpack';
-import type { ClusterConfig } from '../config/cluster-file.js';
-import { damaged, type Fields, SignedTokens, TOKEN_VERSIONS, textBytes } from './signed.js';
+import { damaged, type Fields, SignedTokens, TOKEN_VERSIONS, type TokenCluster, textBytes } from './signed.js';
 
 /** Longest token, in characters. A header holds less: Node refuses requests whose headers are above 16 KB. */
 export const MAX_OPERATION_TOKEN_LENGTH = 65_536;
@@ -15,9 +14,9 @@ export const MAX_OPERATION_TOKEN_LENGTH = 65_536;
 export class OperationTokens extends SignedTokens<OperationSessionState> {
   readonly #protocol: Buffer;
 
-  constructor(secret: string, config: ClusterConfig, epoch = 0) {
-    super([TOKEN_VERSIONS.operations], MAX_OPERATION_TOKEN_LENGTH, secret, config, epoch);
-    this.#protocol = textBytes(config.protocol);
+  constructor(cluster: TokenCluster) {
+    super([TOKEN_VERSIONS.operations], MAX_OPERATION_TOKEN_LENGTH, cluster);
+    this.#protocol = textBytes(cluster.protocol);
   }
 
   mint(state: OperationSessionState): string {

@@ -1,12 +1,10 @@
 import { IsochronError, packWall } from '@isochron/core';
-import { depsField, raisedTo, wanted } from '@isochron/sessions';
-import { servedProtocol } from '../node/protocols.js';
-import { fakeConfig } from '../testing/fake-node.js';
-import { SnapshotChecks, sameSnapshot } from './snapshot.js';
+import { depsField, raisedTo, sameSnapshot, wanted } from '../snapshot.js';
+import { checksOf, MAX_DRIFT_MS, rulesOf } from '../testing/tokens.js';
 
 const NOW = Date.UTC(2026, 0, 1);
-const paris = new SnapshotChecks(fakeConfig());
-const cure = new SnapshotChecks(fakeConfig('cure'));
+const paris = checksOf('paris');
+const cure = checksOf('cure');
 
 describe('what a caller says of a snapshot', () => {
   it('has the entries of the protocol, or none', () => {
@@ -23,7 +21,7 @@ describe('what a caller says of a snapshot', () => {
   });
 
   it('names no time of the future, in any of its entries (T1)', () => {
-    const limit = packWall(NOW + fakeConfig().settings.maxClockDriftMs / 2);
+    const limit = packWall(NOW + MAX_DRIFT_MS / 2);
     const code = (ts: number, deps?: number[]): string | undefined => {
       try {
         cure.refuseFuture({ ts, deps }, NOW, 'It');
@@ -41,12 +39,11 @@ describe('what a caller says of a snapshot', () => {
 
 describe('what a session has seen', () => {
   it('is raised until its snapshots show its own writes, and not where they do already', () => {
-    const rules = (name: 'paris' | 'bpr' | 'wren') => servedProtocol(name).rules;
-    expect(raisedTo(rules('paris'), { ts: 5 }, 9)).toMatchObject({ ts: 9 });
-    expect(raisedTo(rules('paris'), { ts: 9 }, 5)).toEqual({ ts: 9 });
+    expect(raisedTo(rulesOf('paris'), { ts: 5 }, 9)).toMatchObject({ ts: 9 });
+    expect(raisedTo(rulesOf('paris'), { ts: 9 }, 5)).toEqual({ ts: 9 });
     // Its reads wait for them.
-    expect(raisedTo(rules('bpr'), { ts: 5 }, 9)).toEqual({ ts: 5 });
-    expect(rules('wren').covers(raisedTo(rules('wren'), { ts: 5, deps: [4, 1, 9] }, 9))).toBe(9);
+    expect(raisedTo(rulesOf('bpr'), { ts: 5 }, 9)).toEqual({ ts: 5 });
+    expect(rulesOf('wren').covers(raisedTo(rulesOf('wren'), { ts: 5, deps: [4, 1, 9] }, 9))).toBe(9);
   });
 
   it('is asked for as the least that a snapshot may be, or as the snapshot itself', () => {

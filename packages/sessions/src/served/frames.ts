@@ -11,8 +11,7 @@ import {
   type Value,
 } from '@isochron/core';
 import type { OperationSessionState } from '@isochron/protocols';
-import type { Rules } from '../http/rules.js';
-import { bytesOf } from '../http/writer.js';
+import { bytesOf, type Rules } from '../requests/rules.js';
 
 /** A frame's fields, none of them checked. */
 export type RawFrame = Readonly<Record<string, unknown>>;

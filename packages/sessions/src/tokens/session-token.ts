@@ -14,52 +14,44 @@
  */
 import type { Timestamp, WallMs } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
-import type { SessionClaims } from '@isochron/sessions';
-import type { ClusterConfig } from '../config/cluster-file.js';
-import { DEFAULT_PROTOCOL } from '../config/protocol-names.js';
-import { servedTransactions } from '../node/protocols.js';
+import type { SessionClaims } from '../claims.js';
+import { sameSnapshot } from '../snapshot.js';
 import {
   countBytes,
   damaged,
   type Fields,
   SignedTokens,
   TOKEN_VERSIONS,
+  type TokenCluster,
   type TokenVersion,
   textBytes,
   timestampBytes,
+  UNNAMED_PROTOCOL,
 } from './signed.js';
-import { SnapshotChecks, sameSnapshot } from './snapshot.js';
+import type { SnapshotChecks } from './snapshot-checks.js';
 
 /** Longest token of a session without entries, in characters. */
 export const MAX_TOKEN_LENGTH = 256;
 
-export type { SessionClaims };
-
 /** Without a cache, and with one. */
-const versionsOf = (isDefault: boolean) =>
-  isDefault
+const versionsOf = (isUnnamed: boolean) =>
+  isUnnamed
     ? ([TOKEN_VERSIONS.plain, TOKEN_VERSIONS.cache] as const)
     : ([TOKEN_VERSIONS.withProtocol, TOKEN_VERSIONS.cacheWithProtocol] as const);
 
 /** The tokens of one cluster. */
 export class SessionTokens extends SignedTokens<SessionClaims> {
-  readonly checks: SnapshotChecks;
-  readonly #rules: SessionRules;
   #lastSeen: Snapshot = { ts: -1 };
   #lastHwt: Timestamp = -1;
   #lastToken = '';
 
-  constructor(secret: string, config: ClusterConfig, epoch = 0) {
-    const checks = new SnapshotChecks(config);
-    super(
-      versionsOf(config.protocol === DEFAULT_PROTOCOL),
-      MAX_TOKEN_LENGTH + 11 * checks.entries,
-      secret,
-      config,
-      epoch,
-    );
-    this.checks = checks;
-    this.#rules = servedTransactions(config.protocol).rules;
+  constructor(
+    cluster: TokenCluster,
+    /** What sessions of the cluster's protocol remember. */
+    readonly rules: SessionRules,
+    readonly checks: SnapshotChecks,
+  ) {
+    super(versionsOf(cluster.protocol === UNNAMED_PROTOCOL), MAX_TOKEN_LENGTH + 11 * checks.entries, cluster);
   }
 
   /** A token. A `hwt` whose write is part of what was seen says nothing that this does not, and is left out together with its cache. */
@@ -82,7 +74,7 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
   protected read(fields: Fields, version: TokenVersion): SessionClaims {
     const [ts, hwt] = [fields.timestamp(), fields.timestamp()];
     const [session, node] = [fields.text(), fields.text()];
-    const seen = this.protocol === DEFAULT_PROTOCOL ? { ts } : { ts, ...this.#entriesIn(fields) };
+    const seen = this.protocol === UNNAMED_PROTOCOL ? { ts } : { ts, ...this.#entriesIn(fields) };
     if (version === TOKEN_VERSIONS.plain || version === TOKEN_VERSIONS.withProtocol) return fields.end({ seen, hwt });
     if (session === '' || node === '') throw damaged();
     return fields.end({ seen, hwt, cache: { session, node, changes: fields.count() } });
@@ -94,7 +86,7 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
 
   /** Whether the write at `hwt` may be missing in a snapshot, or must still be sorted before the session's next one. */
   #isLive(seen: Snapshot, hwt: Timestamp): boolean {
-    return hwt > Math.min(seen.ts, this.#rules.covers(seen));
+    return hwt > Math.min(seen.ts, this.rules.covers(seen));
   }
 
   #entriesIn(fields: Fields): Pick<Snapshot, 'deps'> {
@@ -105,12 +97,12 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
   }
 
   #sign({ seen, hwt, cache }: SessionClaims): string {
-    const [plain, named] = versionsOf(this.protocol === DEFAULT_PROTOCOL);
+    const [plain, named] = versionsOf(this.protocol === UNNAMED_PROTOCOL);
     return this.sign(cache === undefined ? plain : named, [
       ...[seen.ts, hwt].map(timestampBytes),
       textBytes(cache?.session ?? ''),
       textBytes(cache?.node ?? ''),
-      ...(this.protocol === DEFAULT_PROTOCOL ? [] : this.#protocolBytes(seen)),
+      ...(this.protocol === UNNAMED_PROTOCOL ? [] : this.#protocolBytes(seen)),
       ...(cache === undefined ? [] : [countBytes(cache.changes)]),
     ]);
   }

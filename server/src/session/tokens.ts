@@ -1,0 +1,31 @@
+/** The session tokens of a cluster, by its cluster file. */
+import { Topology } from '@isochron/core';
+import { OperationTokens, SessionTokens, SnapshotChecks, type TokenCluster } from '@isochron/sessions';
+import { canonicalJson } from '../config/canonical.js';
+import { type ClusterConfig, clusterSpec } from '../config/cluster-file.js';
+import { servedTransactions } from '../node/protocols.js';
+
+/** @param epoch counts the changes of placement */
+export const sessionTokens = (secret: string, config: ClusterConfig, epoch = 0): SessionTokens =>
+  new SessionTokens(
+    tokenCluster(secret, config, epoch),
+    servedTransactions(config.protocol).rules,
+    snapshotChecks(config),
+  );
+
+/** @param epoch counts the changes of placement */
+export const operationTokens = (secret: string, config: ClusterConfig, epoch = 0): OperationTokens =>
+  new OperationTokens(tokenCluster(secret, config, epoch));
+
+/** The checks of snapshots under a protocol with transactions. */
+export const snapshotChecks = (config: ClusterConfig): SnapshotChecks =>
+  new SnapshotChecks(
+    servedTransactions(config.protocol).entries(new Topology(clusterSpec(config))),
+    config.settings.maxClockDriftMs,
+  );
+
+function tokenCluster(secret: string, config: ClusterConfig, epoch: number): TokenCluster {
+  const { cluster, protocol, keyspaces } = config;
+  const regions = config.regions.map(({ id, nodes }) => ({ id, nodes: nodes.map((node) => node.id) }));
+  return { secret, protocol, identity: canonicalJson({ cluster, epoch, regions, keyspaces }) };
+}
