@@ -9,6 +9,7 @@ import { parseClusterFile } from '../../server/src/config/cluster-file.js';
 import { peeringOf } from '../../server/src/config/peering.js';
 import { buildApi } from '../../server/src/http/api.js';
 import { type OpenedNode, openNode } from '../../server/src/node/open.js';
+import { promised } from '../../server/src/node/promised.js';
 import { fuzz } from './fuzz.js';
 import { hostileValue, jsonOf, place, replaced } from './hostile.js';
 import { type Answer, askRaw, headerOf, type RawRequest } from './requests.js';
@@ -110,7 +111,7 @@ describe('a node', () => {
     const read = await post('/v1/read', { keys: refsOf(written) }, headerOf(committed.head, 'isochron-session'));
     expect(JSON.parse(read.body)).toMatchObject({ values: expected(written) });
     const { timestamp } = JSON.parse(committed.body) as { timestamp: number };
-    await node.stable(timestamp, 600_000);
+    await promised<number>((done) => node.stable(timestamp, 600_000, done));
     const stable = await post('/v1/read', { keys: refsOf(written) });
     expect(JSON.parse(stable.body)).toMatchObject({ values: expected(written) });
   });
@@ -120,7 +121,7 @@ describe('a node', () => {
     const { timestamp } = JSON.parse(committed.body) as { timestamp: number };
     await close();
     await open();
-    await node.stable(timestamp, 600_000);
+    await promised<number>((done) => node.stable(timestamp, 600_000, done));
     const read = await post('/v1/read', { keys: refsOf(written) });
     expect(JSON.parse(read.body)).toMatchObject({ values: expected(written) });
     const listed = JSON.parse((await ask({ method: 'GET', url: '/v1/keyspaces/default/keys?limit=1000' })).body);

@@ -3,7 +3,7 @@ import helmet from '@fastify/helmet';
 import underPressure from '@fastify/under-pressure';
 import websocket from '@fastify/websocket';
 import { IsochronError } from '@isochron/core';
-import { Rules } from '@isochron/sessions';
+import { Rules, Serving } from '@isochron/sessions';
 import { Ajv, type ValidateFunction } from 'ajv';
 import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, LogController } from 'fastify';
 import type { AnyNode } from '../node/api.js';
@@ -22,7 +22,6 @@ import { batchRoutes } from './routes-batch.js';
 import { keyRoutes } from './routes-keys.js';
 import { lossRoutes } from './routes-losses.js';
 import { healthRoutes, timeRoutes } from './routes-ops.js';
-import { Serving } from './serving.js';
 
 /** How the API is served. Limits come from the node's cluster file. */
 export interface ApiOptions {

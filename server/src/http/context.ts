@@ -2,15 +2,21 @@
 import { randomBytes } from 'node:crypto';
 import { IsochronError, isTxId, packWall, type Timestamp, type TxId, txIdOf } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import { ANONYMOUS, type Caller, type Rules, refuseFuture, requireCapability } from '@isochron/sessions';
+import {
+  ANONYMOUS,
+  type Caller,
+  Outcomes,
+  type Rules,
+  refuseFuture,
+  requireCapability,
+  type Serving,
+} from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { RunningNode, TransactionsNode } from '../node/api.js';
 import type { HttpSessions } from '../session/http-sessions.js';
 import type { Authenticator } from './auth.js';
 import { avoidingPart } from './avoided.js';
-import { Outcomes } from './outcomes.js';
 import { JSON_TYPE, ReadHeaders } from './read-headers.js';
-import type { Serving } from './serving.js';
 import { StabilityMonitor } from './stability.js';
 
 /** Longest time in which a request with an Idempotency-Key may be repeated, ms; see {@link ApiContext.birth}. */
@@ -101,7 +107,11 @@ export class TransactionsContext extends ApiContext {
     serving: Serving,
   ) {
     super(node, rules, auth, log, serving);
-    this.outcomes = new Outcomes(node);
+    this.outcomes = new Outcomes(node.port, {
+      now: () => node.now(),
+      ust: () => node.ust(),
+      outcomeRetentionMs: node.config.settings.outcomeRetentionMs,
+    });
   }
 
   /** Who calls, as far as the token says. @throws IsochronError for a bad token */

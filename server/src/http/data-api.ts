@@ -1,6 +1,6 @@
 /** What of the API depends on the kind of the cluster's protocol. */
 
-import type { Rules } from '@isochron/sessions';
+import type { Rules, Serving } from '@isochron/sessions';
 import { type Capability, unsupported } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { type AnyNode, type OperationsNode, runsTransactions, type TransactionsNode } from '../node/api.js';
@@ -16,7 +16,6 @@ import type { OneShots } from './one-shots.js';
 import { OperationOneShots } from './operation-one-shots.js';
 import { listRoutes } from './routes-list.js';
 import { transactionRoutes } from './routes-transactions.js';
-import type { Serving } from './serving.js';
 import { TransactionOneShots } from './transaction-one-shots.js';
 
 export interface DataApi {

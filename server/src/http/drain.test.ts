@@ -91,12 +91,11 @@ describe('a node that drains', () => {
     const held = new Promise<void>((resolve) => {
       proceed = resolve;
     });
-    const { read } = api.node.coordinator;
+    const { read } = api.node.port;
     const reading = new Promise<void>((begun) => {
-      api.node.coordinator.read = async (request) => {
+      api.node.port.read = (request, done) => {
         begun();
-        await held;
-        return read(request);
+        held.then(() => read(request, done));
       };
     });
     const answer = api.call('GET', `${KEYS}/a`);
@@ -116,10 +115,7 @@ describe('a node that drains', () => {
 
   it('cuts off requests that take too long', async () => {
     const reading = new Promise<void>((begun) => {
-      api.node.coordinator.read = () => {
-        begun();
-        return new Promise(() => {});
-      };
+      api.node.port.read = () => begun();
     });
     const answer = api.call('GET', `${KEYS}/a`);
     answer.catch(() => undefined);

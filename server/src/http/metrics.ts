@@ -1,11 +1,12 @@
 /** `/metrics` in the Prometheus text format, on a server of its own that is bound to loopback. */
+
+import { Serving } from '@isochron/sessions';
 import fastify, { type FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { RunningNode } from '../node/api.js';
 import { costMetrics } from './cost-metrics.js';
 import type { HttpLatency } from './latency.js';
 import { healthRoutes } from './routes-ops.js';
-import { Serving } from './serving.js';
 import { isStale, replicationAges, stabilityOf } from './stability.js';
 
 /**

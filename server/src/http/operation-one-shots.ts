@@ -1,13 +1,12 @@
 /** One-shot reads and writes where they are single operations: a token is the caller's whole session. */
 import type { KeyWrite, QualifiedKey } from '@isochron/core';
 import type { GetResp, OperationSession, PutResp, RotResp } from '@isochron/protocols';
-import { type OperationTokens, requireCapability, unsupported } from '@isochron/sessions';
+import { type OperationTokens, requireCapability, undecided, unsupported } from '@isochron/sessions';
 import type { FastifyRequest } from 'fastify';
 import type { OperationsNode } from '../node/api.js';
 import { newSessionId } from '../session/ids.js';
 import type { ApiContext } from './context.js';
 import type { OneShots, Shown, Written } from './one-shots.js';
-import { undecided } from './outcomes.js';
 import { bounded } from './reader.js';
 
 export class OperationOneShots implements OneShots {

@@ -1,5 +1,6 @@
 import { IsochronError, packWall } from '@isochron/core';
 import type { TxStatusResp } from '@isochron/protocols';
+import type { Done } from '@isochron/sessions';
 import { FakeCluster } from '../testing/fake-node.js';
 import { SessionClient } from '../testing/session-client.js';
 import { SessionNetwork, startApi, type TestApi } from '../testing/test-api.js';
@@ -39,7 +40,7 @@ describe('GET /v1/transactions/:id', () => {
 
   it.each(['pending', 'aborted', 'lost'] as const)('may be %s', async (status) => {
     const answer: TxStatusResp = { type: 'TxStatusResp', ref: 0, status, ts: null, attempt: 0 };
-    api.node.coordinator.txStatus = async () => answer;
+    api.node.port.txStatus = (_request, done) => done(answer);
     expect(await statusOf(api, TX_ID)).toEqual({ id: TX_ID, status, timestamp: null });
   });
 
@@ -65,11 +66,12 @@ describe('GET /v1/transactions/:id', () => {
   });
 
   it('lets only so many ask at the same time: each question goes to every replica', async () => {
-    let answer: (resp: TxStatusResp) => void = () => {};
-    const held = new Promise<TxStatusResp>((resolve) => {
-      answer = resolve;
-    });
-    api.node.coordinator.txStatus = () => held;
+    const held: Done<TxStatusResp>[] = [];
+    const answer = (resp: TxStatusResp): void => {
+      api.node.port.txStatus = (_request, done) => done(resp);
+      for (const done of held) done(resp);
+    };
+    api.node.port.txStatus = (_request, done) => held.push(done);
     let refusals = 0;
     const asked = Array.from({ length: 40 }, async () => {
       const said = await statusOf(api, TX_ID);
@@ -133,13 +135,8 @@ describe('a commit that ended without a word of its cohorts', () => {
 
 describe('a repeated patch', () => {
   it('is not merged into what it may be about to write', async () => {
-    api.node.coordinator.txStatus = async () => ({
-      type: 'TxStatusResp',
-      ref: 0,
-      status: 'pending',
-      ts: null,
-      attempt: 0,
-    });
+    const pending: TxStatusResp = { type: 'TxStatusResp', ref: 0, status: 'pending', ts: null, attempt: 0 };
+    api.node.port.txStatus = (_request, done) => done(pending);
     const answer = await api.call('PATCH', '/v1/keyspaces/default/keys/a', {
       body: { n: 1 },
       headers: { 'idempotency-key': TX_ID },

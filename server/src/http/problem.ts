@@ -1,7 +1,7 @@
 /** Errors as `application/problem+json` (RFC 9457). */
 import { ERROR_TITLES, type ErrorCode, IsochronError } from '@isochron/core';
+import { UndecidedError } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyReply } from 'fastify';
-import { UndecidedError } from './outcomes.js';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 

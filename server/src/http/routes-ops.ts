@@ -1,12 +1,14 @@
 /** Time, health and the cluster. */
+import type { Timestamp } from '@isochron/core';
+import type { Serving } from '@isochron/sessions';
 import type { Static } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RunningNode } from '../node/api.js';
+import { promised } from '../node/promised.js';
 import type { ApiContext } from './context.js';
 import { json } from './openapi.js';
 import { lossSummary } from './routes-losses.js';
 import { ClockAnswer, ClusterAnswer, EmptyQuery, HealthAnswer, StableAnswer, StableQuery } from './schemas.js';
-import type { Serving } from './serving.js';
 import { stabilityOf } from './stability.js';
 
 const DEFAULT_STABLE_TIMEOUT_MS = 10_000;
@@ -42,7 +44,8 @@ export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
 async function waitStable(api: ApiContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { ts, timeout } = request.query as Static<typeof StableQuery>;
   api.refuseFuture({ ts }, '"ts"');
-  const ust = await api.serving.stable(ts, timeout ?? DEFAULT_STABLE_TIMEOUT_MS);
+  const timeoutMs = timeout ?? DEFAULT_STABLE_TIMEOUT_MS;
+  const ust = await promised<Timestamp>((done) => api.serving.stable(ts, timeoutMs, done));
   api.sendJson(reply, JSON.stringify({ ust }));
 }
 

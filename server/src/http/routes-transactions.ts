@@ -5,13 +5,22 @@
  */
 import { IsochronError, isTxId, type NodeId, type QualifiedKey, type TxId, type Version } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import { type Caller, floorOf, type OpenTransaction, ownVersion, snapshotOf, wanted } from '@isochron/sessions';
+import {
+  type Caller,
+  floorOf,
+  type OpenTransaction,
+  ownVersion,
+  snapshotOf,
+  type TxStatus,
+  UndecidedError,
+  wanted,
+} from '@isochron/sessions';
 import type { Static } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { promised } from '../node/promised.js';
 import type { TransactionsContext } from './context.js';
 import { json, SessionHeaders } from './openapi.js';
-import { UndecidedError } from './outcomes.js';
 import { bounded, readAnswerText } from './reader.js';
 import { keysOf } from './routes-batch.js';
 import { sendCommitted } from './routes-keys.js';
@@ -255,6 +264,7 @@ async function status(api: TransactionsContext, request: FastifyRequest, reply: 
   // The id of any transaction, as a receipt, an Idempotency-Key or a problem document has it.
   const ref = isTxId(id) ? undefined : refOf(api, request);
   const owner = ref === undefined ? undefined : ownerOf(api, ref);
-  const answer = await api.outcomes.status(ref?.txId ?? id, birth ?? ref?.snapshot.ts ?? null, owner);
+  const since = birth ?? ref?.snapshot.ts ?? null;
+  const answer = await promised<TxStatus>((done) => api.outcomes.status(ref?.txId ?? id, since, done, owner));
   api.sendJson(reply, JSON.stringify({ id, status: answer.status, timestamp: answer.ts }));
 }

@@ -10,6 +10,7 @@ import {
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import { bytesOf, type Caller } from '@isochron/sessions';
+import { promised } from '../node/promised.js';
 import { avoidedBy } from './avoided.js';
 import type { ApiContext, TransactionsContext } from './context.js';
 import type { WriteRef } from './schemas.js';
@@ -44,7 +45,9 @@ export async function commit(
   const known = open ? { snapshot: null } : { snapshot: ts, deps };
   const avoid = avoidedBy(request.txId, api.node.topology);
   const attempt = { homes: [home], ...(avoid.length === 0 ? {} : { avoids: [avoid] }) };
-  const committed = await api.outcomes.commit({ ...request, ...known, ...attempt }, coordinator);
+  const committed = await promised<Snapshot>((done) =>
+    api.outcomes.commit({ ...request, ...known, ...attempt }, done, coordinator),
+  );
   const { txId, writes } = order;
   return { ct: committed.ts, token: api.sessions.committed(caller, { txId, writes, commit: committed, snapshot }) };
 }

@@ -1,56 +1,12 @@
 /** What the API layer (HTTP, WebSocket, status) sees of a running node. */
 import type { NodeId, RegionId, Timestamp, Topology, TxId } from '@isochron/core';
-import type {
-  CommitReq,
-  CommitResp,
-  EndTxReq,
-  EndTxResp,
-  GetReq,
-  GetResp,
-  ListReq,
-  ListResp,
-  Loss,
-  PutReq,
-  PutResp,
-  ReadReq,
-  ReadResp,
-  RotReq,
-  RotResp,
-  StartTxReq,
-  StartTxResp,
-  TxStatusReq,
-  TxStatusResp,
-  Unresponsive,
-  VerificationStatus,
-} from '@isochron/protocols';
-import type { SessionsMachine } from '@isochron/sessions';
+import type { Loss, Unresponsive, VerificationStatus } from '@isochron/protocols';
+import type { CoordinatorPort, Done, OperationsPort, SessionsMachine } from '@isochron/sessions';
 import type { ClusterConfig } from '../config/cluster-file.js';
+import type { PromisedCoordinator, PromisedOperations } from './promised.js';
 import type { ServedOperations, ServedProtocol, ServedTransactions } from './protocols.js';
 import type { Scope, Sent, TrafficKind } from './traffic.js';
 import type { Blocked } from './waits.js';
-
-/** A request as the API layer writes it: the port adds the reference. */
-export type Unreferenced<R> = Omit<R, 'type' | 'ref'>;
-
-/**
- * A coordinator, as a client sees it. Every call ends: with the answer, or with an IsochronError that carries the refusal's
- * code. `coordinator` names another node of the region that opened the transaction; the default is this node.
- */
-export interface CoordinatorPort {
-  start(request: Unreferenced<StartTxReq>, coordinator?: NodeId): Promise<StartTxResp>;
-  read(request: Unreferenced<ReadReq>, coordinator?: NodeId): Promise<ReadResp>;
-  list(request: Unreferenced<ListReq>, coordinator?: NodeId): Promise<ListResp>;
-  commit(request: Unreferenced<CommitReq>, coordinator?: NodeId): Promise<CommitResp>;
-  end(request: Unreferenced<EndTxReq>, coordinator?: NodeId): Promise<EndTxResp>;
-  txStatus(request: Unreferenced<TxStatusReq>, coordinator?: NodeId): Promise<TxStatusResp>;
-}
-
-/** The coordinator of this node, as a client of single operations sees it. Every call ends, as those of {@link CoordinatorPort} do. */
-export interface OperationsPort {
-  get(request: Unreferenced<GetReq>): Promise<GetResp>;
-  put(request: Unreferenced<PutReq>): Promise<PutResp>;
-  rot(request: Unreferenced<RotReq>): Promise<RotResp>;
-}
 
 export interface PartitionStatus {
   readonly partition: string;
@@ -138,17 +94,17 @@ export interface RunningNode {
   /** Age of the stable snapshot in ms. */
   stalenessMs(): number;
   /**
-   * Resolves once every node of every region serves `ts`, with the highest time of which that is known: a session that
-   * begins anywhere, now or after any crash, sees everything up to it. Rejects with STABLE_TIMEOUT after `timeoutMs`.
+   * Ends once every node of every region serves `ts`, with the highest time of which that is known: a session that
+   * begins anywhere, now or after any crash, sees everything up to it. Ends with STABLE_TIMEOUT after `timeoutMs`.
    */
-  stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp>;
+  stable(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void;
   /** Where the verification of the disk stands: a node that is `verifying` takes no writes. */
   verification(): VerificationStatus;
   /**
-   * Resolves with this node's UST once it has reached `ts`: what sessions see here. Rejects with STABLE_TIMEOUT after
+   * Ends with this node's UST once it has reached `ts`: what sessions see here. Ends with STABLE_TIMEOUT after
    * `timeoutMs`.
    */
-  visibleHere(ts: Timestamp, timeoutMs: number): Promise<Timestamp>;
+  visibleHere(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void;
   /** Which nodes and regions do not answer this one. */
   readonly unresponsive: Unresponsive;
   /** Calls `listener` at once when that has changed. */
@@ -177,7 +133,9 @@ export interface RunningNode {
 /** One whose clients run interactive transactions. */
 export interface TransactionsNode extends RunningNode {
   readonly protocol: ServedTransactions;
-  readonly coordinator: CoordinatorPort;
+  readonly port: CoordinatorPort;
+  /** The same with promises. */
+  readonly coordinator: PromisedCoordinator;
   /** Caches of HTTP sessions, kept here or asked for elsewhere. */
   readonly sessions: SessionsMachine;
 }
@@ -185,7 +143,9 @@ export interface TransactionsNode extends RunningNode {
 /** One whose clients run single operations. */
 export interface OperationsNode extends RunningNode {
   readonly protocol: ServedOperations;
-  readonly coordinator: OperationsPort;
+  readonly port: OperationsPort;
+  /** The same with promises. */
+  readonly coordinator: PromisedOperations;
 }
 
 export type AnyNode = TransactionsNode | OperationsNode;

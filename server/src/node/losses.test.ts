@@ -38,9 +38,10 @@ describe('losses', () => {
 
   it('are acknowledged by a request to the node itself, which is answered once it is durable', async () => {
     const posted: { machine: string; from: string; message: AcknowledgeLossesReq }[] = [];
-    const port = new OperatorPort('virginia-1', (to, from, message) =>
-      posted.push({ machine: `${to.node} ${to.machine}`, from: from.machine, message }),
-    );
+    const port = new OperatorPort('virginia-1', {
+      firstRef: 0,
+      post: (to, from, message) => posted.push({ machine: `${to.node} ${to.machine}`, from: from.machine, message }),
+    });
     const asked = [port.acknowledgeLosses([loss.txId]), port.acknowledgeLosses('all')];
     expect(posted).toMatchObject([
       { machine: 'virginia-1 losses', from: 'operator', message: { transactions: [loss.txId] } },
@@ -54,7 +55,7 @@ describe('losses', () => {
   });
 
   it('that are not acknowledged yet when the node closes are still open: the request ends with an error', async () => {
-    const port = new OperatorPort('virginia-1', () => undefined);
+    const port = new OperatorPort('virginia-1', { firstRef: 0, post: () => undefined });
     const asked = port.acknowledgeLosses('all');
     port.close();
     await expect(asked).rejects.toMatchObject({ code: 'CONNECTION_LOST' });

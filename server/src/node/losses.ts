@@ -3,12 +3,12 @@ import type { NodeId, Topology, TxId } from '@isochron/core';
 import {
   type AcknowledgeLossesReq,
   type AcknowledgeLossesResp,
-  type Address,
   LOSS_REPORTS_MACHINE,
   type Loss,
 } from '@isochron/protocols';
+import { type PortDriver, RequestPort } from '@isochron/sessions';
 import type { Logger } from 'pino';
-import { RequestPort } from './client-port.js';
+import { promised } from './promised.js';
 
 /** Name of the machine that stands for the node's operators. */
 export const OPERATOR_MACHINE = 'operator';
@@ -17,8 +17,8 @@ export const OPERATOR_MACHINE = 'operator';
 const LOGGED_KEYS = 50;
 
 export class OperatorPort extends RequestPort<AcknowledgeLossesReq, AcknowledgeLossesResp> {
-  constructor(node: NodeId, post: (to: Address, from: Address, message: AcknowledgeLossesReq) => void) {
-    super(node, post, OPERATOR_MACHINE);
+  constructor(node: NodeId, driver: PortDriver<AcknowledgeLossesReq>) {
+    super(node, driver, OPERATOR_MACHINE);
   }
 
   /** Resolves once it is durable, with how many losses were open and are acknowledged now. */
@@ -28,7 +28,9 @@ export class OperatorPort extends RequestPort<AcknowledgeLossesReq, AcknowledgeL
       ref: this.ref(),
       transactions: transactions === 'all' ? null : transactions,
     };
-    const { acknowledged } = await this.call(request, 'AcknowledgeLossesResp', this.node, LOSS_REPORTS_MACHINE);
+    const { acknowledged } = await promised<AcknowledgeLossesResp>((done) =>
+      this.call(request, 'AcknowledgeLossesResp', done, this.node, LOSS_REPORTS_MACHINE),
+    );
     return acknowledged;
   }
 }

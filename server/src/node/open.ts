@@ -29,7 +29,18 @@ import {
   type Unresponsive,
   type VerificationStatus,
 } from '@isochron/protocols';
-import { ASKED_TIMER, SESSIONS_MACHINE, type SessionMessage, SessionsMachine } from '@isochron/sessions';
+import {
+  ASKED_TIMER,
+  CLIENT_MACHINE,
+  ClientPort,
+  type Done,
+  OperationPort,
+  type PortDriver,
+  SESSIONS_MACHINE,
+  type SessionMessage,
+  SessionsMachine,
+  StableWaiters,
+} from '@isochron/sessions';
 import type { VersionStore } from '@isochron/storage';
 import { WebSocketTransport } from '@isochron/transport';
 import { FrameCodec } from '@isochron/wire';
@@ -37,8 +48,8 @@ import { type ClusterConfig, clusterSpec, oneWayDelayMs } from '../config/cluste
 import type { ProtocolName } from '../config/protocol-names.js';
 import { newSessionId } from '../session/ids.js';
 import { snapshotChecks } from '../session/tokens.js';
+import { after } from './after.js';
 import type { AnyNode, Costs, NodeStatus, OperationsNode, RunningNode, TransactionsNode } from './api.js';
-import { CLIENT_MACHINE, ClientPort, OperationPort } from './client-port.js';
 import { type OpenedData, openDataFolder } from './data-folder.js';
 import { DiskWatch } from './disk-watch.js';
 import { closedCleanly, distrust, isDamage, isDistrust } from './distrust.js';
@@ -46,15 +57,16 @@ import { lossLogger, OPERATOR_MACHINE, OperatorPort } from './losses.js';
 import { type NodeMessage, nodeSchema } from './messages.js';
 import type { NodeOptions } from './options.js';
 import { PeerHealth } from './peer-health.js';
+import { PromisedCoordinator, PromisedOperations } from './promised.js';
 import { type ServedOperations, type ServedProtocol, type ServedTransactions, servedProtocol } from './protocols.js';
 import { logRebuild } from './rebuild-log.js';
-import { StableWaiters } from './stable-waiters.js';
 import { type Figures, nodeStatus, operationFigures, transactionFigures } from './status.js';
 import { Traffic } from './traffic.js';
 import { loadUnapplied } from './unapplied.js';
 import { reportVerification } from './verification-log.js';
 import { VisibilitySampler } from './visibility.js';
 import { type Blocked, operationWaits, transactionWaits } from './waits.js';
+import { WakeTimer } from './wake-timer.js';
 
 /** Epoch of the topology: moves when the placement is changed by an operation. */
 const EPOCH = 0;
@@ -106,7 +118,7 @@ interface Parts {
 abstract class Node<M extends TransactionMessage | OperationMessage | SessionMessage> implements RunningNode {
   abstract readonly protocol: ServedProtocol;
   /** What stands for the node's clients. */
-  abstract readonly coordinator: { close(): void };
+  abstract readonly port: { close(): void };
   protected abstract readonly machines: TransactionNode | OperationNode;
   protected abstract readonly operator: OperatorPort;
   protected abstract readonly schema: MessageSchema<M>;
@@ -123,15 +135,21 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   readonly #disk: DiskWatch;
   readonly #startedAt = Date.now();
   /** Callers that wait for this node's stable time, and for the time that all nodes serve. */
-  readonly #waitersHere = new StableWaiters();
-  readonly #waitersEverywhere = new StableWaiters();
+  readonly #waitersHere = new StableWaiters(after);
+  readonly #waitersEverywhere = new StableWaiters(after);
   readonly #traffic: Traffic;
   readonly #health: PeerHealth;
   #visibility: VisibilitySampler | undefined;
   #transport: WebSocketTransport<M> | undefined;
   #peers: PeerClocks<M> | undefined;
   readonly #progress = new StableProgress();
-  #wake: { at: number; timer: NodeJS.Timeout } | undefined;
+  readonly #timer = new WakeTimer(
+    () => this.now(),
+    () => {
+      this.host.wake();
+      this.#advanced();
+    },
+  );
   #closing: Promise<void> | undefined;
   #stopReporting = (): void => {};
 
@@ -165,7 +183,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
       },
       transmit: (to, envelopes) => this.#transport?.send(to, envelopes),
       endOfTurn: (run) => setImmediate(run),
-      wakeAt: (at) => this.#wakeAt(at),
+      wakeAt: (at) => this.#timer.wakeAt(at),
       fail: (error) => this.#fail(error),
     });
     const settings = { ...DEFAULT_SETTINGS, ...options.config.settings };
@@ -198,6 +216,10 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   ): void {
     if (retiring !== undefined) this.machines.membership.retire(retiring);
     for (const [name, machine] of machines) this.host.add(name, machine);
+  }
+
+  protected portDriver(): PortDriver<M> {
+    return { firstRef: randomInt(2 ** 32), post: (to, from, message) => this.host.post({ to, from, message }) };
   }
 
   async listen(storeId: string): Promise<void> {
@@ -276,14 +298,14 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     return this.machines.clock.problem;
   }
 
-  stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
+  stable(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
     const { stable } = this.machines;
     stable.want(ts);
-    return this.#waitersEverywhere.wait(ts, stable.served, timeoutMs);
+    this.#waitersEverywhere.wait(ts, stable.served, timeoutMs, done);
   }
 
-  visibleHere(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
-    return this.#waitersHere.wait(ts, this.ust(), timeoutMs);
+  visibleHere(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
+    this.#waitersHere.wait(ts, this.ust(), timeoutMs, done);
   }
 
   /** After a loss, commits are accepted from sessions born later (D10): the first of them are possible when UST has passed it. */
@@ -344,11 +366,11 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   async #close(): Promise<void> {
     this.host.stop();
     this.#stopReporting();
-    if (this.#wake !== undefined) clearTimeout(this.#wake.timer);
+    this.#timer.stop();
     this.#waitersHere.close();
     this.#waitersEverywhere.close();
     this.#visibility?.close();
-    this.coordinator.close();
+    this.port.close();
     this.operator.close();
     this.#disk.stop();
     this.#health.stop();
@@ -390,28 +412,12 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     this.#waitersHere.advance(value);
     this.#waitersEverywhere.advance(served);
   }
-
-  /** One timer for all machines; it is moved only when an earlier time is asked for. */
-  #wakeAt(at: number): void {
-    if (this.#wake !== undefined) {
-      if (this.#wake.at <= at) return;
-      clearTimeout(this.#wake.timer);
-    }
-    const timer = setTimeout(
-      () => {
-        this.#wake = undefined;
-        this.host.wake();
-        this.#advanced();
-      },
-      Math.max(1, at - this.now()),
-    );
-    this.#wake = { at, timer };
-  }
 }
 
 class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode {
   readonly protocol: ServedTransactions;
-  readonly coordinator: ClientPort;
+  readonly port: ClientPort;
+  readonly coordinator: PromisedCoordinator;
   readonly sessions: SessionsMachine;
   protected readonly schema: MessageSchema<NodeMessage>;
   protected readonly machines: TransactionNode;
@@ -422,7 +428,8 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
     this.protocol = protocol;
     this.schema = nodeSchema(protocol);
     this.machines = protocol.open({ ...this.common, unapplied });
-    this.coordinator = new ClientPort(this.id, (to, from, message) => this.host.post({ to, from, message }));
+    this.port = new ClientPort(this.id, this.portDriver());
+    this.coordinator = new PromisedCoordinator(this.port);
     const checks = snapshotChecks(this.config);
     this.sessions = new SessionsMachine({
       wake: () => this.host.fire(SESSIONS_MACHINE, ASKED_TIMER),
@@ -432,9 +439,9 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
       now: () => performance.now(),
       firstRef: randomInt(2 ** 32),
     });
-    this.operator = new OperatorPort(this.id, (to, from, message) => this.host.post({ to, from, message }));
+    this.operator = new OperatorPort(this.id, this.portDriver());
     const ports = [
-      [CLIENT_MACHINE, this.coordinator],
+      [CLIENT_MACHINE, this.port],
       [SESSIONS_MACHINE, this.sessions],
       [OPERATOR_MACHINE, this.operator],
     ] as const;
@@ -457,7 +464,8 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
 
 class OpenOperationsNode extends Node<OperationMessage> implements OperationsNode {
   readonly protocol: ServedOperations;
-  readonly coordinator: OperationPort;
+  readonly port: OperationPort;
+  readonly coordinator: PromisedOperations;
   protected readonly schema: MessageSchema<OperationMessage>;
   protected readonly machines: OperationNode;
   protected readonly operator: OperatorPort;
@@ -467,10 +475,11 @@ class OpenOperationsNode extends Node<OperationMessage> implements OperationsNod
     this.protocol = protocol;
     this.schema = protocol.schema;
     this.machines = protocol.open(this.common);
-    this.coordinator = new OperationPort(this.id, (to, from, message) => this.host.post({ to, from, message }));
-    this.operator = new OperatorPort(this.id, (to, from, message) => this.host.post({ to, from, message }));
+    this.port = new OperationPort(this.id, this.portDriver());
+    this.coordinator = new PromisedOperations(this.port);
+    this.operator = new OperatorPort(this.id, this.portDriver());
     const ports = [
-      [CLIENT_MACHINE, this.coordinator],
+      [CLIENT_MACHINE, this.port],
       [OPERATOR_MACHINE, this.operator],
     ] as const;
     this.add([...this.machines.machines, ...ports], parts.data.retiring);
@@ -489,7 +498,3 @@ class OpenOperationsNode extends Node<OperationMessage> implements OperationsNod
     return version;
   }
 }
-
-/** Whether an error is the system's word for a taken port. */
-export const isAddressInUse = (error: unknown): boolean =>
-  error instanceof Error && !(error instanceof IsochronError) && 'code' in error && error.code === 'EADDRINUSE';

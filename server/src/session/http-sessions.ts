@@ -1,5 +1,5 @@
 /** Drives the sessions of plain HTTP callers: signs and reads their tokens, and lets requests wait. */
-import { IsochronError, type NodeId } from '@isochron/core';
+import { IsochronError, type NodeId, type Timestamp } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import {
   ANONYMOUS,
@@ -8,12 +8,13 @@ import {
   type CommittedWrites,
   completeOf,
   type HandedOver,
+  type Serving,
   type SessionCacheResp,
   type SessionStore,
   type SessionTokens,
 } from '@isochron/sessions';
-import type { Serving } from '../http/serving.js';
 import type { TransactionsNode } from '../node/api.js';
+import { promised } from '../node/promised.js';
 
 export class HttpSessions {
   readonly callers: Callers;
@@ -57,7 +58,7 @@ export class HttpSessions {
    */
   async close(caller: Caller, waitMs: number): Promise<void> {
     try {
-      await this.serving.visibleHere(completeOf(caller), waitMs);
+      await promised<Timestamp>((done) => this.serving.visibleHere(completeOf(caller), waitMs, done));
     } catch (cause) {
       if (!(cause instanceof IsochronError) || cause.code !== 'STABLE_TIMEOUT') throw cause;
       const detail = "The session's own writes were not kept here and are not stable yet. Repeat the request.";
@@ -105,7 +106,8 @@ export class HttpSessions {
    */
   async handOver(waitMs: number): Promise<HandedOver> {
     const newest = this.callers.newestUnstable();
-    if (newest > 0) await this.node.visibleHere(newest, waitMs).catch(() => undefined);
+    // Visible or not in time, both end the wait.
+    if (newest > 0) await new Promise<void>((resolve) => this.node.visibleHere(newest, waitMs, () => resolve()));
     return new Promise((resolve) => this.callers.handOver(resolve));
   }
 }

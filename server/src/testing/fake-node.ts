@@ -26,17 +26,11 @@ import {
   type Unresponsive,
   type VerificationStatus,
 } from '@isochron/protocols';
-import { SessionsMachine } from '@isochron/sessions';
+import { type After, type CoordinatorPort, type Done, SessionsMachine, StableWaiters } from '@isochron/sessions';
 import { type ClusterConfig, clusterSpec, parseClusterFile } from '../config/cluster-file.js';
 import type { ProtocolName } from '../config/protocol-names.js';
-import type {
-  CoordinatorPort,
-  Costs,
-  LinkSummary,
-  NodeStatus,
-  PartitionStatus,
-  TransactionsNode,
-} from '../node/api.js';
+import type { Costs, LinkSummary, NodeStatus, PartitionStatus, TransactionsNode } from '../node/api.js';
+import { PromisedCoordinator } from '../node/promised.js';
 import { type ServedTransactions, servedTransactions } from '../node/protocols.js';
 
 import { newSessionId } from '../session/ids.js';
@@ -65,6 +59,13 @@ export const fakeConfig = (protocol: ProtocolName = 'paris'): ClusterConfig => {
   return parseClusterFile(protocol === 'paris' ? file : file.replace('[oregon]', '[virginia, oregon]'), 'testing.yaml');
 };
 
+/** A test does not wait for waits that it has left behind. */
+const afterUnlessOver: After = (ms, run) => {
+  const timer = setTimeout(run, ms);
+  timer.unref();
+  return () => clearTimeout(timer);
+};
+
 /** What all fake nodes of a cluster share: data, clock, stable time. */
 export class FakeCluster {
   readonly versions = new Map<QualifiedKey, Version[]>();
@@ -79,7 +80,8 @@ export class FakeCluster {
   served: Timestamp = this.ust;
   /** What every snapshot has beside its timestamp, and every commit. */
   deps: Deps | undefined;
-  readonly #waiting = new Set<() => void>();
+  readonly waitersHere = new StableWaiters(afterUnlessOver);
+  readonly waitersEverywhere = new StableWaiters(afterUnlessOver);
 
   constructor(readonly config: ClusterConfig = fakeConfig()) {}
 
@@ -94,13 +96,14 @@ export class FakeCluster {
   stabiliseHere(): void {
     this.nowMs += 10;
     this.ust = this.hlc.tick(this.nowMs);
-    for (const wake of [...this.#waiting]) wake();
+    this.waitersHere.advance(this.ust);
   }
 
   /** Every node serves what is stable. */
   serve(): void {
     this.served = this.ust;
-    for (const wake of [...this.#waiting]) wake();
+    this.waitersHere.advance(this.ust);
+    this.waitersEverywhere.advance(this.served);
   }
 
   put(key: QualifiedKey, value: string | Uint8Array | null): Timestamp {
@@ -125,26 +128,6 @@ export class FakeCluster {
     if (chain === undefined) return null;
     for (let i = chain.length - 1; i >= 0; i--) if (chain[i]!.ts <= snapshot) return chain[i]!;
     return null;
-  }
-
-  /** Resolves once a time has reached a timestamp. */
-  reached(time: () => Timestamp, ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
-    if (time() >= ts) return Promise.resolve(time());
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#waiting.delete(wake);
-        reject(new IsochronError('STABLE_TIMEOUT', 'not stable in time'));
-      }, timeoutMs);
-      // A test does not wait for waits that it has left behind.
-      timer.unref();
-      const wake = (): void => {
-        if (time() < ts) return;
-        this.#waiting.delete(wake);
-        clearTimeout(timer);
-        resolve(time());
-      };
-      this.#waiting.add(wake);
-    });
   }
 }
 
@@ -203,49 +186,54 @@ export class FakeNode implements TransactionsNode {
     return servedTransactions(this.config.protocol);
   }
 
-  readonly coordinator: CoordinatorPort = {
-    start: async (request, coordinator): Promise<StartTxResp> => {
-      this.#called('start', request, coordinator);
-      const snapshot = this.#snapshot(request.ust, request.at);
-      this.cluster.open.set(request.txId, snapshot);
-      return { type: 'StartTxResp', ref: 0, snapshot, deps: this.#deps(request) };
-    },
-    read: async (request, coordinator): Promise<ReadResp> => {
-      this.#called('read', request, coordinator);
-      const snapshot = request.txId === null ? this.#snapshot(request.ust, request.at) : this.#opened(request.txId);
-      const versions = request.keys.map((key) => this.cluster.read(key, snapshot));
-      return { type: 'ReadResp', ref: 0, snapshot, versions, deps: this.#deps(request) };
-    },
-    list: async (request, coordinator): Promise<ListResp> => {
-      this.#called('list', request, coordinator);
-      return { type: 'ListResp', ref: 0, ...this.#list(request), deps: this.#deps(request) };
-    },
-    commit: async (request, coordinator): Promise<CommitResp> => {
-      this.#called('commit', request, coordinator);
-      if (request.snapshot === null && !this.cluster.outcomes.has(request.txId)) this.#opened(request.txId);
-      this.cluster.open.delete(request.txId);
-      const ct = this.cluster.commit(request.txId, request.writes, request.hwt);
-      return { type: 'CommitResp', ref: 0, txId: request.txId, ct, deps: this.cluster.deps };
-    },
-    end: async (request, coordinator): Promise<EndTxResp> => {
-      this.#called('end', request, coordinator);
-      if (this.cluster.open.delete(request.txId)) this.cluster.ended.add(request.txId);
-      return { type: 'EndTxResp', ref: 0 };
-    },
-    txStatus: async (request, coordinator): Promise<TxStatusResp> => {
-      this.#called('txStatus', request, coordinator);
-      const ct = this.cluster.outcomes.get(request.txId);
-      if (ct !== undefined) return { type: 'TxStatusResp', ref: 0, status: 'committed', ts: ct, attempt: 0 };
-      const snapshot = this.cluster.open.get(request.txId);
-      return {
-        type: 'TxStatusResp',
-        ref: 0,
-        status: snapshot === undefined ? 'unknown' : 'open',
-        ts: snapshot ?? null,
-        attempt: 0,
-      };
-    },
+  readonly port: CoordinatorPort = {
+    start: (request, done, coordinator) =>
+      this.#called('start', request, coordinator, done, (): StartTxResp => {
+        const snapshot = this.#snapshot(request.ust, request.at);
+        this.cluster.open.set(request.txId, snapshot);
+        return { type: 'StartTxResp', ref: 0, snapshot, deps: this.#deps(request) };
+      }),
+    read: (request, done, coordinator) =>
+      this.#called('read', request, coordinator, done, (): ReadResp => {
+        const snapshot = request.txId === null ? this.#snapshot(request.ust, request.at) : this.#opened(request.txId);
+        const versions = request.keys.map((key) => this.cluster.read(key, snapshot));
+        return { type: 'ReadResp', ref: 0, snapshot, versions, deps: this.#deps(request) };
+      }),
+    list: (request, done, coordinator) =>
+      this.#called(
+        'list',
+        request,
+        coordinator,
+        done,
+        (): ListResp => ({
+          type: 'ListResp',
+          ref: 0,
+          ...this.#list(request),
+          deps: this.#deps(request),
+        }),
+      ),
+    commit: (request, done, coordinator) =>
+      this.#called('commit', request, coordinator, done, (): CommitResp => {
+        if (request.snapshot === null && !this.cluster.outcomes.has(request.txId)) this.#opened(request.txId);
+        this.cluster.open.delete(request.txId);
+        const ct = this.cluster.commit(request.txId, request.writes, request.hwt);
+        return { type: 'CommitResp', ref: 0, txId: request.txId, ct, deps: this.cluster.deps };
+      }),
+    end: (request, done, coordinator) =>
+      this.#called('end', request, coordinator, done, (): EndTxResp => {
+        if (this.cluster.open.delete(request.txId)) this.cluster.ended.add(request.txId);
+        return { type: 'EndTxResp', ref: 0 };
+      }),
+    txStatus: (request, done, coordinator) =>
+      this.#called('txStatus', request, coordinator, done, (): TxStatusResp => {
+        const ct = this.cluster.outcomes.get(request.txId);
+        if (ct !== undefined) return { type: 'TxStatusResp', ref: 0, status: 'committed', ts: ct, attempt: 0 };
+        const snapshot = this.cluster.open.get(request.txId);
+        const status = snapshot === undefined ? 'unknown' : 'open';
+        return { type: 'TxStatusResp', ref: 0, status, ts: snapshot ?? null, attempt: 0 };
+      }),
   };
+  readonly coordinator = new PromisedCoordinator(this.port);
 
   now(): number {
     return this.cluster.nowMs;
@@ -267,12 +255,12 @@ export class FakeNode implements TransactionsNode {
     return this.wrongClock;
   }
 
-  stable(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
-    return this.cluster.reached(() => this.cluster.served, ts, timeoutMs);
+  stable(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
+    this.cluster.waitersEverywhere.wait(ts, this.cluster.served, timeoutMs, done);
   }
 
-  visibleHere(ts: Timestamp, timeoutMs: number): Promise<Timestamp> {
-    return this.cluster.reached(() => this.cluster.ust, ts, timeoutMs);
+  visibleHere(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
+    this.cluster.waitersHere.wait(ts, this.cluster.ust, timeoutMs, done);
   }
 
   unresponsive: Unresponsive = { nodes: [], regions: [] };
@@ -348,15 +336,29 @@ export class FakeNode implements TransactionsNode {
 
   async close(): Promise<void> {}
 
-  #called<Call extends keyof CoordinatorPort>(
-    call: Call,
-    request: Requests[Call],
+  /** Answers when the call has returned, as a coordinator does. Errors that are not its refusals are thrown. */
+  #called<R>(
+    call: keyof CoordinatorPort,
+    request: Requests[keyof CoordinatorPort],
     coordinator: NodeId | undefined,
+    done: Done<R>,
+    answer: () => R,
   ): void {
     if (this.recording) this.calls.push({ call, request, coordinator });
+    const result = this.#resultOf(answer);
+    queueMicrotask(() => done(result));
+  }
+
+  #resultOf<R>(answer: () => R): R | IsochronError {
     const error = this.failNext;
     this.failNext = undefined;
-    if (error !== undefined) throw error;
+    try {
+      if (error !== undefined) throw error;
+      return answer();
+    } catch (thrown) {
+      if (thrown instanceof IsochronError) return thrown;
+      throw thrown;
+    }
   }
 
   #snapshot(ust: Timestamp, at: Timestamp | null): Timestamp {

@@ -1,6 +1,7 @@
 /** What each request of a session asks of the coordinator, and the frame that answers it. */
 import type { ListRange, Timestamp } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
+import type { TxStatus } from '@isochron/sessions';
 import {
   answerBytes,
   type Capability,
@@ -29,6 +30,7 @@ import {
 } from '@isochron/sessions/served/frames';
 import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
 import type { TransactionsContext } from '../http/context.js';
+import { promised } from '../node/promised.js';
 import type { Answer, RequestContext } from './served-session.js';
 
 /** What a request needs of its session. */
@@ -135,7 +137,7 @@ async function commit(frame: RawFrame, id: number, context: TransactionRequests)
   const { node, rules, outcomes } = context.api;
   const snapshot = snapshotField(context, frame, 'snapshot');
   const homes = homesField(frame, (name) => node.topology.regions.includes(name));
-  const committed = await outcomes.commit({
+  const order = {
     txId: txIdField(frame),
     snapshot: snapshot?.ts ?? null,
     deps: snapshot?.deps,
@@ -145,7 +147,8 @@ async function commit(frame: RawFrame, id: number, context: TransactionRequests)
     avoids: avoidsField(frame, homes.length, (avoid) => node.topology.isAvoidList(avoid)),
     principal: context.principal,
     writes: writesField(frame, rules),
-  });
+  };
+  const committed = await promised<Snapshot>((done) => outcomes.commit(order, done));
   const token = context.committed(committed, snapshot ?? undefined);
   return withToken({ type: 'committed', id, ts: committed.ts, ...depsField(committed) }, token);
 }
@@ -157,13 +160,14 @@ async function abort(frame: RawFrame, id: number, context: TransactionRequests):
 
 async function status(frame: RawFrame, id: number, context: TransactionRequests): Promise<Answer> {
   const birth = optionalTimestamp(frame, 'birth');
-  const answer = await context.api.outcomes.status(txIdField(frame), birth);
+  const answer = await promised<TxStatus>((done) => context.api.outcomes.status(txIdField(frame), birth, done));
   return { type: 'status', id, status: answer.status, ts: answer.ts };
 }
 
 async function stable(frame: RawFrame, id: number, context: RequestContext): Promise<Answer> {
   const timeoutMs = optionalInt(frame, 'timeoutMs', 0, MAX_STABLE_TIMEOUT_MS) ?? DEFAULT_STABLE_TIMEOUT_MS;
-  const ust = await context.api.serving.stable(claimed(context, frame, 'ts'), timeoutMs);
+  const ts = claimed(context, frame, 'ts');
+  const ust = await promised<Timestamp>((done) => context.api.serving.stable(ts, timeoutMs, done));
   return withToken({ type: 'stable', id, ust }, context.sawStable(ust));
 }
 

@@ -1,0 +1,92 @@
+/** The coordinators of a region, as those call them who serve clients. */
+import type { NodeId } from '@isochron/core';
+import type {
+  ClientRequest,
+  ClientResponse,
+  CommitReq,
+  CommitResp,
+  EndTxReq,
+  EndTxResp,
+  GetReq,
+  GetResp,
+  ListReq,
+  ListResp,
+  OperationRequest,
+  OperationResponse,
+  PutReq,
+  PutResp,
+  ReadReq,
+  ReadResp,
+  RotReq,
+  RotResp,
+  StartTxReq,
+  StartTxResp,
+  TxStatusReq,
+  TxStatusResp,
+} from '@isochron/protocols';
+import { type Done, RequestPort } from './request-port.js';
+
+/** A request as its sender writes it: the port adds the reference. */
+export type Unreferenced<R> = Omit<R, 'type' | 'ref'>;
+
+/**
+ * A coordinator of interactive transactions. Every call ends: with the answer, or with an IsochronError that carries the
+ * refusal's code. `coordinator` names another node of the region that opened the transaction; the default is this node.
+ */
+export interface CoordinatorPort {
+  start(request: Unreferenced<StartTxReq>, done: Done<StartTxResp>, coordinator?: NodeId): void;
+  read(request: Unreferenced<ReadReq>, done: Done<ReadResp>, coordinator?: NodeId): void;
+  list(request: Unreferenced<ListReq>, done: Done<ListResp>, coordinator?: NodeId): void;
+  commit(request: Unreferenced<CommitReq>, done: Done<CommitResp>, coordinator?: NodeId): void;
+  end(request: Unreferenced<EndTxReq>, done: Done<EndTxResp>, coordinator?: NodeId): void;
+  txStatus(request: Unreferenced<TxStatusReq>, done: Done<TxStatusResp>, coordinator?: NodeId): void;
+}
+
+/** The coordinator of single operations on this node. Every call ends, as those of {@link CoordinatorPort} do. */
+export interface OperationsPort {
+  get(request: Unreferenced<GetReq>, done: Done<GetResp>): void;
+  put(request: Unreferenced<PutReq>, done: Done<PutResp>): void;
+  rot(request: Unreferenced<RotReq>, done: Done<RotResp>): void;
+}
+
+/** For interactive transactions: any coordinator of the region may be called. */
+export class ClientPort extends RequestPort<ClientRequest, ClientResponse> implements CoordinatorPort {
+  start(request: Unreferenced<StartTxReq>, done: Done<StartTxResp>, coordinator = this.node): void {
+    this.call({ type: 'StartTxReq', ref: this.ref(), ...request }, 'StartTxResp', done, coordinator);
+  }
+
+  read(request: Unreferenced<ReadReq>, done: Done<ReadResp>, coordinator = this.node): void {
+    this.call({ type: 'ReadReq', ref: this.ref(), ...request }, 'ReadResp', done, coordinator);
+  }
+
+  list(request: Unreferenced<ListReq>, done: Done<ListResp>, coordinator = this.node): void {
+    this.call({ type: 'ListReq', ref: this.ref(), ...request }, 'ListResp', done, coordinator);
+  }
+
+  commit(request: Unreferenced<CommitReq>, done: Done<CommitResp>, coordinator = this.node): void {
+    this.call({ type: 'CommitReq', ref: this.ref(), ...request }, 'CommitResp', done, coordinator);
+  }
+
+  end(request: Unreferenced<EndTxReq>, done: Done<EndTxResp>, coordinator = this.node): void {
+    this.call({ type: 'EndTxReq', ref: this.ref(), ...request }, 'EndTxResp', done, coordinator);
+  }
+
+  txStatus(request: Unreferenced<TxStatusReq>, done: Done<TxStatusResp>, coordinator = this.node): void {
+    this.call({ type: 'TxStatusReq', ref: this.ref(), ...request }, 'TxStatusResp', done, coordinator);
+  }
+}
+
+/** For single operations: this node's coordinator does them. */
+export class OperationPort extends RequestPort<OperationRequest, OperationResponse> implements OperationsPort {
+  get(request: Unreferenced<GetReq>, done: Done<GetResp>): void {
+    this.call({ ...request, type: 'GetReq', ref: this.ref() }, 'GetResp', done, this.node);
+  }
+
+  put(request: Unreferenced<PutReq>, done: Done<PutResp>): void {
+    this.call({ ...request, type: 'PutReq', ref: this.ref() }, 'PutResp', done, this.node);
+  }
+
+  rot(request: Unreferenced<RotReq>, done: Done<RotResp>): void {
+    this.call({ ...request, type: 'RotReq', ref: this.ref() }, 'RotResp', done, this.node);
+  }
+}

@@ -1,0 +1,105 @@
+/** The outcomes of commits: their answers, and the questions about them afterwards. */
+import { type ErrorCode, IsochronError, type NodeId, packWall, type Timestamp, type TxId } from '@isochron/core';
+import type { CommitReq, Snapshot } from '@isochron/protocols';
+import type { TxState } from '@isochron/wire/session-frames';
+import type { CoordinatorPort, Unreferenced } from './client-port.js';
+import type { Done } from './request-port.js';
+
+/** These end a commit without a word of its cohorts: it may have taken effect, and must not look as if it had been refused (D2). */
+const UNDECIDED: ReadonlySet<ErrorCode> = new Set(['CONNECTION_LOST', 'OUTCOME_UNKNOWN', 'OUTCOME_PENDING']);
+/** Questions that may be under way at a time: each one goes to every replica of every partition. */
+const MAX_QUESTIONS = 32;
+
+/** A commit that is not known to have failed. Names its transaction: to repeat it with, and to ask about. */
+export class UndecidedError extends IsochronError {
+  constructor(
+    readonly txId: TxId,
+    cause: IsochronError,
+  ) {
+    super(cause.code === 'CONNECTION_LOST' ? 'OUTCOME_UNKNOWN' : cause.code, cause.message, { cause });
+  }
+}
+
+/** The error of a commit: an {@link UndecidedError} where it may have taken effect. */
+export const undecided = <E>(txId: TxId, error: E): E | UndecidedError =>
+  error instanceof IsochronError && UNDECIDED.has(error.code) ? new UndecidedError(txId, error) : error;
+
+/** What is known of a transaction. */
+export interface TxStatus {
+  readonly status: TxState;
+  /** Commit timestamp, or the snapshot of an open transaction. */
+  readonly ts: Timestamp | null;
+}
+
+/** The node at which outcomes are asked for. */
+export interface OutcomesNode {
+  now(): number;
+  ust(): Timestamp;
+  /** How long the cluster keeps outcomes. */
+  readonly outcomeRetentionMs: number;
+}
+
+export class Outcomes {
+  #questions = 0;
+
+  constructor(
+    readonly coordinator: CoordinatorPort,
+    readonly node: OutcomesNode,
+  ) {}
+
+  /**
+   * Commits, and distinguishes a refusal from an answer that got lost. Ends with the commit timestamp and what it depends on,
+   * with an UndecidedError where it may have taken effect, or with another IsochronError where it has not.
+   */
+  commit(request: Unreferenced<CommitReq>, done: Done<Snapshot>, coordinator?: NodeId): void {
+    this.coordinator.commit(
+      request,
+      (result) => {
+        if (result instanceof IsochronError) done(undecided(request.txId, result));
+        else done({ ts: result.ct, deps: result.deps });
+      },
+      coordinator,
+    );
+  }
+
+  /**
+   * Asks what became of a transaction: at the node that may have it open, if one is named, and at this node where that one does
+   * not answer. `birth` is the stable time when it was sent, or an earlier one: an unknown transaction that was sent before the
+   * outcomes that are kept is *forgotten* (D5). Ends with `OVERLOADED` while too many questions are under way.
+   */
+  status(txId: TxId, birth: Timestamp | null, done: Done<TxStatus>, coordinator?: NodeId): void {
+    if (this.#questions >= MAX_QUESTIONS) {
+      const detail = 'Too many ask for outcomes at the same time. Repeat the request.';
+      done(new IsochronError('OVERLOADED', detail));
+      return;
+    }
+    this.#questions++;
+    this.#ask(txId, coordinator, (result) => {
+      this.#questions--;
+      done(result instanceof IsochronError ? result : this.#judged(result, birth));
+    });
+  }
+
+  #ask(txId: TxId, coordinator: NodeId | undefined, done: Done<TxStatus>): void {
+    if (coordinator === undefined) {
+      this.coordinator.txStatus({ txId }, done);
+      return;
+    }
+    const orHere: Done<TxStatus> = (result) => {
+      if (result instanceof IsochronError && result.code === 'CONNECTION_LOST') this.#ask(txId, undefined, done);
+      else done(result);
+    };
+    this.coordinator.txStatus({ txId }, orHere, coordinator);
+  }
+
+  #judged({ status, ts }: TxStatus, birth: Timestamp | null): TxStatus {
+    const forgotten = status === 'unknown' && birth !== null && birth < this.#forgottenBefore();
+    return { status: forgotten ? 'forgotten' : status, ts };
+  }
+
+  /** Outcomes of transactions that were sent before this may be gone. */
+  #forgottenBefore(): Timestamp {
+    const { node } = this;
+    return Math.min(node.ust(), packWall(node.now() - node.outcomeRetentionMs));
+  }
+}

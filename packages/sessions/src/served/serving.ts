@@ -1,0 +1,111 @@
+/** Whether a node takes work: from the end of its recovery until it is to close. */
+import { IsochronError, type Timestamp } from '@isochron/core';
+import type { VerificationStatus } from '@isochron/protocols';
+import type { Done } from '../coordinator/request-port.js';
+
+/**
+ * `open`: it serves. `leaving`: sessions are sent elsewhere and no new ones taken. `refusing`: new HTTP requests are refused too; what was
+ * begun here is finished.
+ */
+export type ServingPhase = 'open' | 'leaving' | 'refusing';
+
+/** The node that serves. */
+export interface ServingNode {
+  /** Whether it may serve, as far as its data and its clock go. */
+  ready(): boolean;
+  /** Why its wall clock may not go into timestamps (K2); undefined when it may. */
+  clockProblem(): string | undefined;
+  /** Where the verification of its disk stands (D10). */
+  verification(): Pick<VerificationStatus, 'state'>;
+  /** Its stable time. */
+  ust(): Timestamp;
+  /** Ends with the time that every node of every region serves, once that has reached `ts`, or with STABLE_TIMEOUT. */
+  stable(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void;
+  /** Ends with its stable time, once that has reached `ts`, or with STABLE_TIMEOUT. */
+  visibleHere(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void;
+}
+
+export class Serving {
+  #phase: ServingPhase = 'open';
+  readonly #waits = new Set<Done<Timestamp>>();
+
+  constructor(readonly node: ServingNode) {}
+
+  get phase(): ServingPhase {
+    return this.#phase;
+  }
+
+  /** For load balancers and new sessions. */
+  get ready(): boolean {
+    return this.#phase === 'open' && this.node.ready();
+  }
+
+  /** Refuses new sessions. @throws IsochronError `NOT_READY` */
+  admitSession(): void {
+    if (!this.ready) throw this.notReady();
+  }
+
+  /** Whether new HTTP requests are served. */
+  get admitsRequests(): boolean {
+    return this.#phase !== 'refusing' && this.node.ready();
+  }
+
+  notReady(): IsochronError {
+    const what = this.#phase === 'open' ? this.#notYet() : 'about to close';
+    return new IsochronError('NOT_READY', `The node is ${what}. Repeat the request, or ask another node.`);
+  }
+
+  #notYet(): string {
+    const problem = this.node.clockProblem();
+    if (problem !== undefined) return `not ready: ${problem}`;
+    return this.node.verification().state === 'verifying' ? 'verifying its disk' : 'starting';
+  }
+
+  /** No new sessions; requests that wait for stable time end: they are to wait elsewhere. */
+  leave(): void {
+    if (this.#phase === 'open') this.#phase = 'leaving';
+    for (const end of this.#waits) end(this.notReady());
+  }
+
+  /** No new requests at all. */
+  refuse(): void {
+    this.leave();
+    this.#phase = 'refusing';
+  }
+
+  /**
+   * Waits until every node of every region serves a timestamp, as long as this node stays. Ends with the time that all of them
+   * serve, with `STABLE_TIMEOUT`, or with `NOT_READY` when the node is about to close.
+   */
+  stable(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
+    const end = this.#wait(done);
+    if (end !== undefined) this.node.stable(ts, timeoutMs, end);
+  }
+
+  /**
+   * Waits until this node's stable time has reached a timestamp, as long as the node stays. Ends with the stable time, with
+   * `STABLE_TIMEOUT`, or with `NOT_READY` when the node is about to close.
+   */
+  visibleHere(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
+    const ust = this.node.ust();
+    if (ust >= ts) {
+      done(ust);
+      return;
+    }
+    const end = this.#wait(done);
+    if (end !== undefined) this.node.visibleHere(ts, timeoutMs, end);
+  }
+
+  /** What ends a wait that begins now, once; undefined where it is refused. */
+  #wait(done: Done<Timestamp>): Done<Timestamp> | undefined {
+    if (this.#phase !== 'open') {
+      done(this.notReady());
+      return undefined;
+    }
+    const end: Done<Timestamp> = (result) => {
+      if (this.#waits.delete(end)) done(result);
+    };
+    this.#waits.add(end);
+    return end;
+  }
+}
