@@ -3,10 +3,11 @@ import helmet from '@fastify/helmet';
 import underPressure from '@fastify/under-pressure';
 import websocket from '@fastify/websocket';
 import { IsochronError } from '@isochron/core';
-import { Rules, Serving } from '@isochron/sessions';
+import { Rules, ServedSessions, Serving } from '@isochron/sessions';
 import { Ajv, type ValidateFunction } from 'ajv';
 import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, LogController } from 'fastify';
 import type { AnyNode } from '../node/api.js';
+import { servedNode } from '../ws/served-node.js';
 import { handleProtocols, SessionHub } from '../ws/session-route.js';
 import { Authenticator } from './auth.js';
 import { jsonBodyParser } from './body.js';
@@ -75,7 +76,8 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   const auth = new Authenticator(options.apiKeys);
   const data = dataApi(node, { secret: options.secret, rules, auth, log: app.log, serving });
   const { api, handOver } = data;
-  const hub = new SessionHub(api, data.openSession);
+  const served = servedNode(api);
+  const hub = new SessionHub(api, new ServedSessions(served, () => data.openSession(served)));
   app.decorate('drain', (bounds?: Partial<DrainBounds>) => drain({ api, handOver, hub, server: app.server }, bounds));
   app.setErrorHandler((error, request, reply) =>
     sendProblem(reply, asValueError(error, request.routeOptions.config.bodyIsValue), request.log),

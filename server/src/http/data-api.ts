@@ -1,15 +1,18 @@
 /** What of the API depends on the kind of the cluster's protocol. */
 
 import type { Rules, Serving } from '@isochron/sessions';
-import { type Capability, unsupported } from '@isochron/sessions';
+import {
+  type Capability,
+  ConnectedOperations,
+  type ServedNode,
+  type ServedSession,
+  TransactionSession,
+  unsupported,
+} from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { type AnyNode, type OperationsNode, runsTransactions, type TransactionsNode } from '../node/api.js';
 import { HttpSessions } from '../session/http-sessions.js';
 import { operationTokens, sessionTokens } from '../session/tokens.js';
-import type { Codec } from '../ws/codec.js';
-import { ConnectedOperations } from '../ws/operation-session.js';
-import type { ServedSession } from '../ws/served-session.js';
-import { TransactionSession } from '../ws/transaction-session.js';
 import type { Authenticator } from './auth.js';
 import { ApiContext, TransactionsContext } from './context.js';
 import type { OneShots } from './one-shots.js';
@@ -24,7 +27,7 @@ export interface DataApi {
   /** Routes beside those of one-shot reads and writes. */
   routes(app: FastifyInstance): void;
   /** Begins the session of a WebSocket connection. */
-  openSession(codec: Codec): ServedSession;
+  openSession(node: ServedNode): ServedSession;
   /** Gives what this node keeps for callers to another one, before it closes. Resolves with what is to be logged. */
   handOver(waitMs: number): Promise<object>;
 }
@@ -51,7 +54,8 @@ function transactionsApi(node: TransactionsNode, { secret, rules, auth, log, ser
       listRoutes(app, api);
       transactionRoutes(app, api);
     },
-    openSession: (codec) => new TransactionSession(api, codec),
+    openSession: (served) =>
+      new TransactionSession(served, { coordinator: node.port, outcomes: api.outcomes, tokens: sessions.tokens }),
     handOver: (waitMs) => sessions.handOver(waitMs),
   };
 }
@@ -67,7 +71,8 @@ function operationsApi(node: OperationsNode, { secret, rules, auth, log, serving
       refused(app, api, '/v1/transactions', 'transactions');
       refused(app, api, '/v1/transactions/*', 'transactions');
     },
-    openSession: (codec) => new ConnectedOperations(api, node, tokens, codec),
+    openSession: (served) =>
+      new ConnectedOperations(served, { coordinator: node.port, tokens, session: node.protocol.session }),
     // A token is all that there is.
     handOver: async () => ({ moved: 0, gapped: 0 }),
   };

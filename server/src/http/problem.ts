@@ -1,6 +1,6 @@
 /** Errors as `application/problem+json` (RFC 9457). */
 import { ERROR_TITLES, type ErrorCode, IsochronError } from '@isochron/core';
-import { UndecidedError } from '@isochron/sessions';
+import { asIsochronError, UndecidedError } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyReply } from 'fastify';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
@@ -18,13 +18,12 @@ const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_NOT_FOUND: 'ROUTE_NOT_FOUND',
 };
 
-/** The project's error for anything that was thrown. What is not known is `INTERNAL` and gives nothing away. */
-export function asIsochronError(error: unknown): IsochronError {
-  if (error instanceof IsochronError) return error;
-  const code = error instanceof Error && 'code' in error ? FASTIFY_CODES[String(error.code)] : undefined;
-  if (code !== undefined)
-    return new IsochronError(code, error instanceof Error ? error.message : code, { cause: error });
-  return new IsochronError('INTERNAL', 'The server could not answer the request. Its log says why.', { cause: error });
+/** The project's error for anything that was thrown, by Fastify too. */
+function errorOf(thrown: unknown): IsochronError {
+  const code = thrown instanceof Error && 'code' in thrown ? FASTIFY_CODES[String(thrown.code)] : undefined;
+  return code === undefined
+    ? asIsochronError(thrown)
+    : new IsochronError(code, thrown instanceof Error ? thrown.message : code, { cause: thrown });
 }
 
 /** The problem document of an error. */
@@ -43,7 +42,7 @@ export function problemText(error: IsochronError): string {
 
 /** Answers with the error's problem document. Faults of the server's own are logged. */
 export function sendProblem(reply: FastifyReply, thrown: unknown, log: FastifyBaseLogger): void {
-  const error = asIsochronError(thrown);
+  const error = errorOf(thrown);
   if (error.code === 'INTERNAL' || error.code === 'STORAGE_FAILED')
     log.error({ err: error.cause ?? error }, 'request failed');
   if (error.code === 'SESSION_GAP') reply.header('isochron-session-gap', 'true');

@@ -1,7 +1,7 @@
 /** The two encodings of session frames. Answers gather in a list and leave packed: one WebSocket message for one turn of the event loop. */
 import type { Value, Version } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import { depsField } from '@isochron/sessions';
+import { type FrameEncoder, PlainFrames } from '@isochron/sessions';
 import { pack, unpack } from '@isochron/wire/msgpack';
 import { SESSION_SUBPROTOCOLS, type ServerFrame } from '@isochron/wire/session-frames';
 import { base64 } from '../http/reader.js';
@@ -9,14 +9,10 @@ import { base64 } from '../http/reader.js';
 /** An encoded frame on its way into a message. */
 export type Encoded = string | object;
 
-/** One encoding. */
-export interface Codec {
+/** One encoding. Documents go into the answers to reads as they are. */
+export interface Codec extends FrameEncoder<Encoded> {
   /** Frames of a message. @throws when it cannot be decoded */
   decode(data: Buffer, isBinary: boolean): unknown;
-  frame(frame: ServerFrame): Encoded;
-  /** The answer to a read, the hot one: documents go in as they are. */
-  values(id: number, snapshot: Snapshot, versions: readonly (Version | null)[], token: string | undefined): Encoded;
-  value(value: Value): string | { readonly bytes: string } | Uint8Array;
   /** One message of all frames. */
   pack(frames: readonly Encoded[]): string | Uint8Array;
 }
@@ -58,24 +54,10 @@ class JsonCodec implements Codec {
 }
 
 /** `isochron.v1+msgpack`: binary messages. */
-class MsgpackCodec implements Codec {
+class MsgpackCodec extends PlainFrames implements Codec {
   decode(data: Buffer, isBinary: boolean): unknown {
     if (!isBinary) throw new Error('a text message under the MessagePack subprotocol');
     return unpack(data);
-  }
-
-  frame(frame: ServerFrame): object {
-    return frame;
-  }
-
-  values(id: number, snapshot: Snapshot, versions: readonly (Version | null)[], token: string | undefined): object {
-    const values = versions.map((v) => (v == null || v.value === null ? null : [v.ts, v.value]));
-    const frame = { type: 'values', id, snapshot: snapshot.ts, ...depsField(snapshot), values };
-    return token === undefined ? frame : { ...frame, token };
-  }
-
-  value(value: Value): Value {
-    return value;
   }
 
   pack(frames: readonly Encoded[]): Uint8Array {

@@ -1,19 +1,15 @@
-/** `/v1/session`: admits connections and looks after them. */
+/** `/v1/session`: the sockets of the sessions that a node serves. */
+import type { ServedSessions } from '@isochron/sessions';
 import { SESSION_CLOSE, SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
 import type { RawData, WebSocket } from 'ws';
 import type { ApiContext } from '../http/context.js';
-import { type Codec, codecOf } from './codec.js';
-import { SessionConnection } from './connection.js';
-import type { ServedSession } from './served-session.js';
+import { codecOf } from './codec.js';
+import { SessionSocket } from './session-socket.js';
 
-const UST_INTERVAL_MS = 1000;
+const TICK_MS = 1000;
 const PING_EVERY_TICKS = 30;
-/** Clients of a node that restarts come back spread over this time. */
-const RETURN_SPREAD_MS = 5000;
-const RETURN_AFTER_MS = 500;
 /** How long a client may take to answer the close, ms. */
 const CLOSE_TIMEOUT_MS = 2000;
-const LEAVING = 'the node is about to close';
 
 /** Chooses the subprotocol: MessagePack where it is offered, as it is cheaper; false when nothing offered is known. */
 export function handleProtocols(offered: Set<string>): string | false {
@@ -21,28 +17,24 @@ export function handleProtocols(offered: Set<string>): string | false {
   return false;
 }
 
-/** All session connections of a node. */
+/** All session sockets of a node. */
 export class SessionHub {
-  readonly #connections = new Set<SessionConnection>();
+  readonly #sockets = new Set<SessionSocket>();
   readonly #timer: NodeJS.Timeout;
   #ticks = 0;
-  #left: (() => void) | undefined;
 
-  /** @param open begins the session of a connection */
   constructor(
     readonly api: ApiContext,
-    readonly open: (codec: Codec) => ServedSession,
+    readonly sessions: ServedSessions,
   ) {
-    this.#timer = setInterval(() => this.#tick(), UST_INTERVAL_MS);
+    this.#timer = setInterval(() => this.#tick(), TICK_MS);
     this.#timer.unref();
-    api.node.onUnresponsive(() => {
-      for (const connection of this.#connections) connection.tellUst(true);
-    });
+    api.node.onUnresponsive(() => sessions.tick(true));
   }
 
   /** Connections now. */
   get size(): number {
-    return this.#connections.size;
+    return this.sessions.size;
   }
 
   /** Serves a new connection. `offered` is its list of subprotocols, if it had one. */
@@ -53,63 +45,43 @@ export class SessionHub {
       socket.close(SESSION_CLOSE.protocolError, 'unknown subprotocol');
       return;
     }
-    const connection = new SessionConnection(socket, codec, this.api, this.open(codec));
-    this.#connections.add(connection);
-    attach(socket, connection, this.api, () => {
-      this.#connections.delete(connection);
-      if (this.#connections.size === 0) this.#left?.();
-    });
+    const { maxRequestBytes } = this.api.rules.limits;
+    const session = new SessionSocket(socket, codec, maxRequestBytes, (link) => this.sessions.admit(link));
+    this.#sockets.add(session);
+    attach(socket, session, this.api, () => this.#sockets.delete(session));
   }
 
   /** Sends every client elsewhere. Resolves when all have left, or after `timeoutMs`; those that stayed are served until `close`. */
-  async leave(timeoutMs: number): Promise<void> {
-    this.#sendAway();
-    if (this.#connections.size === 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs);
-      this.#left = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+  leave(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => this.sessions.leave(timeoutMs, resolve));
   }
 
-  /** Closes all connections, and lets go of clients that do not answer to that. */
+  /** Closes all connections, and drops those of clients that do not answer to that. */
   close(): void {
     clearInterval(this.#timer);
-    this.#sendAway();
-    for (const connection of this.#connections) connection.close(LEAVING);
+    this.sessions.close();
     const last = setTimeout(() => {
-      for (const connection of this.#connections) connection.terminate();
+      for (const socket of this.#sockets) socket.terminate();
     }, CLOSE_TIMEOUT_MS);
     last.unref();
   }
 
-  #sendAway(): void {
-    for (const connection of this.#connections) {
-      connection.goaway(LEAVING, Math.round(RETURN_AFTER_MS + Math.random() * RETURN_SPREAD_MS));
-    }
-  }
-
   #tick(): void {
     this.#ticks++;
-    const news = this.api.stability.look();
-    for (const connection of this.#connections) {
-      connection.tellUst(news);
-      if (this.#ticks % PING_EVERY_TICKS === 0) connection.checkAlive();
-    }
+    this.sessions.tick(this.api.stability.look());
+    if (this.#ticks % PING_EVERY_TICKS === 0) for (const socket of this.#sockets) socket.checkAlive();
   }
 }
 
 /** Attached at once: a message that arrived with the handshake must not be missed. */
-function attach(socket: WebSocket, connection: SessionConnection, api: ApiContext, gone: () => void): void {
-  socket.on('message', (data: RawData, isBinary: boolean) => connection.receive(toBuffer(data), isBinary));
-  socket.on('pong', () => connection.alive());
+function attach(socket: WebSocket, session: SessionSocket, api: ApiContext, gone: () => void): void {
+  socket.on('message', (data: RawData, isBinary: boolean) => session.receive(toBuffer(data), isBinary));
+  socket.on('pong', () => session.alive());
   // A message that is too large, or a broken frame: ws closes the connection, with 1009 or 1002.
   socket.on('error', (error) => api.log.debug({ err: error }, 'session socket'));
   socket.on('close', () => {
-    connection.disconnected();
     gone();
+    session.disconnected();
   });
 }
 

@@ -10,7 +10,7 @@ export const CLIENT_MACHINE = 'client';
 
 /** What a port takes from its driver. */
 export interface PortDriver<Request> {
-  /** Puts a request on its way. No answer comes back before it returns. */
+  /** Puts a request on its way. Its answer may come before this returns. */
   post(to: Address, from: Address, message: Request): void;
   /** The numbers of requests begin here: an answer to a request of a previous incarnation must not match one. */
   readonly firstRef: number;

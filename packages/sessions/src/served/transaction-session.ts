@@ -1,14 +1,23 @@
 /** A connection's session under protocols with transactions. */
 import type { Timestamp } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
-import { depsField, NOTHING_SEEN, sameSnapshot } from '@isochron/sessions';
-import type { TransactionsContext } from '../http/context.js';
-import type { Codec } from './codec.js';
+import type { CoordinatorPort } from '../coordinator/client-port.js';
+import type { Outcomes } from '../coordinator/outcomes.js';
+import { depsField, NOTHING_SEEN, sameSnapshot } from '../snapshot.js';
+import type { SessionTokens } from '../tokens/session-token.js';
+import type { RawFrame } from './frames.js';
 import { handlerOf, TRANSACTION_REQUESTS, type TransactionRequests } from './requests.js';
-import type { Serve, ServedSession } from './served-session.js';
+import type { Reply, ServedNode, ServedSession } from './served-session.js';
+
+/** The parts of a node that sessions with transactions need. */
+export interface TransactionParts {
+  readonly coordinator: CoordinatorPort;
+  readonly outcomes: Outcomes;
+  readonly tokens: SessionTokens;
+}
 
 export class TransactionSession implements ServedSession, TransactionRequests {
-  told: Timestamp = 0;
+  sentUst: Timestamp = 0;
   principal = '';
   readonly #rules: SessionRules;
   #seen: Snapshot = NOTHING_SEEN;
@@ -16,10 +25,10 @@ export class TransactionSession implements ServedSession, TransactionRequests {
   #token = '';
 
   constructor(
-    readonly api: TransactionsContext,
-    readonly codec: Codec,
+    readonly node: ServedNode,
+    readonly parts: TransactionParts,
   ) {
-    this.#rules = api.sessions.rules;
+    this.#rules = parts.tokens.rules;
   }
 
   get seen(): Snapshot {
@@ -28,15 +37,16 @@ export class TransactionSession implements ServedSession, TransactionRequests {
 
   begin(principal: string, token: string | undefined): void {
     this.principal = principal;
-    const { sessions, node } = this.api;
+    const { node } = this;
+    const { tokens } = this.parts;
     if (token !== undefined) {
-      const claims = sessions.tokens.decode(token, node.now());
+      const claims = tokens.decode(token, node.now());
       this.#seen = claims.seen;
       this.#hwt = claims.hwt;
     }
     this.#seen = this.#stable(this.#seen, node.ust());
-    this.told = this.#stableSnapshots ? this.#seen.ts : node.ust();
-    this.#token = sessions.tokens.mintPlain(this.#seen, this.#hwt);
+    this.sentUst = this.#stableSnapshots ? this.#seen.ts : node.ust();
+    this.#token = tokens.mintPlain(this.#seen, this.#hwt);
   }
 
   greeting(): ReturnType<ServedSession['greeting']> {
@@ -44,24 +54,27 @@ export class TransactionSession implements ServedSession, TransactionRequests {
     return {
       ust: seen.ts,
       ...depsField(seen),
-      ...(this.#stableSnapshots ? {} : { stable: this.api.node.ust() }),
+      ...(this.#stableSnapshots ? {} : { stable: this.node.ust() }),
       hwt: this.#hwt > this.#rules.covers(seen) ? this.#hwt : 0,
       token: this.#token,
     };
   }
 
-  serves(type: unknown): Serve | undefined {
-    const handler = handlerOf<TransactionRequests>(TRANSACTION_REQUESTS, type);
-    return handler === undefined ? undefined : (frame, id) => handler(frame, id, this);
+  serves(type: unknown): boolean {
+    return handlerOf<TransactionRequests>(TRANSACTION_REQUESTS, type) !== undefined;
+  }
+
+  serve(frame: RawFrame, id: number, reply: Reply): void {
+    handlerOf<TransactionRequests>(TRANSACTION_REQUESTS, frame.type)!(frame, id, this, reply);
   }
 
   saw(snapshot: Snapshot): string | undefined {
-    if (this.#stableSnapshots && snapshot.ts > this.told) this.told = snapshot.ts;
+    if (this.#stableSnapshots && snapshot.ts > this.sentUst) this.sentUst = snapshot.ts;
     return this.#renew(this.#rules.merge(this.#seen, snapshot), this.#hwt);
   }
 
   sawStable(ust: Timestamp): string | undefined {
-    if (ust > this.told) this.told = ust;
+    if (ust > this.sentUst) this.sentUst = ust;
     return this.#renew(this.#stable(this.#seen, ust), this.#hwt);
   }
 
@@ -70,13 +83,13 @@ export class TransactionSession implements ServedSession, TransactionRequests {
   }
 
   learn(token: string): string | undefined {
-    const { seen, hwt } = this.api.sessions.tokens.decode(token, this.api.node.now());
+    const { seen, hwt } = this.parts.tokens.decode(token, this.node.now());
     return this.#renew(this.#rules.merge(this.#seen, seen), Math.max(this.#hwt, hwt));
   }
 
   /** Whether what a snapshot shows is stable. */
   get #stableSnapshots(): boolean {
-    return this.api.node.protocol.capabilities.has('stable-snapshots');
+    return this.node.protocol.capabilities.has('stable-snapshots');
   }
 
   #stable(seen: Snapshot, ust: Timestamp): Snapshot {
@@ -88,7 +101,7 @@ export class TransactionSession implements ServedSession, TransactionRequests {
     if (hwt === this.#hwt && sameSnapshot(seen, this.#seen)) return undefined;
     this.#seen = seen;
     this.#hwt = hwt;
-    const token = this.api.sessions.tokens.mintPlain(seen, hwt);
+    const token = this.parts.tokens.mintPlain(seen, hwt);
     if (token === this.#token) return undefined;
     this.#token = token;
     return token;

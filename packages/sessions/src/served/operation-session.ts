@@ -1,0 +1,167 @@
+/**
+ * A connection's session under protocols of single operations. The client keeps it, and says with every request what it has seen; this side signs what
+ * comes of it.
+ */
+import type { RegionId, Timestamp, Version } from '@isochron/core';
+import type { GetResp, OperationSession, OperationSessionState, PutResp, RotResp } from '@isochron/protocols';
+import type { WireDependency, WireSeen } from '@isochron/wire/session-frames';
+import type { OperationsPort } from '../coordinator/client-port.js';
+import { answerBytes } from '../requests/answer-size.js';
+import { requireCapability } from '../requests/capabilities.js';
+import type { OperationTokens } from '../tokens/operation-token.js';
+import type { Answer, FrameEncoder } from './answers.js';
+import {
+  homesField,
+  keyField,
+  keysField,
+  type RawFrame,
+  seenOf,
+  timestampField,
+  txIdField,
+  valueField,
+} from './frames.js';
+import { answered, COMMON_REQUESTS, type Handlers, handlerOf, refuse } from './requests.js';
+import type { Reply, RequestContext, ServedNode, ServedSession } from './served-session.js';
+
+/** The parts of a node that sessions of single operations need. */
+export interface OperationParts {
+  readonly coordinator: OperationsPort;
+  readonly tokens: OperationTokens;
+  /** What a client remembers, under the cluster's protocol. */
+  session(id: string, region: RegionId, state?: OperationSessionState): OperationSession;
+}
+
+export class ConnectedOperations implements ServedSession, RequestContext {
+  sentUst: Timestamp = 0;
+  principal = '';
+  #token = '';
+  #seen: WireSeen | undefined;
+
+  constructor(
+    readonly node: ServedNode,
+    readonly parts: OperationParts,
+  ) {}
+
+  begin(principal: string, token: string | undefined): void {
+    this.principal = principal;
+    const { node } = this;
+    const { tokens } = this.parts;
+    const state = token === undefined ? undefined : tokens.decode(token, node.now());
+    const session = this.parts.session('', node.region, state);
+    session.observe(node.ust());
+    this.sentUst = session.ust;
+    this.#token = tokens.mint(session.export());
+    const { seen, region, depends } = session.export();
+    this.#seen = state === undefined ? undefined : { seen, region, ...dependsField(depends) };
+  }
+
+  greeting(): ReturnType<ServedSession['greeting']> {
+    const { sentUst, node } = this;
+    return {
+      ust: sentUst,
+      stable: node.ust(),
+      ...(this.#seen === undefined ? {} : { seen: this.#seen }),
+      hwt: 0,
+      token: this.#token,
+    };
+  }
+
+  serves(type: unknown): boolean {
+    return handlerOf<ConnectedOperations>(OPERATION_REQUESTS, type) !== undefined;
+  }
+
+  serve(frame: RawFrame, id: number, reply: Reply): void {
+    handlerOf<ConnectedOperations>(OPERATION_REQUESTS, frame.type)!(frame, id, this, reply);
+  }
+
+  sawStable(ust: Timestamp): undefined {
+    if (ust > this.sentUst) this.sentUst = ust;
+  }
+
+  /** The client keeps its session itself. */
+  learn(token: string): undefined {
+    this.parts.tokens.decode(token, this.node.now());
+  }
+
+  /** The session that a request is of. */
+  sessionOf(frame: RawFrame): OperationSession {
+    return this.parts.session('', this.node.region, { ...seenOf(frame, this.node.rules), ust: 0 });
+  }
+
+  tokenAfter(session: OperationSession, answer: GetResp | RotResp | PutResp): string {
+    session.answered(answer);
+    return this.parts.tokens.mint(session.export());
+  }
+
+  /** The answer to a read, with all that its session has to know. */
+  got(id: number, session: OperationSession, answer: GetResp | RotResp, versions: readonly (Version | null)[]): Answer {
+    const { seen, ust, depends } = answer;
+    const bytes = answerBytes(versions, this.node.rules.maxAnswerBytes);
+    const token = this.tokenAfter(session, answer);
+    return {
+      bytes,
+      encode: (encoder) => {
+        const values = versions.map((version) => valueIn(version, encoder));
+        return encoder.frame({ type: 'got', id, values, seen, ...dependsField(depends), ust, token });
+      },
+    };
+  }
+}
+
+const valueIn = (version: Version | null, encoder: FrameEncoder<unknown>) =>
+  version === null || version.value === null ? null : ([version.ts, encoder.value(version.value)] as const);
+
+const dependsField = (depends: GetResp['depends']): Pick<WireSeen, 'depends'> =>
+  depends === undefined ? {} : { depends: depends as readonly WireDependency[] };
+
+function get(frame: RawFrame, id: number, context: ConnectedOperations, reply: Reply): void {
+  const { node, parts } = context;
+  const session = context.sessionOf(frame);
+  const asked = session.get(keyField(frame, node.rules));
+  parts.coordinator.get(
+    asked,
+    answered(reply, (answer) => context.got(id, session, answer, [answer.version])),
+  );
+}
+
+function rot(frame: RawFrame, id: number, context: ConnectedOperations, reply: Reply): void {
+  const { node, parts } = context;
+  requireCapability(node.protocol, 'rot', '"rot"');
+  const session = context.sessionOf(frame);
+  const { id: named, ...asked } = session.rot(keysField(frame, node.rules));
+  // Where it has an id, that is its session's, which is the client's.
+  const own = named === undefined ? {} : { id: txIdField(frame) };
+  parts.coordinator.rot(
+    { ...asked, ...own },
+    answered(reply, (answer) => context.got(id, session, answer, answer.versions)),
+  );
+}
+
+function put(frame: RawFrame, id: number, context: ConnectedOperations, reply: Reply): void {
+  const { node, parts, principal } = context;
+  const session = context.sessionOf(frame);
+  const write = session.put(keyField(frame, node.rules), valueField(frame, node.rules), principal, txIdField(frame));
+  const birth = timestampField(frame, 'birth');
+  const homes = homesField(frame, (name) => node.topology.regions.includes(name));
+  parts.coordinator.put(
+    { ...write, birth, homes },
+    answered(reply, (answer) => {
+      const { ts, seen, region, ust, depends } = answer;
+      const token = context.tokenAfter(session, answer);
+      return { type: 'written', id, ts, seen, region, ...dependsField(depends), ust, token };
+    }),
+  );
+}
+
+const OPERATION_REQUESTS: Handlers<ConnectedOperations> = {
+  get,
+  rot,
+  put,
+  start: refuse('transactions'),
+  read: refuse('transactions'),
+  list: refuse('list'),
+  commit: refuse('transactions'),
+  abort: refuse('transactions'),
+  status: refuse('transactions'),
+  ...COMMON_REQUESTS,
+};

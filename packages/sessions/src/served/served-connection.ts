@@ -1,0 +1,220 @@
+/** One connection of a session: greeting, requests in order, credits, refusals, the end. Its driver has the socket and the encoding. */
+import { IsochronError } from '@isochron/core';
+import { SESSION_CLOSE, type WelcomeFrame } from '@isochron/wire/session-frames';
+import { asIsochronError } from '../requests/errors.js';
+import { MAX_OPERATION_TOKEN_LENGTH } from '../tokens/operation-token.js';
+import type { Answer, Outgoing } from './answers.js';
+import { isFrame, optionalText, type RawFrame } from './frames.js';
+import type { ServedNode, ServedSession } from './served-session.js';
+
+/** Requests that a client may have in flight. */
+export const CREDITS = 256;
+/** Frames in one message: a client with its credits needs no more, and each one that is refused costs an answer. */
+const MAX_FRAMES = 2 * CREDITS;
+/** How long a client may take to say hello, ms. */
+const HELLO_TIMEOUT_MS = 5000;
+const MAX_CREDENTIALS = 4096;
+/** The close codes of refused greetings that say more than *protocol error*. */
+const HELLO_CLOSE: Readonly<Record<string, number>> = {
+  UNAUTHENTICATED: SESSION_CLOSE.unauthenticated,
+  NOT_READY: SESSION_CLOSE.restart,
+};
+
+/** The way to a client. */
+export interface SessionLink {
+  /** Whether the client does not read: what is sent now waits. */
+  readonly isPaused: boolean;
+  /** Sends in order. What is sent in one turn should leave as one message: that is most of the throughput. */
+  send(outgoing: Outgoing): void;
+  /** Ends the connection, after everything sent that the client takes in. Nothing is sent afterwards. */
+  close(code: number, reason: string): void;
+}
+
+export class ServedConnection {
+  readonly #cancelHello: () => void;
+  #greeted = false;
+  #sentAway = false;
+  #closed = false;
+  #inFlight = 0;
+  /** Answered ones among them. A client has no answer before its message is taken in, so they count until the next one. */
+  #answered = 0;
+  #lastId = 0;
+
+  constructor(
+    readonly node: ServedNode,
+    readonly session: ServedSession,
+    readonly link: SessionLink,
+    /** Called when the client is gone. */
+    readonly gone: () => void,
+  ) {
+    this.#cancelHello = node.after(HELLO_TIMEOUT_MS, () => {
+      this.#fail(new IsochronError('UNAUTHENTICATED', 'No hello in time.'), SESSION_CLOSE.unauthenticated);
+    });
+  }
+
+  /** A decoded message, not checked yet: a frame, or an array of frames. */
+  receive(message: unknown): void {
+    this.#inFlight -= this.#answered;
+    this.#answered = 0;
+    if (!Array.isArray(message)) this.#frame(message);
+    else if (message.length <= MAX_FRAMES) for (const frame of message) this.#frame(frame);
+    else this.#invalid(`A message holds ${MAX_FRAMES} frames at most.`);
+  }
+
+  /** A message had more bytes than the limits allow. */
+  receiveTooLarge(): void {
+    const { maxRequestBytes } = this.node.rules.limits;
+    const detail = `A message may have ${maxRequestBytes} bytes at most.`;
+    this.#fail(new IsochronError('REQUEST_TOO_LARGE', detail), SESSION_CLOSE.tooLarge);
+  }
+
+  /** A message could not be decoded. */
+  receiveUndecodable(): void {
+    this.#invalid('The message cannot be decoded.');
+  }
+
+  /** The link is gone: the driver calls this once, whichever side ended it. */
+  disconnected(): void {
+    this.#closed = true;
+    this.#cancelHello();
+    this.gone();
+  }
+
+  /**
+   * Sends the stable time and its freshness, unless the client has them. Called about once a second.
+   * @param changed whether the freshness has changed by more than time, or other nodes are unresponsive than before
+   */
+  sendUst(changed: boolean): void {
+    const ust = this.node.ust();
+    if (!this.#greeted || this.link.isPaused || (ust <= this.session.sentUst && !changed)) return;
+    this.session.sentUst = Math.max(ust, this.session.sentUst);
+    this.#send({ type: 'ust', ust, freshness: this.node.freshness(), ...this.#unresponsive() });
+  }
+
+  /** Sends the client elsewhere: it may come back after `delayMs`. Until it has gone it is served. */
+  goaway(reason: string, delayMs: number): void {
+    if (this.#sentAway || this.#closed) return;
+    this.#sentAway = true;
+    if (this.#greeted) this.#send({ type: 'goaway', reason, delayMs });
+    else this.#fail(this.node.serving.notReady(), SESSION_CLOSE.restart);
+  }
+
+  /** Ends the connection. */
+  close(reason: string): void {
+    if (!this.#closed) this.#close(SESSION_CLOSE.restart, reason);
+  }
+
+  #frame(frame: unknown): void {
+    if (this.#closed) return;
+    if (!isFrame(frame)) this.#invalid('A frame is an object.');
+    else if (this.#greeted) this.#request(frame);
+    else this.#hello(frame);
+  }
+
+  #hello(frame: RawFrame): void {
+    if (frame.type !== 'hello') {
+      this.#invalid('The first frame has to be hello.');
+      return;
+    }
+    try {
+      this.node.serving.admitSession();
+      const principal = this.node.principal(optionalText(frame, 'credentials', MAX_CREDENTIALS));
+      this.session.begin(principal, optionalText(frame, 'token', MAX_OPERATION_TOKEN_LENGTH));
+    } catch (thrown) {
+      const error = asIsochronError(thrown);
+      this.#fail(error, HELLO_CLOSE[error.code] ?? SESSION_CLOSE.protocolError);
+      return;
+    }
+    this.#cancelHello();
+    this.#greeted = true;
+    this.#send(this.#welcome());
+  }
+
+  #welcome(): WelcomeFrame {
+    const { id, region, cluster, protocol, rules, maxTransactionMs, regions } = this.node;
+    return {
+      type: 'welcome',
+      region,
+      node: id,
+      cluster,
+      protocol: protocol.name,
+      capabilities: [...protocol.capabilities],
+      ...this.session.greeting(),
+      freshness: this.node.freshness(),
+      ...this.#unresponsive(),
+      credits: CREDITS,
+      limits: rules.limits,
+      maxTransactionMs,
+      regions,
+    };
+  }
+
+  #unresponsive(): Pick<WelcomeFrame, 'unresponsive'> {
+    const unresponsive = this.node.unresponsive();
+    return unresponsive.nodes.length === 0 ? {} : { unresponsive };
+  }
+
+  #request(frame: RawFrame): void {
+    const { id, type } = frame;
+    const isServed = this.session.serves(type);
+    if (typeof id !== 'number' || !Number.isSafeInteger(id) || id < 0) {
+      const isUnknown = typeof type === 'string' && type !== 'hello' && !isServed;
+      if (isUnknown) this.#fail(unknownType(), SESSION_CLOSE.protocolError);
+      else this.#invalid('A request has no id.');
+      return;
+    }
+    if (id <= this.#lastId) {
+      const detail = `The id ${id} is not above the last one, ${this.#lastId}.`;
+      this.#refuse(id, new IsochronError('REQUEST_ID_REUSED', detail));
+      return;
+    }
+    this.#lastId = id;
+    if (!isServed) this.#refuse(id, unknownType());
+    else if (this.#inFlight >= CREDITS)
+      this.#refuse(id, new IsochronError('CREDITS_EXHAUSTED', `At most ${CREDITS} in flight.`));
+    else this.#serve(id, frame);
+  }
+
+  #serve(id: number, frame: RawFrame): void {
+    this.#inFlight++;
+    try {
+      this.session.serve(frame, id, (result) => this.#reply(id, result));
+    } catch (thrown) {
+      this.#reply(id, asIsochronError(thrown));
+    }
+  }
+
+  #reply(id: number, result: Answer | IsochronError): void {
+    this.#answered++;
+    if (result instanceof IsochronError) this.#refuse(id, result);
+    else this.#send(result);
+  }
+
+  #refuse(id: number, error: IsochronError): void {
+    if (error.code === 'INTERNAL') this.node.failed(error.cause ?? error);
+    this.#send({ type: 'error', id, code: error.code, detail: error.message, retryable: error.retryable });
+  }
+
+  #invalid(detail: string): void {
+    this.#fail(new IsochronError('FRAME_INVALID', detail), SESSION_CLOSE.protocolError);
+  }
+
+  /** The connection cannot go on. */
+  #fail(error: IsochronError, closeCode: number): void {
+    if (this.#closed) return;
+    this.#send({ type: 'error', code: error.code, detail: error.message, retryable: error.retryable });
+    this.#close(closeCode, error.code);
+  }
+
+  #close(code: number, reason: string): void {
+    this.#closed = true;
+    this.#cancelHello();
+    this.link.close(code, reason);
+  }
+
+  #send(outgoing: Outgoing): void {
+    if (!this.#closed) this.link.send(outgoing);
+  }
+}
+
+const unknownType = (): IsochronError => new IsochronError('FRAME_TYPE_UNKNOWN', 'No such type of frame.');

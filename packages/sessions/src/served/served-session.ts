@@ -1,0 +1,67 @@
+/** A connection's session, by the kind of the cluster's protocol, and what it takes from its node. */
+import type { NodeId, RegionId, Timestamp, Topology, WallMs } from '@isochron/core';
+import type { Unresponsive } from '@isochron/protocols';
+import type { Freshness, WelcomeFrame } from '@isochron/wire/session-frames';
+import type { Done } from '../coordinator/request-port.js';
+import type { Offer } from '../requests/capabilities.js';
+import type { Rules } from '../requests/rules.js';
+import type { Answer } from './answers.js';
+import type { RawFrame } from './frames.js';
+import type { Serving } from './serving.js';
+import type { After } from './stable-waiters.js';
+
+/** The node that serves sessions, and its driver. */
+export interface ServedNode {
+  readonly id: NodeId;
+  readonly region: RegionId;
+  /** Id of the cluster. */
+  readonly cluster: string;
+  readonly protocol: Offer;
+  readonly topology: Topology;
+  /** The cluster's limits, and what they mean for requests. */
+  readonly rules: Rules;
+  readonly maxTransactionMs: number;
+  readonly maxClockDriftMs: number;
+  /** All regions and the API endpoints of their nodes. */
+  readonly regions: WelcomeFrame['regions'];
+  readonly serving: Serving;
+  /** The node's wall clock. */
+  now(): WallMs;
+  /** Its stable time. */
+  ust(): Timestamp;
+  freshness(): Freshness;
+  /** Which nodes and regions do not answer this one. */
+  unresponsive(): Unresponsive;
+  /** Who has these credentials. @throws IsochronError `UNAUTHENTICATED` */
+  principal(credentials: string | undefined): string;
+  /** At least 0, below 1. */
+  random(): number;
+  readonly after: After;
+  /** A request has ended with `INTERNAL`: for the log. */
+  failed(cause: unknown): void;
+}
+
+/** Takes the answer of a request, or the error that is its answer. Called once. */
+export type Reply = Done<Answer>;
+
+export interface ServedSession {
+  /** The highest stable time that the client was sent. */
+  sentUst: Timestamp;
+  /** Begins, or continues from a token. @throws IsochronError for a bad token */
+  begin(principal: string, token: string | undefined): void;
+  /** Its part of the greeting. */
+  greeting(): Pick<WelcomeFrame, 'ust' | 'deps' | 'stable' | 'seen' | 'hwt' | 'token'>;
+  /** Whether there are requests of this type. */
+  serves(type: unknown): boolean;
+  /** Serves a request of such a type. @throws IsochronError instead of a reply, for a request that cannot be served */
+  serve(frame: RawFrame, id: number, reply: Reply): void;
+}
+
+/** What requests of every kind of session need. */
+export interface RequestContext {
+  readonly node: ServedNode;
+  /** Takes in a stable time, and returns the token that contains it when there is one. */
+  sawStable(ust: Timestamp): string | undefined;
+  /** Takes in a token that another connection of the session was given. @throws IsochronError for a bad token */
+  learn(token: string): string | undefined;
+}

@@ -1,0 +1,29 @@
+import type { ServedNode } from '@isochron/sessions';
+import type { ApiContext } from '../http/context.js';
+import { after } from '../node/after.js';
+
+/** The node of an API, as the sessions that it serves see it. */
+export function servedNode({ node, rules, auth, log, serving, stability }: ApiContext): ServedNode {
+  const { id, region, topology, protocol, config } = node;
+  const { maxTransactionMs, maxClockDriftMs } = config.settings;
+  return {
+    id,
+    region,
+    cluster: config.cluster,
+    protocol,
+    topology,
+    rules,
+    maxTransactionMs,
+    maxClockDriftMs,
+    regions: config.regions.map((one) => ({ id: one.id, endpoints: one.nodes.map(({ api }) => api) })),
+    serving,
+    now: () => node.now(),
+    ust: () => node.ust(),
+    freshness: () => stability.freshness,
+    unresponsive: () => node.unresponsive,
+    principal: (credentials) => auth.principal(credentials),
+    random: Math.random,
+    after,
+    failed: (err) => log.error({ err }, 'session request failed'),
+  };
+}
