@@ -1,0 +1,205 @@
+import { SESSION_CLOSE } from '@isochron/wire/session-frames';
+import { type TestLink, TestNode, UST } from '../testing/served-node.js';
+import { CREDITS } from './served-connection.js';
+
+const KEYS = ['default/a'];
+const codes = ({ frames }: TestLink) => frames.map((frame) => ('code' in frame ? frame.code : frame.type));
+
+let node: TestNode;
+beforeEach(() => {
+  node = new TestNode();
+});
+
+describe('a connection', () => {
+  it('is welcomed once, with what the client has to know, and its deadline for hello ends', () => {
+    const { link, connection } = node.connect();
+    expect(node.timers.count).toBe(1);
+    connection.receive({ type: 'hello' });
+    expect(link.frames).toEqual([
+      {
+        type: 'welcome',
+        region: 'p',
+        node: 'p-1',
+        cluster: 'testing',
+        protocol: 'paris',
+        capabilities: ['transactions', 'stable', 'stable-snapshots'],
+        ust: UST,
+        hwt: 0,
+        token: node.tokens.mint({ seen: { ts: UST }, hwt: 0 }),
+        freshness: node.freshness,
+        credits: CREDITS,
+        limits: expect.objectContaining({ maxKeysPerRequest: 10 }),
+        maxTransactionMs: 1_000,
+        regions: [{ id: 'p', endpoints: ['http://p-1'] }],
+      },
+    ]);
+    expect(node.timers.count).toBe(0);
+  });
+
+  it('that does not say hello in time is closed', () => {
+    const { link } = node.connect();
+    node.timers.runAll();
+    expect(codes(link)).toEqual(['UNAUTHENTICATED']);
+    expect(link.closed).toEqual({ code: SESSION_CLOSE.unauthenticated, reason: 'UNAUTHENTICATED' });
+  });
+
+  it('is refused by a node that is not ready, and by one that leaves', () => {
+    node.isReady = false;
+    const early = node.connect();
+    early.connection.receive({ type: 'hello' });
+    expect([codes(early.link), early.link.closed?.code]).toEqual([['NOT_READY'], SESSION_CLOSE.restart]);
+    node.isReady = true;
+    node.serving.leave();
+    const late = node.connect();
+    late.connection.receive({ type: 'hello' });
+    expect(late.link.closed?.code).toBe(SESSION_CLOSE.restart);
+  });
+
+  it('answers in the order in which the coordinator does, several frames of one message too', () => {
+    const { link, connection } = node.greeted();
+    connection.receive([
+      { type: 'read', id: 1, keys: KEYS },
+      { type: 'read', id: 2, keys: KEYS },
+      { type: 'ping', id: 3 },
+    ]);
+    for (const request of [...node.posted].reverse()) node.answerRead(request);
+    expect(link.frames.map((frame) => 'id' in frame && frame.id)).toEqual([3, 2, 1]);
+    expect(link.frames[1]).toEqual({ type: 'values', id: 2, snapshot: UST, values: [[UST, '"default/a"']] });
+  });
+
+  it('has its credits back when a request is answered, and when one is refused', () => {
+    const { link, connection } = node.greeted();
+    const read = (id: number, keys: unknown = KEYS) => connection.receive({ type: 'read', id, keys });
+    for (let id = 1; id <= CREDITS; id++) read(id);
+    read(CREDITS + 1);
+    expect(codes(link)).toEqual(['CREDITS_EXHAUSTED']);
+    node.answerRead(node.posted[0]!);
+    read(CREDITS + 2, 'no list');
+    read(CREDITS + 3);
+    read(CREDITS + 4);
+    expect(codes(link).slice(1)).toEqual(['values', 'INVALID_REQUEST', 'CREDITS_EXHAUSTED']);
+    expect(node.posted).toHaveLength(CREDITS + 1);
+  });
+
+  it('grants no more requests in one message than its credits, however fast they are answered', () => {
+    const { link, connection } = node.greeted();
+    node.answersAtOnce = true;
+    const reads = (first: number, count: number) =>
+      Array.from({ length: count }, (_, i) => ({ type: 'read', id: first + i, keys: KEYS }));
+    connection.receive(reads(1, CREDITS + 2));
+    connection.receive(reads(1_000, CREDITS));
+    const refused = link.frames.filter((frame) => frame.type === 'error');
+    expect(refused).toMatchObject([{ code: 'CREDITS_EXHAUSTED' }, { code: 'CREDITS_EXHAUSTED' }]);
+    expect(link.frames).toHaveLength(2 * CREDITS + 2);
+  });
+
+  it('refuses an id that is not above the last one and an unknown type, and goes on', () => {
+    const { link, connection } = node.greeted();
+    connection.receive([
+      { type: 'ping', id: 5 },
+      { type: 'ping', id: 5 },
+      { type: 'nonsense', id: 6 },
+      { type: 'ping', id: 7 },
+    ]);
+    expect(codes(link)).toEqual(['pong', 'REQUEST_ID_REUSED', 'FRAME_TYPE_UNKNOWN', 'pong']);
+    expect(link.closed).toBeUndefined();
+  });
+
+  const tooMany = Array.from({ length: 2 * CREDITS + 1 }, (_, i) => ({ type: 'ping', id: i + 1 }));
+  it.each([
+    ['a request without an id', { type: 'ping' }, 'FRAME_INVALID'],
+    ['an unknown type without an id', { type: 'nonsense' }, 'FRAME_TYPE_UNKNOWN'],
+    ['a frame that is no object', [[]], 'FRAME_INVALID'],
+    ['more frames in a message than its credits could ever need', tooMany, 'FRAME_INVALID'],
+  ])('is closed by %s', (_, message, code) => {
+    const { link, connection } = node.greeted();
+    connection.receive(message);
+    connection.receive({ type: 'ping', id: 1_000 });
+    expect(codes(link)).toEqual([code]);
+    expect(link.closed).toEqual({ code: SESSION_CLOSE.protocolError, reason: code });
+  });
+
+  it('is closed by a message that is too large, or that cannot be decoded', () => {
+    const large = node.greeted();
+    large.connection.receiveTooLarge();
+    expect([codes(large.link), large.link.closed?.code]).toEqual([['REQUEST_TOO_LARGE'], SESSION_CLOSE.tooLarge]);
+    const broken = node.greeted();
+    broken.connection.receiveUndecodable();
+    expect([codes(broken.link), broken.link.closed?.code]).toEqual([['FRAME_INVALID'], SESSION_CLOSE.protocolError]);
+  });
+
+  it('reports a fault of the server without its details, and gives the cause to the log', () => {
+    const { link, connection } = node.greeted();
+    connection.receive({ type: 'read', id: 1, keys: KEYS });
+    const { ref } = node.posted[0]!;
+    // An answer that no coordinator gives.
+    node.answer({ type: 'ReadResp', ref, snapshot: UST, versions: null as never });
+    expect(link.frames).toMatchObject([{ type: 'error', id: 1, code: 'INTERNAL', retryable: true }]);
+    expect(node.failures).toEqual([expect.any(TypeError)]);
+  });
+
+  it('is sent nothing after its link is gone, though its requests still end', () => {
+    const { link, connection } = node.greeted();
+    connection.receive({ type: 'read', id: 1, keys: KEYS });
+    connection.disconnected();
+    expect(node.sessions.size).toBe(0);
+    node.answerRead(node.posted[0]!);
+    expect(link.frames).toEqual([]);
+  });
+});
+
+describe('the sessions of a node', () => {
+  it('are sent the stable time that they do not have, and all of them a change of freshness', () => {
+    const { link, connection } = node.greeted();
+    const paused = node.greeted();
+    paused.link.isPaused = true;
+    node.sessions.tick(false);
+    expect(link.frames).toEqual([]);
+    node.ust = UST + 5;
+    node.sessions.tick(false);
+    node.sessions.tick(false);
+    expect(link.frames).toEqual([{ type: 'ust', ust: UST + 5, freshness: node.freshness }]);
+    node.sessions.tick(true);
+    expect(codes(link)).toEqual(['ust', 'ust']);
+    // A read has sent this one already.
+    node.ust = UST + 9;
+    connection.receive({ type: 'read', id: 1, keys: KEYS });
+    node.answerRead(node.posted[0]!);
+    node.sessions.tick(false);
+    expect(codes(link)).toEqual(['ust', 'ust', 'values']);
+    expect(paused.link.frames).toEqual([]);
+  });
+
+  it('wait for stable time no longer than the node stays', () => {
+    const { link, connection } = node.greeted();
+    connection.receive([
+      { type: 'stable', id: 1, ts: UST },
+      { type: 'stable', id: 2, ts: UST + 1 },
+      { type: 'stable', id: 3, ts: UST + 9 },
+    ]);
+    node.waiters.advance(UST + 1);
+    node.serving.leave();
+    node.waiters.advance(UST + 9);
+    expect(codes(link)).toEqual(['stable', 'stable', 'NOT_READY']);
+  });
+
+  it('are sent elsewhere and served until they have gone, or until the time is over', () => {
+    const [first, second] = [node.greeted(), node.greeted()];
+    const silent = node.connect();
+    let left = 0;
+    node.sessions.leave(1_000, () => left++);
+    expect(first.link.frames).toEqual([{ type: 'goaway', reason: expect.any(String), delayMs: 3_000 }]);
+    expect([codes(silent.link), silent.link.closed?.code]).toEqual([['NOT_READY'], SESSION_CLOSE.restart]);
+    first.connection.receive({ type: 'ping', id: 1 });
+    expect(codes(first.link)).toEqual(['goaway', 'pong']);
+    for (const { connection } of [first, second, silent]) connection.disconnected();
+    expect([left, node.timers.count]).toEqual([1, 0]);
+    const stays = node.greeted();
+    node.sessions.leave(1_000, () => left++);
+    node.timers.runAll();
+    expect([left, node.sessions.size]).toEqual([2, 1]);
+    node.sessions.close();
+    expect(stays.link.closed).toEqual({ code: SESSION_CLOSE.restart, reason: expect.any(String) });
+    expect(codes(stays.link)).toEqual(['goaway']);
+  });
+});

@@ -1,0 +1,139 @@
+/** A node that serves sessions, for tests: its clock, its timers and its coordinator are moved by hand. */
+import { type Limits, packWall, type Timestamp, Topology } from '@isochron/core';
+import type { ClientRequest, ClientResponse } from '@isochron/protocols';
+import type { Freshness, ServerFrame } from '@isochron/wire/session-frames';
+import { ClientPort } from '../coordinator/client-port.js';
+import { Outcomes } from '../coordinator/outcomes.js';
+import { Rules } from '../requests/rules.js';
+import { isLarge, type Outgoing, PlainFrames } from '../served/answers.js';
+import type { ServedConnection, SessionLink } from '../served/served-connection.js';
+import type { ServedNode } from '../served/served-session.js';
+import { ServedSessions } from '../served/served-sessions.js';
+import { Serving } from '../served/serving.js';
+import { type After, StableWaiters } from '../served/stable-waiters.js';
+import { TransactionSession } from '../served/transaction-session.js';
+import { MAX_DRIFT_MS, sessionTokens } from './tokens.js';
+
+const NOW = Date.UTC(2026, 0, 1);
+export const UST: Timestamp = packWall(NOW - 20);
+const LIMITS: Limits = { maxKeyBytes: 64, maxValueBytes: 1_000, maxKeysPerRequest: 10, maxRequestBytes: 1_000 };
+
+/** Timers that run when the test says so. */
+class Timers {
+  readonly #waiting = new Set<{ readonly ms: number; readonly run: () => void }>();
+  readonly after: After = (ms, run) => {
+    const timer = { ms, run };
+    this.#waiting.add(timer);
+    return () => this.#waiting.delete(timer);
+  };
+
+  get count(): number {
+    return this.#waiting.size;
+  }
+
+  /** Runs all that wait, in the order of their times. */
+  runAll(): void {
+    const due = [...this.#waiting].sort((a, b) => a.ms - b.ms);
+    for (const timer of due) if (this.#waiting.delete(timer)) timer.run();
+  }
+}
+
+/** A client's end: the frames that it was sent, and the close. */
+export class TestLink implements SessionLink {
+  readonly frames: ServerFrame[] = [];
+  closed: { readonly code: number; readonly reason: string } | undefined;
+  isPaused = false;
+
+  send(outgoing: Outgoing): void {
+    this.frames.push(isLarge(outgoing) ? outgoing.encode(new PlainFrames()) : outgoing);
+  }
+
+  close(code: number, reason: string): void {
+    this.closed = { code, reason };
+  }
+}
+
+export class TestNode {
+  readonly timers = new Timers();
+  readonly posted: ClientRequest[] = [];
+  readonly failures: unknown[] = [];
+  readonly waiters = new StableWaiters(this.timers.after);
+  readonly tokens = sessionTokens();
+  /** Whether reads are answered before they are posted to the end, as those are whose replica is here. */
+  answersAtOnce = false;
+  readonly port = new ClientPort('p-1', { firstRef: 0, post: (_to, _from, message) => this.#post(message) });
+  readonly serving: Serving;
+  readonly sessions: ServedSessions;
+  ust = UST;
+  isReady = true;
+  freshness: Freshness = { now: NOW, stalenessMs: 20, stale: false, heldBackBy: null };
+
+  constructor() {
+    const clock = { now: () => NOW, ust: () => this.ust };
+    this.serving = new Serving({
+      ...clock,
+      ready: () => this.isReady,
+      clockProblem: () => undefined,
+      verification: () => ({ state: 'verified' }),
+      stable: (ts, timeoutMs, done) => this.waiters.wait(ts, this.ust, timeoutMs, done),
+      visibleHere: (ts, timeoutMs, done) => this.waiters.wait(ts, this.ust, timeoutMs, done),
+    });
+    const topology = new Topology({
+      regions: [{ id: 'p', nodes: [{ id: 'p-1' }] }],
+      keyspaces: [{ name: 'default', partitions: 1, replication: 1 }],
+    });
+    const node: ServedNode = {
+      ...clock,
+      id: 'p-1',
+      region: 'p',
+      cluster: 'testing',
+      protocol: { name: 'paris', capabilities: new Set(['transactions', 'stable', 'stable-snapshots']) },
+      topology,
+      rules: new Rules(topology, LIMITS),
+      maxTransactionMs: 1_000,
+      maxClockDriftMs: MAX_DRIFT_MS,
+      regions: [{ id: 'p', endpoints: ['http://p-1'] }],
+      serving: this.serving,
+      freshness: () => this.freshness,
+      unresponsive: () => ({ nodes: [], regions: [] }),
+      principal: () => 'anonymous',
+      random: () => 0.5,
+      after: this.timers.after,
+      failed: (cause) => this.failures.push(cause),
+    };
+    const outcomes = new Outcomes(this.port, { ...clock, outcomeRetentionMs: 1_000 });
+    const parts = { coordinator: this.port, outcomes, tokens: this.tokens };
+    this.sessions = new ServedSessions(node, () => new TransactionSession(node, parts));
+  }
+
+  /** A new client. */
+  connect(): { readonly link: TestLink; readonly connection: ServedConnection } {
+    const link = new TestLink();
+    return { link, connection: this.sessions.admit(link) };
+  }
+
+  /** A new client that was welcomed; its frames begin after that. */
+  greeted(): { readonly link: TestLink; readonly connection: ServedConnection } {
+    const client = this.connect();
+    client.connection.receive({ type: 'hello' });
+    client.link.frames.length = 0;
+    return client;
+  }
+
+  #post(message: ClientRequest): void {
+    this.posted.push(message);
+    if (this.answersAtOnce) this.answerRead(message);
+  }
+
+  /** The coordinator answers a request. */
+  answer(message: ClientResponse): void {
+    this.port.step({ kind: 'message', now: NOW, from: { node: 'p-1', machine: 'coordinator' }, message });
+  }
+
+  /** The coordinator answers a read with one version of each key. */
+  answerRead(request: ClientRequest): void {
+    if (request.type !== 'ReadReq') throw new Error(`not a read: ${request.type}`);
+    const versions = request.keys.map((key) => ({ ts: UST, txId: 't', region: 'p', value: JSON.stringify(key) }));
+    this.answer({ type: 'ReadResp', ref: request.ref, snapshot: this.ust, versions });
+  }
+}
