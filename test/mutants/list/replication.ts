@@ -225,7 +225,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     name: 'siblings-not-kept',
     breaks: 'D10',
     does: 'does not say with a version what else its transaction wrote on the same node',
-    patches: [{ file: COHORT, find: '{ siblings: others }', replace: '{}' }],
+    patches: [{ file: COHORT, find: 'undefined : others;', replace: 'undefined : undefined;' }],
     seeds: { from: 1, count: 150 },
     profile: TORN_BY_LOST_DISKS,
   },
