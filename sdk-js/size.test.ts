@@ -8,7 +8,7 @@ const root = join(__dirname, '..');
 const sources: Plugin = {
   name: 'sources',
   setup({ onResolve }) {
-    onResolve({ filter: /^@isochron\/(core|protocols|wire)(\/.*)?$/ }, ({ path }) => {
+    onResolve({ filter: /^@isochron\/(core|protocols|wire|client)(\/.*)?$/ }, ({ path }) => {
       const [, name, ...rest] = path.split('/');
       return { path: join(root, 'packages', name!, 'src', `${rest.join('/') || 'index'}.ts`), sideEffects: false };
     });

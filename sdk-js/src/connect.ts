@@ -1,8 +1,9 @@
+import { jsonCodec } from '@isochron/client/link/codec';
+import { importSession } from '@isochron/client/session/imported';
 import { IsochronError } from '@isochron/core/errors';
 import { IsochronClient } from './api/client.js';
+import { Driver } from './driver.js';
 import type { ConnectOptions, Logger, Settings, WebSocketConstructor } from './options.js';
-import { SessionCore } from './session/core.js';
-import { jsonCodec } from './transport/codec.js';
 
 const silent: Logger = { debug: () => undefined, warn: () => undefined };
 
@@ -15,14 +16,14 @@ const silent: Logger = { debug: () => undefined, warn: () => undefined };
  */
 export async function connect(options: ConnectOptions): Promise<IsochronClient> {
   options.signal?.throwIfAborted();
-  const core = new SessionCore(options, await settle(options));
+  const session = options.session === undefined ? undefined : importSession(options.session);
+  const driver = new Driver({ ...options, session }, await settle(options));
   try {
-    const client = new IsochronClient(core);
-    await core.connector.start(options.signal);
-    if (options.session === undefined) await core.closeGap(options.signal);
+    const client = new IsochronClient(driver);
+    await driver.call({ f: 'connect' }, options.signal);
     return client;
   } catch (error) {
-    await core.close();
+    await driver.call({ f: 'close' });
     throw error;
   }
 }

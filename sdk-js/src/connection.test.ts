@@ -1,10 +1,10 @@
+import { sessionUrl } from '@isochron/client/link/endpoints';
 import { pack, unpack } from 'msgpackr';
 import { WebSocketServer } from 'ws';
 import { FakeStore } from '../testing/fake-server.js';
 import { client, closeAll, codeOf, deferred, server, statusOf } from '../testing/harness.js';
 import { type ClientStatus, connect, type Transaction } from './index.js';
 import { msgpack } from './msgpack.js';
-import { sessionUrl } from './transport/endpoints.js';
 
 afterEach(closeAll);
 

@@ -2,7 +2,6 @@
 import { IsochronError } from '@isochron/core/errors';
 import type { Value } from '@isochron/core/ids';
 import { isWellFormed, type Limits, utf8Length } from '@isochron/core/limits';
-import { malformed } from './errors.js';
 
 /** What JSON can say. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
@@ -86,6 +85,3 @@ function toJson(document: unknown): string {
 }
 
 const jsonBytes = (text: string, limit: number): number => (text.length * 3 > limit ? utf8Length(text) : text.length);
-
-/** Ends a listing that a server never would. */
-export const noProgress = (): IsochronError => malformed('a page that continues before its own start');

@@ -1,5 +1,12 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** The Isochron client: causal sessions over a geo-replicated store, for Node and browsers. */
+
+export type { RandomSource } from '@isochron/client/backoff';
+export { isIsochronError, OutcomeUnknownError, SessionBlockedError } from '@isochron/client/errors';
+export type { Codec } from '@isochron/client/link/codec';
+export type { ClientStatus } from '@isochron/client/session/core';
+export type { ExportedSession, ExportedWrite } from '@isochron/client/session/exported';
+export type { TransactionStatus } from '@isochron/client/session/tx-status';
 export { type ErrorCode, IsochronError } from '@isochron/core/errors';
 export type { Timestamp, TxId } from '@isochron/core/ids';
 export type { HeldBack, TxState } from '@isochron/wire/session-frames';
@@ -10,12 +17,6 @@ export type { CallOptions, ReadCollection } from './api/read-collection.js';
 export type { StableOptions, WriteReceipt } from './api/receipt.js';
 export type { Snapshot, SnapshotCollection, SnapshotOptions } from './api/snapshot.js';
 export type { Transaction, TransactionCollection, TransactionOptions, TransactionOutcome } from './api/transaction.js';
-export type { RandomSource } from './backoff.js';
 export { connect } from './connect.js';
 export type { JsonValue, MergePatch } from './documents.js';
-export { isIsochronError, OutcomeUnknownError, SessionBlockedError } from './errors.js';
 export type { ConnectOptions, Logger, SocketEvent, WebSocketConstructor, WebSocketLike } from './options.js';
-export type { ClientStatus } from './session/core.js';
-export type { ExportedSession, ExportedWrite } from './session/exported.js';
-export type { TransactionStatus } from './session/tx-status.js';
-export type { Codec } from './transport/codec.js';

@@ -6,7 +6,7 @@
  * const client = await connect({ endpoints, codec: msgpack({ pack, unpack }) });
  * ```
  */
-import type { Codec } from './transport/codec.js';
+import type { Codec } from '@isochron/client/link/codec';
 
 /** An encoder and decoder of plain MessagePack (no extensions), as `msgpackr` and `@msgpack/msgpack` have them. */
 export interface MessagePack {

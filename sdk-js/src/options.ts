@@ -1,6 +1,6 @@
-import type { RandomSource } from './backoff.js';
-import type { ExportedSession } from './session/exported.js';
-import type { Codec } from './transport/codec.js';
+import type { RandomSource } from '@isochron/client/backoff';
+import type { Codec } from '@isochron/client/link/codec';
+import type { ExportedSession } from '@isochron/client/session/exported';
 
 /** What the client reads of a WebSocket's events. */
 export interface SocketEvent {

@@ -15,7 +15,8 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
   'packages/workload': ['packages/core'],
   'packages/sim': ['packages/core', 'packages/protocols', 'packages/storage', 'packages/checker', 'packages/sessions'],
   'packages/sessions': ['packages/core', 'packages/protocols', 'packages/wire'],
-  'sdk-js': ['packages/core', 'packages/protocols', 'packages/wire'],
+  'packages/client': ['packages/core', 'packages/protocols', 'packages/wire'],
+  'sdk-js': ['packages/core', 'packages/protocols', 'packages/wire', 'packages/client'],
   server: [
     'packages/core',
     'packages/protocols',
@@ -38,13 +39,14 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
     'packages/workload',
     'packages/sim',
     'packages/sessions',
+    'packages/client',
     'sdk-js',
     'server',
   ],
 };
 
 /** These stand on nothing but the language: no library, no module of Node. */
-const WITHOUT_LIBRARIES = new Set(['packages/core', 'packages/protocols', 'packages/sessions']);
+const WITHOUT_LIBRARIES = new Set(['packages/core', 'packages/protocols', 'packages/sessions', 'packages/client']);
 /** Except for these: pure functions of Node, which `purity.ts` names. */
 const COMPUTATION = new Map([['packages/sessions', 'node:crypto']]);
 

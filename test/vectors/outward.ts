@@ -1,8 +1,9 @@
 /** What sessions hold, as the files say it. */
+
+import { toBase64 } from '@isochron/client/encoding';
 import { type Deps, InvariantViolation, type Timestamp, type Value } from '@isochron/core';
 import type { ReadResult, SessionState, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
-import { toBase64 } from '@isochron/sdk/encoding';
 import type { Refusal, VectorRead, VectorSnapshot, VectorState, VectorValue, VectorView } from './format.js';
 
 /** What the invariants of the sessions say, and what each is called here. */

@@ -1,4 +1,4 @@
-/** The protocols that a client can speak, as `sdk-js/src/session/protocols.ts` has them. */
+/** The protocols that a client can speak, as `sdk-js/src/protocols.ts` has them. */
 import { BprSession } from '@isochron/protocols/bpr/session';
 import { ccLoSession } from '@isochron/protocols/cclo/session';
 import { copsGtSession } from '@isochron/protocols/copsgt/session';

@@ -1,5 +1,5 @@
 import { InvariantViolation } from '@isochron/core';
-import { loadEngine } from '@isochron/sdk/session/protocols';
+import { loadEngine } from '@isochron/sdk/protocols';
 import { DEFAULTS, generate } from './generate.js';
 import { OPERATIONS, TRANSACTIONS } from './protocols.js';
 import { replay } from './replay/compare.js';

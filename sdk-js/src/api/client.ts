@@ -1,7 +1,8 @@
+import type { ClientStatus } from '@isochron/client/session/core';
+import type { ExportedSession } from '@isochron/client/session/exported';
+import type { TransactionStatus } from '@isochron/client/session/tx-status';
 import type { Timestamp, TxId } from '@isochron/core/ids';
-import type { ClientStatus, SessionCore } from '../session/core.js';
-import { type ExportedSession, exportSession } from '../session/exported.js';
-import type { TransactionStatus } from '../session/tx-status.js';
+import type { Driver } from '../driver.js';
 import { Keyspace, keyspaceOf, oneShot } from './collection.js';
 import type { CallOptions } from './read-collection.js';
 import { keyspaceScope } from './scope.js';
@@ -10,21 +11,21 @@ import { runTransaction, type Transaction, type TransactionOptions, type Transac
 
 /** The causal session that a client holds: what it has seen and written. */
 export class Session {
-  readonly #core: SessionCore;
+  readonly #driver: Driver;
 
   /** @internal */
-  constructor(core: SessionCore) {
-    this.#core = core;
+  constructor(driver: Driver) {
+    this.#driver = driver;
   }
 
   /** The newest token: opaque text for the `Isochron-Session` header or `connect({ token })`. */
   get token(): string {
-    return this.#core.currentToken() ?? '';
+    return this.#driver.machine.core.currentToken() ?? '';
   }
 
   /** Age of what the session's next read shows at least, in ms, by the node's clock; undefined before anything was stable. */
   get stalenessMs(): number | undefined {
-    return this.#core.status.stalenessMs;
+    return this.#driver.status.stalenessMs;
   }
 
   /**
@@ -33,7 +34,7 @@ export class Session {
    * still under way (`status.pendingCommits`) are not part of it.
    */
   export(): ExportedSession {
-    return exportSession(this.#core.engine.export(), this.token, this.#core.protocol);
+    return this.#driver.machine.core.export();
   }
 }
 
@@ -43,30 +44,30 @@ export class Session {
  * It fails over to other nodes and regions and reconnects by itself; requests wait meanwhile, up to `requestTimeoutMs`.
  */
 export class IsochronClient extends Keyspace implements AsyncDisposable {
-  readonly #core: SessionCore;
+  readonly #driver: Driver;
   /** The causal session, to hand on. */
   readonly session: Session;
 
   /** @internal Made by `connect`. */
-  constructor(core: SessionCore) {
-    super(oneShot(core), keyspaceScope(core.settings.keyspace));
-    this.#core = core;
-    this.session = new Session(core);
+  constructor(driver: Driver) {
+    super(oneShot(driver), keyspaceScope(driver.settings.keyspace));
+    this.#driver = driver;
+    this.session = new Session(driver);
   }
 
   /** How the client is doing, at this moment. */
   get status(): ClientStatus {
-    return this.#core.status;
+    return this.#driver.status;
   }
 
   /** Calls `listener` after every change of the status, once a turn at most. Returns what unsubscribes it. */
   on(_event: 'status', listener: (status: ClientStatus) => void): () => void {
-    return this.#core.subscribe(listener);
+    return this.#driver.subscribe(listener);
   }
 
   /** Another keyspace in the same session. Throws KEYSPACE_UNKNOWN for a name that none can have. */
   keyspace(name: string): Keyspace {
-    return keyspaceOf(this.#core, keyspaceScope(name));
+    return keyspaceOf(this.#driver, keyspaceScope(name));
   }
 
   /**
@@ -81,12 +82,12 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
     run: (tx: Transaction) => R | Promise<R>,
     options: TransactionOptions = {},
   ): Promise<TransactionOutcome<R>> {
-    return runTransaction(this.#core, this.scope, run, options);
+    return runTransaction(this.#driver, this.scope, run, options);
   }
 
   /** A snapshot for many reads: the session's newest, or exactly the one `at` a timestamp. */
   snapshot(options: SnapshotOptions = {}): Promise<Snapshot> {
-    return openSnapshot(this.#core, this.scope, options);
+    return openSnapshot(this.#driver, this.scope, options);
   }
 
   /**
@@ -101,7 +102,7 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
     options: CallOptions = {},
   ): Promise<TransactionStatus> {
     const { txId, birth } = typeof transaction === 'string' ? { txId: transaction, birth: undefined } : transaction;
-    return this.#core.txStatus(txId, birth, options.signal);
+    return this.#driver.call({ f: 'status', txId, birth }, options.signal);
   }
 
   /**
@@ -115,7 +116,7 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
    * in doubt, and then nothing has changed.
    */
   detach(): TxId | undefined {
-    return this.#core.detach();
+    return this.#driver.detach();
   }
 
   /**
@@ -123,7 +124,7 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
    * OUTCOME_UNKNOWN. Resolves once the socket is closed, after a second at the latest. May be called twice.
    */
   close(): Promise<void> {
-    return this.#core.close();
+    return this.#driver.call({ f: 'close' });
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,20 +1,13 @@
+import type { Committed } from '@isochron/client/session/outcome';
 import type { Value } from '@isochron/core/ids';
 import { applyMergePatch, encodeDocument, type MergePatch } from '../documents.js';
-import { commit } from '../session/commits.js';
-import type { SessionCore } from '../session/core.js';
-import { readKeys } from '../session/reads.js';
-import { SnapshotHandle } from '../session/snapshot-handle.js';
+import type { Driver, Handle } from '../driver.js';
 import { type CallOptions, type HandleSource, ReadCollection } from './read-collection.js';
 import { WriteReceipt } from './receipt.js';
 import { collectionScope, keyIn, type Scope } from './scope.js';
 
 /** Every read is a transaction of its own. */
-export const oneShot = (core: SessionCore): HandleSource => ({
-  core,
-  read: (keys, signal) => core.engine.read(keys, signal),
-  borrow: () => new SnapshotHandle(core, 'one-shot'),
-  giveBack: (handle) => handle.end(),
-});
+export const oneShot = (driver: Driver): HandleSource => ({ driver, handle: () => undefined });
 
 /**
  * Documents under one prefix, outside of transactions: every call is a transaction of its own, and sees all that this session
@@ -30,7 +23,7 @@ export const oneShot = (core: SessionCore): HandleSource => ({
 export class Collection<T = unknown> extends ReadCollection<T> {
   /** Stores a document. It is copied at once: later changes to the object are not stored. */
   async set(key: string, document: T, options?: CallOptions): Promise<WriteReceipt> {
-    return this.#write(key, encodeDocument(document, this.source.core.limits), options);
+    return this.#write(key, encodeDocument(document, this.source.driver.limits), options);
   }
 
   /** Deletes a key; a key without a document may be deleted too. */
@@ -44,46 +37,35 @@ export class Collection<T = unknown> extends ReadCollection<T> {
    * whole. Rejects with VALUE_INVALID where bytes are stored.
    */
   async update(key: string, patch: MergePatch<T>, options?: CallOptions): Promise<WriteReceipt> {
-    const { core } = this.source;
-    const qualified = keyIn(this.scope, key, core);
-    const handle = new SnapshotHandle(core, 'transaction');
+    const { driver } = this.source;
+    const qualified = keyIn(this.scope, key, driver);
+    const handle = driver.begin('transaction');
     try {
-      const [current] = await readKeys(handle, [qualified], options?.signal);
-      handle.tx.write(qualified, applyMergePatch(current ?? null, patch, core.limits));
+      const read = { f: 'read', handle: handle.id, keys: [qualified] } as const;
+      const [current] = await driver.call<readonly (Value | null)[]>(read, options?.signal);
+      handle.tx.write(qualified, applyMergePatch(current ?? null, patch, driver.limits));
     } catch (error) {
-      handle.end();
+      driver.end(handle);
       throw error;
     }
-    return commitHandle(handle, options?.signal);
+    return commitHandle(driver, handle, options?.signal);
   }
 
   async #write(key: string, value: Value | null, options?: CallOptions): Promise<WriteReceipt> {
-    const { core } = this.source;
-    const qualified = keyIn(this.scope, key, core);
-    return new WriteReceipt(core, await core.engine.write(qualified, value, options?.signal));
+    const { driver } = this.source;
+    const qualified = keyIn(this.scope, key, driver);
+    const call = { f: 'write', key: qualified, value } as const;
+    return new WriteReceipt(driver, await driver.call<Committed>(call, options?.signal));
   }
 }
 
-/** Commits what was written through a handle. */
-export async function commitHandle(handle: SnapshotHandle, signal?: AbortSignal): Promise<WriteReceipt> {
-  const { core } = handle;
-  const begin = () => {
-    handle.handOver();
-    return handle.tx;
-  };
-  return new WriteReceipt(core, await commit(core, begin, handle, signal));
+/** Commits what was written through a handle, and ends it. */
+export async function commitHandle(driver: Driver, handle: Handle, signal?: AbortSignal): Promise<WriteReceipt> {
+  return new WriteReceipt(driver, await driver.call<Committed>({ f: 'commit', handle: handle.id }, signal));
 }
 
 /** A keyspace: all of its keys, and collections in it. */
 export class Keyspace extends Collection<unknown> {
-  override get<U = unknown>(key: string, options?: CallOptions): Promise<U | undefined> {
-    return super.get(key, options) as Promise<U | undefined>;
-  }
-
-  override getMany<U = unknown>(keys: readonly string[], options?: CallOptions): Promise<(U | undefined)[]> {
-    return super.getMany(keys, options) as Promise<(U | undefined)[]>;
-  }
-
   /** The documents under keys `name/<id>`; its methods take and return ids. Throws KEY_INVALID for an empty name. */
   collection<T = unknown>(name: string): Collection<T> {
     return new Collection<T>(this.source, collectionScope(this.scope, name));
@@ -91,4 +73,4 @@ export class Keyspace extends Collection<unknown> {
 }
 
 /** @internal */
-export const keyspaceOf = (core: SessionCore, scope: Scope): Keyspace => new Keyspace(oneShot(core), scope);
+export const keyspaceOf = (driver: Driver, scope: Scope): Keyspace => new Keyspace(oneShot(driver), scope);

@@ -1,8 +1,9 @@
+import type { MergedPage } from '@isochron/client/session/listing';
 import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp } from '@isochron/core/ids';
 import { decodeDocument } from '../documents.js';
-import { mergedPage } from '../session/listing.js';
-import type { SnapshotHandle } from '../session/snapshot-handle.js';
+import type { Driver, Handle } from '../driver.js';
+import type { HandleSource } from './read-collection.js';
 import type { Scope } from './scope.js';
 
 /** What to list, and how. */
@@ -36,9 +37,6 @@ export interface Page<T> {
   readonly stalenessMs: number | undefined;
 }
 
-/** Gives the handle of a listing, and what to do when the listing is over. */
-export type OpenHandle = () => { readonly handle: SnapshotHandle; readonly done: () => void };
-
 /**
  * The entries of a keyspace or collection in key order (by UTF-8 bytes), all of one snapshot, with the session's own writes.
  *
@@ -47,26 +45,22 @@ export type OpenHandle = () => { readonly handle: SnapshotHandle; readonly done:
  * Both throw what reads throw: CONNECTION_LOST, KEYSPACE_UNKNOWN, SNAPSHOT_TOO_OLD, the signal's reason.
  */
 export class Listing<T> implements AsyncIterable<Entry<T>> {
-  readonly #scope: Scope;
-  readonly #options: ListOptions;
-  readonly #open: OpenHandle;
+  readonly #open: () => Cursor<T>;
   #cursor: Cursor<T> | undefined;
 
   /** @internal */
-  constructor(scope: Scope, options: ListOptions, open: OpenHandle) {
+  constructor(source: HandleSource, scope: Scope, options: ListOptions) {
     const { pageSize = 100, limit } = options;
     if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 1000)
       throw new IsochronError('INVALID_REQUEST', `pageSize is 1 to 1000, not ${pageSize}`);
     if (limit !== undefined && (!Number.isInteger(limit) || limit < 0))
       throw new IsochronError('INVALID_REQUEST', `limit is a whole number from 0 on, not ${limit}`);
-    this.#scope = scope;
-    this.#options = options;
-    this.#open = open;
+    this.#open = () => new Cursor(source, scope, options);
   }
 
   /** The next page: about `pageSize` entries, fewer or none where keys were deleted. After the last one: an empty page. */
   async page(): Promise<Page<T>> {
-    this.#cursor ??= new Cursor(this.#scope, this.#options, this.#open);
+    this.#cursor ??= this.#open();
     return this.#cursor.page();
   }
 
@@ -76,7 +70,7 @@ export class Listing<T> implements AsyncIterable<Entry<T>> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Entry<T>, void, undefined> {
-    const cursor = new Cursor<T>(this.#scope, this.#options, this.#open);
+    const cursor = this.#open();
     try {
       for (let more = true; more; ) {
         const page = await cursor.page();
@@ -93,40 +87,44 @@ export class Listing<T> implements AsyncIterable<Entry<T>> {
 class Cursor<T> {
   readonly #scope: Scope;
   readonly #options: ListOptions;
-  readonly #handle: SnapshotHandle;
-  readonly #done: () => void;
+  readonly #handle: Handle;
+  readonly #driver: Driver;
+  /** Whether the listing has a snapshot of its own. */
+  readonly #owns: boolean;
   #next: string | null;
   #left: number;
 
-  constructor(scope: Scope, options: ListOptions, open: OpenHandle) {
+  constructor(source: HandleSource, scope: Scope, options: ListOptions) {
     this.#scope = scope;
     this.#options = options;
     this.#next = scope.prefix + (options.start ?? '');
     this.#left = options.limit ?? Number.POSITIVE_INFINITY;
-    const { handle, done } = open();
-    this.#handle = handle;
-    this.#done = done;
+    this.#driver = source.driver;
+    const handle = source.handle();
+    this.#owns = handle === undefined;
+    this.#handle = handle ?? this.#driver.begin('one-shot');
   }
 
   async page(): Promise<Page<T>> {
     const entries = this.#next === null || this.#left <= 0 ? [] : await this.#fetch(this.#next);
     const more = this.#next !== null && this.#left > 0;
     if (!more) this.close();
-    const { tx, core } = this.#handle;
+    const { tx } = this.#handle;
     const timestamp = tx.snapshot ?? tx.floor;
-    return { entries, more, timestamp, stalenessMs: core.clock.ageMs(timestamp) };
+    return { entries, more, timestamp, stalenessMs: this.#driver.ageMs(timestamp) };
   }
 
   close(): void {
     this.#next = null;
-    this.#done();
+    if (this.#owns) this.#driver.end(this.#handle);
   }
 
   async #fetch(start: string): Promise<Entry<T>[]> {
     const { keyspace, prefix } = this.#scope;
     const { pageSize = 100, prefix: asked = '', signal } = this.#options;
     const request = { keyspace, prefix: prefix + asked, start, limit: pageSize };
-    const page = await mergedPage(this.#handle, request, signal);
+    const call = { f: 'list', handle: this.#handle.id, request } as const;
+    const page = await this.#driver.call<MergedPage>(call, signal);
     this.#next = page.next;
     const entries = page.entries.slice(0, this.#left);
     this.#left -= entries.length;

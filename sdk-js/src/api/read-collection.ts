@@ -1,7 +1,6 @@
 import type { QualifiedKey, Value } from '@isochron/core/ids';
 import { decodeDocument } from '../documents.js';
-import type { SessionCore } from '../session/core.js';
-import type { SnapshotHandle } from '../session/snapshot-handle.js';
+import type { Driver, Handle } from '../driver.js';
 import { Listing, type ListOptions } from './listing.js';
 import { keyIn, keysIn, type Scope } from './scope.js';
 
@@ -10,15 +9,11 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Reads, and lends a handle to a listing. */
+/** Where a collection reads. */
 export interface HandleSource {
-  readonly core: SessionCore;
-  /** In order; null where there is no value. Throws, or rejects with, TRANSACTION_FINISHED when there is no handle any more. */
-  read(keys: readonly QualifiedKey[], signal: AbortSignal | undefined): Promise<readonly (Value | null)[]>;
-  /** Throws TRANSACTION_FINISHED when there is none any more. */
-  borrow(): SnapshotHandle;
-  /** The read is over. */
-  giveBack(handle: SnapshotHandle): void;
+  readonly driver: Driver;
+  /** The snapshot; undefined where each read has its own. Throws TRANSACTION_FINISHED when it has ended. */
+  handle(): Handle | undefined;
 }
 
 /**
@@ -41,25 +36,27 @@ export abstract class ReadCollection<T> {
   }
 
   /** The document of a key; undefined where there is none. A stored JSON null is null. */
-  async get(key: string, options?: CallOptions): Promise<T | undefined> {
-    const qualified = keyIn(this.scope, key, this.source.core);
-    const [value] = await this.source.read([qualified], options?.signal);
-    return decodeDocument<T>(value ?? null);
+  async get<U extends T = T>(key: string, options?: CallOptions): Promise<U | undefined> {
+    const qualified = keyIn(this.scope, key, this.source.driver);
+    const [value] = await this.#read([qualified], options);
+    return decodeDocument<U>(value ?? null);
   }
 
   /** The documents of several keys, in their order, all of one snapshot and in one round trip. */
-  async getMany(keys: readonly string[], options?: CallOptions): Promise<(T | undefined)[]> {
-    const qualified = keysIn(this.scope, keys, this.source.core);
+  async getMany<U extends T = T>(keys: readonly string[], options?: CallOptions): Promise<(U | undefined)[]> {
+    const qualified = keysIn(this.scope, keys, this.source.driver);
     if (qualified.length === 0) return [];
-    const values = await this.source.read(qualified, options?.signal);
-    return values.map((value) => decodeDocument<T>(value));
+    const values = await this.#read(qualified, options);
+    return values.map((value) => decodeDocument<U>(value));
   }
 
   /** Keys and documents in key order, see {@link Listing}. Throws INVALID_REQUEST for wrong options. */
   list(options: ListOptions = {}): Listing<T> {
-    return new Listing<T>(this.scope, options, () => {
-      const handle = this.source.borrow();
-      return { handle, done: () => this.source.giveBack(handle) };
-    });
+    return new Listing<T>(this.source, this.scope, options);
+  }
+
+  #read(keys: readonly QualifiedKey[], options: CallOptions | undefined): Promise<readonly (Value | null)[]> {
+    const { driver } = this.source;
+    return driver.call({ f: 'read', handle: this.source.handle()?.id, keys }, options?.signal);
   }
 }

@@ -1,6 +1,6 @@
+import type { Committed } from '@isochron/client/session/outcome';
 import type { Timestamp, TxId } from '@isochron/core/ids';
-import type { SessionCore } from '../session/core.js';
-import type { Committed } from '../session/outcome.js';
+import type { Driver } from '../driver.js';
 
 /** How long to wait for a write to be visible everywhere. */
 export interface StableOptions {
@@ -11,15 +11,15 @@ export interface StableOptions {
 
 /** Proof of a commit: durable from now on, and visible to this session. */
 export class WriteReceipt {
-  readonly #core: SessionCore;
+  readonly #driver: Driver;
   /** Commit timestamp. `snapshot({ at: timestamp })` anywhere contains the write. */
   readonly timestamp: Timestamp;
   /** Id of the transaction. */
   readonly txId: TxId;
 
   /** @internal */
-  constructor(core: SessionCore, { timestamp, txId }: Committed) {
-    this.#core = core;
+  constructor(driver: Driver, { timestamp, txId }: Committed) {
+    this.#driver = driver;
     this.timestamp = timestamp;
     this.txId = txId;
   }
@@ -29,6 +29,6 @@ export class WriteReceipt {
    * Throws STABLE_TIMEOUT after `timeoutMs` (the write stays what it is), CLIENT_CLOSED, or the signal's reason.
    */
   stable({ timeoutMs = 30_000, signal }: StableOptions = {}): Promise<void> {
-    return this.#core.stable(this.timestamp, timeoutMs, signal);
+    return this.#driver.call({ f: 'stable', ts: this.timestamp, timeoutMs }, signal);
   }
 }

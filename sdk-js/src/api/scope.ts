@@ -2,7 +2,7 @@ import { IsochronError } from '@isochron/core/errors';
 import type { QualifiedKey } from '@isochron/core/ids';
 import { isWellFormed } from '@isochron/core/limits';
 import { checkCount, checkKey } from '../documents.js';
-import type { SessionCore } from '../session/core.js';
+import type { Driver } from '../driver.js';
 
 /** Where keys lie: a keyspace, and in it what all keys begin with. */
 export interface Scope {
@@ -24,16 +24,16 @@ export function collectionScope({ keyspace, prefix }: Scope, name: string): Scop
 }
 
 /** The whole key. Throws KEY_INVALID. */
-export function keyIn(scope: Scope, key: string, core: SessionCore): QualifiedKey {
+export function keyIn(scope: Scope, key: string, driver: Driver): QualifiedKey {
   if (key === '' || typeof key !== 'string')
     throw new IsochronError('KEY_INVALID', 'a key is a text of at least one character');
   const whole = scope.prefix + key;
-  checkKey(whole, core.limits);
+  checkKey(whole, driver.limits);
   return `${scope.keyspace}/${whole}`;
 }
 
 /** Whole keys. Throws KEY_INVALID or TOO_MANY_KEYS. */
-export function keysIn(scope: Scope, keys: readonly string[], core: SessionCore): QualifiedKey[] {
-  checkCount(keys.length, core.limits);
-  return keys.map((key) => keyIn(scope, key, core));
+export function keysIn(scope: Scope, keys: readonly string[], driver: Driver): QualifiedKey[] {
+  checkCount(keys.length, driver.limits);
+  return keys.map((key) => keyIn(scope, key, driver));
 }

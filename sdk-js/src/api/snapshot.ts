@@ -1,9 +1,7 @@
 import { IsochronError } from '@isochron/core/errors';
-import type { QualifiedKey, Timestamp, Value } from '@isochron/core/ids';
-import type { SessionCore } from '../session/core.js';
-import { readKeys } from '../session/reads.js';
-import { SnapshotHandle } from '../session/snapshot-handle.js';
-import { type CallOptions, type HandleSource, ReadCollection } from './read-collection.js';
+import type { Timestamp } from '@isochron/core/ids';
+import type { Driver, Handle } from '../driver.js';
+import { type HandleSource, ReadCollection } from './read-collection.js';
 import { collectionScope, keyspaceScope, type Scope } from './scope.js';
 
 /** Options of a snapshot. */
@@ -21,25 +19,19 @@ class SnapshotState implements HandleSource {
   #closed = false;
 
   constructor(
-    readonly core: SessionCore,
-    readonly handle: SnapshotHandle,
+    readonly driver: Driver,
+    readonly opened: Handle,
   ) {}
 
-  borrow(): SnapshotHandle {
+  handle(): Handle {
     if (this.#closed) throw new IsochronError('TRANSACTION_FINISHED', 'the snapshot has been closed');
-    return this.handle;
+    return this.opened;
   }
-
-  async read(keys: readonly QualifiedKey[], signal: AbortSignal | undefined): Promise<readonly (Value | null)[]> {
-    return readKeys(this.borrow(), keys, signal);
-  }
-
-  giveBack(): void {}
 
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.handle.end();
+    this.driver.end(this.opened);
   }
 }
 
@@ -61,21 +53,13 @@ export class Snapshot extends SnapshotCollection<unknown> implements AsyncDispos
 
   /** Its timestamp: `snapshot({ at })` with it reads the same, in any region. */
   get timestamp(): Timestamp {
-    const { tx } = this.#state.handle;
+    const { tx } = this.#state.opened;
     return tx.snapshot ?? tx.floor;
   }
 
   /** Age of its timestamp in ms, by the node's clock: grows while the snapshot is held. Undefined before anything was stable. */
   get stalenessMs(): number | undefined {
-    return this.source.core.clock.ageMs(this.timestamp);
-  }
-
-  override get<U = unknown>(key: string, options?: CallOptions): Promise<U | undefined> {
-    return super.get(key, options) as Promise<U | undefined>;
-  }
-
-  override getMany<U = unknown>(keys: readonly string[], options?: CallOptions): Promise<(U | undefined)[]> {
-    return super.getMany(keys, options) as Promise<(U | undefined)[]>;
+    return this.source.driver.ageMs(this.timestamp);
   }
 
   /** The same snapshot of another keyspace. */
@@ -99,21 +83,17 @@ export class Snapshot extends SnapshotCollection<unknown> implements AsyncDispos
 }
 
 /** Opens a snapshot: one round trip. */
-export async function openSnapshot(
-  core: SessionCore,
-  scope: Scope,
-  { at, signal }: SnapshotOptions,
-): Promise<Snapshot> {
-  if (!core.can('snapshots')) {
-    const message = `the protocol of this cluster, ${core.protocol}, has no snapshots`;
+export async function openSnapshot(driver: Driver, scope: Scope, { at, signal }: SnapshotOptions): Promise<Snapshot> {
+  if (!driver.machine.core.can('snapshots')) {
+    const message = `the protocol of this cluster, ${driver.machine.core.protocol}, has no snapshots`;
     throw new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message);
   }
-  const handle = new SnapshotHandle(core, 'snapshot', at);
+  const handle = driver.begin('snapshot', at);
   try {
-    await handle.open(signal);
+    await driver.call({ f: 'open', handle: handle.id }, signal);
   } catch (error) {
-    handle.end();
+    driver.end(handle);
     throw error;
   }
-  return new Snapshot(new SnapshotState(core, handle), scope);
+  return new Snapshot(new SnapshotState(driver, handle), scope);
 }

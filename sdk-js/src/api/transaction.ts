@@ -1,9 +1,7 @@
 import { IsochronError } from '@isochron/core/errors';
-import type { QualifiedKey, Timestamp, TxId, Value } from '@isochron/core/ids';
+import type { Timestamp, TxId, Value } from '@isochron/core/ids';
 import { applyMergePatch, checkCount, encodeDocument, type MergePatch } from '../documents.js';
-import type { SessionCore } from '../session/core.js';
-import { readKeys } from '../session/reads.js';
-import { SnapshotHandle } from '../session/snapshot-handle.js';
+import type { Driver, Handle } from '../driver.js';
 import { commitHandle } from './collection.js';
 import { type CallOptions, type HandleSource, ReadCollection } from './read-collection.js';
 import type { WriteReceipt } from './receipt.js';
@@ -27,30 +25,24 @@ export interface TransactionOutcome<R> {
 
 /** What the views of one transaction share. */
 export class TransactionState implements HandleSource {
-  readonly core: SessionCore;
-  readonly handle: SnapshotHandle;
+  readonly driver: Driver;
+  readonly begun: Handle;
   readonly signal: AbortSignal | undefined;
   /** Updates that the function may not have awaited. */
   readonly updates = new Set<Promise<void>>();
   #finished = false;
 
-  constructor(core: SessionCore, { at, signal }: TransactionOptions) {
-    this.core = core;
-    this.handle = new SnapshotHandle(core, 'transaction', at);
+  constructor(driver: Driver, { at, signal }: TransactionOptions) {
+    this.driver = driver;
+    this.begun = driver.begin('transaction', at);
     this.signal = signal;
   }
 
-  borrow(): SnapshotHandle {
+  handle(): Handle {
     if (this.#finished) throw new IsochronError('TRANSACTION_FINISHED', 'the transaction has already ended');
     this.signal?.throwIfAborted();
-    return this.handle;
+    return this.begun;
   }
-
-  async read(keys: readonly QualifiedKey[], signal: AbortSignal | undefined): Promise<readonly (Value | null)[]> {
-    return readKeys(this.borrow(), keys, signal);
-  }
-
-  giveBack(): void {}
 
   /** Nothing more may be read or written. */
   finish(): void {
@@ -69,12 +61,12 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
     this.state = state;
   }
 
-  override get(key: string, options?: CallOptions): Promise<T | undefined> {
-    return super.get(key, this.#signalled(options));
+  override get<U extends T = T>(key: string, options?: CallOptions): Promise<U | undefined> {
+    return super.get<U>(key, this.#signalled(options));
   }
 
-  override getMany(keys: readonly string[], options?: CallOptions): Promise<(T | undefined)[]> {
-    return super.getMany(keys, this.#signalled(options));
+  override getMany<U extends T = T>(keys: readonly string[], options?: CallOptions): Promise<(U | undefined)[]> {
+    return super.getMany<U>(keys, this.#signalled(options));
   }
 
   /**
@@ -82,7 +74,7 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
    * VALUE_TOO_LARGE, TRANSACTION_FINISHED. More writes than the cluster accepts end the transaction with TOO_MANY_KEYS.
    */
   set(key: string, document: T): void {
-    this.#write(key, (core) => encodeDocument(document, core.limits));
+    this.#write(key, (driver) => encodeDocument(document, driver.limits));
   }
 
   /** Deletes a key when the transaction commits. */
@@ -105,19 +97,20 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
   }
 
   async #update(key: string, patch: MergePatch<T>, options?: CallOptions): Promise<void> {
-    const { core } = this.state;
-    const qualified = keyIn(this.scope, key, core);
-    const handle = this.state.borrow();
-    const [current] = await readKeys(handle, [qualified], this.#signalled(options).signal);
-    const written = applyMergePatch(current ?? null, patch, core.limits);
-    handle.tx.write(qualified, written);
+    const { driver } = this.state;
+    const qualified = keyIn(this.scope, key, driver);
+    const { id, tx } = this.state.handle();
+    const read = { f: 'read', handle: id, keys: [qualified] } as const;
+    const [current] = await driver.call<readonly (Value | null)[]>(read, this.#signalled(options).signal);
+    const written = applyMergePatch(current ?? null, patch, driver.limits);
+    tx.write(qualified, written);
   }
 
-  #write(key: string, value: (core: SessionCore) => ReturnType<typeof encodeDocument> | null): void {
-    const { core } = this.state;
-    const qualified = keyIn(this.scope, key, core);
-    const written = value(core);
-    this.state.borrow().tx.write(qualified, written);
+  #write(key: string, value: (driver: Driver) => ReturnType<typeof encodeDocument> | null): void {
+    const { driver } = this.state;
+    const qualified = keyIn(this.scope, key, driver);
+    const written = value(driver);
+    this.state.handle().tx.write(qualified, written);
   }
 
   #signalled(options: CallOptions | undefined): CallOptions {
@@ -133,25 +126,17 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
 export class Transaction extends TransactionCollection<unknown> {
   /** Its id. */
   get id(): TxId {
-    return this.state.handle.tx.id;
+    return this.state.begun.tx.id;
   }
 
   /** Its snapshot; undefined before the first read has been answered. */
   get timestamp(): Timestamp | undefined {
-    return this.state.handle.tx.snapshot;
+    return this.state.begun.tx.snapshot;
   }
 
   /** Age of its snapshot in ms, by the node's clock; undefined before the first read has been answered. */
   get stalenessMs(): number | undefined {
-    return this.timestamp === undefined ? undefined : this.source.core.clock.ageMs(this.timestamp);
-  }
-
-  override get<U = unknown>(key: string, options?: CallOptions): Promise<U | undefined> {
-    return super.get(key, options) as Promise<U | undefined>;
-  }
-
-  override getMany<U = unknown>(keys: readonly string[], options?: CallOptions): Promise<(U | undefined)[]> {
-    return super.getMany(keys, options) as Promise<(U | undefined)[]>;
+    return this.timestamp === undefined ? undefined : this.source.driver.ageMs(this.timestamp);
   }
 
   /** The same transaction in another keyspace. Throws KEYSPACE_UNKNOWN for a name that none can have. */
@@ -167,26 +152,26 @@ export class Transaction extends TransactionCollection<unknown> {
 
 /** Runs a function once in a transaction, and commits what it wrote. */
 export async function runTransaction<R>(
-  core: SessionCore,
+  driver: Driver,
   scope: Scope,
   run: (tx: Transaction) => R | Promise<R>,
   options: TransactionOptions,
 ): Promise<TransactionOutcome<R>> {
-  const state = new TransactionState(core, options);
-  const { handle } = state;
+  const state = new TransactionState(driver, options);
+  const { begun: handle } = state;
   let result: R;
   try {
     result = await run(new Transaction(state, scope));
     await Promise.all(state.updates);
     options.signal?.throwIfAborted();
-    checkCount(handle.tx.writes.length, core.limits);
+    checkCount(handle.tx.writes.length, driver.limits);
   } catch (error) {
     state.finish();
-    handle.end();
+    driver.end(handle);
     throw error;
   }
   state.finish();
-  if (handle.tx.hasWrites) return { result, write: await commitHandle(handle, options.signal) };
-  handle.end();
+  if (handle.tx.hasWrites) return { result, write: await commitHandle(driver, handle, options.signal) };
+  driver.end(handle);
   return { result, write: undefined };
 }

@@ -1,6 +1,7 @@
 /** Pauses from seeds. */
+
+import { fullJitterMs } from '@isochron/client/backoff';
 import { Random } from '@isochron/core';
-import { fullJitterMs } from '@isochron/sdk/backoff';
 
 const SEEDS = [0, 1, 2, 42, 2 ** 32 - 1, 2 ** 32, 2 ** 52 + 12345, 2 ** 53 - 1];
 const SHAPES = [

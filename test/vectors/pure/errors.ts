@@ -1,7 +1,8 @@
 /** What a client makes of the errors that a node sends. */
+
+import { serverError } from '@isochron/client/errors';
+import { parseFrame } from '@isochron/client/link/frames';
 import { ERROR_CODES, type ErrorCode, IsochronError } from '@isochron/core/errors';
-import { serverError } from '@isochron/sdk/errors';
-import { parseFrame } from '@isochron/sdk/transport/frames';
 
 const CODES = Object.keys(ERROR_CODES) as ErrorCode[];
 

@@ -1,11 +1,16 @@
 /** Sessions as data: which are taken, what they say, and how they are written again. */
+
+import { parts } from '@isochron/client/link/frames';
+import { operationFrames } from '@isochron/client/link/operation-frames';
+import { exportSession, exportWrites } from '@isochron/client/session/exported';
+import { type ImportedSession, importSession } from '@isochron/client/session/imported';
 import { IsochronError } from '@isochron/core/errors';
 import { MAX_TIMESTAMP } from '@isochron/core/hlc';
-import { exportSession, exportWrites, type ImportedSession, importSession } from '@isochron/sdk/session/exported';
-import { wireSeen } from '@isochron/sdk/transport/operation-frames';
 import type { WireSeen } from '@isochron/wire/session-frames';
 import { dependsOut } from '../operations/outward.js';
 import { stateOut } from '../outward.js';
+
+const { wireSeen } = operationFrames(parts);
 
 const TX = 'AAAAAAAAAAAAAAAAAAAAAA.0';
 const WRITE = ['default/a', 7, TX, '{"a":1}'];

@@ -1,6 +1,7 @@
 /** Bytes as text, and back. */
+
+import { fromBase64, toBase64 } from '@isochron/client/encoding';
 import type { Random } from '@isochron/core';
-import { fromBase64, toBase64 } from '@isochron/sdk/encoding';
 
 /** What `atob` takes, in unusual forms, and what it does not. */
 const TEXTS = [

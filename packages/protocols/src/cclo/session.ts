@@ -1,5 +1,5 @@
 /** The client of CC-LO: it depends on what it has read since it wrote, and on what it wrote; its read-only transactions have ids. */
-import { above, heardOf, mergeDependencies } from '../kernel/operations/named.js';
+import { above, heardOf, mergeDependencies } from '../kernel/operations/named-sessions.js';
 import { highest, type OperationSessionRules } from '../kernel/operations/session.js';
 
 export const ccLoSession: OperationSessionRules = {

@@ -1,5 +1,6 @@
 import type { Dependency, Version } from '@isochron/core';
-import { above, heardOf, mergeDependencies, needsOf } from '../kernel/operations/named.js';
+import { needsOf } from '../kernel/operations/named.js';
+import { above, heardOf, mergeDependencies } from '../kernel/operations/named-sessions.js';
 import { joined, loseDisk } from '../testing/lost-disks.js';
 import { settledWorld, without } from '../testing/operation-fixtures.js';
 import {

@@ -13,8 +13,9 @@ import {
 } from '@isochron/core';
 import { NodeClock } from '../kernel/node-clock.js';
 import type { NodeState } from '../kernel/node-state.js';
-import { above, needsOf } from '../kernel/operations/named.js';
+import { needsOf } from '../kernel/operations/named.js';
 import { NamedDependencyRules, type NamedProtocol } from '../kernel/operations/named-rules.js';
+import { above } from '../kernel/operations/named-sessions.js';
 import type {
   AdmissionRules,
   Demand,

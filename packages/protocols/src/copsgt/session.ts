@@ -1,6 +1,6 @@
 /** The client of COPS-GT: its context holds every version that it depends on, directly or not, until that has been in every region for a while. */
 import type { Dependency } from '@isochron/core';
-import { above, heardOf, mergeDependencies } from '../kernel/operations/named.js';
+import { above, heardOf, mergeDependencies } from '../kernel/operations/named-sessions.js';
 import { highest, type OperationSessionRules } from '../kernel/operations/session.js';
 
 /** Something else depends on it. */

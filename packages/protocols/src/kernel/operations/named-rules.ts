@@ -10,7 +10,8 @@ import { isTxId } from '@isochron/core';
 import type { NodeState } from '../node-state.js';
 import type { Wait } from '../waiting.js';
 import type { OperationRequest, Slice } from './messages.js';
-import { heardOf, LongStable, passed, plausible, seenOf } from './named.js';
+import { LongStable, passed, plausible } from './named.js';
+import { heardOf, seenOf } from './named-sessions.js';
 import type {
   AdmissionRules,
   Demand,

@@ -1,7 +1,6 @@
-/** Dependencies that name keys: how they are merged, when nobody needs them any more, and what they need in a region. */
+/** Dependencies that name keys, in a node: whether they are plausible, what they need in a region, and when they are not needed any more. */
 import {
   type Dependency,
-  type Deps,
   HLC_TICKS_PER_MS,
   IsochronError,
   type PartitionId,
@@ -14,26 +13,6 @@ import type { Need } from './protocol.js';
 
 /** How often a node remembers the stable time. */
 const SAMPLE_INTERVAL: Timestamp = 100 * HLC_TICKS_PER_MS;
-
-/**
- * Both without repetition: of each key and region the newest. An older one of the same region is on its way before it, in the same stream. A dependency is
- * a nearest one only where both lists say so.
- */
-export function mergeDependencies(a: readonly Dependency[], b: readonly Dependency[]): readonly Dependency[] {
-  const merged = new Map<string, Dependency>();
-  for (const dependency of [...a, ...b]) {
-    const name = `${dependency.source}/${dependency.key}`;
-    const before = merged.get(name);
-    if (before === undefined || before.ts < dependency.ts || (before.ts === dependency.ts && !dependency.near)) {
-      merged.set(name, dependency);
-    }
-  }
-  return [...merged.values()];
-}
-
-/** Those that a horizon has not passed. */
-export const above = (depends: readonly Dependency[], horizon: Timestamp): readonly Dependency[] =>
-  depends.filter(({ ts }) => ts > horizon);
 
 /** Whether a list from outside can be one of this cluster's (D12): regions and keyspaces exist, nothing lies above `upTo`. */
 export function plausible(depends: readonly Dependency[], topology: Topology, upTo: Timestamp): boolean {
@@ -115,16 +94,3 @@ export class LongStable {
 /** Whether so much logical time has passed since a timestamp. */
 export const passed = (since: Timestamp, windowMs: number, { clock }: NodeState): boolean =>
   clock.last >= since + windowMs * HLC_TICKS_PER_MS;
-
-/** Parts of what a session has seen, under these protocols. */
-export interface Heard {
-  /** The highest timestamp that it has read or written. */
-  readonly highest: Timestamp;
-  /** Dependencies up to here are nobody's any more. */
-  readonly horizon: Timestamp;
-  /** The clock of whoever has said so. */
-  readonly clock: Timestamp;
-}
-
-export const heardOf = ([highest = 0, horizon = 0, clock = 0]: Deps): Heard => ({ highest, horizon, clock });
-export const seenOf = ({ highest, horizon, clock }: Heard): Deps => [highest, horizon, clock];

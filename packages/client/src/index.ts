@@ -1,0 +1,16 @@
+/** The client of the session frames as a state machine. */
+export type { RandomSource } from './backoff.js';
+export { OutcomeUnknownError, SessionBlockedError } from './errors.js';
+export { type Codec, jsonCodec } from './link/codec.js';
+export * from './machine.js';
+export type { ClientStatus } from './session/core.js';
+export type { Engine, OpenEngine } from './session/engine.js';
+export type { ExportedSession, ExportedWrite } from './session/exported.js';
+export { type ImportedSession, importSession } from './session/imported.js';
+export type { MergedPage } from './session/listing.js';
+export { openOperations } from './session/operations.js';
+export type { Committed } from './session/outcome.js';
+export type { ListRequest } from './session/reads.js';
+export type { HandleMode } from './session/snapshot-handle.js';
+export { openTransactions, type SessionClass } from './session/transactions.js';
+export type { TransactionStatus } from './session/tx-status.js';

@@ -1,0 +1,26 @@
+import type { Value } from '@isochron/core/ids';
+import type { ClientFrame, WireValue } from '@isochron/wire/session-frames';
+import { toBase64 } from '../encoding.js';
+import type { Encoded } from '../machine.js';
+
+/** An encoding of frames: JSON is built in, `@isochron/sdk/msgpack` is the other one. */
+export interface Codec {
+  /** Name of the WebSocket subprotocol. */
+  readonly subprotocol: string;
+  /** A value as this encoding carries it. */
+  value(value: Value): WireValue;
+  /** One frame, encoded. */
+  encode(frame: ClientFrame): Encoded;
+  /** Encoded frames, packed into one message. */
+  pack(frames: readonly Encoded[]): Encoded;
+  /** A message, decoded but not validated. May throw anything when the message is damaged. */
+  decode(data: unknown): unknown;
+}
+
+export const jsonCodec: Codec = {
+  subprotocol: 'isochron.v1+json',
+  value: (value) => (typeof value === 'string' ? value : { bytes: toBase64(value) }),
+  encode: (frame) => JSON.stringify(frame),
+  pack: (frames) => (frames.length === 1 ? frames[0]! : `[${frames.join(',')}]`),
+  decode: (data) => JSON.parse(data as string),
+};

@@ -1,0 +1,327 @@
+/** One WebSocket: hello and welcome, request ids, credits, packing, a heartbeat. It reports to its owner and repeats nothing. */
+import { IsochronError } from '@isochron/core/errors';
+import type { RegionId } from '@isochron/core/ids';
+import { utf8Length } from '@isochron/core/limits';
+import type { Freshness, GoawayFrame, HelloFrame, Unresponsive, UstFrame } from '@isochron/wire/session-frames';
+import { malformed, serverError, toIsochronError } from '../errors.js';
+import type { Loop, SocketListener, Timer } from '../loop.js';
+import type { ClientSettings, Encoded, SocketId } from '../machine.js';
+import type { Codec } from './codec.js';
+import { type Exchange, PingExchange } from './exchange.js';
+import { type Answer, type Incoming, parseFrame, type Welcome } from './frames.js';
+
+/** The owner of connections. Nothing is reported of a connection before its welcome. */
+export interface ConnectionOwner {
+  /** A request was refused. */
+  refused(exchange: Exchange, error: IsochronError, connection: Connection): void;
+  /** A message has been taken in: credits may be free, and the connection is of use. */
+  progressed(connection: Connection): void;
+  token(token: string, connection: Connection): void;
+  ust(frame: UstFrame, connection: Connection): void;
+  goaway(frame: GoawayFrame, connection: Connection): void;
+  /** It is gone, and with it the answers to these. */
+  closed(connection: Connection, error: IsochronError, lost: readonly Exchange[]): void;
+}
+
+/** After two of these without a message the node is asked; after a third one the connection is given up. */
+const HEARTBEAT_MS = 5000;
+/** The close codes that say more than that the connection is gone. */
+const CLOSE_CODES: Readonly<Record<number, 'UNAUTHENTICATED' | 'FRAME_INVALID'>> = {
+  4400: 'FRAME_INVALID',
+  4401: 'UNAUTHENTICATED',
+};
+
+const ALL_ANSWER: Unresponsive = { nodes: [], regions: [] };
+
+export class Connection implements SocketListener {
+  readonly #socket: SocketId;
+  readonly #hello: HelloFrame;
+  readonly #inFlight = new Map<number, Exchange>();
+  #welcome: Welcome | undefined;
+  #freshness: Freshness | undefined;
+  #unresponsive: Unresponsive = ALL_ANSWER;
+  #nextId = 1;
+  #closed = false;
+  #quietBeats = 0;
+  /** Steady times: of the last message, of the oldest request that is not answered, of the question whether the node is there. */
+  #receivedMs = 0;
+  #owingSinceMs = 0;
+  #askedMs: number | undefined;
+  #timer: Timer | undefined;
+  #rttMs: number | undefined;
+
+  /**
+   * Opens a connection.
+   * @param settled called with the welcome, or with the server's refusal, or CONNECTION_LOST; nothing is reported to
+   *   the owner before that
+   */
+  constructor(
+    readonly loop: Loop,
+    readonly url: string,
+    hello: HelloFrame,
+    readonly settings: ClientSettings,
+    readonly owner: ConnectionOwner,
+    settled: (error?: IsochronError) => void,
+  ) {
+    this.#hello = hello;
+    this.#unopened = settled;
+    this.#socket = loop.open(url, this);
+    const { connectTimeoutMs } = settings;
+    const late = () => this.drop(lost(`${url} did not answer within ${connectTimeoutMs} ms`));
+    this.#timer = loop.after(connectTimeoutMs, late);
+  }
+
+  /** The token that it was opened with. */
+  get helloToken(): string | undefined {
+    return this.#hello.token;
+  }
+
+  get region(): string {
+    return this.welcome.region;
+  }
+
+  /** Throws before the welcome. */
+  get welcome(): Welcome {
+    if (this.#welcome === undefined) throw malformed('no welcome');
+    return this.#welcome;
+  }
+
+  /** What the node has said last of the freshness of its snapshots. */
+  get freshness(): Freshness {
+    return this.#freshness ?? this.welcome.freshness;
+  }
+
+  /** Which nodes and regions do not answer the node, as it has reported last. */
+  get unresponsive(): Unresponsive {
+    return this.#unresponsive;
+  }
+
+  /** The regions that a new attempt of a commit through this node avoids (D4): none where that would be all of them. */
+  get avoid(): readonly RegionId[] {
+    const { regions } = this.#unresponsive;
+    return this.welcome.regions.every(({ id }) => regions.includes(id)) ? [] : [...regions].sort();
+  }
+
+  get codec(): Codec {
+    return this.settings.codec;
+  }
+
+  /** Last measured round trip in ms. */
+  get rttMs(): number | undefined {
+    return this.#rttMs;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  /** Requests that may be sent now. */
+  get free(): number {
+    return this.#closed ? 0 : this.welcome.credits - this.#inFlight.size;
+  }
+
+  get isIdle(): boolean {
+    return this.#inFlight.size === 0;
+  }
+
+  /** Measures the round trip; undefined where the connection is lost before the answer. */
+  ping(done: (rttMs: number | undefined) => void = () => {}, token?: string): void {
+    const resolve = (rttMs: number): void => {
+      this.#rttMs = rttMs;
+      done(rttMs);
+    };
+    const reject = (): void => {
+      this.loop.debug(`${this.url}: a ping was lost`);
+      done(undefined);
+    };
+    new PingExchange(this.loop, token).run((exchange) => this.send([exchange]), { resolve, reject });
+  }
+
+  /** Sends a token that another connection of the session received. The answer has the token of both. */
+  sendToken(token: string): void {
+    if (this.free > 0) this.ping(undefined, token);
+  }
+
+  /** Sends requests, packed into as few messages as the server's limit allows. */
+  send(exchanges: readonly Exchange[]): void {
+    const limit = this.welcome.limits.maxRequestBytes - 2;
+    if (this.isIdle) this.#owingSinceMs = this.loop.nowMs;
+    let parts: Encoded[] = [];
+    let size = 0;
+    for (const exchange of exchanges) {
+      const id = this.#nextId++;
+      const part = this.settings.codec.encode(exchange.frame(id, this));
+      const bytes = bytesOf(part, limit) + 1;
+      if (bytes > limit) {
+        exchange.failed(new IsochronError('REQUEST_TOO_LARGE', `a request of ${bytes} bytes is above ${limit}`));
+        continue;
+      }
+      if (size + bytes > limit) {
+        this.loop.out.send(this.#socket, this.settings.codec.pack(parts));
+        parts = [];
+        size = 0;
+      }
+      this.#inFlight.set(id, exchange);
+      parts.push(part);
+      size += bytes;
+    }
+    if (parts.length > 0) this.loop.out.send(this.#socket, this.settings.codec.pack(parts));
+  }
+
+  /** Requests that wait for their answer here. */
+  inFlight(): IterableIterator<Exchange> {
+    return this.#inFlight.values();
+  }
+
+  /**
+   * Answers are owed and no message has come for a while: pings the node, and gives up when the ping is not answered
+   * either. Takes `limitMs` in all; a server that is merely slow to answer a request answers the ping.
+   */
+  checkQuiet(nowMs: number, limitMs: number): void {
+    if (this.isIdle) return;
+    if (this.#askedMs !== undefined) {
+      if (nowMs - this.#askedMs > limitMs / 2) this.drop(lost(`${this.url} has gone silent`));
+    } else if (nowMs - Math.max(this.#receivedMs, this.#owingSinceMs) > limitMs / 2 && this.free > 0) {
+      this.#askedMs = nowMs;
+      this.ping();
+    }
+  }
+
+  /** Closes in good order: nothing is waited for here any more. */
+  close(): void {
+    this.#finish(lost('the connection was closed'), false);
+  }
+
+  /** Gives the connection up. */
+  drop(error: IsochronError): void {
+    this.#finish(error, true);
+  }
+
+  opened(): void {
+    if (!this.#closed) this.loop.out.send(this.#socket, this.settings.codec.encode(this.#hello));
+  }
+
+  closed(code: number | undefined, reason: string): void {
+    this.#finish(closeError(this.url, code, reason), false);
+  }
+
+  /** Called once, with the welcome or with why there is none. */
+  #unopened: ((error?: IsochronError) => void) | undefined;
+
+  received(data: unknown): void {
+    if (this.#closed) return;
+    this.#quietBeats = 0;
+    this.#receivedMs = this.loop.nowMs;
+    this.#askedMs = undefined;
+    try {
+      const message = this.#decode(data);
+      if (!Array.isArray(message)) this.#take(parseFrame(message));
+      else for (const frame of message) this.#take(parseFrame(frame));
+    } catch (error) {
+      this.#finish(toIsochronError(error), true);
+      return;
+    }
+    if (this.#welcome !== undefined && !this.#closed) this.owner.progressed(this);
+  }
+
+  #decode(data: unknown): unknown {
+    try {
+      return this.settings.codec.decode(data);
+    } catch (error) {
+      throw new IsochronError('FRAME_INVALID', 'the server sent a message that cannot be decoded', {
+        cause: error,
+        retryable: true,
+      });
+    }
+  }
+
+  #take(frame: Incoming): void {
+    if (this.#closed) return;
+    switch (frame.type) {
+      case 'welcome':
+        if (this.#welcome !== undefined) throw malformed('a second welcome');
+        this.#welcome = frame;
+        this.#unresponsive = frame.unresponsive ?? ALL_ANSWER;
+        this.#nextBeat();
+        this.#settle();
+        return;
+      case 'error':
+        if (frame.id === undefined) throw serverError(frame);
+        this.owner.refused(this.#answeredExchange(frame.id), serverError(frame), this);
+        return;
+      case 'ust':
+        this.#freshness = frame.freshness;
+        this.#unresponsive = frame.unresponsive ?? ALL_ANSWER;
+        this.owner.ust(frame, this);
+        return;
+      case 'goaway':
+        this.owner.goaway(frame, this);
+        return;
+      default:
+        this.#answer(frame);
+    }
+  }
+
+  #answer(frame: Answer): void {
+    const exchange = this.#answeredExchange(frame.id);
+    if (frame.token !== undefined) this.owner.token(frame.token, this);
+    if (exchange.settled) return;
+    try {
+      exchange.answered(frame, this);
+    } catch (thrown) {
+      const error = toIsochronError(thrown);
+      this.owner.refused(exchange, error, this);
+      // What is no answer to its request speaks against the server; a refusal of our own speaks only against the answer.
+      if (error.code === 'FRAME_INVALID' || error.code === 'INTERNAL') throw error;
+    }
+  }
+
+  #answeredExchange(id: number): Exchange {
+    const exchange = this.#inFlight.get(id);
+    if (exchange === undefined || this.#welcome === undefined) throw malformed(`an answer to no request, ${id}`);
+    this.#inFlight.delete(id);
+    return exchange;
+  }
+
+  #nextBeat(): void {
+    this.loop.cancel(this.#timer);
+    this.#timer = this.loop.after(HEARTBEAT_MS, () => {
+      this.#quietBeats++;
+      if (this.#quietBeats > 2) this.drop(lost(`${this.url} has gone silent`));
+      else {
+        if (this.#quietBeats > 1 && this.free > 0) this.ping();
+        this.#nextBeat();
+      }
+    });
+  }
+
+  #settle(error?: IsochronError): void {
+    const settled = this.#unopened;
+    this.#unopened = undefined;
+    settled?.(error);
+  }
+
+  #finish(error: IsochronError, abrupt: boolean): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.loop.cancel(this.#timer);
+    this.loop.out.close(this.#socket, abrupt);
+    const lostExchanges = [...this.#inFlight.values()].filter((exchange) => !exchange.settled);
+    this.#inFlight.clear();
+    if (this.#unopened !== undefined) this.#settle(error);
+    else this.owner.closed(this, error, lostExchanges);
+  }
+}
+
+const lost = (message: string): IsochronError => new IsochronError('CONNECTION_LOST', message);
+
+function closeError(url: string, code: number | undefined, reason: string): IsochronError {
+  const message = `${url} closed the connection (${code ?? 'no code'}${reason === '' ? '' : `: ${reason}`})`;
+  return new IsochronError(CLOSE_CODES[code ?? 0] ?? 'CONNECTION_LOST', message);
+}
+
+/** Bytes of an encoded frame. Counts exactly only where that can matter. */
+function bytesOf(part: string | Uint8Array, limit: number): number {
+  if (typeof part !== 'string') return part.length;
+  return part.length * 3 > limit / 4 ? utf8Length(part) : part.length * 3;
+}

@@ -1,0 +1,332 @@
+/** Keeps one connection: picks the nearest endpoint, fails over, reconnects with full-jitter backoff, honours goaway. */
+import { IsochronError } from '@isochron/core/errors';
+import type { GoawayFrame, HelloFrame, UstFrame } from '@isochron/wire/session-frames';
+import { fullJitterMs } from '../backoff.js';
+import { clientClosed, toIsochronError } from '../errors.js';
+import type { Loop } from '../loop.js';
+import type { ClientSettings } from '../machine.js';
+import { Connection, type ConnectionOwner } from './connection.js';
+import { Dispatcher, unreachable } from './dispatcher.js';
+import { Endpoints } from './endpoints.js';
+import type { Caller, Cancellable, Exchange } from './exchange.js';
+import { firstOf, type Open } from './first-of.js';
+import type { Welcome } from './frames.js';
+import { Homing } from './homing.js';
+import { nearest } from './nearest.js';
+
+const RECONNECT_BASE_MS = 100;
+const RECONNECT_CAP_MS = 30_000;
+/** How long a closed client waits for the closing handshake. */
+const CLOSE_WAIT_MS = 1000;
+
+/** What the connector reports to the client, and asks of it. */
+export interface ConnectorEvents {
+  /** The session's newest token. */
+  currentToken(): string | undefined;
+  /**
+   * Loads what the protocol of a node needs, before the first `welcomed`. `done` gets an error where the client cannot
+   * be used with it.
+   */
+  prepare(welcome: Welcome, done: (error?: IsochronError) => void): void;
+  welcomed(welcome: Welcome): void;
+  token(token: string): void;
+  ust(frame: UstFrame): void;
+  /** The connection, or the lack of one, has changed. */
+  changed(): void;
+}
+
+export class Connector implements ConnectionOwner {
+  readonly dispatcher: Dispatcher;
+  readonly #loop: Loop;
+  readonly #settings: ClientSettings;
+  readonly #events: ConnectorEvents;
+  readonly #endpoints: Endpoints;
+  readonly #homing: Homing;
+  #current: Connection | undefined;
+  /** The current connection's node is about to close: it is used until another one is there. */
+  #leaving = false;
+  readonly #draining = new Set<Connection>();
+  #cluster: string | undefined;
+  #reconnecting = false;
+  /** Rounds of attempts since a connection was of use. */
+  #round = 0;
+  #closed = false;
+
+  constructor(loop: Loop, bases: readonly string[], settings: ClientSettings, events: ConnectorEvents) {
+    this.#loop = loop;
+    this.#settings = settings;
+    this.#events = events;
+    this.#endpoints = new Endpoints(bases);
+    this.dispatcher = new Dispatcher(loop, settings, (from, whereTo, why) => {
+      if (this.#endpoints.size > 1) this.#moveOn(from, whereTo, why.message);
+    });
+    this.#homing = new Homing(loop, this.#endpoints, settings.returnAfterMs, {
+      current: () => (this.#closed ? undefined : this.#current),
+      open: this.#open,
+      adopt: (connection) => this.#adopt(connection),
+    });
+  }
+
+  get current(): Connection | undefined {
+    return this.#current;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  /** First connection: to the nearest of all endpoints that answer. */
+  start({ resolve, reject }: Caller<void>): Cancellable {
+    const { all } = this.#endpoints;
+    const urls = all.map((endpoint) => endpoint.url);
+    const adopt = (connection: Connection): void => {
+      this.#adopt(connection);
+      resolve();
+    };
+    return nearest(this.#loop, all, this.#probe, (cause) => unreachable(urls, cause), { resolve: adopt, reject });
+  }
+
+  /** Gives everything up. `done` is called once all sockets are closed; not again where that was asked for before. */
+  close(done: () => void): void {
+    if (this.#closed) done();
+    else {
+      this.#closed = true;
+      this.dispatcher.close();
+      this.#loop.closeAll(CLOSE_WAIT_MS, done);
+    }
+  }
+
+  /** An answer is overdue on a connection that seems alive: asks on another one. */
+  suspect(exchange: Exchange): void {
+    for (const connection of [this.#current, ...this.#draining]) {
+      if (connection !== undefined && [...connection.inFlight()].includes(exchange))
+        connection.drop(new IsochronError('CONNECTION_LOST', `${connection.url} owes an answer for too long`));
+    }
+  }
+
+  refused(exchange: Exchange, error: IsochronError, connection: Connection): void {
+    this.dispatcher.refused(exchange, error, connection);
+  }
+
+  progressed(connection: Connection): void {
+    if (connection === this.#current) {
+      this.#round = 0;
+      this.dispatcher.flush();
+    } else if (this.#draining.has(connection) && connection.isIdle) connection.close();
+  }
+
+  token(token: string, connection: Connection): void {
+    if (!this.#owns(connection)) return;
+    this.#events.token(token);
+    if (connection !== this.#current) this.#current?.sendToken(token);
+  }
+
+  ust(frame: UstFrame, connection: Connection): void {
+    if (this.#owns(connection)) this.#events.ust(frame);
+  }
+
+  goaway({ reason, delayMs }: GoawayFrame, connection: Connection): void {
+    const now = this.#loop.nowMs;
+    this.#shun(connection.url, now + delayMs);
+    if (connection !== this.#current) return;
+    this.#loop.debug(`leaving ${connection.url}: ${reason}`);
+    // Without anywhere else to go, what comes waits for the node to come back: it closes the sooner.
+    if (this.#endpoints.candidates(now).length === 0) this.#retire();
+    else this.#leaving = true;
+    this.#reconnect();
+  }
+
+  closed(connection: Connection, error: IsochronError, lost: readonly Exchange[]): void {
+    if (!this.#owns(connection)) {
+      for (const exchange of lost) exchange.failed(error);
+      return;
+    }
+    this.#draining.delete(connection);
+    this.dispatcher.lost(connection, error, lost);
+    if (connection !== this.#current || this.#closed) return;
+    this.#current = undefined;
+    this.#failed(connection.url, error);
+    this.#leaving = false;
+    this.#events.changed();
+    this.#reconnect();
+  }
+
+  #owns(connection: Connection): boolean {
+    return connection === this.#current || this.#draining.has(connection);
+  }
+
+  /** Requests are refused here that may be served elsewhere. */
+  #moveOn(from: Connection, whereTo: 'node' | 'region', why: string): void {
+    const its = whereTo === 'node' ? [] : this.#endpoints.all.filter(({ region }) => region === from.region);
+    for (const url of new Set([from.url, ...its.map((endpoint) => endpoint.url)])) this.#shun(url, 0);
+    if (from !== this.#current) return;
+    this.#loop.debug(`leaving ${from.url}: ${why}`);
+    this.#retire();
+    this.#reconnect();
+  }
+
+  #shun(url: string, untilMs: number): void {
+    const endpoint = this.#endpoints.get(url);
+    if (endpoint === undefined) return;
+    endpoint.notBeforeMs = untilMs;
+    endpoint.failures++;
+  }
+
+  /** New requests go elsewhere; this connection stays open until it has answered what it owes. */
+  #retire(): void {
+    const from = this.#current;
+    if (from === undefined) return;
+    this.#current = undefined;
+    this.#leaving = false;
+    this.#draining.add(from);
+    this.dispatcher.detach(from);
+    if (from.isIdle) this.#loop.atTurnsEnd(() => from.close());
+    this.#events.changed();
+  }
+
+  /** Rejects where it cannot be used: with a refusal, for another cluster, or with CONNECTION_LOST. */
+  readonly #open: Open<Connection> = (endpoint, { resolve, reject }) => {
+    if (this.#closed) {
+      reject(clientClosed());
+      return;
+    }
+    const settled = (error?: IsochronError): void => {
+      if (error === undefined) {
+        endpoint.region = connection.region;
+        resolve(connection);
+      } else {
+        this.#failed(endpoint.url, error);
+        reject(error);
+      }
+    };
+    const connection: Connection = new Connection(
+      this.#loop,
+      endpoint.url,
+      this.#hello(),
+      this.#settings,
+      this,
+      (error) => {
+        if (error === undefined) this.#fit(connection, settled);
+        else settled(error);
+      },
+    );
+  };
+
+  readonly #probe: Open<Connection> = (endpoint, caller) => {
+    const opened = (connection: Connection): void => {
+      if (this.#endpoints.size === 1) {
+        caller.resolve(connection);
+        return;
+      }
+      connection.ping((rttMs) => {
+        if (rttMs === undefined) return caller.reject(new IsochronError('CONNECTION_LOST', `${endpoint.url} is gone`));
+        this.#endpoints.measured(endpoint.url, rttMs, this.#loop.nowMs);
+        caller.resolve(connection);
+      });
+    };
+    this.#open(endpoint, { resolve: opened, reject: caller.reject });
+  };
+
+  #hello(): HelloFrame {
+    const token = this.#events.currentToken();
+    const { credentials } = this.#settings;
+    return {
+      type: 'hello',
+      ...(token === undefined ? {} : { token }),
+      ...(credentials === undefined ? {} : { credentials }),
+      client: this.#settings.client,
+    };
+  }
+
+  #failed(url: string, error: unknown): void {
+    const endpoint = this.#endpoints.get(url);
+    if (endpoint !== undefined) endpoint.failures++;
+    this.#loop.debug(`${url}: ${toIsochronError(error).message}`);
+  }
+
+  #adopt(connection: Connection): void {
+    const { welcome, url } = connection;
+    const token = this.#events.currentToken();
+    this.#retire();
+    this.#cluster = welcome.cluster;
+    this.#endpoints.learn(url, welcome.regions);
+    this.#endpoints.region = welcome.region;
+    const endpoint = this.#endpoints.get(url);
+    if (endpoint !== undefined) endpoint.failures = 0;
+    this.#current = connection;
+    this.#events.welcomed(welcome);
+    // Another connection has received a newer token since this one sent its hello.
+    if (token !== undefined && token !== connection.helloToken) {
+      this.#events.token(token);
+      connection.sendToken(token);
+    }
+    // Before anything else is sent: it needs one of the credits.
+    if (connection.rttMs === undefined) this.#measure(connection);
+    this.dispatcher.attach(connection);
+    this.#events.changed();
+    this.#homing.start();
+  }
+
+  #measure(connection: Connection): void {
+    connection.ping((rttMs) => {
+      if (rttMs === undefined) return;
+      this.#endpoints.measured(connection.url, rttMs, this.#loop.nowMs);
+      this.#events.changed();
+    });
+  }
+
+  /** `done` gets an error where the connection cannot be used. */
+  #fit(connection: Connection, done: (error?: IsochronError) => void): void {
+    const { cluster } = connection.welcome;
+    const judged = (problem?: IsochronError): void => {
+      const isGone = problem === undefined && connection.isClosed;
+      const error = isGone ? notUsable(`${connection.url} has closed the connection`) : problem;
+      if (error !== undefined) connection.close();
+      done(error);
+    };
+    if (this.#cluster !== undefined && this.#cluster !== cluster)
+      judged(notUsable(`the endpoint belongs to another cluster, ${cluster}`));
+    else this.#events.prepare(connection.welcome, judged);
+  }
+
+  #reconnect(): void {
+    if (this.#reconnecting || this.#closed) return;
+    this.#reconnecting = true;
+    this.#nextRound();
+  }
+
+  get #needsAnother(): boolean {
+    return !this.#closed && (this.#current === undefined || this.#leaving);
+  }
+
+  /** Round after round over all endpoints, with a pause between rounds, until one is adopted. */
+  #nextRound(): void {
+    this.#reconnecting = this.#needsAnother;
+    if (!this.#reconnecting) return;
+    const { random } = this.#loop;
+    const backoffMs =
+      this.#round === 0 ? 0 : fullJitterMs(random, this.#round - 1, RECONNECT_BASE_MS, RECONNECT_CAP_MS);
+    const pauseMs = Math.max(backoffMs, this.#endpoints.nextMs() - this.#loop.nowMs);
+    if (pauseMs <= 0 && this.#round === 0) this.#tryAll();
+    else this.#loop.after(pauseMs, () => this.#tryAll());
+  }
+
+  #tryAll(): void {
+    if (!this.#needsAnother) {
+      this.#nextRound();
+      return;
+    }
+    this.#round++;
+    const candidates = this.#endpoints.candidates(this.#loop.nowMs);
+    const refuse = (error: IsochronError): void => this.dispatcher.refuseWaiting(error);
+    firstOf(this.#loop, candidates, this.#open, refuse, (connection) => {
+      if (connection !== undefined && this.#needsAnother) this.#adopt(connection);
+      else connection?.close();
+      // No other node takes the client now: the sooner this one closes, the sooner it is back.
+      if (connection === undefined && this.#leaving) this.#retire();
+      this.#nextRound();
+    });
+  }
+}
+
+const notUsable = (message: string): IsochronError => new IsochronError('CONNECTION_LOST', message);

@@ -1,0 +1,216 @@
+/**
+ * Holds requests until a connection has credits for them, packs what one turn of the program asked for into one message, and
+ * repeats what was refused or lost. One timer watches all deadlines.
+ */
+import { IsochronError } from '@isochron/core/errors';
+import { fullJitterMs } from '../backoff.js';
+import type { Loop, Timer } from '../loop.js';
+import type { ClientSettings } from '../machine.js';
+import type { Connection } from './connection.js';
+import type { Exchange } from './exchange.js';
+
+const RETRY_BASE_MS = 20;
+const RETRY_CAP_MS = 2000;
+/** A connection that owes answers may be silent for this long, in all; less where requests may not take that long. */
+const QUIET_MS = 1500;
+/** A timer this late says that the program was held up: what has arrived meanwhile is taken in before anything is judged late. */
+const STALL_MS = 1000;
+
+export class Dispatcher {
+  readonly #loop: Loop;
+  readonly #settings: ClientSettings;
+  #connection: Connection | undefined;
+  #waiting: Exchange[] = [];
+  /** Refused requests that wait for their next try. */
+  readonly #resting = new Set<Exchange>();
+  #flushing = false;
+  #sweeping: Timer | undefined;
+  #sweepDueMs = 0;
+  #stalled = false;
+  #closed = false;
+  #offlineSinceMs: number;
+  /** Called with every sweep, while there is anything to sweep. Returns whether it wants another one. */
+  onSweep: (nowMs: number) => boolean = () => false;
+  /** Connections that still owe answers: the current one and those that drain. */
+  readonly #connections = new Set<Connection>();
+
+  constructor(
+    loop: Loop,
+    settings: ClientSettings,
+    readonly moveOn: (from: Connection, whereTo: 'node' | 'region', why: IsochronError) => void,
+  ) {
+    this.#loop = loop;
+    this.#settings = settings;
+    this.#offlineSinceMs = loop.nowMs;
+  }
+
+  /** Where new requests go. */
+  get connection(): Connection | undefined {
+    return this.#connection;
+  }
+
+  /** Since when there is no connection; undefined while there is one. */
+  get offlineSinceMs(): number | undefined {
+    return this.#connection === undefined ? this.#offlineSinceMs : undefined;
+  }
+
+  /** Takes a request. It leaves with all others of this turn. */
+  readonly submit = (exchange: Exchange): void => {
+    if (this.#closed) {
+      exchange.closed();
+      return;
+    }
+    this.#waiting.push(exchange);
+    this.#schedule();
+    this.watch();
+  };
+
+  /** As `submit`, under the usual deadline. */
+  readonly submitTimed = (exchange: Exchange): void => {
+    exchange.deadlineMs = this.#loop.nowMs + this.#settings.requestTimeoutMs;
+    this.submit(exchange);
+  };
+
+  /** New requests go here. */
+  attach(connection: Connection): void {
+    this.#connection = connection;
+    this.#connections.add(connection);
+    this.flush();
+  }
+
+  /** New requests wait for another connection; this one may still answer what it has. */
+  detach(connection: Connection): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    this.#offlineSinceMs = this.#loop.nowMs;
+  }
+
+  /** The connection is gone: what it owed is asked again, in the old order, before anything younger. */
+  lost(connection: Connection, error: IsochronError, exchanges: readonly Exchange[]): void {
+    this.detach(connection);
+    this.#connections.delete(connection);
+    const again = exchanges.filter((exchange) => this.#survives(exchange, error, connection));
+    this.#waiting = again.concat(this.#waiting);
+    this.#schedule();
+  }
+
+  /** A request was refused: repeat it after a pause, or let it fail. */
+  refused(exchange: Exchange, error: IsochronError, connection: Connection): void {
+    if (exchange.settled) return;
+    const retry = exchange.refused(error, connection);
+    if (retry === undefined) {
+      exchange.failed(error);
+      return;
+    }
+    if (retry.elsewhere !== false && connection === this.#connection) this.moveOn(connection, retry.elsewhere, error);
+    const pauseMs = fullJitterMs(this.#loop.random, retry.refusals, RETRY_BASE_MS, RETRY_CAP_MS);
+    this.#rest(exchange, pauseMs);
+  }
+
+  /** The cluster refuses this client as such: waiting is of no use. */
+  refuseWaiting(error: IsochronError): void {
+    const those = this.#waiting;
+    this.#waiting = [];
+    // One that fails may make room for the next one, which is submitted meanwhile.
+    const left = those.filter((exchange) => !exchange.settled && !exchange.clientRefused(error));
+    this.#waiting = [...left, ...this.#waiting];
+  }
+
+  /** Keeps an eye on deadlines from now on. */
+  watch(): void {
+    if (this.#sweeping !== undefined || this.#closed) return;
+    const intervalMs = Math.max(5, Math.min(250, this.#settings.requestTimeoutMs / 8));
+    this.#sweepDueMs = this.#loop.nowMs + intervalMs;
+    this.#sweeping = this.#loop.after(intervalMs, () => this.#sweep());
+  }
+
+  /** Sends as much as the credits allow. */
+  flush(): void {
+    this.#flushing = false;
+    const connection = this.#connection;
+    if (connection === undefined || this.#waiting.length === 0) return;
+    const batch = this.#take(connection);
+    if (batch.length > 0) connection.send(batch);
+  }
+
+  close(): void {
+    this.#closed = true;
+    const all = [...this.#all()];
+    this.#resting.clear();
+    this.#waiting = [];
+    for (const exchange of all) if (!exchange.settled) exchange.closed();
+  }
+
+  #survives(exchange: Exchange, error: IsochronError, connection: Connection): boolean {
+    if (exchange.settled) return false;
+    // A message that one side cannot read may come again for the same request: that must end some time.
+    const unreadable = new IsochronError('FRAME_INVALID', error.message, { retryable: true, cause: error });
+    if (exchange.repeats && (error.code !== 'FRAME_INVALID' || exchange.refused(unreadable, connection))) return true;
+    exchange.failed(error);
+    return false;
+  }
+
+  #take(connection: Connection): Exchange[] {
+    const batch: Exchange[] = [];
+    let free = connection.free;
+    let taken = 0;
+    for (; taken < this.#waiting.length && free > 0; taken++) {
+      const exchange = this.#waiting[taken]!;
+      if (exchange.settled) continue;
+      const prelude = exchange.prelude(connection);
+      if (prelude !== undefined) {
+        batch.push(prelude);
+        free--;
+        if (free === 0) break;
+      }
+      batch.push(exchange);
+      free--;
+    }
+    this.#waiting = taken === this.#waiting.length ? [] : this.#waiting.slice(taken);
+    return batch;
+  }
+
+  #schedule(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    this.#loop.atTurnsEnd(() => this.flush());
+  }
+
+  #rest(exchange: Exchange, pauseMs: number): void {
+    const wake = (): void => {
+      this.#resting.delete(exchange);
+      if (!exchange.settled) this.submit(exchange);
+    };
+    this.#resting.add(exchange);
+    this.#loop.after(pauseMs, wake);
+  }
+
+  *#all(): Generator<Exchange> {
+    for (const connection of this.#connections) yield* connection.inFlight();
+    yield* this.#resting;
+    yield* this.#waiting;
+  }
+
+  #sweep(): void {
+    this.#sweeping = undefined;
+    const now = this.#loop.nowMs;
+    this.#stalled = !this.#stalled && now - this.#sweepDueMs > STALL_MS;
+    if (this.#stalled) {
+      this.watch();
+      return;
+    }
+    const quietMs = Math.min(QUIET_MS, this.#settings.requestTimeoutMs / 3);
+    for (const connection of this.#connections) connection.checkQuiet(now, quietMs);
+    let busy = false;
+    for (const exchange of [...this.#all()]) {
+      if (exchange.settled) continue;
+      if (exchange.deadlineMs > now || !exchange.expired()) busy = true;
+    }
+    this.#waiting = this.#waiting.filter((exchange) => !exchange.settled);
+    if (this.onSweep(now) || busy) this.watch();
+  }
+}
+
+/** No endpoint could be reached. */
+export const unreachable = (urls: readonly string[], cause: unknown): IsochronError =>
+  new IsochronError('CONNECTION_LOST', `no endpoint could be reached: ${urls.join(', ')}`, { cause });

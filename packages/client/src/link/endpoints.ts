@@ -1,0 +1,112 @@
+/** The nodes that the client knows: those it was given and those it learned, in the order in which to try them. */
+import { IsochronError } from '@isochron/core/errors';
+
+export interface Endpoint {
+  readonly url: string;
+  /** Whether the application named it. Those that were learned are there to fail over to, never to go to unasked. */
+  readonly given: boolean;
+  region: string | undefined;
+  /** Measured round trip, and the monotonic time of the measurement. */
+  rttMs: number | undefined;
+  measuredMs: number;
+  /** Number of failures since it last worked. */
+  failures: number;
+  /** Not to be tried before this monotonic time. */
+  notBeforeMs: number;
+}
+
+/** Further than any endpoint that was measured. */
+const UNKNOWN_DISTANCE_MS = 1e7;
+const SESSION_PATH = '/v1/session';
+const SCHEMES: Readonly<Record<string, string>> = { 'http:': 'ws:', 'https:': 'wss:', 'ws:': 'ws:', 'wss:': 'wss:' };
+
+/** The WebSocket address of a node's base URL. Throws INVALID_REQUEST. */
+export function sessionUrl(base: string): string {
+  if (!URL.canParse(base)) throw new IsochronError('INVALID_REQUEST', `${JSON.stringify(base)} is no URL`);
+  const url = new URL(base);
+  const scheme = SCHEMES[url.protocol];
+  if (scheme === undefined) throw new IsochronError('INVALID_REQUEST', `${base} is neither http(s) nor ws(s)`);
+  const path = url.pathname.replace(/\/+$/, '');
+  return `${scheme}//${url.host}${path.endsWith(SESSION_PATH) ? path : path + SESSION_PATH}`;
+}
+
+export class Endpoints {
+  readonly #all = new Map<string, Endpoint>();
+  /** Region of the last connection: its other nodes come first among those whose distance nobody knows. */
+  region: string | undefined;
+
+  constructor(bases: readonly string[]) {
+    for (const base of bases) this.#add(sessionUrl(base), undefined, true);
+    if (this.#all.size === 0) throw new IsochronError('INVALID_REQUEST', 'connect needs at least one endpoint');
+  }
+
+  get all(): readonly Endpoint[] {
+    return [...this.#all.values()];
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  get(url: string): Endpoint | undefined {
+    return this.#all.get(url);
+  }
+
+  /** Takes in what a welcome tells. Over an encrypted connection no unencrypted endpoint is learned. */
+  learn(from: string, regions: readonly { readonly id: string; readonly endpoints: readonly string[] }[]): void {
+    const encrypted = from.startsWith('wss:');
+    for (const { id, endpoints } of regions) {
+      for (const base of endpoints) {
+        if (!URL.canParse(base) || SCHEMES[new URL(base).protocol] === undefined) continue;
+        const url = sessionUrl(base);
+        if (!encrypted || url.startsWith('wss:')) this.#add(url, id, false);
+      }
+    }
+  }
+
+  /** Takes a measurement. */
+  measured(url: string, rttMs: number, nowMs: number): void {
+    const endpoint = this.#all.get(url);
+    if (endpoint === undefined) return;
+    endpoint.rttMs = rttMs;
+    endpoint.measuredMs = nowMs;
+    endpoint.failures = 0;
+  }
+
+  /** Those that may be tried now: what failed last comes last, then by distance. */
+  candidates(nowMs: number): Endpoint[] {
+    return this.all.filter((endpoint) => endpoint.notBeforeMs <= nowMs).sort((a, b) => this.#compare(a, b));
+  }
+
+  /** Those among the given ones whose distance is not known: never measured, failed since, or measured long ago. */
+  unmeasured(nowMs: number, maxAgeMs: number): Endpoint[] {
+    return this.candidates(nowMs).filter(
+      ({ given, rttMs, failures, measuredMs }) =>
+        given && (rttMs === undefined || failures > 0 || measuredMs + maxAgeMs <= nowMs),
+    );
+  }
+
+  /** When the next one may be tried. */
+  nextMs(): number {
+    return Math.min(...this.all.map((endpoint) => endpoint.notBeforeMs));
+  }
+
+  #compare(a: Endpoint, b: Endpoint): number {
+    return a.failures - b.failures || this.#distance(a) - this.#distance(b);
+  }
+
+  /** One never measured lies as far away as its region; of a region without any measurement, behind all others. Never infinite. */
+  #distance({ rttMs, region }: Endpoint): number {
+    if (rttMs !== undefined) return rttMs;
+    if (region === undefined) return UNKNOWN_DISTANCE_MS;
+    const neighbours = this.all.filter((other) => other.region === region && other.rttMs !== undefined);
+    const own = region === this.region ? UNKNOWN_DISTANCE_MS / 2 : UNKNOWN_DISTANCE_MS;
+    return Math.min(own, ...neighbours.map((other) => other.rttMs!));
+  }
+
+  #add(url: string, region: string | undefined, given: boolean): void {
+    const known = this.#all.get(url);
+    if (known !== undefined) known.region ??= region;
+    else this.#all.set(url, { url, given, region, rttMs: undefined, measuredMs: 0, failures: 0, notBeforeMs: 0 });
+  }
+}

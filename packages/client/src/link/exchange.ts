@@ -1,0 +1,181 @@
+import { IsochronError } from '@isochron/core/errors';
+import type { RequestFrame } from '@isochron/wire/session-frames';
+import { malformed } from '../errors.js';
+import type { Loop } from '../loop.js';
+import type { Connection } from './connection.js';
+import type { Answer } from './frames.js';
+
+/** Repeat the request after this many refusals of it, here or rather elsewhere: on another node, or in another region. */
+export interface Retry {
+  readonly refusals: number;
+  readonly elsewhere: Elsewhere;
+}
+
+/** What a refusal speaks against: nothing, the node, or its whole region, which may be cut off. */
+export type Elsewhere = false | 'node' | 'region';
+
+/** These may be a fault that stays: a few repetitions only. Everything else retryable is repeated until the deadline. */
+const RARELY_TRANSIENT = new Set(['INTERNAL', 'STORAGE_FAILED', 'FRAME_INVALID']);
+const MAX_RARELY_TRANSIENT = 3;
+/** Here it cannot be done now; elsewhere it may. */
+const ELSEWHERE: Readonly<Record<string, Elsewhere>> = { NOT_READY: 'node', REPLICA_UNREACHABLE: 'region' };
+/** Refusals in a row after which another endpoint is asked. */
+const ELSEWHERE_AFTER = 3;
+
+/** Who waits for an outcome. */
+export interface Caller<T> {
+  resolve(value: T): void;
+  reject(reason: unknown): void;
+}
+
+/** For what nothing waits for. */
+export const UNAWAITED: Caller<unknown> = { resolve: () => {}, reject: () => {} };
+
+/** What was asked for and can be taken back. */
+export interface Cancellable {
+  /** The caller does not wait any more. */
+  cancel(reason: unknown): void;
+}
+
+/** One request with its repetitions: sent on one connection after the other until it is answered, refused for good or late. */
+export abstract class Exchange<T = unknown> implements Cancellable {
+  /** Monotonic time at which waiting ends. */
+  deadlineMs = Number.POSITIVE_INFINITY;
+  /** Answered, failed or cancelled: whatever still arrives is of no interest. */
+  settled = false;
+  #refusals = 0;
+  #lastRefusal: IsochronError | undefined;
+  #caller: Caller<T> = UNAWAITED;
+
+  /** Whether it is sent again when its connection is lost. */
+  get repeats(): boolean {
+    return true;
+  }
+
+  /** What to send on this connection. Called once for every time it is sent. */
+  abstract frame(id: number, connection: Connection): RequestFrame;
+
+  /** Takes the answer and settles. An IsochronError thrown from here costs the connection, unless it is retryable. */
+  abstract answered(frame: Answer, connection: Connection): void;
+
+  /** A request that has to precede this one on this connection. */
+  prelude(_connection: Connection): Exchange | undefined {
+    return undefined;
+  }
+
+  /** Whether and how to repeat after a refusal. Undefined: it has failed for good. */
+  refused(error: IsochronError, _connection: Connection): Retry | undefined {
+    this.#lastRefusal = error;
+    this.#refusals++;
+    if (!error.retryable) return undefined;
+    if (RARELY_TRANSIENT.has(error.code) && this.#refusals >= MAX_RARELY_TRANSIENT) return undefined;
+    const elsewhere = ELSEWHERE[error.code] ?? (this.#refusals % ELSEWHERE_AFTER === 0 && 'node');
+    return { refusals: this.#refusals, elsewhere };
+  }
+
+  /** The deadline has passed. Returns whether it has ended by that. */
+  expired(): boolean {
+    this.failed(this.#lastRefusal ?? new IsochronError('CONNECTION_LOST', 'no answer within the request timeout'));
+    return true;
+  }
+
+  /** The cluster refuses this client as such. Returns whether it has ended by that. */
+  clientRefused(error: IsochronError): boolean {
+    this.failed(error);
+    return true;
+  }
+
+  /** The client closes. */
+  closed(): void {
+    this.failed(new IsochronError('CLIENT_CLOSED', 'the client was closed'));
+  }
+
+  cancel(reason: unknown): void {
+    this.failed(reason);
+  }
+
+  /** Begins it; `submit` hands it in. */
+  run(submit: (exchange: this) => void, caller: Caller<T> = UNAWAITED): this {
+    this.#caller = caller;
+    submit(this);
+    return this;
+  }
+
+  failed(reason: unknown): void {
+    if (this.settled) return;
+    this.settled = true;
+    this.#caller.reject(reason);
+  }
+
+  protected done(value: T): void {
+    if (this.settled) return;
+    this.settled = true;
+    this.#caller.resolve(value);
+  }
+
+  /** Answers the caller before the exchange itself has ended; what follows does not reach it any more. */
+  protected rejectCaller(reason: unknown): void {
+    const caller = this.#caller;
+    this.#caller = UNAWAITED;
+    caller.reject(reason);
+  }
+}
+
+/** Measures the round trip. */
+export class PingExchange extends Exchange<number> {
+  #sentMs = 0;
+
+  constructor(
+    readonly loop: Pick<Loop, 'nowMs'>,
+    readonly token?: string,
+  ) {
+    super();
+  }
+
+  /** It measures one connection. */
+  override get repeats(): boolean {
+    return false;
+  }
+
+  frame(id: number): RequestFrame {
+    this.#sentMs = this.loop.nowMs;
+    return { type: 'ping', id, ...(this.token === undefined ? {} : { token: this.token }) };
+  }
+
+  answered(frame: Answer): void {
+    if (frame.type !== 'pong') throw unexpected(frame);
+    this.done(this.loop.nowMs - this.#sentMs);
+  }
+
+  override refused(): undefined {
+    return undefined;
+  }
+}
+
+/** Ends an open transaction on the server; nothing waits for the answer. */
+export class AbortExchange extends Exchange<void> {
+  constructor(readonly txId: string) {
+    super();
+  }
+
+  /** It concerns one node only, which otherwise ends the transaction by its expiry. */
+  override get repeats(): boolean {
+    return false;
+  }
+
+  frame(id: number): RequestFrame {
+    return { type: 'abort', id, tx: this.txId };
+  }
+
+  answered(frame: Answer): void {
+    if (frame.type !== 'aborted') throw unexpected(frame);
+    this.done();
+  }
+
+  override refused(): undefined {
+    return undefined;
+  }
+}
+
+/** An answer of another type than its request asks for. */
+export const unexpected = (frame: Answer): IsochronError => malformed(`an answer of the wrong type, ${frame.type}`);

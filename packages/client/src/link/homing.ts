@@ -1,0 +1,140 @@
+/** Finds the way back to a nearer endpoint after a failover, and finds out when another one has become the nearest. */
+import { wallOf } from '@isochron/core/hlc';
+import { toIsochronError } from '../errors.js';
+import type { Loop, Timer } from '../loop.js';
+import type { Connection } from './connection.js';
+import type { Endpoint, Endpoints } from './endpoints.js';
+import type { Caller } from './exchange.js';
+import type { Welcome } from './frames.js';
+
+/** Looks come at doubling distances, up to this one. A measurement is good for as long. */
+const MAX_PAUSE_MS = 600_000;
+/** A round trip counts as shorter when it is so by this factor and this many ms: by more than chance. */
+const NEARER_FACTOR = 1.5;
+const NEARER_BY_MS = 2;
+/** A node whose stable time is behind what the session has seen by more than this has not caught up. */
+const CAUGHT_UP_MS = 1000;
+
+/** What it asks of the connector. */
+export interface HomingPorts {
+  /** The connection in use. */
+  current(): Connection | undefined;
+  open(endpoint: Endpoint, caller: Caller<Connection>): void;
+  /** Goes over to a connection; what is under way on the present one ends there. */
+  adopt(connection: Connection): void;
+}
+
+/** An endpoint that may be nearer. */
+interface Probe {
+  readonly connection: Connection;
+  readonly rttMs: number;
+}
+
+export class Homing {
+  #timer: Timer | undefined;
+  #pauseMs = 0;
+
+  /** @param returnAfterMs time to the first look */
+  constructor(
+    readonly loop: Loop,
+    readonly endpoints: Endpoints,
+    readonly returnAfterMs: number,
+    readonly ports: HomingPorts,
+  ) {}
+
+  /** A connection is in use: there may be a nearer one. */
+  start(): void {
+    this.#pauseMs = this.returnAfterMs;
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    this.loop.cancel(this.#timer);
+    const url = this.ports.current()?.url;
+    if (!Number.isFinite(this.#pauseMs) || !this.endpoints.all.some((other) => other.given && other.url !== url))
+      return;
+    // All clients of a region that comes back would come back at once.
+    const pauseMs = this.#pauseMs * (0.75 + this.loop.random() / 2);
+    this.#pauseMs = Math.min(MAX_PAUSE_MS, 2 * this.#pauseMs);
+    this.#timer = this.loop.after(pauseMs, () => this.#look());
+  }
+
+  #look(): void {
+    const present = this.ports.current();
+    // Without a connection one is being looked for; it starts this anew.
+    if (present === undefined) return;
+    const unsure = this.endpoints.unmeasured(this.loop.nowMs, MAX_PAUSE_MS).filter(({ url }) => url !== present.url);
+    if (unsure.length === 0) {
+      this.#schedule();
+      return;
+    }
+    const found: Probe[] = [];
+    let presentMs = Number.POSITIVE_INFINITY;
+    let left = 1 + unsure.length;
+    const measured = (): void => {
+      left--;
+      if (left === 0) this.#choose(present, presentMs, found);
+    };
+    roundTrip(present, (rttMs) => {
+      presentMs = rttMs;
+      measured();
+    });
+    for (const endpoint of unsure)
+      this.#probe(endpoint, (probe) => {
+        if (probe !== undefined) found.push(probe);
+        measured();
+      });
+  }
+
+  #choose(present: Connection, presentMs: number, found: Probe[]): void {
+    const best = found.sort((a, b) => a.rttMs - b.rttMs)[0];
+    const moves =
+      best !== undefined &&
+      best.rttMs * NEARER_FACTOR + NEARER_BY_MS < presentMs &&
+      this.ports.current() === present &&
+      !best.connection.isClosed;
+    for (const probe of found) if (!moves || probe !== best) probe.connection.close();
+    if (moves) this.ports.adopt(best.connection);
+    else if (this.ports.current() === present) this.#schedule();
+  }
+
+  /** A healthy endpoint, and how far away it is. */
+  #probe(endpoint: Endpoint, done: (probe: Probe | undefined) => void): void {
+    const opened = (connection: Connection): void => {
+      const measured = (rttMs: number): void => {
+        if (Number.isFinite(rttMs)) {
+          this.endpoints.measured(endpoint.url, rttMs, this.loop.nowMs);
+          done({ connection, rttMs });
+          return;
+        }
+        connection.close();
+        done(undefined);
+      };
+      if (this.#isHealthy(connection)) roundTrip(connection, measured);
+      else measured(Number.POSITIVE_INFINITY);
+    };
+    const reject = (error: unknown): void => {
+      this.loop.debug(`${endpoint.url}: ${toIsochronError(error).message}`);
+      done(undefined);
+    };
+    this.ports.open(endpoint, { resolve: opened, reject });
+  }
+
+  /** It has caught up, and the present node does not say that stable time waits for its region, which may be cut off from the others. */
+  #isHealthy({ welcome, region }: Connection): boolean {
+    const heldBackBy = this.ports.current()?.freshness.heldBackBy;
+    return lagMs(welcome) <= CAUGHT_UP_MS && heldBackBy?.region !== region;
+  }
+}
+
+/** How far the node's own stable time is behind the session's, which the welcome gives back. */
+const lagMs = ({ ust, stable = ust, freshness: { now, stalenessMs } }: Welcome): number =>
+  wallOf(stable) - (now - stalenessMs);
+
+/** The shorter of two measurements; infinite where the connection is lost meanwhile. */
+function roundTrip(connection: Connection, done: (rttMs: number) => void): void {
+  connection.ping((first) => {
+    if (first === undefined) done(Number.POSITIVE_INFINITY);
+    else connection.ping((second = Number.POSITIVE_INFINITY) => done(Math.min(first, second)));
+  });
+}

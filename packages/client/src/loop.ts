@@ -1,0 +1,125 @@
+/** What the parts of one client take from its driver: time, timers, chance, sockets, and the ends of turns. */
+import type { ClientEffects, RandomSource, SocketId } from './machine.js';
+
+/** The user of a socket. */
+export interface SocketListener {
+  opened(): void;
+  received(data: unknown): void;
+  /** It is closed, whichever side has closed it. Nothing else comes of it. */
+  closed(code: number | undefined, reason: string): void;
+  /** Is to close it. */
+  close(): void;
+}
+
+/** A timer that has been set. */
+export interface Timer {
+  readonly atMs: number;
+  readonly run: () => void;
+}
+
+export class Loop {
+  /** The driver's steady clock in this step, ms. */
+  nowMs = 0;
+  readonly #out: ClientEffects;
+  /** The next one is the last. */
+  readonly #timers: Timer[] = [];
+  #wakesAtMs = Number.POSITIVE_INFINITY;
+  readonly #sockets = new Map<SocketId, SocketListener>();
+  #lastSocket: SocketId = 0;
+  #turn: (() => void)[] = [];
+  #onAllClosed: () => void = () => {};
+
+  constructor(
+    out: ClientEffects,
+    readonly random: RandomSource,
+  ) {
+    this.#out = out;
+  }
+
+  get out(): ClientEffects {
+    return this.#out;
+  }
+
+  after(ms: number, run: () => void): Timer {
+    const timer = { atMs: this.nowMs + ms, run };
+    let at = this.#timers.length;
+    while (at > 0 && this.#timers[at - 1]!.atMs <= timer.atMs) at--;
+    this.#timers.splice(at, 0, timer);
+    return timer;
+  }
+
+  cancel(timer: Timer | undefined): void {
+    const at = timer === undefined ? -1 : this.#timers.indexOf(timer);
+    if (at >= 0) this.#timers.splice(at, 1);
+  }
+
+  /** Runs something once the driver's turn is over, together with all that this turn has brought. */
+  atTurnsEnd(run: () => void): void {
+    if (this.#turn.push(run) === 1) this.#out.turn();
+  }
+
+  /** The turn is over. */
+  turned(): void {
+    const those = this.#turn;
+    this.#turn = [];
+    for (const run of those) run();
+  }
+
+  /** Runs the timers whose time has come. */
+  wake(): void {
+    this.#wakesAtMs = Number.POSITIVE_INFINITY;
+    while (this.#timers.length > 0 && this.#timers.at(-1)!.atMs <= this.nowMs) this.#timers.pop()!.run();
+  }
+
+  /** A step is over: asks for the next timer, where it comes before the one that was asked for, or there is none. */
+  rest(): void {
+    const next = this.#timers.at(-1)?.atMs ?? Number.POSITIVE_INFINITY;
+    // A timer that was cancelled may still wake it; without any timer nothing does.
+    if (next >= this.#wakesAtMs && (Number.isFinite(next) || next === this.#wakesAtMs)) return;
+    this.#wakesAtMs = next;
+    this.#out.setTimer(next);
+  }
+
+  open(url: string, listener: SocketListener): SocketId {
+    this.#lastSocket++;
+    this.#sockets.set(this.#lastSocket, listener);
+    this.#out.open(this.#lastSocket, url);
+    return this.#lastSocket;
+  }
+
+  socket(id: SocketId): SocketListener | undefined {
+    return this.#sockets.get(id);
+  }
+
+  /** A socket is closed. */
+  closed(id: SocketId, code: number | undefined, reason: string): void {
+    const listener = this.#sockets.get(id);
+    this.#sockets.delete(id);
+    listener?.closed(code, reason);
+    if (this.#sockets.size === 0) this.#onAllClosed();
+  }
+
+  /** Closes all sockets and gives up all timers. `done` is called once they are closed, or cut off after `waitMs`. */
+  closeAll(waitMs: number, done: () => void): void {
+    this.#timers.length = 0;
+    for (const listener of this.#sockets.values()) listener.close();
+    this.#onAllClosed = () => {
+      this.#timers.length = 0;
+      done();
+    };
+    if (this.#sockets.size === 0) this.#onAllClosed();
+    else
+      this.after(waitMs, () => {
+        for (const id of this.#sockets.keys()) this.#out.close(id, true);
+        this.#onAllClosed();
+      });
+  }
+
+  debug(message: string): void {
+    this.#out.log('debug', message);
+  }
+
+  warn(message: string): void {
+    this.#out.log('warn', message);
+  }
+}

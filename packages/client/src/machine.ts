@@ -1,0 +1,250 @@
+/**
+ * One client of a cluster as a state machine: in go calls, sockets that open, receive and close, timers and ends of turns;
+ * out come messages, sockets to open and to close, timers, and settled calls. It does no I/O and has no clock: an SDK, the
+ * simulator and the recorder of step traces drive the same one.
+ *
+ * What holds: every call is settled once. A write takes effect at most once, and one whose outcome is not known is
+ * repeated under its id until it is (D4, D5). A session's writes are sent one after the other (P8). What comes from a
+ * server is validated before anything of it is used (D12).
+ */
+import { IsochronError } from '@isochron/core/errors';
+import type { QualifiedKey, Timestamp, TxId, Value } from '@isochron/core/ids';
+import type { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
+import type { RandomSource } from './backoff.js';
+import { toIsochronError } from './errors.js';
+import type { Codec } from './link/codec.js';
+import type { Caller, Cancellable } from './link/exchange.js';
+import { Loop } from './loop.js';
+import { commit } from './session/commits.js';
+import { ClientCore } from './session/core.js';
+import type { OpenEngine } from './session/engine.js';
+import type { ImportedSession } from './session/imported.js';
+import { mergedPage } from './session/listing.js';
+import { type ListRequest, readKeys } from './session/reads.js';
+import { type HandleMode, SnapshotHandle } from './session/snapshot-handle.js';
+
+export type { RandomSource } from './backoff.js';
+
+/** A snapshot that is read from, by the number that its driver gives it. */
+export type HandleId = number;
+/** A socket, by the number that the machine gives it. */
+export type SocketId = number;
+/** A message as it goes through a socket. */
+export type Encoded = string | Uint8Array<ArrayBuffer>;
+
+/** How to reach a cluster, and as which session. */
+export interface ClientOptions {
+  /** Base URLs of nodes. */
+  readonly endpoints: readonly string[];
+  readonly token?: string | undefined;
+  /** A session that goes on here: from `importSession`. */
+  readonly session?: ImportedSession | undefined;
+}
+
+export interface ClientSettings {
+  /** Name and version of the SDK. */
+  readonly client: string;
+  readonly credentials: string | undefined;
+  readonly requestTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  readonly commitTimeoutMs: number;
+  readonly returnAfterMs: number;
+  readonly codec: Codec;
+  /** 128 random bits as 22 characters of base64url: the name of a session (P8). */
+  readonly newId: () => string;
+}
+
+/** What an application asks for, and what the call is settled with. */
+export type Call =
+  /** Connects to the nearest endpoint. */
+  | { readonly f: 'connect' }
+  /** Values in the order of the keys, null where there is none: in a snapshot, or in one of its own. */
+  | { readonly f: 'read'; readonly handle?: HandleId | undefined; readonly keys: readonly QualifiedKey[] }
+  /** A {@link MergedPage}. */
+  | { readonly f: 'list'; readonly handle: HandleId; readonly request: ListRequest }
+  /** Opens a snapshot on the server, without reading anything. */
+  | { readonly f: 'open'; readonly handle: HandleId }
+  /** A write of one key: {@link Committed}. */
+  | { readonly f: 'write'; readonly key: QualifiedKey; readonly value: Value | null }
+  /** What was written through a handle: {@link Committed}. The handle ends when its turn has come. */
+  | { readonly f: 'commit'; readonly handle: HandleId }
+  /** Waits until every node of every region serves a timestamp. */
+  | { readonly f: 'stable'; readonly ts: Timestamp; readonly timeoutMs: number }
+  /** What became of a transaction: {@link TransactionStatus}. */
+  | { readonly f: 'status'; readonly txId: TxId; readonly birth?: Timestamp | undefined }
+  /** Gives up the order behind the commit that is in doubt: its transaction's id, or undefined. */
+  | { readonly f: 'detach' }
+  /** Gives everything up, and waits until the sockets are closed. */
+  | { readonly f: 'close' };
+
+/** All that a client takes in. `nowMs` is the driver's steady clock. */
+export type ClientInput =
+  /** `caller` is settled with the outcome, once. */
+  | { readonly kind: 'call'; readonly nowMs: number; readonly call: Call; readonly caller: Caller<unknown> }
+  /** The caller does not wait any more: the call is rejected with the reason, unless it is settled already. */
+  | { readonly kind: 'cancel'; readonly nowMs: number; readonly caller: Caller<unknown>; readonly reason: unknown }
+  /** A snapshot to read from, from now on under this number. With `at` exactly that one, without own writes above it. */
+  | {
+      readonly kind: 'begin';
+      readonly nowMs: number;
+      readonly handle: HandleId;
+      readonly mode: HandleMode;
+      readonly at?: Timestamp | undefined;
+    }
+  /** A snapshot is not read from any more. */
+  | { readonly kind: 'end'; readonly nowMs: number; readonly handle: HandleId }
+  | { readonly kind: 'opened'; readonly nowMs: number; readonly socket: SocketId }
+  | { readonly kind: 'message'; readonly nowMs: number; readonly socket: SocketId; readonly data: unknown }
+  | {
+      readonly kind: 'closed';
+      readonly nowMs: number;
+      readonly socket: SocketId;
+      readonly code?: number | undefined;
+      readonly reason?: string;
+    }
+  /** The client of a protocol that was to be loaded, or why there is none. */
+  | {
+      readonly kind: 'loaded';
+      readonly nowMs: number;
+      readonly protocol: string;
+      readonly engine: OpenEngine | IsochronError;
+    }
+  | { readonly kind: 'timer'; readonly nowMs: number }
+  /** The turn that the machine has asked to be told of is over. */
+  | { readonly kind: 'turn'; readonly nowMs: number };
+
+/** What a client asks of its driver. */
+export interface ClientEffects {
+  open(socket: SocketId, url: string): void;
+  send(socket: SocketId, message: Encoded): void;
+  /** `abrupt`: without the closing handshake, where the socket can. Has no effect on one that is closed. */
+  close(socket: SocketId, abrupt: boolean): void;
+  /** The client of a protocol is needed: `loaded` brings it. */
+  load(protocol: string): void;
+  /** A `timer` is due at this time. Only the newest one counts; infinite where none is needed. */
+  setTimer(atMs: number): void;
+  /** A `turn` is due when the program's present turn is over: what it has asked for leaves in one message. */
+  turn(): void;
+  /** The status has changed. */
+  changed(): void;
+  log(level: 'debug' | 'warn', message: string): void;
+}
+
+export class ClientMachine {
+  readonly #loop: Loop;
+  /** The client between two steps, to be asked. */
+  readonly core: ClientCore;
+  readonly #handles = new Map<HandleId, SnapshotHandle>();
+  readonly #cancellable = new WeakMap<Caller<unknown>, Cancellable>();
+
+  /** @throws IsochronError INVALID_REQUEST for endpoints that are no URLs */
+  constructor(
+    options: ClientOptions,
+    settings: ClientSettings,
+    readonly out: ClientEffects,
+    random: RandomSource,
+    nowMs: number,
+  ) {
+    this.#loop = new Loop(out, random);
+    this.#loop.nowMs = nowMs;
+    this.core = new ClientCore(this.#loop, options, settings);
+  }
+
+  /** The transaction of a handle: what it has read and written. @throws IsochronError as `begin` */
+  transaction(handle: HandleId): SessionTransaction {
+    return this.#handle(handle).tx;
+  }
+
+  step(input: ClientInput): void {
+    this.#loop.nowMs = input.nowMs;
+    switch (input.kind) {
+      case 'call':
+        this.#call(input.call, input.caller);
+        break;
+      case 'cancel':
+        this.#cancellable.get(input.caller)?.cancel(input.reason);
+        break;
+      case 'begin':
+        this.#handles.set(input.handle, new SnapshotHandle(this.core, input.mode, input.at));
+        break;
+      case 'end':
+        this.#handles.get(input.handle)?.end();
+        this.#handles.delete(input.handle);
+        break;
+      case 'opened':
+        this.#loop.socket(input.socket)?.opened();
+        break;
+      case 'message':
+        this.#loop.socket(input.socket)?.received(input.data);
+        break;
+      case 'closed':
+        this.#loop.closed(input.socket, input.code, input.reason ?? '');
+        break;
+      case 'loaded':
+        this.core.loaded(input.protocol, input.engine);
+        break;
+      case 'timer':
+        this.#loop.wake();
+        break;
+      case 'turn':
+        this.#loop.turned();
+        break;
+    }
+    this.#loop.rest();
+  }
+
+  #call(call: Call, caller: Caller<unknown>): void {
+    try {
+      const cancellable = this.#begin(call, caller);
+      if (cancellable !== undefined) this.#cancellable.set(caller, cancellable);
+    } catch (error) {
+      caller.reject(toIsochronError(error));
+    }
+  }
+
+  #begin(call: Call, caller: Caller<unknown>): Cancellable | undefined {
+    const core = this.core;
+    switch (call.f) {
+      case 'connect':
+        return core.connect(caller);
+      case 'read': {
+        const { handle, keys } = call;
+        return handle === undefined ? core.engine.read(keys, caller) : readKeys(this.#handle(handle), keys, caller);
+      }
+      case 'list':
+        return mergedPage(this.#handle(call.handle), call.request, caller);
+      case 'open':
+        return this.#handle(call.handle).open(caller);
+      case 'write':
+        return core.engine.write(call.key, call.value, caller);
+      case 'commit':
+        return this.#commit(call.handle, caller);
+      case 'stable':
+        return core.stable(call.ts, call.timeoutMs, caller);
+      case 'status':
+        return core.txStatus(call.txId, call.birth, caller);
+      case 'detach':
+        caller.resolve(core.detach());
+        return undefined;
+      case 'close':
+        core.close(caller);
+        return undefined;
+    }
+  }
+
+  #commit(id: HandleId, caller: Caller<unknown>): Cancellable | undefined {
+    const handle = this.#handle(id);
+    this.#handles.delete(id);
+    const begin = (): SessionTransaction => {
+      handle.handOver();
+      return handle.tx;
+    };
+    return commit(this.core, begin, handle, caller);
+  }
+
+  #handle(id: HandleId): SnapshotHandle {
+    const handle = this.#handles.get(id);
+    if (handle === undefined) throw new IsochronError('TRANSACTION_FINISHED', 'it has ended, or never began');
+    return handle;
+  }
+}

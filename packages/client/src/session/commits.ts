@@ -1,0 +1,86 @@
+/** The commits of a session of transactions. */
+import type { IsochronError } from '@isochron/core/errors';
+import type { CommitAttempt, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
+import type { CommitFrame, RequestFrame } from '@isochron/wire/session-frames';
+import type { Connection } from '../link/connection.js';
+import { type Caller, type Cancellable, type Retry, unexpected } from '../link/exchange.js';
+import type { Answer } from '../link/frames.js';
+import type { ClientCore } from './core.js';
+import { type Committed, OutcomeExchange } from './outcome.js';
+import type { SnapshotHandle } from './snapshot-handle.js';
+
+/**
+ * Commits when its turn has come. Taken back before it is sent, it has no effect; afterwards the outcome is unknown.
+ * @param begin its transaction, made when the turn has come
+ * @param handle the one that it read through, if it did
+ */
+export function commit(
+  core: ClientCore,
+  begin: () => SessionTransaction,
+  handle: SnapshotHandle | undefined,
+  caller: Caller<Committed>,
+): Cancellable | undefined {
+  const job = {
+    writes: true,
+    begin: (ended: () => void) => new CommitExchange(core, core.session.commit(begin()), handle, ended),
+    drop: () => handle?.end(),
+  };
+  return core.queue.enqueue(job, caller);
+}
+
+class CommitExchange extends OutcomeExchange {
+  readonly #core: ClientCore;
+  protected readonly attempt: CommitAttempt;
+  readonly #handle: SnapshotHandle | undefined;
+  #writes: CommitFrame['writes'] | undefined;
+  #sentOpen = false;
+
+  constructor(core: ClientCore, attempt: CommitAttempt, handle: SnapshotHandle | undefined, ended: () => void) {
+    super(core, ended);
+    this.#core = core;
+    this.attempt = attempt;
+    this.#handle = handle;
+  }
+
+  frame(id: number, connection: Connection): RequestFrame {
+    const { txId: tx, snapshot, deps, hwt, birth, writes } = this.attempt;
+    // Where the transaction is open, the commit ends it. A commit with a snapshot asks for nothing open, anywhere.
+    const open = !this.sent && this.#handle?.isOpenOn(connection) === true;
+    if (!open) this.#handle?.release();
+    this.#sentOpen = open;
+    const attempts = this.sending(connection);
+    this.#writes ??= writes.map(({ key, value }) => ({
+      key,
+      value: value === null ? null : connection.codec.value(value),
+    }));
+    return {
+      type: 'commit',
+      id,
+      tx,
+      ...(open ? {} : { snapshot, ...(deps === undefined ? {} : { deps }) }),
+      hwt,
+      birth,
+      homes: attempts.map(({ home }) => home),
+      ...(attempts.some(({ avoid }) => avoid.length > 0) ? { avoids: attempts.map(({ avoid }) => avoid) } : {}),
+      writes: this.#writes,
+    };
+  }
+
+  answered(frame: Answer): void {
+    if (frame.type !== 'committed') throw unexpected(frame);
+    if (!this.detached) this.#core.session.committed(frame.ts, frame.deps);
+    this.committed(frame.ts);
+  }
+
+  override refused(error: IsochronError, connection: Connection): Retry | undefined {
+    if (error.code !== 'TRANSACTION_UNKNOWN' || !this.#sentOpen) return super.refused(error, connection);
+    // The server forgot the open transaction; the commit itself can do without.
+    this.notBegun();
+    return { refusals: 0, elsewhere: false };
+  }
+
+  protected gaveUp(): void {
+    if (!this.detached) this.#core.session.refused();
+    this.#handle?.release();
+  }
+}

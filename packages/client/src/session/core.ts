@@ -1,0 +1,307 @@
+/** What all parts of one client share: session, connection, commits, limits, status. */
+import { IsochronError } from '@isochron/core/errors';
+import type { Timestamp, TxId } from '@isochron/core/ids';
+import { DEFAULT_LIMITS, type Limits } from '@isochron/core/limits';
+import type { Session } from '@isochron/protocols/kernel/transactions/session';
+import type { HeldBack, UstFrame } from '@isochron/wire/session-frames';
+import { invalidSession, toIsochronError } from '../errors.js';
+import { Connector, type ConnectorEvents } from '../link/connector.js';
+import { type Caller, type Cancellable, type Exchange, UNAWAITED } from '../link/exchange.js';
+import type { Welcome } from '../link/frames.js';
+import type { Loop } from '../loop.js';
+import type { ClientOptions, ClientSettings } from '../machine.js';
+import { CommitQueue } from './commit-queue.js';
+import type { Engine, OpenEngine } from './engine.js';
+import { type ExportedSession, exportSession } from './exported.js';
+import type { ImportedSession } from './imported.js';
+import { CLIENT_KIT } from './kit.js';
+import { ServerClock } from './server-clock.js';
+import { StableExchange } from './stable.js';
+import { type TransactionStatus, TxStatusExchange } from './tx-status.js';
+
+/** How the client is doing. */
+export interface ClientStatus {
+  /** `offline`: no connection at the moment; requests wait for the next one. */
+  readonly state: 'connecting' | 'online' | 'offline' | 'closed';
+  /** Region and node of the connection; undefined while there is none. */
+  readonly region: string | undefined;
+  readonly node: string | undefined;
+  /** Last measured round trip, in ms. */
+  readonly rttMs: number | undefined;
+  /** Timestamp of the highest snapshot that the session has seen; under PaRiS it is a stable one. */
+  readonly ust: Timestamp;
+  /** Age of that timestamp by the node's clock, in ms: what the session reads is at most this old. Undefined before the first one. */
+  readonly stalenessMs: number | undefined;
+  /** Whether stable time has fallen behind the cluster's `stalenessAlertMs`: a region is down or cut off. Reads and writes go on. */
+  readonly stale: boolean;
+  /** Whose writes are missing, while `stale` and where the node knows. */
+  readonly heldBackBy: HeldBack | undefined;
+  /**
+   * Nodes that do not answer the node of the connection: new writes avoid their regions. Empty while there is no
+   * connection.
+   */
+  readonly unresponsive: readonly string[];
+  /** Commits whose outcome is not known yet, those that wait for their turn included. */
+  readonly pendingCommits: number;
+  /** How long ago the oldest of them was asked for, in ms; undefined while there is none. */
+  readonly oldestPendingCommitMs: number | undefined;
+}
+
+export class ClientCore implements ConnectorEvents {
+  readonly kit = CLIENT_KIT;
+  readonly connector: Connector;
+  readonly queue: CommitQueue;
+  readonly clock = new ServerClock();
+  limits: Limits = DEFAULT_LIMITS;
+  /** What the cluster can do, by the newest welcome. */
+  #capabilities: readonly string[] = [];
+  #token: string | undefined;
+  #engine: Engine | undefined;
+  #protocol = '';
+  /** Connections that wait until the client of their protocol is loaded. */
+  readonly #loading = new Map<string, ((loaded: OpenEngine | IsochronError) => void)[]>();
+  /** Everything up to here is known to be in every region. */
+  #stable: Timestamp = 0;
+  /**
+   * Every node of every region serves everything up to here, as a node has answered: what is stable at one node may not
+   * be served yet.
+   */
+  #served: Timestamp = 0;
+  readonly #imported: ImportedSession | undefined;
+  /** The session's last write as its token has it, where that is not known to be visible everywhere. */
+  #tokenHwt: Timestamp = 0;
+  #hasNews = false;
+
+  /** @throws IsochronError INVALID_REQUEST for endpoints that are no URLs */
+  constructor(
+    readonly loop: Loop,
+    { endpoints, session, token }: ClientOptions,
+    readonly settings: ClientSettings,
+  ) {
+    this.#token = session?.token ?? token;
+    this.#imported = session;
+    this.connector = new Connector(loop, endpoints, settings, this);
+    this.queue = new CommitQueue(this);
+    this.connector.dispatcher.onSweep = (nowMs) => this.queue.sweep(nowMs);
+  }
+
+  /** There is one from the first welcome on. */
+  get engine(): Engine {
+    if (this.#engine === undefined) throw new IsochronError('CONNECTION_LOST', 'no node has answered yet');
+    return this.#engine;
+  }
+
+  /** The session of transactions. Throws NOT_SUPPORTED_BY_PROTOCOL where there are none. */
+  get session(): Session {
+    const { session } = this.engine;
+    if (session !== undefined) return session;
+    const instead = 'get, set and delete keys, one or a few at a time';
+    const message = `the protocol of this cluster, ${this.#protocol}, has no transactions, snapshots and listings: ${instead}`;
+    throw new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message);
+  }
+
+  /** Name of the cluster's protocol. */
+  get protocol(): string {
+    return this.#protocol;
+  }
+
+  /** Whether the cluster's protocol can do something, by its name in `welcome`. */
+  can(capability: string): boolean {
+    return this.#capabilities.includes(capability);
+  }
+
+  status(nowMs: number): ClientStatus {
+    const { current } = this.connector;
+    const ust = this.#engine?.ust ?? 0;
+    const { writesSinceMs } = this.queue;
+    return {
+      state: this.#state(),
+      region: current?.region,
+      node: current?.welcome.node,
+      rttMs: current?.rttMs,
+      ust,
+      stalenessMs: this.clock.ageMs(ust, nowMs),
+      stale: this.clock.latest?.stale ?? false,
+      heldBackBy: this.clock.latest?.heldBackBy ?? undefined,
+      unresponsive: current?.unresponsive.nodes ?? [],
+      pendingCommits: writesSinceMs.length,
+      oldestPendingCommitMs: writesSinceMs.length === 0 ? undefined : Math.max(0, nowMs - Math.min(...writesSinceMs)),
+    };
+  }
+
+  /** The session as data. @throws IsochronError CONNECTION_LOST before the first welcome */
+  export(): ExportedSession {
+    return exportSession(this.engine.export(), this.#token ?? '', this.#protocol);
+  }
+
+  /** The session's newest token. */
+  currentToken(): string | undefined {
+    return this.#token;
+  }
+
+  token(token: string): void {
+    this.#token = token;
+  }
+
+  /**
+   * Loads the client of the cluster's protocol. Ends with NOT_SUPPORTED_BY_PROTOCOL where there is none, TOKEN_INVALID
+   * for a session of another protocol.
+   */
+  prepare(welcome: Welcome, done: (error?: IsochronError) => void): void {
+    const { protocol } = welcome;
+    const foreign = this.#imported !== undefined && this.#imported.protocol !== protocol;
+    if (this.#engine !== undefined) done(this.#misfit(protocol));
+    else if (foreign)
+      done(invalidSession(`it is of the protocol ${this.#imported.protocol}, the cluster runs ${protocol}`));
+    else this.#load(protocol, (loaded) => done(this.#begin(loaded, welcome)));
+  }
+
+  #load(protocol: string, done: (loaded: OpenEngine | IsochronError) => void): void {
+    const waiting = this.#loading.get(protocol);
+    if (waiting !== undefined) {
+      waiting.push(done);
+      return;
+    }
+    this.#loading.set(protocol, [done]);
+    this.loop.out.load(protocol);
+  }
+
+  /** The driver has loaded the client of a protocol, or cannot. */
+  loaded(protocol: string, engine: OpenEngine | IsochronError): void {
+    const waiting = this.#loading.get(protocol) ?? [];
+    this.#loading.delete(protocol);
+    for (const done of waiting) done(engine);
+  }
+
+  /** Begins with the first endpoint whose protocol is loaded. Returns why the client cannot be used with this one. */
+  #begin(loaded: OpenEngine | IsochronError, welcome: Welcome): IsochronError | undefined {
+    if (loaded instanceof IsochronError) return loaded;
+    if (this.#engine === undefined) {
+      try {
+        this.#engine = loaded(this, welcome, this.#imported);
+      } catch (error) {
+        return toIsochronError(error);
+      }
+      this.#protocol = welcome.protocol;
+    }
+    return this.#misfit(welcome.protocol);
+  }
+
+  #misfit(protocol: string): IsochronError | undefined {
+    if (this.#protocol === protocol) return undefined;
+    return new IsochronError('CONNECTION_LOST', `the endpoint runs another protocol, ${protocol}`);
+  }
+
+  welcomed(welcome: Welcome): void {
+    this.#capabilities = welcome.capabilities;
+    this.limits = welcome.limits;
+    this.#token = welcome.token;
+    this.#tokenHwt = welcome.hwt;
+    this.clock.take(welcome.freshness, this.loop.nowMs);
+    this.engine.welcomed(welcome);
+    this.#sawStable(welcome.stable ?? 0);
+  }
+
+  ust({ ust, freshness }: UstFrame): void {
+    this.clock.take(freshness, this.loop.nowMs);
+    this.#sawStable(ust);
+    this.changed();
+  }
+
+  /** An answer is overdue on a connection that seems alive. */
+  suspect(exchange: Exchange): void {
+    this.connector.suspect(exchange);
+  }
+
+  /** The status has changed: the driver learns it once for all changes of a turn. */
+  changed(): void {
+    if (this.#hasNews) return;
+    this.#hasNews = true;
+    this.loop.atTurnsEnd(() => {
+      this.#hasNews = false;
+      this.loop.out.changed();
+    });
+  }
+
+  /** Connects, and waits until the session of a token sees what that has written. */
+  connect(caller: Caller<void>): Cancellable {
+    const started = (): void => {
+      if (this.#imported === undefined) current = this.#closeGap(caller);
+      else caller.resolve();
+    };
+    let current: Cancellable | undefined = this.connector.start({ resolve: started, reject: caller.reject });
+    return { cancel: (reason) => current?.cancel(reason) };
+  }
+
+  /** Resolves once every new session of every region sees what was written at `timestamp`. */
+  stable(timestamp: Timestamp, timeoutMs: number, { resolve, reject }: Caller<void>): Cancellable | undefined {
+    if (timestamp <= this.#served) {
+      resolve();
+      return undefined;
+    }
+    const { dispatcher } = this.connector;
+    const took = (served: Timestamp): void => {
+      this.#served = Math.max(this.#served, served);
+      this.#sawStable(served);
+      resolve();
+    };
+    const exchange = new StableExchange(this.loop, timestamp, timeoutMs, this.settings.requestTimeoutMs);
+    return exchange.run(dispatcher.submit, { resolve: took, reject });
+  }
+
+  /** A token comes without the writes that it names: they are part of every snapshot once stable time has passed them (D9). */
+  #closeGap({ resolve, reject }: Caller<void>): Cancellable | undefined {
+    // Stable at the node of the connection is enough for what this session reads itself.
+    if (this.#tokenHwt <= (this.can('stable-snapshots') ? this.engine.ust : this.#stable)) {
+      resolve();
+      return undefined;
+    }
+    const failed = (cause: unknown): void => {
+      const isLate = cause instanceof IsochronError && cause.code === 'STABLE_TIMEOUT';
+      const message = 'what the session of the token wrote is not visible everywhere yet';
+      reject(isLate ? new IsochronError('SESSION_GAP', message, { cause }) : cause);
+    };
+    return this.stable(this.#tokenHwt, this.settings.requestTimeoutMs, { resolve, reject: failed });
+  }
+
+  /** What became of a transaction, of this session or of any other. */
+  txStatus(txId: TxId, birth: Timestamp | undefined, caller: Caller<TransactionStatus>): Cancellable | undefined {
+    if (!this.can('transactions')) {
+      const instead = 'a write that is repeated under its id says so itself';
+      const message = `the protocol of this cluster, ${this.#protocol}, cannot be asked what became of a write: ${instead}`;
+      caller.reject(new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message));
+      return undefined;
+    }
+    const { dispatcher } = this.connector;
+    const resolve = (status: TransactionStatus): void => {
+      // This client still repeats it: an attempt that was aborted, or has not arrived, is not the last one.
+      const undecided = status.state !== 'committed' && this.queue.isUnderWay(txId);
+      caller.resolve(undecided ? { state: 'pending', timestamp: undefined } : status);
+    };
+    return new TxStatusExchange(txId, birth).run(dispatcher.submitTimed, { resolve, reject: caller.reject });
+  }
+
+  /** Goes on without the write whose outcome is not known, as another session; returns its id. */
+  detach(): TxId | undefined {
+    return this.queue.detach(() => this.engine.detach());
+  }
+
+  /** Gives everything up. */
+  close({ resolve }: Caller<void> = UNAWAITED): void {
+    // First those that wait, or each would move up only to be refused.
+    this.queue.close();
+    this.connector.close(resolve);
+    this.changed();
+  }
+
+  #sawStable(ust: Timestamp): void {
+    this.#stable = Math.max(this.#stable, ust);
+    this.engine.stable(ust);
+  }
+
+  #state(): ClientStatus['state'] {
+    if (this.connector.isClosed) return 'closed';
+    if (this.connector.current !== undefined) return 'online';
+    return this.#engine !== undefined ? 'offline' : 'connecting';
+  }
+}

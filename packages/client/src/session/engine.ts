@@ -1,0 +1,29 @@
+/** The part of a client that depends on the protocol's family. */
+import type { QualifiedKey, Timestamp, Value } from '@isochron/core/ids';
+import type { Session } from '@isochron/protocols/kernel/transactions/session';
+import type { Caller, Cancellable } from '../link/exchange.js';
+import type { Welcome } from '../link/frames.js';
+import type { ClientCore } from './core.js';
+import type { ExportedState } from './exported.js';
+import type { ImportedSession } from './imported.js';
+import type { Committed } from './outcome.js';
+
+export interface Engine {
+  /** The session of transactions; undefined where there are none. */
+  readonly session: Session | undefined;
+  /** Timestamp of the highest snapshot that the session has seen; where none has a timestamp, the highest stable time. */
+  readonly ust: Timestamp;
+  /** A node has sent its welcome. */
+  welcomed(welcome: Welcome): void;
+  /** A stable time. */
+  stable(ust: Timestamp): void;
+  /** Reads keys at once, in order; null where there is no value. */
+  read(keys: readonly QualifiedKey[], caller: Caller<readonly (Value | null)[]>): Cancellable | undefined;
+  write(key: QualifiedKey, value: Value | null, caller: Caller<Committed>): Cancellable | undefined;
+  /** Gives up the order behind the write that is under way: goes on as another session that does not follow it. */
+  detach(): void;
+  export(): ExportedState;
+}
+
+/** Begins a session, or goes on with an imported one. Throws TOKEN_INVALID where that is of another kind. */
+export type OpenEngine = (core: ClientCore, welcome: Welcome, imported: ImportedSession | undefined) => Engine;

@@ -1,0 +1,42 @@
+/** A session as data: to go on with it on another device, in a server, after a restart (D9). */
+import type { Timestamp, TxId, Value } from '@isochron/core/ids';
+import type { SessionState } from '@isochron/protocols/kernel/transactions/session';
+import type { WireSeen } from '@isochron/wire/session-frames';
+import { toBase64 } from '../encoding.js';
+
+/** `[qualified key, commit timestamp, transaction, value]`: JSON text, bytes as `{ bytes: base64 }`, null for a deletion. */
+export type ExportedWrite = readonly [string, Timestamp, TxId, string | { readonly bytes: string } | null];
+
+/** Everything that a session is. Plain JSON; treat it as opaque, and as a secret: the token is in it. */
+export interface ExportedSession extends ExportedState {
+  readonly version: 1;
+  readonly token: string;
+  /** Protocol of the cluster; absent for PaRiS. */
+  readonly protocol?: string;
+}
+
+/** What the protocol's session remembers. */
+export interface ExportedState {
+  readonly ust: Timestamp;
+  /** What it has seen beside `ust`, under protocols that have it. */
+  readonly deps?: readonly Timestamp[];
+  readonly hwt: Timestamp;
+  /** Own writes that may not be stable yet. */
+  readonly writes: readonly ExportedWrite[];
+  /** What it has seen, under protocols of single operations. */
+  readonly seen?: WireSeen;
+}
+
+/** Exports that name none are of this one. */
+export const UNNAMED = 'paris';
+
+export function exportSession(state: ExportedState, token: string, protocol: string): ExportedSession {
+  return { version: 1, token, ...(protocol === UNNAMED ? {} : { protocol }), ...state };
+}
+
+/** Own writes as data. */
+export const exportWrites = (cache: SessionState['cache']): ExportedWrite[] =>
+  cache.map(([key, { ct, txId, value }]) => [key, ct, txId, outward(value)]);
+
+const outward = (value: Value | null): ExportedWrite[3] =>
+  value instanceof Uint8Array ? { bytes: toBase64(value) } : value;

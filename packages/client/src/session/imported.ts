@@ -1,0 +1,71 @@
+/** A session that another client exported, checked (D9). */
+import { isTxId, type Timestamp, type TxId, type Value } from '@isochron/core/ids';
+import type { SessionState } from '@isochron/protocols/kernel/transactions/session';
+import { invalidSession } from '../errors.js';
+import {
+  anything,
+  array,
+  listOf,
+  optional,
+  orNull,
+  type Parse,
+  shape,
+  text,
+  timestamp,
+  timestamps,
+  value,
+} from '../link/frames.js';
+import { type ExportedSession, UNNAMED } from './exported.js';
+
+/** An exported session, checked. */
+export interface ImportedSession {
+  readonly token: string;
+  readonly protocol: string;
+  readonly state: SessionState;
+  /** Whatever it has seen beside, unchecked. */
+  readonly seen: unknown;
+}
+
+const txId: Parse<TxId> = (raw, name) => {
+  const id = text(raw, name);
+  if (!isTxId(id)) throw invalidSession('a transaction id is damaged');
+  return id;
+};
+
+const write: Parse<SessionState['cache'][number]> = (raw, name) => {
+  const [key, ct, id, written] = array(raw, name);
+  const cached = { ct: timestamp(ct, name), txId: txId(id, name), value: orNull<Value>(value)(written, name) };
+  return [text(key, name), cached];
+};
+
+const session = shape<{
+  version: unknown;
+  token: string;
+  protocol: string | undefined;
+  ust: Timestamp;
+  deps: readonly Timestamp[] | undefined;
+  hwt: Timestamp;
+  writes: SessionState['cache'];
+  seen: unknown;
+}>({
+  version: anything,
+  token: text,
+  protocol: optional(text),
+  ust: timestamp,
+  deps: optional(timestamps),
+  hwt: timestamp,
+  writes: listOf(write),
+  seen: anything,
+});
+
+/** Validates an exported session. @throws IsochronError TOKEN_INVALID */
+export function importSession(exported: ExportedSession | string): ImportedSession {
+  try {
+    const raw: unknown = typeof exported === 'string' ? JSON.parse(exported) : exported;
+    const { version, token, protocol = UNNAMED, ust, deps, hwt, writes, seen } = session(raw, 'session');
+    if (version !== 1) throw invalidSession('it has another version');
+    return { token, protocol, state: { ust, deps, hwt, cache: writes }, seen };
+  } catch (cause) {
+    throw invalidSession('a part is missing or damaged, or it has another version', cause);
+  }
+}

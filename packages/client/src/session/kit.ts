@@ -1,0 +1,18 @@
+import { IsochronError } from '@isochron/core/errors';
+import { invalidSession, malformed } from '../errors.js';
+import { Exchange, unexpected } from '../link/exchange.js';
+import { parts } from '../link/frames.js';
+import { OutcomeExchange } from './outcome.js';
+
+/** What the clients of all protocols are made of. */
+export const CLIENT_KIT = {
+  Exchange,
+  OutcomeExchange,
+  IsochronError,
+  unexpected,
+  malformed,
+  invalidSession,
+  parts,
+};
+
+export type ClientKit = typeof CLIENT_KIT;

@@ -1,0 +1,50 @@
+/** Listings: the server's pages with the session's own writes laid over them. */
+import type { Value } from '@isochron/core/ids';
+import { compareKeys } from '@isochron/core/versions';
+import { malformed } from '../errors.js';
+import type { Caller, Cancellable } from '../link/exchange.js';
+import type { Listed } from '../link/frames.js';
+import { type ListRequest, listPage } from './reads.js';
+import type { SnapshotHandle } from './snapshot-handle.js';
+
+/** Keys with their values, in key order. `next` is where the following page starts, null after the last one. */
+export interface MergedPage {
+  readonly entries: readonly (readonly [string, Value])[];
+  readonly next: string | null;
+}
+
+/** One page, with own writes that the snapshot does not hold added, and own deletions taken out. */
+export function mergedPage(
+  handle: SnapshotHandle,
+  request: ListRequest,
+  { resolve, reject }: Caller<MergedPage>,
+): Cancellable {
+  const merge = (page: Listed): void => {
+    const { next } = page;
+    if (next !== null && compareKeys(next, request.start) <= 0)
+      reject(malformed('a page that continues before its own start'));
+    else resolve(merged(page, ownWrites(handle, request, next)));
+  };
+  return listPage(handle, request, { resolve: merge, reject });
+}
+
+function merged({ entries, next }: Listed, own: ReadonlyMap<string, Value | null>): MergedPage {
+  if (own.size === 0) return { entries: entries.map(([key, , value]) => [key, value]), next };
+  const all = new Map<string, Value>();
+  for (const [key, , value] of entries) if (!own.has(key)) all.set(key, value);
+  for (const [key, value] of own) if (value !== null) all.set(key, value);
+  return { entries: [...all].sort(([a], [b]) => compareKeys(a, b)), next };
+}
+
+/** Own writes in the range of a page, by unqualified key. */
+function ownWrites(handle: SnapshotHandle, request: ListRequest, next: string | null): Map<string, Value | null> {
+  const { keyspace, prefix, start } = request;
+  const own = new Map<string, Value | null>();
+  for (const [qualified, { value }] of handle.tx.overlay()) {
+    if (!qualified.startsWith(`${keyspace}/`)) continue;
+    const key = qualified.slice(keyspace.length + 1);
+    if (!key.startsWith(prefix) || compareKeys(key, start) < 0) continue;
+    if (next === null || compareKeys(key, next) < 0) own.set(key, value);
+  }
+  return own;
+}

@@ -1,0 +1,188 @@
+/**
+ * A client of a protocol of single operations: it does one at a time, as the papers' clients do. It takes what all
+ * clients share from the core's kit, and imports none of it, so that bundlers keep this file and the core's apart.
+ */
+import type { QualifiedKey, Timestamp, Value } from '@isochron/core/ids';
+import {
+  highest,
+  OperationSession,
+  type OperationSessionRules,
+  type OperationSessionState,
+} from '@isochron/protocols/kernel/operations/session';
+import type { PutFrame, RequestFrame, WireSeen } from '@isochron/wire/session-frames';
+import type { Connection } from '../link/connection.js';
+import type { Caller, Cancellable } from '../link/exchange.js';
+import type { Answer, Welcome } from '../link/frames.js';
+import { operationFrames } from '../link/operation-frames.js';
+import type { ClientCore } from './core.js';
+import type { Engine, OpenEngine } from './engine.js';
+import type { ExportedState } from './exported.js';
+import type { ImportedSession } from './imported.js';
+import type { ClientKit } from './kit.js';
+import type { Committed } from './outcome.js';
+
+/** What goes with every request: what the session has seen, and where. */
+function seenOf(session: OperationSession): WireSeen {
+  const { seen, region, depends } = session.export();
+  return { seen, region, ...(depends === undefined ? {} : { depends: depends as NonNullable<WireSeen['depends']> }) };
+}
+
+/** The requests of such a client. */
+function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts }: ClientKit) {
+  const frames = operationFrames(parts);
+
+  /** A GET, or a read-only transaction. It is made anew for each sending: the session may have moved. */
+  class ReadExchange extends Exchange<readonly (Value | null)[]> {
+    constructor(
+      readonly session: OperationSession,
+      readonly keys: readonly QualifiedKey[],
+      readonly ended: () => void,
+    ) {
+      super();
+    }
+
+    frame(id: number, { region }: Connection): RequestFrame {
+      const { session, keys } = this;
+      session.refused();
+      session.move(region);
+      const seen = seenOf(session);
+      if (keys.length === 1) return { type: 'get', id, key: session.get(keys[0]!).key, ...seen };
+      const { id: tx } = session.rot(keys);
+      return { type: 'rot', id, keys, ...(tx === undefined ? {} : { tx }), ...seen };
+    }
+
+    answered(frame: Answer): void {
+      if (frame.type !== 'got') throw unexpected(frame);
+      const { seen, ust, depends, values } = frames.got(frame.raw);
+      if (values.length !== this.keys.length) throw malformed('another number of values than keys were asked for');
+      this.session.answered({ type: 'RotResp', ref: 0, versions: [], seen, ust, depends });
+      this.done(values.map((version) => version?.[1] ?? null));
+      this.ended();
+    }
+
+    override failed(reason: unknown): void {
+      if (this.settled) return;
+      super.failed(reason);
+      this.session.refused();
+      this.ended();
+    }
+  }
+
+  class PutExchange extends OutcomeExchange {
+    protected readonly attempt: ReturnType<OperationSession['put']>;
+    readonly #seen: WireSeen;
+
+    constructor(
+      core: ClientCore,
+      readonly session: OperationSession,
+      key: QualifiedKey,
+      value: Value | null,
+      ended: () => void,
+    ) {
+      super(core, ended);
+      this.attempt = session.put(key, value);
+      this.#seen = seenOf(session);
+    }
+
+    frame(id: number, connection: Connection): PutFrame {
+      const { txId: tx, key, value, birth } = this.attempt;
+      this.session.move(connection.region);
+      const homes = this.sending(connection).map(({ home }) => home);
+      const wireValue = value === null ? null : connection.codec.value(value);
+      return { type: 'put', id, tx, key, value: wireValue, birth, homes, ...this.#seen };
+    }
+
+    answered(frame: Answer): void {
+      if (frame.type !== 'written') throw unexpected(frame);
+      const { ts, seen, region, ust, depends } = frames.written(frame.raw);
+      this.session.answered({ type: 'PutResp', ref: 0, txId: this.txId, ts, seen, region, ust, depends });
+      this.committed(ts);
+    }
+
+    protected gaveUp(): void {
+      this.session.refused();
+    }
+  }
+
+  return { ReadExchange, PutExchange, wireSeen: frames.wireSeen };
+}
+
+class Operations implements Engine {
+  readonly session = undefined;
+  readonly #core: ClientCore;
+  #session: OperationSession;
+
+  constructor(
+    core: ClientCore,
+    session: OperationSession,
+    readonly rules: OperationSessionRules,
+    readonly requests: Pick<ReturnType<typeof requestsOf>, 'ReadExchange' | 'PutExchange'>,
+  ) {
+    this.#core = core;
+    this.#session = session;
+  }
+
+  get ust(): Timestamp {
+    return this.#session.ust;
+  }
+
+  welcomed({ stable }: Welcome): void {
+    this.stable(stable ?? 0);
+  }
+
+  stable(ust: Timestamp): void {
+    this.#session.observe(ust);
+  }
+
+  read(keys: readonly QualifiedKey[], caller: Caller<readonly (Value | null)[]>): Cancellable | undefined {
+    if (keys.length > 1 && !this.#core.can('rot')) {
+      const message = `the protocol of this cluster, ${this.#core.protocol}, reads one key at a time: get each of them`;
+      caller.reject(new this.#core.kit.IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message));
+      return undefined;
+    }
+    const begin = (ended: () => void) => new this.requests.ReadExchange(this.#session, keys, ended);
+    return this.#core.queue.enqueue({ writes: false, begin }, caller);
+  }
+
+  write(key: QualifiedKey, value: Value | null, caller: Caller<Committed>): Cancellable | undefined {
+    const begin = (ended: () => void) => new this.requests.PutExchange(this.#core, this.#session, key, value, ended);
+    return this.#core.queue.enqueue({ writes: true, begin }, caller);
+  }
+
+  /** The write under way has its own hold of the old session. */
+  detach(): void {
+    const region = this.#core.connector.current?.region ?? this.#session.export().region;
+    this.#session = new OperationSession(this.#core.settings.newId(), region, this.rules, this.#session.export());
+  }
+
+  export(): ExportedState {
+    return { ust: this.ust, hwt: 0, writes: [], seen: seenOf(this.#session) };
+  }
+}
+
+/** @param rules how the protocol's sessions remember */
+export const openOperations =
+  (rules: OperationSessionRules = highest): OpenEngine =>
+  (core, welcome, imported) => {
+    const requests = requestsOf(core.kit);
+    const { region, stable = 0 } = welcome;
+    const state = stateOf(core.kit, requests.wireSeen, welcome, imported);
+    const known = state && { ...state, ust: Math.max(stable, imported?.state.ust ?? 0) };
+    const session = new OperationSession(core.settings.newId(), region, rules, known);
+    return new Operations(core, session, rules, requests);
+  };
+
+/** What the session has seen: as it was exported, which may be of a protocol that it cannot be of, or as its token says. */
+function stateOf(
+  { invalidSession }: ClientKit,
+  wireSeen: (raw: unknown) => WireSeen,
+  welcome: Welcome,
+  imported: ImportedSession | undefined,
+): Omit<OperationSessionState, 'ust'> | undefined {
+  if (imported === undefined) return welcome.seen === undefined ? undefined : wireSeen(welcome.seen);
+  try {
+    return wireSeen(imported.seen);
+  } catch (cause) {
+    throw invalidSession('what it has seen is damaged, or not in it', cause);
+  }
+}

@@ -1,0 +1,205 @@
+/** A write is repeated, unchanged, until it is known what became of it (D4, D5). */
+import { IsochronError } from '@isochron/core/errors';
+import type { RegionId, Timestamp, TxId } from '@isochron/core/ids';
+import { clientClosed, OutcomeUnknownError } from '../errors.js';
+import type { Connection } from '../link/connection.js';
+import { type Elsewhere, Exchange, type Retry } from '../link/exchange.js';
+import type { ClientCore } from './core.js';
+
+/** What is known of a write that succeeded. */
+export interface Committed {
+  readonly timestamp: Timestamp;
+  readonly txId: TxId;
+}
+
+/** What every sending of a write carries. */
+export interface Attempt {
+  readonly txId: TxId;
+  readonly birth: Timestamp;
+}
+
+/** What fixes the cohorts of an attempt (D4): kept as it is from its first sending on. */
+interface Cohorts {
+  readonly home: RegionId;
+  /** Regions that did not answer the node when the attempt was made. */
+  readonly avoid: readonly RegionId[];
+}
+
+const cohortsOf = ({ region, avoid }: Connection): Cohorts => ({ home: region, avoid });
+
+/** Answers after which nothing can have happened: the node refused before it began. */
+const NOT_STARTED = new Set(['NOT_READY', 'CREDITS_EXHAUSTED', 'SNAPSHOT_UNAVAILABLE']);
+/** A cohort has written down that this attempt never commits: nothing of it has happened, and another attempt may commit (D4). */
+const ATTEMPT_ABORTED = new Set(['TRANSACTION_ABORTED', 'OVERLOADED', 'STORAGE_FULL', 'CLOCK_DRIFT']);
+/** Aborted attempts, as after the crash of a node, before the caller gets the error. */
+const MAX_ABORTED_ATTEMPTS = 4;
+/** The wire's limit. */
+const MAX_ATTEMPTS = 16;
+
+export abstract class OutcomeExchange extends Exchange<Committed> {
+  /** Its caller got OUTCOME_UNKNOWN; it goes on in the background. */
+  overdue = false;
+  /** Its session goes on without it, and does not receive its outcome. */
+  detached = false;
+  readonly #core: ClientCore;
+  readonly #ended: () => void;
+  protected abstract readonly attempt: Attempt;
+  #attempts: readonly Cohorts[] = [];
+  /** It may have had an effect. */
+  #inDoubt = false;
+  #wasInDoubt = false;
+  #sent = false;
+  #aborted = 0;
+  #refusals = 0;
+  #outcomeDeadlineMs = Number.POSITIVE_INFINITY;
+  #lastError: IsochronError | undefined;
+
+  /** @param ended called when the outcome is known, or nobody can find it out any more */
+  constructor(core: ClientCore, ended: () => void) {
+    super();
+    this.#core = core;
+    this.#ended = ended;
+  }
+
+  get txId(): TxId {
+    return this.attempt.txId;
+  }
+
+  get birth(): Timestamp {
+    return this.attempt.birth;
+  }
+
+  /** Whether it may have had an effect, and it is not known whether it has. */
+  get inDoubt(): boolean {
+    return this.#inDoubt && !this.settled;
+  }
+
+  /** Whether it has been sent before. */
+  protected get sent(): boolean {
+    return this.#sent;
+  }
+
+  /** Its session has to forget it: it has had no effect, or nobody knows. */
+  protected abstract gaveUp(): void;
+
+  protected committed(timestamp: Timestamp): void {
+    this.done({ timestamp, txId: this.txId });
+    this.#ended();
+  }
+
+  override refused(error: IsochronError, connection: Connection): Retry | undefined {
+    this.#lastError = error;
+    this.#refusals++;
+    if (NOT_STARTED.has(error.code)) this.notBegun();
+    if (error.code === 'ATTEMPT_MISMATCH' && this.#attempts.length > 1) {
+      this.#attempts = this.#attempts.slice(0, -1);
+      return this.#retry(false);
+    }
+    if (ATTEMPT_ABORTED.has(error.code)) {
+      // What lasts for a while is tried for a while, elsewhere too; a crash between prepares happens once.
+      const again = this.#nextAttempt(connection, error.retryable ? MAX_ATTEMPTS : MAX_ABORTED_ATTEMPTS);
+      return again ? this.#retry(error.retryable && this.#refusals % 3 === 0 && 'node') : undefined;
+    }
+    if (!error.retryable) return undefined;
+    if (error.code === 'OUTCOME_PENDING') return this.#retry(this.#stuck(connection) && 'region');
+    return this.#retry((error.code === 'NOT_READY' || this.#refusals % 3 === 0) && 'node');
+  }
+
+  #retry(elsewhere: Elsewhere): Retry {
+    return { refusals: this.#refusals, elsewhere };
+  }
+
+  /** No answer in time: whatever is not known to have been refused may have happened. */
+  override expired(): boolean {
+    const now = this.#core.loop.nowMs;
+    if (!this.#inDoubt) {
+      this.failed(
+        this.#lastError ?? new IsochronError('CONNECTION_LOST', 'the write was not sent: there is no connection'),
+      );
+      return true;
+    }
+    if (now >= this.#outcomeDeadlineMs && !this.overdue)
+      this.#unknown('no answer before the deadline', this.#lastError);
+    // The connection is alive but owes this answer for too long: ask on another one.
+    this.deadlineMs = Math.min(now + this.#core.settings.requestTimeoutMs, this.#nextDeadlineMs(now));
+    this.#core.suspect(this);
+    return false;
+  }
+
+  override clientRefused(error: IsochronError): boolean {
+    if (this.#inDoubt) this.#unknown(error.message, error);
+    else this.failed(error);
+    return !this.#inDoubt;
+  }
+
+  override closed(): void {
+    if (this.#inDoubt) {
+      this.#unknown('the client was closed');
+      this.settled = true;
+    } else this.failed(clientClosed());
+  }
+
+  override cancel(reason: unknown): void {
+    if (this.#inDoubt) this.#unknown('the caller gave up waiting', reason);
+    else this.failed(reason);
+  }
+
+  /** Known to have had no effect, or an outcome that nobody can find out any more. */
+  override failed(reason: unknown): void {
+    if (this.settled) return;
+    super.failed(reason);
+    this.gaveUp();
+    this.#ended();
+  }
+
+  /** It is about to be sent: returns its attempts. */
+  protected sending(connection: Connection): readonly Cohorts[] {
+    if (this.#attempts.length === 0) this.#attempts = [cohortsOf(connection)];
+    this.#wasInDoubt = this.#inDoubt;
+    this.#inDoubt = true;
+    const { requestTimeoutMs, commitTimeoutMs } = this.#core.settings;
+    const now = this.#core.loop.nowMs;
+    if (!this.#sent) this.#outcomeDeadlineMs = now + commitTimeoutMs;
+    this.#sent = true;
+    this.deadlineMs = Math.min(now + requestTimeoutMs, this.#nextDeadlineMs(now));
+    return this.#attempts;
+  }
+
+  #nextDeadlineMs(now: number): number {
+    return this.#outcomeDeadlineMs > now ? this.#outcomeDeadlineMs : Number.POSITIVE_INFINITY;
+  }
+
+  /** The last sending has done nothing. Where it was the only one, the commit may still have its home where it is sent next. */
+  protected notBegun(): void {
+    this.#inDoubt = this.#wasInDoubt;
+    if (!this.#inDoubt && this.#attempts.length === 1) this.#attempts = [];
+  }
+
+  /** The same writes under the same id once more, as the next attempt, where there have not been too many. */
+  #nextAttempt(connection: Connection, most: number): boolean {
+    this.#inDoubt = false;
+    if (++this.#aborted > most || this.#attempts.length >= MAX_ATTEMPTS) return false;
+    this.#attempts = [...this.#attempts, cohortsOf(connection)];
+    return true;
+  }
+
+  /**
+   * The cohorts do not decide. At home that may be because the region is cut off from one of them, and another one is
+   * not: returns whether to ask there. Elsewhere, or where other regions are to be avoided by now, other cohorts become
+   * the next attempt (D4); it begins only when a cohort of the old one has durably given that up, so there is no harm
+   * in asking for it early.
+   */
+  #stuck(connection: Connection): boolean {
+    const next = cohortsOf(connection);
+    const last = this.#attempts.at(-1);
+    if (last?.home === next.home && last.avoid.join() === next.avoid.join()) return this.#attempts.length === 1;
+    if (this.#attempts.length < MAX_ATTEMPTS) this.#attempts = [...this.#attempts, next];
+    return false;
+  }
+
+  #unknown(why: string, cause?: unknown): void {
+    this.overdue = true;
+    const { txId, birth } = this.attempt;
+    this.rejectCaller(new OutcomeUnknownError(txId, birth, why, cause));
+  }
+}

@@ -1,0 +1,117 @@
+/** Reads and listings through a snapshot handle: what the session knows from itself, the rest from the server. */
+import type { IsochronError } from '@isochron/core/errors';
+import type { QualifiedKey, Timestamp, TxId, Value } from '@isochron/core/ids';
+import type { ReadResult } from '@isochron/protocols/kernel/transactions/session';
+import type { RequestFrame } from '@isochron/wire/session-frames';
+import { malformed } from '../errors.js';
+import type { Connection } from '../link/connection.js';
+import { type Caller, type Cancellable, Exchange, type Retry, unexpected } from '../link/exchange.js';
+import type { Answer, Listed } from '../link/frames.js';
+import { type SnapshotHandle, snapshotOf } from './snapshot-handle.js';
+
+/** A request inside a snapshot. */
+abstract class SnapshotExchange<T> extends Exchange<T> {
+  #sentAs: TxId | undefined;
+
+  constructor(readonly handle: SnapshotHandle) {
+    super();
+  }
+
+  override prelude(connection: Connection): Exchange | undefined {
+    return this.handle.prelude(connection);
+  }
+
+  protected fields(connection: Connection): object {
+    const fields = this.handle.fields(connection);
+    this.#sentAs = 'tx' in fields ? (fields.tx as TxId) : undefined;
+    return fields;
+  }
+
+  override refused(error: IsochronError, connection: Connection): Retry | undefined {
+    const meaning = this.handle.refusal(error, this.#sentAs);
+    // It overtook its start, which waits for the snapshot: this node is as good as another.
+    if (meaning !== error && this.handle.isStarting) return { refusals: 1, elsewhere: false };
+    const retry = super.refused(meaning, connection);
+    if (retry === undefined && meaning !== error) this.failed(meaning);
+    return retry;
+  }
+}
+
+class ReadExchange extends SnapshotExchange<readonly ReadResult[]> {
+  constructor(
+    handle: SnapshotHandle,
+    readonly keys: readonly QualifiedKey[],
+  ) {
+    super(handle);
+  }
+
+  frame(id: number, connection: Connection): RequestFrame {
+    return { type: 'read', id, keys: this.keys, ...this.fields(connection) };
+  }
+
+  answered(frame: Answer): void {
+    if (frame.type !== 'values') throw unexpected(frame);
+    if (frame.values.length !== this.keys.length) throw malformed('another number of values than keys were asked for');
+    this.handle.accept(snapshotOf(frame));
+    this.done(frame.values.map((version, i) => this.#record(this.keys[i]!, version)));
+  }
+
+  #record(key: QualifiedKey, version: readonly [Timestamp, Value] | null): ReadResult {
+    const { tx } = this.handle;
+    return tx.record(key, version === null ? null : { ts: version[0], txId: '', region: '', value: version[1] });
+  }
+}
+
+/** What to list, in unqualified keys. */
+export interface ListRequest {
+  readonly keyspace: string;
+  readonly prefix: string;
+  readonly start: string;
+  readonly limit: number;
+}
+
+class ListExchange extends SnapshotExchange<Listed> {
+  constructor(
+    handle: SnapshotHandle,
+    readonly request: ListRequest,
+  ) {
+    super(handle);
+  }
+
+  frame(id: number, connection: Connection): RequestFrame {
+    return { type: 'list', id, ...this.request, ...this.fields(connection) };
+  }
+
+  answered(frame: Answer): void {
+    if (frame.type !== 'listed') throw unexpected(frame);
+    this.handle.accept(snapshotOf(frame));
+    this.done(frame);
+  }
+}
+
+/**
+ * Reads keys in the handle's snapshot, in order (Alg. 1 lines 8–20); null where there is no value. Undefined where the
+ * session itself has all of them.
+ */
+export function readKeys(
+  handle: SnapshotHandle,
+  keys: readonly QualifiedKey[],
+  caller: Caller<readonly (Value | null)[]>,
+): Cancellable | undefined {
+  const { dispatcher } = handle.core.connector;
+  const known = keys.map((key) => handle.tx.lookup(key));
+  const missing = keys.filter((_key, i) => known[i] === undefined);
+  if (missing.length === 0) {
+    caller.resolve(known.map((result) => result?.value ?? null));
+    return undefined;
+  }
+  const resolve = (asked: readonly ReadResult[]): void => {
+    let next = 0;
+    caller.resolve(known.map((result) => (result ?? asked[next++]!).value));
+  };
+  return new ReadExchange(handle, missing).run(dispatcher.submitTimed, { resolve, reject: (e) => caller.reject(e) });
+}
+
+/** One page of a listing, as the server has it. */
+export const listPage = (handle: SnapshotHandle, request: ListRequest, caller: Caller<Listed>): Cancellable =>
+  new ListExchange(handle, request).run(handle.core.connector.dispatcher.submitTimed, caller);

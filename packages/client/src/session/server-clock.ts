@@ -1,0 +1,29 @@
+import { wallOf } from '@isochron/core/hlc';
+import type { Timestamp } from '@isochron/core/ids';
+import type { Freshness } from '@isochron/wire/session-frames';
+
+/**
+ * How old timestamps are, by the clock of the node whose freshness was received last: a wrong clock of this machine has
+ * no effect. Between two reports of a node, time goes on by this machine's steady clock.
+ */
+export class ServerClock {
+  #latest: Freshness | undefined;
+  /** The node's clock above the steady one. */
+  #aheadMs = 0;
+
+  /** The newest report. */
+  get latest(): Freshness | undefined {
+    return this.#latest;
+  }
+
+  take(freshness: Freshness, nowMs: number): void {
+    this.#latest = freshness;
+    this.#aheadMs = freshness.now - nowMs;
+  }
+
+  /** Age in ms; undefined where there is no timestamp, or no node has reported yet. */
+  ageMs(timestamp: Timestamp, nowMs: number): number | undefined {
+    if (timestamp === 0 || this.#latest === undefined) return undefined;
+    return Math.max(0, this.#aheadMs + nowMs - wallOf(timestamp));
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * One snapshot that is read from: of a one-shot read, of a transaction, of `client.snapshot()`. Opens itself with its first
+ * read, in the same message, and opens again wherever the connection goes: a snapshot is a number (D8).
+ */
+import { IsochronError } from '@isochron/core/errors';
+import type { Deps, Timestamp, TxId } from '@isochron/core/ids';
+import { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
+import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
+import type { RequestFrame } from '@isochron/wire/session-frames';
+import type { Connection } from '../link/connection.js';
+import { AbortExchange, type Caller, type Cancellable, Exchange, type Retry, unexpected } from '../link/exchange.js';
+import type { Answer } from '../link/frames.js';
+import type { ClientCore } from './core.js';
+
+/** The snapshot of an answer. */
+export const snapshotOf = ({ snapshot, deps }: { snapshot: Timestamp; deps?: Deps }): Snapshot => ({
+  ts: snapshot,
+  deps,
+});
+
+/** Asks for exactly this snapshot. */
+const atField = (at: Snapshot | undefined): { at?: Timestamp; deps?: Deps } =>
+  at === undefined ? {} : { at: at.ts, ...(at.deps === undefined ? {} : { deps: at.deps }) };
+
+/** Whether a snapshot is the one that was asked for: by all its entries, or by its timestamp alone. */
+const isAt = ({ ts, deps }: Snapshot, at: Snapshot): boolean =>
+  ts === at.ts && (at.deps === undefined || at.deps.every((entry, i) => entry === deps?.[i]));
+
+/**
+ * `one-shot` never opens a transaction on the server. `transaction` ends with TRANSACTION_EXPIRED after the server's
+ * `maxTransactionMs`; `snapshot` opens again instead, at the same snapshot.
+ */
+export type HandleMode = 'one-shot' | 'transaction' | 'snapshot';
+
+export class SnapshotHandle {
+  readonly tx: SessionTransaction;
+  /** The snapshot that is asked for: none at first, the assigned one ever after. */
+  at: Snapshot | undefined;
+  /** The server knows the open transaction by this id. A new one for every opening, so that an old opening is never met. */
+  #wireId: TxId;
+  #openOn: Connection | undefined;
+  #starting = false;
+  #startError: IsochronError | undefined;
+  #ended = false;
+
+  /** @param at reads exactly this snapshot, without the session's own newer writes */
+  constructor(
+    readonly core: ClientCore,
+    readonly mode: HandleMode,
+    at?: Timestamp,
+  ) {
+    const { session } = core;
+    this.tx = at === undefined ? session.begin() : new SessionTransaction(session.nextTxId(), { ts: at }, new Map());
+    this.at = at === undefined ? undefined : { ts: at };
+    this.#wireId = this.tx.id;
+  }
+
+  /** Whether the server has this very transaction open on this connection. */
+  isOpenOn(connection: Connection): boolean {
+    return this.#openOn === connection && this.#wireId === this.tx.id;
+  }
+
+  /** Whether its start has not been answered yet. */
+  get isStarting(): boolean {
+    return this.#starting;
+  }
+
+  /** Fields of a read on this connection. */
+  fields(connection: Connection): { tx: TxId } | { at?: Timestamp; deps?: Deps } {
+    return this.mode !== 'one-shot' && this.#openOn === connection ? { tx: this.#wireId } : atField(this.at);
+  }
+
+  /** The start that has to precede a read on this connection. */
+  prelude(connection: Connection): Exchange | undefined {
+    if (this.mode === 'one-shot' || this.#openOn === connection) return undefined;
+    // `started` and `startRefused` take what comes of it.
+    return new StartExchange(this, true);
+  }
+
+  /** Opens it on the server and learns its timestamp, without reading anything. */
+  open(caller: Caller<void>): Cancellable {
+    return new StartExchange(this, false).run(this.core.connector.dispatcher.submitTimed, caller);
+  }
+
+  /** It is being opened on this connection, under the id that is returned. */
+  opening(connection: Connection): TxId {
+    if (this.#openOn !== undefined) this.#renew();
+    this.#openOn = connection;
+    this.#starting = true;
+    this.#startError = undefined;
+    return this.#wireId;
+  }
+
+  /** Takes the snapshot of an answer. Throws a retryable error when it is not the one that the session needs. */
+  accept(snapshot: Snapshot): void {
+    if (snapshot.ts < this.tx.floor) {
+      // The node lags behind the session. Asked for exactly the session's snapshot, it waits for it or refuses.
+      this.at ??= this.tx.seen;
+      throw this.#misses(snapshot);
+    }
+    // A read that was under way without a known snapshot while another connection assigned one.
+    if (this.at !== undefined && !isAt(snapshot, this.at)) throw this.#misses(snapshot);
+    if (this.core.can('snapshots')) this.at = snapshot;
+    if (this.tx.snapshot === undefined && !this.#ended) this.core.session.started(this.tx, snapshot.ts, snapshot.deps);
+  }
+
+  started(snapshot: Snapshot, wireId: TxId): void {
+    if (wireId !== this.#wireId) return;
+    this.#starting = false;
+    this.accept(snapshot);
+  }
+
+  startRefused(error: IsochronError, wireId: TxId): void {
+    if (wireId !== this.#wireId) return;
+    this.#startError = error;
+    this.reopen();
+  }
+
+  /** The next read opens it again. */
+  reopen(): void {
+    if (this.#openOn !== undefined) this.#renew();
+    this.#openOn = undefined;
+    this.#starting = false;
+  }
+
+  /** What a refused read really means: the fate of the start that went with it, or that the server forgot the transaction. */
+  refusal(error: IsochronError, wireId: TxId | undefined): IsochronError {
+    const resumable =
+      error.code === 'TRANSACTION_UNKNOWN' || (error.code === 'TRANSACTION_EXPIRED' && this.mode === 'snapshot');
+    if (!resumable || wireId === undefined) return error;
+    const cause = this.#startError ?? error;
+    if (this.#startError !== undefined && !this.#startError.retryable) return this.#startError;
+    if (wireId === this.#wireId && !this.#starting) this.reopen();
+    return new IsochronError(cause.code, cause.message, { cause, retryable: true });
+  }
+
+  /** Ends it, here and on the server. */
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.core.session.end(this.tx);
+    this.release();
+  }
+
+  /** A commit takes the session's half over; what the server still holds under another id is given back. */
+  handOver(): void {
+    this.#ended = true;
+  }
+
+  /** Gives back what the server holds. */
+  release(): void {
+    const { dispatcher } = this.core.connector;
+    if (this.#openOn === undefined || this.#openOn !== dispatcher.connection) return;
+    this.#openOn = undefined;
+    // Where it does not arrive, the server ends the transaction by its expiry.
+    new AbortExchange(this.#wireId).run(dispatcher.submitTimed);
+  }
+
+  #misses({ ts }: Snapshot): IsochronError {
+    this.reopen();
+    const message = `the node answered from the snapshot ${ts}, the session needs ${this.at?.ts}`;
+    return new IsochronError('SNAPSHOT_UNAVAILABLE', message);
+  }
+
+  #renew(): void {
+    this.#wireId = this.core.session.nextTxId();
+  }
+}
+
+/** Opens a transaction on the server. */
+class StartExchange extends Exchange<void> {
+  #wireId: TxId = '';
+
+  /** @param leads whether a read follows it, which brings another start along should this one fail */
+  constructor(
+    readonly handle: SnapshotHandle,
+    readonly leads: boolean,
+  ) {
+    super();
+  }
+
+  override get repeats(): boolean {
+    return !this.leads;
+  }
+
+  frame(id: number, connection: Connection): RequestFrame {
+    this.#wireId = this.handle.opening(connection);
+    return { type: 'start', id, tx: this.#wireId, ...atField(this.handle.at) };
+  }
+
+  answered(frame: Answer): void {
+    if (frame.type !== 'started') throw unexpected(frame);
+    this.handle.started(snapshotOf(frame), this.#wireId);
+    this.done();
+  }
+
+  override refused(error: IsochronError, connection: Connection): Retry | undefined {
+    this.handle.startRefused(error, this.#wireId);
+    return this.leads ? undefined : super.refused(error, connection);
+  }
+}

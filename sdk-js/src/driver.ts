@@ -1,0 +1,183 @@
+/** Drives the client machine: sockets, timers, promises, and the signals of callers. */
+
+import { toIsochronError } from '@isochron/client/errors';
+import { type Caller, UNAWAITED } from '@isochron/client/link/exchange';
+import {
+  type Call,
+  type ClientEffects,
+  type ClientInput,
+  ClientMachine,
+  type ClientOptions,
+  type Encoded,
+  type HandleId,
+  type SocketId,
+} from '@isochron/client/machine';
+import type { ClientStatus } from '@isochron/client/session/core';
+import type { HandleMode } from '@isochron/client/session/snapshot-handle';
+import type { IsochronError } from '@isochron/core/errors';
+import type { Timestamp, TxId } from '@isochron/core/ids';
+import type { Limits } from '@isochron/core/limits';
+import type { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
+import { randomSessionId } from './ids.js';
+import type { Settings, WebSocketLike } from './options.js';
+import { loadEngine } from './protocols.js';
+
+type Listener = (status: ClientStatus) => void;
+
+/** An input without its time. */
+type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
+
+export class Driver implements ClientEffects {
+  readonly machine: ClientMachine;
+  readonly #sockets = new Map<SocketId, WebSocketLike>();
+  readonly #listeners = new Set<Listener>();
+  #lastHandle: HandleId = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #hasNews = false;
+
+  /** @throws IsochronError INVALID_REQUEST for endpoints that are no URLs */
+  constructor(
+    options: ClientOptions,
+    readonly settings: Settings,
+  ) {
+    const machineSettings = { ...settings, client: 'isochron-js/0.1.0', newId: randomSessionId };
+    this.machine = new ClientMachine(options, machineSettings, this, settings.random, performance.now());
+  }
+
+  get limits(): Limits {
+    return this.machine.core.limits;
+  }
+
+  get status(): ClientStatus {
+    return this.machine.core.status(performance.now());
+  }
+
+  /** Age of a timestamp in ms by the node's clock; undefined before anything was stable. */
+  ageMs(timestamp: Timestamp): number | undefined {
+    return this.machine.core.clock.ageMs(timestamp, performance.now());
+  }
+
+  subscribe(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Begins a call; rejects with the reason of the signal when that fires first. */
+  call<T>(call: Call, signal?: AbortSignal): Promise<T> {
+    return new Promise<unknown>((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const caller = { resolve, reject };
+      this.step({ kind: 'call', call, caller: signal === undefined ? caller : this.#signalled(signal, caller) });
+    }) as Promise<T>;
+  }
+
+  /** Goes on without the commit that is in doubt, as another session; returns its transaction's id. */
+  detach(): TxId | undefined {
+    let detached: unknown;
+    const resolve = (txId: unknown): void => {
+      detached = txId;
+    };
+    this.step({ kind: 'call', call: { f: 'detach' }, caller: { ...UNAWAITED, resolve } });
+    return detached as TxId | undefined;
+  }
+
+  /** @throws IsochronError NOT_SUPPORTED_BY_PROTOCOL where the protocol has no transactions */
+  begin(mode: HandleMode, at?: Timestamp): Handle {
+    const id = ++this.#lastHandle;
+    this.step({ kind: 'begin', handle: id, mode, at });
+    return { id, tx: this.machine.transaction(id) };
+  }
+
+  end({ id }: Handle): void {
+    this.step({ kind: 'end', handle: id });
+  }
+
+  step(input: Untimed<ClientInput>): void {
+    this.machine.step({ ...input, nowMs: performance.now() } as ClientInput);
+    if (!this.#hasNews) return;
+    this.#hasNews = false;
+    const { status } = this;
+    for (const listener of this.#listeners) listener(status);
+  }
+
+  // What the machine asks for.
+
+  open(id: SocketId, url: string): void {
+    const { WebSocket, codec } = this.settings;
+    let socket: WebSocketLike;
+    try {
+      socket = new WebSocket(url, [codec.subprotocol]);
+    } catch (thrown) {
+      const { message } = toIsochronError(thrown);
+      queueMicrotask(() => this.step({ kind: 'closed', socket: id, reason: message }));
+      return;
+    }
+    socket.binaryType = 'arraybuffer';
+    this.#sockets.set(id, socket);
+    let failure = '';
+    socket.addEventListener('open', () => this.step({ kind: 'opened', socket: id }));
+    socket.addEventListener('message', ({ data }) => this.step({ kind: 'message', socket: id, data }));
+    socket.addEventListener('error', ({ message = '' }) => {
+      failure = message;
+    });
+    socket.addEventListener('close', ({ code, reason }) => {
+      this.#sockets.delete(id);
+      this.step({ kind: 'closed', socket: id, code, reason: reason || failure });
+    });
+  }
+
+  send(id: SocketId, message: Encoded): void {
+    this.#sockets.get(id)?.send(message);
+  }
+
+  close(id: SocketId, abrupt: boolean): void {
+    const socket = this.#sockets.get(id);
+    if (abrupt && socket?.terminate !== undefined) socket.terminate();
+    else socket?.close(1000);
+  }
+
+  load(protocol: string): void {
+    const loaded = (engine: Awaited<ReturnType<typeof loadEngine>> | IsochronError): void =>
+      this.step({ kind: 'loaded', protocol, engine });
+    loadEngine(protocol).then(loaded, (error: unknown) => loaded(toIsochronError(error)));
+  }
+
+  setTimer(atMs: number): void {
+    clearTimeout(this.#timer);
+    if (Number.isFinite(atMs))
+      this.#timer = setTimeout(() => this.step({ kind: 'timer' }), Math.max(0, atMs - performance.now()));
+  }
+
+  turn(): void {
+    queueMicrotask(() => this.step({ kind: 'turn' }));
+  }
+
+  changed(): void {
+    this.#hasNews = true;
+  }
+
+  log(level: 'debug' | 'warn', message: string): void {
+    this.settings.logger[level](message);
+  }
+
+  /** A caller that does not wait any longer than its signal. */
+  #signalled(signal: AbortSignal, { resolve, reject }: Caller<unknown>): Caller<unknown> {
+    const onAbort = (): void => this.step({ kind: 'cancel', caller, reason: signal.reason });
+    const once =
+      (settle: (value: unknown) => void) =>
+      (value: unknown): void => {
+        signal.removeEventListener('abort', onAbort);
+        settle(value);
+      };
+    const caller = { resolve: once(resolve), reject: once(reject) };
+    signal.addEventListener('abort', onAbort);
+    return caller;
+  }
+}
+
+/** A snapshot that is read from. */
+export interface Handle {
+  readonly id: HandleId;
+  /** What it has read and written. */
+  readonly tx: SessionTransaction;
+}
