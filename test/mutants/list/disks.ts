@@ -1,15 +1,6 @@
 /** Lost and older disks under the protocols of the family, and clocks that start again (D5, D7, D10). */
 import type { Mutant } from '../mutant.js';
-import {
-  COHORT,
-  LOGGED_TIMES,
-  NODE_CLOCK,
-  NODE_PARTS,
-  PUTS,
-  REGIONAL_TIMES,
-  REPLICATION,
-  WREN_SESSION,
-} from './files.js';
+import { COHORT, NODE_CLOCK, NODE_PARTS, PUTS, REGIONAL_TIMES, WREN_SESSION } from './files.js';
 import { FORKED_TOKENS } from './sessions.js';
 
 /** Each has a plan that shows it. */
@@ -34,18 +25,6 @@ export const DISK_MUTANTS: readonly Mutant[] = [
         find: 'settled ? Number.POSITIVE_INFINITY : unsettledAfter',
         replace: 'Number.POSITIVE_INFINITY',
       },
-    ],
-    seeds: FEW,
-  },
-  {
-    name: 'log-truncated-while-a-peer-copies',
-    protocol: 'orbe',
-    breaks: 'D10',
-    does: 'truncates the log at a stable time that still counts a lost disk; the node that lacks it does not give its copy up',
-    patches: [
-      { file: LOGGED_TIMES, find: 'if (stable <= this.#keptUntil) return 0;', replace: '' },
-      // With this the machine does not stop itself, so that it is seen from outside.
-      { file: REPLICATION, find: 'this.vv.applied(source) >= truncatedUpTo', replace: 'truncatedUpTo > 0' },
     ],
     seeds: FEW,
   },

@@ -10,12 +10,9 @@ const APART: Timestamp = 50 * HLC_TICKS_PER_MS;
 export class LoggedTimes {
   readonly #times: Timestamp[] = [];
   #last: Timestamp;
-  #keptUntil: Timestamp;
 
-  /** @param published nothing that this replica has sent so far lies above: see {@link keepUntil} */
-  constructor(last: Timestamp, published: Timestamp) {
+  constructor(last: Timestamp) {
     this.#last = last;
-    this.#keptUntil = published;
   }
 
   /** Highest commit timestamp in the log. */
@@ -29,18 +26,8 @@ export class LoggedTimes {
     this.#last = ct;
   }
 
-  /**
-   * A peer has lost its disk (D10). Stable times that still count its lost disk may arrive for a while, but they do not
-   * exceed what this replica had published by then: the lost disk confirmed no more. A higher one counts the new disk.
-   * Until there is one the log stays as it is, because the peer follows it from the stable time at which it began to copy.
-   */
-  keepUntil(published: Timestamp): void {
-    this.#keptUntil = Math.max(this.#keptUntil, published);
-  }
-
   /** The highest remembered timestamp at or below a stable time, 0 when there is none; those below are forgotten. */
   upTo(stable: Timestamp): Timestamp {
-    if (stable <= this.#keptUntil) return 0;
     if (stable >= this.#last) {
       this.#times.length = 0;
       return this.#last;

@@ -2,7 +2,7 @@
 import type { PartitionId, RegionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
-import { type Gate, Held } from './gate.js';
+import { Held } from './gate.js';
 import { SendingEnd } from './replication-stream.js';
 import type { Doubt } from './rollback-watch.js';
 import { Trust } from './trust.js';
@@ -98,10 +98,3 @@ export const lagging = (
   [...peers].some(([region, { sourced: first }]) => {
     return first !== undefined && vv.applied(region) < first.clock && now < first.at + withinMs;
   });
-
-/** Drops what waits of a peer that has lost its disk. `applied`: how far its version clock has been followed. */
-export function giveUp(peer: Peer, held: Held, applied: Timestamp, gate: Gate): void {
-  gate.forget(held.groups);
-  held.clear();
-  peer.clock = Math.min(peer.clock, applied);
-}

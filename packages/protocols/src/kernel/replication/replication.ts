@@ -31,7 +31,7 @@ import type {
   ResyncReq,
   StreamMessage,
 } from './messages.js';
-import { giveUp, lagging, type Peer, peersOf, type RebuiltReplica, type RecoveredReplica } from './replica-state.js';
+import { lagging, type Peer, peersOf, type RebuiltReplica, type RecoveredReplica } from './replica-state.js';
 import { RollbackWatch, rolledBack } from './rollback-watch.js';
 import { type Origin, sendStretch } from './stretches.js';
 import { VersionVector } from './version-vector.js';
@@ -87,7 +87,7 @@ export class Replication {
     this.#peers = peersOf(partition, state, recovered, this.vv, gate !== undefined);
     this.#gcFloor = recovered.gcFloor;
     this.#lastVersion = Math.max(...recovered.versionVector.map(([, ts]) => ts));
-    this.#logged = new LoggedTimes(Math.max(recovered.logged, recovered.truncatedUpTo), state.clock.ceiling);
+    this.#logged = new LoggedTimes(Math.max(recovered.logged, recovered.truncatedUpTo));
     this.#truncatedUpTo = recovered.truncatedUpTo;
     this.#rollback = new RollbackWatch(this.versionClock, state.clock.ceiling, this.#peers.keys(), recovered.doubt);
     state.verification.watch(partition, this.#rollback);
@@ -154,7 +154,7 @@ export class Replication {
     this.#gcFloor = gcFloor;
     this.state.stable.recovered(gcFloor);
     this.#lastVersion = Math.max(...vector.values());
-    this.#logged = new LoggedTimes(Math.max(logged, truncatedUpTo), this.state.clock.ceiling);
+    this.#logged = new LoggedTimes(Math.max(logged, truncatedUpTo));
     this.#truncatedUpTo = truncatedUpTo;
     this.#rollback = new RollbackWatch(this.versionClock, this.state.clock.ceiling, this.#peers.keys()).copied();
     this.state.verification.watch(this.partition, this.#rollback);
@@ -249,9 +249,10 @@ export class Replication {
   /** A node has lost its disk (D10): what it sourced and nobody has applied, nobody will ever have. */
   forget(node: string): void {
     for (const [region, peer] of this.#peers) {
-      if (peer.address.node !== node) continue;
-      this.#logged.keepUntil(this.versionClock);
-      if (peer.held !== undefined) giveUp(peer, peer.held, this.vv.applied(region), this.gate!);
+      if (peer.address.node !== node || peer.held === undefined) continue;
+      this.gate!.forget(peer.held.groups);
+      peer.held.clear();
+      peer.clock = Math.min(peer.clock, this.vv.applied(region));
     }
   }
 
