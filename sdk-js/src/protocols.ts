@@ -1,16 +1,20 @@
 /** The session of every protocol that a cluster may run: loaded when the first node has said which one it is. */
 
 import type { OpenEngine } from '@isochron/client/session/engine';
-import { openTransactions, type SessionClass } from '@isochron/client/session/transactions';
+import { openTransactions } from '@isochron/client/session/transactions';
 import { IsochronError } from '@isochron/core/errors';
 import type { OperationSessionRules } from '@isochron/protocols/kernel/operations/session';
+import type { Session, SessionState } from '@isochron/protocols/kernel/transactions/session';
 
+type SessionClass = new (id: string, state?: SessionState) => Session;
 type Load = () => Promise<OpenEngine>;
 
 const transactions =
   (load: () => Promise<SessionClass>): Load =>
-  async () =>
-    openTransactions(await load());
+  async () => {
+    const SessionOf = await load();
+    return openTransactions((id, state) => new SessionOf(id, state));
+  };
 
 /** The client of single operations is a file of its own, too. @param load how its sessions remember, where not by the highest entries */
 const operations =

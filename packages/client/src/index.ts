@@ -12,5 +12,5 @@ export { openOperations } from './session/operations.js';
 export type { Committed } from './session/outcome.js';
 export type { ListRequest } from './session/reads.js';
 export type { HandleMode } from './session/snapshot-handle.js';
-export { openTransactions, type SessionClass } from './session/transactions.js';
+export { type OpenSession, openTransactions } from './session/transactions.js';
 export type { TransactionStatus } from './session/tx-status.js';

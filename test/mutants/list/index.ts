@@ -1,5 +1,6 @@
 import type { Mutant } from '../mutant.js';
 import { AVAILABILITY_MUTANTS } from './availability.js';
+import { CLIENT_MUTANTS } from './client.js';
 import { CLOCK_MUTANTS } from './clock.js';
 import { COMMIT_MUTANTS } from './commit.js';
 import { DISK_MUTANTS } from './disks.js';
@@ -28,4 +29,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...SESSION_MUTANTS,
   ...AVAILABILITY_MUTANTS,
   ...DISK_MUTANTS,
+  ...CLIENT_MUTANTS,
 ];

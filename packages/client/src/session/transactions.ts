@@ -11,8 +11,8 @@ import type { Committed } from './outcome.js';
 import { readKeys } from './reads.js';
 import { SnapshotHandle } from './snapshot-handle.js';
 
-/** @param id 128 random bits as text, never used by another session (P8) */
-export type SessionClass = new (id: string, state?: SessionState) => Session;
+/** Opens a session of the protocol. @param id 128 random bits as text, never used by another session (P8) */
+export type OpenSession = (id: string, state?: SessionState) => Session;
 
 class Transactions implements Engine {
   readonly #core: ClientCore;
@@ -71,6 +71,6 @@ class Transactions implements Engine {
 
 /** A new name in any case: two holders of one exported session must not make the same transaction ids (P8). */
 export const openTransactions =
-  (SessionOf: SessionClass): OpenEngine =>
+  (open: OpenSession): OpenEngine =>
   (core, _welcome, imported) =>
-    new Transactions(core, new SessionOf(core.settings.newId(), imported?.state));
+    new Transactions(core, open(core.settings.newId(), imported?.state));

@@ -53,6 +53,7 @@ function told(transactions: SessionPlan['transactions'], snapshots: readonly num
       region: 'p',
       onWelcome: () => {},
       connection: () => pause(1),
+      opened: function* (): Co<void> {},
       stable: () => waitFor<boolean>((resume) => resume(true)),
       pause,
       moveTo: () => {},

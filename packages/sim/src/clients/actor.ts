@@ -30,6 +30,8 @@ export interface ActorClient {
   readonly region: RegionId;
   onWelcome: (ust: Timestamp) => void;
   connection(): Co<unknown>;
+  /** Waits until the session that was opened last can begin transactions. */
+  opened(): Co<void>;
   stable(ts: Timestamp, timeoutMs: number): Co<boolean>;
   pause(ms: number): Co<void>;
   moveTo(region: RegionId): void;
@@ -186,8 +188,9 @@ export class Actor {
         return yield* this.#stable(plan.timeoutMs, plan.againMs);
       case 'move':
         this.client.moveTo(plan.region);
-        if (plan.anew) this.#session = this.#open(this.#session.export());
-        return;
+        if (!plan.anew) return;
+        this.#session = this.#open(this.#session.export());
+        return yield* this.client.opened();
     }
   }
 

@@ -50,6 +50,9 @@ export class Client<M extends AnyMessage> implements ClientIo<M> {
     }
   }
 
+  /** A session needs no connection to begin. */
+  *opened(): Co<void> {}
+
   call(
     connection: Connection<M>,
     request: (ref: number) => M,

@@ -3,6 +3,7 @@
  * protocol comes in by one adapter.
  */
 import type { LevelName } from '@isochron/checker';
+import type { OpenEngine } from '@isochron/client';
 import type {
   AnyMessage,
   ClusterSpec,
@@ -29,6 +30,7 @@ import type { Co } from '../engine/coroutine.js';
 import type { DrawMix } from '../plan/mix.js';
 import type { Environment } from '../plan/plan.js';
 import type { HttpNode, HttpWorld } from './http.js';
+import type { SessionsNode, SessionsWorld } from './sessions.js';
 
 /** Settings as numbers by name: a plan keeps them, and shows them. */
 export type Settings = Readonly<Record<string, number>>;
@@ -99,6 +101,10 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   createSession(id: string, io: ClientIo<M>, state: unknown): ProtocolSession;
   /** Opens the HTTP API of a node; absent where the server keeps nothing for its callers. */
   openHttp?(world: HttpWorld<M>): HttpNode<M>;
+  /** Serves the session frames of SDK clients at a node; absent where the simulator has no such clients of the protocol. */
+  openSessions?(world: SessionsWorld<M>): SessionsNode<M>;
+  /** The protocol's part of an SDK client. */
+  readonly engine?: OpenEngine;
   /** The request that a message answers, where it answers a client. */
   refOf(message: M): number | undefined;
   /** Tells what a message promises. Called when it leaves its node, or reaches another machine of the same node. */

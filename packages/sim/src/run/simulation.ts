@@ -17,6 +17,7 @@ import { Actor } from '../clients/actor.js';
 import { Client } from '../clients/client.js';
 import { HttpCaller } from '../clients/http-caller.js';
 import { Histories } from '../clients/recorder.js';
+import { SdkClient } from '../clients/sdk.js';
 import type { FaultWorld } from '../faults/fault.js';
 import { startFault } from '../faults/table.js';
 import { keysOf } from '../plan/keys.js';
@@ -324,6 +325,13 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     };
     return plans.map((session) => {
       const random = streams.of('client', session.name);
+      const { engine } = this.adapter;
+      if (session.sdk === true && engine !== undefined) {
+        const note = (what: () => string) => this.#trace.add(session.name, what);
+        const place = { time, random, sockets: this.#cluster.sockets, topology, requestTimeoutMs, engine, note };
+        const client = new SdkClient(place, session.region);
+        return new Actor(session, client, world, (id, state) => client.open(id, state));
+      }
       const client = new Client(time, random, clients, topology, requestTimeoutMs, session.region);
       return new Actor(session, client, world, (id, state) => this.adapter.createSession(id, client, state));
     });

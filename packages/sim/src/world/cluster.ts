@@ -11,6 +11,7 @@ import {
 import type { Envelope } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import { ClientNetwork } from '../clients/connection.js';
+import { SocketNetwork } from '../clients/sockets.js';
 import { exponential } from '../engine/draws.js';
 import { Streams } from '../engine/streams.js';
 import { VirtualTime } from '../engine/virtual-time.js';
@@ -20,7 +21,7 @@ import type { HttpAnswer, HttpRequest } from '../protocols/http.js';
 import { Disk, wholeLog } from './disk.js';
 import { type Frame, reencoded } from './frame.js';
 import { Link } from './link.js';
-import { type HttpProcess, type NodeListener, SimNode } from './node.js';
+import { type HttpProcess, type NodeListener, type SessionsProcess, SimNode } from './node.js';
 import { WallClock } from './wall-clock.js';
 
 /** No disk takes longer for one sync, however many faults slow it down. */
@@ -54,6 +55,8 @@ export class Cluster<M extends AnyMessage> {
   readonly streams: Streams;
   readonly nodes: readonly SimNode<M>[];
   readonly clients: ClientNetwork<M>;
+  /** Of SDK clients. */
+  readonly sockets: SocketNetwork<M>;
   /** How much slower than usual each node's disk is. */
   readonly diskSlowness = new Map<NodeId, number>();
   readonly #byId = new Map<NodeId, SimNode<M>>();
@@ -83,6 +86,7 @@ export class Cluster<M extends AnyMessage> {
       }
     });
     this.clients = new ClientNetwork(this.time, this.streams.of('clients'), this, (message) => adapter.refOf(message));
+    this.sockets = new SocketNetwork(this.time, this.streams.of('sockets'), this);
   }
 
   /** Starts every node and lets the links connect. */
@@ -119,6 +123,7 @@ export class Cluster<M extends AnyMessage> {
       link.forget(node);
     }
     this.clients.crashed(id);
+    this.sockets.crashed(id);
   }
 
   drain(id: NodeId, done: () => void): void {
@@ -183,6 +188,7 @@ export class Cluster<M extends AnyMessage> {
       else link.unblock();
     }
     this.clients.breakWhere((c) => !this.#passes(c.clientRegion, c.region));
+    this.sockets.breakWhere((socket) => !this.#passes(socket.region, socket.node.region));
   }
 
   reaches(region: RegionId, node: NodeId): boolean {
@@ -246,6 +252,7 @@ export class Cluster<M extends AnyMessage> {
       prefetchMs: environment.prefetchMs,
       create: (node) => this.#create(node),
       openHttp: (node, process) => this.#openHttp(node, process),
+      openSessions: (node, process) => this.#openSessions(node, process),
       transmit: (from, to, frame) => this.#transmit(from, to, frame),
       topology: this.topology,
       pings: (peer, node) => this.link(peer, node).whole && this.node(peer).up && !this.node(peer).paused,
@@ -263,6 +270,19 @@ export class Cluster<M extends AnyMessage> {
     const limits = this.plan.http?.limits ?? {};
     const now = () => this.time.now;
     return this.adapter.openHttp?.({ ...process, node: id, region, nodes, near, limits, incarnation: life, now });
+  }
+
+  #openSessions({ id, region, life }: SimNode<M>, process: SessionsProcess<M>) {
+    const random = this.streams.of('frames', `${id}/${life}`);
+    return this.adapter.openSessions?.({
+      ...process,
+      node: id,
+      region,
+      topology: this.topology,
+      settings: this.plan.settings,
+      incarnation: life,
+      random: () => random.float(),
+    });
   }
 
   #create(node: SimNode<M>) {

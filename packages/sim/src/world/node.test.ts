@@ -59,6 +59,7 @@ function started() {
       },
     },
     openHttp: () => undefined,
+    openSessions: () => undefined,
     create: () => {
       clerk = new Clerk();
       node.disk.recover();

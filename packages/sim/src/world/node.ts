@@ -8,9 +8,11 @@ import {
   type RegionId,
 } from '@isochron/core';
 import { type Address, type Envelope, Host, type Unresponsive } from '@isochron/protocols';
+import type { ServedConnection, SessionLink } from '@isochron/sessions';
 import type { Scheduled } from '../engine/event-queue.js';
 import type { ProtocolNode } from '../protocols/adapter.js';
 import type { HttpAnswer, HttpNode, HttpRequest, HttpWorld } from '../protocols/http.js';
+import type { SessionsNode, SessionsWorld } from '../protocols/sessions.js';
 import { ClientPort } from './client-port.js';
 import type { Disk } from './disk.js';
 import type { Frame } from './frame.js';
@@ -22,8 +24,17 @@ import type { WallClock } from './wall-clock.js';
 /** Name of the machine that stands for the clients of a node. */
 export const CLIENT_MACHINE = 'client';
 
+/** How long a node that closes waits for its SDK clients to leave, ms. */
+const LEAVE_MS = 1_000;
+
 /** What the HTTP API of a node uses of the process. */
 export type HttpProcess<M extends AnyMessage> = Pick<HttpWorld<M>, 'post' | 'fire' | 'after' | 'ust'>;
+
+/** What the session frames of a node use of the process. */
+export type SessionsProcess<M extends AnyMessage> = Omit<
+  SessionsWorld<M>,
+  'node' | 'region' | 'topology' | 'settings' | 'incarnation' | 'random'
+>;
 
 /** What a node is given of its world. */
 export interface NodeWorld<M extends AnyMessage> extends HealthWorld {
@@ -35,6 +46,8 @@ export interface NodeWorld<M extends AnyMessage> extends HealthWorld {
   create(node: SimNode<M>): ProtocolNode<M>;
   /** Opens the HTTP API of a process. */
   openHttp(node: SimNode<M>, process: HttpProcess<M>): HttpNode<M> | undefined;
+  /** Opens the session frames of a process. */
+  openSessions(node: SimNode<M>, process: SessionsProcess<M>): SessionsNode<M> | undefined;
   transmit(from: SimNode<M>, to: NodeId, frame: Frame<M>): void;
   /** What does not answer the node has changed. */
   unresponsiveChanged(node: NodeId): void;
@@ -59,6 +72,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
   #host: Host<M> | undefined;
   #protocol: ProtocolNode<M> | undefined;
   #http: HttpNode<M> | undefined;
+  #sessions: SessionsNode<M> | undefined;
   #health: SimPeerHealth | undefined;
   #wake: { readonly at: number; readonly event: Scheduled } | undefined;
   readonly #random: Random;
@@ -108,13 +122,26 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     const host = this.#open(life);
     this.#host = host;
     this.#protocol = protocol;
-    this.#http = world.openHttp(this, this.#processOf(host, protocol, life));
-    const ofClients = [[CLIENT_MACHINE, this.port] as const, ...(this.#http?.machines ?? [])];
+    const process = this.#processOf(host, protocol, life);
+    this.#http = world.openHttp(this, process);
+    this.#sessions = world.openSessions(this, {
+      ...process,
+      wall: () => this.clock.now(),
+      ready: () => protocol.ready(this.clock.now()),
+      served: () => protocol.served(),
+      want: (ts) => protocol.want(ts),
+      unresponsive: () => this.unresponsive,
+    });
+    const ofSessions = this.#sessions === undefined ? [] : [this.#sessions.machine];
+    const ofClients = [[CLIENT_MACHINE, this.port] as const, ...(this.#http?.machines ?? []), ...ofSessions];
     for (const [name, machine] of [...protocol.machines, ...ofClients]) {
       const alive = () => this.up && this.life === life;
       host.add(name, new Tap({ node: id, machine: name }, machine, world.listener, alive));
     }
-    this.#health = new SimPeerHealth(id, world, () => world.unresponsiveChanged(id));
+    this.#health = new SimPeerHealth(id, world, () => {
+      world.unresponsiveChanged(id);
+      this.#sessions?.sessions.tick(true);
+    });
     this.#health.start((ms, run) => {
       world.time.after(ms, () => {
         if (this.life === life && this.up) this.#whenRunning(run);
@@ -141,6 +168,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     this.#host = undefined;
     this.#protocol = undefined;
     this.#http = undefined;
+    this.#sessions = undefined;
     this.#later = [];
     if (this.#wake !== undefined) this.world.time.cancel(this.#wake.event);
     this.#wake = undefined;
@@ -195,9 +223,24 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     this.#whenRunning(() => this.#http?.handle(request, done));
   }
 
-  /** Hands over what it keeps for HTTP callers, then calls back. */
+  /** A client's socket arrives; undefined where no process takes it. */
+  admit(link: SessionLink): ServedConnection | undefined {
+    return this.up && !this.paused ? this.#sessions?.sessions.admit(link) : undefined;
+  }
+
+  /** Something comes for a process: it waits while that stands still, and is lost with it. */
+  whenRunning(life: number, run: () => void): void {
+    if (this.up && this.life === life) this.#whenRunning(run);
+  }
+
+  /** Sends SDK clients elsewhere, and hands over what it keeps for HTTP callers; then calls back. */
   drain(done: () => void): void {
-    this.#whenRunning(() => (this.#http === undefined ? done() : this.#http.leave(done)));
+    this.#whenRunning(() => {
+      const handOver = () => (this.#http === undefined ? done() : this.#http.leave(done));
+      this.#sessions?.leave();
+      if (this.#sessions === undefined) handOver();
+      else this.#sessions.sessions.leave(LEAVE_MS, handOver);
+    });
   }
 
   describe(): object {

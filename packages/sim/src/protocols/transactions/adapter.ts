@@ -2,6 +2,7 @@
  * Protocols of interactive transactions in the simulator. All of them are one kernel, and speak the same messages: a protocol comes in by
  * saying what is its own ({@link SimulatedTransactions}).
  */
+import { openTransactions } from '@isochron/client';
 import {
   createTransactionNode,
   type Session,
@@ -11,6 +12,7 @@ import {
   type TransactionProtocol,
   unappliedAfter,
 } from '@isochron/protocols';
+import type { Capability } from '@isochron/sessions';
 import type { VisibilityIn } from '../../checks/visibility.js';
 import { transactionMix } from '../../plan/mix.js';
 import type { NodeOptions, ProtocolAdapter, ProtocolNode } from '../adapter.js';
@@ -19,6 +21,7 @@ import { HttpFront } from './http.js';
 import { isOfSessions, type NodeMessage, nodeSchema } from './message.js';
 import { answering, said } from './observe.js';
 import { SimSession } from './session.js';
+import { openSessions } from './sessions.js';
 
 /** What the simulator must know of one of them. */
 export interface SimulatedTransactions {
@@ -81,6 +84,8 @@ export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAd
     createSession: (id, io, state) =>
       new SimSession(simulated.createSession(id, state as SessionState | undefined), io),
     openHttp: (world) => new HttpFront(world, simulated.createSession),
+    openSessions: (world) => openSessions(world, protocol, capabilitiesOf(simulated), simulated.createSession),
+    engine: openTransactions(simulated.createSession),
     said: (message, from, to, tell) => {
       if (!isOfSessions(message)) said(message, from, to, tell, stableSnapshots);
     },
@@ -89,6 +94,14 @@ export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAd
     },
   };
 }
+
+const capabilitiesOf = ({ causal, stableSnapshots }: SimulatedTransactions): Capability[] => [
+  'transactions',
+  'list',
+  'stable',
+  ...(causal ? (['snapshots', 'read-past'] as const) : []),
+  ...(stableSnapshots ? (['stable-snapshots'] as const) : []),
+];
 
 function createNode(options: NodeOptions, protocol: TransactionProtocol): ProtocolNode<NodeMessage> {
   const { node: id, topology, recovered, logAfter } = options;

@@ -1,0 +1,52 @@
+import { DRAW_VERSION, type Plan } from '../plan/plan.js';
+import { PROTOCOLS } from '../protocols/index.js';
+
+const paris = PROTOCOLS.get('paris')!;
+
+/** A drawn plan whose sessions are all held by the SDKs' client. */
+function planOf(seed: number, faults: Plan['faults'] = []): Plan {
+  const plan = paris.draw(seed, { transactions: 60 });
+  return { ...plan, faults, sessions: plan.sessions.map((session) => ({ ...session, sdk: true })) };
+}
+
+/** Everything that a node's machine of session frames has answered, by type. */
+function answersIn(plan: Plan): Set<string> {
+  const { ok, failures, trace } = paris.run(plan, { trace: true });
+  expect([ok, failures]).toEqual([true, []]);
+  const lines = trace.map((line) => (typeof line === 'string' ? line : JSON.stringify(line)));
+  return new Set(lines.flatMap((line) => /session-frames ← \S+: (\w+)/.exec(line)?.[1] ?? []));
+}
+
+describe("an SDK's client in the simulator", () => {
+  it('reads, commits, lists and asks through session frames', () => {
+    const answers = new Set([1, 2, 3, 4, 5, 6].flatMap((seed) => [...answersIn(planOf(seed))]));
+    expect([...answers].sort()).toEqual(
+      expect.arrayContaining(['CommitResp', 'EndTxResp', 'ListResp', 'ReadResp', 'StartTxResp']),
+    );
+  });
+
+  it('goes on where its connections are lost over and over', () => {
+    const { sessions } = planOf(7);
+    const faults = Array.from({ length: 40 }, (_, i) => ({
+      kind: 'clientDisconnect' as const,
+      atMs: 50 * i,
+      forMs: 0,
+      session: sessions[i % sessions.length]!.name,
+    }));
+    expect(answersIn(planOf(7, faults)).has('CommitResp')).toBe(true);
+  });
+
+  it('is drawn for some sessions of most runs, and named in their plans', () => {
+    const plans = Array.from({ length: 40 }, (_, seed) => paris.draw(seed));
+    const shares = plans.map(({ sessions }) => sessions.filter(({ sdk }) => sdk === true).length / sessions.length);
+    expect(shares.filter((share) => share === 0).length).toBeGreaterThan(0);
+    expect(shares.filter((share) => share === 1).length).toBeGreaterThan(0);
+    expect(plans.every(({ draw }) => draw === DRAW_VERSION)).toBe(true);
+  });
+
+  it('gives the same run for the same plan', () => {
+    const [one, two] = [planOf(9), planOf(9)].map((plan) => paris.run(plan, { trace: true }));
+    expect(one!.stats).toEqual(two!.stats);
+    expect(one!.trace).toEqual(two!.trace);
+  });
+});

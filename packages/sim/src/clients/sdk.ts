@@ -1,0 +1,399 @@
+/** An SDK's client in simulated time: the shipped client machine over simulated sockets. */
+
+import {
+  type Call,
+  type ClientEffects,
+  type ClientInput,
+  ClientMachine,
+  type Committed,
+  type HandleId,
+  importSession,
+  jsonCodec,
+  type MergedPage,
+  type OpenEngine,
+  type SocketId,
+  type TransactionStatus,
+} from '@isochron/client';
+import type { AnyMessage } from '@isochron/core';
+import {
+  IsochronError,
+  type NodeId,
+  type QualifiedKey,
+  type Random,
+  type RegionId,
+  type Timestamp,
+  type Topology,
+  type TxId,
+  type Value,
+} from '@isochron/core';
+import type { SessionTransaction, Snapshot } from '@isochron/protocols';
+import { type Co, waitFor } from '../engine/coroutine.js';
+import type { Scheduled } from '../engine/event-queue.js';
+import type { VirtualTime } from '../engine/virtual-time.js';
+import {
+  type BeginOptions,
+  type ClientTransaction,
+  type CommitHooks,
+  type CommitResult,
+  type ProtocolSession,
+  RequestFailed,
+  type Seen,
+} from '../protocols/adapter.js';
+import { urlOf } from '../protocols/sessions.js';
+import type { ActorClient } from './actor.js';
+import type { ClientSocket, SocketNetwork } from './sockets.js';
+
+/** How long a client that has moved finds no node but those of its new region. */
+const MOVING_MS = 2_000;
+const CONNECT_TIMEOUT_MS = 1_000;
+/** A commit is asked for this long before the application learns that its outcome is unknown. */
+const COMMIT_TIMEOUT_MS = 60_000;
+const RETURN_AFTER_MS = 3_000;
+/** How long a commit that is repeated elsewhere waits for its answer there. */
+const ASIDE_MS = 5_000;
+
+/** An input without its time. */
+type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
+
+/** What a call came to. */
+type Settled = { readonly value: unknown } | { readonly reason: unknown };
+
+/** Where a client is. */
+export interface SdkPlace<M extends AnyMessage> {
+  readonly time: VirtualTime;
+  readonly random: Random;
+  readonly sockets: SocketNetwork<M>;
+  readonly topology: Topology;
+  readonly requestTimeoutMs: number;
+  readonly engine: OpenEngine;
+  note(what: () => string): void;
+}
+
+/** One client: its place, and the session that it holds now. */
+export class SdkClient<M extends AnyMessage> implements ActorClient {
+  onWelcome: (ust: Timestamp) => void = () => {};
+  #session: SdkSession<M> | undefined;
+  /** Where it finds nodes after a move, and until when. */
+  #only: { readonly region: RegionId; readonly untilMs: number } | undefined;
+
+  constructor(
+    readonly place: SdkPlace<M>,
+    public region: RegionId,
+  ) {}
+
+  get time(): VirtualTime {
+    return this.place.time;
+  }
+
+  /** A session that begins, or continues an exported one: the one before it is closed. */
+  open(id: string, state: unknown): SdkSession<M> {
+    this.#session?.close();
+    this.#session = new SdkSession(this, id, state as string | undefined);
+    return this.#session;
+  }
+
+  connection(): Co<void> {
+    return this.#session!.connected();
+  }
+
+  opened(): Co<void> {
+    return this.connection();
+  }
+
+  *stable(ts: Timestamp, timeoutMs: number): Co<boolean> {
+    try {
+      yield* this.#session!.call({ f: 'stable', ts, timeoutMs });
+      return true;
+    } catch (error) {
+      if (error instanceof RequestFailed) return false;
+      throw error;
+    }
+  }
+
+  pause(ms: number): Co<void> {
+    return waitFor<void>((resume) => {
+      this.time.after(ms, () => resume());
+    });
+  }
+
+  /** Its network changes: its sockets break, and for a while it finds the nodes of one region only. */
+  moveTo(region: RegionId): void {
+    this.region = region;
+    this.#only = { region, untilMs: this.time.now + MOVING_MS };
+    this.#session?.breakSockets();
+  }
+
+  /** Whether it finds a node now. */
+  finds(node: NodeId): boolean {
+    const only = this.#only;
+    return only === undefined || this.time.now >= only.untilMs || this.place.topology.regionOf(node) === only.region;
+  }
+
+  die(): void {
+    this.#session?.die();
+  }
+}
+
+export class SdkSession<M extends AnyMessage> implements ProtocolSession {
+  readonly #machine: ClientMachine;
+  readonly #sockets = new Map<SocketId, ClientSocket<M>>();
+  /** Inputs that came during a step, and calls that a step has settled. */
+  readonly #inputs: Untimed<ClientInput>[] = [];
+  readonly #settled: (() => void)[] = [];
+  #isStepping = false;
+  #isDead = false;
+  #timer: Scheduled | undefined;
+  #handles: HandleId = 0;
+  #connected = false;
+  /** Commits whose first sending is reported. */
+  readonly #hooks = new Map<TxId, { readonly hooks: CommitHooks; readonly snapshot: () => Snapshot }>();
+
+  constructor(
+    readonly client: SdkClient<M>,
+    readonly id: string,
+    exported: string | undefined,
+  ) {
+    const { topology, requestTimeoutMs, random, time } = client.place;
+    let ids = 0;
+    const settings = {
+      client: 'simulated',
+      credentials: undefined,
+      requestTimeoutMs,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      commitTimeoutMs: COMMIT_TIMEOUT_MS,
+      returnAfterMs: RETURN_AFTER_MS,
+      codec: jsonCodec,
+      newId: () => `${id}${ids++ === 0 ? '' : `-${ids}`}`.padEnd(22, '_'),
+    };
+    const session = exported === undefined ? undefined : importSession(exported);
+    const endpoints = topology.nodes.map(urlOf);
+    this.#machine = new ClientMachine({ endpoints, session }, settings, this.#effects, () => random.float(), time.now);
+  }
+
+  // As actors see it.
+
+  get ust(): Timestamp {
+    return this.#machine.core.engine.ust;
+  }
+
+  get cached(): number {
+    return this.#machine.core.session.cacheSize;
+  }
+
+  observe(ust: Timestamp): void {
+    if (this.#connected) this.#machine.core.session.stable(ust);
+  }
+
+  export(): string {
+    return JSON.stringify(this.#machine.core.export());
+  }
+
+  begin(options: BeginOptions): ClientTransaction {
+    const handle = ++this.#handles;
+    const mode = options.mode === 'single' ? 'one-shot' : options.mode;
+    this.#give({ kind: 'begin', handle, mode, at: options.at?.ts });
+    return new SdkTransaction(this, handle, this.#machine.transaction(handle), options);
+  }
+
+  *status(txId: TxId): Co<{ readonly status: string; readonly ts: Timestamp | null }> {
+    const { state, timestamp } = (yield* this.call({ f: 'status', txId })) as TransactionStatus;
+    return { status: state, ts: timestamp ?? null };
+  }
+
+  // As its client sees it.
+
+  /** Connects, and goes on trying where no node can be reached. */
+  *connected(): Co<void> {
+    while (!this.#connected) {
+      try {
+        yield* this.call({ f: 'connect' });
+        this.#connected = true;
+      } catch (error) {
+        if (!(error instanceof RequestFailed)) throw error;
+        yield* this.client.pause(100 * this.client.place.random.float());
+      }
+    }
+  }
+
+  *call(call: Call): Co<unknown> {
+    const settled = yield* waitFor<Settled>((resume) => {
+      const settle = (outcome: Settled): void => void this.#settled.push(() => resume(outcome));
+      const caller = {
+        resolve: (value: unknown) => settle({ value }),
+        reject: (reason: unknown) => settle({ reason }),
+      };
+      this.#give({ kind: 'call', call, caller });
+    });
+    if ('value' in settled) return settled.value;
+    const { reason } = settled;
+    if (reason instanceof IsochronError) throw new RequestFailed(reason.code);
+    throw reason;
+  }
+
+  end(handle: HandleId): void {
+    this.#give({ kind: 'end', handle });
+  }
+
+  /** The next commit of this id is reported when it is sent first. */
+  watch(txId: TxId, hooks: CommitHooks, snapshot: () => Snapshot): void {
+    this.#hooks.set(txId, { hooks, snapshot });
+  }
+
+  breakSockets(): void {
+    for (const socket of this.#sockets.values()) socket.break();
+  }
+
+  close(): void {
+    this.#give({ kind: 'call', call: { f: 'close' }, caller: { resolve: () => {}, reject: () => {} } });
+  }
+
+  die(): void {
+    this.#isDead = true;
+    for (const socket of this.#sockets.values()) socket.break();
+  }
+
+  /** What the machine asks for. */
+  readonly #effects: ClientEffects = {
+    open: (id, url) => this.#open(id, url),
+    send: (id, message) => this.#send(id, message as string),
+    close: (id) => this.#sockets.get(id)?.leave(),
+    load: (protocol) => {
+      const { engine, time } = this.client.place;
+      time.after(0, () => this.#give({ kind: 'loaded', protocol, engine }));
+    },
+    setTimer: (atMs) => {
+      const { time } = this.client.place;
+      if (this.#timer !== undefined) time.cancel(this.#timer);
+      this.#timer = Number.isFinite(atMs) ? time.at(atMs, () => this.#give({ kind: 'timer' })) : undefined;
+    },
+    turn: () => void this.client.time.after(0, () => this.#give({ kind: 'turn' })),
+    changed: () => {},
+    log: (_level, message) => this.client.place.note(() => message),
+  };
+
+  #open(id: SocketId, url: string): void {
+    const { sockets, topology, time } = this.client.place;
+    const node = topology.nodes.find((one) => url.startsWith(`${urlOf(one)}/`))!;
+    const closed = (code: number | undefined): void => {
+      this.#sockets.delete(id);
+      this.#give({ kind: 'closed', socket: id, code });
+    };
+    if (!this.client.finds(node)) {
+      time.after(1, () => closed(undefined));
+      return;
+    }
+    const socket = sockets.connect(this.client.region, node, {
+      opened: () => this.#give({ kind: 'opened', socket: id }),
+      message: (data) => this.#give({ kind: 'message', socket: id, data }),
+      closed,
+    });
+    this.#sockets.set(id, socket);
+  }
+
+  #send(id: SocketId, message: string): void {
+    const socket = this.#sockets.get(id);
+    socket?.write(message);
+    if (socket !== undefined && this.#hooks.size > 0) this.#report(message, socket.node.id);
+  }
+
+  #give(input: Untimed<ClientInput>): void {
+    if (this.#isDead) return;
+    this.#inputs.push(input);
+    if (this.#isStepping) return;
+    for (let next = this.#inputs.shift(); next !== undefined; next = this.#inputs.shift()) {
+      this.#isStepping = true;
+      try {
+        this.#machine.step({ ...next, nowMs: this.client.time.now } as ClientInput);
+      } finally {
+        this.#isStepping = false;
+      }
+      for (let run = this.#settled.shift(); run !== undefined; run = this.#settled.shift()) run();
+    }
+  }
+
+  /** Reports the first sending of commits that are watched. */
+  #report(text: string, node: NodeId): void {
+    const message: unknown = JSON.parse(text);
+    for (const frame of (Array.isArray(message) ? message : [message]) as Readonly<Record<string, unknown>>[]) {
+      const watched = frame.type === 'commit' ? this.#hooks.get(String(frame.tx)) : undefined;
+      if (watched === undefined) continue;
+      this.#hooks.delete(String(frame.tx));
+      const { ts: snapshot, deps } = watched.snapshot();
+      const whole = frame.snapshot === undefined ? { ...frame, snapshot, ...(deps && { deps }) } : frame;
+      watched.hooks.sent((region) => this.#aside(region, whole), node);
+    }
+  }
+
+  /** Sends a commit to a node of a region beside the session's own connections. */
+  #aside(region: RegionId, frame: object): void {
+    const { sockets, topology, random, time } = this.client.place;
+    const hello = { type: 'hello', client: 'simulated' };
+    const socket: ClientSocket<M> = sockets.connect(this.client.region, random.pick(topology.nodesOf(region)), {
+      opened: () => socket.write(JSON.stringify([hello, { ...frame, id: 1 }])),
+      message: () => {},
+      closed: () => {},
+    });
+    time.after(ASIDE_MS, () => socket.leave());
+  }
+}
+
+class SdkTransaction<M extends AnyMessage> implements ClientTransaction {
+  #ended = false;
+
+  constructor(
+    readonly session: SdkSession<M>,
+    readonly handle: HandleId,
+    readonly tx: SessionTransaction,
+    readonly options: BeginOptions,
+  ) {}
+
+  get id(): TxId {
+    return this.tx.id;
+  }
+
+  get snapshot(): Snapshot | undefined {
+    const { snapshot: ts, deps } = this.tx;
+    return ts === undefined ? this.options.at : { ts, deps };
+  }
+
+  *read(keys: readonly QualifiedKey[]): Co<readonly Seen[]> {
+    const values = (yield* this.session.call({ f: 'read', handle: this.handle, keys })) as readonly (Value | null)[];
+    return keys.map((key, i) => ({ key, value: values[i]! }));
+  }
+
+  *list(
+    keyspace: string,
+    start: QualifiedKey,
+    limit: number,
+  ): Co<{ seen: readonly Seen[]; next: QualifiedKey | null }> {
+    const from = start.slice(keyspace.length + 1);
+    const request = { keyspace, prefix: '', start: from, limit };
+    const { entries, next } = (yield* this.session.call({ f: 'list', handle: this.handle, request })) as MergedPage;
+    const seen = entries.map(([key, value]) => ({ key: `${keyspace}/${key}`, value }));
+    return { seen, next: next === null ? null : `${keyspace}/${next}` };
+  }
+
+  write(key: QualifiedKey, value: Value | null): void {
+    this.tx.write(key, value);
+  }
+
+  *commit(hooks: CommitHooks): Co<CommitResult> {
+    this.#ended = true;
+    this.session.watch(this.id, hooks, () => ({ ts: this.tx.snapshot ?? this.tx.floor, deps: this.tx.deps }));
+    try {
+      const { timestamp: ct } = (yield* this.session.call({ f: 'commit', handle: this.handle })) as Committed;
+      return { status: 'committed', ct };
+    } catch (error) {
+      if (!(error instanceof RequestFailed)) throw error;
+      const { code } = error;
+      // What an SDK promises: every other error says that nothing has happened.
+      return { status: code.startsWith('OUTCOME_') || hooks.duplicated ? 'unknown' : 'aborted', code };
+    }
+  }
+
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.session.end(this.handle);
+  }
+}

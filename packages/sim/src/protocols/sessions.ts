@@ -1,0 +1,166 @@
+/** The session frames of a simulated node: what the server hosts, driven as the server drives it. */
+import {
+  type AnyMessage,
+  DEFAULT_LIMITS,
+  type NodeId,
+  type RegionId,
+  type Timestamp,
+  type Topology,
+  type WallMs,
+  wallOf,
+} from '@isochron/core';
+import { DEFAULT_SETTINGS, type Envelope, type Machine, type Unresponsive } from '@isochron/protocols';
+import {
+  type Capability,
+  type Done,
+  Rules,
+  type ServedNode,
+  type ServedSession,
+  ServedSessions,
+  Serving,
+  StableWaiters,
+  type TokenCluster,
+} from '@isochron/sessions';
+
+/** Name of the machine that gets the coordinator's answers to session frames. */
+export const FRAMES_MACHINE = 'session-frames';
+/** How often a node looks whether a time that a client waits for is reached, ms. */
+const POLL_MS = 5;
+const TICK_MS = 1_000;
+
+/** What the frames of a node take from its process. */
+export interface SessionsWorld<M extends AnyMessage> {
+  readonly node: NodeId;
+  readonly region: RegionId;
+  readonly topology: Topology;
+  readonly settings: Readonly<Record<string, number>>;
+  /** Its number among the processes of the node. */
+  readonly incarnation: number;
+  wall(): WallMs;
+  ready(): boolean;
+  ust(): Timestamp;
+  served(): Timestamp;
+  want(ts: Timestamp): void;
+  unresponsive(): Unresponsive;
+  random(): number;
+  post(envelope: Envelope<M>): void;
+  /** Runs something later, unless the process has ended. */
+  after(ms: number, run: () => void): void;
+}
+
+/** The frames of a node. */
+export interface SessionsNode<M extends AnyMessage> {
+  readonly machine: readonly [name: string, machine: Machine<M>];
+  readonly sessions: ServedSessions;
+  /** No new sessions. */
+  leave(): void;
+}
+
+/** What all clusters of the simulator sign their tokens with. */
+export const tokenCluster = (protocol: string): TokenCluster => ({
+  secret: 'simulated',
+  protocol,
+  identity: 'simulated',
+});
+
+/** The address of a node. */
+export const urlOf = (node: NodeId): string => `ws://${node}`;
+
+/** @param open makes the session of a connection */
+export function sessionsNode<M extends AnyMessage>(
+  world: SessionsWorld<M>,
+  protocol: string,
+  capabilities: readonly Capability[],
+  port: Machine<M>,
+  open: (node: ServedNode) => ServedSession,
+): SessionsNode<M> {
+  const { node: id, region, topology } = world;
+  const after: ServedNode['after'] = (ms, run) => {
+    let live = true;
+    world.after(ms, () => {
+      if (live) run();
+    });
+    return () => {
+      live = false;
+    };
+  };
+  const waiting = new Waiting(world, after);
+  const serving = new Serving({
+    ready: () => world.ready(),
+    clockProblem: () => undefined,
+    verification: () => ({ state: 'verified' }),
+    ust: () => world.ust(),
+    stable: (ts, timeoutMs, done) => {
+      world.want(ts);
+      waiting.wait(() => world.served(), ts, timeoutMs, done);
+    },
+    visibleHere: (ts, timeoutMs, done) => waiting.wait(() => world.ust(), ts, timeoutMs, done),
+  });
+  const setting = (name: 'maxTransactionMs' | 'maxClockDriftMs') => world.settings[name] ?? DEFAULT_SETTINGS[name];
+  const now = () => Math.max(0, Math.floor(world.wall()));
+  const node: ServedNode = {
+    id,
+    region,
+    cluster: 'simulated',
+    protocol: { name: protocol, capabilities: new Set(capabilities) },
+    topology,
+    rules: new Rules(topology, DEFAULT_LIMITS),
+    maxTransactionMs: setting('maxTransactionMs'),
+    maxClockDriftMs: setting('maxClockDriftMs'),
+    regions: topology.regions.map((one) => ({ id: one, endpoints: topology.nodesOf(one).map(urlOf) })),
+    serving,
+    now,
+    ust: () => world.ust(),
+    freshness: () => ({
+      now: now(),
+      stalenessMs: Math.max(0, Math.round(now() - wallOf(world.ust()))),
+      stale: false,
+      heldBackBy: null,
+    }),
+    unresponsive: () => world.unresponsive(),
+    principal: () => 'anonymous',
+    random: () => world.random(),
+    after,
+    failed: (cause) => {
+      throw cause;
+    },
+  };
+  const sessions = new ServedSessions(node, () => open(node));
+  const tick = () => {
+    sessions.tick(false);
+    world.after(TICK_MS, tick);
+  };
+  tick();
+  return { machine: [FRAMES_MACHINE, port], sessions, leave: () => serving.leave() };
+}
+
+/** Waits for times of the node, which it looks at every few ms while anything waits. */
+class Waiting {
+  #count = 0;
+  #polls = false;
+  readonly #waiters = new Map<() => Timestamp, StableWaiters>();
+
+  constructor(
+    readonly world: Pick<SessionsWorld<AnyMessage>, 'after'>,
+    readonly timer: ServedNode['after'],
+  ) {}
+
+  wait(time: () => Timestamp, ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
+    const waiters = new StableWaiters(this.timer);
+    this.#count++;
+    this.#waiters.set(time, waiters);
+    waiters.wait(ts, time(), timeoutMs, (result) => {
+      this.#count--;
+      this.#waiters.delete(time);
+      done(result);
+    });
+    if (!this.#polls) this.#poll();
+  }
+
+  #poll(): void {
+    this.#polls = this.#count > 0;
+    if (!this.#polls) return;
+    for (const [time, waiters] of [...this.#waiters]) waiters.advance(time());
+    this.world.after(POLL_MS, () => this.#poll());
+  }
+}

@@ -1,0 +1,45 @@
+/** The session frames of a node under protocols with transactions. */
+import type { ClientRequest, Machine, Session, SessionState, TransactionProtocol } from '@isochron/protocols';
+import {
+  type Capability,
+  ClientPort,
+  Outcomes,
+  SessionTokens,
+  SnapshotChecks,
+  TransactionSession,
+} from '@isochron/sessions';
+import { FRAMES_MACHINE, type SessionsNode, type SessionsWorld, sessionsNode, tokenCluster } from '../sessions.js';
+import type { NodeMessage } from './message.js';
+
+/** References of different processes of a node lie this far apart. */
+const REFS = 1_000_000;
+
+export function openSessions(
+  world: SessionsWorld<NodeMessage>,
+  protocol: TransactionProtocol,
+  capabilities: readonly Capability[],
+  createSession: (id: string, state?: SessionState) => Session,
+): SessionsNode<NodeMessage> {
+  const port = new ClientPort(
+    world.node,
+    {
+      firstRef: world.incarnation * REFS,
+      post: (to, from, message: ClientRequest) => world.post({ to, from, message }),
+    },
+    FRAMES_MACHINE,
+  );
+  const outcomes = new Outcomes(port, {
+    now: () => world.wall(),
+    ust: () => world.ust(),
+    outcomeRetentionMs: world.settings.outcomeRetentionMs!,
+  });
+  const checks = new SnapshotChecks(protocol.entries?.(world.topology) ?? 0, world.settings.maxClockDriftMs!);
+  const tokens = new SessionTokens(tokenCluster(protocol.name), createSession('').rules, checks);
+  return sessionsNode(
+    world,
+    protocol.name,
+    capabilities,
+    port as Machine<NodeMessage>,
+    (node) => new TransactionSession(node, { coordinator: port, outcomes, tokens }),
+  );
+}

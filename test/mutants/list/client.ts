@@ -1,0 +1,158 @@
+/** What the SDKs' client promises: at most once, in order, one snapshot, own writes. */
+import type { Mutant, Profile } from '../mutant.js';
+
+const CLIENT = 'packages/client/src';
+const COMMITS = `${CLIENT}/session/commits.ts`;
+const DISPATCHER = `${CLIENT}/link/dispatcher.ts`;
+const EXPORTED = `${CLIENT}/session/exported.ts`;
+const HANDLE = `${CLIENT}/session/snapshot-handle.ts`;
+const LISTING = `${CLIENT}/session/listing.ts`;
+const OUTCOME = `${CLIENT}/session/outcome.ts`;
+const READS = `${CLIENT}/session/reads.ts`;
+
+/** Clients that lose their connections over and over. */
+const RECONNECTING: Profile = {
+  sdk: true,
+  faults: { kinds: ['clientDisconnect', 'crash'], count: 30, untilMs: 3_000 },
+};
+/** Clients that nothing keeps from their work. */
+const UNDISTURBED: Profile = { sdk: true, faults: { kinds: ['slowDisk'], count: 0, untilMs: 0 } };
+
+/** The same, where stable time is long behind what sessions have written. */
+const BEHIND: Profile = { ...UNDISTURBED, settings: { applyIntervalMs: 400, gossipIntervalMs: 400 } };
+
+export const CLIENT_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'repeats-under-a-new-id',
+    breaks: 'D4',
+    does: 'repeats a commit under another transaction id',
+    patches: [
+      {
+        file: COMMITS,
+        find: 'const { txId: tx, snapshot, deps, hwt, birth, writes } = this.attempt;',
+        replace:
+          'const { txId, snapshot, deps, hwt, birth, writes } = this.attempt; const tx = this.sent ? txId.concat(String(0)) : txId;',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: RECONNECTING,
+  },
+  {
+    name: 'repeats-without-the-last-write',
+    breaks: 'D4',
+    does: 'repeats a commit with fewer writes',
+    patches: [
+      {
+        file: COMMITS,
+        find: '      writes: this.#writes,\n',
+        replace: '      writes: attempts.length > 0 && this.#again++ > 0 ? this.#writes.slice(1) : this.#writes,\n',
+      },
+      { file: COMMITS, find: '  #sentOpen = false;\n', replace: '  #sentOpen = false;\n  #again = 0;\n' },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: RECONNECTING,
+  },
+  {
+    name: 'home-changes-in-doubt',
+    breaks: 'D4',
+    does: 'repeats a commit that may have happened with the cohorts of another region',
+    patches: [
+      {
+        file: OUTCOME,
+        find: 'if (this.#attempts.length === 0) this.#attempts = [cohortsOf(connection)];',
+        replace: 'this.#attempts = [cohortsOf(connection)];',
+      },
+    ],
+    seeds: { from: 1, count: 60 },
+    profile: RECONNECTING,
+  },
+  {
+    name: 'doubt-forgotten',
+    breaks: 'D2',
+    does: 'reports a commit as failed when its answer is late, although it may have happened',
+    patches: [
+      { file: OUTCOME, find: '    if (!this.#inDoubt) {\n      this.failed(', replace: '    {\n      this.failed(' },
+      {
+        file: OUTCOME,
+        find: '    this.deadlineMs = Math.min(now + requestTimeoutMs, this.#nextDeadlineMs(now));\n    return',
+        replace: '    this.deadlineMs = now + 30;\n    return',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: RECONNECTING,
+  },
+  {
+    name: 'reopened-elsewhere',
+    breaks: 'D8',
+    does: 'opens a transaction again without its snapshot where the connection goes',
+    patches: [
+      {
+        file: HANDLE,
+        find: '  opening(connection: Connection): TxId {',
+        replace: '  opening(connection: Connection): TxId {\n    this.at = undefined;',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: RECONNECTING,
+  },
+  {
+    name: 'answers-in-another-order',
+    breaks: 'Alg. 1',
+    does: 'gives the values of a read in the order in which they came',
+    patches: [
+      {
+        file: READS,
+        find: 'caller.resolve(known.map((result) => (result ?? asked[next++]!).value));',
+        replace:
+          'caller.resolve([...asked, ...known.filter((result) => result !== undefined)].map(({ value }) => value));',
+      },
+      { file: READS, find: '    let next = 0;\n', replace: '' },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: UNDISTURBED,
+  },
+  {
+    name: 'exports-no-writes',
+    breaks: 'D9',
+    does: 'exports a session without its own writes',
+    patches: [{ file: EXPORTED, find: '  cache.map(([key', replace: '  cache.slice(0, 0).map(([key' }],
+    seeds: { from: 1, count: 60 },
+    profile: BEHIND,
+  },
+  {
+    name: 'lists-without-own-writes',
+    breaks: 'P7',
+    does: "lists what the server has, without the session's own writes",
+    patches: [{ file: LISTING, find: '  if (own.size === 0) return', replace: '  if (own.size >= 0) return' }],
+    seeds: { from: 1, count: 60 },
+    profile: UNDISTURBED,
+  },
+  {
+    name: 'writes-not-kept',
+    breaks: 'P7',
+    does: 'does not keep what it has committed',
+    patches: [
+      {
+        file: COMMITS,
+        find: 'if (!this.detached) this.#core.session.committed(frame.ts, frame.deps);',
+        replace: 'if (!this.detached) this.#core.session.refused();',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: UNDISTURBED,
+  },
+  {
+    name: 'lost-with-its-connection',
+    breaks: 'D2',
+    does: 'reports a commit as failed when the connection is lost that it was sent on',
+    patches: [
+      {
+        file: DISPATCHER,
+        find: 'if (exchange.repeats && ',
+        replace: "if (exchange.repeats && !('txId' in exchange) && ",
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: RECONNECTING,
+  },
+];
