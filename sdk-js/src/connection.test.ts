@@ -91,6 +91,22 @@ describe('connect', () => {
 });
 
 describe('the connection', () => {
+  it('sets no timer that is longer than timers can be, however long a node asks it to stay away', async () => {
+    const node = await server();
+    const app = await client([node], { requestTimeoutMs: 40 });
+    const timers = jest.spyOn(globalThis, 'setTimeout');
+    try {
+      node.push({ type: 'goaway', reason: 'maintenance', delayMs: 2 ** 40 });
+      await node.until(() => node.connections === 0);
+      // Once that has failed, nothing else is waited for.
+      expect(await codeOf(app.get('a'))).toBe('CONNECTION_LOST');
+      const delays = timers.mock.calls.map(([, delayMs = 0]) => delayMs);
+      expect(Math.max(...delays)).toBe(2 ** 31 - 1);
+    } finally {
+      timers.mockRestore();
+    }
+  });
+
   it('packs what one turn asks for into one message', async () => {
     const node = await server();
     const app = await client([node]);

@@ -24,6 +24,9 @@ import { loadEngine } from './protocols.js';
 
 type Listener = (status: ClientStatus) => void;
 
+/** The longest delay of a timer. The machine asks again after one that comes early. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
 /** An input without its time. */
 type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
 
@@ -65,9 +68,11 @@ export class Driver implements ClientEffects {
   /** Begins a call; rejects with the reason of the signal when that fires first. */
   call<T>(call: Call, signal?: AbortSignal): Promise<T> {
     return new Promise<unknown>((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason);
-      const caller = { resolve, reject };
-      this.step({ kind: 'call', call, caller: signal === undefined ? caller : this.#signalled(signal, caller) });
+      const settle = { resolve, reject };
+      const caller = signal === undefined ? settle : this.#signalled(signal, settle);
+      this.step({ kind: 'call', call, caller });
+      // The call has begun all the same: what it takes along, as a commit its snapshot, ends with it.
+      if (signal?.aborted) this.step({ kind: 'cancel', caller, reason: signal.reason });
     }) as Promise<T>;
   }
 
@@ -145,7 +150,10 @@ export class Driver implements ClientEffects {
   setTimer(atMs: number): void {
     clearTimeout(this.#timer);
     if (Number.isFinite(atMs))
-      this.#timer = setTimeout(() => this.step({ kind: 'timer' }), Math.max(0, atMs - performance.now()));
+      this.#timer = setTimeout(
+        () => this.step({ kind: 'timer' }),
+        Math.min(MAX_DELAY_MS, Math.max(0, atMs - performance.now())),
+      );
   }
 
   turn(): void {

@@ -123,6 +123,25 @@ describe('a session', () => {
     expect(await codeOf(app.update('bytes', { a: 1 }))).toBe('VALUE_INVALID');
   });
 
+  it('gives up its snapshot when an update is aborted between its read and its commit', async () => {
+    const node = await server();
+    const app = await client([node]);
+    await app.set('own', 1);
+    const controller = new AbortController();
+    // The patch is read after the answer, right before the commit.
+    const patch = {
+      get n() {
+        controller.abort(new Error('enough'));
+        return 1;
+      },
+    };
+    await expect(app.update('a', patch, { signal: controller.signal })).rejects.toThrow('enough');
+    expect(node.received('commit')).toHaveLength(1);
+    node.store.stabilise();
+    await app.get('a');
+    expect(app.session.export().writes).toEqual([]);
+  });
+
   it('patches a member called __proto__ as data', async () => {
     const app = await client([await server()]);
     await app.update('a', JSON.parse('{"__proto__": {"polluted": true}, "b": 1}'));
