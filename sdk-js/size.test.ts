@@ -99,6 +99,6 @@ describe('the bundle for browsers', () => {
   it('leaves the client out of a program that only looks at errors', async () => {
     const { gzipBytes, inputs } = await bundle("export { isIsochronError } from './index.js';");
     expect(gzipBytes).toBeLessThanOrEqual(3 * 1024);
-    expect(inputs.filter((path) => /transport|session|api/.test(path))).toEqual([]);
+    expect(inputs.filter((path) => /\/(link|session|api)\/|machine|driver/.test(path))).toEqual([]);
   });
 });
