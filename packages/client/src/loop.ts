@@ -105,6 +105,8 @@ export class Loop {
     for (const listener of this.#sockets.values()) listener.close();
     this.#onAllClosed = () => {
       this.#timers.length = 0;
+      this.#sockets.clear();
+      this.#onAllClosed = () => {};
       done();
     };
     if (this.#sockets.size === 0) this.#onAllClosed();

@@ -25,7 +25,7 @@ export interface ConnectionOwner {
 
 /** After two of these without a message the node is asked; after a third one the connection is given up. */
 const HEARTBEAT_MS = 5000;
-/** The close codes that say more than that the connection is gone. */
+/** The close codes that have an error of their own; all others are CONNECTION_LOST. */
 const CLOSE_CODES: Readonly<Record<number, 'UNAUTHENTICATED' | 'FRAME_INVALID'>> = {
   4400: 'FRAME_INVALID',
   4401: 'UNAUTHENTICATED',
@@ -86,7 +86,7 @@ export class Connection implements SocketListener {
     return this.#welcome;
   }
 
-  /** What the node has said last of the freshness of its snapshots. */
+  /** Freshness of the node's snapshots, as it has reported last. */
   get freshness(): Freshness {
     return this.#freshness ?? this.welcome.freshness;
   }
@@ -124,8 +124,12 @@ export class Connection implements SocketListener {
     return this.#inFlight.size === 0;
   }
 
-  /** Measures the round trip; undefined where the connection is lost before the answer. */
+  /** Measures the round trip; undefined where no credit is free, or the connection is lost before the answer. */
   ping(done: (rttMs: number | undefined) => void = () => {}, token?: string): void {
+    if (this.free <= 0) {
+      done(undefined);
+      return;
+    }
     const resolve = (rttMs: number): void => {
       this.#rttMs = rttMs;
       done(rttMs);
@@ -139,7 +143,7 @@ export class Connection implements SocketListener {
 
   /** Sends a token that another connection of the session received. The answer has the token of both. */
   sendToken(token: string): void {
-    if (this.free > 0) this.ping(undefined, token);
+    this.ping(undefined, token);
   }
 
   /** Sends requests, packed into as few messages as the server's limit allows. */
@@ -210,6 +214,8 @@ export class Connection implements SocketListener {
 
   received(data: unknown): void {
     if (this.#closed) return;
+    // A welcome alone is no progress: a node that fails after it is not to be tried again without a pause.
+    const isWelcomed = this.#welcome !== undefined;
     this.#quietBeats = 0;
     this.#receivedMs = this.loop.nowMs;
     this.#askedMs = undefined;
@@ -221,7 +227,7 @@ export class Connection implements SocketListener {
       this.#finish(toIsochronError(error), true);
       return;
     }
-    if (this.#welcome !== undefined && !this.#closed) this.owner.progressed(this);
+    if (isWelcomed && !this.#closed) this.owner.progressed(this);
   }
 
   #decode(data: unknown): unknown {
@@ -271,7 +277,7 @@ export class Connection implements SocketListener {
     } catch (thrown) {
       const error = toIsochronError(thrown);
       this.owner.refused(exchange, error, this);
-      // What is no answer to its request speaks against the server; a refusal of our own speaks only against the answer.
+      // An answer that does not fit its request ends the connection; one that this client refuses does not.
       if (error.code === 'FRAME_INVALID' || error.code === 'INTERNAL') throw error;
     }
   }
@@ -289,7 +295,7 @@ export class Connection implements SocketListener {
       this.#quietBeats++;
       if (this.#quietBeats > 2) this.drop(lost(`${this.url} has gone silent`));
       else {
-        if (this.#quietBeats > 1 && this.free > 0) this.ping();
+        if (this.#quietBeats > 1) this.ping();
         this.#nextBeat();
       }
     });

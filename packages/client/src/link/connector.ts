@@ -141,10 +141,12 @@ export class Connector implements ConnectionOwner {
       for (const exchange of lost) exchange.failed(error);
       return;
     }
+    const wasInUse = connection === this.#current && !this.#closed;
     this.#draining.delete(connection);
+    // Before its requests fail: a lost ping ends a measurement, which must not find this connection in use.
+    if (wasInUse) this.#current = undefined;
     this.dispatcher.lost(connection, error, lost);
-    if (connection !== this.#current || this.#closed) return;
-    this.#current = undefined;
+    if (!wasInUse) return;
     this.#failed(connection.url, error);
     this.#leaving = false;
     this.#events.changed();

@@ -64,7 +64,8 @@ export class Homing {
     // Without a connection one is being looked for; it starts this anew.
     if (present === undefined) return;
     const unsure = this.endpoints.unmeasured(this.loop.nowMs, MAX_PAUSE_MS).filter(({ url }) => url !== present.url);
-    if (unsure.length === 0) {
+    // Where all credits are in use the present distance cannot be measured.
+    if (unsure.length === 0 || present.free <= 0) {
       this.#schedule();
       return;
     }
@@ -120,7 +121,7 @@ export class Homing {
     this.ports.open(endpoint, { resolve: opened, reject });
   }
 
-  /** It has caught up, and the present node does not say that stable time waits for its region, which may be cut off from the others. */
+  /** It has caught up, and stable time does not wait for its region at the present node: that region may be cut off from the others. */
   #isHealthy({ welcome, region }: Connection): boolean {
     const heldBackBy = this.ports.current()?.freshness.heldBackBy;
     return lagMs(welcome) <= CAUGHT_UP_MS && heldBackBy?.region !== region;

@@ -94,7 +94,12 @@ export class CommitQueue {
       caller.reject(clientClosed());
       return undefined;
     }
-    const withdraw = (one: Queued, reason: unknown): void => this.#withdraw([one], () => reason);
+    // What is not in the queue any more has been settled.
+    const withdraw = (one: Queued, reason: unknown): void =>
+      this.#withdraw(
+        this.#queue.filter((other) => other === one),
+        () => reason,
+      );
     const queued = new Queued(job, caller as Caller<unknown>, this.#core.loop.nowMs, withdraw);
     this.#queue.push(queued);
     this.#core.changed();

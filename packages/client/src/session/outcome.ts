@@ -54,7 +54,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   #outcomeDeadlineMs = Number.POSITIVE_INFINITY;
   #lastError: IsochronError | undefined;
 
-  /** @param ended called when the outcome is known, or nobody can find it out any more */
+  /** @param ended called when the outcome is known, or cannot be found out any more */
   constructor(core: ClientCore, ended: () => void) {
     super();
     this.#core = core;
@@ -79,7 +79,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     return this.#sent;
   }
 
-  /** Its session has to forget it: it has had no effect, or nobody knows. */
+  /** The session goes on without it: it has had no effect, or its outcome cannot be found out. */
   protected abstract gaveUp(): void;
 
   protected committed(timestamp: Timestamp): void {
@@ -140,11 +140,11 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   }
 
   override cancel(reason: unknown): void {
-    if (this.#inDoubt) this.#unknown('the caller gave up waiting', reason);
+    if (this.inDoubt) this.#unknown('the caller gave up waiting', reason);
     else this.failed(reason);
   }
 
-  /** Known to have had no effect, or an outcome that nobody can find out any more. */
+  /** It is known to have had no effect, or its outcome cannot be found out any more. */
   override failed(reason: unknown): void {
     if (this.settled) return;
     super.failed(reason);

@@ -1,0 +1,451 @@
+import { Random } from '@isochron/core/random';
+import type { ClientFrame, ServerFrame } from '@isochron/wire/session-frames';
+import { refusal, type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
+import { World, type WorldOptions } from './testing/world.js';
+
+/** A world with these nodes, and its client connected to the first one. */
+function connected(names: readonly string[] = ['east'], options: WorldOptions = {}) {
+  const store = new ScriptedStore();
+  const nodes = names.map((name) => new ScriptedNode(name, store));
+  // The others are further away.
+  for (const node of nodes.slice(1)) node.delayMs = 10;
+  const world = new World(nodes, options);
+  expect(world.ask({ f: 'connect' }).settled).toBe(1);
+  const [home, other] = nodes;
+  expect(world.machine.core.connector.current?.welcome.node).toBe(`${home!.name}-1`);
+  return { store, world, nodes, home: home!, other: other! };
+}
+
+/**
+ * As `connected`, next to another node that is further away and could not be reached at first: the client is about to
+ * look how far away that is.
+ */
+function looking() {
+  const store = new ScriptedStore();
+  const [home, other] = ['east', 'west'].map((name) => new ScriptedNode(name, store)) as [ScriptedNode, ScriptedNode];
+  home.credits = 2;
+  other.delayMs = 10;
+  other.state = 'refuses';
+  const world = new World([home, other], { settings: { returnAfterMs: 100 } });
+  world.ask({ f: 'connect' });
+  other.state = 'serves';
+  expect(world.machine.core.connector.current?.region).toBe('east');
+  return { world, home, other };
+}
+
+/** Does something to the first frame of a type, and nothing to the others. */
+function once(type: ClientFrame['type'], scripted: Scripted | ((id: number) => ServerFrame)) {
+  let done = false;
+  return (frame: ClientFrame): Scripted => {
+    if (frame.type !== type || done) return undefined;
+    done = true;
+    return typeof scripted === 'function' ? scripted((frame as { id: number }).id) : scripted;
+  };
+}
+
+/** The same for every frame of a type. */
+const always =
+  (type: ClientFrame['type'], scripted: (id: number) => Scripted) =>
+  (frame: ClientFrame): Scripted =>
+    frame.type === type ? scripted((frame as { id: number }).id) : undefined;
+
+let worlds: World[] = [];
+beforeEach(() => {
+  worlds = [];
+});
+const watched = <S extends { readonly world: World }>(scene: S): S => {
+  worlds.push(scene.world);
+  return scene;
+};
+afterEach(() => {
+  for (const { violations } of worlds) expect(violations).toEqual([]);
+});
+
+describe('a write', () => {
+  it('whose connection is lost is sent again unchanged on the next one', () => {
+    const { world, home, store } = watched(connected());
+    home.script = once('commit', 'apply-and-close');
+    const write = world.write('a');
+    world.run(50);
+    const [first, second, ...more] = home.received('commit');
+    expect(more).toEqual([]);
+    expect({ ...second, id: 0 }).toEqual({ ...first, id: 0 });
+    expect(store.outcomes.size).toBe(1);
+    expect(write).toMatchObject({ settled: 1, value: { timestamp: 1001, txId: first!.tx } });
+  });
+
+  it('is not sent under another home once it may have taken effect', () => {
+    const { world, home, other, store } = watched(connected(['east', 'west']));
+    home.script = always('commit', () => 'apply-and-close');
+    const write = world.write('a');
+    world.run(200);
+    expect(other.received('commit').map(({ homes }) => homes)).toEqual([['east']]);
+    expect([write.settled, store.outcomes.size]).toEqual([1, 1]);
+  });
+
+  it('has its home where it is sent next after a refusal before it began', () => {
+    const { world, home, other } = watched(connected(['east', 'west']));
+    home.script = always('commit', (id) => refusal(id, 'NOT_READY', true));
+    const write = world.write('a');
+    world.run(200);
+    expect(other.received('commit').map(({ homes }) => homes)).toEqual([['west']]);
+    expect(write.value).toBeDefined();
+  });
+
+  it('waits for its turn until the outcome of the one before is known', () => {
+    const { world, home } = watched(connected());
+    home.script = once('commit', 'drop');
+    const [first, second] = [world.write('a'), world.write('b')];
+    world.run(900);
+    expect(home.received('commit')).toHaveLength(1);
+    world.run(2000);
+    const [sent, again, next] = home.received('commit').map(({ tx }) => tx);
+    expect([again === sent, next === sent]).toEqual([true, false]);
+    expect([first.settled, second.settled]).toEqual([1, 1]);
+  });
+
+  it('is OUTCOME_UNKNOWN after its deadline, and those behind it are SESSION_BLOCKED', () => {
+    const { world, home } = watched(connected());
+    home.script = always('commit', () => 'drop');
+    const [first, second] = [world.write('a'), world.write('b')];
+    world.run(5000);
+    expect([first.reason?.code, second.reason?.code]).toEqual(['OUTCOME_UNKNOWN', 'SESSION_BLOCKED']);
+    expect(new Set(home.received('commit').map(({ tx }) => tx)).size).toBe(1);
+  });
+
+  it('that is cancelled before its turn has no effect', () => {
+    const { world, home } = watched(connected());
+    home.script = once('commit', 'drop');
+    world.write('a');
+    const second = world.write('b');
+    world.run(10);
+    second.cancel('enough');
+    expect(second).toMatchObject({ settled: 1, reason: 'enough' });
+    world.run(5000);
+    expect(home.received('commit').map(({ writes }) => writes[0]!.key)).not.toContain('default/b');
+  });
+
+  it('that is cancelled in the turn that asked for it is not sent', () => {
+    const { world, home } = watched(connected());
+    const write = world.write('a');
+    write.cancel('enough');
+    world.run(100);
+    expect(write.reason).toBe('enough');
+    expect(home.received('commit')).toEqual([]);
+  });
+
+  it('that is cancelled after it was sent has an unknown outcome, which is found out before the next write', () => {
+    const { world, home, store } = watched(connected());
+    home.script = once('commit', 'drop');
+    const write = world.write('a');
+    world.run(10);
+    write.cancel('enough');
+    expect(write).toMatchObject({ settled: 1, reason: { code: 'OUTCOME_UNKNOWN', cause: 'enough' } });
+    const next = world.write('b');
+    world.run(2000);
+    expect(next.value).toBeDefined();
+    expect(store.outcomes.size).toBe(2);
+  });
+
+  it('that has succeeded is not settled again when it is cancelled afterwards', () => {
+    const { world } = watched(connected());
+    const write = world.write('a');
+    world.run(50);
+    write.cancel('too late');
+    expect(write).toMatchObject({ settled: 1, value: { timestamp: 1001 } });
+  });
+
+  it('that was withdrawn from the queue is not settled again when it is cancelled afterwards', () => {
+    const { world, home } = watched(connected());
+    home.script = always('commit', () => 'drop');
+    world.write('a');
+    const second = world.write('b');
+    second.cancel('first');
+    second.cancel('second');
+    expect(second).toMatchObject({ settled: 1, reason: 'first' });
+  });
+});
+
+describe('requests', () => {
+  it('of one turn leave in one message', () => {
+    const { world, home } = watched(connected());
+    const before = home.packing.length;
+    const reads = Array.from({ length: 10 }, (_, i) => world.read(`k${i}`));
+    world.write('a');
+    world.run(50);
+    expect(home.packing.slice(before)).toEqual([11]);
+    expect(reads.map(({ settled }) => settled)).toEqual(Array(10).fill(1));
+  });
+
+  it('get the credits of refused ones', () => {
+    const { world, home } = watched(connected());
+    home.script = always('read', (id) => refusal(id, 'KEYSPACE_UNKNOWN', false));
+    const reads = Array.from({ length: 40 }, (_, i) => world.read(`k${i}`));
+    world.run(100);
+    expect(reads.map(({ reason }) => reason?.code)).toEqual(Array(40).fill('KEYSPACE_UNKNOWN'));
+    home.script = () => undefined;
+    const read = world.read('a');
+    world.run(10);
+    expect(read.value).toEqual([null]);
+  });
+
+  it('do not get the credits of cancelled ones before those are answered', () => {
+    const { world, home } = watched(connected());
+    const held: number[] = [];
+    home.script = always('read', (id) => {
+      held.push(id);
+      return 'drop';
+    });
+    for (let i = 0; i < home.credits; i++) world.read(`k${i}`).cancel('enough');
+    const reads = Array.from({ length: home.credits }, (_, i) => world.read(`k${i}`));
+    world.run(10);
+    expect(held).toHaveLength(home.credits);
+    for (const read of reads) read.cancel('enough');
+    const late = world.read('late');
+    world.run(10);
+    expect(held).toHaveLength(home.credits);
+    home.script = () => undefined;
+    world.push(home, ...held.map((id) => refusal(id, 'OVERLOADED', true)));
+    world.run(10);
+    expect(late.value).toEqual([null]);
+  });
+
+  it('wait while there is no connection, and fail at their deadline', () => {
+    const { world, home } = watched(connected());
+    home.state = 'refuses';
+    world.cut(home);
+    const [early, late] = [world.read('a'), world.read('b')];
+    early.cancel('enough');
+    world.run(1500);
+    expect([early.reason, late.reason?.code]).toEqual(['enough', 'CONNECTION_LOST']);
+  });
+});
+
+describe('connections', () => {
+  it('that fail right after the welcome are opened again with growing pauses', () => {
+    const { world, home } = watched(connected(['east'], { random: () => 0.5 }));
+    home.script = always('ping', () => 'close');
+    world.cut(home);
+    const before = home.received('hello').length;
+    world.run(10_000);
+    const tries = home.received('hello').length - before;
+    expect(tries).toBeGreaterThan(3);
+    expect(tries).toBeLessThan(15);
+  });
+
+  it('that are lost while a nearer endpoint is measured are replaced by the usual way, and the oldest requests leave first', () => {
+    const { world, home, other } = watched(looking());
+    home.script = (frame) => (frame.type === 'read' || frame.type === 'ping' ? 'drop' : undefined);
+    const first = world.read('first');
+    // The look has measured the other one, and waits for the ping of this one: no credit is left.
+    world.run(200);
+    const second = world.read('second');
+    world.run(1);
+    expect(other.received('ping')).toHaveLength(2);
+    world.cut(home);
+    world.run(100);
+    expect(other.received('read').map(({ keys }) => keys[0])).toEqual(['default/first', 'default/second']);
+    expect([first.settled, second.settled]).toEqual([1, 1]);
+    expect(world.live).toHaveLength(1);
+  });
+
+  it('are not left for one further away while no credit is free for a measurement', () => {
+    const { world, home, other } = watched(looking());
+    home.script = always('read', () => 'drop');
+    for (let i = 0; i < home.credits; i++) world.read(`k${i}`);
+    world.run(400);
+    expect(world.machine.core.connector.current!.region).toBe('east');
+    expect(other.received('ping')).toEqual([]);
+  });
+
+  it('send the token that came while they were opened, and keep the answer that has both', () => {
+    const { world, home, other } = watched(connected(['east', 'west']));
+    home.script = once('commit', 'drop');
+    world.write('a');
+    world.run(5);
+    const sent = home.received('commit')[0]!;
+    world.push(home, { type: 'goaway', reason: 'restart', delayMs: 60_000 });
+    world.run(25);
+    expect(other.received('hello').at(-1)?.token).toBe('east-0');
+    // The old connection still answers what it owes, after the hello of the new one.
+    world.push(home, { type: 'committed', id: sent.id, ts: 2000, token: 'east-w2000' });
+    world.run(100);
+    expect(world.machine.core.connector.current!.region).toBe('west');
+    expect(other.received('ping').map(({ token }) => token)).toContain('east-w2000');
+    expect(world.machine.core.currentToken()).toBe('east-w2000+');
+  });
+
+  it('that are not in use do not change the token', () => {
+    const { world, home, other } = watched(looking());
+    other.token = 'of-a-look';
+    home.script = always('ping', () => 'drop');
+    world.run(200);
+    expect(other.received('ping')).toHaveLength(2);
+    expect(world.machine.core.currentToken()).toBe('east-0');
+  });
+
+  it('that send what is no frame are replaced, and what they owed is asked again', () => {
+    const { world, home } = watched(connected());
+    home.script = once('read', { type: 'values', id: 9999, snapshot: 1000, values: [null] });
+    const read = world.read('a');
+    world.run(100);
+    expect(read.value).toEqual([null]);
+    expect(home.received('hello')).toHaveLength(2);
+    expect(world.live).toHaveLength(1);
+  });
+
+  it('that open after another one was chosen are closed', () => {
+    const store = new ScriptedStore();
+    const [east, west] = ['east', 'west'].map((name) => new ScriptedNode(name, store));
+    west!.delayMs = 100;
+    const { world } = watched({ world: new World([east!, west!]) });
+    expect(world.ask({ f: 'connect' }, 150).settled).toBe(1);
+    world.run(1000);
+    expect(world.live.map(({ node }) => node.name)).toEqual(['east']);
+  });
+});
+
+describe('a client that closes', () => {
+  it('while it connects opens no other socket', () => {
+    const store = new ScriptedStore();
+    const nodes = ['east', 'west'].map((name) => new ScriptedNode(name, store));
+    const { world } = watched({ world: new World(nodes) });
+    const connecting = world.call({ f: 'connect' });
+    const closing = world.ask({ f: 'close' });
+    expect(world.sockets.size).toBe(2);
+    expect(world.live).toEqual([]);
+    expect([connecting.settled, closing.settled]).toEqual([1, 1]);
+    expect(connecting.reason?.code).toBe('CONNECTION_LOST');
+  });
+
+  it('asks for no timer any more, and settles every call', () => {
+    const { world, home } = watched(connected(['east', 'west'], { settings: { returnAfterMs: 100 } }));
+    home.script = (frame) => (frame.type === 'ping' ? undefined : 'drop');
+    const calls = [world.read('a'), world.write('a'), world.write('b')];
+    world.run(10);
+    const closing = world.call({ f: 'close' });
+    world.run(10);
+    expect(calls.map(({ reason }) => reason?.code)).toEqual(['CLIENT_CLOSED', 'OUTCOME_UNKNOWN', 'CLIENT_CLOSED']);
+    expect(closing.settled).toBe(1);
+    expect([world.timerMs, world.live]).toEqual([Number.POSITIVE_INFINITY, []]);
+    expect(world.ask({ f: 'read', keys: ['default/a'] }).reason?.code).toBe('CLIENT_CLOSED');
+    expect([world.timerMs, world.live]).toEqual([Number.POSITIVE_INFINITY, []]);
+  });
+
+  it('does not wait longer than a second for its sockets, and is not settled again when they close later', () => {
+    const { world, home } = watched(connected());
+    home.state = 'silent';
+    home.delayMs = 5000;
+    const closing = world.ask({ f: 'close' }, 900);
+    expect(closing.settled).toBe(0);
+    world.run(200);
+    expect([closing.settled, world.timerMs]).toEqual([1, Number.POSITIVE_INFINITY]);
+    world.run(20_000);
+    expect([closing.settled, world.live]).toEqual([1, []]);
+  });
+
+  it('may close twice', () => {
+    const { world } = watched(connected());
+    const [first, second] = [world.call({ f: 'close' }), world.call({ f: 'close' })];
+    world.run(50);
+    expect([first.settled, second.settled]).toEqual([1, 1]);
+  });
+
+  it('while the client of its protocol is loaded ends its connect once that has come', () => {
+    const node = new ScriptedNode('east', new ScriptedStore());
+    const { world } = watched({ world: new World([node]) });
+    world.loadsAtOnce = false;
+    const connecting = world.ask({ f: 'connect' });
+    expect(world.loads).toEqual(['paris']);
+    const closing = world.ask({ f: 'close' });
+    world.loaded('paris');
+    world.run(50);
+    expect([connecting.settled, closing.settled]).toEqual([1, 1]);
+    expect([world.timerMs, world.live]).toEqual([Number.POSITIVE_INFINITY, []]);
+  });
+});
+describe('every call', () => {
+  const SEEDS = 60;
+  const CODES = ['NOT_READY', 'OVERLOADED', 'OUTCOME_PENDING', 'INTERNAL', 'CREDITS_EXHAUSTED', 'REPLICA_UNREACHABLE'];
+
+  /** Requests, drops, cuts, refusals and delays by chance; then a network that works, or not; then the end. */
+  function live(seed: number) {
+    const random = new Random(seed);
+    const store = new ScriptedStore();
+    const nodes = ['east', 'west', 'north'].map((name) => new ScriptedNode(name, store));
+    for (const node of nodes) {
+      node.credits = 1 + random.below(6);
+      node.delayMs = 1 + random.below(20);
+      node.regions = nodes.map(({ region, url }) => ({ id: region, endpoints: [url] }));
+    }
+    const settings = { returnAfterMs: random.pick([50, 1000]), requestTimeoutMs: random.pick([200, 1000]) };
+    const world = new World(nodes, { settings, random: () => random.float() });
+    worlds.push(world);
+    const network = { trouble: 0.2 };
+    world.jitterMs = () => (random.chance(network.trouble) ? random.below(100) : 0);
+    for (const node of nodes)
+      node.script = (frame) => {
+        if (!random.chance(network.trouble)) return undefined;
+        const refused = refusal(frame.type === 'hello' ? undefined : frame.id, random.pick(CODES), true);
+        return random.pick<Scripted>(['drop', 'close', 'apply-and-drop', 'apply-and-close', refused]);
+      };
+    let handle = 0;
+    /** A transaction that reads, and is committed or ended while that may be under way. */
+    const transact = (keys: readonly string[]): void => {
+      world.step({ kind: 'begin', handle: ++handle, mode: random.pick(['transaction', 'snapshot']) });
+      world.call({ f: 'read', handle, keys });
+      if (random.chance(0.5)) world.run(random.below(50));
+      world.machine.transaction(handle).write(keys[0]!, 'written');
+      if (random.chance(0.7)) world.call({ f: 'commit', handle });
+      else world.step({ kind: 'end', handle });
+    };
+    const act = (): void => {
+      const at = random.below(11);
+      const key = `default/k${random.below(5)}`;
+      if (at < 3) world.call({ f: 'read', keys: [key] });
+      else if (at < 5) world.call({ f: 'write', key, value: `${world.nowMs}` });
+      else if (at < 6) transact([key]);
+      else if (at < 8) random.pick(world.calls).cancel('enough');
+      else if (at < 9) world.cut(random.pick(nodes));
+      else if (at < 10) random.pick(nodes).state = random.pick(['serves', 'refuses', 'silent']);
+      else world.push(random.pick(nodes), { type: 'goaway', reason: 'restart', delayMs: random.below(500) });
+    };
+    return { random, world, nodes, store, network, act };
+  }
+
+  it('is settled exactly once, whatever the network does', () => {
+    let [committed, unknown, rejected] = [0, 0, 0];
+    for (let seed = 0; seed < SEEDS; seed++) {
+      const { random, world, nodes, store, network, act } = live(seed);
+      world.call({ f: 'connect' });
+      world.run(random.below(1000));
+      if (world.machine.core.protocol !== '') {
+        for (let i = 0; i < 150; i++) {
+          act();
+          world.run(random.below(30));
+        }
+        if (random.chance(0.5)) {
+          network.trouble = 0;
+          for (const node of nodes) node.state = 'serves';
+          world.run(60_000);
+          expect([seed, world.machine.core.status(world.nowMs).pendingCommits]).toEqual([seed, 0]);
+        }
+      }
+      world.call({ f: 'close' });
+      for (const node of nodes) node.state = 'serves';
+      world.run(30_000);
+      const settled = world.calls.map(({ settled }) => settled);
+      expect([seed, settled]).toEqual([seed, settled.map(() => 1)]);
+      expect([seed, world.timerMs, world.live, world.violations]).toEqual([seed, Number.POSITIVE_INFINITY, [], []]);
+      for (const { call, value, reason } of world.calls) {
+        if (call.f !== 'write' && call.f !== 'commit') continue;
+        if (reason?.code === 'OUTCOME_UNKNOWN') unknown++;
+        else if (reason !== undefined) rejected++;
+        else committed++;
+        const { txId, timestamp } = (value ?? {}) as { txId?: string; timestamp?: number };
+        if (txId !== undefined) expect([seed, store.outcomes.get(txId)]).toEqual([seed, timestamp]);
+      }
+    }
+    expect(Math.min(committed, unknown, rejected)).toBeGreaterThan(10);
+  });
+});

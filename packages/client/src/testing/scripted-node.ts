@@ -1,0 +1,146 @@
+/** A scripted node for tests of the machine: it answers session frames from a map. Several nodes may share one store. */
+import { wallOf } from '@isochron/core/hlc';
+import type { Timestamp, TxId } from '@isochron/core/ids';
+import type {
+  ClientFrame,
+  CommitFrame,
+  ReadFrame,
+  ServerFrame,
+  StartFrame,
+  WelcomeFrame,
+  WireValue,
+} from '@isochron/wire/session-frames';
+
+const ALL = ['transactions', 'list', 'stable', 'snapshots', 'read-past', 'stable-snapshots'];
+
+/** What the scripted nodes of one cluster share. Each write is stable at once, unless `holdStable` is set. */
+export class ScriptedStore {
+  readonly #values = new Map<string, { readonly ts: Timestamp; readonly value: WireValue | null }>();
+  /** Commit timestamps by transaction. */
+  readonly outcomes = new Map<TxId, Timestamp>();
+  clock: Timestamp = 1000;
+  ust: Timestamp = 1000;
+  holdStable = false;
+
+  commit({ tx, hwt, birth, writes }: Pick<CommitFrame, 'tx' | 'hwt' | 'birth' | 'writes'>): Timestamp {
+    const known = this.outcomes.get(tx);
+    if (known !== undefined) return known;
+    this.clock = Math.max(this.clock, hwt, birth) + 1;
+    for (const { key, value } of writes) this.#values.set(key, { ts: this.clock, value });
+    this.outcomes.set(tx, this.clock);
+    if (!this.holdStable) this.ust = this.clock;
+    return this.clock;
+  }
+
+  read(key: string): readonly [Timestamp, WireValue] | null {
+    const version = this.#values.get(key);
+    return version === undefined || version.value === null ? null : [version.ts, version.value];
+  }
+}
+
+/** What a script does with a frame: an answer of its own, none at all, the end of the connection; undefined: the usual answer. */
+export type Scripted = undefined | 'drop' | 'close' | 'apply-and-drop' | 'apply-and-close' | ServerFrame;
+
+export class ScriptedNode {
+  /** Every frame that came in, and how many came in each message. */
+  readonly frames: ClientFrame[] = [];
+  readonly packing: number[] = [];
+  /** Runs before a frame is answered. */
+  script: (frame: ClientFrame) => Scripted = () => undefined;
+  /** Time that a message needs in one direction. */
+  delayMs = 1;
+  /** `refuses`: no socket opens. `silent`: a socket neither opens nor fails. */
+  state: 'serves' | 'refuses' | 'silent' = 'serves';
+  credits = 16;
+  regions: WelcomeFrame['regions'] = [];
+  /** Token of the next welcome, and of the next commits. */
+  token: string;
+  readonly #open = new Map<TxId, Timestamp>();
+
+  constructor(
+    readonly name: string,
+    readonly store: ScriptedStore,
+    readonly region = name,
+  ) {
+    this.token = `${name}-0`;
+  }
+
+  get url(): string {
+    return `ws://${this.name}`;
+  }
+
+  received<T extends ClientFrame['type']>(type: T): Extract<ClientFrame, { type: T }>[] {
+    return this.frames.filter((frame): frame is Extract<ClientFrame, { type: T }> => frame.type === type);
+  }
+
+  /** The usual answer. */
+  answer(frame: ClientFrame): ServerFrame {
+    switch (frame.type) {
+      case 'hello':
+        return this.welcome();
+      case 'read':
+        return this.#read(frame);
+      case 'start':
+        return this.#start(frame);
+      case 'commit':
+        this.#open.delete(frame.tx);
+        return { type: 'committed', id: frame.id, ts: this.store.commit(frame), token: this.token };
+      case 'abort':
+        this.#open.delete(frame.tx);
+        return { type: 'aborted', id: frame.id };
+      case 'ping':
+        return { type: 'pong', id: frame.id, ...(frame.token === undefined ? {} : { token: `${frame.token}+` }) };
+      case 'stable':
+        return this.store.ust >= frame.ts
+          ? { type: 'stable', id: frame.id, ust: this.store.ust }
+          : refusal(frame.id, 'STABLE_TIMEOUT', true);
+      case 'status': {
+        const ts = this.store.outcomes.get(frame.tx) ?? null;
+        return { type: 'status', id: frame.id, status: ts === null ? 'unknown' : 'committed', ts };
+      }
+      default:
+        return refusal(frame.id, 'FRAME_TYPE_UNKNOWN', false);
+    }
+  }
+
+  welcome(): WelcomeFrame {
+    const { ust } = this.store;
+    return {
+      type: 'welcome',
+      region: this.region,
+      node: `${this.name}-1`,
+      cluster: 'test',
+      protocol: 'paris',
+      capabilities: ALL,
+      ust,
+      hwt: 0,
+      freshness: { now: Math.ceil(wallOf(ust)), stalenessMs: 0, stale: false, heldBackBy: null },
+      token: this.token,
+      credits: this.credits,
+      limits: { maxKeyBytes: 1024, maxValueBytes: 65_536, maxKeysPerRequest: 100, maxRequestBytes: 1_000_000 },
+      maxTransactionMs: 30_000,
+      regions: this.regions,
+    };
+  }
+
+  #start({ id, tx, at = this.store.ust }: StartFrame): ServerFrame {
+    this.#open.set(tx, at);
+    return { type: 'started', id, snapshot: at };
+  }
+
+  /** Values are the newest ones: what a snapshot holds is not what these tests are about. */
+  #read({ id, tx, at = this.store.ust, keys }: ReadFrame): ServerFrame {
+    const snapshot = tx === undefined ? at : this.#open.get(tx);
+    if (snapshot === undefined) return refusal(id, 'TRANSACTION_UNKNOWN', false);
+    return { type: 'values', id, snapshot, values: keys.map((key) => this.store.read(key)) };
+  }
+}
+
+/** An error frame. */
+export const refusal = (id: number | undefined, code: string, retryable: boolean): ServerFrame => ({
+  type: 'error',
+  ...(id === undefined ? {} : { id }),
+  code,
+  detail: `scripted ${code}`,
+  retryable,
+});

@@ -1,0 +1,309 @@
+/**
+ * A client machine and what it runs in, for tests: scripted nodes, sockets that deliver in order, one clock. Nothing here
+ * takes real time. What every driver may rely on is checked with each effect; `violations` has what did not hold.
+ */
+import type { TxId } from '@isochron/core/ids';
+import { ParisSession } from '@isochron/protocols/paris/session';
+import type { ClientFrame, RequestFrame, ServerFrame } from '@isochron/wire/session-frames';
+import { jsonCodec } from '../link/codec.js';
+import {
+  type Call,
+  type ClientEffects,
+  type ClientInput,
+  ClientMachine,
+  type ClientSettings,
+  type Encoded,
+  type RandomSource,
+  type SocketId,
+} from '../machine.js';
+import { openTransactions } from '../session/transactions.js';
+import type { Scripted, ScriptedNode } from './scripted-node.js';
+
+/** What became of a call. */
+export interface Called {
+  /** How often it was settled. */
+  settled: number;
+  value?: unknown;
+  reason?: { readonly code?: string };
+  readonly call: Call;
+  cancel(reason: unknown): void;
+}
+
+interface Socket {
+  readonly id: SocketId;
+  readonly node: ScriptedNode;
+  /** `closing`: the machine has closed it; `gone`: the machine has got its `closed`. */
+  state: 'opening' | 'open' | 'closing' | 'gone';
+  /** The network has cut it. */
+  isCut: boolean;
+  /** Requests without an answer that has reached the machine. */
+  readonly inFlight: Map<number, RequestFrame>;
+  lastArrivalMs: number;
+}
+
+interface Due {
+  readonly atMs: number;
+  readonly run: () => void;
+}
+
+export interface WorldOptions {
+  readonly settings?: Partial<ClientSettings>;
+  readonly random?: RandomSource;
+  readonly token?: string;
+}
+
+type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
+
+/** More events than any test has: the machine goes round in circles. */
+const MAX_EVENTS = 50_000;
+
+export class World implements ClientEffects {
+  readonly machine: ClientMachine;
+  readonly violations: string[] = [];
+  readonly sockets = new Map<SocketId, Socket>();
+  readonly calls: Called[] = [];
+  nowMs = 0;
+  /** When the machine wants a timer; infinite where it wants none. */
+  timerMs = Number.POSITIVE_INFINITY;
+  /** Loads of protocols are answered at once; else by `loaded`. */
+  loadsAtOnce = true;
+  readonly loads: string[] = [];
+  /** Extra time of a message. */
+  jitterMs: () => number = () => 0;
+  #events: Due[] = [];
+  #turnIsDue = false;
+  #isStepping = false;
+  #lastId = 0;
+  #count = 0;
+  /** The write that was sent last, and whether its last sending has been answered. */
+  #write: { readonly tx: TxId; isAnswered: boolean } | undefined;
+
+  constructor(
+    readonly nodes: readonly ScriptedNode[],
+    { settings, random = () => 0, token }: WorldOptions = {},
+  ) {
+    const all: ClientSettings = {
+      client: 'test',
+      credentials: undefined,
+      requestTimeoutMs: 1000,
+      connectTimeoutMs: 500,
+      commitTimeoutMs: 3000,
+      returnAfterMs: Number.POSITIVE_INFINITY,
+      codec: jsonCodec,
+      newId: () => `session${++this.#lastId}`.padEnd(22, '0'),
+      ...settings,
+    };
+    this.machine = new ClientMachine({ endpoints: nodes.map(({ url }) => url), token }, all, this, random, 0);
+  }
+
+  /** Sockets that are open or being opened. */
+  get live(): Socket[] {
+    return [...this.sockets.values()].filter(({ state }) => state !== 'gone');
+  }
+
+  step(input: Untimed<ClientInput>): void {
+    if (this.#isStepping) this.violations.push(`a step ${input.kind} inside of another one`);
+    this.#isStepping = true;
+    try {
+      this.machine.step({ ...input, nowMs: this.nowMs } as ClientInput);
+    } finally {
+      this.#isStepping = false;
+    }
+  }
+
+  call(call: Call): Called {
+    const called: Called = {
+      call,
+      settled: 0,
+      cancel: (reason) => this.step({ kind: 'cancel', caller, reason }),
+    };
+    const settle = (outcome: Partial<Called>): void => {
+      Object.assign(called, outcome);
+      if (++called.settled > 1) this.violations.push(`a ${call.f} was settled ${called.settled} times`);
+    };
+    const caller = {
+      resolve: (value: unknown) => settle({ value }),
+      reject: (reason: unknown) => settle({ reason: reason as { code?: string } }),
+    };
+    this.calls.push(called);
+    this.step({ kind: 'call', call, caller });
+    return called;
+  }
+
+  /** Asks for something, and lets some time pass. */
+  ask(call: Call, ms = 50): Called {
+    const called = this.call(call);
+    this.run(ms);
+    return called;
+  }
+
+  write(key: string, value = '1'): Called {
+    return this.call({ f: 'write', key: `default/${key}`, value });
+  }
+
+  read(key: string): Called {
+    return this.call({ f: 'read', keys: [`default/${key}`] });
+  }
+
+  loaded(protocol: string): void {
+    this.step({ kind: 'loaded', protocol, engine: openTransactions(ParisSession) });
+  }
+
+  /** Lets time pass. */
+  run(ms: number): void {
+    const endMs = this.nowMs + ms;
+    for (;;) {
+      if (++this.#count > MAX_EVENTS) throw new Error(`more than ${MAX_EVENTS} events`);
+      if (this.#turnIsDue) {
+        this.#turnIsDue = false;
+        this.step({ kind: 'turn' });
+        continue;
+      }
+      const next = this.#events[0];
+      const dueMs = Math.min(next?.atMs ?? Number.POSITIVE_INFINITY, this.timerMs);
+      if (dueMs > endMs) break;
+      this.nowMs = Math.max(this.nowMs, dueMs);
+      if (next !== undefined && next.atMs <= this.timerMs) {
+        this.#events.shift();
+        next.run();
+      } else {
+        this.timerMs = Number.POSITIVE_INFINITY;
+        this.step({ kind: 'timer' });
+      }
+    }
+    this.nowMs = endMs;
+  }
+
+  /** The network cuts the connections to a node. */
+  cut(node: ScriptedNode): void {
+    for (const socket of this.live) if (socket.node === node) this.#cut(socket);
+  }
+
+  /** Sends frames to every connection of a node, in one message. */
+  push(node: ScriptedNode, ...frames: ServerFrame[]): void {
+    for (const socket of this.live) if (socket.node === node) this.#deliver(socket, frames);
+  }
+
+  // What the machine asks for.
+
+  open(id: SocketId, url: string): void {
+    const node = this.nodes.find((one) => url.startsWith(`${one.url}/`));
+    if (node === undefined) throw new Error(`no node at ${url}`);
+    const socket: Socket = { id, node, state: 'opening', isCut: false, inFlight: new Map(), lastArrivalMs: 0 };
+    this.sockets.set(id, socket);
+    if (node.state === 'silent') return;
+    this.#later(this.#arrivalMs(socket), () => {
+      if (socket.state !== 'opening') return;
+      if (node.state === 'refuses') this.#gone(socket);
+      else {
+        socket.state = 'open';
+        this.step({ kind: 'opened', socket: id });
+      }
+    });
+  }
+
+  send(id: SocketId, message: Encoded): void {
+    const socket = this.sockets.get(id)!;
+    if (socket.state !== 'open') this.violations.push(`a message on a socket that is ${socket.state}`);
+    const decoded: unknown = JSON.parse(message as string);
+    const frames = (Array.isArray(decoded) ? decoded : [decoded]) as ClientFrame[];
+    for (const frame of frames) this.#check(socket, frame);
+    if (!socket.isCut) this.#later(this.#arrivalMs(socket), () => this.#arrive(socket, frames));
+  }
+
+  close(id: SocketId, abrupt: boolean): void {
+    const socket = this.sockets.get(id)!;
+    if (socket.state === 'gone') return;
+    socket.state = 'closing';
+    if (abrupt || socket.node.state !== 'silent') this.#later(this.#arrivalMs(socket), () => this.#gone(socket));
+  }
+
+  load(protocol: string): void {
+    this.loads.push(protocol);
+    if (this.loadsAtOnce) this.#later(this.nowMs, () => this.loaded(protocol));
+  }
+
+  setTimer(atMs: number): void {
+    this.timerMs = atMs;
+  }
+
+  turn(): void {
+    if (this.#turnIsDue) this.violations.push('a second turn was asked for before the end of the first one');
+    this.#turnIsDue = true;
+  }
+
+  changed(): void {}
+
+  log(): void {}
+
+  #check({ inFlight, node }: Socket, frame: ClientFrame): void {
+    if (frame.type === 'hello') return;
+    inFlight.set(frame.id, frame);
+    if (inFlight.size > node.credits) this.violations.push(`${inFlight.size} requests with ${node.credits} credits`);
+    if (frame.type !== 'commit') return;
+    const { tx } = frame;
+    if (this.#write !== undefined && this.#write.tx !== tx && !this.#write.isAnswered)
+      this.violations.push(`${tx} was sent before the outcome of ${this.#write.tx} was known`);
+    this.#write = { tx, isAnswered: false };
+  }
+
+  #arrive(socket: Socket, frames: readonly ClientFrame[]): void {
+    const { node } = socket;
+    if (socket.isCut || socket.state === 'gone') return;
+    node.packing.push(frames.length);
+    node.frames.push(...frames);
+    const answers: ServerFrame[] = [];
+    for (const frame of frames) {
+      const scripted = node.script(frame);
+      const answer = typeof scripted === 'object' ? scripted : this.#apply(node, frame, scripted);
+      if (answer !== undefined) answers.push(answer);
+      if (scripted !== 'close' && scripted !== 'apply-and-close') continue;
+      this.#cut(socket);
+      return;
+    }
+    if (answers.length > 0) this.#deliver(socket, answers);
+  }
+
+  /** The node's own answer, unless the script keeps it back. */
+  #apply(node: ScriptedNode, frame: ClientFrame, scripted: Exclude<Scripted, ServerFrame>): ServerFrame | undefined {
+    if (scripted === 'drop' || scripted === 'close') return undefined;
+    const answer = node.answer(frame);
+    return scripted === undefined ? answer : undefined;
+  }
+
+  #deliver(socket: Socket, frames: readonly ServerFrame[]): void {
+    this.#later(this.#arrivalMs(socket), () => {
+      if (socket.isCut || socket.state === 'gone') return;
+      for (const { id } of frames as readonly { readonly id?: number }[]) {
+        const request = socket.inFlight.get(id ?? -1);
+        socket.inFlight.delete(id ?? -1);
+        if (request?.type === 'commit' && socket.state === 'open' && request.tx === this.#write?.tx)
+          this.#write.isAnswered = true;
+      }
+      this.step({ kind: 'message', socket: socket.id, data: JSON.stringify(frames) });
+    });
+  }
+
+  #cut(socket: Socket): void {
+    socket.isCut = true;
+    this.#later(this.nowMs, () => this.#gone(socket));
+  }
+
+  #gone(socket: Socket): void {
+    if (socket.state === 'gone') return;
+    socket.state = 'gone';
+    this.step({ kind: 'closed', socket: socket.id });
+  }
+
+  /** When a message arrives that leaves now: not before the one that left before it. */
+  #arrivalMs(socket: Socket): number {
+    socket.lastArrivalMs = Math.max(socket.lastArrivalMs, this.nowMs + socket.node.delayMs + this.jitterMs());
+    return socket.lastArrivalMs;
+  }
+
+  #later(atMs: number, run: () => void): void {
+    let at = this.#events.length;
+    while (at > 0 && this.#events[at - 1]!.atMs > atMs) at--;
+    this.#events.splice(at, 0, { atMs, run });
+  }
+}
