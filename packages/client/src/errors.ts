@@ -2,7 +2,7 @@ import { type ErrorCode, IsochronError, isErrorCode } from '@isochron/core/error
 import type { Timestamp, TxId } from '@isochron/core/ids';
 
 /**
- * The commit may or may not have happened: its answer was lost and nobody could be asked before the deadline. `code` is
+ * The commit may or may not have happened: its answer was lost and no node could be asked before the deadline. `code` is
  * `OUTCOME_UNKNOWN`. The client keeps asking in the background, and holds the session's later commits until it knows.
  *
  * `client.transactionStatus(error)` asks what became of it, now or later; from another client, device or process, ask with
@@ -12,7 +12,7 @@ export class OutcomeUnknownError extends IsochronError {
   constructor(
     /** Id of the transaction, for `client.transactionStatus` and `GET /v1/transactions/:id`. */
     readonly txId: TxId,
-    /** Stable time when it was sent: tells a transaction too old to be known from one that never was. */
+    /** Stable time when it was sent: distinguishes a transaction too old to be known from one that never was. */
     readonly birth: Timestamp,
     reason: string,
     cause?: unknown,

@@ -110,7 +110,7 @@ export type ClientInput =
       readonly engine: OpenEngine | IsochronError;
     }
   | { readonly kind: 'timer'; readonly nowMs: number }
-  /** The turn that the machine has asked to be told of is over. */
+  /** The turn is over that the machine has asked for. */
   | { readonly kind: 'turn'; readonly nowMs: number };
 
 /** What a client asks of its driver. */

@@ -32,7 +32,7 @@ export function sessionUrl(base: string): string {
 
 export class Endpoints {
   readonly #all = new Map<string, Endpoint>();
-  /** Region of the last connection: its other nodes come first among those whose distance nobody knows. */
+  /** Region of the last connection: its other nodes come first among those without a known distance. */
   region: string | undefined;
 
   constructor(bases: readonly string[]) {
@@ -52,7 +52,7 @@ export class Endpoints {
     return this.#all.get(url);
   }
 
-  /** Takes in what a welcome tells. Over an encrypted connection no unencrypted endpoint is learned. */
+  /** Adds the endpoints of a welcome. Over an encrypted connection no unencrypted endpoint is learned. */
   learn(from: string, regions: readonly { readonly id: string; readonly endpoints: readonly string[] }[]): void {
     const encrypted = from.startsWith('wss:');
     for (const { id, endpoints } of regions) {

@@ -11,7 +11,7 @@ export interface Retry {
   readonly elsewhere: Elsewhere;
 }
 
-/** What a refusal speaks against: nothing, the node, or its whole region, which may be cut off. */
+/** What to leave after a refusal: nothing, the node, or its whole region, which may be cut off. */
 export type Elsewhere = false | 'node' | 'region';
 
 /** These may be a fault that stays: a few repetitions only. Everything else retryable is repeated until the deadline. */

@@ -11,7 +11,7 @@ import type { Answer } from '../link/frames.js';
  * - `pending`: it is on its way; its participants, or this client, will decide it. Ask again.
  * - `open`: it was started and has not been committed yet.
  * - `unknown`: no node that could be asked knows how it ended. A commit that is still under way somewhere may arrive yet.
- * - `forgotten`: it is older than the outcomes that are kept; only the keys themselves can tell. What a repeated commit is refused with
+ * - `forgotten`: it is older than the outcomes that are kept; only the keys themselves show it. What a repeated commit is refused with
  *   is `OUTCOME_FORGOTTEN`.
  * - `lost`: a node that took part has lost its disk, and what it knew with it.
  */
