@@ -100,8 +100,8 @@ describe('a write', () => {
     expect(home.received('commit')).toHaveLength(1);
     world.run(2000);
     const [sent, again, next] = home.received('commit').map(({ tx }) => tx);
-    expect([again === sent, next === sent]).toEqual([true, false]);
-    expect([first.settled, second.settled]).toEqual([1, 1]);
+    expect(again).toBe(sent);
+    expect([first.value, second.value]).toMatchObject([{ txId: sent }, { txId: next }]);
   });
 
   it('is OUTCOME_UNKNOWN after its deadline, and those behind it are SESSION_BLOCKED', () => {
@@ -221,6 +221,19 @@ describe('requests', () => {
   });
 });
 
+describe('a transaction', () => {
+  it('whose first reads leave in one message is opened once', () => {
+    const { world, home } = watched(connected());
+    world.step({ kind: 'begin', handle: 1, mode: 'transaction' });
+    const reads = ['a', 'b'].map((key) => world.call({ f: 'read', handle: 1, keys: [key] }));
+    world.run(10);
+    expect(reads.map(({ value }) => value)).toEqual([[null], [null]]);
+    const [start, ...more] = home.received('start');
+    expect(more).toEqual([]);
+    expect(home.received('read').map(({ tx }) => tx)).toEqual([start!.tx, start!.tx]);
+  });
+});
+
 describe('connections', () => {
   it('that fail right after the welcome are opened again with growing pauses', () => {
     const { world, home } = watched(connected(['east'], { random: () => 0.5 }));
@@ -277,8 +290,8 @@ describe('connections', () => {
 
   it('that are not in use do not change the token', () => {
     const { world, home, other } = watched(looking());
-    other.token = 'of-a-look';
     home.script = always('ping', () => 'drop');
+    other.script = always('ping', (id) => ({ type: 'pong', id, token: 'of-a-look' }));
     world.run(200);
     expect(other.received('ping')).toHaveLength(2);
     expect(world.machine.core.currentToken()).toBe('east-0');
@@ -316,6 +329,17 @@ describe('a client that closes', () => {
     expect(world.live).toEqual([]);
     expect([connecting.settled, closing.settled]).toEqual([1, 1]);
     expect(connecting.reason?.code).toBe('CONNECTION_LOST');
+  });
+
+  it('while it connects again opens no other socket', () => {
+    const { world, home, nodes } = watched(connected(['east', 'west']));
+    for (const node of nodes) node.state = 'silent';
+    world.cut(home);
+    world.run(50);
+    const { size } = world.sockets;
+    expect(world.live).toHaveLength(1);
+    const closing = world.ask({ f: 'close' }, 2000);
+    expect([closing.settled, world.sockets.size]).toEqual([1, size]);
   });
 
   it('asks for no timer any more, and settles every call', () => {

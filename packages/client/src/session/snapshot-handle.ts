@@ -73,13 +73,13 @@ export class SnapshotHandle {
   /** The start that has to precede a read on this connection. */
   prelude(connection: Connection): Exchange | undefined {
     if (this.mode === 'one-shot' || this.#openOn === connection) return undefined;
-    // `started` and `startRefused` take what comes of it.
-    return new StartExchange(this, true);
+    // `started` and `startRefused` take what comes of it. Other reads of the same message need no start of their own.
+    return new StartExchange(this, this.opening(connection));
   }
 
   /** Opens it on the server and learns its timestamp, without reading anything. */
   open(caller: Caller<void>): Cancellable {
-    return new StartExchange(this, false).run(this.core.connector.dispatcher.submitTimed, caller);
+    return new StartExchange(this).run(this.core.connector.dispatcher.submitTimed, caller);
   }
 
   /** It is being opened on this connection, under the id that is returned. */
@@ -171,20 +171,20 @@ export class SnapshotHandle {
 class StartExchange extends Exchange<void> {
   #wireId: TxId = '';
 
-  /** @param leads whether a read follows it, which brings another start along should this one fail */
+  /** @param leadsAs its id where a read follows it, which brings another start along should this one fail */
   constructor(
     readonly handle: SnapshotHandle,
-    readonly leads: boolean,
+    readonly leadsAs?: TxId,
   ) {
     super();
   }
 
   override get repeats(): boolean {
-    return !this.leads;
+    return this.leadsAs === undefined;
   }
 
   frame(id: number, connection: Connection): RequestFrame {
-    this.#wireId = this.handle.opening(connection);
+    this.#wireId = this.leadsAs ?? this.handle.opening(connection);
     return { type: 'start', id, tx: this.#wireId, ...atField(this.handle.at) };
   }
 
@@ -196,6 +196,6 @@ class StartExchange extends Exchange<void> {
 
   override refused(error: IsochronError, connection: Connection): Retry | undefined {
     this.handle.startRefused(error, this.#wireId);
-    return this.leads ? undefined : super.refused(error, connection);
+    return this.repeats ? super.refused(error, connection) : undefined;
   }
 }
