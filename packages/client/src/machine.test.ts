@@ -288,6 +288,27 @@ describe('connections', () => {
     expect(world.machine.core.currentToken()).toBe('east-w2000+');
   });
 
+  it('send the token of an older one as soon as a credit is free', () => {
+    const { world, home, other } = watched(connected(['east', 'west']));
+    other.credits = 2;
+    home.script = once('commit', 'drop');
+    world.write('a');
+    world.run(5);
+    const sent = home.received('commit')[0]!;
+    world.push(home, { type: 'goaway', reason: 'restart', delayMs: 60_000 });
+    world.run(80);
+    other.script = always('read', () => 'drop');
+    for (const key of ['a', 'b']) world.read(key);
+    world.run(20);
+    world.push(home, { type: 'committed', id: sent.id, ts: 2000, token: 'east-w2000' });
+    world.run(20);
+    expect(world.machine.core.connector.current!.region).toBe('west');
+    for (const { id } of other.received('read'))
+      world.push(other, { type: 'values', id, snapshot: 1000, values: [null], token: 'west-1' });
+    world.run(100);
+    expect(world.machine.core.currentToken()).toBe('east-w2000+');
+  });
+
   it('that are not in use do not change the token', () => {
     const { world, home, other } = watched(looking());
     home.script = always('ping', () => 'drop');

@@ -124,7 +124,10 @@ export class Connection implements SocketListener {
     return this.#inFlight.size === 0;
   }
 
-  /** Measures the round trip; undefined where no credit is free, or the connection is lost before the answer. */
+  /**
+   * Measures the round trip; undefined where no credit is free, or the connection is lost before the answer.
+   * @param token of the session, from another connection: the answer has the token of both
+   */
   ping(done: (rttMs: number | undefined) => void = () => {}, token?: string): void {
     if (this.free <= 0) {
       done(undefined);
@@ -139,11 +142,6 @@ export class Connection implements SocketListener {
       done(undefined);
     };
     new PingExchange(this.loop, token).run((exchange) => this.send([exchange]), { resolve, reject });
-  }
-
-  /** Sends a token that another connection of the session received. The answer has the token of both. */
-  sendToken(token: string): void {
-    this.ping(undefined, token);
   }
 
   /** Sends requests, packed into as few messages as the server's limit allows. */

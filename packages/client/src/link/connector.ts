@@ -8,7 +8,7 @@ import type { ClientSettings } from '../machine.js';
 import { Connection, type ConnectionOwner } from './connection.js';
 import { Dispatcher, unreachable } from './dispatcher.js';
 import { Endpoints } from './endpoints.js';
-import type { Caller, Cancellable, Exchange } from './exchange.js';
+import { type Caller, type Cancellable, type Exchange, PingExchange } from './exchange.js';
 import { firstOf, type Open } from './first-of.js';
 import type { Welcome } from './frames.js';
 import { Homing } from './homing.js';
@@ -118,7 +118,8 @@ export class Connector implements ConnectionOwner {
   token(token: string, connection: Connection): void {
     if (!this.#owns(connection)) return;
     this.#events.token(token);
-    if (connection !== this.#current) this.#current?.sendToken(token);
+    // To the node in use, once a credit is free. Its answer has the token of both.
+    if (connection !== this.#current) this.dispatcher.submit(new PingExchange(this.#loop, token));
   }
 
   ust(frame: UstFrame, connection: Connection): void {
@@ -260,7 +261,7 @@ export class Connector implements ConnectionOwner {
     // Another connection has received a newer token since this one sent its hello.
     if (token !== undefined && token !== connection.helloToken) {
       this.#events.token(token);
-      connection.sendToken(token);
+      connection.ping(undefined, token);
     }
     // Before anything else is sent: it needs one of the credits.
     if (connection.rttMs === undefined) this.#measure(connection);
