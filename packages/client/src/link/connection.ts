@@ -189,9 +189,9 @@ export class Connection implements SocketListener {
     }
   }
 
-  /** Closes in good order: nothing is waited for here any more. */
+  /** Closes in good order, once there was a welcome: nothing is waited for here any more. */
   close(): void {
-    this.#finish(lost('the connection was closed'), false);
+    this.#finish(lost('the connection was closed'), this.#unopened !== undefined);
   }
 
   /** Gives the connection up. */

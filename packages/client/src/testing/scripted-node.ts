@@ -13,14 +13,13 @@ import type {
 
 const ALL = ['transactions', 'list', 'stable', 'snapshots', 'read-past', 'stable-snapshots'];
 
-/** What the scripted nodes of one cluster share. Each write is stable at once, unless `holdStable` is set. */
+/** What the scripted nodes of one cluster share. Each write is stable at once. */
 export class ScriptedStore {
   readonly #values = new Map<string, { readonly ts: Timestamp; readonly value: WireValue | null }>();
   /** Commit timestamps by transaction. */
   readonly outcomes = new Map<TxId, Timestamp>();
   clock: Timestamp = 1000;
   ust: Timestamp = 1000;
-  holdStable = false;
 
   commit({ tx, hwt, birth, writes }: Pick<CommitFrame, 'tx' | 'hwt' | 'birth' | 'writes'>): Timestamp {
     const known = this.outcomes.get(tx);
@@ -28,7 +27,7 @@ export class ScriptedStore {
     this.clock = Math.max(this.clock, hwt, birth) + 1;
     for (const { key, value } of writes) this.#values.set(key, { ts: this.clock, value });
     this.outcomes.set(tx, this.clock);
-    if (!this.holdStable) this.ust = this.clock;
+    this.ust = this.clock;
     return this.clock;
   }
 
@@ -53,8 +52,8 @@ export class ScriptedNode {
   state: 'serves' | 'refuses' | 'silent' = 'serves';
   credits = 16;
   regions: WelcomeFrame['regions'] = [];
-  /** Token of the next welcome, and of the next commits. */
-  token: string;
+  /** Token of its welcomes and commits. */
+  readonly token: string;
   readonly #open = new Map<TxId, Timestamp>();
 
   constructor(

@@ -49,7 +49,6 @@ interface Due {
 export interface WorldOptions {
   readonly settings?: Partial<ClientSettings>;
   readonly random?: RandomSource;
-  readonly token?: string;
 }
 
 type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
@@ -80,7 +79,7 @@ export class World implements ClientEffects {
 
   constructor(
     readonly nodes: readonly ScriptedNode[],
-    { settings, random = () => 0, token }: WorldOptions = {},
+    { settings, random = () => 0 }: WorldOptions = {},
   ) {
     const all: ClientSettings = {
       client: 'test',
@@ -93,7 +92,7 @@ export class World implements ClientEffects {
       newId: () => `session${++this.#lastId}`.padEnd(22, '0'),
       ...settings,
     };
-    this.machine = new ClientMachine({ endpoints: nodes.map(({ url }) => url), token }, all, this, random, 0);
+    this.machine = new ClientMachine({ endpoints: nodes.map(({ url }) => url) }, all, this, random, 0);
   }
 
   /** Sockets that are open or being opened. */
