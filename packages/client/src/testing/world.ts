@@ -145,7 +145,7 @@ export class World implements ClientEffects {
   }
 
   loaded(protocol: string): void {
-    this.step({ kind: 'loaded', protocol, engine: openTransactions(ParisSession) });
+    this.step({ kind: 'loaded', protocol, engine: openTransactions((id, state) => new ParisSession(id, state)) });
   }
 
   /** Lets time pass. */
