@@ -7,6 +7,7 @@ const DISPATCHER = `${CLIENT}/link/dispatcher.ts`;
 const EXPORTED = `${CLIENT}/session/exported.ts`;
 const HANDLE = `${CLIENT}/session/snapshot-handle.ts`;
 const LISTING = `${CLIENT}/session/listing.ts`;
+const OPERATIONS = `${CLIENT}/session/operations.ts`;
 const OUTCOME = `${CLIENT}/session/outcome.ts`;
 const READS = `${CLIENT}/session/reads.ts`;
 
@@ -59,7 +60,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: OUTCOME,
-        find: 'if (this.#attempts.length === 0) this.#attempts = [cohortsOf(connection)];',
+        find: 'if (home === undefined || this.mustMove(home, connection)) this.#addAttempt(connection);',
         replace: 'this.#attempts = [cohortsOf(connection)];',
       },
     ],
@@ -153,6 +154,17 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 1, count: 40 },
+    profile: RECONNECTING,
+  },
+  {
+    name: 'put-keeps-its-home',
+    protocol: 'orbe',
+    breaks: 'D4',
+    does: 'repeats a PUT through a region that does not pass it on to its home',
+    patches: [
+      { file: OPERATIONS, find: 'return home !== region && home !== this.#seen.region;', replace: 'return false;' },
+    ],
+    seeds: { from: 314, count: 40 },
     profile: RECONNECTING,
   },
 ];

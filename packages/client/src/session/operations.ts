@@ -2,7 +2,7 @@
  * A client of a protocol of single operations: it does one at a time, as the papers' clients do. It takes what all
  * clients share from the core's kit, and imports none of it, so that bundlers keep this file and the core's apart.
  */
-import type { QualifiedKey, Timestamp, Value } from '@isochron/core/ids';
+import type { QualifiedKey, RegionId, Timestamp, Value } from '@isochron/core/ids';
 import {
   highest,
   OperationSession,
@@ -90,6 +90,11 @@ function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts }:
       const homes = this.sending(connection).map(({ home }) => home);
       const wireValue = value === null ? null : connection.codec.value(value);
       return { type: 'put', id, tx, key, value: wireValue, birth, homes, ...this.#seen };
+    }
+
+    /** Only in its home, or where it was seen, is what the session depends on known to be. */
+    protected override mustMove(home: RegionId, { region }: Connection): boolean {
+      return home !== region && home !== this.#seen.region;
     }
 
     answered(frame: Answer): void {

@@ -152,9 +152,15 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     this.#ended();
   }
 
+  /** Whether a node does not pass it on to its last home: the node's own region has to be the next one (D4). */
+  protected mustMove(_home: RegionId, _connection: Connection): boolean {
+    return false;
+  }
+
   /** It is about to be sent: returns its attempts. */
   protected sending(connection: Connection): readonly Cohorts[] {
-    if (this.#attempts.length === 0) this.#attempts = [cohortsOf(connection)];
+    const home = this.#attempts.at(-1)?.home;
+    if (home === undefined || this.mustMove(home, connection)) this.#addAttempt(connection);
     this.#wasInDoubt = this.#inDoubt;
     this.#inDoubt = true;
     const { requestTimeoutMs, commitTimeoutMs } = this.#core.settings;
@@ -193,8 +199,12 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     const next = cohortsOf(connection);
     const last = this.#attempts.at(-1);
     if (last?.home === next.home && last.avoid.join() === next.avoid.join()) return this.#attempts.length === 1;
-    if (this.#attempts.length < MAX_ATTEMPTS) this.#attempts = [...this.#attempts, next];
+    this.#addAttempt(connection);
     return false;
+  }
+
+  #addAttempt(connection: Connection): void {
+    if (this.#attempts.length < MAX_ATTEMPTS) this.#attempts = [...this.#attempts, cohortsOf(connection)];
   }
 
   #unknown(why: string, cause?: unknown): void {

@@ -258,18 +258,21 @@ export class Actor {
   }
 
   *#commit(recording: Recording, plan: CommitPlan): Co<void> {
-    const { txId, tx, writes } = recording;
-    this.world.txIds.push(txId);
-    this.doing = `committing ${txId}`;
+    const { tx, writes } = recording;
+    this.world.txIds.push(recording.txId);
+    this.doing = `committing ${recording.txId}`;
     recording.sent = true;
-    this.world.note(this.name, () => `commits ${txId}: ${writes.map(({ key, value }) => `${key}=${value}`).join(' ')}`);
+    const text = () => writes.map(({ key, value }) => `${key}=${value}`).join(' ');
+    this.world.note(this.name, () => `commits ${recording.txId}: ${text()}`);
     const result = yield* tx.commit({
       duplicated: plan.duplicate !== null,
       sent: (resend, node) => {
-        if (plan.loses === null) this.world.tell.sent(txId, node, writes);
+        if (plan.loses === null) this.world.tell.sent(recording.txId, node, writes);
         this.#befall(plan, resend);
       },
     });
+    // Some clients name a write when they send it.
+    const { txId } = recording;
     this.world.tell.settled(txId);
     this.#current = undefined;
     if (result.status === 'committed') {

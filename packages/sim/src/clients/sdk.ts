@@ -145,6 +145,7 @@ export class SdkSession<M extends AnyMessage> implements ProtocolSession {
   #timer: Scheduled | undefined;
   #handles: HandleId = 0;
   #connected = false;
+  #put: ((txId: TxId, resend: (region: RegionId) => void, node: NodeId) => void) | undefined;
   /** Commits whose first sending is reported. */
   readonly #hooks = new Map<TxId, { readonly hooks: CommitHooks; readonly snapshot: () => Snapshot }>();
 
@@ -177,11 +178,15 @@ export class SdkSession<M extends AnyMessage> implements ProtocolSession {
   }
 
   get cached(): number {
-    return this.#machine.core.session.cacheSize;
+    return this.#hasTransactions ? this.#machine.core.session.cacheSize : 0;
+  }
+
+  get #hasTransactions(): boolean {
+    return this.#machine.core.can('transactions');
   }
 
   observe(ust: Timestamp): void {
-    if (this.#connected) this.#machine.core.session.stable(ust);
+    if (this.#connected && this.#hasTransactions) this.#machine.core.session.stable(ust);
   }
 
   export(): string {
@@ -189,6 +194,7 @@ export class SdkSession<M extends AnyMessage> implements ProtocolSession {
   }
 
   begin(options: BeginOptions): ClientTransaction {
+    if (!this.#hasTransactions) return new SdkOperation(this, ++this.#handles);
     const handle = ++this.#handles;
     const mode = options.mode === 'single' ? 'one-shot' : options.mode;
     this.#give({ kind: 'begin', handle, mode, at: options.at?.ts });
@@ -237,6 +243,11 @@ export class SdkSession<M extends AnyMessage> implements ProtocolSession {
   /** The next commit of this id is reported when it is sent first. */
   watch(txId: TxId, hooks: CommitHooks, snapshot: () => Snapshot): void {
     this.#hooks.set(txId, { hooks, snapshot });
+  }
+
+  /** The next PUT is reported when it is sent first. */
+  watchPut(sent: (txId: TxId, resend: (region: RegionId) => void, node: NodeId) => void): void {
+    this.#put = sent;
   }
 
   breakSockets(): void {
@@ -293,7 +304,8 @@ export class SdkSession<M extends AnyMessage> implements ProtocolSession {
   #send(id: SocketId, message: string): void {
     const socket = this.#sockets.get(id);
     socket?.write(message);
-    if (socket !== undefined && this.#hooks.size > 0) this.#report(message, socket.node.id);
+    if (socket !== undefined && (this.#hooks.size > 0 || this.#put !== undefined))
+      this.#report(message, socket.node.id);
   }
 
   #give(input: Untimed<ClientInput>): void {
@@ -315,6 +327,11 @@ export class SdkSession<M extends AnyMessage> implements ProtocolSession {
   #report(text: string, node: NodeId): void {
     const message: unknown = JSON.parse(text);
     for (const frame of (Array.isArray(message) ? message : [message]) as Readonly<Record<string, unknown>>[]) {
+      const put = this.#put;
+      if (frame.type === 'put' && put !== undefined) {
+        this.#put = undefined;
+        put(String(frame.tx), (region) => this.#aside(region, frame), node);
+      }
       const watched = frame.type === 'commit' ? this.#hooks.get(String(frame.tx)) : undefined;
       if (watched === undefined) continue;
       this.#hooks.delete(String(frame.tx));
@@ -380,20 +397,63 @@ class SdkTransaction<M extends AnyMessage> implements ClientTransaction {
   *commit(hooks: CommitHooks): Co<CommitResult> {
     this.#ended = true;
     this.session.watch(this.id, hooks, () => ({ ts: this.tx.snapshot ?? this.tx.floor, deps: this.tx.deps }));
-    try {
-      const { timestamp: ct } = (yield* this.session.call({ f: 'commit', handle: this.handle })) as Committed;
-      return { status: 'committed', ct };
-    } catch (error) {
-      if (!(error instanceof RequestFailed)) throw error;
-      const { code } = error;
-      // What an SDK promises: every other error says that nothing has happened.
-      return { status: code.startsWith('OUTCOME_') || hooks.duplicated ? 'unknown' : 'aborted', code };
-    }
+    return yield* committed(this.session.call({ f: 'commit', handle: this.handle }), hooks);
   }
 
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
     this.session.end(this.handle);
+  }
+}
+
+/** A GET, a read-only transaction, or a PUT. Its id is known once it is sent. */
+class SdkOperation<M extends AnyMessage> implements ClientTransaction {
+  /** No client is given the snapshot. */
+  readonly snapshot = undefined;
+  id: TxId;
+  #write: { readonly key: QualifiedKey; readonly value: Value | null } | undefined;
+
+  constructor(
+    readonly session: SdkSession<M>,
+    number: number,
+  ) {
+    this.id = `${session.id}.unsent-${number}`;
+  }
+
+  *read(keys: readonly QualifiedKey[]): Co<readonly Seen[]> {
+    const values = (yield* this.session.call({ f: 'read', keys })) as readonly (Value | null)[];
+    return keys.map((key, i) => ({ key, value: values[i]! }));
+  }
+
+  list(): never {
+    throw new RequestFailed('NOT_SUPPORTED_BY_PROTOCOL');
+  }
+
+  write(key: QualifiedKey, value: Value | null): void {
+    if (this.#write !== undefined) throw new RequestFailed('NOT_SUPPORTED_BY_PROTOCOL');
+    this.#write = { key, value };
+  }
+
+  *commit(hooks: CommitHooks): Co<CommitResult> {
+    this.session.watchPut((txId, resend, node) => {
+      this.id = txId;
+      hooks.sent(resend, node);
+    });
+    return yield* committed(this.session.call({ f: 'write', ...this.#write! }), hooks);
+  }
+
+  end(): void {}
+}
+
+/** What a commit came to. An SDK promises that after every error but those of open outcomes nothing has happened. */
+function* committed(call: Co<unknown>, hooks: CommitHooks): Co<CommitResult> {
+  try {
+    const { timestamp: ct } = (yield* call) as Committed;
+    return { status: 'committed', ct };
+  } catch (error) {
+    if (!(error instanceof RequestFailed)) throw error;
+    const { code } = error;
+    return { status: code.startsWith('OUTCOME_') || hooks.duplicated ? 'unknown' : 'aborted', code };
   }
 }

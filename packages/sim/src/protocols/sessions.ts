@@ -24,6 +24,8 @@ import {
 
 /** Name of the machine that gets the coordinator's answers to session frames. */
 export const FRAMES_MACHINE = 'session-frames';
+/** References of different processes of a node lie this far apart. */
+export const REFS = 1_000_000;
 /** How often a node looks whether a time that a client waits for is reached, ms. */
 const POLL_MS = 5;
 const TICK_MS = 1_000;

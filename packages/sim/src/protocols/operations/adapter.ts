@@ -3,6 +3,7 @@
  * what is its own ({@link SimulatedOperations}).
  */
 import type { LevelName } from '@isochron/checker';
+import { openOperations } from '@isochron/client';
 import type { Deps, PartitionId, RegionId, Timestamp, Topology, Version } from '@isochron/core';
 import {
   createOperationNode,
@@ -20,6 +21,7 @@ import type { Demands, NodeOptions, ProtocolAdapter, ProtocolNode, ReadsWait } f
 import { driven, everywhere, KERNEL, REPLICATION_CRASH_POINTS, startOf, sumOf } from '../kernel.js';
 import { Answers } from './observe.js';
 import { SimOperationSession } from './session.js';
+import { openSessions } from './sessions.js';
 
 /** What the snapshots of a protocol's read-only transactions are. */
 export interface SimulatedSnapshots {
@@ -143,6 +145,8 @@ export function operationAdapter(simulated: SimulatedOperations): ProtocolAdapte
       const exported = state as OperationSessionState | undefined;
       return new SimOperationSession(new OperationSession(id, io.region, protocol.session, exported), io);
     },
+    openSessions: (world) => openSessions(world, protocol),
+    engine: openOperations(protocol.session),
     said: (message, from, to, tell, topology) => answers.said(message, from, to, tell, topology),
     answering: (message, cause) => answers.caused(message, cause),
   };

@@ -8,11 +8,15 @@ import {
   SnapshotChecks,
   TransactionSession,
 } from '@isochron/sessions';
-import { FRAMES_MACHINE, type SessionsNode, type SessionsWorld, sessionsNode, tokenCluster } from '../sessions.js';
+import {
+  FRAMES_MACHINE,
+  REFS,
+  type SessionsNode,
+  type SessionsWorld,
+  sessionsNode,
+  tokenCluster,
+} from '../sessions.js';
 import type { NodeMessage } from './message.js';
-
-/** References of different processes of a node lie this far apart. */
-const REFS = 1_000_000;
 
 export function openSessions(
   world: SessionsWorld<NodeMessage>,

@@ -1,0 +1,40 @@
+/** The session frames of a node under protocols of single operations. */
+import {
+  highest,
+  type Machine,
+  type OperationMessage,
+  type OperationProtocol,
+  type OperationRequest,
+  OperationSession,
+} from '@isochron/protocols';
+import { type Capability, ConnectedOperations, OperationPort, OperationTokens } from '@isochron/sessions';
+import {
+  FRAMES_MACHINE,
+  REFS,
+  type SessionsNode,
+  type SessionsWorld,
+  sessionsNode,
+  tokenCluster,
+} from '../sessions.js';
+
+export function openSessions(
+  world: SessionsWorld<OperationMessage>,
+  protocol: OperationProtocol,
+): SessionsNode<OperationMessage> {
+  const driver = {
+    firstRef: world.incarnation * REFS,
+    post: (to: never, from: never, message: OperationRequest) => world.post({ to, from, message }),
+  };
+  const port = new OperationPort(world.node, driver as ConstructorParameters<typeof OperationPort>[1], FRAMES_MACHINE);
+  const tokens = new OperationTokens(tokenCluster(protocol.name));
+  const capabilities: Capability[] = ['operations', 'stable', ...(protocol.rots === false ? [] : (['rot'] as const))];
+  const session: ConstructorParameters<typeof ConnectedOperations>[1]['session'] = (id, region, state) =>
+    new OperationSession(id, region, protocol.session ?? highest, state);
+  return sessionsNode(
+    world,
+    protocol.name,
+    capabilities,
+    port as Machine<OperationMessage>,
+    (node) => new ConnectedOperations(node, { coordinator: port, tokens, session }),
+  );
+}
