@@ -83,6 +83,43 @@ export function putClaims(name: string, protocol: OperationProtocol): void {
       expect(world.call('oregon-1', client.session.retry(), 'PutResp').region).toBe('oregon');
     });
 
+    it('a PUT that was tried in many regions is settled in all of them at once, within one commit timeout (D4)', () => {
+      const world = settled({ delayMs: () => 50, settings: { commitTimeoutMs: 300 } });
+      const client = new OperationClient(world, 'virginia-1');
+      client.session.put(keyIn(world, 0), '1');
+      for (const node of ['oregon-1', 'virginia-1', 'oregon-1', 'virginia-1', 'ireland-1']) {
+        client.move(node);
+        client.session.retry(); // lost on its way, but for the last one
+      }
+      expect(world.call('ireland-1', client.session.retry(), 'PutResp').region).toBe('ireland');
+    });
+
+    it('a commit in any earlier region is the outcome, whichever of them answers first (D4)', () => {
+      const world = settled({ delayMs: (a, b) => (a === 'virginia-1' || b === 'virginia-1' ? 80 : 5) });
+      const client = new OperationClient(world, 'virginia-1');
+      const { ts } = world.call('virginia-1', client.session.put(keyIn(world, 0), '1'), 'PutResp');
+      client.move('oregon-1'); // the answer was lost on its way, and so is this attempt
+      client.session.retry();
+      client.move('ireland-1');
+      expect(world.call('ireland-1', client.session.retry(), 'PutResp')).toMatchObject({ ts, region: 'virginia' });
+      world.run(300);
+      expect(NODES.map((node) => [...world.node(node).store.chains.values()].flat().length)).toEqual([1, 1, 1]);
+    });
+
+    it('no attempt begins in a region before every earlier region has given it up (D4)', () => {
+      const world = settled({ settings: { commitTimeoutMs: 500 } });
+      const client = new OperationClient(world, 'virginia-1');
+      client.session.put(keyIn(world, 0), '1');
+      client.move('oregon-1');
+      client.session.retry();
+      world.crash('virginia-1');
+      client.move('ireland-1');
+      expect(refusal(world, 'ireland-1', client.session.retry())).toBe('OUTCOME_PENDING');
+      expect([...world.node('ireland-1').store.chains.values()].flat()).toHaveLength(0);
+      world.restart('virginia-1');
+      expect(world.call('ireland-1', client.session.retry(), 'PutResp').region).toBe('ireland');
+    });
+
     it('a PUT older than the outcomes that are kept is refused, never done again (D5)', () => {
       const world = settled({ spec: replicated(REGIONS, 1, 1), settings: { outcomeRetentionMs: 1_000 } });
       const client = new OperationClient(world, 'virginia-1');

@@ -241,33 +241,48 @@ export class OperationCoordinator implements Machine<OperationMessage> {
       throw new IsochronError('INVALID_REQUEST', `Send the write to ${home}, or name ${this.state.region}.`);
     }
     this.counters.puts++;
-    this.#settle(request, seen, 0, requester, now + this.state.settings.commitTimeoutMs, now, out);
+    this.#settle(request, seen, requester, now + this.state.settings.commitTimeoutMs, now, out);
   }
 
-  #settle(request: PutReq, seen: Deps, n: number, requester: Requester, until: WallMs, now: WallMs, out: Out): void {
+  /**
+   * Sends SettleReq to the replica of every earlier home at once, each with its latest attempt, which settles the
+   * attempts before it there as well. The write begins when all of them are aborted; a commit at any home is the outcome.
+   */
+  #settle(request: PutReq, seen: Deps, requester: Requester, until: WallMs, now: WallMs, out: Out): void {
     const { homes, txId, key, birth } = request;
-    if (n === homes.length - 1) {
+    const latest = new Map(homes.slice(0, -1).map((home, attempt) => [home, attempt]));
+    if (latest.size === 0) {
       this.#write(request, seen, requester, until, now, out);
       return;
     }
     const partition = this.state.topology.partitionOf(key);
-    this.#asks.ask(
-      {
-        requester,
-        to: this.#addresses.replica(partition, homes[n]!),
-        request: (ref) => ({ type: 'SettleReq', ref, partition, txId, attempt: n, birth }),
-        answer: 'SettleResp',
-        taken: ({ state, ts }, at, later) => {
-          if (state === 'aborted') this.#settle(request, seen, n + 1, requester, until, at, later);
-          else if (state === 'committed') this.#written(request, seen, ts, homes[n]!, requester, later);
-          else this.#refuse(requester, LOST, later);
+    let open = latest.size;
+    let lost = false;
+    for (const [home, attempt] of latest) {
+      this.#asks.ask(
+        {
+          requester,
+          to: this.#addresses.replica(partition, home),
+          request: (ref) => ({ type: 'SettleReq', ref, partition, txId, attempt, birth }),
+          answer: 'SettleResp',
+          taken: ({ state, ts }, at, later) => {
+            open--;
+            lost ||= state === 'lost';
+            if (state === 'committed') {
+              this.#asks.end(requester);
+              this.#written(request, seen, ts, home, requester, later);
+            } else if (open === 0) {
+              if (lost) this.#refuse(requester, LOST, later);
+              else this.#write(request, seen, requester, until, at, later);
+            }
+          },
+          until,
+          late: PENDING,
         },
-        until,
-        late: PENDING,
-      },
-      now,
-      out,
-    );
+        now,
+        out,
+      );
+    }
   }
 
   #write(request: PutReq, seen: Deps, requester: Requester, until: WallMs, now: WallMs, out: Out): void {
