@@ -94,6 +94,18 @@ export function putClaims(name: string, protocol: OperationProtocol): void {
       expect(world.call('ireland-1', client.session.retry(), 'PutResp').region).toBe('ireland');
     });
 
+    it('an earlier region that responds after the commit timeout is not asked again by the next retry (D4)', () => {
+      const far = (node: string) => node === 'virginia-1';
+      const delayMs = (a: string, b: string) => (far(a) !== far(b) ? 200 : 1);
+      const world = settled({ delayMs, settings: { commitTimeoutMs: 300 } });
+      const client = new OperationClient(world, 'virginia-1');
+      client.session.put(keyIn(world, 0), '1');
+      client.move('oregon-1'); // the request was lost on its way
+      expect(refusal(world, 'oregon-1', client.session.retry())).toBe('OUTCOME_PENDING');
+      world.run(200);
+      expect(world.call('oregon-1', client.session.retry(), 'PutResp').region).toBe('oregon');
+    });
+
     it('a commit in any earlier region is the outcome, whichever of them answers first (D4)', () => {
       const world = settled({ delayMs: (a, b) => (a === 'virginia-1' || b === 'virginia-1' ? 80 : 5) });
       const client = new OperationClient(world, 'virginia-1');

@@ -38,11 +38,19 @@ export interface Ask<T extends AnswerType> {
   readonly until: WallMs;
   /** What the client is told then. */
   readonly late: { readonly code: ErrorCode; readonly detail: string };
+  /** Takes an answer that arrives after `until`. Without it, such an answer is ignored. */
+  readonly takenLate?: (answer: Answer<T>) => void;
 }
 
-type Pending = Omit<Ask<AnswerType>, 'taken'> & {
+/** How long a late answer is taken. */
+const LATE_ANSWER_MS = 60_000;
+
+type Pending = Omit<Ask<AnswerType>, 'taken' | 'takenLate'> & {
   readonly taken: (answer: never, now: WallMs, out: Out) => void;
+  readonly takenLate?: (answer: never) => void;
   sentAt: WallMs;
+  /** The requester was refused; only a late answer is still taken. */
+  expired: boolean;
 };
 
 export class Asks {
@@ -64,7 +72,7 @@ export class Asks {
     const ref = this.#nextRef === 0 ? this.clock.last : this.#nextRef;
     this.#nextRef = ref + 1;
     this.counters.asked++;
-    this.#pending.set(ref, { ...ask, sentAt: now });
+    this.#pending.set(ref, { ...ask, sentAt: now, expired: false });
     out.send(ask.to, ask.request(ref));
   }
 
@@ -73,26 +81,32 @@ export class Asks {
     const pending = this.#of(answer.ref, from);
     if (pending?.answer !== answer.type) return;
     this.#pending.delete(answer.ref);
-    pending.taken(answer as never, now, out);
+    if (pending.expired) pending.takenLate?.(answer as never);
+    else pending.taken(answer as never, now, out);
   }
 
   refuse(ref: Ref, code: ErrorCode, detail: string, from: Address, now: WallMs, out: Out): void {
     const pending = this.#of(ref, from);
     if (pending === undefined) return;
     this.#pending.delete(ref);
-    if (pending.refused?.(code, now, out)) return;
+    if (pending.expired || pending.refused?.(code, now, out)) return;
+    this.end(pending.requester);
     this.#tell(pending.requester, code, detail, out);
   }
 
   /** Asks a node again that was away. */
   reachable(node: NodeId, now: WallMs, out: Out): void {
-    for (const [ref, pending] of this.#pending) if (pending.to.node === node) this.#again(ref, pending, now, out);
+    for (const [ref, pending] of this.#pending)
+      if (pending.to.node === node && !pending.expired) this.#again(ref, pending, now, out);
   }
 
   sweep(now: WallMs, out: Out): void {
     for (const [ref, pending] of this.#pending) {
-      if (now > pending.until) {
+      if (pending.expired) {
+        if (now > pending.until + LATE_ANSWER_MS) this.#pending.delete(ref);
+      } else if (now > pending.until) {
         this.counters.unanswered++;
+        this.#expire(pending.requester);
         this.#tell(pending.requester, pending.late.code, pending.late.detail, out);
       } else if (now - pending.sentAt > this.retryMs) this.#again(ref, pending, now, out);
     }
@@ -101,6 +115,15 @@ export class Asks {
   /** The operation has ended: what else was asked for it is nobody's any more. */
   end(requester: Requester): void {
     for (const [ref, pending] of this.#pending) if (pending.requester === requester) this.#pending.delete(ref);
+  }
+
+  /** As `end`, except for the questions whose answers are still of use. */
+  #expire(requester: Requester): void {
+    for (const [ref, pending] of this.#pending) {
+      if (pending.requester !== requester) continue;
+      if (pending.takenLate === undefined) this.#pending.delete(ref);
+      else pending.expired = true;
+    }
   }
 
   #of(ref: Ref, from: Address): Pending | undefined {
@@ -115,7 +138,6 @@ export class Asks {
   }
 
   #tell(requester: Requester, code: ErrorCode, detail: string, out: Out): void {
-    this.end(requester);
     out.send(requester.from, { type: 'Refused', ref: requester.ref, code, detail });
   }
 }

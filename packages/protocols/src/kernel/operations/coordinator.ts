@@ -4,7 +4,7 @@
  *
  * What a session has seen in another region is waited for, within a bound, before its first operation here (D9): the papers' clients never move.
  */
-import { type Deps, IsochronError, type Timestamp, type WallMs } from '@isochron/core';
+import { type Deps, IsochronError, type RegionId, type Timestamp, type WallMs } from '@isochron/core';
 import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
 import { Waiting } from '../waiting.js';
@@ -23,6 +23,7 @@ import type {
 } from './messages.js';
 import type { OperationRules } from './protocol.js';
 import { Rots } from './rots.js';
+import { decides, type Settled, Settlements } from './settlements.js';
 import { shown } from './versions.js';
 
 type Out = Effects<OperationMessage>;
@@ -62,6 +63,7 @@ export class OperationCoordinator implements Machine<OperationMessage> {
   readonly arrivals = new Waiting<Arrival>('arrivals');
   readonly #asks: Asks;
   readonly #addresses: Addresses;
+  readonly #settlements = new Settlements();
   #looksAt: WallMs = Number.POSITIVE_INFINITY;
 
   readonly #handlers: Handlers<CoordinatorMessage, [now: WallMs, from: Address, out: Out]> = {
@@ -250,32 +252,37 @@ export class OperationCoordinator implements Machine<OperationMessage> {
    */
   #settle(request: PutReq, seen: Deps, requester: Requester, until: WallMs, now: WallMs, out: Out): void {
     const { homes, txId, key, birth } = request;
-    const latest = new Map(homes.slice(0, -1).map((home, attempt) => [home, attempt]));
-    if (latest.size === 0) {
-      this.#write(request, seen, requester, until, now, out);
-      return;
-    }
     const partition = this.state.topology.partitionOf(key);
-    let open = latest.size;
-    let lost = false;
-    for (const [home, attempt] of latest) {
+    const earlier = new Map(homes.slice(0, -1).map((home, attempt) => [home, attempt]));
+    const known = earlier.size === 0 ? new Map<RegionId, Settled>() : this.#settlements.of(partition, txId);
+    const undecided = () => [...earlier].filter(([home, attempt]) => !decides(known.get(home), attempt));
+    const decide = (at: WallMs, later: Out): boolean => {
+      const found = [...earlier.keys()].map((home) => ({ home, ...known.get(home) }));
+      const committed = found.find(({ state }) => state === 'committed');
+      if (committed !== undefined) {
+        this.#asks.end(requester);
+        this.#written(request, seen, committed.ts!, committed.home, requester, later);
+      } else if (undecided().length > 0) return false;
+      else if (found.some(({ state }) => state === 'lost')) this.#refuse(requester, LOST, later);
+      else this.#write(request, seen, requester, until, at, later);
+      return true;
+    };
+    if (decide(now, out)) return;
+    for (const [home, attempt] of undecided()) {
+      const add = ({ state, ts }: SettleResp) => {
+        if (!decides(known.get(home), attempt)) known.set(home, { state, ts, attempt });
+      };
       this.#asks.ask(
         {
           requester,
           to: this.#addresses.replica(partition, home),
           request: (ref) => ({ type: 'SettleReq', ref, partition, txId, attempt, birth }),
           answer: 'SettleResp',
-          taken: ({ state, ts }, at, later) => {
-            open--;
-            lost ||= state === 'lost';
-            if (state === 'committed') {
-              this.#asks.end(requester);
-              this.#written(request, seen, ts, home, requester, later);
-            } else if (open === 0) {
-              if (lost) this.#refuse(requester, LOST, later);
-              else this.#write(request, seen, requester, until, at, later);
-            }
+          taken: (answer, at, later) => {
+            add(answer);
+            decide(at, later);
           },
+          takenLate: add,
           until,
           late: PENDING,
         },

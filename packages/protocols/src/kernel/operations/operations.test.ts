@@ -7,6 +7,7 @@ import { Waiting } from '../waiting.js';
 import type { OperationMessage } from './messages.js';
 import { operationSchema } from './schema.js';
 import { OperationSession } from './session.js';
+import { decides, Settlements } from './settlements.js';
 import { Versions } from './versions.js';
 
 const RUNS = { seed: 20_261_120, numRuns: 200 };
@@ -202,6 +203,24 @@ describe('clocks', () => {
     expect(clock.propose(0, 0, disk)).toBe(5_001);
     clock.persisted(1);
     expect(clock.leaveBehind(5_000, disk)).toBe(true);
+  });
+});
+
+describe('responses about earlier attempts', () => {
+  it('an abort decides the attempt that was asked about and those before it, a commit every attempt (D4)', () => {
+    const aborted = { state: 'aborted', ts: 0, attempt: 2 } as const;
+    expect([1, 2, 3].map((attempt) => decides(aborted, attempt))).toEqual([true, true, false]);
+    expect(decides({ state: 'committed', ts: 7, attempt: 0 }, 3)).toBe(true);
+    expect(decides(undefined, 0)).toBe(false);
+  });
+
+  it('of more than 10,000 PUTs those that were not used for longest are evicted', () => {
+    const settlements = new Settlements();
+    const put = (n: number) => settlements.of(0, `session-0000000001.${n}`);
+    for (let n = 0; n < 10_000; n++) put(n).set('virginia', { state: 'aborted', ts: 0, attempt: 0 });
+    expect(put(0).size).toBe(1);
+    put(10_000);
+    expect([0, 1, 2].map((n) => put(n).size)).toEqual([1, 0, 0]);
   });
 });
 
