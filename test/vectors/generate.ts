@@ -10,6 +10,8 @@ import { exportedSessions } from './pure/exports.js';
 import { keys } from './pure/keys.js';
 import { patches } from './pure/patches.js';
 import { values } from './pure/values.js';
+import { TraceDriver } from './steps/drive.js';
+import { STEP_PROTOCOLS, type StepProtocol } from './steps/protocols.js';
 import { TransactionDriver } from './transactions/drive.js';
 
 export interface VectorFile {
@@ -25,11 +27,13 @@ export interface GenerateOptions {
 
 export const DEFAULTS: GenerateOptions = { seed: 1, sequences: 240 };
 
+const SEQUENCES_PER_TRACE = 4;
+
 const namesOf = <T extends string>(table: Readonly<Record<T, unknown>>): T[] => Object.keys(table) as T[];
 
 /** The last one, `manifest.json`, says what the others are. */
 export function generate(options: GenerateOptions): VectorFile[] {
-  const files = [...sessions(options), ...pure(options.seed)];
+  const files = [...sessions(options), ...traces(options), ...pure(options.seed)];
   const digests = files.map(({ name, text }) => [name, createHash('sha256').update(text).digest('hex')]);
   const manifest = { format: 1, ...options, files: Object.fromEntries(digests) };
   return [...files, { name: 'manifest.json', text: `${JSON.stringify(manifest, null, 2)}\n` }];
@@ -54,6 +58,21 @@ function operationFile(protocol: OperationProtocolName, seed: number, count: num
   return sessionFile(protocol, 'operations', drawn);
 }
 
+/** A trace is as long as several sequences. */
+function traces({ seed, sequences }: GenerateOptions): VectorFile[] {
+  return STEP_PROTOCOLS.map((protocol) => traceFile(protocol, seed, Math.ceil(sequences / SEQUENCES_PER_TRACE)));
+}
+
+function traceFile(protocol: StepProtocol, seed: number, count: number): VectorFile {
+  const drawn = Array.from({ length: count }, (_, i) =>
+    TraceDriver.trace(protocol, i, new Random(seedOf(seed, `steps/${protocol.name}`, i))),
+  );
+  return {
+    name: `steps-${protocol.name}.json`,
+    text: linesOf({ format: 1, protocol: protocol.name, kind: 'steps' }, drawn),
+  };
+}
+
 /** Each sequence has a seed of its own: more of them leave the first ones as they are. */
 function sequencesOf<E>(
   protocol: string,
@@ -70,9 +89,12 @@ const seedOf = (seed: number, protocol: string, index: number): number =>
 
 /** One sequence in each line. */
 function sessionFile(protocol: string, kind: string, drawn: readonly Sequence<unknown>[]): VectorFile {
-  const head = JSON.stringify({ format: 1, protocol, kind }).slice(0, -1);
+  return { name: `sessions-${protocol}.json`, text: linesOf({ format: 1, protocol, kind }, drawn) };
+}
+
+function linesOf(head: object, drawn: readonly unknown[]): string {
   const lines = drawn.map((sequence) => JSON.stringify(sequence)).join(',\n');
-  return { name: `sessions-${protocol}.json`, text: `${head},"sequences":[\n${lines}\n]}\n` };
+  return `${JSON.stringify(head).slice(0, -1)},"sequences":[\n${lines}\n]}\n`;
 }
 
 function pure(seed: number): VectorFile[] {

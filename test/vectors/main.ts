@@ -19,7 +19,7 @@ const { out, ...options } = new Command('vectors')
 
 mkdirSync(out, { recursive: true });
 // What an earlier version has left would still be read.
-for (const name of readdirSync(out)) if (/^sessions-.+\.json$/.test(name)) rmSync(join(out, name));
+for (const name of readdirSync(out)) if (/^(sessions|steps)-.+\.json$/.test(name)) rmSync(join(out, name));
 const files = generate(options);
 for (const { name, text } of files) writeFileSync(join(out, name), text);
 const bytes = files.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);

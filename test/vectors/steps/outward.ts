@@ -1,0 +1,39 @@
+/** Outcomes and the status of a client, as the step traces have them. */
+import { OutcomeUnknownError, SessionBlockedError } from '@isochron/client/errors';
+import type { ClientStatus } from '@isochron/client/session/core';
+import type { MergedPage } from '@isochron/client/session/listing';
+import { IsochronError } from '@isochron/core/errors';
+import type { Value } from '@isochron/core/ids';
+import { valueOut } from '../outward.js';
+import type { StepError, StepStatus, StepValue } from './format.js';
+
+/** The reason of every call that is cancelled. */
+export const CANCELLED = 'cancelled';
+
+/** What a call resolved with. */
+export function settledOut(f: string, value: unknown): StepValue {
+  switch (f) {
+    case 'read':
+      return (value as readonly (Value | null)[]).map(valueOut);
+    case 'list': {
+      const { entries, next } = value as MergedPage;
+      return { entries: entries.map(([key, one]) => [key, valueOut(one)]), next };
+    }
+    default:
+      // Absent fields are left out.
+      return value === undefined ? null : (JSON.parse(JSON.stringify(value)) as StepValue);
+  }
+}
+
+/** @throws whatever is no error of the client: a defect of the machine */
+export function errorOut(reason: unknown): StepError {
+  if (reason === CANCELLED) return { code: CANCELLED };
+  if (!(reason instanceof IsochronError)) throw reason;
+  const { code, retryable } = reason;
+  if (reason instanceof OutcomeUnknownError) return { code, retryable, txId: reason.txId, birth: reason.birth };
+  if (reason instanceof SessionBlockedError) return { code, retryable, txId: reason.blockedBy, birth: reason.birth };
+  return { code, retryable };
+}
+
+/** Without what is undefined. */
+export const statusOut = (status: ClientStatus): StepStatus => JSON.parse(JSON.stringify(status)) as StepStatus;

@@ -1,0 +1,22 @@
+/** The protocols of the step traces: one of each kind that a client treats differently. */
+import type { OperationProtocolName, TransactionProtocolName } from '../protocols.js';
+
+export type StepProtocol = { readonly capabilities: readonly string[] } & (
+  | { readonly kind: 'transactions'; readonly name: TransactionProtocolName }
+  | { readonly kind: 'operations'; readonly name: OperationProtocolName }
+);
+
+const TRANSACTIONS = ['transactions', 'list', 'stable'];
+
+/** Their capabilities are those of a server's welcome. */
+export const STEP_PROTOCOLS: readonly StepProtocol[] = [
+  {
+    kind: 'transactions',
+    name: 'paris',
+    capabilities: [...TRANSACTIONS, 'snapshots', 'read-past', 'stable-snapshots'],
+  },
+  { kind: 'transactions', name: 'nocc', capabilities: TRANSACTIONS },
+  { kind: 'transactions', name: 'wren', capabilities: [...TRANSACTIONS, 'snapshots', 'read-past'] },
+  { kind: 'operations', name: 'orbe', capabilities: ['operations', 'stable'] },
+  { kind: 'operations', name: 'cc-lo', capabilities: ['operations', 'rot', 'stable', 'snapshots'] },
+];

@@ -1,0 +1,160 @@
+import type { CommitFrame, PutFrame } from '@isochron/wire/session-frames';
+import { DEFAULTS, generate } from '../generate.js';
+import type { Step, StepEffect, StepTrace } from './format.js';
+import { STEP_PROTOCOLS } from './protocols.js';
+import { replayTrace, type StepFile } from './replay.js';
+
+const NAMES = STEP_PROTOCOLS.map(({ name }) => name);
+const texts = new Map(generate(DEFAULTS).map(({ name, text }) => [name, text]));
+const fileOf = (protocol: string): StepFile => JSON.parse(texts.get(`steps-${protocol}.json`) ?? '{}') as StepFile;
+const files = NAMES.map(fileOf);
+const traces = files.flatMap(({ sequences }) => sequences);
+const steps = traces.flatMap((trace) => trace.steps);
+const effects = steps.flatMap(({ out }) => out);
+
+const timesOf = <T>(all: readonly T[], is: (one: T) => boolean): number => all.filter(is).length;
+const rejectedWith = (code: string) => (effect: StepEffect) =>
+  (effect.do === 'reject' || effect.do === 'throw') && effect.error.code === code;
+
+const INPUTS = 'call cancel begin write end opened message closed loaded timer turn export'.split(' ');
+const EFFECTS = 'open send close load setTimer turn changed resolve reject throw exported'.split(' ');
+const CALLS = 'connect read list open write commit stable status detach close'.split(' ');
+const FRAMES = 'hello start read list commit get rot put abort status stable ping'.split(' ');
+const CODES = [
+  'ATTEMPT_MISMATCH CLIENT_CLOSED CONNECTION_LOST CREDITS_EXHAUSTED FRAME_INVALID INTERNAL NOT_READY',
+  'NOT_SUPPORTED_BY_PROTOCOL OUTCOME_FORGOTTEN OUTCOME_UNKNOWN OVERLOADED REPLICA_UNREACHABLE REQUEST_TOO_LARGE',
+  'SESSION_BLOCKED SESSION_GAP SNAPSHOT_TOO_OLD SNAPSHOT_UNAVAILABLE STABLE_TIMEOUT TOKEN_INVALID',
+  'TRANSACTION_ABORTED TRANSACTION_EXPIRED TRANSACTION_FINISHED TX_ID_REUSED UNAUTHENTICATED cancelled',
+].flatMap((line) => line.split(' '));
+
+describe.each(NAMES)('the step traces of %s', (protocol) => {
+  const file = fileOf(protocol);
+
+  it('have the effects of the client machine', () => {
+    expect(file).toMatchObject({ format: 1, protocol, kind: 'steps' });
+    expect(file.sequences.flatMap((trace) => replayTrace(trace) ?? [])).toEqual([]);
+  });
+
+  it('are at least fifty, each with a name of its own', () => {
+    expect(file.sequences.length).toBeGreaterThanOrEqual(50);
+    expect(new Set(file.sequences.map(({ name }) => name)).size).toBe(file.sequences.length);
+  });
+});
+
+describe('the steps', () => {
+  it.each(INPUTS)('have the input %s at least fifty times', (name) => {
+    expect(timesOf(steps, (step) => step.do === name)).toBeGreaterThanOrEqual(50);
+  });
+
+  it.each(EFFECTS)('have the effect %s at least fifty times', (name) => {
+    expect(timesOf(effects, (effect) => effect.do === name)).toBeGreaterThanOrEqual(50);
+  });
+
+  it.each(CALLS)('have a call of %s that resolves', (f) => {
+    const resolves = ({ steps: own }: StepTrace): boolean => {
+      const called = own.flatMap((step) => (step.do === 'call' && step.call.f === f ? [step.caller] : []));
+      const resolved = own.flatMap(({ out }) =>
+        out.flatMap((effect) => (effect.do === 'resolve' ? effect.caller : [])),
+      );
+      return called.some((caller) => resolved.includes(caller));
+    };
+    expect(timesOf(traces, resolves)).toBeGreaterThanOrEqual(3);
+  });
+
+  it.each(FRAMES)('send frames of the type %s at least twenty times', (type) => {
+    const frames = effects.flatMap((effect) => (effect.do === 'send' ? effect.frames : []));
+    expect(timesOf(frames, (frame) => frame.type === type)).toBeGreaterThanOrEqual(20);
+  });
+
+  it.each(CODES)('reject with %s', (code) => {
+    expect(timesOf(effects, rejectedWith(code))).toBeGreaterThan(0);
+  });
+});
+
+describe('what happens to writes in the traces', () => {
+  type WriteFrame = CommitFrame | PutFrame;
+
+  /** The writes of a trace by their ids, each with all its sendings. */
+  function writesOf({ steps: own }: StepTrace): WriteFrame[][] {
+    const byId = new Map<string, WriteFrame[]>();
+    for (const effect of own.flatMap(({ out }) => out)) {
+      if (effect.do !== 'send') continue;
+      for (const frame of effect.frames)
+        if (frame.type === 'commit' || frame.type === 'put') byId.set(frame.tx, [...(byId.get(frame.tx) ?? []), frame]);
+    }
+    return [...byId.values()];
+  }
+
+  const writes = traces.flatMap(writesOf);
+  const homesOf = (sendings: readonly WriteFrame[]): readonly string[] => sendings.at(-1)?.homes ?? [];
+  const statesOf = (is: (step: Step) => boolean): number => timesOf(steps, is);
+
+  it('is that one is repeated under its id with the same writes', () => {
+    const repeated = writes.filter((sendings) => sendings.length > 1);
+    expect(repeated.length).toBeGreaterThan(100);
+    for (const sendings of repeated) {
+      const contents = sendings.map((frame) =>
+        JSON.stringify(frame.type === 'commit' ? frame.writes : [frame.key, frame.value]),
+      );
+      expect(new Set(contents).size).toBe(1);
+    }
+  });
+
+  it('is that one has a second attempt with another home', () => {
+    expect(timesOf(writes, (sendings) => new Set(homesOf(sendings)).size > 1)).toBeGreaterThan(20);
+  });
+
+  it('is that one keeps its first home while other nodes are asked for its outcome', () => {
+    const isAskedElsewhere = (sendings: readonly WriteFrame[]): boolean =>
+      sendings.length > 3 && homesOf(sendings).length === 1;
+    expect(timesOf(writes, isAskedElsewhere)).toBeGreaterThan(5);
+  });
+
+  it('is that attempts avoid regions', () => {
+    const avoids = (frame: WriteFrame): boolean => frame.type === 'commit' && frame.avoids !== undefined;
+    expect(timesOf(writes, (sendings) => sendings.some(avoids))).toBeGreaterThan(20);
+  });
+
+  it('is that a commit goes without its open transaction once it is repeated', () => {
+    const isOpen = (frame: WriteFrame | undefined): boolean => frame?.type === 'commit' && frame.snapshot === undefined;
+    const goesWithout = (sendings: readonly WriteFrame[]): boolean => isOpen(sendings[0]) && !isOpen(sendings.at(-1));
+    expect(timesOf(writes, goesWithout)).toBeGreaterThan(5);
+  });
+
+  it('is that the session goes on without a write in doubt', () => {
+    const detaches = (step: Step): boolean =>
+      step.do === 'call' &&
+      step.call.f === 'detach' &&
+      step.out.some((effect) => effect.do === 'resolve' && typeof effect.value === 'string');
+    expect(statesOf(detaches)).toBeGreaterThan(5);
+  });
+
+  it('is that the status has pending commits, regions that do not answer, and no connection', () => {
+    expect(statesOf(({ status }) => (status?.pendingCommits ?? 0) > 2)).toBeGreaterThan(20);
+    expect(statesOf(({ status }) => (status?.unresponsive.length ?? 0) > 0)).toBeGreaterThan(20);
+    for (const state of ['online', 'offline', 'closed'])
+      expect(statesOf(({ status }) => status?.state === state)).toBeGreaterThan(20);
+  });
+});
+
+describe('a difference of step traces', () => {
+  it('is found where an input leads to other effects', () => {
+    const [trace] = fileOf('paris').sequences;
+    const at = trace!.steps.findIndex((step) => step.do === 'call' && step.call.f === 'write');
+    const changed = trace!.steps.map((step, i) =>
+      i === at && step.do === 'call' && step.call.f === 'write'
+        ? { ...step, call: { ...step.call, key: 'default/another' } }
+        : step,
+    );
+    const difference = replayTrace({ ...trace!, steps: changed });
+    expect(difference).toMatchObject({ trace: trace!.name, what: 'out' });
+    expect(difference?.step).toBeGreaterThanOrEqual(at);
+  });
+
+  it('is found where a step draws a number more or less than the trace has', () => {
+    const trace = fileOf('paris').sequences.find(({ steps: own }) => own.some(({ random }) => random !== undefined));
+    const at = trace!.steps.findIndex(({ random }) => random !== undefined);
+    const changed = trace!.steps.map((step, i) => (i === at ? { ...step, random: [...step.random!, 0.5] } : step));
+    expect(replayTrace({ ...trace!, steps: changed })).toMatchObject({ step: at, what: 'random' });
+  });
+});

@@ -1,0 +1,126 @@
+/** What goes wrong in a trace, and how often: each theme is one kind of trouble, so that traces are long on all of them. */
+import type { ErrorCode } from '@isochron/core/errors';
+import type { Choice } from '../drawing.js';
+
+/** What becomes of a request. */
+export type Fault =
+  | 'none'
+  /** Its answer takes long. */
+  | 'late'
+  /** It is not answered. */
+  | 'swallowed'
+  /** The connection is lost before it has an effect, or after. */
+  | 'cutBefore'
+  | 'cutAfter'
+  /** The node sends nothing any more, for a while. */
+  | 'silent'
+  /** The node is gone for a while. */
+  | 'down'
+  /** The node asks its clients to leave. */
+  | 'goaway'
+  /** Its answer is damaged, or of another request. */
+  | 'damaged'
+  /** It is refused with one of the theme's codes. */
+  | 'refused';
+
+export interface Theme {
+  readonly name: string;
+  readonly faults: readonly Choice<Fault>[];
+  /** Refusals of any request. */
+  readonly codes: readonly ErrorCode[];
+  /** Refusals of writes. */
+  readonly writeCodes: readonly ErrorCode[];
+  /** Chance that a refusal of a write is that of all writes for a while: at this node, in its region, or everywhere. */
+  readonly spell: number;
+  /** Chance that a report names regions that do not answer. */
+  readonly unresponsive: number;
+  /** Chance that a hello is refused. */
+  readonly refusedHello: number;
+  /** Weights of what the application does: other themes leave them as they are. */
+  readonly does: { readonly [action: string]: number };
+}
+
+const faults = (weights: { readonly [F in Fault]?: number }): readonly Choice<Fault>[] =>
+  Object.entries(weights).map(([of, weight]) => ({ of: of as Fault, weight }));
+
+const QUIET: Omit<Theme, 'name'> = {
+  faults: faults({ none: 97, late: 2, refused: 1 }),
+  codes: ['NOT_READY', 'SNAPSHOT_UNAVAILABLE', 'INTERNAL', 'KEY_INVALID'],
+  writeCodes: ['NOT_READY', 'OVERLOADED', 'VALUE_INVALID'],
+  spell: 0,
+  unresponsive: 0.02,
+  refusedHello: 0.01,
+  does: {},
+};
+
+const theme = (name: string, changes: Partial<Theme> = {}): Theme => ({ ...QUIET, name, ...changes });
+
+export const THEMES: readonly Theme[] = [
+  theme('quiet'),
+  theme('refusals', {
+    faults: faults({ none: 60, refused: 40 }),
+    codes: [
+      'NOT_READY',
+      'SNAPSHOT_UNAVAILABLE',
+      'STORAGE_FAILED',
+      'INTERNAL',
+      'TRANSACTION_UNKNOWN',
+      'SNAPSHOT_TOO_OLD',
+    ],
+    writeCodes: ['NOT_READY', 'SNAPSHOT_UNAVAILABLE', 'STORAGE_FAILED', 'TX_ID_REUSED', 'OUTCOME_FORGOTTEN'],
+  }),
+  theme('overload', {
+    faults: faults({ none: 55, refused: 40, late: 5 }),
+    codes: ['OVERLOADED', 'CREDITS_EXHAUSTED'],
+    writeCodes: ['OVERLOADED', 'CREDITS_EXHAUSTED', 'STORAGE_FULL', 'CLOCK_DRIFT'],
+    spell: 0.3,
+    does: { write: 12, commit: 10 },
+  }),
+  theme('lost answers', {
+    faults: faults({ none: 70, cutBefore: 8, cutAfter: 14, swallowed: 6, late: 2 }),
+    does: { write: 12, commit: 10 },
+  }),
+  theme('fail-over', { faults: faults({ none: 78, down: 8, silent: 8, cutAfter: 6 }), refusedHello: 0.2 }),
+  theme('pending', {
+    faults: faults({ none: 65, refused: 30, cutAfter: 5 }),
+    codes: ['REPLICA_UNREACHABLE', 'NOT_READY'],
+    writeCodes: ['OUTCOME_PENDING', 'OUTCOME_PENDING', 'REPLICA_UNREACHABLE', 'ATTEMPT_MISMATCH'],
+    spell: 0.6,
+    unresponsive: 0.2,
+    does: { write: 14, commit: 10, status: 4, detach: 3 },
+  }),
+  theme('aborted', {
+    faults: faults({ none: 48, refused: 35, down: 6, goaway: 8, late: 3 }),
+    codes: ['NOT_READY'],
+    writeCodes: ['TRANSACTION_ABORTED', 'TRANSACTION_ABORTED', 'ATTEMPT_MISMATCH', 'NOT_READY'],
+    spell: 0.1,
+    unresponsive: 0.2,
+    does: { write: 14, commit: 12 },
+  }),
+  theme('avoided regions', {
+    faults: faults({ none: 75, refused: 20, down: 5 }),
+    codes: ['REPLICA_UNREACHABLE'],
+    writeCodes: ['OUTCOME_PENDING', 'TRANSACTION_ABORTED', 'REPLICA_UNREACHABLE'],
+    spell: 0.3,
+    unresponsive: 0.6,
+    does: { report: 12, write: 10 },
+  }),
+  theme('drains', { faults: faults({ none: 80, goaway: 14, late: 6 }), does: { report: 6 } }),
+  theme('unknown outcomes', {
+    faults: faults({ none: 55, swallowed: 20, silent: 12, refused: 8, cutAfter: 5 }),
+    writeCodes: ['OUTCOME_PENDING'],
+    spell: 0.8,
+    does: { write: 16, commit: 10, detach: 6, status: 5, cancel: 4 },
+  }),
+  theme('damage', { faults: faults({ none: 82, damaged: 15, goaway: 3 }), refusedHello: 0.2 }),
+  theme('expiry', {
+    faults: faults({ none: 70, refused: 24, cutAfter: 6 }),
+    codes: ['TRANSACTION_UNKNOWN', 'TRANSACTION_EXPIRED', 'SNAPSHOT_UNAVAILABLE'],
+    writeCodes: ['TRANSACTION_UNKNOWN', 'SNAPSHOT_TOO_OLD'],
+    does: { begin: 12, txRead: 24, list: 12, open: 6 },
+  }),
+  theme('cancelled calls', {
+    faults: faults({ none: 75, late: 15, swallowed: 6, cutAfter: 4 }),
+    does: { cancel: 20, write: 10, stable: 4 },
+  }),
+];
