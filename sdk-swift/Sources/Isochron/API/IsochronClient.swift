@@ -62,7 +62,7 @@ public actor IsochronClient {
         let core = try await SessionCore(
             endpoints, token: token, imported: imported, store: store, options.documents, settings)
         do {
-            try await core.connector.start()
+            try await core.connect()
             if imported == nil { try await core.closeGap() }
             return IsochronClient(core)
         } catch {

@@ -1,11 +1,11 @@
 import IsochronSession
 
-/// Whoever holds connections. Nothing is reported of a connection before its welcome.
+/// The owner of connections. Nothing is reported of a connection before its welcome.
 @SessionActor
 protocol ConnectionOwner: AnyObject {
     /// A request was refused.
     func refused(_ exchange: Exchange, _ error: IsochronError, on connection: Connection)
-    /// Messages have been taken in: credits may be free, and the connection is of use.
+    /// A message has been taken in: credits may be free, and the connection is of use.
     func progressed(_ connection: Connection)
     func token(_ token: String, from connection: Connection)
     func ust(_ frame: UstFrame, from connection: Connection)
@@ -17,10 +17,10 @@ protocol ConnectionOwner: AnyObject {
 /// One WebSocket: hello and welcome, request ids, credits, packing, a heartbeat. It reports to its owner and repeats
 /// nothing.
 @SessionActor
-final class Connection {
+final class Connection: SocketListener {
     typealias Opened = @SessionActor (Result<Connection, IsochronError>) -> Void
 
-    /// Nothing heard for this long: ask. Nothing heard for twice as long: it is dead.
+    /// After two of these without a message the node is asked; after a third one the connection is given up.
     static let heartbeatMs = 5000.0
     /// The close codes that say more than that the connection is gone.
     private static let closeCodes: [UInt16: IsochronError.Code] = [4400: .frameInvalid, 4401: .unauthenticated]
@@ -28,33 +28,36 @@ final class Connection {
     let url: String
     /// The token that it was opened with.
     let helloToken: String?
+    private let loop: Loop
     private let settings: Settings
     /// Whoever holds this.
     private weak var owner: (any ConnectionOwner)?
-    private var socket: (any WebSocketConnection)?
+    private var socket: SocketId = 0
+    private var hello: Hello?
     private var greeting: Welcome?
     private var byId: [Int64: Exchange] = [:]
     private var nextId: Int64 = 1
     /// Tells `open` how it went; nil from then on.
-    private var opened: Opened?
-    private var connectAlarm: Alarm?
-    private var heartbeat: Alarm?
+    private var unopened: Opened?
+    /// Of the welcome, then of the heartbeat.
+    private var timer: LoopTimer?
     private var quietBeats = 0
-    /// Monotonic times: of the last message, of the oldest request that is not answered, of the question whether
-    /// anybody is there.
-    private var heardMs = 0.0
+    /// Steady times: of the last message, of the oldest request that is not answered, of the question whether the node
+    /// is there.
+    private var receivedMs = 0.0
     private var owingSinceMs = 0.0
     private var askedMs: Double?
     private var latestFreshness: Freshness?
     /// What does not answer the node, as it has reported last.
     private(set) var unresponsive = Unresponsive.nothing
-    private var socketIsClosed = false
-    private var onSocketClosed: [@SessionActor () -> Void] = []
     private(set) var isClosed = false
     /// Last measured round trip.
     private(set) var rttMs: Double?
 
-    init(_ url: String, helloToken: String?, _ settings: Settings, _ owner: any ConnectionOwner) {
+    init(
+        _ loop: Loop, _ url: String, helloToken: String?, _ settings: Settings, _ owner: any ConnectionOwner
+    ) {
+        self.loop = loop
         self.url = url
         self.helloToken = helloToken
         self.settings = settings
@@ -63,18 +66,19 @@ final class Connection {
 
     /// Opens it, up to its welcome. Fails with the server's refusal, or with CONNECTION_LOST.
     func open(_ hello: Hello, _ opened: @escaping Opened) {
-        self.opened = opened
-        listen(hello)
+        unopened = opened
+        self.hello = hello
+        socket = loop.open(url, self)
         let late = "\(url) did not answer within \(Int(min(settings.connectTimeoutMs, 1e15))) ms"
-        connectAlarm = settings.timing.after(settings.connectTimeoutMs) { [weak self] in self?.drop(.lost(late)) }
+        timer = loop.after(settings.connectTimeoutMs) { [weak self] in self?.drop(.lost(late)) }
     }
 
     /// What the server greeted with. `open` hands out no connection without a welcome.
-    var welcome: Welcome { greeting ?? .nobody }
+    var welcome: Welcome { greeting ?? .absent }
 
     var region: RegionId { welcome.region }
 
-    /// What the node has said last of the freshness of its snapshots.
+    /// What the node has reported last of the freshness of its snapshots.
     var freshness: Freshness { latestFreshness ?? welcome.freshness }
 
     /// The regions that a new attempt of a commit through this node avoids: none where that would be all of them.
@@ -98,7 +102,7 @@ final class Connection {
 
     /// Measures the round trip, in ms.
     func ping(token: String? = nil, _ measured: @escaping @SessionActor (Result<Double, any Error>) -> Void) {
-        let ping = PingExchange(token: token, timing: settings.timing)
+        let ping = PingExchange(token: token, loop: loop)
         let answered: @SessionActor (Result<Double, any Error>) -> Void = { [weak self] result in
             if case .success(let rttMs) = result { self?.rttMs = rttMs }
             measured(result)
@@ -106,9 +110,9 @@ final class Connection {
         ping.start({ send([$0]) }, answered)
     }
 
-    /// Tells the server of a token that another connection of the session was given. What it makes of both comes back.
-    func tell(_ token: String) {
-        if free > 0 { sign(token) }
+    /// Sends a token that another connection of the session received. The answer has the token of both.
+    func sendToken(_ token: String) {
+        if free > 0 { askWhetherThere(token) }
     }
 
     /// Sends requests, packed into as few messages as the server's limit allows.
@@ -117,34 +121,31 @@ final class Connection {
             for exchange in exchanges { exchange.failed(IsochronError.lost("\(url) was closed")) }
             return
         }
-        if isIdle { owingSinceMs = settings.timing.nowMs }
+        if isIdle { owingSinceMs = loop.nowMs }
         let limit = welcome.limits.maxRequestBytes &- 2
-        var messages: [WebSocketMessage] = []
         var parts: [[UInt8]] = []
         var size = 0
         for exchange in exchanges {
             guard let part = encode(exchange, limit) else { continue }
             if size + part.count + 1 > limit {
-                messages.append(JSONCodec.pack(parts))
+                loop.out?.send(socket, JSONCodec.pack(parts))
                 (parts, size) = ([], 0)
             }
             parts.append(part)
             size += part.count + 1
         }
-        if !parts.isEmpty { messages.append(JSONCodec.pack(parts)) }
-        if !messages.isEmpty { socket?.send(messages) }
+        if !parts.isEmpty { loop.out?.send(socket, JSONCodec.pack(parts)) }
     }
 
-    /// Answers are owed and nothing at all has been heard for a while: asks whether anybody is there, and gives up when
-    /// that is not answered either. Takes `limitMs` in all; a server that is merely slow to answer a request answers
-    /// this one.
+    /// Answers are owed and no message has come for a while: pings the node, and gives up when the ping is not answered
+    /// either. Takes `limitMs` in all; a server that is merely slow to answer a request answers the ping.
     func checkQuiet(_ nowMs: Double, _ limitMs: Double) {
         if isIdle { return }
         if let askedMs {
             if nowMs - askedMs > limitMs / 2 { drop(.lost("\(url) has gone silent")) }
-        } else if nowMs - max(heardMs, owingSinceMs) > limitMs / 2, free > 0 {
+        } else if nowMs - max(receivedMs, owingSinceMs) > limitMs / 2, free > 0 {
             askedMs = nowMs
-            sign(nil)
+            askWhetherThere(nil)
         }
     }
 
@@ -156,17 +157,6 @@ final class Connection {
     /// Gives the connection up.
     func drop(_ error: IsochronError) {
         finish(error, abrupt: true)
-    }
-
-    /// Cuts a closing handshake short, and waits for nothing more.
-    func cutOff() {
-        socket?.terminate()
-        socketEnded()
-    }
-
-    /// Calls back once the socket is closed.
-    func whenSocketClosed(_ body: @escaping @SessionActor () -> Void) {
-        if socketIsClosed { body() } else { onSocketClosed.append(body) }
     }
 
     /// Nil where it cannot be sent: then it has failed.
@@ -186,50 +176,27 @@ final class Connection {
         }
     }
 
-    /// Takes the events of the socket, one after the other, in their order. The socket keeps this alive until its last one.
-    private func listen(_ hello: Hello) {
-        let inbox = Inbox<WebSocketEvent> { [self] event in take(event, hello) }
-        socket = settings.transport.open(url, subprotocols: [JSONCodec.subprotocol]) { inbox.put($0) }
-    }
-
-    private func take(_ event: WebSocketEvent, _ hello: Hello) {
-        switch event {
-        case .opened(JSONCodec.subprotocol):
-            if !isClosed { socket?.send([JSONCodec.pack([JSONCodec.encode(hello)])]) }
-        case .opened(let other):
-            drop(.lost("\(url) speaks \(other.debugDescription), not \(JSONCodec.subprotocol)"))
-        case .messages(let messages):
-            received(messages)
-        case .closed(let code, let reason):
-            socketEnded()
-            finish(closeError(code, reason), abrupt: false)
-            // It may hold what it tells of, and so this.
-            socket = nil
-        }
-    }
-
-    private func socketEnded() {
-        socketIsClosed = true
-        let waiting = onSocketClosed
-        onSocketClosed = []
-        for body in waiting { body() }
-    }
-
     private func closeError(_ code: UInt16?, _ reason: String) -> IsochronError {
         let what = (code.map { "\($0)" } ?? "no code") + (reason.isEmpty ? "" : ": \(reason)")
         let known = code.flatMap { Self.closeCodes[$0] }
         return IsochronError(known ?? .connectionLost, "\(url) closed the connection (\(what))")
     }
 
-    private func received(_ messages: [WebSocketMessage]) {
+    func opened() {
+        if !isClosed, let hello { loop.out?.send(socket, JSONCodec.pack([JSONCodec.encode(hello)])) }
+    }
+
+    func closed(_ code: UInt16?, _ reason: String) {
+        finish(closeError(code, reason), abrupt: false)
+    }
+
+    func received(_ message: WebSocketMessage) {
         if isClosed { return }
         quietBeats = 0
-        heardMs = settings.timing.nowMs
+        receivedMs = loop.nowMs
         askedMs = nil
         do {
-            for message in messages {
-                for frame in try Incoming.frames(of: message) { try take(frame) }
-            }
+            for raw in try Incoming.frames(of: message) { try take(try Incoming(raw)) }
         } catch {
             finish(.of(error), abrupt: true)
             return
@@ -255,12 +222,11 @@ final class Connection {
     }
 
     private func greeted(_ welcome: Welcome) throws {
-        guard greeting == nil, let opened else { throw IsochronError.malformed("a second welcome") }
+        guard greeting == nil, let opened = unopened else { throw IsochronError.malformed("a second welcome") }
         greeting = welcome
         unresponsive = welcome.unresponsive
-        self.opened = nil
-        connectAlarm?.cancel()
-        heartbeat = settings.timing.every(Self.heartbeatMs) { [weak self] in self?.beat() }
+        unopened = nil
+        nextBeat()
         opened(.success(self))
     }
 
@@ -290,33 +256,35 @@ final class Connection {
         return exchange
     }
 
-    private func beat() {
-        quietBeats += 1
-        if quietBeats > 2 {
-            drop(.lost("\(url) has gone silent"))
-        } else if quietBeats > 1, free > 0 {
-            sign(nil)
-        }
+    private func nextBeat() {
+        loop.cancel(timer)
+        timer = loop.after(Self.heartbeatMs) { [weak self] in self?.beat() }
     }
 
-    /// Asks for a sign of life.
-    private func sign(_ token: String?) {
-        let (settings, url) = (self.settings, self.url)
+    private func beat() {
+        quietBeats += 1
+        if quietBeats > 2 { return drop(.lost("\(url) has gone silent")) }
+        if quietBeats > 1, free > 0 { askWhetherThere(nil) }
+        nextBeat()
+    }
+
+    /// A ping whose answer matters only by coming.
+    private func askWhetherThere(_ token: String?) {
+        let (loop, url) = (self.loop, self.url)
         ping(token: token) { result in
-            if case .failure = result { settings.log(.debug, "\(url): a ping was lost") }
+            if case .failure = result { loop.debug("\(url): a ping was lost") }
         }
     }
 
     private func finish(_ error: IsochronError, abrupt: Bool) {
         if isClosed { return }
         isClosed = true
-        connectAlarm?.cancel()
-        heartbeat?.cancel()
-        if abrupt { socket?.terminate() } else { socket?.close(code: 1000, reason: "") }
+        loop.cancel(timer)
+        loop.out?.close(socket, abrupt: abrupt)
         let lost = inFlight.filter { !$0.settled }
         byId = [:]
-        if let opened {
-            self.opened = nil
+        if let opened = unopened {
+            unopened = nil
             opened(.failure(error))
         } else if let owner {
             owner.closed(self, error, lost: lost)
@@ -328,7 +296,7 @@ final class Connection {
 
 extension Welcome {
     /// Stands where there is no welcome: nothing may be sent.
-    fileprivate static let nobody = Welcome()
+    fileprivate static let absent = Welcome()
 
     private init() {
         (region, node, cluster, `protocol`, capabilities) = ("", "", "", "", [])

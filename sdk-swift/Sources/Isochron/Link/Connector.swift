@@ -1,6 +1,6 @@
 import IsochronSession
 
-/// What the connector tells the client, and asks of it.
+/// What the connector reports to the client, and asks of it.
 @SessionActor
 protocol ConnectorEvents: AnyObject {
     /// The session's newest token.
@@ -23,7 +23,8 @@ final class Connector {
     /// How long a closed client waits for the closing handshake.
     private static let closeWaitMs = 1000.0
 
-    let settings: Settings
+    private let loop: Loop
+    private let settings: Settings
     let dispatcher: Dispatcher
     private let endpoints: Endpoints
     private let homing: Homing
@@ -33,22 +34,19 @@ final class Connector {
     /// The current connection's node is about to close: it is used until another one is there.
     private var leaving = false
     private var draining: [Connection] = []
-    /// Those that have not been greeted yet.
-    private var opening: [Connection] = []
     private var cluster: String?
     private var reconnecting = false
     /// Rounds of attempts since a connection was of use.
     private var round = 0
     private(set) var isClosed = false
-    /// The pause between two rounds.
-    private var pause: Alarm?
 
     /// Throws INVALID_REQUEST for endpoints that are no URLs.
-    init(_ bases: [String], _ settings: Settings) throws {
+    init(_ loop: Loop, _ bases: [String], _ settings: Settings) throws {
+        self.loop = loop
         self.settings = settings
-        endpoints = try Endpoints(bases, settings.timing)
-        dispatcher = Dispatcher(settings)
-        homing = Homing(endpoints, settings)
+        endpoints = try Endpoints(bases)
+        dispatcher = Dispatcher(loop, requestTimeoutMs: settings.requestTimeoutMs)
+        homing = Homing(loop, endpoints, returnAfterMs: settings.returnAfterMs)
     }
 
     /// Before anything else.
@@ -62,35 +60,18 @@ final class Connector {
     }
 
     /// First connection: to the nearest of all endpoints that answer.
-    func start() async throws {
-        let choice = Nearest(settings.timing)
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                choice.choose(among: endpoints.all, probe) { [self] result in
-                    continuation.resume(with: result.flatMap { adopted($0) })
-                }
-                if Task.isCancelled { choice.cancel() }
-            }
-        } onCancel: {
-            Task { @SessionActor in choice.cancel() }
-        }
+    func start(_ done: @escaping @SessionActor (Result<Void, any Error>) -> Void) -> Nearest {
+        let choice = Nearest(loop)
+        choice.choose(among: endpoints.all, probe) { [self] result in done(result.map { adopt($0) }) }
+        return choice
     }
 
-    private func adopted(_ connection: Connection) -> Result<Void, any Error> {
-        adopt(connection) ? .success(()) : .failure(IsochronError.lost("\(connection.url) has closed the connection"))
-    }
-
-    /// Gives everything up. Ends when the sockets are closed, after a second at the latest.
-    func close() async {
-        if isClosed { return }
+    /// Gives everything up. `done` is called once all sockets are closed; at once where that was asked for before.
+    func close(_ done: @escaping @SessionActor () -> Void) {
+        if isClosed { return done() }
         isClosed = true
-        homing.stop()
         dispatcher.close()
-        pause?.cancel()
-        for connection in opening { connection.drop(.clientWasClosed) }
-        let connections = draining + [current].compactMap { $0 }
-        for connection in connections { connection.close() }
-        for connection in connections { await closed(connection) }
+        loop.closeAll(waitMs: Self.closeWaitMs, done)
     }
 
     /// An answer is overdue on a connection that seems alive: asks on another one.
@@ -109,7 +90,7 @@ final class Connector {
         let its = whereTo == .node ? [] : endpoints.all.filter { $0.region == from.region }.map(\.url)
         for url in Set([from.url] + its) { shun(url, untilMs: 0) }
         if from !== current { return }
-        settings.log(.debug, "leaving \(from.url): \(why)")
+        loop.debug("leaving \(from.url): \(why)")
         retire()
         reconnect()
     }
@@ -127,7 +108,7 @@ final class Connector {
         leaving = false
         draining.append(from)
         dispatcher.detach(from)
-        if from.isIdle { Task { @SessionActor in if from.isIdle { from.close() } } }
+        if from.isIdle { loop.atTurnsEnd { from.close() } }
         events?.changed()
     }
 
@@ -135,10 +116,8 @@ final class Connector {
     func open(_ endpoint: Endpoint, _ opened: @escaping Connection.Opened) {
         if isClosed { return opened(.failure(.clientWasClosed)) }
         let hello = Hello(token: events?.currentToken, credentials: settings.credentials)
-        let connection = Connection(endpoint.url, helloToken: hello.token, settings, self)
-        opening.append(connection)
+        let connection = Connection(loop, endpoint.url, helloToken: hello.token, settings, self)
         connection.open(hello) { [self] result in
-            opening.removeAll { $0 === connection }
             let fitting = result.flatMap { fit($0) }
             switch fitting {
             case .success(let connection): endpoint.region = connection.region
@@ -153,7 +132,7 @@ final class Connector {
             guard case .success(let connection) = result, endpoints.all.count > 1 else { return opened(result) }
             connection.ping { [self] measured in
                 switch measured {
-                case .success(let rttMs): endpoints.measured(endpoint.url, rttMs)
+                case .success(let rttMs): endpoints.measured(endpoint.url, rttMs, loop.nowMs)
                 case .failure: connection.close()
                 }
                 opened(measured.mapError(IsochronError.of).map { _ in connection })
@@ -163,13 +142,11 @@ final class Connector {
 
     private func failed(_ url: String, _ error: IsochronError) {
         endpoints.of(url)?.failures += 1
-        settings.log(.debug, "\(url): \(error.message)")
+        loop.debug("\(url): \(error.message)")
     }
 
-    /// Goes over to a connection. False where it has been closed meanwhile.
-    @discardableResult
-    func adopt(_ connection: Connection) -> Bool {
-        if connection.isClosed { return false }
+    /// Goes over to a connection.
+    func adopt(_ connection: Connection) {
         let welcome = connection.welcome
         let token = events?.currentToken
         retire()
@@ -179,27 +156,26 @@ final class Connector {
         endpoints.of(connection.url)?.failures = 0
         current = connection
         events?.welcomed(welcome)
-        // Another connection has told of more since this one said hello.
+        // Another connection has received a newer token since this one sent its hello.
         if let token, token != connection.helloToken {
             events?.token(token)
-            connection.tell(token)
+            connection.sendToken(token)
         }
         // Before anything else is sent: it needs one of the credits.
         if connection.rttMs == nil { measure(connection) }
         dispatcher.attach(connection)
         events?.changed()
         homing.start()
-        return true
     }
 
     private func measure(_ connection: Connection) {
         connection.ping { [self] result in
             switch result {
             case .success(let rttMs):
-                endpoints.measured(connection.url, rttMs)
+                endpoints.measured(connection.url, rttMs, loop.nowMs)
                 events?.changed()
             // A connection that is lost meanwhile is reported by `closed`.
-            case .failure: settings.log(.debug, "\(connection.url): a ping was lost")
+            case .failure: loop.debug("\(connection.url): a ping was lost")
             }
         }
     }
@@ -234,22 +210,21 @@ final class Connector {
             round == 0
             ? 0
             : fullJitterMs(
-                settings.random, attempt: round - 1, baseMs: Self.reconnectBaseMs, capMs: Self.reconnectCapMs)
-        let pauseMs = max(backoffMs, endpoints.nextMs - settings.timing.nowMs)
+                loop.random, attempt: round - 1, baseMs: Self.reconnectBaseMs, capMs: Self.reconnectCapMs)
+        let pauseMs = max(backoffMs, endpoints.nextMs - loop.nowMs)
         if pauseMs <= 0, round == 0 { return attempt() }
-        pause = settings.timing.after(pauseMs) { [self] in attempt() }
+        loop.after(pauseMs) { [weak self] in self?.attempt() }
     }
 
     private func attempt() {
-        pause = nil
         guard needsAnother else {
             reconnecting = false
             return
         }
         round += 1
-        let candidates = endpoints.candidates(settings.timing.nowMs)
+        let candidates = endpoints.candidates(loop.nowMs)
         let attempts = FirstOf(
-            candidates, settings.timing, open: open, close: { $0.close() },
+            candidates, loop, open: open, close: { $0.close() },
             end: { [self] connection, definite in attempted(connection, definite) })
         attempts.start()
     }
@@ -259,19 +234,11 @@ final class Connector {
         if let connection {
             if needsAnother { adopt(connection) } else { connection.close() }
         } else if leaving {
-            // Nobody else takes the client now: the sooner the node closes, the sooner it is back.
+            // No other node takes the client now: the sooner this one closes, the sooner it is back.
             retire()
         }
         reconnecting = needsAnother
         if reconnecting { nextRound() }
-    }
-
-    private func closed(_ connection: Connection) async {
-        let cut = settings.timing.after(Self.closeWaitMs) { connection.cutOff() }
-        await withCheckedContinuation { continuation in
-            connection.whenSocketClosed { continuation.resume() }
-        }
-        cut.cancel()
     }
 }
 
@@ -292,7 +259,7 @@ extension Connector: ConnectionOwner {
     func token(_ token: String, from connection: Connection) {
         guard owns(connection) else { return }
         events?.token(token)
-        if connection !== current { current?.tell(token) }
+        if connection !== current { current?.sendToken(token) }
     }
 
     func ust(_ frame: UstFrame, from connection: Connection) {
@@ -300,10 +267,10 @@ extension Connector: ConnectionOwner {
     }
 
     func goaway(_ frame: GoawayFrame, from connection: Connection) {
-        let now = settings.timing.nowMs
+        let now = loop.nowMs
         shun(connection.url, untilMs: now + Double(frame.delayMs))
         guard connection === current else { return }
-        settings.log(.debug, "leaving \(connection.url): \(frame.reason)")
+        loop.debug("leaving \(connection.url): \(frame.reason)")
         // Without anywhere else to go, what comes waits for the node to come back: it closes the sooner.
         if endpoints.candidates(now).isEmpty { retire() } else { leaving = true }
         reconnect()

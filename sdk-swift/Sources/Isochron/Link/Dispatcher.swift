@@ -14,16 +14,17 @@ final class Dispatcher {
     /// judged late.
     private static let stallMs = 1000.0
 
-    private let settings: Settings
+    private let loop: Loop
+    private let requestTimeoutMs: Double
     /// A connection is of no use for a request; another one may be.
     var moveOn: MoveOn = { _, _, _ in }
     /// Where new requests go.
     private(set) var connection: Connection?
     private var waiting: [Exchange] = []
     /// Refused requests that wait for their next try.
-    private var resting: [ObjectIdentifier: (exchange: Exchange, alarm: Alarm)] = [:]
+    private var resting: [Exchange] = []
     private var flushing = false
-    private var sweeping: Alarm?
+    private var sweeping: LoopTimer?
     private var sweepDueMs = 0.0
     private var stalled = false
     private var closed = false
@@ -33,9 +34,10 @@ final class Dispatcher {
     /// Connections that still owe answers: the current one and those that drain.
     private var connections: [Connection] = []
 
-    init(_ settings: Settings) {
-        self.settings = settings
-        lastOnlineMs = settings.timing.nowMs
+    init(_ loop: Loop, requestTimeoutMs: Double) {
+        self.loop = loop
+        self.requestTimeoutMs = requestTimeoutMs
+        lastOnlineMs = loop.nowMs
     }
 
     /// Since when there is no connection; nil while there is one.
@@ -51,7 +53,7 @@ final class Dispatcher {
 
     /// As `submit`, under the usual deadline.
     func submitTimed(_ exchange: Exchange) {
-        exchange.deadlineMs = settings.timing.nowMs + settings.requestTimeoutMs
+        exchange.deadlineMs = loop.nowMs + requestTimeoutMs
         submit(exchange)
     }
 
@@ -66,7 +68,7 @@ final class Dispatcher {
     func detach(_ connection: Connection) {
         guard self.connection === connection else { return }
         self.connection = nil
-        lastOnlineMs = settings.timing.nowMs
+        lastOnlineMs = loop.nowMs
     }
 
     /// The connection is gone: what it owed is asked again, in the old order, before anything younger.
@@ -84,7 +86,7 @@ final class Dispatcher {
         guard let retry = exchange.refused(error, on: connection) else { return exchange.failed(error) }
         if retry.elsewhere != .nowhere, connection === self.connection { moveOn(connection, retry.elsewhere, error) }
         let pauseMs = fullJitterMs(
-            settings.random, attempt: retry.refusals, baseMs: Self.retryBaseMs, capMs: Self.retryCapMs)
+            loop.random, attempt: retry.refusals, baseMs: Self.retryBaseMs, capMs: Self.retryCapMs)
         rest(exchange, pauseMs)
     }
 
@@ -93,16 +95,16 @@ final class Dispatcher {
         let those = waiting
         waiting = []
         // One that fails may make room for the next one, which is submitted meanwhile.
-        let left = those.filter { !$0.settled && !$0.hopeless(error) }
+        let left = those.filter { !$0.settled && !$0.clientRefused(error) }
         waiting = left + waiting
     }
 
     /// Keeps an eye on deadlines from now on.
     func watch() {
         if sweeping != nil || closed { return }
-        let intervalMs = max(5, min(250, settings.requestTimeoutMs / 8))
-        sweepDueMs = settings.timing.nowMs + intervalMs
-        sweeping = settings.timing.after(intervalMs) { [weak self] in self?.sweep() }
+        let intervalMs = max(5, min(250, requestTimeoutMs / 8))
+        sweepDueMs = loop.nowMs + intervalMs
+        sweeping = loop.after(intervalMs) { [weak self] in self?.sweep() }
     }
 
     /// Sends as much as the credits allow.
@@ -115,10 +117,8 @@ final class Dispatcher {
 
     func close() {
         closed = true
-        sweeping?.cancel()
         let open = all
-        for (_, alarm) in resting.values { alarm.cancel() }
-        resting = [:]
+        resting = []
         waiting = []
         for exchange in open where !exchange.settled { exchange.closed() }
     }
@@ -155,33 +155,33 @@ final class Dispatcher {
         return batch
     }
 
-    /// Once for all requests of this turn: those that are on their way to the actor now come first.
+    /// Once for all requests of this turn.
     private func schedule() {
         if flushing { return }
         flushing = true
-        Task { @SessionActor in flush() }
+        loop.atTurnsEnd { [weak self] in self?.flush() }
     }
 
     private func rest(_ exchange: Exchange, _ pauseMs: Double) {
-        let id = ObjectIdentifier(exchange)
-        let alarm = settings.timing.after(pauseMs) { [weak self] in
-            guard let self, resting.removeValue(forKey: id) != nil, !exchange.settled else { return }
-            submit(exchange)
+        resting.append(exchange)
+        loop.after(pauseMs) { [weak self] in
+            guard let self else { return }
+            resting.removeAll { $0 === exchange }
+            if !exchange.settled { submit(exchange) }
         }
-        resting[id] = (exchange, alarm)
     }
 
     /// Everything that has not ended.
     private var all: [Exchange] {
-        connections.flatMap(\.inFlight) + resting.values.map(\.exchange) + waiting
+        connections.flatMap(\.inFlight) + resting + waiting
     }
 
     private func sweep() {
         sweeping = nil
-        let now = settings.timing.nowMs
+        let now = loop.nowMs
         stalled = !stalled && now - sweepDueMs > Self.stallMs
         if stalled { return watch() }
-        let quietMs = min(Self.quietMs, settings.requestTimeoutMs / 3)
+        let quietMs = min(Self.quietMs, requestTimeoutMs / 3)
         for connection in connections { connection.checkQuiet(now, quietMs) }
         var busy = false
         for exchange in all where !exchange.settled {

@@ -27,17 +27,15 @@ final class Endpoint {
 final class Endpoints {
     /// Further than any endpoint that was measured.
     private static let unknownDistanceMs = 1e7
-    /// A cluster that tells of more is not believed.
+    /// A welcome that names more is ignored from there on.
     private static let mostLearned = 1000
 
-    private let timing: any Timing
     private(set) var all: [Endpoint] = []
-    /// Region of the last connection: its other nodes come first among those whose distance nobody knows.
+    /// Region of the last connection: its other nodes come first among those whose distance is unknown.
     var region: RegionId?
 
     /// Throws INVALID_REQUEST.
-    init(_ bases: [String], _ timing: any Timing) throws {
-        self.timing = timing
+    init(_ bases: [String]) throws {
         for base in bases {
             guard let url = SessionURL.of(base) else {
                 throw IsochronError(.invalidRequest, "\(base.debugDescription) is no URL of http(s) or ws(s)")
@@ -63,10 +61,10 @@ final class Endpoints {
     }
 
     /// Takes a measurement.
-    func measured(_ url: String, _ rttMs: Double) {
+    func measured(_ url: String, _ rttMs: Double, _ nowMs: Double) {
         guard let endpoint = of(url) else { return }
         endpoint.rttMs = rttMs
-        endpoint.measuredMs = timing.nowMs
+        endpoint.measuredMs = nowMs
         endpoint.failures = 0
     }
 

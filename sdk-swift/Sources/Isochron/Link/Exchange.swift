@@ -3,16 +3,16 @@ import IsochronSession
 /// One request with its repetitions: sent on one connection after the other until it is answered, refused for good or
 /// late.
 ///
-/// Those who carry it see no more of it than this; who asks uses `Asking`, which knows the type of the outcome.
+/// The link carries it as this; `Asking` has the type of its outcome.
 @SessionActor
 class Exchange {
     /// These may be a fault that stays: a few repetitions only. Everything else retryable is repeated until the
     /// deadline.
-    private static let seldomHelps: Set<IsochronError.Code> = [.internal, .storageFailed, .frameInvalid]
-    private static let maxSeldom = 3
+    private static let rarelyTransient: Set<IsochronError.Code> = [.internal, .storageFailed, .frameInvalid]
+    private static let maxRarelyTransient = 3
     /// Here it cannot be done now; elsewhere it may.
     private static let elsewhere: [IsochronError.Code: Elsewhere] = [.notReady: .node, .replicaUnreachable: .region]
-    /// After so many refusals in a row another endpoint is asked.
+    /// Refusals in a row after which another endpoint is asked.
     private static let elsewhereAfter = 3
 
     /// Monotonic time at which waiting ends.
@@ -43,7 +43,7 @@ class Exchange {
         lastRefusal = error
         refusals += 1
         if !error.retryable { return nil }
-        if Self.seldomHelps.contains(error.code), refusals >= Self.maxSeldom { return nil }
+        if Self.rarelyTransient.contains(error.code), refusals >= Self.maxRarelyTransient { return nil }
         let often: Elsewhere = refusals % Self.elsewhereAfter == 0 ? .node : .nowhere
         return Retry(refusals: refusals, elsewhere: Self.elsewhere[error.code] ?? often)
     }
@@ -55,7 +55,7 @@ class Exchange {
     }
 
     /// The cluster refuses this client as such. Returns whether it has ended by that.
-    func hopeless(_ error: IsochronError) -> Bool {
+    func clientRefused(_ error: IsochronError) -> Bool {
         failed(error)
         return true
     }
@@ -81,7 +81,7 @@ class Exchange {
     }
 }
 
-/// An exchange that somebody waits for.
+/// An exchange whose outcome a caller waits for.
 @SessionActor
 class Asking<Outcome: Sendable>: Exchange {
     private var caller: (@SessionActor (Result<Outcome, any Error>) -> Void)?
@@ -96,33 +96,35 @@ class Asking<Outcome: Sendable>: Exchange {
     }
 
     /// The outcome. A cancelled task makes it `cancelled()`.
-    final func run(_ submit: @SessionActor (Exchange) -> Void) async throws -> Outcome {
+    final func run(_ driver: Driver, _ submit: @SessionActor (Exchange) -> Void) async throws -> Outcome {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 caller = { continuation.resume(with: $0) }
-                if Task.isCancelled { cancelled() }
-                if !settled { submit(self) }
+                driver.step {
+                    if Task.isCancelled { cancelled() }
+                    if !settled { submit(self) }
+                }
             }
         } onCancel: {
             // Runs after the continuation is there: until then this actor is busy.
-            Task { @SessionActor in self.cancelled() }
+            Task { @SessionActor in driver.step { self.cancelled() } }
         }
     }
 
     override func failed(_ error: any Error) {
         if settled { return }
         super.failed(error)
-        tell(.failure(error))
+        settleCaller(.failure(error))
     }
 
     final func done(_ outcome: Outcome) {
         if settled { return }
         settled = true
-        tell(.success(outcome))
+        settleCaller(.success(outcome))
     }
 
-    /// Tells the caller, perhaps before the exchange itself has ended. Whoever was told hears nothing more.
-    final func tell(_ result: Result<Outcome, any Error>) {
+    /// Settles the caller, perhaps before the exchange itself has ended. What follows does not reach it.
+    final func settleCaller(_ result: Result<Outcome, any Error>) {
         let caller = self.caller
         self.caller = nil
         caller?(result)
@@ -132,31 +134,31 @@ class Asking<Outcome: Sendable>: Exchange {
 /// Measures the round trip, in ms.
 final class PingExchange: Asking<Double> {
     private let token: String?
-    private let timing: any Timing
+    private let loop: Loop
     private var sentMs = 0.0
 
-    init(token: String?, timing: any Timing) {
+    init(token: String?, loop: Loop) {
         self.token = token
-        self.timing = timing
+        self.loop = loop
     }
 
     /// It measures one connection.
     override var repeats: Bool { false }
 
     override func request(on connection: Connection) -> Request {
-        sentMs = timing.nowMs
+        sentMs = loop.nowMs
         return .ping(token: token)
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {
         guard case .pong = answer.body else { throw unexpected(answer) }
-        done(timing.nowMs - sentMs)
+        done(loop.nowMs - sentMs)
     }
 
     override func refused(_ error: IsochronError, on connection: Connection) -> Retry? { nil }
 }
 
-/// Ends an open transaction on the server; nobody waits for the answer.
+/// Ends an open transaction on the server; nothing waits for the answer.
 final class AbortExchange: Asking<Void> {
     private let txId: TxId
 
@@ -164,7 +166,7 @@ final class AbortExchange: Asking<Void> {
         self.txId = txId
     }
 
-    /// It says something to one node only, which ends the transaction by its expiry otherwise.
+    /// It concerns one node only, which otherwise ends the transaction by its expiry.
     override var repeats: Bool { false }
 
     override func request(on connection: Connection) -> Request { .abort(tx: txId) }

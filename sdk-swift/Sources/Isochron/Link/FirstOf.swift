@@ -2,42 +2,42 @@ import IsochronSession
 
 /// The choice among endpoints that are tried one after the other: the first connection that opens.
 ///
-/// The next one is tried when the one before has failed, or has said nothing for a while, as where packets just vanish.
+/// The next one is tried when the one before has failed, or has not answered for a while, as where packets are dropped.
 /// Those that open later are closed.
 @SessionActor
 final class FirstOf<Opening> {
-    /// An endpoint that says nothing for so long does not keep the next one from being tried.
+    /// After this long without an answer of one endpoint the next one is tried as well.
     static var staggerMs: Double { 300 }
 
     typealias Open = @SessionActor (Endpoint, @escaping @SessionActor (Result<Opening, IsochronError>) -> Void) -> Void
 
-    private let timing: any Timing
+    private let loop: Loop
     private let open: Open
     private let close: @SessionActor (Opening) -> Void
     private var left: ArraySlice<Endpoint>
     private var trying = 0
     private var definite: IsochronError?
-    private var alarm: Alarm?
+    private var timer: LoopTimer?
     /// Called once: with what has opened, or with nothing and the first definite refusal, if there was one.
     private var end: (@SessionActor (Opening?, IsochronError?) -> Void)?
 
     init(
-        _ endpoints: [Endpoint], _ timing: any Timing, open: @escaping Open,
+        _ endpoints: [Endpoint], _ loop: Loop, open: @escaping Open,
         close: @escaping @SessionActor (Opening) -> Void,
         end: @escaping @SessionActor (Opening?, IsochronError?) -> Void
     ) {
         left = endpoints[...]
-        self.timing = timing
+        self.loop = loop
         self.open = open
         self.close = close
         self.end = end
     }
 
     func start() {
-        alarm?.cancel()
+        loop.cancel(timer)
         if let endpoint = left.popFirst() {
             trying += 1
-            alarm = timing.after(Self.staggerMs) { [weak self] in self?.start() }
+            timer = loop.after(Self.staggerMs) { [weak self] in self?.start() }
             open(endpoint) { [self] result in arrived(result) }
         } else if trying == 0 {
             finish(nil, definite)
@@ -56,7 +56,7 @@ final class FirstOf<Opening> {
     }
 
     private func finish(_ opening: Opening?, _ definite: IsochronError?) {
-        alarm?.cancel()
+        loop.cancel(timer)
         let end = self.end
         self.end = nil
         end?(opening, definite)

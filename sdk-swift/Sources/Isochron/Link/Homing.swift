@@ -8,8 +8,7 @@ protocol HomingPorts: AnyObject {
     var isClosed: Bool { get }
     func open(_ endpoint: Endpoint, _ opened: @escaping Connection.Opened)
     /// Goes over to a connection; what is under way on the present one ends there.
-    @discardableResult
-    func adopt(_ connection: Connection) -> Bool
+    func adopt(_ connection: Connection)
 }
 
 /// Finds the way back to a nearer endpoint after a failover, and finds out when another one has become the nearest.
@@ -44,24 +43,23 @@ final class Homing {
     }
 
     private let endpoints: Endpoints
-    private let settings: Settings
+    private let loop: Loop
+    private let returnAfterMs: Double
     weak var ports: (any HomingPorts)?
-    private var alarm: Alarm?
+    private var timer: LoopTimer?
     private var pauseMs = 0.0
 
-    init(_ endpoints: Endpoints, _ settings: Settings) {
+    /// - Parameter returnAfterMs: time to the first look
+    init(_ loop: Loop, _ endpoints: Endpoints, returnAfterMs: Double) {
+        self.loop = loop
         self.endpoints = endpoints
-        self.settings = settings
+        self.returnAfterMs = returnAfterMs
     }
 
     /// A connection is in use: there may be a nearer one.
     func start() {
-        pauseMs = settings.returnAfterMs
+        pauseMs = returnAfterMs
         schedule()
-    }
-
-    func stop() {
-        alarm?.cancel()
     }
 
     private var present: Connection? {
@@ -70,19 +68,19 @@ final class Homing {
     }
 
     private func schedule() {
-        stop()
+        loop.cancel(timer)
         let url = present?.url
         guard pauseMs.isFinite, endpoints.all.contains(where: { $0.given && $0.url != url }) else { return }
         // All clients of a region that comes back would come back at once.
-        let pauseMs = self.pauseMs * (0.75 + settings.random() / 2)
+        let pauseMs = self.pauseMs * (0.75 + loop.random() / 2)
         self.pauseMs = min(Self.maxPauseMs, 2 * self.pauseMs)
-        alarm = settings.timing.after(pauseMs) { [weak self] in self?.look() }
+        timer = loop.after(pauseMs) { [weak self] in self?.look() }
     }
 
     private func look() {
         // Without a connection one is being looked for; it starts this anew.
         guard let present else { return }
-        let unsure = endpoints.unmeasured(settings.timing.nowMs, maxAgeMs: Self.maxPauseMs)
+        let unsure = endpoints.unmeasured(loop.nowMs, maxAgeMs: Self.maxPauseMs)
             .filter { $0.url != present.url }
         if unsure.isEmpty { return schedule() }
         let look = Look(from: present, left: unsure.count + 1)
@@ -101,12 +99,15 @@ final class Homing {
     private func arrived(_ look: Look) {
         look.left -= 1
         if look.left > 0 { return }
-        let best = look.found.filter { !$0.connection.isClosed }.min { $0.rttMs < $1.rttMs }
+        let best = look.found.min { $0.rttMs < $1.rttMs }
         let isNearer = best.map { $0.rttMs * Self.nearerFactor + Self.nearerByMs < look.presentMs } ?? false
-        let moves = isNearer && present === look.present
+        let moves = isNearer && present === look.present && best?.connection.isClosed == false
         for probe in look.found where !moves || probe.connection !== best?.connection { probe.connection.close() }
-        if moves, let best, ports?.adopt(best.connection) == true { return }
-        if present === look.present { schedule() }
+        if moves, let best {
+            ports?.adopt(best.connection)
+        } else if present === look.present {
+            schedule()
+        }
     }
 
     /// A healthy endpoint, and how far away it is.
@@ -123,7 +124,7 @@ final class Homing {
                     connection.close()
                     return end(nil)
                 }
-                endpoints.measured(endpoint.url, rttMs)
+                endpoints.measured(endpoint.url, rttMs, loop.nowMs)
                 end(Probe(connection: connection, rttMs: rttMs))
             }
         }

@@ -6,21 +6,21 @@ import IsochronSession
 /// nearer. Those not chosen are closed. Fails with a definite refusal, if there is one.
 @SessionActor
 final class Nearest {
-    /// Even next to a very near endpoint, the others get this long.
+    /// The others have at least this long, even beside a very near endpoint.
     private static let minGraceMs = 50.0
 
-    private let timing: any Timing
+    private let loop: Loop
     private let startMs: Double
     private var attempts = 0
     private var urls: [String] = []
     private var found: [Connection] = []
     private var errors: [IsochronError] = []
-    private var grace: Alarm?
+    private var grace: LoopTimer?
     private var decide: (@SessionActor (Result<Connection, any Error>) -> Void)?
 
-    init(_ timing: any Timing) {
-        self.timing = timing
-        startMs = timing.nowMs
+    init(_ loop: Loop) {
+        self.loop = loop
+        startMs = loop.nowMs
     }
 
     /// Tries all of these; `probe` opens one and measures it. Calls `decided` once.
@@ -51,7 +51,7 @@ final class Nearest {
         if found.count + errors.count == attempts {
             pick()
         } else if found.count == 1, grace == nil {
-            grace = timing.after(max(Self.minGraceMs, timing.nowMs - startMs)) { [weak self] in self?.pick() }
+            grace = loop.after(max(Self.minGraceMs, loop.nowMs - startMs)) { [weak self] in self?.pick() }
         }
     }
 
@@ -68,7 +68,7 @@ final class Nearest {
     }
 
     private func end(_ result: Result<Connection, any Error>) {
-        grace?.cancel()
+        loop.cancel(grace)
         let decide = self.decide
         self.decide = nil
         decide?(result)

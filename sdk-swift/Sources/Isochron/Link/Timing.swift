@@ -7,23 +7,6 @@ protocol Timing: AnyObject, Sendable {
     func after(_ ms: Double, _ body: @escaping @SessionActor () -> Void) -> Alarm
 }
 
-extension Timing {
-    /// Calls `body` again and again.
-    func every(_ ms: Double, _ body: @escaping @SessionActor () -> Void) -> Alarm {
-        let series = Alarm()
-        ring(series, ms, body)
-        return series
-    }
-
-    private func ring(_ series: Alarm, _ ms: Double, _ body: @escaping @SessionActor () -> Void) {
-        let alarm = after(ms) { [self] in
-            body()
-            if !series.isCancelled { ring(series, ms, body) }
-        }
-        series.onCancel = { alarm.cancel() }
-    }
-}
-
 /// What will be done at its time, or never.
 @SessionActor
 final class Alarm {

@@ -9,7 +9,8 @@ final class OneByOne {
     typealias Begin<Outcome: Sendable> = @SessionActor (_ ended: @escaping Ended) throws -> Turn<Outcome>
     typealias Ended = @SessionActor () -> Void
 
-    private let settings: Settings
+    private let driver: Driver
+    private let requestTimeoutMs: Double
     private let dispatcher: Dispatcher
     /// Called when `writes` may have changed.
     private let changed: @SessionActor () -> Void
@@ -19,8 +20,12 @@ final class OneByOne {
     private var detached: [any Queued] = []
     private var isClosed = false
 
-    init(_ settings: Settings, _ dispatcher: Dispatcher, changed: @escaping @SessionActor () -> Void) {
-        self.settings = settings
+    init(
+        _ driver: Driver, requestTimeoutMs: Double, _ dispatcher: Dispatcher,
+        changed: @escaping @SessionActor () -> Void
+    ) {
+        self.driver = driver
+        self.requestTimeoutMs = requestTimeoutMs
         self.dispatcher = dispatcher
         self.changed = changed
     }
@@ -59,18 +64,20 @@ final class OneByOne {
     func run<Outcome: Sendable>(
         writes: Bool, drop: @escaping @SessionActor () -> Void = {}, begin: @escaping Begin<Outcome>
     ) async throws -> Outcome {
-        let job = Job(writes: writes, queuedMs: settings.timing.nowMs, begin: begin, drop: drop)
+        let job = driver.step { Job(writes: writes, queuedMs: driver.loop.nowMs, begin: begin, drop: drop) }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 job.caller = { continuation.resume(with: $0) }
                 if isClosed { return job.withdraw(IsochronError.clientWasClosed) }
                 if Task.isCancelled { return job.withdraw(CancellationError()) }
-                queue.append(job)
-                changed()
-                next()
+                driver.step {
+                    queue.append(job)
+                    changed()
+                    next()
+                }
             }
         } onCancel: {
-            Task { @SessionActor in self.cancel(job) }
+            Task { @SessionActor in self.driver.step { self.cancel(job) } }
         }
     }
 
@@ -81,7 +88,7 @@ final class OneByOne {
         let offlineSinceMs = dispatcher.offlineSinceMs
         if !isStuck, offlineSinceMs == nil { return true }
         let sinceMs = isStuck ? 0 : offlineSinceMs ?? 0
-        let late = queue.filter { max($0.queuedMs, sinceMs) + settings.requestTimeoutMs <= nowMs }
+        let late = queue.filter { max($0.queuedMs, sinceMs) + requestTimeoutMs <= nowMs }
         withdraw(late, lateError)
         return true
     }
@@ -115,8 +122,8 @@ final class OneByOne {
             guard job.make({ [weak self, weak job] in self?.ended(job) }) else { continue }
             head = job
             let offlineSinceMs = dispatcher.offlineSinceMs
-            let sinceMs = offlineSinceMs.map { max(job.queuedMs, $0) } ?? settings.timing.nowMs
-            job.start(deadlineMs: sinceMs + settings.requestTimeoutMs, dispatcher)
+            let sinceMs = offlineSinceMs.map { max(job.queuedMs, $0) } ?? driver.loop.nowMs
+            job.start(deadlineMs: sinceMs + requestTimeoutMs, dispatcher)
         }
     }
 

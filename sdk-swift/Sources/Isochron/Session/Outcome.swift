@@ -16,15 +16,15 @@ extension Connection {
 @SessionActor
 class OutcomeExchange: Turn<Committed> {
     /// Answers after which nothing can have happened: the node refused before it began.
-    private static let beforeTheBeginning: Set<IsochronError.Code> = [
+    private static let notStarted: Set<IsochronError.Code> = [
         .notReady, .creditsExhausted, .snapshotUnavailable,
     ]
     /// A cohort has written down that this attempt never commits: nothing of it has happened, and another attempt may
     /// commit.
-    private static let attemptOver: Set<IsochronError.Code> = [
+    private static let attemptAborted: Set<IsochronError.Code> = [
         .transactionAborted, .overloaded, .storageFull, .clockDrift,
     ]
-    /// So many attempts that were aborted, as after the crash of a node, before the caller hears of it.
+    /// Aborted attempts, as after the crash of a node, before the caller gets the error.
     private static let maxAbortedAttempts = 4
     /// The wire's limit.
     private static let maxAttempts = 16
@@ -47,7 +47,7 @@ class OutcomeExchange: Turn<Committed> {
     private var outcomeDeadlineMs = Double.infinity
     private var lastError: IsochronError?
 
-    /// - Parameter ended: called when the outcome is known, or nobody can find it out any more
+    /// - Parameter ended: called when the outcome is known, or nothing can find it out any more
     init(_ core: SessionCore, txId: TxId, birth: Timestamp, ended: @escaping OneByOne.Ended) {
         self.core = core
         self.txId = txId
@@ -67,7 +67,7 @@ class OutcomeExchange: Turn<Committed> {
         isDetached = true
     }
 
-    /// Its session has to forget it: it has had no effect, or nobody knows.
+    /// Its session has to forget it: it has had no effect, or it is not known.
     func gaveUp() {}
 
     final func committed(_ timestamp: Timestamp) {
@@ -79,12 +79,12 @@ class OutcomeExchange: Turn<Committed> {
     override func refused(_ error: IsochronError, on connection: Connection) -> Retry? {
         lastError = error
         refusals += 1
-        if Self.beforeTheBeginning.contains(error.code) { notBegun() }
+        if Self.notStarted.contains(error.code) { notBegun() }
         if error.code == .attemptMismatch, attempts.count > 1 {
             attempts.removeLast()
             return retry(.nowhere)
         }
-        if Self.attemptOver.contains(error.code) { return nextAttempt(error, connection) }
+        if Self.attemptAborted.contains(error.code) { return nextAttempt(error, connection) }
         if !error.retryable { return nil }
         if error.code == .outcomePending { return retry(isStuck(at: connection) ? .region : .nowhere) }
         return retry(error.code == .notReady || refusals % 3 == 0 ? .node : .nowhere)
@@ -92,7 +92,7 @@ class OutcomeExchange: Turn<Committed> {
 
     /// No answer in time: whatever is not known to have been refused may have happened.
     final override func expired() -> Bool {
-        let now = core.settings.timing.nowMs
+        let now = core.loop.nowMs
         if !inDoubt {
             failed(lastError ?? .lost("the write was not sent: there is no connection"))
             return true
@@ -104,7 +104,7 @@ class OutcomeExchange: Turn<Committed> {
         return false
     }
 
-    final override func hopeless(_ error: IsochronError) -> Bool {
+    final override func clientRefused(_ error: IsochronError) -> Bool {
         if inDoubt { unknown(error.message, error) } else { failed(error) }
         return !inDoubt
     }
@@ -124,7 +124,7 @@ class OutcomeExchange: Turn<Committed> {
         if inDoubt { unknown("the caller gave up waiting", CancellationError()) } else { failed(CancellationError()) }
     }
 
-    /// Known to have had no effect, or an outcome that nobody can find out any more.
+    /// Known to have had no effect, or an outcome that nothing can find out any more.
     final override func failed(_ error: any Error) {
         if settled { return }
         super.failed(error)
@@ -137,7 +137,7 @@ class OutcomeExchange: Turn<Committed> {
         if attempts.isEmpty { attempts = [connection.cohorts] }
         wasInDoubt = inDoubt
         inDoubt = true
-        let now = core.settings.timing.nowMs
+        let now = core.loop.nowMs
         if !sent { outcomeDeadlineMs = now + core.settings.commitTimeoutMs }
         sent = true
         deadlineMs = min(now + core.settings.requestTimeoutMs, nextDeadlineMs(now))
@@ -183,6 +183,6 @@ class OutcomeExchange: Turn<Committed> {
 
     private func unknown(_ why: String, _ cause: (any Error)?) {
         overdue = true
-        tell(.failure(IsochronError.outcomeUnknown(txId, birth, why, cause)))
+        settleCaller(.failure(IsochronError.outcomeUnknown(txId, birth, why, cause)))
     }
 }

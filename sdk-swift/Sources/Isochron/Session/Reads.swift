@@ -10,13 +10,15 @@ extension SnapshotHandle {
             try Task.checkCancellation()
             return known.map { $0?.value }
         }
-        var asked = try await ReadExchange(self, missing).run { core.connector.dispatcher.submitTimed($0) }[...]
+        var asked = try await ReadExchange(self, missing).run(core.driver) {
+            core.connector.dispatcher.submitTimed($0)
+        }[...]
         return known.map { result in result.map(\.value) ?? asked.popFirst()?.value }
     }
 
     /// One page of a listing, as the server has it.
     func list(_ request: ListRequest) async throws -> ListedPage {
-        try await ListExchange(self, request).run { core.connector.dispatcher.submitTimed($0) }
+        try await ListExchange(self, request).run(core.driver) { core.connector.dispatcher.submitTimed($0) }
     }
 }
 

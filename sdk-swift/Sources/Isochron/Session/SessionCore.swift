@@ -7,11 +7,14 @@ final class SessionCore {
     /// The cluster's limits, readable from anywhere.
     nonisolated let limits = Locked(Limits.standard)
     nonisolated let documents: DocumentCoding
+    let driver: Driver
     let connector: Connector
     /// Saves the session, where there is a store.
     let saver: Saver?
     /// What the session does one at a time: writes; under protocols of single operations, everything.
-    private(set) lazy var queue = OneByOne(settings, connector.dispatcher) { [weak self] in self?.changed() }
+    private(set) lazy var queue = OneByOne(
+        driver, requestTimeoutMs: settings.requestTimeoutMs, connector.dispatcher
+    ) { [weak self] in self?.changed() }
     private(set) lazy var statuses = StatusTeller { [weak self] in self?.status }
     private(set) var clock: ServerClock
     /// Name of the cluster's protocol.
@@ -41,7 +44,8 @@ final class SessionCore {
         self.imported = imported
         currentToken = imported?.token ?? token
         clock = ServerClock(settings.timing)
-        connector = try Connector(endpoints, settings)
+        driver = Driver(settings)
+        connector = try Connector(driver.loop, endpoints, settings)
         saver = store.map { Saver($0, settings) }
         connector.begin(self)
         connector.dispatcher.onSweep = { [weak self] nowMs in self?.queue.sweep(nowMs) ?? false }
@@ -74,6 +78,8 @@ final class SessionCore {
         IsochronError(.notSupportedByProtocol, "the protocol of this cluster, \(protocolName), \(what)")
     }
 
+    var loop: Loop { driver.loop }
+
     /// Highest timestamp that the session has seen.
     var ust: Timestamp { met?.ust ?? 0 }
 
@@ -102,8 +108,10 @@ final class SessionCore {
     func stable(_ timestamp: Timestamp, timeoutMs: Double) async throws {
         try Task.checkCancellation()
         if timestamp <= servedUpTo { return }
-        let exchange = StableExchange(timestamp, timeoutMs: timeoutMs, settings)
-        let served = try await exchange.run { connector.dispatcher.submit($0) }
+        let exchange = driver.step {
+            StableExchange(loop, timestamp, timeoutMs: timeoutMs, requestTimeoutMs: settings.requestTimeoutMs)
+        }
+        let served = try await exchange.run(driver) { connector.dispatcher.submit($0) }
         servedUpTo = max(servedUpTo, served)
         sawStable(served)
     }
@@ -129,16 +137,34 @@ final class SessionCore {
             throw unsupported("cannot be asked what became of a write: \(instead)")
         }
         let exchange = TxStatusExchange(txId, birth)
-        let status = try await exchange.run { connector.dispatcher.submitTimed($0) }
+        let status = try await exchange.run(driver) { connector.dispatcher.submitTimed($0) }
         // This client still repeats it: an attempt that was aborted, or has not arrived, is not the last one.
         let undecided = status.state != .committed && queue.isUnderWay(txId)
         return undecided ? TransactionStatus(state: .pending, timestamp: nil) : status
     }
 
+    /// Connects to the nearest endpoint. A cancelled task ends that.
+    func connect() async throws {
+        let choice = Locked<Nearest?>(nil)
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                driver.step {
+                    let nearest = connector.start { continuation.resume(with: $0) }
+                    choice.set(nearest)
+                    if Task.isCancelled { nearest.cancel() }
+                }
+            }
+        } onCancel: {
+            Task { @SessionActor in driver.step { choice.get()?.cancel() } }
+        }
+    }
+
     /// Goes on without the write whose outcome is not known, as another session; returns its id.
     func detach() -> TxId? {
         do {
-            return try queue.detach { try engine.detach(in: connector.current?.region) }
+            return try driver.step {
+                try queue.detach { try engine.detach(in: connector.current?.region) }
+            }
         } catch {
             settings.log(.warning, "a commit was to be detached that was not under way")
             return nil
@@ -153,11 +179,13 @@ final class SessionCore {
     }
 
     private func closeAll() async {
-        // First those that wait, or each would move up only to be turned away.
-        queue.close()
+        // First those that wait, or each would move up only to be refused.
+        driver.step { queue.close() }
         // Sockets may take a while, in which the app may be ended or another client may use the store.
         await saver?.close()
-        await connector.close()
+        await withCheckedContinuation { closed in
+            driver.step { connector.close { closed.resume() } }
+        }
         queue.forget()
         await saver?.close()
         statuses.end()

@@ -57,10 +57,10 @@ final class SnapshotHandle {
     func prelude(on connection: Connection) -> Exchange? {
         if mode == .oneShot || openOn === connection { return nil }
         let start = StartExchange(self, leads: true)
-        let settings = core.settings
-        // How it ends is told to `started` and `startRefused`; nobody else waits for it.
+        let loop = core.loop
+        // `started` and `startRefused` take what comes of it.
         let ended: @SessionActor (Result<Void, any Error>) -> Void = { result in
-            if case .failure = result { settings.log(.debug, "a start was refused") }
+            if case .failure = result { loop.debug("a start was refused") }
         }
         start.start({ _ in }, ended)
         return start
@@ -68,7 +68,7 @@ final class SnapshotHandle {
 
     /// Opens it on the server and learns its timestamp, without reading anything.
     func open() async throws {
-        try await StartExchange(self, leads: false).run { core.connector.dispatcher.submitTimed($0) }
+        try await StartExchange(self, leads: false).run(core.driver) { core.connector.dispatcher.submitTimed($0) }
     }
 
     /// It is being opened on this connection, under the id that is returned.
@@ -127,8 +127,10 @@ final class SnapshotHandle {
     func end() {
         if hasEnded { return }
         hasEnded = true
-        transactions.session.end(tx)
-        release()
+        core.driver.step {
+            transactions.session.end(tx)
+            release()
+        }
     }
 
     /// A commit takes the session's half over; what the server still holds under another id is given back.
@@ -141,10 +143,10 @@ final class SnapshotHandle {
         let dispatcher = core.connector.dispatcher
         guard let openOn, openOn === dispatcher.connection else { return }
         self.openOn = nil
-        let settings = core.settings
+        let loop = core.loop
         // Where it does not arrive, the server ends the transaction by its expiry.
         let ended: @SessionActor (Result<Void, any Error>) -> Void = { result in
-            if case .failure = result { settings.log(.debug, "an abort was not delivered") }
+            if case .failure = result { loop.debug("an abort was not delivered") }
         }
         AbortExchange(wireId).start({ dispatcher.submitTimed($0) }, ended)
     }

@@ -4,20 +4,20 @@ import IsochronSession
 /// to the next.
 final class StableExchange: Asking<Timestamp> {
     private let timestamp: Timestamp
-    private let timing: any Timing
+    private let loop: Loop
     private let endMs: Double
 
-    init(_ timestamp: Timestamp, timeoutMs: Double, _ settings: Settings) {
+    init(_ loop: Loop, _ timestamp: Timestamp, timeoutMs: Double, requestTimeoutMs: Double) {
         self.timestamp = timestamp
-        timing = settings.timing
-        endMs = settings.timing.nowMs + timeoutMs
+        self.loop = loop
+        endMs = loop.nowMs + timeoutMs
         super.init()
         // The server's own answer comes first, unless there is no server.
-        deadlineMs = endMs + settings.requestTimeoutMs
+        deadlineMs = endMs + requestTimeoutMs
     }
 
     override func request(on connection: Connection) -> Request {
-        let leftMs = min((endMs - timing.nowMs).rounded(.up), Double(Raw.maxSafeInteger))
+        let leftMs = min((endMs - loop.nowMs).rounded(.up), Double(Raw.maxSafeInteger))
         return .stable(ts: timestamp, timeoutMs: max(1, Int64(leftMs)))
     }
 

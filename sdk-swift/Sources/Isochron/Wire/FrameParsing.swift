@@ -2,7 +2,7 @@ import IsochronSession
 
 extension Incoming {
     /// The frames of a message: one, or a list of them. Throws FRAME_INVALID.
-    static func frames(of message: WebSocketMessage) throws -> [Incoming] {
+    static func frames(of message: WebSocketMessage) throws -> [Raw] {
         guard case .text(let text) = message else { throw IsochronError.malformed("bytes where text was agreed on") }
         let raw: Raw
         do {
@@ -11,8 +11,8 @@ extension Incoming {
             let message = "the server sent a message that cannot be decoded"
             throw IsochronError(.frameInvalid, message, retryable: true, cause: error)
         }
-        guard case .array(let items) = raw else { return [try Incoming(raw)] }
-        return try items.map { try Incoming($0) }
+        guard case .array(let items) = raw else { return [raw] }
+        return items
     }
 
     init(_ raw: Raw) throws {

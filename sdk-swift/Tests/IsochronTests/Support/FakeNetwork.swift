@@ -7,10 +7,13 @@ import XCTest
 /// A network in memory: sockets between clients and the scripted servers of a test.
 final class FakeNetwork: WebSocketTransport {
     let servers = Locked<[String: FakeServer]>([:])
+    /// How many sockets were to be opened.
+    let opened = Locked(0)
 
     func open(
         _ url: String, subprotocols: [String], onEvent: @escaping @Sendable (WebSocketEvent) -> Void
     ) -> any WebSocketConnection {
+        opened.change { $0 += 1 }
         let socket = FakeSocket(onEvent)
         let servers = self.servers
         Task { @SessionActor in

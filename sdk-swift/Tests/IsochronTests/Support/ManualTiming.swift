@@ -6,15 +6,12 @@ final class ManualTiming: Timing {
     private(set) var nowMs = 0.0
     private var waiting: [(dueMs: Double, order: Int, alarm: Alarm, body: @SessionActor () -> Void)] = []
     private var order = 0
-    /// Every pause that was asked for, in order.
-    private(set) var pauses: [Double] = []
 
     nonisolated init() {}
 
     func after(_ ms: Double, _ body: @escaping @SessionActor () -> Void) -> Alarm {
         let alarm = Alarm()
         order += 1
-        pauses.append(ms)
         waiting.append((nowMs + max(0, ms), order, alarm, body))
         return alarm
     }

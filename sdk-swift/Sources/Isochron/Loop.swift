@@ -1,0 +1,147 @@
+/// A socket, by the number that the machine gives it.
+typealias SocketId = Int
+
+/// What a client asks of its driver.
+@SessionActor
+protocol ClientEffects: AnyObject {
+    func open(_ socket: SocketId, _ url: String)
+    func send(_ socket: SocketId, _ message: WebSocketMessage)
+    /// `abrupt`: without the closing handshake. Has no effect on one that is closed.
+    func close(_ socket: SocketId, abrupt: Bool)
+    /// The timers are due at this time. Only the newest one counts; infinite where none is needed.
+    func setTimer(_ atMs: Double)
+    /// A turn is due when the program's present turn is over: what it has asked for leaves in one message.
+    func turn()
+    func log(_ level: LogLevel, _ message: String)
+}
+
+/// The user of a socket.
+@SessionActor
+protocol SocketListener: AnyObject {
+    func opened()
+    func received(_ message: WebSocketMessage)
+    /// It is closed, whichever side has closed it. Nothing else comes of it.
+    func closed(_ code: UInt16?, _ reason: String)
+    /// Is to close it.
+    func close()
+}
+
+/// A timer that has been set.
+@SessionActor
+final class LoopTimer {
+    let atMs: Double
+    let run: @SessionActor () -> Void
+
+    init(_ atMs: Double, _ run: @escaping @SessionActor () -> Void) {
+        self.atMs = atMs
+        self.run = run
+    }
+}
+
+/// What the parts of one client take from its driver: time, timers, chance, sockets, and the ends of turns.
+@SessionActor
+final class Loop {
+    /// The driver's steady clock in this step, ms.
+    var nowMs: Double
+    /// Uniform in `0 ..< 1`.
+    let random: @Sendable () -> Double
+    /// The driver, which holds this.
+    weak var out: (any ClientEffects)?
+    /// The next one is the last.
+    private var timers: [LoopTimer] = []
+    private var wakesAtMs = Double.infinity
+    private var sockets: [SocketId: any SocketListener] = [:]
+    private var lastSocket: SocketId = 0
+    private var turn: [@SessionActor () -> Void] = []
+    private var onAllClosed: @SessionActor () -> Void = {}
+
+    init(nowMs: Double, random: @escaping @Sendable () -> Double) {
+        self.nowMs = nowMs
+        self.random = random
+    }
+
+    @discardableResult
+    func after(_ ms: Double, _ run: @escaping @SessionActor () -> Void) -> LoopTimer {
+        let timer = LoopTimer(nowMs + ms, run)
+        var at = timers.count
+        while at > 0, timers[at - 1].atMs <= timer.atMs { at -= 1 }
+        timers.insert(timer, at: at)
+        return timer
+    }
+
+    func cancel(_ timer: LoopTimer?) {
+        if let timer { timers.removeAll { $0 === timer } }
+    }
+
+    /// Runs something once the driver's turn is over, together with all that this turn has brought.
+    func atTurnsEnd(_ run: @escaping @SessionActor () -> Void) {
+        turn.append(run)
+        if turn.count == 1 { out?.turn() }
+    }
+
+    /// The turn is over.
+    func turned() {
+        let those = turn
+        turn = []
+        for run in those { run() }
+    }
+
+    /// Runs the timers whose time has come.
+    func wake() {
+        wakesAtMs = .infinity
+        while let next = timers.last, next.atMs <= nowMs {
+            timers.removeLast()
+            next.run()
+        }
+    }
+
+    /// A step is over: asks for the next timer, where it comes before the one that was asked for, or there is none.
+    func rest() {
+        let next = timers.last?.atMs ?? .infinity
+        // A timer that was cancelled may still wake it; without any timer nothing does.
+        if next >= wakesAtMs, next.isFinite || next == wakesAtMs { return }
+        wakesAtMs = next
+        out?.setTimer(next)
+    }
+
+    func open(_ url: String, _ listener: any SocketListener) -> SocketId {
+        lastSocket += 1
+        sockets[lastSocket] = listener
+        out?.open(lastSocket, url)
+        return lastSocket
+    }
+
+    func socket(_ id: SocketId) -> (any SocketListener)? {
+        sockets[id]
+    }
+
+    /// A socket is closed.
+    func closed(_ id: SocketId, _ code: UInt16?, _ reason: String) {
+        let listener = sockets.removeValue(forKey: id)
+        listener?.closed(code, reason)
+        if sockets.isEmpty { onAllClosed() }
+    }
+
+    /// Closes all sockets and gives up all timers. `done` is called once they are closed, or cut off after `waitMs`.
+    func closeAll(waitMs: Double, _ done: @escaping @SessionActor () -> Void) {
+        timers = []
+        for (_, listener) in inOrder { listener.close() }
+        onAllClosed = { [weak self] in
+            self?.timers = []
+            self?.onAllClosed = {}
+            done()
+        }
+        if sockets.isEmpty { return onAllClosed() }
+        after(waitMs) { [weak self] in
+            guard let self else { return }
+            for (id, _) in inOrder { out?.close(id, abrupt: true) }
+            onAllClosed()
+        }
+    }
+
+    func debug(_ message: @autoclosure () -> String) {
+        out?.log(.debug, message())
+    }
+
+    private var inOrder: [(key: SocketId, value: any SocketListener)] { sockets.sorted { $0.key < $1.key } }
+}
