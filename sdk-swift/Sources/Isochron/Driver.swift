@@ -1,87 +1,185 @@
-/// Drives the parts of a client: sockets, the timer, and the ends of turns.
+import IsochronSession
+
+/// Drives the client machine: sockets, the timer, tasks that wait for calls, and what a client has beside its session:
+/// documents, a store, followers of the status.
 @SessionActor
-final class Driver: ClientEffects {
-    let loop: Loop
-    private let settings: Settings
-    private var sockets: [SocketId: Socket] = [:]
-    private var alarm: Alarm?
-    private var isStepping = false
+final class Driver {
+    nonisolated let settings: Settings
+    nonisolated let documents: DocumentCoding
+    /// The cluster's limits, readable from anywhere.
+    nonisolated let limits: Locked<Limits>
+    /// Saves the session, where there is a store.
+    let saver: Saver?
+    private(set) lazy var followers = StatusFollowers { [weak self] in self?.status }
+    private let effects: Effects
+    private let machine: ClientMachine
+    private var lastHandle: HandleId = 0
+    private var closing: Task<Void, Never>?
 
-    @SessionActor
-    private final class Socket {
-        var connection: (any WebSocketConnection)?
-        /// Why it is given up, where its own reason would not say.
-        var failure: String?
-    }
-
-    init(_ settings: Settings) {
+    /// Throws INVALID_REQUEST.
+    init(
+        _ endpoints: [String], token: String?, imported: ExportedSession?, store: (any SessionStore)?,
+        _ documents: DocumentCoding, _ settings: Settings
+    ) throws {
         self.settings = settings
-        loop = Loop(nowMs: settings.timing.nowMs, random: settings.random)
-        loop.out = self
+        self.documents = documents
+        effects = Effects(settings)
+        machine = try ClientMachine(
+            endpoints, token: token, imported: imported, settings.client, effects, random: settings.random,
+            nowMs: settings.timing.nowMs)
+        limits = machine.core.limits
+        saver = store.map { Saver($0, settings) }
+        effects.driver = self
+        saver?.source = { [weak self] in self?.export() }
     }
 
-    /// Everything that enters the client from outside does so here, with the present time.
-    @discardableResult
-    func step<Output>(_ body: @SessionActor () throws -> Output) rethrows -> Output {
-        if isStepping { return try body() }
-        isStepping = true
-        loop.nowMs = settings.timing.nowMs
-        defer {
-            isStepping = false
-            loop.rest()
+    var core: ClientCore { machine.core }
+
+    var status: ClientStatus {
+        let status = core.status(settings.timing.nowMs)
+        return ClientStatus(
+            state: status.state, region: status.region, node: status.node,
+            roundTrip: status.rttMs.map(Duration.ofMs), ust: status.ust,
+            staleness: status.stalenessMs.map(Duration.ofMs), isStale: status.stale, heldBackBy: status.heldBackBy,
+            unresponsive: status.unresponsive, pendingCommits: status.pendingCommits,
+            oldestPendingCommitAge: status.oldestPendingCommitMs.map(Duration.ofMs))
+    }
+
+    /// Age of a timestamp by the node's clock; nil before anything was stable.
+    func age(of timestamp: Timestamp) -> Duration? {
+        core.clock.ageMs(timestamp, settings.timing.nowMs).map(Duration.ofMs)
+    }
+
+    /// The session as data; nil before the first welcome.
+    func export() -> ExportedSession? {
+        core.export()
+    }
+
+    func step(_ input: ClientInput) {
+        machine.step(input, nowMs: settings.timing.nowMs)
+        effects.load()
+    }
+
+    // Calls.
+
+    /// Connects to the nearest endpoint, and waits until the session of a token sees what that has written.
+    func connect() async throws {
+        _ = try await call(.connect)
+    }
+
+    /// Throws NOT_SUPPORTED_BY_PROTOCOL where the protocol has no transactions.
+    func begin(_ mode: SnapshotHandle.Mode, at: Timestamp? = nil) throws -> Handle {
+        lastHandle += 1
+        let nowMs = settings.timing.nowMs
+        return Handle(id: lastHandle, snapshot: try machine.begin(lastHandle, mode, at: at, nowMs: nowMs))
+    }
+
+    func end(_ handle: Handle) {
+        step(.end(handle.id))
+    }
+
+    /// Values in the order of the keys: in a snapshot, or in one of its own.
+    func read(_ handle: Handle?, _ keys: [QualifiedKey]) async throws -> [Value?] {
+        guard case .values(let values) = try await call(.read(handle?.id, keys)) else { throw Self.mismatch }
+        return values
+    }
+
+    func list(_ handle: Handle, _ request: ListRequest) async throws -> ListedPage {
+        guard case .page(let page) = try await call(.list(handle.id, request)) else { throw Self.mismatch }
+        return page
+    }
+
+    func open(_ handle: Handle) async throws {
+        _ = try await call(.open(handle.id))
+    }
+
+    /// Writes one key, and saves the session before it returns.
+    func write(_ key: QualifiedKey, _ value: Value?) async throws -> Committed {
+        try await saved(try await call(.write(key, value)))
+    }
+
+    /// Commits, and saves the session before it returns. A cancelled task takes the commit back before it is sent;
+    /// afterwards the outcome is unknown.
+    func commit(_ handle: Handle) async throws -> Committed {
+        try await saved(try await call(.commit(handle.id)))
+    }
+
+    func stable(_ timestamp: Timestamp, timeoutMs: Double) async throws {
+        _ = try await call(.stable(timestamp, timeoutMs: timeoutMs))
+    }
+
+    func transactionStatus(_ txId: TxId, _ birth: Timestamp?) async throws -> TransactionStatus {
+        guard case .status(let status) = try await call(.status(txId, birth: birth)) else { throw Self.mismatch }
+        return status
+    }
+
+    /// Goes on without the write whose outcome is not known, as another session; returns its id.
+    func detach() -> TxId? {
+        var detached: TxId?
+        let caller = PendingCall { result in
+            if case .success(.detached(let txId)) = result { detached = txId }
         }
-        return try body()
+        step(.call(.detach, caller))
+        return detached
     }
 
-    func open(_ id: SocketId, _ url: String) {
-        let socket = Socket()
-        sockets[id] = socket
-        let inbox = Inbox<WebSocketEvent> { [self] event in take(event, id, url) }
-        socket.connection = settings.transport.open(url, subprotocols: [JSONCodec.subprotocol]) { inbox.put($0) }
+    /// Ends when all is closed and saved, for every caller.
+    func close() async {
+        let closing = self.closing ?? Task { @SessionActor in await closeAll() }
+        self.closing = closing
+        await closing.value
     }
 
-    func send(_ id: SocketId, _ message: WebSocketMessage) {
-        sockets[id]?.connection?.send([message])
+    private func closeAll() async {
+        async let closed: Void = closeSockets()
+        // Sockets may take a while, in which the app may be ended or another client may use the store.
+        await saver?.close()
+        await closed
+        core.queue.forget()
+        await saver?.close()
+        followers.end()
     }
 
-    func close(_ id: SocketId, abrupt: Bool) {
-        let connection = sockets[id]?.connection
-        if abrupt { connection?.terminate() } else { connection?.close(code: 1000, reason: "") }
-    }
-
-    func setTimer(_ atMs: Double) {
-        alarm?.cancel()
-        alarm = nil
-        if !atMs.isFinite { return }
-        alarm = settings.timing.after(max(0, atMs - settings.timing.nowMs)) { [weak self] in
-            guard let self else { return }
-            alarm = nil
-            step { loop.wake() }
+    private func closeSockets() async {
+        await withCheckedContinuation { closed in
+            step(.call(.close, PendingCall { _ in closed.resume() }))
         }
     }
 
-    /// What is on its way to the actor now comes first.
-    func turn() {
-        Task { @SessionActor in step { loop.turned() } }
+    private func saved(_ outcome: CallOutcome) async throws -> Committed {
+        guard case .committed(let committed) = outcome else { throw Self.mismatch }
+        try await saver?.saved(committed)
+        return committed
     }
 
-    func log(_ level: LogLevel, _ message: String) {
-        settings.log(level, message)
-    }
-
-    /// The events of a socket, one after the other, in their order. The socket keeps this alive until its last one.
-    private func take(_ event: WebSocketEvent, _ id: SocketId, _ url: String) {
-        switch event {
-        case .opened(JSONCodec.subprotocol):
-            step { loop.socket(id)?.opened() }
-        case .opened(let other):
-            sockets[id]?.failure = "\(url) speaks \(other.debugDescription), not \(JSONCodec.subprotocol)"
-            sockets[id]?.connection?.terminate()
-        case .messages(let messages):
-            for message in messages { step { loop.socket(id)?.received(message) } }
-        case .closed(let code, let reason):
-            let failure = sockets.removeValue(forKey: id)?.failure
-            step { loop.closed(id, code, failure ?? reason) }
+    /// The outcome of a call. A cancelled task takes it back.
+    private func call(_ call: Call) async throws -> CallOutcome {
+        let pending = Locked<PendingCall?>(nil)
+        return try await withTaskCancellationHandler {
+            // A commit that is cancelled before it begins ends its handle all the same.
+            if case .commit = call {} else { try Task.checkCancellation() }
+            return try await withCheckedThrowingContinuation { continuation in
+                let caller = PendingCall { continuation.resume(with: $0) }
+                pending.set(caller)
+                step(.call(call, caller))
+                if Task.isCancelled { step(.cancel(caller, CancellationError())) }
+            }
+        } onCancel: {
+            // It may come before the call has begun, which then looks itself.
+            Task { @SessionActor in
+                if let caller = pending.get() { step(.cancel(caller, CancellationError())) }
+            }
         }
     }
+
+    private static var mismatch: IsochronError {
+        IsochronError(.internal, "a call was settled with the outcome of another one")
+    }
+}
+
+/// A snapshot that is read from.
+struct Handle: Sendable {
+    let id: HandleId
+    /// What it has read and written.
+    let snapshot: SnapshotHandle
 }

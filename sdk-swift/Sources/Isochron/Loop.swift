@@ -1,20 +1,3 @@
-/// A socket, by the number that the machine gives it.
-typealias SocketId = Int
-
-/// What a client asks of its driver.
-@SessionActor
-protocol ClientEffects: AnyObject {
-    func open(_ socket: SocketId, _ url: String)
-    func send(_ socket: SocketId, _ message: WebSocketMessage)
-    /// `abrupt`: without the closing handshake. Has no effect on one that is closed.
-    func close(_ socket: SocketId, abrupt: Bool)
-    /// The timers are due at this time. Only the newest one counts; infinite where none is needed.
-    func setTimer(_ atMs: Double)
-    /// A turn is due when the program's present turn is over: what it has asked for leaves in one message.
-    func turn()
-    func log(_ level: LogLevel, _ message: String)
-}
-
 /// The user of a socket.
 @SessionActor
 protocol SocketListener: AnyObject {

@@ -7,9 +7,9 @@ final class ConnectionTests: XCTestCase, @unchecked Sendable {
     /// Reads so many keys in one turn of the actor.
     @SessionActor
     private func readMany(_ app: IsochronClient, _ keys: [String]) async throws {
-        let core = app.lifetime.core
+        let driver = app.lifetime.driver
         let readings = keys.map { key in
-            Task { @SessionActor in try await core.engine.read(["default/\(key)"], for: core) }
+            Task { @SessionActor in try await driver.read(nil, ["default/\(key)"]) }
         }
         for reading in readings { _ = try await reading.value }
     }

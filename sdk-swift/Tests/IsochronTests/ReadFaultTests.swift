@@ -145,7 +145,8 @@ final class CloseTests: XCTestCase, @unchecked Sendable {
         node.script = { $0.type == "commit" ? .drop : .answer }
         let writing = start { [app] in try await app?.set("c", 1) }
         try await until("sent") { node.received("commit").count == 3 }
-        weak var core = app?.lifetime.core
+        weak var driver = app?.lifetime.driver
+        weak var core = driver?.core
         weak var connector = core?.connector
         weak var connection = connector?.current
         XCTAssertNotNil(connection)
@@ -153,7 +154,7 @@ final class CloseTests: XCTestCase, @unchecked Sendable {
         let doubt = await code(of: writing)
         XCTAssertEqual(doubt, .outcomeUnknown)
         app = nil
-        try await until("all of it is gone") { core == nil && connector == nil && connection == nil }
+        try await until("all of it is gone") { driver == nil && core == nil && connector == nil && connection == nil }
     }
 
     @SessionActor

@@ -6,12 +6,12 @@ public struct CausalSession: Sendable {
 
     /// The newest token: opaque text for the `Isochron-Session` header, or for `connect(token:)`.
     public var token: String {
-        get async { await lifetime.core.currentToken ?? "" }
+        get async { await lifetime.driver.core.currentToken ?? "" }
     }
 
     /// Age of what the session's next read shows at least, by the node's clock; nil before anything was stable.
     public var staleness: Duration? {
-        get async { await lifetime.core.status.staleness }
+        get async { await lifetime.driver.status.staleness }
     }
 
     /// The session as data: `connect(session:)` continues it, on any device and in any region and with any SDK, and
@@ -21,6 +21,6 @@ public struct CausalSession: Sendable {
     /// Commits that are still under way (`ClientStatus.pendingCommits`) are not part of it. It is a secret: the token
     /// is in it.
     public func export() async -> ExportedSession {
-        await lifetime.core.export() ?? ExportedSession(token: "", ust: 0, hwt: 0)
+        await lifetime.driver.export() ?? ExportedSession(token: "", ust: 0, hwt: 0)
     }
 }

@@ -1,3 +1,5 @@
+import IsochronSession
+
 /// How a client works. The defaults suit an app.
 public struct ClientOptions: Sendable {
     /// Keyspace of the client's own functions.
@@ -29,9 +31,12 @@ public struct ClientOptions: Sendable {
 
     func settings(credentials: String?) -> Settings {
         Settings(
-            keyspace: keyspace, credentials: credentials, requestTimeoutMs: requestTimeout.inMs,
-            connectTimeoutMs: connectTimeout.inMs, commitTimeoutMs: commitTimeout.inMs,
-            returnAfterMs: returnAfter?.inMs ?? .infinity, transport: transport, timing: timing, random: random,
+            keyspace: keyspace,
+            client: ClientSettings(
+                client: "isochron-swift/0.1.0", credentials: credentials, requestTimeoutMs: requestTimeout.inMs,
+                connectTimeoutMs: connectTimeout.inMs, commitTimeoutMs: commitTimeout.inMs,
+                returnAfterMs: returnAfter?.inMs ?? .infinity, newId: { randomSessionId() }),
+            transport: transport, timing: timing, random: random,
             logger: logger)
     }
 }

@@ -16,7 +16,7 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
     let scope: Scope
 
     private var reader: Reader { Reader(source: source, scope: scope) }
-    private var core: SessionCore { source.core }
+    private var driver: Driver { source.driver }
 
     /// The document of a key; nil where there is none.
     public func get(_ key: String) async throws -> Document? {
@@ -44,15 +44,15 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
     /// Stores a document.
     @discardableResult
     public func set(_ key: String, _ document: Document) async throws -> Write {
-        let limits = core.limits.get()
-        let value = try core.documents.encode(document, limits)
+        let limits = driver.limits.get()
+        let value = try driver.documents.encode(document, limits)
         return try await source.write(try scope.key(key, limits), value)
     }
 
     /// Deletes a key; a key without a document may be deleted too.
     @discardableResult
     public func delete(_ key: String) async throws -> Write {
-        try await source.write(try scope.key(key, core.limits.get()), nil)
+        try await source.write(try scope.key(key, driver.limits.get()), nil)
     }
 
     /// Changes a document by a JSON merge patch (RFC 7396): members are replaced, nil removes one; without a document
@@ -62,7 +62,7 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
     /// Throws as reads and writes do, and VALUE_INVALID where bytes are stored.
     @discardableResult
     public func update(_ key: String, _ patch: JSONValue) async throws -> Write {
-        try await source.update(try scope.key(key, core.limits.get())) { value, limits in
+        try await source.update(try scope.key(key, driver.limits.get())) { value, limits in
             try MergePatch.apply(patch, to: value, limits)
         }
     }
@@ -74,8 +74,8 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
     public func update(
         _ key: String, _ change: @escaping @Sendable (Document?) throws -> Document?
     ) async throws -> Write {
-        let documents = core.documents
-        return try await source.update(try scope.key(key, core.limits.get())) { value, limits in
+        let documents = driver.documents
+        return try await source.update(try scope.key(key, driver.limits.get())) { value, limits in
             let changed = try change(try documents.decode(value, as: Document.self))
             return try changed.map { try documents.encode($0, limits) }
         }
@@ -88,12 +88,12 @@ extension OneShot {
     func update(
         _ key: QualifiedKey, _ change: @escaping @Sendable (Value?, Limits) throws -> Value?
     ) async throws -> Write {
-        let handle = SnapshotHandle(core, try core.transactions, .transaction)
+        let handle = try driver.begin(.transaction)
         do {
-            let current = try await handle.read([key]).first ?? nil
-            handle.tx.write(key, try change(current, core.limits.get()))
+            let current = try await driver.read(handle, [key]).first ?? nil
+            handle.snapshot.tx.write(key, try change(current, driver.limits.get()))
         } catch {
-            handle.end()
+            driver.end(handle)
             throw error
         }
         return try await commit(handle)
@@ -101,11 +101,7 @@ extension OneShot {
 
     /// Commits what was written through a handle.
     @SessionActor
-    func commit(_ handle: SnapshotHandle) async throws -> Write {
-        let committed = try await core.commit(handle) { _ in
-            handle.handOver()
-            return handle.tx
-        }
-        return Write(lifetime, committed)
+    func commit(_ handle: Handle) async throws -> Write {
+        Write(lifetime, try await driver.commit(handle))
     }
 }

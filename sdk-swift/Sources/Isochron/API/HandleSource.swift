@@ -8,14 +8,14 @@ protocol HandleSource: Sendable {
     func read(_ keys: [QualifiedKey]) async throws -> [Value?]
     /// Throws TRANSACTION_FINISHED when there is none any more.
     @SessionActor
-    func borrow() throws -> SnapshotHandle
+    func borrow() throws -> Handle
     /// The read is over.
     @SessionActor
-    func giveBack(_ handle: SnapshotHandle)
+    func giveBack(_ handle: Handle)
 }
 
 extension HandleSource {
-    var core: SessionCore { lifetime.core }
+    var driver: Driver { lifetime.driver }
 }
 
 /// Every read is a transaction of its own.
@@ -24,22 +24,22 @@ struct OneShot: HandleSource {
 
     @SessionActor
     func read(_ keys: [QualifiedKey]) async throws -> [Value?] {
-        try await core.engine.read(keys, for: core)
+        try await driver.read(nil, keys)
     }
 
     @SessionActor
-    func borrow() throws -> SnapshotHandle {
-        SnapshotHandle(core, try core.transactions, .oneShot)
+    func borrow() throws -> Handle {
+        try driver.begin(.oneShot)
     }
 
     @SessionActor
-    func giveBack(_ handle: SnapshotHandle) {
-        handle.end()
+    func giveBack(_ handle: Handle) {
+        driver.end(handle)
     }
 
     @SessionActor
     func write(_ key: QualifiedKey, _ value: Value?) async throws -> Write {
-        Write(lifetime, try await core.engine.write(key, value, for: core))
+        Write(lifetime, try await driver.write(key, value))
     }
 }
 
@@ -48,18 +48,18 @@ struct Reader: Sendable {
     let source: any HandleSource
     let scope: Scope
 
-    private var core: SessionCore { source.core }
+    private var driver: Driver { source.driver }
 
     func get<T: Decodable & Sendable>(_ key: String, as type: T.Type) async throws -> T? {
-        let keys = [try scope.key(key, core.limits.get())]
+        let keys = [try scope.key(key, driver.limits.get())]
         let values = try await source.read(keys)
-        return try core.documents.decode(values.first ?? nil, as: type)
+        return try driver.documents.decode(values.first ?? nil, as: type)
     }
 
     func getMany<T: Decodable & Sendable>(_ keys: [String], as type: T.Type) async throws -> [T?] {
-        let qualified = try scope.keys(keys, core.limits.get())
+        let qualified = try scope.keys(keys, driver.limits.get())
         if qualified.isEmpty { return [] }
-        return try await source.read(qualified).map { try core.documents.decode($0, as: type) }
+        return try await source.read(qualified).map { try driver.documents.decode($0, as: type) }
     }
 
     func list<T: Decodable & Sendable>(_ options: ListOptions, as type: T.Type) -> Listing<T> {

@@ -19,9 +19,9 @@ public actor IsochronClient {
     nonisolated let lifetime: Lifetime
     private nonisolated let plain: Keyspace
 
-    init(_ core: SessionCore) {
-        lifetime = Lifetime(core)
-        plain = Keyspace(source: OneShot(lifetime: lifetime), scope: Scope(keyspace: core.settings.keyspace))
+    init(_ driver: Driver) {
+        lifetime = Lifetime(driver)
+        plain = Keyspace(source: OneShot(lifetime: lifetime), scope: Scope(keyspace: driver.settings.keyspace))
     }
 
     /// That of all clients, so that calls between them do not change threads.
@@ -59,14 +59,13 @@ public actor IsochronClient {
         if let problem = Scope(keyspace: settings.keyspace).problem { throw problem }
         var imported = session
         if imported == nil { imported = try await store?.load() }
-        let core = try await SessionCore(
+        let driver = try await Driver(
             endpoints, token: token, imported: imported, store: store, options.documents, settings)
         do {
-            try await core.connect()
-            if imported == nil { try await core.closeGap() }
-            return IsochronClient(core)
+            try await driver.connect()
+            return IsochronClient(driver)
         } catch {
-            await core.close()
+            await driver.close()
             throw error
         }
     }
@@ -78,11 +77,11 @@ public actor IsochronClient {
     /// newest. Ends with the client.
     public nonisolated var status: AsyncStream<ClientStatus> {
         let (stream, follower) = AsyncStream.makeStream(of: ClientStatus.self, bufferingPolicy: .bufferingNewest(1))
-        let core = lifetime.core
-        let following = Task { @SessionActor in core.statuses.follow(follower) }
+        let driver = lifetime.driver
+        let following = Task { @SessionActor in driver.followers.follow(follower) }
         follower.onTermination = { _ in
             Task { @SessionActor in
-                if let id = await following.value { core.statuses.unfollow(id) }
+                if let id = await following.value { driver.followers.unfollow(id) }
             }
         }
         return stream
@@ -90,7 +89,7 @@ public actor IsochronClient {
 
     /// How the client is doing at this moment.
     public var currentStatus: ClientStatus {
-        get async { await lifetime.core.status }
+        get async { await lifetime.driver.status }
     }
 
     /// Another keyspace in the same session. With a name that none can have every call is KEYSPACE_UNKNOWN.
@@ -122,7 +121,7 @@ public actor IsochronClient {
     /// before the commit will do for it. A question changes nothing. Throws INVALID_REQUEST for what is no id,
     /// CONNECTION_LOST, CLIENT_CLOSED, NOT_SUPPORTED_BY_PROTOCOL, `CancellationError`.
     public nonisolated func transactionStatus(txId: TxId, birth: Timestamp? = nil) async throws -> TransactionStatus {
-        try await lifetime.core.transactionStatus(txId, birth)
+        try await lifetime.driver.transactionStatus(txId, birth)
     }
 
     /// Gives up the order behind a commit whose outcome is not known, so that later writes do not wait for it.
@@ -138,13 +137,13 @@ public actor IsochronClient {
     ///   changed
     @discardableResult
     public nonisolated func detach() async -> TxId? {
-        await lifetime.core.detach()
+        await lifetime.driver.detach()
     }
 
     /// Saves the session now, where there is a store: before an app is suspended, for instance. Throws what the store
     /// throws.
     public nonisolated func save() async throws {
-        try await lifetime.core.saver?.save()
+        try await lifetime.driver.saver?.save()
     }
 
     /// Closes the connection, and saves the session where there is a store.
@@ -152,7 +151,7 @@ public actor IsochronClient {
     /// What is pending throws CLIENT_CLOSED; commits that were sent and not answered throw OUTCOME_UNKNOWN. Returns
     /// once the socket is closed, after a second at the latest, and the session saved. May be called twice.
     public nonisolated func close() async {
-        await lifetime.core.close()
+        await lifetime.driver.close()
     }
 }
 

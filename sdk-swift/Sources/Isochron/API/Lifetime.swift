@@ -1,13 +1,13 @@
 /// Closes a client that nobody holds any more: neither itself nor anything that was made from it.
 final class Lifetime: Sendable {
-    let core: SessionCore
+    let driver: Driver
 
-    init(_ core: SessionCore) {
-        self.core = core
+    init(_ driver: Driver) {
+        self.driver = driver
     }
 
     deinit {
-        let core = core
-        Task { @SessionActor in await core.close() }
+        let driver = driver
+        Task { @SessionActor in await driver.close() }
     }
 }

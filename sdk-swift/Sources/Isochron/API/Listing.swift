@@ -121,7 +121,7 @@ private final class Cursor<Document: Decodable & Sendable>: Sendable {
     func page() async throws -> Page<Document>? {
         do {
             guard let page = try await state.page() else { return nil }
-            let documents = reader.source.core.documents
+            let documents = reader.source.driver.documents
             let entries = try page.entries.compactMap { entry in
                 try documents.decode(entry.value, as: Document.self).map {
                     Entry(key: reader.scope.local(entry.key), value: $0)
@@ -145,7 +145,7 @@ private final class CursorState {
 
     private let reader: Reader
     private let options: ListOptions
-    private var handle: SnapshotHandle?
+    private var handle: Handle?
     /// Where the next page starts; nil after the last one.
     private var next: String?
     private var left: Int
@@ -163,18 +163,19 @@ private final class CursorState {
         guard let start = next, left > 0 else { return nil }
         let handle = try self.handle ?? reader.source.borrow()
         self.handle = handle
-        let page = try await handle.mergedPage(
+        let page = try await reader.source.driver.list(
+            handle,
             ListRequest(
                 keyspace: reader.scope.keyspace, prefix: reader.scope.prefix + options.prefix, start: start,
                 limit: options.pageSize))
         next = page.next
         let entries = page.entries.prefix(left)
         left -= entries.count
-        let timestamp = handle.timestamp
+        let timestamp = handle.snapshot.timestamp
         if next == nil || left <= 0 { close() }
         return RawPage(
             entries: entries, timestamp: timestamp,
-            staleness: handle.core.clock.ageMs(timestamp).map(Duration.ofMs))
+            staleness: reader.source.driver.age(of: timestamp))
     }
 
     func close() {

@@ -15,24 +15,25 @@ public struct SnapshotView: Sendable {
     /// Opens a snapshot: one round trip.
     @SessionActor
     static func open(_ lifetime: Lifetime, _ scope: Scope, _ at: Timestamp?) async throws -> SnapshotView {
-        let core = lifetime.core
-        let transactions = try core.transactions
+        let driver = lifetime.driver
+        let core = driver.core
+        _ = try core.transactions
         if !core.can("snapshots") { throw core.unsupported("has no snapshots") }
         if let at, !isTimestamp(at) { throw IsochronError(.invalidRequest, "\(at) is no timestamp") }
-        let handle = SnapshotHandle(core, transactions, .snapshot, at: at)
+        let handle = try driver.begin(.snapshot, at: at)
         do {
-            try await handle.open()
+            try await driver.open(handle)
         } catch {
-            handle.end()
+            driver.end(handle)
             throw error
         }
         let source = SnapshotSource(lifetime, handle)
-        return SnapshotView(source: source, scope: scope, timestamp: handle.timestamp)
+        return SnapshotView(source: source, scope: scope, timestamp: handle.snapshot.timestamp)
     }
 
     /// Age of its timestamp, by the node's clock: grows while the snapshot is held. Nil before anything was stable.
     public var staleness: Duration? {
-        get async { await source.core.clock.ageMs(timestamp).map(Duration.ofMs) }
+        get async { await source.driver.age(of: timestamp) }
     }
 
     /// The document of a key; nil where there is none.
@@ -74,32 +75,32 @@ public struct SnapshotView: Sendable {
 @SessionActor
 private final class SnapshotSource: HandleSource {
     nonisolated let lifetime: Lifetime
-    private let handle: SnapshotHandle
+    private let handle: Handle
     private var isClosed = false
 
-    init(_ lifetime: Lifetime, _ handle: SnapshotHandle) {
+    init(_ lifetime: Lifetime, _ handle: Handle) {
         self.lifetime = lifetime
         self.handle = handle
     }
 
     deinit {
-        let handle = handle
-        Task { @SessionActor in handle.end() }
+        let (driver, handle) = (lifetime.driver, handle)
+        Task { @SessionActor in driver.end(handle) }
     }
 
-    func borrow() throws -> SnapshotHandle {
+    func borrow() throws -> Handle {
         if isClosed { throw IsochronError(.transactionFinished, "the snapshot has been closed") }
         return handle
     }
 
     func read(_ keys: [QualifiedKey]) async throws -> [Value?] {
-        try await borrow().read(keys)
+        try await driver.read(try borrow(), keys)
     }
 
-    func giveBack(_ handle: SnapshotHandle) {}
+    func giveBack(_ handle: Handle) {}
 
     func close() {
         isClosed = true
-        handle.end()
+        driver.end(handle)
     }
 }

@@ -21,14 +21,14 @@ public struct Transaction: Sendable {
 
     /// Its snapshot; nil before the first read has been answered.
     public var timestamp: Timestamp? {
-        get async { await state.handle.tx.snapshot }
+        get async { await state.handle.snapshot.tx.snapshot }
     }
 
     /// Age of its snapshot, by the node's clock; nil before the first read has been answered.
     public var staleness: Duration? {
         get async {
             guard let timestamp = await timestamp else { return nil }
-            return await state.core.clock.ageMs(timestamp).map(Duration.ofMs)
+            return await state.driver.age(of: timestamp)
         }
     }
 
@@ -56,20 +56,20 @@ public struct Transaction: Sendable {
     /// Throws KEY_INVALID, VALUE_INVALID, VALUE_TOO_LARGE, TRANSACTION_FINISHED. More writes than the cluster accepts
     /// end the transaction with TOO_MANY_KEYS.
     public func set<Document: Encodable & Sendable>(_ key: String, _ document: Document) throws {
-        let limits = state.core.limits.get()
+        let limits = state.driver.limits.get()
         let qualified = try scope.key(key, limits)
-        try state.write(qualified, try state.core.documents.encode(document, limits))
+        try state.write(qualified, try state.driver.documents.encode(document, limits))
     }
 
     /// Deletes a key when the transaction commits. Throws KEY_INVALID, TRANSACTION_FINISHED.
     public func delete(_ key: String) throws {
-        try state.write(try scope.key(key, state.core.limits.get()), nil)
+        try state.write(try scope.key(key, state.driver.limits.get()), nil)
     }
 
     /// Changes a document by a JSON merge patch, as ``DocumentCollection`` does. The commit waits for it, awaited or
     /// not; when it fails, so does the transaction.
     public func update(_ key: String, _ patch: JSONValue) async throws {
-        let qualified = try scope.key(key, state.core.limits.get())
+        let qualified = try scope.key(key, state.driver.limits.get())
         try await state.update(qualified) { value, limits in try MergePatch.apply(patch, to: value, limits) }
     }
 

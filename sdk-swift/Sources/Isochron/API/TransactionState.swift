@@ -5,7 +5,7 @@ import IsochronSession
 final class TransactionState: HandleSource {
     nonisolated let lifetime: Lifetime
     nonisolated let id: TxId
-    let handle: SnapshotHandle
+    let handle: Handle
     /// What was written outside of the actor, on its way to the handle. Nil once the transaction has ended.
     private nonisolated let written = Locked<[KeyWrite]?>([])
     /// Updates that the function may not have awaited.
@@ -17,8 +17,8 @@ final class TransactionState: HandleSource {
     init(_ lifetime: Lifetime, at: Timestamp?) throws {
         self.lifetime = lifetime
         if let at, !isTimestamp(at) { throw IsochronError(.invalidRequest, "\(at) is no timestamp") }
-        handle = SnapshotHandle(lifetime.core, try lifetime.core.transactions, .transaction, at: at)
-        id = handle.tx.id
+        handle = try lifetime.driver.begin(.transaction, at: at)
+        id = handle.snapshot.tx.id
     }
 
     /// Writes, from any thread. Throws TRANSACTION_FINISHED.
@@ -30,26 +30,26 @@ final class TransactionState: HandleSource {
     }
 
     /// The handle, with all that was written so far.
-    func borrow() throws -> SnapshotHandle {
+    func borrow() throws -> Handle {
         try take(leaving: [])
     }
 
     /// The same; with nil left, writes that come later are refused.
-    private func take(leaving left: [KeyWrite]?) throws -> SnapshotHandle {
+    private func take(leaving left: [KeyWrite]?) throws -> Handle {
         let writes: [KeyWrite] = try written.change { writes in
             guard let all = writes else { throw Self.finished }
             writes = left
             return all
         }
-        for write in writes { handle.tx.write(write.key, write.value) }
+        for write in writes { handle.snapshot.tx.write(write.key, write.value) }
         return handle
     }
 
     func read(_ keys: [QualifiedKey]) async throws -> [Value?] {
-        try await borrow().read(keys)
+        try await driver.read(try borrow(), keys)
     }
 
-    func giveBack(_ handle: SnapshotHandle) {}
+    func giveBack(_ handle: Handle) {}
 
     func update(_ key: QualifiedKey, _ change: @Sendable (Value?, Limits) throws -> Value) async throws {
         updates += 1
@@ -62,7 +62,7 @@ final class TransactionState: HandleSource {
         }
         do {
             let current = try await read([key]).first ?? nil
-            try write(key, try change(current, lifetime.core.limits.get()))
+            try write(key, try change(current, lifetime.driver.limits.get()))
         } catch {
             failedUpdate = failedUpdate ?? error
             throw error
@@ -70,15 +70,15 @@ final class TransactionState: HandleSource {
     }
 
     /// The function has returned: nothing more may be written. Returns the handle where there is something to commit.
-    func finish() async throws -> SnapshotHandle? {
+    func finish() async throws -> Handle? {
         do {
             if updates > 0 { await withCheckedContinuation { onUpdated = $0 } }
             if let failedUpdate { throw failedUpdate }
             try Task.checkCancellation()
             let handle = try take(leaving: nil)
-            try Scope.check(count: handle.tx.writes.count, lifetime.core.limits.get())
-            if handle.tx.hasWrites { return handle }
-            handle.end()
+            try Scope.check(count: handle.snapshot.tx.writes.count, lifetime.driver.limits.get())
+            if handle.snapshot.tx.hasWrites { return handle }
+            driver.end(handle)
             return nil
         } catch {
             abort()
@@ -89,7 +89,7 @@ final class TransactionState: HandleSource {
     /// Nothing of it happens.
     func abort() {
         written.set(nil)
-        handle.end()
+        driver.end(handle)
     }
 
     private nonisolated static var finished: IsochronError {

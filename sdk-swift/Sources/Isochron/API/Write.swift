@@ -18,6 +18,6 @@ public struct Write: Sendable {
     ///
     /// Throws STABLE_TIMEOUT after `timeout` (the write stays what it is), CLIENT_CLOSED, `CancellationError`.
     public func stable(timeout: Duration = .seconds(30)) async throws {
-        try await lifetime.core.stable(timestamp, timeoutMs: timeout.inMs)
+        try await lifetime.driver.stable(timestamp, timeoutMs: timeout.inMs)
     }
 }

@@ -29,7 +29,7 @@ final class Connection: SocketListener {
     /// The token that it was opened with.
     let helloToken: String?
     private let loop: Loop
-    private let settings: Settings
+    private let settings: ClientSettings
     /// Whoever holds this.
     private weak var owner: (any ConnectionOwner)?
     private var socket: SocketId = 0
@@ -55,7 +55,7 @@ final class Connection: SocketListener {
     private(set) var rttMs: Double?
 
     init(
-        _ loop: Loop, _ url: String, helloToken: String?, _ settings: Settings, _ owner: any ConnectionOwner
+        _ loop: Loop, _ url: String, helloToken: String?, _ settings: ClientSettings, _ owner: any ConnectionOwner
     ) {
         self.loop = loop
         self.url = url
@@ -107,7 +107,7 @@ final class Connection: SocketListener {
             if case .success(let rttMs) = result { self?.rttMs = rttMs }
             measured(result)
         }
-        ping.start({ send([$0]) }, answered)
+        ping.run({ send([$0]) }, answered)
     }
 
     /// Sends a token that another connection of the session received. The answer has the token of both.
@@ -127,12 +127,13 @@ final class Connection: SocketListener {
         var size = 0
         for exchange in exchanges {
             guard let part = encode(exchange, limit) else { continue }
-            if size + part.count + 1 > limit {
+            let bytes = part.count + 1
+            if size + bytes > limit {
                 loop.out?.send(socket, JSONCodec.pack(parts))
                 (parts, size) = ([], 0)
             }
             parts.append(part)
-            size += part.count + 1
+            size += bytes
         }
         if !parts.isEmpty { loop.out?.send(socket, JSONCodec.pack(parts)) }
     }

@@ -5,9 +5,9 @@ import IsochronSession
 protocol ConnectorEvents: AnyObject {
     /// The session's newest token.
     var currentToken: String? { get }
-    /// Makes what the protocol of a node needs, before the first `welcomed`. Throws where the client cannot be used
-    /// with it.
-    func prepare(_ welcome: Welcome) throws
+    /// Loads what the protocol of a node needs, before the first `welcomed`. `done` gets an error where the client cannot
+    /// be used with it.
+    func prepare(_ welcome: Welcome, _ done: @escaping @SessionActor (IsochronError?) -> Void)
     func welcomed(_ welcome: Welcome)
     func token(_ token: String)
     func ust(_ frame: UstFrame)
@@ -24,7 +24,7 @@ final class Connector {
     private static let closeWaitMs = 1000.0
 
     private let loop: Loop
-    private let settings: Settings
+    private let settings: ClientSettings
     let dispatcher: Dispatcher
     private let endpoints: Endpoints
     private let homing: Homing
@@ -41,7 +41,7 @@ final class Connector {
     private(set) var isClosed = false
 
     /// Throws INVALID_REQUEST for endpoints that are no URLs.
-    init(_ loop: Loop, _ bases: [String], _ settings: Settings) throws {
+    init(_ loop: Loop, _ bases: [String], _ settings: ClientSettings) throws {
         self.loop = loop
         self.settings = settings
         endpoints = try Endpoints(bases)
@@ -60,7 +60,7 @@ final class Connector {
     }
 
     /// First connection: to the nearest of all endpoints that answer.
-    func start(_ done: @escaping @SessionActor (Result<Void, any Error>) -> Void) -> Nearest {
+    func start(_ done: @escaping Caller<Void>) -> any Cancellable {
         let choice = Nearest(loop)
         choice.choose(among: endpoints.all, probe) { [self] result in done(result.map { adopt($0) }) }
         return choice
@@ -115,15 +115,17 @@ final class Connector {
     /// Fails where it cannot be used: with a refusal, for another cluster, or with CONNECTION_LOST.
     func open(_ endpoint: Endpoint, _ opened: @escaping Connection.Opened) {
         if isClosed { return opened(.failure(.clientWasClosed)) }
-        let hello = Hello(token: events?.currentToken, credentials: settings.credentials)
+        let hello = Hello(token: events?.currentToken, credentials: settings.credentials, client: settings.client)
         let connection = Connection(loop, endpoint.url, helloToken: hello.token, settings, self)
         connection.open(hello) { [self] result in
-            let fitting = result.flatMap { fit($0) }
-            switch fitting {
-            case .success(let connection): endpoint.region = connection.region
-            case .failure(let error): failed(endpoint.url, error)
+            let settled: Connection.Opened = { [self] result in
+                switch result {
+                case .success(let connection): endpoint.region = connection.region
+                case .failure(let error): failed(endpoint.url, error)
+                }
+                opened(result)
             }
-            opened(fitting)
+            if case .success(let connection) = result { fit(connection, settled) } else { settled(result) }
         }
     }
 
@@ -180,19 +182,21 @@ final class Connector {
         }
     }
 
-    /// Whether the connection can be used.
-    private func fit(_ connection: Connection) -> Result<Connection, IsochronError> {
+    /// Fails where the connection cannot be used.
+    private func fit(_ connection: Connection, _ done: @escaping Connection.Opened) {
         let its = connection.welcome.cluster
-        do {
-            if let cluster, cluster != its {
-                throw IsochronError.lost("the endpoint belongs to another cluster, \(its)")
-            }
-            guard let events, !isClosed else { throw IsochronError.clientWasClosed }
-            try events.prepare(connection.welcome)
-            return .success(connection)
-        } catch {
-            connection.close()
-            return .failure(.of(error))
+        let judged: @SessionActor (IsochronError?) -> Void = { problem in
+            let isGone = problem == nil && connection.isClosed
+            let error = isGone ? .lost("\(connection.url) has closed the connection") : problem
+            if error != nil { connection.close() }
+            done(error.map { .failure($0) } ?? .success(connection))
+        }
+        if let cluster, cluster != its {
+            judged(.lost("the endpoint belongs to another cluster, \(its)"))
+        } else if let events {
+            events.prepare(connection.welcome, judged)
+        } else {
+            judged(.clientWasClosed)
         }
     }
 

@@ -1,11 +1,21 @@
 import IsochronSession
 
+/// Gets the outcome, once.
+typealias Caller<Outcome> = @SessionActor (Result<Outcome, any Error>) -> Void
+
+/// What was asked for and can be taken back.
+@SessionActor
+protocol Cancellable: AnyObject {
+    /// The caller does not wait any more.
+    func cancel(_ reason: any Error)
+}
+
 /// One request with its repetitions: sent on one connection after the other until it is answered, refused for good or
 /// late.
 ///
-/// The link carries it as this; `Asking` has the type of its outcome.
+/// The link carries it as this; `AwaitedExchange` has the type of its outcome.
 @SessionActor
-class Exchange {
+class Exchange: Cancellable {
     /// These may be a fault that stays: a few repetitions only. Everything else retryable is repeated until the
     /// deadline.
     private static let rarelyTransient: Set<IsochronError.Code> = [.internal, .storageFailed, .frameInvalid]
@@ -65,9 +75,9 @@ class Exchange {
         failed(IsochronError.clientWasClosed)
     }
 
-    /// The task that waits was cancelled.
-    func cancelled() {
-        failed(CancellationError())
+    /// The caller does not wait any more.
+    func cancel(_ reason: any Error) {
+        failed(reason)
     }
 
     /// It has ended without a result.
@@ -83,32 +93,13 @@ class Exchange {
 
 /// An exchange whose outcome a caller waits for.
 @SessionActor
-class Asking<Outcome: Sendable>: Exchange {
-    private var caller: (@SessionActor (Result<Outcome, any Error>) -> Void)?
+class AwaitedExchange<Outcome: Sendable>: Exchange {
+    private var caller: Caller<Outcome>?
 
-    /// Calls back once, with the outcome; `submit` hands the exchange in.
-    final func start(
-        _ submit: @SessionActor (Exchange) -> Void,
-        _ caller: @escaping @SessionActor (Result<Outcome, any Error>) -> Void
-    ) {
+    /// Begins it; `submit` hands it in.
+    final func run(_ submit: @SessionActor (Exchange) -> Void, _ caller: @escaping Caller<Outcome>) {
         self.caller = caller
         if !settled { submit(self) }
-    }
-
-    /// The outcome. A cancelled task makes it `cancelled()`.
-    final func run(_ driver: Driver, _ submit: @SessionActor (Exchange) -> Void) async throws -> Outcome {
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                caller = { continuation.resume(with: $0) }
-                driver.step {
-                    if Task.isCancelled { cancelled() }
-                    if !settled { submit(self) }
-                }
-            }
-        } onCancel: {
-            // Runs after the continuation is there: until then this actor is busy.
-            Task { @SessionActor in driver.step { self.cancelled() } }
-        }
     }
 
     override func failed(_ error: any Error) {
@@ -132,7 +123,7 @@ class Asking<Outcome: Sendable>: Exchange {
 }
 
 /// Measures the round trip, in ms.
-final class PingExchange: Asking<Double> {
+final class PingExchange: AwaitedExchange<Double> {
     private let token: String?
     private let loop: Loop
     private var sentMs = 0.0
@@ -159,7 +150,7 @@ final class PingExchange: Asking<Double> {
 }
 
 /// Ends an open transaction on the server; nothing waits for the answer.
-final class AbortExchange: Asking<Void> {
+final class AbortExchange: AwaitedExchange<Void> {
     private let txId: TxId
 
     init(_ txId: TxId) {

@@ -5,7 +5,7 @@ import IsochronSession
 /// Once the first one is there, the others have as long again: what takes more than twice as long to open is not
 /// nearer. Those not chosen are closed. Fails with a definite refusal, if there is one.
 @SessionActor
-final class Nearest {
+final class Nearest: Cancellable {
     /// The others have at least this long, even beside a very near endpoint.
     private static let minGraceMs = 50.0
 
@@ -16,7 +16,7 @@ final class Nearest {
     private var found: [Connection] = []
     private var errors: [IsochronError] = []
     private var grace: LoopTimer?
-    private var decide: (@SessionActor (Result<Connection, any Error>) -> Void)?
+    private var decide: Caller<Connection>?
 
     init(_ loop: Loop) {
         self.loop = loop
@@ -26,7 +26,7 @@ final class Nearest {
     /// Tries all of these; `probe` opens one and measures it. Calls `decided` once.
     func choose(
         among endpoints: [Endpoint], _ probe: @SessionActor (Endpoint, @escaping Connection.Opened) -> Void,
-        _ decided: @escaping @SessionActor (Result<Connection, any Error>) -> Void
+        _ decided: @escaping Caller<Connection>
     ) {
         decide = decided
         attempts = endpoints.count
@@ -34,11 +34,11 @@ final class Nearest {
         for endpoint in endpoints { probe(endpoint) { [self] result in arrived(result) } }
     }
 
-    func cancel() {
+    func cancel(_ reason: any Error) {
         // It may come when the best one has been handed out already.
         if decide == nil { return }
         for connection in found { connection.close() }
-        end(.failure(CancellationError()))
+        end(.failure(reason))
     }
 
     private func arrived(_ result: Result<Connection, IsochronError>) {

@@ -74,7 +74,7 @@ final class Saver {
         try await withCheckedThrowingContinuation { continuation in
             let waiter = Waiter(upTo: upTo, continuation)
             waiters.append(waiter)
-            waiter.alarm = settings.timing.after(settings.requestTimeoutMs) { [weak self] in
+            waiter.alarm = settings.timing.after(settings.client.requestTimeoutMs) { [weak self] in
                 self?.waiters.removeAll { $0 === waiter }
                 waiter.resume(.failure(IsochronError(.storageFailed, "the session store took too long")))
             }

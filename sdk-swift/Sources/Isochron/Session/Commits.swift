@@ -1,23 +1,21 @@
 import IsochronSession
 
-extension SessionCore {
-    /// Commits when its turn has come, and saves the session before it returns. A cancelled task takes the commit back
-    /// before it is sent; afterwards the outcome is unknown.
+extension ClientCore {
+    /// Commits when its turn has come. Taken back before it is sent, it has no effect; afterwards the outcome is unknown.
     ///
     /// - Parameters:
-    ///   - begin: makes its transaction, when the turn has come
     ///   - handle: the one that it read through, if it did
+    ///   - begin: makes its transaction, when the turn has come
     func commit(
-        _ handle: SnapshotHandle?, _ begin: @escaping @SessionActor (Transactions) throws -> SessionTransaction
-    ) async throws -> Committed {
+        _ handle: SnapshotHandle?, _ begin: @escaping @SessionActor (Transactions) throws -> SessionTransaction,
+        _ caller: @escaping Caller<Committed>
+    ) throws -> (any Cancellable)? {
         let transactions = try self.transactions
-        let commit: OneByOne.Begin<Committed> = { [self] ended in
+        let commit: CommitQueue.Begin<Committed> = { [self] ended in
             let attempt = try transactions.session.commit(try begin(transactions))
             return CommitExchange(self, transactions, attempt, handle, ended)
         }
-        let committed = try await queue.run(writes: true, drop: { handle?.end() }, begin: commit)
-        try await saver?.saved(committed)
-        return committed
+        return queue.enqueue(writes: true, drop: { handle?.end() }, begin: commit, caller)
     }
 }
 
@@ -29,8 +27,8 @@ final class CommitExchange: OutcomeExchange {
     private var sentOpen = false
 
     init(
-        _ core: SessionCore, _ transactions: Transactions, _ attempt: CommitAttempt, _ handle: SnapshotHandle?,
-        _ ended: @escaping OneByOne.Ended
+        _ core: ClientCore, _ transactions: Transactions, _ attempt: CommitAttempt, _ handle: SnapshotHandle?,
+        _ ended: @escaping CommitQueue.Ended
     ) {
         self.transactions = transactions
         self.attempt = attempt
@@ -68,7 +66,7 @@ final class CommitExchange: OutcomeExchange {
         do {
             if !isDetached { try transactions.session.refused() }
         } catch {
-            core.settings.log(.warning, "a commit was given up that was not under way")
+            core.loop.out?.log(.warning, "a commit was given up that was not under way")
         }
         handle?.release()
     }

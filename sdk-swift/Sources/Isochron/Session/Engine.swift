@@ -6,22 +6,26 @@ struct Committed: Sendable {
     let txId: TxId
 }
 
-/// What of a client depends on the kind of the cluster's protocol.
+/// The part of a client that depends on the protocol's family.
 @SessionActor
 protocol Engine: AnyObject {
     /// Timestamp of the highest snapshot that the session has seen; where none has a timestamp, the highest stable
     /// time.
     var ust: Timestamp { get }
-    /// What a node says of the session, and of itself.
+    /// A node has sent its welcome.
     func welcomed(_ welcome: Welcome)
     /// A stable time.
     func stable(_ ust: Timestamp)
     /// Reads keys at once, in order; nil where there is no value.
-    func read(_ keys: [QualifiedKey], for core: SessionCore) async throws -> [Value?]
-    func write(_ key: QualifiedKey, _ value: Value?, for core: SessionCore) async throws -> Committed
+    func read(_ keys: [QualifiedKey], for core: ClientCore, _ caller: @escaping Caller<[Value?]>) throws
+        -> (any Cancellable)?
+    func write(_ key: QualifiedKey, _ value: Value?, for core: ClientCore, _ caller: @escaping Caller<Committed>) throws
+        -> (any Cancellable)?
     /// Gives up the order behind the write that is under way: goes on as another session that does not follow it.
     ///
-    /// - Parameter region: that of the connection, where there is one
-    func detach(in region: RegionId?) throws
+    /// - Parameters:
+    ///   - region: that of the connection, where there is one
+    ///   - id: the name of the other session
+    func detach(in region: RegionId?, id: String) throws
     func export(token: String, protocolName: String) -> ExportedSession
 }

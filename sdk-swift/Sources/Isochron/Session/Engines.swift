@@ -2,28 +2,28 @@ import IsochronSession
 
 /// Begins the session of a protocol, or goes on with an imported one.
 ///
-/// Throws NOT_SUPPORTED_BY_PROTOCOL for a protocol that this client does not speak, TOKEN_INVALID where the imported
-/// session is of another one.
+/// Throws TOKEN_INVALID where the imported session is of another kind.
 @SessionActor
-func openEngine(_ welcome: Welcome, _ imported: ExportedSession?) throws -> any Engine {
-    let name = welcome.protocol
-    if let imported, !isSameText(imported.protocolName, name) {
-        let why = "it is of the protocol \(imported.protocolName), the cluster runs \(name)"
-        throw IsochronError.invalidSession(why)
-    }
-    switch sessionKind(protocol: name) {
+func openEngine(
+    _ kind: SessionKind, _ welcome: Welcome, _ imported: ExportedSession?, newId: @Sendable () -> String
+) throws -> any Engine {
+    switch kind {
     // A new name in any case: two holders of one exported session must not make the same transaction ids.
-    case .transactions(let rules)?:
+    case .transactions(let rules):
         let state = imported?.sessionState ?? SessionState()
-        return Transactions(Session(id: randomSessionId(), rules: rules, state: state))
-    case .operations(let rules)?:
+        return Transactions(Session(id: newId(), rules: rules, state: state))
+    case .operations(let rules):
         let state = try imported.map { try importedState($0, welcome) } ?? welcomedState(welcome)
-        let id = randomSessionId()
+        let id = newId()
         return Operations(OperationSession(id: id, region: welcome.region, rules: rules, state: state))
-    case nil:
-        let known = sessionProtocols.joined(separator: ", ")
-        throw IsochronError(.notSupportedByProtocol, "this client speaks \(known), the cluster \(name)")
     }
+}
+
+/// The kind of a protocol's sessions, or why there is none.
+func loadKind(_ name: String) -> Result<SessionKind, IsochronError> {
+    if let kind = sessionKind(protocol: name) { return .success(kind) }
+    let known = sessionProtocols.joined(separator: ", ")
+    return .failure(IsochronError(.notSupportedByProtocol, "this client speaks \(known), the cluster \(name)"))
 }
 
 /// It may name a protocol that it cannot be of.

@@ -2,8 +2,13 @@ import IsochronSession
 
 extension SnapshotHandle {
     /// One page of a listing, with own writes that the snapshot does not hold added, and own deletions taken out.
-    func mergedPage(_ request: ListRequest) async throws -> ListedPage {
-        let page = try await list(request)
+    func mergedPage(_ request: ListRequest, _ caller: @escaping Caller<ListedPage>) -> any Cancellable {
+        list(request) { [self] result in
+            caller(result.flatMap { page in Result { try merged(page, request) } })
+        }
+    }
+
+    private func merged(_ page: ListedPage, _ request: ListRequest) throws -> ListedPage {
         if let next = page.next, !keyPrecedes(request.start, next) {
             throw IsochronError.malformed("a page that continues before its own start")
         }

@@ -19,26 +19,27 @@ final class Operations: Engine {
         session.observe(ust)
     }
 
-    func read(_ keys: [QualifiedKey], for core: SessionCore) async throws -> [Value?] {
+    func read(_ keys: [QualifiedKey], for core: ClientCore, _ caller: @escaping Caller<[Value?]>) throws
+        -> (any Cancellable)?
+    {
         if keys.count > 1, !core.can("rot") { throw core.unsupported("reads one key at a time: get each of them") }
-        return try await core.queue.run(writes: false) { [self] ended in
-            OperationReadExchange(self, keys, ended)
-        }
+        let begin: CommitQueue.Begin<[Value?]> = { [self] ended in OperationReadExchange(self, keys, ended) }
+        return core.queue.enqueue(writes: false, begin: begin, caller)
     }
 
-    func write(_ key: QualifiedKey, _ value: Value?, for core: SessionCore) async throws -> Committed {
-        let committed: Committed = try await core.queue.run(writes: true) { [self] ended in
+    func write(_ key: QualifiedKey, _ value: Value?, for core: ClientCore, _ caller: @escaping Caller<Committed>) throws
+        -> (any Cancellable)?
+    {
+        let begin: CommitQueue.Begin<Committed> = { [self] ended in
             PutExchange(core, self, try session.put(key, value), ended)
         }
-        try await core.saver?.saved(committed)
-        return committed
+        return core.queue.enqueue(writes: true, begin: begin, caller)
     }
 
     /// The write under way keeps what it was sent with.
-    func detach(in region: RegionId?) {
+    func detach(in region: RegionId?, id: String) {
         let state = session.export()
-        session = OperationSession(
-            id: randomSessionId(), region: region ?? state.region, rules: session.rules, state: state)
+        session = OperationSession(id: id, region: region ?? state.region, rules: session.rules, state: state)
     }
 
     func export(token: String, protocolName: String) -> ExportedSession {
@@ -50,9 +51,9 @@ final class Operations: Engine {
 private final class OperationReadExchange: Turn<[Value?]> {
     private let operations: Operations
     private let keys: [QualifiedKey]
-    private let ended: OneByOne.Ended
+    private let ended: CommitQueue.Ended
 
-    init(_ operations: Operations, _ keys: [QualifiedKey], _ ended: @escaping OneByOne.Ended) {
+    init(_ operations: Operations, _ keys: [QualifiedKey], _ ended: @escaping CommitQueue.Ended) {
         self.operations = operations
         self.keys = keys
         self.ended = ended
@@ -89,7 +90,7 @@ private final class PutExchange: OutcomeExchange {
     private let operations: Operations
     private let put: PutRequest
 
-    init(_ core: SessionCore, _ operations: Operations, _ put: PutRequest, _ ended: @escaping OneByOne.Ended) {
+    init(_ core: ClientCore, _ operations: Operations, _ put: PutRequest, _ ended: @escaping CommitQueue.Ended) {
         self.operations = operations
         self.put = put
         super.init(core, txId: put.txId, birth: put.birth, ended: ended)

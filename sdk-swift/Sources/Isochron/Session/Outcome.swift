@@ -29,10 +29,10 @@ class OutcomeExchange: Turn<Committed> {
     /// The wire's limit.
     private static let maxAttempts = 16
 
-    let core: SessionCore
+    let core: ClientCore
     let txId: TxId
     private let birth: Timestamp
-    private let ended: OneByOne.Ended
+    private let ended: CommitQueue.Ended
     private var attempts: [Cohorts] = []
     /// It may have had an effect.
     private var inDoubt = false
@@ -48,7 +48,7 @@ class OutcomeExchange: Turn<Committed> {
     private var lastError: IsochronError?
 
     /// - Parameter ended: called when the outcome is known, or nothing can find it out any more
-    init(_ core: SessionCore, txId: TxId, birth: Timestamp, ended: @escaping OneByOne.Ended) {
+    init(_ core: ClientCore, txId: TxId, birth: Timestamp, ended: @escaping CommitQueue.Ended) {
         self.core = core
         self.txId = txId
         self.birth = birth
@@ -71,7 +71,7 @@ class OutcomeExchange: Turn<Committed> {
     func gaveUp() {}
 
     final func committed(_ timestamp: Timestamp) {
-        if !isDetached { core.saver?.mustSave() }
+        if !isDetached { core.loop.out?.touched(written: true) }
         done(Committed(timestamp: timestamp, txId: txId))
         ended()
     }
@@ -119,9 +119,10 @@ class OutcomeExchange: Turn<Committed> {
         }
     }
 
-    final override func cancelled() {
+    final override func cancel(_ reason: any Error) {
+        // Once the outcome is known, nothing is in doubt any more.
         if settled { return }
-        if inDoubt { unknown("the caller gave up waiting", CancellationError()) } else { failed(CancellationError()) }
+        if inDoubt { unknown("the caller gave up waiting", reason) } else { failed(reason) }
     }
 
     /// Known to have had no effect, or an outcome that nothing can find out any more.

@@ -2,23 +2,30 @@ import IsochronSession
 
 extension SnapshotHandle {
     /// Reads keys in the handle's snapshot, in order; nil where there is no value. What the session knows from itself
-    /// comes from there, the rest from the server.
-    func read(_ keys: [QualifiedKey]) async throws -> [Value?] {
+    /// comes from there, the rest from the server. Returns nil where the session itself has all of them.
+    func read(_ keys: [QualifiedKey], _ caller: @escaping Caller<[Value?]>) -> (any Cancellable)? {
         let known = keys.map { tx.lookup($0) }
         let missing = zip(keys, known).filter { $0.1 == nil }.map(\.0)
         if missing.isEmpty {
-            try Task.checkCancellation()
-            return known.map { $0?.value }
+            caller(.success(known.map { $0?.value }))
+            return nil
         }
-        var asked = try await ReadExchange(self, missing).run(core.driver) {
-            core.connector.dispatcher.submitTimed($0)
-        }[...]
-        return known.map { result in result.map(\.value) ?? asked.popFirst()?.value }
+        let exchange = ReadExchange(self, missing)
+        exchange.run({ core.connector.dispatcher.submitTimed($0) }) { result in
+            caller(
+                result.map { asked in
+                    var left = asked[...]
+                    return known.map { result in result.map(\.value) ?? left.popFirst()?.value }
+                })
+        }
+        return exchange
     }
 
     /// One page of a listing, as the server has it.
-    func list(_ request: ListRequest) async throws -> ListedPage {
-        try await ListExchange(self, request).run(core.driver) { core.connector.dispatcher.submitTimed($0) }
+    func list(_ request: ListRequest, _ caller: @escaping Caller<ListedPage>) -> any Cancellable {
+        let exchange = ListExchange(self, request)
+        exchange.run({ core.connector.dispatcher.submitTimed($0) }, caller)
+        return exchange
     }
 }
 
@@ -31,7 +38,7 @@ struct ListedPage: Sendable {
 
 /// A request inside a snapshot.
 @SessionActor
-class SnapshotExchange<Outcome: Sendable>: Asking<Outcome> {
+class SnapshotExchange<Outcome: Sendable>: AwaitedExchange<Outcome> {
     let handle: SnapshotHandle
     private var sentAs: TxId?
 

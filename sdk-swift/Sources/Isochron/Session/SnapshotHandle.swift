@@ -12,7 +12,7 @@ final class SnapshotHandle {
         case snapshot
     }
 
-    let core: SessionCore
+    let core: ClientCore
     let transactions: Transactions
     private let mode: Mode
     var tx: SessionTransaction
@@ -28,7 +28,7 @@ final class SnapshotHandle {
     private var hasEnded = false
 
     /// - Parameter at: reads exactly this snapshot, without the session's own newer writes
-    init(_ core: SessionCore, _ transactions: Transactions, _ mode: Mode, at: Timestamp? = nil) {
+    init(_ core: ClientCore, _ transactions: Transactions, _ mode: Mode, at: Timestamp? = nil) {
         self.core = core
         self.transactions = transactions
         self.mode = mode
@@ -62,13 +62,15 @@ final class SnapshotHandle {
         let ended: @SessionActor (Result<Void, any Error>) -> Void = { result in
             if case .failure = result { loop.debug("a start was refused") }
         }
-        start.start({ _ in }, ended)
+        start.run({ _ in }, ended)
         return start
     }
 
     /// Opens it on the server and learns its timestamp, without reading anything.
-    func open() async throws {
-        try await StartExchange(self, leads: false).run(core.driver) { core.connector.dispatcher.submitTimed($0) }
+    func open(_ caller: @escaping Caller<Void>) -> any Cancellable {
+        let exchange = StartExchange(self, leads: false)
+        exchange.run({ core.connector.dispatcher.submitTimed($0) }, caller)
+        return exchange
     }
 
     /// It is being opened on this connection, under the id that is returned.
@@ -127,10 +129,8 @@ final class SnapshotHandle {
     func end() {
         if hasEnded { return }
         hasEnded = true
-        core.driver.step {
-            transactions.session.end(tx)
-            release()
-        }
+        transactions.session.end(tx)
+        release()
     }
 
     /// A commit takes the session's half over; what the server still holds under another id is given back.
@@ -148,7 +148,7 @@ final class SnapshotHandle {
         let ended: @SessionActor (Result<Void, any Error>) -> Void = { result in
             if case .failure = result { loop.debug("an abort was not delivered") }
         }
-        AbortExchange(wireId).start({ dispatcher.submitTimed($0) }, ended)
+        AbortExchange(wireId).run({ dispatcher.submitTimed($0) }, ended)
     }
 
     private func misses(_ snapshot: Snapshot) -> IsochronError {
@@ -174,7 +174,7 @@ extension Snapshot {
 }
 
 /// Opens a transaction on the server.
-private final class StartExchange: Asking<Void> {
+private final class StartExchange: AwaitedExchange<Void> {
     private let handle: SnapshotHandle
     /// Whether a read follows it, which brings another start along should this one fail.
     private let leads: Bool

@@ -2,7 +2,7 @@ import IsochronSession
 
 /// Waits until every node of every region serves a timestamp; what is left of the time goes with it from one connection
 /// to the next.
-final class StableExchange: Asking<Timestamp> {
+final class StableExchange: AwaitedExchange<Timestamp> {
     private let timestamp: Timestamp
     private let loop: Loop
     private let endMs: Double

@@ -27,7 +27,7 @@ public struct TransactionStatus: Hashable, Sendable {
 }
 
 /// Asks any node what became of a transaction.
-final class TxStatusExchange: Asking<TransactionStatus> {
+final class TxStatusExchange: AwaitedExchange<TransactionStatus> {
     private let txId: TxId
     private let birth: Timestamp?
 

@@ -19,22 +19,29 @@ final class Transactions: Engine {
         session.stable(ust)
     }
 
-    func read(_ keys: [QualifiedKey], for core: SessionCore) async throws -> [Value?] {
+    func read(_ keys: [QualifiedKey], for core: ClientCore, _ caller: @escaping Caller<[Value?]>) throws
+        -> (any Cancellable)?
+    {
         let handle = SnapshotHandle(core, self, .oneShot)
-        defer { handle.end() }
-        return try await handle.read(keys)
+        return handle.read(keys) { result in
+            handle.end()
+            caller(result)
+        }
     }
 
-    func write(_ key: QualifiedKey, _ value: Value?, for core: SessionCore) async throws -> Committed {
-        try await core.commit(nil) { transactions in
+    func write(_ key: QualifiedKey, _ value: Value?, for core: ClientCore, _ caller: @escaping Caller<Committed>) throws
+        -> (any Cancellable)?
+    {
+        let begin: @SessionActor (Transactions) throws -> SessionTransaction = { transactions in
             var tx = transactions.session.begin()
             tx.write(key, value)
             return tx
         }
+        return try core.commit(nil, begin, caller)
     }
 
-    func detach(in region: RegionId?) throws {
-        try session.detach(id: randomSessionId())
+    func detach(in region: RegionId?, id: String) throws {
+        try session.detach(id: id)
     }
 
     func export(token: String, protocolName: String) -> ExportedSession {

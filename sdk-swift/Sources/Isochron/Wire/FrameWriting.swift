@@ -9,7 +9,7 @@ enum JSONCodec {
         out.raw(#"{"type":"hello""#)
         if let token = hello.token { out.member(#","token":"#, token) }
         if let credentials = hello.credentials { out.member(#","credentials":"#, credentials) }
-        out.member(#","client":"#, Hello.client)
+        out.member(#","client":"#, hello.client)
         out.byte("}")
         return out.bytes
     }

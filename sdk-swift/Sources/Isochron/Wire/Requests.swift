@@ -5,7 +5,7 @@ struct Hello: Sendable {
     let token: String?
     let credentials: String?
     /// Name and version of the client, for the operator's logs.
-    static let client = "isochron-swift/0.1.0"
+    let client: String
 }
 
 /// A request without its id.

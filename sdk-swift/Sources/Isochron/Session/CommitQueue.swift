@@ -3,13 +3,13 @@ import IsochronSession
 /// What a session does one at a time: the next one is not sent until the outcome of the one before is known, or it
 /// might be ordered before it.
 @SessionActor
-final class OneByOne {
-    /// Makes the exchange when its turn has come. `ended` is to be called once its outcome is known, or nobody can find
+final class CommitQueue {
+    /// Makes the exchange when its turn has come. `ended` is to be called once its outcome is known, or nothing can find
     /// it out any more.
     typealias Begin<Outcome: Sendable> = @SessionActor (_ ended: @escaping Ended) throws -> Turn<Outcome>
     typealias Ended = @SessionActor () -> Void
 
-    private let driver: Driver
+    private let loop: Loop
     private let requestTimeoutMs: Double
     private let dispatcher: Dispatcher
     /// Called when `writes` may have changed.
@@ -21,10 +21,10 @@ final class OneByOne {
     private var isClosed = false
 
     init(
-        _ driver: Driver, requestTimeoutMs: Double, _ dispatcher: Dispatcher,
+        _ loop: Loop, requestTimeoutMs: Double, _ dispatcher: Dispatcher,
         changed: @escaping @SessionActor () -> Void
     ) {
-        self.driver = driver
+        self.loop = loop
         self.requestTimeoutMs = requestTimeoutMs
         self.dispatcher = dispatcher
         self.changed = changed
@@ -58,27 +58,23 @@ final class OneByOne {
         return head.txId
     }
 
-    /// Begins it when its turn has come. A cancelled task takes it back before; afterwards its exchange is told.
+    /// Begins it when its turn has come. What is taken back before that has no effect; later its exchange is.
     ///
-    /// - Parameter drop: It has been taken back.
-    func run<Outcome: Sendable>(
-        writes: Bool, drop: @escaping @SessionActor () -> Void = {}, begin: @escaping Begin<Outcome>
-    ) async throws -> Outcome {
-        let job = driver.step { Job(writes: writes, queuedMs: driver.loop.nowMs, begin: begin, drop: drop) }
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                job.caller = { continuation.resume(with: $0) }
-                if isClosed { return job.withdraw(IsochronError.clientWasClosed) }
-                if Task.isCancelled { return job.withdraw(CancellationError()) }
-                driver.step {
-                    queue.append(job)
-                    changed()
-                    next()
-                }
-            }
-        } onCancel: {
-            Task { @SessionActor in self.driver.step { self.cancel(job) } }
+    /// - Parameter drop: it has been taken back
+    func enqueue<Outcome: Sendable>(
+        writes: Bool, drop: @escaping @SessionActor () -> Void = {}, begin: @escaping Begin<Outcome>,
+        _ caller: @escaping Caller<Outcome>
+    ) -> (any Cancellable)? {
+        if isClosed {
+            caller(.failure(IsochronError.clientWasClosed))
+            return nil
         }
+        let job = Job(writes: writes, queuedMs: loop.nowMs, begin: begin, drop: drop, caller)
+        job.withdrawn = { [weak self] job, reason in self?.withdraw([job], reason) }
+        queue.append(job)
+        changed()
+        next()
+        return job
     }
 
     /// Rejects what has waited too long without being sent. Returns whether anything waits.
@@ -122,7 +118,7 @@ final class OneByOne {
             guard job.make({ [weak self, weak job] in self?.ended(job) }) else { continue }
             head = job
             let offlineSinceMs = dispatcher.offlineSinceMs
-            let sinceMs = offlineSinceMs.map { max(job.queuedMs, $0) } ?? driver.loop.nowMs
+            let sinceMs = offlineSinceMs.map { max(job.queuedMs, $0) } ?? loop.nowMs
             job.start(deadlineMs: sinceMs + requestTimeoutMs, dispatcher)
         }
     }
@@ -144,26 +140,19 @@ final class OneByOne {
         next()
     }
 
-    private func cancel<Outcome>(_ job: Job<Outcome>) {
-        if queue.contains(where: { $0 === job }) {
-            withdraw([job], CancellationError())
-        } else {
-            job.cancelTurn()
-        }
-    }
-
     private func withdraw(_ those: [any Queued], _ error: any Error) {
-        if those.isEmpty { return }
-        queue.removeAll { queued in those.contains { $0 === queued } }
-        for job in those { job.withdraw(error) }
+        let gone = those.filter { one in queue.contains { $0 === one } }
+        if gone.isEmpty { return }
+        queue.removeAll { queued in gone.contains { $0 === queued } }
+        for job in gone { job.withdraw(error) }
         changed()
     }
 }
 
 /// Whose turn it is.
 @SessionActor
-class Turn<Outcome: Sendable>: Asking<Outcome> {
-    /// Its caller has been told that the outcome is unknown; it goes on in the background.
+class Turn<Outcome: Sendable>: AwaitedExchange<Outcome> {
+    /// Its caller got OUTCOME_UNKNOWN; it goes on in the background.
     var isOverdue: Bool { false }
     /// The id that it writes under; nil for a read.
     var txIdOfWrite: TxId? { nil }
@@ -187,29 +176,32 @@ private protocol Queued: AnyObject {
     /// Its session goes on without it.
     func detach()
     /// Its turn has come. False where it has failed at once.
-    func make(_ ended: @escaping OneByOne.Ended) -> Bool
+    func make(_ ended: @escaping CommitQueue.Ended) -> Bool
     func start(deadlineMs: Double, _ dispatcher: Dispatcher)
     /// It is taken back.
     func withdraw(_ error: any Error)
 }
 
 @SessionActor
-private final class Job<Outcome: Sendable>: Queued {
+private final class Job<Outcome: Sendable>: Queued, Cancellable {
     let writes: Bool
     let queuedMs: Double
-    var caller: (@SessionActor (Result<Outcome, any Error>) -> Void)?
-    private let begin: OneByOne.Begin<Outcome>
+    /// Takes it out of the queue, where it still is in it.
+    var withdrawn: @SessionActor (any Queued, any Error) -> Void = { _, _ in }
+    private var caller: Caller<Outcome>?
+    private let begin: CommitQueue.Begin<Outcome>
     private let drop: @SessionActor () -> Void
     private var turn: Turn<Outcome>?
 
     init(
-        writes: Bool, queuedMs: Double, begin: @escaping OneByOne.Begin<Outcome>,
-        drop: @escaping @SessionActor () -> Void
+        writes: Bool, queuedMs: Double, begin: @escaping CommitQueue.Begin<Outcome>,
+        drop: @escaping @SessionActor () -> Void, _ caller: @escaping Caller<Outcome>
     ) {
         self.writes = writes
         self.queuedMs = queuedMs
         self.begin = begin
         self.drop = drop
+        self.caller = caller
     }
 
     var txId: TxId? { turn?.txIdOfWrite }
@@ -222,7 +214,7 @@ private final class Job<Outcome: Sendable>: Queued {
 
     func detach() { turn?.detach() }
 
-    func make(_ ended: @escaping OneByOne.Ended) -> Bool {
+    func make(_ ended: @escaping CommitQueue.Ended) -> Bool {
         do {
             turn = try begin(ended)
             return true
@@ -234,11 +226,11 @@ private final class Job<Outcome: Sendable>: Queued {
 
     func start(deadlineMs: Double, _ dispatcher: Dispatcher) {
         turn?.deadlineMs = deadlineMs
-        turn?.start({ dispatcher.submit($0) }, { [self] result in end(result) })
+        turn?.run({ dispatcher.submit($0) }, { [self] result in end(result) })
     }
 
-    func cancelTurn() {
-        turn?.cancelled()
+    func cancel(_ reason: any Error) {
+        if let turn { turn.cancel(reason) } else { withdrawn(self, reason) }
     }
 
     func withdraw(_ error: any Error) {

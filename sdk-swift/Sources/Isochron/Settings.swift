@@ -1,12 +1,21 @@
-/// Options with their defaults in place, for the inside.
-struct Settings: Sendable {
-    let keyspace: String
+/// What the machine needs of the options.
+struct ClientSettings: Sendable {
+    /// Name and version of the SDK, for the operator's logs.
+    let client: String
     let credentials: String?
     let requestTimeoutMs: Double
     let connectTimeoutMs: Double
     let commitTimeoutMs: Double
     /// Infinite: stay.
     let returnAfterMs: Double
+    /// 128 random bits as 22 characters of base64url: the name of a session.
+    let newId: @Sendable () -> String
+}
+
+/// Options with their defaults in place, for the driver.
+struct Settings: Sendable {
+    let keyspace: String
+    let client: ClientSettings
     let transport: any WebSocketTransport
     let timing: any Timing
     /// Uniform in `0 ..< 1`.

@@ -1,10 +1,10 @@
-/// Tells those who follow the status of every change, once a turn at most.
+/// Sends the status to its followers with every change, at most once a turn.
 @SessionActor
-final class StatusTeller {
+final class StatusFollowers {
     private let status: @SessionActor () -> ClientStatus?
     private var followers: [Int: AsyncStream<ClientStatus>.Continuation] = [:]
     private var nextFollower = 0
-    private var telling = false
+    private var isScheduled = false
     private var ended = false
 
     init(_ status: @escaping @SessionActor () -> ClientStatus?) {
@@ -12,9 +12,9 @@ final class StatusTeller {
     }
 
     func changed() {
-        if telling || followers.isEmpty { return }
-        telling = true
-        Task { @SessionActor [weak self] in self?.tell() }
+        if isScheduled || followers.isEmpty { return }
+        isScheduled = true
+        Task { @SessionActor [weak self] in self?.send() }
     }
 
     /// Returns what `unfollow` takes.
@@ -36,14 +36,14 @@ final class StatusTeller {
     /// The client is closed: nothing more will change.
     func end() {
         if ended { return }
-        tell()
+        send()
         ended = true
         for follower in followers.values { follower.finish() }
         followers = [:]
     }
 
-    private func tell() {
-        telling = false
+    private func send() {
+        isScheduled = false
         guard !followers.isEmpty, let status = status() else { return }
         for follower in followers.values { follower.yield(status) }
     }

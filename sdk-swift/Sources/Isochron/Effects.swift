@@ -1,0 +1,94 @@
+import IsochronSession
+
+/// What the machine asks for: sockets of a transport, one alarm, tasks for the ends of turns.
+@SessionActor
+final class Effects: ClientEffects {
+    /// Holds this.
+    weak var driver: Driver?
+    private let settings: Settings
+    private var sockets: [SocketId: Socket] = [:]
+    private var alarm: Alarm?
+    private var toLoad: [String] = []
+
+    @SessionActor
+    private final class Socket {
+        var connection: (any WebSocketConnection)?
+        /// Why it is given up, where its own reason would not say.
+        var failure: String?
+    }
+
+    init(_ settings: Settings) {
+        self.settings = settings
+    }
+
+    func open(_ id: SocketId, _ url: String) {
+        let socket = Socket()
+        sockets[id] = socket
+        let inbox = Inbox<WebSocketEvent> { [self, driver] event in take(event, id, url, driver) }
+        socket.connection = settings.transport.open(url, subprotocols: [JSONCodec.subprotocol]) { inbox.put($0) }
+    }
+
+    func send(_ id: SocketId, _ message: WebSocketMessage) {
+        sockets[id]?.connection?.send([message])
+    }
+
+    func close(_ id: SocketId, abrupt: Bool) {
+        let connection = sockets[id]?.connection
+        if abrupt { connection?.terminate() } else { connection?.close(code: 1000, reason: "") }
+    }
+
+    func load(_ protocolName: String) {
+        toLoad.append(protocolName)
+    }
+
+    /// After a step: the sessions of all protocols are there.
+    func load() {
+        while !toLoad.isEmpty {
+            let name = toLoad.removeFirst()
+            driver?.step(.loaded(name, loadKind(name)))
+        }
+    }
+
+    func setTimer(_ atMs: Double) {
+        alarm?.cancel()
+        alarm = nil
+        if !atMs.isFinite { return }
+        alarm = settings.timing.after(max(0, atMs - settings.timing.nowMs)) { [weak self] in
+            self?.alarm = nil
+            self?.driver?.step(.timer)
+        }
+    }
+
+    /// What is on its way to the actor now comes first.
+    func turn() {
+        Task { @SessionActor [driver] in driver?.step(.turn) }
+    }
+
+    func changed() {
+        driver?.followers.changed()
+    }
+
+    func touched(written: Bool) {
+        if written { driver?.saver?.mustSave() } else { driver?.saver?.touched() }
+    }
+
+    func log(_ level: LogLevel, _ message: String) {
+        settings.log(level, message)
+    }
+
+    /// The events of a socket, one after the other, in their order. The socket keeps the driver alive until its last one.
+    private func take(_ event: WebSocketEvent, _ id: SocketId, _ url: String, _ driver: Driver?) {
+        switch event {
+        case .opened(JSONCodec.subprotocol):
+            driver?.step(.opened(id))
+        case .opened(let other):
+            sockets[id]?.failure = "\(url) speaks \(other.debugDescription), not \(JSONCodec.subprotocol)"
+            sockets[id]?.connection?.terminate()
+        case .messages(let messages):
+            for message in messages { driver?.step(.message(id, message)) }
+        case .closed(let code, let reason):
+            let failure = sockets.removeValue(forKey: id)?.failure
+            driver?.step(.closed(id, code: code, reason: failure ?? reason))
+        }
+    }
+}

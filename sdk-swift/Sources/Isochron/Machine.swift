@@ -1,0 +1,191 @@
+import IsochronSession
+
+/// A snapshot that is read from, by the number that its driver gives it.
+typealias HandleId = Int
+
+/// A socket, by the number that the machine gives it.
+typealias SocketId = Int
+
+/// What a client asks of its driver.
+@SessionActor
+protocol ClientEffects: AnyObject {
+    func open(_ socket: SocketId, _ url: String)
+    func send(_ socket: SocketId, _ message: WebSocketMessage)
+    /// `abrupt`: without the closing handshake. Has no effect on one that is closed.
+    func close(_ socket: SocketId, abrupt: Bool)
+    /// The sessions of a protocol are needed: `loaded` brings them.
+    func load(_ protocolName: String)
+    /// A `timer` is due at this time. Only the newest one counts; infinite where none is needed.
+    func setTimer(_ atMs: Double)
+    /// A `turn` is due when the program's present turn is over: what it has asked for leaves in one message.
+    func turn()
+    /// The status has changed.
+    func changed()
+    /// The session as data has changed: by a write, which is to be saved at once, or by anything else.
+    func touched(written: Bool)
+    func log(_ level: LogLevel, _ message: String)
+}
+
+/// What an application asks for.
+enum Call: Sendable {
+    /// Connects to the nearest endpoint.
+    case connect
+    /// Values in the order of the keys: in a snapshot, or in one of its own.
+    case read(HandleId?, [QualifiedKey])
+    /// A page of a listing.
+    case list(HandleId, ListRequest)
+    /// Opens a snapshot on the server, without reading anything.
+    case open(HandleId)
+    /// A write of one key.
+    case write(QualifiedKey, Value?)
+    /// What was written through a handle. The handle ends when its turn has come.
+    case commit(HandleId)
+    /// Waits until every node of every region serves a timestamp.
+    case stable(Timestamp, timeoutMs: Double)
+    /// What became of a transaction.
+    case status(TxId, birth: Timestamp?)
+    /// Gives up the order behind the commit that is in doubt.
+    case detach
+    /// Gives everything up, and waits until the sockets are closed.
+    case close
+}
+
+/// What a call is settled with.
+enum CallOutcome: Sendable {
+    case done
+    case values([Value?])
+    case page(ListedPage)
+    case committed(Committed)
+    case status(TransactionStatus)
+    /// The transaction's id, where one was in doubt.
+    case detached(TxId?)
+}
+
+/// A call whose caller waits.
+@SessionActor
+final class PendingCall {
+    /// Called once.
+    let settle: Caller<CallOutcome>
+    fileprivate var cancellable: (any Cancellable)?
+
+    init(_ settle: @escaping Caller<CallOutcome>) {
+        self.settle = settle
+    }
+}
+
+/// All that a client takes in.
+enum ClientInput {
+    case call(Call, PendingCall)
+    /// The caller does not wait any more: the call is rejected with the reason, unless it is settled already.
+    case cancel(PendingCall, any Error)
+    /// A snapshot is not read from any more.
+    case end(HandleId)
+    case opened(SocketId)
+    case message(SocketId, WebSocketMessage)
+    case closed(SocketId, code: UInt16?, reason: String)
+    /// The sessions of a protocol that were to be loaded, or why there are none.
+    case loaded(String, Result<SessionKind, IsochronError>)
+    case timer
+    /// The turn that the machine has asked to be told of is over.
+    case turn
+}
+
+/// One client of a cluster as a state machine: in go calls, sockets that open, receive and close, timers and ends of
+/// turns; out come messages, sockets to open and to close, timers, and settled calls. It does no I/O and has no clock.
+///
+/// What holds: every call is settled once. A write takes effect at most once, and one whose outcome is not known is
+/// repeated under its id until it is. A session's writes are sent one after the other. What comes from a server is
+/// validated before anything of it is used.
+@SessionActor
+final class ClientMachine {
+    let loop: Loop
+    /// The client between two steps, to be asked.
+    let core: ClientCore
+    private var handles: [HandleId: SnapshotHandle] = [:]
+
+    /// - Parameter out: the driver, which holds this
+    ///
+    /// Throws INVALID_REQUEST for endpoints that are no URLs.
+    init(
+        _ endpoints: [String], token: String?, imported: ExportedSession?, _ settings: ClientSettings,
+        _ out: any ClientEffects, random: @escaping @Sendable () -> Double, nowMs: Double
+    ) throws {
+        loop = Loop(nowMs: nowMs, random: random)
+        loop.out = out
+        core = try ClientCore(loop, endpoints, token: token, imported: imported, settings)
+    }
+
+    /// The snapshot of a handle, with its transaction. Throws TRANSACTION_FINISHED.
+    func handle(_ id: HandleId) throws -> SnapshotHandle {
+        guard let handle = handles[id] else {
+            throw IsochronError(.transactionFinished, "it has ended, or never began")
+        }
+        return handle
+    }
+
+    /// A snapshot to read from, from now on under this number. With `at` exactly that one, without own writes above it.
+    ///
+    /// Throws NOT_SUPPORTED_BY_PROTOCOL where the protocol has no transactions.
+    @discardableResult
+    func begin(_ id: HandleId, _ mode: SnapshotHandle.Mode, at: Timestamp?, nowMs: Double) throws -> SnapshotHandle {
+        loop.nowMs = nowMs
+        let handle = SnapshotHandle(core, try core.transactions, mode, at: at)
+        handles[id] = handle
+        loop.rest()
+        return handle
+    }
+
+    func step(_ input: ClientInput, nowMs: Double) {
+        loop.nowMs = nowMs
+        switch input {
+        case .call(let call, let caller):
+            do {
+                caller.cancellable = try begin(call, caller)
+            } catch {
+                caller.settle(.failure(IsochronError.of(error)))
+            }
+        case .cancel(let caller, let reason): caller.cancellable?.cancel(reason)
+        case .end(let id): handles.removeValue(forKey: id)?.end()
+        case .opened(let socket): loop.socket(socket)?.opened()
+        case .message(let socket, let message): loop.socket(socket)?.received(message)
+        case .closed(let socket, let code, let reason): loop.closed(socket, code, reason)
+        case .loaded(let name, let kind): core.loaded(name, kind)
+        case .timer: loop.wake()
+        case .turn: loop.turned()
+        }
+        loop.rest()
+    }
+
+    private func begin(_ call: Call, _ caller: PendingCall) throws -> (any Cancellable)? {
+        let settle = caller.settle
+        let done: Caller<Void> = { settle($0.map { .done }) }
+        let values: Caller<[Value?]> = { settle($0.map { .values($0) }) }
+        let committed: Caller<Committed> = { settle($0.map { .committed($0) }) }
+        switch call {
+        case .connect: return core.connect(done)
+        case .read(let id?, let keys): return try handle(id).read(keys, values)
+        case .read(nil, let keys): return try core.engine.read(keys, for: core, values)
+        case .list(let id, let request):
+            return try handle(id).mergedPage(request) { settle($0.map { .page($0) }) }
+        case .open(let id): return try handle(id).open(done)
+        case .write(let key, let value): return try core.engine.write(key, value, for: core, committed)
+        case .commit(let id): return try commit(id, committed)
+        case .stable(let timestamp, let timeoutMs): return core.stable(timestamp, timeoutMs: timeoutMs, done)
+        case .status(let txId, let birth):
+            return try core.transactionStatus(txId, birth) { settle($0.map { .status($0) }) }
+        case .detach: settle(.success(.detached(try core.detach())))
+        case .close: core.close { settle(.success(.done)) }
+        }
+        return nil
+    }
+
+    private func commit(_ id: HandleId, _ caller: @escaping Caller<Committed>) throws -> (any Cancellable)? {
+        let handle = try handle(id)
+        handles[id] = nil
+        let begin: @SessionActor (Transactions) -> SessionTransaction = { _ in
+            handle.handOver()
+            return handle.tx
+        }
+        return try core.commit(handle, begin, caller)
+    }
+}
