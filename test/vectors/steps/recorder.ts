@@ -191,6 +191,6 @@ const callIn = (call: StepCall): Call => (call.f === 'write' ? { ...call, value:
 function engineOf(protocol: string, failed: IsochronError['code'] | undefined) {
   if (failed !== undefined) return new IsochronError(failed, `no client of ${protocol}`);
   if (Object.hasOwn(TRANSACTIONS, protocol))
-    return openTransactions(TRANSACTIONS[protocol as keyof typeof TRANSACTIONS]);
+    return openTransactions((id, state) => new TRANSACTIONS[protocol as keyof typeof TRANSACTIONS](id, state));
   return openOperations(OPERATIONS[protocol as keyof typeof OPERATIONS]);
 }

@@ -111,6 +111,11 @@ private final class PutExchange: OutcomeExchange {
         committed(written.ts)
     }
 
+    /// Only in its home, or where it was seen, is what the session depends on known to be.
+    override func mustMove(from home: RegionId, on connection: Connection) -> Bool {
+        home != connection.region && home != put.region
+    }
+
     override func gaveUp() {
         if !isDetached { operations.session.refused() }
     }

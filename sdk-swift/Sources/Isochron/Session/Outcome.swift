@@ -133,9 +133,13 @@ class OutcomeExchange: Turn<Committed> {
         ended()
     }
 
+    /// Whether a node does not pass it on to its last home: the node's own region has to be the next one (D4).
+    func mustMove(from home: RegionId, on connection: Connection) -> Bool { false }
+
     /// It is about to be sent: returns its attempts.
     final func sending(on connection: Connection) -> [Cohorts] {
-        if attempts.isEmpty { attempts = [connection.cohorts] }
+        let home = attempts.last?.home
+        if home.map({ mustMove(from: $0, on: connection) }) ?? true { addAttempt(connection.cohorts) }
         wasInDoubt = inDoubt
         inDoubt = true
         let now = core.loop.nowMs
@@ -178,12 +182,16 @@ class OutcomeExchange: Turn<Committed> {
     private func isStuck(at connection: Connection) -> Bool {
         let next = connection.cohorts
         if next == attempts.last { return attempts.count == 1 }
-        if attempts.count < Self.maxAttempts { attempts.append(next) }
+        addAttempt(next)
         return false
     }
 
     private func unknown(_ why: String, _ cause: (any Error)?) {
         overdue = true
         settleCaller(.failure(IsochronError.outcomeUnknown(txId, birth, why, cause)))
+    }
+
+    private func addAttempt(_ cohorts: Cohorts) {
+        if attempts.count < Self.maxAttempts { attempts.append(cohorts) }
     }
 }
