@@ -76,7 +76,8 @@ final class Effects: ClientEffects {
         settings.log(level, message)
     }
 
-    /// The events of a socket, one after the other, in their order. The socket keeps the driver alive until its last one.
+    /// The events of a socket, one after the other, in their order. The socket keeps the driver alive until its last
+    /// one.
     private func take(_ event: WebSocketEvent, _ id: SocketId, _ url: String, _ driver: Driver?) {
         switch event {
         case .opened(JSONCodec.subprotocol):

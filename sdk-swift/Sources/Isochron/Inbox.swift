@@ -1,9 +1,9 @@
-/// Brings what happens on other threads to the actor: in order, and what came meanwhile at once. Costs less than a stream, whose consumer
-/// changes executors for every element.
+/// Brings what happens on other threads to the actor: in order, and what came meanwhile at once. Costs less than a
+/// stream, whose consumer changes executors for every element.
 final class Inbox<Event: Sendable>: Sendable {
     private struct State: Sendable {
         var events: [Event] = []
-        /// Somebody is on their way to take them.
+        /// A task is on its way to take them.
         var isAwaited = false
     }
 

@@ -127,7 +127,7 @@ final class Connection: SocketListener {
         var size = 0
         for exchange in exchanges {
             guard let part = encode(exchange, limit) else { continue }
-            let bytes = part.count + 1
+            let bytes = Self.estimate(part, limit) + 1
             if size + bytes > limit {
                 loop.out?.send(socket, JSONCodec.pack(parts))
                 (parts, size) = ([], 0)
@@ -136,6 +136,14 @@ final class Connection: SocketListener {
             size += bytes
         }
         if !parts.isEmpty { loop.out?.send(socket, JSONCodec.pack(parts)) }
+    }
+
+    /// Bytes of an encoded frame: exact where that can matter, else three for each UTF-16 unit, as the TypeScript client
+    /// counts. Messages are divided at the same places.
+    private static func estimate(_ part: [UInt8], _ limit: Int) -> Int {
+        var units = 0
+        for byte in part where byte & 0xC0 != 0x80 { units += byte >= 0xF0 ? 2 : 1 }
+        return units * 3 > limit / 4 ? part.count : units * 3
     }
 
     /// Answers are owed and no message has come for a while: pings the node, and gives up when the ping is not answered

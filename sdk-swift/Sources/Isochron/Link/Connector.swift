@@ -5,8 +5,8 @@ import IsochronSession
 protocol ConnectorEvents: AnyObject {
     /// The session's newest token.
     var currentToken: String? { get }
-    /// Loads what the protocol of a node needs, before the first `welcomed`. `done` gets an error where the client cannot
-    /// be used with it.
+    /// Loads what the protocol of a node needs, before the first `welcomed`. `done` gets an error where the client
+    /// cannot be used with it.
     func prepare(_ welcome: Welcome, _ done: @escaping @SessionActor (IsochronError?) -> Void)
     func welcomed(_ welcome: Welcome)
     func token(_ token: String)

@@ -99,10 +99,11 @@ final class Homing {
     private func arrived(_ look: Look) {
         look.left -= 1
         if look.left > 0 { return }
-        let best = look.found.min { $0.rttMs < $1.rttMs }
+        let found = look.found.sorted { $0.rttMs < $1.rttMs }
+        let best = found.first
         let isNearer = best.map { $0.rttMs * Self.nearerFactor + Self.nearerByMs < look.presentMs } ?? false
         let moves = isNearer && present === look.present && best?.connection.isClosed == false
-        for probe in look.found where !moves || probe.connection !== best?.connection { probe.connection.close() }
+        for probe in found where !moves || probe.connection !== best?.connection { probe.connection.close() }
         if moves, let best {
             ports?.adopt(best.connection)
         } else if present === look.present {
@@ -133,8 +134,8 @@ final class Homing {
     /// It has caught up, and the present node does not say that stable time waits for its region, which may be cut off
     /// from the others.
     private func isHealthy(_ connection: Connection) -> Bool {
-        guard let present else { return false }
-        return lagMs(connection.welcome) <= Self.caughtUpMs && present.freshness.heldBackBy?.region != connection.region
+        let heldBackBy = present?.freshness.heldBackBy
+        return lagMs(connection.welcome) <= Self.caughtUpMs && heldBackBy?.region != connection.region
     }
 
     /// How far the node's own stable time is behind the session's, which the welcome gives back.

@@ -119,17 +119,19 @@ final class ClientCore {
         }
         let exchange = StableExchange(
             loop, timestamp, timeoutMs: timeoutMs, requestTimeoutMs: settings.requestTimeoutMs)
-        exchange.run({ connector.dispatcher.submit($0) }) { [self] result in
+        let answered: Caller<Timestamp> = { [self] result in
             if case .success(let served) = result {
                 servedUpTo = max(servedUpTo, served)
                 sawStable(served)
             }
             caller(result.map { _ in })
         }
+        exchange.run({ connector.dispatcher.submit($0) }, answered)
         return exchange
     }
 
-    /// A token comes without the writes that it names: they are part of every snapshot once stable time has passed them.
+    /// A token comes without the writes that it names: they are part of every snapshot once stable time has passed
+    /// them.
     private func closeGap(_ caller: @escaping Caller<Void>) -> (any Cancellable)? {
         // Stable at the node of the connection is enough for what this session reads itself.
         if tokenHwt <= (can("stable-snapshots") ? ust : stableUpTo) {
@@ -154,14 +156,16 @@ final class ClientCore {
             throw unsupported("cannot be asked what became of a write: \(instead)")
         }
         let exchange = TxStatusExchange(txId, birth)
-        exchange.run({ connector.dispatcher.submitTimed($0) }) { [self] result in
+        let answered: Caller<TransactionStatus> = { [self] result in
             caller(
                 result.map { status in
-                    // This client still repeats it: an attempt that was aborted, or has not arrived, is not the last one.
+                    // This client still repeats it: an attempt that was aborted, or has not arrived, is not the last
+                    // one.
                     let undecided = status.state != .committed && queue.isUnderWay(txId)
                     return undecided ? TransactionStatus(state: .pending, timestamp: nil) : status
                 })
         }
+        exchange.run({ connector.dispatcher.submitTimed($0) }, answered)
         return exchange
     }
 
@@ -196,8 +200,8 @@ final class ClientCore {
 }
 
 extension ClientCore: ConnectorEvents {
-    /// Ends with NOT_SUPPORTED_BY_PROTOCOL for a protocol that this client does not speak, TOKEN_INVALID for a session of
-    /// another protocol.
+    /// Ends with NOT_SUPPORTED_BY_PROTOCOL for a protocol that this client does not speak, TOKEN_INVALID for a session
+    /// of another protocol.
     func prepare(_ welcome: Welcome, _ done: @escaping @SessionActor (IsochronError?) -> Void) {
         let name = welcome.protocol
         if begun != nil { return done(misfit(name)) }

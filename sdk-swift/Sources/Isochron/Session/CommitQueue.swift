@@ -4,8 +4,8 @@ import IsochronSession
 /// might be ordered before it.
 @SessionActor
 final class CommitQueue {
-    /// Makes the exchange when its turn has come. `ended` is to be called once its outcome is known, or nothing can find
-    /// it out any more.
+    /// Makes the exchange when its turn has come. `ended` is to be called once its outcome is known, or nothing can
+    /// find it out any more.
     typealias Begin<Outcome: Sendable> = @SessionActor (_ ended: @escaping Ended) throws -> Turn<Outcome>
     typealias Ended = @SessionActor () -> Void
 

@@ -1,7 +1,8 @@
 import IsochronSession
 
 extension ClientCore {
-    /// Commits when its turn has come. Taken back before it is sent, it has no effect; afterwards the outcome is unknown.
+    /// Commits when its turn has come. Taken back before it is sent, it has no effect; afterwards the outcome is
+    /// unknown.
     ///
     /// - Parameters:
     ///   - handle: the one that it read through, if it did

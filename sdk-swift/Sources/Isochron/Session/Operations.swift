@@ -68,7 +68,8 @@ private final class OperationReadExchange: Turn<[Value?]> {
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {
-        guard case .got(let got) = answer.body else { throw unexpected(answer) }
+        guard case .got(let frame) = answer.body else { throw unexpected(answer) }
+        let got = try Got(frame)
         if got.values.count != keys.count {
             throw IsochronError.malformed("another number of values than keys were asked for")
         }
@@ -102,7 +103,8 @@ private final class PutExchange: OutcomeExchange {
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {
-        guard case .written(let written) = answer.body else { throw unexpected(answer) }
+        guard case .written(let frame) = answer.body else { throw unexpected(answer) }
+        let written = try Written(frame)
         let seen = written.seen
         if !isDetached {
             try operations.session.answered(

@@ -11,13 +11,14 @@ extension SnapshotHandle {
             return nil
         }
         let exchange = ReadExchange(self, missing)
-        exchange.run({ core.connector.dispatcher.submitTimed($0) }) { result in
+        let read: Caller<[ReadResult]> = { result in
             caller(
                 result.map { asked in
                     var left = asked[...]
                     return known.map { result in result.map(\.value) ?? left.popFirst()?.value }
                 })
         }
+        exchange.run({ core.connector.dispatcher.submitTimed($0) }, read)
         return exchange
     }
 

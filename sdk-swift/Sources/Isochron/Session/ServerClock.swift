@@ -1,7 +1,7 @@
 import IsochronSession
 
-/// How old timestamps are, by the clock of the node whose freshness was received last: a wrong clock of this machine has
-/// no effect. Between two reports of a node, time goes on by this machine's steady clock.
+/// How old timestamps are, by the clock of the node whose freshness was received last: a wrong clock of this machine
+/// has no effect. Between two reports of a node, time goes on by this machine's steady clock.
 struct ServerClock {
     /// The newest report.
     private(set) var latest: Freshness?

@@ -51,8 +51,8 @@ extension Answer.Body {
                 next: try frame.required("next").present?.text("next"))
         case "started": self = .started(try frame.snapshot("snapshot"))
         case "committed": self = .committed(try frame.snapshot("ts"))
-        case "got": self = .got(try Got(frame))
-        case "written": self = .written(try Written(frame))
+        case "got": self = .got(frame)
+        case "written": self = .written(frame)
         case "aborted": self = .aborted
         case "status":
             self = .status(try TransactionStatus.State(frame), try frame.required("ts").present?.timestamp("ts"))
@@ -134,7 +134,7 @@ extension GoawayFrame {
 }
 
 extension Got {
-    fileprivate init(_ frame: Raw.Members) throws {
+    init(_ frame: Raw.Members) throws {
         values = try frame.required("values").items("values").map { try $0.version() }
         seen = try frame.timestamps("seen")
         depends = try frame["depends"]?.dependencies()
@@ -143,7 +143,7 @@ extension Got {
 }
 
 extension Written {
-    fileprivate init(_ frame: Raw.Members) throws {
+    init(_ frame: Raw.Members) throws {
         ts = try frame.timestamp("ts")
         seen = try Raw.object(frame).wireSeen()
         ust = try frame.timestamp("ust")

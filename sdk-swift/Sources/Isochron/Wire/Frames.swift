@@ -105,8 +105,9 @@ struct Answer: Sendable {
         case values(Snapshot, [ServedVersion?])
         case listed(Snapshot, entries: [ListedEntry], next: String?)
         case committed(Snapshot)
-        case got(Got)
-        case written(Written)
+        /// Validated by its exchange, as `Got` and `Written`: damage matters only where the answer is waited for.
+        case got(Raw.Members)
+        case written(Raw.Members)
         case aborted
         case status(TransactionStatus.State, Timestamp?)
         case stable(Timestamp)
