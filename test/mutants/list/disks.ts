@@ -1,6 +1,6 @@
 /** Lost and older disks under the protocols of the family, and clocks that start again (D5, D7, D10). */
 import type { Mutant } from '../mutant.js';
-import { COHORT, NODE_CLOCK, NODE_PARTS, PUTS, REGIONAL_TIMES, WREN_SESSION } from './files.js';
+import { COHORT, NODE_CLOCK, NODE_PARTS, REGIONAL_TIMES, WREN_SESSION } from './files.js';
 import { FORKED_TOKENS } from './sessions.js';
 
 /** Each has a plan that shows it. */
@@ -24,20 +24,6 @@ export const DISK_MUTANTS: readonly Mutant[] = [
         file: NODE_PARTS,
         find: 'settled ? Number.POSITIVE_INFINITY : unsettledAfter',
         replace: 'Number.POSITIVE_INFINITY',
-      },
-    ],
-    seeds: FEW,
-  },
-  {
-    name: 'forgotten-put-called-aborted',
-    protocol: 'cc-lo',
-    breaks: 'D5',
-    does: 'calls an attempt aborted whose outcome is forgotten',
-    patches: [
-      {
-        file: PUTS,
-        find: 'birth < Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo))',
-        replace: 'birth < this.state.membership.lostUpTo)',
       },
     ],
     seeds: FEW,
