@@ -270,6 +270,26 @@ describe('connections', () => {
     expect(other.received('ping')).toEqual([]);
   });
 
+  it('are not opened to a node whose second measurement is refused', () => {
+    const { world, home, other } = watched(looking());
+    [home.delayMs, other.delayMs] = [20, 1];
+    let pings = 0;
+    other.script = always('ping', (id) => (++pings % 2 === 0 ? refusal(id, 'OVERLOADED', true) : undefined));
+    world.run(400);
+    expect(pings).toBeGreaterThan(1);
+    expect(world.machine.core.connector.current!.region).toBe('east');
+  });
+
+  it('are closed where the first measurement is refused', () => {
+    const store = new ScriptedStore();
+    const [east, west] = ['east', 'west'].map((name) => new ScriptedNode(name, store));
+    east!.script = always('ping', (id) => refusal(id, 'OVERLOADED', true));
+    const { world } = watched({ world: new World([east!, west!]) });
+    expect(world.ask({ f: 'connect' }, 150).settled).toBe(1);
+    world.run(1000);
+    expect(world.live.map(({ node }) => node.name)).toEqual(['west']);
+  });
+
   it('send the token that came while they were opened, and keep the answer that has both', () => {
     const { world, home, other } = watched(connected(['east', 'west']));
     home.script = once('commit', 'drop');

@@ -222,7 +222,12 @@ export class Connector implements ConnectionOwner {
         return;
       }
       connection.ping((rttMs) => {
-        if (rttMs === undefined) return caller.reject(new IsochronError('CONNECTION_LOST', `${endpoint.url} is gone`));
+        if (rttMs === undefined) {
+          // It is open still where the ping was refused.
+          connection.close();
+          caller.reject(notUsable(`${endpoint.url} is gone`));
+          return;
+        }
         this.#endpoints.measured(endpoint.url, rttMs, this.#loop.nowMs);
         caller.resolve(connection);
       });

@@ -136,6 +136,6 @@ const lagMs = ({ ust, stable = ust, freshness: { now, stalenessMs } }: Welcome):
 function roundTrip(connection: Connection, done: (rttMs: number) => void): void {
   connection.ping((first) => {
     if (first === undefined) done(Number.POSITIVE_INFINITY);
-    else connection.ping((second = Number.POSITIVE_INFINITY) => done(Math.min(first, second)));
+    else connection.ping((second) => done(second === undefined ? Number.POSITIVE_INFINITY : Math.min(first, second)));
   });
 }
