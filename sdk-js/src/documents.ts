@@ -13,7 +13,10 @@ export type MergePatch<T> = T extends readonly unknown[] | Uint8Array
     ? { [K in keyof T]?: MergePatch<T[K]> | null }
     : T;
 
-/** The value that is stored for a document: its JSON text as of now, or a copy of bytes. Throws VALUE_INVALID or VALUE_TOO_LARGE. */
+/**
+ * The value that is stored for a document: its JSON text as of now, or a copy of bytes. Throws VALUE_INVALID or
+ * VALUE_TOO_LARGE.
+ */
 export function encodeDocument(document: unknown, limits: Limits): Value {
   const value = document instanceof Uint8Array ? new Uint8Array(document) : toJson(document);
   const bytes = typeof value === 'string' ? jsonBytes(value, limits.maxValueBytes) : value.length;

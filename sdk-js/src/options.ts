@@ -41,7 +41,9 @@ export interface ConnectOptions {
   readonly token?: string;
   /** API key, where the cluster asks for one. Sent in the first frame, never in the URL. */
   readonly credentials?: string;
-  /** A session that another client exported: this one continues it, causally after everything that one saw and wrote. */
+  /**
+   * A session that another client exported: this one continues it, causally after everything that one saw and wrote.
+   */
   readonly session?: ExportedSession | string;
   /** Keyspace of the client's own methods. Default `default`. */
   readonly keyspace?: string;

@@ -16,7 +16,10 @@ const transactions =
     return openTransactions((id, state) => new SessionOf(id, state));
   };
 
-/** The client of single operations is a file of its own, too. @param load how its sessions remember, where not by the highest entries */
+/**
+ * The client of single operations is a file of its own, too. @param load how its sessions remember, where not by the
+ * highest entries
+ */
 const operations =
   (load?: () => Promise<OperationSessionRules>): Load =>
   async () => {

@@ -1,4 +1,6 @@
-/** A whole node, from HTTP down to LevelDB: what it takes it gives back as it was, and what it refuses leaves no trace. */
+/**
+ * A whole node, from HTTP down to LevelDB: what it takes it gives back as it was, and what it refuses leaves no trace.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

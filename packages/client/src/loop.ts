@@ -71,7 +71,7 @@ export class Loop {
     while (this.#timers.length > 0 && this.#timers.at(-1)!.atMs <= this.nowMs) this.#timers.pop()!.run();
   }
 
-  /** A step is over: asks for the next timer, where it comes before the one that was asked for, or there is none. */
+  /** A step is over: asks for the next timer where that is an earlier one, and for no more where the last one is gone. */
   rest(): void {
     const next = this.#timers.at(-1)?.atMs ?? Number.POSITIVE_INFINITY;
     // A timer that was cancelled may still wake it; without any timer nothing does.

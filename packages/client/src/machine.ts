@@ -83,7 +83,9 @@ export type ClientInput =
   | { readonly kind: 'call'; readonly nowMs: number; readonly call: Call; readonly caller: Caller<unknown> }
   /** The caller does not wait any more: the call is rejected with the reason, unless it is settled already. */
   | { readonly kind: 'cancel'; readonly nowMs: number; readonly caller: Caller<unknown>; readonly reason: unknown }
-  /** A snapshot to read from, from now on under this number. With `at` exactly that one, without own writes above it. */
+  /**
+   * A snapshot to read from, from now on under this number. With `at` exactly that one, without own writes above it.
+   */
   | {
       readonly kind: 'begin';
       readonly nowMs: number;
@@ -102,7 +104,7 @@ export type ClientInput =
       readonly code?: number | undefined;
       readonly reason?: string;
     }
-  /** The client of a protocol that was to be loaded, or why there is none. */
+  /** The client of a protocol that `load` asked for, or the error of loading it. */
   | {
       readonly kind: 'loaded';
       readonly nowMs: number;

@@ -23,7 +23,10 @@ export class Session {
     return this.#driver.machine.core.currentToken() ?? '';
   }
 
-  /** Age of what the session's next read shows at least, in ms, by the node's clock; undefined before anything was stable. */
+  /**
+   * Age of what the session's next read shows at least, in ms, by the node's clock; undefined before anything was
+   * stable.
+   */
   get stalenessMs(): number | undefined {
     return this.#driver.status.stalenessMs;
   }

@@ -58,7 +58,9 @@ export class Listing<T> implements AsyncIterable<Entry<T>> {
     this.#open = () => new Cursor(source, scope, options);
   }
 
-  /** The next page: about `pageSize` entries, fewer or none where keys were deleted. After the last one: an empty page. */
+  /**
+   * The next page: about `pageSize` entries, fewer or none where keys were deleted. After the last one: an empty page.
+   */
   async page(): Promise<Page<T>> {
     this.#cursor ??= this.#open();
     return this.#cursor.page();

@@ -57,7 +57,10 @@ export class Snapshot extends SnapshotCollection<unknown> implements AsyncDispos
     return tx.snapshot ?? tx.floor;
   }
 
-  /** Age of its timestamp in ms, by the node's clock: grows while the snapshot is held. Undefined before anything was stable. */
+  /**
+   * Age of its timestamp in ms, by the node's clock: grows while the snapshot is held. Undefined before anything was
+   * stable.
+   */
   get stalenessMs(): number | undefined {
     return this.source.driver.ageMs(this.timestamp);
   }

@@ -70,7 +70,9 @@ export class ApiContext {
     return Math.min(this.node.ust(), packWall(this.node.now() - windowMs));
   }
 
-  /** A snapshot that a client asks for (T1). @throws IsochronError `TIMESTAMP_IN_FUTURE`, `NOT_SUPPORTED_BY_PROTOCOL` */
+  /**
+   * A snapshot that a client asks for (T1). @throws IsochronError `TIMESTAMP_IN_FUTURE`, `NOT_SUPPORTED_BY_PROTOCOL`
+   */
   at(query: unknown): Snapshot | null {
     const { at } = query as { at?: Timestamp };
     if (at === undefined) return null;
@@ -121,7 +123,10 @@ export class TransactionsContext extends ApiContext {
     return this.sessions.resolve(String(token));
   }
 
-  /** Like {@link caller}, for a read: complete, after a bounded wait where it has to be. @throws IsochronError `SESSION_GAP` */
+  /**
+   * Like {@link caller}, for a read: complete, after a bounded wait where it has to be. @throws IsochronError
+   * `SESSION_GAP`
+   */
   reader(request: FastifyRequest): Caller | Promise<Caller> {
     const caller = this.caller(request);
     return caller instanceof Promise || this.sessions.hasGap(caller) ? this.#complete(caller, request) : caller;

@@ -109,7 +109,10 @@ function refOf(api: TransactionsContext, request: FastifyRequest): TxRef {
 const ownerOf = ({ node }: TransactionsContext, { owner }: TxRef): NodeId | undefined =>
   owner === node.id ? undefined : owner;
 
-/** Whether the node that opened the transaction is gone, or has forgotten it in a restart. The transaction itself is not: it is a number (D8). */
+/**
+ * Whether the node that opened the transaction is gone, or has forgotten it in a restart. The transaction itself is
+ * not: it is a number (D8).
+ */
 const isOrphan = (error: unknown): boolean =>
   error instanceof IsochronError && ['CONNECTION_LOST', 'NOT_READY', 'TRANSACTION_UNKNOWN'].includes(error.code);
 

@@ -90,7 +90,10 @@ function writeValue(api: ApiContext, ref: WriteRef): Value | null {
   return api.rules.value(ref.bytes === undefined ? documentText(() => ref.value) : bytesOf(ref.bytes));
 }
 
-/** The text of the document that `make` makes. @throws IsochronError `VALUE_INVALID` for one nested too deeply to be made or written */
+/**
+ * The text of the document that `make` makes. @throws IsochronError `VALUE_INVALID` for one nested too deeply to be
+ * made or written
+ */
 export function documentText(make: () => unknown): string {
   try {
     return JSON.stringify(make());

@@ -1,4 +1,7 @@
-/** The two encodings of session frames. Answers gather in a list and leave packed: one WebSocket message for one turn of the event loop. */
+/**
+ * The two encodings of session frames. Answers gather in a list and leave packed: one WebSocket message for one turn of
+ * the event loop.
+ */
 import type { Value, Version } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import { type FrameEncoder, PlainFrames } from '@isochron/sessions';

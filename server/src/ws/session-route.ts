@@ -51,7 +51,10 @@ export class SessionHub {
     attach(socket, session, this.api, () => this.#sockets.delete(session));
   }
 
-  /** Sends every client elsewhere. Resolves when all have left, or after `timeoutMs`; those that stayed are served until `close`. */
+  /**
+   * Sends every client elsewhere. Resolves when all have left, or after `timeoutMs`; those that stayed are served until
+   * `close`.
+   */
   leave(timeoutMs: number): Promise<void> {
     return new Promise((resolve) => this.sessions.leave(timeoutMs, resolve));
   }

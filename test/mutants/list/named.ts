@@ -60,8 +60,8 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COPSGT_SESSION,
-        find: 'above(mergeDependencies(depends.map(far), more), heardOf(seen).horizon),\n  },',
-        replace: 'above(mergeDependencies(depends.map(far).slice(0, 0), more), heardOf(seen).horizon),\n  },',
+        find: 'above(mergeDependencies(depends.map(far), more), seenPartsOf(seen).horizon),\n  },',
+        replace: 'above(mergeDependencies(depends.map(far).slice(0, 0), more), seenPartsOf(seen).horizon),\n  },',
       },
     ],
     seeds: { from: 1, count: 60 },
@@ -102,8 +102,8 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: NAMED_RULES,
-        find: 'return heardOf(seen).highest <= this.state.stable.aggregated ? seen : undefined;',
-        replace: 'return heardOf(seen).highest <= this.state.stable.aggregated || true ? seen : undefined;',
+        find: 'return seenPartsOf(seen).highest <= this.state.stable.aggregated ? seen : undefined;',
+        replace: 'return seenPartsOf(seen).highest <= this.state.stable.aggregated || true ? seen : undefined;',
       },
     ],
     seeds: { from: 1, count: 60 },

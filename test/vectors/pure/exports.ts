@@ -109,7 +109,10 @@ export function exportedSessions(): object {
   };
 }
 
-/** `session` where it is taken, and `exported` as it is written again by one that has seen nothing since; else `refused`. */
+/**
+ * `session` where it is taken, and `exported` as it is written again by one that has seen nothing since; else
+ * `refused`.
+ */
 function imported(text: string): object {
   try {
     const session = importSession(text);

@@ -1,4 +1,6 @@
-/** What goes wrong in a trace, and how often: each theme is one kind of trouble, so that traces are long on all of them. */
+/**
+ * What goes wrong in a trace, and how often: each theme is one kind of trouble, so that traces are long on all of them.
+ */
 import type { ErrorCode } from '@isochron/core/errors';
 import type { Choice } from '../drawing.js';
 

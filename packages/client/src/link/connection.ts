@@ -1,4 +1,7 @@
-/** One WebSocket: hello and welcome, request ids, credits, packing, a heartbeat. It reports to its owner and repeats nothing. */
+/**
+ * One WebSocket: hello and welcome, request ids, credits, packing, a heartbeat. It reports to its owner and repeats
+ * nothing.
+ */
 import { IsochronError } from '@isochron/core/errors';
 import type { RegionId } from '@isochron/core/ids';
 import { utf8Length } from '@isochron/core/limits';
@@ -43,7 +46,10 @@ export class Connection implements SocketListener {
   #nextId = 1;
   #closed = false;
   #quietBeats = 0;
-  /** Steady times: of the last message, of the oldest request that is not answered, of the question whether the node is there. */
+  /**
+   * Steady times: of the last message, of the oldest request that is not answered, of the question whether the node is
+   * there.
+   */
   #receivedMs = 0;
   #owingSinceMs = 0;
   #askedMs: number | undefined;
@@ -207,7 +213,7 @@ export class Connection implements SocketListener {
     this.#finish(closeError(this.url, code, reason), false);
   }
 
-  /** Called once, with the welcome or with why there is none. */
+  /** Called once: without an error at the welcome, with one where the connection fails before it. */
   #unopened: ((error?: IsochronError) => void) | undefined;
 
   received(data: unknown): void {

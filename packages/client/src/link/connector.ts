@@ -1,4 +1,6 @@
-/** Keeps one connection: picks the nearest endpoint, fails over, reconnects with full-jitter backoff, honours goaway. */
+/**
+ * Keeps one connection: picks the nearest endpoint, fails over, reconnects with full-jitter backoff, honours goaway.
+ */
 import { IsochronError } from '@isochron/core/errors';
 import type { GoawayFrame, HelloFrame, UstFrame } from '@isochron/wire/session-frames';
 import { fullJitterMs } from '../backoff.js';

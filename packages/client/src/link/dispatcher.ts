@@ -13,7 +13,10 @@ const RETRY_BASE_MS = 20;
 const RETRY_CAP_MS = 2000;
 /** A connection that owes answers may be silent for this long, in all; less where requests may not take that long. */
 const QUIET_MS = 1500;
-/** A timer this late says that the program was held up: what has arrived meanwhile is taken in before anything is judged late. */
+/**
+ * A timer this late says that the program was held up: what has arrived meanwhile is taken in before anything is judged
+ * late.
+ */
 const STALL_MS = 1000;
 
 export class Dispatcher {

@@ -95,7 +95,10 @@ export class Endpoints {
     return a.failures - b.failures || this.#distance(a) - this.#distance(b);
   }
 
-  /** One never measured lies as far away as its region; of a region without any measurement, behind all others. Never infinite. */
+  /**
+   * One never measured lies as far away as its region; of a region without any measurement, behind all others. Never
+   * infinite.
+   */
   #distance({ rttMs, region }: Endpoint): number {
     if (rttMs !== undefined) return rttMs;
     if (region === undefined) return UNKNOWN_DISTANCE_MS;

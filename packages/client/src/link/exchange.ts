@@ -5,7 +5,9 @@ import type { Loop } from '../loop.js';
 import type { Connection } from './connection.js';
 import type { Answer } from './frames.js';
 
-/** Repeat the request after this many refusals of it, here or rather elsewhere: on another node, or in another region. */
+/**
+ * Repeat the request after this many refusals of it, here or rather elsewhere: on another node, or in another region.
+ */
 export interface Retry {
   readonly refusals: number;
   readonly elsewhere: Elsewhere;
@@ -14,7 +16,9 @@ export interface Retry {
 /** What to leave after a refusal: nothing, the node, or its whole region, which may be cut off. */
 export type Elsewhere = false | 'node' | 'region';
 
-/** These may be a fault that stays: a few repetitions only. Everything else retryable is repeated until the deadline. */
+/**
+ * These may be a fault that stays: a few repetitions only. Everything else retryable is repeated until the deadline.
+ */
 const RARELY_TRANSIENT = new Set(['INTERNAL', 'STORAGE_FAILED', 'FRAME_INVALID']);
 const MAX_RARELY_TRANSIENT = 3;
 /** Here it cannot be done now; elsewhere it may. */
@@ -37,7 +41,10 @@ export interface Cancellable {
   cancel(reason: unknown): void;
 }
 
-/** One request with its repetitions: sent on one connection after the other until it is answered, refused for good or late. */
+/**
+ * One request with its repetitions: sent on one connection after the other until it is answered, refused for good or
+ * late.
+ */
 export abstract class Exchange<T = unknown> implements Cancellable {
   /** Monotonic time at which waiting ends. */
   deadlineMs = Number.POSITIVE_INFINITY;

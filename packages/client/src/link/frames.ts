@@ -1,4 +1,6 @@
-/** Validates what a server sends. Nothing of it is used before (D12): a damaged frame is FRAME_INVALID, never a crash. */
+/**
+ * Validates what a server sends. Nothing of it is used before (D12): a damaged frame is FRAME_INVALID, never a crash.
+ */
 import { isTimestamp } from '@isochron/core/hlc';
 import type { Deps, Timestamp, Value } from '@isochron/core/ids';
 import type { Limits } from '@isochron/core/limits';

@@ -121,7 +121,10 @@ export class Homing {
     this.ports.open(endpoint, { resolve: opened, reject });
   }
 
-  /** It has caught up, and stable time does not wait for its region at the present node: that region may be cut off from the others. */
+  /**
+   * It has caught up, and stable time does not wait for its region at the present node: that region may be cut off from
+   * the others.
+   */
   #isHealthy({ welcome, region }: Connection): boolean {
     const heldBackBy = this.ports.current()?.freshness.heldBackBy;
     return lagMs(welcome) <= CAUGHT_UP_MS && heldBackBy?.region !== region;

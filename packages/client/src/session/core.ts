@@ -30,9 +30,15 @@ export interface ClientStatus {
   readonly rttMs: number | undefined;
   /** Timestamp of the highest snapshot that the session has seen; under PaRiS it is a stable one. */
   readonly ust: Timestamp;
-  /** Age of that timestamp by the node's clock, in ms: what the session reads is at most this old. Undefined before the first one. */
+  /**
+   * Age of that timestamp by the node's clock, in ms: what the session reads is at most this old. Undefined before the
+   * first one.
+   */
   readonly stalenessMs: number | undefined;
-  /** Whether stable time has fallen behind the cluster's `stalenessAlertMs`: a region is down or cut off. Reads and writes go on. */
+  /**
+   * Whether stable time has fallen behind the cluster's `stalenessAlertMs`: a region is down or cut off. Reads and
+   * writes go on.
+   */
   readonly stale: boolean;
   /** Whose writes are missing, while `stale` and where the node knows. */
   readonly heldBackBy: HeldBack | undefined;
@@ -249,7 +255,10 @@ export class ClientCore implements ConnectorEvents {
     return exchange.run(dispatcher.submit, { resolve: took, reject });
   }
 
-  /** A token comes without the writes that it names: they are part of every snapshot once stable time has passed them (D9). */
+  /**
+   * A token comes without the writes that it names: they are part of every snapshot once stable time has passed them
+   * (D9).
+   */
   #closeGap({ resolve, reject }: Caller<void>): Cancellable | undefined {
     // Stable at the node of the connection is enough for what this session reads itself.
     if (this.#tokenHwt <= (this.can('stable-snapshots') ? this.engine.ust : this.#stable)) {

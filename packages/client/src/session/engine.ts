@@ -11,7 +11,9 @@ import type { Committed } from './outcome.js';
 export interface Engine {
   /** The session of transactions; undefined where there are none. */
   readonly session: Session | undefined;
-  /** Timestamp of the highest snapshot that the session has seen; where none has a timestamp, the highest stable time. */
+  /**
+   * Timestamp of the highest snapshot that the session has seen; where none has a timestamp, the highest stable time.
+   */
   readonly ust: Timestamp;
   /** A node has sent its welcome. */
   welcomed(welcome: Welcome): void;

@@ -4,7 +4,10 @@ import type { SessionState } from '@isochron/protocols/kernel/transactions/sessi
 import type { WireSeen } from '@isochron/wire/session-frames';
 import { toBase64 } from '../encoding.js';
 
-/** `[qualified key, commit timestamp, transaction, value]`: JSON text, bytes as `{ bytes: base64 }`, null for a deletion. */
+/**
+ * `[qualified key, commit timestamp, transaction, value]`: JSON text, bytes as `{ bytes: base64 }`, null for a
+ * deletion.
+ */
 export type ExportedWrite = readonly [string, Timestamp, TxId, string | { readonly bytes: string } | null];
 
 /** Everything that a session is. Plain JSON; treat it as opaque, and as a secret: the token is in it. */

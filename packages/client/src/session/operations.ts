@@ -177,7 +177,9 @@ export const openOperations =
     return new Operations(core, session, rules, requests);
   };
 
-/** What the session has seen: as it was exported, which may be of a protocol that it cannot be of, or as its token says. */
+/**
+ * What the session has seen: as it was exported, which may be of a protocol that it cannot be of, or as its token says.
+ */
 function stateOf(
   { invalidSession }: ClientKit,
   wireSeen: (raw: unknown) => WireSeen,

@@ -29,7 +29,10 @@ const cohortsOf = ({ region, avoid }: Connection): Cohorts => ({ home: region, a
 
 /** Answers after which nothing can have happened: the node refused before it began. */
 const NOT_STARTED = new Set(['NOT_READY', 'CREDITS_EXHAUSTED', 'SNAPSHOT_UNAVAILABLE']);
-/** A cohort has written down that this attempt never commits: nothing of it has happened, and another attempt may commit (D4). */
+/**
+ * A cohort has written down that this attempt never commits: nothing of it has happened, and another attempt may commit
+ * (D4).
+ */
 const ATTEMPT_ABORTED = new Set(['TRANSACTION_ABORTED', 'OVERLOADED', 'STORAGE_FULL', 'CLOCK_DRIFT']);
 /** Aborted attempts, as after the crash of a node, before the caller gets the error. */
 const MAX_ABORTED_ATTEMPTS = 4;
@@ -175,7 +178,10 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     return this.#outcomeDeadlineMs > now ? this.#outcomeDeadlineMs : Number.POSITIVE_INFINITY;
   }
 
-  /** The last sending has done nothing. Where it was the only one, the commit may still have its home where it is sent next. */
+  /**
+   * The last sending has done nothing. Where it was the only one, the commit may still have its home where it is sent
+   * next.
+   */
   protected notBegun(): void {
     this.#inDoubt = this.#wasInDoubt;
     if (!this.#inDoubt && this.#attempts.length === 1) this.#attempts = [];

@@ -36,7 +36,9 @@ export class SnapshotHandle {
   readonly tx: SessionTransaction;
   /** The snapshot that is asked for: none at first, the assigned one ever after. */
   at: Snapshot | undefined;
-  /** The server knows the open transaction by this id. A new one for every opening, so that an old opening is never met. */
+  /**
+   * The server knows the open transaction by this id. A new one for every opening, so that an old opening is never met.
+   */
   #wireId: TxId;
   #openOn: Connection | undefined;
   #starting = false;
@@ -123,7 +125,10 @@ export class SnapshotHandle {
     this.#starting = false;
   }
 
-  /** What a refused read really means: the fate of the start that went with it, or that the server forgot the transaction. */
+  /**
+   * What a refused read really means: the fate of the start that went with it, or that the server forgot the
+   * transaction.
+   */
   refusal(error: IsochronError, wireId: TxId | undefined): IsochronError {
     const resumable =
       error.code === 'TRANSACTION_UNKNOWN' || (error.code === 'TRANSACTION_EXPIRED' && this.mode === 'snapshot');

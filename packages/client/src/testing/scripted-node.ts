@@ -1,4 +1,6 @@
-/** A scripted node for tests of the machine: it answers session frames from a map. Several nodes may share one store. */
+/**
+ * A scripted node for tests of the machine: it answers session frames from a map. Several nodes may share one store.
+ */
 import { wallOf } from '@isochron/core/hlc';
 import type { Timestamp, TxId } from '@isochron/core/ids';
 import type {
@@ -37,7 +39,10 @@ export class ScriptedStore {
   }
 }
 
-/** What a script does with a frame: an answer of its own, none at all, the end of the connection; undefined: the usual answer. */
+/**
+ * What a script does with a frame: an answer of its own, none at all, the end of the connection; undefined: the usual
+ * answer.
+ */
 export type Scripted = undefined | 'drop' | 'close' | 'apply-and-drop' | 'apply-and-close' | ServerFrame;
 
 export class ScriptedNode {

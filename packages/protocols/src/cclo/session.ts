@@ -1,11 +1,14 @@
-/** The client of CC-LO: it depends on what it has read since it wrote, and on what it wrote; its read-only transactions have ids. */
-import { above, heardOf, mergeDependencies } from '../kernel/operations/named-sessions.js';
+/**
+ * The client of CC-LO: it depends on what it has read since it wrote, and on what it wrote; its read-only transactions
+ * have ids.
+ */
+import { above, mergeDependencies, seenPartsOf } from '../kernel/operations/named-sessions.js';
 import { highest, type OperationSessionRules } from '../kernel/operations/session.js';
 
 export const ccLoSession: OperationSessionRules = {
   ...highest,
   depends: {
-    merge: (depends, more, seen) => above(mergeDependencies(depends, more), heardOf(seen).horizon),
+    merge: (depends, more, seen) => above(mergeDependencies(depends, more), seenPartsOf(seen).horizon),
     /** What was written depends on all that came before: it alone is nearest. */
     wrote: (_depends, more) => more,
   },

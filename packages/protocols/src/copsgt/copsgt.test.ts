@@ -1,6 +1,6 @@
 import type { Dependency, Version } from '@isochron/core';
 import { needsOf } from '../kernel/operations/named.js';
-import { above, heardOf, mergeDependencies } from '../kernel/operations/named-sessions.js';
+import { above, mergeDependencies, seenPartsOf } from '../kernel/operations/named-sessions.js';
 import { joined, loseDisk } from '../testing/lost-disks.js';
 import { settledWorld, without } from '../testing/operation-fixtures.js';
 import {
@@ -301,6 +301,6 @@ describe('dependencies that name keys', () => {
     expect(needsOf([of(key, 1, 7), of('nowhere/1', 1, 7), of(key, 9, 7)], topology)).toEqual([
       { partition: 2, region: 'oregon', ts: 7 },
     ]);
-    expect(heardOf([])).toEqual({ highest: 0, horizon: 0, clock: 0 });
+    expect(seenPartsOf([])).toEqual({ highest: 0, horizon: 0, clock: 0 });
   });
 });

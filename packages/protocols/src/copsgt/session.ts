@@ -1,6 +1,9 @@
-/** The client of COPS-GT: its context holds every version that it depends on, directly or not, until that has been in every region for a while. */
+/**
+ * The client of COPS-GT: its context holds every version that it depends on, directly or not, until that has been in
+ * every region for a while.
+ */
 import type { Dependency } from '@isochron/core';
-import { above, heardOf, mergeDependencies } from '../kernel/operations/named-sessions.js';
+import { above, mergeDependencies, seenPartsOf } from '../kernel/operations/named-sessions.js';
 import { highest, type OperationSessionRules } from '../kernel/operations/session.js';
 
 /** Something else depends on it. */
@@ -9,8 +12,8 @@ export const far = ({ key, source, ts }: Dependency): Dependency => ({ key, sour
 export const copsGtSession: OperationSessionRules = {
   ...highest,
   depends: {
-    merge: (depends, more, seen) => above(mergeDependencies(depends, more), heardOf(seen).horizon),
+    merge: (depends, more, seen) => above(mergeDependencies(depends, more), seenPartsOf(seen).horizon),
     /** What was written depends on all that came before. */
-    wrote: (depends, more, seen) => above(mergeDependencies(depends.map(far), more), heardOf(seen).horizon),
+    wrote: (depends, more, seen) => above(mergeDependencies(depends.map(far), more), seenPartsOf(seen).horizon),
   },
 };

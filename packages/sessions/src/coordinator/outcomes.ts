@@ -5,7 +5,10 @@ import type { TxState } from '@isochron/wire/session-frames';
 import type { CoordinatorPort, Unreferenced } from './client-port.js';
 import type { Done } from './request-port.js';
 
-/** These end a commit without a word of its cohorts: it may have taken effect, and must not look as if it had been refused (D2). */
+/**
+ * These end a commit without a word of its cohorts: it may have taken effect, and must not look as if it had been
+ * refused (D2).
+ */
 const UNDECIDED: ReadonlySet<ErrorCode> = new Set(['CONNECTION_LOST', 'OUTCOME_UNKNOWN', 'OUTCOME_PENDING']);
 /** Questions that may be under way at a time: each one goes to every replica of every partition. */
 const MAX_QUESTIONS = 32;

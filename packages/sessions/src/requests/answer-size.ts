@@ -1,4 +1,7 @@
-/** Bounds of what one answer may hold: the values of a thousand keys may be a gigabyte, and nobody should be able to ask for that twice. */
+/**
+ * Bounds of what one answer may hold: the values of a thousand keys may be a gigabyte, and nobody should be able to ask
+ * for that twice.
+ */
 import { IsochronError, type QualifiedKey, type Value, type Version } from '@isochron/core';
 
 /** An answer may be so much larger than a request. */

@@ -52,7 +52,10 @@ export function depsOf({ deps }: RawFrame, entries: number): readonly Timestamp[
   throw invalid(`"deps" is not the ${entries} entries that a snapshot has here beside its timestamp.`);
 }
 
-/** What a session of single operations has seen; whether it can be, its coordinator judges. @throws IsochronError `INVALID_REQUEST` */
+/**
+ * What a session of single operations has seen; whether it can be, its coordinator judges. @throws IsochronError
+ * `INVALID_REQUEST`
+ */
 export function seenOf({ seen, region, depends }: RawFrame, rules: Rules): Omit<OperationSessionState, 'ust'> {
   if (!Array.isArray(seen) || !seen.every(isTimestamp)) throw invalid('"seen" is not a list of timestamps.');
   if (typeof region !== 'string') throw invalid('"region" is not the name of a region.');

@@ -1,4 +1,7 @@
-/** One connection of a session: greeting, requests in order, credits, refusals, the end. Its driver has the socket and the encoding. */
+/**
+ * One connection of a session: greeting, requests in order, credits, refusals, the end. Its driver has the socket and
+ * the encoding.
+ */
 import { IsochronError } from '@isochron/core';
 import { SESSION_CLOSE, type WelcomeFrame } from '@isochron/wire/session-frames';
 import { asIsochronError } from '../requests/errors.js';
@@ -36,7 +39,9 @@ export class ServedConnection {
   #sentAway = false;
   #closed = false;
   #inFlight = 0;
-  /** Answered ones among them. A client has no answer before its message is taken in, so they count until the next one. */
+  /**
+   * Answered ones among them. A client has no answer before its message is taken in, so they count until the next one.
+   */
   #answered = 0;
   #lastId = 0;
 

@@ -22,7 +22,10 @@ export class ServedSessions {
     return this.#connections.size;
   }
 
-  /** Serves a new connection. The driver gives it the decoded messages of the client, and calls it when the link is gone. */
+  /**
+   * Serves a new connection. The driver gives it the decoded messages of the client, and calls it when the link is
+   * gone.
+   */
   admit(link: SessionLink): ServedConnection {
     const connection = new ServedConnection(this.node, this.open(), link, () => {
       this.#connections.delete(connection);
@@ -41,7 +44,10 @@ export class ServedSessions {
     for (const connection of this.#connections) connection.sendUst(changed);
   }
 
-  /** Sends every client elsewhere. Ends when all have left, or after `timeoutMs`; those that stayed are served until `close`. */
+  /**
+   * Sends every client elsewhere. Ends when all have left, or after `timeoutMs`; those that stayed are served until
+   * `close`.
+   */
   leave(timeoutMs: number, done: () => void): void {
     this.#sendAway();
     if (this.size === 0) {

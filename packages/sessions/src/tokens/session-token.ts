@@ -54,7 +54,10 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
     super(versionsOf(cluster.protocol === UNNAMED_PROTOCOL), MAX_TOKEN_LENGTH + 11 * checks.entries, cluster);
   }
 
-  /** A token. A `hwt` whose write is part of what was seen says nothing that this does not, and is left out together with its cache. */
+  /**
+   * A token. A `hwt` whose write is part of what was seen says nothing that this does not, and is left out together
+   * with its cache.
+   */
   mint({ seen, hwt, cache }: SessionClaims): string {
     if (cache !== undefined && this.#isLive(seen, hwt)) return this.#sign({ seen, hwt, cache });
     return this.mintPlain(seen, hwt);

@@ -10,7 +10,10 @@ import { Histories } from './recorder.js';
 /** So long a snapshot that stays open is waited for. */
 const SLOW_MS = 100;
 
-/** Carries out a plan; transactions are given these snapshots, in the order in which they begin. Gives what was told of snapshots. */
+/**
+ * Carries out a plan; transactions are given these snapshots, in the order in which they begin. Gives what was told of
+ * snapshots.
+ */
 function told(transactions: SessionPlan['transactions'], snapshots: readonly number[]) {
   const time = new VirtualTime();
   const pause = (ms: number): Co<void> => waitFor<void>((resume) => void time.after(ms, () => resume()));

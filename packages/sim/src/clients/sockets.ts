@@ -1,4 +1,7 @@
-/** Sockets between SDK clients and nodes: messages cross encoded, and in order; what is on its way when one breaks is lost. */
+/**
+ * Sockets between SDK clients and nodes: messages cross encoded, and in order; what is on its way when one breaks is
+ * lost.
+ */
 import type { AnyMessage, NodeId, Random, RegionId } from '@isochron/core';
 import { isLarge, type Outgoing, PlainFrames, type ServedConnection, type SessionLink } from '@isochron/sessions';
 import { exponential } from '../engine/draws.js';

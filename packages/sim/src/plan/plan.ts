@@ -32,7 +32,9 @@ export interface Environment {
   readonly jitter: number;
   /** Links that are slower than the others between their regions. */
   readonly slowLinks: readonly { readonly a: NodeId; readonly b: NodeId; readonly factor: number }[];
-  /** How long an end may take to notice that its link has dropped, and how long a new one takes at least and at most. */
+  /**
+   * How long an end may take to notice that its link has dropped, and how long a new one takes at least and at most.
+   */
   readonly noticeMs: number;
   readonly reconnectMs: readonly [number, number];
   /** What of a link dropped in flight may still arrive at an end that has not noticed. */
@@ -42,7 +44,9 @@ export interface Environment {
   /** Share of reads whose data must be brought to memory first, and how long that takes. */
   readonly coldReads: number;
   readonly prefetchMs: number;
-  /** Garbage collection, truncation and forgetting take effect when their batch is durable, not when it is handed in. */
+  /**
+   * Garbage collection, truncation and forgetting take effect when their batch is durable, not when it is handed in.
+   */
   readonly lateHorizons: boolean;
   /** The cluster has met before; otherwise its nodes find out that nobody has data. */
   readonly founded: boolean;

@@ -35,16 +35,23 @@ import type { SessionsNode, SessionsWorld } from './sessions.js';
 /** Settings as numbers by name: a plan keeps them, and shows them. */
 export type Settings = Readonly<Record<string, number>>;
 
-/** What a read may wait for at a replica: for its snapshot, for what a crash or a disk has lost there, or for nothing. */
+/**
+ * What a read may wait for at a replica: for its snapshot, for what a crash or a disk has lost there, or for nothing.
+ */
 export type ReadsWait = 'for-snapshots' | 'for-lost-data' | 'never';
 
 /** What a protocol is held to, beside what all of them are. */
 export interface Demands {
   /** What it promises: its clients' histories are held to it. */
   readonly level: LevelName;
-  /** What it does not promise. It is held to that as well, to see that the checker notices: its runs are meant to fail. */
+  /**
+   * What it does not promise. It is held to that as well, to see that the checker notices: its runs are meant to fail.
+   */
   readonly beyond: readonly LevelName[];
-  /** What its snapshots show; undefined where a snapshot says nothing of what a read shows, and histories alone can be judged. */
+  /**
+   * What its snapshots show; undefined where a snapshot says nothing of what a read shows, and histories alone can be
+   * judged.
+   */
   readonly visibility: VisibilityIn | undefined;
   /** Whether clients are told of their snapshots. */
   readonly clientSnapshots: boolean;
@@ -91,7 +98,10 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   readonly founding: readonly DurableRecord[];
   /** Whether a disk holds nothing that a node could go on with: its driver opens an empty one then (D10). */
   lacksData(recovered: RecoveredState): boolean;
-  /** Whether a node stopped because it does not trust its disk: its driver sets the data aside and starts it again (D10). */
+  /**
+   * Whether a node stopped because it does not trust its disk: its driver sets the data aside and starts it again
+   * (D10).
+   */
   distrusts(error: unknown): boolean;
   /**
    * Whether new clients must be served once everything is healed. Where a protocol refuses clocks that are far off, what they left
@@ -101,7 +111,9 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   createSession(id: string, io: ClientIo<M>, state: unknown): ProtocolSession;
   /** Opens the HTTP API of a node; absent where the server keeps nothing for its callers. */
   openHttp?(world: HttpWorld<M>): HttpNode<M>;
-  /** Serves the session frames of SDK clients at a node; absent where the simulator has no such clients of the protocol. */
+  /**
+   * Serves the session frames of SDK clients at a node; absent where the simulator has no such clients of the protocol.
+   */
   openSessions?(world: SessionsWorld<M>): SessionsNode<M>;
   /** The protocol's part of an SDK client. */
   readonly engine?: OpenEngine;
@@ -150,7 +162,9 @@ export interface ProtocolNode<M extends AnyMessage> {
   want(ts: Timestamp): void;
   /** What lies in memory for requests under way, by name: bounded, and gone when nothing is under way any more. */
   load(): Readonly<Record<string, number>>;
-  /** What waits while a disk or another node stands still: not bounded by requests, and gone in the end like the rest. */
+  /**
+   * What waits while a disk or another node stands still: not bounded by requests, and gone in the end like the rest.
+   */
   backlog(): Readonly<Record<string, number>>;
   /** Transactions of which a lost disk took a part, as the node reports them (D10). */
   losses(): readonly Loss[];

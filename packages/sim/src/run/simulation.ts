@@ -1,4 +1,7 @@
-/** One run of a plan: builds the world, lets it run under faults, heals it, and waits until everything has come to its end. */
+/**
+ * One run of a plan: builds the world, lets it run under faults, heals it, and waits until everything has come to its
+ * end.
+ */
 import {
   type AnyMessage,
   compareKeys,
@@ -247,7 +250,10 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     return Math.max(0, ...leads);
   }
 
-  /** A node's clock that was ahead goes on slowly until it is right (`steady-clock.ts`); what it gives out meanwhile others wait for. */
+  /**
+   * A node's clock that was ahead goes on slowly until it is right (`steady-clock.ts`); what it gives out meanwhile
+   * others wait for.
+   */
   #awaitClocks(): void {
     const { time } = this.#cluster;
     while (this.#leadMs() > ROUND_MS && !this.#over) time.runUntil(time.now + ROUND_MS, () => this.#over);

@@ -144,7 +144,10 @@ export class Cluster<M extends AnyMessage> {
     for (const link of this.linksOf(id)) link.unblock();
   }
 
-  /** Whether a node has reason not to trust its disk: it has none of its own yet, or a fault has taken something from it. */
+  /**
+   * Whether a node has reason not to trust its disk: it has none of its own yet, or a fault has taken something from
+   * it.
+   */
   mayDistrust(id: NodeId): boolean {
     return this.#robbed.has(id) || this.adapter.lacksData(this.node(id).disk.recovered());
   }

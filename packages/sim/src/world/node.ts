@@ -297,7 +297,9 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     this.world.transmit(this, to, { hlc: this.#protocol!.hlc(), envelopes });
   }
 
-  /** As the server's driver does it: a timer runs on steady time, and is moved only when an earlier time is asked for. */
+  /**
+   * As the server's driver does it: a timer runs on steady time, and is moved only when an earlier time is asked for.
+   */
   #wakeAt(at: number): void {
     const { time } = this.world;
     if (this.#wake !== undefined) {

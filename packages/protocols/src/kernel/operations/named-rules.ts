@@ -11,7 +11,7 @@ import type { NodeState } from '../node-state.js';
 import type { Wait } from '../waiting.js';
 import type { OperationRequest, Slice } from './messages.js';
 import { LongStable, passed, plausible } from './named.js';
-import { heardOf, seenOf } from './named-sessions.js';
+import { seenOf, seenPartsOf } from './named-sessions.js';
 import type {
   AdmissionRules,
   Demand,
@@ -24,7 +24,9 @@ import type {
   Stamp,
 } from './protocol.js';
 
-/** After so long dependencies that are in every region are named no more: COPS' limit for transactions, and one second. */
+/**
+ * After so long dependencies that are in every region are named no more: COPS' limit for transactions, and one second.
+ */
 const FORGOTTEN_AFTER_MS = 6_000;
 
 /** What one of them decides. */
@@ -80,7 +82,7 @@ export class NamedDependencyRules implements OperationRules {
 
   /** What is stable is everywhere, whatever it is: the dependencies need not be looked at. */
   arrive(seen: Deps): Deps | undefined {
-    return heardOf(seen).highest <= this.state.stable.aggregated ? seen : undefined;
+    return seenPartsOf(seen).highest <= this.state.stable.aggregated ? seen : undefined;
   }
 
   /** Above all that the session has seen, and above the clock that has told it what to forget. */
@@ -93,7 +95,7 @@ export class NamedDependencyRules implements OperationRules {
   }
 
   wrote(seen: Deps, ts: Timestamp): Deps {
-    return seenOf({ ...heardOf(seen), highest: ts });
+    return seenOf({ ...seenPartsOf(seen), highest: ts });
   }
 
   /**
@@ -145,11 +147,11 @@ export class NamedDependencyRules implements OperationRules {
       return !this.protocol.rotsHaveIds || (request.id !== undefined && isTxId(request.id));
     }
     if (request.type !== 'PutReq' && request.type !== 'PutSliceReq') return true;
-    return plausible(request.depends ?? [], this.state.topology, heardOf(request.seen).highest);
+    return plausible(request.depends ?? [], this.state.topology, seenPartsOf(request.seen).highest);
   }
 
   #heard(seen: Deps, versions: readonly (Version | null | undefined)[]): Deps {
-    const before = heardOf(seen);
+    const before = seenPartsOf(seen);
     return seenOf({
       highest: Math.max(before.highest, ...versions.map((version) => version?.ts ?? 0)),
       horizon: Math.max(before.horizon, this.#longStable.upTo),

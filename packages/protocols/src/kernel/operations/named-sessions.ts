@@ -22,7 +22,7 @@ export const above = (depends: readonly Dependency[], horizon: Timestamp): reado
   depends.filter(({ ts }) => ts > horizon);
 
 /** Parts of what a session has seen, under these protocols. */
-export interface Heard {
+export interface SeenParts {
   /** The highest timestamp that it has read or written. */
   readonly highest: Timestamp;
   /** Dependencies up to here are not needed any more. */
@@ -31,5 +31,5 @@ export interface Heard {
   readonly clock: Timestamp;
 }
 
-export const heardOf = ([highest = 0, horizon = 0, clock = 0]: Deps): Heard => ({ highest, horizon, clock });
-export const seenOf = ({ highest, horizon, clock }: Heard): Deps => [highest, horizon, clock];
+export const seenPartsOf = ([highest = 0, horizon = 0, clock = 0]: Deps): SeenParts => ({ highest, horizon, clock });
+export const seenOf = ({ highest, horizon, clock }: SeenParts): Deps => [highest, horizon, clock];

@@ -1,4 +1,7 @@
-/** Dependencies that name keys, in a node: whether they are plausible, what they need in a region, and when they are not needed any more. */
+/**
+ * Dependencies that name keys, in a node: whether they are plausible, what they need in a region, and when they are not
+ * needed any more.
+ */
 import {
   type Dependency,
   HLC_TICKS_PER_MS,
@@ -14,7 +17,10 @@ import type { Need } from './protocol.js';
 /** How often a node remembers the stable time. */
 const SAMPLE_INTERVAL: Timestamp = 100 * HLC_TICKS_PER_MS;
 
-/** Whether a list from outside can be one of this cluster's (D12): regions and keyspaces exist, nothing lies above `upTo`. */
+/**
+ * Whether a list from outside can be one of this cluster's (D12): regions and keyspaces exist, nothing lies above
+ * `upTo`.
+ */
 export function plausible(depends: readonly Dependency[], topology: Topology, upTo: Timestamp): boolean {
   return depends.every(({ source, ts, key }) => {
     return source < topology.regions.length && ts <= upTo && partitionOf(key, topology) !== undefined;

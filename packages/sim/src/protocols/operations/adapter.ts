@@ -29,7 +29,10 @@ export interface SimulatedSnapshots {
   readonly visibility: VisibilityIn;
   /** As checks compare it, where a replica of a region was asked for it. */
   snapshot(asked: Deps, region: RegionId, topology: Topology): Snapshot;
-  /** Up to where a replica that has answered promises to write nothing any more (Contrarian, Lemma 6); 0 where it promises nothing. */
+  /**
+   * Up to where a replica that has answered promises to write nothing any more (Contrarian, Lemma 6); 0 where it
+   * promises nothing.
+   */
   closes(asked: Deps, region: RegionId, topology: Topology): number;
 }
 

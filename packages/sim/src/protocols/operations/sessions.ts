@@ -1,5 +1,6 @@
 /** The session frames of a node under protocols of single operations. */
 import {
+  type Address,
   highest,
   type Machine,
   type OperationMessage,
@@ -21,11 +22,8 @@ export function openSessions(
   world: SessionsWorld<OperationMessage>,
   protocol: OperationProtocol,
 ): SessionsNode<OperationMessage> {
-  const driver = {
-    firstRef: world.incarnation * REFS,
-    post: (to: never, from: never, message: OperationRequest) => world.post({ to, from, message }),
-  };
-  const port = new OperationPort(world.node, driver as ConstructorParameters<typeof OperationPort>[1], FRAMES_MACHINE);
+  const post = (to: Address, from: Address, message: OperationRequest) => world.post({ to, from, message });
+  const port = new OperationPort(world.node, { firstRef: world.incarnation * REFS, post }, FRAMES_MACHINE);
   const tokens = new OperationTokens(tokenCluster(protocol.name));
   const capabilities: Capability[] = ['operations', 'stable', ...(protocol.rots === false ? [] : (['rot'] as const))];
   const session: ConstructorParameters<typeof ConnectedOperations>[1]['session'] = (id, region, state) =>

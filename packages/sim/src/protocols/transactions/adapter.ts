@@ -36,7 +36,10 @@ export interface SimulatedTransactions {
   readonly readsWait: boolean;
   /** What snapshots show, after the paper; undefined where they decide nothing. */
   readonly visibility: VisibilityIn | undefined;
-  /** Whether it promises transactional causal consistency. All are held to it, so that one that does not is seen to be caught. */
+  /**
+   * Whether it promises transactional causal consistency. All are held to it, so that one that does not is seen to be
+   * caught.
+   */
   readonly causal: boolean;
 }
 

@@ -1,5 +1,5 @@
 /** The session frames of a node under protocols with transactions. */
-import type { ClientRequest, Machine, Session, SessionState, TransactionProtocol } from '@isochron/protocols';
+import type { Address, ClientRequest, Machine, Session, SessionState, TransactionProtocol } from '@isochron/protocols';
 import {
   type Capability,
   ClientPort,
@@ -24,14 +24,8 @@ export function openSessions(
   capabilities: readonly Capability[],
   createSession: (id: string, state?: SessionState) => Session,
 ): SessionsNode<NodeMessage> {
-  const port = new ClientPort(
-    world.node,
-    {
-      firstRef: world.incarnation * REFS,
-      post: (to, from, message: ClientRequest) => world.post({ to, from, message }),
-    },
-    FRAMES_MACHINE,
-  );
+  const post = (to: Address, from: Address, message: ClientRequest) => world.post({ to, from, message });
+  const port = new ClientPort(world.node, { firstRef: world.incarnation * REFS, post }, FRAMES_MACHINE);
   const outcomes = new Outcomes(port, {
     now: () => world.wall(),
     ust: () => world.ust(),
