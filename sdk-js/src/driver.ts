@@ -68,7 +68,7 @@ export class Driver implements ClientEffects {
   /** Begins a call; rejects with the reason of the signal when that fires first. */
   call<T>(call: Call, signal?: AbortSignal): Promise<T> {
     return new Promise<unknown>((resolve, reject) => {
-      const settle = { resolve, reject };
+      const settle: Caller<unknown> = { resolve, reject, cancellable: undefined };
       const caller = signal === undefined ? settle : this.#signalled(signal, settle);
       this.step({ kind: 'call', call, caller });
       // The call has begun all the same: what it takes along, as a commit its snapshot, ends with it.
@@ -177,7 +177,7 @@ export class Driver implements ClientEffects {
         signal.removeEventListener('abort', onAbort);
         settle(value);
       };
-    const caller = { resolve: once(resolve), reject: once(reject) };
+    const caller: Caller<unknown> = { resolve: once(resolve), reject: once(reject) };
     signal.addEventListener('abort', onAbort);
     return caller;
   }

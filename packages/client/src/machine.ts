@@ -137,7 +137,6 @@ export class ClientMachine {
   /** The client between two steps, to be asked. */
   readonly core: ClientCore;
   readonly #handles = new Map<HandleId, SnapshotHandle>();
-  readonly #cancellable = new WeakMap<Caller<unknown>, Cancellable>();
 
   /** @throws IsochronError INVALID_REQUEST for endpoints that are no URLs */
   constructor(
@@ -164,7 +163,7 @@ export class ClientMachine {
         this.#call(input.call, input.caller);
         break;
       case 'cancel':
-        this.#cancellable.get(input.caller)?.cancel(input.reason);
+        input.caller.cancellable?.cancel(input.reason);
         break;
       case 'begin':
         this.#handles.set(input.handle, new SnapshotHandle(this.core, input.mode, input.at));
@@ -197,8 +196,7 @@ export class ClientMachine {
 
   #call(call: Call, caller: Caller<unknown>): void {
     try {
-      const cancellable = this.#begin(call, caller);
-      if (cancellable !== undefined) this.#cancellable.set(caller, cancellable);
+      caller.cancellable = this.#begin(call, caller);
     } catch (error) {
       caller.reject(toIsochronError(error));
     }

@@ -30,6 +30,8 @@ const ELSEWHERE_AFTER = 3;
 export interface Caller<T> {
   resolve(value: T): void;
   reject(reason: unknown): void;
+  /** What takes the call back, once it has begun: the machine puts it here. */
+  cancellable?: Cancellable | undefined;
 }
 
 /** For what nothing waits for. */
