@@ -10,7 +10,6 @@ import {
   type TxId,
   txIdOf,
 } from '@isochron/core';
-import type { SessionClaims } from '@isochron/sessions';
 import type { ClientObservations, OwnWrite } from '../checks/observations.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
 import type { HttpCallerPlan, HttpRequestPlan } from '../plan/plan.js';
@@ -19,8 +18,19 @@ import type { Histories } from './recorder.js';
 
 /** A token, and the newest version of each key that its lineage has written or read. */
 interface Token {
-  readonly claims: SessionClaims;
+  readonly text: string;
+  /** The node that gave it. */
+  readonly node: NodeId;
   readonly known: ReadonlyMap<QualifiedKey, OwnWrite>;
+}
+
+/** A request on its way. */
+interface Sent {
+  readonly id: TxId;
+  readonly node: NodeId;
+  readonly request: HttpRequest;
+  /** What its token knows. */
+  readonly known: Token['known'];
 }
 
 /** What the callers of a run share with its other clients. */
@@ -112,8 +122,8 @@ export class HttpCaller {
 
   #send(plan: HttpRequestPlan): void {
     const token = plan.back === null ? undefined : this.#tokens[this.#tokens.length - 1 - plan.back];
-    const node = this.#nodeFor(plan, token?.claims);
-    const request = this.#request(plan, token?.claims);
+    const node = this.#nodeFor(plan, token);
+    const request = this.#request(plan, token?.text);
     const id = request.f === 'put' ? request.txId : txIdOf(this.#base, this.requests++);
     this.world.note(this.name, () => `sends ${id} to ${node}: ${JSON.stringify(request)}`);
     this.#waiting++;
@@ -123,14 +133,14 @@ export class HttpCaller {
       settled = true;
       this.#waiting--;
       this.world.note(this.name, () => `${id} is answered: ${JSON.stringify(answer)}`);
-      this.#answered(id, request, token?.known ?? NOTHING_KNOWN, answer);
+      this.#answered({ id, node, request, known: token?.known ?? NOTHING_KNOWN }, answer);
     };
     this.#time.after(this.timeoutMs, () => settle(undefined));
     this.network.http(this.random, this.plan.region, node, request, settle);
   }
 
-  #nodeFor({ region, node }: HttpRequestPlan, token: SessionClaims | undefined): NodeId {
-    if (node === null && token?.cache !== undefined) return token.cache.node;
+  #nodeFor({ region, node }: HttpRequestPlan, token: Token | undefined): NodeId {
+    if (node === null && token !== undefined) return token.node;
     const nodes = this.network.topology.nodesOf(region);
     return nodes[(node ?? 0) % nodes.length]!;
   }
@@ -139,15 +149,16 @@ export class HttpCaller {
     return `${this.name}-http`.padEnd(16, '_');
   }
 
-  #request({ f, keys }: HttpRequestPlan, token: SessionClaims | undefined): HttpRequest {
+  #request({ f, keys }: HttpRequestPlan, token: string | undefined): HttpRequest {
     if (f === 'get') return { token, f, keys };
     const txId = txIdOf(this.#base, this.requests++);
     const writes = keys.map((key) => ({ key, value: `${this.name}:${this.#values++}` }));
     return { token, f, txId, writes };
   }
 
-  #answered(id: TxId, request: HttpRequest, known: Token['known'], answer: HttpAnswer | undefined): void {
-    if (request.f === 'put') this.#written(id, request.writes, known, answer);
+  #answered(sent: Sent, answer: HttpAnswer | undefined): void {
+    const { id, node, request, known } = sent;
+    if (request.f === 'put') this.#written(sent, request.writes, answer);
     else if (answer?.status === 'read') {
       const next = new Map(known);
       request.keys.forEach((key, i) => {
@@ -155,21 +166,21 @@ export class HttpCaller {
         this.world.tell.httpRead(this.name, id, key, version, known.get(key));
         if (version !== null) learn(next, key, { ct: version.ts, txId: version.txId, value: version.value });
       });
-      this.#tokens.push({ claims: answer.token, known: next });
+      this.#tokens.push({ text: answer.token, node, known: next });
       const ops = request.keys.map((key, i) => ({ f: 'r' as const, k: key, v: textOf(answer.versions[i]?.value) }));
       this.world.histories.add(`${this.name}~${id}`, { txId: id, ops }, 'committed');
     }
   }
 
-  #written(txId: TxId, writes: readonly KeyWrite[], known: Token['known'], answer: HttpAnswer | undefined): void {
+  #written({ id: txId, node, known }: Sent, writes: readonly KeyWrite[], answer: HttpAnswer | undefined): void {
     const ops = writes.map(({ key, value }) => ({ f: 'w' as const, k: key, v: textOf(value) }));
     const done = answer?.status === 'written';
     this.world.histories.add(`${this.name}~${txId}`, { txId, ops }, done ? 'committed' : 'unknown');
     if (!done) return;
-    const { ct, token: claims } = answer;
+    const { ct, token: text } = answer;
     const next = new Map(known);
     for (const { key, value } of writes) learn(next, key, { ct, txId, value });
-    this.#tokens.push({ claims, known: next });
+    this.#tokens.push({ text, node, known: next });
     this.world.tell.acknowledged(txId, ct, writes);
   }
 }

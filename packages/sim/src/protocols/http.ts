@@ -1,34 +1,46 @@
 /** The HTTP API of a simulated node, as far as sessions go: its callers carry nothing but tokens. */
-import type { AnyMessage, KeyWrite, NodeId, QualifiedKey, RegionId, Timestamp, TxId, Version } from '@isochron/core';
+import type {
+  AnyMessage,
+  KeyWrite,
+  NodeId,
+  QualifiedKey,
+  RegionId,
+  Timestamp,
+  Topology,
+  TxId,
+  Version,
+  WallMs,
+} from '@isochron/core';
 import type { Envelope, Machine, TimerKind } from '@isochron/protocols';
-import type { SessionClaims, SessionStoreLimits } from '@isochron/sessions';
+import type { SessionStoreLimits } from '@isochron/sessions';
 
-/** One request. A token is its claims: signatures are the server's. */
+/** One request, with the token of an answer before it. */
 export type HttpRequest =
-  | { readonly token: SessionClaims | undefined; readonly f: 'get'; readonly keys: readonly QualifiedKey[] }
+  | { readonly token: string | undefined; readonly f: 'get'; readonly keys: readonly QualifiedKey[] }
   | {
-      readonly token: SessionClaims | undefined;
+      readonly token: string | undefined;
       readonly f: 'put';
       readonly txId: TxId;
       readonly writes: readonly KeyWrite[];
     };
 
 export type HttpAnswer =
-  | { readonly status: 'read'; readonly token: SessionClaims; readonly versions: readonly (Version | null)[] }
-  | { readonly status: 'written'; readonly token: SessionClaims; readonly ct: Timestamp }
+  | { readonly status: 'read'; readonly token: string; readonly versions: readonly (Version | null)[] }
+  | { readonly status: 'written'; readonly token: string; readonly ct: Timestamp }
   | { readonly status: 'refused'; readonly code: string };
 
 /** What the API of a node takes from its process. */
 export interface HttpWorld<M extends AnyMessage> {
   readonly node: NodeId;
   readonly region: RegionId;
-  readonly nodes: readonly NodeId[];
-  readonly near: readonly NodeId[];
+  readonly topology: Topology;
+  readonly settings: Readonly<Record<string, number>>;
   readonly limits: Partial<SessionStoreLimits>;
   /** Its number among the processes of the node. */
   readonly incarnation: number;
   /** A steady clock, ms. */
   now(): number;
+  wall(): WallMs;
   ust(): Timestamp;
   post(envelope: Envelope<M>): void;
   fire(machine: string, timer: TimerKind): void;

@@ -268,11 +268,20 @@ export class Cluster<M extends AnyMessage> {
   }
 
   #openHttp({ id, region, life }: SimNode<M>, process: HttpProcess<M>) {
-    const { nodes } = this.topology;
-    const near = this.topology.nodesOf(region);
+    const { topology } = this;
+    const { settings } = this.plan;
     const limits = this.plan.http?.limits ?? {};
     const now = () => this.time.now;
-    return this.adapter.openHttp?.({ ...process, node: id, region, nodes, near, limits, incarnation: life, now });
+    return this.adapter.openHttp?.({
+      ...process,
+      node: id,
+      region,
+      topology,
+      settings,
+      limits,
+      incarnation: life,
+      now,
+    });
   }
 
   #openSessions({ id, region, life }: SimNode<M>, process: SessionsProcess<M>) {

@@ -22,6 +22,7 @@ import { isOfSessions, type NodeMessage, nodeSchema } from './message.js';
 import { answering, said } from './observe.js';
 import { SimSession } from './session.js';
 import { openSessions } from './sessions.js';
+import { sessionTokens } from './tokens.js';
 
 /** What the simulator must know of one of them. */
 export interface SimulatedTransactions {
@@ -65,7 +66,7 @@ const NOT_CAUSAL = { level: 'eventual', beyond: ['transactional-causal'] } as co
 
 /** How a protocol comes into the simulator. */
 export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAdapter<NodeMessage> {
-  const { protocol, replication, clocks, stableSnapshots, readsWait, visibility, causal } = simulated;
+  const { protocol, replication, clocks, stableSnapshots, readsWait, visibility, causal, createSession } = simulated;
   return {
     ...KERNEL,
     name: protocol.name,
@@ -86,9 +87,9 @@ export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAd
     createNode: (options) => createNode(options, protocol),
     createSession: (id, io, state) =>
       new SimSession(simulated.createSession(id, state as SessionState | undefined), io),
-    openHttp: (world) => new HttpFront(world, simulated.createSession),
-    openSessions: (world) => openSessions(world, protocol, capabilitiesOf(simulated), simulated.createSession),
-    engine: openTransactions(simulated.createSession),
+    openHttp: (world) => new HttpFront(world, sessionTokens(world, protocol, createSession), createSession),
+    openSessions: (world) => openSessions(world, protocol, capabilitiesOf(simulated), createSession),
+    engine: openTransactions(createSession),
     said: (message, from, to, tell) => {
       if (!isOfSessions(message)) said(message, from, to, tell, stableSnapshots);
     },

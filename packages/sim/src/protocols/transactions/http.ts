@@ -1,5 +1,5 @@
 /** The HTTP API of a node: the shipped machine of sessions, driven as the server drives it. */
-import type { Timestamp } from '@isochron/core';
+import { IsochronError, type Timestamp } from '@isochron/core';
 import type { Address, Input, Machine, Session, SessionState } from '@isochron/protocols';
 import {
   ANONYMOUS,
@@ -9,6 +9,7 @@ import {
   floorOf,
   SESSIONS_MACHINE,
   SessionsMachine,
+  type SessionTokens,
   snapshotOf,
   wanted,
 } from '@isochron/sessions';
@@ -40,9 +41,10 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
 
   constructor(
     readonly world: HttpWorld<NodeMessage>,
+    readonly tokens: SessionTokens,
     readonly session: (id: string, state?: SessionState) => Session,
   ) {
-    const { node, nodes, near, incarnation, limits } = world;
+    const { node, region, topology, incarnation, limits } = world;
     const sessions = new SessionsMachine({
       wake: () => world.fire(SESSIONS_MACHINE, ASKED_TIMER),
       session,
@@ -52,7 +54,8 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
       limits,
       firstRef: incarnation * 1_000_000,
     });
-    const { rules } = session('');
+    const { rules } = tokens;
+    const [nodes, near] = [topology.nodes, topology.nodesOf(region)];
     this.#callers = new Callers({ id: node, nodes, near, rules, ust: () => world.ust() }, sessions);
     this.#self = { node, machine: HTTP_MACHINE };
     this.#coordinator = { node, machine: 'coordinator' };
@@ -82,7 +85,7 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     }
     this.#active++;
     run(
-      request.f === 'get' ? this.#read(request) : this.#write(request),
+      this.#answer(request),
       () => true,
       (answer) => {
         this.#active--;
@@ -101,8 +104,7 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     else this.world.after(GAP_POLL_MS, () => this.#handOver(waited + GAP_POLL_MS, done));
   }
 
-  *#read({ token, keys }: Read): Co<HttpAnswer> {
-    const caller = yield* this.#caller(token);
+  *#read(caller: Caller, keys: Read['keys']): Co<HttpAnswer> {
     if (!(yield* this.#closes(caller))) return { status: 'refused', code: 'SESSION_GAP' };
     const { kept } = caller;
     const view = kept === undefined ? undefined : this.#callers.view({ ...caller, kept });
@@ -115,11 +117,10 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     const snapshot = snapshotOf(answer);
     const versions = view?.over(keys, snapshot, answer.versions) ?? answer.versions;
     view?.end();
-    return { status: 'read', token: this.#callers.afterRead(caller, snapshot), versions };
+    return { status: 'read', token: this.tokens.mint(this.#callers.afterRead(caller, snapshot)), versions };
   }
 
-  *#write({ token, txId, writes }: Write): Co<HttpAnswer> {
-    const caller = yield* this.#caller(token);
+  *#write(caller: Caller, { txId, writes }: Write): Co<HttpAnswer> {
     const snapshot = this.#callers.knownTo(caller);
     const { ts, deps } = snapshot;
     const [birth, homes] = [this.world.ust(), [this.world.region]];
@@ -128,12 +129,25 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     if (answer.type !== 'CommitResp') return refusal(answer);
     const commit = { ts: answer.ct, deps: answer.deps };
     const next = this.#callers.committed(caller, { txId, writes, commit, snapshot });
-    return { status: 'written', token: next, ct: answer.ct };
+    return { status: 'written', token: this.tokens.mint(next), ct: answer.ct };
   }
 
-  *#caller(token: HttpRequest['token']): Co<Caller> {
+  *#answer(request: HttpRequest): Co<HttpAnswer> {
+    const caller = yield* this.#caller(request.token);
+    if (caller instanceof IsochronError) return { status: 'refused', code: caller.code };
+    return yield* request.f === 'get' ? this.#read(caller, request.keys) : this.#write(caller, request);
+  }
+
+  /** Who is calling, or why the token is refused. */
+  *#caller(token: HttpRequest['token']): Co<Caller | IsochronError> {
     if (token === undefined) return ANONYMOUS;
-    return yield* waitFor<Caller>((resume) => this.#callers.resolve(token, resume));
+    try {
+      const claims = this.tokens.decode(token, this.world.wall());
+      return yield* waitFor<Caller>((resume) => this.#callers.resolve(claims, resume));
+    } catch (error) {
+      if (error instanceof IsochronError) return error;
+      throw error;
+    }
   }
 
   /** Waits until the caller's own writes are visible, not too long. */

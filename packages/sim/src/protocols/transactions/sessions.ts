@@ -1,22 +1,9 @@
 /** The session frames of a node under protocols with transactions. */
 import type { Address, ClientRequest, Machine, Session, SessionState, TransactionProtocol } from '@isochron/protocols';
-import {
-  type Capability,
-  ClientPort,
-  Outcomes,
-  SessionTokens,
-  SnapshotChecks,
-  TransactionSession,
-} from '@isochron/sessions';
-import {
-  FRAMES_MACHINE,
-  REFS,
-  type SessionsNode,
-  type SessionsWorld,
-  sessionsNode,
-  tokenCluster,
-} from '../sessions.js';
+import { type Capability, ClientPort, Outcomes, TransactionSession } from '@isochron/sessions';
+import { FRAMES_MACHINE, REFS, type SessionsNode, type SessionsWorld, sessionsNode } from '../sessions.js';
 import type { NodeMessage } from './message.js';
+import { sessionTokens } from './tokens.js';
 
 export function openSessions(
   world: SessionsWorld<NodeMessage>,
@@ -31,8 +18,7 @@ export function openSessions(
     ust: () => world.ust(),
     outcomeRetentionMs: world.settings.outcomeRetentionMs!,
   });
-  const checks = new SnapshotChecks(protocol.entries?.(world.topology) ?? 0, world.settings.maxClockDriftMs!);
-  const tokens = new SessionTokens(tokenCluster(protocol.name), createSession('').rules, checks);
+  const tokens = sessionTokens(world, protocol, createSession);
   return sessionsNode(
     world,
     protocol.name,

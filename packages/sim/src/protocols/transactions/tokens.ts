@@ -1,0 +1,21 @@
+/** The session tokens of a simulated cluster. */
+import type { Topology } from '@isochron/core';
+import type { Session, SessionState, TransactionProtocol } from '@isochron/protocols';
+import { SessionTokens, SnapshotChecks } from '@isochron/sessions';
+import { tokenCluster } from '../sessions.js';
+
+/** What signs and reads the tokens of a node. */
+export interface TokensOf {
+  readonly topology: Topology;
+  readonly settings: Readonly<Record<string, number>>;
+}
+
+/** @param createSession makes the sessions of the protocol */
+export function sessionTokens(
+  { topology, settings }: TokensOf,
+  protocol: TransactionProtocol,
+  createSession: (id: string, state?: SessionState) => Session,
+): SessionTokens {
+  const checks = new SnapshotChecks(protocol.entries?.(topology) ?? 0, settings.maxClockDriftMs!);
+  return new SessionTokens(tokenCluster(protocol.name), createSession('').rules, checks);
+}
