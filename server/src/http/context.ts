@@ -83,7 +83,7 @@ export class ApiContext {
 
   /** T1 for what a client claims. @throws IsochronError `TIMESTAMP_IN_FUTURE` */
   refuseFuture(claimed: Snapshot, what: string): void {
-    refuseFuture(this.node.config.settings.maxClockDriftMs, claimed, this.node.now(), what);
+    refuseFuture(this.node.latest(), claimed, what);
   }
 
   principal(request: FastifyRequest): string {

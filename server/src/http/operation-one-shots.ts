@@ -51,7 +51,7 @@ export class OperationOneShots implements OneShots {
   /** @throws IsochronError for a bad token */
   #caller(request: FastifyRequest): OperationSession {
     const token = request.headers['isochron-session'];
-    const state = token === undefined ? undefined : this.tokens.decode(String(token), this.node.now());
+    const state = token === undefined ? undefined : this.tokens.decode(String(token), this.node.latest());
     return this.node.protocol.session(newSessionId(), this.node.region, state);
   }
 

@@ -33,7 +33,7 @@ describe('a cluster whose snapshots are vectors', () => {
     ust = api.node.ust();
     api.cluster.deps = [ust, ust - 7];
   });
-  const seenBy = (token: unknown) => tokens.decode(String(token), api.node.now()).seen;
+  const seenBy = (token: unknown) => tokens.decode(String(token), api.node.latest()).seen;
 
   describe('over HTTP', () => {
     it('signs all entries of what a caller has read, and asks for no less with the next request', async () => {

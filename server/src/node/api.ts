@@ -87,6 +87,8 @@ export interface RunningNode {
   readonly topology: Topology;
   /** Node's wall clock, ms since 1970. */
   now(): number;
+  /** The latest timestamp that a client may name (T1). */
+  latest(): Timestamp;
   /** Universal stable time as this node knows it. */
   ust(): Timestamp;
   /** The node's hybrid logical clock. */

@@ -289,6 +289,10 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     return this.machines.clock.last;
   }
 
+  latest(): Timestamp {
+    return this.machines.clock.latest(this.now(), this.config.settings.maxClockDriftMs / 2);
+  }
+
   stalenessMs(): number {
     return this.#progress.stalenessMs(this.ust(), this.now(), performance.now());
   }

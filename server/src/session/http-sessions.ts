@@ -40,7 +40,7 @@ export class HttpSessions {
    */
   resolve(token: string | undefined): Caller | Promise<Caller> {
     if (token === undefined) return ANONYMOUS;
-    const claims = this.tokens.decode(token, this.node.now());
+    const claims = this.tokens.decode(token, this.node.latest());
     let caller: Caller | undefined;
     let settle = (found: Caller): void => {
       caller = found;

@@ -1,10 +1,10 @@
-import { IsochronError } from '@isochron/core';
+import { IsochronError, packWall } from '@isochron/core';
 import type { SessionTokens } from '@isochron/sessions';
 import { fakeConfig } from '../testing/fake-node.js';
 import { SECRET } from '../testing/test-api.js';
 import { operationTokens, sessionTokens } from './tokens.js';
 
-const NOW = Date.UTC(2026, 0, 1);
+const NOW = packWall(Date.UTC(2026, 0, 1));
 const cache = { session: 'a'.repeat(22), node: 'virginia-1', changes: 3 };
 const cureClaims = { seen: { ts: 1000, deps: [1000, 900] }, hwt: 2000 };
 const state = { seen: [1, 2 ** 52, 0], region: 'oregon', ust: 77 };

@@ -19,10 +19,7 @@ export const operationTokens = (secret: string, config: ClusterConfig, epoch = 0
 
 /** The checks of snapshots under a protocol with transactions. */
 export const snapshotChecks = (config: ClusterConfig): SnapshotChecks =>
-  new SnapshotChecks(
-    servedTransactions(config.protocol).entries(new Topology(clusterSpec(config))),
-    config.settings.maxClockDriftMs,
-  );
+  new SnapshotChecks(servedTransactions(config.protocol).entries(new Topology(clusterSpec(config))));
 
 function tokenCluster(secret: string, config: ClusterConfig, epoch: number): TokenCluster {
   const { cluster, protocol, keyspaces } = config;

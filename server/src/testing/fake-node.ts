@@ -243,6 +243,10 @@ export class FakeNode implements TransactionsNode {
     return this.cluster.ust;
   }
 
+  latest(): Timestamp {
+    return Math.max(packWall(this.now() + this.config.settings.maxClockDriftMs / 2), this.hlc());
+  }
+
   hlc(): Timestamp {
     return this.cluster.hlc.read(this.cluster.nowMs);
   }

@@ -5,7 +5,6 @@ import { after } from '../node/after.js';
 /** The node of an API, as the sessions that it serves see it. */
 export function servedNode({ node, rules, auth, log, serving, stability }: ApiContext): ServedNode {
   const { id, region, topology, protocol, config } = node;
-  const { maxTransactionMs, maxClockDriftMs } = config.settings;
   return {
     id,
     region,
@@ -13,11 +12,11 @@ export function servedNode({ node, rules, auth, log, serving, stability }: ApiCo
     protocol,
     topology,
     rules,
-    maxTransactionMs,
-    maxClockDriftMs,
+    maxTransactionMs: config.settings.maxTransactionMs,
     regions: config.regions.map((one) => ({ id: one.id, endpoints: one.nodes.map(({ api }) => api) })),
     serving,
     now: () => node.now(),
+    latest: () => node.latest(),
     ust: () => node.ust(),
     freshness: () => stability.freshness,
     unresponsive: () => node.unresponsive,

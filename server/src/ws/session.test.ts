@@ -162,10 +162,10 @@ describe('a session', () => {
     expect(await read(1)).toBeUndefined();
     client.send(commit(2, [{ key: 'default/a', value: '1' }]));
     const { ts, token } = await client.answer(2);
-    expect(tokens.decode(String(token), api.node.now())).toEqual({ seen: { ts: api.node.ust() }, hwt: ts });
+    expect(tokens.decode(String(token), api.node.latest())).toEqual({ seen: { ts: api.node.ust() }, hwt: ts });
     expect(await read(3)).toBeUndefined();
     api.cluster.stabilise();
-    expect(tokens.decode(String(await read(4)), api.node.now())).toEqual({ seen: { ts: api.node.ust() }, hwt: 0 });
+    expect(tokens.decode(String(await read(4)), api.node.latest())).toEqual({ seen: { ts: api.node.ust() }, hwt: 0 });
     expect(await read(5)).toBeUndefined();
     client.close();
   });
@@ -198,7 +198,7 @@ describe('a session', () => {
     await client.hello();
     client.send({ type: 'ping', id: 1, token: tokens.mint({ seen: { ts: ust }, hwt: ust + 7 }) });
     const { token } = await client.answer(1);
-    expect(tokens.decode(String(token), api.node.now())).toEqual({ seen: { ts: ust }, hwt: ust + 7 });
+    expect(tokens.decode(String(token), api.node.latest())).toEqual({ seen: { ts: ust }, hwt: ust + 7 });
     client.send({ type: 'ping', id: 2, token: tokens.mint({ seen: { ts: ust - 5 }, hwt: ust + 3 }) });
     expect(await client.answer(2)).toEqual({ type: 'pong', id: 2 });
     client.send({ type: 'ping', id: 3, token: 'nonsense' });

@@ -46,7 +46,7 @@ export class ConnectedOperations implements ServedSession, RequestContext {
     this.principal = principal;
     const { node } = this;
     const { tokens } = this.parts;
-    const state = token === undefined ? undefined : tokens.decode(token, node.now());
+    const state = token === undefined ? undefined : tokens.decode(token, node.latest());
     const session = this.parts.session('', node.region, state);
     session.observe(node.ust());
     this.sentUst = session.ust;
@@ -80,7 +80,7 @@ export class ConnectedOperations implements ServedSession, RequestContext {
 
   /** The client keeps its session itself. */
   learn(token: string): undefined {
-    this.parts.tokens.decode(token, this.node.now());
+    this.parts.tokens.decode(token, this.node.latest());
   }
 
   /** The session that a request is of. */

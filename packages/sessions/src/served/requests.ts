@@ -75,7 +75,7 @@ function claimed(context: RequestContext, frame: RawFrame, name: string): Timest
 }
 
 function notInFuture(context: RequestContext, snapshot: Snapshot, name: string): Snapshot {
-  refuseFuture(context.node.maxClockDriftMs, snapshot, context.node.now(), `"${name}"`);
+  refuseFuture(context.node.latest(), snapshot, `"${name}"`);
   return snapshot;
 }
 

@@ -21,12 +21,13 @@ export interface ServedNode {
   /** The cluster's limits, and what they mean for requests. */
   readonly rules: Rules;
   readonly maxTransactionMs: number;
-  readonly maxClockDriftMs: number;
   /** All regions and the API endpoints of their nodes. */
   readonly regions: WelcomeFrame['regions'];
   readonly serving: Serving;
   /** The node's wall clock. */
   now(): WallMs;
+  /** The latest timestamp that a client may name here (T1). */
+  latest(): Timestamp;
   /** Its stable time. */
   ust(): Timestamp;
   freshness(): Freshness;

@@ -1,8 +1,10 @@
+import { HLC_TICKS_PER_MS, type Timestamp } from '@isochron/core';
 import { SESSION_CLOSE } from '@isochron/wire/session-frames';
 import { type TestLink, TestNode, UST } from '../testing/served-node.js';
 import { CREDITS } from './served-connection.js';
 
 const KEYS = ['default/a'];
+const WRITES = [{ key: 'default/a', value: '1' }];
 const codes = ({ frames }: TestLink) => frames.map((frame) => ('code' in frame ? frame.code : frame.type));
 
 let node: TestNode;
@@ -145,6 +147,48 @@ describe('a connection', () => {
     expect(node.sessions.size).toBe(0);
     node.answerRead(node.posted[0]!);
     expect(link.frames).toEqual([]);
+  });
+});
+
+describe('a timestamp that a client names', () => {
+  const FAR: Timestamp = UST + 3_600_000 * HLC_TICKS_PER_MS;
+
+  it('is refused where it lies far ahead of the clock of the node, in tokens and in requests (T1)', () => {
+    const early = node.connect();
+    early.connection.receive({ type: 'hello', token: node.tokens.mint({ seen: { ts: FAR }, hwt: 0 }) });
+    expect(codes(early.link)).toEqual(['TIMESTAMP_IN_FUTURE']);
+    const { link, connection } = node.greeted();
+    connection.receive([
+      { type: 'stable', id: 1, ts: FAR },
+      {
+        type: 'commit',
+        id: 2,
+        tx: 'sssssssssssssssss.1',
+        snapshot: FAR,
+        hwt: 0,
+        birth: 0,
+        homes: ['p'],
+        writes: WRITES,
+      },
+    ]);
+    expect(codes(link)).toEqual(['TIMESTAMP_IN_FUTURE', 'TIMESTAMP_IN_FUTURE']);
+  });
+
+  it('is not refused where the node has seen it itself, however far ahead a clock once was (T1)', () => {
+    node.hlc = FAR;
+    const { link, connection } = node.connect();
+    connection.receive({ type: 'hello', token: node.tokens.mint({ seen: { ts: FAR }, hwt: 0 }) });
+    connection.receive({
+      type: 'commit',
+      id: 2,
+      tx: 'sssssssssssssssss.1',
+      snapshot: FAR,
+      hwt: 0,
+      birth: 0,
+      homes: ['p'],
+      writes: WRITES,
+    });
+    expect([codes(link), node.posted.map(({ type }) => type)]).toEqual([['welcome'], ['CommitReq']]);
   });
 });
 

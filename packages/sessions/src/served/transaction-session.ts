@@ -40,7 +40,7 @@ export class TransactionSession implements ServedSession, TransactionRequests {
     const { node } = this;
     const { tokens } = this.parts;
     if (token !== undefined) {
-      const claims = tokens.decode(token, node.now());
+      const claims = tokens.decode(token, node.latest());
       this.#seen = claims.seen;
       this.#hwt = claims.hwt;
     }
@@ -83,7 +83,7 @@ export class TransactionSession implements ServedSession, TransactionRequests {
   }
 
   learn(token: string): string | undefined {
-    const { seen, hwt } = this.parts.tokens.decode(token, this.node.now());
+    const { seen, hwt } = this.parts.tokens.decode(token, this.node.latest());
     return this.#renew(this.#rules.merge(this.#seen, seen), Math.max(this.#hwt, hwt));
   }
 

@@ -65,6 +65,8 @@ export class TestNode {
   readonly serving: Serving;
   readonly sessions: ServedSessions;
   ust = UST;
+  /** What its clock has seen. */
+  hlc: Timestamp = 0;
   isReady = true;
   freshness: Freshness = { now: NOW, stalenessMs: 20, stale: false, heldBackBy: null };
 
@@ -91,7 +93,7 @@ export class TestNode {
       topology,
       rules: new Rules(topology, LIMITS),
       maxTransactionMs: 1_000,
-      maxClockDriftMs: MAX_DRIFT_MS,
+      latest: () => Math.max(packWall(NOW + MAX_DRIFT_MS / 2), this.hlc),
       regions: [{ id: 'p', endpoints: ['http://p-1'] }],
       serving: this.serving,
       freshness: () => this.freshness,

@@ -34,8 +34,7 @@ const clusterOf = (protocol: string, more: Partial<TokenCluster>): TokenCluster 
 
 export const rulesOf = (protocol: TransactionsName): SessionRules => PROTOCOLS[protocol][0];
 
-export const checksOf = (protocol: TransactionsName): SnapshotChecks =>
-  new SnapshotChecks(PROTOCOLS[protocol][1], MAX_DRIFT_MS);
+export const checksOf = (protocol: TransactionsName): SnapshotChecks => new SnapshotChecks(PROTOCOLS[protocol][1]);
 
 export const sessionTokens = (protocol: TransactionsName = 'paris', more: Partial<TokenCluster> = {}): SessionTokens =>
   new SessionTokens(clusterOf(protocol, more), rulesOf(protocol), checksOf(protocol));

@@ -1,8 +1,9 @@
+import { packWall } from '@isochron/core';
 import type { OperationSessionState } from '@isochron/protocols';
 import fc from 'fast-check';
 import { operationTokens, sessionTokens } from '../testing/tokens.js';
 
-const NOW = Date.UTC(2026, 0, 1);
+const NOW = packWall(Date.UTC(2026, 0, 1));
 const okapi = operationTokens('okapi');
 const STATE: OperationSessionState = { seen: [1, 2 ** 52, 0], region: 'oregon', ust: 77 };
 

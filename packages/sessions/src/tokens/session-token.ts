@@ -12,7 +12,7 @@
  * on, 8, comes last. Versions 1 and 2 with a session id are of nodes that did not count changes: the id is ignored, and
  * their bearer waits until its writes are stable.
  */
-import type { Timestamp, WallMs } from '@isochron/core';
+import type { Timestamp } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import type { SessionClaims } from '../claims.js';
 import { sameSnapshot } from '../snapshot.js';
@@ -83,8 +83,8 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
     return fields.end({ seen, hwt, cache: { session, node, changes: fields.count() } });
   }
 
-  protected judge({ seen: { ts, deps }, hwt }: SessionClaims, now: WallMs): void {
-    this.checks.refuseFuture({ ts: Math.max(ts, hwt), deps }, now, 'The session token');
+  protected judge({ seen: { ts, deps }, hwt }: SessionClaims, latest: Timestamp): void {
+    this.checks.refuseFuture({ ts: Math.max(ts, hwt), deps }, latest, 'The session token');
   }
 
   /** Whether the write at `hwt` may be missing in a snapshot, or must still be sorted before the session's next one. */

@@ -6,7 +6,7 @@
  * The MAC is HMAC-SHA256 under a key derived from the cluster secret, cut to 16 bytes.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { IsochronError, isTimestamp, type Timestamp, type WallMs } from '@isochron/core';
+import { IsochronError, isTimestamp, type Timestamp } from '@isochron/core';
 import { BoundedMap } from '../bounded-map.js';
 
 /** The cluster whose tokens are signed. */
@@ -54,15 +54,16 @@ export abstract class SignedTokens<Claims> {
 
   /**
    * Reads a token.
+   * @param latest the latest timestamp that a client may name at this node
    * @throws IsochronError `TOKEN_INVALID` damaged, forged or of another protocol, `TOKEN_FOREIGN` of another cluster,
    * `TIMESTAMP_IN_FUTURE` (T1)
    */
-  decode(token: string, now: WallMs): Claims {
+  decode(token: string, latest: Timestamp): Claims {
     const known = this.#decoded.get(token);
     if (known !== undefined) return known;
     const { fields, version } = this.#verify(token);
     const claims = this.read(fields, version);
-    this.judge(claims, now);
+    this.judge(claims, latest);
     this.#decoded.set(token, claims);
     return claims;
   }
@@ -71,7 +72,7 @@ export abstract class SignedTokens<Claims> {
   protected abstract read(fields: Fields, version: TokenVersion): Claims & object;
 
   /** @throws IsochronError for what must not be believed although it is signed */
-  protected abstract judge(claims: Claims, now: WallMs): void;
+  protected abstract judge(claims: Claims, latest: Timestamp): void;
 
   protected sign(version: TokenVersion, parts: readonly Uint8Array[]): string {
     const body = Buffer.concat([Buffer.of(version), this.#tag, ...parts]);

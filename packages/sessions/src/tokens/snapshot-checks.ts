@@ -1,5 +1,5 @@
 /** The checks of snapshots that callers name. */
-import { type Deps, IsochronError, isTimestamp, packWall, type WallMs } from '@isochron/core';
+import { type Deps, IsochronError, isTimestamp, type Timestamp } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 
 /** Checks the snapshots that callers name, before machines that do not check them get them. */
@@ -7,7 +7,6 @@ export class SnapshotChecks {
   constructor(
     /** Entries that a snapshot has beside its timestamp, under the cluster's protocol. */
     readonly entries: number,
-    readonly maxClockDriftMs: number,
   ) {}
 
   /** Whether these are the entries of a snapshot: as many as the protocol has, or none. */
@@ -16,18 +15,17 @@ export class SnapshotChecks {
   }
 
   /** @throws IsochronError `TIMESTAMP_IN_FUTURE` */
-  refuseFuture(claimed: Snapshot, now: WallMs, what: string): void {
-    refuseFuture(this.maxClockDriftMs, claimed, now, what);
+  refuseFuture(claimed: Snapshot, latest: Timestamp, what: string): void {
+    refuseFuture(latest, claimed, what);
   }
 }
 
 /**
- * T1 for what a client claims: at most half the cluster's drift limit ahead of this node's wall clock.
+ * T1 for what a client claims.
+ * @param latest the latest timestamp that a client may name at this node
  * @throws IsochronError `TIMESTAMP_IN_FUTURE`
  */
-export function refuseFuture(maxClockDriftMs: number, { ts, deps = [] }: Snapshot, now: WallMs, what: string): void {
-  const maxAheadMs = maxClockDriftMs / 2;
-  const limit = packWall(now + maxAheadMs);
-  if (ts <= limit && deps.every((entry) => entry <= limit)) return;
-  throw new IsochronError('TIMESTAMP_IN_FUTURE', `${what} names a time more than ${maxAheadMs} ms ahead.`);
+export function refuseFuture(latest: Timestamp, { ts, deps = [] }: Snapshot, what: string): void {
+  if (ts <= latest && deps.every((entry) => entry <= latest)) return;
+  throw new IsochronError('TIMESTAMP_IN_FUTURE', `${what} names a time that lies too far ahead.`);
 }

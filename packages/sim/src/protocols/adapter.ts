@@ -111,12 +111,10 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   createSession(id: string, io: ClientIo<M>, state: unknown): ProtocolSession;
   /** Opens the HTTP API of a node; absent where the server keeps nothing for its callers. */
   openHttp?(world: HttpWorld<M>): HttpNode<M>;
-  /**
-   * Serves the session frames of SDK clients at a node; absent where the simulator has no such clients of the protocol.
-   */
-  openSessions?(world: SessionsWorld<M>): SessionsNode<M>;
-  /** The protocol's part of an SDK client. */
-  readonly engine?: OpenEngine;
+  /** Serves the session frames of clients at a node. */
+  openSessions(world: SessionsWorld<M>): SessionsNode<M>;
+  /** The protocol's part of a client. */
+  readonly engine: OpenEngine;
   /** The request that a message answers, where it answers a client. */
   refOf(message: M): number | undefined;
   /** Tells what a message promises. Called when it leaves its node, or reaches another machine of the same node. */
@@ -154,6 +152,8 @@ export interface ProtocolNode<M extends AnyMessage> {
   receives(peer: NodeId, hlc: Timestamp, envelopes: readonly Envelope<M>[]): string | undefined;
   /** Whether it serves clients yet. */
   ready(now: WallMs): boolean;
+  /** The latest timestamp that a client may name (T1). */
+  latest(): Timestamp;
   /** The stable time that a client is welcomed with. */
   ust(): Timestamp;
   /** The time that every node of every region serves, as far as it knows. */

@@ -9,7 +9,6 @@ import type {
   Topology,
   TxId,
   Version,
-  WallMs,
 } from '@isochron/core';
 import type { Envelope, Machine, TimerKind } from '@isochron/protocols';
 import type { SessionStoreLimits } from '@isochron/sessions';
@@ -34,13 +33,13 @@ export interface HttpWorld<M extends AnyMessage> {
   readonly node: NodeId;
   readonly region: RegionId;
   readonly topology: Topology;
-  readonly settings: Readonly<Record<string, number>>;
   readonly limits: Partial<SessionStoreLimits>;
   /** Its number among the processes of the node. */
   readonly incarnation: number;
   /** A steady clock, ms. */
   now(): number;
-  wall(): WallMs;
+  /** The latest timestamp that a client may name (T1). */
+  latest(): Timestamp;
   ust(): Timestamp;
   post(envelope: Envelope<M>): void;
   fire(machine: string, timer: TimerKind): void;

@@ -51,9 +51,9 @@ export const startOf = ({ settings, diskIsFull, ...options }: NodeOptions) => ({
 /** What a driver uses of a node. */
 export function driven<M extends AnyMessage>(
   node: Pick<TransactionNode | OperationNode, 'clock' | 'drift' | 'stabilization' | 'stable' | 'verification'>,
-  { readings: { wall } }: NodeOptions,
+  { readings: { wall }, settings }: NodeOptions,
   schema: MessageSchema<M>,
-): Pick<ProtocolNode<M>, 'hlc' | 'greeting' | 'meets' | 'receives' | 'ready' | 'ust' | 'served' | 'want'> {
+): Pick<ProtocolNode<M>, 'hlc' | 'greeting' | 'meets' | 'receives' | 'ready' | 'latest' | 'ust' | 'served' | 'want'> {
   const { clock, drift } = node;
   const peers = new PeerClocks<M>(clock, drift, newestTimestamp(schema));
   return {
@@ -62,6 +62,7 @@ export function driven<M extends AnyMessage>(
     meets: (peer, greeting) => peers.meets(peer, greeting, wall()),
     receives: (peer, hlc, envelopes) => peers.receives(peer, hlc, envelopes, wall()),
     ready: (now) => node.stabilization.spoken && node.verification.status(now).state !== 'verifying',
+    latest: () => clock.latest(wall(), (settings.maxClockDriftMs ?? DEFAULT_SETTINGS.maxClockDriftMs) / 2),
     ust: () => node.stable.value,
     served: () => node.stable.served,
     want: (ts) => node.stable.want(ts),

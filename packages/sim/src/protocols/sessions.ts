@@ -39,6 +39,8 @@ export interface SessionsWorld<M extends AnyMessage> {
   /** Its number among the processes of the node. */
   readonly incarnation: number;
   wall(): WallMs;
+  /** The latest timestamp that a client may name (T1). */
+  latest(): Timestamp;
   ready(): boolean;
   ust(): Timestamp;
   served(): Timestamp;
@@ -98,7 +100,6 @@ export function sessionsNode<M extends AnyMessage>(
     },
     visibleHere: (ts, timeoutMs, done) => waiting.wait(() => world.ust(), ts, timeoutMs, done),
   });
-  const setting = (name: 'maxTransactionMs' | 'maxClockDriftMs') => world.settings[name] ?? DEFAULT_SETTINGS[name];
   const now = () => Math.max(0, Math.floor(world.wall()));
   const node: ServedNode = {
     id,
@@ -107,11 +108,11 @@ export function sessionsNode<M extends AnyMessage>(
     protocol: { name: protocol, capabilities: new Set(capabilities) },
     topology,
     rules: new Rules(topology, DEFAULT_LIMITS),
-    maxTransactionMs: setting('maxTransactionMs'),
-    maxClockDriftMs: setting('maxClockDriftMs'),
+    maxTransactionMs: world.settings.maxTransactionMs ?? DEFAULT_SETTINGS.maxTransactionMs,
     regions: topology.regions.map((one) => ({ id: one, endpoints: topology.nodesOf(one).map(urlOf) })),
     serving,
     now,
+    latest: () => world.latest(),
     ust: () => world.ust(),
     freshness: () => ({
       now: now(),

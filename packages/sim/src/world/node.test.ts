@@ -70,6 +70,7 @@ function started() {
         meets: () => undefined,
         receives: () => undefined,
         ready: () => true,
+        latest: () => 0,
         ust: () => 0,
         served: () => 0,
         want: () => {},

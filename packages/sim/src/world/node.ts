@@ -28,7 +28,7 @@ export const CLIENT_MACHINE = 'client';
 const LEAVE_MS = 1_000;
 
 /** What the HTTP API of a node uses of the process. */
-export type HttpProcess<M extends AnyMessage> = Pick<HttpWorld<M>, 'post' | 'fire' | 'after' | 'ust' | 'wall'>;
+export type HttpProcess<M extends AnyMessage> = Pick<HttpWorld<M>, 'post' | 'fire' | 'after' | 'ust' | 'latest'>;
 
 /** What the session frames of a node use of the process. */
 export type SessionsProcess<M extends AnyMessage> = Omit<
@@ -126,6 +126,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     this.#http = world.openHttp(this, process);
     this.#sessions = world.openSessions(this, {
       ...process,
+      wall: () => this.clock.now(),
       ready: () => protocol.ready(this.clock.now()),
       served: () => protocol.served(),
       want: (ts) => protocol.want(ts),
@@ -255,7 +256,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     return {
       post: (envelope) => host.post(envelope),
       fire: (machine, timer) => host.fire(machine, timer),
-      wall: () => this.clock.now(),
+      latest: () => protocol.latest(),
       ust: () => protocol.ust(),
       after: (ms, run) => {
         this.world.time.after(ms, () => {

@@ -87,7 +87,7 @@ export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAd
     createNode: (options) => createNode(options, protocol),
     createSession: (id, io, state) =>
       new SimSession(simulated.createSession(id, state as SessionState | undefined), io),
-    openHttp: (world) => new HttpFront(world, sessionTokens(world, protocol, createSession), createSession),
+    openHttp: (world) => new HttpFront(world, sessionTokens(world.topology, protocol, createSession), createSession),
     openSessions: (world) => openSessions(world, protocol, capabilitiesOf(simulated), createSession),
     engine: openTransactions(createSession),
     said: (message, from, to, tell) => {

@@ -142,7 +142,7 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
   *#caller(token: HttpRequest['token']): Co<Caller | IsochronError> {
     if (token === undefined) return ANONYMOUS;
     try {
-      const claims = this.tokens.decode(token, this.world.wall());
+      const claims = this.tokens.decode(token, this.world.latest());
       return yield* waitFor<Caller>((resume) => this.#callers.resolve(claims, resume));
     } catch (error) {
       if (error instanceof IsochronError) return error;

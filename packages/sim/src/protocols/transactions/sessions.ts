@@ -18,7 +18,7 @@ export function openSessions(
     ust: () => world.ust(),
     outcomeRetentionMs: world.settings.outcomeRetentionMs!,
   });
-  const tokens = sessionTokens(world, protocol, createSession);
+  const tokens = sessionTokens(world.topology, protocol, createSession);
   return sessionsNode(
     world,
     protocol.name,

@@ -4,18 +4,12 @@ import type { Session, SessionState, TransactionProtocol } from '@isochron/proto
 import { SessionTokens, SnapshotChecks } from '@isochron/sessions';
 import { tokenCluster } from '../sessions.js';
 
-/** What signs and reads the tokens of a node. */
-export interface TokensOf {
-  readonly topology: Topology;
-  readonly settings: Readonly<Record<string, number>>;
-}
-
 /** @param createSession makes the sessions of the protocol */
 export function sessionTokens(
-  { topology, settings }: TokensOf,
+  topology: Topology,
   protocol: TransactionProtocol,
   createSession: (id: string, state?: SessionState) => Session,
 ): SessionTokens {
-  const checks = new SnapshotChecks(protocol.entries?.(topology) ?? 0, settings.maxClockDriftMs!);
+  const checks = new SnapshotChecks(protocol.entries?.(topology) ?? 0);
   return new SessionTokens(tokenCluster(protocol.name), createSession('').rules, checks);
 }
