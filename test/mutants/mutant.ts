@@ -14,8 +14,6 @@ export interface Patch {
 export interface Profile {
   readonly settings?: Readonly<Record<string, number>>;
   readonly environment?: Readonly<Record<string, unknown>>;
-  /** All sessions are held by the SDKs' client; otherwise none is. */
-  readonly sdk?: boolean;
   /** Every run has callers over HTTP, and nodes keep at most this much for them. */
   readonly http?: Partial<SessionStoreLimits>;
   /** So many faults of these kinds, from the beginning until then (ms). */

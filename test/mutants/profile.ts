@@ -9,12 +9,11 @@ import type { FaultPlan } from '@isochron/sim/plan/plan';
 import type { Profile } from './mutant.js';
 
 /** The drawn plan with the profile's parts in place of its own. */
-export function profiled(plan: Plan, { settings, environment, faults, http, sdk = false }: Profile): Plan {
+export function profiled(plan: Plan, { settings, environment, faults, http }: Profile): Plan {
   return {
     ...plan,
     settings: { ...plan.settings, ...settings },
     environment: { ...plan.environment, ...environment },
-    sessions: plan.sessions.map(({ sdk: _, ...session }) => (sdk ? { ...session, sdk } : session)),
     ...(http === undefined ? {} : { http: drawHttp(plan, http) }),
     faults: faults === undefined ? plan.faults : drawFaults(plan, faults),
   };

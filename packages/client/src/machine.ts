@@ -156,6 +156,12 @@ export class ClientMachine {
     return this.#handle(handle).tx;
   }
 
+  /** Whether the server has had the snapshot in use ever since it assigned it to this handle. */
+  isInUse(handle: HandleId): boolean {
+    const { current } = this.core.connector;
+    return current !== undefined && this.#handle(handle).isOpenOn(current);
+  }
+
   step(input: ClientInput): void {
     this.#loop.nowMs = input.nowMs;
     switch (input.kind) {

@@ -13,11 +13,10 @@ const READS = `${CLIENT}/session/reads.ts`;
 
 /** Clients that lose their connections over and over. */
 const RECONNECTING: Profile = {
-  sdk: true,
   faults: { kinds: ['clientDisconnect', 'crash'], count: 30, untilMs: 3_000 },
 };
 /** Clients that nothing keeps from their work. */
-const UNDISTURBED: Profile = { sdk: true, faults: { kinds: ['slowDisk'], count: 0, untilMs: 0 } };
+const UNDISTURBED: Profile = { faults: { kinds: ['slowDisk'], count: 0, untilMs: 0 } };
 
 /** The same, where stable time is long behind what sessions have written. */
 const BEHIND: Profile = { ...UNDISTURBED, settings: { applyIntervalMs: 400, gossipIntervalMs: 400 } };

@@ -361,6 +361,24 @@ describe('client-reads', () => {
     expect(bench.failed).toEqual([]);
   });
 
+  const late = new Map([[A, [{ txId: 'late', value: 'late' }]]]);
+
+  it('accepts an own write in doubt from its commit on, and that the session has not learned of it', () => {
+    const { bench, check } = watched();
+    bench.commit('late', 12, [{ key: A, value: 'late' }]);
+    for (const value of ['late', '1']) check.read(client({ inDoubt: late }), A, value);
+    check.read(client({ inDoubt: late, own: own(11) }), A, 'late');
+    expect(bench.failed).toEqual([]);
+  });
+
+  it('finds an own write in doubt that is shown without its commit, or instead of a newer own one', () => {
+    const { bench, check } = watched();
+    check.read(client({ inDoubt: late }), A, 'late');
+    bench.commit('late', 12, [{ key: A, value: 'late' }]);
+    check.read(client({ inDoubt: late, own: own(13) }), A, 'late');
+    expect(bench.failed).toHaveLength(2);
+  });
+
   it.each<[string, (check: ClientReads) => void]>([
     ['a cache entry that hides a newer visible version', (check) => check.read(client({ own: own(4) }), A, 'mine')],
     ['an own write that is missed', (check) => check.read(client({ own: own(12) }), A, '1')],

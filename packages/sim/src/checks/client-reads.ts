@@ -33,17 +33,27 @@ export class ClientReads implements Check {
     this.#fail(`${session} reads ${key} as ${value} in ${txId} at ${at}, it should see ${wanted[0]}`, txId, key);
   }
 
-  /** What may be seen: one value, unless something was damaged. */
-  #wanted({ written, own, snapshot }: ClientView, key: QualifiedKey): readonly KeyWrite['value'][] {
+  /** What may be seen: one value, unless something was damaged, or the session has writes whose outcome it was not told. */
+  #wanted({ written, own, inDoubt, snapshot }: ClientView, key: QualifiedKey): readonly KeyWrite['value'][] {
     const mine = written.get(key);
     if (mine !== undefined) return [mine];
     const shows = (version: Version) => snapshot !== undefined && this.visibility.shows(snapshot, version);
     const ones = this.ledger.visibleOnes(key, shows);
     const values = ones.map((version) => version?.value ?? null);
     const before = own.get(key);
-    if (before === undefined || !isNewer(before, ones[0])) return values;
+    const isOwn = before !== undefined && isNewer(before, ones[0]);
+    const later = this.#learnedLater(inDoubt.get(key) ?? [], isOwn ? versionOf(before) : ones[0]);
+    if (!isOwn) return [...values, ...later];
     // The session may keep it although the cluster has lost it.
-    return this.ledger.isDamaged(before.txId) ? [before.value, ...values] : [before.value];
+    return [before.value, ...(this.ledger.isDamaged(before.txId) ? values : []), ...later];
+  }
+
+  /** Those that have been committed, and win over what else is seen: the session shows them once it has learned that. */
+  #learnedLater(writes: readonly Omit<OwnWrite, 'ct'>[], seen: Placed | undefined): KeyWrite['value'][] {
+    return writes.flatMap(({ txId, value }) => {
+      const ct = this.ledger.committed(txId)?.ct;
+      return ct !== undefined && isNewer({ ct, txId, value }, seen) ? [value] : [];
+    });
   }
 
   #fail(message: string, ...about: string[]): void {
@@ -51,6 +61,11 @@ export class ClientReads implements Check {
   }
 }
 
+/** A place in the order in which writes win. */
+type Placed = Pick<Version, 'ts' | 'txId' | 'region'>;
+
+const versionOf = ({ ct: ts, txId }: OwnWrite): Placed => ({ ts, txId, region: '' });
+
 /** Whether an own write comes after a version in the order in which writes win. */
-const isNewer = ({ ct, txId }: OwnWrite, shown: Version | undefined): boolean =>
+const isNewer = ({ ct, txId }: OwnWrite, shown: Placed | undefined): boolean =>
   shown === undefined || compareVersions({ ts: ct, txId, region: shown.region }, shown) > 0;

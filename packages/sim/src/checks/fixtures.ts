@@ -85,5 +85,6 @@ export const client = (view: Partial<ClientView> = {}): ClientView => ({
   floor: { ts: 0 },
   written: new Map(),
   own: new Map(),
+  inDoubt: new Map(),
   ...view,
 });

@@ -106,6 +106,8 @@ export interface ClientView {
   readonly written: ReadonlyMap<QualifiedKey, KeyWrite['value']>;
   /** Own acknowledged writes from before the transaction began, the newest of each key; empty for reads of the past. */
   readonly own: ReadonlyMap<QualifiedKey, OwnWrite>;
+  /** Own writes of each key whose outcome the session was not told: it may learn it later, and show them. */
+  readonly inDoubt: ReadonlyMap<QualifiedKey, readonly Omit<OwnWrite, 'ct'>[]>;
 }
 
 /** A write that was acknowledged to its session. */

@@ -1,7 +1,14 @@
 /** A client that carries out its session's plan, transaction by transaction, and writes down what it sees. */
-import { compareKeys, type QualifiedKey, type RegionId, type Timestamp, type TxId } from '@isochron/core';
+import {
+  compareKeys,
+  type KeyWrite,
+  type QualifiedKey,
+  type RegionId,
+  type Timestamp,
+  type TxId,
+} from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import type { ClientObservations, OwnWrite } from '../checks/observations.js';
+import type { ClientObservations, ClientView, OwnWrite } from '../checks/observations.js';
 import { type Co, run } from '../engine/coroutine.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
 import type { CommitPlan, InteractivePlan, ListPlan, SessionPlan, StepPlan, TransactionPlan } from '../plan/plan.js';
@@ -40,6 +47,7 @@ export interface ActorClient {
 
 /** What a session has seen that has seen nothing. */
 const BEFORE_ALL: Snapshot = { ts: 0 };
+const NONE: ReadonlyMap<QualifiedKey, never> = new Map<QualifiedKey, never>();
 
 export class Actor {
   readonly name: string;
@@ -57,7 +65,8 @@ export class Actor {
   #beside = 0;
   #floor: Snapshot = BEFORE_ALL;
   #current: Recording | undefined;
-  readonly #own = new Map<QualifiedKey, OwnWrite>();
+  #own: ReadonlyMap<QualifiedKey, OwnWrite> = new Map();
+  #inDoubt: ClientView['inDoubt'] = new Map();
   #lastCommit: { readonly txId: TxId; readonly ct: Timestamp; readonly keys: readonly QualifiedKey[] } | undefined;
   readonly #snapshots: Snapshot[] = [];
 
@@ -197,7 +206,7 @@ export class Actor {
   #begin(options: BeginOptions): Recording {
     const tx = this.#session.begin(options);
     this.transactions++;
-    const recording = new Recording(this.name, this.#generation, tx, this.#floor, new Map(this.#own));
+    const recording = new Recording(this.name, this.#generation, tx, this.#floor, this.#own, this.#inDoubt);
     if (options.mode !== 'snapshot') this.#current = recording;
     this.world.tell.began(recording);
     this.world.note(this.name, () => `begins ${tx.id} (${options.mode})`);
@@ -252,7 +261,8 @@ export class Actor {
   }
 
   #write(recording: Recording, key: QualifiedKey, deletes: boolean): void {
-    const value = deletes ? null : `${this.name}:${this.#values++}`;
+    // The text of a JSON document, as SDKs write it.
+    const value = deletes ? null : `"${this.name}:${this.#values++}"`;
     recording.tx.write(key, value);
     recording.write(key, value);
   }
@@ -277,7 +287,8 @@ export class Actor {
     this.#current = undefined;
     if (result.status === 'committed') {
       this.world.note(this.name, () => `is told that ${txId} is committed at ${result.ct}`);
-      for (const { key, value } of writes) this.#own.set(key, { ct: result.ct, txId, value });
+      const { ct } = result;
+      this.#own = new Map([...this.#own, ...writes.map(({ key, value }) => [key, { ct, txId, value }] as const)]);
       this.#record(this.name, recording, 'committed');
       this.world.tell.acknowledged(txId, result.ct, writes);
       this.#lastCommit = { txId, ct: result.ct, keys: writes.map(({ key }) => key) };
@@ -287,6 +298,14 @@ export class Actor {
     this.world.note(this.name, () => `is told ${result.code} of ${txId}`);
     this.#record(this.name, recording, result.status);
     if (result.status === 'aborted') this.world.tell.refused(txId);
+    else this.#leaveInDoubt(txId, writes);
+  }
+
+  /** Its client may find out later what became of it. */
+  #leaveInDoubt(txId: TxId, writes: readonly KeyWrite[]): void {
+    const inDoubt = new Map(this.#inDoubt);
+    for (const { key, value } of writes) inDoubt.set(key, [...(inDoubt.get(key) ?? []), { txId, value }]);
+    this.#inDoubt = inDoubt;
   }
 
   /** What was reported as served is seen by whoever begins now, wherever it is. */
@@ -346,7 +365,7 @@ export class Actor {
     const at = this.#snapshots[this.#snapshots.length - 1 - back];
     if (at === undefined) return;
     const tx = this.#session.begin({ mode: 'one-shot', at });
-    const recording = new Recording(this.name, this.#generation, tx, BEFORE_ALL, new Map());
+    const recording = new Recording(this.name, this.#generation, tx, BEFORE_ALL, NONE, NONE);
     for (const { key, value } of yield* tx.read(keys)) {
       recording.saw({ key, value });
       this.world.tell.read(recording, key, value);

@@ -1,7 +1,7 @@
 import type { Op, Transaction } from '@isochron/checker';
 import type { KeyWrite, QualifiedKey, TxId } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import type { ClientView, OwnWrite } from '../checks/observations.js';
+import type { ClientView } from '../checks/observations.js';
 import type { ClientTransaction, Seen } from '../protocols/adapter.js';
 
 /** What one transaction saw and did, from its client's point of view. */
@@ -17,7 +17,8 @@ export class Recording implements ClientView {
     readonly generation: number,
     readonly tx: ClientTransaction,
     readonly floor: Snapshot,
-    readonly own: ReadonlyMap<QualifiedKey, OwnWrite>,
+    readonly own: ClientView['own'],
+    readonly inDoubt: ClientView['inDoubt'],
   ) {}
 
   get txId(): TxId {

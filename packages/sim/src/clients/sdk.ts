@@ -240,6 +240,11 @@ export class SdkSession<M extends AnyMessage> implements ProtocolSession {
     this.#give({ kind: 'end', handle });
   }
 
+  /** Whether the server has had the handle's snapshot in use ever since it assigned it. */
+  isInUse(handle: HandleId): boolean {
+    return this.#machine.isInUse(handle);
+  }
+
   /** The next commit of this id is reported when it is sent first. */
   watch(txId: TxId, hooks: CommitHooks, snapshot: () => Snapshot): void {
     this.#hooks.set(txId, { hooks, snapshot });
@@ -374,7 +379,7 @@ class SdkTransaction<M extends AnyMessage> implements ClientTransaction {
   }
 
   *read(keys: readonly QualifiedKey[]): Co<readonly Seen[]> {
-    const values = (yield* this.session.call({ f: 'read', handle: this.handle, keys })) as readonly (Value | null)[];
+    const values = (yield* this.#call({ f: 'read', handle: this.handle, keys })) as readonly (Value | null)[];
     return keys.map((key, i) => ({ key, value: values[i]! }));
   }
 
@@ -385,7 +390,7 @@ class SdkTransaction<M extends AnyMessage> implements ClientTransaction {
   ): Co<{ seen: readonly Seen[]; next: QualifiedKey | null }> {
     const from = start.slice(keyspace.length + 1);
     const request = { keyspace, prefix: '', start: from, limit };
-    const { entries, next } = (yield* this.session.call({ f: 'list', handle: this.handle, request })) as MergedPage;
+    const { entries, next } = (yield* this.#call({ f: 'list', handle: this.handle, request })) as MergedPage;
     const seen = entries.map(([key, value]) => ({ key: `${keyspace}/${key}`, value }));
     return { seen, next: next === null ? null : `${keyspace}/${next}` };
   }
@@ -405,7 +410,28 @@ class SdkTransaction<M extends AnyMessage> implements ClientTransaction {
     this.#ended = true;
     this.session.end(this.handle);
   }
+
+  /**
+   * A snapshot in use is never collected, but its lease may have ended before the read came. Asked again, the server has
+   * no such transaction then, and the handle opens it anew.
+   */
+  *#call(call: Call): Co<unknown> {
+    try {
+      return yield* this.session.call(call);
+    } catch (error) {
+      if (!isTooOld(error) || !this.session.isInUse(this.handle)) throw error;
+    }
+    try {
+      return yield* this.session.call(call);
+    } catch (error) {
+      if (!isTooOld(error)) throw error;
+      throw new RequestFailed(error.code, this.session.isInUse(this.handle));
+    }
+  }
 }
+
+const isTooOld = (error: unknown): error is RequestFailed =>
+  error instanceof RequestFailed && error.code === 'SNAPSHOT_TOO_OLD';
 
 /** A GET, a read-only transaction, or a PUT. Its id is known once it is sent. */
 class SdkOperation<M extends AnyMessage> implements ClientTransaction {
@@ -454,6 +480,8 @@ function* committed(call: Co<unknown>, hooks: CommitHooks): Co<CommitResult> {
   } catch (error) {
     if (!(error instanceof RequestFailed)) throw error;
     const { code } = error;
-    return { status: code.startsWith('OUTCOME_') || hooks.duplicated ? 'unknown' : 'aborted', code };
+    // What another coordinator has got as well may happen there, unless that was ruled out durably.
+    const isOpen = code.startsWith('OUTCOME_') || (hooks.duplicated && code !== 'TRANSACTION_ABORTED');
+    return { status: isOpen ? 'unknown' : 'aborted', code };
   }
 }

@@ -7,7 +7,6 @@ import type { Settings } from '../protocols/adapter.js';
 import { drawVerification } from '../protocols/settings.js';
 import { drawDrains, drawFaults } from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
-import { withSdkClients } from './draw-sdk.js';
 import { drawSessions } from './draw-sessions.js';
 import { withStableWaits } from './draw-stable.js';
 import { keysOf } from './keys.js';
@@ -24,8 +23,6 @@ export interface DrawnProtocol {
   readonly drawMix: DrawMix;
   /** Opens the HTTP API of a node, under protocols that have one here. */
   readonly openHttp?: unknown;
-  /** An SDK's part of the protocol, where SDK clients are simulated. */
-  readonly engine?: unknown;
 }
 
 /** How large runs are. */
@@ -55,7 +52,6 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const spanMs = expectedMs(environment, sessions);
   const drains = http === undefined ? [] : drawDrains(streams.of('draw drains'), scene, spanMs);
   const faults = [...drawFaults(streams, scene, spanMs), ...drains].sort((a, b) => a.atMs - b.atMs);
-  const waiting = withStableWaits(streams.of('draw stable'), sessions);
   return {
     draw: DRAW_VERSION,
     protocol: protocol.name,
@@ -63,7 +59,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     cluster,
     settings,
     environment,
-    sessions: protocol.engine === undefined ? waiting : withSdkClients(streams.of('draw sdk'), waiting),
+    sessions: withStableWaits(streams.of('draw stable'), sessions),
     ...(http === undefined ? {} : { http }),
     faults,
     safetyMs,

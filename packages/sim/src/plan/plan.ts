@@ -6,7 +6,7 @@ import type { ClusterSpec, NodeId, QualifiedKey, RegionId } from '@isochron/core
 import type { SessionStoreLimits } from '@isochron/sessions';
 
 /** Moves whenever the draws change, so that an old seed is known to mean another plan now. */
-export const DRAW_VERSION = 7;
+export const DRAW_VERSION = 8;
 
 export interface Plan {
   readonly draw: number;
@@ -64,8 +64,6 @@ export interface Environment {
 export interface SessionPlan {
   readonly name: string;
   readonly region: RegionId;
-  /** Whether its client is the SDKs' machine, and crosses the session frames. */
-  readonly sdk?: boolean;
   readonly transactions: readonly TransactionPlan[];
 }
 

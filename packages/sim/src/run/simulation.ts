@@ -17,7 +17,6 @@ import type { MemoryState } from '@isochron/storage';
 import { type Failure, type FailureKind, toAll } from '../checks/check.js';
 import { GOALS } from '../checks/convergence.js';
 import { Actor } from '../clients/actor.js';
-import { Client } from '../clients/client.js';
 import { HttpCaller } from '../clients/http-caller.js';
 import { Histories } from '../clients/recorder.js';
 import { SdkClient } from '../clients/sdk.js';
@@ -320,7 +319,8 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   }
 
   #createActors(plans: readonly SessionPlan[], requestTimeoutMs: number): Actor[] {
-    const { time, streams, clients, topology } = this.#cluster;
+    const { time, streams, sockets, topology } = this.#cluster;
+    const { engine } = this.adapter;
     const world = {
       histories: this.#histories,
       tell: this.#tell,
@@ -331,15 +331,9 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     };
     return plans.map((session) => {
       const random = streams.of('client', session.name);
-      const { engine } = this.adapter;
-      if (session.sdk === true && engine !== undefined) {
-        const note = (what: () => string) => this.#trace.add(session.name, what);
-        const place = { time, random, sockets: this.#cluster.sockets, topology, requestTimeoutMs, engine, note };
-        const client = new SdkClient(place, session.region);
-        return new Actor(session, client, world, (id, state) => client.open(id, state));
-      }
-      const client = new Client(time, random, clients, topology, requestTimeoutMs, session.region);
-      return new Actor(session, client, world, (id, state) => this.adapter.createSession(id, client, state));
+      const note = (what: () => string) => this.#trace.add(session.name, what);
+      const client = new SdkClient({ time, random, sockets, topology, requestTimeoutMs, engine, note }, session.region);
+      return new Actor(session, client, world, (id, state) => client.open(id, state));
     });
   }
 
