@@ -103,6 +103,20 @@ describe('a write', () => {
     expect([first.value, second.value]).toMatchObject([{ txId: sent }, { txId: next }]);
   });
 
+  it('may take twice as long for each answer that was overdue', () => {
+    const { world, home } = watched(connected(['east'], { settings: { commitTimeoutMs: 60_000 } }));
+    const sentMs: number[] = [];
+    home.script = always('commit', () => {
+      sentMs.push(world.nowMs);
+      return 'drop';
+    });
+    world.write('a');
+    world.run(120_000);
+    const took = sentMs.slice(1).map((ms, i) => Math.round((ms - sentMs[i]!) / 1000));
+    // Until the caller learns that the outcome is unknown, and afterwards.
+    expect(took).toEqual([1, 2, 4, 8, 16, 29, 32]);
+  });
+
   it('is OUTCOME_UNKNOWN after its deadline, and those behind it are SESSION_BLOCKED', () => {
     const { world, home } = watched(connected());
     home.script = always('commit', () => 'drop');

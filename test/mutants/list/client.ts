@@ -74,8 +74,8 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
       { file: OUTCOME, find: '    if (!this.#inDoubt) {\n      this.failed(', replace: '    {\n      this.failed(' },
       {
         file: OUTCOME,
-        find: '    this.deadlineMs = Math.min(now + requestTimeoutMs, this.#nextDeadlineMs(now));\n    return',
-        replace: '    this.deadlineMs = now + 30;\n    return',
+        find: '    this.deadlineMs = this.#answerDueMs(now);\n    return this.#attempts',
+        replace: '    this.deadlineMs = now + 30;\n    return this.#attempts',
       },
     ],
     seeds: { from: 1, count: 40 },

@@ -98,12 +98,13 @@ export class Connector implements ConnectionOwner {
     }
   }
 
-  /** An answer is overdue on a connection that seems alive: asks on another one. */
-  suspect(exchange: Exchange): void {
-    for (const connection of [this.#current, ...this.#draining]) {
-      if (connection !== undefined && [...connection.inFlight()].includes(exchange))
-        connection.drop(new IsochronError('CONNECTION_LOST', `${connection.url} owes an answer for too long`));
-    }
+  /** An answer is overdue on a connection that seems alive: asks on another one. Returns whether there is one that owes it. */
+  suspect(exchange: Exchange): boolean {
+    const owes = (one: Connection | undefined): boolean => one !== undefined && [...one.inFlight()].includes(exchange);
+    const owing = [this.#current, ...this.#draining].filter((connection) => owes(connection));
+    for (const connection of owing)
+      connection?.drop(new IsochronError('CONNECTION_LOST', `${connection.url} owes an answer for too long`));
+    return owing.length > 0;
   }
 
   refused(exchange: Exchange, error: IsochronError, connection: Connection): void {

@@ -214,9 +214,9 @@ export class ClientCore implements ConnectorEvents {
     this.changed();
   }
 
-  /** An answer is overdue on a connection that seems alive. */
-  suspect(exchange: Exchange): void {
-    this.connector.suspect(exchange);
+  /** An answer is overdue on a connection that seems alive. Returns whether there is one that owes it. */
+  suspect(exchange: Exchange): boolean {
+    return this.connector.suspect(exchange);
   }
 
   /** The status has changed: the driver learns it once for all changes of a turn. */

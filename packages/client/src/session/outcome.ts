@@ -38,6 +38,8 @@ const ATTEMPT_ABORTED = new Set(['TRANSACTION_ABORTED', 'OVERLOADED', 'STORAGE_F
 const MAX_ABORTED_ATTEMPTS = 4;
 /** The wire's limit. */
 const MAX_ATTEMPTS = 16;
+/** How often the time doubles that an answer may take. */
+const MAX_DOUBLINGS = 5;
 
 export abstract class OutcomeExchange extends Exchange<Committed> {
   /** Its caller got OUTCOME_UNKNOWN; it goes on in the background. */
@@ -54,6 +56,8 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   #sent = false;
   #aborted = 0;
   #refusals = 0;
+  /** Sendings whose answers were overdue. */
+  #unanswered = 0;
   #outcomeDeadlineMs = Number.POSITIVE_INFINITY;
   #lastError: IsochronError | undefined;
 
@@ -124,8 +128,8 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     if (now >= this.#outcomeDeadlineMs && !this.overdue)
       this.#unknown('no answer before the deadline', this.#lastError);
     // The connection is alive but owes this answer for too long: ask on another one.
-    this.deadlineMs = Math.min(now + this.#core.settings.requestTimeoutMs, this.#nextDeadlineMs(now));
-    this.#core.suspect(this);
+    if (this.#core.suspect(this)) this.#unanswered++;
+    this.deadlineMs = this.#answerDueMs(now);
     return false;
   }
 
@@ -166,16 +170,20 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     if (home === undefined || this.mustMove(home, connection)) this.#addAttempt(connection);
     this.#wasInDoubt = this.#inDoubt;
     this.#inDoubt = true;
-    const { requestTimeoutMs, commitTimeoutMs } = this.#core.settings;
     const now = this.#core.loop.nowMs;
-    if (!this.#sent) this.#outcomeDeadlineMs = now + commitTimeoutMs;
+    if (!this.#sent) this.#outcomeDeadlineMs = now + this.#core.settings.commitTimeoutMs;
     this.#sent = true;
-    this.deadlineMs = Math.min(now + requestTimeoutMs, this.#nextDeadlineMs(now));
+    this.deadlineMs = this.#answerDueMs(now);
     return this.#attempts;
   }
 
-  #nextDeadlineMs(now: number): number {
-    return this.#outcomeDeadlineMs > now ? this.#outcomeDeadlineMs : Number.POSITIVE_INFINITY;
+  /**
+   * How long the next answer may take: where every node needs longer than the request timeout, no repetition would end,
+   * so each one may take twice as long as the one before.
+   */
+  #answerDueMs(now: number): number {
+    const dueMs = now + this.#core.settings.requestTimeoutMs * 2 ** Math.min(this.#unanswered, MAX_DOUBLINGS);
+    return this.#outcomeDeadlineMs > now ? Math.min(dueMs, this.#outcomeDeadlineMs) : dueMs;
   }
 
   /**

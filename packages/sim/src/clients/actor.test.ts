@@ -54,6 +54,7 @@ function told(transactions: SessionPlan['transactions'], snapshots: readonly num
     {
       time,
       region: 'p',
+      settling: false,
       onWelcome: () => {},
       connection: () => pause(1),
       opened: function* (): Co<void> {},

@@ -35,6 +35,8 @@ export interface ActorWorld {
 export interface ActorClient {
   readonly time: VirtualTime;
   readonly region: RegionId;
+  /** Whether it still repeats a write whose outcome it does not know. */
+  readonly settling: boolean;
   onWelcome: (ust: Timestamp) => void;
   connection(): Co<unknown>;
   /** Waits until the session that was opened last can begin transactions. */
@@ -82,7 +84,7 @@ export class Actor {
 
   /** Whether nothing of it is under way any more. */
   get finished(): boolean {
-    return this.#dead || (this.#finished && this.#beside === 0);
+    return this.#dead || (this.#finished && this.#beside === 0 && !this.client.settling);
   }
 
   /** How many own writes the session keeps although the stable time has passed all that there is. */

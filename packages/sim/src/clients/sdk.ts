@@ -46,8 +46,6 @@ import type { ClientSocket, SocketNetwork } from './sockets.js';
 /** How long a client that has moved finds no node but those of its new region. */
 const MOVING_MS = 2_000;
 const CONNECT_TIMEOUT_MS = 1_000;
-/** A commit is asked for this long before the application learns that its outcome is unknown. */
-const COMMIT_TIMEOUT_MS = 60_000;
 const RETURN_AFTER_MS = 3_000;
 /** How long a commit that is repeated elsewhere waits for its answer there. */
 const ASIDE_MS = 5_000;
@@ -65,6 +63,8 @@ export interface SdkPlace<M extends AnyMessage> {
   readonly sockets: SocketNetwork<M>;
   readonly topology: Topology;
   readonly requestTimeoutMs: number;
+  /** A commit is asked for this long before the application learns that its outcome is unknown. */
+  readonly commitTimeoutMs: number;
   readonly engine: OpenEngine;
   note(what: () => string): void;
 }
@@ -129,6 +129,11 @@ export class SdkClient<M extends AnyMessage> implements ActorClient {
     return only === undefined || this.time.now >= only.untilMs || this.place.topology.regionOf(node) === only.region;
   }
 
+  /** Whether the session still repeats a write whose outcome it does not know. */
+  get settling(): boolean {
+    return this.#session?.settling ?? false;
+  }
+
   die(): void {
     this.#session?.die();
   }
@@ -146,6 +151,7 @@ export class SdkSession<M extends AnyMessage> implements ProtocolSession {
   #handles: HandleId = 0;
   #connected = false;
   #put: ((txId: TxId, resend: (region: RegionId) => void, node: NodeId) => void) | undefined;
+  #lastPut: TxId = '';
   /** Commits whose first sending is reported. */
   readonly #hooks = new Map<TxId, { readonly hooks: CommitHooks; readonly snapshot: () => Snapshot }>();
 
@@ -154,14 +160,14 @@ export class SdkSession<M extends AnyMessage> implements ProtocolSession {
     readonly id: string,
     exported: string | undefined,
   ) {
-    const { topology, requestTimeoutMs, random, time } = client.place;
+    const { topology, requestTimeoutMs, commitTimeoutMs, random, time } = client.place;
     let ids = 0;
     const settings = {
       client: 'simulated',
       credentials: undefined,
       requestTimeoutMs,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
-      commitTimeoutMs: COMMIT_TIMEOUT_MS,
+      commitTimeoutMs,
       returnAfterMs: RETURN_AFTER_MS,
       codec: jsonCodec,
       newId: () => `${id}${ids++ === 0 ? '' : `-${ids}`}`.padEnd(22, '_'),
@@ -179,6 +185,10 @@ export class SdkSession<M extends AnyMessage> implements ProtocolSession {
 
   get cached(): number {
     return this.#hasTransactions ? this.#machine.core.session.cacheSize : 0;
+  }
+
+  get settling(): boolean {
+    return this.#machine.core.queue.writesSinceMs.length > 0;
   }
 
   get #hasTransactions(): boolean {
@@ -333,8 +343,10 @@ export class SdkSession<M extends AnyMessage> implements ProtocolSession {
     const message: unknown = JSON.parse(text);
     for (const frame of (Array.isArray(message) ? message : [message]) as Readonly<Record<string, unknown>>[]) {
       const put = this.#put;
-      if (frame.type === 'put' && put !== undefined) {
+      // The one before may still be repeated.
+      if (frame.type === 'put' && put !== undefined && frame.tx !== this.#lastPut) {
         this.#put = undefined;
+        this.#lastPut = String(frame.tx);
         put(String(frame.tx), (region) => this.#aside(region, frame), node);
       }
       const watched = frame.type === 'commit' ? this.#hooks.get(String(frame.tx)) : undefined;

@@ -39,7 +39,10 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const cluster = protocol.fit(drawCluster(streams.of('draw cluster')), streams.of('draw fit'));
   const topology = new Topology(cluster);
   const drawn = drawEnvironment(streams.of('draw environment'), topology);
-  const environment = protocol.drawTimes?.(drawn, streams.of('draw times'), topology) ?? drawn;
+  const environment = {
+    ...(protocol.drawTimes?.(drawn, streams.of('draw times'), topology) ?? drawn),
+    ...drawImpatience(streams.of('draw impatience')),
+  };
   const sessions = drawSessions(streams.of('draw sessions'), topology, size.transactions, protocol.drawMix);
   const settings = {
     ...protocol.drawSettings(streams.of('draw settings')),
@@ -133,6 +136,10 @@ function drawEnvironment(random: Random, topology: Topology): Environment {
     requestTimeoutMs: Math.round(logBetween(random, 700, 10_000)),
   };
 }
+
+/** Some clients wait for the outcome of a commit for a while only. */
+const drawImpatience = (random: Random): Pick<Environment, 'commitTimeoutMs'> =>
+  random.chance(0.7) ? {} : { commitTimeoutMs: Math.round(logBetween(random, 100, 5_000)) };
 
 /** A permanent delay, one way, that no protocol setting is meant for. */
 const MAX_PERMANENT_MS = 400;

@@ -58,6 +58,8 @@ export interface Environment {
   readonly clientMs: number;
   /** The client's patience: for a request, and until it asks for another home for a commit. */
   readonly requestTimeoutMs: number;
+  /** After this time a client reports that the outcome of a commit is unknown, and finds it out on its own; absent: never. */
+  readonly commitTimeoutMs?: number;
 }
 
 /** One line of work: a session that may move, and goes on under a new id where it is exported. */

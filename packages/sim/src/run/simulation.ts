@@ -23,7 +23,7 @@ import { SdkClient } from '../clients/sdk.js';
 import type { FaultWorld } from '../faults/fault.js';
 import { startFault } from '../faults/table.js';
 import { keysOf } from '../plan/keys.js';
-import type { Plan, SessionPlan } from '../plan/plan.js';
+import type { Environment, Plan, SessionPlan } from '../plan/plan.js';
 import type { ProtocolAdapter } from '../protocols/adapter.js';
 import { Cluster, type ClusterListener } from '../world/cluster.js';
 import { type Checks, createChecks } from './checks.js';
@@ -36,6 +36,9 @@ import { describeMessage, Trace } from './trace.js';
 const ROUND_MS = 200;
 const LIVENESS_MS = 60_000;
 const MAX_STEPS = 3_000_000;
+
+/** How long clients wait. */
+type Patience = Pick<Environment, 'requestTimeoutMs' | 'commitTimeoutMs'>;
 
 export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   readonly #cluster: Cluster<M>;
@@ -74,7 +77,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
       adapter.demands,
     );
     this.#tell = toAll(this.#checks.all);
-    this.#actors = this.#createActors(plan.sessions, plan.environment.requestTimeoutMs);
+    this.#actors = this.#createActors(plan.sessions);
     this.#callers = this.#createCallers();
   }
 
@@ -290,7 +293,9 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
 
   #probeRound(round: number): string[] {
     const { time, topology } = this.#cluster;
-    const probes = this.#createActors(probesOf(this.plan, topology, round, this.adapter.atOnce), PROBE_TIMEOUT_MS);
+    const probes = this.#createActors(probesOf(this.plan, topology, round, this.adapter.atOnce), {
+      requestTimeoutMs: PROBE_TIMEOUT_MS,
+    });
     for (const probe of probes) probe.start();
     time.runUntil(time.now + LIVENESS_MS, () => this.#over || probes.every((probe) => probe.finished));
     const problems = probes.map(({ name, doing, finished, refusals }) => {
@@ -313,12 +318,15 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
       this.#cluster.topology,
       this.adapter.atOnce,
     );
-    const actors = this.#createActors(plans, this.plan.environment.requestTimeoutMs);
+    const actors = this.#createActors(plans);
     this.#actors.push(...actors);
     for (const actor of actors) actor.start();
   }
 
-  #createActors(plans: readonly SessionPlan[], requestTimeoutMs: number): Actor[] {
+  #createActors(
+    plans: readonly SessionPlan[],
+    { requestTimeoutMs, commitTimeoutMs = Number.POSITIVE_INFINITY }: Patience = this.plan.environment,
+  ): Actor[] {
     const { time, streams, sockets, topology } = this.#cluster;
     const { engine } = this.adapter;
     const world = {
@@ -332,7 +340,10 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     return plans.map((session) => {
       const random = streams.of('client', session.name);
       const note = (what: () => string) => this.#trace.add(session.name, what);
-      const client = new SdkClient({ time, random, sockets, topology, requestTimeoutMs, engine, note }, session.region);
+      const client = new SdkClient(
+        { time, random, sockets, topology, requestTimeoutMs, commitTimeoutMs, engine, note },
+        session.region,
+      );
       return new Actor(session, client, world, (id, state) => client.open(id, state));
     });
   }

@@ -74,11 +74,12 @@ final class Connector {
         loop.closeAll(waitMs: Self.closeWaitMs, done)
     }
 
-    /// An answer is overdue on a connection that seems alive: asks on another one.
-    func suspect(_ exchange: Exchange) {
-        for connection in [current].compactMap({ $0 }) + draining where connection.owes(exchange) {
-            connection.drop(.lost("\(connection.url) owes an answer for too long"))
-        }
+    /// An answer is overdue on a connection that seems alive: asks on another one. Returns whether there is one that
+    /// owes it.
+    func suspect(_ exchange: Exchange) -> Bool {
+        let owing = ([current].compactMap({ $0 }) + draining).filter { $0.owes(exchange) }
+        for connection in owing { connection.drop(.lost("\(connection.url) owes an answer for too long")) }
+        return !owing.isEmpty
     }
 
     private func owns(_ connection: Connection) -> Bool {

@@ -28,6 +28,8 @@ class OutcomeExchange: Turn<Committed> {
     private static let maxAbortedAttempts = 4
     /// The wire's limit.
     private static let maxAttempts = 16
+    /// How often the time doubles that an answer may take.
+    private static let maxDoublings = 5
 
     let core: ClientCore
     let txId: TxId
@@ -44,6 +46,8 @@ class OutcomeExchange: Turn<Committed> {
     private(set) var isDetached = false
     private var aborted = 0
     private var refusals = 0
+    /// Sendings whose answers were overdue.
+    private var unanswered = 0
     private var outcomeDeadlineMs = Double.infinity
     private var lastError: IsochronError?
 
@@ -99,8 +103,8 @@ class OutcomeExchange: Turn<Committed> {
         }
         if now >= outcomeDeadlineMs, !overdue { unknown("no answer before the deadline", lastError) }
         // The connection is alive but owes this answer for too long: ask on another one.
-        deadlineMs = min(now + core.settings.requestTimeoutMs, nextDeadlineMs(now))
-        core.connector.suspect(self)
+        if core.connector.suspect(self) { unanswered += 1 }
+        deadlineMs = answerDueMs(now)
         return false
     }
 
@@ -145,8 +149,15 @@ class OutcomeExchange: Turn<Committed> {
         let now = core.loop.nowMs
         if !sent { outcomeDeadlineMs = now + core.settings.commitTimeoutMs }
         sent = true
-        deadlineMs = min(now + core.settings.requestTimeoutMs, nextDeadlineMs(now))
+        deadlineMs = answerDueMs(now)
         return attempts
+    }
+
+    /// How long the next answer may take: where every node needs longer than the request timeout, no repetition would
+    /// end, so each one may take twice as long as the one before.
+    private func answerDueMs(_ now: Double) -> Double {
+        let dueMs = now + core.settings.requestTimeoutMs * Double(1 << min(unanswered, Self.maxDoublings))
+        return min(dueMs, nextDeadlineMs(now))
     }
 
     /// The last sending has done nothing. Where it was the only one, the commit may still have its home where it is
