@@ -269,7 +269,6 @@ export class Cluster<M extends AnyMessage> {
 
   #openHttp({ id, region, life }: SimNode<M>, process: HttpProcess<M>) {
     const { topology } = this;
-    const { settings } = this.plan;
     const limits = this.plan.http?.limits ?? {};
     const now = () => this.time.now;
     return this.adapter.openHttp?.({
@@ -277,7 +276,6 @@ export class Cluster<M extends AnyMessage> {
       node: id,
       region,
       topology,
-      settings,
       limits,
       incarnation: life,
       now,
