@@ -80,6 +80,38 @@ describe('D10: the verification of a disk', () => {
     expect(statusOf(world, V)).toEqual({ state: 'verified', missing: [], timedOut: false });
   });
 
+  it('a node that reached no other node within verifyTimeoutMs waits once more when its first link comes up', () => {
+    const { world, key } = rolledBack(new World({ settings: { verifyTimeoutMs: 6_000 } }));
+    world.run(6_100);
+    expect(statusOf(world, V)).toEqual({ state: 'unverified', missing: [I, O], timedOut: true });
+    world.heal(V, I);
+    const ref = commit(world, key);
+    world.run(5_900);
+    expect([world.answer(V, ref), statusOf(world, V)]).toEqual([
+      undefined,
+      { state: 'verifying', missing: [O], timedOut: false },
+    ]);
+    world.heal(V, O);
+    expect(() => world.run(5_000)).toThrow(expect.objectContaining({ code: 'REBUILD_NEEDED' }));
+    expect(world.answer(V, ref)).toBeUndefined();
+  });
+
+  it('the wait that begins with the first link is the last one', () => {
+    const world = new World({ settings: { verifyTimeoutMs: 2_000 } });
+    world.run(100);
+    restarted(world);
+    world.run(3_000);
+    world.heal(V, I);
+    world.run(2_100);
+    const unverified = { state: 'unverified', missing: [O], timedOut: true };
+    expect(statusOf(world, V)).toEqual(unverified);
+    world.cut(V, I);
+    world.run(1_000);
+    world.heal(V, I);
+    world.run(1_000);
+    expect(statusOf(world, V)).toEqual(unverified);
+  });
+
   it('a report for one partition does not end the wait of the others, nor its own: they are on one disk', () => {
     const world = new World();
     world.run(100);

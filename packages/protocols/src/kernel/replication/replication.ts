@@ -207,6 +207,7 @@ export class Replication {
   }
 
   link(node: string, up: boolean, now: WallMs, out: Out): void {
+    if (up) this.state.verification.linked(now);
     for (const [region, { address, stream }] of this.#peers) {
       if (address.node !== node) continue;
       stream.broken();
@@ -264,14 +265,13 @@ export class Replication {
 
   /** P9 and D5: versions below the floor that no snapshot needs, and log entries below UST. */
   collect(floor: Timestamp, out: Out): void {
-    const { partition } = this;
-    const { stable } = this.state;
+    const { partition, state } = this;
     if (floor > this.#gcFloor && this.#gcFloor < this.#lastVersion) {
       this.#gcFloor = floor;
-      stable.collected(floor);
+      state.stable.collected(floor);
       out.write({ kind: 'collect', partition, floor });
     }
-    const covered = this.#logged.upTo(stable.aggregated);
+    const covered = this.#logged.upTo(state.stable.aggregated);
     if (covered > this.#truncatedUpTo) {
       this.#truncatedUpTo = covered;
       out.write({ kind: 'truncateLog', partition, upTo: covered });

@@ -20,11 +20,14 @@ export interface VerificationStatus {
 /**
  * The verification of a node's disk (D10): after a start the node decides and acknowledges nothing until a peer replica
  * of each of its partitions has reported what it received from the node. The replicas share one disk, so that a report
- * that one partition was rolled back gives up all of them: they wait together. `verifyTimeoutMs` bounds the wait.
+ * that one partition was rolled back gives up all of them: they wait together. `verifyTimeoutMs` bounds the wait. It
+ * counts from the first link to another node: a node that reached none within the limit goes on, and waits once more
+ * when its first link comes up, before it shows other nodes what its disk may lack.
  */
 export class Verification {
   readonly #watches = new Map<PartitionId, RollbackWatch>();
   #deadline: WallMs = Number.POSITIVE_INFINITY;
+  #isLinked = false;
   #over = false;
   #timedOut = false;
 
@@ -42,6 +45,14 @@ export class Verification {
   /** The node runs. */
   start(now: WallMs): void {
     this.#deadline = Math.min(this.#deadline, now + this.timeoutMs);
+  }
+
+  /** A link to another node has come up. */
+  linked(now: WallMs): void {
+    if (this.#isLinked) return;
+    this.#isLinked = true;
+    this.#over = false;
+    this.#deadline = now + this.timeoutMs;
   }
 
   /** Whether the node must decide nothing yet. */
