@@ -33,6 +33,8 @@ export interface NodeObservations {
   /** A frame leaves with the clock of its node. */
   frameLeft(node: NodeId, hlc: Timestamp): void;
   started(node: NodeId): void;
+  /** A link of the node has come up. */
+  linked(node: NodeId): void;
   /** The node's disk has lost something; this is what is left. */
   robbed(node: NodeId, left: MemoryState): void;
   /** A fault of the plan begins, or is over. */
@@ -92,6 +94,7 @@ const NAMES = {
   durable: 1,
   frameLeft: 1,
   started: 1,
+  linked: 1,
   crashed: 1,
   robbed: 1,
   fault: 1,

@@ -14,8 +14,8 @@ const [PREPARE] = prepares('t', 5, both);
 describe('nothing-before-reports', () => {
   function watched(hasData = true) {
     const bench = new CheckBench();
-    const clock = { now: 1_000 };
-    const nodes = { hasData: () => hasData, now: () => clock.now, highest: () => clock.now };
+    const clock = { forwardMs: 1_000 };
+    const nodes = { hasData: () => hasData, forwardMs: () => clock.forwardMs };
     const reports = new FirstReports({ topology: TOPOLOGY, time: new VirtualTime() }, nodes, 5_000);
     const check = new NothingBeforeReports(bench.context, bench.ledger, reports);
     reports.started('p-1');
@@ -47,11 +47,21 @@ describe('nothing-before-reports', () => {
     const reported = watched();
     for (const partition of [0, 1]) reported.reports.reported('p-1', partition, 'q');
     const late = watched();
-    late.clock.now = 6_000;
+    late.clock.forwardMs = 6_000;
     for (const { bench, check } of [reported, late, watched(false)]) {
       check.wrote('p-1', PREPARE!);
       expect(bench.failed).toEqual([]);
     }
+  });
+
+  it('a node that reaches another node for the first time waits as long again, once', () => {
+    const { clock, reports } = watched();
+    const mayDecide = [6_000, 7_000, 11_000, 12_000].map((forwardMs) => {
+      clock.forwardMs = forwardMs;
+      if (forwardMs >= 7_000) reports.linked('p-1');
+      return reports.mayDecide('p-1');
+    });
+    expect(mayDecide).toEqual([true, false, false, true]);
   });
 
   it('what a rolled-back node decides is excused by the ledger only once the node may decide', () => {
@@ -87,6 +97,8 @@ describe('nothing-before-reports', () => {
         ledger.robbed('p-1', older);
         expect(ledger.isDamaged('t')).toBe(false);
         mayDecide = true;
+        ledger.revealed();
+        mayDecide = false;
         expect(ledger.isDamaged('t')).toBe(unstable === 'own' && !hasReported);
       }
     }

@@ -1,12 +1,12 @@
-import type { DurableRecord, NodeId, PartitionId, RegionId, WallMs } from '@isochron/core';
+import type { DurableRecord, NodeId, PartitionId, RegionId } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
 
 /** A node whose disk is being verified. */
 interface Waiting {
-  readonly until: WallMs;
-  /** The same in true time: a clock that was set back goes on slowly (`steady-clock.ts`). */
+  /** When its clock has moved forward so far, the node may have waited long enough: never later than it does. */
   readonly untilMs: number;
+  readonly isLinked: boolean;
   /** Partitions of which no peer replica has reported since the start. */
   readonly silent: Set<PartitionId>;
 }
@@ -17,14 +17,13 @@ const nameOf = (partition: PartitionId, region: RegionId): string => `${partitio
 export interface WatchedNode {
   /** Whether the disk holds data that the node goes on with. */
   hasData(node: NodeId): boolean;
-  now(node: NodeId): WallMs;
-  /** The highest time that its clock has shown. */
-  highest(node: NodeId): WallMs;
+  /** How far its clock has moved forward. */
+  forwardMs(node: NodeId): number;
 }
 
 /**
  * The nodes that must decide nothing yet, because no peer replica of some partition has reported since their start
- * (D10).
+ * (D10). `verifyTimeoutMs` bounds the wait; it counts from the first link to another node, and before that from the start.
  */
 export class FirstReports implements Check {
   readonly name = 'first-reports';
@@ -49,11 +48,13 @@ export class FirstReports implements Check {
     const { partitions } = this.context.topology;
     const shared = this.context.topology.partitionsOn(node).filter((id) => partitions[id]!.regions.length > 1);
     if (!this.nodes.hasData(node) || shared.length === 0) this.#waiting.delete(node);
-    else {
-      const until = this.nodes.now(node) + this.verifyTimeoutMs;
-      const untilMs = this.context.time.now + this.verifyTimeoutMs;
-      this.#waiting.set(node, { until, untilMs, silent: new Set(shared) });
-    }
+    else this.#waiting.set(node, { untilMs: this.#untilMs(node), isLinked: false, silent: new Set(shared) });
+  }
+
+  linked(node: NodeId): void {
+    const waiting = this.#waiting.get(node);
+    if (waiting === undefined || waiting.isLinked) return;
+    this.#waiting.set(node, { ...waiting, untilMs: this.#untilMs(node), isLinked: true });
   }
 
   reported(node: NodeId, partition: PartitionId, region: RegionId): void {
@@ -73,11 +74,12 @@ export class FirstReports implements Check {
   mayDecide(node: NodeId): boolean {
     if (this.#down.has(node)) return false;
     const waiting = this.#waiting.get(node);
-    if (waiting === undefined) return true;
-    const isOver = this.nodes.highest(node) >= waiting.until || this.context.time.now >= waiting.untilMs;
-    if (waiting.silent.size > 0 && !isOver) return false;
-    this.#waiting.delete(node);
-    return true;
+    return waiting === undefined || waiting.silent.size === 0 || this.nodes.forwardMs(node) >= waiting.untilMs;
+  }
+
+  /** Nodes know whole milliseconds. */
+  #untilMs(node: NodeId): number {
+    return this.nodes.forwardMs(node) + this.verifyTimeoutMs - 1;
   }
 }
 

@@ -109,10 +109,7 @@ export class Ledger implements Check {
   readonly #listeners: LedgerListener[] = [];
   #lastCt: Timestamp = 0;
   #anyDamaged = false;
-  /**
-   * Nodes that came back with an older disk; they may go on as if nothing had happened once they have waited for
-   * reports.
-   */
+  /** Nodes that came back with an older disk: they may go on as if nothing had happened after waiting for reports. */
   readonly #unaware = new Set<NodeId>();
   /** What their disks lack; until they go on. */
   readonly #lacking = new Map<NodeId, Lacking[]>();
@@ -262,6 +259,11 @@ export class Ledger implements Check {
       // It was on its way to a peer.
       this.#known.get(record.version.txId)?.lost.delete(record.partition);
     }
+  }
+
+  /** What a node shows while it goes on with an older disk is seen as it is, whatever its peers report later. */
+  revealed(): void {
+    this.#giveUpLacking();
   }
 
   /** The newest one before a place in the chain, and its own place. */

@@ -51,8 +51,7 @@ export function createChecks<M extends AnyMessage>(
   const disk = (node: string) => cluster.node(node).disk.durable;
   const watched = {
     hasData: (node: string) => disk(node).meta.size > 0,
-    now: (node: string) => cluster.node(node).clock.now(),
-    highest: (node: string) => cluster.node(node).clock.highest,
+    forwardMs: (node: string) => cluster.node(node).clock.forwardMs,
   };
   const { verifyTimeoutMs = DEFAULT_SETTINGS.verifyTimeoutMs } = plan.settings;
   const reports = new FirstReports(context, watched, verifyTimeoutMs);

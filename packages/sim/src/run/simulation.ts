@@ -108,6 +108,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   // What the cluster tells.
 
   stepping(self: Address, input: Input<M>): void {
+    if (input.kind === 'link' && input.up) this.#tell.linked(self.node);
     if (input.kind !== 'message') {
       if (input.kind !== 'persisted') this.#trace.add(self.node, () => `${self.machine} ${describeInput(input)}`);
       return;

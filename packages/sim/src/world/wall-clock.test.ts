@@ -30,6 +30,21 @@ describe('a wall clock', () => {
     expect(at(10_000, { skewMs: 0, driftPpm: 10_000 }, (clock) => clock.drift(0))).toBe(50);
   });
 
+  it('moves forward by itself and by jumps, and not back when it is set back', () => {
+    const time = new VirtualTime();
+    const clock = new WallClock(time, { skewMs: 50, driftPpm: 0 });
+    const begin = clock.forwardMs;
+    const moves = [() => clock.jump(500), () => clock.jump(-200), () => clock.correct(), () => clock.drift(10_000)];
+    const forward = moves.map((move, i) => {
+      time.runUntil(1_000 * (i + 1), () => false);
+      move();
+      return clock.forwardMs - begin;
+    });
+    expect(forward).toEqual([1_500, 2_500, 3_500, 4_500]);
+    time.runUntil(5_000, () => false);
+    expect(clock.forwardMs - begin).toBe(5_510);
+  });
+
   it('is right again once it is corrected', () => {
     for (const sign of [1, -1])
       expect(at(10_000, { skewMs: 70 * sign, driftPpm: 1_000 * sign }, (clock) => clock.correct())).toBe(0);

@@ -9,8 +9,8 @@ export class WallClock {
   #offsetMs: number;
   #rate: number;
   #since = 0;
-  /** Before it was last moved. */
-  #highest: WallMs = 0;
+  /** How far it was set back, in all. */
+  #setBackMs = 0;
 
   constructor(
     readonly time: VirtualTime,
@@ -25,9 +25,9 @@ export class WallClock {
     return Math.floor(START + this.time.now + this.#error());
   }
 
-  /** The highest time that it has shown. */
-  get highest(): WallMs {
-    return Math.max(this.#highest, this.now());
+  /** How far it has moved forward, by itself and by jumps. It never falls; only differences mean anything. */
+  get forwardMs(): number {
+    return this.time.now + this.#error() + this.#setBackMs;
   }
 
   /** What a right clock shows. */
@@ -41,12 +41,11 @@ export class WallClock {
   }
 
   jump(ms: number): void {
-    this.#highest = this.highest;
+    this.#setBackMs += Math.max(0, -ms);
     this.#offsetMs += ms;
   }
 
   drift(ppm: number): void {
-    this.#highest = this.highest;
     this.#offsetMs = this.#error();
     this.#since = this.time.now;
     this.#rate = ppm / 1e6;
@@ -55,7 +54,7 @@ export class WallClock {
   /** Right again, and steady. */
   correct(): void {
     this.drift(0);
-    this.#offsetMs = 0;
+    this.jump(-this.#offsetMs);
   }
 
   #error(): number {
