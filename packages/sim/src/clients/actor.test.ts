@@ -3,9 +3,9 @@ import { toAll } from '../checks/check.js';
 import { type Co, waitFor } from '../engine/coroutine.js';
 import { VirtualTime } from '../engine/virtual-time.js';
 import type { SessionPlan } from '../plan/plan.js';
-import type { BeginOptions, ClientTransaction, ProtocolSession } from '../protocols/adapter.js';
 import { Actor } from './actor.js';
 import { Histories } from './recorder.js';
+import type { BeginOptions, ClientSession, ClientTransaction } from './session.js';
 
 /** So long a snapshot that stays open is waited for. */
 const SLOW_MS = 100;
@@ -39,10 +39,9 @@ function told(transactions: SessionPlan['transactions'], snapshots: readonly num
       end: () => {},
     };
   };
-  const session: ProtocolSession = {
+  const session: ClientSession = {
     export: () => undefined,
     observe: () => {},
-    ust: 0,
     cached: 0,
     begin,
     status: () => waitFor(() => {}),
@@ -55,9 +54,7 @@ function told(transactions: SessionPlan['transactions'], snapshots: readonly num
       time,
       region: 'p',
       settling: false,
-      onWelcome: () => {},
       connection: () => pause(1),
-      opened: function* (): Co<void> {},
       stable: () => waitFor<boolean>((resume) => resume(true)),
       pause,
       moveTo: () => {},

@@ -12,10 +12,9 @@ import type { ClientObservations, ClientView, OwnWrite } from '../checks/observa
 import { type Co, run } from '../engine/coroutine.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
 import type { CommitPlan, InteractivePlan, ListPlan, SessionPlan, StepPlan, TransactionPlan } from '../plan/plan.js';
-import type { BeginOptions, ProtocolSession } from '../protocols/adapter.js';
-import { RequestFailed } from '../protocols/adapter.js';
 import { isSameSnapshot } from '../protocols/snapshot.js';
 import { type Histories, Recording } from './recorder.js';
+import { type BeginOptions, type ClientSession, RequestFailed } from './session.js';
 
 /** What all clients of a run share. */
 export interface ActorWorld {
@@ -37,10 +36,8 @@ export interface ActorClient {
   readonly region: RegionId;
   /** Whether it still repeats a write whose outcome it does not know. */
   readonly settling: boolean;
-  onWelcome: (ust: Timestamp) => void;
-  connection(): Co<unknown>;
   /** Waits until the session that was opened last can begin transactions. */
-  opened(): Co<void>;
+  connection(): Co<void>;
   stable(ts: Timestamp, timeoutMs: number): Co<boolean>;
   pause(ms: number): Co<void>;
   moveTo(region: RegionId): void;
@@ -58,7 +55,7 @@ export class Actor {
   transactions = 0;
   /** Codes of what was refused for good, or not answered in time. */
   readonly refusals: string[] = [];
-  #session: ProtocolSession;
+  #session: ClientSession;
   #generation = 0;
   #values = 0;
   #stopped = false;
@@ -76,7 +73,7 @@ export class Actor {
     readonly plan: SessionPlan,
     readonly client: ActorClient,
     readonly world: ActorWorld,
-    readonly createSession: (id: string, state: unknown) => ProtocolSession,
+    readonly createSession: (id: string, state: unknown) => ClientSession,
   ) {
     this.name = plan.name;
     this.#session = this.#open(undefined);
@@ -130,11 +127,9 @@ export class Actor {
     if (recording !== undefined) this.#record(this.name, recording, recording.sent ? 'unknown' : 'aborted');
   }
 
-  #open(state: unknown): ProtocolSession {
+  #open(state: unknown): ClientSession {
     const id = `${this.name}-${this.#generation++}`.padEnd(16, '_');
-    const session = this.createSession(id, state);
-    this.client.onWelcome = (ust) => session.observe(ust);
-    return session;
+    return this.createSession(id, state);
   }
 
   *#work(): Co<void> {
@@ -163,7 +158,7 @@ export class Actor {
       case 'interactive':
         return yield* this.#interactive(plan);
       case 'get': {
-        const recording = this.#begin({ mode: 'single' });
+        const recording = this.#begin({ mode: 'one-shot' });
         yield* this.#read(recording, [plan.key]);
         return this.#ended(recording);
       }
@@ -201,7 +196,7 @@ export class Actor {
         this.client.moveTo(plan.region);
         if (!plan.anew) return;
         this.#session = this.#open(this.#session.export());
-        return yield* this.client.opened();
+        return yield* this.client.connection();
     }
   }
 

@@ -1,89 +1,108 @@
-import type { AnyMessage, NodeId, Random, RegionId, Timestamp, Topology } from '@isochron/core';
+/** A client in simulated time: the machine that the SDKs drive, over simulated sockets. */
+
+import {
+  type Call,
+  type ClientEffects,
+  type ClientInput,
+  ClientMachine,
+  type Committed,
+  type HandleId,
+  importSession,
+  jsonCodec,
+  type MergedPage,
+  type OpenEngine,
+  type SocketId,
+  type TransactionStatus,
+} from '@isochron/client';
+import type { AnyMessage } from '@isochron/core';
+import {
+  IsochronError,
+  type NodeId,
+  type QualifiedKey,
+  type Random,
+  type RegionId,
+  type Timestamp,
+  type Topology,
+  type TxId,
+  type Value,
+} from '@isochron/core';
+import type { SessionTransaction, Snapshot } from '@isochron/protocols';
 import { type Co, waitFor } from '../engine/coroutine.js';
+import type { Scheduled } from '../engine/event-queue.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
-import type { ClientConnection, ClientNetwork } from './connection.js';
-import type { ClientIo, Connection } from './io.js';
+import { urlOf } from '../protocols/sessions.js';
+import type { ActorClient } from './actor.js';
+import {
+  type BeginOptions,
+  type ClientSession,
+  type ClientTransaction,
+  type CommitHooks,
+  type CommitResult,
+  RequestFailed,
+  type Seen,
+} from './session.js';
+import type { ClientSocket, SocketNetwork } from './sockets.js';
 
-const RETRY_BASE_MS = 20;
-const RETRY_CAP_MS = 500;
-/** How often a client that waits for stable time is looked after. */
-const STABLE_POLL_MS = 5;
+/** How long a client that has moved finds no node but those of its new region. */
+const MOVING_MS = 2_000;
+const CONNECT_TIMEOUT_MS = 1_000;
+const RETURN_AFTER_MS = 3_000;
+/** How long a commit that is repeated elsewhere waits for its answer there. */
+const ASIDE_MS = 5_000;
 
-/** One client: where it is, and its connection. */
-export class Client<M extends AnyMessage> implements ClientIo<M> {
-  #connection: ClientConnection<M> | undefined;
-  /** A node told its stable time. */
-  onWelcome: (ust: Timestamp) => void = () => {};
-  /** Nodes that failed it since the last success come later. */
-  readonly #failures = new Map<NodeId, number>();
+/** An input without its time. */
+type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
+
+/** What a call came to. */
+type Settled = { readonly value: unknown } | { readonly reason: unknown };
+
+/** Where a client is. */
+export interface ClientPlace<M extends AnyMessage> {
+  readonly time: VirtualTime;
+  readonly random: Random;
+  readonly sockets: SocketNetwork<M>;
+  readonly topology: Topology;
+  readonly requestTimeoutMs: number;
+  /** A commit is asked for this long before the application learns that its outcome is unknown. */
+  readonly commitTimeoutMs: number;
+  readonly engine: OpenEngine;
+  note(what: () => string): void;
+}
+
+/** One client: its place, and the session that it holds now. */
+export class Client<M extends AnyMessage> implements ActorClient {
+  #session: MachineSession<M> | undefined;
+  /** Where it finds nodes after a move, and until when. */
+  #only: { readonly region: RegionId; readonly untilMs: number } | undefined;
 
   constructor(
-    readonly time: VirtualTime,
-    readonly random: Random,
-    readonly network: ClientNetwork<M>,
-    readonly topology: Topology,
-    readonly requestTimeoutMs: number,
+    readonly place: ClientPlace<M>,
     public region: RegionId,
   ) {}
 
-  get nowMs(): number {
-    return this.time.now;
+  get time(): VirtualTime {
+    return this.place.time;
   }
 
-  *connection(): Co<Connection<M>> {
-    for (let attempt = 0; ; attempt++) {
-      if (this.#connection?.open) return this.#connection;
-      if (attempt > 0) yield* this.backOff(attempt);
-      for (const node of this.#candidates()) {
-        const opened = yield* waitFor<{ connection: ClientConnection<M>; ust: Timestamp } | undefined>((resume) =>
-          this.network.connect(this.region, node, resume),
-        );
-        if (opened === undefined) {
-          this.#failed(node);
-          continue;
-        }
-        this.#connection = opened.connection;
-        this.#failures.clear();
-        this.onWelcome(opened.ust);
-        return opened.connection;
-      }
-    }
+  /** A session that begins, or continues an exported one: the one before it is closed. */
+  open(id: string, state: unknown): MachineSession<M> {
+    this.#session?.close();
+    this.#session = new MachineSession(this, id, state as string | undefined);
+    return this.#session;
   }
 
-  /** A session needs no connection to begin. */
-  *opened(): Co<void> {}
-
-  call(
-    connection: Connection<M>,
-    request: (ref: number) => M,
-    timeoutMs: number,
-    onSent?: () => void,
-  ): Co<M | undefined> {
-    return waitFor<M | undefined>((resume) => {
-      const late = this.time.after(timeoutMs, () => resume(undefined));
-      connection.ask(request, (answer) => {
-        this.time.cancel(late);
-        resume(answer);
-      });
-      onSent?.();
-    });
+  connection(): Co<void> {
+    return this.#session!.connected();
   }
 
-  /** Waits until a node that it is connected to reports that every node serves `ts`; false when the time is over. */
   *stable(ts: Timestamp, timeoutMs: number): Co<boolean> {
-    const endMs = this.nowMs + timeoutMs;
-    while (this.nowMs < endMs) {
-      yield* this.connection();
-      const node = this.#connection?.host.protocol;
-      node?.want(ts);
-      if (node !== undefined && node.served() >= ts) return true;
-      yield* this.pause(STABLE_POLL_MS);
+    try {
+      yield* this.#session!.call({ f: 'stable', ts, timeoutMs });
+      return true;
+    } catch (error) {
+      if (error instanceof RequestFailed) return false;
+      throw error;
     }
-    return false;
-  }
-
-  *backOff(attempt: number): Co<void> {
-    yield* this.pause(this.random.float() * Math.min(RETRY_CAP_MS, RETRY_BASE_MS * 2 ** Math.min(attempt, 10)));
   }
 
   pause(ms: number): Co<void> {
@@ -92,49 +111,379 @@ export class Client<M extends AnyMessage> implements ClientIo<M> {
     });
   }
 
-  leave(connection: Connection<M>): void {
-    this.#failed(connection.node);
-    connection.close();
-  }
-
-  /** Goes to another region: what is under way is asked again from there. */
+  /** Its network changes: its sockets break, and for a while it finds the nodes of one region only. */
   moveTo(region: RegionId): void {
     this.region = region;
-    this.#failures.clear();
-    this.#connection?.close();
+    this.#only = { region, untilMs: this.time.now + MOVING_MS };
+    this.#session?.breakSockets();
   }
 
-  aside(region: RegionId, request: (ref: number) => M): void {
-    const node = this.random.pick(this.topology.nodesOf(region));
-    this.network.connect(this.region, node, (opened) => {
-      opened?.connection.ask(request, () => opened.connection.close());
-    });
+  /** Whether it finds a node now. */
+  finds(node: NodeId): boolean {
+    const only = this.#only;
+    return only === undefined || this.time.now >= only.untilMs || this.place.topology.regionOf(node) === only.region;
   }
 
-  /** The process of the client ends. */
+  /** Whether the session still repeats a write whose outcome it does not know. */
+  get settling(): boolean {
+    return this.#session?.settling ?? false;
+  }
+
   die(): void {
-    this.#connection?.close();
-  }
-
-  #failed(node: NodeId): void {
-    this.#failures.set(node, (this.#failures.get(node) ?? 0) + 1);
-  }
-
-  /** Nodes of the region first, in an order of the client's own, those that failed it behind. */
-  #candidates(): NodeId[] {
-    const { topology, region } = this;
-    const others = topology.regions.filter((r) => r !== region);
-    const near = shuffled(topology.nodesOf(region), this.random);
-    const far = shuffled(
-      others.flatMap((r) => [...topology.nodesOf(r)]),
-      this.random,
-    );
-    const failures = (node: NodeId) => this.#failures.get(node) ?? 0;
-    return [...near, ...far].sort((a, b) => failures(a) - failures(b));
+    this.#session?.die();
   }
 }
 
-function shuffled<T>(items: readonly T[], random: Random): T[] {
-  const order = items.map((item) => ({ item, at: random.float() }));
-  return order.sort((a, b) => a.at - b.at).map(({ item }) => item);
+export class MachineSession<M extends AnyMessage> implements ClientSession {
+  readonly #machine: ClientMachine;
+  readonly #sockets = new Map<SocketId, ClientSocket<M>>();
+  /** Inputs that came during a step, and calls that a step has settled. */
+  readonly #inputs: Untimed<ClientInput>[] = [];
+  readonly #settled: (() => void)[] = [];
+  #isStepping = false;
+  #isDead = false;
+  #timer: Scheduled | undefined;
+  #handles: HandleId = 0;
+  #connected = false;
+  #put: ((txId: TxId, resend: (region: RegionId) => void, node: NodeId) => void) | undefined;
+  #lastPut: TxId = '';
+  /** Commits whose first sending is reported. */
+  readonly #hooks = new Map<TxId, { readonly hooks: CommitHooks; readonly snapshot: () => Snapshot }>();
+
+  constructor(
+    readonly client: Client<M>,
+    readonly id: string,
+    exported: string | undefined,
+  ) {
+    const { topology, requestTimeoutMs, commitTimeoutMs, random, time } = client.place;
+    let ids = 0;
+    const settings = {
+      client: 'simulated',
+      credentials: undefined,
+      requestTimeoutMs,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      commitTimeoutMs,
+      returnAfterMs: RETURN_AFTER_MS,
+      codec: jsonCodec,
+      newId: () => `${id}${ids++ === 0 ? '' : `-${ids}`}`.padEnd(22, '_'),
+    };
+    const session = exported === undefined ? undefined : importSession(exported);
+    const endpoints = topology.nodes.map(urlOf);
+    this.#machine = new ClientMachine({ endpoints, session }, settings, this.#effects, () => random.float(), time.now);
+  }
+
+  // As actors see it.
+
+  get cached(): number {
+    return this.#hasTransactions ? this.#machine.core.session.cacheSize : 0;
+  }
+
+  get settling(): boolean {
+    return this.#machine.core.queue.writesSinceMs.length > 0;
+  }
+
+  get #hasTransactions(): boolean {
+    return this.#machine.core.can('transactions');
+  }
+
+  observe(ust: Timestamp): void {
+    if (this.#connected && this.#hasTransactions) this.#machine.core.session.stable(ust);
+  }
+
+  export(): string {
+    return JSON.stringify(this.#machine.core.export());
+  }
+
+  begin(options: BeginOptions): ClientTransaction {
+    if (!this.#hasTransactions) return new MachineOperation(this, ++this.#handles);
+    const handle = ++this.#handles;
+    this.#give({ kind: 'begin', handle, mode: options.mode, at: options.at?.ts });
+    return new MachineTransaction(this, handle, this.#machine.transaction(handle), options);
+  }
+
+  *status(txId: TxId): Co<{ readonly status: string; readonly ts: Timestamp | null }> {
+    const { state, timestamp } = (yield* this.call({ f: 'status', txId })) as TransactionStatus;
+    return { status: state, ts: timestamp ?? null };
+  }
+
+  // As its client sees it.
+
+  /** Connects, and goes on trying where no node can be reached. */
+  *connected(): Co<void> {
+    while (!this.#connected) {
+      try {
+        yield* this.call({ f: 'connect' });
+        this.#connected = true;
+      } catch (error) {
+        if (!(error instanceof RequestFailed)) throw error;
+        yield* this.client.pause(100 * this.client.place.random.float());
+      }
+    }
+  }
+
+  *call(call: Call): Co<unknown> {
+    const settled = yield* waitFor<Settled>((resume) => {
+      const settle = (outcome: Settled): void => void this.#settled.push(() => resume(outcome));
+      const caller = {
+        resolve: (value: unknown) => settle({ value }),
+        reject: (reason: unknown) => settle({ reason }),
+      };
+      this.#give({ kind: 'call', call, caller });
+    });
+    if ('value' in settled) return settled.value;
+    const { reason } = settled;
+    if (reason instanceof IsochronError) throw new RequestFailed(reason.code);
+    throw reason;
+  }
+
+  end(handle: HandleId): void {
+    this.#give({ kind: 'end', handle });
+  }
+
+  /** Whether the server has had the handle's snapshot in use ever since it assigned it. */
+  isInUse(handle: HandleId): boolean {
+    return this.#machine.isInUse(handle);
+  }
+
+  /** The next commit of this id is reported when it is sent first. */
+  watch(txId: TxId, hooks: CommitHooks, snapshot: () => Snapshot): void {
+    this.#hooks.set(txId, { hooks, snapshot });
+  }
+
+  /** The next PUT is reported when it is sent first. */
+  watchPut(sent: (txId: TxId, resend: (region: RegionId) => void, node: NodeId) => void): void {
+    this.#put = sent;
+  }
+
+  breakSockets(): void {
+    for (const socket of this.#sockets.values()) socket.break();
+  }
+
+  close(): void {
+    this.#give({ kind: 'call', call: { f: 'close' }, caller: { resolve: () => {}, reject: () => {} } });
+  }
+
+  die(): void {
+    this.#isDead = true;
+    for (const socket of this.#sockets.values()) socket.break();
+  }
+
+  /** What the machine asks for. */
+  readonly #effects: ClientEffects = {
+    open: (id, url) => this.#open(id, url),
+    send: (id, message) => this.#send(id, message as string),
+    close: (id) => this.#sockets.get(id)?.leave(),
+    load: (protocol) => {
+      const { engine, time } = this.client.place;
+      time.after(0, () => this.#give({ kind: 'loaded', protocol, engine }));
+    },
+    setTimer: (atMs) => {
+      const { time } = this.client.place;
+      if (this.#timer !== undefined) time.cancel(this.#timer);
+      this.#timer = Number.isFinite(atMs) ? time.at(atMs, () => this.#give({ kind: 'timer' })) : undefined;
+    },
+    turn: () => void this.client.time.after(0, () => this.#give({ kind: 'turn' })),
+    changed: () => {},
+    log: (_level, message) => this.client.place.note(() => message),
+  };
+
+  #open(id: SocketId, url: string): void {
+    const { sockets, topology, time } = this.client.place;
+    const node = topology.nodes.find((one) => url.startsWith(`${urlOf(one)}/`))!;
+    const closed = (code: number | undefined): void => {
+      this.#sockets.delete(id);
+      this.#give({ kind: 'closed', socket: id, code });
+    };
+    if (!this.client.finds(node)) {
+      time.after(1, () => closed(undefined));
+      return;
+    }
+    const socket = sockets.connect(this.client.region, node, {
+      opened: () => this.#give({ kind: 'opened', socket: id }),
+      message: (data) => this.#give({ kind: 'message', socket: id, data }),
+      closed,
+    });
+    this.#sockets.set(id, socket);
+  }
+
+  #send(id: SocketId, message: string): void {
+    const socket = this.#sockets.get(id);
+    socket?.write(message);
+    if (socket !== undefined && (this.#hooks.size > 0 || this.#put !== undefined))
+      this.#report(message, socket.node.id);
+  }
+
+  #give(input: Untimed<ClientInput>): void {
+    if (this.#isDead) return;
+    this.#inputs.push(input);
+    if (this.#isStepping) return;
+    for (let next = this.#inputs.shift(); next !== undefined; next = this.#inputs.shift()) {
+      this.#isStepping = true;
+      try {
+        this.#machine.step({ ...next, nowMs: this.client.time.now } as ClientInput);
+      } finally {
+        this.#isStepping = false;
+      }
+      for (let run = this.#settled.shift(); run !== undefined; run = this.#settled.shift()) run();
+    }
+  }
+
+  /** Reports the first sending of commits that are watched. */
+  #report(text: string, node: NodeId): void {
+    const message: unknown = JSON.parse(text);
+    for (const frame of (Array.isArray(message) ? message : [message]) as Readonly<Record<string, unknown>>[]) {
+      const put = this.#put;
+      // The one before may still be repeated.
+      if (frame.type === 'put' && put !== undefined && frame.tx !== this.#lastPut) {
+        this.#put = undefined;
+        this.#lastPut = String(frame.tx);
+        put(String(frame.tx), (region) => this.#aside(region, frame), node);
+      }
+      const watched = frame.type === 'commit' ? this.#hooks.get(String(frame.tx)) : undefined;
+      if (watched === undefined) continue;
+      this.#hooks.delete(String(frame.tx));
+      const { ts: snapshot, deps } = watched.snapshot();
+      const whole = frame.snapshot === undefined ? { ...frame, snapshot, ...(deps && { deps }) } : frame;
+      watched.hooks.sent((region) => this.#aside(region, whole), node);
+    }
+  }
+
+  /** Sends a commit to a node of a region beside the session's own connections. */
+  #aside(region: RegionId, frame: object): void {
+    const { sockets, topology, random, time } = this.client.place;
+    const hello = { type: 'hello', client: 'simulated' };
+    const socket: ClientSocket<M> = sockets.connect(this.client.region, random.pick(topology.nodesOf(region)), {
+      opened: () => socket.write(JSON.stringify([hello, { ...frame, id: 1 }])),
+      message: () => {},
+      closed: () => {},
+    });
+    time.after(ASIDE_MS, () => socket.leave());
+  }
+}
+
+class MachineTransaction<M extends AnyMessage> implements ClientTransaction {
+  #ended = false;
+
+  constructor(
+    readonly session: MachineSession<M>,
+    readonly handle: HandleId,
+    readonly tx: SessionTransaction,
+    readonly options: BeginOptions,
+  ) {}
+
+  get id(): TxId {
+    return this.tx.id;
+  }
+
+  get snapshot(): Snapshot | undefined {
+    const { snapshot: ts, deps } = this.tx;
+    return ts === undefined ? this.options.at : { ts, deps };
+  }
+
+  *read(keys: readonly QualifiedKey[]): Co<readonly Seen[]> {
+    const values = (yield* this.#call({ f: 'read', handle: this.handle, keys })) as readonly (Value | null)[];
+    return keys.map((key, i) => ({ key, value: values[i]! }));
+  }
+
+  *list(
+    keyspace: string,
+    start: QualifiedKey,
+    limit: number,
+  ): Co<{ seen: readonly Seen[]; next: QualifiedKey | null }> {
+    const from = start.slice(keyspace.length + 1);
+    const request = { keyspace, prefix: '', start: from, limit };
+    const { entries, next } = (yield* this.#call({ f: 'list', handle: this.handle, request })) as MergedPage;
+    const seen = entries.map(([key, value]) => ({ key: `${keyspace}/${key}`, value }));
+    return { seen, next: next === null ? null : `${keyspace}/${next}` };
+  }
+
+  write(key: QualifiedKey, value: Value | null): void {
+    this.tx.write(key, value);
+  }
+
+  *commit(hooks: CommitHooks): Co<CommitResult> {
+    this.#ended = true;
+    this.session.watch(this.id, hooks, () => ({ ts: this.tx.snapshot ?? this.tx.floor, deps: this.tx.deps }));
+    return yield* committed(this.session.call({ f: 'commit', handle: this.handle }), hooks);
+  }
+
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.session.end(this.handle);
+  }
+
+  /**
+   * A snapshot in use is never collected, but its lease may have ended before the read came. Asked again, the server has
+   * no such transaction then, and the handle opens it anew.
+   */
+  *#call(call: Call): Co<unknown> {
+    try {
+      return yield* this.session.call(call);
+    } catch (error) {
+      if (!isTooOld(error) || !this.session.isInUse(this.handle)) throw error;
+    }
+    try {
+      return yield* this.session.call(call);
+    } catch (error) {
+      if (!isTooOld(error)) throw error;
+      throw new RequestFailed(error.code, this.session.isInUse(this.handle));
+    }
+  }
+}
+
+const isTooOld = (error: unknown): error is RequestFailed =>
+  error instanceof RequestFailed && error.code === 'SNAPSHOT_TOO_OLD';
+
+/** A GET, a read-only transaction, or a PUT. Its id is known once it is sent. */
+class MachineOperation<M extends AnyMessage> implements ClientTransaction {
+  /** No client is given the snapshot. */
+  readonly snapshot = undefined;
+  id: TxId;
+  #write: { readonly key: QualifiedKey; readonly value: Value | null } | undefined;
+
+  constructor(
+    readonly session: MachineSession<M>,
+    number: number,
+  ) {
+    this.id = `${session.id}.unsent-${number}`;
+  }
+
+  *read(keys: readonly QualifiedKey[]): Co<readonly Seen[]> {
+    const values = (yield* this.session.call({ f: 'read', keys })) as readonly (Value | null)[];
+    return keys.map((key, i) => ({ key, value: values[i]! }));
+  }
+
+  list(): never {
+    throw new RequestFailed('NOT_SUPPORTED_BY_PROTOCOL');
+  }
+
+  write(key: QualifiedKey, value: Value | null): void {
+    if (this.#write !== undefined) throw new RequestFailed('NOT_SUPPORTED_BY_PROTOCOL');
+    this.#write = { key, value };
+  }
+
+  *commit(hooks: CommitHooks): Co<CommitResult> {
+    this.session.watchPut((txId, resend, node) => {
+      this.id = txId;
+      hooks.sent(resend, node);
+    });
+    return yield* committed(this.session.call({ f: 'write', ...this.#write! }), hooks);
+  }
+
+  end(): void {}
+}
+
+/** What a commit came to. An SDK promises that after every error but those of open outcomes nothing has happened. */
+function* committed(call: Co<unknown>, hooks: CommitHooks): Co<CommitResult> {
+  try {
+    const { timestamp: ct } = (yield* call) as Committed;
+    return { status: 'committed', ct };
+  } catch (error) {
+    if (!(error instanceof RequestFailed)) throw error;
+    const { code } = error;
+    // What another coordinator has got as well may happen there, unless that was ruled out durably.
+    const isOpen = code.startsWith('OUTCOME_') || (hooks.duplicated && code !== 'TRANSACTION_ABORTED');
+    return { status: isOpen ? 'unknown' : 'aborted', code };
+  }
 }

@@ -2,7 +2,7 @@ import type { Op, Transaction } from '@isochron/checker';
 import type { KeyWrite, QualifiedKey, TxId } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { ClientView } from '../checks/observations.js';
-import type { ClientTransaction, Seen } from '../protocols/adapter.js';
+import type { ClientTransaction, Seen } from './session.js';
 
 /** What one transaction saw and did, from its client's point of view. */
 export class Recording implements ClientView {

@@ -7,7 +7,15 @@ import { isLarge, type Outgoing, PlainFrames, type ServedConnection, type Sessio
 import { exponential } from '../engine/draws.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
 import type { SimNode } from '../world/node.js';
-import type { Reachability } from './connection.js';
+
+/** What the network of clients knows of the world. */
+export interface Reachability<M extends AnyMessage> {
+  node(id: NodeId): SimNode<M>;
+  /** Whether a client of a region gets through to a node's machine at the moment. */
+  reaches(region: RegionId, node: NodeId): boolean;
+  /** Mean one-way delay. */
+  delayMs(region: RegionId, node: NodeId): number;
+}
 
 /** How long an end of a broken socket takes to notice at most. */
 const NOTICE_MS = 300;

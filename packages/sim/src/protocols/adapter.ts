@@ -12,21 +12,16 @@ import type {
   MessageSchema,
   NodeId,
   PartitionId,
-  QualifiedKey,
   Random,
   RecoveredState,
   Timestamp,
   Topology,
-  TxId,
-  Value,
   VersionReader,
   WallMs,
 } from '@isochron/core';
-import type { Address, ClockGreeting, ClockReadings, Envelope, Loss, Machine, Snapshot } from '@isochron/protocols';
+import type { Address, ClockGreeting, ClockReadings, Envelope, Loss, Machine } from '@isochron/protocols';
 import type { Observations } from '../checks/observations.js';
 import type { VisibilityIn } from '../checks/visibility.js';
-import type { ClientIo } from '../clients/io.js';
-import type { Co } from '../engine/coroutine.js';
 import type { DrawMix } from '../plan/mix.js';
 import type { Environment } from '../plan/plan.js';
 import type { HttpNode, HttpWorld } from './http.js';
@@ -108,15 +103,12 @@ export interface ProtocolAdapter<M extends AnyMessage> {
    * behind may keep clients out for a while. `slowestMs`: the longest mean delay between two nodes, one way.
    */
   servesAgain(settings: Settings, slowestMs: number): boolean;
-  createSession(id: string, io: ClientIo<M>, state: unknown): ProtocolSession;
   /** Opens the HTTP API of a node; absent where the server keeps nothing for its callers. */
   openHttp?(world: HttpWorld<M>): HttpNode<M>;
   /** Serves the session frames of clients at a node. */
   openSessions(world: SessionsWorld<M>): SessionsNode<M>;
   /** The protocol's part of a client. */
   readonly engine: OpenEngine;
-  /** The request that a message answers, where it answers a client. */
-  refOf(message: M): number | undefined;
   /** Tells what a message promises. Called when it leaves its node, or reaches another machine of the same node. */
   said(message: M, from: Address, to: Address, tell: Observations, topology: Topology): void;
   /** Tells what a message means to who receives it. Called when it reaches another node. */
@@ -168,73 +160,4 @@ export interface ProtocolNode<M extends AnyMessage> {
   backlog(): Readonly<Record<string, number>>;
   /** Transactions of which a lost disk took a part, as the node reports them (D10). */
   losses(): readonly Loss[];
-}
-
-/** What a read showed to the application. */
-export interface Seen {
-  readonly key: QualifiedKey;
-  readonly value: Value | null;
-}
-
-/** A session of the protocol, as an SDK holds it. */
-export interface ProtocolSession {
-  /** Another one continues it: the whole state, as an SDK exports it. */
-  export(): unknown;
-  /** A stable time that a node told. */
-  observe(ust: Timestamp): void;
-  /** Highest stable time it knows. */
-  readonly ust: Timestamp;
-  /** How many own writes it keeps, because its snapshots may not have them yet. */
-  readonly cached: number;
-  begin(options: BeginOptions): ClientTransaction;
-  /** How another transaction ended, as a node says. */
-  status(txId: TxId): Co<{ readonly status: string; readonly ts: Timestamp | null }>;
-}
-
-export interface BeginOptions {
-  /** `single`: reads one key. `one-shot`: reads in one round trip. `snapshot`: opened again after its lease. */
-  readonly mode: 'single' | 'one-shot' | 'transaction' | 'snapshot';
-  /** Reads exactly this snapshot, without own writes. */
-  readonly at?: Snapshot;
-}
-
-/** A transaction as an SDK gives it to an application. Waiting ends with a result or throws {@link RequestFailed}. */
-export interface ClientTransaction {
-  readonly id: TxId;
-  readonly snapshot: Snapshot | undefined;
-  read(keys: readonly QualifiedKey[]): Co<readonly Seen[]>;
-  /** One page, with own writes laid over it; `next` is where the following one starts. */
-  list(keyspace: string, start: QualifiedKey, limit: number): Co<{ seen: readonly Seen[]; next: QualifiedKey | null }>;
-  write(key: QualifiedKey, value: Value | null): void;
-  commit(sending: CommitHooks): Co<CommitResult>;
-  /** Ends it without a commit. */
-  end(): void;
-}
-
-/** What a plan does to a commit while it is under way. */
-export interface CommitHooks {
-  /** The request will reach another coordinator as well: a refusal of this one says nothing of that one. */
-  readonly duplicated: boolean;
-  /** The request has been sent to this node, for the first time. */
-  sent(resend: (region: string) => void, node: NodeId): void;
-}
-
-export type CommitResult =
-  | { readonly status: 'committed'; readonly ct: Timestamp }
-  /** Nothing has happened and never will. */
-  | { readonly status: 'aborted'; readonly code: string }
-  /** Refused for good, in a way that leaves open whether it happened. */
-  | { readonly status: 'unknown'; readonly code: string };
-
-/** A request that an SDK gives up: the application is told. */
-export class RequestFailed extends Error {
-  override readonly name = 'RequestFailed';
-
-  constructor(
-    readonly code: string,
-    /** What an open transaction reads was garbage collected (P9). */
-    readonly collected = false,
-  ) {
-    super(code);
-  }
 }

@@ -15,7 +15,7 @@ import { drawSettings, servesAgain } from './settings.js';
 
 type Shared = Pick<
   ProtocolAdapter<AnyMessage>,
-  'drawSettings' | 'founding' | 'lacksData' | 'servesAgain' | 'distrusts' | 'refOf' | 'arrived'
+  'drawSettings' | 'founding' | 'lacksData' | 'servesAgain' | 'distrusts' | 'arrived'
 >;
 
 export const KERNEL: Shared = {
@@ -24,7 +24,6 @@ export const KERNEL: Shared = {
   lacksData,
   servesAgain,
   distrusts: (error) => error instanceof IsochronError && error.code === 'REBUILD_NEEDED',
-  refOf: (message) => ('ref' in message ? (message.ref as number) : undefined),
   arrived: (message, { node }, tell) => {
     if (message.type === 'ResyncReq' && 'partition' in message && 'region' in message)
       tell.reported(node, Number(message.partition), String(message.region));

@@ -17,9 +17,9 @@ import type { MemoryState } from '@isochron/storage';
 import { type Failure, type FailureKind, toAll } from '../checks/check.js';
 import { GOALS } from '../checks/convergence.js';
 import { Actor } from '../clients/actor.js';
+import { Client } from '../clients/client.js';
 import { HttpCaller } from '../clients/http-caller.js';
 import { Histories } from '../clients/recorder.js';
-import { SdkClient } from '../clients/sdk.js';
 import type { FaultWorld } from '../faults/fault.js';
 import { startFault } from '../faults/table.js';
 import { keysOf } from '../plan/keys.js';
@@ -341,7 +341,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     return plans.map((session) => {
       const random = streams.of('client', session.name);
       const note = (what: () => string) => this.#trace.add(session.name, what);
-      const client = new SdkClient(
+      const client = new Client(
         { time, random, sockets, topology, requestTimeoutMs, commitTimeoutMs, engine, note },
         session.region,
       );

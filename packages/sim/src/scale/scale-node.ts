@@ -4,14 +4,15 @@ import { type Envelope, Host, type TransactionMessage, type TransactionNode } fr
 import type { VersionStore } from '@isochron/storage';
 import type { Scheduled } from '../engine/event-queue.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
-import { ClientPort } from '../world/client-port.js';
-import { CLIENT_MACHINE } from '../world/node.js';
 import type { WallClock } from '../world/wall-clock.js';
+import { ClientPort } from './client-port.js';
 import { type CostModel, costOf, itemsOf, type Price, Prices } from './cost-model.js';
 import { EventLoop } from './event-loop.js';
 import { type StepListener, StepTap } from './step-tap.js';
 
 type M = TransactionMessage;
+
+const CLIENT_MACHINE = 'client';
 
 /** What crosses a link at once. */
 export interface ScaleFrame {

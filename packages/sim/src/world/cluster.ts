@@ -10,7 +10,6 @@ import {
 } from '@isochron/core';
 import type { Envelope } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
-import { ClientNetwork } from '../clients/connection.js';
 import { SocketNetwork } from '../clients/sockets.js';
 import { exponential } from '../engine/draws.js';
 import { Streams } from '../engine/streams.js';
@@ -54,8 +53,7 @@ export class Cluster<M extends AnyMessage> {
   readonly topology: Topology;
   readonly streams: Streams;
   readonly nodes: readonly SimNode<M>[];
-  readonly clients: ClientNetwork<M>;
-  /** Of SDK clients. */
+  /** Of clients. */
   readonly sockets: SocketNetwork<M>;
   /** How much slower than usual each node's disk is. */
   readonly diskSlowness = new Map<NodeId, number>();
@@ -85,7 +83,6 @@ export class Cluster<M extends AnyMessage> {
         this.#links.get(b.id)!.set(a.id, link);
       }
     });
-    this.clients = new ClientNetwork(this.time, this.streams.of('clients'), this, (message) => adapter.refOf(message));
     this.sockets = new SocketNetwork(this.time, this.streams.of('sockets'), this);
   }
 
@@ -122,7 +119,6 @@ export class Cluster<M extends AnyMessage> {
       link.block();
       link.forget(node);
     }
-    this.clients.crashed(id);
     this.sockets.crashed(id);
   }
 
@@ -190,7 +186,6 @@ export class Cluster<M extends AnyMessage> {
       if (isolated) link.block();
       else link.unblock();
     }
-    this.clients.breakWhere((c) => !this.#passes(c.clientRegion, c.region));
     this.sockets.breakWhere((socket) => !this.#passes(socket.region, socket.node.region));
   }
 
@@ -259,7 +254,6 @@ export class Cluster<M extends AnyMessage> {
       transmit: (from, to, frame) => this.#transmit(from, to, frame),
       topology: this.topology,
       pings: (peer, node) => this.link(peer, node).whole && this.node(peer).up && !this.node(peer).paused,
-      unresponsiveChanged: (node) => this.clients.reported(node),
       refuse: (from, peer, why) => {
         this.listener.refused(from.id, peer, why);
         this.link(from.id, peer).drop();
@@ -284,7 +278,7 @@ export class Cluster<M extends AnyMessage> {
 
   #openSessions({ id, region, life }: SimNode<M>, process: SessionsProcess<M>) {
     const random = this.streams.of('frames', `${id}/${life}`);
-    return this.adapter.openSessions?.({
+    return this.adapter.openSessions({
       ...process,
       node: id,
       region,

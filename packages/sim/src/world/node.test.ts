@@ -1,6 +1,7 @@
 import type { AnyMessage, DurableRecord } from '@isochron/core';
 import { Random, Topology } from '@isochron/core';
 import type { Effects, Input, Machine } from '@isochron/protocols';
+import type { ServedSessions } from '@isochron/sessions';
 import { VirtualTime } from '../engine/virtual-time.js';
 import { Disk } from './disk.js';
 import { SimNode } from './node.js';
@@ -42,7 +43,6 @@ function started() {
     time,
     topology,
     pings: () => false,
-    unresponsiveChanged: () => {},
     random: new Random(1),
     coldReads: 0,
     prefetchMs: 0,
@@ -59,7 +59,11 @@ function started() {
       },
     },
     openHttp: () => undefined,
-    openSessions: () => undefined,
+    openSessions: () => ({
+      machine: ['frames', { step: () => {}, invariants: () => {}, describe: () => ({}) }],
+      sessions: {} as ServedSessions,
+      leave: () => {},
+    }),
     create: () => {
       clerk = new Clerk();
       node.disk.recover();

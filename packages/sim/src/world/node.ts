@@ -7,13 +7,12 @@ import {
   type Random,
   type RegionId,
 } from '@isochron/core';
-import { type Address, type Envelope, Host, type Unresponsive } from '@isochron/protocols';
+import { type Envelope, Host, type Unresponsive } from '@isochron/protocols';
 import type { ServedConnection, SessionLink } from '@isochron/sessions';
 import type { Scheduled } from '../engine/event-queue.js';
 import type { ProtocolNode } from '../protocols/adapter.js';
 import type { HttpAnswer, HttpNode, HttpRequest, HttpWorld } from '../protocols/http.js';
 import type { SessionsNode, SessionsWorld } from '../protocols/sessions.js';
-import { ClientPort } from './client-port.js';
 import type { Disk } from './disk.js';
 import type { Frame } from './frame.js';
 import type { LinkEnd } from './link.js';
@@ -21,10 +20,7 @@ import { type HealthWorld, SimPeerHealth } from './peer-health.js';
 import { type Listener, Tap } from './tap.js';
 import type { WallClock } from './wall-clock.js';
 
-/** Name of the machine that stands for the clients of a node. */
-export const CLIENT_MACHINE = 'client';
-
-/** How long a node that closes waits for its SDK clients to leave, ms. */
+/** How long a node that closes waits for its clients to leave, ms. */
 const LEAVE_MS = 1_000;
 
 /** What the HTTP API of a node uses of the process. */
@@ -47,10 +43,8 @@ export interface NodeWorld<M extends AnyMessage> extends HealthWorld {
   /** Opens the HTTP API of a process. */
   openHttp(node: SimNode<M>, process: HttpProcess<M>): HttpNode<M> | undefined;
   /** Opens the session frames of a process. */
-  openSessions(node: SimNode<M>, process: SessionsProcess<M>): SessionsNode<M> | undefined;
+  openSessions(node: SimNode<M>, process: SessionsProcess<M>): SessionsNode<M>;
   transmit(from: SimNode<M>, to: NodeId, frame: Frame<M>): void;
-  /** What does not answer the node has changed. */
-  unresponsiveChanged(node: NodeId): void;
   /** A node closes its link to a peer. */
   refuse(node: SimNode<M>, peer: NodeId, why: string): void;
 }
@@ -76,7 +70,6 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
   #health: SimPeerHealth | undefined;
   #wake: { readonly at: number; readonly event: Scheduled } | undefined;
   readonly #random: Random;
-  port: ClientPort<M>;
   /** How many reasons there are for the process to stand still, and what waits until it goes on. */
   #pauses = 0;
   #later: (() => void)[] = [];
@@ -89,7 +82,6 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     readonly world: NodeWorld<M>,
   ) {
     this.#random = world.random;
-    this.port = new ClientPort();
   }
 
   /** The machines of the running process. */
@@ -117,7 +109,6 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     if (protocol === undefined) return false;
     this.life++;
     this.up = true;
-    this.port = new ClientPort();
     const { life } = this;
     const host = this.#open(life);
     this.#host = host;
@@ -132,16 +123,12 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
       want: (ts) => protocol.want(ts),
       unresponsive: () => this.unresponsive,
     });
-    const ofSessions = this.#sessions === undefined ? [] : [this.#sessions.machine];
-    const ofClients = [[CLIENT_MACHINE, this.port] as const, ...(this.#http?.machines ?? []), ...ofSessions];
+    const ofClients = [...(this.#http?.machines ?? []), this.#sessions.machine];
     for (const [name, machine] of [...protocol.machines, ...ofClients]) {
       const alive = () => this.up && this.life === life;
       host.add(name, new Tap({ node: id, machine: name }, machine, world.listener, alive));
     }
-    this.#health = new SimPeerHealth(id, world, () => {
-      world.unresponsiveChanged(id);
-      this.#sessions?.sessions.tick(true);
-    });
+    this.#health = new SimPeerHealth(id, world, () => this.#sessions?.sessions.tick(true));
     this.#health.start((ms, run) => {
       world.time.after(ms, () => {
         if (this.life === life && this.up) this.#whenRunning(run);
@@ -212,12 +199,6 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     return greeting === undefined || this.protocol?.meets(peer.id, greeting) === undefined;
   }
 
-  /** A client's request arrives at this node's port. */
-  request(message: M, coordinator: Address): void {
-    const from = { node: this.id, machine: CLIENT_MACHINE };
-    this.#whenRunning(() => this.#host?.post({ to: coordinator, from, message }));
-  }
-
   /** A request over HTTP arrives. */
   http(request: HttpRequest, done: (answer: HttpAnswer) => void): void {
     this.#whenRunning(() => this.#http?.handle(request, done));
@@ -233,7 +214,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     if (this.up && this.life === life) this.#whenRunning(run);
   }
 
-  /** Sends SDK clients elsewhere, and hands over what it keeps for HTTP callers; then calls back. */
+  /** Sends clients elsewhere, and hands over what it keeps for HTTP callers; then calls back. */
   drain(done: () => void): void {
     this.#whenRunning(() => {
       const handOver = () => (this.#http === undefined ? done() : this.#http.leave(done));

@@ -10,8 +10,6 @@ import {
   type OperationMessage,
   type OperationNode,
   type OperationProtocol,
-  OperationSession,
-  type OperationSessionState,
   operationSchema,
   type Snapshot,
 } from '@isochron/protocols';
@@ -20,7 +18,6 @@ import { operationMix } from '../../plan/mix.js';
 import type { Demands, NodeOptions, ProtocolAdapter, ProtocolNode, ReadsWait } from '../adapter.js';
 import { driven, everywhere, KERNEL, REPLICATION_CRASH_POINTS, startOf, sumOf } from '../kernel.js';
 import { Answers } from './observe.js';
-import { SimOperationSession } from './session.js';
 import { openSessions } from './sessions.js';
 
 /** What the snapshots of a protocol's read-only transactions are. */
@@ -144,10 +141,6 @@ export function operationAdapter(simulated: SimulatedOperations): ProtocolAdapte
     ...(plans ?? { fit: everywhere, drawMix: operationMix(readsAtOnce ? ROT_WEIGHT : 0) }),
     atOnce: { reads: readsAtOnce ? 10_000 : 1, writes: 1 },
     createNode: (options) => createNode(options, protocol),
-    createSession: (id, io, state) => {
-      const exported = state as OperationSessionState | undefined;
-      return new SimOperationSession(new OperationSession(id, io.region, protocol.session, exported), io);
-    },
     openSessions: (world) => openSessions(world, protocol),
     engine: openOperations(protocol.session),
     said: (message, from, to, tell, topology) => answers.said(message, from, to, tell, topology),

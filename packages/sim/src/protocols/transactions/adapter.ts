@@ -20,7 +20,6 @@ import { driven, everywhere, KERNEL, REPLICATION_CRASH_POINTS, startOf, sumOf } 
 import { HttpFront } from './http.js';
 import { isOfSessions, type NodeMessage, nodeSchema } from './message.js';
 import { answering, said } from './observe.js';
-import { SimSession } from './session.js';
 import { openSessions } from './sessions.js';
 import { sessionTokens } from './tokens.js';
 
@@ -85,8 +84,6 @@ export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAd
     drawMix: transactionMix,
     atOnce: AT_ONCE,
     createNode: (options) => createNode(options, protocol),
-    createSession: (id, io, state) =>
-      new SimSession(simulated.createSession(id, state as SessionState | undefined), io),
     openHttp: (world) => new HttpFront(world, sessionTokens(world.topology, protocol, createSession), createSession),
     openSessions: (world) => openSessions(world, protocol, capabilitiesOf(simulated), createSession),
     engine: openTransactions(createSession),

@@ -1,0 +1,71 @@
+/** What an application does with a session, in simulated time. */
+import type { HandleMode } from '@isochron/client';
+import type { NodeId, QualifiedKey, Timestamp, TxId, Value } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
+import type { Co } from '../engine/coroutine.js';
+
+/** What a read showed to the application. */
+export interface Seen {
+  readonly key: QualifiedKey;
+  readonly value: Value | null;
+}
+
+/** A session, as an SDK gives it to an application. */
+export interface ClientSession {
+  /** Another one continues it: the whole state, as an SDK exports it. */
+  export(): unknown;
+  /** A node reports its stable time. */
+  observe(ust: Timestamp): void;
+  /** How many own writes it keeps, because its snapshots may not have them yet. */
+  readonly cached: number;
+  begin(options: BeginOptions): ClientTransaction;
+  /** How another transaction ended, as a node says. */
+  status(txId: TxId): Co<{ readonly status: string; readonly ts: Timestamp | null }>;
+}
+
+export interface BeginOptions {
+  readonly mode: HandleMode;
+  /** Reads exactly this snapshot, without own writes. */
+  readonly at?: Snapshot;
+}
+
+/** A transaction as an SDK gives it to an application. Waiting ends with a result or throws {@link RequestFailed}. */
+export interface ClientTransaction {
+  readonly id: TxId;
+  readonly snapshot: Snapshot | undefined;
+  read(keys: readonly QualifiedKey[]): Co<readonly Seen[]>;
+  /** One page, with own writes laid over it; `next` is where the following one starts. */
+  list(keyspace: string, start: QualifiedKey, limit: number): Co<{ seen: readonly Seen[]; next: QualifiedKey | null }>;
+  write(key: QualifiedKey, value: Value | null): void;
+  commit(sending: CommitHooks): Co<CommitResult>;
+  /** Ends it without a commit. */
+  end(): void;
+}
+
+/** What a plan does to a commit while it is under way. */
+export interface CommitHooks {
+  /** The request will reach another coordinator as well: a refusal of this one says nothing of that one. */
+  readonly duplicated: boolean;
+  /** The request has been sent to this node, for the first time. */
+  sent(resend: (region: string) => void, node: NodeId): void;
+}
+
+export type CommitResult =
+  | { readonly status: 'committed'; readonly ct: Timestamp }
+  /** Nothing has happened and never will. */
+  | { readonly status: 'aborted'; readonly code: string }
+  /** Refused for good, in a way that leaves open whether it happened. */
+  | { readonly status: 'unknown'; readonly code: string };
+
+/** A request that an SDK gives up: the application is told. */
+export class RequestFailed extends Error {
+  override readonly name = 'RequestFailed';
+
+  constructor(
+    readonly code: string,
+    /** What an open transaction reads was garbage collected (P9). */
+    readonly collected = false,
+  ) {
+    super(code);
+  }
+}
