@@ -4,7 +4,7 @@ import { Topology } from '@isochron/core';
 import { between, integer, logBetween, rounded, weighted } from '../engine/draws.js';
 import { Streams } from '../engine/streams.js';
 import type { Settings } from '../protocols/adapter.js';
-import { drawVerification } from '../protocols/settings.js';
+import { drawRoom, drawVerification } from '../protocols/settings.js';
 import { drawDrains, drawFaults } from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
 import { drawSessions } from './draw-sessions.js';
@@ -47,6 +47,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const settings = {
     ...protocol.drawSettings(streams.of('draw settings')),
     ...drawVerification(streams.of('draw verification')),
+    ...drawRoom(streams.of('draw room')),
   };
   const http =
     protocol.openHttp === undefined ? undefined : drawHttp(streams.of('draw http'), topology, keysOf({ sessions }));
