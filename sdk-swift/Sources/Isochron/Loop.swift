@@ -111,6 +111,7 @@ final class Loop {
         for (_, listener) in inOrder { listener.close() }
         onAllClosed = { [weak self] in
             self?.timers = []
+            self?.sockets = [:]
             self?.onAllClosed = {}
             done()
         }

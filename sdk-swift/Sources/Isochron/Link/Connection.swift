@@ -22,7 +22,7 @@ final class Connection: SocketListener {
 
     /// After two of these without a message the node is asked; after a third one the connection is given up.
     static let heartbeatMs = 5000.0
-    /// The close codes that say more than that the connection is gone.
+    /// The close codes that have an error of their own; all others are CONNECTION_LOST.
     private static let closeCodes: [UInt16: IsochronError.Code] = [4400: .frameInvalid, 4401: .unauthenticated]
 
     let url: String
@@ -78,7 +78,7 @@ final class Connection: SocketListener {
 
     var region: RegionId { welcome.region }
 
-    /// What the node has reported last of the freshness of its snapshots.
+    /// Freshness of the node's snapshots, as it has reported last.
     var freshness: Freshness { latestFreshness ?? welcome.freshness }
 
     /// The regions that a new attempt of a commit through this node avoids: none where that would be all of them.
@@ -100,27 +100,28 @@ final class Connection: SocketListener {
         byId.values.contains { $0 === exchange }
     }
 
-    /// Measures the round trip, in ms.
-    func ping(token: String? = nil, _ measured: @escaping @SessionActor (Result<Double, any Error>) -> Void) {
-        let ping = PingExchange(token: token, loop: loop)
-        let answered: @SessionActor (Result<Double, any Error>) -> Void = { [weak self] result in
-            if case .success(let rttMs) = result { self?.rttMs = rttMs }
-            measured(result)
+    /// Measures the round trip, in ms; nil where no credit is free, or the connection is lost before the answer.
+    func ping(token: String? = nil, _ done: @escaping @SessionActor (_ rttMs: Double?) -> Void = { _ in }) {
+        if free <= 0 { return done(nil) }
+        let (loop, url) = (loop, url)
+        let answered: Caller<Double> = { [weak self] result in
+            guard case .success(let rttMs) = result else {
+                loop.debug("\(url): a ping was lost")
+                return done(nil)
+            }
+            self?.rttMs = rttMs
+            done(rttMs)
         }
-        ping.run({ send([$0]) }, answered)
+        PingExchange(token: token, loop: loop).run({ send([$0]) }, answered)
     }
 
     /// Sends a token that another connection of the session received. The answer has the token of both.
     func sendToken(_ token: String) {
-        if free > 0 { askWhetherThere(token) }
+        ping(token: token)
     }
 
     /// Sends requests, packed into as few messages as the server's limit allows.
     func send(_ exchanges: [Exchange]) {
-        if isClosed {
-            for exchange in exchanges { exchange.failed(IsochronError.lost("\(url) was closed")) }
-            return
-        }
         if isIdle { owingSinceMs = loop.nowMs }
         let limit = welcome.limits.maxRequestBytes &- 2
         var parts: [[UInt8]] = []
@@ -154,7 +155,7 @@ final class Connection: SocketListener {
             if nowMs - askedMs > limitMs / 2 { drop(.lost("\(url) has gone silent")) }
         } else if nowMs - max(receivedMs, owingSinceMs) > limitMs / 2, free > 0 {
             askedMs = nowMs
-            askWhetherThere(nil)
+            ping()
         }
     }
 
@@ -201,6 +202,8 @@ final class Connection: SocketListener {
 
     func received(_ message: WebSocketMessage) {
         if isClosed { return }
+        // A welcome alone is no progress: a node that fails after it is not to be tried again without a pause.
+        let isWelcomed = greeting != nil
         quietBeats = 0
         receivedMs = loop.nowMs
         askedMs = nil
@@ -210,7 +213,7 @@ final class Connection: SocketListener {
             finish(.of(error), abrupt: true)
             return
         }
-        if greeting != nil, !isClosed { owner?.progressed(self) }
+        if isWelcomed, !isClosed { owner?.progressed(self) }
     }
 
     private func take(_ frame: Incoming) throws {
@@ -248,8 +251,7 @@ final class Connection: SocketListener {
         } catch {
             let error = IsochronError.of(error)
             refuse(exchange, error)
-            // What is no answer to its request speaks against the server; a refusal of our own speaks only against the
-            // answer.
+            // An answer that does not fit its request ends the connection; one that this client refuses does not.
             if error.code == .frameInvalid || error.code == .internal { throw error }
         }
     }
@@ -273,16 +275,8 @@ final class Connection: SocketListener {
     private func beat() {
         quietBeats += 1
         if quietBeats > 2 { return drop(.lost("\(url) has gone silent")) }
-        if quietBeats > 1, free > 0 { askWhetherThere(nil) }
+        if quietBeats > 1 { ping() }
         nextBeat()
-    }
-
-    /// A ping whose answer matters only by coming.
-    private func askWhetherThere(_ token: String?) {
-        let (loop, url) = (self.loop, self.url)
-        ping(token: token) { result in
-            if case .failure = result { loop.debug("\(url): a ping was lost") }
-        }
     }
 
     private func finish(_ error: IsochronError, abrupt: Bool) {

@@ -133,12 +133,14 @@ final class Connector {
     private func probe(_ endpoint: Endpoint, _ opened: @escaping Connection.Opened) {
         open(endpoint) { [self] result in
             guard case .success(let connection) = result, endpoints.all.count > 1 else { return opened(result) }
-            connection.ping { [self] measured in
-                switch measured {
-                case .success(let rttMs): endpoints.measured(endpoint.url, rttMs, loop.nowMs)
-                case .failure: connection.close()
+            connection.ping { [self] rttMs in
+                guard let rttMs else {
+                    // It is open still where the ping was refused.
+                    connection.close()
+                    return opened(.failure(.lost("\(endpoint.url) is gone")))
                 }
-                opened(measured.mapError(IsochronError.of).map { _ in connection })
+                endpoints.measured(endpoint.url, rttMs, loop.nowMs)
+                opened(.success(connection))
             }
         }
     }
@@ -172,14 +174,10 @@ final class Connector {
     }
 
     private func measure(_ connection: Connection) {
-        connection.ping { [self] result in
-            switch result {
-            case .success(let rttMs):
-                endpoints.measured(connection.url, rttMs, loop.nowMs)
-                events?.changed()
-            // A connection that is lost meanwhile is reported by `closed`.
-            case .failure: loop.debug("\(connection.url): a ping was lost")
-            }
+        connection.ping { [self] rttMs in
+            guard let rttMs else { return }
+            endpoints.measured(connection.url, rttMs, loop.nowMs)
+            events?.changed()
         }
     }
 
@@ -286,10 +284,12 @@ extension Connector: ConnectionOwner {
             for exchange in lost { exchange.failed(error) }
             return
         }
+        let wasInUse = connection === current && !isClosed
         draining.removeAll { $0 === connection }
+        // Before its requests fail: a lost ping ends a measurement, which must not find this connection in use.
+        if wasInUse { current = nil }
         dispatcher.lost(connection, error, lost)
-        guard connection === current, !isClosed else { return }
-        current = nil
+        if !wasInUse { return }
         failed(connection.url, error)
         leaving = false
         events?.changed()

@@ -82,7 +82,8 @@ final class Homing {
         guard let present else { return }
         let unsure = endpoints.unmeasured(loop.nowMs, maxAgeMs: Self.maxPauseMs)
             .filter { $0.url != present.url }
-        if unsure.isEmpty { return schedule() }
+        // Where all credits are in use the present distance cannot be measured.
+        if unsure.isEmpty || present.free <= 0 { return schedule() }
         let look = Look(from: present, left: unsure.count + 1)
         roundTrip(present) { [self] rttMs in
             look.presentMs = rttMs
@@ -131,7 +132,7 @@ final class Homing {
         }
     }
 
-    /// It has caught up, and the present node does not say that stable time waits for its region, which may be cut off
+    /// It has caught up, and stable time does not wait for its region at the present node: that region may be cut off
     /// from the others.
     private func isHealthy(_ connection: Connection) -> Bool {
         let heldBackBy = present?.freshness.heldBackBy
@@ -147,11 +148,8 @@ final class Homing {
     /// The shorter of two measurements; infinite where the connection is lost meanwhile.
     private func roundTrip(_ connection: Connection, _ end: @escaping @SessionActor (Double) -> Void) {
         connection.ping { first in
-            guard case .success(let firstMs) = first else { return end(.infinity) }
-            connection.ping { second in
-                guard case .success(let secondMs) = second else { return end(.infinity) }
-                end(min(firstMs, secondMs))
-            }
+            guard let first else { return end(.infinity) }
+            connection.ping { second in end(second.map { min(first, $0) } ?? .infinity) }
         }
     }
 }

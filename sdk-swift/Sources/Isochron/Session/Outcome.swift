@@ -51,7 +51,7 @@ class OutcomeExchange: Turn<Committed> {
     private var outcomeDeadlineMs = Double.infinity
     private var lastError: IsochronError?
 
-    /// - Parameter ended: called when the outcome is known, or nothing can find it out any more
+    /// - Parameter ended: called when the outcome is known, or cannot be found out any more
     init(_ core: ClientCore, txId: TxId, birth: Timestamp, ended: @escaping CommitQueue.Ended) {
         self.core = core
         self.txId = txId
@@ -71,7 +71,7 @@ class OutcomeExchange: Turn<Committed> {
         isDetached = true
     }
 
-    /// Its session has to forget it: it has had no effect, or it is not known.
+    /// The session goes on without it: it has had no effect, or its outcome cannot be found out.
     func gaveUp() {}
 
     final func committed(_ timestamp: Timestamp) {
@@ -129,7 +129,7 @@ class OutcomeExchange: Turn<Committed> {
         if inDoubt { unknown("the caller gave up waiting", reason) } else { failed(reason) }
     }
 
-    /// Known to have had no effect, or an outcome that nothing can find out any more.
+    /// It is known to have had no effect, or its outcome cannot be found out any more.
     final override func failed(_ error: any Error) {
         if settled { return }
         super.failed(error)

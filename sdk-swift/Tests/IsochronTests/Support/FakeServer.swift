@@ -67,11 +67,15 @@ enum Scripted {
 }
 
 /// An error frame.
-func refusal(_ id: Int64?, _ code: String, retryable: Bool) -> Scripted {
+func errorFrame(_ id: Int64?, _ code: String, retryable: Bool) -> JSONValue {
     var frame: [String: JSONValue] = ["type": "error", "code": .string(code), "detail": .string("scripted \(code)")]
     frame["retryable"] = .bool(retryable)
     if let id { frame["id"] = .integer(id) }
-    return .frame(.object(frame))
+    return .object(frame)
+}
+
+func refusal(_ id: Int64?, _ code: String, retryable: Bool) -> Scripted {
+    .frame(errorFrame(id, code, retryable: retryable))
 }
 
 /// How a scripted server differs from the usual one.
@@ -232,14 +236,9 @@ final class FakeServer {
             if store.ust >= frame.number("ts") ?? 0 {
                 return ["type": "stable", "id": .integer(frame.id), "ust": .integer(store.ust)]
             }
-            return error(frame.id, "STABLE_TIMEOUT", retryable: true)
+            return errorFrame(frame.id, "STABLE_TIMEOUT", retryable: true)
         default: return ["type": "pong", "id": .integer(frame.id)]
         }
-    }
-
-    private func error(_ id: Int64, _ code: String, retryable: Bool) -> JSONValue {
-        guard case .frame(let frame) = refusal(id, code, retryable: retryable) else { return .null }
-        return frame
     }
 
     /// What it greets with.
@@ -317,7 +316,7 @@ final class FakeServer {
 
     private func start(_ frame: FakeFrame, _ socket: FakeSocket) -> JSONValue {
         let tx = frame.text("tx") ?? ""
-        if open(socket)[tx] != nil { return error(frame.id, "TX_ID_REUSED", retryable: false) }
+        if open(socket)[tx] != nil { return errorFrame(frame.id, "TX_ID_REUSED", retryable: false) }
         let snapshot = assigned(frame)
         change(socket) { $0[tx] = snapshot }
         let ts = FakeFrame(raw: snapshot).number("snapshot") ?? 0
@@ -331,7 +330,7 @@ final class FakeServer {
 
     private func read(_ frame: FakeFrame, _ socket: FakeSocket) -> JSONValue {
         guard let snapshot = snapshot(frame, socket) else {
-            return error(frame.id, "TRANSACTION_UNKNOWN", retryable: false)
+            return errorFrame(frame.id, "TRANSACTION_UNKNOWN", retryable: false)
         }
         let ts = FakeFrame(raw: snapshot).number("snapshot") ?? 0
         let values = frame.texts("keys").map { store.read($0, at: ts) }
@@ -340,7 +339,7 @@ final class FakeServer {
 
     private func list(_ frame: FakeFrame, _ socket: FakeSocket) -> JSONValue {
         guard let snapshot = snapshot(frame, socket) else {
-            return error(frame.id, "TRANSACTION_UNKNOWN", retryable: false)
+            return errorFrame(frame.id, "TRANSACTION_UNKNOWN", retryable: false)
         }
         let ts = FakeFrame(raw: snapshot).number("snapshot") ?? 0
         let (start, limit) = (frame.text("start") ?? "", Int(frame.number("limit") ?? 100))
@@ -363,7 +362,7 @@ final class FakeServer {
     private func commit(_ frame: FakeFrame, _ socket: FakeSocket) -> JSONValue {
         let tx = frame.text("tx") ?? ""
         if frame["snapshot"] == nil, open(socket)[tx] == nil {
-            return error(frame.id, "TRANSACTION_UNKNOWN", retryable: false)
+            return errorFrame(frame.id, "TRANSACTION_UNKNOWN", retryable: false)
         }
         change(socket) { $0[tx] = nil }
         let ts = store.commit(tx, hwt: frame.number("hwt") ?? 0, birth: frame.number("birth") ?? 0, frame.writes)

@@ -1,0 +1,104 @@
+import IsochronSession
+import XCTest
+
+@testable import Isochron
+
+/// Which connections the machine opens, uses and closes.
+final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
+    @SessionActor
+    func testThoseThatFailRightAfterTheWelcomeAreOpenedAgainWithGrowingPauses() async throws {
+        let scene = try Connected(random: { 0.5 })
+        scene.home.script = always("ping") { _ in .close }
+        scene.network.cut(scene.home)
+        let before = scene.home.received("hello").count
+        scene.world.run(10_000)
+        let tries = scene.home.received("hello").count - before
+        XCTAssertGreaterThan(tries, 3)
+        XCTAssertLessThan(tries, 15)
+    }
+
+    @SessionActor
+    func testOneThatIsLostDuringAMeasurementIsReplacedByTheUsualWayAndTheOldestRequestsLeaveFirst() async throws {
+        let scene = try Looking()
+        let (world, home, other) = (scene.world, scene.home, scene.other)
+        home.script = { $0.type == "read" || $0.type == "ping" ? .drop : .answer }
+        let first = world.read("first")
+        // The look has measured the other one, and waits for the ping of this one: no credit is left.
+        world.run(200)
+        let second = world.read("second")
+        world.run(1)
+        XCTAssertEqual(other.received("ping").count, 2)
+        scene.network.cut(home)
+        world.run(100)
+        XCTAssertEqual(other.received("read").map { $0.texts("keys") }, [["default/first"], ["default/second"]])
+        XCTAssertEqual([first.settled, second.settled], [1, 1])
+        XCTAssertEqual(scene.network.live.count, 1)
+    }
+
+    @SessionActor
+    func testTheyAreNotLeftForOneFurtherAwayWhileNoCreditIsFreeForAMeasurement() async throws {
+        let scene = try Looking()
+        scene.home.script = always("read") { _ in .drop }
+        for at in 0..<scene.home.credits { scene.world.read("k\(at)") }
+        scene.world.run(400)
+        XCTAssertEqual(scene.world.current?.region, "east")
+        XCTAssertEqual(scene.other.received("ping").count, 0)
+    }
+
+    @SessionActor
+    func testTheySendTheTokenThatCameWhileTheyWereOpenedAndKeepTheAnswerThatHasBoth() async throws {
+        let scene = try Connected(["east", "west"])
+        let (world, home, other) = (scene.world, scene.home, scene.other)
+        home.script = once("commit", .drop)
+        world.write("a")
+        world.run(5)
+        scene.network.push(home, ["type": "goaway", "reason": "restart", "delayMs": 60_000])
+        world.run(25)
+        XCTAssertEqual(other.received("hello").last?.text("token"), "east-0")
+        // The old connection still answers what it owes, after the hello of the new one.
+        scene.network.push(home, committed(home))
+        world.run(100)
+        XCTAssertEqual(world.current?.region, "west")
+        XCTAssert(other.received("ping").contains { $0.text("token") == "east-w2000" })
+        XCTAssertEqual(world.machine.core.currentToken, "east-w2000+")
+    }
+
+    @SessionActor
+    func testThoseThatAreNotInUseDoNotChangeTheToken() async throws {
+        let scene = try Looking()
+        scene.home.script = always("ping") { _ in .drop }
+        scene.other.script = always("ping") { .frame(["type": "pong", "id": .integer($0), "token": "of-a-look"]) }
+        scene.world.run(200)
+        XCTAssertEqual(scene.other.received("ping").count, 2)
+        XCTAssertEqual(scene.world.machine.core.currentToken, "east-0")
+    }
+
+    @SessionActor
+    func testThoseThatSendWhatIsNoFrameAreReplacedAndWhatTheyOwedIsAskedAgain() async throws {
+        let scene = try Connected()
+        scene.home.script = once("read", .frame(["type": "values", "id": 9999, "snapshot": 1000, "values": [nil]]))
+        let read = scene.world.read("a")
+        scene.world.run(100)
+        XCTAssertEqual(read.values, [nil])
+        XCTAssertEqual(scene.home.received("hello").count, 2)
+        XCTAssertEqual(scene.network.live.count, 1)
+    }
+
+    @SessionActor
+    func testThoseThatOpenAfterAnotherOneWasChosenAreClosed() async throws {
+        let store = FakeStore()
+        let (east, west) = (ScriptedNode("east", store), ScriptedNode("west", store))
+        west.delayMs = 100
+        let world = try MachineWorld([east, west])
+        XCTAssertEqual(world.ask(.connect, 150).settled, 1)
+        world.run(1000)
+        XCTAssertEqual(world.network.live.map(\.node.name), ["east"])
+    }
+
+    /// The answer to the only commit that a node has received, with a token of its own.
+    @SessionActor
+    private func committed(_ node: ScriptedNode) -> JSONValue {
+        let id = node.received("commit").first?.id ?? 0
+        return ["type": "committed", "id": .integer(id), "ts": 2000, "token": "east-w2000"]
+    }
+}
