@@ -56,19 +56,13 @@ final class SnapshotHandle {
     /// The start that has to precede a read on this connection.
     func prelude(on connection: Connection) -> Exchange? {
         if mode == .oneShot || openOn === connection { return nil }
-        let start = StartExchange(self, leads: true)
-        let loop = core.loop
-        // `started` and `startRefused` take what comes of it.
-        let ended: @SessionActor (Result<Void, any Error>) -> Void = { result in
-            if case .failure = result { loop.debug("a start was refused") }
-        }
-        start.run({ _ in }, ended)
-        return start
+        // `started` and `startRefused` take what comes of it. Other reads of the same message need no start of their own.
+        return StartExchange(self, leadsAs: opening(on: connection))
     }
 
     /// Opens it on the server and learns its timestamp, without reading anything.
     func open(_ caller: @escaping Caller<Void>) -> any Cancellable {
-        let exchange = StartExchange(self, leads: false)
+        let exchange = StartExchange(self)
         exchange.run({ core.connector.dispatcher.submitTimed($0) }, caller)
         return exchange
     }
@@ -176,19 +170,19 @@ extension Snapshot {
 /// Opens a transaction on the server.
 private final class StartExchange: AwaitedExchange<Void> {
     private let handle: SnapshotHandle
-    /// Whether a read follows it, which brings another start along should this one fail.
-    private let leads: Bool
+    private let leadsAs: TxId?
     private var wireId: TxId = ""
 
-    init(_ handle: SnapshotHandle, leads: Bool) {
+    /// - Parameter leadsAs: its id where a read follows it, which brings another start along should this one fail
+    init(_ handle: SnapshotHandle, leadsAs: TxId? = nil) {
         self.handle = handle
-        self.leads = leads
+        self.leadsAs = leadsAs
     }
 
-    override var repeats: Bool { !leads }
+    override var repeats: Bool { leadsAs == nil }
 
     override func request(on connection: Connection) -> Request {
-        wireId = handle.opening(on: connection)
+        wireId = leadsAs ?? handle.opening(on: connection)
         return .start(tx: wireId, at: handle.at)
     }
 
@@ -200,6 +194,6 @@ private final class StartExchange: AwaitedExchange<Void> {
 
     override func refused(_ error: IsochronError, on connection: Connection) -> Retry? {
         handle.startRefused(error, wireId)
-        return leads ? nil : super.refused(error, on: connection)
+        return repeats ? super.refused(error, on: connection) : nil
     }
 }

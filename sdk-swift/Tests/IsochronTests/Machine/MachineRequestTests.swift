@@ -60,4 +60,17 @@ final class MachineRequestTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(early.error as? Enough, Enough())
         XCTAssertEqual(late.code, .connectionLost)
     }
+
+    @SessionActor
+    func testATransactionWhoseFirstReadsLeaveInOneMessageIsOpenedOnce() async throws {
+        let scene = try Connected()
+        let world = scene.world
+        try world.machine.begin(1, .transaction, at: nil, nowMs: scene.network.nowMs)
+        let reads = ["a", "b"].map { world.call(.read(1, ["default/\($0)"])) }
+        world.run(10)
+        XCTAssertEqual(reads.map(\.values), [[nil], [nil]])
+        let starts = scene.home.received("start").map { $0.text("tx") }
+        XCTAssertEqual(starts.count, 1)
+        XCTAssertEqual(scene.home.received("read").map { $0.text("tx") }, starts + starts)
+    }
 }
