@@ -101,6 +101,8 @@ final class Connection: SocketListener {
     }
 
     /// Measures the round trip, in ms; nil where no credit is free, or the connection is lost before the answer.
+    ///
+    /// - Parameter token: of the session, from another connection: the answer has the token of both
     func ping(token: String? = nil, _ done: @escaping @SessionActor (_ rttMs: Double?) -> Void = { _ in }) {
         if free <= 0 { return done(nil) }
         let (loop, url) = (loop, url)
@@ -113,11 +115,6 @@ final class Connection: SocketListener {
             done(rttMs)
         }
         PingExchange(token: token, loop: loop).run({ send([$0]) }, answered)
-    }
-
-    /// Sends a token that another connection of the session received. The answer has the token of both.
-    func sendToken(_ token: String) {
-        ping(token: token)
     }
 
     /// Sends requests, packed into as few messages as the server's limit allows.

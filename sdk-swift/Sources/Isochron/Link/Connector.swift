@@ -164,7 +164,7 @@ final class Connector {
         // Another connection has received a newer token since this one sent its hello.
         if let token, token != connection.helloToken {
             events?.token(token)
-            connection.sendToken(token)
+            connection.ping(token: token)
         }
         // Before anything else is sent: it needs one of the credits.
         if connection.rttMs == nil { measure(connection) }
@@ -262,7 +262,8 @@ extension Connector: ConnectionOwner {
     func token(_ token: String, from connection: Connection) {
         guard owns(connection) else { return }
         events?.token(token)
-        if connection !== current { current?.sendToken(token) }
+        // To the node in use, once a credit is free. Its answer has the token of both.
+        if connection !== current { dispatcher.submit(PingExchange(token: token, loop: loop)) }
     }
 
     func ust(_ frame: UstFrame, from connection: Connection) {

@@ -64,6 +64,31 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
+    func testTheySendTheTokenOfAnOlderOneAsSoonAsACreditIsFree() async throws {
+        let scene = try Connected(["east", "west"])
+        let (world, home, other) = (scene.world, scene.home, scene.other)
+        other.credits = 2
+        home.script = once("commit", .drop)
+        world.write("a")
+        world.run(5)
+        scene.network.push(home, ["type": "goaway", "reason": "restart", "delayMs": 60_000])
+        world.run(80)
+        other.script = always("read") { _ in .drop }
+        for key in ["a", "b"] { world.read(key) }
+        world.run(20)
+        scene.network.push(home, committed(home))
+        world.run(20)
+        XCTAssertEqual(world.current?.region, "west")
+        for frame in other.received("read") {
+            let id = JSONValue.integer(frame.id)
+            scene.network.push(
+                other, ["type": "values", "id": id, "snapshot": 1000, "values": [nil], "token": "west-1"])
+        }
+        world.run(100)
+        XCTAssertEqual(world.machine.core.currentToken, "east-w2000+")
+    }
+
+    @SessionActor
     func testThoseThatAreNotInUseDoNotChangeTheToken() async throws {
         let scene = try Looking()
         scene.home.script = always("ping") { _ in .drop }
