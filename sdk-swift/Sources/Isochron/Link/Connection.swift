@@ -156,9 +156,9 @@ final class Connection: SocketListener {
         }
     }
 
-    /// Closes in good order: nothing is waited for here any more.
+    /// Closes in good order, once there was a welcome: nothing is waited for here any more.
     func close() {
-        finish(.lost("the connection was closed"), abrupt: false)
+        finish(.lost("the connection was closed"), abrupt: unopened != nil)
     }
 
     /// Gives the connection up.

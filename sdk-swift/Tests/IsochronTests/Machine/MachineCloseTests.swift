@@ -61,6 +61,18 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
+    func testItDoesNotWaitForANodeThatHasNotAnsweredItsHello() async throws {
+        let node = ScriptedNode("east", FakeStore())
+        node.script = { _ in .drop }
+        let world = try MachineWorld([node])
+        let connecting = world.ask(.connect)
+        node.state = .silent
+        let closing = world.ask(.close)
+        XCTAssertEqual([connecting.settled, closing.settled], [1, 1])
+        XCTAssertEqual(world.network.live.count, 0)
+    }
+
+    @SessionActor
     func testItMayCloseTwice() async throws {
         let world = try Connected().world
         let (first, second) = (world.call(.close), world.call(.close))
