@@ -46,6 +46,34 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
+    func testTheyAreNotOpenedToANodeWhoseSecondMeasurementIsRefused() async throws {
+        let scene = try Looking()
+        (scene.home.delayMs, scene.other.delayMs) = (20, 1)
+        let pings = Locked(0)
+        scene.other.script = always("ping") { id in
+            let count = pings.change { count in
+                count += 1
+                return count
+            }
+            return count % 2 == 0 ? refusal(id, "OVERLOADED", retryable: true) : .answer
+        }
+        scene.world.run(400)
+        XCTAssertGreaterThan(pings.get(), 1)
+        XCTAssertEqual(scene.world.current?.region, "east")
+    }
+
+    @SessionActor
+    func testTheyAreClosedWhereTheFirstMeasurementIsRefused() async throws {
+        let store = FakeStore()
+        let (east, west) = (ScriptedNode("east", store), ScriptedNode("west", store))
+        east.script = always("ping") { refusal($0, "OVERLOADED", retryable: true) }
+        let world = try MachineWorld([east, west])
+        XCTAssertEqual(world.ask(.connect, 150).settled, 1)
+        world.run(1000)
+        XCTAssertEqual(world.network.live.map(\.node.name), ["west"])
+    }
+
+    @SessionActor
     func testTheySendTheTokenThatCameWhileTheyWereOpenedAndKeepTheAnswerThatHasBoth() async throws {
         let scene = try Connected(["east", "west"])
         let (world, home, other) = (scene.world, scene.home, scene.other)
