@@ -1,0 +1,37 @@
+import Foundation
+import XCTest
+
+@testable import Isochron
+
+/// Replays the step traces of `test/vectors`, which name what the TypeScript client does.
+final class StepTraceTests: XCTestCase, @unchecked Sendable {
+    private static let folder =
+        ProcessInfo.processInfo.environment["ISOCHRON_VECTORS"]
+        ?? URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent(".vectors").path
+
+    func testTheMachineHasTheEffectsOfTheTracesOfParis() async throws { try await replayAll("paris") }
+
+    func testTheMachineHasTheEffectsOfTheTracesOfNocc() async throws { try await replayAll("nocc") }
+
+    func testTheMachineHasTheEffectsOfTheTracesOfWren() async throws { try await replayAll("wren") }
+
+    func testTheMachineHasTheEffectsOfTheTracesOfOrbe() async throws { try await replayAll("orbe") }
+
+    func testTheMachineHasTheEffectsOfTheTracesOfCcLo() async throws { try await replayAll("cc-lo") }
+
+    private func replayAll(_ protocolName: String) async throws {
+        let path = "\(Self.folder)/steps-\(protocolName).json"
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        // One trace in each line, between the head and the end.
+        let traces = text.split(separator: "\n").dropFirst().dropLast()
+        XCTAssertGreaterThan(traces.count, 50)
+        var differences: [StepDifference] = []
+        for trace in traces {
+            let one = trace.hasSuffix(",") ? trace.dropLast() : trace
+            if let difference = try await replay(trace: one) { differences.append(difference) }
+        }
+        let count = "\(differences.count) of \(traces.count) traces differ"
+        XCTAssert(differences.isEmpty, "\(count)\n\(differences.prefix(3).map(\.description).joined(separator: "\n"))")
+    }
+}
