@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../e2e/processes.js';
 import { patched } from '../../mutants/mutant.js';
-import { PLANTED, SOURCES } from './bugs.js';
+import { PLANTED, type PlantedBug, sourcesOf } from './bugs.js';
 
 describe('the planted bugs', () => {
-  it.each(PLANTED.map(({ name, patches }) => [name, patches] as const))(
+  it.each(PLANTED.map((bug) => [bug.name, bug] as [string, PlantedBug]))(
     'have patches of %s that find their place once',
-    (_name, patches) => {
-      for (const patch of patches) {
-        const source = readFileSync(join(ROOT, SOURCES, patch.file), 'utf8');
+    (_name, bug) => {
+      for (const patch of bug.patches) {
+        const source = readFileSync(join(ROOT, sourcesOf(bug), patch.file), 'utf8');
         expect(patched(source, patch)).not.toBe(source);
       }
     },

@@ -1,20 +1,27 @@
-/** Mistakes that one could make in the Swift sessions. The vectors must notice each of them. */
+/** Mistakes that one could make in the Swift sessions and in the Swift client. The vectors must notice each of them. */
 import type { Patch } from '../../mutants/mutant.js';
+import { CLIENT } from './client-bugs.js';
 
-/** Where the sessions are, from the repository's root. */
-export const SOURCES = 'sdk-swift/Sources/IsochronSession';
+/** Where the sessions and the client are, from the repository's root. */
+export const SESSIONS = 'sdk-swift/Sources/IsochronSession';
+export const CLIENT_SOURCES = 'sdk-swift/Sources/Isochron';
 
 /** The files that must notice a bug. */
-export type Kind = 'transactions' | 'operations' | 'names';
+export type Kind = 'transactions' | 'operations' | 'names' | 'steps';
 
 export interface PlantedBug {
   readonly name: string;
   readonly at: readonly Kind[];
   /** What it does. */
   readonly does: string;
-  /** Paths from {@link SOURCES}. */
+  /** Paths from {@link sourcesOf}. */
   readonly patches: readonly Patch[];
 }
+
+/** Whether a bug is one of the client, which the step traces must notice. */
+export const isOfClient = ({ at }: PlantedBug): boolean => at.includes('steps');
+
+export const sourcesOf = (bug: PlantedBug): string => (isOfClient(bug) ? CLIENT_SOURCES : SESSIONS);
 
 const plant =
   (at: Kind) =>
@@ -262,4 +269,4 @@ const PURE: readonly PlantedBug[] = [
   inNames('no-cap', 'waits for ever', 'Values/Backoff.swift', 'min(capMs, longest)', 'longest'),
 ];
 
-export const PLANTED: readonly PlantedBug[] = [...TRANSACTIONS, ...SINGLE_OPERATIONS, ...PURE];
+export const PLANTED: readonly PlantedBug[] = [...TRANSACTIONS, ...SINGLE_OPERATIONS, ...PURE, ...CLIENT];

@@ -1,4 +1,7 @@
-/** `npm run vectors:planted`: shows that the vectors notice mistakes in the Swift sessions, and which of them where. */
+/**
+ * `npm run vectors:planted`: shows that the vectors notice mistakes in the Swift sessions and the Swift client, and which of
+ * them where.
+ */
 import Table from 'cli-table3';
 import { Command, InvalidArgumentError } from 'commander';
 import { PLANTED, type PlantedBug } from './bugs.js';
@@ -25,7 +28,9 @@ function named(text: string): PlantedBug[] {
 }
 
 const options = new Command('vectors:planted')
-  .description('Plants mistakes in copies of the Swift sessions, and shows which vectors notice them.')
+  .description(
+    'Plants mistakes in copies of the Swift sessions and of the Swift client, and shows which vectors notice them.',
+  )
   .option('--swift <command>', 'how to call Swift, with spaces between its arguments', process.env.SWIFT ?? 'swift')
   .option('--jobs <n>', 'so many compilers at once', whole, 2)
   .option('--only <names>', 'only these, with commas between them', named)

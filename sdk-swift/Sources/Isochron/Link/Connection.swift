@@ -136,8 +136,8 @@ final class Connection: SocketListener {
         if !parts.isEmpty { loop.out?.send(socket, JSONCodec.pack(parts)) }
     }
 
-    /// Bytes of an encoded frame: exact where that can matter, else three for each UTF-16 unit, as the TypeScript client
-    /// counts. Messages are divided at the same places.
+    /// Bytes of an encoded frame: exact where that can matter, else three for each UTF-16 unit, as the TypeScript
+    /// client counts. Messages are divided at the same places.
     private static func estimate(_ part: [UInt8], _ limit: Int) -> Int {
         var units = 0
         for byte in part where byte & 0xC0 != 0x80 { units += byte >= 0xF0 ? 2 : 1 }

@@ -80,9 +80,13 @@ extension Raw {
         case .string(let text): "\"\(text.unicodeScalars.map { $0.escaped(asASCII: true) }.joined())\""
         case .array(let items): "[\(items.map(\.canonical).joined(separator: ","))]"
         case .object(let members):
-            "{\(members.all.sorted { $0.name < $1.name }.map { "\($0.name):\($0.value.canonical)" }.joined(separator: ","))}"
+            "{\(members.all.sorted { $0.name < $1.name }.map(\.canonical).joined(separator: ","))}"
         }
     }
+}
+
+extension Raw.Members.Member {
+    fileprivate var canonical: String { "\(name):\(value.canonical)" }
 }
 
 extension Raw.Members {
