@@ -82,7 +82,7 @@ export class Network {
   close(socket: number, abrupt: boolean, nowMs: number): void {
     const { node } = this.#sockets.get(socket) ?? {};
     const isSilent = node !== undefined && nowMs < node.silentUntilMs;
-    const afterMs = abrupt ? 0 : isSilent ? 5000 : 2 * (node?.delayMs ?? 0);
+    const afterMs = abrupt ? 0 : isSilent || this.#chance(0.1) ? 5000 : 2 * (node?.delayMs ?? 0);
     this.#arrive(nowMs + afterMs, { do: 'closed', socket, code: abrupt ? 1006 : 1000, reason: '' });
   }
 
@@ -171,10 +171,10 @@ export class Network {
     }
   }
 
-  /** Pings pass, but for what concerns the connection. */
+  /** Most pings pass. */
   #fault(frame: RequestFrame): Fault {
     const fault = this.#healed ? 'none' : drawChoice(this.#random, this.#theme.faults);
-    return frame.type === 'ping' && (fault === 'refused' || this.#random.chance(0.6)) ? 'none' : fault;
+    return frame.type === 'ping' && this.#random.chance(0.6) ? 'none' : fault;
   }
 
   #refusal(node: FakeNode, frame: RequestFrame, isRefused: boolean, nowMs: number): ServerFrame | undefined {

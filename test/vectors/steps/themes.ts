@@ -75,7 +75,7 @@ export const THEMES: readonly Theme[] = [
     faults: faults({ none: 55, refused: 40, late: 5 }),
     codes: ['OVERLOADED', 'CREDITS_EXHAUSTED'],
     writeCodes: ['OVERLOADED', 'CREDITS_EXHAUSTED', 'STORAGE_FULL', 'CLOCK_DRIFT'],
-    spell: 0.3,
+    spell: 0.6,
     does: { write: 12, commit: 10 },
   }),
   theme('lost answers', {
@@ -87,9 +87,9 @@ export const THEMES: readonly Theme[] = [
     faults: faults({ none: 65, refused: 30, cutAfter: 5 }),
     codes: ['REPLICA_UNREACHABLE', 'NOT_READY'],
     writeCodes: ['OUTCOME_PENDING', 'OUTCOME_PENDING', 'REPLICA_UNREACHABLE', 'ATTEMPT_MISMATCH'],
-    spell: 0.6,
+    spell: 0.8,
     unresponsive: 0.2,
-    does: { write: 14, commit: 10, status: 4, detach: 3 },
+    does: { write: 20, commit: 10, status: 4, detach: 3 },
   }),
   theme('aborted', {
     faults: faults({ none: 48, refused: 35, down: 6, goaway: 8, late: 3 }),
@@ -114,7 +114,7 @@ export const THEMES: readonly Theme[] = [
     spell: 0.8,
     does: { write: 16, commit: 10, detach: 6, status: 5, cancel: 4 },
   }),
-  theme('damage', { faults: faults({ none: 82, damaged: 15, goaway: 3 }), refusedHello: 0.2 }),
+  theme('damage', { faults: faults({ none: 72, damaged: 25, goaway: 3 }), refusedHello: 0.2 }),
   theme('expiry', {
     faults: faults({ none: 70, refused: 24, cutAfter: 6 }),
     codes: ['TRANSACTION_UNKNOWN', 'TRANSACTION_EXPIRED', 'SNAPSHOT_UNAVAILABLE'],
