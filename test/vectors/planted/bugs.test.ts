@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { ROOT } from '../../e2e/processes.js';
 import { patched } from '../../mutants/mutant.js';
 import { PLANTED, type PlantedBug, sourcesOf } from './bugs.js';
+import { chosen } from './package.js';
 
 describe('the planted bugs', () => {
   it.each(PLANTED.map((bug) => [bug.name, bug] as [string, PlantedBug]))(
@@ -15,6 +16,12 @@ describe('the planted bugs', () => {
       }
     },
   );
+
+  it('take effect while they are the chosen one: as another expression, or where they say so themselves', () => {
+    const [file, find] = ['A.swift', 'a < b'];
+    expect(chosen('late', { file, find, replace: 'a <= b' }).replace).toBe('(isPlanted("late") ? (a <= b) : (a < b))');
+    expect(chosen('late', { file, find, replace: 'planted || a < b' }).replace).toBe('isPlanted("late") || a < b');
+  });
 
   it('are at least ten, each named once', () => {
     const names = PLANTED.map(({ name }) => name);

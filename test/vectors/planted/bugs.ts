@@ -14,14 +14,15 @@ export interface PlantedBug {
   readonly at: readonly Kind[];
   /** What it does. */
   readonly does: string;
-  /** Paths from {@link sourcesOf}. */
+  /**
+   * Paths from {@link sourcesOf}. All bugs are in one program, which has one of them at a time: `planted` in a
+   * replacement is true where that is this one. Where it is not in it, place and replacement are expressions.
+   */
   readonly patches: readonly Patch[];
 }
 
-/** Whether a bug is one of the client, which the step traces must notice. */
-export const isOfClient = ({ at }: PlantedBug): boolean => at.includes('steps');
-
-export const sourcesOf = (bug: PlantedBug): string => (isOfClient(bug) ? CLIENT_SOURCES : SESSIONS);
+/** The step traces must notice the bugs of the client. */
+export const sourcesOf = ({ at }: PlantedBug): string => (at.includes('steps') ? CLIENT_SOURCES : SESSIONS);
 
 const plant =
   (at: Kind) =>
@@ -62,7 +63,7 @@ const TRANSACTIONS: readonly PlantedBug[] = [
     'does not notice that an open transaction covers more now',
     SESSION,
     'if open[tx.id] != nil { open[tx.id] = tx.covered }',
-    '',
+    'if !planted, open[tx.id] != nil { open[tx.id] = tx.covered }',
   ),
   inTransactions(
     'older-write-wins',
@@ -75,8 +76,8 @@ const TRANSACTIONS: readonly PlantedBug[] = [
     'write-keeps-its-place',
     'a newer write of a key stays where the older one was',
     CACHE,
-    '        writes[name] = nil\n        writes[name] = write',
-    '        writes[name] = write',
+    'writes[name] = nil\n        writes[name] = write',
+    'if !planted { writes[name] = nil }\n        writes[name] = write',
   ),
   inTransactions(
     'covered-twice',
@@ -92,36 +93,48 @@ const TRANSACTIONS: readonly PlantedBug[] = [
     'reads[ExactString(key)] ?? cached(key)',
     'cached(key) ?? reads[ExactString(key)]',
   ),
-  inTransactions('forgets-what-it-read', 'keeps no read set', TRANSACTION, '        reads[name] = result\n', ''),
+  inTransactions(
+    'forgets-what-it-read',
+    'keeps no read set',
+    TRANSACTION,
+    'reads[name] = result\n',
+    'if !planted { reads[name] = result }\n',
+  ),
   inTransactions(
     'overlay-without-cache',
     'lists without the writes of earlier transactions',
     TRANSACTION,
     'overlay[ExactString(entry.key)] = cached(entry.key)',
-    '_ = entry',
+    'if !planted { overlay[ExactString(entry.key)] = cached(entry.key) }',
   ),
   inTransactions(
     'below-what-was-seen',
     'takes a snapshot that is too old',
     TRANSACTION,
     'guard snapshot.ts >= floor else',
-    'guard snapshot.ts >= 0 else',
+    'guard snapshot.ts >= (planted ? 0 : floor) else',
   ),
   inTransactions(
     'detached-counts-on',
     'does not begin its ids anew when it detaches',
     SESSION,
-    '        self.id = id\n        counter = 0\n',
-    '        self.id = id\n',
+    'self.id = id\n        counter = 0\n',
+    'self.id = id\n        if !planted { counter = 0 }\n',
   ),
   inTransactions(
     'detached-keeps-the-commit',
     'still waits for the commit that it has detached from',
     SESSION,
-    '        try refused()\n        self.id',
-    '        guard committing != nil else { throw .noCommitInFlight }\n        self.id',
+    'try refused()\n        self.id',
+    'if !planted { try refused() } else if committing == nil { throw .noCommitInFlight }\n        self.id',
   ),
-  inTransactions('hwt-stays', 'does not raise hwt', SESSION, 'hwt = max(hwt, commit.ts)', '_ = commit.ts'),
+  inTransactions(
+    'hwt-stays',
+    'does not raise hwt',
+    SESSION,
+    'hwt = max(hwt, commit.ts)',
+    'if !planted { hwt = max(hwt, commit.ts) }',
+  ),
   inTransactions(
     'born-too-early',
     'dates a commit by what was seen alone',
@@ -134,7 +147,7 @@ const TRANSACTIONS: readonly PlantedBug[] = [
     'leaves own writes behind',
     SESSION,
     'hwt: hwt, cache: cache.entries)',
-    'hwt: hwt)',
+    'hwt: hwt, cache: planted ? [] : cache.entries)',
   ),
   inTransactions(
     'merge-takes-the-lower',
@@ -148,14 +161,14 @@ const TRANSACTIONS: readonly PlantedBug[] = [
     'learns nothing of stable times',
     RULES,
     'stable: { seen, ust in newer(seen, Snapshot(ts: ust)) }',
-    'stable: { seen, _ in seen }',
+    'stable: { seen, ust in planted ? seen : newer(seen, Snapshot(ts: ust)) }',
   ),
   inTransactions(
     'wren-covers-rt',
     'takes the time of the other regions for its own',
     WREN,
     'covers: { WrenParts($0).lt }',
-    'covers: { WrenParts($0).rt }',
+    'covers: { planted ? WrenParts($0).rt : WrenParts($0).lt }',
   ),
   inTransactions(
     'wren-stays-at-home',
@@ -169,7 +182,7 @@ const TRANSACTIONS: readonly PlantedBug[] = [
     'merges entries of two regions',
     WREN,
     'guard place == other.place else { return nil }',
-    '',
+    'guard planted || place == other.place else { return nil }',
   ),
   {
     name: 'one-key-in-two-spellings',
@@ -178,13 +191,13 @@ const TRANSACTIONS: readonly PlantedBug[] = [
     patches: [
       {
         file: EXACT,
-        find: '        left.text.utf8.elementsEqual(right.text.utf8)',
-        replace: '        left.text == right.text',
+        find: 'left.text.utf8.elementsEqual(right.text.utf8)',
+        replace: 'left.text == right.text',
       },
       {
         file: EXACT,
-        find: '        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }',
-        replace: '        text.hash(into: &hasher)\n        text = ""',
+        find: 'text.withUTF8 {',
+        replace: 'if planted { return text.hash(into: &hasher) }\n        text.withUTF8 {',
       },
     ],
   },
@@ -196,56 +209,56 @@ const SINGLE_OPERATIONS: readonly PlantedBug[] = [
     'repeats a PUT elsewhere as the same attempt',
     OPERATIONS,
     '{ put.homes.append(at) }',
-    '{}',
+    '{ if !planted { put.homes.append(at) } }',
   ),
   inOperations(
     'put-goes-with-a-move',
     'forgets a PUT when it moves',
     OPERATIONS,
     'if case .read = underWay { underWay = nil }',
-    'underWay = nil',
+    'if planted { underWay = nil } else if case .read = underWay { underWay = nil }',
   ),
   inOperations(
     'seen-where-it-is',
     'says that a PUT was seen where the session is',
     OPERATIONS,
     'region = home',
-    'region = at',
+    'region = planted ? at : home',
   ),
   inOperations(
     'id-twice',
     'gives the id of a refused read-only transaction away again',
     OPERATIONS,
-    '        let id = rules.rotsHaveIds ? nextTxId() : nil\n        try begin(.read)',
-    '        try begin(.read)\n        let id = rules.rotsHaveIds ? nextTxId() : nil',
+    'let id = rules.rotsHaveIds ? nextTxId() : nil\n        try begin(.read)',
+    'if planted { try begin(.read) }\n        let id = rules.rotsHaveIds ? nextTxId() : nil\n        if !planted { try begin(.read) }',
   ),
   inOperations(
     'matrix-grows',
     'does not leave a PUT alone',
     OPERATION_RULES,
     'merge: mergedMatrices, wrote: { _, more in more }',
-    'merge: mergedMatrices, wrote: mergedMatrices',
+    'merge: mergedMatrices, wrote: { old, more in planted ? mergedMatrices(old, more) : more }',
   ),
   inOperations(
     'matrix-takes-the-lower',
     'lets an element of a matrix fall',
     MATRIX,
     'ts: max(a.ts, b.ts)',
-    'ts: min(a.ts, b.ts)',
+    'ts: planted ? min(a.ts, b.ts) : max(a.ts, b.ts)',
   ),
   inOperations(
     'near-stays-near',
     'calls what a PUT depends on nearest still',
     OPERATION_RULES,
     'depends.map(\\.far), more',
-    'depends, more',
+    'planted ? depends : depends.map(\\.far), more',
   ),
   inOperations(
     'near-in-one-list',
     'calls a dependency nearest that only one list calls so',
     NAMED,
     '&& !dependency.near',
-    '&& dependency.near && false',
+    '&& !planted && !dependency.near',
   ),
   inOperations('horizon-too-low', 'names what is just at the horizon', NAMED, '$0.ts > horizon', '$0.ts >= horizon'),
   inOperations(
@@ -253,7 +266,7 @@ const SINGLE_OPERATIONS: readonly PlantedBug[] = [
     'takes versions of two regions for one',
     NAMED,
     'DependencyName(source: dependency.source,',
-    'DependencyName(source: 0,',
+    'DependencyName(source: planted ? 0 : dependency.source,',
   ),
 ];
 

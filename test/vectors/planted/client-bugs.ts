@@ -9,11 +9,10 @@ const inSteps = (name: string, does: string, file: string, find: string, replace
 });
 
 const [OUTCOME, QUEUE] = ['Session/Outcome.swift', 'Session/CommitQueue.swift'];
-const [DISPATCHER, CONNECTOR, HANDLE] = [
-  'Link/Dispatcher.swift',
-  'Link/Connector.swift',
-  'Session/SnapshotHandle.swift',
-];
+const [DISPATCHER, CONNECTION, CONNECTOR, HOMING] = ['Dispatcher', 'Connection', 'Connector', 'Homing'].map(
+  (name) => `Link/${name}.swift`,
+) as [string, string, string, string];
+const HANDLE = 'Session/SnapshotHandle.swift';
 
 export const CLIENT: readonly PlantedBug[] = [
   inSteps(
@@ -21,48 +20,118 @@ export const CLIENT: readonly PlantedBug[] = [
     'repeats an aborted attempt instead of making the next one',
     OUTCOME,
     '        attempts.append(connection.cohorts)\n',
-    '',
+    '        if !planted { attempts.append(connection.cohorts) }\n',
   ),
   inSteps(
     'refused-home-stays',
     'keeps the home of an attempt that has not begun',
     OUTCOME,
     'if !inDoubt, attempts.count == 1 { attempts = [] }',
-    '',
+    'if !planted, !inDoubt, attempts.count == 1 { attempts = [] }',
   ),
   inSteps(
     'detached-blocks',
     'lets nothing pass a write that it has detached from',
     QUEUE,
-    '        detached.append(head)\n        free()\n',
-    '        detached.append(head)\n',
+    'detached.append(head)\n        free()\n',
+    'detached.append(head)\n        if !planted { free() }\n',
   ),
   inSteps(
     'late-too-early',
     'rejects what waits at once where its queue does not move',
     QUEUE,
-    'max($0.queuedMs, sinceMs) + requestTimeoutMs',
-    'min($0.queuedMs, sinceMs) + requestTimeoutMs',
+    'max($0.queuedMs, sinceMs)',
+    'min($0.queuedMs, sinceMs)',
   ),
   inSteps(
     'lost-ones-last',
     'sends younger requests before those that were lost',
     DISPATCHER,
-    'waiting = again + waiting',
-    'waiting = waiting + again',
+    'again + waiting',
+    'waiting + again',
   ),
   inSteps(
     'leaves-a-node-for-its-region',
     'goes to another node where another region was meant, and the other way round',
     CONNECTOR,
-    'whereTo == .node ? []',
-    'whereTo == .region ? []',
+    'whereTo == .node',
+    'whereTo == .region',
   ),
   inSteps(
     'snapshot-not-kept',
     'does not ask for its snapshot again on another connection',
     HANDLE,
-    'if core.can("snapshots") { at = snapshot }',
-    '',
+    'core.can("snapshots")',
+    'false',
+  ),
+  inSteps(
+    'welcome-is-progress',
+    'tries a node that fails after its welcome again without a pause',
+    CONNECTION,
+    'if isWelcomed, !isClosed',
+    'if planted ? greeting != nil : isWelcomed, !isClosed',
+  ),
+  inSteps(
+    'pings-without-credit',
+    'sends pings while no credit is free',
+    CONNECTION,
+    'if free <= 0 { return done(nil) }',
+    'if !planted, free <= 0 { return done(nil) }',
+  ),
+  inSteps(
+    'waits-for-the-unwelcome',
+    'closes a connection in order that had no welcome',
+    CONNECTION,
+    'abrupt: unopened != nil',
+    'abrupt: !planted && unopened != nil',
+  ),
+  inSteps(
+    'lost-in-use',
+    'fails the requests of a connection that is lost while that is in use',
+    CONNECTOR,
+    'if wasInUse { current = nil }\n        dispatcher.lost(connection, error, lost)',
+    'if wasInUse, !planted { current = nil }\n        dispatcher.lost(connection, error, lost)\n        if wasInUse { current = nil }',
+  ),
+  inSteps(
+    'token-without-credit',
+    'does not send the token of an older connection where no credit is free',
+    CONNECTOR,
+    'dispatcher.submit(PingExchange(token: token, loop: loop))',
+    'if planted { current?.ping(token: token) } else { dispatcher.submit(PingExchange(token: token, loop: loop)) }',
+  ),
+  inSteps(
+    'refused-stays-open',
+    'keeps a connection whose first measurement was refused',
+    CONNECTOR,
+    'connection.close()\n                    return opened(',
+    'if !planted { connection.close() }\n                    return opened(',
+  ),
+  inSteps(
+    'looks-without-credit',
+    'measures the others while the present distance cannot be measured',
+    HOMING,
+    'unsure.isEmpty || present.free <= 0',
+    'unsure.isEmpty',
+  ),
+  inSteps(
+    'first-measurement-counts',
+    'counts a round trip whose second ping was refused as the first one',
+    HOMING,
+    'second.map { min(first, $0) } ?? .infinity',
+    'second.map { min(first, $0) } ?? first',
+  ),
+  inSteps(
+    'opens-for-each-read',
+    'opens a transaction for each read of one message',
+    HANDLE,
+    'return StartExchange(self, leadsAs: opening(on: connection))',
+    'return StartExchange(self, leadsAs: planted ? transactions.session.nextTxId() : opening(on: connection))',
+  ),
+  inSteps(
+    'closed-twice',
+    'settles a close again when a socket closes after its cut-off',
+    'Loop.swift',
+    'self?.onAllClosed = {}',
+    'if !planted { self?.onAllClosed = {} }',
   ),
 ];

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { ROOT } from '../../e2e/processes.js';
 import { DEFAULTS, generate } from '../generate.js';
 import type { PlantedBug } from './bugs.js';
-import { withIntact, writePackage } from './package.js';
+import { writePackage } from './package.js';
 
 /** Where a bug was noticed first, in one file. */
 export interface Finding {
@@ -27,7 +27,7 @@ export interface Finding {
 export function judge(bugs: readonly PlantedBug[], swift: readonly string[], jobs: number): Finding[] {
   const folder = mkdtempSync(join(tmpdir(), 'isochron-planted-'));
   try {
-    writePackage(folder, ROOT, withIntact(bugs));
+    writePackage(folder, ROOT, bugs);
     const vectors = join(folder, '.vectors');
     mkdirSync(vectors);
     for (const { name, text } of generate(DEFAULTS)) writeFileSync(join(vectors, name), text);

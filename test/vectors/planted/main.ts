@@ -29,7 +29,7 @@ function named(text: string): PlantedBug[] {
 
 const options = new Command('vectors:planted')
   .description(
-    'Plants mistakes in copies of the Swift sessions and of the Swift client, and shows which vectors notice them.',
+    'Plants mistakes in a copy of the Swift sessions and of the Swift client, and shows which vectors notice them.',
   )
   .option('--swift <command>', 'how to call Swift, with spaces between its arguments', process.env.SWIFT ?? 'swift')
   .option('--jobs <n>', 'so many compilers at once', whole, 2)

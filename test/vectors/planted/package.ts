@@ -1,18 +1,14 @@
 /**
- * A Swift package with a copy of the sessions or of the client for each bug, and a program that replays the vectors with
- * all of them.
+ * A Swift package with a copy of the sessions and of the client that has all bugs in it, and a program that replays the
+ * vectors with one of them at a time.
  */
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { patched } from '../../mutants/mutant.js';
+import { type Patch, patched } from '../../mutants/mutant.js';
 import { OPERATIONS, TRANSACTIONS } from '../protocols.js';
 import { STEP_PROTOCOLS } from '../steps/protocols.js';
-import { CLIENT_SOURCES, isOfClient, type PlantedBug, SESSIONS } from './bugs.js';
+import { CLIENT_SOURCES, type PlantedBug, SESSIONS, sourcesOf } from './bugs.js';
 
-/** The halves of the tests that need no test library: what reads the files, and what replays them. */
-const TESTS = 'sdk-swift/Tests/IsochronSessionTests';
-const [FILES, REPLAY] = [`${TESTS}/VectorFiles`, `${TESTS}/Replay`];
-const STEPS = 'sdk-swift/Tests/IsochronTests/Steps';
 /** What the client machine is made of; the rest of the client is its driver, with sockets and documents. */
 const MACHINE = [
   ...['Errors', 'Link', 'Session', 'Wire', 'Loop.swift', 'Machine.swift', 'SessionActor.swift', 'Settings.swift'],
@@ -24,62 +20,41 @@ const MACHINE = [
     'Transport/WebSocket.swift',
   ],
 ];
-
-/** The copies without any bug. */
-const INTACT: readonly PlantedBug[] = [
-  { name: 'none', at: ['transactions', 'operations', 'names'], does: 'nothing', patches: [] },
-  { name: 'none', at: ['steps'], does: 'nothing', patches: [] },
-];
-
-/** Of the sessions and of the client, where there are bugs of them. */
-export const withIntact = (bugs: readonly PlantedBug[]): readonly PlantedBug[] => [
-  ...INTACT.filter((intact) => bugs.some((bug) => isOfClient(bug) === isOfClient(intact))),
-  ...bugs,
-];
-
-const moduleOf = (index: number): string => `Planted${index}`;
+/** The parts of the tests that need no test library: what reads the files, and what replays them. */
+const TESTS = 'sdk-swift/Tests';
+const FILES = `${TESTS}/IsochronSessionTests/VectorFiles`;
+const REPLAY = `${TESTS}/IsochronSessionTests/Replay`;
+const STEPS = ['StepRecorder', 'StepReplay', 'StepShown'].map((name) => `${TESTS}/IsochronTests/Steps/${name}.swift`);
 
 /** Writes the package. Throws RangeError for a patch whose place is not there exactly once. */
 export function writePackage(folder: string, root: string, bugs: readonly PlantedBug[]): void {
-  const modules = bugs.map((_, i) => moduleOf(i));
-  const sources = join(folder, 'Sources');
-  write(join(folder, 'Package.swift'), manifest(modules));
-  cpSync(join(root, SESSIONS), join(sources, 'IsochronSession'), { recursive: true });
-  cpSync(join(root, FILES), join(sources, 'VectorFiles'), { recursive: true });
-  write(join(sources, 'VectorFiles/VectorSet.swift'), vectorSet());
-  bugs.forEach((bug, i) => {
-    const write = isOfClient(bug) ? writeClient : writeSessions;
-    write(join(sources, moduleOf(i)), root, bug);
-  });
-  write(join(sources, 'Judge/main.swift'), judge(bugs));
+  const copy = (from: string, to: string): void =>
+    cpSync(join(root, from), join(folder, 'Sources', to), { recursive: true });
+  copy(SESSIONS, 'IsochronSession');
+  for (const part of MACHINE) copy(`${CLIENT_SOURCES}/${part}`, `Isochron/${part}`);
+  copy(FILES, 'Judge/VectorFiles');
+  copy(REPLAY, 'Judge/Replay');
+  for (const file of STEPS) copy(file, `Judge/Steps/${file.split('/').at(-1)}`);
+  for (const bug of bugs) plant(folder, bug);
+  write(join(folder, 'Package.swift'), MANIFEST);
+  write(join(folder, 'Sources/Planted/Planted.swift'), CHOICE);
+  write(join(folder, 'Sources/Judge/Findings.swift'), findings());
+  write(join(folder, 'Sources/Judge/main.swift'), judge(bugs));
 }
 
-/** The sources with the bug in them, and with what replays the vectors: one module, so that it is told the copy. */
-function writeSessions(folder: string, root: string, bug: PlantedBug): void {
-  cpSync(join(root, SESSIONS), folder, { recursive: true });
-  patch(folder, bug);
-  for (const file of readdirSync(join(root, REPLAY))) {
-    const text = readFileSync(join(root, REPLAY, file), 'utf8').replace(/^import IsochronSession\n/m, '');
-    write(join(folder, 'Replay', file), `@testable import VectorFiles\n\n${text}`);
-  }
-  write(join(folder, 'Findings.swift'), findings(bug));
+/** The patch as the program has it: it takes effect while its bug is the chosen one. */
+export function chosen(name: string, { file, find, replace }: Patch): Patch {
+  const isChosen = `isPlanted(${JSON.stringify(name)})`;
+  const text = /\bplanted\b/.test(replace) ? replace : `(planted ? (${replace}) : (${find}))`;
+  return { file, find, replace: text.replace(/\bplanted\b/g, isChosen) };
 }
 
-/** The sources of the client machine with the bug in them, and with what replays the step traces. */
-function writeClient(folder: string, root: string, bug: PlantedBug): void {
-  for (const part of MACHINE) cpSync(join(root, CLIENT_SOURCES, part), join(folder, part), { recursive: true });
-  patch(folder, bug);
-  for (const file of readdirSync(join(root, STEPS)).filter((name) => !name.endsWith('Tests.swift'))) {
-    const text = readFileSync(join(root, STEPS, file), 'utf8').replace(/^@testable import Isochron\n/m, '');
-    write(join(folder, 'Replay', file), text);
-  }
-  write(join(folder, 'Findings.swift'), stepFindings(bug));
-}
-
-function patch(folder: string, { patches }: PlantedBug): void {
-  for (const one of patches) {
-    const path = join(folder, one.file);
-    write(path, patched(readFileSync(path, 'utf8'), one));
+function plant(folder: string, bug: PlantedBug): void {
+  const sources = sourcesOf(bug).replace(/^.*\//, '');
+  for (const patch of bug.patches) {
+    const path = join(folder, 'Sources', sources, patch.file);
+    const text = patched(readFileSync(path, 'utf8'), chosen(bug.name, patch));
+    write(path, text.startsWith(IMPORT) ? text : `${IMPORT}${text}`);
   }
 }
 
@@ -88,24 +63,37 @@ function write(path: string, text: string): void {
   writeFileSync(path, text);
 }
 
-const manifest = (modules: readonly string[]): string => `// swift-tools-version: 6.0
-import PackageDescription
+const IMPORT = 'import Planted\n';
 
-let modules = ${JSON.stringify(modules)}
+const MANIFEST = `// swift-tools-version: 6.0
+import PackageDescription
 
 let package = Package(
     name: "Planted",
     platforms: [.macOS(.v13)],
-    targets: [.target(name: "VectorFiles"), .target(name: "IsochronSession")]
-        + modules.map { .target(name: $0, dependencies: ["VectorFiles", "IsochronSession"]) }
-        + [.executableTarget(name: "Judge", dependencies: ["VectorFiles"] + modules.map { .byName(name: $0) })],
+    targets: [
+        .target(name: "Planted"),
+        .target(name: "IsochronSession", dependencies: ["Planted"]),
+        .target(name: "Isochron", dependencies: ["Planted", "IsochronSession"]),
+        .executableTarget(name: "Judge", dependencies: ["Planted", "IsochronSession", "Isochron"]),
+    ],
     swiftLanguageModes: [.v6]
 )
 `;
 
-/** All files, read once for all copies. */
-const vectorSet = (): string => `import Foundation
+const CHOICE = `/// The name of the bug that the program has now.
+public nonisolated(unsafe) var plantedBug = "none"
 
+public func isPlanted(_ name: String) -> Bool { plantedBug == name }
+`;
+
+/** Of a file that differs its name, how many sequences or cases, and the first of them. Tabs are in none. */
+const findings = (): string => `import Foundation
+import IsochronSession
+
+@testable import Isochron
+
+/// All files, read once for all bugs.
 struct VectorSet {
     let transactions: [VectorFile<TransactionEvent>]
     let operations: [VectorFile<OperationEvent>]
@@ -125,72 +113,83 @@ struct VectorSet {
         }
     }
 }
-`;
 
-/** A line for each file that differs: the bug, the file, how many sequences or cases, and the first of them. Tabs are in none. */
-const findings = ({ name, at }: PlantedBug): string => `@testable import VectorFiles
+/// Replays one file; nil where nothing differs.
+typealias Check = () async throws -> [String]?
 
-func findings(_ vectors: VectorSet) throws -> [String] {
-    let lines = [${at.map((kind) => `try ${kind}(vectors)`).join(', ')}]
-    return lines.flatMap { $0 }.map { (["${name}"] + $0).joined(separator: "\\t") }
-}
-
-private func transactions(_ vectors: VectorSet) throws -> [[String]] {
-    try vectors.transactions.flatMap { file in
-        guard case .transactions(let rules)? = sessionKind(protocol: file.protocol) else { return [[file.protocol]] }
-        return line(file.protocol, try replay(file, rules).differences)
-    }
-}
-
-private func operations(_ vectors: VectorSet) throws -> [[String]] {
-    try vectors.operations.flatMap { file in
-        guard case .operations(let rules)? = sessionKind(protocol: file.protocol) else { return [[file.protocol]] }
-        return line(file.protocol, try replay(file, rules).differences)
-    }
-}
-
-private func names(_ vectors: VectorSet) throws -> [[String]] {
-    let checked = [("keys", check(vectors.keys)), ("values", check(vectors.values)), ("backoff", check(vectors.backoff))]
-    return checked.flatMap { name, checked in
-        checked.differences.prefix(1).map { first in
-            [name, "\\(checked.differences.count)", name, first.what, first.expected, first.got]
+func transactions(_ vectors: VectorSet) -> [Check] {
+    vectors.transactions.map { file in
+        {
+            guard case .transactions(let rules)? = sessionKind(protocol: file.protocol) else { return [file.protocol] }
+            return line(file.protocol, try replay(file, rules).differences)
         }
     }
 }
 
-private func line(_ name: String, _ differences: [Difference]) -> [[String]] {
-    differences.prefix(1).map { first in
+func operations(_ vectors: VectorSet) -> [Check] {
+    vectors.operations.map { file in
+        {
+            guard case .operations(let rules)? = sessionKind(protocol: file.protocol) else { return [file.protocol] }
+            return line(file.protocol, try replay(file, rules).differences)
+        }
+    }
+}
+
+func names(_ vectors: VectorSet) -> [Check] {
+    [
+        { line("keys", check(vectors.keys)) },
+        { line("values", check(vectors.values)) },
+        { line("backoff", check(vectors.backoff)) },
+    ]
+}
+
+func steps(_ vectors: VectorSet) -> [Check] {
+    vectors.steps.map { name, text in
+        {
+            var differences: [StepDifference] = []
+            for trace in text.split(separator: "\\n").dropFirst().dropLast() {
+                let one = trace.hasSuffix(",") ? trace.dropLast() : trace
+                if let difference = try await replay(trace: one) { differences.append(difference) }
+            }
+            guard let first = differences.first else { return nil }
+            let shown = [first.expected, first.got].map { $0.split(separator: "\\n").joined(separator: " ") }
+            return [name, "\\(differences.count)", "\\(first.trace) step \\(first.step)", first.what] + shown
+        }
+    }
+}
+
+private func line(_ name: String, _ differences: [Difference]) -> [String]? {
+    differences.first.map { first in
         let place = "\\(first.sequence) event \\(first.event) (\\(first.name))"
         return [name, "\\(differences.count)", place, first.what, first.expected, first.got]
     }
 }
-`;
 
-/** As of the sessions: a line for each file that differs. */
-const stepFindings = ({ name }: PlantedBug): string => `@testable import VectorFiles
-
-@SessionActor
-func findings(_ files: [(name: String, text: String)]) throws -> [String] {
-    try files.flatMap { file in
-        let traces = file.text.split(separator: "\\n").dropFirst().dropLast()
-        let differences = try traces.compactMap { try replay(trace: $0.hasSuffix(",") ? $0.dropLast() : $0) }
-        return differences.prefix(1).map { first in
-            let place = "\\(first.trace) step \\(first.step)"
-            let shown = [first.expected, first.got].map { $0.split(separator: "\\n").joined(separator: " ") }
-            return (["${name}", file.name, "\\(differences.count)", place, first.what] + shown).joined(separator: "\\t")
-        }
+private func line(_ name: String, _ checked: Checked) -> [String]? {
+    checked.differences.first.map { first in
+        [name, "\\(checked.differences.count)", name, first.what, first.expected, first.got]
     }
 }
 `;
 
-function judge(bugs: readonly PlantedBug[]): string {
-  const imports = bugs.map((_, i) => `@testable import ${moduleOf(i)}\n`);
-  const calls = bugs.map((bug, i) =>
-    isOfClient(bug) ? `await ${moduleOf(i)}.findings(vectors.steps)` : `${moduleOf(i)}.findings(vectors)`,
-  );
-  return `@testable import VectorFiles
-${imports.join('')}
+/** Without any bug all files are replayed; with one, up to the first that differs. */
+const judge = (bugs: readonly PlantedBug[]): string => `import Planted
+
 let vectors = try VectorSet()
-${calls.map((call) => `for line in try ${call} { print(line) }\n`).join('')}print("judged")
-`;
+let checks = [
+    "transactions": transactions(vectors), "operations": operations(vectors), "names": names(vectors),
+    "steps": steps(vectors),
+]
+let bugs: [(name: String, at: [String])] = [
+    ("none", checks.keys.sorted()),
+${bugs.map(({ name, at }) => `    (${JSON.stringify(name)}, ${JSON.stringify(at)}),\n`).join('')}]
+for bug in bugs {
+    plantedBug = bug.name
+    for check in bug.at.flatMap({ checks[$0] ?? [] }) {
+        guard let line = try await check() else { continue }
+        print(([bug.name] + line).joined(separator: "\\t"))
+        if bug.name != "none" { break }
+    }
 }
+print("judged")
+`;
