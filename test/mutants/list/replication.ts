@@ -134,8 +134,8 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATION,
-        find: 'const covered = this.#logged.upTo(stable.aggregated);',
-        replace: 'const covered = this.#logged.upTo(this.versionClock);',
+        find: 'this.#logged.truncate(this.#peers.values(), state.stable.aggregated)',
+        replace: 'this.#logged.truncate([], this.versionClock)',
       },
       { file: REPLICATION, find: 'if (from < truncatedUpTo)', replace: 'if (from < 0)' },
     ],

@@ -1,4 +1,5 @@
 import { HLC_TICKS_PER_MS, type Timestamp } from '@isochron/core';
+import type { Peer } from './replica-state.js';
 
 /** Two remembered timestamps lie at least this far apart: a log that cannot be truncated for hours costs little memory. */
 const APART: Timestamp = 50 * HLC_TICKS_PER_MS;
@@ -8,7 +9,7 @@ const APART: Timestamp = 50 * HLC_TICKS_PER_MS;
  * timestamp of a group, so that a peer whose version clock lies below the horizon is known to lack that group (D10).
  */
 export class LoggedTimes {
-  readonly #times: Timestamp[] = [];
+  #times: Timestamp[] = [];
   #last: Timestamp;
 
   constructor(last: Timestamp) {
@@ -26,16 +27,26 @@ export class LoggedTimes {
     this.#last = ct;
   }
 
-  /** The highest remembered timestamp at or below a stable time, 0 when there is none; those below are forgotten. */
-  upTo(stable: Timestamp): Timestamp {
-    if (stable >= this.#last) {
-      this.#times.length = 0;
-      return this.#last;
-    }
-    let covered = 0;
-    while (covered < this.#times.length && this.#times[covered]! <= stable) covered++;
-    const found = covered === 0 ? 0 : this.#times[covered - 1]!;
-    this.#times.splice(0, covered);
-    return found;
+  /**
+   * The highest remembered timestamp that a peer's present disk has confirmed by a stable time, 0 when there is none. A
+   * report that counts a lost disk may arrive after the loss is known; it lies below the `lostUpTo` of the new one.
+   */
+  confirmedBy({ life }: Pick<Peer, 'life'>, stable: Timestamp): Timestamp {
+    return stable < life ? 0 : this.#upTo(stable);
+  }
+
+  /**
+   * Where the log may be truncated: what every peer's present disk has confirmed. A peer that has not asked for the
+   * stream may have a new disk. What lies below is forgotten.
+   */
+  truncate(peers: Iterable<Pick<Peer, 'life' | 'stream'>>, stable: Timestamp): Timestamp {
+    if (![...peers].every(({ life, stream }) => stream.sentUpTo !== undefined && stable >= life)) return 0;
+    const covered = this.#upTo(stable);
+    this.#times = this.#times.filter((ct) => ct > stable);
+    return covered;
+  }
+
+  #upTo(stable: Timestamp): Timestamp {
+    return stable >= this.#last ? this.#last : (this.#times.findLast((ct) => ct <= stable) ?? 0);
   }
 }

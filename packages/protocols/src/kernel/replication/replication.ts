@@ -271,7 +271,7 @@ export class Replication {
       state.stable.collected(floor);
       out.write({ kind: 'collect', partition, floor });
     }
-    const covered = this.#logged.upTo(state.stable.aggregated);
+    const covered = this.#logged.truncate(this.#peers.values(), state.stable.aggregated);
     if (covered > this.#truncatedUpTo) {
       this.#truncatedUpTo = covered;
       out.write({ kind: 'truncateLog', partition, upTo: covered });
@@ -462,13 +462,13 @@ export class Replication {
     peer.sourced ??= { clock: request.sourced, at: now };
     this.#keepDoubt(out);
     const { partition } = this;
-    const truncatedUpTo = this.#truncatedUpTo;
+    const truncatedUpTo = Math.max(this.#truncatedUpTo, this.#logged.confirmedBy(peer, this.state.stable.aggregated));
     if (from < truncatedUpTo)
       out.send(peer.address, { type: 'ResyncRefused', partition, source: this.state.region, truncatedUpTo });
     else this.#replay(region, from, out);
   }
 
-  /** A log is truncated below what every replica has had on its disk: one that lacks it has lost it (D10). */
+  /** A log is (or may be) truncated below what every replica has had on its disk: one that lacks it has lost it (D10). */
   #onResyncRefused({ source, truncatedUpTo }: ResyncRefused, sender: Address): void {
     const peer = this.#peers.get(source);
     // Only who was asked may say so: what follows is drastic (D12).
