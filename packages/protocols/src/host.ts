@@ -28,11 +28,24 @@ export interface HostPorts<M extends AnyMessage> {
   fail(error: unknown): void;
 }
 
+/** A machine under its name, and its timers. */
+interface Added<M extends AnyMessage> {
+  readonly machine: Machine<M>;
+  readonly address: Address;
+  /** Each timer that it has set, as the queue knows it. */
+  readonly timers: Map<TimerKind, Timer<M>>;
+}
+
+interface Timer<M extends AnyMessage> {
+  readonly of: Added<M>;
+  readonly timer: TimerKind;
+}
+
 type Job<M extends AnyMessage> = { readonly machine: Machine<M>; readonly self: Address; readonly input: Input<M> };
 
 export class Host<M extends AnyMessage> {
-  readonly #machines = new Map<string, { machine: Machine<M>; address: Address }>();
-  readonly #timers = new TimerQueue<string>();
+  readonly #machines = new Map<string, Added<M>>();
+  readonly #timers = new TimerQueue<Timer<M>>();
   readonly #clock: SteadyClock;
   readonly #outgoing = new Map<NodeId, Envelope<M>[]>();
   #jobs: Job<M>[] = [];
@@ -73,14 +86,14 @@ export class Host<M extends AnyMessage> {
         return this.#filling;
       },
       lastWrite: () => this.#lastWrite(),
-      setTimer: (timer, at) => this.#timers.set(`${this.#stepping.machine}\n${timer}`, at),
+      setTimer: (timer, at) => this.#timers.set(this.#timerOf(timer), at),
     };
   }
 
   /** Adds a machine under a name and hands it the `start` timer, so that it can set its own. */
   add(name: string, machine: Machine<M>): void {
     const address = { node: this.node, machine: name };
-    this.#machines.set(name, { machine, address });
+    this.#machines.set(name, { machine, address, timers: new Map() });
     this.#jobs.push({ machine, self: address, input: { kind: 'timer', now: this.#clock.now(), timer: 'start' } });
   }
 
@@ -121,13 +134,8 @@ export class Host<M extends AnyMessage> {
   /** Fires the timers that are due. */
   wake(): void {
     const now = this.#clock.now();
-    for (const key of this.#timers.due(now)) {
-      const [name, timer] = key.split('\n') as [string, TimerKind];
-      const entry = this.#machines.get(name);
-      if (entry !== undefined) {
-        this.#jobs.push({ machine: entry.machine, self: entry.address, input: { kind: 'timer', now, timer } });
-      }
-    }
+    for (const { of, timer } of this.#timers.due(now))
+      this.#jobs.push({ machine: of.machine, self: of.address, input: { kind: 'timer', now, timer } });
     this.run();
   }
 
@@ -166,6 +174,17 @@ export class Host<M extends AnyMessage> {
     }
   }
 
+  /** A timer of the machine that steps. */
+  #timerOf(timer: TimerKind): Timer<M> {
+    const of = this.#machines.get(this.#stepping.machine)!;
+    let known = of.timers.get(timer);
+    if (known === undefined) {
+      known = { of, timer };
+      of.timers.set(timer, known);
+    }
+    return known;
+  }
+
   #hold(): void {
     const after = this.#lastWrite();
     const free = after <= this.#durable && this.#held.length === 0;
@@ -195,18 +214,20 @@ export class Host<M extends AnyMessage> {
     if (entry === undefined) return; // a peer with another placement; the handshake refuses those
     const { machine, address } = entry;
     const { from, message } = envelope;
-    const queue = () =>
-      this.#jobs.push({ machine, self: address, input: { kind: 'message', now: this.#clock.now(), from, message } });
     const needs = machine.needs?.(message);
     if (needs === undefined || this.ports.resident(needs)) {
-      queue();
+      this.#queue(machine, address, from, message);
       return;
     }
     this.ports.prefetch(needs, (error) => {
       if (error !== undefined) return;
-      queue();
+      this.#queue(machine, address, from, message);
       this.run();
     });
+  }
+
+  #queue(machine: Machine<M>, self: Address, from: Address, message: M): void {
+    this.#jobs.push({ machine, self, input: { kind: 'message', now: this.#clock.now(), from, message } });
   }
 
   /** Effects wait for the end of the turn, so that what many inputs cause shares frames and durable batches. */

@@ -5,7 +5,9 @@ import {
   type ClientEffects,
   type ClientInput,
   ClientMachine,
+  type Codec,
   type Committed,
+  type Encoded,
   type HandleId,
   importSession,
   jsonCodec,
@@ -47,11 +49,18 @@ import type { ClientSocket, SocketNetwork } from './sockets.js';
 const MOVING_MS = 2_000;
 const CONNECT_TIMEOUT_MS = 1_000;
 const RETURN_AFTER_MS = 3_000;
+/** How long a client waits about that has found no node, as at the beginning of a run. */
+const CONNECT_AGAIN_MS = 250;
+/** How many nodes of other regions an application names. */
+const FAR_ENDPOINTS = 2;
 /** How long a commit that is repeated elsewhere waits for its answer there. */
 const ASIDE_MS = 5_000;
 
 /** An input without its time. */
 type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
+
+type ClientFrame = Parameters<Codec['encode']>[0];
+type WriteFrame = Extract<ClientFrame, { readonly type: 'commit' | 'put' }>;
 
 /** What a call came to. */
 type Settled = { readonly value: unknown } | { readonly reason: unknown };
@@ -140,6 +149,8 @@ export class MachineSession<M extends AnyMessage> implements ClientSession {
   /** Inputs that came during a step, and calls that a step has settled. */
   readonly #inputs: Untimed<ClientInput>[] = [];
   readonly #settled: (() => void)[] = [];
+  /** Writes that leave with the next message. */
+  readonly #leaving: WriteFrame[] = [];
   #isStepping = false;
   #isDead = false;
   #timer: Scheduled | undefined;
@@ -155,7 +166,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession {
     readonly id: string,
     exported: string | undefined,
   ) {
-    const { topology, requestTimeoutMs, commitTimeoutMs, random, time } = client.place;
+    const { requestTimeoutMs, commitTimeoutMs, random, time } = client.place;
     let ids = 0;
     const settings = {
       client: 'simulated',
@@ -164,11 +175,11 @@ export class MachineSession<M extends AnyMessage> implements ClientSession {
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       commitTimeoutMs,
       returnAfterMs: RETURN_AFTER_MS,
-      codec: jsonCodec,
+      codec: { ...jsonCodec, encode: (frame: ClientFrame) => this.#encode(frame) },
       newId: () => `${id}${ids++ === 0 ? '' : `-${ids}`}`.padEnd(22, '_'),
     };
     const session = exported === undefined ? undefined : importSession(exported);
-    const endpoints = topology.nodes.map(urlOf);
+    const endpoints = this.#endpoints();
     this.#machine = new ClientMachine({ endpoints, session }, settings, this.#effects, () => random.float(), time.now);
   }
 
@@ -216,7 +227,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession {
         this.#connected = true;
       } catch (error) {
         if (!(error instanceof RequestFailed)) throw error;
-        yield* this.client.pause(100 * this.client.place.random.float());
+        yield* this.client.pause(CONNECT_AGAIN_MS * (0.5 + this.client.place.random.float()));
       }
     }
   }
@@ -306,11 +317,25 @@ export class MachineSession<M extends AnyMessage> implements ClientSession {
     this.#sockets.set(id, socket);
   }
 
+  /** What an application names: the nodes of its region, and some others. The rest are learned from those. */
+  #endpoints(): string[] {
+    const { region, place } = this.client;
+    const { topology, random } = place;
+    const others = topology.nodes.filter((node) => topology.regionOf(node) !== region);
+    const some = Array.from({ length: Math.min(FAR_ENDPOINTS, others.length) }, () => random.pick(others));
+    return [...new Set([...topology.nodesOf(region), ...some])].map(urlOf);
+  }
+
+  /** A write is on its way to the socket that is sent to next. */
+  #encode(frame: ClientFrame): Encoded {
+    if (frame.type === 'commit' || frame.type === 'put') this.#leaving.push(frame);
+    return jsonCodec.encode(frame);
+  }
+
   #send(id: SocketId, message: string): void {
     const socket = this.#sockets.get(id);
     socket?.write(message);
-    if (socket !== undefined && (this.#hooks.size > 0 || this.#put !== undefined))
-      this.#report(message, socket.node.id);
+    for (const frame of this.#leaving.splice(0)) if (socket !== undefined) this.#report(frame, socket.node.id);
   }
 
   #give(input: Untimed<ClientInput>): void {
@@ -328,24 +353,23 @@ export class MachineSession<M extends AnyMessage> implements ClientSession {
     }
   }
 
-  /** Reports the first sending of commits that are watched. */
-  #report(text: string, node: NodeId): void {
-    const message: unknown = JSON.parse(text);
-    for (const frame of (Array.isArray(message) ? message : [message]) as Readonly<Record<string, unknown>>[]) {
-      const put = this.#put;
+  /** Reports the first sending of a write that is watched. */
+  #report(frame: WriteFrame, node: NodeId): void {
+    if (frame.type === 'put') {
+      const sent = this.#put;
       // The one before may still be repeated.
-      if (frame.type === 'put' && put !== undefined && frame.tx !== this.#lastPut) {
-        this.#put = undefined;
-        this.#lastPut = String(frame.tx);
-        put(String(frame.tx), (region) => this.#aside(region, frame), node);
-      }
-      const watched = frame.type === 'commit' ? this.#hooks.get(String(frame.tx)) : undefined;
-      if (watched === undefined) continue;
-      this.#hooks.delete(String(frame.tx));
-      const { ts: snapshot, deps } = watched.snapshot();
-      const whole = frame.snapshot === undefined ? { ...frame, snapshot, ...(deps && { deps }) } : frame;
-      watched.hooks.sent((region) => this.#aside(region, whole), node);
+      if (sent === undefined || frame.tx === this.#lastPut) return;
+      this.#put = undefined;
+      this.#lastPut = frame.tx;
+      sent(frame.tx, (region) => this.#aside(region, frame), node);
+      return;
     }
+    const watched = this.#hooks.get(frame.tx);
+    if (watched === undefined) return;
+    this.#hooks.delete(frame.tx);
+    const { ts: snapshot, deps } = watched.snapshot();
+    const whole = frame.snapshot === undefined ? { ...frame, snapshot, ...(deps && { deps }) } : frame;
+    watched.hooks.sent((region) => this.#aside(region, whole), node);
   }
 
   /** Sends a commit to a node of a region beside the session's own connections. */

@@ -47,11 +47,13 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   readonly #trace: Trace;
   readonly #moments = new Moments();
   readonly #histories = new Histories();
+  readonly #keys: readonly QualifiedKey[];
   readonly #actors: Actor[];
   readonly #callers: HttpCaller[];
   readonly #failures: Failure[] = [];
   readonly #healing = new Set<() => void>();
   #newcomers = 0;
+  #awaited: Actor | HttpCaller | undefined;
   #crashes = 0;
   #faults = 0;
   #crashed = false;
@@ -77,6 +79,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
       adapter.demands,
     );
     this.#tell = toAll(this.#checks.all);
+    this.#keys = keysOf(plan).sort(compareKeys);
     this.#actors = this.#createActors(plan.sessions);
     this.#callers = this.#createCallers();
   }
@@ -87,7 +90,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     this.#planFaults();
     this.#everyRound();
     const { time } = this.#cluster;
-    time.runUntil(this.plan.safetyMs, () => this.#over || this.#unfinished().length === 0);
+    time.runUntil(this.plan.safetyMs, () => this.#over || this.#allFinished());
     this.#heal();
     for (const client of [...this.#actors, ...this.#callers]) client.stop();
     const missing = this.#awaitGoals();
@@ -307,6 +310,13 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     return problems.flat();
   }
 
+  /** Asked after every event: the client that has not finished yet is mostly the same as before. */
+  #allFinished(): boolean {
+    if (this.#awaited?.finished === false) return false;
+    this.#awaited = [...this.#actors, ...this.#callers].find((client) => !client.finished);
+    return this.#awaited === undefined;
+  }
+
   #unfinished(): string[] {
     const clients = [...this.#actors, ...this.#callers];
     return clients.filter((client) => !client.finished).map(({ name, doing }) => `${name} (${doing})`);
@@ -334,7 +344,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
       histories: this.#histories,
       tell: this.#tell,
       txIds: [],
-      keys: keysOf(this.plan).sort(compareKeys) as QualifiedKey[],
+      keys: this.#keys,
       note: (session: string, what: () => string) => this.#trace.add(session, what),
       newcomers: (keys: readonly QualifiedKey[]) => this.#begin(keys),
     };
