@@ -1,15 +1,34 @@
 /** A client with one session: transaction after transaction, each when the one before has ended, as the papers' clients do. */
-import type { QualifiedKey, TxId } from '@isochron/core';
-import type { Session, SessionTransaction, TransactionMessage } from '@isochron/protocols';
+import {
+  type Call,
+  type ClientEffects,
+  type ClientInput,
+  ClientMachine,
+  type Encoded,
+  type HandleId,
+  jsonCodec,
+  type OpenEngine,
+} from '@isochron/client';
+import type { QualifiedKey } from '@isochron/core';
+import type { ServedConnection } from '@isochron/sessions';
+import type { Scheduled } from '../engine/event-queue.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
-import type { ClientConnection, ScaleNode } from './scale-node.js';
+import type { ClientLink, ScaleNode } from './scale-node.js';
 
 /** After a refusal. */
 const BACK_OFF_MS = 50;
-const PRINCIPAL = 'anonymous';
+const TIMEOUT_MS = 60_000;
+const URL = 'ws://node';
+/** Frames cross as they are: the cost model knows what their encoding costs. */
+const OBJECTS = {
+  ...jsonCodec,
+  encode: (frame: object) => frame as unknown as Encoded,
+  pack: (frames: readonly Encoded[]) => (frames.length === 1 ? frames[0]! : (frames as unknown as Encoded)),
+  decode: (data: unknown) => data,
+};
 
-type M = TransactionMessage;
-type Request = (ref: number) => M;
+/** An input without its time. */
+type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
 
 /** An endless sequence of transactions. */
 export interface Transactions {
@@ -24,143 +43,127 @@ export interface LoopListener {
   end(outcome: 'committed' | 'refused', ms: number): void;
 }
 
-export class ClosedLoop implements ClientConnection {
-  readonly #session: Session;
+export class ClosedLoop implements ClientLink {
+  readonly #machine: ClientMachine;
   readonly #node: ScaleNode;
   readonly #transactions: Transactions;
   readonly #listener: LoopListener;
   readonly #time: VirtualTime;
   readonly #oneWayMs: number;
-  #tx: SessionTransaction | undefined;
-  #writes: readonly QualifiedKey[] = [];
-  #asked: readonly QualifiedKey[] = [];
+  #served: ServedConnection | undefined;
+  #timer: Scheduled | undefined;
+  #handle: HandleId = 0;
   #beganAt = 0;
-  #committing = false;
-  /** Requests of this transaction that are not answered. */
-  readonly #refs = new Set<number>();
+  #underWay = false;
+  /** What the present step has settled. */
+  readonly #settled: (() => void)[] = [];
 
   /** @param oneWayMs between the client and its node */
   constructor(
-    session: Session,
+    id: string,
+    engine: OpenEngine,
     node: ScaleNode,
     transactions: Transactions,
     listener: LoopListener,
     time: VirtualTime,
     oneWayMs: number,
+    random: () => number,
   ) {
-    this.#session = session;
     this.#node = node;
     this.#transactions = transactions;
     this.#listener = listener;
     this.#time = time;
     this.#oneWayMs = oneWayMs;
+    const settings = {
+      client: 'scale',
+      credentials: undefined,
+      requestTimeoutMs: TIMEOUT_MS,
+      connectTimeoutMs: TIMEOUT_MS,
+      commitTimeoutMs: TIMEOUT_MS,
+      returnAfterMs: Number.POSITIVE_INFINITY,
+      codec: OBJECTS,
+      newId: () => id,
+    };
+    const effects: ClientEffects = {
+      open: (socket) => this.#open(socket),
+      send: (_socket, message) => {
+        const served = this.#served!;
+        time.after(oneWayMs, () => node.receives(served, message));
+      },
+      close: (socket) => void time.after(0, () => this.#give({ kind: 'closed', socket })),
+      load: (protocol) => void time.after(0, () => this.#give({ kind: 'loaded', protocol, engine })),
+      setTimer: (atMs) => {
+        if (this.#timer !== undefined) time.cancel(this.#timer);
+        this.#timer = Number.isFinite(atMs) ? time.at(atMs, () => this.#give({ kind: 'timer' })) : undefined;
+      },
+      turn: () => void time.after(0, () => this.#give({ kind: 'turn' })),
+      changed: () => {},
+      log: () => {},
+    };
+    this.#machine = new ClientMachine({ endpoints: [URL] }, settings, effects, random, time.now);
   }
 
   /** Whether a transaction of it is under way. */
   get underWay(): boolean {
-    return this.#tx !== undefined;
+    return this.#underWay;
   }
 
-  /** Begins the next transaction: start and reads are one message, as the SDK sends them. */
-  begin(): void {
-    const { reads, writes } = this.#transactions.nextTransaction();
-    const tx = this.#session.begin();
-    this.#tx = tx;
-    this.#writes = writes;
-    this.#asked = reads;
-    this.#beganAt = this.#time.now;
-    this.#committing = false;
-    this.#listener.begin();
-    const { ts: ust, deps } = this.#session.seen;
-    const { id: txId } = tx;
-    this.#send([
-      (ref) => ({ type: 'StartTxReq', ref: this.#awaited(ref), txId, ust, at: null, deps }),
-      (ref) => ({ type: 'ReadReq', ref: this.#awaited(ref), txId, ust, at: null, deps, keys: reads }),
-    ]);
+  /** Connects, and begins the first transaction. */
+  start(): void {
+    this.#call({ f: 'connect' }, () => this.#begin());
   }
 
-  /** What the node sent reaches the client a while later. */
-  answered(answers: readonly M[]): void {
-    this.#time.after(this.#oneWayMs, () => {
-      for (const answer of answers) if ('ref' in answer && this.#refs.delete(answer.ref)) this.#take(answer);
+  /** What the node sends reaches the client a while later. */
+  sent(message: object): void {
+    this.#time.after(this.#oneWayMs, () => this.#give({ kind: 'message', socket: 1, data: message }));
+  }
+
+  #open(socket: number): void {
+    this.#time.after(2 * this.#oneWayMs, () => {
+      this.#served = this.#node.admit(this);
+      this.#give({ kind: 'opened', socket });
     });
   }
 
-  #awaited(ref: number): number {
-    this.#refs.add(ref);
-    return ref;
+  #begin(): void {
+    const { reads, writes } = this.#transactions.nextTransaction();
+    const handle = ++this.#handle;
+    this.#underWay = true;
+    this.#beganAt = this.#time.now;
+    this.#listener.begin();
+    this.#give({ kind: 'begin', handle, mode: 'transaction' });
+    this.#call({ f: 'read', handle, keys: reads }, () => this.#commit(handle, writes));
   }
 
-  #send(requests: readonly Request[]): void {
-    this.#time.after(this.#oneWayMs, () => this.#node.request(this, requests));
-  }
-
-  #take(answer: M): void {
-    const tx = this.#tx!;
-    switch (answer.type) {
-      case 'StartTxResp':
-        this.#session.started(tx, answer.snapshot, answer.deps);
-        return;
-      case 'ReadResp':
-        this.#asked.forEach((key, i) => {
-          tx.record(key, answer.versions[i] ?? null);
-        });
-        this.#commit(tx);
-        return;
-      case 'CommitResp':
-        this.#session.committed(answer.ct, answer.deps);
-        this.#end('committed');
-        return;
-      case 'Refused':
-        this.#refused(tx);
-        return;
-      default:
-    }
-  }
-
-  #commit(tx: SessionTransaction): void {
-    for (const key of this.#writes) tx.write(key, this.#transactions.nextValue());
-    if (!tx.hasWrites) {
-      this.#endOnServer(tx.id);
-      this.#session.end(tx);
-      this.#end('committed');
-      return;
-    }
-    const { txId, deps, hwt, birth, writes } = this.#session.commit(tx);
-    const homes = [this.#node.region];
-    this.#committing = true;
-    const commit = {
-      type: 'CommitReq',
-      txId,
-      snapshot: null,
-      deps,
-      hwt,
-      birth,
-      homes,
-      principal: PRINCIPAL,
-      writes,
-    } as const;
-    this.#send([(ref) => ({ ...commit, ref: this.#awaited(ref) })]);
-  }
-
-  #refused(tx: SessionTransaction): void {
-    if (this.#committing) this.#session.refused();
+  #commit(handle: HandleId, writes: readonly QualifiedKey[]): void {
+    const tx = this.#machine.transaction(handle);
+    for (const key of writes) tx.write(key, this.#transactions.nextValue());
+    if (tx.hasWrites) this.#call({ f: 'commit', handle }, () => this.#end('committed'));
     else {
-      this.#endOnServer(tx.id);
-      this.#session.end(tx);
+      this.#give({ kind: 'end', handle });
+      this.#end('committed');
     }
-    this.#end('refused');
-  }
-
-  #endOnServer(txId: TxId): void {
-    this.#send([(ref) => ({ type: 'EndTxReq', ref, txId })]);
   }
 
   #end(outcome: 'committed' | 'refused'): void {
-    this.#tx = undefined;
-    this.#refs.clear();
+    this.#underWay = false;
     this.#listener.end(outcome, this.#time.now - this.#beganAt);
-    if (outcome === 'committed') this.begin();
-    else this.#time.after(BACK_OFF_MS, () => this.begin());
+    if (outcome === 'committed') this.#begin();
+    else this.#time.after(BACK_OFF_MS, () => this.#begin());
+  }
+
+  #call(call: Call, done: () => void): void {
+    const reject = (): void => {
+      if ('handle' in call && call.f === 'read') this.#give({ kind: 'end', handle: call.handle! });
+      this.#end('refused');
+    };
+    const caller = { resolve: () => this.#settled.push(done), reject: () => this.#settled.push(reject) };
+    this.#give({ kind: 'call', call, caller });
+  }
+
+  /** What a step settles goes on when that is over. */
+  #give(input: Untimed<ClientInput>): void {
+    this.#machine.step({ ...input, nowMs: this.#time.now } as ClientInput);
+    for (let next = this.#settled.shift(); next !== undefined; next = this.#settled.shift()) next();
   }
 }

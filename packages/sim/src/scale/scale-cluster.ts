@@ -1,4 +1,6 @@
 /** All nodes and links of a cluster, and the clients beside the nodes, in virtual time. */
+
+import { openTransactions } from '@isochron/client';
 import {
   type ClusterSpec,
   compareKeys,
@@ -20,6 +22,9 @@ import {
 } from '@isochron/protocols';
 import { openMemoryStore, type VersionStore } from '@isochron/storage';
 import { VirtualTime } from '../engine/virtual-time.js';
+import type { SessionsWorld } from '../protocols/sessions.js';
+import type { NodeMessage } from '../protocols/transactions/message.js';
+import { openSessions } from '../protocols/transactions/sessions.js';
 import { WallClock } from '../world/wall-clock.js';
 import { ClosedLoop, type LoopListener, type Transactions } from './closed-loop.js';
 import type { CostModel } from './cost-model.js';
@@ -65,6 +70,8 @@ const START_MS = 600;
 /** New clients begin within this time. */
 const SPREAD_MS = 50;
 const INITIAL_VALUE = '"initial"';
+/** What clients of the protocols make use of here. */
+const CAPABILITIES = ['transactions', 'snapshots'] as const;
 
 export class ScaleCluster {
   readonly time = new VirtualTime();
@@ -75,6 +82,7 @@ export class ScaleCluster {
   readonly #delays = new Map<NodeId, ReadonlyMap<NodeId, number>>();
   readonly #random: Random;
   readonly #clients: ClosedLoop[] = [];
+  readonly #drawn = () => this.#random.float();
 
   constructor(
     readonly options: ScaleClusterOptions,
@@ -108,11 +116,12 @@ export class ScaleCluster {
     while (this.#clients.length < clientsPerNode * this.nodes.length) {
       const number = this.#clients.length;
       const node = this.nodes[number % this.nodes.length]!;
-      const session = createSession(`scale-session-${String(number).padStart(8, '0')}`);
       const own = transactions(node.region, seed * SEEDS_PER_RUN + number);
-      const loop = new ClosedLoop(session, node, own, this.listener, this.time, clientMs);
+      const id = `scale-session-${String(number).padStart(8, '0')}`;
+      const engine = openTransactions(createSession);
+      const loop = new ClosedLoop(id, engine, node, own, this.listener, this.time, clientMs, this.#drawn);
       this.#clients.push(loop);
-      this.time.after(this.#random.float() * SPREAD_MS, () => loop.begin());
+      this.time.after(this.#random.float() * SPREAD_MS, () => loop.start());
     }
   }
 
@@ -130,12 +139,17 @@ export class ScaleCluster {
       time: this.time,
       model: options.model,
       cores: options.cores,
+      topology,
+      settings,
+      random: this.#drawn,
       watcher: options.probe?.watcher,
       transmit: (from: NodeId, to: NodeId, frame: ScaleFrame) => this.#transmit(from, to, frame),
     };
-    return new ScaleNode(id, topology.regionOf(id), clock, store, world, () =>
-      createTransactionNode({ ...common, now: clock.now() }, options.protocol),
-    );
+    const { protocol, createSession } = options;
+    const create = () => createTransactionNode({ ...common, now: clock.now() }, protocol);
+    const openFrames = (frames: SessionsWorld<NodeMessage>) =>
+      openSessions(frames, protocol, CAPABILITIES, createSession);
+    return new ScaleNode(id, topology.regionOf(id), clock, store, world, create, openFrames);
   }
 
   #transmit(from: NodeId, to: NodeId, frame: ScaleFrame): void {

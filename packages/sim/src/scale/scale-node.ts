@@ -1,18 +1,28 @@
 /** One node: the real host and machines, whose work takes the time that the cost model gives it. */
-import type { AnyMessage, DurableRecord, NodeId, RecoveredState, RegionId, Timestamp } from '@isochron/core';
-import { type Envelope, Host, type TransactionMessage, type TransactionNode } from '@isochron/protocols';
+import type { DurableRecord, NodeId, RecoveredState, RegionId, Timestamp, Topology } from '@isochron/core';
+import {
+  type Envelope,
+  Host,
+  type Machine,
+  type ProtocolSettings,
+  type TransactionMessage,
+  type TransactionNode,
+} from '@isochron/protocols';
+import { isLarge, PlainFrames, type ServedConnection } from '@isochron/sessions';
 import type { VersionStore } from '@isochron/storage';
 import type { Scheduled } from '../engine/event-queue.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
+import type { SessionsNode, SessionsWorld } from '../protocols/sessions.js';
+import type { NodeMessage } from '../protocols/transactions/message.js';
 import type { WallClock } from '../world/wall-clock.js';
-import { ClientPort } from './client-port.js';
 import { type CostModel, costOf, itemsOf, type Price, Prices } from './cost-model.js';
 import { EventLoop } from './event-loop.js';
 import { type StepListener, StepTap } from './step-tap.js';
 
 type M = TransactionMessage;
+type ServerFrame = ReturnType<PlainFrames['frame']>;
 
-const CLIENT_MACHINE = 'client';
+const FRAMES = new PlainFrames();
 
 /** What crosses a link at once. */
 export interface ScaleFrame {
@@ -25,15 +35,18 @@ export interface ScaleWorld {
   readonly time: VirtualTime;
   readonly model: CostModel;
   readonly cores: number;
+  readonly topology: Topology;
+  readonly settings: ProtocolSettings & Readonly<Record<string, number>>;
+  readonly random: () => number;
   /** Told of each step, too. */
   readonly watcher?: StepListener | undefined;
   transmit(from: NodeId, to: NodeId, frame: ScaleFrame): void;
 }
 
-/** A client's connection, as the node sees it. */
-export interface ClientConnection {
-  /** What a node has to say at once. */
-  answered(answers: readonly M[]): void;
+/** The way to a client. */
+export interface ClientLink {
+  /** A node sends a message: frames. */
+  sent(message: readonly ServerFrame[]): void;
 }
 
 /** A node that has data, and nothing else. */
@@ -43,16 +56,13 @@ export class ScaleNode {
   readonly loop: EventLoop;
   readonly parts: TransactionNode;
   readonly host: Host<M>;
-  readonly #coordinator;
-  readonly #clients;
-  readonly #waiting = new Map<number, ClientConnection>();
+  readonly #sessions: SessionsNode<NodeMessage>;
   /** What a turn has for each client. */
-  readonly #answers = new Map<ClientConnection, M[]>();
+  readonly #answers = new Map<ClientLink, ServerFrame[]>();
   #answersTurn = 0;
   readonly #steps: Prices;
   readonly #encode: Prices;
   readonly #decode: Prices;
-  #lastRef = 0;
   #wake: { readonly at: number; readonly event: Scheduled } | undefined;
   /** How long its disk has worked, ms. */
   diskMs = 0;
@@ -64,10 +74,9 @@ export class ScaleNode {
     readonly store: VersionStore,
     readonly world: ScaleWorld,
     create: () => TransactionNode,
+    openFrames: (world: SessionsWorld<NodeMessage>) => SessionsNode<NodeMessage>,
   ) {
     this.loop = new EventLoop(world.time, world.cores, world.model.turnUs);
-    this.#coordinator = { node: id, machine: 'coordinator' };
-    this.#clients = { node: id, machine: CLIENT_MACHINE };
     this.host = new Host<M>(id, {
       now: () => clock.now(),
       persist: (records, done) => this.#persist(records, done),
@@ -93,10 +102,32 @@ export class ScaleNode {
       },
     };
     for (const [name, machine] of this.parts.machines) this.host.add(name, new StepTap(name, machine, listener));
-    const port = new ClientPort<M>();
-    port.onAnswer = (message) => this.#answer(message);
-    this.host.add(CLIENT_MACHINE, port);
+    this.#sessions = openFrames(this.#framesWorld());
+    const [name, machine] = this.#sessions.machine;
+    this.host.add(name, machine as Machine<M>);
     this.loop.submit(() => this.host.run());
+  }
+
+  #framesWorld(): SessionsWorld<NodeMessage> {
+    const { topology, settings, time, random } = this.world;
+    const { clock, stable } = this.parts;
+    return {
+      node: this.id,
+      region: this.region,
+      topology,
+      settings,
+      incarnation: 1,
+      wall: () => this.clock.now(),
+      latest: () => clock.latest(this.clock.now(), settings.maxClockDriftMs / 2),
+      ready: () => true,
+      ust: () => stable.value,
+      served: () => stable.served,
+      want: (ts) => stable.want(ts),
+      unresponsive: () => ({ nodes: [], regions: [] }),
+      random,
+      post: (envelope) => this.host.post(envelope as Envelope<M>),
+      after: (ms, run) => void time.after(ms, () => this.loop.submit(run)),
+    };
   }
 
   link(peer: NodeId): void {
@@ -112,39 +143,40 @@ export class ScaleNode {
     });
   }
 
-  /** One message of a client, with requests that lack nothing but their reference. */
-  request(client: ClientConnection, requests: readonly ((ref: number) => M)[]): void {
+  /** A client's connection. */
+  admit(client: ClientLink): ServedConnection {
+    return this.#sessions.sessions.admit({
+      isPaused: false,
+      send: (outgoing) => this.#answer(client, isLarge(outgoing) ? outgoing.encode(FRAMES) : outgoing),
+      close: () => {},
+    });
+  }
+
+  /** A message of a client: a frame, or several. */
+  receives(connection: ServedConnection, message: unknown): void {
     this.loop.submit(() => {
-      const messages = requests.map((request) => request(++this.#lastRef));
-      const items = messages.reduce((sum, message) => sum + itemsOf(message), 0);
+      const items = [message].flat().reduce((sum: number, frame) => sum + itemsIn(frame), 0);
       this.loop.charge('clients', costOf(this.world.model.client.receive, items));
-      for (const message of messages) {
-        this.#waiting.set(refOf(message)!, client);
-        this.host.post({ to: this.#coordinator, from: this.#clients, message });
-      }
+      connection.receive(message);
     });
   }
 
   /** Answers of one turn share a message. */
-  #answer(message: M): void {
-    const ref = refOf(message);
-    const client = ref === undefined ? undefined : this.#waiting.get(ref);
-    if (ref === undefined || client === undefined) return;
-    this.#waiting.delete(ref);
+  #answer(client: ClientLink, frame: ServerFrame): void {
     const { us, perItemUs } = this.world.model.client.send;
-    this.loop.charge('clients', perItemUs * itemsOf(message));
+    this.loop.charge('clients', perItemUs * itemsIn(frame));
     const { turn } = this.loop;
     if (this.#answersTurn !== turn) this.#answers.clear();
     this.#answersTurn = turn;
     const more = this.#answers.get(client);
     if (more !== undefined) {
-      more.push(message);
+      more.push(frame);
       return;
     }
-    const answers = [message];
+    const answers = [frame];
     this.#answers.set(client, answers);
     this.loop.charge('clients', us);
-    this.loop.afterTurn(() => client.answered(answers));
+    this.loop.afterTurn(() => client.sent(answers));
   }
 
   #persist(records: readonly DurableRecord[], done: () => void): void {
@@ -184,4 +216,8 @@ export class ScaleNode {
   }
 }
 
-const refOf = (message: AnyMessage): number | undefined => (message as { readonly ref?: number }).ref;
+/** Keys, writes or values of a frame. */
+function itemsIn(frame: unknown): number {
+  const { keys, writes, values } = frame as { readonly [name: string]: readonly unknown[] | undefined };
+  return (keys ?? writes ?? values ?? []).length;
+}
