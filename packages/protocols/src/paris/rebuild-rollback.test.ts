@@ -328,6 +328,30 @@ describe('D10: a disk that was rolled back', () => {
       expect(world.node(I).store.meta.get('limits/0')).toEqual({});
     });
 
+    it('a disk that knows of a limit of a stream, which was lifted and whose log is truncated, is copied anew', () => {
+      const world = new World({ spec: everywhere(1) });
+      const client = new TestClient(world, V);
+      const key = keyIn(world, 0);
+      client.write({ [key]: '"a"' });
+      world.cut(V, O);
+      world.crash(V);
+      world.restart(V);
+      world.run(3_000);
+      const { ct } = client.write({ [key]: '"b"' });
+      world.until(() => has(world, I, key, ct), 500);
+      world.run(500);
+      // It has all that the stream has brought, within its ceiling.
+      const old = backup(world.node(I).store);
+      expect(old.meta.get('limits/0')).toMatchObject({ virginia: expect.any(Number) });
+      world.heal(V, O);
+      world.until(() => world.node(V).store.log(0, 0, ct).groups.length === 0, 1_000);
+      world.crash(I);
+      world.restart(I, old);
+      expect(runRebuilding(world, 5_000)).toEqual([I]);
+      const later = client.write({ [key]: '"c"' }).ct;
+      world.until(() => world.ust() > later, 5_000);
+    });
+
     it('a disk that was as it should be is vouched for when the peer is back, and holds nothing up', () => {
       const world = new World({ spec: everywhere(1) });
       const client = new TestClient(world, V);

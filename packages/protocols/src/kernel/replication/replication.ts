@@ -468,12 +468,15 @@ export class Replication {
     else this.#replay(region, from, out);
   }
 
-  /** A log is (or may be) truncated below what every replica has had on its disk: one that lacks it has lost it (D10). */
+  /**
+   * A log is, or may be, truncated below what every replica has had on its disk, and trusted there: one that lacks it has
+   * lost it, and so has one whose disk knows of a limit below it (D10).
+   */
   #onResyncRefused({ source, truncatedUpTo }: ResyncRefused, sender: Address): void {
     const peer = this.#peers.get(source);
     // Only who was asked may say so: what follows is drastic (D12).
     if (peer === undefined || sender.node !== peer.address.node || peer.askedAt === 0) return;
-    if (this.vv.applied(source) >= truncatedUpTo) return;
+    if (Math.min(this.vv.applied(source), this.#received(source)) >= truncatedUpTo) return;
     throw rolledBack(`The disk lacks versions of partition ${this.partition} that it once confirmed to ${source}`);
   }
 
