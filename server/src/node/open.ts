@@ -312,7 +312,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     this.#waitersHere.wait(ts, this.ust(), timeoutMs, done);
   }
 
-  /** After a loss, commits are accepted from sessions born later (D10): the first of them are possible when UST has passed it. */
+  /** After a loss, commits are accepted from sessions born later (D10): not before UST has passed it. */
   ready(): boolean {
     const { membership, stabilization, stable } = this.machines;
     const whole = membership.joined && stable.value >= membership.lostUpTo;
@@ -346,11 +346,8 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   }
 
   onVisible(listener: (source: string, ms: number) => void): void {
-    this.#visibility = new VisibilitySampler({
-      now: () => this.now(),
-      read: (key) => this.newest(key),
-      visible: listener,
-    });
+    const read = (key: QualifiedKey) => this.newest(key);
+    this.#visibility = new VisibilitySampler({ now: () => this.now(), read, visible: listener });
   }
 
   #sample(envelopes: readonly Envelope<M>[]): void {
@@ -383,7 +380,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     await closedCleanly(this.options.dataDir);
   }
 
-  /** A record on disk is not what was written: nobody is served from it, and the node is rebuilt as soon as that loses nothing. */
+  /** A record on disk is damaged: nobody is served from it, and the node is rebuilt as soon as that loses nothing. */
   #damaged(error: unknown): void {
     if (!isDamage(error)) return;
     this.options.logger.error({ err: error, record: error.record }, 'a record on disk is damaged');
@@ -403,9 +400,8 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     // Half a copy is thrown away at the next start in any case.
     if (!membership.joined || !isDistrust(error)) return error;
     const first = isDamage(error) && membership.retiring === undefined;
-    if (isDamage(error) && !first && this.soleCopy) {
+    if (isDamage(error) && !first && this.soleCopy)
       return new IsochronError('STORAGE_FAILED', error.message, { retryable: false });
-    }
     distrust(this.options.dataDir, { step: first ? 'retire' : 'rebuild', reason: error.message });
     return error;
   }

@@ -6,12 +6,10 @@ import {
   type ClientInput,
   ClientMachine,
   type Codec,
-  type Committed,
   type Encoded,
   type HandleId,
   importSession,
   jsonCodec,
-  type MergedPage,
   type OpenEngine,
   type SocketId,
   type TransactionStatus,
@@ -20,15 +18,13 @@ import type { AnyMessage } from '@isochron/core';
 import {
   IsochronError,
   type NodeId,
-  type QualifiedKey,
   type Random,
   type RegionId,
   type Timestamp,
   type Topology,
   type TxId,
-  type Value,
 } from '@isochron/core';
-import type { SessionTransaction, Snapshot } from '@isochron/protocols';
+import type { Snapshot } from '@isochron/protocols';
 import { type Co, waitFor } from '../engine/coroutine.js';
 import type { Scheduled } from '../engine/event-queue.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
@@ -39,11 +35,10 @@ import {
   type ClientSession,
   type ClientTransaction,
   type CommitHooks,
-  type CommitResult,
   RequestFailed,
-  type Seen,
 } from './session.js';
 import type { ClientSocket, SocketNetwork } from './sockets.js';
+import { MachineOperation, MachineTransaction, type TransactionsSession } from './transactions.js';
 
 /** How long a client that has moved finds no node but those of its new region. */
 const MOVING_MS = 2_000;
@@ -143,7 +138,7 @@ export class Client<M extends AnyMessage> implements ActorClient {
   }
 }
 
-export class MachineSession<M extends AnyMessage> implements ClientSession {
+export class MachineSession<M extends AnyMessage> implements ClientSession, TransactionsSession {
   readonly #machine: ClientMachine;
   readonly #sockets = new Map<SocketId, ClientSocket<M>>();
   /** Inputs that came during a step, and calls that a step has settled. */
@@ -243,7 +238,8 @@ export class MachineSession<M extends AnyMessage> implements ClientSession {
     });
     if ('value' in settled) return settled.value;
     const { reason } = settled;
-    if (reason instanceof IsochronError) throw new RequestFailed(reason.code);
+    // INTERNAL is a machine that threw: it ends the run.
+    if (reason instanceof IsochronError && reason.code !== 'INTERNAL') throw new RequestFailed(reason.code);
     throw reason;
   }
 
@@ -251,17 +247,14 @@ export class MachineSession<M extends AnyMessage> implements ClientSession {
     this.#give({ kind: 'end', handle });
   }
 
-  /** Whether the server has had the handle's snapshot in use ever since it assigned it. */
   isInUse(handle: HandleId): boolean {
     return this.#machine.isInUse(handle);
   }
 
-  /** The next commit of this id is reported when it is sent first. */
   watch(txId: TxId, hooks: CommitHooks, snapshot: () => Snapshot): void {
     this.#hooks.set(txId, { hooks, snapshot });
   }
 
-  /** The next PUT is reported when it is sent first. */
   watchPut(sent: (txId: TxId, resend: (region: RegionId) => void, node: NodeId) => void): void {
     this.#put = sent;
   }
@@ -382,132 +375,5 @@ export class MachineSession<M extends AnyMessage> implements ClientSession {
       closed: () => {},
     });
     time.after(ASIDE_MS, () => socket.leave());
-  }
-}
-
-class MachineTransaction<M extends AnyMessage> implements ClientTransaction {
-  #ended = false;
-
-  constructor(
-    readonly session: MachineSession<M>,
-    readonly handle: HandleId,
-    readonly tx: SessionTransaction,
-    readonly options: BeginOptions,
-  ) {}
-
-  get id(): TxId {
-    return this.tx.id;
-  }
-
-  get snapshot(): Snapshot | undefined {
-    const { snapshot: ts, deps } = this.tx;
-    return ts === undefined ? this.options.at : { ts, deps };
-  }
-
-  *read(keys: readonly QualifiedKey[]): Co<readonly Seen[]> {
-    const values = (yield* this.#call({ f: 'read', handle: this.handle, keys })) as readonly (Value | null)[];
-    return keys.map((key, i) => ({ key, value: values[i]! }));
-  }
-
-  *list(
-    keyspace: string,
-    start: QualifiedKey,
-    limit: number,
-  ): Co<{ seen: readonly Seen[]; next: QualifiedKey | null }> {
-    const from = start.slice(keyspace.length + 1);
-    const request = { keyspace, prefix: '', start: from, limit };
-    const { entries, next } = (yield* this.#call({ f: 'list', handle: this.handle, request })) as MergedPage;
-    const seen = entries.map(([key, value]) => ({ key: `${keyspace}/${key}`, value }));
-    return { seen, next: next === null ? null : `${keyspace}/${next}` };
-  }
-
-  write(key: QualifiedKey, value: Value | null): void {
-    this.tx.write(key, value);
-  }
-
-  *commit(hooks: CommitHooks): Co<CommitResult> {
-    this.#ended = true;
-    this.session.watch(this.id, hooks, () => ({ ts: this.tx.snapshot ?? this.tx.floor, deps: this.tx.deps }));
-    return yield* committed(this.session.call({ f: 'commit', handle: this.handle }), hooks);
-  }
-
-  end(): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.session.end(this.handle);
-  }
-
-  /**
-   * A snapshot in use is never collected, but its lease may have ended before the read came. Asked again, the server has
-   * no such transaction then, and the handle opens it anew.
-   */
-  *#call(call: Call): Co<unknown> {
-    try {
-      return yield* this.session.call(call);
-    } catch (error) {
-      if (!isTooOld(error) || !this.session.isInUse(this.handle)) throw error;
-    }
-    try {
-      return yield* this.session.call(call);
-    } catch (error) {
-      if (!isTooOld(error)) throw error;
-      throw new RequestFailed(error.code, this.session.isInUse(this.handle));
-    }
-  }
-}
-
-const isTooOld = (error: unknown): error is RequestFailed =>
-  error instanceof RequestFailed && error.code === 'SNAPSHOT_TOO_OLD';
-
-/** A GET, a read-only transaction, or a PUT. Its id is known once it is sent. */
-class MachineOperation<M extends AnyMessage> implements ClientTransaction {
-  /** No client is given the snapshot. */
-  readonly snapshot = undefined;
-  id: TxId;
-  #write: { readonly key: QualifiedKey; readonly value: Value | null } | undefined;
-
-  constructor(
-    readonly session: MachineSession<M>,
-    number: number,
-  ) {
-    this.id = `${session.id}.unsent-${number}`;
-  }
-
-  *read(keys: readonly QualifiedKey[]): Co<readonly Seen[]> {
-    const values = (yield* this.session.call({ f: 'read', keys })) as readonly (Value | null)[];
-    return keys.map((key, i) => ({ key, value: values[i]! }));
-  }
-
-  list(): never {
-    throw new RequestFailed('NOT_SUPPORTED_BY_PROTOCOL');
-  }
-
-  write(key: QualifiedKey, value: Value | null): void {
-    if (this.#write !== undefined) throw new RequestFailed('NOT_SUPPORTED_BY_PROTOCOL');
-    this.#write = { key, value };
-  }
-
-  *commit(hooks: CommitHooks): Co<CommitResult> {
-    this.session.watchPut((txId, resend, node) => {
-      this.id = txId;
-      hooks.sent(resend, node);
-    });
-    return yield* committed(this.session.call({ f: 'write', ...this.#write! }), hooks);
-  }
-
-  end(): void {}
-}
-
-/** What a commit came to. An SDK promises that after every error but those of open outcomes nothing has happened. */
-function* committed(call: Co<unknown>, hooks: CommitHooks): Co<CommitResult> {
-  try {
-    const { timestamp: ct } = (yield* call) as Committed;
-    return { status: 'committed', ct };
-  } catch (error) {
-    if (!(error instanceof RequestFailed)) throw error;
-    const { code } = error;
-    // What another coordinator has got as well may happen there, unless that was ruled out durably.
-    const isOpen = code.startsWith('OUTCOME_') || (hooks.duplicated && code !== 'TRANSACTION_ABORTED');
-    return { status: isOpen ? 'unknown' : 'aborted', code };
   }
 }

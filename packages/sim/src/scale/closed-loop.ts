@@ -4,6 +4,7 @@ import {
   type ClientEffects,
   type ClientInput,
   ClientMachine,
+  type Codec,
   type Encoded,
   type HandleId,
   jsonCodec,
@@ -19,13 +20,41 @@ import type { ClientLink, ScaleNode } from './scale-node.js';
 const BACK_OFF_MS = 50;
 const TIMEOUT_MS = 60_000;
 const URL = 'ws://node';
-/** Frames cross as they are: the cost model knows what their encoding costs. */
-const OBJECTS = {
-  ...jsonCodec,
-  encode: (frame: object) => frame as unknown as Encoded,
-  pack: (frames: readonly Encoded[]) => (frames.length === 1 ? frames[0]! : (frames as unknown as Encoded)),
-  decode: (data: unknown) => data,
-};
+
+/** Frames cross as they are, under numbers: the cost model knows what their encoding costs. */
+class Numbered implements Codec {
+  readonly subprotocol = jsonCodec.subprotocol;
+  readonly value = jsonCodec.value;
+  readonly #frames = new Map<string, ClientFrame>();
+  #last = 0;
+
+  encode(frame: ClientFrame): string {
+    const number = String(++this.#last);
+    this.#frames.set(number, frame);
+    return number;
+  }
+
+  pack(numbers: readonly Encoded[]): string {
+    return numbers.join(',');
+  }
+
+  decode(data: unknown): unknown {
+    return data;
+  }
+
+  /** The frames of a message, which leave with it. */
+  take(message: Encoded): readonly ClientFrame[] {
+    return String(message)
+      .split(',')
+      .map((number) => {
+        const frame = this.#frames.get(number)!;
+        this.#frames.delete(number);
+        return frame;
+      });
+  }
+}
+
+type ClientFrame = Parameters<Codec['encode']>[0];
 
 /** An input without its time. */
 type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
@@ -74,6 +103,7 @@ export class ClosedLoop implements ClientLink {
     this.#listener = listener;
     this.#time = time;
     this.#oneWayMs = oneWayMs;
+    const codec = new Numbered();
     const settings = {
       client: 'scale',
       credentials: undefined,
@@ -81,14 +111,15 @@ export class ClosedLoop implements ClientLink {
       connectTimeoutMs: TIMEOUT_MS,
       commitTimeoutMs: TIMEOUT_MS,
       returnAfterMs: Number.POSITIVE_INFINITY,
-      codec: OBJECTS,
+      codec,
       newId: () => id,
     };
     const effects: ClientEffects = {
       open: (socket) => this.#open(socket),
       send: (_socket, message) => {
         const served = this.#served!;
-        time.after(oneWayMs, () => node.receives(served, message));
+        const frames = codec.take(message);
+        time.after(oneWayMs, () => node.receives(served, frames));
       },
       close: (socket) => void time.after(0, () => this.#give({ kind: 'closed', socket })),
       load: (protocol) => void time.after(0, () => this.#give({ kind: 'loaded', protocol, engine })),

@@ -152,10 +152,10 @@ export class ScaleNode {
     });
   }
 
-  /** A message of a client: a frame, or several. */
-  receives(connection: ServedConnection, message: unknown): void {
+  /** A message of a client. */
+  receives(connection: ServedConnection, message: readonly object[]): void {
     this.loop.submit(() => {
-      const items = [message].flat().reduce((sum: number, frame) => sum + itemsIn(frame), 0);
+      const items = message.reduce((sum: number, frame) => sum + itemsIn(frame), 0);
       this.loop.charge('clients', costOf(this.world.model.client.receive, items));
       connection.receive(message);
     });

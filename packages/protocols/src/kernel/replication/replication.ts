@@ -2,9 +2,9 @@
  * How the replicas of one partition follow one another, under every protocol: each sends what it sourced, in the order of its
  * timestamps, and knows by a version vector how far it has followed the others (PaRiS Algorithm 4 lines 15 and 21–33).
  *
- * Departs from the pseudo-code by P3 (VV raised after the groups), D1 (only what is durable leaves), D6 (stretches with a beginning,
- * replay from the log) and D10 (rolled-back disks are noticed, copies are handed out). Under protocols that track dependencies what a peer has
- * sent is applied when a gate admits it (`gate.ts`).
+ * Departs from the pseudo-code by P3 (VV raised after the groups), D1 (only what is durable leaves), D6 (stretches with
+ * a beginning, replay from the log) and D10 (rolled-back disks are noticed, copies are handed out). Under protocols that
+ * track dependencies a gate admits what a peer has sent before it is applied (`gate.ts`).
  */
 import type {
   LogGroup,
@@ -461,17 +461,15 @@ export class Replication {
       throw rolledBack(`${region} has versions of partition ${this.partition} from here that the disk does not have`);
     peer.sourced ??= { clock: request.sourced, at: now };
     this.#keepDoubt(out);
-    const { partition } = this;
-    const truncatedUpTo = Math.max(this.#truncatedUpTo, this.#logged.confirmedBy(peer, this.state.stable.aggregated));
+    const { partition, state } = this;
+    const truncatedUpTo = Math.max(this.#truncatedUpTo, this.#logged.confirmedBy(peer, state.stable.aggregated));
     if (from < truncatedUpTo)
-      out.send(peer.address, { type: 'ResyncRefused', partition, source: this.state.region, truncatedUpTo });
+      out.send(peer.address, { type: 'ResyncRefused', partition, source: state.region, truncatedUpTo });
     else this.#replay(region, from, out);
   }
 
-  /**
-   * A log is, or may be, truncated below what every replica has had on its disk, and trusted there: one that lacks it has
-   * lost it, and so has one whose disk knows of a limit below it (D10).
-   */
+  // A log is, or may be, truncated below what every disk has had, and trusted: a disk that lacks it has lost it, and so
+  // has one that knows of a limit below it (D10).
   #onResyncRefused({ source, truncatedUpTo }: ResyncRefused, sender: Address): void {
     const peer = this.#peers.get(source);
     // Only who was asked may say so: what follows is drastic (D12).
