@@ -272,10 +272,9 @@ export class Replication {
       out.write({ kind: 'collect', partition, floor });
     }
     const covered = this.#logged.truncate(this.#peers.values(), state.stable.aggregated);
-    if (covered > this.#truncatedUpTo) {
-      this.#truncatedUpTo = covered;
-      out.write({ kind: 'truncateLog', partition, upTo: covered });
-    }
+    if (covered <= this.#truncatedUpTo) return;
+    this.#truncatedUpTo = covered;
+    out.write({ kind: 'truncateLog', partition, upTo: covered });
   }
 
   #writeVersions(tx: LoggedTx, ts: Timestamp, region: RegionId, out: Out): void {
