@@ -57,6 +57,27 @@ type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
 type ClientFrame = Parameters<Codec['encode']>[0];
 type WriteFrame = Extract<ClientFrame, { readonly type: 'commit' | 'put' }>;
 
+/** A write whose first sending is reported. */
+interface WatchedWrite {
+  readonly sent: CommitHooks['sent'];
+  /** Of a commit: what it reads from, where its frame does not say so. */
+  readonly snapshot?: () => Snapshot;
+  /** What was sent last, unless it was refused before it began. */
+  frame: WriteFrame | undefined;
+  isReported: boolean;
+  /** The same has gone to another coordinator. */
+  isElsewhere: boolean;
+}
+
+/** A commit as it is sent where its transaction is not open. */
+const inItsSnapshot = (frame: WriteFrame, { ts: snapshot, deps }: Snapshot): WriteFrame =>
+  frame.type === 'put' || frame.snapshot !== undefined ? frame : { ...frame, snapshot, ...(deps && { deps }) };
+
+const NOT_SENT = { frame: undefined, isReported: false, isElsewhere: false };
+
+/** Refusals after which nothing can have happened. */
+const NOT_BEGUN = /"(NOT_READY|CREDITS_EXHAUSTED|SNAPSHOT_UNAVAILABLE)"/;
+
 /** What a call came to. */
 type Settled = { readonly value: unknown } | { readonly reason: unknown };
 
@@ -152,9 +173,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
   #handles: HandleId = 0;
   #connected = false;
   #put: ((txId: TxId, resend: (region: RegionId) => void, node: NodeId) => void) | undefined;
-  #lastPut: TxId = '';
-  /** Commits whose first sending is reported. */
-  readonly #hooks = new Map<TxId, { readonly hooks: CommitHooks; readonly snapshot: () => Snapshot }>();
+  readonly #watched = new Map<TxId, WatchedWrite>();
 
   constructor(
     readonly client: Client<M>,
@@ -251,8 +270,8 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     return this.#machine.isInUse(handle);
   }
 
-  watch(txId: TxId, hooks: CommitHooks, snapshot: () => Snapshot): void {
-    this.#hooks.set(txId, { hooks, snapshot });
+  watch(txId: TxId, { sent }: CommitHooks, snapshot: () => Snapshot): void {
+    this.#watched.set(txId, { sent, snapshot, ...NOT_SENT });
   }
 
   watchPut(sent: (txId: TxId, resend: (region: RegionId) => void, node: NodeId) => void): void {
@@ -302,9 +321,12 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
       time.after(1, () => closed(undefined));
       return;
     }
-    const socket = sockets.connect(this.client.region, node, {
+    const socket: ClientSocket<M> = sockets.connect(this.client.region, node, {
       opened: () => this.#give({ kind: 'opened', socket: id }),
-      message: (data) => this.#give({ kind: 'message', socket: id, data }),
+      message: (data) => {
+        if (this.#losesRefusal(data)) socket.break();
+        else this.#give({ kind: 'message', socket: id, data });
+      },
       closed,
     });
     this.#sockets.set(id, socket);
@@ -346,27 +368,40 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     }
   }
 
-  /** Reports the first sending of a write that is watched. */
+  /** Reports the first sending of a write that is watched, and keeps what was sent last. */
   #report(frame: WriteFrame, node: NodeId): void {
-    if (frame.type === 'put') {
+    const { tx } = frame;
+    if (frame.type === 'put' && this.#put !== undefined && !this.#watched.has(tx)) {
       const sent = this.#put;
-      // The one before may still be repeated.
-      if (sent === undefined || frame.tx === this.#lastPut) return;
       this.#put = undefined;
-      this.#lastPut = frame.tx;
-      sent(frame.tx, (region) => this.#aside(region, frame), node);
-      return;
+      this.#watched.set(tx, { sent: (resend, to) => sent(tx, resend, to), ...NOT_SENT });
     }
-    const watched = this.#hooks.get(frame.tx);
+    const watched = this.#watched.get(tx);
     if (watched === undefined) return;
-    this.#hooks.delete(frame.tx);
-    const { ts: snapshot, deps } = watched.snapshot();
-    const whole = frame.snapshot === undefined ? { ...frame, snapshot, ...(deps && { deps }) } : frame;
-    watched.hooks.sent((region) => this.#aside(region, whole), node);
+    watched.frame = watched.snapshot === undefined ? frame : inItsSnapshot(frame, watched.snapshot());
+    if (watched.isReported) return;
+    watched.isReported = true;
+    watched.sent((region) => this.#aside(region, watched), node);
+  }
+
+  /**
+   * Where a write was refused before it began, the next sending is another one: it may have another home. The one before
+   * cannot come anywhere after that. Where it has gone elsewhere as well, its refusal is lost. Returns whether it is.
+   */
+  #losesRefusal(message: string): boolean {
+    if (!NOT_BEGUN.test(message)) return false;
+    const { queue } = this.#machine.core;
+    const all = [...this.#watched];
+    if (all.some(([tx, { isElsewhere }]) => isElsewhere && queue.isUnderWay(tx))) return true;
+    for (const [, watched] of all) watched.frame = undefined;
+    return false;
   }
 
   /** Sends a commit to a node of a region beside the session's own connections. */
-  #aside(region: RegionId, frame: object): void {
+  #aside(region: RegionId, watched: WatchedWrite): void {
+    const { frame } = watched;
+    if (frame === undefined) return;
+    watched.isElsewhere = true;
     const { sockets, topology, random, time } = this.client.place;
     const hello = { type: 'hello', client: 'simulated' };
     const socket: ClientSocket<M> = sockets.connect(this.client.region, random.pick(topology.nodesOf(region)), {
