@@ -103,6 +103,22 @@ describe('a write', () => {
     expect([first.value, second.value]).toMatchObject([{ txId: sent }, { txId: next }]);
   });
 
+  it('that is refused for good where it is repeated may have had an effect where it was sent first', () => {
+    const { world, home, other, store } = watched(connected(['east', 'west']));
+    home.script = always('commit', () => 'apply-and-close');
+    other.script = always('commit', (id) => refusal(id, 'TIMESTAMP_IN_FUTURE', false));
+    const write = world.write('a');
+    world.run(500);
+    expect(write.reason).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause: { code: 'TIMESTAMP_IN_FUTURE' } });
+    expect(store.outcomes.size).toBe(1);
+  });
+
+  it('that is refused for good at once has failed', () => {
+    const { world, home } = watched(connected());
+    home.script = always('commit', (id) => refusal(id, 'TIMESTAMP_IN_FUTURE', false));
+    expect(world.ask({ f: 'write', key: 'default/a', value: '1' }).reason?.code).toBe('TIMESTAMP_IN_FUTURE');
+  });
+
   it('may take twice as long for each answer that was overdue', () => {
     const { world, home } = watched(connected(['east'], { settings: { commitTimeoutMs: 60_000 } }));
     const sentMs: number[] = [];

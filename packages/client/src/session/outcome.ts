@@ -107,7 +107,11 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
       const again = this.#nextAttempt(connection, error.retryable ? MAX_ATTEMPTS : MAX_ABORTED_ATTEMPTS);
       return again ? this.#retry(error.retryable && this.#refusals % 3 === 0 && 'node') : undefined;
     }
-    if (!error.retryable) return undefined;
+    if (!error.retryable) {
+      // It is about this sending alone: one before may have had an effect.
+      this.#inDoubt = this.#wasInDoubt;
+      return undefined;
+    }
     if (error.code === 'OUTCOME_PENDING') return this.#retry(this.#stuck(connection) && 'region');
     return this.#retry((error.code === 'NOT_READY' || this.#refusals % 3 === 0) && 'node');
   }
@@ -154,9 +158,16 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   /** It is known to have had no effect, or its outcome cannot be found out any more. */
   override failed(reason: unknown): void {
     if (this.settled) return;
-    super.failed(reason);
+    super.failed(this.#inDoubt ? this.#outcomeError(reason) : reason);
     this.gaveUp();
     this.#ended();
+  }
+
+  /** What the caller gets where it may have had an effect. One that is too large was never sent. */
+  #outcomeError(reason: unknown): unknown {
+    if (!(reason instanceof IsochronError) || reason.code === 'REQUEST_TOO_LARGE') return reason;
+    if (reason.code.startsWith('OUTCOME_')) return reason;
+    return new OutcomeUnknownError(this.txId, this.birth, reason.message, reason);
   }
 
   /** Whether a node does not pass it on to its last home: the node's own region has to be the next one (D4). */

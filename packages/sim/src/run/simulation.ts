@@ -12,7 +12,7 @@ import {
   type Timestamp,
   wallOf,
 } from '@isochron/core';
-import type { Address, Envelope, Input } from '@isochron/protocols';
+import { type Address, DEFAULT_SETTINGS, type Envelope, type Input } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import { type Failure, type FailureKind, toAll } from '../checks/check.js';
 import { GOALS } from '../checks/convergence.js';
@@ -249,11 +249,15 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     }
   }
 
-  /** How long right clocks take to reach the highest timestamp of all nodes, where anybody has to wait for them. */
+  /**
+   * How long right clocks take to reach the highest timestamp of all nodes, where anybody has to wait for them: under
+   * physical clocks, and where nodes refuse each other's timestamps (K1).
+   */
   #leadMs(): number {
-    if (this.adapter.clocks === 'hybrid') return 0;
     const leads = this.#cluster.nodes.map(({ clock, protocol }) => wallOf(protocol?.hlc() ?? 0) - clock.now());
-    return Math.max(0, ...leads);
+    const leadMs = Math.max(0, ...leads);
+    const { maxClockDriftMs = DEFAULT_SETTINGS.maxClockDriftMs } = this.plan.settings;
+    return this.adapter.clocks === 'hybrid' && leadMs <= maxClockDriftMs ? 0 : leadMs;
   }
 
   /**
