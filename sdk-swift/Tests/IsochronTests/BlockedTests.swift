@@ -138,7 +138,7 @@ final class DetachTests: XCTestCase, @unchecked Sendable {
         }
         let later = start { try await app.set("b", 1) }
         let refused = await code(of: doubt.write)
-        XCTAssertEqual(refused, .txIdReused)
+        XCTAssertEqual(refused, .outcomeUnknown)
         held.open()
         let write = try await later.value
         let hwt = await app.session.export().hwt

@@ -89,7 +89,11 @@ class OutcomeExchange: Turn<Committed> {
             return retry(.nowhere)
         }
         if Self.attemptAborted.contains(error.code) { return nextAttempt(error, connection) }
-        if !error.retryable { return nil }
+        if !error.retryable {
+            // It is about this sending alone: one before may have had an effect.
+            inDoubt = wasInDoubt
+            return nil
+        }
         if error.code == .outcomePending { return retry(isStuck(at: connection) ? .region : .nowhere) }
         return retry(error.code == .notReady || refusals % 3 == 0 ? .node : .nowhere)
     }
@@ -132,9 +136,16 @@ class OutcomeExchange: Turn<Committed> {
     /// It is known to have had no effect, or its outcome cannot be found out any more.
     final override func failed(_ error: any Error) {
         if settled { return }
-        super.failed(error)
+        super.failed(inDoubt ? outcomeError(error) : error)
         gaveUp()
         ended()
+    }
+
+    /// What the caller gets where it may have had an effect. One that is too large was never sent.
+    private func outcomeError(_ reason: any Error) -> any Error {
+        guard let error = reason as? IsochronError, error.code != .requestTooLarge else { return reason }
+        if error.code.rawValue.hasPrefix("OUTCOME_") { return error }
+        return IsochronError.outcomeUnknown(txId, birth, error.message, error)
     }
 
     /// Whether a node does not pass it on to its last home: the node's own region has to be the next one (D4).
