@@ -264,10 +264,17 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
     return this.rules.fits?.(request.seen) ?? request.seen.length === seen;
   }
 
-  /** A replica that may still hear that its disk was rolled back shows and decides nothing (D10). */
+  /**
+   * A replica that may still hear that its disk was rolled back shows and decides nothing (D10). One that has lost its
+   * disk answers no GET, whichever node asks, before the stable time has passed the loss: it has the newest versions
+   * alone, and does not know yet that they are stable.
+   */
   #waits(request: Slice, now: WallMs, out: Out): Wait | undefined {
     if (this.replication.suspects(now)) return 'later';
-    if (request.type === 'GetSliceReq') return this.rules.lacks(request.seen, this.#view, now);
+    if (request.type === 'GetSliceReq') {
+      const { stable, membership } = this.state;
+      return stable.aggregated < membership.lostUpTo ? 'later' : this.rules.lacks(request.seen, this.#view, now);
+    }
     if (request.type === 'RotSliceReq') {
       const obstacle = this.rules.obstacle(request.snapshot, this.#view, now);
       return isWait(obstacle) ? obstacle : undefined;
