@@ -1,5 +1,7 @@
 import { jsonCodec } from '@isochron/client/link/codec';
-import { importSession } from '@isochron/client/session/imported';
+import type { ExportedSession } from '@isochron/client/session/exported';
+import type { ImportedSession } from '@isochron/client/session/imported';
+import { CLIENT_KIT } from '@isochron/client/session/kit';
 import { IsochronError } from '@isochron/core/errors';
 import { IsochronClient } from './api/client.js';
 import { Driver } from './driver.js';
@@ -16,7 +18,7 @@ const silent: Logger = { debug: () => undefined, warn: () => undefined };
  */
 export async function connect(options: ConnectOptions): Promise<IsochronClient> {
   options.signal?.throwIfAborted();
-  const session = options.session === undefined ? undefined : importSession(options.session);
+  const session = options.session === undefined ? undefined : await imported(options.session);
   const driver = new Driver({ ...options, session }, await settle(options));
   try {
     const client = new IsochronClient(driver);
@@ -28,7 +30,14 @@ export async function connect(options: ConnectOptions): Promise<IsochronClient> 
   }
 }
 
+/** Few applications import a session: a bundler keeps what they need in a file of its own. */
+async function imported(session: ExportedSession | string): Promise<ImportedSession> {
+  const { importSession } = await import('@isochron/client/session/imported');
+  return importSession(session, CLIENT_KIT);
+}
+
 async function settle(options: ConnectOptions): Promise<Settings> {
+  const global = globalThis as { WebSocket?: WebSocketConstructor };
   return {
     keyspace: options.keyspace ?? 'default',
     credentials: options.credentials,
@@ -37,24 +46,8 @@ async function settle(options: ConnectOptions): Promise<Settings> {
     commitTimeoutMs: options.commitTimeoutMs ?? 30_000,
     returnAfterMs: options.returnAfterMs ?? 5_000,
     codec: options.codec ?? jsonCodec,
-    WebSocket: options.WebSocket ?? (await findWebSocket()),
+    WebSocket: options.WebSocket ?? global.WebSocket ?? (await (await import('./ws.js')).findWebSocket(IsochronError)),
     random: options.random ?? Math.random,
     logger: options.logger ?? silent,
   };
-}
-
-async function findWebSocket(): Promise<WebSocketConstructor> {
-  const { WebSocket } = globalThis as { WebSocket?: WebSocketConstructor };
-  if (WebSocket !== undefined) return WebSocket;
-  // A name that bundlers cannot follow: only Node below 22 ever gets here.
-  const name = 'ws';
-  try {
-    const { WebSocket: found } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as {
-      WebSocket: WebSocketConstructor;
-    };
-    return found;
-  } catch (cause) {
-    const message = 'there is no global WebSocket: install the package "ws", or pass a WebSocket class to connect';
-    throw new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message, { cause });
-  }
 }

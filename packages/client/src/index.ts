@@ -7,6 +7,7 @@ export type { ClientStatus } from './session/core.js';
 export type { Engine, OpenEngine } from './session/engine.js';
 export type { ExportedSession, ExportedWrite } from './session/exported.js';
 export { type ImportedSession, importSession } from './session/imported.js';
+export { CLIENT_KIT } from './session/kit.js';
 export type { MergedPage } from './session/listing.js';
 export { openOperations } from './session/operations.js';
 export type { Committed } from './session/outcome.js';

@@ -4,6 +4,7 @@ import { parts } from '@isochron/client/link/frames';
 import { operationFrames } from '@isochron/client/link/operation-frames';
 import { exportSession, exportWrites } from '@isochron/client/session/exported';
 import { type ImportedSession, importSession } from '@isochron/client/session/imported';
+import { CLIENT_KIT } from '@isochron/client/session/kit';
 import { IsochronError } from '@isochron/core/errors';
 import { MAX_TIMESTAMP } from '@isochron/core/hlc';
 import type { WireSeen } from '@isochron/wire/session-frames';
@@ -115,7 +116,7 @@ export function exportedSessions(): object {
  */
 function imported(text: string): object {
   try {
-    const session = importSession(text);
+    const session = importSession(text, CLIENT_KIT);
     const { token, protocol, state, seen } = session;
     const more = seen === undefined ? {} : { seen };
     return { session: { token, protocol, state: stateOut(state), ...more }, exported: again(session) };

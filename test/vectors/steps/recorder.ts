@@ -11,6 +11,7 @@ import {
   type SocketId,
 } from '@isochron/client/machine';
 import { importSession } from '@isochron/client/session/imported';
+import { CLIENT_KIT } from '@isochron/client/session/kit';
 import { openOperations } from '@isochron/client/session/operations';
 import { openTransactions } from '@isochron/client/session/transactions';
 import { IsochronError } from '@isochron/core/errors';
@@ -46,7 +47,11 @@ export class Recorder implements ClientEffects {
   constructor(settings: StepSettings, atMs: number, draws: Draws) {
     this.#draws = draws;
     const { endpoints, token, session, credentials, returnAfterMs, ...timeouts } = settings;
-    const options = { endpoints, token, session: session === undefined ? undefined : importSession(session) };
+    const options = {
+      endpoints,
+      token,
+      session: session === undefined ? undefined : importSession(session, CLIENT_KIT),
+    };
     const machineSettings = {
       ...timeouts,
       client: 'isochron-steps/1',

@@ -4,8 +4,8 @@
  */
 import { IsochronError } from '@isochron/core/errors';
 import type { RegionId } from '@isochron/core/ids';
-import { utf8Length } from '@isochron/core/limits';
 import type { Freshness, GoawayFrame, HelloFrame, Unresponsive, UstFrame } from '@isochron/wire/session-frames';
+import { utf8Length } from '../encoding.js';
 import { malformed, serverError, toIsochronError } from '../errors.js';
 import type { Loop, SocketListener, Timer } from '../loop.js';
 import type { ClientSettings, Encoded, SocketId } from '../machine.js';

@@ -167,7 +167,20 @@ const state: Parse<TxState> = (raw) => {
 };
 
 /** The checks of parts, for frames that are checked elsewhere. */
-export const parts = { shape, listOf, optional, text, count, timestamp, timestamps, version };
+export const parts = {
+  anything,
+  array,
+  count,
+  listOf,
+  optional,
+  orNull,
+  shape,
+  text,
+  timestamp,
+  timestamps,
+  value,
+  version,
+};
 export type FrameParts = typeof parts;
 
 /** What every answer has. */

@@ -30,11 +30,8 @@ export interface ExportedState {
   readonly seen?: WireSeen;
 }
 
-/** Exports that name none are of this one. */
-export const UNNAMED = 'paris';
-
 export function exportSession(state: ExportedState, token: string, protocol: string): ExportedSession {
-  return { version: 1, token, ...(protocol === UNNAMED ? {} : { protocol }), ...state };
+  return { version: 1, token, ...(protocol === 'paris' ? {} : { protocol }), ...state };
 }
 
 /** Own writes as data. */

@@ -1,21 +1,9 @@
 /** A session that another client exported, checked (D9). */
-import { isTxId, type Timestamp, type TxId, type Value } from '@isochron/core/ids';
+import type { Timestamp, TxId, Value } from '@isochron/core/ids';
 import type { SessionState } from '@isochron/protocols/kernel/transactions/session';
-import { invalidSession } from '../errors.js';
-import {
-  anything,
-  array,
-  listOf,
-  optional,
-  orNull,
-  type Parse,
-  shape,
-  text,
-  timestamp,
-  timestamps,
-  value,
-} from '../link/frames.js';
-import { type ExportedSession, UNNAMED } from './exported.js';
+import type { Parse } from '../link/frames.js';
+import type { ExportedSession } from './exported.js';
+import type { ClientKit } from './kit.js';
 
 /** An exported session, checked. */
 export interface ImportedSession {
@@ -26,43 +14,53 @@ export interface ImportedSession {
   readonly seen: unknown;
 }
 
-const txId: Parse<TxId> = (raw, name) => {
-  const id = text(raw, name);
-  if (!isTxId(id)) throw invalidSession('a transaction id is damaged');
-  return id;
-};
+/**
+ * Validates an exported session. It takes what all clients share from the kit, and imports none of it: few applications
+ * load this file.
+ *
+ * @throws IsochronError TOKEN_INVALID
+ */
+export function importSession(
+  exported: ExportedSession | string,
+  { invalidSession, isTxId, parts }: ClientKit,
+): ImportedSession {
+  const { anything, array, listOf, optional, orNull, shape, text, timestamp, timestamps, value } = parts;
 
-const write: Parse<SessionState['cache'][number]> = (raw, name) => {
-  const [key, ct, id, written] = array(raw, name);
-  const cached = { ct: timestamp(ct, name), txId: txId(id, name), value: orNull<Value>(value)(written, name) };
-  return [text(key, name), cached];
-};
+  const txId: Parse<TxId> = (raw, name) => {
+    const id = text(raw, name);
+    if (!isTxId(id)) throw invalidSession('a transaction id is damaged');
+    return id;
+  };
 
-const session = shape<{
-  version: unknown;
-  token: string;
-  protocol: string | undefined;
-  ust: Timestamp;
-  deps: readonly Timestamp[] | undefined;
-  hwt: Timestamp;
-  writes: SessionState['cache'];
-  seen: unknown;
-}>({
-  version: anything,
-  token: text,
-  protocol: optional(text),
-  ust: timestamp,
-  deps: optional(timestamps),
-  hwt: timestamp,
-  writes: listOf(write),
-  seen: anything,
-});
+  const write: Parse<SessionState['cache'][number]> = (raw, name) => {
+    const [key, ct, id, written] = array(raw, name);
+    const cached = { ct: timestamp(ct, name), txId: txId(id, name), value: orNull<Value>(value)(written, name) };
+    return [text(key, name), cached];
+  };
 
-/** Validates an exported session. @throws IsochronError TOKEN_INVALID */
-export function importSession(exported: ExportedSession | string): ImportedSession {
+  const session = shape<{
+    version: unknown;
+    token: string;
+    protocol: string | undefined;
+    ust: Timestamp;
+    deps: readonly Timestamp[] | undefined;
+    hwt: Timestamp;
+    writes: SessionState['cache'];
+    seen: unknown;
+  }>({
+    version: anything,
+    token: text,
+    protocol: optional(text),
+    ust: timestamp,
+    deps: optional(timestamps),
+    hwt: timestamp,
+    writes: listOf(write),
+    seen: anything,
+  });
+
   try {
     const raw: unknown = typeof exported === 'string' ? JSON.parse(exported) : exported;
-    const { version, token, protocol = UNNAMED, ust, deps, hwt, writes, seen } = session(raw, 'session');
+    const { version, token, protocol = 'paris', ust, deps, hwt, writes, seen } = session(raw, 'session');
     if (version !== 1) throw invalidSession('it has another version');
     return { token, protocol, state: { ust, deps, hwt, cache: writes }, seen };
   } catch (cause) {

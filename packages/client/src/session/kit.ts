@@ -1,4 +1,5 @@
 import { IsochronError } from '@isochron/core/errors';
+import { isTxId } from '@isochron/core/ids';
 import { invalidSession, malformed } from '../errors.js';
 import { Exchange, unexpected } from '../link/exchange.js';
 import { parts } from '../link/frames.js';
@@ -12,6 +13,7 @@ export const CLIENT_KIT = {
   unexpected,
   malformed,
   invalidSession,
+  isTxId,
   parts,
 };
 

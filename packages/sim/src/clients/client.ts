@@ -2,6 +2,7 @@
 
 import {
   type Call,
+  CLIENT_KIT,
   type ClientEffects,
   type ClientInput,
   ClientMachine,
@@ -192,7 +193,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
       codec: { ...jsonCodec, encode: (frame: ClientFrame) => this.#encode(frame) },
       newId: () => `${id}${ids++ === 0 ? '' : `-${ids}`}`.padEnd(22, '_'),
     };
-    const session = exported === undefined ? undefined : importSession(exported);
+    const session = exported === undefined ? undefined : importSession(exported, CLIENT_KIT);
     const endpoints = this.#endpoints();
     this.#machine = new ClientMachine({ endpoints, session }, settings, this.#effects, () => random.float(), time.now);
   }
