@@ -1,24 +1,28 @@
 /** Documents to values and back, merge patches, and the checks that need no server. */
+import { utf8Length } from '@isochron/client/encoding';
 import { IsochronError } from '@isochron/core/errors';
 import type { Value } from '@isochron/core/ids';
-import { isWellFormed, type Limits, utf8Length } from '@isochron/core/limits';
+import { isWellFormed, type Limits } from '@isochron/core/limits';
 
 /** What JSON can say. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 
 /** A change to a document, as JSON merge patch (RFC 7396) has it: null removes a member. */
-export type MergePatch<T> = T extends readonly unknown[] | Uint8Array
+export type MergePatch<T> = T extends readonly unknown[] | ArrayBuffer | ArrayBufferView
   ? T
   : T extends object
     ? { [K in keyof T]?: MergePatch<T[K]> | null }
     : T;
 
+/** JSON texts are nested this deep at most. */
+const MAX_DEPTH = 128;
+
 /**
- * The value that is stored for a document: its JSON text as of now, or a copy of bytes. Throws VALUE_INVALID or
- * VALUE_TOO_LARGE.
+ * The value that is stored for a document: its JSON text as of now, or a copy of bytes. Throws VALUE_INVALID, with the
+ * path of what JSON cannot hold, or VALUE_TOO_LARGE.
  */
 export function encodeDocument(document: unknown, limits: Limits): Value {
-  const value = document instanceof Uint8Array ? new Uint8Array(document) : toJson(document);
+  const value = bytesOf(document) ?? toJson(document);
   const bytes = typeof value === 'string' ? jsonBytes(value, limits.maxValueBytes) : value.length;
   if (bytes > limits.maxValueBytes)
     throw new IsochronError(
@@ -56,14 +60,27 @@ export function checkCount(count: number, limits: Limits): void {
 
 /** RFC 7396 on a stored value. Throws VALUE_INVALID where bytes are stored or the patch is not JSON. */
 export function applyMergePatch(value: Value | null, patch: unknown, limits: Limits): Value {
-  if (value instanceof Uint8Array || patch instanceof Uint8Array)
+  if (value instanceof Uint8Array || bytesOf(patch))
     throw new IsochronError('VALUE_INVALID', 'bytes cannot be patched');
   const changes: unknown = JSON.parse(toJson(patch));
   return encodeDocument(merge(decodeDocument(value), changes), limits);
 }
 
-const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+/** A copy of what is in a buffer or a view of one; undefined for anything else. */
+function bytesOf(document: unknown): Uint8Array | undefined {
+  if (ArrayBuffer.isView(document))
+    return new Uint8Array(document.buffer, document.byteOffset, document.byteLength).slice();
+  // By its name: it may come from another window.
+  const isBuffer = /^\[object (Shared)?ArrayBuffer]$/.test(Object.prototype.toString.call(document));
+  return isBuffer ? new Uint8Array(document as ArrayBuffer).slice() : undefined;
+}
+
+/** Whether it is an object of no class, of this window or another. */
+function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
 
 function merge(target: unknown, patch: unknown): unknown {
   if (!isPlain(patch)) return patch;
@@ -77,14 +94,27 @@ function merge(target: unknown, patch: unknown): unknown {
 }
 
 function toJson(document: unknown): string {
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(document);
-  } catch (cause) {
-    throw new IsochronError('VALUE_INVALID', `the value is not a JSON document: ${String(cause)}`, { cause });
-  }
-  if (text === undefined) throw new IsochronError('VALUE_INVALID', `${typeof document} is not a JSON document`);
-  return text;
+  check(document, 'document', 0);
+  return JSON.stringify(document);
+}
+
+/**
+ * Throws VALUE_INVALID for what `JSON.stringify` would leave out or turn into something else. Objects with `toJSON` are
+ * what that returns; a member that is undefined is no member, as an optional one.
+ */
+function check(value: unknown, path: string, depth: number): void {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return;
+  const invalid = (what: unknown) => new IsochronError('VALUE_INVALID', `${path}: ${what} cannot be stored as JSON`);
+  if (depth >= MAX_DEPTH) throw invalid(`more than ${MAX_DEPTH} levels`);
+  const object = Object(value) as { toJSON?: unknown; constructor?: { name: string } };
+  if (typeof object.toJSON === 'function' && !ArrayBuffer.isView(value))
+    // A date that is none is null.
+    check(object.toJSON('') ?? Number.NaN, path, depth + 1);
+  else if (Array.isArray(value)) for (const [i, item] of value.entries()) check(item, `${path}[${i}]`, depth + 1);
+  else if (isPlain(value)) {
+    for (const [name, member] of Object.entries(value))
+      if (member !== undefined) check(member, `${path}.${name}`, depth + 1);
+  } else throw invalid(value === undefined || typeof value === 'number' ? value : object.constructor?.name);
 }
 
 const jsonBytes = (text: string, limit: number): number => (text.length * 3 > limit ? utf8Length(text) : text.length);

@@ -5,6 +5,7 @@ import type { Sequence } from './format.js';
 import { OperationDriver } from './operations/drive.js';
 import { OPERATIONS, type OperationProtocolName, TRANSACTIONS, type TransactionProtocolName } from './protocols.js';
 import { backoff } from './pure/backoff.js';
+import { documents } from './pure/documents.js';
 import { errors } from './pure/errors.js';
 import { exportedSessions } from './pure/exports.js';
 import { keys } from './pure/keys.js';
@@ -105,6 +106,7 @@ function pure(seed: number): VectorFile[] {
     errors: errors(),
     backoff: backoff(),
     patches: patches(),
+    documents: documents(),
   };
   return Object.entries(contents).map(([name, content]) => ({
     name: `${name}.json`,

@@ -21,7 +21,10 @@ export const oneShot = (driver: Driver): HandleSource => ({ driver, handle: () =
  * @typeParam T what the documents are; nothing checks it
  */
 export class Collection<T = unknown> extends ReadCollection<T> {
-  /** Stores a document. It is copied at once: later changes to the object are not stored. */
+  /**
+   * Stores a document: JSON, or the bytes of an `ArrayBuffer` or a view of one. It is copied at once: later changes to
+   * the object are not stored. What JSON would change or leave out is VALUE_INVALID, with its path.
+   */
   async set(key: string, document: T, options?: CallOptions): Promise<WriteReceipt> {
     return this.#write(key, encodeDocument(document, this.source.driver.limits), options);
   }

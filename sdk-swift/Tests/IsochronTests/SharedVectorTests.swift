@@ -75,6 +75,37 @@ final class SharedVectorTests: XCTestCase {
         }
     }
 
+    func testDocumentsAreStoredAndRefusedAlikeWithThePathOfWhatIsRefused() throws {
+        let cases = try file("documents.json").items("documents")
+        XCTAssertGreaterThan(cases.count, 15)
+        for item in cases {
+            let members = try item.members("document")
+            let shape = try Shape(try members.required("document"))
+            // Bytes are a document, and no part of one that is encoded.
+            let documents: [(Bool, () throws -> Value)] = [
+                (!shape.isBytes, { try DocumentCoding().encode(shape, .standard) }),
+                (shape.isJSONValue, { try DocumentCoding().encode(try shape.document, .standard) }),
+            ]
+            for (i, (isOne, document)) in documents.enumerated() where isOne {
+                guard let stored = members["stored"] else {
+                    XCTAssertThrowsError(try document(), "\(item)") { error in
+                        let error = error as? IsochronError
+                        XCTAssertEqual(error?.code.rawValue, try? members.text("refused"))
+                        // An encoder does not say where it is too deep.
+                        let path = i == 0 && shape.isNested ? "document" : (try? members.text("path")) ?? ""
+                        XCTAssertTrue(error?.message.hasPrefix("\(path): ") == true, "\(path) in \(error as Any)")
+                    }
+                    continue
+                }
+                switch (try document(), try stored.value()) {
+                case (.json(let text), .json(let expected)):
+                    XCTAssertEqual(try JSONReader.read(text).sorted, try JSONReader.read(expected).sorted)
+                case (let value, let expected): XCTAssertEqual(value, expected)
+                }
+            }
+        }
+    }
+
     private func expect(_ expected: Raw.Members, _ got: IsochronError) throws {
         XCTAssertEqual(got.code.rawValue, try expected.text("code"))
         XCTAssertTrue(isSameText(got.message, try expected.text("message")))
@@ -106,6 +137,85 @@ extension Raw {
             for member in members.all { once.set(member.name, member.value.sorted) }
             return .object(Members(once.all.sorted { keyPrecedes($0.name, $1.name) }))
         default: return self
+        }
+    }
+}
+
+/// A document of `documents.json`: what JSON cannot hold is named.
+private indirect enum Shape: Encodable, Sendable {
+    case json(JSONValue)
+    case number(Double)
+    case bytes([UInt8])
+    case array([Shape])
+    case object([(name: String, value: Shape)])
+    case nested(Int)
+
+    init(_ raw: Raw) throws {
+        let member = try XCTUnwrap(try raw.members("shape").all.first)
+        switch member.name {
+        case "json": self = .json(JSONValue(try JSONReader.read(try member.value.text("json"))))
+        case "number":
+            self = .number(
+                try XCTUnwrap(
+                    ["NaN": .nan, "Infinity": .infinity, "-Infinity": -.infinity][
+                        try member.value.text("number")]))
+        case "bytes": self = .bytes(try member.value.items("bytes").map { UInt8(try $0.count("byte")) })
+        case "array": self = .array(try member.value.items("array").map(Shape.init))
+        case "object":
+            self = .object(
+                try member.value.items("object").map { pair in
+                    let pair = try pair.items("member")
+                    return (try pair[0].text("name"), try Shape(pair[1]))
+                })
+        default: self = .nested(Int(try member.value.count("nested")))
+        }
+    }
+
+    private var nestedLists: JSONValue? {
+        guard case .nested(let depth) = self else { return nil }
+        return (0..<depth).reduce(JSONValue.null) { inner, _ in .array([inner]) }
+    }
+
+    var isBytes: Bool { if case .bytes = self { true } else { false } }
+
+    var isNested: Bool { nestedLists != nil }
+
+    /// Whether it is a document without `Codable`, too: bytes are no part of one.
+    var isJSONValue: Bool { (try? document) != nil }
+
+    /// Without `Codable`.
+    var document: Document {
+        get throws {
+            if case .bytes(let bytes) = self { return .bytes(bytes) }
+            return .json(try value)
+        }
+    }
+
+    private var value: JSONValue {
+        get throws {
+            switch self {
+            case .json(let value): return value
+            case .number(let number): return .number(number)
+            case .bytes: throw IsochronError(.valueInvalid, "bytes")
+            case .array(let items): return .array(try items.map { try $0.value })
+            case .object(let members):
+                return .object(Dictionary(uniqueKeysWithValues: try members.map { ($0.name, try $0.value.value) }))
+            case .nested: return nestedLists ?? .null
+            }
+        }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        switch self {
+        case .json(let value): try value.encode(to: encoder)
+        case .number(let number):
+            var container = encoder.singleValueContainer()
+            try container.encode(number)
+        case .bytes(let bytes): try Document.bytes(bytes).encode(to: encoder)
+        case .array(let items): try items.encode(to: encoder)
+        case .object(let members):
+            try Dictionary(uniqueKeysWithValues: members.map { ($0.name, $0.value) }).encode(to: encoder)
+        case .nested: try (nestedLists ?? .null).encode(to: encoder)
         }
     }
 }

@@ -21,7 +21,8 @@ public struct DocumentCoding: Sendable {
         self.decoder = decoder
     }
 
-    /// The value that is stored for a document. Throws VALUE_INVALID or VALUE_TOO_LARGE.
+    /// The value that is stored for a document. Throws VALUE_INVALID, with the path of what JSON cannot hold, or
+    /// VALUE_TOO_LARGE.
     func encode<T: Encodable>(_ document: T, _ limits: Limits) throws -> Value {
         let value = try value(of: document)
         if limits.allows(value) { return value }
@@ -52,16 +53,48 @@ public struct DocumentCoding: Sendable {
     }
 
     private func text<T: Encodable>(of document: T) throws -> String {
+        let data: Data
         do {
-            return String(decoding: try encoder().encode(document), as: UTF8.self)
+            data = try encoder().encode(document)
+        } catch EncodingError.invalidValue(let value, let context) {
+            let what = value is any FloatingPoint ? "\(value)" : "\(type(of: value))"
+            let cause = EncodingError.invalidValue(value, context)
+            throw Self.cannotBeStored(Self.path(context.codingPath), what, cause)
         } catch {
             throw IsochronError(.valueInvalid, "the value is not a JSON document: \(error)", cause: error)
         }
+        if Self.isTooDeep(data) { throw Self.tooDeep("document") }
+        return String(decoding: data, as: UTF8.self)
     }
 
-    /// JSON text. Throws VALUE_INVALID for numbers that JSON has not.
+    /// Whether a JSON text is nested deeper than its readers go.
+    private static func isTooDeep(_ text: Data) -> Bool {
+        var (depth, isInString, isEscaped) = (0, false, false)
+        for byte in text {
+            switch byte {
+            case _ where isEscaped: isEscaped = false
+            case UInt8(ascii: "\\"): isEscaped = isInString
+            case UInt8(ascii: "\""): isInString.toggle()
+            case _ where isInString: break
+            case UInt8(ascii: "["), UInt8(ascii: "{"): depth += 1
+            case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
+            default: break
+            }
+            if depth > JSONReader.maxDepth { return true }
+        }
+        return false
+    }
+
+    /// As JavaScript writes it: `document.items[2].price`.
+    private static func path(_ keys: [any CodingKey]) -> String {
+        keys.reduce("document") { path, key in
+            key.intValue.map { "\(path)[\($0)]" } ?? "\(path).\(key.stringValue)"
+        }
+    }
+
+    /// JSON text. Throws VALUE_INVALID, with the path of what JSON cannot hold.
     static func text(of raw: Raw) throws -> String {
-        guard raw.isJSON else { throw IsochronError(.valueInvalid, "infinity and NaN are no JSON") }
+        try check(raw, "document", depth: 0)
         var out = JSONWriter()
         out.value(raw)
         return out.text
@@ -97,6 +130,28 @@ public struct DocumentCoding: Sendable {
             throw IsochronError(
                 .frameInvalid, "the server sent a document that is not JSON", retryable: true, cause: error)
         }
+    }
+
+    private static func check(_ raw: Raw, _ path: String, depth: Int) throws {
+        switch raw {
+        case .null, .bool, .integer, .string: return
+        case .number(let value):
+            if !value.isFinite { throw cannotBeStored(path, "\(value)", nil) }
+        case .array(let items):
+            if depth >= JSONReader.maxDepth { throw tooDeep(path) }
+            for (i, item) in items.enumerated() { try check(item, "\(path)[\(i)]", depth: depth + 1) }
+        case .object(let members):
+            if depth >= JSONReader.maxDepth { throw tooDeep(path) }
+            for member in members.all { try check(member.value, "\(path).\(member.name)", depth: depth + 1) }
+        }
+    }
+
+    private static func cannotBeStored(_ path: String, _ what: String, _ cause: (any Error)?) -> IsochronError {
+        IsochronError(.valueInvalid, "\(path): \(what) cannot be stored as JSON", cause: cause)
+    }
+
+    private static func tooDeep(_ path: String) -> IsochronError {
+        cannotBeStored(path, "more than \(JSONReader.maxDepth) levels", nil)
     }
 
     private static func isOther(_ why: String, _ cause: (any Error)?) -> IsochronError {

@@ -10,7 +10,7 @@ public enum JSONValue: Hashable, Sendable {
     case bool(Bool)
     /// A number without fraction and exponent.
     case integer(Int64)
-    /// Any other number. Infinity and NaN are no JSON: a document with them is VALUE_INVALID.
+    /// Any other number. Infinity and NaN are no JSON: a document with them is VALUE_INVALID, with their path.
     case number(Double)
     /// Text.
     case string(String)
@@ -111,16 +111,6 @@ extension Raw {
         case .object(let members):
             let sorted = members.sorted { keyPrecedes($0.key, $1.key) }
             self = .object(Members(sorted.map { Members.Member(name: $0.key, value: Raw($0.value)) }))
-        }
-    }
-
-    /// Whether JSON can say it.
-    var isJSON: Bool {
-        switch self {
-        case .null, .bool, .integer, .string: true
-        case .number(let value): value.isFinite
-        case .array(let items): items.allSatisfy(\.isJSON)
-        case .object(let members): members.all.allSatisfy(\.value.isJSON)
         }
     }
 }
