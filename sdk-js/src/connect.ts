@@ -45,6 +45,7 @@ async function settle(options: ConnectOptions): Promise<Settings> {
     connectTimeoutMs: options.connectTimeoutMs ?? 5_000,
     commitTimeoutMs: options.commitTimeoutMs ?? 30_000,
     returnAfterMs: options.returnAfterMs ?? 5_000,
+    Homing: options.endpoints.length > 1 ? (await import('@isochron/client/link/homing')).Homing : undefined,
     codec: options.codec ?? jsonCodec,
     WebSocket: options.WebSocket ?? global.WebSocket ?? (await (await import('./ws.js')).findWebSocket(IsochronError)),
     random: options.random ?? Math.random,

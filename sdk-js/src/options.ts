@@ -1,5 +1,6 @@
 import type { RandomSource } from '@isochron/client/backoff';
 import type { Codec } from '@isochron/client/link/codec';
+import type { Homing } from '@isochron/client/link/homing';
 import type { ExportedSession } from '@isochron/client/session/exported';
 
 /** What the client reads of a WebSocket's events. */
@@ -79,6 +80,7 @@ export interface Settings {
   readonly connectTimeoutMs: number;
   readonly commitTimeoutMs: number;
   readonly returnAfterMs: number;
+  readonly Homing: typeof Homing | undefined;
   readonly codec: Codec;
   readonly WebSocket: WebSocketConstructor;
   readonly random: RandomSource;

@@ -2,6 +2,7 @@
 export type { RandomSource } from './backoff.js';
 export { OutcomeUnknownError, SessionBlockedError } from './errors.js';
 export { type Codec, jsonCodec } from './link/codec.js';
+export { Homing } from './link/homing.js';
 export * from './machine.js';
 export type { ClientStatus } from './session/core.js';
 export type { Engine, OpenEngine } from './session/engine.js';

@@ -14,6 +14,7 @@ import type { RandomSource } from './backoff.js';
 import { toIsochronError } from './errors.js';
 import type { Codec } from './link/codec.js';
 import type { Caller, Cancellable } from './link/exchange.js';
+import type { Homing } from './link/homing.js';
 import { Loop } from './loop.js';
 import { commit } from './session/commits.js';
 import { ClientCore } from './session/core.js';
@@ -49,6 +50,8 @@ export interface ClientSettings {
   readonly connectTimeoutMs: number;
   readonly commitTimeoutMs: number;
   readonly returnAfterMs: number;
+  /** What looks for a nearer endpoint; undefined where there is only one. */
+  readonly Homing: typeof Homing | undefined;
   readonly codec: Codec;
   /** 128 random bits as 22 characters of base64url: the name of a session (P8). */
   readonly newId: () => string;

@@ -1,6 +1,7 @@
 /** Drives one client machine with the inputs of a trace, and takes down the effects of each. */
 import { jsonCodec } from '@isochron/client/link/codec';
 import type { Caller } from '@isochron/client/link/exchange';
+import { Homing } from '@isochron/client/link/homing';
 import {
   type Call,
   type ClientEffects,
@@ -57,6 +58,7 @@ export class Recorder implements ClientEffects {
       client: 'isochron-steps/1',
       credentials,
       returnAfterMs: returnAfterMs ?? Number.POSITIVE_INFINITY,
+      Homing,
       codec: jsonCodec,
       newId: () => keep(this.#ids, this.#draws.newId()),
     };

@@ -2,6 +2,7 @@
  * Keeps one connection: picks the nearest endpoint, fails over, reconnects with full-jitter backoff, honours goaway.
  */
 import { IsochronError } from '@isochron/core/errors';
+import { wallOf } from '@isochron/core/hlc';
 import type { GoawayFrame, HelloFrame, UstFrame } from '@isochron/wire/session-frames';
 import { fullJitterMs } from '../backoff.js';
 import { clientClosed, toIsochronError } from '../errors.js';
@@ -13,7 +14,7 @@ import { Endpoints } from './endpoints.js';
 import { type Caller, type Cancellable, type Exchange, PingExchange } from './exchange.js';
 import { firstOf, type Open } from './first-of.js';
 import type { Welcome } from './frames.js';
-import { Homing } from './homing.js';
+import type { Homing } from './homing.js';
 import { nearest } from './nearest.js';
 
 const RECONNECT_BASE_MS = 100;
@@ -43,7 +44,7 @@ export class Connector implements ConnectionOwner {
   readonly #settings: ClientSettings;
   readonly #events: ConnectorEvents;
   readonly #endpoints: Endpoints;
-  readonly #homing: Homing;
+  readonly #homing: Homing | undefined;
   #current: Connection | undefined;
   /** The current connection's node is about to close: it is used until another one is there. */
   #leaving = false;
@@ -62,11 +63,14 @@ export class Connector implements ConnectionOwner {
     this.dispatcher = new Dispatcher(loop, settings, (from, whereTo, why) => {
       if (this.#endpoints.size > 1) this.#moveOn(from, whereTo, why.message);
     });
-    this.#homing = new Homing(loop, this.#endpoints, settings.returnAfterMs, {
-      current: () => (this.#closed ? undefined : this.#current),
-      open: this.#open,
-      adopt: (connection) => this.#adopt(connection),
-    });
+    this.#homing =
+      settings.Homing &&
+      new settings.Homing(loop, this.#endpoints, settings.returnAfterMs, {
+        current: () => (this.#closed ? undefined : this.#current),
+        open: this.#open,
+        lagMs: ({ ust, stable = ust, freshness: { now, stalenessMs } }) => wallOf(stable) - (now - stalenessMs),
+        adopt: (connection) => this.#adopt(connection),
+      });
   }
 
   get current(): Connection | undefined {
@@ -275,7 +279,7 @@ export class Connector implements ConnectionOwner {
     if (connection.rttMs === undefined) this.#measure(connection);
     this.dispatcher.attach(connection);
     this.#events.changed();
-    this.#homing.start();
+    this.#homing?.start();
   }
 
   #measure(connection: Connection): void {

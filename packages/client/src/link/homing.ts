@@ -1,6 +1,7 @@
-/** Finds the way back to a nearer endpoint after a failover, and finds out when another one has become the nearest. */
-import { wallOf } from '@isochron/core/hlc';
-import { toIsochronError } from '../errors.js';
+/**
+ * Finds the way back to a nearer endpoint after a failover, and finds out when another one has become the nearest. It
+ * imports nothing that is loaded: an application of one endpoint does without this file.
+ */
 import type { Loop, Timer } from '../loop.js';
 import type { Connection } from './connection.js';
 import type { Endpoint, Endpoints } from './endpoints.js';
@@ -20,6 +21,8 @@ export interface HomingPorts {
   /** The connection in use. */
   current(): Connection | undefined;
   open(endpoint: Endpoint, caller: Caller<Connection>): void;
+  /** How far the node's own stable time is behind the session's, which the welcome gives back. */
+  lagMs(welcome: Welcome): number;
   /** Goes over to a connection; what is under way on the present one ends there. */
   adopt(connection: Connection): void;
 }
@@ -114,11 +117,7 @@ export class Homing {
       if (this.#isHealthy(connection)) roundTrip(connection, measured);
       else measured(Number.POSITIVE_INFINITY);
     };
-    const reject = (error: unknown): void => {
-      this.loop.debug(`${endpoint.url}: ${toIsochronError(error).message}`);
-      done(undefined);
-    };
-    this.ports.open(endpoint, { resolve: opened, reject });
+    this.ports.open(endpoint, { resolve: opened, reject: () => done(undefined) });
   }
 
   /**
@@ -127,13 +126,9 @@ export class Homing {
    */
   #isHealthy({ welcome, region }: Connection): boolean {
     const heldBackBy = this.ports.current()?.freshness.heldBackBy;
-    return lagMs(welcome) <= CAUGHT_UP_MS && heldBackBy?.region !== region;
+    return this.ports.lagMs(welcome) <= CAUGHT_UP_MS && heldBackBy?.region !== region;
   }
 }
-
-/** How far the node's own stable time is behind the session's, which the welcome gives back. */
-const lagMs = ({ ust, stable = ust, freshness: { now, stalenessMs } }: Welcome): number =>
-  wallOf(stable) - (now - stalenessMs);
 
 /** The shorter of two measurements; infinite where the connection is lost meanwhile. */
 function roundTrip(connection: Connection, done: (rttMs: number) => void): void {

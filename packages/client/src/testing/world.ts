@@ -6,6 +6,7 @@ import type { TxId } from '@isochron/core/ids';
 import { ParisSession } from '@isochron/protocols/paris/session';
 import type { ClientFrame, RequestFrame, ServerFrame } from '@isochron/wire/session-frames';
 import { jsonCodec } from '../link/codec.js';
+import { Homing } from '../link/homing.js';
 import {
   type Call,
   type ClientEffects,
@@ -88,6 +89,7 @@ export class World implements ClientEffects {
       connectTimeoutMs: 500,
       commitTimeoutMs: 3000,
       returnAfterMs: Number.POSITIVE_INFINITY,
+      Homing,
       codec: jsonCodec,
       newId: () => `session${++this.#lastId}`.padEnd(22, '0'),
       ...settings,

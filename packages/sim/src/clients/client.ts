@@ -9,6 +9,7 @@ import {
   type Codec,
   type Encoded,
   type HandleId,
+  Homing,
   importSession,
   jsonCodec,
   type OpenEngine,
@@ -190,6 +191,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       commitTimeoutMs,
       returnAfterMs: RETURN_AFTER_MS,
+      Homing,
       codec: { ...jsonCodec, encode: (frame: ClientFrame) => this.#encode(frame) },
       newId: () => `${id}${ids++ === 0 ? '' : `-${ids}`}`.padEnd(22, '_'),
     };

@@ -111,6 +111,7 @@ export class ClosedLoop implements ClientLink {
       connectTimeoutMs: TIMEOUT_MS,
       commitTimeoutMs: TIMEOUT_MS,
       returnAfterMs: Number.POSITIVE_INFINITY,
+      Homing: undefined,
       codec,
       newId: () => id,
     };
