@@ -102,7 +102,8 @@ export class Driver implements ClientEffects {
     if (!this.#hasNews) return;
     this.#hasNews = false;
     const { status } = this;
-    for (const listener of this.#listeners) listener(status);
+    // The application's mistakes are not the machine's: each is reported, and the others go on.
+    for (const listener of this.#listeners) (async () => listener(status))().catch(console.error);
   }
 
   // What the machine asks for.

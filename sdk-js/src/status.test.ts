@@ -7,6 +7,28 @@ afterEach(closeAll);
 
 const IRELAND = { region: 'ireland', node: 'ireland-1', partition: 'default/3' };
 
+describe('a listener of the status', () => {
+  it.each<[string, () => void]>([
+    ['throws', () => JSON.parse('mine')],
+    ['rejects', async () => JSON.parse('mine')],
+  ])('that %s is reported, and takes neither the others nor the process with it', async (_how, fails) => {
+    const reported = jest.spyOn(console, 'error').mockImplementation(() => {});
+    const unhandled = jest.fn();
+    process.on('unhandledRejection', unhandled);
+    const app = await client([await server()]);
+    const heard = jest.fn();
+    app.on('status', fails);
+    app.on('status', heard);
+    await app.set('a', 1);
+    expect(heard).toHaveBeenCalled();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(String(reported.mock.calls[0]?.[0])).toContain('SyntaxError');
+    expect(unhandled).not.toHaveBeenCalled();
+    process.off('unhandledRejection', unhandled);
+    reported.mockRestore();
+  });
+});
+
 describe('the status of a transaction', () => {
   it('is asked by id, for transactions of this client and of any other', async () => {
     const store = new FakeStore();

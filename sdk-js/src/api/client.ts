@@ -63,7 +63,10 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
     return this.#driver.status;
   }
 
-  /** Calls `listener` after every change of the status, once a turn at most. Returns what unsubscribes it. */
+  /**
+   * Calls `listener` after every change of the status, once a turn at most. Returns what unsubscribes it. What a listener
+   * throws is printed with `console.error`; the others are called all the same.
+   */
   on(_event: 'status', listener: (status: ClientStatus) => void): () => void {
     return this.#driver.subscribe(listener);
   }
