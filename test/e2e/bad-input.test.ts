@@ -98,7 +98,7 @@ describe('over HTTP', () => {
   });
 
   it('a request that is too large is answered with 413 before its body is sent', async () => {
-    const head = ['POST /v1/commit HTTP/1.1', 'Host: x', 'Content-Type: application/json', 'Content-Length: 9000000'];
+    const head = ['POST /v1/commit HTTP/1.1', 'Host: localhost', 'Content-Type: application/json', 'Content-Length: 9000000'];
     const answer = await sendBytes(api, `${head.join('\r\n')}\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 413 /);
     expect(answer).toContain('"REQUEST_TOO_LARGE"');
@@ -106,8 +106,8 @@ describe('over HTTP', () => {
 
   it.each([
     ['no HTTP at all', 'hello\r\n\r\n'],
-    ['a broken header', 'GET /v1/clock HTTP/1.1\r\nHost: x\r\nbroken\r\n\r\n'],
-    ['a header that is too large', `GET /v1/clock HTTP/1.1\r\nHost: x\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`],
+    ['a broken header', 'GET /v1/clock HTTP/1.1\r\nHost: localhost\r\nbroken\r\n\r\n'],
+    ['a header that is too large', `GET /v1/clock HTTP/1.1\r\nHost: localhost\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`],
   ])('%s is answered with a status of 4xx, and the connection ends', async (_name, bytes) => {
     expect(await sendBytes(api, bytes)).toMatch(/^HTTP\/1\.1 4\d\d /);
   });

@@ -245,16 +245,16 @@ describe('HTTP', () => {
 
   const raw = fc.oneof(
     fc.uint8Array({ minLength: 1, maxLength: 200 }),
-    damages.map((changes) => damaged(Buffer.from(`GET ${KEYS}/a HTTP/1.1\r\nhost: a\r\nx: y\r\n\r\n`), changes)),
+    damages.map((changes) => damaged(Buffer.from(`GET ${KEYS}/a HTTP/1.1\r\nhost: localhost\r\nx: y\r\n\r\n`), changes)),
     fc
       .constantFrom(
-        `GET / HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`,
-        `GET /${'y'.repeat(100_000)} HTTP/1.1\r\nhost: a\r\n\r\n`,
-        'POST /v1/read HTTP/1.1\r\nhost: a\r\ncontent-length: 99999999999999999999\r\n\r\n',
-        'POST /v1/read HTTP/1.1\r\nhost: a\r\ncontent-length: 4294967296\r\ncontent-type: application/json\r\n\r\n',
-        'POST /v1/read HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n{}',
-        'POST /v1/read HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\ncontent-length: 2\r\n\r\n{}',
-        'POST /v1/read HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nffffffffffffffff1\r\n{}',
+        `GET / HTTP/1.1\r\nhost: localhost\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`,
+        `GET /${'y'.repeat(100_000)} HTTP/1.1\r\nhost: localhost\r\n\r\n`,
+        'POST /v1/read HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999999999999\r\n\r\n',
+        'POST /v1/read HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4294967296\r\ncontent-type: application/json\r\n\r\n',
+        'POST /v1/read HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n{}',
+        'POST /v1/read HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\ncontent-length: 2\r\n\r\n{}',
+        'POST /v1/read HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nffffffffffffffff1\r\n{}',
         'GET / HTTP/9.9\r\n\r\n',
         'GET / HTTP/1.1\r\n\r\n',
       )

@@ -27,7 +27,7 @@ export async function askRaw(
   port: number,
   { method, url, headers = {}, payload = '' }: RawRequest,
 ): Promise<Answer | undefined> {
-  const fields = { host: 'a', connection: 'close', 'content-length': Buffer.byteLength(payload), ...headers };
+  const fields = { host: 'localhost', connection: 'close', 'content-length': Buffer.byteLength(payload), ...headers };
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`);
   const head = Buffer.from([`${method} ${url} HTTP/1.1`, ...lines, '', ''].join('\r\n'));
   const unclear = 'content-length' in headers || 'transfer-encoding' in headers;

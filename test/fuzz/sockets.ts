@@ -22,7 +22,7 @@ export function exchange(port: number, bytes: Uint8Array, end: boolean): Promise
 export async function exchangeFrames(port: number, path: string, bytes: Uint8Array): Promise<Buffer> {
   const lines = [
     `GET ${path} HTTP/1.1`,
-    'host: a',
+    'host: localhost',
     'connection: upgrade',
     'upgrade: websocket',
     'sec-websocket-version: 13',

@@ -14,6 +14,8 @@ export const ERROR_TITLES: Readonly<Record<ErrorCode, string>> = {
   ROUTE_NOT_FOUND: 'No such route',
   METHOD_NOT_ALLOWED: 'The route does not have this method',
   CONDITIONAL_WRITE_UNSUPPORTED: 'Conditional writes cannot be honoured across regions',
+  HOST_NOT_ALLOWED: 'The API is not served under this host name',
+  ORIGIN_NOT_ALLOWED: 'Web pages of this origin may not call the API',
   UNAUTHENTICATED: 'The credentials are missing or wrong',
   TOKEN_INVALID: 'The session token is damaged or forged',
   TOKEN_FOREIGN: 'The session token belongs to another cluster',

@@ -15,6 +15,8 @@ export const ERROR_CODES = {
   ROUTE_NOT_FOUND: { status: 404, retryable: false },
   METHOD_NOT_ALLOWED: { status: 405, retryable: false },
   CONDITIONAL_WRITE_UNSUPPORTED: { status: 400, retryable: false },
+  HOST_NOT_ALLOWED: { status: 403, retryable: false },
+  ORIGIN_NOT_ALLOWED: { status: 403, retryable: false },
   UNAUTHENTICATED: { status: 401, retryable: false },
   TOKEN_INVALID: { status: 400, retryable: false },
   TOKEN_FOREIGN: { status: 400, retryable: false },

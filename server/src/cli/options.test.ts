@@ -1,5 +1,15 @@
 import { InvalidArgumentError } from 'commander';
-import { endpoint, endpointList, integer, peerDial, positive, regionList, signedInteger } from './options.js';
+import {
+  endpoint,
+  endpointList,
+  hostNames,
+  integer,
+  origins,
+  peerDial,
+  positive,
+  regionList,
+  signedInteger,
+} from './options.js';
 
 describe('integer', () => {
   it.each(['0', '11', '-1', '1.5', '1e1', '', ' 3', 'x', '0x5'])('refuses %j outside of 1 to 10', (text) => {
@@ -42,6 +52,35 @@ describe('endpoint', () => {
 
   it.each(['a:1', 'localhost', 'ftp://a', ''])('refuses %j', (text) => {
     expect(() => endpointList(text)).toThrow(InvalidArgumentError);
+  });
+});
+
+describe('origins', () => {
+  it('collects repetitions and lists', () => {
+    expect(origins('http://localhost:5173, https://[::1]:1', origins('https://app.example'))).toEqual([
+      'https://app.example',
+      'http://localhost:5173',
+      'https://[::1]:1',
+    ]);
+    expect(origins('*')).toEqual(['*']);
+    expect(origins('')).toEqual([]);
+  });
+
+  it.each(['app.example', 'https://app.example/', 'https://app.example/path', 'null', 'https://APP.example'])(
+    'refuses %j',
+    (text) => {
+      expect(() => origins(text)).toThrow(InvalidArgumentError);
+    },
+  );
+});
+
+describe('hostNames', () => {
+  it('collects repetitions and lists', () => {
+    expect(hostNames('10.0.0.7,[::1]', hostNames('db.example'))).toEqual(['db.example', '10.0.0.7', '[::1]']);
+  });
+
+  it.each(['db.example:80', 'http://db', 'a b'])('refuses %j', (text) => {
+    expect(() => hostNames(text)).toThrow(InvalidArgumentError);
   });
 });
 

@@ -53,6 +53,31 @@ function checkedEndpoint(text: string): string {
   return text.trim().replace(/\/+$/, '');
 }
 
+/** An origin of web pages, or several with commas between them; called once per occurrence of the option. */
+export function origins(text: string, before: readonly string[] = []): string[] {
+  const given = listed(text);
+  for (const origin of given) {
+    if (origin !== '*' && !(/^https?:\/\//.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin)) {
+      throw new InvalidArgumentError('Expected an origin such as https://app.example, or *.');
+    }
+  }
+  return [...before, ...given];
+}
+
+/** A host name or several with commas between them; called once per occurrence of the option. */
+export function hostNames(text: string, before: readonly string[] = []): string[] {
+  const given = listed(text);
+  const isName = (name: string) => name === '*' || /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])$/.test(name);
+  if (!given.every(isName)) throw new InvalidArgumentError('Expected a host name without a port, or *.');
+  return [...before, ...given];
+}
+
+const listed = (text: string): string[] =>
+  text
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
+
 type PeerUrls = Readonly<Record<string, string>>;
 
 /** URLs of peers by their nodes, from `node=url` pairs with commas between them; called once per occurrence of the option. */

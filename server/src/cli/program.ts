@@ -10,7 +10,17 @@ import type { DevOptions } from './dev/plan.js';
 import { failureOf, UsageError } from './failures.js';
 import type { LossesOptions } from './losses/command.js';
 import type { NodeOptions } from './node/command.js';
-import { endpoint, endpointList, integer, peerDial, positive, regionList, signedInteger } from './options.js';
+import {
+  endpoint,
+  endpointList,
+  hostNames,
+  integer,
+  origins,
+  peerDial,
+  positive,
+  regionList,
+  signedInteger,
+} from './options.js';
 import type { StatusOptions } from './status/command.js';
 
 /** Where `isochron dev` puts its first node. */
@@ -107,6 +117,22 @@ function clusterCommands(program: Command): void {
     .option('--api-host <address>', "address to listen on (default: the host of the node's api URL)")
     .addOption(
       new Option(
+        '--cors-origin <origin>',
+        'let web pages of this origin call; may be repeated, or a list with commas (default: with API keys all, without only those of this machine)',
+      )
+        .env('ISOCHRON_CORS_ORIGIN')
+        .argParser(origins),
+    )
+    .addOption(
+      new Option(
+        '--allow-host <name>',
+        'serve the API under this host name; may be repeated, or a list with commas (default: with API keys all, without only loopback names)',
+      )
+        .env('ISOCHRON_ALLOW_HOST')
+        .argParser(hostNames),
+    )
+    .addOption(
+      new Option(
         '--peer-listen <host:port>',
         "address to listen on for peers (default: that of the node's peer URL)",
       ).env('ISOCHRON_PEER_LISTEN'),
@@ -129,7 +155,7 @@ function clusterCommands(program: Command): void {
     .addOption(logLevel())
     .addHelpText(
       'after',
-      `\nLogs go to stderr as JSON lines. SIGTERM closes the node in order: sessions move to other nodes, what was begun is finished; a second one ends it at once. Of two nodes, the one with the lower id dials the other.\n${examples(
+      `\nLogs go to stderr as JSON lines. SIGTERM closes the node in order: sessions move to other nodes, what was begun is finished; a second one ends it at once. ISOCHRON_API_KEYS (keys with commas between them) is what callers need; without it the API is open, and listens on loopback only. Of two nodes, the one with the lower id dials the other.\n${examples(
         'ISOCHRON_SECRET=… isochron node --config cluster.yaml --node virginia-1 --data /var/lib/isochron',
         'isochron node --config cluster.yaml --node ireland-1 --peer-listen 0.0.0.0:7201 --peer-dial virginia-1=ws://10.0.0.7:7201',
       )}`,

@@ -83,16 +83,6 @@ describe('time and health', () => {
     expect(answer.status).toBe(405);
     expect(String(answer.headers.allow).split(', ').sort()).toEqual(['DELETE', 'GET', 'HEAD', 'PATCH', 'PUT']);
   });
-
-  it('lets web pages of any origin call, and read its headers', async () => {
-    const headers = { origin: 'https://app.example', 'access-control-request-method': 'PUT' };
-    const preflight = await api.call('OPTIONS', '/v1/keyspaces/default/keys/a', { headers });
-    expect(preflight.status).toBe(204);
-    expect(preflight.headers['access-control-allow-methods']).toContain('PUT');
-    const answer = await put(api, { origin: 'https://app.example' });
-    expect(answer.headers['access-control-allow-origin']).toBe('*');
-    expect(answer.headers['access-control-expose-headers']).toContain('Isochron-Session');
-  });
 });
 
 describe('API keys', () => {

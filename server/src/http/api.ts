@@ -12,12 +12,12 @@ import { handleProtocols, SessionHub } from '../ws/session-route.js';
 import { Authenticator } from './auth.js';
 import { jsonBodyParser } from './body.js';
 import { answerBrokenRequest } from './broken-request.js';
-import { allowOrigins } from './cors.js';
 import { type DataApi, dataApi } from './data-api.js';
 import { type DrainBounds, drain } from './drain.js';
 import type { HttpLatency } from './latency.js';
 import { handleNotFound } from './not-found.js';
 import { registerOpenApi } from './openapi.js';
+import { allowOrigins, Origins } from './origins.js';
 import { sendProblem } from './problem.js';
 import { batchRoutes } from './routes-batch.js';
 import { keyRoutes } from './routes-keys.js';
@@ -35,8 +35,10 @@ export interface ApiOptions {
   readonly serving?: Serving;
   /** Measures request durations, to be shown by `buildMetrics`. */
   readonly latency?: HttpLatency;
-  /** Origins of web pages that may call; default `*`, all of them. */
-  readonly corsOrigins?: string | readonly string[];
+  /** Origins of web pages that may call, see {@link Origins}. */
+  readonly corsOrigins?: readonly string[] | undefined;
+  /** Host names under which it may be called, see {@link Origins}. */
+  readonly allowHosts?: readonly string[] | undefined;
   /** Whether to serve Swagger UI at `/docs`. Default true. Left out, with a warning, on a Node before 20.19. */
   readonly docs?: boolean;
   /** Event-loop delay in ms above which requests are refused with `OVERLOADED`. Default 2000. */
@@ -101,7 +103,8 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
       done();
     },
   });
-  await allowOrigins(app, options.corsOrigins ?? '*');
+  // After the WebSocket plugin: it closes the sockets of upgrades that were refused, where its own hook came first.
+  await allowOrigins(app, new Origins({ ...options, keyed: auth.required }));
   await registerOpenApi(app);
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
   if (options.docs !== false) await app.register(async (scope) => documentation(scope));

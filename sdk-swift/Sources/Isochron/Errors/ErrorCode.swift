@@ -42,6 +42,10 @@ extension IsochronError {
         public static let methodNotAllowed = Code(rawValue: "METHOD_NOT_ALLOWED")
         /// Conditional writes cannot be honoured across regions.
         public static let conditionalWriteUnsupported = Code(rawValue: "CONDITIONAL_WRITE_UNSUPPORTED")
+        /// The API is not served under this host name.
+        public static let hostNotAllowed = Code(rawValue: "HOST_NOT_ALLOWED")
+        /// Web pages of this origin may not call the API.
+        public static let originNotAllowed = Code(rawValue: "ORIGIN_NOT_ALLOWED")
         /// The credentials are missing or wrong.
         public static let unauthenticated = Code(rawValue: "UNAUTHENTICATED")
         /// The session token, or the exported session, is damaged or forged.
@@ -131,7 +135,8 @@ extension IsochronError.Code: CaseIterable {
     public static let allCases: [IsochronError.Code] = [
         .invalidRequest, .keyspaceUnknown, .keyNotFound, .keyInvalid, .valueInvalid, .valueTooLarge, .tooManyKeys,
         .requestTooLarge, .unsupportedMediaType, .routeNotFound, .methodNotAllowed, .conditionalWriteUnsupported,
-        .unauthenticated, .tokenInvalid, .tokenForeign, .timestampInFuture, .cursorInvalid, .transactionUnknown,
+        .hostNotAllowed, .originNotAllowed, .unauthenticated, .tokenInvalid, .tokenForeign, .timestampInFuture,
+        .cursorInvalid, .transactionUnknown,
         .transactionExpired, .transactionFinished, .transactionAborted, .txIdReused, .attemptMismatch,
         .outcomePending, .outcomeUnknown, .outcomeForgotten, .snapshotTooOld, .snapshotUnavailable, .sessionGap,
         .sessionBlocked, .replicaUnreachable, .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout,

@@ -12,6 +12,7 @@ import { buildApi } from '../../http/api.js';
 import { apiKeysFromEnv } from '../../http/auth.js';
 import { HttpLatency } from '../../http/latency.js';
 import { buildMetrics } from '../../http/metrics.js';
+import { isLoopback } from '../../http/origins.js';
 import { isDistrust } from '../../node/distrust.js';
 import { openNode } from '../../node/open.js';
 import { failureOf } from '../failures.js';
@@ -30,6 +31,8 @@ export interface NodeOptions {
   readonly secretFile?: string;
   readonly metricsPort?: number;
   readonly apiHost?: string;
+  readonly corsOrigin?: readonly string[];
+  readonly allowHost?: readonly string[];
   readonly peerListen?: string;
   /** URLs at which peers are dialled, by node. */
   readonly peerDial?: Readonly<Record<NodeId, string>>;
@@ -62,13 +65,21 @@ async function start(options: NodeOptions): Promise<void> {
     ...(options.peerDial === undefined ? {} : { dial: options.peerDial }),
   });
   const secret = loadSecret({ secretFile: options.secretFile });
+  const apiKeys = apiKeysFromEnv(process.env);
+  const listen = listenAddress(api, options.apiHost);
+  if (apiKeys.length === 0) requireLoopback(listen.host);
   const logger = pino(
     { level: options.logLevel, base: { name: options.node } },
     pino.destination({ fd: 2, sync: true }),
   );
   const fatal = fatalExit(logger);
   process.on('uncaughtException', fatal);
-  const parts = { config, peering, secret, api, logger };
+  if (apiKeys.length === 0) {
+    logger.warn(
+      'the API is open: whoever reaches it from this machine may read and write everything; set ISOCHRON_API_KEYS',
+    );
+  }
+  const parts = { config, peering, secret, apiKeys, api, listen, logger };
   // A node whose disk is not to be trusted begins again: what is to become of its data was written down before it failed (D10).
   const onFailure = (error: unknown): void => {
     if (!isDistrust(error)) {
@@ -96,23 +107,26 @@ interface Parts {
   readonly config: ClusterConfig;
   readonly peering: Peering;
   readonly secret: string;
+  readonly apiKeys: readonly string[];
   /** URL of this node's API. */
   readonly api: string;
+  /** Where the API listens. */
+  readonly listen: Address;
   readonly logger: Logger;
   readonly onFailure: (error: unknown) => void;
 }
 
 /** Opens everything, and gives back what closes it again. */
 async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<void>> {
-  const { config, peering, secret, logger, onFailure } = parts;
+  const { config, peering, secret, apiKeys, logger, onFailure } = parts;
   const dataDir = options.data ?? join('data', options.node);
   const { node: id, clockSkewMs, acceptLoss, acceptFutureTimestamps: acceptFuture } = options;
   const common = { config, secret, peering, logger, onFailure };
   const node = await openNode({ ...common, node: id, dataDir, clockSkewMs, acceptLoss, acceptFuture });
   const latency = new HttpLatency();
   const serving = new Serving(node);
-  const apiKeys = apiKeysFromEnv(process.env);
-  const api = await buildApi(node, { secret, apiKeys, logger, serving, latency });
+  const { corsOrigin: corsOrigins, allowHost: allowHosts } = options;
+  const api = await buildApi(node, { secret, apiKeys, corsOrigins, allowHosts, logger, serving, latency });
   const metrics = buildMetrics(node, latency, serving);
   const close = async () => {
     await api.drain();
@@ -123,7 +137,7 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
     await Promise.all([node.close(), metrics.close()]);
   };
   try {
-    await api.listen({ host: options.apiHost ?? new URL(parts.api).hostname, port: portOf(parts.api) });
+    await api.listen(parts.listen);
     if (options.metricsPort !== undefined) await metrics.listen({ host: '127.0.0.1', port: options.metricsPort });
   } catch (error) {
     await close();
@@ -141,7 +155,22 @@ function nodeConfig(config: ClusterConfig, { node, config: file }: NodeOptions):
   throw new IsochronError('CONFIG_INVALID', `${file} has no node "${node}"; it has ${known}`);
 }
 
-function portOf(url: string): number {
-  const { port, protocol } = new URL(url);
-  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Where the API of a URL listens: at another address, where one is given. */
+function listenAddress(api: string, apiHost: string | undefined): Address {
+  const { hostname, port } = new URL(api);
+  return { host: apiHost ?? hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? 80 : Number(port) };
+}
+
+/** Without keys the API is for this machine only. @throws IsochronError `CONFIG_INVALID` */
+function requireLoopback(host: string): void {
+  if (isLoopback(host)) return;
+  throw new IsochronError(
+    'CONFIG_INVALID',
+    `without keys the API listens on loopback only, not on ${host}: set ISOCHRON_API_KEYS, or listen on 127.0.0.1`,
+  );
 }

@@ -1,0 +1,123 @@
+import { WebSocket } from 'ws';
+import { startApi, type TestAnswer, type TestApi } from '../testing/test-api.js';
+
+const KEY = 'a-key-of-the-tests';
+const PATH = '/v1/keyspaces/default/keys/a';
+let api: TestApi;
+afterEach(() => api.close());
+
+const put = (headers: Record<string, string>): Promise<TestAnswer> => api.call('PUT', PATH, { body: {}, headers });
+
+/** The HTTP status with which an upgrade is refused; 101 when it is not. */
+const upgrade = (headers: Record<string, string>): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const socket = new WebSocket(`${api.url.replace('http', 'ws')}/v1/session`, { headers });
+    socket.on('unexpected-response', (_request, response) => {
+      socket.terminate();
+      resolve(response.statusCode ?? 0);
+    });
+    socket.on('open', () => {
+      socket.terminate();
+      resolve(101);
+    });
+    socket.on('error', (error) => (socket.readyState === WebSocket.CONNECTING ? reject(error) : undefined));
+  });
+
+describe('without keys', () => {
+  beforeEach(async () => {
+    api = await startApi();
+  });
+
+  it.each([
+    'https://evil.example',
+    'null',
+    'http://localhost.evil.example',
+    'http://127.0.0.1@evil.example',
+    'file://',
+  ])('a page of %s neither reads nor writes', async (origin) => {
+    for (const method of ['GET', 'PUT', 'DELETE']) {
+      const body = method === 'PUT' ? { body: {} } : {};
+      const answer = await api.call(method, PATH, { ...body, headers: { origin } });
+      expect(answer.json()).toMatchObject({ code: 'ORIGIN_NOT_ALLOWED', status: 403 });
+      expect(answer.headers['access-control-allow-origin']).toBeUndefined();
+    }
+    const preflight = { origin, 'access-control-request-method': 'PUT' };
+    expect((await api.call('OPTIONS', PATH, { headers: preflight })).status).toBe(403);
+    expect(api.node.calls).toEqual([]);
+  });
+
+  it.each(['evil.example', 'evil.example:7101', '10.0.0.7:7101', 'localhost.evil.example', '127.0.0.1.evil.example'])(
+    'a name that was bound to this machine (%s) does not reach it',
+    async (host) => {
+      const answer = await put({ host, origin: `http://${host}` });
+      expect(answer.json()).toMatchObject({ code: 'HOST_NOT_ALLOWED', status: 403 });
+      expect((await api.call('GET', '/v1/clock', { headers: { host } })).status).toBe(403);
+      expect((await api.call('GET', '/nothing', { headers: { host } })).status).toBe(403);
+    },
+  );
+
+  it('WebSocket sessions are refused by the same rules', async () => {
+    expect(await upgrade({ origin: 'https://evil.example' })).toBe(403);
+    expect(await upgrade({ host: 'evil.example' })).toBe(403);
+    expect(await upgrade({ origin: 'http://localhost:5173' })).toBe(101);
+    expect(await upgrade({})).toBe(101);
+  });
+
+  it.each(['http://localhost:5173', 'https://app.localhost', 'http://127.0.0.1:3000', 'http://[::1]:3000'])(
+    'pages of this machine, such as %s, may call and read the headers of answers',
+    async (origin) => {
+      const headers = { origin, 'access-control-request-method': 'PUT' };
+      const preflight = await api.call('OPTIONS', PATH, { headers });
+      expect(preflight.status).toBe(204);
+      expect(preflight.headers).toMatchObject({ 'access-control-allow-origin': origin });
+      expect(preflight.headers.vary).toContain('Origin');
+      expect(preflight.headers['access-control-allow-methods']).toContain('PUT');
+      const answer = await put({ origin });
+      expect(answer.status).toBe(200);
+      expect(answer.headers).toMatchObject({ 'access-control-allow-origin': origin, vary: 'Origin' });
+      expect(answer.headers['access-control-expose-headers']).toContain('Isochron-Session');
+    },
+  );
+
+  it.each(['localhost:7101', 'LOCALHOST', '127.0.0.1', '[::1]:7101'])('is served as %s', async (host) => {
+    expect((await put({ host })).status).toBe(200);
+  });
+});
+
+describe('without keys, with origins and hosts that the operator lists', () => {
+  beforeEach(async () => {
+    api = await startApi({ corsOrigins: ['https://app.example'], allowHosts: ['Db.example'] });
+  });
+
+  it('the pages listed may call, besides those of this machine', async () => {
+    expect((await put({ origin: 'https://app.example' })).status).toBe(200);
+    expect((await put({ origin: 'https://app.example:444' })).status).toBe(403);
+    expect((await put({ origin: 'http://localhost:5173' })).status).toBe(200);
+  });
+
+  it('it is served under the names listed, also to its own pages', async () => {
+    expect((await put({ host: 'db.example:7101' })).status).toBe(200);
+    expect((await put({ host: 'db.example:7101', origin: 'http://db.example:7101' })).status).toBe(200);
+    expect((await put({ host: 'other.example:7101' })).status).toBe(403);
+  });
+});
+
+describe('with keys', () => {
+  const authorization = `Bearer ${KEY}`;
+
+  it('web pages of any origin may call under any name: they need a key', async () => {
+    api = await startApi({ apiKeys: [KEY] });
+    const headers = { origin: 'https://app.example', host: 'db.example', authorization };
+    const answer = await put(headers);
+    expect(answer.status).toBe(200);
+    expect(answer.headers['access-control-allow-origin']).toBe('*');
+    expect((await put({ origin: 'https://app.example' })).status).toBe(401);
+  });
+
+  it('the origins and hosts that are listed are the only ones', async () => {
+    api = await startApi({ apiKeys: [KEY], corsOrigins: ['https://app.example'], allowHosts: ['db.example'] });
+    expect((await put({ origin: 'https://app.example', host: 'db.example', authorization })).status).toBe(200);
+    expect((await put({ origin: 'https://evil.example', host: 'db.example', authorization })).status).toBe(403);
+    expect((await put({ host: 'evil.example', authorization })).status).toBe(403);
+  });
+});
