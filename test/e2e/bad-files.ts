@@ -117,6 +117,11 @@ export const BAD_FILES: readonly BadFile[] = [
     spoil: (file) => Object.assign(file.regions[0]!.nodes[0]!, { peer: 'localhost' }),
     reason: /is not a URL/,
   },
+  {
+    name: 'an address that would have to be served with TLS',
+    spoil: (file) => Object.assign(file.regions[0]!.nodes[0]!, { api: 'https://127.0.0.1:7101' }),
+    reason: /do not serve TLS yet/,
+  },
   { name: 'text that is no YAML', spoil: () => 'regions: [', reason: /:\d+: \S+/ },
   { name: 'an empty file', spoil: () => '', reason: /:\d+: \S+/ },
 ];

@@ -43,10 +43,7 @@ function sound(config: ClusterConfig): void {
   const nodes = config.regions.flatMap((region) => region.nodes);
   for (const { id, api, peer } of nodes) {
     expect(id).toMatch(/^[a-z0-9][a-z0-9-]{0,31}$/);
-    expect([new URL(api).protocol, new URL(peer).protocol]).toEqual([
-      expect.stringMatching(/^https?:$/),
-      expect.stringMatching(/^wss?:$/),
-    ]);
+    expect([new URL(api).protocol, new URL(peer).protocol]).toEqual(['http:', 'ws:']);
   }
   expect(new Set(nodes.map(({ id }) => id)).size).toBe(nodes.length);
   for (const { partitions, replication = 1, regions = config.regions.map(({ id }) => id) } of config.keyspaces) {

@@ -47,24 +47,25 @@ function checkUrls(file: ClusterFile, refuse: Refuse): void {
   file.regions.forEach((region, r) => {
     region.nodes.forEach((node, n) => {
       const at = ['regions', r, 'nodes', n];
-      address(checkUrl(node.api, ['http:', 'https:'], [...at, 'api'], refuse), [...at, 'api']);
-      address(checkUrl(node.peer, ['ws:', 'wss:'], [...at, 'peer'], refuse), [...at, 'peer']);
+      address(checkUrl(node.api, 'http', [...at, 'api'], refuse), [...at, 'api']);
+      address(checkUrl(node.peer, 'ws', [...at, 'peer'], refuse), [...at, 'peer']);
     });
   });
 }
 
-const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'ws:': '80', 'https:': '443', 'wss:': '443' };
-
 /** Returns `host:port`, what no two listeners can share. */
-function checkUrl(text: string, schemes: string[], path: readonly (string | number)[], refuse: Refuse): string {
-  const wanted = schemes.map((scheme) => scheme.slice(0, -1)).join(' or ');
-  if (!URL.canParse(text)) return refuse(path, `"${text}" is not a URL; expected ${wanted}://host:port`);
+function checkUrl(text: string, scheme: string, path: readonly (string | number)[], refuse: Refuse): string {
+  if (!URL.canParse(text)) return refuse(path, `"${text}" is not a URL; expected ${scheme}://host:port`);
   const url = new URL(text);
-  if (!schemes.includes(url.protocol)) return refuse(path, `"${text}" must be ${wanted}`);
-  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
-    return refuse(path, `"${text}" must be ${wanted}://host:port and nothing more`);
+  if (url.protocol === `${scheme}s:`) {
+    const instead = `write ${scheme}:// and let nothing but this machine, a private network or a proxy reach it`;
+    return refuse(path, `"${text}": nodes do not serve TLS yet; ${instead}`);
   }
-  return `${url.hostname}:${url.port === '' ? DEFAULT_PORTS[url.protocol] : url.port}`;
+  if (url.protocol !== `${scheme}:`) return refuse(path, `"${text}" must be ${scheme}`);
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
+    return refuse(path, `"${text}" must be ${scheme}://host:port and nothing more`);
+  }
+  return `${url.hostname}:${url.port === '' ? '80' : url.port}`;
 }
 
 function checkPlacement(file: ClusterFile, index: number, refuse: Refuse): void {
