@@ -1,3 +1,4 @@
+export * from './depth.js';
 export * from './durable.js';
 export * from './error-titles.js';
 export * from './errors.js';

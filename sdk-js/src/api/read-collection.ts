@@ -25,9 +25,9 @@ export interface HandleSource {
  */
 export abstract class ReadCollection<T> {
   /** @internal */
-  protected readonly source: HandleSource;
+  readonly source: HandleSource;
   /** @internal */
-  protected readonly scope: Scope;
+  readonly scope: Scope;
 
   /** @internal */
   constructor(source: HandleSource, scope: Scope) {

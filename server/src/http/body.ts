@@ -1,6 +1,10 @@
 import { isUtf8 } from 'node:buffer';
-import { IsochronError } from '@isochron/core';
+import { IsochronError, MAX_DOCUMENT_DEPTH, nestedTooDeeply } from '@isochron/core';
+import { tooDeep } from '@isochron/sessions';
 import type { FastifyRequest } from 'fastify';
+
+/** A body is so many levels deeper than the documents in it: `{"writes":[{"value":…}]}`. */
+const BODY_LEVELS = 3;
 
 /**
  * Parses a JSON body. Unlike Fastify's own parser it refuses text that is not UTF-8 instead of repairing it, and takes fields
@@ -19,9 +23,14 @@ export function jsonBodyParser(
     done(new IsochronError('INVALID_REQUEST', 'The body is not UTF-8.'));
     return;
   }
+  const text = body.toString('utf8');
+  if (nestedTooDeeply(text, MAX_DOCUMENT_DEPTH + BODY_LEVELS)) {
+    done(tooDeep());
+    return;
+  }
   let parsed: unknown;
   try {
-    parsed = JSON.parse(body.toString('utf8'));
+    parsed = JSON.parse(text);
   } catch (cause) {
     done(new IsochronError('INVALID_REQUEST', 'The body is not JSON.', { cause }));
     return;

@@ -2,7 +2,7 @@
  * The two encodings of session frames. Answers gather in a list and leave packed: one WebSocket message for one turn of
  * the event loop.
  */
-import type { Value, Version } from '@isochron/core';
+import { nestedTooDeeply, type Value, type Version } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import { type FrameEncoder, PlainFrames } from '@isochron/sessions';
 import { pack, unpack } from '@isochron/wire/msgpack';
@@ -24,7 +24,10 @@ export interface Codec extends FrameEncoder<Encoded> {
 class JsonCodec implements Codec {
   decode(data: Buffer, isBinary: boolean): unknown {
     if (isBinary) throw new Error('a binary message under the JSON subprotocol');
-    return JSON.parse(data.toString('utf8'));
+    const text = data.toString('utf8');
+    // Documents are texts in a frame, and frames are flat.
+    if (nestedTooDeeply(text)) throw new Error('nested too deeply');
+    return JSON.parse(text);
   }
 
   frame(frame: ServerFrame): string {

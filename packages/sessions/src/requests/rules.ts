@@ -4,6 +4,8 @@ import {
   isTimestamp,
   isWellFormed as isWellFormedText,
   type Limits,
+  MAX_DOCUMENT_DEPTH,
+  nestedTooDeeply,
   type QualifiedKey,
   type Topology,
   utf8Length,
@@ -86,6 +88,7 @@ export class Rules {
     if (value.length > maxValueBytes / 3) this.size(value.length > maxValueBytes ? value.length : utf8Length(value));
     if (!isWellFormed(value))
       throw new IsochronError('VALUE_INVALID', 'The document has a lone surrogate: it is not UTF-8.');
+    if (nestedTooDeeply(value)) throw tooDeep();
     try {
       JSON.parse(value);
     } catch (cause) {
@@ -112,6 +115,13 @@ export class Rules {
     if (!isWellFormed(text)) throw new IsochronError('KEY_INVALID', 'The key has a lone surrogate: it is not UTF-8.');
   }
 }
+
+/** The refusal of a document with too many levels. */
+export const tooDeep = (): IsochronError =>
+  new IsochronError(
+    'VALUE_INVALID',
+    `The document is nested more than ${MAX_DOCUMENT_DEPTH} levels deep. Divide it over several keys.`,
+  );
 
 /** A timestamp from a query or body. @throws IsochronError `INVALID_REQUEST` */
 export function timestampOf(raw: unknown, what: string): number {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { linesOf } from './input.js';
-import { csvRows, formatRow, jsonRows, parseRow, type Row } from './rows.js';
+import { csvRows, formatRow, jsonRows, parseRow, type Row, storedRow } from './rows.js';
 
 async function* pieces(...chunks: string[]): AsyncGenerator<string> {
   yield* chunks;
@@ -51,6 +51,25 @@ describe('parseRow', () => {
     expect(() => parseRow(line, 7)).toThrow(
       expect.objectContaining({ code: 'VALUE_INVALID', message: expect.stringMatching(/^line 7: /) }),
     );
+  });
+});
+
+describe('the row of a stored value', () => {
+  it('copies the text of the document, on one line', () => {
+    const line = '{"key":"a\\"b","value":{"n": 12345678901234567890.10,  "t":"\\n"}}';
+    expect(storedRow('a"b', '{"n": 12345678901234567890.10,\r\n"t":"\\n"}').line).toBe(line);
+    expect(storedRow('a', new Uint8Array([1, 2]))).toEqual({ line: '{"key":"a","bytes":"AQI="}', problem: undefined });
+  });
+
+  it('copies a document that is nested without end, and reports it', () => {
+    const value = '['.repeat(500_000) + ']'.repeat(500_000);
+    const { line, problem } = storedRow('deep', value);
+    expect(line).toBe(`{"key":"deep","value":${value}}`);
+    expect(problem).toContain('128 levels');
+  });
+
+  it('leaves out what is not JSON, and reports it', () => {
+    expect(storedRow('a', '{"n":')).toEqual({ line: undefined, problem: expect.stringContaining('not JSON') });
   });
 });
 

@@ -1,4 +1,5 @@
 /** Rows to write: from JSON lines and from CSV. */
+import { MAX_DOCUMENT_DEPTH, nestedTooDeeply } from '@isochron/core/depth';
 import { IsochronError } from '@isochron/core/errors';
 import type { JsonValue } from '@isochron/sdk';
 import { recordsOf } from './csv.js';
@@ -67,6 +68,33 @@ export const formatRow = (key: string, document: unknown): string =>
       ? { key, bytes: Buffer.from(document).toString('base64') }
       : { key, value: document },
   );
+
+/** A stored value on its way into a file. */
+export interface StoredRow {
+  /** What {@link parseRow} reads; undefined where the value cannot stand in a line. */
+  readonly line: string | undefined;
+  /** What is wrong with the value. */
+  readonly problem: string | undefined;
+}
+
+/** The row of a stored value: the text of a document is copied, so that its numbers stay what they are. */
+export function storedRow(key: string, value: string | Uint8Array): StoredRow {
+  if (typeof value !== 'string') return { line: formatRow(key, value), problem: undefined };
+  if (!isJson(value)) return { line: undefined, problem: 'left out, as its document is not JSON' };
+  const deep = `nested more than ${MAX_DOCUMENT_DEPTH} levels deep, which an import refuses`;
+  // Line ends in JSON are white space: within its texts they are escaped.
+  const line = `{"key":${JSON.stringify(key)},"value":${value.replaceAll(/[\r\n]/g, ' ')}}`;
+  return { line, problem: nestedTooDeeply(value) ? deep : undefined };
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Rows of JSON lines; empty lines are skipped. */
 export async function* jsonRows(chunks: AsyncIterable<string>): AsyncGenerator<Row> {
