@@ -98,7 +98,12 @@ describe('over HTTP', () => {
   });
 
   it('a request that is too large is answered with 413 before its body is sent', async () => {
-    const head = ['POST /v1/commit HTTP/1.1', 'Host: localhost', 'Content-Type: application/json', 'Content-Length: 9000000'];
+    const head = [
+      'POST /v1/commit HTTP/1.1',
+      'Host: localhost',
+      'Content-Type: application/json',
+      'Content-Length: 9000000',
+    ];
     const answer = await sendBytes(api, `${head.join('\r\n')}\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 413 /);
     expect(answer).toContain('"REQUEST_TOO_LARGE"');
@@ -342,6 +347,11 @@ describe('through the SDK', () => {
 });
 
 describe('on the command line', () => {
+  const token = (text: string): string[] => {
+    const file = join(cluster.folder, 'token');
+    writeFileSync(file, text);
+    return ['--token-file', file];
+  };
   const at = () => ['--endpoint', api];
   const rows = Array.from({ length: 1001 }, (_, i) => `{"key":"k${i}","value":1}`).join('\n');
 
@@ -360,10 +370,10 @@ describe('on the command line', () => {
       '{"key":"half","value":1}\n{"key":"a"}',
     ],
     ['nothing to commit', 'INVALID_REQUEST', () => ['commit', '-', ...at()], '\n'],
-    ['a token that is no token', 'TOKEN_INVALID', () => ['get', 'a', '--token', 'hello', ...at()], ''],
-    ['a forged token', 'TOKEN_INVALID', () => ['get', 'a', '--token', forge(context.token), ...at()], ''],
-    ['a token of another cluster', 'TOKEN_FOREIGN', () => ['get', 'a', '--token', context.foreignToken, ...at()], ''],
-    ['a token from the future', 'TIMESTAMP_IN_FUTURE', () => ['get', 'a', '--token', context.futureToken, ...at()], ''],
+    ['a token that is no token', 'TOKEN_INVALID', () => ['get', 'a', ...token('hello'), ...at()], ''],
+    ['a forged token', 'TOKEN_INVALID', () => ['get', 'a', ...token(forge(context.token)), ...at()], ''],
+    ['a token of another cluster', 'TOKEN_FOREIGN', () => ['get', 'a', ...token(context.foreignToken), ...at()], ''],
+    ['a token from the future', 'TIMESTAMP_IN_FUTURE', () => ['get', 'a', ...token(context.futureToken), ...at()], ''],
     [
       'a snapshot of the future',
       'TIMESTAMP_IN_FUTURE',

@@ -245,7 +245,9 @@ describe('HTTP', () => {
 
   const raw = fc.oneof(
     fc.uint8Array({ minLength: 1, maxLength: 200 }),
-    damages.map((changes) => damaged(Buffer.from(`GET ${KEYS}/a HTTP/1.1\r\nhost: localhost\r\nx: y\r\n\r\n`), changes)),
+    damages.map((changes) =>
+      damaged(Buffer.from(`GET ${KEYS}/a HTTP/1.1\r\nhost: localhost\r\nx: y\r\n\r\n`), changes),
+    ),
     fc
       .constantFrom(
         `GET / HTTP/1.1\r\nhost: localhost\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`,

@@ -2,13 +2,16 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { codeOf } from './failure.js';
 
+/** Only the user of the node reads its data. */
+const MODE = 0o700;
+
 /**
- * Makes a folder and those above it. Not with `recursive`: where a parent refuses children with `ENOENT` (`/proc` does),
+ * Makes a folder and those above it, for this user only. Not with `recursive`: where a parent refuses children with `ENOENT` (`/proc` does),
  * Node would try for ever.
  */
 export async function makeFolder(location: string): Promise<void> {
   try {
-    await mkdir(location);
+    await mkdir(location, MODE);
   } catch (error) {
     const code = codeOf(error);
     if (code === 'EEXIST') return; // a file of that name is found out by who uses the folder
@@ -21,7 +24,7 @@ export async function makeFolder(location: string): Promise<void> {
 /** Somebody else may have made it meanwhile. */
 async function mkdirUnlessThere(location: string): Promise<void> {
   try {
-    await mkdir(location);
+    await mkdir(location, MODE);
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
   }

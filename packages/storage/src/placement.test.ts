@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openLevelStore } from './level-store.js';
@@ -26,6 +26,11 @@ describe('placement on disk (D14)', () => {
     expect(storeId).toMatch(/^[0-9a-f-]{36}$/);
     expect(await verifyPlacement(location, placement)).toEqual({ storeId });
     expect((await verifyPlacement(join(location, 'other'), placement)).storeId).not.toBe(storeId);
+  });
+
+  it('makes folders that only its user may read', async () => {
+    await verifyPlacement(join(location, 'above', 'data'), placement);
+    for (const folder of ['above', 'above/data']) expect((await stat(join(location, folder))).mode & 0o777).toBe(0o700);
   });
 
   it('lives in the folder of the database', async () => {

@@ -15,12 +15,12 @@ export function replaceFile(path: string, text: string, mode = 0o644): void {
 }
 
 /**
- * Makes a folder with those above it. Not `mkdir` with `recursive`: that never ends where a file system like `/proc` refuses new names
+ * Makes a folder with those above it, for this user only. Not `mkdir` with `recursive`: that never ends where a file system like `/proc` refuses new names
  * with ENOENT.
  */
 export function makeFolder(path: string): void {
   if (existsSync(path) && statSync(path).isDirectory()) return;
   const parent = dirname(path);
   if (parent !== path) makeFolder(parent);
-  mkdirSync(path);
+  mkdirSync(path, 0o700);
 }

@@ -58,7 +58,7 @@ describe('isochron', () => {
       args: ['dev', '--regions', 'berlin', '--replication', '1', '--wan', 'aws'],
     },
     { what: 'more replicas than regions', args: ['dev', '--regions', 'oregon', '--replication', '2'] },
-    { what: 'two sessions at once', args: ['get', 'a', '--token', 't', '--session-file', 'f'] },
+    { what: 'two sessions at once', args: ['get', 'a', '--token-file', '/dev/null', '--session-file', 'f'] },
     { what: 'an acknowledgement of nothing', args: ['losses', '--acknowledge'] },
     { what: 'an acknowledgement of some and of all', args: ['losses', '--all', '--acknowledge', 'a'] },
     { what: 'an acknowledgement of what is no transaction', args: ['losses', '--acknowledge', 'a'] },

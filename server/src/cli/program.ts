@@ -3,6 +3,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { DEFAULT_PROTOCOL, PROTOCOLS } from '../config/protocol-names.js';
 import { VERSION } from '../version.js';
 import type { BenchOptions } from './bench/command.js';
+import { type CredentialOptions, credentialsOf } from './credentials.js';
 import type { ListOptions, ReadOptions, WriteOptions } from './data/keys.js';
 import type { OutcomeOptions } from './data/outcome.js';
 import type { ExportOptions, ImportOptions } from './data/transfer.js';
@@ -21,6 +22,7 @@ import {
   regionList,
   signedInteger,
 } from './options.js';
+import { remark } from './output.js';
 import type { StatusOptions } from './status/command.js';
 
 /** Where `isochron dev` puts its first node. */
@@ -172,7 +174,11 @@ const connected = (command: Command): Command =>
         `node to speak to; may be repeated (default: environment ISOCHRON_ENDPOINT, else ${DEFAULT_ENDPOINT})`,
       ).argParser(endpoint),
     )
-    .option('--api-key <key>', 'API key, where the cluster asks for one (default: environment ISOCHRON_API_KEY)')
+    .option(
+      '--api-key-file <file>',
+      'file with the API key, where the cluster asks for one (default: environment ISOCHRON_API_KEY)',
+    )
+    .option('--api-key <key>', 'the API key itself: other users of this machine can read it')
     .option('--json', 'print JSON', false);
 
 /** The options of every command that reads and writes data. */
@@ -180,7 +186,11 @@ const session = (command: Command): Command =>
   connected(command)
     .option('--keyspace <name>', 'keyspace', 'default')
     .option('--session-file <file>', 'continue the session in this file, and leave it there for the next command')
-    .option('--token <token>', 'session token to start from, for instance of an HTTP answer');
+    .option(
+      '--token-file <file>',
+      'file with a session token to start from, for instance of an HTTP answer (default: environment ISOCHRON_TOKEN)',
+    )
+    .option('--token <token>', 'the session token itself: other users of this machine can read it');
 
 const at = () =>
   new Option('--at <timestamp>', 'read exactly the snapshot of this timestamp').argParser(
@@ -188,10 +198,11 @@ const at = () =>
   );
 const stable = () => new Option('--stable', 'wait until it is visible in every region').default(false);
 
-/** Options with the endpoints that were given, or else those of the environment. */
-function withEndpoints<T>(options: Given<T>): T {
-  const { endpoint: given } = options as { endpoint?: readonly string[] };
-  return { ...options, endpoint: given ?? environmentEndpoints(), endpointGiven: given !== undefined } as T;
+/** Options with the endpoints and secrets that were given, or else those of the environment. */
+function connecting<T>(options: Given<T>): T {
+  const { endpoint: given, ...secrets } = options as CredentialOptions & { endpoint?: readonly string[] };
+  const endpoints = { endpoint: given ?? environmentEndpoints(), endpointGiven: given !== undefined };
+  return { ...options, ...endpoints, ...credentialsOf(secrets, process.env, remark) } as T;
 }
 
 /** What commander gives: without what is filled in here. */
@@ -215,7 +226,7 @@ function keyCommands(program: Command): void {
       examples('isochron get todos/1', 'isochron get todos/1 --endpoint http://127.0.0.1:7102 --json'),
     )
     .action(async (key: string, options: Given<ReadOptions>) =>
-      (await import('./data/keys.js')).runGet(key, withEndpoints(options)),
+      (await import('./data/keys.js')).runGet(key, connecting(options)),
     );
   session(
     program
@@ -230,13 +241,13 @@ function keyCommands(program: Command): void {
       examples(`isochron set todos/1 '{"title":"buy milk"}'`, 'isochron set config - < config.json'),
     )
     .action(async (key: string, json: string, options: Given<WriteOptions>) =>
-      (await import('./data/keys.js')).runSet(key, json, withEndpoints(options)),
+      (await import('./data/keys.js')).runSet(key, json, connecting(options)),
     );
   session(program.command('delete').description('delete a key').argument('<key>'))
     .addOption(stable())
     .addHelpText('after', examples('isochron delete todos/1'))
     .action(async (key: string, options: Given<WriteOptions>) =>
-      (await import('./data/keys.js')).runDelete(key, withEndpoints(options)),
+      (await import('./data/keys.js')).runDelete(key, connecting(options)),
     );
   session(
     program
@@ -250,7 +261,7 @@ function keyCommands(program: Command): void {
     .option('--keys-only', 'print keys without documents', false)
     .addHelpText('after', examples('isochron list todos/', 'isochron list --keys-only --limit 20'))
     .action(async (prefix: string, options: Given<ListOptions>) =>
-      (await import('./data/keys.js')).runList(prefix, withEndpoints(options)),
+      (await import('./data/keys.js')).runList(prefix, connecting(options)),
     );
   session(
     program
@@ -264,7 +275,7 @@ function keyCommands(program: Command): void {
       `\n${JSON_LINES}${examples(`printf '%s\\n' '{"key":"a","value":1}' '{"key":"b","delete":true}' | isochron commit -`)}`,
     )
     .action(async (file: string, options: Given<WriteOptions>) =>
-      (await import('./data/keys.js')).runCommit(file, withEndpoints(options)),
+      (await import('./data/keys.js')).runCommit(file, connecting(options)),
     );
 }
 
@@ -288,7 +299,7 @@ pending: being decided; ask again. open: not committed yet. unknown: nobody who 
 forgotten: older than the outcomes that are kept. lost: a node that took part lost its disk.${examples('isochron transaction 3q2-7wEjRWeJq83vASNFZw.0')}`,
     )
     .action(async (id: string, options: Given<OutcomeOptions>) =>
-      (await import('./data/outcome.js')).runOutcome(id, withEndpoints(options)),
+      (await import('./data/outcome.js')).runOutcome(id, connecting(options)),
     );
 }
 
@@ -303,7 +314,7 @@ write its keys anew. "taken back": none of its writes is visible. "undecided": n
 that it may never have been acknowledged.${examples('isochron losses', 'isochron losses --acknowledge 3q2-7wEjRWeJq83vASNFZw.0', 'isochron losses --acknowledge --all')}`,
     )
     .action(async (options: Given<LossesOptions>) =>
-      (await import('./losses/command.js')).runLosses(withEndpoints(options)),
+      (await import('./losses/command.js')).runLosses(connecting(options)),
     );
 }
 
@@ -330,7 +341,7 @@ function transferCommands(program: Command): void {
       `\n${JSON_LINES}\nRows of CSV become documents with a text per column; the first line names the columns.${examples('isochron import users.jsonl', 'isochron import users.csv --key id --prefix users/', 'isochron export | isochron import - --endpoint http://other:7101')}`,
     )
     .action(async (file: string, options: Given<ImportOptions>) =>
-      (await import('./data/transfer.js')).runImport(file, withEndpoints(options)),
+      (await import('./data/transfer.js')).runImport(file, connecting(options)),
     );
   session(
     program
@@ -342,7 +353,7 @@ function transferCommands(program: Command): void {
     .option('--output <file>', 'write to this file instead of stdout; --json then prints a summary')
     .addHelpText('after', examples('isochron export > backup.jsonl', 'isochron export todos/ --output todos.jsonl'))
     .action(async (prefix: string, options: Given<ExportOptions>) =>
-      (await import('./data/transfer.js')).runExport(prefix, withEndpoints(options)),
+      (await import('./data/transfer.js')).runExport(prefix, connecting(options)),
     );
 }
 
@@ -359,7 +370,7 @@ function observeCommands(program: Command): void {
       ),
     )
     .action(async (options: Given<StatusOptions>) =>
-      (await import('./status/command.js')).runStatus(withEndpoints(options)),
+      (await import('./status/command.js')).runStatus(connecting(options)),
     );
   lossesCommand(program);
   connected(
@@ -380,7 +391,5 @@ function observeCommands(program: Command): void {
       'after',
       `\nWithout --endpoint, sessions are spread over all nodes of the cluster.${examples('isochron bench', 'isochron bench --mix set --sessions 64 --duration 5 --json')}`,
     )
-    .action(async (options: Given<BenchOptions>) =>
-      (await import('./bench/command.js')).runBench(withEndpoints(options)),
-    );
+    .action(async (options: Given<BenchOptions>) => (await import('./bench/command.js')).runBench(connecting(options)));
 }

@@ -34,7 +34,7 @@ function read(path: string): string {
 /** The path of the secret in a data directory; made with 256 random bits, readable by its owner only, where there is none yet. */
 export function ensureSecretFile(dataDir: string): string {
   const path = join(dataDir, 'cluster.secret');
-  mkdirSync(dataDir, { recursive: true });
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   try {
     writeFileSync(path, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
   } catch (error) {

@@ -18,7 +18,7 @@ export function handleNotFound(app: FastifyInstance): void {
     for (const entry of methods.values()) {
       if (entry.pattern.test(path)) for (const name of entry.methods) allowed.add(name);
     }
-    if (allowed.size === 0) {
+    if (allowed.size === 0 || allowed.has(request.method)) {
       sendProblem(
         reply,
         new IsochronError('ROUTE_NOT_FOUND', 'There is no such route. /openapi.json lists them all.'),

@@ -18,9 +18,19 @@ const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_NOT_FOUND: 'ROUTE_NOT_FOUND',
 };
 
+/** The code of an error of Fastify's or a plugin's; undefined for what is none. */
+function codeOf(thrown: unknown): ErrorCode | undefined {
+  if (!(thrown instanceof Error) || thrown instanceof IsochronError) return undefined;
+  const { code, statusCode } = thrown as { readonly code?: unknown; readonly statusCode?: unknown };
+  const known = FASTIFY_CODES[String(code)];
+  if (known !== undefined || typeof statusCode !== 'number' || statusCode < 400 || statusCode > 499) return known;
+  // Plugins refuse paths that lead outside of their folder.
+  return statusCode === 403 || statusCode === 404 ? 'ROUTE_NOT_FOUND' : 'INVALID_REQUEST';
+}
+
 /** The project's error for anything that was thrown, by Fastify too. */
 function errorOf(thrown: unknown): IsochronError {
-  const code = thrown instanceof Error && 'code' in thrown ? FASTIFY_CODES[String(thrown.code)] : undefined;
+  const code = codeOf(thrown);
   return code === undefined
     ? asIsochronError(thrown)
     : new IsochronError(code, thrown instanceof Error ? thrown.message : code, { cause: thrown });

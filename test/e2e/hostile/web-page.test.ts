@@ -1,19 +1,17 @@
 /** A page in the browser of a developer who runs a cluster without API keys. */
 import { WebSocket } from 'ws';
-import { Cluster, cleanUp, logged } from '../harness.js';
+import { logged } from '../harness.js';
 import { call, keyPath } from '../http.js';
+import { until } from '../until.js';
+import { target } from './target.js';
 
 jest.setTimeout(60_000);
 
-let cluster: Cluster;
-let api: string;
-
+const victim = target();
 beforeAll(async () => {
-  cluster = await Cluster.start({ regions: ['virginia'] });
-  api = cluster.endpoints()[0]!;
-  expect((await call(api, 'PUT', keyPath('diary'), { body: { secret: true } })).status).toBe(200);
+  expect((await call(victim.api, 'PUT', keyPath('diary'), { body: { secret: true } })).status).toBe(200);
+  await until('it is visible', async () => (await call(victim.api, 'GET', keyPath('diary'))).status === 200);
 });
-afterAll(cleanUp);
 
 /** What a browser sends for a page of the origin, or for one whose name was bound to 127.0.0.1. */
 const PAGES = [
@@ -26,11 +24,16 @@ it.each(PAGES)(
   'a page $page neither reads, writes nor deletes, and opens no session',
   logged(async ({ headers }) => {
     for (const method of ['GET', 'PUT', 'DELETE']) {
-      const answer = await call(api, method, keyPath('diary'), method === 'PUT' ? { headers, body: {} } : { headers });
+      const answer = await call(
+        victim.api,
+        method,
+        keyPath('diary'),
+        method === 'PUT' ? { headers, body: {} } : { headers },
+      );
       expect(answer.status).toBe(403);
       expect(answer.text).not.toContain('secret');
     }
-    const socket = new WebSocket(`${api.replace('http', 'ws')}/v1/session`, { headers });
+    const socket = new WebSocket(`${victim.api.replace('http', 'ws')}/v1/session`, { headers });
     const status = await new Promise((resolve) => {
       socket.on('unexpected-response', (_request, response) => resolve(response.statusCode));
       socket.on('open', () => resolve(101));
@@ -38,25 +41,25 @@ it.each(PAGES)(
     });
     socket.terminate();
     expect(status).toBe(403);
-    expect((await call(api, 'GET', keyPath('diary'))).json).toEqual({ secret: true });
+    expect((await call(victim.api, 'GET', keyPath('diary'))).json).toEqual({ secret: true });
   }),
 );
 
 it('the log of a node without keys says that its API is open', () => {
-  expect(cluster.fullLog('virginia-1')).toContain('the API is open');
+  expect(victim.cluster.fullLog('virginia-1')).toContain('the API is open');
 });
 
 it(
   'a node without keys does not start at an address that other machines reach, and one with keys does',
   logged(async () => {
-    await cluster.stop();
+    await victim.cluster.stop();
     const args = ['--api-host', '0.0.0.0'];
-    const open = cluster.launch('virginia-1', { args });
+    const open = victim.cluster.launch('virginia-1', { args });
     expect(await open.exited).toMatchObject({ code: 1 });
     expect(open.stderr).toContain('CONFIG_INVALID: without keys the API listens on loopback only');
-    await cluster.restart('virginia-1', { args, env: { ISOCHRON_API_KEYS: 'one-key,another-key' } });
-    expect((await call(api, 'GET', keyPath('diary'))).status).toBe(401);
+    await victim.cluster.restart('virginia-1', { args, env: { ISOCHRON_API_KEYS: 'one-key,another-key' } });
+    expect((await call(victim.api, 'GET', keyPath('diary'))).status).toBe(401);
     const headers = { authorization: 'Bearer another-key' };
-    expect((await call(api, 'GET', keyPath('diary'), { headers })).json).toEqual({ secret: true });
+    expect((await call(victim.api, 'GET', keyPath('diary'), { headers })).json).toEqual({ secret: true });
   }),
 );

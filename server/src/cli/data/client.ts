@@ -24,7 +24,7 @@ export function connectOptions(options: DataOptions): ConnectOptions {
   if (sessionFile !== undefined && token !== undefined) {
     throw new UsageError('give either --session-file or --token: both name a session');
   }
-  const credentials = apiKeyOf(options);
+  const { apiKey: credentials } = options;
   return {
     endpoints: endpoint,
     keyspace,
@@ -33,9 +33,6 @@ export function connectOptions(options: DataOptions): ConnectOptions {
     ...(sessionFile !== undefined && existsSync(sessionFile) ? { session: readFileSync(sessionFile, 'utf8') } : {}),
   };
 }
-
-export const apiKeyOf = (options: EndpointOptions): string | undefined =>
-  options.apiKey ?? process.env.ISOCHRON_API_KEY;
 
 /** Leaves the session for the next command. It is a secret: its token lets others read what this one could. */
 export function saveSession(client: IsochronClient, { sessionFile }: DataOptions): void {

@@ -1,7 +1,7 @@
 /** `transaction`: what became of one. */
 import { connect, type Timestamp } from '@isochron/sdk';
 import { print } from '../output.js';
-import { apiKeyOf, type EndpointOptions } from './client.js';
+import type { EndpointOptions } from './client.js';
 
 /** Options of `isochron transaction`. */
 export interface OutcomeOptions extends EndpointOptions {
@@ -11,7 +11,7 @@ export interface OutcomeOptions extends EndpointOptions {
 
 /** Asks the first node that answers. */
 export async function runOutcome(txId: string, { endpoint, birth, json, ...options }: OutcomeOptions): Promise<void> {
-  const credentials = apiKeyOf({ endpoint, ...options });
+  const credentials = options.apiKey;
   const client = await connect({ endpoints: endpoint, ...(credentials === undefined ? {} : { credentials }) });
   try {
     const { state, timestamp = null } = await client.transactionStatus({

@@ -1,5 +1,5 @@
 /** Asks every node of a cluster for the losses that it knows of, and puts them together. */
-import { apiKeyOf, type EndpointOptions } from '../data/client.js';
+import type { EndpointOptions } from '../data/client.js';
 import { anotherNode, ask, askCluster, type NodeReport, type NodeRequest, nodesOf } from '../status/collect.js';
 import { isAcknowledged, isLosses, type LossAnswer } from './shape.js';
 
@@ -42,7 +42,7 @@ async function askAll<T extends { readonly node: string }>(
   isAnswer: (answer: unknown) => answer is T,
 ): Promise<Asked<T>[]> {
   const nodes = nodesOf(await askCluster(options));
-  return Promise.all(nodes.map((node) => askOne(node, apiKeyOf(options), request, isAnswer)));
+  return Promise.all(nodes.map((node) => askOne(node, options.apiKey, request, isAnswer)));
 }
 
 async function askOne<T extends { readonly node: string }>(

@@ -1,6 +1,6 @@
 /** Asks every node of a cluster how it is. */
 import { IsochronError, isErrorCode } from '@isochron/core/errors';
-import { apiKeyOf, type EndpointOptions } from '../data/client.js';
+import type { EndpointOptions } from '../data/client.js';
 import { type ClusterAnswer, isCluster, isProblem, type NodeAnswer, type StabilityAnswer } from './shape.js';
 
 /** One node: its status, or why there is none. */
@@ -27,7 +27,7 @@ export async function askCluster(options: EndpointOptions): Promise<ClusterAnswe
   let failure: unknown;
   for (const endpoint of options.endpoint) {
     try {
-      return await askNode(endpoint.replace(/^ws/, 'http'), apiKeyOf(options));
+      return await askNode(endpoint.replace(/^ws/, 'http'), options.apiKey);
     } catch (error) {
       failure = error;
     }
@@ -39,7 +39,7 @@ export async function askCluster(options: EndpointOptions): Promise<ClusterAnswe
 export async function collect(options: EndpointOptions): Promise<ClusterReport> {
   const answer = await askCluster(options);
   const { cluster, protocol } = answer;
-  const apiKey = apiKeyOf(options);
+  const apiKey = options.apiKey;
   return { cluster, protocol, nodes: await Promise.all(nodesOf(answer).map((node) => report(node, apiKey))) };
 }
 
