@@ -98,8 +98,8 @@ export const BAD_REQUESTS: readonly BadRequest[] = [
     headers: () => ({ ...jsonType, 'if-match': '"1"' }),
   },
   {
-    ...put('an idempotency key that is no transaction id', `${KEYS}/a`, '1', 400, 'INVALID_REQUEST'),
-    headers: () => ({ ...jsonType, 'idempotency-key': 'again' }),
+    ...put('an idempotency key of more than 255 bytes', `${KEYS}/a`, '1', 400, 'INVALID_REQUEST'),
+    headers: () => ({ ...jsonType, 'idempotency-key': 'x'.repeat(256) }),
   },
   post('more than 1,000 keys in a read', '/v1/read', { keys: refs(1001) }, 413, 'TOO_MANY_KEYS'),
   post(

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { IsochronError } from '@isochron/core';
+import type { Scope } from './tx-ids.js';
 
 /** Whoever calls when the cluster asks for no key. */
 export const ANONYMOUS_PRINCIPAL = 'anonymous';
@@ -39,8 +40,16 @@ export class Authenticator {
 
   /** The principal of an `Authorization` header. @throws IsochronError `UNAUTHENTICATED` */
   fromHeader(header: string | undefined): string {
-    return this.principal(/^Bearer +([^ ]+)$/i.exec(header ?? '')?.[1]);
+    return this.principal(keyIn(header));
+  }
+
+  /** What binds ids to the principal of an `Authorization` header that was accepted. */
+  scope(header: string | undefined): Scope {
+    return this.required ? digest(keyIn(header) ?? '') : EVERYBODY;
   }
 }
 
+const EVERYBODY: Scope = Buffer.alloc(0);
+
+const keyIn = (header: string | undefined): string | undefined => /^Bearer +([^ ]+)$/i.exec(header ?? '')?.[1];
 const digest = (key: string): Buffer => createHash('sha256').update(key).digest();

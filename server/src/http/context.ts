@@ -1,6 +1,5 @@
 /** What routes work with. */
-import { randomBytes } from 'node:crypto';
-import { IsochronError, isTxId, packWall, type Timestamp, type TxId, txIdOf } from '@isochron/core';
+import { IsochronError, packWall, type Timestamp, type TxId } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import {
   ANONYMOUS,
@@ -14,13 +13,17 @@ import {
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { RunningNode, TransactionsNode } from '../node/api.js';
 import type { HttpSessions } from '../session/http-sessions.js';
+import { newSessionId } from '../session/ids.js';
 import type { Authenticator } from './auth.js';
 import { avoidingPart } from './avoided.js';
 import { JSON_TYPE, ReadHeaders } from './read-headers.js';
 import { StabilityMonitor } from './stability.js';
+import { boundTxId, type Scope, txIdOfKey } from './tx-ids.js';
 
 /** Longest time in which a request with an Idempotency-Key may be repeated, ms; see {@link ApiContext.birth}. */
 const RETRY_WINDOW_MS = 600_000;
+/** Longest Idempotency-Key, in bytes. */
+const MAX_KEY_BYTES = 255;
 const DEFAULT_WAIT_MS = 2000;
 const MAX_WAIT_S = 30;
 
@@ -28,9 +31,6 @@ const MAX_WAIT_S = 30;
 export class ApiContext {
   readonly headers: ReadHeaders;
   readonly stability: StabilityMonitor;
-  /** Makes the ids of one-shot writes: 128 random bits of this process and a counter (P8). */
-  readonly #ids = randomBytes(16).toString('base64url');
-  #idCounter = 0;
 
   constructor(
     readonly node: RunningNode,
@@ -43,20 +43,19 @@ export class ApiContext {
     this.stability = new StabilityMonitor(node, log);
   }
 
-  /** A new id. It names what its attempt avoids: the regions that do not answer now. */
-  nextTxId(): TxId {
+  /** A new id for the caller. It names what its attempt avoids: the regions that do not answer now. */
+  nextTxId(request: FastifyRequest): TxId {
     const { topology, unresponsive } = this.node;
-    return txIdOf(avoidingPart(this.#ids, unresponsive.regions, topology), this.#idCounter++);
+    return boundTxId(this.scope(request), avoidingPart(newSessionId(), unresponsive.regions, topology));
   }
 
-  /** The transaction id of a write: its Idempotency-Key, or a new one. @throws IsochronError `INVALID_REQUEST` */
+  /** The transaction id of a write: that of its Idempotency-Key, or a new one. @throws IsochronError `INVALID_REQUEST` */
   writeId(request: FastifyRequest): { txId: TxId; repeated: boolean } {
     const key = request.headers['idempotency-key'];
-    if (key === undefined) return { txId: this.nextTxId(), repeated: false };
-    if (typeof key === 'string' && isTxId(key)) return { txId: key, repeated: true };
-    const detail =
-      'An Idempotency-Key is a transaction id: 16 to 64 characters of A-Z a-z 0-9 _ - then a dot and a counter.';
-    throw new IsochronError('INVALID_REQUEST', detail);
+    if (key === undefined) return { txId: this.nextTxId(request), repeated: false };
+    if (typeof key === 'string' && key !== '' && Buffer.byteLength(key) <= MAX_KEY_BYTES)
+      return { txId: txIdOfKey(this.scope(request), key), repeated: true };
+    throw new IsochronError('INVALID_REQUEST', `An Idempotency-Key is a text of 1 to ${MAX_KEY_BYTES} bytes.`);
   }
 
   /**
@@ -88,6 +87,11 @@ export class ApiContext {
 
   principal(request: FastifyRequest): string {
     return this.auth.required ? this.auth.fromHeader(request.headers.authorization) : this.auth.principal(undefined);
+  }
+
+  /** What ids of the caller are bound to. */
+  scope(request: FastifyRequest): Scope {
+    return this.auth.scope(request.headers.authorization);
   }
 
   /** An answer built as JSON text. */

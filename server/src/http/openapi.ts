@@ -54,9 +54,11 @@ export const WriteHeaders = Type.Object({
   ...SessionHeaders.properties,
   'idempotency-key': Type.Optional(
     Type.String({
+      minLength: 1,
+      maxLength: 255,
       description:
-        'transaction id, 16 to 64 characters of A-Za-z0-9_- then .counter: repeating the request with it, in the same region, writes once',
-      examples: ['3q2-7wEjRWeJq83vASNFZw.0'],
+        'any text of the caller, such as a UUID, or the id of a write as a problem document has it: repeating the request with it, in the same region, writes once',
+      examples: ['f3f1a9d0-6f2c-4b57-9c1e-0a4b8f1f3a55'],
     }),
   ),
 });

@@ -36,6 +36,7 @@ import {
   TxParams,
   TxReadBody,
 } from './schemas.js';
+import { isBoundTo } from './tx-ids.js';
 import { formatTxId, parseTxId, type TxRef } from './tx-ref.js';
 import { commit, writesOf } from './writer.js';
 
@@ -94,12 +95,12 @@ export function transactionRoutes(app: FastifyInstance, api: TransactionsContext
   );
 }
 
-/** @throws IsochronError `TRANSACTION_UNKNOWN` for ids that this cluster never gave */
+/** @throws IsochronError `TRANSACTION_UNKNOWN` for ids that this cluster never gave, or gave to another principal */
 function refOf(api: TransactionsContext, request: FastifyRequest): TxRef {
   const { id } = request.params as { id: string };
   const ref = parseTxId(id, api.node.topology, api.sessions.tokens.checks.entries);
-  if (ref === undefined)
-    throw new IsochronError('TRANSACTION_UNKNOWN', 'No node opened a transaction with such an id.');
+  if (ref === undefined || !isBoundTo(api.scope(request), ref.txId))
+    throw new IsochronError('TRANSACTION_UNKNOWN', 'No node opened a transaction with such an id for this caller.');
   const { ts, deps } = ref.snapshot;
   api.refuseFuture({ ts: Math.max(ts, ref.hwt), deps }, 'The id of the transaction');
   return ref;
@@ -119,7 +120,7 @@ const isOrphan = (error: unknown): boolean =>
 async function open(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const at = api.at(startBody(request.body));
   const caller = at === null ? await api.reader(request) : await api.caller(request);
-  const txId = api.nextTxId();
+  const txId = api.nextTxId(request);
   const opened = await startOverlaid(api, caller, txId, at);
   const lifetimeMs = api.node.config.settings.maxTransactionMs;
   api.sessions.store.keepTransaction(txId, opened, lifetimeMs);
@@ -253,12 +254,25 @@ function openerOf(api: TransactionsContext, { txId, snapshot, hwt }: TxRef): Cal
 async function end(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const ref = refOf(api, request);
   const { txId } = ref;
+  await refuseCommitted(api, ref);
   await api.node.coordinator.end({ txId }, ownerOf(api, ref)).catch((error: unknown) => {
     // It ended with its node.
     if (!isOrphan(error)) throw error;
   });
   api.sessions.store.dropTransaction(txId);
   reply.code(204).send();
+}
+
+/** @throws IsochronError `TRANSACTION_FINISHED` for a committed one, `OUTCOME_PENDING` for one that is being committed */
+async function refuseCommitted(api: TransactionsContext, ref: TxRef): Promise<void> {
+  const { txId, snapshot } = ref;
+  const { status, ts } = await promised<TxStatus>((done) =>
+    api.outcomes.status(txId, snapshot.ts, done, ownerOf(api, ref)),
+  );
+  if (status === 'committed')
+    throw new IsochronError('TRANSACTION_FINISHED', `The transaction was committed at ${ts}: it cannot be taken back.`);
+  if (status === 'pending')
+    throw new IsochronError('OUTCOME_PENDING', 'The transaction is being committed: it cannot be taken back.');
 }
 
 async function status(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {

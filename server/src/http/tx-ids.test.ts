@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto';
+import { isTxId } from '@isochron/core';
+import { startApi, type TestAnswer, type TestApi } from '../testing/test-api.js';
+import { parseTxId } from './tx-ref.js';
+
+const [ANN, BOB] = ['key-of-ann', 'key-of-bob'] as const;
+const PATH = '/v1/keyspaces/default/keys/a';
+let api: TestApi;
+beforeEach(async () => {
+  api = await startApi({ apiKeys: [ANN, BOB] });
+});
+afterEach(() => api.close());
+
+type Options = { readonly body?: unknown; readonly headers?: Record<string, string> };
+const as = (key: string, method: string, path: string, { body, headers }: Options = {}): Promise<TestAnswer> => {
+  const all = { ...headers, authorization: `Bearer ${key}` };
+  return api.call(method, path, body === undefined ? { headers: all } : { body, headers: all });
+};
+const put = async (key: string, idempotencyKey?: string, body: unknown = {}): Promise<Record<string, unknown>> => {
+  const headers = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey };
+  return (await as(key, 'PUT', PATH, { body, headers })).json();
+};
+const open = async (key: string): Promise<string> => String((await as(key, 'POST', '/v1/transactions')).json().id);
+const writes = { writes: [{ keyspace: 'default', key: 'a', value: 1 }] };
+const keys = { keys: [{ keyspace: 'default', key: 'a' }] };
+
+it('ids have 128 random bits each, and nothing of one is known from another', async () => {
+  const ids = await Promise.all(Array.from({ length: 8 }, async () => String((await put(ANN)).transaction)));
+  const parts = ids.map((id) => id.slice(0, 22));
+  expect(new Set(parts).size).toBe(8);
+  for (let at = 0; at < 21; at++) expect(new Set(parts.map((part) => part[at])).size).toBeGreaterThan(1);
+  expect(ids.every(isTxId)).toBe(true);
+});
+
+it('the transaction of another principal is unknown: it is neither read, committed, ended nor looked up', async () => {
+  const id = await open(ANN);
+  for (const [method, path, body] of [
+    ['POST', `/v1/transactions/${id}/read`, keys],
+    ['POST', `/v1/transactions/${id}/commit`, writes],
+    ['DELETE', `/v1/transactions/${id}`, undefined],
+    ['GET', `/v1/transactions/${id}`, undefined],
+  ] as const) {
+    const answer = await as(BOB, method, path, body === undefined ? {} : { body });
+    expect(answer.json()).toMatchObject({ code: 'TRANSACTION_UNKNOWN', status: 404 });
+  }
+  expect((await as(ANN, 'POST', `/v1/transactions/${id}/read`, { body: keys })).status).toBe(200);
+  expect((await as(ANN, 'POST', `/v1/transactions/${id}/commit`, { body: writes })).status).toBe(200);
+});
+
+it('an Idempotency-Key is any text up to 255 bytes, and is each principal’s own', async () => {
+  for (const key of [randomUUID(), '1', 'order 7', 'x'.repeat(255), `${'a'.repeat(22)}.0`]) {
+    const first = await put(ANN, key);
+    expect(first.transaction).toEqual(expect.any(String));
+    expect(await put(ANN, key)).toEqual(first);
+    const other = await put(BOB, key, { other: true });
+    expect(other.transaction).not.toBe(first.transaction);
+    expect(other.code).toBeUndefined();
+  }
+  for (const key of ['', 'x'.repeat(256)]) expect(await put(ANN, key)).toMatchObject({ code: 'INVALID_REQUEST' });
+});
+
+it('the id of a write can be repeated by its principal, and is another write for everybody else', async () => {
+  const { transaction } = await put(ANN);
+  expect(await put(ANN, String(transaction))).toMatchObject({ transaction });
+  const other = await put(BOB, String(transaction));
+  expect(other.transaction).not.toBe(transaction);
+  const { transaction: keyed } = await put(ANN, 'order 8');
+  expect(await put(ANN, String(keyed))).toMatchObject({ transaction: keyed });
+});
+
+it('a transaction that is committed is not ended: DELETE answers 409', async () => {
+  const id = await open(ANN);
+  const committed = (await as(ANN, 'POST', `/v1/transactions/${id}/commit`, { body: writes })).json();
+  const answer = (await as(ANN, 'DELETE', `/v1/transactions/${id}`)).json();
+  expect(answer).toMatchObject({ code: 'TRANSACTION_FINISHED', status: 409 });
+  expect(answer.detail).toContain(String(committed.timestamp));
+  const ended = await open(ANN);
+  expect((await as(ANN, 'DELETE', `/v1/transactions/${ended}`)).status).toBe(204);
+  expect((await as(ANN, 'DELETE', `/v1/transactions/${ended}`)).status).toBe(204);
+});
+
+it('the Idempotency-Key of a commit of an open transaction is its id', async () => {
+  const id = await open(ANN);
+  const { txId } = parseTxId(id, api.node.topology, 0)!;
+  const commit = (key: string) =>
+    as(ANN, 'POST', `/v1/transactions/${id}/commit`, { body: writes, headers: { 'idempotency-key': key } });
+  expect((await commit('another')).json()).toMatchObject({ code: 'INVALID_REQUEST' });
+  expect((await commit(txId)).status).toBe(200);
+});
