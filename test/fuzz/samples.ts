@@ -139,6 +139,8 @@ export function samplesOf({ partition, other, key, txId, now, home, source }: Sa
     GossipUp: { type: 'GossipUp', gst: now - 9000, ...gossip },
     GossipRoot: { type: 'GossipRoot', region: source, gst: now - 9000, ...gossip },
     GossipDown: { type: 'GossipDown', ust: now - 9000, ...gossip },
+    ClockReq: { type: 'ClockReq' },
+    ClockResp: { type: 'ClockResp', wallMs: gossip.wallMs },
     LossNotice: { type: 'LossNotice', lostUpTo: now - 9000 },
     LossNoticed: { type: 'LossNoticed', lostUpTo: now - 9000, losses: [loss] },
     SuspectsReq: suspectsReq,

@@ -83,6 +83,8 @@ export const KIND_OF: { readonly [Type in CountedMessage['type']]: TrafficKind }
   GossipUp: 'stabilization',
   GossipRoot: 'stabilization',
   GossipDown: 'stabilization',
+  ClockReq: 'stabilization',
+  ClockResp: 'stabilization',
   DepCheckReq: 'dependency-checks',
   DepCheckResp: 'dependency-checks',
   AdmitUpdates: 'dependency-checks',

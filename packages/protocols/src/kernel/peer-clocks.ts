@@ -44,6 +44,7 @@ export class PeerClocks<M extends AnyMessage> {
    * @returns why the whole frame is refused, and its link
    */
   receives(peer: NodeId, hlc: Timestamp, envelopes: readonly Envelope<M>[], now: WallMs): string | undefined {
+    this.#answered(peer, envelopes, now);
     const refusal = this.#refused(hlc, 'clock') ?? this.#refusedMessage(peer, envelopes, now);
     if (refusal === undefined) this.clock.observe(hlc);
     else this.counters.clockRefusedFrames++;
@@ -57,6 +58,12 @@ export class PeerClocks<M extends AnyMessage> {
     const peerWall = Math.max(wallMs, Math.min(wall, wallMs + lateMs));
     this.drift.observe(peer, peerWall, now);
     return this.#refusedWall(peerWall, wall);
+  }
+
+  /** What a peer answers about its clock counts even where its frame is refused, as what a greeting says does. */
+  #answered(peer: NodeId, envelopes: readonly Envelope<M>[], now: WallMs): void {
+    for (const { message } of envelopes)
+      if (message.type === 'ClockResp' && 'wallMs' in message) this.drift.observe(peer, Number(message.wallMs), now);
   }
 
   #refusedMessage(peer: NodeId, envelopes: readonly Envelope<M>[], now: WallMs): string | undefined {

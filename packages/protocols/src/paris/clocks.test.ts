@@ -191,6 +191,23 @@ describe('PaRiS: the own clock (K2)', () => {
     for (const ms of [ELEVEN_MINUTES, DECADES, -ELEVEN_MINUTES, -DECADES]) jumps(clocked(), ms);
   });
 
+  it('a node whose clock is off by what the others said when their links opened compares it anew (K2)', () => {
+    const regions = ['virginia', 'oregon'].map((id) => ({ id, nodes: [1, 2, 3].map((i) => ({ id: `${id}-${i}` })) }));
+    const world = clocked({ spec: { regions, keyspaces: [{ name: 'default', partitions: 3, replication: 2 }] } });
+    world.run(10_000);
+    for (const node of world.nodes.values()) node.skewMs = -3_500;
+    world.node('virginia-2').skewMs = 0;
+    world.crash('virginia-2');
+    world.restart('virginia-2');
+    world.run(100);
+    const own = world.node('virginia-2');
+    // All are within the limit of one another now, as before.
+    for (const node of world.nodes.values()) node.skewMs = node === own ? 1_600 : 0;
+    expect(own.parts.clock.problem).toMatch(/clock is 5100 ms ahead/);
+    world.run(2_500);
+    expect(own.parts.clock.problem).toBeUndefined();
+  });
+
   it('a node that starts with a clock decades ahead takes nothing with it, and prepares nothing (K2)', () => {
     const world = clocked();
     world.crash('oregon-1');

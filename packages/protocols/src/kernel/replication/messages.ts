@@ -189,6 +189,17 @@ export interface GossipDown {
   readonly wanted?: Timestamp | undefined;
 }
 
+/** A node whose clock is off by what it knows of the others' → every node: compare once more (K2). */
+export interface ClockReq {
+  readonly type: 'ClockReq';
+}
+
+/** For `PeerClocks`. */
+export interface ClockResp {
+  readonly type: 'ClockResp';
+  readonly wallMs: number;
+}
+
 /** An operator, through the node's API → the node's `losses` machine (D10). */
 export interface AcknowledgeLossesReq {
   readonly type: 'AcknowledgeLossesReq';
@@ -219,6 +230,8 @@ export type ReplicationMessage =
   | GossipUp
   | GossipRoot
   | GossipDown
+  | ClockReq
+  | ClockResp
   | AcknowledgeLossesReq
   | AcknowledgeLossesResp;
 

@@ -98,6 +98,8 @@ export const replicationSchema: MessageSchema<ReplicationMessage> = {
     fields: { region: name, gst: nullable(timestamp), sOld: timestamp, wallMs, regional: deps, ...service },
   },
   GossipDown: { tag: 32, fields: { ust: timestamp, sOld: timestamp, wallMs, regional: deps, ...service } },
+  ClockReq: { tag: 51, fields: {} },
+  ClockResp: { tag: 52, fields: { wallMs } },
   ReplayLog: { tag: 33, fields: { region: name, after: timestamp, upTo: timestamp } },
   ResyncRefused: { tag: 34, fields: { partition: uint, source: name, truncatedUpTo: timestamp } },
   JoinReq: { tag: 35, fields: {} },

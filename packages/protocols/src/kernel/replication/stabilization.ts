@@ -37,6 +37,8 @@ export interface OwnContribution {
 }
 
 const MACHINE = 'stabilization';
+/** A node that finds its clock off compares it anew at most this often (K2). */
+const COMPARE_MS = 1_000;
 /** UST goes to disk at least this often (D7). */
 const PERSIST_UST_MS = 100;
 
@@ -50,6 +52,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
   readonly #regions: Aggregator<RegionId>;
   readonly #down = new Set<NodeId>();
   #persistedAt: WallMs = 0;
+  #comparedAt: WallMs = 0;
   #asked: { ust: Timestamp; seq: WriteSeq };
   /** The stable time that this node would begin with after a crash: nothing above it is collected anywhere (P9). */
   #durableUst: Timestamp;
@@ -97,6 +100,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
       case 'timer':
         this.#gossip(input.now, out);
         this.#repeatDown(input.now, out);
+        this.#compareClocks(input.now, out);
         out.setTimer('gossip', this.state.activity.nextRound(input.now, this.state.settings.gossipIntervalMs));
         return;
       case 'link':
@@ -144,6 +148,19 @@ export class Stabilization implements Machine<ReplicationMessage> {
     if (message.type === 'GossipUp') this.#onGossipUp(message, from, now);
     else if (message.type === 'GossipRoot') this.#onGossipRoot(message, from, now, out);
     else if (message.type === 'GossipDown') this.#onGossipDown(message, from, now, out);
+    else if (message.type === 'ClockReq') out.send(from, { type: 'ClockResp', wallMs: this.state.drift.wall(now) });
+  }
+
+  /**
+   * The clocks of most nodes were compared when their links opened, maybe long ago. A node whose clock is off by that
+   * asks all of them: they may have been set right since, as its own (K2). `PeerClocks` takes the answers.
+   */
+  #compareClocks(now: WallMs, out: Out): void {
+    const { drift, topology } = this.state;
+    if (!drift.excessive || Math.abs(now - this.#comparedAt) < COMPARE_MS) return;
+    this.#comparedAt = now;
+    for (const node of topology.nodes)
+      if (node !== this.state.node && !this.#down.has(node)) out.send({ node, machine: MACHINE }, { type: 'ClockReq' });
   }
 
   #onGossipUp(message: GossipUp, from: Address, now: WallMs): void {
