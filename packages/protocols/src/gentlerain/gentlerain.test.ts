@@ -1,4 +1,5 @@
 import { packWall } from '@isochron/core';
+import { joined, loseDisk } from '../testing/lost-disks.js';
 import {
   blockedIn,
   busyWhile,
@@ -138,6 +139,23 @@ describe('GentleRain: global stable time', () => {
     world.run(200);
     expect([world.crossed('RotSliceResp'), world.crossed('GetSliceResp')]).toEqual([1, 1]);
     expect(world.counted('virginia-1', 'blockedReads')).toBe(2);
+  });
+
+  it('a replica that has lost its disk answers no GET of another node before the stable time has passed the loss (D10)', () => {
+    const world = settled();
+    const key = keyIn(world, 0);
+    new OperationClient(world, 'oregon-1').put(key, '1');
+    world.run(200);
+    loseDisk(world, 'virginia-1');
+    world.filter = ({ message }) => !message.type.startsWith('Gossip');
+    world.until(joined(world, 'virginia-1'));
+    const to = { node: 'virginia-1', machine: 'replica/0' };
+    const from = { node: 'ireland-1', machine: 'coordinator' };
+    world.inject(to, from, { type: 'GetSliceReq', ref: 1, partition: 0, seen: [0, 0], key });
+    world.run(100);
+    expect(world.crossed('GetSliceResp')).toBe(0);
+    world.filter = () => true;
+    world.until(() => world.crossed('GetSliceResp') === 1);
   });
 
   it('a snapshot below the floor of garbage collection is refused (P9)', () => {
