@@ -4,19 +4,33 @@ import type { ImportedSession } from '@isochron/client/session/imported';
 import { CLIENT_KIT } from '@isochron/client/session/kit';
 import { IsochronError } from '@isochron/core/errors';
 import { IsochronClient } from './api/client.js';
+import { checkOptions } from './documents.js';
 import { Driver } from './driver.js';
-import type { ConnectOptions, Logger, Settings, WebSocketConstructor } from './options.js';
+import type { ConnectOptions, Settings, WebSocketConstructor } from './options.js';
 
-const silent: Logger = { debug: () => undefined, warn: () => undefined };
+const silent = (): void => undefined;
+
+const DEFAULTS = {
+  keyspace: 'default',
+  requestTimeoutMs: 10_000,
+  connectTimeoutMs: 5_000,
+  commitTimeoutMs: 30_000,
+  returnAfterMs: 5_000,
+  codec: jsonCodec,
+  random: Math.random,
+  logger: { debug: silent, warn: silent },
+};
+const SETTINGS = Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[];
 
 /**
  * Connects to the nearest of the endpoints and opens a session, or continues one.
  *
  * Rejects with CONNECTION_LOST when none can be reached; with the cluster's refusal (UNAUTHENTICATED, TOKEN_INVALID,
- * TOKEN_FOREIGN, …); with TOKEN_INVALID for a damaged `session`; with INVALID_REQUEST for endpoints that are no URLs; with
+ * TOKEN_FOREIGN, …); with TOKEN_INVALID for a damaged `session`; with INVALID_REQUEST for endpoints that are no URLs and for unknown options; with
  * SESSION_GAP when what the session of a `token` wrote was not visible within `requestTimeoutMs`; with the signal's reason.
  */
 export async function connect(options: ConnectOptions): Promise<IsochronClient> {
+  checkOptions(options, 'endpoints', 'token', 'credentials', 'session', 'signal', 'WebSocket', ...SETTINGS);
   options.signal?.throwIfAborted();
   const session = options.session === undefined ? undefined : await imported(options.session);
   const driver = new Driver({ ...options, session }, await settle(options));
@@ -38,17 +52,12 @@ async function imported(session: ExportedSession | string): Promise<ImportedSess
 
 async function settle(options: ConnectOptions): Promise<Settings> {
   const global = globalThis as { WebSocket?: WebSocketConstructor };
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return {
-    keyspace: options.keyspace ?? 'default',
-    credentials: options.credentials,
-    requestTimeoutMs: options.requestTimeoutMs ?? 10_000,
-    connectTimeoutMs: options.connectTimeoutMs ?? 5_000,
-    commitTimeoutMs: options.commitTimeoutMs ?? 30_000,
-    returnAfterMs: options.returnAfterMs ?? 5_000,
+    credentials: undefined,
+    ...DEFAULTS,
+    ...(Object.fromEntries(given) as Partial<Settings>),
     Homing: options.endpoints.length > 1 ? (await import('@isochron/client/link/homing')).Homing : undefined,
-    codec: options.codec ?? jsonCodec,
     WebSocket: options.WebSocket ?? global.WebSocket ?? (await (await import('./ws.js')).findWebSocket(IsochronError)),
-    random: options.random ?? Math.random,
-    logger: options.logger ?? silent,
   };
 }

@@ -19,6 +19,7 @@ import type { Timestamp, TxId } from '@isochron/core/ids';
 import type { Limits } from '@isochron/core/limits';
 import type { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import { randomSessionId } from './ids.js';
+import { InsideTransactions } from './inside.js';
 import type { Settings, WebSocketLike } from './options.js';
 import { loadEngine } from './protocols.js';
 
@@ -32,11 +33,15 @@ type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
 
 export class Driver implements ClientEffects {
   readonly machine: ClientMachine;
+  /** The transactions of this client whose functions run. */
+  readonly inside = new InsideTransactions<{ readonly isFinished: boolean }>();
   readonly #sockets = new Map<SocketId, WebSocketLike>();
   readonly #listeners = new Set<Listener>();
   #lastHandle: HandleId = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #hasNews = false;
+  #status: ClientStatus | undefined;
+  #statusText = '';
 
   /** @throws IsochronError INVALID_REQUEST for endpoints that are no URLs */
   constructor(
@@ -51,8 +56,21 @@ export class Driver implements ClientEffects {
     return this.machine.core.limits;
   }
 
+  /** One object until anything but its ages changes. */
   get status(): ClientStatus {
-    return this.machine.core.status(performance.now());
+    const now = (): ClientStatus => this.machine.core.status(performance.now());
+    const status = {
+      ...now(),
+      get stalenessMs() {
+        return now().stalenessMs;
+      },
+      get oldestPendingCommitMs() {
+        return now().oldestPendingCommitMs;
+      },
+    };
+    const text = JSON.stringify({ ...status, stalenessMs: 0, oldestPendingCommitMs: 0 });
+    if (text !== this.#statusText) [this.#status, this.#statusText] = [status, text];
+    return this.#status!;
   }
 
   /** Age of a timestamp in ms by the node's clock; undefined before anything was stable. */

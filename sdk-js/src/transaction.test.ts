@@ -57,10 +57,15 @@ describe('a transaction', () => {
     const node = await server();
     const app = await client([node]);
     await app.set('a', 'before');
-    await app.transaction(async (tx) => {
-      expect(await tx.get('x')).toBeUndefined();
+    const begun = deferred();
+    const written = begun.promise.then(async () => {
       await app.set('a', 'during');
       await app.set('b', 'during');
+    });
+    await app.transaction(async (tx) => {
+      expect(await tx.get('x')).toBeUndefined();
+      begun.resolve();
+      await written;
       expect(await tx.getMany(['a', 'b'])).toEqual(['before', undefined]);
     });
     expect(await app.getMany(['a', 'b'])).toEqual(['during', 'during']);

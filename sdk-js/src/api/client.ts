@@ -2,6 +2,7 @@ import type { ClientStatus } from '@isochron/client/session/core';
 import type { ExportedSession } from '@isochron/client/session/exported';
 import type { TransactionStatus } from '@isochron/client/session/tx-status';
 import type { Timestamp, TxId } from '@isochron/core/ids';
+import { checkOptions } from '../documents.js';
 import type { Driver } from '../driver.js';
 import { Keyspace, keyspaceOf, oneShot } from './collection.js';
 import type { CallOptions } from './read-collection.js';
@@ -58,7 +59,7 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
     this.session = new Session(driver);
   }
 
-  /** How the client is doing, at this moment. */
+  /** How the client is doing: one object until anything but its ages changes. Its ages count on. */
   get status(): ClientStatus {
     return this.#driver.status;
   }
@@ -78,7 +79,8 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
 
   /**
    * Runs a function in a transaction, exactly once: there are no conflicts, so nothing is ever run again. When it has returned,
-   * what it wrote is committed, all or nothing; when it throws, the transaction is aborted and the same error thrown.
+   * what it wrote is committed, all or nothing; when it throws, the transaction is aborted and the same error thrown. What it
+   * writes with this client instead of `tx` is no part of it, and INVALID_REQUEST where the runtime allows to notice it.
    *
    * Costs two round trips with reads (the start travels with the first read), one without. Rejects as reads and writes do,
    * with TRANSACTION_EXPIRED when the function took longer than the cluster allows, TRANSACTION_ABORTED when the commit was
@@ -103,10 +105,11 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
    *
    * A question changes nothing. Rejects with INVALID_REQUEST for what is no id; with CONNECTION_LOST, CLIENT_CLOSED, the signal's reason.
    */
-  transactionStatus(
+  async transactionStatus(
     transaction: TxId | { readonly txId: TxId; readonly birth?: Timestamp },
     options: CallOptions = {},
   ): Promise<TransactionStatus> {
+    checkOptions(options, 'signal');
     const { txId, birth } = typeof transaction === 'string' ? { txId: transaction, birth: undefined } : transaction;
     return this.#driver.call({ f: 'status', txId, birth }, options.signal);
   }

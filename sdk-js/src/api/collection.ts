@@ -1,6 +1,7 @@
 import type { Committed } from '@isochron/client/session/outcome';
+import { IsochronError } from '@isochron/core/errors';
 import type { Value } from '@isochron/core/ids';
-import { applyMergePatch, encodeDocument, type MergePatch } from '../documents.js';
+import { applyMergePatch, checkOptions, encodeDocument, type MergePatch } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
 import { type CallOptions, type HandleSource, ReadCollection } from './read-collection.js';
 import { WriteReceipt } from './receipt.js';
@@ -12,6 +13,9 @@ export const oneShot = (driver: Driver): HandleSource => ({ driver, handle: () =
 /**
  * Documents under one prefix, outside of transactions: every call is a transaction of its own, and sees all that this session
  * has seen and written before.
+ *
+ * Inside of a transaction's function they are INVALID_REQUEST, as far as the runtime allows to notice it: in browsers until
+ * the function first waits. They are no part of the transaction, which has `set`, `delete` and `update` of its own.
  *
  * Writes are durable when they resolve. They are sent one after the other, in the order of the calls. They reject with
  * VALUE_INVALID, VALUE_TOO_LARGE or KEY_INVALID for wrong input; with CONNECTION_LOST when they could not be sent; with
@@ -41,6 +45,7 @@ export class Collection<T = unknown> extends ReadCollection<T> {
    */
   async update(key: string, patch: MergePatch<T>, options?: CallOptions): Promise<WriteReceipt> {
     const { driver } = this.source;
+    checkWrite(driver, options);
     const qualified = keyIn(this.scope, key, driver);
     const handle = driver.begin('transaction');
     try {
@@ -56,10 +61,18 @@ export class Collection<T = unknown> extends ReadCollection<T> {
 
   async #write(key: string, value: Value | null, options?: CallOptions): Promise<WriteReceipt> {
     const { driver } = this.source;
+    checkWrite(driver, options);
     const qualified = keyIn(this.scope, key, driver);
     const call = { f: 'write', key: qualified, value } as const;
     return new WriteReceipt(driver, await driver.call<Committed>(call, options?.signal));
   }
+}
+
+/** Throws INVALID_REQUEST for an unknown option, and inside of a transaction's function, which this is no part of. */
+function checkWrite({ inside }: Driver, options: CallOptions | undefined): void {
+  checkOptions(options, 'signal');
+  if (inside.current?.isFinished === false)
+    throw new IsochronError('INVALID_REQUEST', 'inside of a transaction, write with it: tx.set, not client.set');
 }
 
 /** Commits what was written through a handle, and ends it. */
@@ -69,7 +82,10 @@ export async function commitHandle(driver: Driver, handle: Handle, signal?: Abor
 
 /** A keyspace: all of its keys, and collections in it. */
 export class Keyspace extends Collection<unknown> {
-  /** The documents under keys `name/<id>`; its methods take and return ids. Throws KEY_INVALID for an empty name. */
+  /**
+   * The documents under keys `name/<id>`; its methods take and return ids. An id has no slash, or is KEY_INVALID; a listing
+   * has those of inner collections, `collection('name/inner')`, as `inner/<id>`. Throws KEY_INVALID for an empty name.
+   */
   collection<T = unknown>(name: string): Collection<T> {
     return new Collection<T>(this.source, collectionScope(this.scope, name));
   }

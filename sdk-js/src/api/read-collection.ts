@@ -1,12 +1,12 @@
 import type { QualifiedKey, Value } from '@isochron/core/ids';
-import { decodeDocument } from '../documents.js';
+import { checkOptions, decodeDocument } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
 import { Listing, type ListOptions } from './listing.js';
 import { keyIn, keysIn, type Scope } from './scope.js';
 
 /** Cancels one call: it rejects with the signal's reason. */
 export interface CallOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Where a collection reads. */
@@ -55,7 +55,8 @@ export abstract class ReadCollection<T> {
     return new Listing<T>(this.source, this.scope, options);
   }
 
-  #read(keys: readonly QualifiedKey[], options: CallOptions | undefined): Promise<readonly (Value | null)[]> {
+  async #read(keys: readonly QualifiedKey[], options: CallOptions | undefined): Promise<readonly (Value | null)[]> {
+    checkOptions(options, 'signal');
     const { driver } = this.source;
     return driver.call({ f: 'read', handle: this.source.handle()?.id, keys }, options?.signal);
   }

@@ -1,5 +1,6 @@
 import type { Committed } from '@isochron/client/session/outcome';
 import type { Timestamp, TxId } from '@isochron/core/ids';
+import { checkOptions } from '../documents.js';
 import type { Driver } from '../driver.js';
 
 /** How long to wait for a write to be visible everywhere. */
@@ -28,7 +29,9 @@ export class WriteReceipt {
    * Resolves once every node of every region serves the write: a session that begins anywhere from then on sees it.
    * Throws STABLE_TIMEOUT after `timeoutMs` (the write stays what it is), CLIENT_CLOSED, or the signal's reason.
    */
-  stable({ timeoutMs = 30_000, signal }: StableOptions = {}): Promise<void> {
+  async stable(options: StableOptions = {}): Promise<void> {
+    checkOptions(options, 'timeoutMs', 'signal');
+    const { timeoutMs = 30_000, signal } = options;
     return this.#driver.call({ f: 'stable', ts: this.timestamp, timeoutMs }, signal);
   }
 }

@@ -1,5 +1,6 @@
 import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp } from '@isochron/core/ids';
+import { checkOptions } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
 import { type HandleSource, ReadCollection } from './read-collection.js';
 import { collectionScope, keyspaceScope, type Scope } from './scope.js';
@@ -86,7 +87,9 @@ export class Snapshot extends SnapshotCollection<unknown> implements AsyncDispos
 }
 
 /** Opens a snapshot: one round trip. */
-export async function openSnapshot(driver: Driver, scope: Scope, { at, signal }: SnapshotOptions): Promise<Snapshot> {
+export async function openSnapshot(driver: Driver, scope: Scope, options: SnapshotOptions): Promise<Snapshot> {
+  checkOptions(options, 'at', 'signal');
+  const { at, signal } = options;
   if (!driver.machine.core.can('snapshots')) {
     const message = `the protocol of this cluster, ${driver.machine.core.protocol}, has no snapshots`;
     throw new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message);

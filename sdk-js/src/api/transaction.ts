@@ -1,6 +1,6 @@
 import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId, Value } from '@isochron/core/ids';
-import { applyMergePatch, checkCount, encodeDocument, type MergePatch } from '../documents.js';
+import { applyMergePatch, checkCount, checkOptions, encodeDocument, type MergePatch } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
 import { commitHandle } from './collection.js';
 import { type CallOptions, type HandleSource, ReadCollection } from './read-collection.js';
@@ -28,9 +28,10 @@ export class TransactionState implements HandleSource {
   readonly driver: Driver;
   readonly begun: Handle;
   readonly signal: AbortSignal | undefined;
+  /** Nothing more may be read or written. */
+  isFinished = false;
   /** Updates that the function may not have awaited. */
   readonly updates = new Set<Promise<void>>();
-  #finished = false;
 
   constructor(driver: Driver, { at, signal }: TransactionOptions) {
     this.driver = driver;
@@ -39,14 +40,9 @@ export class TransactionState implements HandleSource {
   }
 
   handle(): Handle {
-    if (this.#finished) throw new IsochronError('TRANSACTION_FINISHED', 'the transaction has already ended');
+    if (this.isFinished) throw new IsochronError('TRANSACTION_FINISHED', 'the transaction has already ended');
     this.signal?.throwIfAborted();
     return this.begun;
-  }
-
-  /** Nothing more may be read or written. */
-  finish(): void {
-    this.#finished = true;
   }
 }
 
@@ -97,6 +93,7 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
   }
 
   async #update(key: string, patch: MergePatch<T>, options?: CallOptions): Promise<void> {
+    checkOptions(options, 'signal');
     const { driver } = this.state;
     const qualified = keyIn(this.scope, key, driver);
     const { id, tx } = this.state.handle();
@@ -114,8 +111,8 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
   }
 
   #signalled(options: CallOptions | undefined): CallOptions {
-    const signal = options?.signal ?? this.state.signal;
-    return signal === undefined ? {} : { signal };
+    const { signal } = this.state;
+    return { ...options, signal: options?.signal ?? signal };
   }
 }
 
@@ -157,20 +154,21 @@ export async function runTransaction<R>(
   run: (tx: Transaction) => R | Promise<R>,
   options: TransactionOptions,
 ): Promise<TransactionOutcome<R>> {
+  checkOptions(options, 'at', 'signal');
   const state = new TransactionState(driver, options);
   const { begun: handle } = state;
   let result: R;
   try {
-    result = await run(new Transaction(state, scope));
+    result = await driver.inside.run(state, () => run(new Transaction(state, scope)));
     await Promise.all(state.updates);
     options.signal?.throwIfAborted();
     checkCount(handle.tx.writes.length, driver.limits);
   } catch (error) {
-    state.finish();
+    state.isFinished = true;
     driver.end(handle);
     throw error;
   }
-  state.finish();
+  state.isFinished = true;
   if (handle.tx.hasWrites) return { result, write: await commitHandle(driver, handle, options.signal) };
   driver.end(handle);
   return { result, write: undefined };

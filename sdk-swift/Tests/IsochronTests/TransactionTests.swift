@@ -29,6 +29,42 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
+    func testAWriteOfTheClientInsideOfItsFunctionIsRefused() async throws {
+        let world = World()
+        let node = world.server()
+        let (app, other) = (try await world.client([node]), try await world.client([node]))
+        let (late, _) = try await app.transaction { tx in
+            let first = await code { try await app.set("a", 1) }
+            _ = try await tx.get("b", as: Int.self)
+            let second = await code { try await app.keyspace("eu").delete("a") }
+            let third = await code { try await app.collection("todos", of: JSONValue.self).update("a", ["b": 1]) }
+            XCTAssertEqual([first, second, third], [.invalidRequest, .invalidRequest, .invalidRequest])
+            try await other.set("a", 1)
+            return Task { @SessionActor in
+                while !Task.isCancelled { await Task.yield() }
+                try await Task { try await app.set("b", 1) }.value
+            }
+        }
+        // Another client's write is none of it, nor is one after its end.
+        late.cancel()
+        _ = try await late.value
+        XCTAssertEqual(node.received("commit").count, 2)
+    }
+
+    @SessionActor
+    func testAnIdHasNoSlashWhichWouldMakeItOneOfAnotherCollection() async throws {
+        let world = World()
+        let app = try await world.client([world.server()])
+        let notes = app.collection("notes", of: Int.self)
+        let set = await code { try await notes.set("a/b", 1) }
+        let get = await code { try await notes.get("a/b") }
+        XCTAssertEqual([set, get], [.keyInvalid, .keyInvalid])
+        try await app.collection("notes/a", of: Int.self).set("b", 1)
+        let stored = try await app.get("notes/a/b", as: Int.self)
+        XCTAssertEqual(stored, 1)
+    }
+
+    @SessionActor
     func testItNeedsNoStartAndOneRoundTripWhenItOnlyWrites() async throws {
         let world = World()
         let node = world.server()
@@ -74,8 +110,10 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
         try await app.set("a", "before")
         try await app.transaction { tx in
             _ = try await tx.get("x", as: String.self)
-            try await app.set("a", "during")
-            try await app.set("b", "during")
+            try await Task.detached {
+                try await app.set("a", "during")
+                try await app.set("b", "during")
+            }.value
             let seen = try await tx.getMany(["a", "b"], as: String.self)
             XCTAssertEqual(seen, ["before", nil])
         }

@@ -10,7 +10,8 @@ import IsochronSession
 /// Writes are durable when they return. They are sent one after the other. They throw VALUE_INVALID, VALUE_TOO_LARGE or
 /// KEY_INVALID for wrong input; CONNECTION_LOST when they could not be sent; OUTCOME_UNKNOWN when their answer was lost
 /// and nobody could be asked, or the task was cancelled after they were sent; `CancellationError` when it was cancelled
-/// before; STORAGE_FAILED as ``SessionStore`` says.
+/// before; STORAGE_FAILED as ``SessionStore`` says. Inside of a transaction's function they throw INVALID_REQUEST: they
+/// are no part of the transaction, which has `set`, `delete` and `update` of its own.
 public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
     let source: OneShot
     let scope: Scope
@@ -88,6 +89,7 @@ extension OneShot {
     func update(
         _ key: QualifiedKey, _ change: @escaping @Sendable (Value?, Limits) throws -> Value?
     ) async throws -> Write {
+        try TransactionState.checkOutside(lifetime)
         let handle = try driver.begin(.transaction)
         do {
             let current = try await driver.read(handle, [key]).first ?? nil

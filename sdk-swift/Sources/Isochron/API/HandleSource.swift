@@ -39,7 +39,8 @@ struct OneShot: HandleSource {
 
     @SessionActor
     func write(_ key: QualifiedKey, _ value: Value?) async throws -> Write {
-        Write(lifetime, try await driver.write(key, value))
+        try TransactionState.checkOutside(lifetime)
+        return Write(lifetime, try await driver.write(key, value))
     }
 }
 

@@ -20,7 +20,7 @@ struct Scope: Sendable {
         self.init(keyspace: name, prefix: "", problem: isName ? nil : IsochronError(.keyspaceUnknown, message))
     }
 
-    /// A collection in it: keys `name/<id>`. An empty name is KEY_INVALID.
+    /// A collection in it: keys `name/<id>`, whose ids have no slash. An empty name is KEY_INVALID.
     func collection(_ name: String) -> Scope {
         let nameless = name.utf8.isEmpty ? IsochronError(.keyInvalid, "a collection has a name") : nil
         return Scope(keyspace: keyspace, prefix: "\(prefix)\(name)/", problem: problem ?? nameless)
@@ -30,6 +30,10 @@ struct Scope: Sendable {
     func key(_ key: String, _ limits: Limits) throws -> QualifiedKey {
         if let problem { throw problem }
         if key.utf8.isEmpty { throw IsochronError(.keyInvalid, "a key is a text of at least one character") }
+        if !prefix.utf8.isEmpty, key.utf8.contains(UInt8(ascii: "/")) {
+            let message = "an id has no slash: name an inner collection, as in collection(\"a/b\")"
+            throw IsochronError(.keyInvalid, message)
+        }
         let whole = prefix + key
         if limits.problem(withKey: whole) != nil {
             throw IsochronError(.keyInvalid, "a key has at most \(limits.maxKeyBytes) bytes")

@@ -1,5 +1,10 @@
 import IsochronSession
 
+/// The transaction whose function runs, in the tasks of that function too.
+enum RunningTransaction {
+    @TaskLocal static var state: TransactionState?
+}
+
 /// What the views of one transaction share.
 @SessionActor
 final class TransactionState: HandleSource {
@@ -19,6 +24,14 @@ final class TransactionState: HandleSource {
         if let at, !isTimestamp(at) { throw IsochronError(.invalidRequest, "\(at) is no timestamp") }
         handle = try lifetime.driver.begin(.transaction, at: at)
         id = handle.snapshot.tx.id
+    }
+
+    /// Throws INVALID_REQUEST inside of the function of a transaction of this client: a write outside is no part of it.
+    nonisolated static func checkOutside(_ lifetime: Lifetime) throws {
+        guard let current = RunningTransaction.state, current.lifetime.driver === lifetime.driver,
+            current.written.get() != nil
+        else { return }
+        throw IsochronError(.invalidRequest, "inside of a transaction, write with it: tx.set, not client.set")
     }
 
     /// Writes, from any thread. Throws TRANSACTION_FINISHED.
@@ -106,7 +119,7 @@ func runTransaction<Output: Sendable>(
     let state = try await TransactionState(lifetime, at: at)
     let result: Output
     do {
-        result = try await run(Transaction(state, scope))
+        result = try await RunningTransaction.$state.withValue(state) { try await run(Transaction(state, scope)) }
     } catch {
         await state.abort()
         throw error

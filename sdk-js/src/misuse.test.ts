@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { client, closeAll, codeOf, deferred, server, statusOf } from '../testing/harness.js';
+import { type ClientStatus, connect, type IsochronClient } from './index.js';
+
+afterEach(closeAll);
+
+describe("a write of the client inside of a transaction's function", () => {
+  const writes: [string, (app: IsochronClient) => Promise<unknown>][] = [
+    ['set', (app) => app.set('a', 1)],
+    ['delete', (app) => app.keyspace('eu').delete('a')],
+    ['update', (app) => app.collection('todos').update('a', {})],
+  ];
+
+  it.each(writes)('is refused: %s', async (_name, write) => {
+    const node = await server();
+    const app = await client([node]);
+    const codes: string[] = [];
+    await app.transaction(async (tx) => {
+      codes.push(await codeOf(write(app)));
+      await tx.get('b');
+      codes.push(await codeOf(write(app)));
+    });
+    expect(codes).toEqual(['INVALID_REQUEST', 'INVALID_REQUEST']);
+    expect(node.received('commit')).toEqual([]);
+  });
+
+  it('is none where another client makes it, or the transaction has ended', async () => {
+    const node = await server();
+    const [app, other] = [await client([node]), await client([node])];
+    let later: Promise<unknown> | undefined;
+    const ended = deferred();
+    await app.transaction(async () => {
+      await other.set('a', 1);
+      later = ended.promise.then(() => app.set('b', 1));
+    });
+    ended.resolve();
+    await later;
+    expect(node.received('commit').length).toBe(2);
+  });
+
+  it('is refused until the function first waits, where the runtime does not follow what it does', async () => {
+    const { getBuiltinModule } = process;
+    Object.assign(process, { getBuiltinModule: undefined });
+    try {
+      await jest.isolateModulesAsync(async () => {
+        const { InsideTransactions } = await import('./inside.js');
+        const inside = new InsideTransactions<object>();
+        const one = {};
+        inside.run(one, () => expect(inside.current).toBe(one));
+        expect(inside.current).toBeUndefined();
+      });
+    } finally {
+      Object.assign(process, { getBuiltinModule });
+    }
+  });
+});
+
+describe('an id', () => {
+  it('has no slash: it would be one of another collection', async () => {
+    const app = await client([await server()]);
+    const notes = app.collection('notes');
+    expect(await codeOf(notes.set('a/b', 1))).toBe('KEY_INVALID');
+    expect(await codeOf(notes.get('a/b'))).toBe('KEY_INVALID');
+    expect(await codeOf(app.transaction((tx) => tx.collection('notes').delete('a/b')))).toBe('KEY_INVALID');
+    await app.collection('notes/a').set('b', 1);
+    expect(await app.get('notes/a/b')).toBe(1);
+  });
+});
+
+describe('an unknown option', () => {
+  it('is refused, with its name', async () => {
+    const node = await server();
+    const app = await client([node]);
+    const wrong = { singal: undefined } as object;
+    const written = await app.set('a', 1);
+    const calls: (() => unknown)[] = [
+      () => connect({ endpoints: [node.url], ...wrong }),
+      () => app.get('a', wrong),
+      () => app.getMany(['a'], wrong),
+      () => app.set('a', 1, wrong),
+      () => app.delete('a', wrong),
+      () => app.update('a', {}, wrong),
+      () => app.list(wrong),
+      () => app.snapshot(wrong),
+      () => app.transaction(() => 1, wrong),
+      () => app.transaction((tx) => tx.get('a', wrong)),
+      () => app.transaction((tx) => tx.update('a', {}, wrong)),
+      () => app.transactionStatus(written.txId, wrong),
+      () => written.stable(wrong),
+    ];
+    for (const call of calls)
+      await expect((async () => call())()).rejects.toThrow(
+        expect.objectContaining({
+          code: 'INVALID_REQUEST',
+          message: expect.stringContaining('singal') as string,
+        }),
+      );
+  });
+});
+
+describe('the status', () => {
+  it('is one object until it changes', async () => {
+    const app = await client([await server()]);
+    await statusOf(app, ({ rttMs }) => rttMs !== undefined);
+    const before = app.status;
+    expect(app.status).toBe(before);
+    await sleep(5);
+    expect(app.status).toBe(before);
+    const seen: ClientStatus[] = [];
+    app.on('status', (status) => seen.push(status));
+    await app.set('a', 1);
+    expect(app.status).not.toBe(before);
+    expect(seen).toContain(app.status);
+  });
+
+  it('counts its ages on', async () => {
+    const node = await server();
+    const held = deferred();
+    node.script = (frame) => (frame.type === 'commit' ? held.promise : undefined);
+    const app = await client([node]);
+    const write = app.set('a', 1);
+    const status = await statusOf(app, ({ pendingCommits }) => pendingCommits === 1);
+    const { oldestPendingCommitMs: first = 0, stalenessMs = 0 } = status;
+    await sleep(20);
+    expect(status.oldestPendingCommitMs).toBeGreaterThan(first);
+    expect(status.stalenessMs).toBeGreaterThanOrEqual(stalenessMs);
+    held.resolve();
+    await write;
+  });
+});
