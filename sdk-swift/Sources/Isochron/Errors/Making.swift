@@ -18,10 +18,13 @@ extension IsochronError {
 
     static func lost(_ message: String) -> IsochronError { IsochronError(.connectionLost, message) }
 
-    static func outcomeUnknown(_ txId: TxId, _ birth: Timestamp, _ why: String, _ cause: (any Error)?) -> IsochronError
-    {
+    /// Another call would be another transaction: it is not retryable.
+    static func outcomeUnknown(
+        _ txId: TxId, _ birth: Timestamp, _ why: String, _ cause: (any Error)?, _ outcome: EventualStatus
+    ) -> IsochronError {
         let message = "the outcome of transaction \(txId) is not known: \(why)"
-        return IsochronError(.outcomeUnknown, message, cause: cause, txId: txId, birth: birth)
+        return IsochronError(
+            .outcomeUnknown, message, retryable: false, cause: cause, txId: txId, birth: birth, outcome: outcome)
     }
 
     /// What waited for its turn behind a write whose outcome is not known.
