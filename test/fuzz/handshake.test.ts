@@ -1,7 +1,7 @@
 /** The handshake: from whatever state, whatever comes, a message or an end; and nobody is accepted who does not know the secret. */
 import {
   encodeHello,
-  encodeProof,
+  encodeIdentity,
   encodeRefusal,
   Handshake,
   type HandshakeStep,
@@ -107,8 +107,8 @@ describe('the handshake', () => {
     (at, role, kind, bytes) => {
       const nonce = Uint8Array.from({ length: 32 }, (_, i) => bytes[i] ?? 0);
       const message = [
-        encodeHello({ ...info('c-1'), role, nonce }),
-        encodeProof(nonce),
+        encodeHello({ version: PROTOCOL_VERSION, role, nonce }),
+        encodeIdentity(nonce),
         encodeRefusal({ code: 'PEER_REFUSED', detail: 'because' }),
         HONEST[role][bytes.length % 2]!,
       ][kind]!;

@@ -83,6 +83,11 @@ export class Link<M extends AnyMessage> {
     if (frame === undefined) return;
     this.counters.count('received', bytes.length, frame.envelopes.length);
     const { node, events } = this.#options;
+    const foreign = events.foreign?.(node, frame.envelopes);
+    if (foreign !== undefined) {
+      connection.close('PEER_REFUSED', foreign);
+      return;
+    }
     const refusal = events.refuses?.(node, frame.hlc, frame.envelopes);
     if (refusal === undefined) events.frame(node, frame.hlc, frame.envelopes);
     else connection.close('CLOCK_DRIFT', refusal);

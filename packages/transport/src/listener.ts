@@ -1,11 +1,14 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { LinkTuning } from './options.js';
 import { socketOptions } from './socket-options.js';
 
 /** What a stranger may send before it has proved itself: the upgrade request and two small messages. */
 const MAX_HANDSHAKE_BYTES = 32 * 1024;
+
+/** How often connections are looked at that are late, ms. */
+const CHECK_MS = 1_000;
 
 /** The listening side: takes WebSockets and hands them on. */
 export class Listener {
@@ -26,9 +29,12 @@ export class Listener {
     tuning: LinkTuning,
     accept: (socket: WebSocket, trust: () => void) => void,
   ): Promise<Listener> {
-    const http = createServer((_request, response) => {
+    const timeouts = { headersTimeout: tuning.handshakeTimeoutMs, requestTimeout: tuning.handshakeTimeoutMs };
+    const http = createServer({ ...timeouts, connectionsCheckingInterval: CHECK_MS }, (_request, response) => {
       response.writeHead(426, { connection: 'close' }).end('This port takes links between nodes only.\n');
     });
+    const strangers = new Strangers(tuning.maxHandshakesPerAddress);
+    http.on('connection', (socket: Socket) => strangers.admit(socket));
     await new Promise<void>((resolve, reject) => {
       http.once('error', reject);
       http.listen(address.port, address.host, () => {
@@ -38,7 +44,11 @@ export class Listener {
     });
     const webSockets = new WebSocketServer({ server: http, clientTracking: false, ...socketOptions(tuning) });
     webSockets.on('connection', (socket: WebSocket, request: IncomingMessage) => {
-      accept(socket, limitBytes(request));
+      const known = limitBytes(request);
+      accept(socket, () => {
+        known();
+        strangers.trust(request.socket);
+      });
     });
     return new Listener(http, webSockets);
   }
@@ -65,4 +75,28 @@ function limitBytes({ socket }: IncomingMessage): () => void {
   };
   socket.on('data', check);
   return () => socket.off('data', check);
+}
+
+/** Connections that have not proved themselves: so many for each address, and the others are ended at once. */
+class Strangers {
+  readonly #sockets = new Map<Socket, string>();
+
+  constructor(readonly maxPerAddress: number) {}
+
+  admit(socket: Socket): void {
+    const address = socket.remoteAddress ?? '';
+    let others = 0;
+    for (const other of this.#sockets.values()) if (other === address) others++;
+    if (others >= this.maxPerAddress) {
+      socket.destroy();
+      return;
+    }
+    this.#sockets.set(socket, address);
+    socket.once('close', () => this.trust(socket));
+  }
+
+  /** It is no stranger any more. */
+  trust(socket: Socket): void {
+    this.#sockets.delete(socket);
+  }
 }

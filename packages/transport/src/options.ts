@@ -23,6 +23,8 @@ export interface LinkTuning {
   readonly maxBufferedBytes: number;
   /** Connections that may be in the middle of their handshake; more are turned away. */
   readonly maxHandshakes: number;
+  /** The same for the connections of one address, from the first byte on. */
+  readonly maxHandshakesPerAddress: number;
 }
 
 export const DEFAULT_TUNING: LinkTuning = {
@@ -35,6 +37,7 @@ export const DEFAULT_TUNING: LinkTuning = {
   maxFrameBytes: 32 * 1024 * 1024,
   maxBufferedBytes: 64 * 1024 * 1024,
   maxHandshakes: 64,
+  maxHandshakesPerAddress: 16,
 };
 
 /** Another node of the cluster. */

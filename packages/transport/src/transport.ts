@@ -78,6 +78,8 @@ export interface TransportEvents<M extends AnyMessage> {
    * (K1).
    */
   refuses?(from: NodeId, hlc: Timestamp, envelopes: readonly Envelope<M>[]): string | undefined;
+  /** Why messages cannot be the sender's own: its connection is closed with `PEER_REFUSED` then. */
+  foreign?(from: NodeId, envelopes: readonly Envelope<M>[]): string | undefined;
   /** Messages came. The receiver observes the sender's `hlc` (T2). */
   frame(from: NodeId, hlc: Timestamp, envelopes: readonly Envelope<M>[]): void;
   /** A frame was handed to the link; called from inside `send`. Costs a little, so only who asks is told. */

@@ -274,6 +274,32 @@ describe('WebSocketTransport', () => {
     expect((await dialByHand(second.port).ended).code).toBe(1013);
   });
 
+  it('limits handshakes for each address: strangers at one do not keep nodes of others out', async () => {
+    const second = await listening({ tuning: { maxHandshakes: 4, maxHandshakesPerAddress: 2 } });
+    const from = (localAddress: string) => {
+      const socket = new WebSocket(urlOf(second.port), { localAddress });
+      closers.push(async () => socket.terminate());
+      return new Promise<number | 'open'>((resolve) => {
+        socket.on('error', () => undefined);
+        socket.on('close', resolve);
+        setTimeout(() => resolve('open'), 500);
+      });
+    };
+    const flood = await Promise.all(Array.from({ length: 20 }, () => from('127.0.0.2')));
+    expect(flood.filter((end) => end === 'open')).toHaveLength(2);
+    await dialByHand(second.port).accepted;
+  });
+
+  it('closes the link of a node whose messages are not its own', async () => {
+    const second = await listening({ events: { ...b.events, foreign: () => 'of another region' } });
+    const { socket, accepted, ended } = dialByHand(second.port);
+    await accepted;
+    const envelopes = [{ to: 'x', from: 'y', message: { type: 'Ping' as const, n: 1 } }];
+    socket.send(suiteCodec().encode({ hlc: 1, epoch: 1, envelopes }));
+    expect(await ended).toEqual({ code: 4403, reason: 'of another region' });
+    expect(b.frames).toEqual([]);
+  });
+
   it('splits what is too large for one frame, and drops only a message that is too large by itself', async () => {
     const log = jest.fn();
     const [first, second] = await openPair({ tuning: { maxFrameBytes: 2_000 }, log });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { Handshake, type HandshakeOptions, type HandshakeOutcome, type HandshakeStep } from './handshake.js';
-import { encodeProof, type PeerInfo } from './hello.js';
+import { encodeHello, encodeIdentity, type PeerInfo } from './hello.js';
 
 const info = (nodeId: string, changes: Partial<PeerInfo> = {}): PeerInfo => ({
   nodeId,
@@ -64,11 +64,20 @@ describe('Handshake', () => {
 
   it('keeps its format: these are the bytes of a whole handshake', () => {
     expect(converse(initiator(), acceptor()).sent.map((bytes) => Buffer.from(bytes).toString('hex'))).toEqual([
-      '93a869736f6368726f6e01980100a3612d31ac73746f72652d6f662d612d31a663306666656502cb42dc12218377de40c4200101010101010101010101010101010101010101010101010101010101010101',
-      '93a869736f6368726f6e01980101a3622d31ac73746f72652d6f662d622d31a663306666656502cb42dc12218377de40c4200202020202020202020202020202020202020202020202020202020202020202',
-      '93a869736f6368726f6e02c42067c8db762bc24adfd95713329c06d187c6aa5b284a5c9f56d1f4ac234ddad020',
-      '93a869736f6368726f6e02c42017583b209b8e01ba9217703531c48ac885427bc2bcd43eabfd8e9ef65a806ef3',
+      '93a869736f6368726f6e01930100c4200101010101010101010101010101010101010101010101010101010101010101',
+      '93a869736f6368726f6e01930101c4200202020202020202020202020202020202020202020202020202020202020202',
+      '93a869736f6368726f6e02c4397137f9251109da3806b3c8d3cdbd403fa59d6f228396939e34f1bc2e4c5a6b96013144dbed007760c32fa1226f1869763280d2f0b1e1b48942',
+      '93a869736f6368726f6e02c434cdac72a866cc0c7af56c159838f11bd54d7b4bbd2c1f352b6cbf8cc6adf300cab179287308dae101efbcac4e7784bbe04b35499b',
     ]);
+  });
+
+  it('shows a stranger neither node, store, cluster file nor clock, on either side and at any point', () => {
+    const stranger = converse(initiator({ secret: 'guess' }), acceptor()).sent;
+    for (const bytes of [...stranger, ...converse(initiator(), acceptor()).sent]) {
+      for (const word of ['a-1', 'b-1', 'store-of', 'c0ffee']) expect(Buffer.from(bytes).includes(word)).toBe(false);
+    }
+    const nonce = new Uint8Array(32).fill(2);
+    expect(Buffer.from(stranger[1]!).equals(encodeHello({ version: 1, role: 'acceptor', nonce }))).toBe(true);
   });
 
   it('never sends the secret', () => {
@@ -88,7 +97,7 @@ describe('Handshake', () => {
     const dialler = initiator();
     dialler.start();
     dialler.receive(acceptor().receive(initiator().start().send!).send!);
-    expect(dialler.receive(encodeProof(new Uint8Array(32))).outcome).toEqual(refused('self', 'PEER_REFUSED'));
+    expect(dialler.receive(encodeIdentity(new Uint8Array(32))).outcome).toEqual(refused('self', 'PEER_REFUSED'));
   });
 
   it("refuses the peer's own proof sent back", () => {
@@ -122,19 +131,19 @@ describe('Handshake', () => {
 
   it('refuses a node other than the one it dialled', () => {
     const { outcomes } = converse(initiator({ expected: 'c-1' }), acceptor());
-    expect(outcomes).toEqual([refused('self', 'PEER_REFUSED'), refused('peer', 'PEER_REFUSED')]);
+    expect(outcomes).toEqual([refused('peer', 'PEER_REFUSED'), refused('self', 'PEER_REFUSED')]);
   });
 
   it('leaves the last word to its owner', () => {
     const admit = () => ({ code: 'PEER_REFUSED', detail: 'not in the cluster file' }) as const;
     expect(converse(initiator(), acceptor({ admit })).outcomes).toEqual([
-      { status: 'refused', by: 'peer', claimed: 'b-1', code: 'PEER_REFUSED', detail: 'not in the cluster file' },
+      { status: 'refused', by: 'peer', claimed: null, code: 'PEER_REFUSED', detail: 'not in the cluster file' },
       { status: 'refused', by: 'self', claimed: 'a-1', code: 'PEER_REFUSED', detail: 'not in the cluster file' },
     ]);
   });
 
   it('refuses messages out of turn', () => {
-    expect(acceptor().receive(encodeProof(new Uint8Array(32))).outcome).toEqual(refused('self', 'PEER_REFUSED'));
+    expect(acceptor().receive(encodeIdentity(new Uint8Array(32))).outcome).toEqual(refused('self', 'PEER_REFUSED'));
     const twice = acceptor();
     twice.receive(initiator().start().send!);
     expect(twice.receive(initiator().start().send!).outcome).toEqual(refused('self', 'PEER_REFUSED'));

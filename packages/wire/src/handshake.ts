@@ -1,8 +1,10 @@
 import { IsochronError, invariant, MalformedMessage } from '@isochron/core';
 import {
+  decodeContent,
   decodeHandshake,
+  encodeContent,
   encodeHello,
-  encodeProof,
+  encodeIdentity,
   encodeRefusal,
   type HandshakeMessage,
   type HandshakeRole,
@@ -10,7 +12,7 @@ import {
   type PeerInfo,
   type Refusal,
 } from './hello.js';
-import { proofOf, sameProof } from './proof.js';
+import { seal, sealingKey, unseal } from './proof.js';
 
 /** How a handshake ended. `by` says which side refused, `claimed` which node the peer said it was. */
 export type HandshakeOutcome =
@@ -42,21 +44,24 @@ const LABELS: Readonly<Record<HandshakeRole, string>> = {
 };
 
 /**
- * Mutual authentication of two nodes, without I/O: hello →, ← hello, proof →, ← proof. The dialling side proves
- * itself first, so that a stranger who dials learns nothing that a secret could be guessed from. The cluster file's hash is
- * compared after the proofs. Whatever arrives, a step ends in a message or an outcome; it never throws.
+ * Mutual authentication of two nodes, without I/O: hello →, ← hello, identity →, ← identity. Hellos hold nothing but a version and a nonce. An identity is
+ * sealed with a key of the secret and both hellos, which is the proof as well: a stranger learns no node, store, cluster file or clock. The
+ * dialling side proves itself first, so that a stranger who dials learns nothing that a secret could be guessed from. Whatever
+ * arrives, a step ends in a message or an outcome; it never throws.
  */
 export class Handshake {
   readonly #options: HandshakeOptions;
   readonly #ownHello: Uint8Array;
-  #state: 'hello' | 'proof' | 'done' = 'hello';
+  #state: 'hello' | 'identity' | 'done' = 'hello';
+  #claimed: string | null = null;
   #peerHello: { readonly hello: Hello; readonly bytes: Uint8Array } | undefined;
 
   /** Throws `CONFIG_INVALID` when the secret is empty. */
   constructor(options: HandshakeOptions) {
     if (options.secret.length === 0) throw new IsochronError('CONFIG_INVALID', 'the secret of the cluster is empty');
     this.#options = options;
-    this.#ownHello = encodeHello({ ...options.self, role: options.role, nonce: options.nonce });
+    const { role, nonce } = options;
+    this.#ownHello = encodeHello({ version: options.self.version, role, nonce });
   }
 
   /** What to send when the connection opens. */
@@ -82,51 +87,42 @@ export class Handshake {
       return this.#refuse('PEER_VERSION_MISMATCH', `the peer speaks version ${message.version}, this node ${version}`);
     }
     if (message.kind === 'hello' && this.#state === 'hello') return this.#takeHello(message.hello, bytes);
-    if (message.kind === 'proof' && this.#state === 'proof') return this.#takeProof(message.proof);
+    if (message.kind === 'identity' && this.#state === 'identity') return this.#takeIdentity(message.sealed);
     return this.#refuse('PEER_REFUSED', `malformed handshake: a ${message.kind} out of turn`);
   }
 
   #takeHello(hello: Hello, bytes: Uint8Array): HandshakeStep {
-    const { role, self, expected } = this.#options;
+    const { role } = this.#options;
     // Copied: the bytes of a received message belong to the socket.
     this.#peerHello = { hello, bytes: Uint8Array.from(bytes) };
     if (hello.role === role) return this.#refuse('PEER_REFUSED', `both sides are ${role}`);
-    if (hello.nodeId === self.nodeId)
-      return this.#refuse('PEER_REFUSED', `the peer is called ${self.nodeId}, as this node is`);
-    if (expected !== undefined && hello.nodeId !== expected) {
-      return this.#refuse('PEER_REFUSED', `expected ${expected}, found ${hello.nodeId}`);
-    }
-    this.#state = 'proof';
-    return { send: role === 'initiator' ? encodeProof(this.#proof('initiator')) : this.#ownHello };
+    this.#state = 'identity';
+    return { send: role === 'initiator' ? this.#ownIdentity() : this.#ownHello };
   }
 
-  #takeProof(proof: Uint8Array): HandshakeStep {
-    const { role, self, admit } = this.#options;
-    const { hello } = this.#peerHello!;
-    if (!sameProof(proof, this.#proof(hello.role)))
-      return this.#refuse('PEER_REFUSED', 'the peer does not know the secret');
-    if (hello.clusterHash !== self.clusterHash) {
-      return this.#refuse(
-        'PEER_CONFIG_MISMATCH',
-        `the peer's cluster file is ${hello.clusterHash}, not ${self.clusterHash}`,
-      );
-    }
-    if (hello.epoch !== self.epoch) {
-      return this.#refuse('PEER_CONFIG_MISMATCH', `the peer is in epoch ${hello.epoch}, this node in ${self.epoch}`);
-    }
-    const { role: _role, nonce: _nonce, ...peer } = hello;
-    const refusal = admit?.(peer);
+  #takeIdentity(sealed: Uint8Array): HandshakeStep {
+    const { role, self, expected, admit } = this.#options;
+    const opened = unseal(this.#key(this.#peerHello!.hello.role), sealed);
+    if (opened === undefined) return this.#refuse('PEER_REFUSED', 'the peer does not know the secret');
+    const { expected: dialled = self.nodeId, ...peer } = decodeContent(opened);
+    this.#claimed = peer.nodeId;
+    const refusal = mismatch(peer, expected) ?? mismatch(self, dialled) ?? unlike(peer, self) ?? admit?.(peer);
     if (refusal !== undefined) return this.#refuse(refusal.code, refusal.detail);
     this.#state = 'done';
     const outcome = { status: 'accepted', peer } as const;
-    return role === 'acceptor' ? { send: encodeProof(this.#proof('acceptor')), outcome } : { outcome };
+    return role === 'acceptor' ? { send: this.#ownIdentity(), outcome } : { outcome };
   }
 
-  #proof(of: HandshakeRole): Uint8Array {
+  #ownIdentity(): Uint8Array {
+    const { role, self, expected } = this.#options;
+    return encodeIdentity(seal(this.#key(role), encodeContent({ ...self, expected })));
+  }
+
+  #key(of: HandshakeRole): Uint8Array {
     const theirs = this.#peerHello!.bytes;
     const hellos: [Uint8Array, Uint8Array] =
       this.#options.role === 'initiator' ? [this.#ownHello, theirs] : [theirs, this.#ownHello];
-    return proofOf(this.#options.secret, LABELS[of], ...hellos);
+    return sealingKey(this.#options.secret, LABELS[of], ...hellos);
   }
 
   #refuse(code: Refusal['code'], detail: string): HandshakeStep {
@@ -135,6 +131,23 @@ export class Handshake {
 
   #end(refusal: Refusal & { readonly by: 'self' | 'peer' }): HandshakeStep {
     this.#state = 'done';
-    return { outcome: { status: 'refused', claimed: this.#peerHello?.hello.nodeId ?? null, ...refusal } };
+    return { outcome: { status: 'refused', claimed: this.#claimed, ...refusal } };
   }
+}
+
+/** Why a node is not the one that was dialled. */
+const mismatch = ({ nodeId }: PeerInfo, expected: string | undefined): Refusal | undefined =>
+  expected === undefined || nodeId === expected
+    ? undefined
+    : { code: 'PEER_REFUSED', detail: `expected ${expected}, found ${nodeId}` };
+
+/** Why two nodes that know the secret do not link. */
+function unlike(peer: PeerInfo, self: PeerInfo): Refusal | undefined {
+  if (peer.nodeId === self.nodeId)
+    return { code: 'PEER_REFUSED', detail: `the peer is called ${self.nodeId}, as this node is` };
+  const differs = (detail: string): Refusal => ({ code: 'PEER_CONFIG_MISMATCH', detail });
+  if (peer.clusterHash !== self.clusterHash)
+    return differs(`the peer's cluster file is ${peer.clusterHash}, not ${self.clusterHash}`);
+  if (peer.epoch !== self.epoch) return differs(`the peer is in epoch ${peer.epoch}, this node in ${self.epoch}`);
+  return undefined;
 }

@@ -12,12 +12,12 @@ import {
   type WallMs,
 } from '@isochron/core';
 import { pack, unpack } from './msgpack.js';
-import { NONCE_BYTES, PROOF_BYTES } from './proof.js';
+import { NONCE_BYTES } from './proof.js';
 
 /** Version of frames and messages. Nodes of different versions do not talk. */
-export const PROTOCOL_VERSION = 2;
+export const PROTOCOL_VERSION = 3;
 
-/** What a node says of itself when a link opens. */
+/** What a node sends about itself when a link opens, sealed: only who knows the secret reads it. */
 export interface PeerInfo {
   readonly nodeId: string;
   /** Random name of the node's store: another one means that the disk was lost (D10). */
@@ -43,8 +43,9 @@ export interface Refusal {
   readonly detail: string;
 }
 
-/** First message of each side. */
-export interface Hello extends PeerInfo {
+/** First message of each side: what a stranger may know. */
+export interface Hello {
+  readonly version: number;
   readonly role: HandshakeRole;
   readonly nonce: Uint8Array;
 }
@@ -53,15 +54,19 @@ export interface Hello extends PeerInfo {
 export type HandshakeMessage =
   | { readonly kind: 'hello'; readonly hello: Hello }
   | { readonly kind: 'other-version'; readonly version: number }
-  | { readonly kind: 'proof'; readonly proof: Uint8Array }
+  | { readonly kind: 'identity'; readonly sealed: Uint8Array }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
 const MAX_DETAIL_LENGTH = 256;
 
-const exactly = (length: number): Kind<Uint8Array> => ({
+/** Most bytes of a sealed identity. */
+const MAX_SEALED_BYTES = 1024;
+
+const bytesOf = (min: number, max: number): Kind<Uint8Array> => ({
   encode: (bytes) => bytes,
   decode: (raw) => {
-    if (!(raw instanceof Uint8Array) || raw.length !== length) throw new MalformedMessage(`expected ${length} bytes`);
+    if (!(raw instanceof Uint8Array) || raw.length < min || raw.length > max)
+      throw new MalformedMessage(`expected ${min} to ${max} bytes`);
     return raw;
   },
 });
@@ -69,13 +74,24 @@ const exactly = (length: number): Kind<Uint8Array> => ({
 const helloKind = struct<Hello>({
   version: uint,
   role: oneOf('initiator', 'acceptor'),
+  nonce: bytesOf(NONCE_BYTES, NONCE_BYTES),
+});
+
+/** What a side seals. */
+export interface Identity extends PeerInfo {
+  /** The node that it dialled: another one that answers at this address refuses. */
+  readonly expected?: string | undefined;
+}
+
+const identityKind = struct<Identity>({
+  version: uint,
   nodeId: text(64),
   storeId: text(64),
   clusterHash: text(128),
   epoch: uint,
   hlc: timestamp,
-  nonce: exactly(NONCE_BYTES),
   wallMs: optional(count),
+  expected: optional(text(64)),
 });
 
 const refusalKind = struct<Refusal>({
@@ -83,16 +99,16 @@ const refusalKind = struct<Refusal>({
   detail: text(MAX_DETAIL_LENGTH),
 });
 
-const proofKind = exactly(PROOF_BYTES);
+const sealedKind = bytesOf(1, MAX_SEALED_BYTES);
 
 // A message is `[magic, tag, body]`. These numbers, and the version as first field of a hello, hold for all versions.
 const MAGIC = 'isochron';
 const HELLO = 1;
-const PROOF = 2;
+const IDENTITY = 2;
 const REFUSED = 3;
 
 export const encodeHello = (hello: Hello): Uint8Array => pack([MAGIC, HELLO, helloKind.encode(hello)]);
-export const encodeProof = (proof: Uint8Array): Uint8Array => pack([MAGIC, PROOF, proofKind.encode(proof)]);
+export const encodeIdentity = (sealed: Uint8Array): Uint8Array => pack([MAGIC, IDENTITY, sealedKind.encode(sealed)]);
 export const encodeRefusal = ({ code, detail }: Refusal): Uint8Array =>
   pack([MAGIC, REFUSED, refusalKind.encode({ code, detail: detail.slice(0, MAX_DETAIL_LENGTH) })]);
 
@@ -104,8 +120,8 @@ export function decodeHandshake(bytes: Uint8Array, version: number): HandshakeMe
   switch (raw[1]) {
     case HELLO:
       return decodeHello(body, version);
-    case PROOF:
-      return { kind: 'proof', proof: proofKind.decode(body) };
+    case IDENTITY:
+      return { kind: 'identity', sealed: sealedKind.decode(body) };
     case REFUSED:
       return { kind: 'refused', refusal: refusalKind.decode(body) };
     default:
@@ -120,3 +136,8 @@ function decodeHello(body: unknown, version: number): HandshakeMessage {
     ? { kind: 'hello', hello: helloKind.decode(body) }
     : { kind: 'other-version', version: theirs };
 }
+
+/** The content of a sealed identity. */
+export const encodeContent = (identity: Identity): Uint8Array => pack(identityKind.encode(identity));
+/** Throws `MalformedMessage`. */
+export const decodeContent = (bytes: Uint8Array): Identity => identityKind.decode(unpack(bytes));

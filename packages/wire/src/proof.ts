@@ -1,19 +1,22 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
 
 /** Bytes of a handshake's nonce. */
 export const NONCE_BYTES = 32;
-/** Bytes of a proof. */
-export const PROOF_BYTES = 32;
+
+/** AES-256 in a mode that authenticates. A key seals one message, so its initialisation vector need not differ. */
+const CIPHER = 'aes-256-gcm';
+const IV = Buffer.alloc(12);
+const TAG_BYTES = 16;
 
 /** A fresh nonce. */
 export const randomNonce = (): Uint8Array => randomBytes(NONCE_BYTES);
 
 /**
- * Proof of knowing the secret: HMAC-SHA256 over a label, which differs per role so that a proof cannot be sent back to
- * its maker, and over both hello messages as they travelled. These hold both nonces, node ids, versions and hashes; each is
- * preceded by its length, so that no two transcripts have the same bytes.
+ * The key with which one side of one handshake seals its identity: HMAC-SHA256 of the secret over a label, which differs per role so that a message
+ * cannot be sent back to its maker, and over both hello messages as they travelled. These hold both nonces; each is preceded by its
+ * length, so that no two transcripts have the same bytes.
  */
-export function proofOf(
+export function sealingKey(
   secret: string | Uint8Array,
   label: string,
   initiatorHello: Uint8Array,
@@ -28,5 +31,20 @@ export function proofOf(
   return mac.digest();
 }
 
-/** Compares in a time that does not tell where the first difference is. */
-export const sameProof = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && timingSafeEqual(a, b);
+/** Encrypts bytes, and proves the knowledge of the key by that. For one message with each key. */
+export function seal(key: Uint8Array, bytes: Uint8Array): Uint8Array {
+  const cipher = createCipheriv(CIPHER, key, IV);
+  return new Uint8Array(Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()]));
+}
+
+/** What was sealed with this key; undefined for everything else. */
+export function unseal(key: Uint8Array, sealed: Uint8Array): Uint8Array | undefined {
+  if (sealed.length < TAG_BYTES) return undefined;
+  const end = sealed.length - TAG_BYTES;
+  const decipher = createDecipheriv(CIPHER, key, IV, { authTagLength: TAG_BYTES }).setAuthTag(sealed.subarray(end));
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(0, end)), decipher.final()]);
+  } catch {
+    return undefined;
+  }
+}

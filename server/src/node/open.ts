@@ -60,6 +60,7 @@ import { PeerHealth } from './peer-health.js';
 import { PromisedCoordinator, PromisedOperations } from './promised.js';
 import { type ServedOperations, type ServedProtocol, type ServedTransactions, servedProtocol } from './protocols.js';
 import { logRebuild } from './rebuild-log.js';
+import { foreignSource } from './senders.js';
 import { type Figures, nodeStatus, operationFigures, transactionFigures } from './status.js';
 import { Traffic } from './traffic.js';
 import { loadUnapplied } from './unapplied.js';
@@ -225,10 +226,9 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   async listen(storeId: string): Promise<void> {
     await this.#disk.start();
     const { config, secret, logger, peering } = this.options;
-    const { membership } = this.machines;
+    const { membership, clock, drift } = this.machines;
     if (!membership.joined || !membership.settled)
       logRebuild(this.machines, this.topology, logger, () => this.#closing !== undefined);
-    const { clock, drift } = this.machines;
     const peers = new PeerClocks<M>(clock, drift, newestTimestamp(this.schema));
     this.#peers = peers;
     this.#transport = await WebSocketTransport.open<M>({
@@ -245,6 +245,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
       wallClock: () => this.now(),
       events: {
         meets: ({ nodeId, hlc, wallMs }, lateMs) => peers.meets(nodeId, { hlc, wallMs }, this.now(), lateMs),
+        foreign: (from, envelopes) => foreignSource(this.topology, from, envelopes),
         refuses: (from, hlc, envelopes) => peers.receives(from, hlc, envelopes, this.now()),
         frame: (_from, _hlc, envelopes) => {
           this.host.receive(envelopes);
@@ -259,8 +260,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
         },
       },
     });
-    const transport = this.#transport;
-    this.#health.start((peer) => transport.silentMs(peer));
+    this.#health.start((peer) => this.#transport?.silentMs(peer));
     this.host.run();
     this.#stopReporting = reportVerification(() => this.verification(), logger);
   }
@@ -333,8 +333,8 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
 
   costs(): Costs {
     const { replicatedUpdates, metadataBytes } = this.#traffic;
-    const blocked = this.blocked();
-    return { blocked, replicatedUpdates, metadataBytes, sent: (kind, scope) => this.#traffic.of(kind, scope) };
+    const sent: Costs['sent'] = (kind, scope) => this.#traffic.of(kind, scope);
+    return { blocked: this.blocked(), replicatedUpdates, metadataBytes, sent };
   }
 
   losses(): readonly Loss[] {
@@ -394,7 +394,6 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
   #fail(error: unknown): void {
     this.options.onFailure(this.#judged(error));
   }
-
   #judged(error: unknown): unknown {
     const { membership } = this.machines;
     // Half a copy is thrown away at the next start in any case.

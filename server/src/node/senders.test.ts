@@ -1,0 +1,26 @@
+import { Topology } from '@isochron/core';
+import { clusterSpec } from '../config/cluster-file.js';
+import { fakeConfig } from '../testing/fake-node.js';
+import { foreignSource } from './senders.js';
+
+const topology = new Topology(clusterSpec(fakeConfig()));
+const from = { node: 'oregon-1', machine: 'x' };
+const to = { node: 'virginia-1', machine: 'x' };
+const reasonFor = (message: { readonly type: string }) => foreignSource(topology, 'oregon-1', [{ from, to, message }]);
+
+it.each(['Replicate', 'Heartbeat', 'ResyncRefused'])(
+  'a %s of a region is sent by a node of it, and by no other',
+  (type) => {
+    expect(reasonFor({ type, source: 'oregon' } as { type: string })).toBeUndefined();
+    expect(reasonFor({ type, source: 'virginia' } as { type: string })).toContain('oregon-1, which is in oregon');
+  },
+);
+
+it('a node asks to be sent again what its own region lacks', () => {
+  expect(reasonFor({ type: 'ResyncReq', region: 'oregon' } as { type: string })).toBeUndefined();
+  expect(reasonFor({ type: 'ResyncReq', region: 'virginia' } as { type: string })).toBeDefined();
+});
+
+it('messages that name no region of their sender are free to name any', () => {
+  expect(reasonFor({ type: 'CopyReq', source: 'virginia' } as { type: string })).toBeUndefined();
+});
