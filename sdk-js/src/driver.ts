@@ -115,7 +115,7 @@ export class Driver implements ClientEffects {
   begin(mode: HandleMode, at?: Timestamp): Handle {
     const id = ++this.#lastHandle;
     this.step({ kind: 'begin', handle: id, mode, at });
-    return { id, tx: this.machine.transaction(id) };
+    return { id, tx: this.machine.handle(id).tx };
   }
 
   end({ id }: Handle): void {

@@ -32,7 +32,7 @@ describe('every call', () => {
       world.step({ kind: 'begin', handle: ++handle, mode: random.pick(['transaction', 'snapshot']) });
       world.call({ f: 'read', handle, keys });
       if (random.chance(0.5)) world.run(random.below(50));
-      world.machine.transaction(handle).write(keys[0]!, 'written');
+      world.machine.handle(handle).tx.write(keys[0]!, 'written');
       if (random.chance(0.7)) world.call({ f: 'commit', handle });
       else world.step({ kind: 'end', handle });
     };

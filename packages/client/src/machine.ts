@@ -154,15 +154,11 @@ export class ClientMachine {
     this.core = new ClientCore(this.#loop, options, settings);
   }
 
-  /** The transaction of a handle: what it has read and written. @throws IsochronError as `begin` */
-  transaction(handle: HandleId): SessionTransaction {
-    return this.#handle(handle).tx;
-  }
-
-  /** Whether the server has had the snapshot in use ever since it assigned it to this handle. */
-  isInUse(handle: HandleId): boolean {
-    const { current } = this.core.connector;
-    return current !== undefined && this.#handle(handle).isOpenOn(current);
+  /** A snapshot that is read from. @throws IsochronError TRANSACTION_FINISHED */
+  handle(id: HandleId): SnapshotHandle {
+    const handle = this.#handles.get(id);
+    if (handle === undefined) throw new IsochronError('TRANSACTION_FINISHED', 'it has ended, or never began');
+    return handle;
   }
 
   step(input: ClientInput): void {
@@ -218,12 +214,12 @@ export class ClientMachine {
         return core.connect(caller);
       case 'read': {
         const { handle, keys } = call;
-        return handle === undefined ? core.engine.read(keys, caller) : readKeys(this.#handle(handle), keys, caller);
+        return handle === undefined ? core.engine.read(keys, caller) : readKeys(this.handle(handle), keys, caller);
       }
       case 'list':
-        return mergedPage(this.#handle(call.handle), call.request, caller);
+        return mergedPage(this.handle(call.handle), call.request, caller);
       case 'open':
-        return this.#handle(call.handle).open(caller);
+        return this.handle(call.handle).open(caller);
       case 'write':
         return core.engine.write(call.key, call.value, caller);
       case 'commit':
@@ -242,18 +238,12 @@ export class ClientMachine {
   }
 
   #commit(id: HandleId, caller: Caller<unknown>): Cancellable | undefined {
-    const handle = this.#handle(id);
+    const handle = this.handle(id);
     this.#handles.delete(id);
     const begin = (): SessionTransaction => {
       handle.handOver();
       return handle.tx;
     };
     return commit(this.core, begin, handle, caller);
-  }
-
-  #handle(id: HandleId): SnapshotHandle {
-    const handle = this.#handles.get(id);
-    if (handle === undefined) throw new IsochronError('TRANSACTION_FINISHED', 'it has ended, or never began');
-    return handle;
   }
 }

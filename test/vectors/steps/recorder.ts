@@ -100,7 +100,7 @@ export class Recorder implements ClientEffects {
   #take(input: StepInput, nowMs: number): void {
     switch (input.do) {
       case 'write':
-        this.machine.transaction(input.handle).write(input.key, valueIn(input.value));
+        this.machine.handle(input.handle).tx.write(input.key, valueIn(input.value));
         break;
       case 'export':
         this.#out.push({ do: 'exported', session: this.machine.core.export() });

@@ -158,16 +158,11 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   /** It is known to have had no effect, or its outcome cannot be found out any more. */
   override failed(reason: unknown): void {
     if (this.settled) return;
-    super.failed(this.#inDoubt ? this.#outcomeError(reason) : reason);
+    // Where it may have had an effect, a refusal is about its last sending only. One that is too large was never sent.
+    const isOpen = this.#inDoubt && reason instanceof IsochronError && !/^(OUTCOME|REQUEST)_/.test(reason.code);
+    super.failed(isOpen ? new OutcomeUnknownError(this.txId, this.birth, reason.message, reason) : reason);
     this.gaveUp();
     this.#ended();
-  }
-
-  /** What the caller gets where it may have had an effect. One that is too large was never sent. */
-  #outcomeError(reason: unknown): unknown {
-    if (!(reason instanceof IsochronError) || reason.code === 'REQUEST_TOO_LARGE') return reason;
-    if (reason.code.startsWith('OUTCOME_')) return reason;
-    return new OutcomeUnknownError(this.txId, this.birth, reason.message, reason);
   }
 
   /** Whether a node does not pass it on to its last home: the node's own region has to be the next one (D4). */

@@ -226,7 +226,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     if (!this.#hasTransactions) return new MachineOperation(this, ++this.#handles);
     const handle = ++this.#handles;
     this.#give({ kind: 'begin', handle, mode: options.mode, at: options.at?.ts });
-    return new MachineTransaction(this, handle, this.#machine.transaction(handle), options);
+    return new MachineTransaction(this, handle, this.#machine.handle(handle).tx, options);
   }
 
   *status(txId: TxId): Co<{ readonly status: string; readonly ts: Timestamp | null }> {
@@ -270,7 +270,8 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
   }
 
   isInUse(handle: HandleId): boolean {
-    return this.#machine.isInUse(handle);
+    const { current } = this.#machine.core.connector;
+    return current !== undefined && this.#machine.handle(handle).isOpenOn(current);
   }
 
   watch(txId: TxId, { sent }: CommitHooks, snapshot: () => Snapshot): void {

@@ -16,7 +16,7 @@ export type Group = (typeof GROUPS)[number];
 /** The first pattern that fits a kind of work. */
 const PATTERNS: readonly (readonly [RegExp, Group])[] = [
   [/persisted$/, 'durable batches'],
-  [/Gossip|^stabilization/, 'stabilisation'],
+  [/Gossip|^Clock|^stabilization/, 'stabilisation'],
   [/Replicate|Heartbeat|Resync|^replica apply/, 'replication'],
   [/StartTx|Read|List/, 'reads'],
   [/Commit|Prepare|Abort|EndTx|Resolve/, 'commits'],
