@@ -1,6 +1,6 @@
 /** Drives the client machine: sockets, timers, promises, and the signals of callers. */
 
-import { OutcomeUnknownError, toIsochronError } from '@isochron/client/errors';
+import { toIsochronError } from '@isochron/client/errors';
 import { type Caller, UNAWAITED } from '@isochron/client/link/exchange';
 import {
   type Call,
@@ -85,14 +85,7 @@ export class Driver implements ClientEffects {
 
   /** Begins a call; rejects with the reason of the signal when that fires first. */
   call<T>(call: Call, signal?: AbortSignal): Promise<T> {
-    return new Promise<unknown>((resolve, refuse) => {
-      const reject = (error: unknown): void => {
-        if (error instanceof OutcomeUnknownError)
-          error.outcome = new Promise((known) => {
-            error.settle = known;
-          });
-        refuse(error);
-      };
+    return new Promise<unknown>((resolve, reject) => {
       const settle: Caller<unknown> = { resolve, reject, cancellable: undefined };
       const caller = signal === undefined ? settle : this.#signalled(signal, settle);
       this.step({ kind: 'call', call, caller });

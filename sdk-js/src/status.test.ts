@@ -1,5 +1,4 @@
 import { wallOf } from '@isochron/core/hlc';
-import type { RequestFrame } from '@isochron/wire/session-frames';
 import { FakeStore, idOf, type Scripted } from '../testing/fake-server.js';
 import { client, closeAll, codeOf, deferred, server, statusOf } from '../testing/harness.js';
 import { OutcomeUnknownError } from './index.js';
@@ -28,60 +27,6 @@ describe('a listener of the status', () => {
     process.off('unhandledRejection', unhandled);
     reported.mockRestore();
   });
-});
-
-describe('a commit whose outcome is not known', () => {
-  async function unknown(script: (frame: RequestFrame) => Scripted) {
-    const node = await server();
-    node.script = (frame) => ('id' in frame && frame.type === 'commit' ? script(frame) : undefined);
-    const app = await client([node], { requestTimeoutMs: 30, commitTimeoutMs: 60 });
-    const error: unknown = await app.set('a', 1).catch((reason: unknown) => reason);
-    return { app, node, error: error as OutcomeUnknownError };
-  }
-
-  it('is not retryable: another call would be another transaction', async () => {
-    const { error } = await unknown(() => new Promise(() => {}));
-    expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', retryable: false });
-  });
-
-  it('has an outcome, which says that it was committed, once that is known', async () => {
-    const { node, error } = await unknown(() => 'apply-and-drop');
-    node.script = () => undefined;
-    expect(await error.outcome).toEqual({ state: 'committed', timestamp: 1001 });
-    expect(node.store.clock).toBe(1001);
-  });
-
-  it('has an outcome, which says that it was aborted, once that is known', async () => {
-    const { node, error } = await unknown(() => new Promise(() => {}));
-    node.script = (frame) =>
-      frame.type === 'commit'
-        ? { type: 'error', id: frame.id, code: 'TRANSACTION_ABORTED', detail: 'aborted', retryable: false }
-        : undefined;
-    expect(await error.outcome).toEqual({ state: 'aborted', timestamp: undefined });
-  });
-
-  it('has an outcome, which says that it was forgotten, where its nodes say so', async () => {
-    const { node, error } = await unknown(() => new Promise(() => {}));
-    node.script = (frame) =>
-      frame.type === 'commit'
-        ? { type: 'error', id: frame.id, code: 'OUTCOME_FORGOTTEN', detail: 'old', retryable: false }
-        : undefined;
-    expect(await error.outcome).toEqual({ state: 'forgotten', timestamp: undefined });
-  });
-
-  it.each(['before', 'after'])(
-    'has an outcome, which stays unknown, where the client is closed %s it is thrown',
-    async (when) => {
-      const node = await server();
-      node.script = (frame) => (frame.type === 'commit' ? new Promise(() => {}) : undefined);
-      const app = await client([node], when === 'after' ? { requestTimeoutMs: 30, commitTimeoutMs: 60 } : {});
-      const write = app.set('a', 1).catch((reason: unknown) => reason as OutcomeUnknownError);
-      await node.until(() => node.received('commit').length > 0);
-      if (when === 'after') await write;
-      await app.close();
-      expect(await ((await write) as OutcomeUnknownError).outcome).toEqual({ state: 'unknown', timestamp: undefined });
-    },
-  );
 });
 
 describe('the status of a transaction', () => {

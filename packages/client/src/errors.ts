@@ -1,26 +1,14 @@
 import { type ErrorCode, IsochronError, isErrorCode } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
-import type { TransactionStatus } from './session/tx-status.js';
 
 /**
  * The commit may or may not have happened: its answer was lost and no node could be asked before the deadline. `code` is
  * `OUTCOME_UNKNOWN`. The client keeps asking in the background, and holds the session's later commits until it knows.
  *
- * It is not retryable: another call is another transaction, and both may happen. `outcome` says what became of this one,
- * and so whether to repeat it.
- *
  * `client.transactionStatus(error)` asks what became of it, now or later; from another client, device or process, ask with
  * `{ txId, birth }`, which is plain JSON to keep.
  */
 export class OutcomeUnknownError extends IsochronError {
-  /** @internal The driver takes what the machine calls once, and makes `outcome` of it. */
-  settle: (status: TransactionStatus) => void = () => {};
-  /**
-   * What became of it, once this client knows: `committed`, or `aborted`, and then nothing of it was written; `forgotten`
-   * or `unknown` where that cannot be found out any more, as by a closed client. Never rejects.
-   */
-  outcome!: Promise<TransactionStatus>;
-
   constructor(
     /** Id of the transaction, for `client.transactionStatus` and `GET /v1/transactions/:id`. */
     readonly txId: TxId,
@@ -29,7 +17,7 @@ export class OutcomeUnknownError extends IsochronError {
     reason: string,
     cause?: unknown,
   ) {
-    super('OUTCOME_UNKNOWN', `the outcome of transaction ${txId} is not known: ${reason}`, { cause, retryable: false });
+    super('OUTCOME_UNKNOWN', `the outcome of transaction ${txId} is not known: ${reason}`, { cause });
   }
 }
 

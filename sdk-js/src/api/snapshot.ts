@@ -91,7 +91,7 @@ export async function openSnapshot(driver: Driver, scope: Scope, options: Snapsh
   checkOptions(options, 'at', 'signal');
   const { at, signal } = options;
   if (!driver.machine.core.can('snapshots')) {
-    const message = `the cluster's protocol, ${driver.machine.core.protocol}, has no snapshots`;
+    const message = `the protocol of this cluster, ${driver.machine.core.protocol}, has no snapshots`;
     throw new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message);
   }
   const handle = driver.begin('snapshot', at);

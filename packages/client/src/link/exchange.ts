@@ -1,6 +1,6 @@
 import { IsochronError } from '@isochron/core/errors';
 import type { RequestFrame } from '@isochron/wire/session-frames';
-import { clientClosed, malformed } from '../errors.js';
+import { malformed } from '../errors.js';
 import type { Loop } from '../loop.js';
 import type { Connection } from './connection.js';
 import type { Answer } from './frames.js';
@@ -96,7 +96,7 @@ export abstract class Exchange<T = unknown> implements Cancellable {
 
   /** The client closes. */
   closed(): void {
-    this.failed(clientClosed());
+    this.failed(new IsochronError('CLIENT_CLOSED', 'the client was closed'));
   }
 
   cancel(reason: unknown): void {
@@ -122,10 +122,10 @@ export abstract class Exchange<T = unknown> implements Cancellable {
     this.#caller.resolve(value);
   }
 
-  /** Answers the caller before the exchange itself has ended; what follows reaches another one. */
-  protected rejectCaller(reason: unknown, next: Caller<T>): void {
+  /** Answers the caller before the exchange itself has ended; what follows does not reach it any more. */
+  protected rejectCaller(reason: unknown): void {
     const caller = this.#caller;
-    this.#caller = next;
+    this.#caller = UNAWAITED;
     caller.reject(reason);
   }
 }

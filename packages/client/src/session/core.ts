@@ -101,7 +101,8 @@ export class ClientCore implements ConnectorEvents {
   get session(): Session {
     const { session } = this.engine;
     if (session !== undefined) return session;
-    const message = `the cluster's protocol, ${this.#protocol}, has single operations only: get, set and delete`;
+    const instead = 'get, set and delete keys, one or a few at a time';
+    const message = `the protocol of this cluster, ${this.#protocol}, has no transactions, snapshots and listings: ${instead}`;
     throw new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message);
   }
 
@@ -275,7 +276,8 @@ export class ClientCore implements ConnectorEvents {
   /** What became of a transaction, of this session or of any other. */
   txStatus(txId: TxId, birth: Timestamp | undefined, caller: Caller<TransactionStatus>): Cancellable | undefined {
     if (!this.can('transactions')) {
-      const message = `the cluster's protocol, ${this.#protocol}, does not keep what became of a write`;
+      const instead = 'a write that is repeated under its id says so itself';
+      const message = `the protocol of this cluster, ${this.#protocol}, cannot be asked what became of a write: ${instead}`;
       caller.reject(new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message));
       return undefined;
     }

@@ -125,7 +125,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     const now = this.#core.loop.nowMs;
     if (!this.#inDoubt) {
       this.failed(
-        this.#lastError ?? new IsochronError('CONNECTION_LOST', 'the request was not sent: there is no connection'),
+        this.#lastError ?? new IsochronError('CONNECTION_LOST', 'the write was not sent: there is no connection'),
       );
       return true;
     }
@@ -146,7 +146,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   override closed(): void {
     if (this.#inDoubt) {
       this.#unknown('the client was closed');
-      super.failed(clientClosed());
+      this.settled = true;
     } else this.failed(clientClosed());
   }
 
@@ -228,17 +228,8 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   }
 
   #unknown(why: string, cause?: unknown): void {
-    if (this.overdue) return;
     this.overdue = true;
     const { txId, birth } = this.attempt;
-    const error = new OutcomeUnknownError(txId, birth, why, cause);
-    this.rejectCaller(error, {
-      resolve: ({ timestamp }) => error.settle({ state: 'committed', timestamp }),
-      reject: (reason) => {
-        const isForgotten = reason instanceof IsochronError && reason.code === 'OUTCOME_FORGOTTEN';
-        const state = isForgotten ? 'forgotten' : this.#inDoubt ? 'unknown' : 'aborted';
-        error.settle({ state, timestamp: undefined });
-      },
-    });
+    this.rejectCaller(new OutcomeUnknownError(txId, birth, why, cause));
   }
 }

@@ -31,7 +31,7 @@ struct Scope: Sendable {
         if let problem { throw problem }
         if key.utf8.isEmpty { throw IsochronError(.keyInvalid, "a key is a text of at least one character") }
         if !prefix.utf8.isEmpty, key.utf8.contains(UInt8(ascii: "/")) {
-            let message = "an id has no slash: use collection(\"a/b\")"
+            let message = "an id has no slash: name an inner collection, as in collection(\"a/b\")"
             throw IsochronError(.keyInvalid, message)
         }
         let whole = prefix + key

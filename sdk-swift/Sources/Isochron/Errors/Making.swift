@@ -18,13 +18,10 @@ extension IsochronError {
 
     static func lost(_ message: String) -> IsochronError { IsochronError(.connectionLost, message) }
 
-    /// Another call would be another transaction: it is not retryable.
-    static func outcomeUnknown(
-        _ txId: TxId, _ birth: Timestamp, _ why: String, _ cause: (any Error)?, _ outcome: EventualStatus
-    ) -> IsochronError {
+    static func outcomeUnknown(_ txId: TxId, _ birth: Timestamp, _ why: String, _ cause: (any Error)?) -> IsochronError
+    {
         let message = "the outcome of transaction \(txId) is not known: \(why)"
-        return IsochronError(
-            .outcomeUnknown, message, retryable: false, cause: cause, txId: txId, birth: birth, outcome: outcome)
+        return IsochronError(.outcomeUnknown, message, cause: cause, txId: txId, birth: birth)
     }
 
     /// What waited for its turn behind a write whose outcome is not known.

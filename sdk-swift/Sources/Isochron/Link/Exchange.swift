@@ -114,10 +114,10 @@ class AwaitedExchange<Outcome: Sendable>: Exchange {
         settleCaller(.success(outcome))
     }
 
-    /// Settles the caller, perhaps before the exchange itself has ended. What follows reaches another one.
-    final func settleCaller(_ result: Result<Outcome, any Error>, _ next: Caller<Outcome>? = nil) {
+    /// Settles the caller, perhaps before the exchange itself has ended. What follows does not reach it.
+    final func settleCaller(_ result: Result<Outcome, any Error>) {
         let caller = self.caller
-        self.caller = next
+        self.caller = nil
         caller?(result)
     }
 }

@@ -121,7 +121,7 @@ class OutcomeExchange: Turn<Committed> {
         if settled { return }
         if inDoubt {
             unknown("the client was closed", nil)
-            super.failed(IsochronError.clientWasClosed)
+            settled = true
         } else {
             failed(IsochronError.clientWasClosed)
         }
@@ -209,22 +209,8 @@ class OutcomeExchange: Turn<Committed> {
     }
 
     private func unknown(_ why: String, _ cause: (any Error)?) {
-        if overdue { return }
         overdue = true
-        let outcome = EventualStatus()
-        let error = IsochronError.outcomeUnknown(txId, birth, why, cause, outcome)
-        settleCaller(.failure(error)) { [self] in outcome.settle(status(of: $0)) }
-    }
-
-    private func status(of result: Result<Committed, any Error>) -> TransactionStatus {
-        switch result {
-        case .success(let committed): return TransactionStatus(state: .committed, timestamp: committed.timestamp)
-        case .failure(let error):
-            if (error as? IsochronError)?.code == .outcomeForgotten {
-                return TransactionStatus(state: .forgotten, timestamp: nil)
-            }
-            return TransactionStatus(state: inDoubt ? .unknown : .aborted, timestamp: nil)
-        }
+        settleCaller(.failure(IsochronError.outcomeUnknown(txId, birth, why, cause)))
     }
 
     private func addAttempt(_ cohorts: Cohorts) {
