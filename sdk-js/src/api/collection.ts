@@ -72,7 +72,7 @@ export class Collection<T = unknown> extends ReadCollection<T> {
 function checkWrite({ inside }: Driver, options: CallOptions | undefined): void {
   checkOptions(options, 'signal');
   if (inside.current?.isFinished === false)
-    throw new IsochronError('INVALID_REQUEST', 'inside of a transaction, write with it: tx.set, not client.set');
+    throw new IsochronError('INVALID_REQUEST', 'in a transaction, write with tx.set');
 }
 
 /** Commits what was written through a handle, and ends it. */

@@ -55,7 +55,7 @@ export class Listing<T> implements AsyncIterable<Entry<T>> {
     if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 1000)
       throw new IsochronError('INVALID_REQUEST', `pageSize is 1 to 1000, not ${pageSize}`);
     if (limit !== undefined && (!Number.isInteger(limit) || limit < 0))
-      throw new IsochronError('INVALID_REQUEST', `limit is a whole number from 0 on, not ${limit}`);
+      throw new IsochronError('INVALID_REQUEST', `limit is a whole number, not ${limit}`);
     this.#open = () => new Cursor(source, scope, options);
   }
 

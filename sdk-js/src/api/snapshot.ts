@@ -25,7 +25,7 @@ class SnapshotState implements HandleSource {
   ) {}
 
   handle(): Handle {
-    if (this.#closed) throw new IsochronError('TRANSACTION_FINISHED', 'the snapshot has been closed');
+    if (this.#closed) throw new IsochronError('TRANSACTION_FINISHED', 'the snapshot has ended');
     return this.opened;
   }
 

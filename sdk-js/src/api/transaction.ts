@@ -40,7 +40,7 @@ export class TransactionState implements HandleSource {
   }
 
   handle(): Handle {
-    if (this.isFinished) throw new IsochronError('TRANSACTION_FINISHED', 'the transaction has already ended');
+    if (this.isFinished) throw new IsochronError('TRANSACTION_FINISHED', 'the transaction has ended');
     this.signal?.throwIfAborted();
     return this.begun;
   }

@@ -125,7 +125,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     const now = this.#core.loop.nowMs;
     if (!this.#inDoubt) {
       this.failed(
-        this.#lastError ?? new IsochronError('CONNECTION_LOST', 'the write was not sent: there is no connection'),
+        this.#lastError ?? new IsochronError('CONNECTION_LOST', 'the request was not sent: there is no connection'),
       );
       return true;
     }

@@ -89,7 +89,7 @@ private final class SnapshotSource: HandleSource {
     }
 
     func borrow() throws -> Handle {
-        if isClosed { throw IsochronError(.transactionFinished, "the snapshot has been closed") }
+        if isClosed { throw IsochronError(.transactionFinished, "the snapshot has ended") }
         return handle
     }
 

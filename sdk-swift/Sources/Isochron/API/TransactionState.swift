@@ -31,7 +31,7 @@ final class TransactionState: HandleSource {
         guard let current = RunningTransaction.state, current.lifetime.driver === lifetime.driver,
             current.written.get() != nil
         else { return }
-        throw IsochronError(.invalidRequest, "inside of a transaction, write with it: tx.set, not client.set")
+        throw IsochronError(.invalidRequest, "in a transaction, write with tx.set")
     }
 
     /// Writes, from any thread. Throws TRANSACTION_FINISHED.
@@ -106,7 +106,7 @@ final class TransactionState: HandleSource {
     }
 
     private nonisolated static var finished: IsochronError {
-        IsochronError(.transactionFinished, "the transaction has already ended")
+        IsochronError(.transactionFinished, "the transaction has ended")
     }
 }
 

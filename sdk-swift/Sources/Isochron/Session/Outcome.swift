@@ -102,7 +102,7 @@ class OutcomeExchange: Turn<Committed> {
     final override func expired() -> Bool {
         let now = core.loop.nowMs
         if !inDoubt {
-            failed(lastError ?? .lost("the write was not sent: there is no connection"))
+            failed(lastError ?? .lost("the request was not sent: there is no connection"))
             return true
         }
         if now >= outcomeDeadlineMs, !overdue { unknown("no answer before the deadline", lastError) }
