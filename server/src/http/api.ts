@@ -1,4 +1,6 @@
 /** The public HTTP and WebSocket API of a node. */
+import { totalmem } from 'node:os';
+import { getHeapStatistics } from 'node:v8';
 import helmet from '@fastify/helmet';
 import underPressure from '@fastify/under-pressure';
 import websocket from '@fastify/websocket';
@@ -9,6 +11,7 @@ import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstanc
 import type { AnyNode } from '../node/api.js';
 import { servedNode } from '../ws/served-node.js';
 import { handleProtocols, SessionHub } from '../ws/session-route.js';
+import type { StrangerLimits } from '../ws/strangers.js';
 import { Authenticator } from './auth.js';
 import { jsonBodyParser } from './body.js';
 import { answerBrokenRequest } from './broken-request.js';
@@ -41,8 +44,26 @@ export interface ApiOptions {
   readonly allowHosts?: readonly string[] | undefined;
   /** Whether to serve Swagger UI at `/docs`. Default true. Left out, with a warning, on a Node before 20.19. */
   readonly docs?: boolean;
+  /** What session connections may take before their hello. */
+  readonly strangers?: StrangerLimits;
+  /** Heap in use, in bytes, above which requests are refused with `OVERLOADED`. Default: most of what V8 allows. */
+  readonly maxHeapUsedBytes?: number;
+  /** The same for all memory of the process. Default: most of what the container allows, where it has a limit. */
+  readonly maxRssBytes?: number;
   /** Event-loop delay in ms above which requests are refused with `OVERLOADED`. Default 2000. */
   readonly maxEventLoopDelayMs?: number;
+}
+
+/** How long a client may take for its headers, and for a whole request, in ms. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 60_000;
+/** Requests are refused above this share of the memory there is: before the heap refuses. */
+const MEMORY_SHARE = 0.9;
+
+/** What the container allows this process; 0, which stands for no limit, where there is none. */
+function containerBytes(): number {
+  const bytes = process.constrainedMemory?.() ?? 0;
+  return bytes < totalmem() ? bytes : 0;
 }
 
 declare module 'fastify' {
@@ -65,6 +86,8 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
     // Requests are not logged, so none needs a logger of its own.
     childLoggerFactory: (logger) => logger,
     bodyLimit: limits.maxRequestBytes,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: 1000 },
     // Percent-encoded, a key may be three times as long.
     routerOptions: { maxParamLength: 3 * limits.maxKeyBytes + 64 },
     // Lets keep-alive connections end as soon as their request is answered.
@@ -79,7 +102,7 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   const data = dataApi(node, { secret: options.secret, rules, auth, log: app.log, serving });
   const { api, handOver } = data;
   const served = servedNode(api);
-  const hub = new SessionHub(api, new ServedSessions(served, () => data.openSession(served)));
+  const hub = new SessionHub(api, new ServedSessions(served, () => data.openSession(served)), options.strangers);
   app.decorate('drain', (bounds?: Partial<DrainBounds>) => drain({ api, handOver, hub, server: app.server }, bounds));
   app.setErrorHandler((error, request, reply) =>
     sendProblem(reply, asValueError(error, request.routeOptions.config.bodyIsValue), request.log),
@@ -122,6 +145,8 @@ async function versionOne(
 ): Promise<void> {
   await scope.register(underPressure, {
     maxEventLoopDelay: options.maxEventLoopDelayMs ?? 2000,
+    maxHeapUsedBytes: options.maxHeapUsedBytes ?? MEMORY_SHARE * getHeapStatistics().heap_size_limit,
+    maxRssBytes: options.maxRssBytes ?? MEMORY_SHARE * containerBytes(),
     pressureHandler: (_request, _reply, _type, delayMs) => {
       // Not a long delay but none measured yet: while a node starts, its first interval may have no sample in it.
       if (delayMs === Number.POSITIVE_INFINITY) return;
@@ -132,7 +157,7 @@ async function versionOne(
     },
   });
   scope.get('/v1/session', { websocket: true, schema: { hide: true } }, (socket, request) =>
-    hub.admit(socket, request.headers['sec-websocket-protocol']),
+    hub.admit(socket, request.raw.socket, request.headers['sec-websocket-protocol']),
   );
   const { serving } = api;
   scope.register(async (routes) => {

@@ -1,13 +1,17 @@
 /** `/v1/session`: the sockets of the sessions that a node serves. */
+import type { Socket } from 'node:net';
 import type { ServedSessions } from '@isochron/sessions';
 import { SESSION_CLOSE, SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
 import type { RawData, WebSocket } from 'ws';
 import type { ApiContext } from '../http/context.js';
 import { codecOf } from './codec.js';
 import { SessionSocket } from './session-socket.js';
+import { type StrangerLimits, Strangers } from './strangers.js';
 
 const TICK_MS = 1000;
 const PING_EVERY_TICKS = 30;
+/** Close code of the WebSocket registry. */
+const TRY_AGAIN_LATER = 1013;
 /** How long a client may take to answer the close, ms. */
 const CLOSE_TIMEOUT_MS = 2000;
 
@@ -20,13 +24,16 @@ export function handleProtocols(offered: Set<string>): string | false {
 /** All session sockets of a node. */
 export class SessionHub {
   readonly #sockets = new Set<SessionSocket>();
+  readonly #strangers: Strangers;
   readonly #timer: NodeJS.Timeout;
   #ticks = 0;
 
   constructor(
     readonly api: ApiContext,
     readonly sessions: ServedSessions,
+    strangers?: StrangerLimits,
   ) {
+    this.#strangers = new Strangers(strangers);
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
     this.#timer.unref();
     api.node.onUnresponsive(() => sessions.tick(true));
@@ -38,17 +45,26 @@ export class SessionHub {
   }
 
   /** Serves a new connection. `offered` is its list of subprotocols, if it had one. */
-  admit(socket: WebSocket, offered: string | undefined): void {
+  admit(socket: WebSocket, connection: Socket, offered: string | undefined): void {
     const codec = offered !== undefined && socket.protocol === '' ? undefined : codecOf(socket.protocol);
     if (codec === undefined) {
       socket.on('error', (error) => this.api.log.debug({ err: error }, 'session socket'));
       socket.close(SESSION_CLOSE.protocolError, 'unknown subprotocol');
       return;
     }
+    const known = this.#strangers.admit(connection);
+    if (known === undefined) {
+      socket.on('error', (error) => this.api.log.debug({ err: error }, 'session socket'));
+      socket.close(TRY_AGAIN_LATER, 'OVERLOADED');
+      return;
+    }
     const { maxRequestBytes } = this.api.rules.limits;
-    const session = new SessionSocket(socket, codec, maxRequestBytes, (link) => this.sessions.admit(link));
+    const session = new SessionSocket(socket, codec, maxRequestBytes, (link) => this.sessions.admit(link), known);
     this.#sockets.add(session);
-    attach(socket, session, this.api, () => this.#sockets.delete(session));
+    attach(socket, session, this.api, () => {
+      known();
+      this.#sockets.delete(session);
+    });
   }
 
   /**

@@ -24,6 +24,8 @@ export class SessionSocket implements SessionLink {
     readonly codec: Codec,
     readonly maxMessageBytes: number,
     admit: (link: SessionLink) => ServedConnection,
+    /** Called once the client has said who it is. */
+    readonly greeted: () => void,
   ) {
     this.#socket = socket;
     this.#connection = admit(this);

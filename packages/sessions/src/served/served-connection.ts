@@ -27,6 +27,8 @@ const HELLO_CLOSE: Readonly<Record<string, number>> = {
 export interface SessionLink {
   /** Whether the client does not read: what is sent now waits. */
   readonly isPaused: boolean;
+  /** The client has said who it is. */
+  greeted?(): void;
   /** Sends in order. What is sent in one turn should leave as one message: that is most of the throughput. */
   send(outgoing: Outgoing): void;
   /** Ends the connection, after everything sent that the client takes in. Nothing is sent afterwards. */
@@ -132,6 +134,7 @@ export class ServedConnection {
     }
     this.#cancelHello();
     this.#greeted = true;
+    this.link.greeted?.();
     this.#send(this.#welcome());
   }
 
