@@ -1,5 +1,5 @@
 /** What the SDKs' client promises: at most once, in order, one snapshot, own writes. */
-import type { Mutant, Profile } from '../mutant.js';
+import type { Mutant, Patch, Profile } from '../mutant.js';
 
 const CLIENT = 'packages/client/src';
 const COMMITS = `${CLIENT}/session/commits.ts`;
@@ -21,7 +21,22 @@ const UNDISTURBED: Profile = { faults: { kinds: ['slowDisk'], count: 0, untilMs:
 /** The same, where stable time is long behind what sessions have written. */
 const BEHIND: Profile = { ...UNDISTURBED, settings: { applyIntervalMs: 400, gossipIntervalMs: 400 } };
 
+/** What ends a write that may have had an effect is reported as its outcome. */
+const ENDS_AS_FAILED: Patch = {
+  file: OUTCOME,
+  find: 'super.failed(this.#inDoubt ? this.#outcomeError(reason) : reason);',
+  replace: 'super.failed(reason);',
+};
+
 export const CLIENT_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'refusal-ends-doubt',
+    protocol: 'cops-gt',
+    breaks: 'D2',
+    does: 'reports a write in doubt as failed when it is refused for good where it is repeated',
+    patches: [ENDS_AS_FAILED],
+    seeds: { from: 1, count: 0 },
+  },
   {
     name: 'repeats-under-a-new-id',
     breaks: 'D4',
@@ -71,6 +86,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     breaks: 'D2',
     does: 'reports a commit as failed when its answer is late, although it may have happened',
     patches: [
+      ENDS_AS_FAILED,
       { file: OUTCOME, find: '    if (!this.#inDoubt) {\n      this.failed(', replace: '    {\n      this.failed(' },
       {
         file: OUTCOME,
@@ -146,6 +162,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     breaks: 'D2',
     does: 'reports a commit as failed when the connection is lost that it was sent on',
     patches: [
+      ENDS_AS_FAILED,
       {
         file: DISPATCHER,
         find: 'if (exchange.repeats && ',
@@ -161,6 +178,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     breaks: 'D4',
     does: 'repeats a PUT through a region that does not pass it on to its home',
     patches: [
+      ENDS_AS_FAILED,
       { file: OPERATIONS, find: 'return home !== region && home !== this.#seen.region;', replace: 'return false;' },
     ],
     seeds: { from: 314, count: 40 },
