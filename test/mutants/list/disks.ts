@@ -49,7 +49,11 @@ export const DISK_MUTANTS: readonly Mutant[] = [
         replace: 'stable >= 0 || stream.sentUpTo === life',
       },
       // With this the machine does not stop itself, so that it is seen from outside.
-      { file: REPLICATION, find: 'this.vv.applied(source) >= truncatedUpTo', replace: 'truncatedUpTo > 0' },
+      {
+        file: REPLICATION,
+        find: 'Math.min(this.vv.applied(source), this.#received(source)) >= truncatedUpTo',
+        replace: 'truncatedUpTo > 0',
+      },
     ],
     seeds: FEW,
   },
