@@ -1,15 +1,6 @@
 /** Lost and older disks under the protocols of the family, and clocks that start again (D5, D7, D10). */
 import type { Mutant } from '../mutant.js';
-import {
-  COHORT,
-  LOGGED_TIMES,
-  NODE_CLOCK,
-  NODE_PARTS,
-  REGIONAL_TIMES,
-  REPLICATION,
-  VERIFICATION,
-  WREN_SESSION,
-} from './files.js';
+import { COHORT, NODE_CLOCK, NODE_PARTS, REGIONAL_TIMES, VERIFICATION, WREN_SESSION } from './files.js';
 import { FORKED_TOKENS } from './sessions.js';
 
 /** Each has a plan that shows it. */
@@ -33,26 +24,6 @@ export const DISK_MUTANTS: readonly Mutant[] = [
         file: NODE_PARTS,
         find: 'settled ? Number.POSITIVE_INFINITY : unsettledAfter',
         replace: 'Number.POSITIVE_INFINITY',
-      },
-    ],
-    seeds: FEW,
-  },
-  {
-    name: 'log-truncated-while-a-peer-copies',
-    protocol: 'orbe',
-    breaks: 'D10',
-    does: 'truncates the log at a stable time that still counts a lost disk; the node that lacks it does not give its copy up',
-    patches: [
-      {
-        file: LOGGED_TIMES,
-        find: 'stream.sentUpTo !== undefined && stable >= life',
-        replace: 'stable >= 0 || stream.sentUpTo === life',
-      },
-      // With this the machine does not stop itself, so that it is seen from outside.
-      {
-        file: REPLICATION,
-        find: 'Math.min(this.vv.applied(source), this.#received(source)) >= truncatedUpTo',
-        replace: 'truncatedUpTo > 0',
       },
     ],
     seeds: FEW,

@@ -15,7 +15,6 @@ export const REBUILD = `${REPLICATION_FOLDER}/rebuild.ts`;
 export const REPLICA = `${TRANSACTIONS}/replica.ts`;
 export const SESSION = `${TRANSACTIONS}/session.ts`;
 export const REPLICA_STATE = `${REPLICATION_FOLDER}/replica-state.ts`;
-export const LOGGED_TIMES = `${REPLICATION_FOLDER}/logged-times.ts`;
 export const VERIFICATION = `${REPLICATION_FOLDER}/verification.ts`;
 export const SNAPSHOTS = `${PARIS}/paris.ts`;
 export const STRETCHES = `${REPLICATION_FOLDER}/stretches.ts`;
