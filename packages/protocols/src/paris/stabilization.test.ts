@@ -86,6 +86,21 @@ describe('PaRiS: stabilisation', () => {
     }
   });
 
+  it('a parent sends the stable time to its children in every round, also while it stands still (T2)', () => {
+    const world = new World({ spec: TWO_NODES_EACH });
+    world.run(200);
+    for (const region of ['oregon', 'ireland'])
+      for (const i of [1, 2, 3]) for (const j of [1, 2, 3]) world.cut(`virginia-${i}`, `${region}-${j}`);
+    world.run(1_000);
+    const before = world.ust();
+    world.sent.length = 0;
+    world.run(1_000);
+    expect(world.ust()).toBe(before);
+    const down = world.sent.filter(({ from, message }) => from.node === 'virginia-1' && message.type === 'GossipDown');
+    expect(new Set(down.map(({ to }) => to.node))).toEqual(new Set(['virginia-2', 'virginia-3']));
+    expect(down.length).toBeGreaterThanOrEqual(6);
+  });
+
   it('nobody collects above the stable time that a node has on its disk: it begins nothing below a floor after a crash (P9)', () => {
     const world = new World({ spec: TWO_NODES_EACH, settings: { retentionMs: 0 } });
     const client = new TestClient(world, 'oregon-1');
