@@ -169,7 +169,7 @@ export class ClosedLoop implements ClientLink {
 
   #commit(handle: HandleId, writes: readonly QualifiedKey[]): void {
     const tx = this.#machine.handle(handle).tx;
-    for (const key of writes) tx.write(key, this.#transactions.nextValue());
+    for (const key of writes) tx.write(key, JSON.stringify(this.#transactions.nextValue()));
     if (tx.hasWrites) this.#call({ f: 'commit', handle }, () => this.#end('committed'));
     else {
       this.#give({ kind: 'end', handle });
