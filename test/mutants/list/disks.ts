@@ -1,6 +1,6 @@
 /** Lost and older disks under the protocols of the family, and clocks that start again (D5, D7, D10). */
 import type { Mutant } from '../mutant.js';
-import { COHORT, NODE_CLOCK, NODE_PARTS, REGIONAL_TIMES, VERIFICATION, WREN_SESSION } from './files.js';
+import { COHORT, NODE_CLOCK, REGIONAL_TIMES, WREN_SESSION } from './files.js';
 import { FORKED_TOKENS } from './sessions.js';
 
 /** Each has a plan that shows it. */
@@ -16,32 +16,11 @@ export const DISK_MUTANTS: readonly Mutant[] = [
     seeds: FEW,
   },
   {
-    name: 'unsettled-counts-for-ust',
-    breaks: 'D10',
-    does: 'contributes the version clock that came back with a copy to UST before the lost disk is settled',
-    patches: [
-      {
-        file: NODE_PARTS,
-        find: 'settled ? Number.POSITIVE_INFINITY : unsettledAfter',
-        replace: 'Number.POSITIVE_INFINITY',
-      },
-    ],
-    seeds: FEW,
-  },
-  {
     name: 'older-disk-lowers-one-entry',
     protocol: 'okapi',
     breaks: 'D10',
     does: 'lets a node on an older disk contribute to the universal stable vector at once',
     patches: [{ file: REGIONAL_TIMES, find: 'this.everywhere && this.lags(now)', replace: 'false && this.lags(now)' }],
-    seeds: FEW,
-  },
-  {
-    name: 'first-link-begins-no-wait',
-    protocol: 'cops-gt',
-    breaks: 'D10',
-    does: 'lets a node that gave up waiting for reports before its first link go on when that link comes up',
-    patches: [{ file: VERIFICATION, find: 'this.#deadline = now + this.timeoutMs;', replace: '' }],
     seeds: FEW,
   },
   {

@@ -1,7 +1,7 @@
 /** Replication, replay, copies: D1, D5, D6, D10, P3. */
 import type { Mutant, Profile } from '../mutant.js';
 import { SAME_TIMES } from './clock.js';
-import { COHORT, READS, REBUILD, REPLICA_STATE, REPLICATION, VERIFICATION } from './files.js';
+import { READS, REBUILD, REPLICA_STATE, REPLICATION, VERIFICATION } from './files.js';
 import { TINY_STRETCHES } from './variants.js';
 
 /** Single frames are lost, come twice, or come late, and the connections stay. */
@@ -222,14 +222,6 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     profile: TORN_BY_LOST_DISKS,
   },
   {
-    name: 'siblings-not-kept',
-    breaks: 'D10',
-    does: 'does not say with a version what else its transaction wrote on the same node',
-    patches: [{ file: COHORT, find: 'undefined : others;', replace: 'undefined : undefined;' }],
-    seeds: { from: 1, count: 150 },
-    profile: TORN_BY_LOST_DISKS,
-  },
-  {
     name: 'unvouched-counts',
     breaks: 'D10',
     does: 'takes the version clock of a disk that nobody has vouched for into UST',
@@ -283,20 +275,6 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 1, count: 20 },
-  },
-  {
-    name: 'wait-counts-from-the-start',
-    breaks: 'D10',
-    does: 'waits for reports of its peers for 2 s after its start, although its links may come up later',
-    patches: [
-      {
-        file: VERIFICATION,
-        find: 'now + this.timeoutMs);',
-        replace: 'now + Math.min(this.timeoutMs, 2_000));',
-      },
-    ],
-    seeds: { from: 1, count: 40 },
-    profile: LATE_LINKS,
   },
   {
     name: 'one-report-ends-the-wait',

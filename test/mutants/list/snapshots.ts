@@ -1,7 +1,6 @@
 /** Stable time, reads, garbage collection and the session: P5, P7, P9, P10, P13, T2. */
 import type { Mutant, Profile } from '../mutant.js';
 import { AGGREGATION, CACHE, NODE_PARTS, READS, REPLICA, SESSION, SNAPSHOTS, STABILIZATION } from './files.js';
-import { LOST_DISKS } from './replication.js';
 
 /** Nothing is kept for its age alone, and nodes restart all the time. */
 const OLD_SNAPSHOTS: Profile = {
@@ -61,20 +60,6 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 1, count: 100 },
-  },
-  {
-    name: 'stable-time-told-once',
-    breaks: 'T2',
-    does: 'tells its children nothing while the stable time stands still, so that they hear of no clock that was ahead',
-    patches: [
-      {
-        file: STABILIZATION,
-        find: 'if (!this.#told && this.#sentDown > 0) this.#tellChildren(now, out);',
-        replace: '',
-      },
-    ],
-    seeds: { from: 400, count: 20 },
-    profile: LOST_DISKS,
   },
   {
     name: 'remote-read-of-a-newer-snapshot',
