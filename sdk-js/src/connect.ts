@@ -26,8 +26,9 @@ const SETTINGS = Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[];
  * Connects to the nearest of the endpoints and opens a session, or continues one.
  *
  * Rejects with CONNECTION_LOST when none can be reached; with the cluster's refusal (UNAUTHENTICATED, TOKEN_INVALID,
- * TOKEN_FOREIGN, …); with TOKEN_INVALID for a damaged `session`; with INVALID_REQUEST for endpoints that are no URLs and for unknown options; with
- * SESSION_GAP when what the session of a `token` wrote was not visible within `requestTimeoutMs`; with the signal's reason.
+ * TOKEN_FOREIGN, …); with TOKEN_INVALID for a damaged `session`; with INVALID_REQUEST for endpoints that are no URLs
+ * and for unknown options; with SESSION_GAP when what the session of a `token` wrote was not visible within
+ * `requestTimeoutMs`; with the signal's reason.
  */
 export async function connect(options: ConnectOptions): Promise<IsochronClient> {
   checkOptions(options, 'endpoints', 'token', 'credentials', 'session', 'signal', 'WebSocket', ...SETTINGS);

@@ -6,8 +6,8 @@ import { codeOf } from './failure.js';
 const MODE = 0o700;
 
 /**
- * Makes a folder and those above it, for this user only. Not with `recursive`: where a parent refuses children with `ENOENT` (`/proc` does),
- * Node would try for ever.
+ * Makes a folder and those above it, for this user only. Not with `recursive`: where a parent refuses children with
+ * `ENOENT` (`/proc` does), Node would try for ever.
  */
 export async function makeFolder(location: string): Promise<void> {
   try {

@@ -44,10 +44,11 @@ const LABELS: Readonly<Record<HandshakeRole, string>> = {
 };
 
 /**
- * Mutual authentication of two nodes, without I/O: hello →, ← hello, identity →, ← identity. Hellos hold nothing but a version and a nonce. An identity is
- * sealed with a key of the secret and both hellos, which is the proof as well: a stranger learns no node, store, cluster file or clock. The
- * dialling side proves itself first, so that a stranger who dials learns nothing that a secret could be guessed from. Whatever
- * arrives, a step ends in a message or an outcome; it never throws.
+ * Mutual authentication of two nodes, without I/O: hello →, ← hello, identity →, ← identity. Hellos hold nothing but a
+ * version and a nonce. An identity is sealed with a key of the secret and both hellos, which is the proof as well: a
+ * stranger learns no node, store, cluster file or clock. The dialling side proves itself first, so that a stranger who
+ * dials learns nothing that a secret could be guessed from. Whatever arrives, a step ends in a message or an outcome;
+ * it never throws.
  */
 export class Handshake {
   readonly #options: HandshakeOptions;

@@ -12,9 +12,9 @@ const TAG_BYTES = 16;
 export const randomNonce = (): Uint8Array => randomBytes(NONCE_BYTES);
 
 /**
- * The key with which one side of one handshake seals its identity: HMAC-SHA256 of the secret over a label, which differs per role so that a message
- * cannot be sent back to its maker, and over both hello messages as they travelled. These hold both nonces; each is preceded by its
- * length, so that no two transcripts have the same bytes.
+ * The key with which one side of one handshake seals its identity: HMAC-SHA256 of the secret over a label, which
+ * differs per role so that a message cannot be sent back to its maker, and over both hello messages as they travelled.
+ * These hold both nonces; each is preceded by its length, so that no two transcripts have the same bytes.
  */
 export function sealingKey(
   secret: string | Uint8Array,

@@ -65,8 +65,8 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
   }
 
   /**
-   * Calls `listener` after every change of the status, once a turn at most. Returns what unsubscribes it. What a listener
-   * throws is printed with `console.error`; the others are called all the same.
+   * Calls `listener` after every change of the status, once a turn at most. Returns what unsubscribes it. What a
+   * listener throws is printed with `console.error`; the others are called all the same.
    */
   on(_event: 'status', listener: (status: ClientStatus) => void): () => void {
     return this.#driver.subscribe(listener);
@@ -79,8 +79,9 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
 
   /**
    * Runs a function in a transaction, exactly once: there are no conflicts, so nothing is ever run again. When it has returned,
-   * what it wrote is committed, all or nothing; when it throws, the transaction is aborted and the same error thrown. What it
-   * writes with this client instead of `tx` is no part of it, and INVALID_REQUEST where the runtime allows to notice it.
+   * what it wrote is committed, all or nothing; when it throws, the transaction is aborted and the same error thrown.
+   * What it writes with this client instead of `tx` is no part of it, and INVALID_REQUEST where the runtime allows to
+   * notice it.
    *
    * Costs two round trips with reads (the start travels with the first read), one without. Rejects as reads and writes do,
    * with TRANSACTION_EXPIRED when the function took longer than the cluster allows, TRANSACTION_ABORTED when the commit was

@@ -14,8 +14,9 @@ export const oneShot = (driver: Driver): HandleSource => ({ driver, handle: () =
  * Documents under one prefix, outside of transactions: every call is a transaction of its own, and sees all that this session
  * has seen and written before.
  *
- * Inside of a transaction's function they are INVALID_REQUEST, as far as the runtime allows to notice it: in browsers until
- * the function first waits. They are no part of the transaction, which has `set`, `delete` and `update` of its own.
+ * Inside of a transaction's function they are INVALID_REQUEST, as far as the runtime allows to notice it: in browsers
+ * until the function first waits. They are no part of the transaction, which has `set`, `delete` and `update` of its
+ * own.
  *
  * Writes are durable when they resolve. They are sent one after the other, in the order of the calls. They reject with
  * VALUE_INVALID, VALUE_TOO_LARGE or KEY_INVALID for wrong input; with CONNECTION_LOST when they could not be sent; with
@@ -83,8 +84,9 @@ export async function commitHandle(driver: Driver, handle: Handle, signal?: Abor
 /** A keyspace: all of its keys, and collections in it. */
 export class Keyspace extends Collection<unknown> {
   /**
-   * The documents under keys `name/<id>`; its methods take and return ids. An id has no slash, or is KEY_INVALID; a listing
-   * has those of inner collections, `collection('name/inner')`, as `inner/<id>`. Throws KEY_INVALID for an empty name.
+   * The documents under keys `name/<id>`; its methods take and return ids. An id has no slash, or is KEY_INVALID; a
+   * listing has those of inner collections, `collection('name/inner')`, as `inner/<id>`. Throws KEY_INVALID for an
+   * empty name.
    */
   collection<T = unknown>(name: string): Collection<T> {
     return new Collection<T>(this.source, collectionScope(this.scope, name));

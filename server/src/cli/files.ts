@@ -15,8 +15,8 @@ export function replaceFile(path: string, text: string, mode = 0o644): void {
 }
 
 /**
- * Makes a folder with those above it, for this user only. Not `mkdir` with `recursive`: that never ends where a file system like `/proc` refuses new names
- * with ENOENT.
+ * Makes a folder with those above it, for this user only. Not `mkdir` with `recursive`: that never ends where a file
+ * system like `/proc` refuses new names with ENOENT.
  */
 export function makeFolder(path: string): void {
   if (existsSync(path) && statSync(path).isDirectory()) return;

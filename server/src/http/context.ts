@@ -49,7 +49,9 @@ export class ApiContext {
     return boundTxId(this.scope(request), avoidingPart(newSessionId(), unresponsive.regions, topology));
   }
 
-  /** The transaction id of a write: that of its Idempotency-Key, or a new one. @throws IsochronError `INVALID_REQUEST` */
+  /**
+   * The transaction id of a write: that of its Idempotency-Key, or a new one. @throws IsochronError `INVALID_REQUEST`
+   */
   writeId(request: FastifyRequest): { txId: TxId; repeated: boolean } {
     const key = request.headers['idempotency-key'];
     if (key === undefined) return { txId: this.nextTxId(request), repeated: false };

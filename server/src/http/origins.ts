@@ -19,16 +19,20 @@ const ANY = '*';
 export interface OriginOptions {
   /** Whether callers need a key. */
   readonly keyed: boolean;
-  /** Origins of web pages that may call, such as `https://app.example`; `*` for all. Default: with keys all, without keys none. */
+  /**
+   * Origins of web pages that may call, such as `https://app.example`; `*` for all. Default: with keys all, without
+   * keys none.
+   */
   readonly corsOrigins?: readonly string[] | undefined;
   /** Names under which the API may be called; `*` for all. Default: with keys all, without keys none. */
   readonly allowHosts?: readonly string[] | undefined;
 }
 
 /**
- * Without keys, whatever reaches the API may use it, and a web page in a browser on the same machine does: only loopback names and
- * what the operator lists pass then, as `Origin` and as `Host` (a page whose name was bound to a loopback address sends its own name as `Host`). With keys, pages and names
- * are free unless the operator lists them: browsers never add a key by themselves.
+ * Without keys, whatever reaches the API may use it, and a web page in a browser on the same machine does: only
+ * loopback names and what the operator lists pass then, as `Origin` and as `Host` (a page whose name was bound to a
+ * loopback address sends its own name as `Host`). With keys, pages and names are free unless the operator lists them:
+ * browsers never add a key by themselves.
  */
 export class Origins {
   readonly #origins: ReadonlySet<string>;
@@ -90,9 +94,9 @@ const nameOf = (url: string): string | undefined =>
 const quoted = (text: string): string => JSON.stringify(text.slice(0, 100));
 
 /**
- * Refuses callers that {@link Origins} does not allow, before anything else, and lets pages of the others read what they get. The plugin answers
- * preflights only: it would put its headers on every answer, also on those to callers that are no web page, which costs a tenth of a
- * small read.
+ * Refuses callers that {@link Origins} does not allow, before anything else, and lets pages of the others read what
+ * they get. The plugin answers preflights only: it would put its headers on every answer, also on those to callers
+ * that are no web page, which costs a tenth of a small read.
  */
 export async function allowOrigins(app: FastifyInstance, origins: Origins): Promise<void> {
   app.addHook('onRequest', (request, reply, done) => {

@@ -263,7 +263,9 @@ async function end(api: TransactionsContext, request: FastifyRequest, reply: Fas
   reply.code(204).send();
 }
 
-/** @throws IsochronError `TRANSACTION_FINISHED` for a committed one, `OUTCOME_PENDING` for one that is being committed */
+/**
+ * @throws IsochronError `TRANSACTION_FINISHED` for a committed one, `OUTCOME_PENDING` for one that is being committed
+ */
 async function refuseCommitted(api: TransactionsContext, ref: TxRef): Promise<void> {
   const { txId, snapshot } = ref;
   const { status, ts } = await promised<TxStatus>((done) =>

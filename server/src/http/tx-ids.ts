@@ -1,6 +1,7 @@
 /**
- * Transaction ids that the API makes: 128 random bits, and a binding to the principal that they were made for. So nobody can guess the id of another
- * caller's transaction, and whoever learns one can neither use it nor take it for a write of their own.
+ * Transaction ids that the API makes: 128 random bits, and a binding to the principal that they were made for. So
+ * nobody can guess the id of another caller's transaction, and whoever learns one can neither use it nor take it for a
+ * write of their own.
  */
 import { createHmac } from 'node:crypto';
 import { isTxId, type TxId, txIdOf } from '@isochron/core';
@@ -20,8 +21,8 @@ export const isBoundTo = (scope: Scope, txId: TxId): boolean =>
   scope.length === 0 || txId === boundTxId(scope, txId.slice(0, txId.indexOf('.')));
 
 /**
- * The id of a write under an Idempotency-Key: the id itself where it was made for this principal, as the problem document of a write has it;
- * otherwise one that only this principal gets for this key.
+ * The id of a write under an Idempotency-Key: the id itself where it was made for this principal, as the problem
+ * document of a write has it; otherwise one that only this principal gets for this key.
  */
 export const txIdOfKey = (scope: Scope, key: string): TxId =>
   isTxId(key) && isBoundTo(scope, key)

@@ -1,6 +1,6 @@
 /**
- * `npm run vectors:planted`: shows that the vectors notice mistakes in the Swift sessions and the Swift client, and which of
- * them where.
+ * `npm run vectors:planted`: shows that the vectors notice mistakes in the Swift sessions and the Swift client, and
+ * which of them where.
  */
 import Table from 'cli-table3';
 import { Command, InvalidArgumentError } from 'commander';

@@ -102,7 +102,10 @@ export class Connector implements ConnectionOwner {
     }
   }
 
-  /** An answer is overdue on a connection that seems alive: asks on another one. Returns whether there is one that owes it. */
+  /**
+   * An answer is overdue on a connection that seems alive: asks on another one. Returns whether there is one that owes
+   * it.
+   */
   suspect(exchange: Exchange): boolean {
     const owes = (one: Connection | undefined): boolean => one !== undefined && [...one.inFlight()].includes(exchange);
     const owing = [this.#current, ...this.#draining].filter((connection) => owes(connection));

@@ -14,8 +14,8 @@ const FAR_MS = 300;
 const BEHIND_MS = 250;
 
 /**
- * What oregon's root sends takes long, so that a report of the region arrives after its other node has lost its disk and
- * has asked everybody. Ireland follows virginia late.
+ * What oregon's root sends takes long, so that a report of the region arrives after its other node has lost its disk
+ * and has asked everybody. Ireland follows virginia late.
  */
 function delayMs(from: string, to: string): number {
   if (from === V && to === I) return BEHIND_MS;

@@ -111,7 +111,8 @@ export function durabilityClaims(name: string, protocol: OperationProtocol): voi
     });
 
     it('a lost disk comes back although a stable time that still counts it has passed what it copies (D10)', () => {
-      // What virginia's root sends takes long: it arrives after its other node has lost its disk and has asked everybody.
+      // What virginia's root sends takes long: it arrives after its other node has lost its disk and has asked
+      // everybody.
       const delayMs = (from: string, to: string) => (from === 'virginia-1' && !to.startsWith('virginia') ? 300 : 1);
       const world = settled({ spec: replicated(REGIONS, 2, 2), delayMs });
       world.run(2_000);

@@ -33,7 +33,9 @@ export class ClientReads implements Check {
     this.#fail(`${session} reads ${key} as ${value} in ${txId} at ${at}, it should see ${wanted[0]}`, txId, key);
   }
 
-  /** What may be seen: one value, unless something was damaged, or the session has writes whose outcome it was not told. */
+  /**
+   * What may be seen: one value, unless something was damaged, or the session has writes whose outcome it was not told.
+   */
   #wanted({ written, own, inDoubt, snapshot }: ClientView, key: QualifiedKey): readonly KeyWrite['value'][] {
     const mine = written.get(key);
     if (mine !== undefined) return [mine];
@@ -48,7 +50,9 @@ export class ClientReads implements Check {
     return [before.value, ...(this.ledger.isDamaged(before.txId) ? values : []), ...later];
   }
 
-  /** Those that have been committed, and win over what else is seen: the session shows them once it has learned that. */
+  /**
+   * Those that have been committed, and win over what else is seen: the session shows them once it has learned that.
+   */
   #learnedLater(writes: readonly Omit<OwnWrite, 'ct'>[], seen: Placed | undefined): KeyWrite['value'][] {
     return writes.flatMap(({ txId, value }) => {
       const ct = this.ledger.committed(txId)?.ct;

@@ -23,7 +23,8 @@ export interface WatchedNode {
 
 /**
  * The nodes that must decide nothing yet, because no peer replica of some partition has reported since their start
- * (D10). `verifyTimeoutMs` bounds the wait; it counts from the first link to another node, and before that from the start.
+ * (D10). `verifyTimeoutMs` bounds the wait; it counts from the first link to another node, and before that from the
+ * start.
  */
 export class FirstReports implements Check {
   readonly name = 'first-reports';

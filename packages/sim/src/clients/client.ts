@@ -389,8 +389,9 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
   }
 
   /**
-   * Where a write was refused before it began, the next sending is another one: it may have another home. The one before
-   * cannot come anywhere after that. Where it has gone elsewhere as well, its refusal is lost. Returns whether it is.
+   * Where a write was refused before it began, the next sending is another one: it may have another home. The one
+   * before cannot come anywhere after that. Where it has gone elsewhere as well, its refusal is lost. Returns whether
+   * it is.
    */
   #losesRefusal(message: string): boolean {
     if (!NOT_BEGUN.test(message)) return false;

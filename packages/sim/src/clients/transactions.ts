@@ -78,8 +78,8 @@ export class MachineTransaction implements ClientTransaction {
   }
 
   /**
-   * A snapshot in use is never collected, but its lease may have ended before the read came. Asked again, the server has
-   * no such transaction then, and the handle opens it anew.
+   * A snapshot in use is never collected, but its lease may have ended before the read came. Asked again, the server
+   * has no such transaction then, and the handle opens it anew.
    */
   *#call(call: Call): Co<unknown> {
     try {

@@ -58,7 +58,10 @@ export interface Environment {
   readonly clientMs: number;
   /** The client's patience: for a request, and until it asks for another home for a commit. */
   readonly requestTimeoutMs: number;
-  /** After this time a client reports that the outcome of a commit is unknown, and finds it out on its own; absent: never. */
+  /**
+   * After this time a client reports that the outcome of a commit is unknown, and finds it out on its own; absent:
+   * never.
+   */
   readonly commitTimeoutMs?: number;
 }
 

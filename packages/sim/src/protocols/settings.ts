@@ -45,7 +45,10 @@ export const drawVerification = (random: Random): Settings => ({
   verifyTimeoutMs: random.chance(0.4) ? DEFAULT_SETTINGS.verifyTimeoutMs : Math.round(logBetween(random, 300, 8_000)),
 });
 
-/** How much may wait on a replica: in some runs so little that it refuses prepares as overloaded. From a stream of its own. */
+/**
+ * How much may wait on a replica: in some runs so little that it refuses prepares as overloaded. From a stream of its
+ * own.
+ */
 export const drawRoom = (random: Random): Settings => ({
   maxPendingBytes: random.chance(0.8) ? DEFAULT_SETTINGS.maxPendingBytes : Math.round(logBetween(random, 20, 1_000)),
 });

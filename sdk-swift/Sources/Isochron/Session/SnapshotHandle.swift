@@ -56,7 +56,8 @@ final class SnapshotHandle {
     /// The start that has to precede a read on this connection.
     func prelude(on connection: Connection) -> Exchange? {
         if mode == .oneShot || openOn === connection { return nil }
-        // `started` and `startRefused` take what comes of it. Other reads of the same message need no start of their own.
+        // `started` and `startRefused` take what comes of it. Other reads of the same message need no start of their
+        // own.
         return StartExchange(self, leadsAs: opening(on: connection))
     }
 

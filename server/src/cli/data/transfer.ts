@@ -196,7 +196,10 @@ async function exportRows(
   }
 }
 
-/** The line of a row; none where it cannot be exported. A row that is not as it should be is reported, and the export goes on. */
+/**
+ * The line of a row; none where it cannot be exported. A row that is not as it should be is reported, and the export
+ * goes on.
+ */
 function exportedLine(key: string, value: string | Uint8Array): string[] {
   const { line, problem } = storedRow(key, value);
   if (problem !== undefined) remark(`${JSON.stringify(key)}: ${problem}`);

@@ -3,8 +3,8 @@
  * timestamps, and knows by a version vector how far it has followed the others (PaRiS Algorithm 4 lines 15 and 21–33).
  *
  * Departs from the pseudo-code by P3 (VV raised after the groups), D1 (only what is durable leaves), D6 (stretches with
- * a beginning, replay from the log) and D10 (rolled-back disks are noticed, copies are handed out). Under protocols that
- * track dependencies a gate admits what a peer has sent before it is applied (`gate.ts`).
+ * a beginning, replay from the log) and D10 (rolled-back disks are noticed, copies are handed out). Under protocols
+ * that track dependencies a gate admits what a peer has sent before it is applied (`gate.ts`).
  */
 import type {
   LogGroup,
