@@ -16,11 +16,11 @@ describe('a listener of the status', () => {
     const unhandled = jest.fn();
     process.on('unhandledRejection', unhandled);
     const app = await client([await server()]);
-    const heard = jest.fn();
+    const listener = jest.fn();
     app.on('status', fails);
-    app.on('status', heard);
+    app.on('status', listener);
     await app.set('a', 1);
-    expect(heard).toHaveBeenCalled();
+    expect(listener).toHaveBeenCalled();
     await new Promise((resolve) => setImmediate(resolve));
     expect(String(reported.mock.calls[0]?.[0])).toContain('SyntaxError');
     expect(unhandled).not.toHaveBeenCalled();

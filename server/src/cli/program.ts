@@ -295,7 +295,7 @@ function outcomeCommand(program: Command): void {
       'after',
       `\ncommitted: durable, at the timestamp that is printed. aborted: nothing of it was written, nor will be,
 unless somebody still repeats its commit.
-pending: being decided; ask again. open: not committed yet. unknown: nobody who answers knows how it ended.
+pending: being decided; ask again. open: not committed yet. unknown: no node that answers knows how it ended.
 forgotten: older than the outcomes that are kept. lost: a node that took part lost its disk.${examples('isochron transaction 3q2-7wEjRWeJq83vASNFZw.0')}`,
     )
     .action(async (id: string, options: Given<OutcomeOptions>) =>

@@ -380,7 +380,7 @@ abstract class Node<M extends TransactionMessage | OperationMessage | SessionMes
     await closedCleanly(this.options.dataDir);
   }
 
-  /** A record on disk is damaged: nobody is served from it, and the node is rebuilt as soon as that loses nothing. */
+  /** A record on disk is damaged: no request is served from it, and the node is rebuilt as soon as that loses nothing. */
   #damaged(error: unknown): void {
     if (!isDamage(error)) return;
     this.options.logger.error({ err: error, record: error.record }, 'a record on disk is damaged');

@@ -1,4 +1,4 @@
-import type { ServedNode } from '@isochron/sessions';
+import { CREDITS, type ServedNode } from '@isochron/sessions';
 import type { ApiContext } from '../http/context.js';
 import { after } from '../node/after.js';
 
@@ -13,6 +13,7 @@ export function servedNode({ node, rules, auth, log, serving, stability }: ApiCo
     topology,
     rules,
     maxTransactionMs: config.settings.maxTransactionMs,
+    credits: CREDITS,
     regions: config.regions.map((one) => ({ id: one.id, endpoints: one.nodes.map(({ api }) => api) })),
     serving,
     now: () => node.now(),

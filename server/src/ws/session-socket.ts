@@ -24,7 +24,7 @@ export class SessionSocket implements SessionLink {
     readonly codec: Codec,
     readonly maxMessageBytes: number,
     admit: (link: SessionLink) => ServedConnection,
-    /** Called once the client has said who it is. */
+    /** Called once the client's `hello` is accepted. */
     readonly greeted: () => void,
   ) {
     this.#socket = socket;

@@ -1,6 +1,5 @@
 /**
- * Bounds of what callers may take before they have said who they are: connections, in all and for each address, and
- * bytes.
+ * Bounds of what callers may take before they are authenticated: connections, in all and for each address, and bytes.
  */
 import type { Socket } from 'node:net';
 

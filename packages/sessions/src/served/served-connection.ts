@@ -10,7 +10,7 @@ import type { Answer, Outgoing } from './answers.js';
 import { isFrame, optionalText, type RawFrame } from './frames.js';
 import type { ServedNode, ServedSession } from './served-session.js';
 
-/** Requests that a client may have in flight. */
+/** Requests that a client of a server may have in flight. */
 export const CREDITS = 256;
 /** Frames in one message: a client with its credits needs no more, and each one that is refused costs an answer. */
 const MAX_FRAMES = 2 * CREDITS;
@@ -27,7 +27,7 @@ const HELLO_CLOSE: Readonly<Record<string, number>> = {
 export interface SessionLink {
   /** Whether the client does not read: what is sent now waits. */
   readonly isPaused: boolean;
-  /** The client has said who it is. */
+  /** The client's `hello` was accepted. */
   greeted?(): void;
   /** Sends in order. What is sent in one turn should leave as one message: that is most of the throughput. */
   send(outgoing: Outgoing): void;
@@ -150,7 +150,7 @@ export class ServedConnection {
       ...this.session.greeting(),
       freshness: this.node.freshness(),
       ...this.#unresponsive(),
-      credits: CREDITS,
+      credits: this.node.credits,
       limits: rules.limits,
       maxTransactionMs,
       regions,
@@ -178,8 +178,8 @@ export class ServedConnection {
     }
     this.#lastId = id;
     if (!isServed) this.#refuse(id, unknownType());
-    else if (this.#inFlight >= CREDITS)
-      this.#refuse(id, new IsochronError('CREDITS_EXHAUSTED', `At most ${CREDITS} in flight.`));
+    else if (this.#inFlight >= this.node.credits)
+      this.#refuse(id, new IsochronError('CREDITS_EXHAUSTED', `At most ${this.node.credits} in flight.`));
     else this.#serve(id, frame);
   }
 

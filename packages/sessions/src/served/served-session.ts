@@ -21,6 +21,8 @@ export interface ServedNode {
   /** The cluster's limits, and what they mean for requests. */
   readonly rules: Rules;
   readonly maxTransactionMs: number;
+  /** Requests that one connection may have in flight. */
+  readonly credits: number;
   /** All regions and the API endpoints of their nodes. */
   readonly regions: WelcomeFrame['regions'];
   readonly serving: Serving;

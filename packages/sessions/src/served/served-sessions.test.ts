@@ -1,5 +1,5 @@
 import { HLC_TICKS_PER_MS, type Timestamp } from '@isochron/core';
-import { SESSION_CLOSE } from '@isochron/wire/session-frames';
+import { type ClientFrame, SESSION_CLOSE } from '@isochron/wire/session-frames';
 import { type TestLink, TestNode, UST } from '../testing/served-node.js';
 import { CREDITS } from './served-connection.js';
 
@@ -152,25 +152,23 @@ describe('a connection', () => {
 
 describe('a timestamp that a client names', () => {
   const FAR: Timestamp = UST + 3_600_000 * HLC_TICKS_PER_MS;
+  const COMMIT_AT_FAR: ClientFrame = {
+    type: 'commit',
+    id: 2,
+    tx: 'sssssssssssssssss.1',
+    snapshot: FAR,
+    hwt: 0,
+    birth: 0,
+    homes: ['p'],
+    writes: WRITES,
+  };
 
   it('is refused where it lies far ahead of the clock of the node, in tokens and in requests (T1)', () => {
     const early = node.connect();
     early.connection.receive({ type: 'hello', token: node.tokens.mint({ seen: { ts: FAR }, hwt: 0 }) });
     expect(codes(early.link)).toEqual(['TIMESTAMP_IN_FUTURE']);
     const { link, connection } = node.greeted();
-    connection.receive([
-      { type: 'stable', id: 1, ts: FAR },
-      {
-        type: 'commit',
-        id: 2,
-        tx: 'sssssssssssssssss.1',
-        snapshot: FAR,
-        hwt: 0,
-        birth: 0,
-        homes: ['p'],
-        writes: WRITES,
-      },
-    ]);
+    connection.receive([{ type: 'stable', id: 1, ts: FAR }, COMMIT_AT_FAR]);
     expect(codes(link)).toEqual(['TIMESTAMP_IN_FUTURE', 'TIMESTAMP_IN_FUTURE']);
   });
 
@@ -178,16 +176,7 @@ describe('a timestamp that a client names', () => {
     node.hlc = FAR;
     const { link, connection } = node.connect();
     connection.receive({ type: 'hello', token: node.tokens.mint({ seen: { ts: FAR }, hwt: 0 }) });
-    connection.receive({
-      type: 'commit',
-      id: 2,
-      tx: 'sssssssssssssssss.1',
-      snapshot: FAR,
-      hwt: 0,
-      birth: 0,
-      homes: ['p'],
-      writes: WRITES,
-    });
+    connection.receive(COMMIT_AT_FAR);
     expect([codes(link), node.posted.map(({ type }) => type)]).toEqual([['welcome'], ['CommitReq']]);
   });
 });

@@ -6,7 +6,7 @@ import { ClientPort } from '../coordinator/client-port.js';
 import { Outcomes } from '../coordinator/outcomes.js';
 import { Rules } from '../requests/rules.js';
 import { isLarge, type Outgoing, PlainFrames } from '../served/answers.js';
-import type { ServedConnection, SessionLink } from '../served/served-connection.js';
+import { CREDITS, type ServedConnection, type SessionLink } from '../served/served-connection.js';
 import type { ServedNode } from '../served/served-session.js';
 import { ServedSessions } from '../served/served-sessions.js';
 import { Serving } from '../served/serving.js';
@@ -93,6 +93,7 @@ export class TestNode {
       topology,
       rules: new Rules(topology, LIMITS),
       maxTransactionMs: 1_000,
+      credits: CREDITS,
       latest: () => Math.max(packWall(NOW + MAX_DRIFT_MS / 2), this.hlc),
       regions: [{ id: 'p', endpoints: ['http://p-1'] }],
       serving: this.serving,

@@ -290,7 +290,7 @@ export class Ledger implements Check {
 
   #rob(txId: TxId, known: Known, node: NodeId, partition: PartitionId, left: LeftPartition | undefined): void {
     const region = this.context.topology.regionOf(node);
-    const floor = this.#floors.get(`${node}/${partition}`) ?? 0;
+    const floor = this.#floorOf(region, partition);
     const isLeft = left?.prepared.has(txId) || left?.log.some(({ tx }) => tx.txId === txId);
     if (left === undefined && known.committed?.slices.get(partition)?.region === region) known.robbed.add(partition);
     for (const { prepared } of known.attempts.values()) {
@@ -308,11 +308,18 @@ export class Ledger implements Check {
         this.#lacking.get(node)!.push({ known, partition, source: slice.region, key });
     }
     // Its cohort alone had it, and has it no more.
-    const { regions } = this.context.topology.partitions[partition]!;
-    const applied = regions.some((r) => slice.writes.every(({ key }) => known.durable.has(`${r}|${key}`)));
-    if (slice.region !== region || isLeft || applied || this.#isCollected(known.committed!.ct, slice, floor)) return;
+    const applied = this.context.topology.partitions[partition]!.regions.some(
+      (r) =>
+        slice.writes.every(({ key }) => known.durable.has(`${r}|${key}`)) ||
+        this.#isCollected(known.committed!.ct, slice, this.#floorOf(r, partition)),
+    );
+    if (slice.region !== region || isLeft || applied) return;
     known.lost.set(partition, node);
     this.#damage(known);
+  }
+
+  #floorOf(region: RegionId, partition: PartitionId): Timestamp {
+    return this.#floors.get(`${this.context.topology.replicaNode(partition, region)}/${partition}`) ?? 0;
   }
 
   /** Whether a disk with this floor has newer versions in place of these. */

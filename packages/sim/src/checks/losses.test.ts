@@ -85,4 +85,15 @@ describe('losses-are-settled', () => {
     check.converged();
     expect(bench.failed).toEqual([]);
   });
+
+  it('does not take a slice for lost that its peer has collected', () => {
+    for (const floor of [8, 10]) {
+      const { bench, ledger, check } = watched();
+      const [newer] = prepares('u', 9, [{ key: A, value: '3' }]);
+      ledger.durable('q-1', [newer!, { kind: 'collect', partition: TOPOLOGY.partitionOf(A), floor }]);
+      ledger.robbed('p-1', new MemoryState());
+      check.converged();
+      expect(bench.failed).toHaveLength(floor < 9 ? 3 : 0);
+    }
+  });
 });

@@ -58,6 +58,7 @@ function told(transactions: SessionPlan['transactions'], snapshots: readonly num
       stable: () => waitFor<boolean>((resume) => resume(true)),
       pause,
       moveTo: () => {},
+      loseAnswers: () => () => {},
       die: () => {},
     },
     { histories: new Histories(), tell, txIds: [], keys: [], newcomers: () => {}, note: () => {} },

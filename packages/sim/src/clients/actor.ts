@@ -41,6 +41,8 @@ export interface ActorClient {
   stable(ts: Timestamp, timeoutMs: number): Co<boolean>;
   pause(ms: number): Co<void>;
   moveTo(region: RegionId): void;
+  /** What comes to its present connections is lost. Returns how to break them. */
+  loseAnswers(): () => void;
   die(): void;
 }
 
@@ -118,6 +120,10 @@ export class Actor {
 
   disconnect(): void {
     this.client.moveTo(this.client.region);
+  }
+
+  loseAnswers(): () => void {
+    return this.client.loseAnswers();
   }
 
   /** Writes down what is not finished. */

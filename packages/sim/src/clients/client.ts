@@ -156,6 +156,10 @@ export class Client<M extends AnyMessage> implements ActorClient {
     return this.#session?.settling ?? false;
   }
 
+  loseAnswers(): () => void {
+    return this.#session!.loseAnswers();
+  }
+
   die(): void {
     this.#session?.die();
   }
@@ -284,6 +288,15 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
 
   breakSockets(): void {
     for (const socket of this.#sockets.values()) socket.break();
+  }
+
+  /** What comes to its sockets is lost. Returns how to break them. */
+  loseAnswers(): () => void {
+    const sockets = [...this.#sockets.values()];
+    for (const socket of sockets) socket.loseAnswers();
+    return () => {
+      for (const socket of sockets) socket.break();
+    };
   }
 
   close(): void {

@@ -75,6 +75,7 @@ export class ClientSocket<M extends AnyMessage> implements SessionLink {
   readonly isPaused = false;
   #served: ServedConnection | undefined;
   #whole = true;
+  #carriesAnswers = true;
   #ended = false;
   #lastUp = 0;
   #lastDown = 0;
@@ -141,6 +142,11 @@ export class ClientSocket<M extends AnyMessage> implements SessionLink {
     time.after(this.network.noticeMs(), () => this.#gone());
   }
 
+  /** What the node sends is lost, until the socket breaks. */
+  loseAnswers(): void {
+    this.#carriesAnswers = false;
+  }
+
   /** The client's end is closed. */
   end(code?: number): void {
     if (this.#ended) return;
@@ -161,7 +167,7 @@ export class ClientSocket<M extends AnyMessage> implements SessionLink {
     const { time } = this.network;
     this.#lastDown = Math.max(this.#lastDown, time.now + this.delay());
     time.at(this.#lastDown, () => {
-      if (this.#whole && !this.#ended) run();
+      if (this.#whole && this.#carriesAnswers && !this.#ended) run();
     });
   }
 

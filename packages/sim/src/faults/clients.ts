@@ -22,3 +22,14 @@ export const clientDisconnect: FaultKind<{ session: string }> = {
     return undefined;
   },
 };
+
+/**
+ * The client receives nothing on the connections that it has now, while nodes take in what it sends: it repeats elsewhere
+ * what is done already, and nodes serve several connections of its session.
+ */
+export const answersLost: FaultKind<{ session: string }> = {
+  weight: 0,
+  forMs: [50, 5_000],
+  draw: (random, { sessions }) => (sessions.length === 0 ? undefined : { session: random.pick(sessions) }),
+  start: (world, { session }) => world.client(session)?.loseAnswers(),
+};

@@ -46,13 +46,21 @@ export interface FaultyCluster {
   rob(node: NodeId, image: readonly DurableRecord[]): void;
 }
 
+/** A client, as faults see it. */
+export interface FaultyClient {
+  die(): void;
+  disconnect(): void;
+  /** What nodes send on its present connections is lost from now on. Returns how to break these connections. */
+  loseAnswers(): () => void;
+}
+
 /** What a fault can reach. */
 export interface FaultWorld {
   readonly cluster: FaultyCluster;
   /** Calls back once, at the `nth` time that the moment comes. Returns how to call it off. */
   onMoment(moment: Moment, nth: number, run: () => void): () => void;
   /** The client of a session. */
-  client(session: string): { die(): void; disconnect(): void } | undefined;
+  client(session: string): FaultyClient | undefined;
 }
 
 /** A moment in the life of a message on a node. */

@@ -1,5 +1,5 @@
 import type { FaultPlan } from '../plan/plan.js';
-import { clientDeath, clientDisconnect } from './clients.js';
+import { answersLost, clientDeath, clientDisconnect } from './clients.js';
 import type { FaultKind, FaultWorld } from './fault.js';
 import { clockDrift, clockFarOff, clockFarOffAtStart, clockJump, diskFull, slowDisk, stalledDisk } from './machines.js';
 import { cutLink, dropLink, farFrame, isolateNode, isolateRegion, slowLink, unrulyLink } from './network.js';
@@ -32,6 +32,7 @@ export const FAULTS = {
   clockFarOff,
   clockFarOffAtStart,
   farFrame,
+  answersLost,
 } as const satisfies Readonly<Record<string, unknown>>;
 
 export type FaultName = keyof typeof FAULTS;

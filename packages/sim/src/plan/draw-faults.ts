@@ -2,7 +2,7 @@ import type { Random } from '@isochron/core';
 import { logBetween, weighted } from '../engine/draws.js';
 import type { Streams } from '../engine/streams.js';
 import type { FaultScene } from '../faults/fault.js';
-import { FAULT_NAMES, faultKind } from '../faults/table.js';
+import { FAULT_NAMES, type FaultName, faultKind } from '../faults/table.js';
 import type { FaultPlan } from './plan.js';
 
 /**
@@ -29,10 +29,15 @@ export function drawFaults(streams: Streams, scene: FaultScene, spanMs: number):
 }
 
 /** Nodes that close in order while HTTP callers come to them, in some runs. */
-export function drawDrains(random: Random, scene: FaultScene, spanMs: number): FaultPlan[] {
-  const kind = 'drain';
+export const drawDrains = (random: Random, scene: FaultScene, spanMs: number): FaultPlan[] =>
+  drawKind(random, 'drain', random.chance(0.5) ? 0 : 1 + random.below(4), scene, spanMs);
+
+/** Clients whose connections carry no answers any more, in some runs. */
+export const drawLostAnswers = (random: Random, scene: FaultScene, spanMs: number): FaultPlan[] =>
+  drawKind(random, 'answersLost', random.chance(0.8) ? 0 : 1 + random.below(6), scene, spanMs);
+
+function drawKind(random: Random, kind: FaultName, count: number, scene: FaultScene, spanMs: number): FaultPlan[] {
   const { draw, forMs } = faultKind(kind)!;
-  const count = random.chance(0.5) ? 0 : 1 + random.below(4);
   return Array.from({ length: count }, () => {
     const [least, most] = forMs;
     const [atMs, length] = [Math.round(random.float() * spanMs), Math.round(logBetween(random, least, most))];

@@ -5,7 +5,7 @@ import { between, integer, logBetween, rounded, weighted } from '../engine/draws
 import { Streams } from '../engine/streams.js';
 import type { Settings } from '../protocols/adapter.js';
 import { drawRoom, drawVerification } from '../protocols/settings.js';
-import { drawDrains, drawFaults } from './draw-faults.js';
+import { drawDrains, drawFaults, drawLostAnswers } from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
 import { drawSessions } from './draw-sessions.js';
 import { withStableWaits } from './draw-stable.js';
@@ -42,6 +42,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const environment = {
     ...(protocol.drawTimes?.(drawn, streams.of('draw times'), topology) ?? drawn),
     ...drawImpatience(streams.of('draw impatience')),
+    ...drawCredits(streams.of('draw credits')),
   };
   const sessions = drawSessions(streams.of('draw sessions'), topology, size.transactions, protocol.drawMix);
   const settings = {
@@ -55,7 +56,8 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const scene = { topology, sessions: sessions.map(({ name }) => name), crashPoints: protocol.crashPoints };
   const spanMs = expectedMs(environment, sessions);
   const drains = http === undefined ? [] : drawDrains(streams.of('draw drains'), scene, spanMs);
-  const faults = [...drawFaults(streams, scene, spanMs), ...drains].sort((a, b) => a.atMs - b.atMs);
+  const lostAnswers = drawLostAnswers(streams.of('draw lost answers'), scene, spanMs);
+  const faults = [...drawFaults(streams, scene, spanMs), ...drains, ...lostAnswers].sort((a, b) => a.atMs - b.atMs);
   return {
     draw: DRAW_VERSION,
     protocol: protocol.name,
@@ -141,6 +143,10 @@ function drawEnvironment(random: Random, topology: Topology): Environment {
 /** Some clients wait for the outcome of a commit for a while only. */
 const drawImpatience = (random: Random): Pick<Environment, 'commitTimeoutMs'> =>
   random.chance(0.7) ? {} : { commitTimeoutMs: Math.round(logBetween(random, 100, 5_000)) };
+
+/** Some nodes serve few requests of a client at once. */
+const drawCredits = (random: Random): Pick<Environment, 'credits'> =>
+  random.chance(0.9) ? {} : { credits: integer(random, 1, 3) };
 
 /** A permanent delay, one way, that no protocol setting is meant for. */
 const MAX_PERMANENT_MS = 400;

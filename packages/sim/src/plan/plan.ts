@@ -6,7 +6,7 @@ import type { ClusterSpec, NodeId, QualifiedKey, RegionId } from '@isochron/core
 import type { SessionStoreLimits } from '@isochron/sessions';
 
 /** Moves whenever the draws change, so that an old seed is known to mean another plan now. */
-export const DRAW_VERSION = 8;
+export const DRAW_VERSION = 9;
 
 export interface Plan {
   readonly draw: number;
@@ -63,6 +63,8 @@ export interface Environment {
    * never.
    */
   readonly commitTimeoutMs?: number;
+  /** Requests that a client's connection may have in flight; absent: as many as at a server. */
+  readonly credits?: number;
 }
 
 /** One line of work: a session that may move, and goes on under a new id where it is exported. */

@@ -36,6 +36,8 @@ export interface SessionsWorld<M extends AnyMessage> {
   readonly region: RegionId;
   readonly topology: Topology;
   readonly settings: Readonly<Record<string, number>>;
+  /** Requests that one connection may have in flight. */
+  readonly credits: number;
   /** Its number among the processes of the node. */
   readonly incarnation: number;
   wall(): WallMs;
@@ -108,6 +110,7 @@ export function sessionsNode<M extends AnyMessage>(
     protocol: { name: protocol, capabilities: new Set(capabilities) },
     topology,
     rules: new Rules(topology, DEFAULT_LIMITS),
+    credits: world.credits,
     maxTransactionMs: world.settings.maxTransactionMs ?? DEFAULT_SETTINGS.maxTransactionMs,
     regions: topology.regions.map((one) => ({ id: one, endpoints: topology.nodesOf(one).map(urlOf) })),
     serving,

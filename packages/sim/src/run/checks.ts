@@ -82,7 +82,7 @@ export function createChecks<M extends AnyMessage>(
     new LossesAreSettled(context, ledger, disk, losses, takesBack),
     new SessionsAreCovered(context, ledger),
     new VisibleInTheEnd(context, ledger),
-    new MemoryIsBounded(context, loads, 50 + 20 * (plan.sessions.length + (plan.http?.callers.length ?? 0)), caches),
+    new MemoryIsBounded(context, loads, 50 + mostInFlight(plan), caches),
     ...(clientSnapshots ? [new WritesGoOn(context, plan)] : []),
     new TimestampsStayNear(context, plan),
     ...[level, ...beyond].map((one) => new ConsistentHistory(context, ledger, histories.lines, one)),
@@ -92,4 +92,10 @@ export function createChecks<M extends AnyMessage>(
   const load = (node: string) => ({ ...loadOf(node), ...cluster.node(node).protocol?.backlog() });
   const depsTravel = visibility?.localDeps !== true;
   return { all, healed: (unfinished) => ({ topology, ledger, disk, depsTravel, ust, load, unfinished }) };
+}
+
+/** Items of one kind that a run's clients can have in flight at once: HTTP callers do not wait for answers. */
+function mostInFlight({ sessions, http }: Plan): number {
+  const ofCallers = (http?.callers ?? []).map(({ requests }) => Math.max(20, requests.length));
+  return ofCallers.reduce((sum, count) => sum + count, 20 * sessions.length);
 }

@@ -8,7 +8,7 @@ import {
   type TransactionMessage,
   type TransactionNode,
 } from '@isochron/protocols';
-import { isLarge, PlainFrames, type ServedConnection } from '@isochron/sessions';
+import { CREDITS, isLarge, PlainFrames, type ServedConnection } from '@isochron/sessions';
 import type { VersionStore } from '@isochron/storage';
 import type { Scheduled } from '../engine/event-queue.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
@@ -116,6 +116,7 @@ export class ScaleNode {
       region: this.region,
       topology,
       settings,
+      credits: CREDITS,
       incarnation: 1,
       wall: () => this.clock.now(),
       latest: () => clock.latest(this.clock.now(), settings.maxClockDriftMs / 2),

@@ -9,6 +9,7 @@ import {
   Topology,
 } from '@isochron/core';
 import type { Envelope } from '@isochron/protocols';
+import { CREDITS } from '@isochron/sessions';
 import type { MemoryState } from '@isochron/storage';
 import { SocketNetwork } from '../clients/sockets.js';
 import { exponential } from '../engine/draws.js';
@@ -284,6 +285,7 @@ export class Cluster<M extends AnyMessage> {
       region,
       topology: this.topology,
       settings: this.plan.settings,
+      credits: this.plan.environment.credits ?? CREDITS,
       incarnation: life,
       random: () => random.float(),
     });

@@ -29,7 +29,7 @@ export type HttpProcess<M extends AnyMessage> = Pick<HttpWorld<M>, 'post' | 'fir
 /** What the session frames of a node use of the process. */
 export type SessionsProcess<M extends AnyMessage> = Omit<
   SessionsWorld<M>,
-  'node' | 'region' | 'topology' | 'settings' | 'incarnation' | 'random'
+  'node' | 'region' | 'topology' | 'settings' | 'credits' | 'incarnation' | 'random'
 >;
 
 /** What a node is given of its world. */
