@@ -19,7 +19,7 @@ import type { Timestamp, TxId } from '@isochron/core/ids';
 import type { Limits } from '@isochron/core/limits';
 import type { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import { randomSessionId } from './ids.js';
-import { InsideTransactions } from './inside.js';
+import { createInside } from './inside.js';
 import type { Settings, WebSocketLike } from './options.js';
 import { loadEngine } from './protocols.js';
 
@@ -34,7 +34,7 @@ type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
 export class Driver implements ClientEffects {
   readonly machine: ClientMachine;
   /** The transactions of this client whose functions run. */
-  readonly inside = new InsideTransactions<{ readonly isFinished: boolean }>();
+  readonly inside = createInside<{ readonly isFinished: boolean }>();
   readonly #sockets = new Map<SocketId, WebSocketLike>();
   readonly #listeners = new Set<Listener>();
   #lastHandle: HandleId = 0;
@@ -119,6 +119,7 @@ export class Driver implements ClientEffects {
     this.machine.step({ ...input, nowMs: performance.now() } as ClientInput);
     if (!this.#hasNews) return;
     this.#hasNews = false;
+    if (this.#listeners.size === 0) return;
     const { status } = this;
     // The application's mistakes are not the machine's: each is reported, and the others go on.
     for (const listener of this.#listeners) (async () => listener(status))().catch(console.error);

@@ -15,8 +15,8 @@ export const oneShot = (driver: Driver): HandleSource => ({ driver, handle: () =
  * has seen and written before.
  *
  * Inside of a transaction's function they are INVALID_REQUEST, as far as the runtime allows to notice it: in browsers
- * until the function first waits. They are no part of the transaction, which has `set`, `delete` and `update` of its
- * own.
+ * and in Node before 24, until the function first waits. They are no part of the transaction, which has `set`, `delete`
+ * and `update` of its own.
  *
  * Writes are durable when they resolve. They are sent one after the other, in the order of the calls. They reject with
  * VALUE_INVALID, VALUE_TOO_LARGE or KEY_INVALID for wrong input; with CONNECTION_LOST when they could not be sent; with
@@ -72,7 +72,7 @@ export class Collection<T = unknown> extends ReadCollection<T> {
 /** Throws INVALID_REQUEST for an unknown option, and inside of a transaction's function, which this is no part of. */
 function checkWrite({ inside }: Driver, options: CallOptions | undefined): void {
   checkOptions(options, 'signal');
-  if (inside.current?.isFinished === false)
+  if (inside.getStore()?.isFinished === false)
     throw new IsochronError('INVALID_REQUEST', 'in a transaction, write with tx.set');
 }
 
