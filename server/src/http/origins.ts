@@ -37,8 +37,9 @@ export interface OriginOptions {
 export class Origins {
   readonly #origins: ReadonlySet<string>;
   readonly #hosts: ReadonlySet<string>;
-
   readonly #keyed: boolean;
+  /** The host that was allowed last: most callers name the same. */
+  #allowedHost: string | undefined;
 
   constructor({ keyed, corsOrigins, allowHosts }: OriginOptions) {
     const listed = (list: readonly string[] = []) => (keyed && list.length === 0 ? [ANY] : list);
@@ -69,9 +70,11 @@ export class Origins {
   }
 
   #allowsHost(host: string): boolean {
-    if (this.#hosts.has(ANY)) return true;
+    if (host === this.#allowedHost || this.#hosts.has(ANY)) return true;
     const name = nameOf(`http://${host}`);
-    return name !== undefined && ((!this.#keyed && isLoopback(name)) || this.#hosts.has(name));
+    const isAllowed = name !== undefined && ((!this.#keyed && isLoopback(name)) || this.#hosts.has(name));
+    if (isAllowed) this.#allowedHost = host;
+    return isAllowed;
   }
 
   #allowsOrigin(origin: string, host: string | undefined): boolean {
