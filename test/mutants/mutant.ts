@@ -16,6 +16,8 @@ export interface Profile {
   readonly environment?: Readonly<Record<string, unknown>>;
   /** Every run has callers over HTTP, and nodes keep at most this much for them. */
   readonly http?: Partial<SessionStoreLimits>;
+  /** Sessions go on elsewhere over and over, with their token alone. */
+  readonly carriesTokens?: boolean;
   /** So many faults of these kinds, from the beginning until then (ms). */
   readonly faults?: { readonly kinds: readonly FaultName[]; readonly count: number; readonly untilMs: number };
 }

@@ -5,18 +5,29 @@ import { Streams } from '@isochron/sim/engine/streams';
 import { faultKind } from '@isochron/sim/faults/table';
 import { drawCallers } from '@isochron/sim/plan/draw-http';
 import { keysOf } from '@isochron/sim/plan/keys';
-import type { FaultPlan } from '@isochron/sim/plan/plan';
+import type { FaultPlan, SessionPlan } from '@isochron/sim/plan/plan';
 import type { Profile } from './mutant.js';
 
 /** The drawn plan with the profile's parts in place of its own. */
-export function profiled(plan: Plan, { settings, environment, faults, http }: Profile): Plan {
+export function profiled(plan: Plan, { settings, environment, faults, http, carriesTokens }: Profile): Plan {
   return {
     ...plan,
+    ...(carriesTokens ? { sessions: plan.sessions.map((session) => carryingTokens(plan, session)) } : {}),
     settings: { ...plan.settings, ...settings },
     environment: { ...plan.environment, ...environment },
     ...(http === undefined ? {} : { http: drawHttp(plan, http) }),
     faults: faults === undefined ? plan.faults : drawFaults(plan, faults),
   };
+}
+
+/** How many transactions a session goes on with. */
+const BETWEEN_MOVES = 8;
+
+function carryingTokens({ seed, cluster }: Plan, session: SessionPlan): SessionPlan {
+  const random = new Streams(seed).of('profile tokens', session.name);
+  const move = () => ({ kind: 'move', thinkMs: 0, region: random.pick(cluster.regions).id, anew: 'token' }) as const;
+  const transactions = session.transactions.flatMap((one, i) => (i % BETWEEN_MOVES > 0 ? [one] : [move(), one]));
+  return { ...session, transactions };
 }
 
 function drawHttp(plan: Plan, limits: Required<Profile>['http']): Plan['http'] {

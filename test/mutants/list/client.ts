@@ -2,6 +2,8 @@
 import type { Mutant, Patch, Profile } from '../mutant.js';
 
 const CLIENT = 'packages/client/src';
+const CONNECTION = `${CLIENT}/link/connection.ts`;
+const CONNECTOR = `${CLIENT}/link/connector.ts`;
 const COMMITS = `${CLIENT}/session/commits.ts`;
 const DISPATCHER = `${CLIENT}/link/dispatcher.ts`;
 const EXPORTED = `${CLIENT}/session/exported.ts`;
@@ -15,8 +17,16 @@ const READS = `${CLIENT}/session/reads.ts`;
 const RECONNECTING: Profile = {
   faults: { kinds: ['clientDisconnect', 'crash'], count: 30, untilMs: 3_000 },
 };
+/** Sessions that go on with their tokens, whose connections are lost, or carry no answers. */
+const CARRIED: Profile = {
+  carriesTokens: true,
+  faults: { kinds: ['clientDisconnect', 'answersLost', 'drain'], count: 30, untilMs: 3_000 },
+};
 /** Clients that nothing keeps from their work. */
 const UNDISTURBED: Profile = { faults: { kinds: ['slowDisk'], count: 0, untilMs: 0 } };
+
+/** The same, with few credits. */
+const FEW_CREDITS: Profile = { environment: { credits: 2 }, faults: { kinds: ['slowDisk'], count: 0, untilMs: 0 } };
 
 /** The same, where stable time is long behind what sessions have written. */
 const BEHIND: Profile = { ...UNDISTURBED, settings: { applyIntervalMs: 400, gossipIntervalMs: 400 } };
@@ -183,5 +193,38 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 314, count: 40 },
     profile: RECONNECTING,
+  },
+  {
+    name: 'credit-leaked',
+    breaks: 'credits',
+    does: 'counts some answered requests as in flight for ever',
+    patches: [
+      {
+        file: CONNECTION,
+        find: '    this.#inFlight.delete(id);\n    return exchange;',
+        replace: '    if (id % 8 > 0) this.#inFlight.delete(id);\n    return exchange;',
+      },
+    ],
+    seeds: { from: 1, count: 20 },
+    profile: FEW_CREDITS,
+  },
+  {
+    name: 'token-of-an-older-connection',
+    breaks: 'tokens',
+    does: 'gives a node nothing that another connection of the session has received',
+    patches: [
+      {
+        file: CONNECTOR,
+        find: 'if (connection !== this.#current) this.dispatcher',
+        replace: 'if (connection === undefined) this.dispatcher',
+      },
+      {
+        file: CONNECTOR,
+        find: 'if (token !== undefined && token !== connection.helloToken) {',
+        replace: 'if (token !== undefined && token === null) {',
+      },
+    ],
+    seeds: { from: 1795419011, count: 1 },
+    profile: CARRIED,
   },
 ];

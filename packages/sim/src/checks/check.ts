@@ -88,6 +88,7 @@ const NAMES = {
   settled: 1,
   acknowledged: 1,
   refused: 1,
+  failed: 1,
   collected: 1,
   status: 1,
   wrote: 1,

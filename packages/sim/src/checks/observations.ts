@@ -91,6 +91,8 @@ export interface ClientObservations {
   collected(client: ClientView): void;
   /** The cluster told a client that nothing of it will ever happen. */
   refused(txId: TxId): void;
+  /** A request of a session has failed, or a commit of it: with this code. */
+  failed(session: string, code: string): void;
   /** A node answered how a transaction ended; `askedMs`: when it was asked. */
   status(txId: TxId, status: string, ts: Timestamp | null, askedMs: number): void;
 }

@@ -40,7 +40,7 @@ function told(transactions: SessionPlan['transactions'], snapshots: readonly num
     };
   };
   const session: ClientSession = {
-    export: () => undefined,
+    export: () => ({}),
     observe: () => {},
     cached: 0,
     begin,

@@ -14,7 +14,7 @@ import type { VirtualTime } from '../engine/virtual-time.js';
 import type { CommitPlan, InteractivePlan, ListPlan, SessionPlan, StepPlan, TransactionPlan } from '../plan/plan.js';
 import { isSameSnapshot } from '../protocols/snapshot.js';
 import { type Histories, Recording } from './recorder.js';
-import { type BeginOptions, type ClientSession, RequestFailed } from './session.js';
+import { type BeginOptions, type Carried, type ClientSession, RequestFailed } from './session.js';
 
 /** What all clients of a run share. */
 export interface ActorWorld {
@@ -75,10 +75,10 @@ export class Actor {
     readonly plan: SessionPlan,
     readonly client: ActorClient,
     readonly world: ActorWorld,
-    readonly createSession: (id: string, state: unknown) => ClientSession,
+    readonly createSession: (id: string, carried: Carried) => ClientSession,
   ) {
     this.name = plan.name;
-    this.#session = this.#open(undefined);
+    this.#session = this.#open({});
   }
 
   /** Whether nothing of it is under way any more. */
@@ -133,7 +133,7 @@ export class Actor {
     if (recording !== undefined) this.#record(this.name, recording, recording.sent ? 'unknown' : 'aborted');
   }
 
-  #open(state: unknown): ClientSession {
+  #open(state: Carried): ClientSession {
     const id = `${this.name}-${this.#generation++}`.padEnd(16, '_');
     return this.createSession(id, state);
   }
@@ -151,6 +151,7 @@ export class Actor {
       } catch (error) {
         if (!(error instanceof RequestFailed)) throw error;
         this.refusals.push(error.code);
+        this.world.tell.failed(this.name, error.code);
         if (error.collected && this.#current !== undefined) this.world.tell.collected(this.#current);
         this.world.note(this.name, () => `${plan.kind} fails: ${error.code}`);
         this.#current?.tx.end();
@@ -201,7 +202,7 @@ export class Actor {
       case 'move':
         this.client.moveTo(plan.region);
         if (!plan.anew) return;
-        this.#session = this.#open(this.#session.export());
+        this.#session = this.#open(this.#session.export(plan.anew === 'token' ? 'token' : 'session'));
         return yield* this.client.connection();
     }
   }
@@ -298,6 +299,7 @@ export class Actor {
       return;
     }
     this.refusals.push(result.code);
+    this.world.tell.failed(this.name, result.code);
     this.world.note(this.name, () => `is told ${result.code} of ${txId}`);
     this.#record(this.name, recording, result.status);
     if (result.status === 'aborted') this.world.tell.refused(txId);

@@ -34,6 +34,7 @@ import { urlOf } from '../protocols/sessions.js';
 import type { ActorClient } from './actor.js';
 import {
   type BeginOptions,
+  type Carried,
   type ClientSession,
   type ClientTransaction,
   type CommitHooks,
@@ -112,9 +113,9 @@ export class Client<M extends AnyMessage> implements ActorClient {
   }
 
   /** A session that begins, or continues an exported one: the one before it is closed. */
-  open(id: string, state: unknown): MachineSession<M> {
+  open(id: string, carried: Carried): MachineSession<M> {
     this.#session?.close();
-    this.#session = new MachineSession(this, id, state as string | undefined);
+    this.#session = new MachineSession(this, id, carried);
     return this.#session;
   }
 
@@ -184,7 +185,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
   constructor(
     readonly client: Client<M>,
     readonly id: string,
-    exported: string | undefined,
+    { session: exported, token }: Carried,
   ) {
     const { requestTimeoutMs, commitTimeoutMs, random, time } = client.place;
     let ids = 0;
@@ -201,7 +202,13 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     };
     const session = exported === undefined ? undefined : importSession(exported, CLIENT_KIT);
     const endpoints = this.#endpoints();
-    this.#machine = new ClientMachine({ endpoints, session }, settings, this.#effects, () => random.float(), time.now);
+    this.#machine = new ClientMachine(
+      { endpoints, session, token },
+      settings,
+      this.#effects,
+      () => random.float(),
+      time.now,
+    );
   }
 
   // As actors see it.
@@ -222,8 +229,9 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     if (this.#connected && this.#hasTransactions) this.#machine.core.session.stable(ust);
   }
 
-  export(): string {
-    return JSON.stringify(this.#machine.core.export());
+  export(part: keyof Carried): Carried {
+    const { core } = this.#machine;
+    return part === 'token' ? { token: core.currentToken() } : { session: JSON.stringify(core.export()) };
   }
 
   begin(options: BeginOptions): ClientTransaction {

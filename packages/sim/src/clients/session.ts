@@ -10,10 +10,13 @@ export interface Seen {
   readonly value: Value | null;
 }
 
+/** What a session begins with: the exported state of another one, the token of another one, or nothing. */
+export type Carried = { readonly session?: string; readonly token?: string | undefined };
+
 /** A session, as an SDK gives it to an application. */
 export interface ClientSession {
-  /** Another one continues it: the whole state, as an SDK exports it. */
-  export(): unknown;
+  /** Another one continues it: with the whole state, as an SDK exports it, or with its token. */
+  export(part: keyof Carried): Carried;
   /** A node reports its stable time. */
   observe(ust: Timestamp): void;
   /** How many own writes it keeps, because its snapshots may not have them yet. */

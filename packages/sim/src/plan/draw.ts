@@ -11,7 +11,7 @@ import { drawSessions } from './draw-sessions.js';
 import { withStableWaits } from './draw-stable.js';
 import { keysOf } from './keys.js';
 import type { DrawMix } from './mix.js';
-import { DRAW_VERSION, type Environment, type Plan } from './plan.js';
+import { DRAW_VERSION, type Environment, type Plan, type SessionPlan } from './plan.js';
 
 /** What of a protocol decides about its plans. */
 export interface DrawnProtocol {
@@ -44,7 +44,8 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     ...drawImpatience(streams.of('draw impatience')),
     ...drawCredits(streams.of('draw credits')),
   };
-  const sessions = drawSessions(streams.of('draw sessions'), topology, size.transactions, protocol.drawMix);
+  const drawnSessions = drawSessions(streams.of('draw sessions'), topology, size.transactions, protocol.drawMix);
+  const sessions = drawTokens(streams.of('draw tokens'), drawnSessions);
   const settings = {
     ...protocol.drawSettings(streams.of('draw settings')),
     ...drawVerification(streams.of('draw verification')),
@@ -143,6 +144,15 @@ function drawEnvironment(random: Random, topology: Topology): Environment {
 /** Some clients wait for the outcome of a commit for a while only. */
 const drawImpatience = (random: Random): Pick<Environment, 'commitTimeoutMs'> =>
   random.chance(0.7) ? {} : { commitTimeoutMs: Math.round(logBetween(random, 100, 5_000)) };
+
+/** Some sessions that go on under a new id take along their token alone. */
+const drawTokens = (random: Random, sessions: readonly SessionPlan[]): readonly SessionPlan[] =>
+  sessions.map((session) => ({
+    ...session,
+    transactions: session.transactions.map((one) =>
+      one.kind === 'move' && one.anew && random.chance(0.3) ? { ...one, anew: 'token' } : one,
+    ),
+  }));
 
 /** Some nodes serve few requests of a client at once. */
 const drawCredits = (random: Random): Pick<Environment, 'credits'> =>

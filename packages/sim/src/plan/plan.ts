@@ -138,8 +138,8 @@ export type TransactionPlan =
    * `againMs`.
    */
   | { readonly kind: 'stable'; readonly thinkMs: number; readonly timeoutMs: number; readonly againMs: number }
-  /** The session goes to another region; `anew` under a new id, with its exported state. */
-  | { readonly kind: 'move'; readonly thinkMs: number; readonly region: RegionId; readonly anew: boolean };
+  /** The session goes to another region; `anew` under a new id, with its exported state, or with its token alone. */
+  | { readonly kind: 'move'; readonly thinkMs: number; readonly region: RegionId; readonly anew: boolean | 'token' };
 
 export interface InteractivePlan {
   readonly kind: 'interactive';

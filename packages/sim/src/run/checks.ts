@@ -21,6 +21,7 @@ import { StableIsServed } from '../checks/stable-is-served.js';
 import { StableIsInstalled, StableTimeIsMonotonic } from '../checks/stable-time.js';
 import { SurvivorsAgree } from '../checks/survivors.js';
 import { TimestampsStayNear } from '../checks/timestamps.js';
+import { UndisturbedAreAnswered } from '../checks/undisturbed.js';
 import { NothingBelowVersionClock } from '../checks/version-clock.js';
 import { UP_TO_A_TIMESTAMP } from '../checks/visibility.js';
 import { VisibleInTheEnd } from '../checks/visible-in-the-end.js';
@@ -84,6 +85,7 @@ export function createChecks<M extends AnyMessage>(
     new VisibleInTheEnd(context, ledger),
     new MemoryIsBounded(context, loads, 50 + mostInFlight(plan), caches),
     ...(clientSnapshots ? [new WritesGoOn(context, plan)] : []),
+    new UndisturbedAreAnswered(context, plan),
     new TimestampsStayNear(context, plan),
     ...[level, ...beyond].map((one) => new ConsistentHistory(context, ledger, histories.lines, one)),
   ];

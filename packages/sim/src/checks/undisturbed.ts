@@ -1,0 +1,23 @@
+import type { Plan } from '../plan/plan.js';
+import type { Check, CheckContext } from './check.js';
+
+/** How requests end that nothing has answered. */
+const UNANSWERED: ReadonlySet<string> = new Set(['CONNECTION_LOST', 'CREDITS_EXHAUSTED']);
+
+/**
+ * Where no fault disturbs a run, every request is answered: clients keep to their credits, and give each of them back. A
+ * bound of liveness; a request may be refused all the same.
+ */
+export class UndisturbedAreAnswered implements Check {
+  readonly name = 'undisturbed-are-answered';
+
+  constructor(
+    readonly context: CheckContext,
+    readonly plan: Pick<Plan, 'faults'>,
+  ) {}
+
+  failed(session: string, code: string): void {
+    if (this.plan.faults.length > 0 || !UNANSWERED.has(code)) return;
+    this.context.fail(this.name, `a request of ${session} ends with ${code}, and nothing was wrong`, [session]);
+  }
+}
