@@ -99,6 +99,8 @@ interface Known {
   readonly everDurable: Set<string>;
   /** Partitions whose slice a lost disk alone had, and whose disk that was. */
   readonly lost: Map<PartitionId, NodeId>;
+  /** Partitions among them that an older disk lacked until the stable time had passed them. */
+  readonly unnoticed: Set<PartitionId>;
   missing: number;
 }
 
@@ -121,6 +123,8 @@ export class Ledger implements Check {
     readonly visibility: Pick<Visibility, 'stamp' | 'localDeps'>,
     readonly reports: Reports = ALWAYS,
     readonly unstable: Unstable = 'nothing',
+    /** The highest stable time of all nodes. */
+    readonly stable: () => Timestamp = () => 0,
   ) {}
 
   /** The greatest commit timestamp of all that is somewhere. */
@@ -176,10 +180,14 @@ export class Ledger implements Check {
     return [...(this.#known.get(txId)?.lost.keys() ?? [])];
   }
 
-  /** Whether its slice was on an older disk that its node goes on with: no peer has received what shows it. */
+  /**
+   * Whether its slice was lost with an older disk that its node goes on with, or went on with until the stable time had
+   * passed it: no peer has received what shows it.
+   */
   isUnnoticed(txId: TxId, partition: PartitionId): boolean {
-    const node = this.#known.get(txId)?.lost.get(partition);
-    return node !== undefined && this.isUnaware(node);
+    const known = this.#known.get(txId);
+    const node = known?.lost.get(partition);
+    return node !== undefined && (this.isUnaware(node) || known!.unnoticed.has(partition));
   }
 
   /**
@@ -278,7 +286,7 @@ export class Ledger implements Check {
   robbed(node: NodeId, left: MemoryState): void {
     this.#lacking.set(node, []);
     if (left.meta.size > 0) this.#unaware.add(node);
-    else this.#unaware.delete(node);
+    else if (this.#unaware.delete(node)) this.#noticedLate(node);
     const partitions = this.context.topology.partitionsOn(node);
     for (const [txId, known] of this.#known)
       for (const partition of partitions) this.#rob(txId, known, node, partition, left.partitions.get(partition));
@@ -286,6 +294,13 @@ export class Ledger implements Check {
       const floor = left.partitions.get(partition)?.horizons.gcFloor ?? 0;
       this.#floors.set(`${node}/${partition}`, floor);
     }
+  }
+
+  /** A node gives up its older disk: stable time may have passed what that lacked. */
+  #noticedLate(node: NodeId): void {
+    const stable = this.stable();
+    for (const { committed, lost, unnoticed } of this.#known.values())
+      for (const [partition, where] of lost) if (where === node && committed!.ct <= stable) unnoticed.add(partition);
   }
 
   #rob(txId: TxId, known: Known, node: NodeId, partition: PartitionId, left: LeftPartition | undefined): void {
@@ -363,6 +378,7 @@ export class Ledger implements Check {
         attempts: new Map(),
         damaged: false,
         robbed: new Set(),
+        unnoticed: new Set(),
         durable: new Set(),
         everDurable: new Set(),
         lost: new Map(),

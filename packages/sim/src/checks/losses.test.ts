@@ -2,7 +2,9 @@ import type { NodeId } from '@isochron/core';
 import type { Loss } from '@isochron/protocols';
 import { MemoryState } from '@isochron/storage';
 import { A, B, CheckBench, prepares, TOPOLOGY, version } from './fixtures.js';
+import { Ledger } from './ledger.js';
 import { LossesAreSettled } from './losses.js';
+import { UP_TO_A_TIMESTAMP } from './visibility.js';
 
 const first = { key: A, value: '1' };
 const second = { key: B, value: '2' };
@@ -10,9 +12,9 @@ const [ON_A, ON_B] = prepares('t', 5, [first, second]);
 
 describe('losses-are-settled', () => {
   /** A transaction whose cohorts are in p and in q: a disk in q has the version of the second one. */
-  function watched(takesBack = true) {
+  function watched(takesBack = true, stable = 0) {
     const bench = new CheckBench();
-    const { ledger } = bench;
+    const ledger = new Ledger(bench.context, UP_TO_A_TIMESTAMP, undefined, 'nothing', () => stable);
     const disks = new Map<NodeId, MemoryState>(['p-1', 'q-1'].map((node) => [node, new MemoryState()]));
     const losses = new Map<NodeId, Loss[]>();
     const lossesOf = (node: NodeId) => losses.get(node) ?? [];
@@ -75,6 +77,16 @@ describe('losses-are-settled', () => {
     ledger.robbed('p-1', new MemoryState());
     check.converged();
     expect(bench.failed).toHaveLength(3);
+  });
+
+  it('excuses an older disk that its node gives up only after the stable time has passed what it lacks', () => {
+    for (const stable of [4, 5]) {
+      const { bench, ledger, check } = watched(true, stable);
+      ledger.robbed('p-1', older());
+      ledger.robbed('p-1', new MemoryState());
+      check.converged();
+      expect(bench.failed).toHaveLength(stable < 5 ? 3 : 0);
+    }
   });
 
   it('does not take a slice for lost that was collected before', () => {

@@ -57,7 +57,9 @@ export function createChecks<M extends AnyMessage>(
   const { verifyTimeoutMs = DEFAULT_SETTINGS.verifyTimeoutMs } = plan.settings;
   const reports = new FirstReports(context, watched, verifyTimeoutMs);
   const unstable = takesBack ? 'nothing' : visibility === undefined ? 'all' : 'own';
-  const ledger = new Ledger(context, visibility ?? UP_TO_A_TIMESTAMP, reports, unstable);
+  const usts = () => cluster.nodes.map(({ id }) => cluster.node(id).protocol?.ust() ?? 0);
+  const highest = () => Math.max(...usts());
+  const ledger = new Ledger(context, visibility ?? UP_TO_A_TIMESTAMP, reports, unstable, highest);
   const loadOf = (node: string) => cluster.node(node).protocol?.load() ?? {};
   const losses = (node: string) => cluster.node(node).protocol?.losses() ?? [];
   const loads = () => cluster.nodes.map(({ id }) => [id, loadOf(id)] as const);
