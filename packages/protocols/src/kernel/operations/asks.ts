@@ -64,8 +64,11 @@ export class Asks {
     readonly retryMs: number,
   ) {}
 
+  /** Questions that a requester waits for. Not among them are those whose late answers are still taken, for a minute. */
   get size(): number {
-    return this.#pending.size;
+    let size = 0;
+    for (const { expired } of this.#pending.values()) if (!expired) size++;
+    return size;
   }
 
   ask<T extends AnswerType>(ask: Ask<T>, now: WallMs, out: Out): void {
