@@ -220,7 +220,7 @@ describe('a node', () => {
       const secretFile = join(cluster.folder, 'other-secret');
       writeFileSync(secretFile, 'not the secret of this cluster');
       const configFile = join(cluster.folder, 'other.yaml');
-      writeFileSync(configFile, writeClusterFile({ ...cluster.file, settings: { retentionMs: 31_000 } }));
+      writeFileSync(configFile, writeClusterFile({ ...cluster.file, settings: { outcomeRetentionMs: 31_000 } }));
       // The node with the lower id dials: ireland-1 dials oregon-1, and oregon-1 the other two.
       const impostor = await otherVersion(cluster, 'sydney-1');
       try {

@@ -60,6 +60,8 @@ export interface ClusterNode {
 
 const SECRET = 'the secret of an end-to-end test';
 const LOG_LINES_SHOWN = 40;
+/** Whether a node serves, however the others are. */
+const SERVES = '/readyz?exclude=cluster-file,links,stable-time';
 const clusters = new Set<Cluster>();
 
 export class Cluster {
@@ -144,7 +146,7 @@ export class Cluster {
     return child;
   }
 
-  /** Waits until these nodes, or all, say that they are ready. */
+  /** Waits until these nodes, or all, serve. They may be cut off, as parts of a cluster that is broken on purpose are. */
   async ready(ids: readonly string[] = this.nodes.map(({ id }) => id), timeoutMs?: number): Promise<void> {
     await Promise.all(ids.map((id) => this.#ready(id, timeoutMs)));
   }
@@ -152,7 +154,7 @@ export class Cluster {
   async #ready(id: string, timeoutMs: number | undefined): Promise<void> {
     const child = this.process(id);
     const { api } = this.node(id);
-    const isReady = async () => child.exit ?? (await call(api, 'GET', '/readyz')).status === 200;
+    const isReady = async () => child.exit ?? (await call(api, 'GET', SERVES)).status === 200;
     const limit = timeoutMs === undefined ? {} : { timeoutMs };
     const end = await until(`${id} is ready`, isReady, { ...limit, explain: () => this.log(id) });
     if (end !== true) throw new Error(`${id} ended with ${JSON.stringify(end)} before it was ready\n${this.log(id)}`);

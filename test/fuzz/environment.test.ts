@@ -7,7 +7,7 @@ import { parsePeerUrl } from '@isochron/transport';
 import fc from 'fast-check';
 import { parseClusterFile } from '../../server/src/config/cluster-file.js';
 import { peeringOf } from '../../server/src/config/peering.js';
-import { loadSecret, MIN_SECRET_LENGTH } from '../../server/src/config/secret.js';
+import { loadSecrets, MIN_SECRET_LENGTH } from '../../server/src/config/secret.js';
 import { Authenticator, apiKeysFromEnv } from '../../server/src/http/auth.js';
 import { fuzz } from './fuzz.js';
 
@@ -36,9 +36,16 @@ function outcome<T>(act: () => T): { value: T } | { code: string } {
 const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ minLength: 10, maxLength: 40 }));
 
 describe('the environment', () => {
-  fuzz('gives a secret as it is, or says that it is too short', 500, [text], (secret) => {
-    const expected = secret.length >= MIN_SECRET_LENGTH ? { value: secret } : { code: 'CONFIG_INVALID' };
-    expect(outcome(() => loadSecret({ env: { ISOCHRON_SECRET: secret } }))).toEqual(expected);
+  /** One secret or two, a line each, none of them too short. */
+  const secretsIn = (given: string) => {
+    const [secret, secondSecret, ...more] = given.split(/\r?\n/);
+    const good = more.length === 0 && [secret, secondSecret].every((one = secret!) => one.length >= MIN_SECRET_LENGTH);
+    return good ? { value: { secret, secondSecret } } : { code: 'CONFIG_INVALID' };
+  };
+  const lines = fc.array(text, { minLength: 1, maxLength: 3 }).map((all) => all.join('\n'));
+
+  fuzz('gives one secret or two as they are, or says what is wrong', 500, [lines], (given) => {
+    expect(outcome(() => loadSecrets({ env: { ISOCHRON_SECRET: given } }))).toEqual(secretsIn(given));
   });
 
   fuzz(
@@ -48,17 +55,15 @@ describe('the environment', () => {
     (bytes) => {
       const secretFile = join(folder, 'secret');
       writeFileSync(secretFile, bytes);
-      const secret = Buffer.from(bytes).toString('utf8').trim();
-      const expected = secret.length >= MIN_SECRET_LENGTH ? { value: secret } : { code: 'CONFIG_INVALID' };
-      expect(outcome(() => loadSecret({ secretFile }))).toEqual(expected);
+      expect(outcome(() => loadSecrets({ secretFile }))).toEqual(secretsIn(Buffer.from(bytes).toString('utf8').trim()));
     },
   );
 
   fuzz('names no file that is not there by another error', 200, [text], (name) => {
-    expect(outcome(() => loadSecret({ secretFile: join(folder, 'nowhere', `x${name}`) }))).toEqual({
+    expect(outcome(() => loadSecrets({ secretFile: join(folder, 'nowhere', `x${name}`) }))).toEqual({
       code: 'CONFIG_INVALID',
     });
-    expect(outcome(() => loadSecret({ secretFile: folder }))).toEqual({ code: 'CONFIG_INVALID' });
+    expect(outcome(() => loadSecrets({ secretFile: folder }))).toEqual({ code: 'CONFIG_INVALID' });
   });
 
   const url = fc.oneof(text, fc.constantFrom('ws://h:1', 'ws://[::1]:65535', 'ws://h:65536', 'wss://h:1'));

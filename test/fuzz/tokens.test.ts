@@ -22,11 +22,11 @@ keyspaces: [{ name: default, partitions: ${partitions} }]`,
 const OWN = config('mine');
 /** What a client may name at most. */
 const LATEST = packWall(NOW + OWN.settings.maxClockDriftMs / 2);
-const mine = sessionTokens(SECRET, OWN);
+const mine = sessionTokens({ secret: SECRET }, OWN);
 /** Clusters that differ in name, placement, history or secret. */
-const other = sessionTokens(SECRET, config('other'));
-const moved = sessionTokens(SECRET, config('mine', 2));
-const later = sessionTokens(SECRET, OWN, 1);
+const other = sessionTokens({ secret: SECRET }, config('other'));
+const moved = sessionTokens({ secret: SECRET }, config('mine', 2));
+const later = sessionTokens({ secret: SECRET }, OWN, 1);
 
 const claims: fc.Arbitrary<SessionClaims> = fc.record({
   seen: fc.record({ ts: fc.integer({ min: 0, max: packWall(NOW) }) }),
@@ -96,7 +96,7 @@ describe('session tokens', () => {
       expect(refusal(other.mint(signed))).toBe('TOKEN_FOREIGN');
       expect(refusal(moved.mint(signed))).toBe('TOKEN_FOREIGN');
       expect(refusal(later.mint(signed))).toBe('TOKEN_FOREIGN');
-      expect(refusal(sessionTokens(`${SECRET}${extra}.`, OWN).mint(signed))).toBe('TOKEN_INVALID');
+      expect(refusal(sessionTokens({ secret: `${SECRET}${extra}.` }, OWN).mint(signed))).toBe('TOKEN_INVALID');
     },
   );
 

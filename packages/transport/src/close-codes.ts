@@ -12,7 +12,7 @@ export const CLOSE_CODES = {
   FRAME_NOT_BINARY: 4402,
   /** Wrong secret, unknown or doubled node, or something other than a handshake at its place. */
   PEER_REFUSED: 4403,
-  /** Another cluster file, or another epoch. */
+  /** Another cluster file, in what must agree, or another epoch. */
   PEER_CONFIG_MISMATCH: 4406,
   /** Another protocol version. */
   PEER_VERSION_MISMATCH: 4407,

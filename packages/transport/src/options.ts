@@ -57,7 +57,9 @@ export interface WebSocketTransportOptions<M extends AnyMessage> {
   readonly listen: { readonly host: string; readonly port: number };
   /** The cluster's shared secret. */
   readonly secret: string | Uint8Array;
-  /** Hash of the cluster file. */
+  /** Accepted as well, while one secret replaces the other. */
+  readonly secondSecret?: string | Uint8Array | undefined;
+  /** Hash of what must agree in the cluster files of two nodes that link. */
   readonly clusterHash: string;
   readonly storeId: string;
   /** Epoch of the topology. */

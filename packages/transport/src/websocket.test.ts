@@ -167,6 +167,11 @@ describe('WebSocketTransport', () => {
       expect(first.connectionEnds()).toEqual({ [code]: 1 });
     });
 
+    it('but not a peer that has the secret as its second one, or as its first', async () => {
+      const [first, second] = await openPair({ secret: 'new', secondSecret: 'open sesame' });
+      await until(() => first.linkUp('b-1') && second.linkUp('a-1'), 'the link is up');
+    });
+
     it('and links when the reason is gone', async () => {
       const [first, second] = await openPair({ secret: 'guess', tuning: { refusedRetryMs: 5 } });
       await until(() => (first.connectionEnds().PEER_REFUSED ?? 0) >= 2, 'a second try');

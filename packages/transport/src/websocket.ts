@@ -141,11 +141,11 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
   }
 
   #handshake(options: Pick<HandshakeOptions, 'role' | 'expected' | 'admit'>): Handshake {
-    const { self, storeId, version = PROTOCOL_VERSION, clusterHash, epoch, hlc, secret } = this.#options;
-    const { wallClock = Date.now } = this.#options;
+    const { self, storeId, version = PROTOCOL_VERSION, clusterHash, epoch, hlc } = this.#options;
+    const { wallClock = Date.now, secret, secondSecret } = this.#options;
     const wallMs = Math.max(0, Math.floor(wallClock()));
     const info: PeerInfo = { nodeId: self, storeId, version, clusterHash, epoch, hlc: hlc(), wallMs };
-    return new Handshake({ ...options, self: info, secret, nonce: randomNonce() });
+    return new Handshake({ ...options, self: info, secret, secondSecret, nonce: randomNonce() });
   }
 
   #connect(socket: WebSocket, dialled: NodeId | undefined, handshake: Handshake, trust: () => void): Connection {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { Handshake, type HandshakeOptions, type HandshakeOutcome, type HandshakeStep } from './handshake.js';
-import { encodeHello, encodeIdentity, type PeerInfo } from './hello.js';
+import { decodeHandshake, encodeHello, encodeIdentity, type PeerInfo } from './hello.js';
 
 const info = (nodeId: string, changes: Partial<PeerInfo> = {}): PeerInfo => ({
   nodeId,
@@ -114,6 +114,42 @@ describe('Handshake', () => {
     expect(later.receive(recorded[2]!).outcome).toEqual(refused('self', 'PEER_REFUSED'));
   });
 
+  describe('while one secret replaces another', () => {
+    const [OLD, NEW] = ['the old secret', 'the new secret'];
+    /** What nodes know, in the order of the change: the first one seals. */
+    const stages = [[OLD], [OLD, NEW], [NEW, OLD], [NEW]] as const;
+    const knows = ([secret, secondSecret]: readonly [string, string?]) => ({ secret, secondSecret });
+
+    it('accepts two nodes wherever they stand, if they have a secret in common, whichever of them dials', () => {
+      for (const one of stages) {
+        for (const other of stages) {
+          const common = one.some((secret) => (other as readonly string[]).includes(secret));
+          const { outcomes } = converse(initiator(knows(one)), acceptor(knows(other)));
+          expect(outcomes.map((outcome) => outcome?.status)).toEqual(
+            new Array(2).fill(common ? 'accepted' : 'refused'),
+          );
+        }
+      }
+    });
+
+    it('lets the accepting side prove only the secret that the other one has proved', () => {
+      const dialler = initiator(knows([OLD]));
+      const listener = acceptor(knows([NEW, OLD]));
+      const proof = dialler.receive(listener.receive(dialler.start().send!).send!).send!;
+      expect(decodeHandshake(listener.receive(proof).send!, 1)).toMatchObject({ sealed: [expect.anything()] });
+    });
+
+    it('refuses an identity that is sealed more often than there are secrets', () => {
+      const listener = acceptor();
+      listener.receive(initiator().start().send!);
+      const sealed = [1, 2, 3].map((byte) => new Uint8Array(32).fill(byte));
+      expect(listener.receive(encodeIdentity(...sealed)).outcome).toMatchObject({
+        code: 'PEER_REFUSED',
+        detail: expect.stringContaining('two secrets at most'),
+      });
+    });
+  });
+
   it.each<[string, Partial<PeerInfo>, string]>([
     ['another version', { version: 2 }, 'PEER_VERSION_MISMATCH'],
     ['another cluster file', { clusterHash: 'decaf' }, 'PEER_CONFIG_MISMATCH'],
@@ -185,5 +221,6 @@ describe('Handshake', () => {
 
   it('is not built without a secret', () => {
     expect(() => initiator({ secret: '' })).toThrow('secret');
+    expect(() => initiator({ secondSecret: '' })).toThrow('secret');
   });
 });

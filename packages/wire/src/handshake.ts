@@ -30,6 +30,8 @@ export interface HandshakeOptions {
   readonly self: PeerInfo;
   /** Known to all nodes of the cluster, never sent. Not empty. */
   readonly secret: string | Uint8Array;
+  /** Accepted as well, while one secret replaces the other. */
+  readonly secondSecret?: string | Uint8Array | undefined;
   /** Fresh and random for every handshake, `NONCE_BYTES` long. */
   readonly nonce: Uint8Array;
   /** The node that was dialled. */
@@ -47,19 +49,25 @@ const LABELS: Readonly<Record<HandshakeRole, string>> = {
  * Mutual authentication of two nodes, without I/O: hello →, ← hello, identity →, ← identity. Hellos hold nothing but a
  * version and a nonce. An identity is sealed with a key of the secret and both hellos, which is the proof as well: a
  * stranger learns no node, store, cluster file or clock. The dialling side proves itself first, so that a stranger who
- * dials learns nothing that a secret could be guessed from. Whatever arrives, a step ends in a message or an outcome;
- * it never throws.
+ * dials learns nothing that a secret could be guessed from. A dialling side with two secrets seals its identity under
+ * each; the accepting side seals its own under the one that it knew. Whatever arrives, a step ends in a message or an
+ * outcome; it never throws.
  */
 export class Handshake {
   readonly #options: HandshakeOptions;
   readonly #ownHello: Uint8Array;
+  /** Those that the peer may know: only one, once it has proved that. */
+  #secrets: readonly (string | Uint8Array)[];
   #state: 'hello' | 'identity' | 'done' = 'hello';
   #claimed: string | null = null;
   #peerHello: { readonly hello: Hello; readonly bytes: Uint8Array } | undefined;
 
   /** Throws `CONFIG_INVALID` when the secret is empty. */
   constructor(options: HandshakeOptions) {
-    if (options.secret.length === 0) throw new IsochronError('CONFIG_INVALID', 'the secret of the cluster is empty');
+    const { secret, secondSecret } = options;
+    this.#secrets = secondSecret === undefined ? [secret] : [secret, secondSecret];
+    if (this.#secrets.some(({ length }) => length === 0))
+      throw new IsochronError('CONFIG_INVALID', 'the secret of the cluster is empty');
     this.#options = options;
     const { role, nonce } = options;
     this.#ownHello = encodeHello({ version: options.self.version, role, nonce });
@@ -101,9 +109,9 @@ export class Handshake {
     return { send: role === 'initiator' ? this.#ownIdentity() : this.#ownHello };
   }
 
-  #takeIdentity(sealed: Uint8Array): HandshakeStep {
+  #takeIdentity(sealed: readonly Uint8Array[]): HandshakeStep {
     const { role, self, expected, admit } = this.#options;
-    const opened = unseal(this.#key(this.#peerHello!.hello.role), sealed);
+    const opened = this.#unseal(sealed);
     if (opened === undefined) return this.#refuse('PEER_REFUSED', 'the peer does not know the secret');
     const { expected: dialled = self.nodeId, ...peer } = decodeContent(opened);
     this.#claimed = peer.nodeId;
@@ -116,14 +124,30 @@ export class Handshake {
 
   #ownIdentity(): Uint8Array {
     const { role, self, expected } = this.#options;
-    return encodeIdentity(seal(this.#key(role), encodeContent({ ...self, expected })));
+    const content = encodeContent({ ...self, expected });
+    return encodeIdentity(...this.#secrets.map((secret) => seal(this.#key(role, secret), content)));
   }
 
-  #key(of: HandshakeRole): Uint8Array {
+  /** What the peer has sealed under a secret of this side, which is the one to go on with. */
+  #unseal(sealed: readonly Uint8Array[]): Uint8Array | undefined {
+    const { role } = this.#peerHello!.hello;
+    for (const secret of this.#secrets) {
+      const key = this.#key(role, secret);
+      for (const one of sealed) {
+        const opened = unseal(key, one);
+        if (opened === undefined) continue;
+        this.#secrets = [secret];
+        return opened;
+      }
+    }
+    return undefined;
+  }
+
+  #key(of: HandshakeRole, secret: string | Uint8Array): Uint8Array {
     const theirs = this.#peerHello!.bytes;
     const hellos: [Uint8Array, Uint8Array] =
       this.#options.role === 'initiator' ? [this.#ownHello, theirs] : [theirs, this.#ownHello];
-    return sealingKey(this.#options.secret, LABELS[of], ...hellos);
+    return sealingKey(secret, LABELS[of], ...hellos);
   }
 
   #refuse(code: Refusal['code'], detail: string): HandshakeStep {
@@ -148,7 +172,7 @@ function unlike(peer: PeerInfo, self: PeerInfo): Refusal | undefined {
     return { code: 'PEER_REFUSED', detail: `the peer is called ${self.nodeId}, as this node is` };
   const differs = (detail: string): Refusal => ({ code: 'PEER_CONFIG_MISMATCH', detail });
   if (peer.clusterHash !== self.clusterHash)
-    return differs(`the peer's cluster file is ${peer.clusterHash}, not ${self.clusterHash}`);
+    return differs(`the peer's cluster file has the hash ${peer.clusterHash}, not ${self.clusterHash}`);
   if (peer.epoch !== self.epoch) return differs(`the peer is in epoch ${peer.epoch}, this node in ${self.epoch}`);
   return undefined;
 }

@@ -24,7 +24,7 @@ export interface PeerInfo {
   readonly storeId: string;
   /** Protocol version, see {@link PROTOCOL_VERSION}. */
   readonly version: number;
-  /** Hash of the cluster file. */
+  /** Hash of what must agree in the cluster files of two nodes that link. */
   readonly clusterHash: string;
   /** Epoch of the topology. */
   readonly epoch: number;
@@ -54,7 +54,7 @@ export interface Hello {
 export type HandshakeMessage =
   | { readonly kind: 'hello'; readonly hello: Hello }
   | { readonly kind: 'other-version'; readonly version: number }
-  | { readonly kind: 'identity'; readonly sealed: Uint8Array }
+  | { readonly kind: 'identity'; readonly sealed: readonly Uint8Array[] }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
 const MAX_DETAIL_LENGTH = 256;
@@ -108,7 +108,9 @@ const IDENTITY = 2;
 const REFUSED = 3;
 
 export const encodeHello = (hello: Hello): Uint8Array => pack([MAGIC, HELLO, helloKind.encode(hello)]);
-export const encodeIdentity = (sealed: Uint8Array): Uint8Array => pack([MAGIC, IDENTITY, sealedKind.encode(sealed)]);
+/** @param sealed the identity, sealed under each secret that its sender knows: one, or two while a secret is replaced */
+export const encodeIdentity = (...sealed: readonly Uint8Array[]): Uint8Array =>
+  pack([MAGIC, IDENTITY, ...sealed.map((one) => sealedKind.encode(one))]);
 export const encodeRefusal = ({ code, detail }: Refusal): Uint8Array =>
   pack([MAGIC, REFUSED, refusalKind.encode({ code, detail: detail.slice(0, MAX_DETAIL_LENGTH) })]);
 
@@ -121,12 +123,17 @@ export function decodeHandshake(bytes: Uint8Array, version: number): HandshakeMe
     case HELLO:
       return decodeHello(body, version);
     case IDENTITY:
-      return { kind: 'identity', sealed: sealedKind.decode(body) };
+      return { kind: 'identity', sealed: decodeSealed(raw.slice(2)) };
     case REFUSED:
       return { kind: 'refused', refusal: refusalKind.decode(body) };
     default:
       throw new MalformedMessage('unknown handshake message');
   }
+}
+
+function decodeSealed(bodies: readonly unknown[]): Uint8Array[] {
+  if (bodies.length > 2) throw new MalformedMessage('expected an identity under two secrets at most');
+  return bodies.map((one) => sealedKind.decode(one));
 }
 
 function decodeHello(body: unknown, version: number): HandshakeMessage {

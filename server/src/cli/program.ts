@@ -114,7 +114,10 @@ function clusterCommands(program: Command): void {
     .requiredOption('--config <file>', 'cluster file')
     .requiredOption('--node <id>', 'which node of the file this is')
     .option('--data <folder>', 'folder of this node\'s data (default: "data/<id>")')
-    .option('--secret-file <file>', 'file with the secret of the cluster (default: environment ISOCHRON_SECRET)')
+    .option(
+      '--secret-file <file>',
+      'file with the secret of the cluster; a second line is accepted too (default: environment ISOCHRON_SECRET)',
+    )
     .option('--metrics-port <port>', 'serve /metrics on this port of 127.0.0.1', integer(1, MAX_PORT))
     .option('--api-host <address>', "address to listen on (default: the host of the node's api URL)")
     .addOption(

@@ -1,9 +1,9 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { IsochronError, Topology } from '@isochron/core';
 import { clusterSpec, oneWayDelayMs, parseClusterFile, writeClusterFile } from './cluster-file.js';
-import { ensureSecretFile, loadSecret } from './secret.js';
+import { ensureSecretFile, loadSecrets } from './secret.js';
 
 const GOOD = `protocol: paris
 regions:
@@ -38,11 +38,38 @@ describe('a cluster file', () => {
     expect(new Topology(clusterSpec(config)).partitions).toHaveLength(8);
   });
 
-  it('has one hash for equal contents, whatever the order of fields, and another for any change', () => {
-    const config = parseClusterFile(GOOD, 'a');
+  it('has one hash for equal contents, whatever the order of fields', () => {
     const reordered = GOOD.replace('name: default, partitions: 6', 'partitions: 6, name: default');
-    expect(parseClusterFile(reordered, 'b').hash).toBe(config.hash);
-    expect(parseClusterFile(`${GOOD}settings: { gossipIntervalMs: 6 }\n`, 'c').hash).not.toBe(config.hash);
+    expect(parseClusterFile(reordered, 'b').hash).toBe(parseClusterFile(GOOD, 'a').hash);
+  });
+
+  it.each([
+    ['a limit', `${GOOD}settings: { limits: { maxValueBytes: 1000 } }\n`],
+    ['an alert', `${GOOD}settings: { stalenessAlertMs: 2000 }\n`],
+    ['an interval', `${GOOD}settings: { gossipIntervalMs: 6, applyIntervalMs: 7 }\n`],
+    ['a time-out', `${GOOD}settings: { readTimeoutMs: 999, verifyTimeoutMs: 1, maxTransactionMs: 999 }\n`],
+    ['memory and disk', `${GOOD}settings: { cacheBytes: 1, diskQuotaBytes: 1, durability: memory }\n`],
+    ['an API address', GOOD.replace('127.0.0.1:7101', '10.0.0.1:80')],
+    ['a peering address', GOOD.replace('127.0.0.1:7201', '10.0.0.1:81')],
+    ['an emulated delay', `${GOOD}wan: { oneWayMs: { "virginia<>oregon": 35.5 } }\n`],
+  ])('may differ between nodes in %s', (_what, text) => {
+    expect(text).not.toBe(GOOD);
+    expect(parseClusterFile(text, 'c').hash).toBe(parseClusterFile(GOOD, 'a').hash);
+  });
+
+  it.each([
+    ['its protocol', GOOD.replace('paris', 'bpr').replace('regions: [oregon]', 'regions: [virginia, oregon]')],
+    ['its cluster id', `${GOOD}cluster: another\n`],
+    ['the id of a region', GOOD.replace('id: virginia\n', 'id: dublin\n')],
+    ['the id of a node', GOOD.replace('id: virginia-1', 'id: virginia-9')],
+    ['its partitions', GOOD.replace('partitions: 6', 'partitions: 7')],
+    ['its replication', GOOD.replace('replication: 2', 'replication: 1')],
+    ['where a keyspace is held', GOOD.replace('regions: [oregon]', 'regions: [virginia]')],
+    ['how far clocks may differ', `${GOOD}settings: { maxClockDriftMs: 4000 }\n`],
+    ['how long outcomes are kept', `${GOOD}settings: { outcomeRetentionMs: 4000 }\n`],
+  ])('must agree between nodes in %s', (_what, text) => {
+    const named = text.includes('cluster: another') ? text : `${text}cluster: mine\n`;
+    expect(parseClusterFile(named, 'c').hash).not.toBe(parseClusterFile(`${GOOD}cluster: mine\n`, 'a').hash);
   });
 
   it('has another hash under another protocol, so that nodes of both do not talk', () => {
@@ -198,17 +225,30 @@ describe('the cluster secret', () => {
     const made = readFileSync(path, 'utf8');
     expect(ensureSecretFile(join(dir, 'data'))).toBe(path);
     expect(readFileSync(path, 'utf8')).toBe(made);
-    expect(loadSecret({ secretFile: path })).toBe(made.trim());
+    expect(loadSecrets({ secretFile: path })).toEqual({ secret: made.trim() });
   });
 
   it('comes from the environment where no file is named', () => {
-    expect(loadSecret({ env: { ISOCHRON_SECRET: 'x'.repeat(16) } })).toBe('x'.repeat(16));
+    expect(loadSecrets({ env: { ISOCHRON_SECRET: 'x'.repeat(16) } })).toEqual({ secret: 'x'.repeat(16) });
+  });
+
+  it('has a second one on its second line, which is accepted as well', () => {
+    const path = join(dir, 'two');
+    writeFileSync(path, `${'x'.repeat(16)}\n${'y'.repeat(16)}\n`);
+    expect(loadSecrets({ secretFile: path })).toEqual({ secret: 'x'.repeat(16), secondSecret: 'y'.repeat(16) });
+    for (const [text, why] of [
+      [`${'x'.repeat(16)}\nshort`, '16 characters'],
+      ['x'.repeat(16).concat('\n').repeat(3), 'more than two'],
+    ] as const) {
+      writeFileSync(path, text);
+      expect(() => loadSecrets({ secretFile: path })).toThrow(why);
+    }
   });
 
   it('is refused when it is missing, short or not readable', () => {
-    expect(() => loadSecret({ env: {} })).toThrow('ISOCHRON_SECRET');
-    expect(() => loadSecret({ env: { ISOCHRON_SECRET: 'short' } })).toThrow('16 characters');
+    expect(() => loadSecrets({ env: {} })).toThrow('ISOCHRON_SECRET');
+    expect(() => loadSecrets({ env: { ISOCHRON_SECRET: 'short' } })).toThrow('16 characters');
     expect(existsSync(join(dir, 'none'))).toBe(false);
-    expect(() => loadSecret({ secretFile: join(dir, 'none') })).toThrow('cannot be read');
+    expect(() => loadSecrets({ secretFile: join(dir, 'none') })).toThrow('cannot be read');
   });
 });

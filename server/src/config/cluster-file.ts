@@ -74,7 +74,7 @@ export interface ClusterConfig {
   readonly settings: ClusterSettings;
   /** Emulated one-way delays, by `from>to`; see {@link oneWayDelayMs}. */
   readonly wan: { readonly oneWayMs: Readonly<Record<string, number>> };
-  /** SHA-256 over the canonical JSON of everything above, in hex. Peers compare it. */
+  /** SHA-256 over the canonical JSON of what must agree in the files of all nodes, in hex. Peers compare it. */
   readonly hash: string;
 }
 
@@ -171,10 +171,23 @@ function complete(file: ClusterFile, protocol: ProtocolName): ClusterConfig {
     },
     wan: { oneWayMs: bothDirections(file.wan?.oneWayMs ?? {}) },
   };
-  return { ...contents, hash: canonicalHash(contents) };
+  return { ...contents, hash: canonicalHash(agreementOf(contents)) };
 }
 
-const regionIds = (file: ClusterFile) =>
+/**
+ * What must agree in the files of all nodes: where data are, and settings of which a node relies on the others'. A node
+ * makes timestamps that the others must accept, and asks them for outcomes as old as its own setting promises. All
+ * else concerns the node alone (limits, alerts, intervals, time-outs, memory, disk) or how it is reached (addresses).
+ */
+const agreementOf = ({ protocol, cluster, regions, keyspaces, settings }: Omit<ClusterConfig, 'hash'>) => ({
+  protocol,
+  cluster,
+  regions: regionIds({ regions }),
+  keyspaces,
+  settings: { maxClockDriftMs: settings.maxClockDriftMs, outcomeRetentionMs: settings.outcomeRetentionMs },
+});
+
+const regionIds = (file: Pick<ClusterConfig, 'regions'>) =>
   file.regions.map((region) => ({ id: region.id, nodes: region.nodes.map((node) => node.id) }));
 
 function bothDirections(oneWayMs: Readonly<Record<string, number>>): Record<string, number> {

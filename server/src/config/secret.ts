@@ -7,20 +7,34 @@ import { IsochronError } from '@isochron/core';
 /** Shortest secret accepted, in characters. */
 export const MIN_SECRET_LENGTH = 16;
 
+/** The secret of a cluster, and the one that it replaces or is replaced by. */
+export interface Secrets {
+  /** Proves the node to its peers, and signs tokens. */
+  readonly secret: string;
+  /** Accepted as well, from peers and in tokens, while one replaces the other. */
+  readonly secondSecret?: string | undefined;
+}
+
 /**
- * Loads the secret: from the file when one is named, else from `ISOCHRON_SECRET`.
- * @throws IsochronError `CONFIG_INVALID` when there is none, it cannot be read or it is too short
+ * Loads the secret: from the file when one is named, else from `ISOCHRON_SECRET`. A second line is the second secret.
+ * @throws IsochronError `CONFIG_INVALID` when there is none, it cannot be read, one is too short, or there are more than two
  */
-export function loadSecret(source: { secretFile?: string | undefined; env?: NodeJS.ProcessEnv }): string {
-  const secret =
-    source.secretFile === undefined ? (source.env ?? process.env).ISOCHRON_SECRET : read(source.secretFile);
-  if (secret === undefined) {
+export function loadSecrets(source: { secretFile?: string | undefined; env?: NodeJS.ProcessEnv }): Secrets {
+  const text = source.secretFile === undefined ? (source.env ?? process.env).ISOCHRON_SECRET : read(source.secretFile);
+  if (text === undefined) {
     throw new IsochronError('CONFIG_INVALID', 'No cluster secret: set ISOCHRON_SECRET or give --secret-file FILE.');
   }
-  if (secret.length < MIN_SECRET_LENGTH) {
+  const [secret, secondSecret, ...more] = text.split(/\r?\n/);
+  if (more.length > 0) {
+    throw new IsochronError(
+      'CONFIG_INVALID',
+      'There are more than two secrets: one a line, the second is accepted too.',
+    );
+  }
+  if (secret!.length < MIN_SECRET_LENGTH || (secondSecret !== undefined && secondSecret.length < MIN_SECRET_LENGTH)) {
     throw new IsochronError('CONFIG_INVALID', `The cluster secret needs at least ${MIN_SECRET_LENGTH} characters.`);
   }
-  return secret;
+  return { secret: secret!, secondSecret };
 }
 
 function read(path: string): string {

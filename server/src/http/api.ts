@@ -8,6 +8,7 @@ import { IsochronError } from '@isochron/core';
 import { Rules, ServedSessions, Serving } from '@isochron/sessions';
 import { Ajv, type ValidateFunction } from 'ajv';
 import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, LogController } from 'fastify';
+import type { Secrets } from '../config/secret.js';
 import type { AnyNode } from '../node/api.js';
 import { servedNode } from '../ws/served-node.js';
 import { handleProtocols, SessionHub } from '../ws/session-route.js';
@@ -27,10 +28,8 @@ import { keyRoutes } from './routes-keys.js';
 import { lossRoutes } from './routes-losses.js';
 import { healthRoutes, timeRoutes } from './routes-ops.js';
 
-/** How the API is served. Limits come from the node's cluster file. */
-export interface ApiOptions {
-  /** The cluster's shared secret: signs session tokens. */
-  readonly secret: string;
+/** How the API is served: with the secrets that sign session tokens. Limits come from the node's cluster file. */
+export interface ApiOptions extends Secrets {
   /** Keys of which callers need one; none: the API is open. */
   readonly apiKeys?: readonly string[];
   readonly logger?: FastifyBaseLogger;
@@ -99,7 +98,7 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   });
   const rules = new Rules(node.topology, limits);
   const auth = new Authenticator(options.apiKeys);
-  const data = dataApi(node, { secret: options.secret, rules, auth, log: app.log, serving });
+  const data = dataApi(node, { secrets: options, rules, auth, log: app.log, serving });
   const { api, handOver } = data;
   const served = servedNode(api);
   const hub = new SessionHub(api, new ServedSessions(served, () => data.openSession(served)), options.strangers);
@@ -131,7 +130,7 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   await registerOpenApi(app);
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
   if (options.docs !== false) await app.register(async (scope) => documentation(scope));
-  healthRoutes(app, serving);
+  healthRoutes(app, node, serving);
   await app.register(async (scope) => versionOne(scope, data, hub, options));
   return app;
 }

@@ -10,6 +10,7 @@ import {
   unsupported,
 } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { Secrets } from '../config/secret.js';
 import { type AnyNode, type OperationsNode, runsTransactions, type TransactionsNode } from '../node/api.js';
 import { HttpSessions } from '../session/http-sessions.js';
 import { operationTokens, sessionTokens } from '../session/tokens.js';
@@ -34,7 +35,8 @@ export interface DataApi {
 
 /** What an API is made of. */
 export interface ApiParts {
-  readonly secret: string;
+  /** What signs session tokens. */
+  readonly secrets: Secrets;
   readonly rules: Rules;
   readonly auth: Authenticator;
   readonly log: FastifyBaseLogger;
@@ -44,8 +46,8 @@ export interface ApiParts {
 export const dataApi = (node: AnyNode, parts: ApiParts): DataApi =>
   runsTransactions(node) ? transactionsApi(node, parts) : operationsApi(node, parts);
 
-function transactionsApi(node: TransactionsNode, { secret, rules, auth, log, serving }: ApiParts): DataApi {
-  const sessions = new HttpSessions(node, sessionTokens(secret, node.config), serving);
+function transactionsApi(node: TransactionsNode, { secrets, rules, auth, log, serving }: ApiParts): DataApi {
+  const sessions = new HttpSessions(node, sessionTokens(secrets, node.config), serving);
   const api = new TransactionsContext(node, rules, sessions, auth, log, serving);
   return {
     api,
@@ -60,8 +62,8 @@ function transactionsApi(node: TransactionsNode, { secret, rules, auth, log, ser
   };
 }
 
-function operationsApi(node: OperationsNode, { secret, rules, auth, log, serving }: ApiParts): DataApi {
-  const tokens = operationTokens(secret, node.config);
+function operationsApi(node: OperationsNode, { secrets, rules, auth, log, serving }: ApiParts): DataApi {
+  const tokens = operationTokens(secrets, node.config);
   const api = new ApiContext(node, rules, auth, log, serving);
   return {
     api,

@@ -6,6 +6,8 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { RunningNode } from '../node/api.js';
 import { costMetrics } from './cost-metrics.js';
 import type { HttpLatency } from './latency.js';
+import { sendProblem } from './problem.js';
+import { obstaclesOf, READINESS_CHECKS } from './readiness.js';
 import { healthRoutes } from './routes-ops.js';
 import { isStale, replicationAges, stabilityOf } from './stability.js';
 
@@ -22,7 +24,8 @@ export function buildMetrics(node: RunningNode, latency?: HttpLatency, serving =
   stabilityGauges(node, registry);
   costMetrics(node, registry);
   const app = fastify({ logger: false });
-  healthRoutes(app, serving);
+  app.setErrorHandler((error, request, reply) => sendProblem(reply, error, request.log));
+  healthRoutes(app, node, serving);
   app.get('/metrics', async (_request, reply) => {
     const text = await registry.metrics();
     return reply.header('content-type', registry.contentType).send(text + (latency?.text() ?? ''));
@@ -32,7 +35,25 @@ export function buildMetrics(node: RunningNode, latency?: HttpLatency, serving =
 }
 
 function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): void {
-  gauge(registry, 'isochron_ready', 'Whether the node serves.', () => (serving.ready ? 1 : 0));
+  gauge(registry, 'isochron_ready', 'Whether /readyz answers 200.', () =>
+    serving.ready && obstaclesOf(node).length === 0 ? 1 : 0,
+  );
+  new Gauge({
+    name: 'isochron_unready',
+    help: 'Whether a check of /readyz fails on a node that serves.',
+    labelNames: ['check'],
+    registers: [registry],
+    collect() {
+      const failing = obstaclesOf(node).map(({ check }) => check);
+      for (const check of READINESS_CHECKS) this.set({ check }, failing.includes(check) ? 1 : 0);
+    },
+  });
+  gauge(
+    registry,
+    'isochron_cluster_file_differs',
+    'Nodes that do not link because their cluster file differs from that of this node in what must agree.',
+    () => node.status().clusterFile.differsFrom.length,
+  );
   gauge(
     registry,
     'isochron_disk_verified',

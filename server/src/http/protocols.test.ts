@@ -22,7 +22,7 @@ async function under(protocol: ProtocolName): Promise<TestApi> {
 const lastCall = (api: TestApi) => api.node.calls.at(-1)?.request;
 
 describe('a cluster whose snapshots are vectors', () => {
-  const tokens = sessionTokens(SECRET, fakeConfig('cure'));
+  const tokens = sessionTokens({ secret: SECRET }, fakeConfig('cure'));
   let api: TestApi;
   let ust: Timestamp;
   beforeEach(async () => {

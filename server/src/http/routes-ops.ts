@@ -1,5 +1,5 @@
 /** Time, health and the cluster. */
-import type { Timestamp } from '@isochron/core';
+import { IsochronError, type Timestamp } from '@isochron/core';
 import type { Serving } from '@isochron/sessions';
 import type { Static } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -7,8 +7,17 @@ import type { RunningNode } from '../node/api.js';
 import { promised } from '../node/promised.js';
 import type { ApiContext } from './context.js';
 import { json } from './openapi.js';
+import { obstaclesOf } from './readiness.js';
 import { lossSummary } from './routes-losses.js';
-import { ClockAnswer, ClusterAnswer, EmptyQuery, HealthAnswer, StableAnswer, StableQuery } from './schemas.js';
+import {
+  ClockAnswer,
+  ClusterAnswer,
+  EmptyQuery,
+  HealthAnswer,
+  ReadyQuery,
+  StableAnswer,
+  StableQuery,
+} from './schemas.js';
 import { stabilityOf } from './stability.js';
 
 const DEFAULT_STABLE_TIMEOUT_MS = 10_000;
@@ -67,22 +76,27 @@ export function clusterSummary(node: RunningNode): object {
     keyspaces,
     settings,
   };
-  return { ...shape, stability, losses: lossSummary(node), node: status };
+  return { ...shape, stability, unready: obstaclesOf(node, status), losses: lossSummary(node), node: status };
 }
 
 /** For load balancers; also on the private port. */
-export function healthRoutes(app: FastifyInstance, serving: Serving): void {
-  const schema = { tags: ['operations'], querystring: EmptyQuery };
+export function healthRoutes(app: FastifyInstance, node: RunningNode, serving: Serving): void {
+  const tags = ['operations'];
   const docs = { response: { 200: json(HealthAnswer, 'yes') } };
   app.get(
     '/livez',
-    { schema: { ...schema, summary: 'Is the process alive?' }, config: { docs } },
+    { schema: { tags, querystring: EmptyQuery, summary: 'Is the process alive?' }, config: { docs } },
     (_request, reply) => {
       reply.header('content-type', 'application/json; charset=utf-8').send('{"status":"alive"}');
     },
   );
-  app.get('/readyz', { schema: { ...schema, summary: 'Can it serve?' }, config: { docs } }, (_request, reply) => {
-    if (!serving.ready) throw serving.notReady();
+  const summary = 'Can it serve fresh snapshots and take writes?';
+  app.get('/readyz', { schema: { tags, querystring: ReadyQuery, summary }, config: { docs } }, (request, reply) => {
+    const { exclude = '' } = request.query as Static<typeof ReadyQuery>;
+    const obstacles = obstaclesOf(node).filter(({ check }) => !exclude.split(',').includes(check));
+    const reasons = [...(serving.ready ? [] : [serving.state]), ...obstacles.map(({ reason }) => reason)];
+    if (reasons.length > 0)
+      throw new IsochronError('NOT_READY', `The node is ${reasons.join('; ')}. Send requests to another node.`);
     reply.header('content-type', 'application/json; charset=utf-8').send('{"status":"ready"}');
   });
 }

@@ -2,6 +2,7 @@
 import { ERROR_CODES } from '@isochron/core';
 import type { TxState } from '@isochron/wire/session-frames';
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
+import { READINESS_CHECKS } from './readiness.js';
 
 const strict = { additionalProperties: false } as const;
 const object = <P extends TProperties>(properties: P, description?: string): TObject<P> =>
@@ -153,6 +154,15 @@ export const ClockAnswer = object({
 export const StableAnswer = object({
   ust: Type.Integer({ ...TimestampSchema, description: 'a time that every node of every region serves' }),
 });
+const CHECKS = READINESS_CHECKS.join('|');
+export const ReadyQuery = object({
+  exclude: Type.Optional(
+    Type.String({
+      pattern: `^(${CHECKS})(,(${CHECKS}))*$`,
+      description: `checks that are not to count, with commas between them: ${READINESS_CHECKS.join(', ')}`,
+    }),
+  ),
+});
 export const HealthAnswer = object({ status: Type.String() });
 export const LossesQuery = object({
   all: Type.Optional(Type.Boolean({ default: false, description: 'also those that are acknowledged' })),
@@ -216,6 +226,9 @@ export const ClusterAnswer = Type.Object({
   keyspaces: Type.Array(Type.Object({ name: Type.String(), partitions: Type.Integer() })),
   settings: Type.Object({}, { description: 'settings of the cluster file' }),
   stability: StabilitySchema,
+  unready: Type.Array(object({ check: Type.String(), reason: Type.String() }), {
+    description: 'what keeps the node that answers from being ready',
+  }),
   losses: object(
     { open: Type.Integer(), newest: Type.Array(LossSchema) },
     'transactions of which a lost disk took a part, and that are not acknowledged; /v1/losses has all of them',

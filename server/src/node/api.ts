@@ -45,12 +45,28 @@ export interface NodeStatus {
   readonly openTransactions: number;
   /** Transactions of which a lost disk took a part (D10), and that no operator has acknowledged. */
   readonly losses: { readonly open: number };
+  readonly clusterFile: ClusterFileStatus;
+  readonly disk: DiskStatus;
   readonly rssBytes: number;
   readonly partitions: readonly PartitionStatus[];
   readonly links: readonly LinkSummary[];
   /** Reads that had to wait until a replica had their snapshot: none where the protocol never lets them. */
   readonly blocking: Blocking;
   readonly counters: Readonly<Record<string, number>>;
+}
+
+/** The cluster file of the node beside those of the others. */
+export interface ClusterFileStatus {
+  /** Hash of what must agree. */
+  readonly hash: string;
+  /** The nodes that do not link because they have another hash. */
+  readonly differsFrom: readonly NodeId[];
+}
+
+/** The disk that the node's data are on. */
+export interface DiskStatus {
+  /** Whether writes are refused for want of room. */
+  readonly full: boolean;
 }
 
 /** The node's wall clock beside those of the others. */
@@ -114,7 +130,7 @@ export interface RunningNode {
   /** Why the wall clock of this node may not go into timestamps (K2); undefined when it may. */
   clockProblem(): string | undefined;
   /**
-   * Whether the node may serve: recovered, with a right clock, its disk not being verified any more, and stabilisation
+   * Whether the node may serve requests: recovered, with a right clock, its disk not being verified any more, and stabilisation
    * has spoken once.
    */
   ready(): boolean;

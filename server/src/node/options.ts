@@ -2,15 +2,14 @@ import type { NodeId } from '@isochron/core';
 import type { Logger } from 'pino';
 import type { ClusterConfig } from '../config/cluster-file.js';
 import type { Peering } from '../config/peering.js';
+import type { Secrets } from '../config/secret.js';
 
-/** What a node is opened with. */
-export interface NodeOptions {
+/** What a node is opened with; the secrets are those that all nodes of the cluster share. */
+export interface NodeOptions extends Secrets {
   readonly config: ClusterConfig;
   readonly node: NodeId;
   /** Folder of this node's data. */
   readonly dataDir: string;
-  /** The secret that all nodes of the cluster share. */
-  readonly secret: string;
   /** Where this node listens for its peers and dials them. */
   readonly peering: Peering;
   readonly logger: Logger;

@@ -3,7 +3,8 @@ import type { OperationNode, TransactionNode } from '@isochron/protocols';
 import type { VersionStore } from '@isochron/storage';
 import type { LinkStatus } from '@isochron/transport';
 import { VERSION } from '../version.js';
-import type { NodeStatus, PartitionStatus, RunningNode } from './api.js';
+import type { DiskStatus, NodeStatus, PartitionStatus, RunningNode } from './api.js';
+import { differingNodes } from './cluster-file-log.js';
 
 /** What a node's own machines know beside what those of every protocol do. */
 export interface Figures {
@@ -43,6 +44,7 @@ export function nodeStatus(
   links: readonly LinkStatus[],
   startedAt: number,
   clocks: object,
+  disk: DiskStatus,
 ): NodeStatus {
   const { topology, config } = node;
   const stats = store.stats();
@@ -73,6 +75,8 @@ export function nodeStatus(
     verification: node.verification(),
     openTransactions: figures.openTransactions,
     losses: { open: machines.losses.open.length },
+    clusterFile: { hash: config.hash, differsFrom: differingNodes(links) },
+    disk,
     rssBytes: process.memoryUsage.rss(),
     partitions,
     links: links.map((link) => ({

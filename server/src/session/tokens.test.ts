@@ -21,18 +21,18 @@ function codeOf(token: string, reader: SessionTokens): string {
 
 describe('the tokens of a cluster', () => {
   it('belong to one cluster, one secret and one placement, whatever its settings', () => {
-    const token = sessionTokens(SECRET, fakeConfig()).mint({ seen: { ts: 1000 }, hwt: 2000 });
+    const token = sessionTokens({ secret: SECRET }, fakeConfig()).mint({ seen: { ts: 1000 }, hwt: 2000 });
     const other = { ...fakeConfig(), cluster: 'other' };
-    expect(codeOf(token, sessionTokens(SECRET, other))).toBe('TOKEN_FOREIGN');
-    expect(codeOf(token, sessionTokens(SECRET, fakeConfig(), 1))).toBe('TOKEN_FOREIGN');
-    expect(codeOf(token, sessionTokens('another secret of it', fakeConfig()))).toBe('TOKEN_INVALID');
+    expect(codeOf(token, sessionTokens({ secret: SECRET }, other))).toBe('TOKEN_FOREIGN');
+    expect(codeOf(token, sessionTokens({ secret: SECRET }, fakeConfig(), 1))).toBe('TOKEN_FOREIGN');
+    expect(codeOf(token, sessionTokens({ secret: 'another secret of it' }, fakeConfig()))).toBe('TOKEN_INVALID');
     const settings = { ...fakeConfig(), settings: { ...fakeConfig().settings, gossipIntervalMs: 7 } };
-    expect(codeOf(token, sessionTokens(SECRET, settings))).toBe('accepted');
+    expect(codeOf(token, sessionTokens({ secret: SECRET }, settings))).toBe('accepted');
   });
 
   it('are the same bytes in every release: callers keep them over an upgrade', () => {
-    const paris = sessionTokens(SECRET, fakeConfig());
-    const cure = (epoch: number) => sessionTokens(SECRET, fakeConfig('cure'), epoch);
+    const paris = sessionTokens({ secret: SECRET }, fakeConfig());
+    const cure = (epoch: number) => sessionTokens({ secret: SECRET }, fakeConfig('cure'), epoch);
     expect(paris.mint({ seen: { ts: 1000 }, hwt: 2000 })).toBe(
       'AeP3xXxuXZs7AAAAAAAAA-gAAAAAAAAH0AAACctBzSvNmicExECFSkIIDg',
     );
@@ -45,7 +45,7 @@ describe('the tokens of a cluster', () => {
     expect(cure(1).mint({ ...cureClaims, cache })).toBe(
       'BYG2tjtGN1nmAAAAAAAAA-gAAAAAAAAH0BZhYWFhYWFhYWFhYWFhYWFhYWFhYWFhCnZpcmdpbmlhLTEEY3VyZQIAAAAAAAAD6AAAAAAAAAOEAAAAAAAAAAOdfEBmlRHh58hImtD9St9x',
     );
-    expect(operationTokens(SECRET, fakeConfig('okapi')).mint(state)).toBe(
+    expect(operationTokens({ secret: SECRET }, fakeConfig('okapi')).mint(state)).toBe(
       'A7rbwI4PaBMvBW9rYXBp3gADpHNlZW6TActDMAAAAAAAAACmcmVnaW9upm9yZWdvbqN1c3RNxKN9KMXINAYBvkEhPhUPtA',
     );
   });

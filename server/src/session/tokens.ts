@@ -3,26 +3,27 @@ import { Topology } from '@isochron/core';
 import { OperationTokens, SessionTokens, SnapshotChecks, type TokenCluster } from '@isochron/sessions';
 import { canonicalJson } from '../config/canonical.js';
 import { type ClusterConfig, clusterSpec } from '../config/cluster-file.js';
+import type { Secrets } from '../config/secret.js';
 import { servedTransactions } from '../node/protocols.js';
 
 /** @param epoch counts the changes of placement */
-export const sessionTokens = (secret: string, config: ClusterConfig, epoch = 0): SessionTokens =>
+export const sessionTokens = (secrets: Secrets, config: ClusterConfig, epoch = 0): SessionTokens =>
   new SessionTokens(
-    tokenCluster(secret, config, epoch),
+    tokenCluster(secrets, config, epoch),
     servedTransactions(config.protocol).rules,
     snapshotChecks(config),
   );
 
 /** @param epoch counts the changes of placement */
-export const operationTokens = (secret: string, config: ClusterConfig, epoch = 0): OperationTokens =>
-  new OperationTokens(tokenCluster(secret, config, epoch));
+export const operationTokens = (secrets: Secrets, config: ClusterConfig, epoch = 0): OperationTokens =>
+  new OperationTokens(tokenCluster(secrets, config, epoch));
 
 /** The checks of snapshots under a protocol with transactions. */
 export const snapshotChecks = (config: ClusterConfig): SnapshotChecks =>
   new SnapshotChecks(servedTransactions(config.protocol).entries(new Topology(clusterSpec(config))));
 
-function tokenCluster(secret: string, config: ClusterConfig, epoch: number): TokenCluster {
+function tokenCluster({ secret, secondSecret }: Secrets, config: ClusterConfig, epoch: number): TokenCluster {
   const { cluster, protocol, keyspaces } = config;
   const regions = config.regions.map(({ id, nodes }) => ({ id, nodes: nodes.map((node) => node.id) }));
-  return { secret, protocol, identity: canonicalJson({ cluster, epoch, regions, keyspaces }) };
+  return { secret, secondSecret, protocol, identity: canonicalJson({ cluster, epoch, regions, keyspaces }) };
 }

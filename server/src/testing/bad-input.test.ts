@@ -22,11 +22,11 @@ const otherCluster = () =>
 
 beforeAll(async () => {
   api = await startApi();
-  const mine = sessionTokens(SECRET, fakeConfig());
+  const mine = sessionTokens({ secret: SECRET }, fakeConfig());
   const futureTimestamp = packWall(api.node.now() + 3_600_000);
   context = {
     token: mine.mint({ seen: { ts: api.node.ust() }, hwt: 0 }),
-    foreignToken: sessionTokens(SECRET, otherCluster()).mint({ seen: { ts: 1 }, hwt: 0 }),
+    foreignToken: sessionTokens({ secret: SECRET }, otherCluster()).mint({ seen: { ts: 1 }, hwt: 0 }),
     futureToken: mine.mint({ seen: { ts: futureTimestamp }, hwt: 0 }),
     futureTimestamp,
     node: 'virginia-1',

@@ -29,7 +29,7 @@ import {
 import { type After, type CoordinatorPort, type Done, SessionsMachine, StableWaiters } from '@isochron/sessions';
 import { type ClusterConfig, clusterSpec, parseClusterFile } from '../config/cluster-file.js';
 import type { ProtocolName } from '../config/protocol-names.js';
-import type { Costs, LinkSummary, NodeStatus, PartitionStatus, TransactionsNode } from '../node/api.js';
+import type { Costs, DiskStatus, LinkSummary, NodeStatus, PartitionStatus, TransactionsNode } from '../node/api.js';
 import { PromisedCoordinator } from '../node/promised.js';
 import { type ServedTransactions, servedTransactions } from '../node/protocols.js';
 
@@ -148,6 +148,9 @@ export class FakeNode implements TransactionsNode {
   replicas: readonly PartitionStatus[] = [];
   peers: readonly LinkSummary[] = [];
   isReady = true;
+  /** Nodes with another cluster file. */
+  differsFrom: readonly NodeId[] = [];
+  disk: DiskStatus = { full: false };
   verificationStatus: VerificationStatus = { state: 'verified', missing: [], timedOut: false };
   /** Why its clock is wrong, where it is. */
   wrongClock: string | undefined;
@@ -304,6 +307,8 @@ export class FakeNode implements TransactionsNode {
       clock: { problem: this.clockProblem() ?? null, driftMs: 0 },
       openTransactions: this.cluster.open.size,
       losses: { open: this.lost.open.length },
+      clusterFile: { hash: this.config.hash, differsFrom: this.differsFrom },
+      disk: this.disk,
       rssBytes: 1,
       partitions: this.replicas,
       links: this.peers,

@@ -6,7 +6,7 @@ import { SessionClient } from '../testing/session-client.js';
 import { SECRET, startApi, type TestApi } from '../testing/test-api.js';
 
 const TX_ID = 'abcdefghijklmnopqrstuv.0';
-const tokens = sessionTokens(SECRET, fakeConfig());
+const tokens = sessionTokens({ secret: SECRET }, fakeConfig());
 let api: TestApi;
 
 beforeEach(async () => {

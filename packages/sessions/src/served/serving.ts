@@ -51,8 +51,12 @@ export class Serving {
   }
 
   notReady(): IsochronError {
-    const what = this.#phase === 'open' ? this.#notYet() : 'about to close';
-    return new IsochronError('NOT_READY', `The node is ${what}. Repeat the request, or ask another node.`);
+    return new IsochronError('NOT_READY', `The node is ${this.state}. Repeat the request, or ask another node.`);
+  }
+
+  /** Why it is not ready, where it is not: `The node is …`. */
+  get state(): string {
+    return this.#phase === 'open' ? this.#notYet() : 'about to close';
   }
 
   #notYet(): string {

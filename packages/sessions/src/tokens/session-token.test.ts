@@ -96,6 +96,19 @@ describe('a session token', () => {
     expect(codeOf(token, sessionTokens('paris', { secret: 'another secret of it' }))).toBe('TOKEN_INVALID');
   });
 
+  it('is accepted under both secrets while one replaces the other, and signed with the first', () => {
+    const [before, after] = ['the secret before', 'the secret after it'] as const;
+    const stages = [[before], [before, after], [after, before], [after]] as const;
+    const at = ([secret, secondSecret]: readonly [string, string?]) => sessionTokens('paris', { secret, secondSecret });
+    for (const maker of stages) {
+      for (const reader of stages) {
+        const token = at(maker).mint({ seen: { ts: 1000 }, hwt: 2000 });
+        const isKnown = (reader as readonly string[]).includes(maker[0]);
+        expect(codeOf(token, at(reader))).toBe(isKnown ? 'accepted' : 'TOKEN_INVALID');
+      }
+    }
+  });
+
   it('is refused where it names a later time than clients may, not before it (T1)', () => {
     expect(codeOf(tokens.mint({ seen: { ts: LATEST }, hwt: 0 }))).toBe('accepted');
     expect(codeOf(tokens.mint({ seen: { ts: LATEST + 1 }, hwt: 0 }))).toBe('TIMESTAMP_IN_FUTURE');

@@ -13,6 +13,8 @@ import { BoundedMap } from '../bounded-map.js';
 export interface TokenCluster {
   /** Signs its tokens. */
   readonly secret: string;
+  /** Its tokens are accepted as well, while one secret replaces the other. */
+  readonly secondSecret?: string | undefined;
   /** Its protocol, by name. */
   readonly protocol: string;
   /** Differs between clusters, and changes with the placement of the data: tokens do not outlive a placement. */
@@ -39,15 +41,17 @@ export abstract class SignedTokens<Claims> {
   protected readonly protocol: string;
   readonly #versions: readonly TokenVersion[];
   readonly #maxLength: number;
-  readonly #key: Buffer;
+  /** The first one signs. */
+  readonly #keys: readonly Buffer[];
   readonly #tag: Buffer;
   readonly #decoded = new BoundedMap<string, Claims & object>({ max: 4096 });
 
   /** @param versions those that this protocol's records may have */
-  constructor(versions: readonly TokenVersion[], maxLength: number, { secret, protocol, identity }: TokenCluster) {
+  constructor(versions: readonly TokenVersion[], maxLength: number, cluster: TokenCluster) {
+    const { secret, secondSecret, protocol, identity } = cluster;
     this.#versions = versions;
     this.#maxLength = maxLength;
-    this.#key = createHmac('sha256', secret).update('isochron session token 1').digest();
+    this.#keys = (secondSecret === undefined ? [secret] : [secret, secondSecret]).map(keyOf);
     this.#tag = createHash('sha256').update(identity).digest().subarray(0, TAG_BYTES);
     this.protocol = protocol;
   }
@@ -76,11 +80,7 @@ export abstract class SignedTokens<Claims> {
 
   protected sign(version: TokenVersion, parts: readonly Uint8Array[]): string {
     const body = Buffer.concat([Buffer.of(version), this.#tag, ...parts]);
-    return Buffer.concat([body, this.#mac(body)]).toString('base64url');
-  }
-
-  #mac(body: Buffer): Buffer {
-    return createHmac('sha256', this.#key).update(body).digest().subarray(0, MAC_BYTES);
+    return Buffer.concat([body, macOf(this.#keys[0]!, body)]).toString('base64url');
   }
 
   #verify(token: string): { readonly fields: Fields; readonly version: TokenVersion } {
@@ -97,7 +97,8 @@ export abstract class SignedTokens<Claims> {
       );
     }
     const body = record.subarray(0, record.length - MAC_BYTES);
-    if (!timingSafeEqual(this.#mac(body), record.subarray(body.length))) throw damaged();
+    const mac = record.subarray(body.length);
+    if (!this.#keys.some((key) => timingSafeEqual(macOf(key, body), mac))) throw damaged();
     const theirs = protocolIn(new Fields(body));
     if (theirs !== this.protocol) throw ofAnotherProtocol(theirs, this.protocol);
     const fields = new Fields(body);
@@ -108,6 +109,11 @@ export abstract class SignedTokens<Claims> {
     return { fields, version };
   }
 }
+
+const keyOf = (secret: string): Buffer => createHmac('sha256', secret).update('isochron session token 1').digest();
+
+const macOf = (key: Buffer, body: Buffer): Buffer =>
+  createHmac('sha256', key).update(body).digest().subarray(0, MAC_BYTES);
 
 /** The protocol of whoever signed a record, of whatever version. */
 function protocolIn(fields: Fields): string {

@@ -6,7 +6,8 @@ const REQUEST_TIMEOUT_MS = 2000;
 
 /** Resolves once the node at this URL is ready to serve; rejects when the signal is aborted. */
 export async function waitUntilReady(api: string, signal: AbortSignal): Promise<void> {
-  while (!(await isReady(`${api}/readyz`, signal))) await delay(POLL_INTERVAL_MS, undefined, { signal });
+  while (!(await isReady(`${api}/readyz?exclude=links,stable-time`, signal)))
+    await delay(POLL_INTERVAL_MS, undefined, { signal });
 }
 
 /** Whether the node says so. One that does not listen yet, or does not answer in time, is not ready. */

@@ -7,7 +7,7 @@ import { Serving } from '@isochron/sessions';
 import { type Logger, pino } from 'pino';
 import { type ClusterConfig, parseClusterFile } from '../../config/cluster-file.js';
 import { type Peering, peeringOf } from '../../config/peering.js';
-import { loadSecret } from '../../config/secret.js';
+import { loadSecrets, type Secrets } from '../../config/secret.js';
 import { buildApi } from '../../http/api.js';
 import { apiKeysFromEnv } from '../../http/auth.js';
 import { HttpLatency } from '../../http/latency.js';
@@ -64,7 +64,7 @@ async function start(options: NodeOptions): Promise<void> {
     ...(options.peerListen ? { listen: options.peerListen } : {}),
     ...(options.peerDial === undefined ? {} : { dial: options.peerDial }),
   });
-  const secret = loadSecret({ secretFile: options.secretFile });
+  const secrets = loadSecrets({ secretFile: options.secretFile });
   const apiKeys = apiKeysFromEnv(process.env);
   const listen = listenAddress(api, options.apiHost);
   if (apiKeys.length === 0) requireLoopback(listen.host);
@@ -79,7 +79,7 @@ async function start(options: NodeOptions): Promise<void> {
       'the API is open: whoever reaches it from this machine may read and write everything; set ISOCHRON_API_KEYS',
     );
   }
-  const parts = { config, peering, secret, apiKeys, api, listen, logger };
+  const parts = { config, peering, secrets, apiKeys, api, listen, logger };
   // A node whose disk is not to be trusted begins again: what is to become of its data was written down before it failed (D10).
   const onFailure = (error: unknown): void => {
     if (!isDistrust(error)) {
@@ -106,7 +106,7 @@ const DECIDE_TIMEOUT_MS = 3000;
 interface Parts {
   readonly config: ClusterConfig;
   readonly peering: Peering;
-  readonly secret: string;
+  readonly secrets: Secrets;
   readonly apiKeys: readonly string[];
   /** URL of this node's API. */
   readonly api: string;
@@ -118,15 +118,15 @@ interface Parts {
 
 /** Opens everything, and gives back what closes it again. */
 async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<void>> {
-  const { config, peering, secret, apiKeys, logger, onFailure } = parts;
+  const { config, peering, secrets, apiKeys, logger, onFailure } = parts;
   const dataDir = options.data ?? join('data', options.node);
   const { node: id, clockSkewMs, acceptLoss, acceptFutureTimestamps: acceptFuture } = options;
-  const common = { config, secret, peering, logger, onFailure };
+  const common = { ...secrets, config, peering, logger, onFailure };
   const node = await openNode({ ...common, node: id, dataDir, clockSkewMs, acceptLoss, acceptFuture });
   const latency = new HttpLatency();
   const serving = new Serving(node);
   const { corsOrigin: corsOrigins, allowHost: allowHosts } = options;
-  const api = await buildApi(node, { secret, apiKeys, corsOrigins, allowHosts, logger, serving, latency });
+  const api = await buildApi(node, { ...secrets, apiKeys, corsOrigins, allowHosts, logger, serving, latency });
   const metrics = buildMetrics(node, latency, serving);
   const close = async () => {
     await api.drain();

@@ -1,7 +1,14 @@
 /** Asks every node of a cluster how it is. */
 import { IsochronError, isErrorCode } from '@isochron/core/errors';
 import type { EndpointOptions } from '../data/client.js';
-import { type ClusterAnswer, isCluster, isProblem, type NodeAnswer, type StabilityAnswer } from './shape.js';
+import {
+  type ClusterAnswer,
+  isCluster,
+  isProblem,
+  type NodeAnswer,
+  type Obstacle,
+  type StabilityAnswer,
+} from './shape.js';
 
 /** One node: its status, or why there is none. */
 export interface NodeReport {
@@ -10,6 +17,8 @@ export interface NodeReport {
   readonly api: string;
   readonly status: NodeAnswer | null;
   readonly stability: StabilityAnswer | null;
+  /** Why it is not ready; empty on a node that is, and on one without a status. */
+  readonly unready: readonly Obstacle[];
   readonly error: string | null;
 }
 
@@ -50,7 +59,7 @@ export const nodesOf = ({ regions }: ClusterAnswer): Pick<NodeReport, 'region' |
 /** Why an answer does not count. */
 export const anotherNode = (id: string): string => `another node answers there: ${id}`;
 
-const nothing = { status: null, stability: null } as const;
+const nothing = { status: null, stability: null, unready: [] } as const;
 
 async function report(
   node: Pick<NodeReport, 'region' | 'node' | 'api'>,
@@ -58,8 +67,8 @@ async function report(
 ): Promise<NodeReport> {
   try {
     const answer = await askNode(node.api, apiKey);
-    const { node: status, stability } = answer;
-    if (status.node === node.node) return { ...node, status, stability, error: null };
+    const { node: status, stability, unready = [] } = answer;
+    if (status.node === node.node) return { ...node, status, stability, unready, error: null };
     return { ...node, ...nothing, error: anotherNode(status.node) };
   } catch (error) {
     return { ...node, ...nothing, error: error instanceof IsochronError ? error.message : String(error) };

@@ -54,6 +54,8 @@ const StabilitySchema = Type.Object({
   heldBackBy: Nullable(Type.Object({ region: Name, node: Nullable(Name), partition: Nullable(Name) })),
 });
 
+const ObstacleSchema = Type.Object({ check: Name, reason: Type.String() });
+
 const ClusterSchema = Type.Object({
   cluster: Name,
   protocol: Name,
@@ -72,6 +74,7 @@ const ClusterSchema = Type.Object({
     }),
   ),
   stability: StabilitySchema,
+  unready: Type.Optional(Type.Array(ObstacleSchema)),
   node: NodeSchema,
 });
 
@@ -81,6 +84,8 @@ const ProblemSchema = Type.Object({ code: Type.String(), detail: Type.String() }
 export type ClusterAnswer = Static<typeof ClusterSchema>;
 /** Status of one node. */
 export type NodeAnswer = Static<typeof NodeSchema>;
+/** Why a node is not ready. */
+export type Obstacle = Static<typeof ObstacleSchema>;
 /** Stable time as one node knows it. */
 export type StabilityAnswer = Static<typeof StabilitySchema>;
 export type ProblemAnswer = Static<typeof ProblemSchema>;

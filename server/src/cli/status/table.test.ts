@@ -25,6 +25,7 @@ const REPORT: ClusterReport = {
       api: 'http://127.0.0.1:7101',
       error: null,
       stability: { stalenessMs: 12, alertMs: 10_000, stale: false, lowest: null, heldBackBy: null },
+      unready: [],
       status: {
         node: 'virginia-1',
         region: 'virginia',
@@ -48,6 +49,7 @@ const REPORT: ClusterReport = {
       api: 'http://127.0.0.1:7102',
       status: null,
       stability: null,
+      unready: [],
       error: 'no node answers',
     },
   ],
@@ -109,6 +111,18 @@ describe('renderStatus', () => {
   it('shows a node that cannot be reached as such', () => {
     expect(text).toContain('unreachable: no node answers');
     expect(text).toContain('1 of 2 nodes answer');
+  });
+
+  it('names the nodes that are not ready, with the reasons', () => {
+    const unready = [
+      { check: 'cluster-file', reason: 'without links to oregon-1' },
+      { check: 'disk', reason: 'without room on its disk\x1b' },
+      { check: 'stable-time', reason: 'behind' },
+    ];
+    const nodes = [{ ...REPORT.nodes[0]!, unready }];
+    const shown = renderStatus({ ...REPORT, nodes }, { partitions: false });
+    expect(shown).toMatch(/^virginia-1 is without links to oregon-1; without room on its disk $/m);
+    expect(text).not.toContain('virginia-1 is');
   });
 
   it('lets nothing that a node says control the terminal', () => {

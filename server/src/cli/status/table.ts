@@ -14,8 +14,8 @@ export function renderStatus(report: ClusterReport, options: { readonly partitio
   const reachable = report.nodes.filter(({ status }) => status !== null).length;
   const title = `cluster ${report.cluster}, protocol ${report.protocol}, ${reachable} of ${report.nodes.length} nodes answer`;
   const tables = [nodeTable(report), ...(options.partitions ? [partitionTable(report)] : [])];
-  const lines = [blockingLines, verificationLines, clockLines, stalenessLines, lossLines].flatMap((linesOf) =>
-    linesOf(report),
+  const lines = [blockingLines, verificationLines, clockLines, readinessLines, stalenessLines, lossLines].flatMap(
+    (linesOf) => linesOf(report),
   );
   return [title, ...tables, ...lines].join('\n');
 }
@@ -58,6 +58,13 @@ const clockLines = ({ nodes }: ClusterReport): string[] =>
   nodes.flatMap(({ node, status }) => {
     const problem = status?.clock?.problem ?? null;
     return problem === null ? [] : [colors.red(`${node} takes no writes: ${printable(problem)}`)];
+  });
+
+/** Nodes that are not ready, but for their stable time, which concerns all of them. */
+const readinessLines = ({ nodes }: ClusterReport): string[] =>
+  nodes.flatMap(({ node, unready }) => {
+    const reasons = unready.filter(({ check }) => check !== 'stable-time').map(({ reason }) => printable(reason));
+    return reasons.length === 0 ? [] : [colors.red(`${node} is ${reasons.join('; ')}`)];
   });
 
 /** Who holds stable time back, where it is stale. */

@@ -1,0 +1,96 @@
+import { Serving } from '@isochron/sessions';
+import type { LinkSummary } from '../node/api.js';
+import type { FakeNode } from '../testing/fake-node.js';
+import { send, startApi, type TestApi } from '../testing/test-api.js';
+import { buildMetrics } from './metrics.js';
+import { READINESS_CHECKS } from './readiness.js';
+
+describe('readiness', () => {
+  let api: TestApi;
+  let metrics: ReturnType<typeof buildMetrics>;
+  let metricsUrl: string;
+  beforeEach(async () => {
+    api = await startApi();
+    metrics = buildMetrics(api.node, undefined, new Serving(api.node));
+    metricsUrl = await metrics.listen({ port: 0, host: '127.0.0.1' });
+  });
+  afterEach(async () => {
+    await metrics.close();
+    await api.close();
+  });
+
+  const link = (node: string, up: boolean): LinkSummary => ({
+    node,
+    region: node.replace(/-\d$/, ''),
+    up,
+    rttMs: null,
+    reconnects: 0,
+    lastError: null,
+  });
+  const problemAt = async (path = '/readyz'): Promise<string | undefined> => {
+    const answers = await Promise.all([api.call('GET', path), send(metricsUrl, 'GET', path)]);
+    const [first, second] = answers.map((answer) => (answer.status === 200 ? undefined : answer.json()));
+    expect(second).toEqual(first);
+    if (first !== undefined) expect(first).toMatchObject({ status: 503, code: 'NOT_READY' });
+    return first?.detail as string | undefined;
+  };
+  const failingInMetrics = async (): Promise<(string | undefined)[]> => {
+    const { text } = await send(metricsUrl, 'GET', '/metrics');
+    const lines = text.match(/^isochron_unready\{.*\} 1$/gm) ?? [];
+    const ready = /^isochron_ready\{.*\} (\d)$/m.exec(text)![1];
+    expect(ready).toBe(lines.length === 0 ? '1' : '0');
+    return lines.map((line) => /check="([a-z-]+)"/.exec(line)?.[1]);
+  };
+
+  /** Each breaks one check, and says so in these words. */
+  const CASES: readonly (readonly [(typeof READINESS_CHECKS)[number], RegExp, (node: FakeNode) => void])[] = [
+    [
+      'cluster-file',
+      /without links to oregon-1, virginia-2, as its cluster file differs/,
+      (node) => {
+        node.peers = [link('oregon-1', false), link('virginia-2', false), link('ireland-1', true)];
+        node.differsFrom = ['oregon-1', 'virginia-2'];
+      },
+    ],
+    ['links', /linked to no other node/, (node) => (node.peers = [link('oregon-1', false), link('virginia-2', false)])],
+    ['stable-time', /stable time stands still, snapshots are 34.0 s old/, (node) => (node.cluster.nowMs += 33_980)],
+    ['disk', /without room on its disk/, (node) => (node.disk = { ...node.disk, full: true })],
+  ];
+
+  it('has a case for each of its checks', () => {
+    expect(CASES.map(([check]) => check)).toEqual(READINESS_CHECKS);
+  });
+
+  it.each(CASES)('is refused for %s, with the reason, in answer, status and metrics', async (check, reason, spoil) => {
+    expect([await problemAt(), await failingInMetrics()]).toEqual([undefined, []]);
+    spoil(api.node);
+    expect(await problemAt()).toMatch(reason);
+    expect(await failingInMetrics()).toEqual([check]);
+    const { unready } = (await api.call('GET', '/v1/cluster')).json();
+    expect(unready).toEqual([{ check, reason: expect.stringMatching(reason) }]);
+    const others = READINESS_CHECKS.filter((other) => other !== check).join(',');
+    expect(await problemAt(`/readyz?exclude=${others}`)).toMatch(reason);
+    expect(await problemAt(`/readyz?exclude=${check}`)).toBeUndefined();
+    // The node serves what it gets: in a cluster with a region that is down, all nodes are in this state.
+    expect((await api.call('GET', '/v1/keyspaces/default/keys/none')).status).toBe(404);
+  });
+
+  it('is not refused where a node refuses another one whose cluster file differs, and is linked with the rest', async () => {
+    api.node.peers = [link('oregon-1', false), link('virginia-2', true)];
+    api.node.differsFrom = ['oregon-1'];
+    expect(await problemAt()).toBeUndefined();
+    const { text } = await send(metricsUrl, 'GET', '/metrics');
+    expect(text).toMatch(/^isochron_cluster_file_differs\{.*\} 1$/m);
+  });
+
+  it('names every reason, also that of a node which does not serve yet', async () => {
+    api.node.isReady = false;
+    api.node.peers = [link('oregon-1', false)];
+    expect(await problemAt()).toMatch(/^The node is starting; linked to no other node\./);
+    expect(await problemAt('/readyz?exclude=links')).toMatch(/^The node is starting\./);
+  });
+
+  it('refuses to leave out a check that there is not', async () => {
+    expect((await api.call('GET', '/readyz?exclude=weather')).json()).toMatchObject({ code: 'INVALID_REQUEST' });
+  });
+});

@@ -1,0 +1,46 @@
+/**
+ * What keeps a node that serves requests from being ready: a load balancer had better send them to another one. It serves those
+ * that it gets, as far as it can: a whole cluster may be in this state, with a region that is down.
+ */
+import type { NodeStatus, RunningNode } from '../node/api.js';
+import { type Stability, stabilityOf } from './stability.js';
+
+/**
+ * - `cluster-file`: the cluster files of more nodes differ from this node's, in what must agree, than agree with it.
+ * - `links`: no other node is linked.
+ * - `stable-time`: snapshots are older than `stalenessAlertMs`.
+ * - `disk`: writes are refused for want of room.
+ */
+export const READINESS_CHECKS = ['cluster-file', 'links', 'stable-time', 'disk'] as const;
+export type ReadinessCheck = (typeof READINESS_CHECKS)[number];
+
+/** A check that the node does not pass. */
+export interface Obstacle {
+  readonly check: ReadinessCheck;
+  /** For people. */
+  readonly reason: string;
+}
+
+/** The checks that a node does not pass, with the reasons. */
+export function obstaclesOf(node: RunningNode, status: NodeStatus = node.status()): Obstacle[] {
+  const { links, disk } = status;
+  const stability = stabilityOf(node, status);
+  const reasons: Readonly<Record<ReadinessCheck, string | undefined>> = {
+    'cluster-file': difference(status),
+    links: links.length === 0 || links.some(({ up }) => up) ? undefined : 'linked to no other node',
+    'stable-time': stability.stale ? standstill(stability) : undefined,
+    disk: disk.full ? 'without room on its disk, and refuses writes' : undefined,
+  };
+  return READINESS_CHECKS.flatMap((check) => (reasons[check] === undefined ? [] : [{ check, reason: reasons[check] }]));
+}
+
+/** The node that differs is the one to leave, and not those that it differs from. */
+function difference({ links, clusterFile: { differsFrom } }: NodeStatus): string | undefined {
+  if (differsFrom.length <= links.filter(({ up }) => up).length) return undefined;
+  return `without links to ${differsFrom.join(', ')}, as its cluster file differs from theirs in what must agree`;
+}
+
+function standstill({ stalenessMs, heldBackBy }: Stability): string {
+  const whose = heldBackBy === null ? '' : `, and waits for ${heldBackBy.node ?? heldBackBy.region}`;
+  return `behind: its stable time stands still, snapshots are ${(stalenessMs / 1000).toFixed(1)} s old${whose}`;
+}
