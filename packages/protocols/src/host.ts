@@ -59,6 +59,9 @@ export class Host<M extends AnyMessage> {
     if (this.#batch.length > 0 && !this.#inFlight) this.#persist();
   };
   #stopped = false;
+  #paused = false;
+  /** What came while it was paused, in order; of messages that were prefetched, what they need may not be in memory any more. */
+  #later: (() => void)[] = [];
   /** The batch now filling has this number; batches below are in flight or durable. */
   #filling: WriteSeq = 1;
   #batch: DurableRecord[] = [];
@@ -115,6 +118,10 @@ export class Host<M extends AnyMessage> {
 
   /** A peer became reachable or unreachable. */
   link(node: NodeId, up: boolean): void {
+    if (this.#paused) {
+      this.#later.push(() => this.link(node, up));
+      return;
+    }
     const now = this.#clock.now();
     for (const { machine, address } of this.#machines.values()) {
       this.#jobs.push({ machine, self: address, input: { kind: 'link', now, node, up } });
@@ -139,6 +146,19 @@ export class Host<M extends AnyMessage> {
     this.run();
   }
 
+  /** Until `resume` no machine takes a step, and nothing is read: for a driver that opens its store anew. What comes meanwhile waits. */
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    const later = this.#later;
+    this.#later = [];
+    for (const hand of later) hand();
+    this.run();
+  }
+
   /** Ends all activity: nothing is delivered, sent or written any more. */
   stop(): void {
     this.#stopped = true;
@@ -152,7 +172,7 @@ export class Host<M extends AnyMessage> {
 
   /** Runs every queued job; what leaves the node and what goes to disk follows at the end of the turn. */
   run(): void {
-    if (this.#running || this.#stopped) return;
+    if (this.#running || this.#stopped || this.#paused) return;
     this.#running = true;
     try {
       while (this.#jobs.length > 0) {
@@ -210,6 +230,10 @@ export class Host<M extends AnyMessage> {
   }
 
   #deliver(envelope: Envelope<M>): void {
+    if (this.#paused) {
+      this.#later.push(() => this.#deliver(envelope));
+      return;
+    }
     const entry = this.#machines.get(envelope.to.machine);
     if (entry === undefined) return; // a peer with another placement; the handshake refuses those
     const { machine, address } = entry;
@@ -220,7 +244,8 @@ export class Host<M extends AnyMessage> {
       return;
     }
     this.ports.prefetch(needs, (error) => {
-      if (error !== undefined) return;
+      if (this.#paused) this.#later.push(() => this.#deliver(envelope));
+      if (this.#paused || error !== undefined) return;
       this.#queue(machine, address, from, message);
       this.run();
     });

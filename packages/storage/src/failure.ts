@@ -66,10 +66,19 @@ export function corrupt(diskKey: string, damage: Damage, what: string): CorruptR
   return new CorruptRecord(recordNameOf(diskKey), damage, `The record ${shown} on disk is damaged: ${what}`);
 }
 
+/** Whether an operation failed because there is no room on the disk, or none left of a quota. */
+export function isOutOfRoom(error: unknown): boolean {
+  if (error instanceof IsochronError) return error.code === 'STORAGE_FULL';
+  const code = codeOf(error);
+  const full = /: (No space left on device|Disk quota exceeded)$/;
+  return code === 'ENOSPC' || code === 'EDQUOT' || (code === 'LEVEL_IO_ERROR' && full.test(reasonOf(error)));
+}
+
 /** A disk operation went wrong. */
 export function storageFailed(what: string, error: unknown): IsochronError {
   if (error instanceof IsochronError) return error;
   const message = `${what}: ${reasonOf(error)}`;
+  if (isOutOfRoom(error)) return new IsochronError('STORAGE_FULL', `${message}. Make room.`, { cause: error });
   if (isDamage(error)) return new CorruptRecord(null, 'database', message, error);
   return new IsochronError('STORAGE_FAILED', message, { cause: error });
 }
@@ -93,8 +102,11 @@ export function cannotOpen(location: string, error: unknown): IsochronError {
     EROFS: 'it is on a read-only disk. Choose another folder',
     ENOTDIR: 'a part of its path is a file. Choose another folder',
     EEXIST: 'there is a file of that name. Choose another folder',
-    ENOSPC: 'the disk is full. Make room or choose another folder',
   };
+  if (isOutOfRoom(error)) {
+    const detail = `Cannot use the data folder ${location}: the disk is full. Make room or choose another folder`;
+    return new IsochronError('STORAGE_FULL', detail, { cause: error });
+  }
   const why = advice[codeOf(error) ?? ''] ?? reasonOf(error);
   return new IsochronError('STORAGE_FAILED', `Cannot use the data folder ${location}: ${why}`, {
     cause: error,

@@ -324,7 +324,7 @@ class LevelStore implements VersionStore {
   #loadList(partition: Partition, range: ListRange, snapshot: Timestamp | 'any'): Promise<void> {
     const page = new HeldPage(range, snapshot);
     return partition.lists.load(HeldPage.nameOf(range, snapshot), page, async () => {
-      await this.#lastCommit;
+      await this.#settled();
       page.fill(
         snapshot === 'any'
           ? await scanChains(this.#tails, partition, range)
@@ -335,15 +335,20 @@ class LevelStore implements VersionStore {
 
   #loadLog(partition: Partition, after: Timestamp, upTo: Timestamp): Promise<void> {
     return partition.logs.load(HeldLog.nameOf(after, upTo), new HeldLog(after, upTo), async (page) => {
-      await this.#lastCommit;
+      await this.#settled();
       await scanLog(this.#disk, partition, page);
     });
   }
 
   /** Reads a page anew for each who asks: it must hold what is durable at the time of the question. */
   async #loadCopy(partition: Partition, start: QualifiedKey): Promise<void> {
-    await this.#lastCommit;
+    await this.#settled();
     partition.copies.put(start, await scanChains(this.#tails, partition, { start, end: null, limit: COPY_CHAINS }));
+  }
+
+  /** What was committed so far is on disk, or will never be: a store that cannot write any more is still read. */
+  async #settled(): Promise<void> {
+    await this.#lastCommit.catch(() => undefined);
   }
 
   // Writing.

@@ -2,8 +2,8 @@
 
 import { Serving } from '@isochron/sessions';
 import fastify, { type FastifyInstance } from 'fastify';
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { RunningNode } from '../node/api.js';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { DiskStatus, RunningNode } from '../node/api.js';
 import { costMetrics } from './cost-metrics.js';
 import type { HttpLatency } from './latency.js';
 import { sendProblem } from './problem.js';
@@ -21,6 +21,7 @@ export function buildMetrics(node: RunningNode, latency?: HttpLatency, serving =
   // The delay monitor wakes the process at this interval, in ms: its default would cost an idle node a percent of a core.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
   nodeGauges(node, registry, serving);
+  diskMetrics(node, registry);
   stabilityGauges(node, registry);
   costMetrics(node, registry);
   const app = fastify({ logger: false });
@@ -100,6 +101,24 @@ function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): vo
     registers: [registry],
     collect() {
       for (const [event, count] of Object.entries(node.status().counters)) this.set({ event }, count);
+    },
+  });
+}
+
+function diskMetrics(node: RunningNode, registry: Registry): void {
+  const disk = (name: string, help: string, read: (status: DiskStatus) => number) =>
+    gauge(registry, `isochron_disk_${name}`, help, () => read(node.status().disk));
+  disk('full', 'Whether writes are refused for want of room.', ({ full }) => (full ? 1 : 0));
+  disk('used_bytes', 'Of the files in the data folder.', ({ usedBytes }) => usedBytes);
+  disk('free_bytes', 'Free on the file system of the data folder.', ({ freeBytes }) => freeBytes ?? Number.NaN);
+  disk('quota_bytes', 'What the data folder may take; 0 for no quota.', ({ quotaBytes }) => quotaBytes);
+  new Counter({
+    name: 'isochron_disk_refused_writes_total',
+    help: 'Writes that were refused for want of room.',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(node.status().disk.refusedWrites);
     },
   });
 }

@@ -67,6 +67,14 @@ export interface ClusterFileStatus {
 export interface DiskStatus {
   /** Whether writes are refused for want of room. */
   readonly full: boolean;
+  /** Of the files in the data folder, without the reserve, as last measured. */
+  readonly usedBytes: number;
+  /** On the file system of the data folder; null where it cannot be measured. */
+  readonly freeBytes: number | null;
+  /** What the data folder may take; 0 for no quota. */
+  readonly quotaBytes: number;
+  /** Writes that were refused for want of room since the start. */
+  readonly refusedWrites: number;
 }
 
 /** The node's wall clock beside those of the others. */

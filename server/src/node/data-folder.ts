@@ -3,7 +3,7 @@ import { access, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecoveredState } from '@isochron/core';
 import { lacksData } from '@isochron/protocols';
-import { openLevelStore, type Placement, type VersionStore, verifyPlacement } from '@isochron/storage';
+import { type Placement, ReopenableStore, verifyPlacement } from '@isochron/storage';
 import type { Logger } from 'pino';
 import { type Distrust, dependOnTheMachine, distrusted, isDamage, lostWithTheMachine, trustAgain } from './distrust.js';
 
@@ -20,7 +20,7 @@ export interface DataFolderOptions {
 /** What a node starts with. */
 export interface OpenedData {
   readonly storeId: string;
-  readonly store: VersionStore;
+  readonly store: ReopenableStore;
   readonly recovered: RecoveredState;
   /** Data of this node were set aside, now or earlier: it is not a new one. */
   readonly setAside: boolean;
@@ -76,7 +76,7 @@ async function openTrusted(options: DataFolderOptions): Promise<Opened> {
 }
 
 async function openStore({ dataDir, durability, cacheBytes }: DataFolderOptions) {
-  const store = await openLevelStore({ location: join(dataDir, STORE), durability, cacheBytes });
+  const store = await ReopenableStore.open({ location: join(dataDir, STORE), durability, cacheBytes });
   try {
     return { store, recovered: await store.recover() };
   } catch (error) {

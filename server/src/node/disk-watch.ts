@@ -1,11 +1,25 @@
-/** How full the disk is (D11): writes are refused with a code before the disk refuses them. */
-import { readdir, stat, statfs } from 'node:fs/promises';
+/**
+ * How full the disk is (D11): writes are refused with a code before the disk refuses them. Where another program takes the last room
+ * at once, a reserve is given up: a node has to write a little even to refuse writes.
+ */
+import { rmSync } from 'node:fs';
+import { open, readdir, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ErrorCode } from '@isochron/core';
+import type { DiskStatus } from './api.js';
 import { ASIDE } from './data-folder.js';
 import { codeOfSystemError } from './system-error.js';
 
 const INTERVAL_MS = 500;
+/** Without a quota the data folder is only measured for the metrics: in every so many intervals. */
+const SELDOM = 20;
+
+/** File in the data folder, and its size: what a node can write for long while it refuses writes. */
+const RESERVE = 'reserve';
+const RESERVE_BYTES = 16 * 2 ** 20;
+const CHUNK_BYTES = 2 ** 20;
+/** Free bytes with which a store can be opened again: it writes its log anew. */
+const RESTART_BYTES = 8 * 2 ** 20;
 
 export interface DiskLimits {
   /** Bytes that the data folder may take; 0 for no quota. */
@@ -17,8 +31,14 @@ export interface DiskLimits {
 export class DiskWatch {
   #usedBytes = 0;
   #freeBytes = Number.POSITIVE_INFINITY;
+  #refusedWrites = 0;
   #timer: NodeJS.Timeout | undefined;
-  #measuring = false;
+  #looking: Promise<void> | undefined;
+  #measured = 0;
+  #reserved = false;
+  /** The reserve was given up: writes are refused until there is room for another one. */
+  #spent = false;
+  #roomFor: (() => void) | undefined;
 
   constructor(
     readonly folder: string,
@@ -26,48 +46,127 @@ export class DiskWatch {
     readonly onError: (error: unknown) => void,
   ) {}
 
-  /** Bytes in the data folder, as last measured. */
-  get usedBytes(): number {
-    return this.#usedBytes;
+  get status(): DiskStatus {
+    return {
+      full: this.#isFull || this.#roomFor !== undefined,
+      usedBytes: this.#usedBytes,
+      freeBytes: Number.isFinite(this.#freeBytes) ? this.#freeBytes : null,
+      quotaBytes: this.limits.diskQuotaBytes,
+      refusedWrites: this.#refusedWrites,
+    };
   }
 
-  /** Why new writes must be refused now. */
-  get refusal(): ErrorCode | undefined {
+  /** Why a write must be refused now, which counts as refused then. */
+  refuse(): ErrorCode | undefined {
+    if (!this.#isFull) return undefined;
+    this.#refusedWrites++;
+    return 'STORAGE_FULL';
+  }
+
+  get #isFull(): boolean {
     const { diskQuotaBytes, minFreeDiskBytes } = this.limits;
-    const full = (diskQuotaBytes > 0 && this.#usedBytes > diskQuotaBytes) || this.#freeBytes < minFreeDiskBytes;
-    return full ? 'STORAGE_FULL' : undefined;
+    return (
+      this.#spent || (diskQuotaBytes > 0 && this.#usedBytes > diskQuotaBytes) || this.#freeBytes < minFreeDiskBytes
+    );
   }
 
   async start(): Promise<void> {
-    await this.measure();
-    this.#timer = setInterval(() => void this.measure(), INTERVAL_MS);
+    this.#reserved = await hasReserve(this.folder);
+    await this.#measure();
+    this.#timer = setInterval(() => void this.#look(), INTERVAL_MS);
     this.#timer.unref();
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     clearInterval(this.#timer);
+    await this.#looking;
   }
 
-  /** Measures now; a measurement that runs already is not joined by another. */
-  async measure(): Promise<void> {
-    if (this.#measuring) return;
-    this.#measuring = true;
+  /** Gives up the reserve, where there is one. Returns whether there was. */
+  release(): boolean {
+    const released = this.#reserved && releaseReserve(this.folder);
+    this.#reserved = false;
+    this.#spent = released;
+    return released;
+  }
+
+  /** Resolves once there is room for writes. Until then the disk counts as full. */
+  room(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#roomFor = resolve;
+    });
+  }
+
+  /** The reserve is made here, and not at the start of the node, which is to serve soon. */
+  #look(): Promise<void> {
+    this.#looking ??= this.#lookAfter().finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  async #lookAfter(): Promise<void> {
+    await this.#measure();
+    const isSpare = this.#freeBytes - this.limits.minFreeDiskBytes >= RESERVE_BYTES;
+    if (isSpare && !this.#reserved) this.#reserved = await makeReserve(this.folder).catch(this.#failed);
+    if (this.#reserved) this.#spent = false;
+    if (!this.#isFull && this.#freeBytes >= RESTART_BYTES) this.#roomFor?.();
+  }
+
+  async #measure(): Promise<void> {
     try {
       const { bavail, bsize } = await statfs(this.folder);
       this.#freeBytes = bavail * bsize;
-      if (this.limits.diskQuotaBytes > 0) this.#usedBytes = await bytesBelow(this.folder);
+      if (this.limits.diskQuotaBytes > 0 || this.#measured++ % SELDOM === 0)
+        this.#usedBytes = await bytesBelow(this.folder);
     } catch (error) {
       this.onError(error);
-    } finally {
-      this.#measuring = false;
     }
+  }
+
+  readonly #failed = (error: unknown): false => {
+    this.onError(error);
+    return false;
+  };
+}
+
+/** Gives up the reserve of a data folder. Returns whether it had one. */
+export function releaseReserve(folder: string): boolean {
+  try {
+    rmSync(join(folder, RESERVE));
+    return true;
+  } catch (error) {
+    if (codeOfSystemError(error) === 'ENOENT') return false;
+    throw error;
   }
 }
 
-/** Bytes of all files below a folder. A file that goes away meanwhile counts nothing, nor do data that were set aside. */
+const hasReserve = async (folder: string): Promise<boolean> => (await sizeOf(join(folder, RESERVE))) >= RESERVE_BYTES;
+
+/** Takes the room, where there is enough. The bytes are random: some file systems give no room to zeros. */
+async function makeReserve(folder: string): Promise<boolean> {
+  const path = join(folder, RESERVE);
+  const chunk = crypto.getRandomValues(new Uint8Array(65_536));
+  const file = await open(path, 'w', 0o600);
+  try {
+    const bytes = Buffer.alloc(CHUNK_BYTES, chunk);
+    for (let done = 0; done < RESERVE_BYTES; done += CHUNK_BYTES) await file.write(bytes);
+    return true;
+  } catch {
+    await rm(path, { force: true }); // somebody else was faster
+    return false;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Not counted: data that were set aside, and the reserve. */
+const isCounted = (name: string): boolean => !name.startsWith(ASIDE) && name !== RESERVE;
+
+/** Bytes of all files below a folder. A file that goes away meanwhile counts nothing. */
 async function bytesBelow(folder: string): Promise<number> {
   const names = await readdir(folder, { recursive: true });
-  const sizes = names.filter((name) => !name.startsWith(ASIDE)).map((name) => sizeOf(join(folder, name)));
+  const sizes = names.filter(isCounted).map((name) => sizeOf(join(folder, name)));
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 

@@ -1,6 +1,7 @@
 /** Host, disk, links and status of a node, the same under every protocol. */
 import { randomInt } from 'node:crypto';
 import {
+  type DurableRecord,
   IsochronError,
   type MessageSchema,
   type NodeId,
@@ -28,7 +29,7 @@ import {
   type VerificationStatus,
 } from '@isochron/protocols';
 import { type Done, type PortDriver, type SessionMessage, StableWaiters } from '@isochron/sessions';
-import type { VersionStore } from '@isochron/storage';
+import { isOutOfRoom, type ReopenableStore } from '@isochron/storage';
 import { WebSocketTransport } from '@isochron/transport';
 import { FrameCodec } from '@isochron/wire';
 import { type ClusterConfig, oneWayDelayMs } from '../config/cluster-file.js';
@@ -53,6 +54,9 @@ import { WakeTimer } from './wake-timer.js';
 
 /** Epoch of the topology: moves when the placement is changed by an operation. */
 const EPOCH = 0;
+
+/** Requests that nothing is left of but what a disk has. */
+const WRITES: ReadonlySet<string> = new Set(['CommitReq', 'PutReq', 'AcknowledgeLossesReq']);
 
 export interface Described {
   /** State of every machine, for diagnosis. */
@@ -81,7 +85,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   readonly options: NodeOptions;
   readonly topology: Topology;
   readonly soleCopy: boolean;
-  readonly store: VersionStore;
+  readonly store: ReopenableStore;
   protected readonly host: Host<M>;
   /** What the protocol's machines are opened with. */
   protected readonly common: CommonNodeOptions;
@@ -105,6 +109,8 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   );
   #closing: Promise<void> | undefined;
   #stopReporting = (): void => {};
+  /** There is not even room to refuse writes durably: the node has cut itself off, and serves what it has. */
+  #stranded = false;
 
   constructor({ options, topology, data: { store, recovered, setAside }, soleCopy }: Parts) {
     this.options = options;
@@ -121,9 +127,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
     this.#health = new PeerHealth(this.id, topology, options.logger);
     this.host = new Host<M>(this.id, {
       now: () => this.now(),
-      persist: (records, done) => {
-        store.commit(records).then(() => done(), done);
-      },
+      persist: (records, done) => this.#persist(records, done),
       resident: (needs) => store.resident(needs),
       prefetch: (needs, done) => {
         store.prefetch(needs).then(
@@ -151,7 +155,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
       acceptLoss: options.acceptLoss ?? false,
       setAside,
       lost: lossLogger(options.logger, topology),
-      writable: () => (this.#acceptsFuture ? 'CLOCK_DRIFT' : this.#disk.refusal),
+      writable: () => (this.#acceptsFuture ? 'CLOCK_DRIFT' : this.#disk.refuse()),
       readings: this.#acceptsFuture ? undefined : { wall: () => this.now(), steady: () => performance.now() },
     };
   }
@@ -175,6 +179,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
     return {
       firstRef: randomInt(2 ** 32),
       post: (to, from, message) => this.host.post({ to, from, message }),
+      refusal: (message) => this.#strandedRefusal(message),
     };
   }
 
@@ -290,8 +295,16 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   status(): NodeStatus {
     const links = this.#transport?.links() ?? [];
     const counters = { ...this.#peers?.counters };
-    const disk = { full: this.#disk.refusal !== undefined };
-    return nodeStatus(this, this.machines, this.figures(), this.store, links, this.#startedAt, counters, disk);
+    return nodeStatus(
+      this,
+      this.machines,
+      this.figures(),
+      this.store,
+      links,
+      this.#startedAt,
+      counters,
+      this.#disk.status,
+    );
   }
 
   costs(): Costs {
@@ -336,11 +349,61 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
     this.#visibility?.close();
     this.port.close();
     this.operator.close();
-    this.#disk.stop();
+    await this.#disk.stop();
     this.#health.stop();
     await this.#transport?.close();
     await this.store.close();
-    await closedCleanly(this.options.dataDir);
+    // What was written last may be nowhere: in memory mode only the store's own end proves that all is on disk.
+    if (!this.#stranded) await closedCleanly(this.options.dataDir);
+  }
+
+  #persist(records: readonly DurableRecord[], done: (error?: unknown) => void): void {
+    this.store.commit(records).then(
+      () => done(),
+      (error) => (isOutOfRoom(error) ? this.#outOfRoom(error, records, done) : done(error)),
+    );
+  }
+
+  /**
+   * The disk has no room for a batch. With the reserve given up it gets it, and no machine learns that it came late. Without a reserve nothing
+   * can be promised any more, not even that a write is refused: the node cuts itself off, so that the others go on without it, and
+   * serves reads until there is room; then it starts again.
+   */
+  #outOfRoom(error: unknown, records: readonly DurableRecord[], done: (error?: unknown) => void): void {
+    const { logger, onFailure } = this.options;
+    const released = this.#disk.release();
+    if (released) {
+      logger.error(
+        { err: error },
+        'the disk is full: the reserve is given up, and writes are refused until there is room',
+      );
+      this.host.pause();
+      this.store.reopen().then(
+        () => {
+          this.#persist(records, done);
+          this.host.resume();
+        },
+        (failure) => this.#fail(failure),
+      );
+      return;
+    }
+    logger.error(
+      { err: error },
+      'the disk is full, and so is the reserve: the node cuts itself off until there is room',
+    );
+    this.#stranded = true;
+    void this.#transport?.close();
+    void this.#disk.room().then(() => onFailure(error));
+  }
+
+  /** A commit that is not begun may be begun elsewhere: its client is told so, and not that it is aborted for good. */
+  #strandedRefusal({ type }: M): IsochronError | undefined {
+    if (!this.#stranded || !WRITES.has(type)) return undefined;
+    this.#disk.refuse();
+    return new IsochronError(
+      'NOT_READY',
+      `The disk of ${this.id} is full; nothing was written. Ask another node, or make room: it takes writes again by itself.`,
+    );
   }
 
   /** A record on disk is damaged: no request is served from it, and the node is rebuilt as soon as that loses nothing. */

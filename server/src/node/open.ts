@@ -17,12 +17,14 @@ import {
   SESSIONS_MACHINE,
   SessionsMachine,
 } from '@isochron/sessions';
+import { isOutOfRoom } from '@isochron/storage';
 import { clusterSpec } from '../config/cluster-file.js';
 import type { ProtocolName } from '../config/protocol-names.js';
 import { newSessionId } from '../session/ids.js';
 import { snapshotChecks } from '../session/tokens.js';
 import type { AnyNode, OperationsNode, TransactionsNode } from './api.js';
 import { openDataFolder } from './data-folder.js';
+import { releaseReserve } from './disk-watch.js';
 import { OPERATOR_MACHINE, OperatorPort } from './losses.js';
 import { type NodeMessage, nodeSchema } from './messages.js';
 import { type Described, Node, type Parts } from './node.js';
@@ -47,7 +49,11 @@ export async function openNode(options: NodeOptions): Promise<OpenedNode> {
   const { durability, cacheBytes } = config.settings;
   const soleCopy = held.some(({ id }) => topology.partitions[id]!.regions.length === 1);
   const folder = { dataDir, placement, durability, cacheBytes, soleCopy, logger: options.logger };
-  const data = await openDataFolder(folder);
+  const data = await openDataFolder(folder).catch((error: unknown) => {
+    // What was reserved for a full disk is enough to start on one.
+    if (isOutOfRoom(error) && releaseReserve(dataDir)) return openDataFolder(folder);
+    throw error;
+  });
   try {
     const protocol: ServedProtocol = servedProtocol<ProtocolName>(config.protocol);
     const parts = { options, topology, data, soleCopy };

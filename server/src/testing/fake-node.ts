@@ -150,7 +150,7 @@ export class FakeNode implements TransactionsNode {
   isReady = true;
   /** Nodes with another cluster file. */
   differsFrom: readonly NodeId[] = [];
-  disk: DiskStatus = { full: false };
+  disk: DiskStatus = { full: false, usedBytes: 0, freeBytes: null, quotaBytes: 0, refusedWrites: 0 };
   verificationStatus: VerificationStatus = { state: 'verified', missing: [], timedOut: false };
   /** Why its clock is wrong, where it is. */
   wrongClock: string | undefined;

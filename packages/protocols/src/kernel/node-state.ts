@@ -49,6 +49,12 @@ export interface NodeState {
   readonly conflict?: ((conflict: Conflict) => void) | undefined;
 }
 
+/** What the client of a write that `writable` refuses is told. */
+export const takesNoWrites = (node: NodeId, why: ErrorCode): string =>
+  why === 'STORAGE_FULL'
+    ? `The disk of ${node} is full; nothing was written. Make room there, or raise its quota: it takes writes again by itself.`
+    : `${node} takes no writes now; nothing was written.`;
+
 /** Two versions of a key that were written without knowing of each other. */
 export interface Conflict {
   readonly partition: PartitionId;

@@ -12,6 +12,8 @@ export const CLIENT_MACHINE = 'client';
 export interface PortDriver<Request> {
   /** Puts a request on its way. Its answer may come before this returns. */
   post(to: Address, from: Address, message: Request): void;
+  /** Why a request is not begun now; undefined when it is. */
+  refusal?(message: Request): IsochronError | undefined;
   /** The numbers of requests begin here: an answer to a request of a previous incarnation must not match one. */
   readonly firstRef: number;
 }
@@ -95,6 +97,11 @@ export abstract class RequestPort<Request extends Message, Response extends Mess
     // What is sent on a link that is down is dropped without a word.
     if (coordinator !== this.node && !this.#linked.has(coordinator)) {
       done(linkDown(coordinator));
+      return;
+    }
+    const refusal = this.driver.refusal?.(request);
+    if (refusal !== undefined) {
+      done(refusal);
       return;
     }
     this.#pending.set(request.ref, { coordinator, asked: request.type, awaits, done: done as Done<Response> });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { IsochronError, type NodeId } from '@isochron/core';
 import { Serving } from '@isochron/sessions';
+import { isOutOfRoom } from '@isochron/storage';
 import { type Logger, pino } from 'pino';
 import { type ClusterConfig, parseClusterFile } from '../../config/cluster-file.js';
 import { type Peering, peeringOf } from '../../config/peering.js';
@@ -80,17 +81,17 @@ async function start(options: NodeOptions): Promise<void> {
     );
   }
   const parts = { config, peering, secrets, apiKeys, api, listen, logger };
-  // A node whose disk is not to be trusted begins again: what is to become of its data was written down before it failed (D10).
+  // A node whose disk is not to be trusted begins again: what is to become of its data was written down before it failed (D10). So does one
+  // that could not write for want of room (D11).
   const onFailure = (error: unknown): void => {
-    if (!isDistrust(error)) {
+    if (!isDistrust(error) && !isOutOfRoom(error)) {
       fatal(error);
       return;
     }
     logger.error({ err: error }, 'the node starts again');
     serving = serving.then(async (close) => {
       await close();
-      await delay(RESTART_AFTER_MS);
-      return serve(options, { ...parts, onFailure });
+      return serveWhenThereIsRoom(options, { ...parts, onFailure });
     });
     serving.catch(fatal);
   };
@@ -114,6 +115,19 @@ interface Parts {
   readonly listen: Address;
   readonly logger: Logger;
   readonly onFailure: (error: unknown) => void;
+}
+
+/** Serves again, as soon as the disk has room for that. */
+async function serveWhenThereIsRoom(options: NodeOptions, parts: Parts): Promise<() => Promise<void>> {
+  for (;;) {
+    await delay(RESTART_AFTER_MS);
+    try {
+      return await serve(options, parts);
+    } catch (error) {
+      if (!isOutOfRoom(error)) throw error;
+      parts.logger.error({ err: error }, 'the node cannot start again: its disk is full');
+    }
+  }
 }
 
 /** Opens everything, and gives back what closes it again. */

@@ -14,7 +14,7 @@ import {
   type WallMs,
 } from '@isochron/core';
 import type { Address, Effects, WriteSeq } from '../../machine.js';
-import type { NodeState } from '../node-state.js';
+import { type NodeState, takesNoWrites } from '../node-state.js';
 import type { Replication } from '../replication/replication.js';
 import { digestWrites } from '../transactions/digest.js';
 import { RecentOutcomes } from '../transactions/recent-outcomes.js';
@@ -143,7 +143,7 @@ export class Puts {
     const { settings, clock, membership, node } = this.state;
     if (birth < Math.max(this.#forgottenUpTo, membership.lostUpTo)) return FORGOTTEN;
     const full = this.state.writable();
-    if (full !== undefined) return { code: full, detail: `${node} takes no writes now; nothing was written.` };
+    if (full !== undefined) return { code: full, detail: takesNoWrites(node, full) };
     if (clock.problem !== undefined) {
       return { code: 'CLOCK_DRIFT', detail: `${node} takes no writes now: ${clock.problem}.` };
     }

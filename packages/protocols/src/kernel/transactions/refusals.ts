@@ -1,5 +1,5 @@
 import type { ErrorCode, Timestamp, WallMs } from '@isochron/core';
-import type { NodeState } from '../node-state.js';
+import { type NodeState, takesNoWrites } from '../node-state.js';
 import type { PrepareReq } from './messages.js';
 
 /** Why a cohort does not prepare. */
@@ -29,7 +29,7 @@ export function refusalOf(
   }
   const full = writable();
   if (full !== undefined) {
-    return { code: full, detail: `${node} takes no writes now; nothing was written.`, durable: true };
+    return { code: full, detail: takesNoWrites(node, full), durable: true };
   }
   if (pendingBytes > settings.maxPendingBytes) {
     const detail = 'Too many transactions wait for an undecided one on this replica; try again later.';
