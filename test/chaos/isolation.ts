@@ -135,7 +135,7 @@ class Isolation {
         const clocks = await this.cluster.clocks(id);
         const { node } = await this.cluster.cluster.status(id);
         const { text } = await call(metrics, 'GET', '/metrics');
-        const metric = Number(/^isochron_ust_staleness_ms(?:\{[^}]*\})? (\S+)$/m.exec(text)?.[1]);
+        const metric = 1000 * Number(/^isochron_ust_staleness_seconds(?:\{[^}]*\})? (\S+)$/m.exec(text)?.[1]);
         return { id, api, ust: clocks.ust, ages: [clocks.stalenessMs, node.stalenessMs, metric] };
       }),
     );

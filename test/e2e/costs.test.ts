@@ -99,10 +99,10 @@ describe.each(CASES)(
         expect(await sent('bytes', 'operations', 'wan')).toBe(0);
         expect(await sent('bytes', 'replication', 'region')).toBe(0);
         const counters = { event: 'sentBytes' };
-        const before = await total(cluster, 'isochron_events', counters);
+        const before = await total(cluster, 'isochron_events_total', counters);
         const all = await total(cluster, 'isochron_sent_bytes_total');
         expect(all).toBeGreaterThanOrEqual(before);
-        expect(all).toBeLessThanOrEqual(await total(cluster, 'isochron_events', counters));
+        expect(all).toBeLessThanOrEqual(await total(cluster, 'isochron_events_total', counters));
       }),
     );
 
@@ -129,9 +129,9 @@ describe.each(CASES)(
           ['write', writesBlock],
         ] as const) {
           const count = await total(cluster, `isochron_blocked_${kind}s_total`, { protocol });
-          const ms = await total(cluster, `isochron_blocked_${kind}_ms_total`, { protocol });
-          const longest = await total(cluster, `isochron_blocked_${kind}_longest_ms`, { protocol });
-          expect([kind, count > 0, ms > 0, longest > 0]).toEqual([kind, blocks, blocks, blocks]);
+          const seconds = await total(cluster, `isochron_blocked_${kind}_seconds_total`, { protocol });
+          const longest = await total(cluster, `isochron_blocked_${kind}_longest_seconds`, { protocol });
+          expect([kind, count > 0, seconds > 0, longest > 0]).toEqual([kind, blocks, blocks, blocks]);
         }
       }),
     );
@@ -140,9 +140,9 @@ describe.each(CASES)(
       'is how long updates of the other region take to be visible',
       logged(async () => {
         const labels = { protocol, source: 'virginia' };
-        await until('a sample', async () => (await total(cluster, 'isochron_visibility_ms_count', labels)) > 0);
-        expect(await total(cluster, 'isochron_visibility_ms_sum', labels)).toBeGreaterThanOrEqual(0);
-        expect(await total(cluster, 'isochron_visibility_ms_count', { source: 'oregon' })).toBe(0);
+        await until('a sample', async () => (await total(cluster, 'isochron_visibility_seconds_count', labels)) > 0);
+        expect(await total(cluster, 'isochron_visibility_seconds_sum', labels)).toBeGreaterThanOrEqual(0);
+        expect(await total(cluster, 'isochron_visibility_seconds_count', { source: 'oregon' })).toBe(0);
       }),
     );
   },

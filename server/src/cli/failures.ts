@@ -62,7 +62,7 @@ function systemSentence(error: SystemError): string {
     case 'EADDRINUSE':
       return portInUse(error.port);
     case 'EADDRNOTAVAIL':
-      return 'this machine does not have the address to listen on; correct the cluster file, --api-host or --peer-listen';
+      return 'this machine does not have the address to listen on; correct the cluster file, --api-host, --metrics-host or --peer-listen';
     case 'EACCES':
     case 'EPERM':
       return error.port === undefined

@@ -118,7 +118,19 @@ function clusterCommands(program: Command): void {
       '--secret-file <file>',
       'file with the secret of the cluster; a second line is accepted too (default: environment ISOCHRON_SECRET)',
     )
-    .option('--metrics-port <port>', 'serve /metrics on this port of 127.0.0.1', integer(1, MAX_PORT))
+    .option(
+      '--metrics-port <port>',
+      'serve /metrics, /livez and /readyz on this port, without keys',
+      integer(1, MAX_PORT),
+    )
+    .addOption(
+      new Option(
+        '--metrics-host <address>',
+        'address that --metrics-port listens on, such as 0.0.0.0 for a scraper elsewhere',
+      )
+        .env('ISOCHRON_METRICS_HOST')
+        .default('127.0.0.1'),
+    )
     .option('--api-host <address>', "address to listen on (default: the host of the node's api URL)")
     .addOption(
       new Option(

@@ -190,10 +190,10 @@ describe('metrics', () => {
     expect(text).toContain(`isochron_http_request_duration_seconds_count{${series}} 1`);
     expect(text).toContain('_count{method="POST",route="/v1/read",status="2xx"} 1');
     expect(text).toContain(`isochron_http_request_duration_seconds_bucket{${series},le="+Inf"} 1`);
-    expect(text).toMatch(/isochron_ust_staleness_ms\{[^}]*node="virginia-1"[^}]*\} 20/);
+    expect(text).toMatch(/isochron_ust_staleness_seconds\{[^}]*node="virginia-1"[^}]*\} 0\.02/);
     expect(text).toMatch(/isochron_disk_verified\{[^}]*\} 0/);
     expect(text).toMatch(/isochron_disk_verify_timed_out\{[^}]*\} 1/);
-    expect(text).toMatch(/isochron_events\{event="commits"[^}]*\} 1/);
+    expect(text).toMatch(/isochron_events_total\{event="commits"[^}]*\} 1/);
     expect(text).toContain('process_resident_memory_bytes');
   });
 });

@@ -31,11 +31,11 @@ describe('what a protocol costs', () => {
     api.node.blockedReads = { count: 3, totalMs: 40, longestMs: 25 };
     api.node.blockedWrites = { count: 2, totalMs: 9, longestMs: 6 };
     expect(await values('isochron_blocked_reads_total')).toEqual([3]);
-    expect(await values('isochron_blocked_read_ms_total')).toEqual([40]);
-    expect(await values('isochron_blocked_read_longest_ms')).toEqual([25]);
+    expect(await values('isochron_blocked_read_seconds_total')).toEqual([0.04]);
+    expect(await values('isochron_blocked_read_longest_seconds')).toEqual([0.025]);
     expect(await values('isochron_blocked_writes_total')).toEqual([2]);
-    expect(await values('isochron_blocked_write_ms_total')).toEqual([9]);
-    expect(await values('isochron_blocked_write_longest_ms')).toEqual([6]);
+    expect(await values('isochron_blocked_write_seconds_total')).toEqual([0.009]);
+    expect(await values('isochron_blocked_write_longest_seconds')).toEqual([0.006]);
     const blocking = { reads: 3, totalMs: 40, longestMs: 25 };
     expect((await api.call('GET', '/v1/cluster')).json()).toMatchObject({ node: { blocking } });
   });
@@ -58,9 +58,9 @@ describe('what a protocol costs', () => {
   it('is how long updates take to be visible, by the region that they come from', async () => {
     for (const ms of [30, 30, 700]) api.node.visible('oregon', ms);
     api.node.visible('ireland', 3);
-    expect(await values('isochron_visibility_ms_count', { source: 'oregon' })).toEqual([3]);
-    expect(await values('isochron_visibility_ms_sum', { source: 'oregon' })).toEqual([760]);
-    expect(await values('isochron_visibility_ms_bucket', { source: 'oregon', le: '40' })).toEqual([2]);
-    expect(await values('isochron_visibility_ms_count', { source: 'ireland' })).toEqual([1]);
+    expect(await values('isochron_visibility_seconds_count', { source: 'oregon' })).toEqual([3]);
+    expect(await values('isochron_visibility_seconds_sum', { source: 'oregon' })).toEqual([0.76]);
+    expect(await values('isochron_visibility_seconds_bucket', { source: 'oregon', le: '0.04' })).toEqual([2]);
+    expect(await values('isochron_visibility_seconds_count', { source: 'ireland' })).toEqual([1]);
   });
 });

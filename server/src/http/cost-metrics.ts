@@ -3,8 +3,8 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Costs, RunningNode } from '../node/api.js';
 import { SCOPES, TRAFFIC_KINDS } from '../node/traffic.js';
 
-/** Upper ends of the histogram of visibility, ms: from a round of a region to a region that is away. */
-const VISIBILITY_BUCKETS_MS = [5, 10, 20, 40, 60, 80, 100, 150, 200, 300, 500, 1_000, 2_000, 5_000, 10_000];
+/** Upper ends of the histogram of visibility, in seconds: from a round of a region to a region that is away. */
+const VISIBILITY_BUCKETS = [0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 2, 5, 10];
 
 /** Registers them, each labelled with the node's protocol. */
 export function costMetrics(node: RunningNode, registry: Registry): void {
@@ -46,14 +46,18 @@ function waits(node: RunningNode, registry: Registry, total: Total): void {
   ] as const) {
     const of = ({ blocked }: Costs) => (kind === 'read' ? blocked.reads : blocked.writes);
     total(`isochron_blocked_${kind}s_total`, what, (costs) => of(costs).count);
-    total(`isochron_blocked_${kind}_ms_total`, 'How long they waited, in all.', (costs) => of(costs).totalMs);
+    total(
+      `isochron_blocked_${kind}_seconds_total`,
+      'How long they waited, in all.',
+      (costs) => of(costs).totalMs / 1000,
+    );
     new Gauge({
-      name: `isochron_blocked_${kind}_longest_ms`,
+      name: `isochron_blocked_${kind}_longest_seconds`,
       help: 'How long the longest of them waited.',
       labelNames: ['protocol'],
       registers: [registry],
       collect() {
-        this.set({ protocol: node.protocol.name }, of(node.costs()).longestMs);
+        this.set({ protocol: node.protocol.name }, of(node.costs()).longestMs / 1000);
       },
     });
   }
@@ -84,11 +88,11 @@ function traffic(node: RunningNode, registry: Registry): void {
 /** Of updates of other regions, one a second at most. */
 function visibility(node: RunningNode, registry: Registry): void {
   const histogram = new Histogram({
-    name: 'isochron_visibility_ms',
+    name: 'isochron_visibility_seconds',
     help: 'From the timestamp of a sampled update of another region until a new session reads it here; the clocks’ difference is in it.',
     labelNames: ['source', 'protocol'],
-    buckets: VISIBILITY_BUCKETS_MS,
+    buckets: VISIBILITY_BUCKETS,
     registers: [registry],
   });
-  node.onVisible((source, ms) => histogram.observe({ source, protocol: node.protocol.name }, ms));
+  node.onVisible((source, ms) => histogram.observe({ source, protocol: node.protocol.name }, ms / 1000));
 }

@@ -1,4 +1,4 @@
-/** `/metrics` in the Prometheus text format, on a server of its own that is bound to loopback. */
+/** `/metrics` in the Prometheus text format, on a server of its own. Times are in seconds, sizes in bytes; counters end in `_total`. */
 
 import { Serving } from '@isochron/sessions';
 import fastify, { type FastifyInstance } from 'fastify';
@@ -20,6 +20,8 @@ export function buildMetrics(node: RunningNode, latency?: HttpLatency, serving =
   registry.setDefaultLabels({ node: node.id, region: node.region });
   // The delay monitor wakes the process at this interval, in ms: its default would cost an idle node a percent of a core.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
+  // Gauges with the names of counters: each says what the metric without `_total`, by type, says as well.
+  for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   nodeGauges(node, registry, serving);
   diskMetrics(node, registry);
   stabilityGauges(node, registry);
@@ -90,17 +92,30 @@ function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): vo
   );
   gauge(
     registry,
-    'isochron_clock_drift_ms',
+    'isochron_clock_drift_seconds',
     'Median of the clocks of other nodes minus that of this one.',
-    () => node.status().clock.driftMs,
+    () => node.status().clock.driftMs / 1000,
   );
-  new Gauge({
-    name: 'isochron_events',
-    help: 'Counters of the node since its start.',
+  gauge(
+    registry,
+    'isochron_cache_bytes',
+    'Memory of the versions that are cached.',
+    () => node.status().storage.cacheBytes,
+  );
+  gauge(
+    registry,
+    'isochron_last_sync_seconds',
+    'How long the disk took for the latest batch.',
+    () => node.status().storage.lastSyncMs / 1000,
+  );
+  new Counter({
+    name: 'isochron_events_total',
+    help: 'What the node has counted since its start.',
     labelNames: ['event'],
     registers: [registry],
     collect() {
-      for (const [event, count] of Object.entries(node.status().counters)) this.set({ event }, count);
+      this.reset();
+      for (const [event, count] of Object.entries(node.status().counters)) this.inc({ event }, count);
     },
   });
 }
@@ -124,18 +139,18 @@ function diskMetrics(node: RunningNode, registry: Registry): void {
 }
 
 function stabilityGauges(node: RunningNode, registry: Registry): void {
-  gauge(registry, 'isochron_ust_staleness_ms', 'Age of the stable snapshot.', () => node.stalenessMs());
+  gauge(registry, 'isochron_ust_staleness_seconds', 'Age of the stable snapshot.', () => node.stalenessMs() / 1000);
   gauge(registry, 'isochron_ust_stale', 'Whether that is above stalenessAlertMs of the cluster file.', () =>
     isStale(node) ? 1 : 0,
   );
   new Gauge({
-    name: 'isochron_replication_age_ms',
+    name: 'isochron_replication_age_seconds',
     help: 'Age of the lowest version vector entry for each region whose writes this node holds: stable time is no younger.',
     labelNames: ['source'],
     registers: [registry],
     collect() {
       this.reset();
-      for (const [source, ageMs] of replicationAges(node)) this.set({ source }, ageMs);
+      for (const [source, ageMs] of replicationAges(node)) this.set({ source }, ageMs / 1000);
     },
   });
   new Gauge({

@@ -133,8 +133,8 @@ describe('staleness is shown', () => {
     const scrape = async () => (await send(url, 'GET', '/metrics')).text;
     const stale = await scrape();
     expect(stale).toMatch(/isochron_ust_stale\{[^}]*\} 1\n/);
-    expect(stale).toMatch(/isochron_replication_age_ms\{source="oregon",[^}]*\} 34000\n/);
-    expect(stale).toMatch(/isochron_replication_age_ms\{source="virginia",[^}]*\} 5\n/);
+    expect(stale).toMatch(/isochron_replication_age_seconds\{source="oregon",[^}]*\} 34\n/);
+    expect(stale).toMatch(/isochron_replication_age_seconds\{source="virginia",[^}]*\} 0.005\n/);
     expect(stale).toMatch(
       /isochron_ust_held_back\{by_region="oregon",by_node="oregon-1",partition="default\/2",[^}]*\} 1\n/,
     );

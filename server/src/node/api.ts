@@ -47,6 +47,8 @@ export interface NodeStatus {
   readonly losses: { readonly open: number };
   readonly clusterFile: ClusterFileStatus;
   readonly disk: DiskStatus;
+  /** Memory of the versions that are cached, and how long the disk took for the latest batch. */
+  readonly storage: { readonly cacheBytes: number; readonly lastSyncMs: number };
   readonly rssBytes: number;
   readonly partitions: readonly PartitionStatus[];
   readonly links: readonly LinkSummary[];

@@ -77,6 +77,7 @@ export function nodeStatus(
     losses: { open: machines.losses.open.length },
     clusterFile: { hash: config.hash, differsFrom: differingNodes(links) },
     disk,
+    storage: { cacheBytes: stats.cache.bytes, lastSyncMs: stats.commits.lastSyncMs },
     rssBytes: process.memoryUsage.rss(),
     partitions,
     links: links.map((link) => ({
@@ -93,6 +94,9 @@ export function nodeStatus(
   };
 }
 
+/** Times are in `blocking`: the longest of several cannot be summed. */
+const isTime = (name: string): boolean => name.endsWith('Ms');
+
 /** Counts since the start, summed over the node's replicas and links. */
 function counters(
   { stabilization, stable }: TransactionNode | OperationNode,
@@ -103,7 +107,7 @@ function counters(
 ): Record<string, number> {
   const sum: Record<string, number> = {};
   const add = (counts: object) => {
-    for (const [name, count] of Object.entries(counts)) sum[name] = (sum[name] ?? 0) + Number(count);
+    for (const [name, count] of Object.entries(counts)) if (!isTime(name)) sum[name] = (sum[name] ?? 0) + Number(count);
   };
   for (const counts of [...figures.counters, stabilization.counters, clocks]) add(counts);
   const { cache, commits } = store.stats();
@@ -111,10 +115,8 @@ function counters(
     refusedUst: stable.refused,
     cacheHits: cache.hits,
     cacheMisses: cache.misses,
-    cacheBytes: cache.bytes,
     batches: commits.batches,
     records: commits.records,
-    lastSyncMs: commits.lastSyncMs,
   });
   for (const { sent, received } of links) {
     add({ sentFrames: sent.frames, sentBytes: sent.bytes, sentMessages: sent.messages });

@@ -309,6 +309,7 @@ export class FakeNode implements TransactionsNode {
       losses: { open: this.lost.open.length },
       clusterFile: { hash: this.config.hash, differsFrom: this.differsFrom },
       disk: this.disk,
+      storage: { cacheBytes: 1, lastSyncMs: 1 },
       rssBytes: 1,
       partitions: this.replicas,
       links: this.peers,

@@ -155,7 +155,9 @@ describe('measures', () => {
 
   it('are undefined where something is not counted, or nothing happened', () => {
     expect(of('mean block')).toBeUndefined();
-    expect(of('mean block', { isochron_blocked_reads_total: 0, isochron_blocked_read_ms_total: 0 })).toBeUndefined();
+    expect(
+      of('mean block', { isochron_blocked_reads_total: 0, isochron_blocked_read_seconds_total: 0 }),
+    ).toBeUndefined();
     expect(of('blocked reads', { isochron_blocked_reads_total: 0 })).toBe(0);
     expect(() => measureNamed('luck')).toThrow(/no measure/);
   });

@@ -13,7 +13,7 @@ export interface Measure {
   of(sums: readonly number[], round: RoundSample): number | undefined;
 }
 
-const event = (name: string): string => metricKey('isochron_events', [['event', name]]);
+const event = (name: string): string => metricKey('isochron_events_total', [['event', name]]);
 const bytes = (kind: string, scope: string): string =>
   metricKey('isochron_sent_bytes_total', [
     ['kind', kind],
@@ -27,7 +27,7 @@ const ratio = (part: number, whole: number): number | undefined => (whole === 0 
 const share = (values: readonly number[]): number | undefined => ratio(values[0]! * 100, sum(values));
 
 const BLOCKED = 'isochron_blocked_reads_total';
-const BLOCKED_MS = 'isochron_blocked_read_ms_total';
+const BLOCKED_SECONDS = 'isochron_blocked_read_seconds_total';
 const BLOCKED_WRITES = 'isochron_blocked_writes_total';
 const REPLICATION = [bytes('replication', 'region'), bytes('replication', 'wan')];
 const STABILISATION = [bytes('stabilization', 'region'), bytes('stabilization', 'wan')];
@@ -38,13 +38,18 @@ const DEPENDENCY_TRACKING = ['orbe', 'orbe-clock', 'orbe-cleaning', 'cops-gt', '
 /** Everything that a report shows beside throughput and latency. */
 export const MEASURES: readonly Measure[] = [
   { name: 'blocked reads', unit: 'per operation', needs: [BLOCKED], of: perOperation },
-  { name: 'mean block', unit: 'ms', needs: [BLOCKED_MS, BLOCKED], of: ([ms, reads]) => ratio(ms!, reads!) },
+  {
+    name: 'mean block',
+    unit: 'ms',
+    needs: [BLOCKED_SECONDS, BLOCKED],
+    of: ([seconds, reads]) => ratio(seconds! * 1000, reads!),
+  },
   { name: 'blocked writes', unit: 'per operation', needs: [BLOCKED_WRITES], of: perOperation },
   {
     name: 'mean block of writes',
     unit: 'ms',
-    needs: ['isochron_blocked_write_ms_total', BLOCKED_WRITES],
-    of: ([ms, writes]) => ratio(ms!, writes!),
+    needs: ['isochron_blocked_write_seconds_total', BLOCKED_WRITES],
+    of: ([seconds, writes]) => ratio(seconds! * 1000, writes!),
   },
   { name: 'messages', unit: 'per operation', needs: [event('sentMessages')], of: perOperation },
   { name: 'bytes', unit: 'per operation', needs: [event('sentBytes')], of: perOperation },

@@ -7,10 +7,10 @@ import { type Ground, runExperiment, stepNames, type Target, type Watch } from '
 import type { ExperimentRecord } from './samples.js';
 import { CASE, EXPERIMENT } from './testing.js';
 
-const METRICS = `# HELP isochron_events Counters.
-# TYPE isochron_events gauge
-isochron_events{event="reads",node="a-1",region="a"} 7
-isochron_events{event="sentBytes",node="a-1",region="a"} 1.5e3
+const METRICS = `# HELP isochron_events_total Counters.
+# TYPE isochron_events_total counter
+isochron_events_total{event="reads",node="a-1",region="a"} 7
+isochron_events_total{event="sentBytes",node="a-1",region="a"} 1.5e3
 isochron_sent_bytes_total{kind="replication",node="a-1",scope="wan",region="a"} 40
 isochron_http_request_duration_seconds_bucket{le="1",node="a-1"} 3
 isochron_ready 1
@@ -20,8 +20,8 @@ process_cpu_seconds_total{node="a-1"} 9
 describe('metrics of a node', () => {
   it('are the project’s own, by their labels without those that name the node', () => {
     expect([...parseMetrics(METRICS)]).toEqual([
-      ['isochron_events{event=reads}', 7],
-      ['isochron_events{event=sentBytes}', 1500],
+      ['isochron_events_total{event=reads}', 7],
+      ['isochron_events_total{event=sentBytes}', 1500],
       ['isochron_sent_bytes_total{kind=replication,scope=wan}', 40],
       ['isochron_ready', 1],
     ]);
@@ -29,7 +29,7 @@ describe('metrics of a node', () => {
 
   it('are added up over the nodes of a system', async () => {
     const node = { metrics: async () => METRICS };
-    expect((await scrape([node, node])).get('isochron_events{event=reads}')).toBe(14);
+    expect((await scrape([node, node])).get('isochron_events_total{event=reads}')).toBe(14);
   });
 
   it('count what was added in between; one that stood still is there with 0', () => {
@@ -96,7 +96,7 @@ class RecordedGround implements Ground {
       let reads = 0;
       const metrics = async () => {
         reads += 5;
-        return `isochron_events{event="reads"} ${reads}`;
+        return `isochron_events_total{event="reads"} ${reads}`;
       };
       return {
         metrics,
@@ -181,7 +181,11 @@ describe('an experiment', () => {
       ]),
     );
     const [first] = record.points[0]!.rounds;
-    expect(first).toMatchObject({ operations: 10, elapsedMs: 1000, counts: { 'isochron_events{event=reads}': 10 } });
+    expect(first).toMatchObject({
+      operations: 10,
+      elapsedMs: 1000,
+      counts: { 'isochron_events_total{event=reads}': 10 },
+    });
     // What nodes count is of all operations, those outside of the window too.
     expect(first!.counted.operations).toBe(20);
     expect(first!.latencies.transaction).toMatchObject({ count: 10 });

@@ -26,7 +26,7 @@ describe('bench:papers', () => {
     for (const { rounds } of points) {
       expect(rounds[0]!.operations).toBeGreaterThan(0);
       expect(rounds[0]!.latencies.transaction!.count).toBe(rounds[0]!.operations);
-      expect(rounds[0]!.counts['isochron_events{event=sentMessages}']).toBeGreaterThan(0);
+      expect(rounds[0]!.counts['isochron_events_total{event=sentMessages}']).toBeGreaterThan(0);
     }
     const again = join(folder, 'again');
     await run(process.execPath, [MAIN, '--from', join(out, 'samples.json'), '--out', again]);

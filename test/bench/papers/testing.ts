@@ -51,7 +51,7 @@ export const POINTS: readonly PointSample[] = [
   point('Fast', 10, round(1000, 10), round(900, 12), round(5000, 1)),
   point('Fast', 20, round(1500, 14)),
   point('Fast', 40, round(1200, 40)),
-  point('Slow', 10, round(100, 100, { isochron_blocked_reads_total: 50, isochron_blocked_read_ms_total: 2000 })),
+  point('Slow', 10, round(100, 100, { isochron_blocked_reads_total: 50, isochron_blocked_read_seconds_total: 2 })),
   point('Slow', 20, round(200, 100)),
   point('Slow', 40, round(1250, 120)),
 ];

@@ -31,6 +31,8 @@ export interface NodeOptions {
   readonly data?: string;
   readonly secretFile?: string;
   readonly metricsPort?: number;
+  /** Address that the metrics listen on; default loopback. */
+  readonly metricsHost: string;
   readonly apiHost?: string;
   readonly corsOrigin?: readonly string[];
   readonly allowHost?: readonly string[];
@@ -152,7 +154,8 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
   };
   try {
     await api.listen(parts.listen);
-    if (options.metricsPort !== undefined) await metrics.listen({ host: '127.0.0.1', port: options.metricsPort });
+    if (options.metricsPort !== undefined)
+      await metrics.listen({ host: options.metricsHost, port: options.metricsPort });
   } catch (error) {
     await close();
     throw error;

@@ -1,0 +1,35 @@
+import { Cluster, cleanUp, logged } from '../harness.js';
+import { call } from '../http.js';
+import { isochron } from '../processes.js';
+
+jest.setTimeout(60_000);
+afterEach(cleanUp);
+
+describe('--metrics-host', () => {
+  it(
+    'is the address that the metrics listen on, with liveness and readiness, and nothing else does',
+    logged(async () => {
+      const cluster = await Cluster.start({ regions: ['virginia'], args: ['--metrics-host', '127.0.0.2'] });
+      const { port } = new URL(cluster.node('virginia-1').metrics);
+      const there = `http://127.0.0.2:${port}`;
+      expect((await call(there, 'GET', '/metrics')).text).toMatch(/^isochron_ready\{node="virginia-1".*\} 1$/m);
+      for (const path of ['/livez', '/readyz']) expect((await call(there, 'GET', path)).status).toBe(200);
+      expect((await call(there, 'GET', '/v1/cluster')).status).toBe(404);
+      await expect(call(`http://127.0.0.1:${port}`, 'GET', '/metrics')).rejects.toThrow('ECONNREFUSED');
+      await cluster.stop();
+    }),
+  );
+
+  it(
+    'is refused with what to do where this machine does not have the address',
+    logged(async () => {
+      const cluster = await Cluster.prepare({ regions: ['virginia'] });
+      const files = ['--config', cluster.configFile, '--secret-file', cluster.secretFile];
+      const { dataDir, metrics } = cluster.node('virginia-1');
+      const listen = ['--metrics-port', new URL(metrics).port, '--metrics-host', '192.0.2.1'];
+      const result = await isochron(['node', '--node', 'virginia-1', ...files, '--data', dataDir, ...listen]);
+      expect(result.code).toBe(1);
+      expect(result.stderr).toMatch(/^error: EADDRNOTAVAIL: .*--metrics-host/m);
+    }),
+  );
+});
