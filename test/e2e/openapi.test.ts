@@ -47,6 +47,21 @@ describe('the OpenAPI document', () => {
     }),
   );
 
+  it(
+    'has a page, to which the start page leads, and the pages of errors that its problems name',
+    logged(async () => {
+      const start = await call(api, 'GET', '/');
+      expect(start).toMatchObject({ status: 302, headers: { location: '/docs' } });
+      const page = await call(api, 'GET', '/docs');
+      expect([page.status, page.headers['content-type']]).toEqual([200, expect.stringContaining('text/html')]);
+      const problem = (await call(api, 'GET', '/v1/none')).json as { type: string };
+      expect(await call(api, 'GET', problem.type)).toMatchObject({
+        status: 200,
+        text: expect.stringContaining('ROUTE_NOT_FOUND'),
+      });
+    }),
+  );
+
   it('has not brought the node down', () => cluster.stop());
 });
 
@@ -74,6 +89,7 @@ async function runSchemathesis(tool: string): Promise<void> {
 interface OpenApi {
   readonly openapi: string;
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: object;
 }
 
 interface Operation {
@@ -142,6 +158,8 @@ async function exchanges(): Promise<Exchange[]> {
 }
 
 const ajv = new Ajv({ strict: false, validateFormats: false });
+/** Headers that HTTP itself and the web's rules about origins add. */
+const COMMON = /^(?:connection|content-length|content-type|date|keep-alive|transfer-encoding|access-control-.*)$/;
 
 /** Status, content type, headers and body of an answer are as the document says. */
 function expectDescribed(document: OpenApi, { method, template, answer }: Exchange): void {
@@ -149,6 +167,9 @@ function expectDescribed(document: OpenApi, { method, template, answer }: Exchan
   const responses = document.paths[template]?.[method.toLowerCase()]?.responses ?? {};
   const response = responses[answer.status] ?? responses[`${String(answer.status)[0]}XX`];
   if (response === undefined || answer.status >= 500) throw new Error(`not described: ${what}`);
+  const described = Object.keys(response.headers ?? {}).map((name) => name.toLowerCase());
+  const sent = Object.keys(answer.headers).filter((name) => !COMMON.test(name));
+  expect([what, described]).toEqual([what, expect.arrayContaining(sent)]);
   for (const [name, { schema }] of Object.entries(response.headers ?? {})) {
     const value = answer.headers[name.toLowerCase()];
     if (value !== undefined && schema.type === 'integer')
@@ -161,6 +182,6 @@ function expectDescribed(document: OpenApi, { method, template, answer }: Exchan
   const type = String(answer.headers['content-type']).split(';')[0]!;
   expect([what, Object.keys(response.content)]).toEqual([what, expect.arrayContaining([type])]);
   if (!type.endsWith('json')) return;
-  const validate = ajv.compile(response.content[type]!.schema);
+  const validate = ajv.compile({ ...response.content[type]!.schema, components: document.components });
   expect([what, validate(answer.json), validate.errors]).toEqual([what, true, null]);
 }

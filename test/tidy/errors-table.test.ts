@@ -1,18 +1,25 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ERROR_CODES } from '@isochron/core/errors';
-import { errorTableFindings, parseErrorTable } from './errors-table.js';
+import { ERROR_ADVICE } from '@isochron/core/error-advice';
+import { ERROR_CODES, type ErrorCode } from '@isochron/core/errors';
+import { type ErrorFacts, errorTableFindings, parseErrorTable } from './errors-table.js';
 
-const CODES = { KEY_INVALID: { status: 400, retryable: false }, OVERLOADED: { status: 503, retryable: true } };
+const FACTS = Object.fromEntries(
+  Object.entries(ERROR_CODES).map(([code, facts]) => [code, { ...facts, advice: ERROR_ADVICE[code as ErrorCode] }]),
+);
+const CODES: Readonly<Record<string, ErrorFacts>> = {
+  KEY_INVALID: { status: 400, retryable: false, advice: 'Choose another key.' },
+  OVERLOADED: { status: 503, retryable: true, advice: 'Try again.' },
+};
 const KEY_ROW = '| `KEY_INVALID` | 400 | no | Choose another key. |\n';
 const LOAD_ROW = '| `OVERLOADED` | 503 | yes | Try again. |\n';
 
 describe('ERRORS.md', () => {
   const document = readFileSync(join(__dirname, '../../ERRORS.md'), 'utf8');
 
-  it('documents exactly the codes that exist, with their status and whether to try again', () => {
+  it('documents exactly the codes that exist, with their status, whether to try again, and what the node advises', () => {
     expect(parseErrorTable(document).length).toBeGreaterThan(40);
-    expect(errorTableFindings(document, ERROR_CODES)).toEqual([]);
+    expect(errorTableFindings(document, FACTS)).toEqual([]);
   });
 
   it('has its rows in the order of the code', () => {
@@ -34,7 +41,11 @@ describe('the comparison', () => {
     ],
     ['another status', KEY_ROW + LOAD_ROW.replace('503', '500'), 'ERRORS.md: the status of OVERLOADED is 503'],
     ['another retryable', KEY_ROW + LOAD_ROW.replace('yes', 'no'), 'ERRORS.md: retryable of OVERLOADED is true'],
-    ['an empty advice', KEY_ROW + LOAD_ROW.replace('Try again.', ''), 'ERRORS.md: OVERLOADED says nothing'],
+    [
+      'another advice',
+      KEY_ROW + LOAD_ROW.replace('Try again.', 'Go away.'),
+      'ERRORS.md: OVERLOADED says to do: Try again.',
+    ],
     ['two rows of one code', KEY_ROW + KEY_ROW + LOAD_ROW, 'ERRORS.md: a code has two rows'],
   ])('finds %s', (_what, table, finding) => {
     expect(errorTableFindings(table, CODES)).toEqual([finding]);

@@ -4,11 +4,12 @@ import type { Finding } from './source.js';
 export interface ErrorFacts {
   readonly status: number;
   readonly retryable: boolean;
+  /** What happened, and what to do. */
+  readonly advice: string;
 }
 
 interface ErrorRow extends ErrorFacts {
   readonly code: string;
-  readonly advice: string;
 }
 
 /** The rows `| code | status | yes or no | advice |` of the document, in its order. */
@@ -39,6 +40,6 @@ function rowFindings(row: ErrorRow, facts: ErrorFacts | undefined): Finding[] {
   const findings: Finding[] = [];
   if (row.status !== facts.status) findings.push(`ERRORS.md: the status of ${row.code} is ${facts.status}`);
   if (row.retryable !== facts.retryable) findings.push(`ERRORS.md: retryable of ${row.code} is ${facts.retryable}`);
-  if (row.advice === '') findings.push(`ERRORS.md: ${row.code} says nothing`);
+  if (row.advice !== facts.advice) findings.push(`ERRORS.md: ${row.code} says to do: ${facts.advice}`);
   return findings;
 }

@@ -1,6 +1,7 @@
 /**
  * Every error that a user, operator or SDK can meet: a stable code, its HTTP status, whether repeating the same
- * request can help. `ERRORS.md` documents the same table; a test holds the two together. Titles are in `error-titles.ts`.
+ * request can help. `ERRORS.md` documents the same table; a test holds the two together. Titles are in `error-titles.ts`, advice in
+ * `error-advice.ts`.
  */
 export const ERROR_CODES = {
   INVALID_REQUEST: { status: 400, retryable: false },

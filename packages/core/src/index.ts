@@ -1,5 +1,6 @@
 export * from './depth.js';
 export * from './durable.js';
+export * from './error-advice.js';
 export * from './error-titles.js';
 export * from './errors.js';
 export * from './hash.js';

@@ -2,11 +2,11 @@
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import helmet from '@fastify/helmet';
+import type fastifySwaggerUi from '@fastify/swagger-ui';
 import underPressure from '@fastify/under-pressure';
 import websocket from '@fastify/websocket';
 import { IsochronError } from '@isochron/core';
 import { Rules, ServedSessions, Serving } from '@isochron/sessions';
-import { Ajv, type ValidateFunction } from 'ajv';
 import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, LogController } from 'fastify';
 import type { Secrets } from '../config/secret.js';
 import type { AnyNode } from '../node/api.js';
@@ -18,6 +18,7 @@ import { jsonBodyParser } from './body.js';
 import { answerBrokenRequest } from './broken-request.js';
 import { type DataApi, dataApi } from './data-api.js';
 import { type DrainBounds, drain } from './drain.js';
+import { errorPageRoutes } from './error-pages.js';
 import type { HttpLatency } from './latency.js';
 import { handleNotFound } from './not-found.js';
 import { registerOpenApi } from './openapi.js';
@@ -27,6 +28,7 @@ import { batchRoutes } from './routes-batch.js';
 import { keyRoutes } from './routes-keys.js';
 import { lossRoutes } from './routes-losses.js';
 import { healthRoutes, timeRoutes } from './routes-ops.js';
+import { schemaError, validatorFor } from './validation.js';
 
 /** How the API is served: with the secrets that sign session tokens. Limits come from the node's cluster file. */
 export interface ApiOptions extends Secrets {
@@ -107,6 +109,7 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
     sendProblem(reply, asValueError(error, request.routeOptions.config.bodyIsValue), request.log),
   );
   app.setValidatorCompiler(({ schema, httpPart }) => validatorFor(schema, httpPart));
+  app.setSchemaErrorFormatter(schemaError);
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, jsonBodyParser);
   handleNotFound(app);
   if (options.latency !== undefined) measure(app, options.latency);
@@ -127,9 +130,13 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   });
   // After the WebSocket plugin: it closes the sockets of upgrades that were refused, where its own hook came first.
   await allowOrigins(app, new Origins({ ...options, keyed: auth.required }));
-  await registerOpenApi(app);
+  await registerOpenApi(app, auth.required);
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
-  if (options.docs !== false) await app.register(async (scope) => documentation(scope));
+  const swaggerUi = options.docs === false ? undefined : await loadSwaggerUi(app.log);
+  if (swaggerUi !== undefined) await app.register(async (scope) => documentation(scope, swaggerUi));
+  const start = swaggerUi === undefined ? '/openapi.json' : '/docs';
+  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect(start));
+  errorPageRoutes(app);
   healthRoutes(app, node, serving);
   await app.register(async (scope) => versionOne(scope, data, hub, options));
   return app;
@@ -179,24 +186,20 @@ async function versionOne(
   });
 }
 
-/** Security headers cost time, and only pages need them. */
-async function documentation(scope: FastifyInstance): Promise<void> {
-  // Loaded here because a Node before 20.19 cannot: one of its dependencies is an ES module that is required.
-  const loaded = await import('@fastify/swagger-ui').catch((error: unknown) => {
-    scope.log.warn({ err: error }, 'there is no page at /docs: it needs Node 20.19 or later');
-  });
-  if (loaded === undefined) return;
-  const { default: swaggerUi } = loaded;
-  await scope.register(helmet, { contentSecurityPolicy: false });
-  await scope.register(swaggerUi, { routePrefix: '/docs', staticCSP: true });
+/** Loaded here because a Node before 20.19 cannot: one of its dependencies is an ES module that is required. */
+async function loadSwaggerUi(log: FastifyBaseLogger): Promise<typeof fastifySwaggerUi | undefined> {
+  try {
+    return (await import('@fastify/swagger-ui')).default;
+  } catch (err) {
+    log.warn({ err }, 'there is no page at /docs: it needs Node 20.19 or later');
+    return undefined;
+  }
 }
 
-const strict = new Ajv({ allErrors: false, strict: false, coerceTypes: false });
-const coercing = new Ajv({ allErrors: false, strict: false, coerceTypes: true, useDefaults: true });
-
-/** Query strings are text and are coerced; bodies mean what they say. */
-function validatorFor(schema: unknown, httpPart: string | undefined): ValidateFunction {
-  return (httpPart === 'body' ? strict : coercing).compile(schema as object);
+/** Security headers cost time, and only pages need them. */
+async function documentation(scope: FastifyInstance, swaggerUi: typeof fastifySwaggerUi): Promise<void> {
+  await scope.register(helmet, { contentSecurityPolicy: false });
+  await scope.register(swaggerUi, { routePrefix: '/docs', staticCSP: true });
 }
 
 function badUrl(error: FastifyError, url: string): IsochronError {

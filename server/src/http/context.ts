@@ -96,8 +96,9 @@ export class ApiContext {
     return this.auth.scope(request.headers.authorization);
   }
 
-  /** An answer built as JSON text. */
+  /** An answer built as JSON text, which caches do not keep unless its headers say otherwise. */
   sendJson(reply: FastifyReply, text: string): void {
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
     reply.header('content-type', JSON_TYPE).send(text);
   }
 }

@@ -2,6 +2,7 @@
 import swagger from '@fastify/swagger';
 import { type TSchema, Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
+import { withComponents } from './components.js';
 import { ProblemSchema } from './schemas.js';
 
 /** What a route documents but checks by hand: raw bodies, headers and parameters on hot paths. */
@@ -11,7 +12,8 @@ export interface RouteDocs {
   readonly body?: { readonly content: Readonly<Record<string, { readonly schema: TSchema }>> };
   /** Answers by status. */
   readonly response?: Readonly<Record<string, object>>;
-  readonly consumes?: readonly string[];
+  /** Whether a request may leave the body out. */
+  readonly optionalBody?: boolean;
 }
 
 declare module 'fastify' {
@@ -24,19 +26,43 @@ declare module 'fastify' {
   }
 }
 
-/** A JSON answer. */
-export const json = (schema: TSchema, description: string): object => ({
+/** A JSON answer, with headers of its own. */
+export const json = (schema: TSchema, description: string, headers: AnswerHeaders = {}): object => ({
   description,
-  headers: ANSWER_HEADERS,
+  headers,
   content: { 'application/json': { schema } },
 });
 
-/** Headers of answers that belong to a session. */
-const ANSWER_HEADERS = {
-  'Isochron-Session': { schema: { type: 'string' }, description: 'the new session token' },
-  'Isochron-Snapshot': { schema: { type: 'integer' }, description: 'the snapshot that was read' },
-  'Isochron-Staleness-Ms': { schema: { type: 'integer' }, description: 'its age' },
-};
+/** Headers of an answer by name. */
+export type AnswerHeaders = Readonly<Record<string, { readonly type: string; readonly description: string }>>;
+
+const SESSION = {
+  'Isochron-Session': { type: 'string', description: 'the session token, for the next request' },
+} satisfies AnswerHeaders;
+const CACHING = {
+  'Cache-Control': { type: 'string', description: 'whether caches may keep it: none does so without asking again' },
+} satisfies AnswerHeaders;
+const COMMITTED = {
+  'Isochron-Commit-Timestamp': { type: 'integer', description: 'commit timestamp of the value or the write' },
+} satisfies AnswerHeaders;
+/** Headers of what is read in a session. */
+export const READ_HEADERS = {
+  ...SESSION,
+  'Isochron-Snapshot': { type: 'integer', description: 'timestamp of the snapshot that was read, where it has one' },
+  'Isochron-Staleness-Ms': { type: 'integer', description: 'its age in milliseconds' },
+  ...CACHING,
+  Vary: { type: 'string', description: 'request headers that the answer depends on' },
+} satisfies AnswerHeaders;
+/** Headers of the value of one key. */
+export const VALUE_HEADERS = {
+  ...READ_HEADERS,
+  ...COMMITTED,
+  ETag: { type: 'string', description: 'of the value, for If-None-Match; absent for an own write that is not stable' },
+} satisfies AnswerHeaders;
+/** Headers of the answer to a commit. */
+export const WRITE_HEADERS = { ...SESSION, ...COMMITTED } satisfies AnswerHeaders;
+/** Headers of what is read outside of sessions. */
+export const PLAIN_HEADERS = CACHING;
 
 /** Headers that session requests may carry. */
 export const SessionHeaders = Type.Object({
@@ -57,19 +83,35 @@ export const WriteHeaders = Type.Object({
       minLength: 1,
       maxLength: 255,
       description:
-        'any text of the caller, such as a UUID, or the id of a write as a problem document has it: repeating the request with it, in the same region, writes once',
+        'any text of the caller, such as a UUID, or the id of a write as a problem document has it: repeating the ' +
+        'request with it, in the same region, writes once',
       examples: ['f3f1a9d0-6f2c-4b57-9c1e-0a4b8f1f3a55'],
     }),
   ),
 });
 
-const problem = (description: string) => ({
+const problem = (description: string, headers: AnswerHeaders) => ({
   description,
+  headers: { ...CACHING, ...headers },
   content: { 'application/problem+json': { schema: ProblemSchema } },
 });
-const PROBLEMS = { '4XX': problem('the request is refused'), '5XX': problem('the server cannot answer') };
+const PROBLEMS = {
+  '4XX': problem('the request is refused', {
+    ...READ_HEADERS,
+    Allow: { type: 'string', description: 'of 405: methods of the path' },
+    'WWW-Authenticate': { type: 'string', description: 'of 401: how to authenticate' },
+    'Isochron-Session-Gap': { type: 'string', description: 'of SESSION_GAP: true' },
+  }),
+  '5XX': problem('the server cannot answer', {
+    'Retry-After': { type: 'integer', description: 'of 503: seconds to wait before the next try' },
+  }),
+};
+const API_KEY_NOTE = 'One of the keys in `ISOCHRON_API_KEYS` of the node. Without keys, the node asks for none.';
+/** Callers need a key, or may do without. */
+const KEYED = [{ apiKey: [] }];
+const OPEN = [{ apiKey: [] }, {}];
 
-export async function registerOpenApi(app: FastifyInstance): Promise<void> {
+export async function registerOpenApi(app: FastifyInstance, keyed: boolean): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -80,14 +122,36 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
           'Geo-replicated transactional key-value and document store. Reads see one causally consistent snapshot and never wait.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
-      components: { securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } } },
+      components: { securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: API_KEY_NOTE } } },
+      security: keyed ? KEYED : OPEN,
       tags: ['keys', 'transactions', 'time', 'operations'].map((name) => ({ name })),
     },
     transform: ({ schema, url, route }) => ({ schema: documented(schema, route), url }),
+    transformObject: (document) =>
+      'openapiObject' in document ? withComponents(withOptionalBodies(document.openapiObject)) : {},
   });
 }
 
 function documented(schema: FastifySchema | undefined, route: RouteOptions): FastifySchema {
-  const { response, ...docs } = route.config?.docs ?? {};
-  return { ...schema, ...docs, response: { ...PROBLEMS, ...response } };
+  const { response, optionalBody = false, ...docs } = route.config?.docs ?? {};
+  const marked = optionalBody ? { [OPTIONAL_BODY]: true } : {};
+  return { ...schema, ...docs, ...marked, response: { ...PROBLEMS, ...response } };
+}
+
+/** Marks an operation: the plugin calls every body required. */
+const OPTIONAL_BODY = 'x-optional-body';
+
+function withOptionalBodies<D extends { readonly paths?: object }>(document: D): D {
+  const operations: Operation[] = Object.values(document.paths ?? {}).flatMap((path) => Object.values(path));
+  for (const operation of operations) {
+    if (operation[OPTIONAL_BODY] !== true || operation.requestBody === undefined) continue;
+    delete operation[OPTIONAL_BODY];
+    operation.requestBody.required = false;
+  }
+  return document;
+}
+
+interface Operation {
+  [OPTIONAL_BODY]?: boolean;
+  readonly requestBody?: { required: boolean };
 }

@@ -2,6 +2,7 @@
 import { ERROR_TITLES, type ErrorCode, IsochronError } from '@isochron/core';
 import { asIsochronError, UndecidedError } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyReply } from 'fastify';
+import { errorPage } from './error-pages.js';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
@@ -40,7 +41,7 @@ function errorOf(thrown: unknown): IsochronError {
 export function problemText(error: IsochronError): string {
   const { code, status, retryable, message } = error;
   return JSON.stringify({
-    type: `/errors/${code}`,
+    type: errorPage(code),
     title: ERROR_TITLES[code],
     status,
     code,
@@ -60,5 +61,7 @@ export function sendProblem(reply: FastifyReply, thrown: unknown, log: FastifyBa
   if (error.status === 503) reply.header('retry-after', '1');
   // The next request is better sent on a connection of its own, which a load balancer may take to another node.
   if (error.code === 'NOT_READY') reply.header('connection', 'close');
-  reply.code(error.status).header('content-type', PROBLEM_TYPE).send(problemText(error));
+  // Some statuses, 404 among them, would be kept by caches.
+  reply.header('cache-control', 'no-store').header('content-type', PROBLEM_TYPE);
+  reply.code(error.status).send(problemText(error));
 }

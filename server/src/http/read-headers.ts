@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import type { RunningNode } from '../node/api.js';
 
 /**
- * Headers that tell which snapshot was read. Their texts are kept while the snapshot stays the same: hot reads format nothing.
+ * Headers of reads: which snapshot was read, and that caches have to keep the answers of sessions apart. Their texts are kept while the snapshot stays the same: hot reads format nothing.
  */
 export class ReadHeaders {
   #snapshot: Timestamp = -1;
@@ -17,7 +17,11 @@ export class ReadHeaders {
 
   /** @param snapshot where what was read is of a snapshot that has a timestamp */
   apply(reply: FastifyReply, snapshot: Timestamp | undefined, token: string): void {
-    reply.header('isochron-session', token);
+    const vary = reply.getHeader('vary');
+    reply
+      .header('isochron-session', token)
+      .header('vary', vary === undefined ? VARY : `${vary}, ${VARY}`)
+      .header('cache-control', CACHE_CONTROL);
     if (snapshot === undefined) return;
     this.#format(snapshot);
     reply.header('isochron-snapshot', this.#snapshotText);
@@ -56,6 +60,8 @@ export class ReadHeaders {
       'content-type': JSON_TYPE,
       'content-length': Buffer.byteLength(text),
       'isochron-session': token,
+      vary: VARY,
+      'cache-control': CACHE_CONTROL,
     };
     if (snapshot !== undefined) {
       this.#format(snapshot);
@@ -82,6 +88,11 @@ export class ReadHeaders {
 }
 
 type Headers = Record<string, string | number>;
+
+/** What an answer depends on beside its URL: the session, whose own writes it shows, and who calls. */
+const VARY = 'Isochron-Session, Authorization';
+/** A browser may keep it, and asks again each time whether it still holds. */
+const CACHE_CONTROL = 'private, no-cache';
 
 /**
  * Answers of one turn of the event loop leave one right after the other: a client that is woken by the first finds the others there,

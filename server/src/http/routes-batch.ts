@@ -4,7 +4,7 @@ import type { QualifiedKey } from '@isochron/core';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiContext } from './context.js';
 import type { OneShots } from './one-shots.js';
-import { json, SessionHeaders, WriteHeaders } from './openapi.js';
+import { json, READ_HEADERS, SessionHeaders, WRITE_HEADERS, WriteHeaders } from './openapi.js';
 import { readAnswerText } from './reader.js';
 import { sendCommitted } from './routes-keys.js';
 import { CommitAnswer, CommitBody, EmptyQuery, ReadAnswer, ReadBody } from './schemas.js';
@@ -13,19 +13,24 @@ import { writesOf } from './writer.js';
 export function batchRoutes(app: FastifyInstance, api: ApiContext, data: OneShots): void {
   const read = {
     tags: ['transactions'],
+    operationId: 'read',
     summary: 'Reads many keys in one snapshot',
     querystring: EmptyQuery,
     body: ReadBody,
   };
-  const readDocs = { headers: SessionHeaders, response: { 200: json(ReadAnswer, 'the values') } };
+  const readDocs = { headers: SessionHeaders, response: { 200: json(ReadAnswer, 'the values', READ_HEADERS) } };
   app.post('/v1/read', { schema: read, config: { docs: readDocs } }, readBatch(api, data));
   const write = {
     tags: ['transactions'],
+    operationId: 'commit',
     summary: 'Writes many keys atomically',
     querystring: EmptyQuery,
     body: CommitBody,
   };
-  const writeDocs = { headers: WriteHeaders, response: { 200: json(CommitAnswer, 'committed, durably') } };
+  const writeDocs = {
+    headers: WriteHeaders,
+    response: { 200: json(CommitAnswer, 'committed, durably', WRITE_HEADERS) },
+  };
   app.post('/v1/commit', { schema: write, config: { docs: writeDocs } }, (request, reply) =>
     commitBatch(api, data, request, reply),
   );

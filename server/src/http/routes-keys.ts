@@ -5,7 +5,7 @@ import { Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiContext } from './context.js';
 import type { OneShots, Shown, Written } from './one-shots.js';
-import { json, type RouteDocs, SessionHeaders, WriteHeaders } from './openapi.js';
+import { json, type RouteDocs, SessionHeaders, VALUE_HEADERS, WRITE_HEADERS, WriteHeaders } from './openapi.js';
 import { JSON_TYPE } from './read-headers.js';
 import { AtQuery, CommitAnswer, EmptyQuery, KeyParams } from './schemas.js';
 
@@ -16,13 +16,18 @@ const PATHS = ['/v1/keyspaces/:keyspace/keys/:key', '/v1/keyspaces/:keyspace/key
 
 const anyDocument = Type.Unknown({ description: 'the document, as it was written' });
 const anyBytes = Type.String({ format: 'binary' });
-const notModified = { type: 'null', description: 'the value is the one that If-None-Match names' };
+const notModified = {
+  type: 'null',
+  description: 'the value is the one that If-None-Match names',
+  headers: VALUE_HEADERS,
+};
+const IfNoneMatch = Type.String({ description: 'an ETag: the answer is 304 while the value is still the same' });
 const getDocs: RouteDocs = {
   params: KeyParams,
-  headers: Type.Object({ ...SessionHeaders.properties, 'if-none-match': Type.Optional(Type.String()) }),
+  headers: Type.Object({ ...SessionHeaders.properties, 'if-none-match': Type.Optional(IfNoneMatch) }),
   response: {
     200: {
-      ...json(anyDocument, 'the value'),
+      ...json(anyDocument, 'the value', VALUE_HEADERS),
       content: { 'application/json': { schema: anyDocument }, [BYTES_TYPE]: { schema: anyBytes } },
     },
     304: notModified,
@@ -31,7 +36,7 @@ const getDocs: RouteDocs = {
 const writeDocs: RouteDocs = {
   params: KeyParams,
   headers: WriteHeaders,
-  response: { 200: json(CommitAnswer, 'committed, durably') },
+  response: { 200: json(CommitAnswer, 'committed, durably', WRITE_HEADERS) },
 };
 const putDocs: RouteDocs = {
   ...writeDocs,
@@ -43,11 +48,15 @@ const patchDocs: RouteDocs = {
 };
 
 export function keyRoutes(app: FastifyInstance, api: ApiContext, data: OneShots): void {
-  const hidden = (i: number) => ({ tags: ['keys'], hide: i > 0 });
+  const common = (i: number, operationId: string) => ({ tags: ['keys'], hide: i > 0, operationId });
   PATHS.forEach((path, i) => {
-    const get = { ...hidden(i), summary: 'Newest value of a key in the stable snapshot', querystring: AtQuery };
+    const get = {
+      ...common(i, 'getKey'),
+      summary: 'Newest value of a key in the stable snapshot',
+      querystring: AtQuery,
+    };
     app.get(path, { schema: get, config: { docs: getDocs } }, getKey(api, data));
-    const remove = { ...hidden(i), summary: 'Deletes a key', querystring: EmptyQuery };
+    const remove = { ...common(i, 'deleteKey'), summary: 'Deletes a key', querystring: EmptyQuery };
     app.delete(path, { schema: remove, config: { docs: writeDocs } }, (request, reply) =>
       deleteKey(api, data, request, reply),
     );
@@ -65,12 +74,14 @@ function bodyRoutes(scope: FastifyInstance, api: ApiContext, data: OneShots): vo
   );
   const bodyLimit = api.rules.limits.maxValueBytes;
   PATHS.forEach((path, i) => {
-    const put = { tags: ['keys'], hide: i > 0, summary: 'Writes a key', querystring: EmptyQuery };
+    const common = { tags: ['keys'], hide: i > 0, querystring: EmptyQuery };
+    const put = { ...common, operationId: 'putKey', summary: 'Writes a key' };
     const putConfig = { docs: putDocs, bodyIsValue: true };
     scope.put(path, { schema: put, config: putConfig, bodyLimit }, (request, reply) =>
       putKey(api, data, request, reply),
     );
-    const patch = { ...put, summary: 'Merges a patch (RFC 7396) into a document', description: PATCH_NOTE };
+    const summary = 'Merges a patch (RFC 7396) into a document';
+    const patch = { ...common, operationId: 'patchKey', summary, description: PATCH_NOTE };
     const patchConfig = { docs: patchDocs, bodyIsValue: true };
     scope.patch(path, { schema: patch, config: patchConfig, bodyLimit }, (request, reply) =>
       patchKey(api, data, request, reply),

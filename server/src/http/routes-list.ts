@@ -14,7 +14,7 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TransactionsContext } from './context.js';
 import { type Cursor, decodeCursor, encodeCursor } from './cursor.js';
-import { json, SessionHeaders } from './openapi.js';
+import { json, READ_HEADERS, SessionHeaders } from './openapi.js';
 import { valueFields } from './reader.js';
 import { KeyspaceParams, ListAnswer, ListQuery } from './schemas.js';
 
@@ -31,8 +31,10 @@ interface Page {
 }
 
 export function listRoutes(app: FastifyInstance, api: TransactionsContext): void {
-  const schema = { tags: ['keys'], summary: 'Lists keys in order, inside one snapshot', querystring: ListQuery };
-  const docs = { params: KeyspaceParams, headers: SessionHeaders, response: { 200: json(ListAnswer, 'a page') } };
+  const summary = 'Lists keys in order, inside one snapshot';
+  const schema = { tags: ['keys'], operationId: 'listKeys', summary, querystring: ListQuery };
+  const response = { 200: json(ListAnswer, 'a page', READ_HEADERS) };
+  const docs = { params: KeyspaceParams, headers: SessionHeaders, response };
   app.get('/v1/keyspaces/:keyspace/keys', { schema, config: { docs } }, (request, reply) => list(api, request, reply));
 }
 

@@ -5,7 +5,7 @@ import type { Static } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RunningNode } from '../node/api.js';
 import type { ApiContext } from './context.js';
-import { json } from './openapi.js';
+import { json, PLAIN_HEADERS } from './openapi.js';
 import { AcknowledgeAnswer, AcknowledgeBody, EmptyQuery, LossesAnswer, LossesQuery } from './schemas.js';
 
 const DEFAULT_LIMIT = 1000;
@@ -15,12 +15,16 @@ const NEWEST = 5;
 export function lossRoutes(app: FastifyInstance, api: ApiContext): void {
   const list = {
     tags: ['operations'],
+    operationId: 'getLosses',
     summary: 'Transactions of which a lost disk took a part, as this node knows them, newest first',
     querystring: LossesQuery,
   };
   app.get(
     '/v1/losses',
-    { schema: list, config: { observes: true, docs: { response: { 200: json(LossesAnswer, 'the losses') } } } },
+    {
+      schema: list,
+      config: { observes: true, docs: { response: { 200: json(LossesAnswer, 'the losses', PLAIN_HEADERS) } } },
+    },
     (request, reply) => {
       const { all = false, limit = DEFAULT_LIMIT } = request.query as Static<typeof LossesQuery>;
       api.sendJson(reply, JSON.stringify(listed(api.node, all, limit)));
@@ -28,11 +32,12 @@ export function lossRoutes(app: FastifyInstance, api: ApiContext): void {
   );
   const acknowledge = {
     tags: ['operations'],
+    operationId: 'acknowledgeLosses',
     summary: 'Acknowledges losses on this node: they are not reported as open any more',
     querystring: EmptyQuery,
     body: AcknowledgeBody,
   };
-  const docs = { response: { 200: json(AcknowledgeAnswer, 'acknowledged, durably') } };
+  const docs = { response: { 200: json(AcknowledgeAnswer, 'acknowledged, durably', PLAIN_HEADERS) } };
   app.post('/v1/losses/acknowledge', { schema: acknowledge, config: { observes: true, docs } }, (request, reply) =>
     acknowledgeLosses(api, request, reply),
   );

@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RunningNode } from '../node/api.js';
 import { promised } from '../node/promised.js';
 import type { ApiContext } from './context.js';
-import { json } from './openapi.js';
+import { json, PLAIN_HEADERS } from './openapi.js';
 import { obstaclesOf } from './readiness.js';
 import { lossSummary } from './routes-losses.js';
 import {
@@ -23,10 +23,15 @@ import { stabilityOf } from './stability.js';
 const DEFAULT_STABLE_TIMEOUT_MS = 10_000;
 
 export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
-  const clock = { tags: ['time'], summary: 'Clock and stable time of this node', querystring: EmptyQuery };
+  const clock = {
+    tags: ['time'],
+    operationId: 'getClock',
+    summary: 'Clock and stable time of this node',
+    querystring: EmptyQuery,
+  };
   app.get(
     '/v1/clock',
-    { schema: clock, config: { observes: true, docs: { response: { 200: json(ClockAnswer, 'now') } } } },
+    { schema: clock, config: { observes: true, docs: { response: { 200: json(ClockAnswer, 'now', PLAIN_HEADERS) } } } },
     (_request, reply) => {
       const answer = { ust: api.node.ust(), hlc: api.node.hlc(), ...api.stability.freshness };
       api.sendJson(reply, JSON.stringify(answer));
@@ -34,18 +39,23 @@ export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
   );
   const stable = {
     tags: ['time'],
+    operationId: 'waitStable',
     summary: 'Waits until every node of every region serves a timestamp: new sessions see it anywhere',
     querystring: StableQuery,
   };
   app.get(
     '/v1/stable',
-    { schema: stable, config: { docs: { response: { 200: json(StableAnswer, 'it is') } } } },
+    { schema: stable, config: { docs: { response: { 200: json(StableAnswer, 'it is', PLAIN_HEADERS) } } } },
     (request, reply) => waitStable(api, request, reply),
   );
-  const cluster = { tags: ['operations'], summary: 'The cluster file, and how this node is', querystring: EmptyQuery };
+  const summary = 'The cluster file, and how this node is';
+  const cluster = { tags: ['operations'], operationId: 'getCluster', summary, querystring: EmptyQuery };
   app.get(
     '/v1/cluster',
-    { schema: cluster, config: { observes: true, docs: { response: { 200: json(ClusterAnswer, 'the cluster') } } } },
+    {
+      schema: cluster,
+      config: { observes: true, docs: { response: { 200: json(ClusterAnswer, 'the cluster', PLAIN_HEADERS) } } },
+    },
     (_request, reply) => api.sendJson(reply, JSON.stringify(clusterSummary(api.node))),
   );
 }
@@ -81,17 +91,22 @@ export function clusterSummary(node: RunningNode): object {
 
 /** For load balancers; also on the private port. */
 export function healthRoutes(app: FastifyInstance, node: RunningNode, serving: Serving): void {
-  const tags = ['operations'];
+  // No key is asked for.
+  const schema = { tags: ['operations'], security: [] };
   const docs = { response: { 200: json(HealthAnswer, 'yes') } };
   app.get(
     '/livez',
-    { schema: { tags, querystring: EmptyQuery, summary: 'Is the process alive?' }, config: { docs } },
+    {
+      schema: { ...schema, querystring: EmptyQuery, operationId: 'isAlive', summary: 'Is the process alive?' },
+      config: { docs },
+    },
     (_request, reply) => {
       reply.header('content-type', 'application/json; charset=utf-8').send('{"status":"alive"}');
     },
   );
   const summary = 'Can it serve fresh snapshots and take writes?';
-  app.get('/readyz', { schema: { tags, querystring: ReadyQuery, summary }, config: { docs } }, (request, reply) => {
+  const ready = { ...schema, querystring: ReadyQuery, operationId: 'isReady', summary };
+  app.get('/readyz', { schema: ready, config: { docs } }, (request, reply) => {
     const { exclude = '' } = request.query as Static<typeof ReadyQuery>;
     const obstacles = obstaclesOf(node).filter(({ check }) => !exclude.split(',').includes(check));
     const reasons = [...(serving.ready ? [] : [serving.state]), ...obstacles.map(({ reason }) => reason)];

@@ -20,7 +20,7 @@ import { Value } from '@sinclair/typebox/value';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { promised } from '../node/promised.js';
 import type { TransactionsContext } from './context.js';
-import { json, SessionHeaders } from './openapi.js';
+import { json, PLAIN_HEADERS, READ_HEADERS, SessionHeaders, WRITE_HEADERS } from './openapi.js';
 import { bounded, readAnswerText } from './reader.js';
 import { keysOf } from './routes-batch.js';
 import { sendCommitted } from './routes-keys.js';
@@ -40,6 +40,10 @@ import { isBoundTo } from './tx-ids.js';
 import { formatTxId, parseTxId, type TxRef } from './tx-ref.js';
 import { commit, writesOf } from './writer.js';
 
+const START_HEADERS = {
+  ...READ_HEADERS,
+  Location: { type: 'string', description: 'path of the transaction' },
+};
 const common = { tags: ['transactions'], querystring: EmptyQuery };
 
 export function transactionRoutes(app: FastifyInstance, api: TransactionsContext): void {
@@ -48,11 +52,12 @@ export function transactionRoutes(app: FastifyInstance, api: TransactionsContext
     headers: SessionHeaders,
     response: { [status]: answer },
   });
-  const start = { ...common, summary: 'Opens a transaction' };
+  const start = { ...common, operationId: 'startTransaction', summary: 'Opens a transaction' };
   const startDocs = {
     headers: SessionHeaders,
     body: { content: { 'application/json': { schema: StartBody } } },
-    response: { 201: json(StartAnswer, 'open until expiresAt') },
+    optionalBody: true,
+    response: { 201: json(StartAnswer, 'open until expiresAt', START_HEADERS) },
   };
   app.post('/v1/transactions', { schema: start, config: { docs: startDocs } }, (request, reply) =>
     open(api, request, reply),
@@ -60,23 +65,23 @@ export function transactionRoutes(app: FastifyInstance, api: TransactionsContext
   app.post(
     '/v1/transactions/:id/read',
     {
-      schema: { ...common, summary: 'Reads in it', body: TxReadBody },
-      config: { observes: true, docs: docs(200, json(ReadAnswer, 'the values')) },
+      schema: { ...common, operationId: 'readInTransaction', summary: 'Reads in it', body: TxReadBody },
+      config: { observes: true, docs: docs(200, json(ReadAnswer, 'the values', READ_HEADERS)) },
     },
     (request, reply) => read(api, request, reply),
   );
   app.post(
     '/v1/transactions/:id/commit',
     {
-      schema: { ...common, summary: 'Commits it', body: CommitBody },
-      config: { observes: true, docs: docs(200, json(CommitAnswer, 'committed')) },
+      schema: { ...common, operationId: 'commitTransaction', summary: 'Commits it', body: CommitBody },
+      config: { observes: true, docs: docs(200, json(CommitAnswer, 'committed', WRITE_HEADERS)) },
     },
     (request, reply) => commitOpen(api, request, reply),
   );
   app.delete(
     '/v1/transactions/:id',
     {
-      schema: { ...common, summary: 'Ends it without a commit' },
+      schema: { ...common, operationId: 'endTransaction', summary: 'Ends it without a commit' },
       config: { observes: true, docs: docs(204, { type: 'null', description: 'ended' }) },
     },
     (request, reply) => end(api, request, reply),
@@ -86,10 +91,11 @@ export function transactionRoutes(app: FastifyInstance, api: TransactionsContext
     {
       schema: {
         ...common,
+        operationId: 'getTransactionStatus',
         summary: 'What became of it? Any node can be asked about any transaction',
         querystring: StatusQuery,
       },
-      config: { observes: true, docs: docs(200, json(StatusAnswer, 'its state')) },
+      config: { observes: true, docs: docs(200, json(StatusAnswer, 'its state', PLAIN_HEADERS)) },
     },
     (request, reply) => status(api, request, reply),
   );

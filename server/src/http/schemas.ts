@@ -2,37 +2,42 @@
 import { ERROR_CODES } from '@isochron/core';
 import type { TxState } from '@isochron/wire/session-frames';
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
+import { COMPONENT } from './components.js';
 import { READINESS_CHECKS } from './readiness.js';
 
 const strict = { additionalProperties: false } as const;
 const object = <P extends TProperties>(properties: P, description?: string): TObject<P> =>
   Type.Object(properties, description === undefined ? strict : { ...strict, description });
+/** An object that is a component of the OpenAPI document, under this name. */
+const named = <P extends TProperties>(name: string, properties: P, description?: string): TObject<P> =>
+  Type.Object(properties, { ...strict, [COMPONENT]: name, ...(description === undefined ? {} : { description }) });
 
-export const TimestampSchema = Type.Integer({
-  minimum: 0,
-  maximum: 2 ** 53 - 2 ** 40,
+const TIMESTAMP = { minimum: 0, maximum: 2 ** 53 - 2 ** 40, examples: [195_387_383_808_000] };
+const TimestampSchema = Type.Integer({
+  ...TIMESTAMP,
+  [COMPONENT]: 'Timestamp',
   description: 'Hybrid logical timestamp: (ms since 2025-01-01T00:00Z) × 4096 + logical part',
-  examples: [195_387_383_808_000],
 });
+const AtSchema = Type.Integer({ ...TIMESTAMP, description: 'the snapshot to read; default the newest stable one' });
 const Nullable = <T extends TSchema>(schema: T, description?: string) =>
   Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
 const NullableTimestamp = Nullable(TimestampSchema);
 
 /** No bounds here: the rules refuse bad names and keys with codes of their own. */
-const KeyRef = object({
+const KeyRef = named('KeyRef', {
   keyspace: Type.String({ examples: ['default'] }),
   key: Type.String({ examples: ['todos/1'] }),
 });
 
 /** Body of the reads. */
-export const ReadBody = object({
+export const ReadBody = named('ReadRequest', {
   keys: Type.Array(KeyRef, { minItems: 1, description: 'at most `maxKeysPerRequest`; answered in this order' }),
-  at: Type.Optional(TimestampSchema),
+  at: Type.Optional(AtSchema),
 });
-export const TxReadBody = object({ keys: ReadBody.properties.keys });
+export const TxReadBody = named('TransactionReadRequest', { keys: ReadBody.properties.keys });
 export type ReadBody = Static<typeof ReadBody>;
 
-const WriteRef = object({
+const WriteRef = named('Write', {
   keyspace: Type.String({ examples: ['default'] }),
   key: Type.String({ examples: ['todos/1'] }),
   value: Type.Optional(Type.Unknown({ description: 'a JSON document', examples: [{ title: 'buy milk' }] })),
@@ -40,13 +45,13 @@ const WriteRef = object({
   delete: Type.Optional(Type.Literal(true, { description: 'deletes the key' })),
 });
 /** Body of the commits. Each write has exactly one of `value`, `bytes` and `delete`. */
-export const CommitBody = object({ writes: Type.Array(WriteRef, { minItems: 1 }) });
+export const CommitBody = named('CommitRequest', { writes: Type.Array(WriteRef, { minItems: 1 }) });
 export type CommitBody = Static<typeof CommitBody>;
 export type WriteRef = Static<typeof WriteRef>;
 
-export const StartBody = object({ at: Type.Optional(TimestampSchema) });
+export const StartBody = named('StartRequest', { at: Type.Optional(AtSchema) });
 
-export const AtQuery = object({ at: Type.Optional(TimestampSchema) });
+export const AtQuery = object({ at: Type.Optional(AtSchema) });
 export const ListQuery = object({
   prefix: Type.Optional(Type.String({ description: 'only keys that begin so' })),
   start: Type.Optional(Type.String({ description: 'first key that may be listed' })),
@@ -54,11 +59,11 @@ export const ListQuery = object({
   cursor: Type.Optional(
     Type.String({ description: 'continues a listing, in its snapshot; goes with no other parameter but limit' }),
   ),
-  at: Type.Optional(TimestampSchema),
+  at: Type.Optional(AtSchema),
 });
 export type ListQuery = Static<typeof ListQuery>;
 export const StableQuery = object({
-  ts: TimestampSchema,
+  ts: Type.Integer({ ...TIMESTAMP, description: 'timestamp of a write' }),
   timeout: Type.Optional(Type.Integer({ minimum: 0, maximum: 60_000, default: 10_000, description: 'milliseconds' })),
 });
 export const EmptyQuery = object({});
@@ -76,19 +81,19 @@ const ValueFields = {
   value: Type.Optional(Type.Unknown()),
   bytes: Type.Optional(Type.String({ description: 'base64, for a binary value' })),
 };
-export const ReadAnswer = object({
+export const ReadAnswer = named('ReadAnswer', {
   snapshot: Type.Optional(TimestampSchema),
-  values: Type.Array(Type.Union([object(ValueFields), Type.Null()]), {
+  values: Type.Array(Nullable(named('StoredValue', ValueFields)), {
     description: 'one for each key, in order; null where the snapshot has no value',
   }),
 });
-export const ListAnswer = object({
+export const ListAnswer = named('ListAnswer', {
   snapshot: TimestampSchema,
-  entries: Type.Array(object({ key: Type.String(), ...ValueFields })),
+  entries: Type.Array(named('Entry', { key: Type.String(), ...ValueFields })),
   cursor: Type.Union([Type.String(), Type.Null()], { description: 'for the next page; null after the last one' }),
 });
-export const CommitAnswer = object({ transaction: Type.String(), timestamp: TimestampSchema });
-export const StartAnswer = object({
+export const CommitAnswer = named('CommitAnswer', { transaction: Type.String(), timestamp: TimestampSchema });
+export const StartAnswer = named('OpenTransaction', {
   id: Type.String(),
   snapshot: TimestampSchema,
   expiresAt: Type.String({ format: 'date-time' }),
@@ -97,7 +102,7 @@ export const StatusQuery = object({
   birth: Type.Optional(
     Type.Integer({
       minimum: 0,
-      maximum: TimestampSchema.maximum!,
+      maximum: TIMESTAMP.maximum,
       description: 'a timestamp from before the commit was sent: tells *forgotten* from *unknown*',
     }),
   ),
@@ -111,13 +116,13 @@ const STATES = {
   forgotten: 'older than the outcomes that are kept: what a repeated commit is refused with is OUTCOME_FORGOTTEN',
   lost: 'a node that took part has lost its disk, and what it knew with it',
 } satisfies Record<TxState, string>;
-export const StatusAnswer = object({
+export const StatusAnswer = named('TransactionStatus', {
   id: Type.String(),
   status: Type.Union(Object.entries(STATES).map(([state, description]) => Type.Literal(state, { description }))),
   timestamp: NullableTimestamp,
 });
 /** What the status says of stable time: `Stability`. */
-const HeldBackSchema = object({
+const HeldBackSchema = named('HeldBack', {
   region: Type.String(),
   node: Nullable(Type.String()),
   partition: Nullable(Type.String()),
@@ -127,7 +132,8 @@ const FreshnessFields = {
   stale: Type.Boolean({ description: 'whether that is above `stalenessAlertMs` of the cluster file' }),
   heldBackBy: Nullable(HeldBackSchema, 'while stale: whose writes are missing, as far as this node can tell'),
 };
-export const StabilitySchema = object(
+const StabilitySchema = named(
+  'Stability',
   {
     ust: TimestampSchema,
     alertMs: Type.Integer({ description: '`stalenessAlertMs` of the cluster file' }),
@@ -145,14 +151,14 @@ export const StabilitySchema = object(
   },
   'stable time as this node knows it',
 );
-export const ClockAnswer = object({
+export const ClockAnswer = named('Clock', {
   ust: TimestampSchema,
   hlc: TimestampSchema,
   now: Type.Integer({ description: 'wall clock, ms since 1970' }),
   ...FreshnessFields,
 });
-export const StableAnswer = object({
-  ust: Type.Integer({ ...TimestampSchema, description: 'a time that every node of every region serves' }),
+export const StableAnswer = named('StableTime', {
+  ust: Type.Integer({ ...TIMESTAMP, description: 'a time that every node of every region serves' }),
 });
 const CHECKS = READINESS_CHECKS.join('|');
 export const ReadyQuery = object({
@@ -163,12 +169,12 @@ export const ReadyQuery = object({
     }),
   ),
 });
-export const HealthAnswer = object({ status: Type.String() });
+export const HealthAnswer = named('Health', { status: Type.String() });
 export const LossesQuery = object({
   all: Type.Optional(Type.Boolean({ default: false, description: 'also those that are acknowledged' })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, default: 1000 })),
 });
-const LossSchema = object({
+const LossSchema = named('Loss', {
   transaction: Type.String(),
   timestamp: Type.Integer({ description: 'commit timestamp; highest proposal where it is not `committed`' }),
   time: Type.String({ format: 'date-time', description: 'the same as a time' }),
@@ -182,23 +188,23 @@ const LossSchema = object({
   keys: Type.Array(KeyRef, { description: 'its keys, as far as the nodes that are left know them' }),
   acknowledged: Type.Boolean({ description: 'by an operator' }),
 });
-export const LossesAnswer = object({
+export const LossesAnswer = named('Losses', {
   node: Type.String({ description: 'the node that answers' }),
   open: Type.Integer({ description: 'losses that are not acknowledged' }),
   losses: Type.Array(LossSchema),
 });
 /** One of the two. */
-export const AcknowledgeBody = object({
+export const AcknowledgeBody = named('AcknowledgeRequest', {
   transactions: Type.Optional(Type.Array(Type.String({ maxLength: 128 }), { minItems: 1, maxItems: 10_000 })),
   all: Type.Optional(Type.Literal(true)),
 });
-export const AcknowledgeAnswer = object({
+export const AcknowledgeAnswer = named('AcknowledgeAnswer', {
   node: Type.String({ description: 'the node that answers' }),
   acknowledged: Type.Integer({ description: 'how many were open' }),
   open: Type.Integer({ description: 'how many are left' }),
 });
 /** Whether the peers have confirmed that a node's disk was not rolled back. */
-const VerificationSchema = object({
+const VerificationSchema = named('Verification', {
   state: Type.Union([
     Type.Literal('verifying', {
       description: 'the node takes no writes until a peer replica of each partition has reported',
@@ -212,41 +218,48 @@ const VerificationSchema = object({
   }),
 });
 /** The status of a node grows new fields: only what a client relies on is named. */
-export const ClusterAnswer = Type.Object({
-  cluster: Type.String(),
-  protocol: Type.String(),
-  hash: Type.String(),
-  capabilities: Type.Array(Type.String(), {
-    description: 'what the protocol can do: else NOT_SUPPORTED_BY_PROTOCOL',
-    examples: [['transactions', 'list', 'stable', 'snapshots', 'read-past', 'stable-snapshots']],
-  }),
-  regions: Type.Array(
-    object({ id: Type.String(), nodes: Type.Array(object({ id: Type.String(), api: Type.String() })) }),
-  ),
-  keyspaces: Type.Array(Type.Object({ name: Type.String(), partitions: Type.Integer() })),
-  settings: Type.Object({}, { description: 'settings of the cluster file' }),
-  stability: StabilitySchema,
-  unready: Type.Array(object({ check: Type.String(), reason: Type.String() }), {
-    description: 'what keeps the node that answers from being ready',
-  }),
-  losses: object(
-    { open: Type.Integer(), newest: Type.Array(LossSchema) },
-    'transactions of which a lost disk took a part, and that are not acknowledged; /v1/losses has all of them',
-  ),
-  node: Type.Object(
-    { node: Type.String(), region: Type.String(), verification: VerificationSchema },
-    { description: 'status of the node that answers' },
-  ),
-});
-
-export const ProblemSchema = object(
+export const ClusterAnswer = Type.Object(
   {
-    type: Type.String({ examples: ['/errors/KEY_NOT_FOUND'] }),
+    cluster: Type.String(),
+    protocol: Type.String(),
+    hash: Type.String(),
+    capabilities: Type.Array(Type.String(), {
+      description: 'what the protocol can do: else NOT_SUPPORTED_BY_PROTOCOL',
+      examples: [['transactions', 'list', 'stable', 'snapshots', 'read-past', 'stable-snapshots']],
+    }),
+    regions: Type.Array(
+      object({ id: Type.String(), nodes: Type.Array(object({ id: Type.String(), api: Type.String() })) }),
+    ),
+    keyspaces: Type.Array(Type.Object({ name: Type.String(), partitions: Type.Integer() })),
+    settings: Type.Object({}, { description: 'settings of the cluster file' }),
+    stability: StabilitySchema,
+    unready: Type.Array(object({ check: Type.String(), reason: Type.String() }), {
+      description: 'what keeps the node that answers from being ready',
+    }),
+    losses: object(
+      { open: Type.Integer(), newest: Type.Array(LossSchema) },
+      'transactions of which a lost disk took a part, and that are not acknowledged; /v1/losses has all of them',
+    ),
+    node: Type.Object(
+      { node: Type.String(), region: Type.String(), verification: VerificationSchema },
+      { description: 'status of the node that answers' },
+    ),
+  },
+  { [COMPONENT]: 'Cluster' },
+);
+
+export const ProblemSchema = named(
+  'Problem',
+  {
+    type: Type.String({
+      description: 'path of a page of this node about the code',
+      examples: ['/errors/KEY_NOT_FOUND'],
+    }),
     title: Type.String(),
     status: Type.Integer(),
     code: Type.Union(
       Object.keys(ERROR_CODES).map((code) => Type.Literal(code)),
-      { description: 'stable: what programs match on' },
+      { [COMPONENT]: 'ErrorCode', description: 'stable: what programs match on' },
     ),
     detail: Type.String(),
     retryable: Type.Boolean({ description: 'whether the same request may succeed later' }),

@@ -1,0 +1,130 @@
+/**
+ * What to do about each error, as `ERRORS.md` says it: a test holds the two together. In backquotes stands what is typed.
+ */
+import type { ErrorCode } from './errors.js';
+
+export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
+  INVALID_REQUEST:
+    'A field is missing, has the wrong type or is not known. `detail` names it; compare with `/openapi.json`.',
+  KEYSPACE_UNKNOWN: 'The cluster file has no keyspace of this name. Check the spelling, or add it to the file.',
+  KEY_NOT_FOUND:
+    'The key has no value in the snapshot that was read: it was never written, was deleted, or was written later.',
+  KEY_INVALID: 'A key is 1 to 1,024 bytes of UTF-8. Shorten it; over HTTP, percent-encode it in the path.',
+  VALUE_INVALID:
+    'A value is a JSON document of at most 128 levels. Check what was sent, numbers such as NaN among them.',
+  VALUE_TOO_LARGE:
+    'The value exceeds the limit of this cluster (1 MiB unless configured). Split it over several keys of one ' +
+    'transaction.',
+  TOO_MANY_KEYS:
+    'One request names more keys than are allowed (1,000 unless configured), or their values are more than one ' +
+    'answer holds. Split a read: same snapshot (`at`) in each part.',
+  REQUEST_TOO_LARGE: 'The whole request is larger than the node accepts. Send less at once.',
+  UNSUPPORTED_MEDIA_TYPE: 'Send `Content-Type: application/json`.',
+  ROUTE_NOT_FOUND: 'No such path. `/docs` lists all of them; a slash in a key must be sent as `%2F`.',
+  METHOD_NOT_ALLOWED: 'The path exists, but not with this method. The `Allow` header names those it has.',
+  CONDITIONAL_WRITE_UNSUPPORTED:
+    '`If-Match` on a write cannot be honoured: another region may write at the same moment, and the write does ' +
+    'not wait for it. Leave it out; the last writer wins.',
+  HOST_NOT_ALLOWED:
+    'The `Host` of the request is no name of this API. Without API keys only loopback names are; `isochron node ' +
+    '--allow-host NAME` adds others.',
+  ORIGIN_NOT_ALLOWED:
+    'A web page of another origin called. Without API keys only pages of this machine may; `isochron node ' +
+    '--cors-origin ORIGIN` names others.',
+  UNAUTHENTICATED: 'The credentials are missing or wrong. Sign in again and send the new ones.',
+  TOKEN_INVALID:
+    'The session token is truncated, changed, not issued by a cluster, or issued under another `protocol` of ' +
+    'this one. Start a new session without it.',
+  TOKEN_FOREIGN:
+    'The session token was issued by another cluster, or under another `cluster` id or placement of this one: ' +
+    'give it a new id when its data is replaced. Start a new session.',
+  TIMESTAMP_IN_FUTURE: 'A timestamp lies further ahead than clocks may differ. Use one that the cluster gave out.',
+  CURSOR_INVALID: 'The cursor of the listing was changed or belongs to another listing. Start the listing again.',
+  TRANSACTION_UNKNOWN:
+    "No open transaction has this id: it was never started, is another caller's, or own writes that it has to " +
+    'show went with its node. Start a new one; a repeated commit is never lost by this.',
+  TRANSACTION_EXPIRED:
+    'The transaction stayed open longer than allowed (30 s unless configured); nothing of it was written. Start ' +
+    'a new one, and keep user input out of it.',
+  TRANSACTION_FINISHED: 'The transaction was committed or aborted before. Ask for its outcome, or start a new one.',
+  TRANSACTION_ABORTED: 'The transaction was aborted and nothing of it was written. Run it again as a new transaction.',
+  TX_ID_REUSED:
+    'The transaction id (`Idempotency-Key`) belongs to other writes or another caller. Use a fresh id for each ' +
+    'transaction.',
+  ATTEMPT_MISMATCH:
+    'The transaction is known with another list of participants, so this try does not continue it. Ask for its ' +
+    'outcome before doing anything else.',
+  OUTCOME_PENDING:
+    'A participant of the commit cannot be reached, so its outcome is not known yet. Repeat it under the same ' +
+    'transaction id, or ask at `/v1/transactions/:id`.',
+  OUTCOME_UNKNOWN:
+    'The answer to the commit got lost; it may have taken effect. Repeat it under the same id, or ask for it ' +
+    '(`transaction` of the problem, `txId` and `birth` of the SDK error).',
+  OUTCOME_FORGOTTEN:
+    'The commit was repeated after the time for which outcomes are kept (24 h unless configured); its status is ' +
+    '`forgotten`. Read the keys to see whether it took effect.',
+  SNAPSHOT_TOO_OLD: 'Versions of this snapshot have been garbage collected. Read again in a newer snapshot.',
+  SNAPSHOT_UNAVAILABLE:
+    'The timestamp asked for is not stable in this region yet. Try again shortly, or read without `at`.',
+  SESSION_GAP:
+    "The session's own writes are not visible on this node yet, and it did not answer without them. Try again, " +
+    'allow a longer `Prefer: wait`, or use the node that took the writes.',
+  SESSION_BLOCKED:
+    'Sent by no node: the TypeScript and Swift clients report it. A write waits for its turn behind one whose ' +
+    'outcome is not known (`blockedBy` of the SDK error), because a node that took part in that one does not ' +
+    'answer. Nothing of the later write was sent. Try again, or give the order up with `client.detach()`.',
+  REPLICA_UNREACHABLE:
+    'No replica of a partition answered, here or in another region. Try again; `isochron status` shows which ' +
+    'links are down.',
+  CLOCK_DRIFT:
+    'The clock of a node is further off than allowed, or not compared yet: it takes no writes, and peers close ' +
+    'its links. Operators: check its time service (`docs/clocks.md`).',
+  CLOCK_BEHIND_DATA:
+    'A node does not start: its disk is ahead of its clock. Set the clock; if it is right, `docs/clocks.md` ' +
+    '("Data from the future") has the way back.',
+  OVERLOADED:
+    'The node has more work than it can take. Wait as `Retry-After` says, then try again; add nodes if it goes ' +
+    'on.',
+  NOT_READY:
+    'The node is starting, verifying its disk, recovering or about to close. Try again as `Retry-After` says, or ' +
+    'use another node; the SDK does. A commit refused so has not begun.',
+  STABLE_TIMEOUT:
+    'The write is safe, but not every node served it in the time given. Ask again with a longer timeout; a node ' +
+    'or a region may be down.',
+  NOT_SUPPORTED_BY_PROTOCOL:
+    'The replication protocol chosen in the cluster file cannot do this; `capabilities` of `/v1/cluster` says ' +
+    'what it can. Use another operation, or another protocol.',
+  FRAME_INVALID:
+    'A WebSocket frame could not be decoded. Check that it matches the subprotocol agreed on (JSON or ' +
+    'MessagePack).',
+  FRAME_TYPE_UNKNOWN:
+    'A WebSocket frame has a type that this version does not know. Check the spelling, or update the server.',
+  REQUEST_ID_REUSED: 'A request id was used twice on one connection. Count up for every request.',
+  CREDITS_EXHAUSTED:
+    'More requests were in flight than the server had granted. Wait for an answer before sending the next.',
+  CONNECTION_LOST:
+    'The connection broke and could not be restored in time. Try again: the SDK reconnects, to another region if ' +
+    'need be.',
+  CLIENT_CLOSED: 'The client was closed while the request waited. Open a new client to go on.',
+  CONFIG_INVALID: 'The cluster file is wrong. The message names the line and the reason; correct it and start again.',
+  PLACEMENT_MISMATCH:
+    'The data on disk was written under another placement of partitions, or another `protocol`. Start with the ' +
+    'former cluster file, or with an empty data folder.',
+  PEER_REFUSED:
+    'A node that is not in the cluster file, or has the wrong secret, tried to connect. Compare the file and the ' +
+    'secret of both nodes.',
+  PEER_VERSION_MISMATCH:
+    'The other node uses another version of the peering protocol. Run the same version on all nodes.',
+  PEER_CONFIG_MISMATCH:
+    'The other node runs with another cluster file. Give all nodes the same file, then restart them.',
+  REBUILD_NEEDED:
+    "The node's disk was lost, rolled back or damaged. It stops, sets its old data aside and comes back with a " +
+    'copy from its peers; other nodes answer meanwhile.',
+  STORAGE_FULL:
+    'A node that the write needs has used up its disk quota; nothing was written. Reads go on. Operators: free ' +
+    'space or raise the quota.',
+  STORAGE_FAILED:
+    'The disk refused a write; nothing was acknowledged. Operators: look for a full or failing disk. A commit ' +
+    'may be repeated under the same transaction id.',
+  INTERNAL: 'The server met an error of its own, which its log describes. Try again; report it if it comes back.',
+};

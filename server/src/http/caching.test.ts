@@ -1,0 +1,49 @@
+import { startApi, type TestApi } from '../testing/test-api.js';
+
+const KEYS = '/v1/keyspaces/default/keys';
+const ORIGIN = 'http://localhost:3000';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startApi();
+  api.cluster.put('default/a', '1');
+  api.cluster.stabilise();
+});
+afterAll(() => api.close());
+
+const names = (vary: unknown): string[] => String(vary).split(', ').sort();
+
+describe('caches', () => {
+  it.each([
+    ['GET', `${KEYS}/a`, undefined],
+    ['GET', KEYS, undefined],
+    ['POST', '/v1/read', { keys: [{ keyspace: 'default', key: 'a' }] }],
+  ])('keep what %s %s answers apart by session and caller, and ask again', async (method, path, body) => {
+    const { status, headers } = await api.call(method, path, { body });
+    expect(status).toBe(200);
+    expect(names(headers.vary)).toEqual(['Authorization', 'Isochron-Session']);
+    expect(headers['cache-control']).toBe('private, no-cache');
+  });
+
+  it('keep what pages of other origins get apart as well', async () => {
+    for (const path of [`${KEYS}/a`, KEYS]) {
+      const { headers } = await api.call('GET', path, { headers: { origin: ORIGIN } });
+      expect(names(headers.vary)).toEqual(['Authorization', 'Isochron-Session', 'Origin']);
+      expect(headers['access-control-allow-origin']).toBe(ORIGIN);
+      expect(headers['cache-control']).toBe('private, no-cache');
+    }
+  });
+
+  it('are told the same where the value has not changed', async () => {
+    const { etag } = (await api.call('GET', `${KEYS}/a`)).headers;
+    const answer = await api.call('GET', `${KEYS}/a`, { headers: { 'if-none-match': String(etag) } });
+    expect(answer.status).toBe(304);
+    expect(names(answer.headers.vary)).toEqual(['Authorization', 'Isochron-Session']);
+    expect(answer.headers['cache-control']).toBe('private, no-cache');
+  });
+
+  it('keep no problem and nothing that changes by itself', async () => {
+    for (const path of [`${KEYS}/none`, '/v1/none', '/v1/clock', '/v1/cluster', '/v1/losses'])
+      expect([path, (await api.call('GET', path)).headers['cache-control']]).toEqual([path, 'no-store']);
+  });
+});
