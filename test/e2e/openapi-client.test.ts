@@ -1,9 +1,9 @@
 /** What a developer gets who makes a typed client of the OpenAPI document. */
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { transform } from 'esbuild';
 import { Cluster, cleanUp, logged } from './harness.js';
+import { installed } from './installed.js';
 import { ROOT, run } from './processes.js';
 
 jest.setTimeout(120_000);
@@ -74,16 +74,13 @@ beforeAll(async () => {
   folder = join(cluster.folder, 'client');
   mkdirSync(join(folder, 'node_modules'), { recursive: true });
   for (const name of ['openapi-fetch', 'openapi-typescript-helpers'])
-    symlinkSync(packageFolder(name), join(folder, 'node_modules', name));
+    symlinkSync(installed(name), join(folder, 'node_modules', name));
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-  const generator = join(packageFolder('openapi-typescript'), 'bin/cli.js');
+  const generator = join(installed('openapi-typescript'), 'bin/cli.js');
   const args = [generator, `${cluster.endpoint('virginia')}/openapi.json`, '-o', 'isochron.ts'];
   expect(await run(process.execPath, args, { cwd: folder })).toMatchObject({ code: 0 });
 });
 afterAll(cleanUp);
-
-const packageFolder = (name: string): string =>
-  dirname(createRequire(join(ROOT, 'test/package.json')).resolve(`${name}/package.json`));
 
 /** What the compiler says of a program beside the generated file. */
 async function compiled(name: string, program: string): Promise<string> {
