@@ -40,7 +40,7 @@ private func documents(_ client: IsochronClient) async throws {
     let first = try await step("get todos/1") { try await todos.get("1") }
     print("  \(first?.title ?? "nothing"), done: \(first?.done ?? false)")
     try await step("list todos") {
-        for try await entry in todos.list() { print("  \(entry.key): \(entry.value.title)") }
+        for try await entry in todos.list() { try print("  \(entry.key): \(entry.value.title)") }
     }
     try await step("delete todos/2") { try await todos.delete("2") }
 }

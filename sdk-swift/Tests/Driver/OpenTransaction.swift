@@ -32,7 +32,7 @@ struct OpenTransaction {
         }
     }
 
-    private func reply(_ command: Command, _ tx: Transaction) async throws -> Reply {
+    private func reply(_ command: Command, _ tx: CausalTransaction) async throws -> Reply {
         var reply = Reply(command.id)
         switch command.does {
         case "txGetMany": reply.values = try await tx.getMany(command.keys ?? [], as: String.self)

@@ -256,8 +256,15 @@ final class BadInputTests: XCTestCase, @unchecked Sendable {
             let patched = await code { try await app.update(key, ["a": 1]) }
             XCTAssertEqual(patched, .frameInvalid, key)
         }
-        let listed = await code { try await all(app.list(as: Int.self)) }
-        XCTAssertNotNil(listed)
+        let listed = try await all(app.list(as: Int.self)).map { entry in
+            if case .failure(let error) = entry.result { return "\(entry.key) \(error.code)" }
+            return entry.key
+        }
+        let codes = [
+            "bytes VALUE_INVALID", "damaged FRAME_INVALID", "deep FRAME_INVALID", "half VALUE_INVALID",
+            "huge FRAME_INVALID", "null VALUE_INVALID", "text VALUE_INVALID",
+        ]
+        XCTAssertEqual(listed, codes)
     }
 
     func testDamagedExportedSessionsAreTokenInvalid() {

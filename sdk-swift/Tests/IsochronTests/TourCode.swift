@@ -56,7 +56,7 @@ enum TourCode {
         print(todo as Any, several)
         // Block
         for try await entry in todos.list(prefix: "") {
-            print(entry.key, entry.value.title)
+            print(entry.key, try entry.value.title)
         }
         // End
     }

@@ -11,11 +11,12 @@ public struct DocumentCoding: Sendable {
     /// Makes the decoder of each document.
     public var decoder: @Sendable () -> JSONDecoder
 
-    /// By default Foundation's own strategies: dates as seconds since 2001, for instance. Clients in other languages
-    /// read what these write, so all of them have to agree.
+    /// By default Foundation's own strategies, but for `Date`, which is ISO 8601 text in UTC with milliseconds, as
+    /// JavaScript writes it (``ISODates``). Clients in other languages read what these write, so all of them have to
+    /// agree.
     public init(
-        encoder: @escaping @Sendable () -> JSONEncoder = { JSONEncoder() },
-        decoder: @escaping @Sendable () -> JSONDecoder = { JSONDecoder() }
+        encoder: @escaping @Sendable () -> JSONEncoder = ISODates.encoder,
+        decoder: @escaping @Sendable () -> JSONDecoder = ISODates.decoder
     ) {
         self.encoder = encoder
         self.decoder = decoder
@@ -36,6 +37,15 @@ public struct DocumentCoding: Sendable {
         case nil: return nil
         case .bytes(let bytes)?: return try Self.document(of: bytes, as: type)
         case .json(let text)?: return try decode(text, as: type)
+        }
+    }
+
+    /// The same, with what is thrown as a result.
+    func result<T: Decodable>(of value: Value?, as type: T.Type) throws -> Result<T, IsochronError>? {
+        do {
+            return try decode(value, as: type).map { .success($0) }
+        } catch let error as IsochronError {
+            return .failure(error)
         }
     }
 

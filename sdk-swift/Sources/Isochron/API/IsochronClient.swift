@@ -215,7 +215,7 @@ extension IsochronClient {
     @discardableResult
     public func transaction<Output: Sendable>(
         at: Timestamp? = nil, isolation: isolated (any Actor)? = #isolation,
-        _ run: (Transaction) async throws -> Output
+        _ run: (CausalTransaction) async throws -> Output
     ) async throws -> (result: Output, write: Write?) {
         try await runTransaction(lifetime, plain.scope, at, run)
     }

@@ -1,19 +1,22 @@
 import IsochronSession
 
-/// A key and its document.
-public struct Entry<Document: Sendable>: Sendable {
+/// A key and its document, as a listing finds them.
+public struct ListedDocument<Document: Sendable>: Sendable {
     /// The key, without the collection's name.
     public let key: String
-    /// The document.
-    public let value: Document
-}
+    /// The document; VALUE_INVALID where another one is stored than `Document`, FRAME_INVALID where it is damaged.
+    public let result: Result<Document, IsochronError>
 
-extension Entry: Equatable where Document: Equatable {}
+    /// The document. Throws the error in ``result``: the listing goes on behind it.
+    public var value: Document {
+        get throws(IsochronError) { try result.get() }
+    }
+}
 
 /// Some entries of a listing.
 public struct Page<Document: Sendable>: Sendable {
     /// In key order. About as many as the page size says, fewer or none where keys were deleted.
-    public let entries: [Entry<Document>]
+    public let entries: [ListedDocument<Document>]
     /// Snapshot of the whole listing.
     public let timestamp: Timestamp
     /// The snapshot's age, by the node's clock.
@@ -41,10 +44,10 @@ struct ListOptions: Sendable {
 ///
 /// `for try await entry in listing` goes through all of them, every loop in a snapshot of its own; ``pages`` goes
 /// through them a page at a time. The loop throws what reads throw (CONNECTION_LOST, KEYSPACE_UNKNOWN,
-/// SNAPSHOT_TOO_OLD, `CancellationError`), INVALID_REQUEST for wrong options, and VALUE_INVALID at a document of
-/// another type.
+/// SNAPSHOT_TOO_OLD, `CancellationError`), and INVALID_REQUEST for wrong options. A document of another type does not
+/// end it: ``ListedDocument/value`` throws VALUE_INVALID there.
 public struct Listing<Document: Decodable & Sendable>: AsyncSequence, Sendable {
-    public typealias Element = Entry<Document>
+    public typealias Element = ListedDocument<Document>
 
     let reader: Reader
     let options: ListOptions
@@ -60,14 +63,14 @@ public struct Listing<Document: Decodable & Sendable>: AsyncSequence, Sendable {
     /// One way through a listing.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         fileprivate let cursor: Cursor<Document>
-        private var page: ArraySlice<Entry<Document>> = []
+        private var page: ArraySlice<ListedDocument<Document>> = []
 
         fileprivate init(cursor: Cursor<Document>) {
             self.cursor = cursor
         }
 
         /// The next entry; nil after the last one.
-        public mutating func next() async throws -> Entry<Document>? {
+        public mutating func next() async throws -> ListedDocument<Document>? {
             while page.isEmpty {
                 guard let next = try await cursor.page() else { return nil }
                 page = next.entries[...]
@@ -123,8 +126,8 @@ private final class Cursor<Document: Decodable & Sendable>: Sendable {
             guard let page = try await state.page() else { return nil }
             let documents = reader.source.driver.documents
             let entries = try page.entries.compactMap { entry in
-                try documents.decode(entry.value, as: Document.self).map {
-                    Entry(key: reader.scope.local(entry.key), value: $0)
+                try documents.result(of: entry.value, as: Document.self).map {
+                    ListedDocument(key: reader.scope.local(entry.key), result: $0)
                 }
             }
             return Page(entries: entries, timestamp: page.timestamp, staleness: page.staleness)

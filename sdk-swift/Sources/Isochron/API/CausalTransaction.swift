@@ -3,8 +3,10 @@ import IsochronSession
 /// A transaction: reads one snapshot, writes at its end all or nothing. It never waits for others and never fails
 /// because of them; of two that write the same key, the later commit wins. Reads see its own writes.
 ///
+/// `Transaction` alone is a type of SwiftUI and one of StoreKit.
+///
 /// After its function has returned everything throws TRANSACTION_FINISHED.
-public struct Transaction: Sendable {
+public struct CausalTransaction: Sendable {
     private let state: TransactionState
     private let scope: Scope
 
@@ -74,12 +76,12 @@ public struct Transaction: Sendable {
     }
 
     /// The same transaction in another keyspace.
-    public func keyspace(_ name: String) -> Transaction {
-        Transaction(state, Scope(keyspace: name))
+    public func keyspace(_ name: String) -> CausalTransaction {
+        CausalTransaction(state, Scope(keyspace: name))
     }
 
     /// The same transaction on the documents under `name/<id>`.
-    public func collection(_ name: String) -> Transaction {
-        Transaction(state, scope.collection(name))
+    public func collection(_ name: String) -> CausalTransaction {
+        CausalTransaction(state, scope.collection(name))
     }
 }

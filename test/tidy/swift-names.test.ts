@@ -1,0 +1,26 @@
+import { join } from 'node:path';
+import { Repository } from './repository.js';
+import { publicNames, swiftNameFindings } from './swift-names.js';
+
+const repository = new Repository(join(__dirname, '../..'));
+const sources = repository.paths.filter((path) => /^sdk-swift\/Sources\/\w+\/.*\.swift$/.test(path));
+
+describe('public names of the Swift SDK', () => {
+  it('are none that SwiftUI or StoreKit has: an app that imports both would have to write which it means', () => {
+    const names = sources.flatMap((path) => publicNames(repository.read(path)));
+    expect(names).toEqual(
+      expect.arrayContaining(['CausalTransaction', 'IsochronClient', 'ListedDocument', 'Timestamp']),
+    );
+    expect(sources.flatMap((path) => swiftNameFindings(path, repository.read(path)))).toEqual([]);
+  });
+
+  it.each([
+    ['public struct Transaction: Sendable {', ['SwiftUI', 'StoreKit']],
+    ['public final class State {}', ['SwiftUI']],
+    ['public typealias Product = Int', ['StoreKit']],
+    ['struct View {}\n    public struct Text {}', []],
+  ])('are found where they are taken: %s', (text, frameworks) => {
+    const findings = swiftNameFindings('a.swift', text);
+    expect(findings.map((finding) => /name of (\w+)/.exec(finding)?.[1])).toEqual(frameworks);
+  });
+});
