@@ -4,16 +4,15 @@ import type { OpenEngine } from '@isochron/client/session/engine';
 import { openTransactions } from '@isochron/client/session/transactions';
 import { IsochronError } from '@isochron/core/errors';
 import type { OperationSessionRules } from '@isochron/protocols/kernel/operations/session';
-import type { Session, SessionState } from '@isochron/protocols/kernel/transactions/session';
+import { Session, type SessionRules } from '@isochron/protocols/kernel/transactions/session';
 
-type SessionClass = new (id: string, state?: SessionState) => Session;
 type Load = () => Promise<OpenEngine>;
 
 const transactions =
-  (load: () => Promise<SessionClass>): Load =>
+  (load: () => Promise<SessionRules>): Load =>
   async () => {
-    const SessionOf = await load();
-    return openTransactions((id, state) => new SessionOf(id, state));
+    const rules = await load();
+    return openTransactions((id, state) => new Session(id, rules, state));
   };
 
 /**
@@ -31,12 +30,12 @@ const matrices = async () => (await import('@isochron/protocols/kernel/operation
 
 /** Paths that bundlers can follow: each becomes a file of its own, and only one of them is ever fetched. */
 const ENGINES: Readonly<Record<string, Load>> = {
-  paris: transactions(async () => (await import('@isochron/protocols/paris/session')).ParisSession),
-  bpr: transactions(async () => (await import('@isochron/protocols/bpr/session')).BprSession),
-  nocc: transactions(async () => (await import('@isochron/protocols/nocc/session')).NoccSession),
-  wren: transactions(async () => (await import('@isochron/protocols/wren/session')).WrenSession),
-  cure: transactions(async () => (await import('@isochron/protocols/cure/session')).CureSession),
-  'h-cure': transactions(async () => (await import('@isochron/protocols/hcure/session')).HCureSession),
+  paris: transactions(async () => (await import('@isochron/protocols/paris/session')).parisSession),
+  bpr: transactions(async () => (await import('@isochron/protocols/bpr/session')).bprSession),
+  nocc: transactions(async () => (await import('@isochron/protocols/nocc/session')).noccSession),
+  wren: transactions(async () => (await import('@isochron/protocols/wren/session')).wrenSession),
+  cure: transactions(async () => (await import('@isochron/protocols/cure/session')).cureSession),
+  'h-cure': transactions(async () => (await import('@isochron/protocols/hcure/session')).hCureSession),
   contrarian: operations(),
   okapi: operations(),
   gentlerain: operations(),

@@ -1,6 +1,6 @@
 /// <reference types="jest" />
 /** HTTP requests as bytes, and what every answer to one has to be. */
-import { ERROR_CODES, isErrorCode } from '@isochron/core';
+import { HTTP_STATUS, isErrorCode } from '@isochron/core';
 import { exchange } from './sockets.js';
 
 /** A request that goes out as it is written here. */
@@ -68,5 +68,5 @@ export function isCoded({ status, type, body }: Answer, headOnly = false): void 
   if (!isErrorCode(code)) throw new Error(`no code of ours: ${body}`);
   expect(['INTERNAL', 'STORAGE_FAILED']).not.toContain(code);
   expect(problem).toMatchObject({ status, type: `/errors/${code}`, retryable: expect.any(Boolean) });
-  expect(status).toBe(ERROR_CODES[code].status);
+  expect(status).toBe(HTTP_STATUS[code]);
 }

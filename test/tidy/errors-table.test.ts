@@ -1,11 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ERROR_ADVICE } from '@isochron/core/error-advice';
+import { HTTP_STATUS } from '@isochron/core/error-titles';
 import { ERROR_CODES, type ErrorCode } from '@isochron/core/errors';
 import { type ErrorFacts, errorTableFindings, parseErrorTable } from './errors-table.js';
 
+const CODE_NAMES = Object.keys(ERROR_CODES) as ErrorCode[];
 const FACTS = Object.fromEntries(
-  Object.entries(ERROR_CODES).map(([code, facts]) => [code, { ...facts, advice: ERROR_ADVICE[code as ErrorCode] }]),
+  CODE_NAMES.map((code) => [
+    code,
+    { status: HTTP_STATUS[code], retryable: ERROR_CODES[code], advice: ERROR_ADVICE[code] },
+  ]),
 );
 const CODES: Readonly<Record<string, ErrorFacts>> = {
   KEY_INVALID: { status: 400, retryable: false, advice: 'Choose another key.' },
@@ -23,7 +28,7 @@ describe('ERRORS.md', () => {
   });
 
   it('has its rows in the order of the code', () => {
-    expect(parseErrorTable(document).map((row) => row.code)).toEqual(Object.keys(ERROR_CODES));
+    expect(parseErrorTable(document).map((row) => row.code)).toEqual(CODE_NAMES);
   });
 });
 

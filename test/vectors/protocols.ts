@@ -1,17 +1,19 @@
 /** The protocols that a client can speak, as `sdk-js/src/protocols.ts` has them. */
-import { BprSession } from '@isochron/protocols/bpr/session';
 import { ccLoSession } from '@isochron/protocols/cclo/session';
 import { copsGtSession } from '@isochron/protocols/copsgt/session';
-import { CureSession } from '@isochron/protocols/cure/session';
-import { HCureSession } from '@isochron/protocols/hcure/session';
 import { matrixSession } from '@isochron/protocols/kernel/operations/dependency-matrix';
 import { highest, type OperationSessionRules } from '@isochron/protocols/kernel/operations/session';
-import type { Session, SessionState } from '@isochron/protocols/kernel/transactions/session';
-import { NoccSession } from '@isochron/protocols/nocc/session';
-import { ParisSession } from '@isochron/protocols/paris/session';
-import { WrenSession } from '@isochron/protocols/wren/session';
+import {
+  BprSession,
+  CureSession,
+  HCureSession,
+  NoccSession,
+  ParisSession,
+  type SessionClass,
+  WrenSession,
+} from '@isochron/protocols/sessions';
 
-export type SessionClass = new (id: string, state?: SessionState) => Session;
+export type { SessionClass };
 
 /** Protocols of interactive transactions. */
 export const TRANSACTIONS = {

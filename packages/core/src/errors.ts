@@ -1,64 +1,64 @@
 /**
- * Every error that a user, operator or SDK can meet: a stable code, its HTTP status, whether repeating the same
- * request can help. `ERRORS.md` documents the same table; a test holds the two together. Titles are in `error-titles.ts`, advice in
- * `error-advice.ts`.
+ * Every error that a user, operator or SDK can meet: a stable code, and whether repeating the same request can help.
+ * `ERRORS.md` documents the same table; a test holds the two together. What only servers need of a code is beside it:
+ * its title and its HTTP status in `error-titles.ts`, advice in `error-advice.ts`.
  */
 export const ERROR_CODES = {
-  INVALID_REQUEST: { status: 400, retryable: false },
-  KEYSPACE_UNKNOWN: { status: 404, retryable: false },
-  KEY_NOT_FOUND: { status: 404, retryable: false },
-  KEY_INVALID: { status: 400, retryable: false },
-  VALUE_INVALID: { status: 400, retryable: false },
-  VALUE_TOO_LARGE: { status: 413, retryable: false },
-  TOO_MANY_KEYS: { status: 413, retryable: false },
-  REQUEST_TOO_LARGE: { status: 413, retryable: false },
-  UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false },
-  ROUTE_NOT_FOUND: { status: 404, retryable: false },
-  METHOD_NOT_ALLOWED: { status: 405, retryable: false },
-  CONDITIONAL_WRITE_UNSUPPORTED: { status: 400, retryable: false },
-  HOST_NOT_ALLOWED: { status: 403, retryable: false },
-  ORIGIN_NOT_ALLOWED: { status: 403, retryable: false },
-  UNAUTHENTICATED: { status: 401, retryable: false },
-  TOKEN_INVALID: { status: 400, retryable: false },
-  TOKEN_FOREIGN: { status: 400, retryable: false },
-  TIMESTAMP_IN_FUTURE: { status: 400, retryable: false },
-  CURSOR_INVALID: { status: 400, retryable: false },
-  TRANSACTION_UNKNOWN: { status: 404, retryable: false },
-  TRANSACTION_EXPIRED: { status: 410, retryable: false },
-  TRANSACTION_FINISHED: { status: 409, retryable: false },
-  TRANSACTION_ABORTED: { status: 409, retryable: false },
-  TX_ID_REUSED: { status: 409, retryable: false },
-  ATTEMPT_MISMATCH: { status: 409, retryable: false },
-  OUTCOME_PENDING: { status: 503, retryable: true },
-  OUTCOME_UNKNOWN: { status: 504, retryable: true },
-  OUTCOME_FORGOTTEN: { status: 410, retryable: false },
-  SNAPSHOT_TOO_OLD: { status: 410, retryable: false },
-  SNAPSHOT_UNAVAILABLE: { status: 503, retryable: true },
-  SESSION_GAP: { status: 409, retryable: true },
-  SESSION_BLOCKED: { status: 503, retryable: true },
-  REPLICA_UNREACHABLE: { status: 503, retryable: true },
-  CLOCK_DRIFT: { status: 503, retryable: true },
-  CLOCK_BEHIND_DATA: { status: 500, retryable: true },
-  OVERLOADED: { status: 503, retryable: true },
-  NOT_READY: { status: 503, retryable: true },
-  STABLE_TIMEOUT: { status: 504, retryable: true },
-  NOT_SUPPORTED_BY_PROTOCOL: { status: 501, retryable: false },
-  FRAME_INVALID: { status: 400, retryable: false },
-  FRAME_TYPE_UNKNOWN: { status: 400, retryable: false },
-  REQUEST_ID_REUSED: { status: 400, retryable: false },
-  CREDITS_EXHAUSTED: { status: 429, retryable: true },
-  CONNECTION_LOST: { status: 503, retryable: true },
-  CLIENT_CLOSED: { status: 499, retryable: false },
-  CONFIG_INVALID: { status: 500, retryable: false },
-  PLACEMENT_MISMATCH: { status: 500, retryable: false },
-  PEER_REFUSED: { status: 403, retryable: false },
-  PEER_VERSION_MISMATCH: { status: 403, retryable: false },
-  PEER_CONFIG_MISMATCH: { status: 403, retryable: false },
-  REBUILD_NEEDED: { status: 500, retryable: true },
-  STORAGE_FULL: { status: 507, retryable: true },
-  STORAGE_FAILED: { status: 500, retryable: true },
-  INTERNAL: { status: 500, retryable: true },
-} as const satisfies Record<string, { status: number; retryable: boolean }>;
+  INVALID_REQUEST: false,
+  KEYSPACE_UNKNOWN: false,
+  KEY_NOT_FOUND: false,
+  KEY_INVALID: false,
+  VALUE_INVALID: false,
+  VALUE_TOO_LARGE: false,
+  TOO_MANY_KEYS: false,
+  REQUEST_TOO_LARGE: false,
+  UNSUPPORTED_MEDIA_TYPE: false,
+  ROUTE_NOT_FOUND: false,
+  METHOD_NOT_ALLOWED: false,
+  CONDITIONAL_WRITE_UNSUPPORTED: false,
+  HOST_NOT_ALLOWED: false,
+  ORIGIN_NOT_ALLOWED: false,
+  UNAUTHENTICATED: false,
+  TOKEN_INVALID: false,
+  TOKEN_FOREIGN: false,
+  TIMESTAMP_IN_FUTURE: false,
+  CURSOR_INVALID: false,
+  TRANSACTION_UNKNOWN: false,
+  TRANSACTION_EXPIRED: false,
+  TRANSACTION_FINISHED: false,
+  TRANSACTION_ABORTED: false,
+  TX_ID_REUSED: false,
+  ATTEMPT_MISMATCH: false,
+  OUTCOME_PENDING: true,
+  OUTCOME_UNKNOWN: true,
+  OUTCOME_FORGOTTEN: false,
+  SNAPSHOT_TOO_OLD: false,
+  SNAPSHOT_UNAVAILABLE: true,
+  SESSION_GAP: true,
+  SESSION_BLOCKED: true,
+  REPLICA_UNREACHABLE: true,
+  CLOCK_DRIFT: true,
+  CLOCK_BEHIND_DATA: true,
+  OVERLOADED: true,
+  NOT_READY: true,
+  STABLE_TIMEOUT: true,
+  NOT_SUPPORTED_BY_PROTOCOL: false,
+  FRAME_INVALID: false,
+  FRAME_TYPE_UNKNOWN: false,
+  REQUEST_ID_REUSED: false,
+  CREDITS_EXHAUSTED: true,
+  CONNECTION_LOST: true,
+  CLIENT_CLOSED: false,
+  CONFIG_INVALID: false,
+  PLACEMENT_MISMATCH: false,
+  PEER_REFUSED: false,
+  PEER_VERSION_MISMATCH: false,
+  PEER_CONFIG_MISMATCH: false,
+  REBUILD_NEEDED: true,
+  STORAGE_FULL: true,
+  STORAGE_FAILED: true,
+  INTERNAL: true,
+} as const satisfies Record<string, boolean>;
 
 /** A stable error code. */
 export type ErrorCode = keyof typeof ERROR_CODES;
@@ -84,11 +84,6 @@ export class IsochronError extends Error {
 
   /** Whether the same request may succeed later. For a commit: repeat it under the same transaction id. */
   get retryable(): boolean {
-    return this.#retryable ?? ERROR_CODES[this.code].retryable;
-  }
-
-  /** The HTTP status that stands for the code. */
-  get status(): number {
-    return ERROR_CODES[this.code].status;
+    return this.#retryable ?? ERROR_CODES[this.code];
   }
 }

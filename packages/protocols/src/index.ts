@@ -30,6 +30,7 @@ export type { VerificationState, VerificationStatus } from './kernel/replication
 export * from './kernel/settings.js';
 export { notFullyReplicated } from './kernel/transactions/full-replication.js';
 export * from './kernel/transactions/messages.js';
+export * from './kernel/transactions/newer.js';
 export * from './kernel/transactions/node.js';
 export { transactionSchema } from './kernel/transactions/schema.js';
 export * from './kernel/transactions/session.js';
@@ -43,5 +44,6 @@ export { orbeCleaning } from './orbecleaning/orbecleaning.js';
 export { orbeClock } from './orbeclock/orbeclock.js';
 export { paris } from './paris/paris.js';
 export * from './paris/session.js';
+export * from './sessions.js';
 export * from './wren/session.js';
 export { wren } from './wren/wren.js';

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { IsochronError } from '@isochron/core';
+import { HTTP_STATUS, IsochronError } from '@isochron/core';
 import { PROBLEM_TYPE, problemText } from './problem.js';
 
 /** Answers what Node cannot read as HTTP, with a problem document as well, and ends the connection. */
@@ -13,7 +13,7 @@ function answerTo(code: string | undefined): string {
   const problem = problemOf(code);
   const text = problemText(problem);
   const head = [
-    `HTTP/1.1 ${problem.status} Refused`,
+    `HTTP/1.1 ${HTTP_STATUS[problem.code]} Refused`,
     `content-type: ${PROBLEM_TYPE}`,
     `content-length: ${Buffer.byteLength(text)}`,
     'connection: close',

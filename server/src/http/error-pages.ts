@@ -1,5 +1,13 @@
 /** A page about each error code: where the `type` of a problem document leads. */
-import { ERROR_ADVICE, ERROR_CODES, ERROR_TITLES, type ErrorCode, IsochronError, isErrorCode } from '@isochron/core';
+import {
+  ERROR_ADVICE,
+  ERROR_CODES,
+  ERROR_TITLES,
+  type ErrorCode,
+  HTTP_STATUS,
+  IsochronError,
+  isErrorCode,
+} from '@isochron/core';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 
 /** Path of the page about an error code. */
@@ -24,11 +32,10 @@ function list(): string {
 }
 
 function about(code: ErrorCode): string {
-  const { status, retryable } = ERROR_CODES[code];
-  const again = retryable ? 'The same request may succeed later.' : 'The same request fails again.';
+  const again = ERROR_CODES[code] ? 'The same request may succeed later.' : 'The same request fails again.';
   return (
     `<h1><code>${code}</code></h1><p><strong>${html(ERROR_TITLES[code])}.</strong> ${html(ERROR_ADVICE[code])}</p>` +
-    `<p>HTTP status ${status}. ${again}</p><p><a href="/errors">All errors</a></p>`
+    `<p>HTTP status ${HTTP_STATUS[code]}. ${again}</p><p><a href="/errors">All errors</a></p>`
   );
 }
 

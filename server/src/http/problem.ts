@@ -1,5 +1,5 @@
 /** Errors as `application/problem+json` (RFC 9457). */
-import { ERROR_TITLES, type ErrorCode, IsochronError } from '@isochron/core';
+import { ERROR_TITLES, type ErrorCode, HTTP_STATUS, IsochronError } from '@isochron/core';
 import { asIsochronError, UndecidedError } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyReply } from 'fastify';
 import { errorPage } from './error-pages.js';
@@ -39,11 +39,11 @@ function errorOf(thrown: unknown): IsochronError {
 
 /** The problem document of an error. */
 export function problemText(error: IsochronError): string {
-  const { code, status, retryable, message } = error;
+  const { code, retryable, message } = error;
   return JSON.stringify({
     type: errorPage(code),
     title: ERROR_TITLES[code],
-    status,
+    status: HTTP_STATUS[code],
     code,
     detail: message,
     retryable,
@@ -58,10 +58,10 @@ export function sendProblem(reply: FastifyReply, thrown: unknown, log: FastifyBa
     log.error({ err: error.cause ?? error }, 'request failed');
   if (error.code === 'SESSION_GAP') reply.header('isochron-session-gap', 'true');
   if (error.code === 'UNAUTHENTICATED') reply.header('www-authenticate', 'Bearer');
-  if (error.status === 503) reply.header('retry-after', '1');
+  if (HTTP_STATUS[error.code] === 503) reply.header('retry-after', '1');
   // The next request is better sent on a connection of its own, which a load balancer may take to another node.
   if (error.code === 'NOT_READY') reply.header('connection', 'close');
   // Some statuses, 404 among them, would be kept by caches.
   reply.header('cache-control', 'no-store').header('content-type', PROBLEM_TYPE);
-  reply.code(error.status).send(problemText(error));
+  reply.code(HTTP_STATUS[error.code]).send(problemText(error));
 }

@@ -2,6 +2,7 @@
 
 import { serverError } from '@isochron/client/errors';
 import { parseFrame } from '@isochron/client/link/frames';
+import { HTTP_STATUS } from '@isochron/core/error-titles';
 import { ERROR_CODES, type ErrorCode, IsochronError } from '@isochron/core/errors';
 
 const CODES = Object.keys(ERROR_CODES) as ErrorCode[];
@@ -26,7 +27,7 @@ const RETRYABLE: readonly unknown[] = [true, false, undefined, null, 1, 'true'];
 export function errors(): object {
   return {
     /** The answer of each code where nobody says otherwise, and the HTTP status that stands for it. */
-    codes: CODES.map((code) => ({ code, ...ERROR_CODES[code] })),
+    codes: CODES.map((code) => ({ code, status: HTTP_STATUS[code], retryable: ERROR_CODES[code] })),
     frames: [
       ...CODES.flatMap((code) => [true, false].map((retryable) => frameOf({ code, retryable }))),
       ...UNKNOWN.flatMap((code) => [true, false].map((retryable) => frameOf({ code, retryable }))),

@@ -45,7 +45,7 @@ export const refusalFrame = (id: number | undefined, code: ErrorCode): ServerFra
   ...(id === undefined ? {} : { id }),
   code,
   detail: code.toLowerCase(),
-  retryable: ERROR_CODES[code].retryable,
+  retryable: ERROR_CODES[code],
 });
 
 export class Cluster {

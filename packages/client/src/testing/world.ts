@@ -3,7 +3,7 @@
  * takes real time. What every driver may rely on is checked with each effect; `violations` has what did not hold.
  */
 import type { TxId } from '@isochron/core/ids';
-import { ParisSession } from '@isochron/protocols/paris/session';
+import { ParisSession } from '@isochron/protocols/sessions';
 import type { ClientFrame, RequestFrame, ServerFrame } from '@isochron/wire/session-frames';
 import { jsonCodec } from '../link/codec.js';
 import { Homing } from '../link/homing.js';

@@ -1,6 +1,7 @@
-import { BprSession } from './session.js';
+import type { Session } from '../kernel/transactions/session.js';
+import { BprSession } from '../sessions.js';
 
-const session = (): BprSession => new BprSession('bpr-session-0001');
+const session = (): Session => new BprSession('bpr-session-0001');
 
 describe('the session of BPR', () => {
   it('has seen its own commits: the next snapshot contains them', () => {

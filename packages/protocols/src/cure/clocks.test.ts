@@ -1,12 +1,12 @@
 /** Cure knows physical clocks only, and waits for them; H-Cure does not (Wren paper, section V). */
 import { packWall } from '@isochron/core';
+import { CureSession } from '../sessions.js';
 import { blockingIn } from '../testing/blocking.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { FULLY_REPLICATED } from '../testing/transaction-claims.js';
 import { ONE_REGION } from '../testing/vector-claims.js';
 import { World, type WorldOptions } from '../testing/world.js';
 import { cure } from './cure.js';
-import { CureSession } from './session.js';
 
 function settled(options: WorldOptions = {}): World {
   const world = new World({ protocol: cure, Session: CureSession, spec: FULLY_REPLICATED, ...options });

@@ -1,12 +1,5 @@
 /** The session of H-Cure: it has seen a vector. */
-import { Session, type SessionState } from '../kernel/transactions/session.js';
+import type { SessionRules } from '../kernel/transactions/session.js';
 import { vectorSession } from '../kernel/transactions/vectors.js';
 
-export { vectorSession as hCureSession };
-
-export class HCureSession extends Session {
-  /** @param id 128 random bits as text, never used by another session (P8) */
-  constructor(id: string, state?: SessionState) {
-    super(id, vectorSession, state);
-  }
-}
+export const hCureSession: SessionRules = vectorSession;

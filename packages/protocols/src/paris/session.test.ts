@@ -1,10 +1,11 @@
 import type { Version } from '@isochron/core';
 import fc from 'fast-check';
-import { ParisSession } from './session.js';
+import type { Session } from '../kernel/transactions/session.js';
+import { ParisSession } from '../sessions.js';
 
 const version = (ts: number, value: string | null): Version => ({ ts, txId: `other.${ts}`, region: 'r', value });
 
-function committed(session: ParisSession, ct: number, writes: Record<string, string | null>): void {
+function committed(session: Session, ct: number, writes: Record<string, string | null>): void {
   const tx = session.begin();
   for (const [key, value] of Object.entries(writes)) tx.write(key, value);
   session.commit(tx);

@@ -1,18 +1,13 @@
 /** What scripts know of the protocols that they play. */
 import type { Deps } from '@isochron/core';
 import { bpr } from '../bpr/bpr.js';
-import { BprSession } from '../bpr/session.js';
 import { cure } from '../cure/cure.js';
-import { CureSession } from '../cure/session.js';
 import { hCure } from '../hcure/hcure.js';
-import { HCureSession } from '../hcure/session.js';
 import type { Session } from '../kernel/transactions/session.js';
 import type { TransactionProtocol } from '../kernel/transactions/snapshots.js';
 import { nocc } from '../nocc/nocc.js';
-import { NoccSession } from '../nocc/session.js';
 import { paris } from '../paris/paris.js';
-import { ParisSession } from '../paris/session.js';
-import { WrenSession } from '../wren/session.js';
+import { BprSession, CureSession, HCureSession, NoccSession, ParisSession, WrenSession } from '../sessions.js';
 import { wren } from '../wren/wren.js';
 import type { Stage } from './script-stage.js';
 

@@ -146,7 +146,7 @@ function ask(stage: Stage, name: string, node: string, request: Unsent, told: Qu
 
 /** The end of a commit, also of one sent again: its session takes the first word that decides. */
 function told(stage: Stage, named: NamedTransaction, answer: ClientResponse): string[] {
-  const decided = answer.type !== 'Refused' || !ERROR_CODES[answer.code].retryable;
+  const decided = answer.type !== 'Refused' || !ERROR_CODES[answer.code];
   if (named.inFlight && decided) {
     named.inFlight = false;
     if (answer.type === 'CommitResp') named.client.session.committed(answer.ct, answer.deps);

@@ -6,7 +6,7 @@ import { transactionSchema } from '../kernel/transactions/schema.js';
 import type { Session } from '../kernel/transactions/session.js';
 import type { TransactionProtocol } from '../kernel/transactions/snapshots.js';
 import { paris } from '../paris/paris.js';
-import { ParisSession } from '../paris/session.js';
+import { ParisSession } from '../sessions.js';
 import { WorldOf, type WorldOptions as WorldOfOptions } from './world-of.js';
 
 export { THREE_REGIONS } from './world-of.js';

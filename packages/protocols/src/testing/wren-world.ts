@@ -1,6 +1,6 @@
 /** Shorthands of Wren's claim tests. */
 import type { ClusterSpec, NodeId, RegionId, Timestamp } from '@isochron/core';
-import { WrenSession } from '../wren/session.js';
+import { WrenSession } from '../sessions.js';
 import { partsOf } from '../wren/snapshot.js';
 import { wren } from '../wren/wren.js';
 import { World, type WorldOptions } from './world.js';

@@ -172,11 +172,7 @@ class Actor {
       this.chaos.ledger.ct.set(tx.id, answer.ct);
       this.past.add(tx.id);
       session.committed(answer.ct, answer.deps);
-    } else if (
-      answer?.type === 'Refused' &&
-      !ERROR_CODES[answer.code].retryable &&
-      answer.code !== 'ATTEMPT_MISMATCH'
-    ) {
+    } else if (answer?.type === 'Refused' && !ERROR_CODES[answer.code] && answer.code !== 'ATTEMPT_MISMATCH') {
       session.refused();
     } else {
       this.client.node = this.chaos.running(this.client.node);

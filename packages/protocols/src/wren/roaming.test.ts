@@ -1,9 +1,9 @@
 /** Claims about sessions, transactions and commits that leave their region (section II-A footnote 1; D4, D8, D9). */
 import type { ClientResponse } from '../kernel/transactions/messages.js';
+import { WrenSession } from '../sessions.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import type { World } from '../testing/world.js';
 import { everywhereOn, times, wrenWorld } from '../testing/wren-world.js';
-import { WrenSession } from './session.js';
 import { partsOf } from './snapshot.js';
 
 const slow = () => wrenWorld(everywhereOn(3, 1, 2), { delayMs: () => 60 });

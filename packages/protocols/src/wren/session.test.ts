@@ -1,6 +1,8 @@
 import fc from 'fast-check';
+import type { Session } from '../kernel/transactions/session.js';
 import type { Snapshot } from '../kernel/transactions/snapshots.js';
-import { WrenSession, wrenSession } from './session.js';
+import { WrenSession } from '../sessions.js';
+import { wrenSession } from './session.js';
 import { type Parts, partsOf, reachOf, snapshotOf } from './snapshot.js';
 
 const VIRGINIA = 1;
@@ -8,13 +10,7 @@ const OREGON = 2;
 
 const at = (lt: number, rt: number, place = VIRGINIA, hwt = 0): Snapshot => snapshotOf({ lt, rt, place, hwt });
 
-function committed(
-  session: WrenSession,
-  ct: number,
-  deps: readonly number[] | undefined,
-  key = 'x',
-  value = '1',
-): void {
+function committed(session: Session, ct: number, deps: readonly number[] | undefined, key = 'x', value = '1'): void {
   const tx = session.begin();
   tx.write(key, value);
   session.commit(tx);

@@ -7,7 +7,7 @@
  * Invariant: the cache holds every own write that a snapshot at or above what was seen may lack.
  */
 import type { Timestamp } from '@isochron/core';
-import { Session, type SessionRules, type SessionState } from '../kernel/transactions/session.js';
+import type { SessionRules } from '../kernel/transactions/session.js';
 import type { Snapshot } from '../kernel/transactions/snapshots.js';
 import { ENTRIES, NOWHERE, type Parts, partsOf, reachOf, snapshotOf } from './snapshot.js';
 
@@ -53,10 +53,3 @@ function mergeParts(seen: Snapshot, more: Snapshot, a: Parts, b: Parts): Snapsho
 }
 
 const everything = (t: Timestamp): Snapshot => snapshotOf({ lt: t, rt: t, place: NOWHERE, hwt: t });
-
-export class WrenSession extends Session {
-  /** @param id 128 random bits as text, never used by another session: a session that is imported gets a new one (P8). */
-  constructor(id: string, state?: SessionState) {
-    super(id, wrenSession, state);
-  }
-}

@@ -1,9 +1,10 @@
 /** Claims about what a transaction sees (sections III-B and IV-B): CANToR's snapshots and cache, BDT's two timestamps. */
+
+import { WrenSession } from '../sessions.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { FULLY_REPLICATED, transactionClaims } from '../testing/transaction-claims.js';
 import { World } from '../testing/world.js';
 import { assigned, everywhereOn, snapshotOf, times, wrenWorld } from '../testing/wren-world.js';
-import { WrenSession } from './session.js';
 import { wren } from './wren.js';
 
 transactionClaims('Wren', { protocol: wren, Session: WrenSession, spec: FULLY_REPLICATED });

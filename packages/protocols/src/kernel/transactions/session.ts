@@ -40,9 +40,6 @@ export interface SessionRules {
   stable?(seen: Snapshot, ust: Timestamp): Snapshot;
 }
 
-/** Of two snapshots of one timestamp each, the one that contains the other. */
-export const newerOf = (seen: Snapshot, more: Snapshot): Snapshot => (more.ts > seen.ts ? more : seen);
-
 /** The whole session. */
 export interface SessionState {
   readonly ust: Timestamp;
