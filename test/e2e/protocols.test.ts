@@ -26,7 +26,7 @@ interface Case {
   readonly blocks: boolean;
 }
 
-const ALWAYS = ['transactions', 'list', 'stable'];
+const ALWAYS = ['transactions', 'list', 'stable', 'chained-commits'];
 const SNAPSHOTS = [...ALWAYS, 'snapshots', 'read-past'];
 const CASES: readonly Case[] = [
   { protocol: 'paris', replication: 2, entries: 0, capabilities: [...SNAPSHOTS, 'stable-snapshots'], blocks: false },

@@ -12,6 +12,8 @@ export interface Patch {
 
 /** What of the drawn plans is replaced, so that runs have occasion to show a breakage. */
 export interface Profile {
+  /** So many bursts of writes at the beginning of each session. */
+  readonly bursts?: number;
   readonly settings?: Readonly<Record<string, number>>;
   readonly environment?: Readonly<Record<string, unknown>>;
   /** Every run has callers over HTTP, and nodes keep at most this much for them. */

@@ -3,18 +3,21 @@ import { Topology } from '@isochron/core';
 import { type Plan, PROTOCOLS } from '@isochron/sim';
 import { Streams } from '@isochron/sim/engine/streams';
 import { faultKind } from '@isochron/sim/faults/table';
+import { drawBurst } from '@isochron/sim/plan/draw-bursts';
 import { drawCallers } from '@isochron/sim/plan/draw-http';
 import { keysOf } from '@isochron/sim/plan/keys';
 import type { FaultPlan, SessionPlan } from '@isochron/sim/plan/plan';
 import type { Profile } from './mutant.js';
 
 /** The drawn plan with the profile's parts in place of its own. */
-export function profiled(plan: Plan, { settings, environment, faults, http, carriesTokens }: Profile): Plan {
+export function profiled(plan: Plan, profile: Profile): Plan {
+  const { settings, environment, faults, http, carriesTokens, bursts } = profile;
   return {
     ...plan,
     ...(carriesTokens ? { sessions: plan.sessions.map((session) => carryingTokens(plan, session)) } : {}),
     settings: { ...plan.settings, ...settings },
     environment: { ...plan.environment, ...environment },
+    ...(bursts === undefined ? {} : { sessions: drawBursts(plan, bursts) }),
     ...(http === undefined ? {} : { http: drawHttp(plan, http) }),
     faults: faults === undefined ? plan.faults : drawFaults(plan, faults),
   };
@@ -34,6 +37,15 @@ function drawHttp(plan: Plan, limits: Required<Profile>['http']): Plan['http'] {
   const random = new Streams(plan.seed).of('profile http');
   const { callers } = drawCallers(random, new Topology(plan.cluster), keysOf(plan));
   return { callers, limits };
+}
+
+function drawBursts(plan: Plan, count: number): Plan['sessions'] {
+  const random = new Streams(plan.seed).of('profile bursts');
+  const [topology, keys] = [new Topology(plan.cluster), keysOf(plan)];
+  return plan.sessions.map((session) => {
+    const bursts = Array.from({ length: count }, () => drawBurst(random, topology, keys));
+    return { ...session, transactions: [...bursts, ...session.transactions] };
+  });
 }
 
 function drawFaults(

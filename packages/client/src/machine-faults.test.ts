@@ -1,5 +1,5 @@
 import { Random } from '@isochron/core/random';
-import { refusal, type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
+import { ALL, refusal, type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
 import { World } from './testing/world.js';
 
 describe('every call', () => {
@@ -13,6 +13,7 @@ describe('every call', () => {
     const nodes = ['east', 'west', 'north'].map((name) => new ScriptedNode(name, store));
     for (const node of nodes) {
       node.credits = 1 + random.below(6);
+      if (seed % 2 === 0) node.capabilities = [...ALL, 'chained-commits'];
       node.delayMs = 1 + random.below(20);
       node.regions = nodes.map(({ region, url }) => ({ id: region, endpoints: [url] }));
     }
@@ -39,7 +40,8 @@ describe('every call', () => {
     const act = (): void => {
       const at = random.below(11);
       const key = `default/k${random.below(5)}`;
-      if (at < 3) world.call({ f: 'read', keys: [key] });
+      if (at < 2) world.call({ f: 'read', keys: [key] });
+      else if (at < 3) for (const one of ['a', 'b', 'c']) world.write(one);
       else if (at < 5) world.call({ f: 'write', key, value: `${world.nowMs}` });
       else if (at < 6) transact([key]);
       else if (at < 8) random.pick(world.calls).cancel('enough');
@@ -50,8 +52,8 @@ describe('every call', () => {
     return { random, world, nodes, store, network, act };
   }
 
-  it('is settled exactly once, whatever the network does', () => {
-    let [committed, unknown, rejected] = [0, 0, 0];
+  it('is settled exactly once, and writes in their order, whatever the network does', () => {
+    let [committed, unknown, rejected, chained] = [0, 0, 0, 0];
     for (let seed = 0; seed < SEEDS; seed++) {
       const { random, world, nodes, store, network, act } = live(seed);
       world.call({ f: 'connect' });
@@ -74,15 +76,20 @@ describe('every call', () => {
       const settled = world.calls.map(({ settled }) => settled);
       expect([seed, settled]).toEqual([seed, settled.map(() => 1)]);
       expect([seed, world.timerMs, world.live, world.violations]).toEqual([seed, Number.POSITIVE_INFINITY, [], []]);
+      chained += nodes.flatMap((node) => node.received('commit')).filter(({ after }) => after !== undefined).length;
+      let last = 0;
       for (const { call, value, reason } of world.calls) {
         if (call.f !== 'write' && call.f !== 'commit') continue;
         if (reason?.code === 'OUTCOME_UNKNOWN') unknown++;
         else if (reason !== undefined) rejected++;
         else committed++;
         const { txId, timestamp } = (value ?? {}) as { txId?: string; timestamp?: number };
-        if (txId !== undefined) expect([seed, store.outcomes.get(txId)]).toEqual([seed, timestamp]);
+        if (txId === undefined) continue;
+        expect([seed, store.outcomes.get(txId)]).toEqual([seed, timestamp]);
+        expect([seed, timestamp]).toEqual([seed, Math.max(last + 1, timestamp!)]);
+        last = timestamp!;
       }
     }
-    expect(Math.min(committed, unknown, rejected)).toBeGreaterThan(10);
+    expect(Math.min(committed, unknown, rejected, chained)).toBeGreaterThan(10);
   });
 });

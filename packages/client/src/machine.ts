@@ -4,7 +4,7 @@
  * simulator and the recorder of step traces drive the same one.
  *
  * What holds: every call is settled once. A write takes effect at most once, and one whose outcome is not known is
- * repeated under its id until it is (D4, D5). A session's writes are sent one after the other (P8). What comes from a
+ * repeated under its id until it is (D4, D5). A session's writes take effect in their order (P8). What comes from a
  * server is validated before anything of it is used (D12).
  */
 import { IsochronError } from '@isochron/core/errors';

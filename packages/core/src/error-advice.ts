@@ -70,9 +70,10 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     "The session's own writes are not visible on this node yet, and it did not answer without them. Try again, " +
     'allow a longer `Prefer: wait`, or use the node that took the writes.',
   SESSION_BLOCKED:
-    'Sent by no node: the TypeScript and Swift clients report it. A write waits for its turn behind one whose ' +
-    'outcome is not known (`blockedBy` of the SDK error), because a node that took part in that one does not ' +
-    'answer. Nothing of the later write was sent. Try again, or give the order up with `client.detach()`.',
+    'The TypeScript and Swift clients report it, and nodes of a commit that was sent behind another one ' +
+    '(`after`), which their clients repeat. A write waits for its turn behind one whose outcome is not known ' +
+    '(`blockedBy` of the SDK error), because a node that took part in that one does not answer. Nothing of ' +
+    'the later write was sent. Try again, or give the order up with `client.detach()`.',
   REPLICA_UNREACHABLE:
     'No replica of a partition answered, here or in another region. Try again; `isochron status` shows which ' +
     'links are down.',
@@ -86,8 +87,9 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     'The node has more work than it can take. Wait as `Retry-After` says, then try again; add nodes if it goes ' +
     'on.',
   NOT_READY:
-    'The node is starting, verifying its disk, recovering or about to close. Try again as `Retry-After` says, or ' +
-    'use another node; the SDK does. A commit refused so has not begun.',
+    'The node is starting, verifying its disk, recovering or about to close; of `/readyz`, or cut off, behind' +
+    ' or without room (docs/operations.md). Try again as `Retry-After` says, or use another node; the SDK ' +
+    'does. A commit refused so has not begun.',
   STABLE_TIMEOUT:
     'The write is safe, but not every node served it in the time given. Ask again with a longer timeout; a node ' +
     'or a region may be down.',
@@ -121,8 +123,8 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     "The node's disk was lost, rolled back or damaged. It stops, sets its old data aside and comes back with a " +
     'copy from its peers; other nodes answer meanwhile.',
   STORAGE_FULL:
-    'A node that the write needs has used up its disk quota; nothing was written. Reads go on. Operators: free ' +
-    'space or raise the quota.',
+    'The disk of a node that the write needs is full, or its quota used up; nothing was written. Reads go on.' +
+    ' Operators: free space or raise the quota (docs/operations.md).',
   STORAGE_FAILED:
     'The disk refused a write; nothing was acknowledged. Operators: look for a full or failing disk. A commit ' +
     'may be repeated under the same transaction id.',

@@ -83,6 +83,12 @@ export interface CommitFrame {
   readonly birth: number;
   readonly homes: readonly string[];
   readonly avoids?: readonly (readonly string[])[];
+  /**
+   * The session's commit before this one, where that was sent on this connection and its answer has not come yet. This
+   * one begins when that one has committed, above it; else it is refused with SESSION_BLOCKED, and has no effect. With
+   * the capability `chained-commits`.
+   */
+  readonly after?: string;
   readonly writes: readonly { readonly key: string; readonly value: WireValue | null }[];
 }
 

@@ -94,7 +94,7 @@ enum ClientInput {
 /// turns; out come messages, sockets to open and to close, timers, and settled calls. It does no I/O and has no clock.
 ///
 /// What holds: every call is settled once. A write takes effect at most once, and one whose outcome is not known is
-/// repeated under its id until it is. A session's writes are sent one after the other. What comes from a server is
+/// repeated under its id until it is. A session's writes take effect in their order. What comes from a server is
 /// validated before anything of it is used.
 @SessionActor
 final class ClientMachine {

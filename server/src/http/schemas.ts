@@ -225,7 +225,7 @@ export const ClusterAnswer = Type.Object(
     hash: Type.String(),
     capabilities: Type.Array(Type.String(), {
       description: 'what the protocol can do: else NOT_SUPPORTED_BY_PROTOCOL',
-      examples: [['transactions', 'list', 'stable', 'snapshots', 'read-past', 'stable-snapshots']],
+      examples: [['transactions', 'list', 'stable', 'chained-commits', 'snapshots', 'read-past', 'stable-snapshots']],
     }),
     regions: Type.Array(
       object({ id: Type.String(), nodes: Type.Array(object({ id: Type.String(), api: Type.String() })) }),

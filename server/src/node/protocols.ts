@@ -84,7 +84,7 @@ export interface ServedOperations extends Served {
 
 export type ServedProtocol = ServedTransactions | ServedOperations;
 
-const ALWAYS = ['transactions', 'list', 'stable'] as const;
+const ALWAYS = ['transactions', 'list', 'stable', 'chained-commits'] as const;
 const SNAPSHOTS = ['snapshots', 'read-past'] as const;
 
 function transactions(

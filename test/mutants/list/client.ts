@@ -5,6 +5,7 @@ const CLIENT = 'packages/client/src';
 const CONNECTION = `${CLIENT}/link/connection.ts`;
 const CONNECTOR = `${CLIENT}/link/connector.ts`;
 const COMMITS = `${CLIENT}/session/commits.ts`;
+const ORDER = 'packages/sessions/src/served/commit-order.ts';
 const DISPATCHER = `${CLIENT}/link/dispatcher.ts`;
 const EXPORTED = `${CLIENT}/session/exported.ts`;
 const HANDLE = `${CLIENT}/session/snapshot-handle.ts`;
@@ -31,6 +32,9 @@ const FEW_CREDITS: Profile = { environment: { credits: 2 }, faults: { kinds: ['s
 /** The same, where stable time is long behind what sessions have written. */
 const BEHIND: Profile = { ...UNDISTURBED, settings: { applyIntervalMs: 400, gossipIntervalMs: 400 } };
 
+/** Sessions that write several keys at once. */
+const BURSTS: Profile = { ...RECONNECTING, bursts: 12 };
+
 /** What ends a write that may have had an effect is reported as its outcome. */
 const ENDS_AS_FAILED: Patch = {
   file: OUTCOME,
@@ -54,9 +58,9 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COMMITS,
-        find: 'const { txId: tx, snapshot, deps, hwt, birth, writes } = this.attempt;',
+        find: 'const { txId: tx, snapshot, deps, birth, writes } = this.attempt;',
         replace:
-          'const { txId, snapshot, deps, hwt, birth, writes } = this.attempt; const tx = this.sent ? txId.concat(String(0)) : txId;',
+          'const { txId, snapshot, deps, birth, writes } = this.attempt; const tx = this.sent ? txId.concat(String(0)) : txId;',
       },
     ],
     seeds: { from: 1, count: 40 },
@@ -84,7 +88,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: OUTCOME,
-        find: 'if (home === undefined || this.mustMove(home, connection)) this.#addAttempt(connection);',
+        find: 'if (home === undefined || this.orphaned || this.mustMove(home, connection)) this.#addAttempt(connection);',
         replace: 'this.#attempts = [cohortsOf(connection)];',
       },
     ],
@@ -181,6 +185,38 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 1, count: 40 },
     profile: RECONNECTING,
+  },
+  {
+    name: 'queue-overtaken',
+    breaks: 'P8',
+    does: 'sends a write behind another one without saying so, which may overtake that one',
+    patches: [
+      { file: COMMITS, find: '(after === undefined ? {} : { after })', replace: '(after === undefined ? {} : {})' },
+    ],
+    seeds: { from: 1, count: 20 },
+    profile: BURSTS,
+  },
+  {
+    name: 'chained-at-once',
+    breaks: 'P8',
+    does: 'begins a commit at once that is to follow another one',
+    patches: [{ file: ORDER, find: '    if (after === null) {\n', replace: '    if (own.txId === txId) {\n' }],
+    seeds: { from: 1, count: 20 },
+    profile: BURSTS,
+  },
+  {
+    name: 'chained-behind-a-refusal',
+    breaks: 'P8',
+    does: 'begins a commit behind one that has not committed, and may be sent again',
+    patches: [
+      {
+        file: ORDER,
+        find: '      if (ct !== null) begun(ct);',
+        replace: '      if (ct !== null || after !== null) begun(ct ?? 0);',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: BURSTS,
   },
   {
     name: 'put-keeps-its-home',

@@ -8,7 +8,7 @@ const inSteps = (name: string, does: string, file: string, find: string, replace
   patches: [{ file, find, replace }],
 });
 
-const [OUTCOME, QUEUE] = ['Session/Outcome.swift', 'Session/CommitQueue.swift'];
+const [OUTCOME, QUEUE, COMMITS] = ['Session/Outcome.swift', 'Session/CommitQueue.swift', 'Session/Commits.swift'];
 const [DISPATCHER, CONNECTION, CONNECTOR, HOMING] = ['Dispatcher', 'Connection', 'Connector', 'Homing'].map(
   (name) => `Link/${name}.swift`,
 ) as [string, string, string, string];
@@ -33,15 +33,36 @@ export const CLIENT: readonly PlantedBug[] = [
     'detached-blocks',
     'lets nothing pass a write that it has detached from',
     QUEUE,
-    'detached.append(head)\n        free()\n',
-    'detached.append(head)\n        if !planted { free() }\n',
+    'detached.append(head)\n        leave(head, committed: false)\n',
+    'detached.append(head)\n        if !planted { leave(head, committed: false) }\n',
+  ),
+  inSteps(
+    'chained-in-silence',
+    'sends a commit behind another one without saying so',
+    COMMITS,
+    'after: before, writes',
+    'after: planted ? nil : before, writes',
+  ),
+  inSteps(
+    'held-for-ever',
+    'does not resume what was held behind a write that is decided',
+    QUEUE,
+    'one.exchange.map(dispatcher.resume)',
+    'if !planted { one.exchange.map(dispatcher.resume) }',
+  ),
+  inSteps(
+    'orphan-as-before',
+    'keeps the attempt of a write that was sent behind one which is not known to have committed',
+    OUTCOME,
+    'orphaned || mustMove',
+    '(!planted && orphaned) || mustMove',
   ),
   inSteps(
     'late-too-early',
     'rejects what waits at once where its queue does not move',
     QUEUE,
-    'max($0.queuedMs, sinceMs)',
-    'min($0.queuedMs, sinceMs)',
+    'max(job.queuedMs, sinceMs)',
+    'min(job.queuedMs, sinceMs)',
   ),
   inSteps(
     'lost-ones-last',

@@ -13,6 +13,18 @@ interface Socket {
   readonly node: FakeNode | undefined;
   readonly open: OpenTransactions;
   greeted: boolean;
+  /** Its last commit, and what came of it; undefined while that is not decided. */
+  commit: { readonly tx: string; readonly isCommitted: boolean | undefined } | undefined;
+}
+
+/** A commit begins behind another one once that one has committed, waits while it is not answered, and is else refused. */
+function commitBehind(state: Socket, frame: RequestFrame): ServerFrame | 'waits' | undefined {
+  if (frame.type !== 'commit' || frame.after === undefined) return undefined;
+  const { tx, isCommitted = undefined } = state.commit ?? {};
+  if (tx === frame.after && isCommitted === true) return undefined;
+  const isBlocked = tx !== frame.after || isCommitted === false;
+  state.commit = { tx: frame.tx, isCommitted: isBlocked ? false : undefined };
+  return isBlocked ? refusalFrame(frame.id, 'SESSION_BLOCKED') : 'waits';
 }
 
 interface Arrival {
@@ -72,7 +84,7 @@ export class Network {
 
   open(socket: number, url: string, nowMs: number): void {
     const node = this.cluster.nodes.find(({ base }) => url.startsWith(base.replace('http:', 'ws:')));
-    this.#sockets.set(socket, { node, open: new Map(), greeted: false });
+    this.#sockets.set(socket, { node, open: new Map(), greeted: false, commit: undefined });
     if (node === undefined) this.#arrive(nowMs + 1, { do: 'closed', socket, code: 1006, reason: 'no such host' });
     else if (nowMs < node.downUntilMs)
       this.#arrive(nowMs + node.delayMs, { do: 'closed', socket, code: 1006, reason: 'refused' });
@@ -123,20 +135,28 @@ export class Network {
 
   #request(
     socket: number,
-    { open }: Socket,
+    state: Socket,
     node: FakeNode,
     frame: RequestFrame,
     nowMs: number,
     together: ServerFrame[],
   ): void {
+    const { open } = state;
     const drawn = this.#fault(frame);
-    const refusal = this.#refusal(node, frame, drawn === 'refused', nowMs);
+    // Now and then a commit overtakes the one that it was sent behind.
+    const behind = this.#chance(0.03) ? undefined : commitBehind(state, frame);
+    if (behind === 'waits') return;
+    const refusal = behind ?? this.#refusal(node, frame, drawn === 'refused', nowMs);
     const fault = refusal === undefined ? drawn : 'none';
     if (fault === 'cutBefore') {
       this.#cut(socket, node, nowMs);
       return;
     }
     const answer = refusal ?? this.cluster.answer(node, frame, open);
+    if (frame.type === 'commit') {
+      const isLost = fault !== 'none' && fault !== 'late' && fault !== 'goaway';
+      state.commit = { tx: frame.tx, isCommitted: isLost ? undefined : answer.type === 'committed' };
+    }
     const pauseMs = this.#random.pick(PAUSES_MS);
     switch (fault) {
       case 'swallowed':

@@ -8,15 +8,15 @@ export type StepProtocol = { readonly capabilities: readonly string[] } & (
 
 const TRANSACTIONS = ['transactions', 'list', 'stable'];
 
-/** Their capabilities are those of a server's welcome. */
+/** Their capabilities are those of a server's welcome; that of NoCC is an older one, which chains no commits. */
 export const STEP_PROTOCOLS: readonly StepProtocol[] = [
   {
     kind: 'transactions',
     name: 'paris',
-    capabilities: [...TRANSACTIONS, 'snapshots', 'read-past', 'stable-snapshots'],
+    capabilities: [...TRANSACTIONS, 'chained-commits', 'snapshots', 'read-past', 'stable-snapshots'],
   },
   { kind: 'transactions', name: 'nocc', capabilities: TRANSACTIONS },
-  { kind: 'transactions', name: 'wren', capabilities: [...TRANSACTIONS, 'snapshots', 'read-past'] },
+  { kind: 'transactions', name: 'wren', capabilities: [...TRANSACTIONS, 'chained-commits', 'snapshots', 'read-past'] },
   { kind: 'operations', name: 'orbe', capabilities: ['operations', 'stable'] },
   { kind: 'operations', name: 'cc-lo', capabilities: ['operations', 'rot', 'stable', 'snapshots'] },
 ];

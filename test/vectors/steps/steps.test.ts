@@ -129,6 +129,13 @@ describe('what happens to writes in the traces', () => {
     expect(statesOf(detaches)).toBeGreaterThan(5);
   });
 
+  it('is that commits are sent behind others, and again once those are decided', () => {
+    const isBehind = (frame: WriteFrame): boolean => frame.type === 'commit' && frame.after !== undefined;
+    expect(timesOf(writes, (sendings) => sendings.some(isBehind))).toBeGreaterThan(100);
+    const isHeld = (sendings: readonly WriteFrame[]): boolean => isBehind(sendings[0]!) && !isBehind(sendings.at(-1)!);
+    expect(timesOf(writes, isHeld)).toBeGreaterThan(50);
+  });
+
   it('is that the status has pending commits, regions that do not answer, and no connection', () => {
     expect(statesOf(({ status }) => (status?.pendingCommits ?? 0) > 2)).toBeGreaterThan(20);
     expect(statesOf(({ status }) => (status?.unresponsive.length ?? 0) > 0)).toBeGreaterThan(20);

@@ -95,7 +95,7 @@ export const THEMES: readonly Theme[] = [
     faults: faults({ none: 48, refused: 35, down: 6, goaway: 8, late: 3 }),
     codes: ['NOT_READY'],
     writeCodes: ['TRANSACTION_ABORTED', 'TRANSACTION_ABORTED', 'ATTEMPT_MISMATCH', 'NOT_READY'],
-    spell: 0.1,
+    spell: 0.7,
     unresponsive: 0.2,
     does: { write: 14, commit: 12 },
   }),

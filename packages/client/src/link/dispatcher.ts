@@ -106,8 +106,15 @@ export class Dispatcher {
       return;
     }
     if (retry.elsewhere !== false && connection === this.#connection) this.moveOn(connection, retry.elsewhere, error);
+    this.#resting.add(exchange);
+    if (!Number.isFinite(retry.refusals)) return;
     const pauseMs = fullJitterMs(this.#loop.random, retry.refusals, RETRY_BASE_MS, RETRY_CAP_MS);
-    this.#rest(exchange, pauseMs);
+    this.#loop.after(pauseMs, () => this.resume(exchange));
+  }
+
+  /** Repeats a refused request now, unless it has been repeated since. */
+  resume(exchange: Exchange): void {
+    if (this.#resting.delete(exchange) && !exchange.settled) this.submit(exchange);
   }
 
   /** The cluster refuses this client as such: waiting is of no use. */
@@ -177,15 +184,6 @@ export class Dispatcher {
     if (this.#flushing) return;
     this.#flushing = true;
     this.#loop.atTurnsEnd(() => this.flush());
-  }
-
-  #rest(exchange: Exchange, pauseMs: number): void {
-    const wake = (): void => {
-      this.#resting.delete(exchange);
-      if (!exchange.settled) this.submit(exchange);
-    };
-    this.#resting.add(exchange);
-    this.#loop.after(pauseMs, wake);
   }
 
   *#all(): Generator<Exchange> {

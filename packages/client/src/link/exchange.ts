@@ -9,6 +9,7 @@ import type { Answer } from './frames.js';
  * Repeat the request after this many refusals of it, here or rather elsewhere: on another node, or in another region.
  */
 export interface Retry {
+  /** Infinite: not until it is resumed. */
   readonly refusals: number;
   readonly elsewhere: Elsewhere;
 }

@@ -1,6 +1,7 @@
 /**
- * What a session does one at a time: writes, and under protocols of single operations everything. The next one is not
- * sent until the outcome of the one before is known, or it might be ordered before it (P8).
+ * What a session does in order: writes, and under protocols of single operations everything. Where nodes chain commits,
+ * a write is sent behind the ones before it, and begins above them once they have committed; else it is not sent until
+ * the outcome of the one before is known, or it might be ordered before it (P8).
  */
 import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
@@ -8,24 +9,35 @@ import { clientClosed, SessionBlockedError } from '../errors.js';
 import type { Caller, Cancellable, Exchange } from '../link/exchange.js';
 import type { ClientCore } from './core.js';
 
+/** Writes that are under way at a time. */
+const MAX_CHAINED = 128;
+
 /** What is under way. */
 export interface Turn<T = unknown> extends Exchange<T> {
   /** Its caller got OUTCOME_UNKNOWN; it goes on in the background. */
   readonly overdue?: boolean;
+  /** When it was asked for. */
+  queuedMs?: number;
   /** Of a write. */
   readonly txId?: TxId;
   readonly birth?: Timestamp;
   /** Whether it may have had an effect, and it is not known whether it has. */
   readonly inDoubt?: boolean;
+  /** It waits until the one before it is decided: it was refused behind that one. */
+  readonly held?: boolean;
   /** Its session goes on without it. */
   detached?: boolean;
+  /** The one before it has ended, and is not known to have committed. */
+  orphaned?: boolean;
+  /** All before it are decided. */
+  lead?(): void;
 }
 
 /** What waits for its turn. */
 export interface Job<T = unknown> {
   readonly writes: boolean;
   /** Its turn has come. `ended` is called once its outcome is known, or nothing can find it out any more. */
-  readonly begin: (ended: () => void) => Turn<T>;
+  readonly begin: (ended: (committed?: boolean) => void) => Turn<T>;
   /** It has been taken back. */
   readonly drop?: () => void;
 }
@@ -51,11 +63,10 @@ class Queued implements Cancellable {
 export class CommitQueue {
   readonly #core: ClientCore;
   #queue: Queued[] = [];
-  #head: Turn | undefined;
-  #headWrites = false;
-  #headSinceMs = 0;
-  /** Writes that the session goes on without, and when each was asked for. */
-  readonly #detached = new Map<Turn, number>();
+  /** What is under way, in order. Only the first one may have had an effect that those behind it have not had. */
+  readonly #chain: Turn[] = [];
+  /** Writes that the session goes on without. */
+  readonly #detached = new Set<Turn>();
   #closed = false;
 
   constructor(core: ClientCore) {
@@ -64,27 +75,37 @@ export class CommitQueue {
 
   /** When each write was asked for whose outcome is not known yet, those that wait for their turn included. */
   get writesSinceMs(): readonly number[] {
-    const queued = this.#queue.filter(({ job }) => job.writes).map(({ queuedMs }) => queuedMs);
-    return [...this.#detached.values(), ...(this.#headWrites ? [this.#headSinceMs] : []), ...queued];
+    const begun = this.#begun.filter(({ txId }) => txId !== undefined);
+    const queued = this.#queue.filter(({ job }) => job.writes);
+    return [...begun, ...queued].map(({ queuedMs }) => queuedMs!);
+  }
+
+  get #begun(): Turn[] {
+    return [...this.#detached, ...this.#chain];
   }
 
   /** Whether this write has been sent, and is repeated until its outcome is known. */
   isUnderWay(txId: TxId): boolean {
-    return this.#head?.txId === txId || [...this.#detached.keys()].some((turn) => turn.txId === txId);
+    return this.#begun.some((turn) => turn.txId === txId);
+  }
+
+  /** What this one follows: the one before it, while that is not decided. */
+  before(turn: Turn): Turn | undefined {
+    return this.#chain[this.#chain.indexOf(turn) - 1];
   }
 
   /**
-   * Gives up the order behind the write under way, where its outcome is not known: what waits for its turn goes on.
+   * Gives up the order behind the first write under way, where its outcome is not known: what is behind it goes on.
    * Returns its id.
    * @param detach makes the session another one
    */
   detach(detach: () => void): TxId | undefined {
-    const head = this.#head;
+    const [head] = this.#chain;
     if (head?.inDoubt !== true) return undefined;
     detach();
     head.detached = true;
-    this.#detached.set(head, this.#headSinceMs);
-    this.#free();
+    this.#detached.add(head);
+    this.#leave(head);
     return head.txId;
   }
 
@@ -109,20 +130,23 @@ export class CommitQueue {
 
   /** Rejects what has waited too long without being sent. Returns whether anything waits. */
   sweep(nowMs: number): boolean {
-    if (this.#queue.length === 0) return false;
-    const stuck = this.#head?.overdue === true;
+    const behind = this.#chain.filter((turn, i) => i > 0 && !turn.inDoubt);
+    if (this.#queue.length + behind.length === 0) return false;
+    const stuck = this.#chain[0]?.overdue === true;
     const { offlineSinceMs } = this.#core.connector.dispatcher;
     if (!stuck && offlineSinceMs === undefined) return true;
     const { requestTimeoutMs } = this.#core.settings;
     const sinceMs = stuck ? 0 : (offlineSinceMs ?? 0);
-    const late = this.#queue.filter(({ queuedMs }) => Math.max(queuedMs, sinceMs) + requestTimeoutMs <= nowMs);
-    this.#withdraw(late, () => this.#lateError());
+    const isLate = ({ queuedMs }: { readonly queuedMs?: number }): boolean =>
+      Math.max(queuedMs!, sinceMs) + requestTimeoutMs <= nowMs;
+    this.#withdraw(this.#queue.filter(isLate), () => this.#lateError());
+    for (const turn of behind.filter(isLate)) turn.failed(this.#lateError());
     return true;
   }
 
   /** Why what waits for its turn was not sent. */
   #lateError(): IsochronError {
-    const { overdue, txId, birth } = this.#head ?? {};
+    const { overdue, txId, birth } = this.#chain[0] ?? {};
     if (overdue === true && txId !== undefined && birth !== undefined) return new SessionBlockedError(txId, birth);
     return new IsochronError('CONNECTION_LOST', 'the request was not sent: there is no connection');
   }
@@ -132,33 +156,53 @@ export class CommitQueue {
     this.#withdraw(this.#queue, clientClosed);
   }
 
+  /** Begins what may be under way behind what is. */
   #next(): void {
-    if (this.#head !== undefined) return;
-    const queued = this.#queue.shift();
-    if (queued === undefined) return;
-    const head: Turn = queued.job.begin(() => this.#ended(head));
-    queued.turn = head;
-    this.#head = head;
-    this.#headWrites = queued.job.writes;
-    this.#headSinceMs = queued.queuedMs;
-    const { dispatcher } = this.#core.connector;
-    const { offlineSinceMs } = dispatcher;
-    const waitsSinceMs =
-      offlineSinceMs === undefined ? this.#core.loop.nowMs : Math.max(queued.queuedMs, offlineSinceMs);
-    head.deadlineMs = waitsSinceMs + this.#core.settings.requestTimeoutMs;
-    head.run(dispatcher.submit, queued.caller);
+    while (this.#queue.length > 0 && this.#takesMore) {
+      const queued = this.#queue.shift()!;
+      const turn: Turn = queued.job.begin((committed) => this.#ended(turn, committed));
+      queued.turn = turn;
+      turn.queuedMs = queued.queuedMs;
+      this.#chain.push(turn);
+      if (this.#chain.length === 1) this.#lead();
+      turn.run(this.#core.connector.dispatcher.submit, queued.caller);
+    }
   }
 
-  /** A write has ended, one way or the other. */
-  #ended(turn: Turn): void {
+  get #takesMore(): boolean {
+    const [head] = this.#chain;
+    if (head === undefined) return true;
+    const isStuck = head.overdue === true || this.#chain.at(-1)!.held === true;
+    return this.#chain.length < MAX_CHAINED && !isStuck && this.#core.can('chained-commits');
+  }
+
+  /** All before the first one are decided: it may take as long as a request may. */
+  #lead(): void {
+    const turn = this.#chain[0]!;
+    const { offlineSinceMs } = this.#core.connector.dispatcher;
+    const sinceMs = offlineSinceMs === undefined ? this.#core.loop.nowMs : Math.max(turn.queuedMs!, offlineSinceMs);
+    turn.deadlineMs = sinceMs + this.#core.settings.requestTimeoutMs;
+    turn.lead?.();
+  }
+
+  /** It has ended, one way or the other. */
+  #ended(turn: Turn, committed?: boolean): void {
     if (this.#detached.delete(turn)) this.#core.changed();
-    else this.#free();
+    else this.#leave(turn, committed);
   }
 
   /** It is the next one's turn. */
-  #free(): void {
-    this.#head = undefined;
-    this.#headWrites = false;
+  #leave(turn: Turn, committed?: boolean): void {
+    const at = this.#chain.indexOf(turn);
+    this.#chain.splice(at, 1);
+    const next = this.#chain[at];
+    if (next !== undefined) {
+      next.orphaned ||= !committed;
+      if (at === 0) {
+        this.#lead();
+        for (const one of this.#chain) this.#core.connector.dispatcher.resume(one);
+      }
+    }
     this.#core.changed();
     this.#next();
   }

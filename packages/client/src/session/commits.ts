@@ -1,7 +1,9 @@
 /** The commits of a session of transactions. */
 import type { IsochronError } from '@isochron/core/errors';
+import type { Timestamp } from '@isochron/core/ids';
 import type { CommitAttempt, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { CommitFrame, RequestFrame } from '@isochron/wire/session-frames';
+import { malformed } from '../errors.js';
 import type { Connection } from '../link/connection.js';
 import { type Caller, type Cancellable, type Retry, unexpected } from '../link/exchange.js';
 import type { Answer } from '../link/frames.js';
@@ -22,7 +24,7 @@ export function commit(
 ): Cancellable | undefined {
   const job = {
     writes: true,
-    begin: (ended: () => void) => new CommitExchange(core, core.session.commit(begin()), handle, ended),
+    begin: (ended: (committed?: boolean) => void) => new CommitExchange(core, begin(), handle, ended),
     drop: () => handle?.end(),
   };
   return core.queue.enqueue(job, caller);
@@ -34,16 +36,29 @@ class CommitExchange extends OutcomeExchange {
   readonly #handle: SnapshotHandle | undefined;
   #writes: CommitFrame['writes'] | undefined;
   #sentOpen = false;
+  /** Where it leads: the last write of its session before it. */
+  #hwt: Timestamp | undefined;
 
-  constructor(core: ClientCore, attempt: CommitAttempt, handle: SnapshotHandle | undefined, ended: () => void) {
+  constructor(
+    core: ClientCore,
+    readonly tx: SessionTransaction,
+    handle: SnapshotHandle | undefined,
+    ended: (committed?: boolean) => void,
+  ) {
     super(core, ended);
     this.#core = core;
-    this.attempt = attempt;
+    this.attempt = core.session.attempt(tx);
     this.#handle = handle;
   }
 
+  override lead(): void {
+    this.#hwt = this.#core.session.commit(this.tx).hwt;
+    super.lead();
+  }
+
   frame(id: number, connection: Connection): RequestFrame {
-    const { txId: tx, snapshot, deps, hwt, birth, writes } = this.attempt;
+    const { txId: tx, snapshot, deps, birth, writes } = this.attempt;
+    const { before: after } = this;
     // Where the transaction is open, the commit ends it. A commit with a snapshot asks for nothing open, anywhere.
     const open = !this.sent && this.#handle?.isOpenOn(connection) === true;
     if (!open) this.#handle?.release();
@@ -58,16 +73,18 @@ class CommitExchange extends OutcomeExchange {
       id,
       tx,
       ...(open ? {} : { snapshot, ...(deps === undefined ? {} : { deps }) }),
-      hwt,
+      hwt: this.#hwt ?? this.attempt.hwt,
       birth,
       homes: attempts.map(({ home }) => home),
       ...(attempts.some(({ avoid }) => avoid.length > 0) ? { avoids: attempts.map(({ avoid }) => avoid) } : {}),
+      ...(after === undefined ? {} : { after }),
       writes: this.#writes,
     };
   }
 
   answered(frame: Answer): void {
     if (frame.type !== 'committed') throw unexpected(frame);
+    if (this.before !== undefined) throw malformed('an answer to a commit before that of the one before it');
     if (!this.detached) this.#core.session.committed(frame.ts, frame.deps);
     this.committed(frame.ts);
   }
@@ -80,7 +97,9 @@ class CommitExchange extends OutcomeExchange {
   }
 
   protected gaveUp(): void {
-    if (!this.detached) this.#core.session.refused();
+    const { session } = this.#core;
+    if (this.#hwt === undefined) session.end(this.tx);
+    else if (!this.detached) session.refused();
     this.#handle?.release();
   }
 }

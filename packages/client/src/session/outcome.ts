@@ -28,7 +28,7 @@ interface Cohorts {
 const cohortsOf = ({ region, avoid }: Connection): Cohorts => ({ home: region, avoid });
 
 /** Answers after which nothing can have happened: the node refused before it began. */
-const NOT_STARTED = new Set(['NOT_READY', 'CREDITS_EXHAUSTED', 'SNAPSHOT_UNAVAILABLE']);
+const NOT_STARTED = new Set(['NOT_READY', 'CREDITS_EXHAUSTED', 'SNAPSHOT_UNAVAILABLE', 'SESSION_BLOCKED']);
 /**
  * A cohort has written down that this attempt never commits: nothing of it has happened, and another attempt may commit
  * (D4).
@@ -46,8 +46,12 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   overdue = false;
   /** Its session goes on without it, and does not receive its outcome. */
   detached = false;
+  /** It was refused behind the one before it, and waits until that one is decided. */
+  held = false;
+  /** What it was sent behind has ended, and is not known to have committed. */
+  orphaned = false;
   readonly #core: ClientCore;
-  readonly #ended: () => void;
+  readonly #ended: (committed?: boolean) => void;
   protected abstract readonly attempt: Attempt;
   #attempts: readonly Cohorts[] = [];
   /** It may have had an effect. */
@@ -62,7 +66,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   #lastError: IsochronError | undefined;
 
   /** @param ended called when the outcome is known, or cannot be found out any more */
-  constructor(core: ClientCore, ended: () => void) {
+  constructor(core: ClientCore, ended: (committed?: boolean) => void) {
     super();
     this.#core = core;
     this.#ended = ended;
@@ -91,13 +95,28 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
 
   protected committed(timestamp: Timestamp): void {
     this.done({ timestamp, txId: this.txId });
-    this.#ended();
+    this.#ended(true);
+  }
+
+  /** The write that it is sent behind, while that one is not decided. */
+  protected get before(): TxId | undefined {
+    return this.#core.queue.before(this)?.txId;
+  }
+
+  lead(): void {
+    if (this.#inDoubt) this.deadlineMs = this.#answerDueMs(this.#core.loop.nowMs);
   }
 
   override refused(error: IsochronError, connection: Connection): Retry | undefined {
     this.#lastError = error;
     this.#refusals++;
     if (NOT_STARTED.has(error.code)) this.notBegun();
+    if (error.code === 'SESSION_BLOCKED' && this.before !== undefined) {
+      if (!this.#inDoubt) this.#outcomeDeadlineMs = Number.POSITIVE_INFINITY;
+      this.deadlineMs = this.#outcomeDeadlineMs;
+      this.held = true;
+      return { refusals: Number.POSITIVE_INFINITY, elsewhere: false };
+    }
     if (error.code === 'ATTEMPT_MISMATCH' && this.#attempts.length > 1) {
       this.#attempts = this.#attempts.slice(0, -1);
       return this.#retry(false);
@@ -132,7 +151,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     if (now >= this.#outcomeDeadlineMs && !this.overdue)
       this.#unknown('no answer before the deadline', this.#lastError);
     // The connection is alive but owes this answer for too long: ask on another one.
-    if (this.#core.suspect(this)) this.#unanswered++;
+    if (this.before === undefined && this.#core.suspect(this)) this.#unanswered++;
     this.deadlineMs = this.#answerDueMs(now);
     return false;
   }
@@ -173,11 +192,13 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   /** It is about to be sent: returns its attempts. */
   protected sending(connection: Connection): readonly Cohorts[] {
     const home = this.#attempts.at(-1)?.home;
-    if (home === undefined || this.mustMove(home, connection)) this.#addAttempt(connection);
+    // What the attempt before was to be above is not known: the next one waits until that one is given up (D4).
+    if (home === undefined || this.orphaned || this.mustMove(home, connection)) this.#addAttempt(connection);
+    this.held = this.orphaned = false;
     this.#wasInDoubt = this.#inDoubt;
     this.#inDoubt = true;
     const now = this.#core.loop.nowMs;
-    if (!this.#sent) this.#outcomeDeadlineMs = now + this.#core.settings.commitTimeoutMs;
+    if (!Number.isFinite(this.#outcomeDeadlineMs)) this.#outcomeDeadlineMs = now + this.#core.settings.commitTimeoutMs;
     this.#sent = true;
     this.deadlineMs = this.#answerDueMs(now);
     return this.#attempts;
@@ -185,9 +206,11 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
 
   /**
    * How long the next answer may take: where every node needs longer than the request timeout, no repetition would end,
-   * so each one may take twice as long as the one before.
+   * so each one may take twice as long as the one before. Behind another write it has to be answered first.
    */
   #answerDueMs(now: number): number {
+    if (this.before !== undefined)
+      return this.#outcomeDeadlineMs > now ? this.#outcomeDeadlineMs : Number.POSITIVE_INFINITY;
     const dueMs = now + this.#core.settings.requestTimeoutMs * 2 ** Math.min(this.#unanswered, MAX_DOUBLINGS);
     return this.#outcomeDeadlineMs > now ? Math.min(dueMs, this.#outcomeDeadlineMs) : dueMs;
   }

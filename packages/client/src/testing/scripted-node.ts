@@ -13,7 +13,7 @@ import type {
   WireValue,
 } from '@isochron/wire/session-frames';
 
-const ALL = ['transactions', 'list', 'stable', 'snapshots', 'read-past', 'stable-snapshots'];
+export const ALL = ['transactions', 'list', 'stable', 'snapshots', 'read-past', 'stable-snapshots'];
 
 /** What the scripted nodes of one cluster share. Each write is stable at once. */
 export class ScriptedStore {
@@ -57,6 +57,7 @@ export class ScriptedNode {
   state: 'serves' | 'refuses' | 'silent' = 'serves';
   credits = 16;
   regions: WelcomeFrame['regions'] = [];
+  capabilities: readonly string[] = ALL;
   /** Token of its welcomes and commits. */
   readonly token: string;
   readonly #open = new Map<TxId, Timestamp>();
@@ -115,7 +116,7 @@ export class ScriptedNode {
       node: `${this.name}-1`,
       cluster: 'test',
       protocol: 'paris',
-      capabilities: ALL,
+      capabilities: this.capabilities,
       ust,
       hwt: 0,
       freshness: { now: Math.ceil(wallOf(ust)), stalenessMs: 0, stale: false, heldBackBy: null },

@@ -18,7 +18,7 @@ import {
   type SocketId,
 } from '../machine.js';
 import { openTransactions } from '../session/transactions.js';
-import type { Scripted, ScriptedNode } from './scripted-node.js';
+import { refusal, type Scripted, type ScriptedNode } from './scripted-node.js';
 
 /** What became of a call. */
 export interface Called {
@@ -40,6 +40,8 @@ interface Socket {
   /** Requests without an answer that has reached the machine. */
   readonly inFlight: Map<number, RequestFrame>;
   lastArrivalMs: number;
+  /** Its last commit, and what came of it; undefined while that is not decided. */
+  commit: { readonly tx: TxId; readonly isCommitted: boolean | undefined } | undefined;
 }
 
 interface Due {
@@ -75,8 +77,10 @@ export class World implements ClientEffects {
   #isStepping = false;
   #lastId = 0;
   #count = 0;
-  /** The write that was sent last, and whether its last sending has been answered. */
-  #write: { readonly tx: TxId; isAnswered: boolean } | undefined;
+  /** The writes in the order in which they were sent first, and whether their last sendings have been answered. */
+  readonly #writes = new Map<TxId, boolean>();
+  /** Writes that the session goes on without. */
+  #givenUp: ReadonlySet<TxId> = new Set();
 
   constructor(
     readonly nodes: readonly ScriptedNode[],
@@ -127,6 +131,7 @@ export class World implements ClientEffects {
       reject: (reason: unknown) => settle({ reason: reason as { code?: string } }),
     };
     this.calls.push(called);
+    if (call.f === 'detach') this.#givenUp = new Set(this.#writes.keys());
     this.step({ kind: 'call', call, caller });
     return called;
   }
@@ -190,7 +195,15 @@ export class World implements ClientEffects {
   open(id: SocketId, url: string): void {
     const node = this.nodes.find((one) => url.startsWith(`${one.url}/`));
     if (node === undefined) throw new Error(`no node at ${url}`);
-    const socket: Socket = { id, node, state: 'opening', isCut: false, inFlight: new Map(), lastArrivalMs: 0 };
+    const socket: Socket = {
+      id,
+      node,
+      state: 'opening',
+      isCut: false,
+      inFlight: new Map(),
+      lastArrivalMs: 0,
+      commit: undefined,
+    };
     this.sockets.set(id, socket);
     if (node.state === 'silent') return;
     this.#later(this.#arrivalMs(socket), () => {
@@ -242,10 +255,13 @@ export class World implements ClientEffects {
     inFlight.set(frame.id, frame);
     if (inFlight.size > node.credits) this.violations.push(`${inFlight.size} requests with ${node.credits} credits`);
     if (frame.type !== 'commit') return;
-    const { tx } = frame;
-    if (this.#write !== undefined && this.#write.tx !== tx && !this.#write.isAnswered)
-      this.violations.push(`${tx} was sent before the outcome of ${this.#write.tx} was known`);
-    this.#write = { tx, isAnswered: false };
+    const { tx, after } = frame;
+    const order = [...this.#writes.keys()];
+    const before = order.slice(0, order.includes(tx) ? order.indexOf(tx) : undefined);
+    const previous = before.at(-1);
+    if (previous !== undefined && previous !== after && !this.#writes.get(previous) && !this.#givenUp.has(previous))
+      this.violations.push(`${tx} was sent before the outcome of ${previous} was known`);
+    this.#writes.set(tx, false);
   }
 
   #arrive(socket: Socket, frames: readonly ClientFrame[]): void {
@@ -255,14 +271,30 @@ export class World implements ClientEffects {
     node.frames.push(...frames);
     const answers: ServerFrame[] = [];
     for (const frame of frames) {
+      const behind = this.#behind(socket, frame);
+      if (behind !== undefined) {
+        if (behind !== 'waits') answers.push(behind);
+        continue;
+      }
       const scripted = node.script(frame);
       const answer = typeof scripted === 'object' ? scripted : this.#apply(node, frame, scripted);
       if (answer !== undefined) answers.push(answer);
+      if (frame.type === 'commit') socket.commit = { tx: frame.tx, isCommitted: answer && answer.type === 'committed' };
       if (scripted !== 'close' && scripted !== 'apply-and-close') continue;
       this.#cut(socket);
       return;
     }
     if (answers.length > 0) this.#deliver(socket, answers);
+  }
+
+  /** A commit begins behind another one when that one has committed; it waits for one that is not answered. */
+  #behind(socket: Socket, frame: ClientFrame): ServerFrame | 'waits' | undefined {
+    if (frame.type !== 'commit' || frame.after === undefined) return undefined;
+    const { commit } = socket;
+    if (commit?.tx === frame.after && commit.isCommitted === true) return undefined;
+    const isBlocked = commit?.tx !== frame.after || commit.isCommitted === false;
+    if (commit?.tx === frame.after) socket.commit = { tx: frame.tx, isCommitted: isBlocked ? false : undefined };
+    return isBlocked ? refusal(frame.id, 'SESSION_BLOCKED', true) : 'waits';
   }
 
   /** The node's own answer, unless the script keeps it back. */
@@ -278,8 +310,7 @@ export class World implements ClientEffects {
       for (const { id } of frames as readonly { readonly id?: number }[]) {
         const request = socket.inFlight.get(id ?? -1);
         socket.inFlight.delete(id ?? -1);
-        if (request?.type === 'commit' && socket.state === 'open' && request.tx === this.#write?.tx)
-          this.#write.isAnswered = true;
+        if (request?.type === 'commit' && socket.state === 'open') this.#writes.set(request.tx, true);
       }
       this.step({ kind: 'message', socket: socket.id, data: JSON.stringify(frames) });
     });

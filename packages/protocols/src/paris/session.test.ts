@@ -92,6 +92,18 @@ describe('ParisSession (Algorithm 1)', () => {
     expect(tx.lookup('x')).toEqual({ value: '1', ts: 10 });
   });
 
+  it('knows what a commit sends that is to follow the one in flight (P8)', () => {
+    const session = new ParisSession('s');
+    const [a, b] = [session.begin(), session.begin()];
+    a.write('x', '1');
+    b.write('y', '1');
+    session.commit(a);
+    const attempt = session.attempt(b);
+    expect(attempt).toMatchObject({ txId: b.id, hwt: 0, writes: [{ key: 'y', value: '1' }] });
+    session.committed(10);
+    expect(session.commit(b)).toEqual({ ...attempt, hwt: 10 });
+  });
+
   it('that is detached from its commit in flight has seen the same and follows it no more; a later commit may begin', () => {
     const session = new ParisSession('first-session-of-two');
     committed(session, 5, { x: '1' });

@@ -12,6 +12,7 @@ import { IsochronError } from '@isochron/core';
  * - `snapshots`: all reads of a transaction, a one-shot one too, see one state.
  * - `read-past`: reads at a timestamp (`at`).
  * - `stable-snapshots`: what a snapshot shows, every region has.
+ * - `chained-commits`: a session may send commits without waiting for the one before (`after`).
  */
 export type Capability =
   | 'transactions'
@@ -21,7 +22,8 @@ export type Capability =
   | 'stable'
   | 'snapshots'
   | 'read-past'
-  | 'stable-snapshots';
+  | 'stable-snapshots'
+  | 'chained-commits';
 
 /** What a cluster offers under its protocol. */
 export interface Offer {
@@ -40,6 +42,7 @@ const INSTEAD: { readonly [Needed in Capability]: string } = {
   snapshots: 'Read without one.',
   'read-past': 'Read the present.',
   'stable-snapshots': 'Wait until what was read is stable.',
+  'chained-commits': 'Wait for each outcome.',
 };
 
 /** The refusal of what a protocol cannot do. */

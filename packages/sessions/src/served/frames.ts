@@ -26,13 +26,15 @@ const MAX_REGIONS = 64;
 const invalid = (detail: string): IsochronError => new IsochronError('INVALID_REQUEST', detail);
 
 /** @throws IsochronError `INVALID_REQUEST` */
-export function txIdField(frame: RawFrame): TxId {
-  if (typeof frame.tx !== 'string' || !isTxId(frame.tx)) throw invalid('"tx" is not a transaction id.');
-  return frame.tx;
+export function txIdField(frame: RawFrame, name: 'tx' | 'after' = 'tx'): TxId {
+  const raw = frame[name];
+  if (typeof raw !== 'string' || !isTxId(raw)) throw invalid(`"${name}" is not a transaction id.`);
+  return raw;
 }
 
 /** @throws IsochronError `INVALID_REQUEST` */
-export const optionalTxId = (frame: RawFrame): TxId | null => (frame.tx == null ? null : txIdField(frame));
+export const optionalTxId = (frame: RawFrame, name: 'tx' | 'after' = 'tx'): TxId | null =>
+  frame[name] == null ? null : txIdField(frame, name);
 
 /** @throws IsochronError `INVALID_REQUEST` */
 export function timestampField(frame: RawFrame, name: string): Timestamp {

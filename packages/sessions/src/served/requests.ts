@@ -11,6 +11,7 @@ import { depsField, snapshotOf, wanted } from '../snapshot.js';
 import { MAX_OPERATION_TOKEN_LENGTH } from '../tokens/operation-token.js';
 import { refuseFuture } from '../tokens/snapshot-checks.js';
 import type { Answer, FrameEncoder } from './answers.js';
+import type { CommitOrder } from './commit-order.js';
 import {
   avoidsField,
   depsOf,
@@ -31,6 +32,7 @@ import type { TransactionParts } from './transaction-session.js';
 /** What a request needs of its session. */
 export interface TransactionRequests extends RequestContext {
   readonly parts: TransactionParts;
+  readonly commits: CommitOrder;
   readonly principal: string;
   /** The highest snapshot that the session has seen. */
   readonly seen: Snapshot;
@@ -170,8 +172,10 @@ function commit(frame: RawFrame, id: number, context: TransactionRequests, reply
     principal: context.principal,
     writes: writesField(frame, rules),
   };
-  context.parts.outcomes.commit(
-    order,
+  context.commits.add(
+    order.txId,
+    optionalTxId(frame, 'after'),
+    (above, done) => context.parts.outcomes.commit({ ...order, hwt: Math.max(order.hwt, above) }, done),
     answered(reply, (committed) => {
       const token = context.committed(committed, snapshot ?? undefined);
       return withToken({ type: 'committed', id, ts: committed.ts, ...depsField(committed) }, token);

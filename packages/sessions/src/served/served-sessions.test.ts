@@ -5,6 +5,8 @@ import { CREDITS } from './served-connection.js';
 
 const KEYS = ['default/a'];
 const WRITES = [{ key: 'default/a', value: '1' }];
+const COMMIT = { type: 'commit', snapshot: UST, hwt: 0, birth: UST, homes: ['p'], writes: WRITES };
+const TX = ['session-of-tests.0', 'session-of-tests.1', 'session-of-tests.2'] as const;
 const codes = ({ frames }: TestLink) => frames.map((frame) => ('code' in frame ? frame.code : frame.type));
 
 let node: TestNode;
@@ -234,5 +236,69 @@ describe('the sessions of a node', () => {
     node.sessions.close();
     expect(stays.link.closed).toEqual({ code: SESSION_CLOSE.restart, reason: expect.any(String) });
     expect(codes(stays.link)).toEqual(['goaway']);
+  });
+});
+
+describe('commits of one connection that follow one another', () => {
+  const hwts = () => node.posted.map((request) => (request.type === 'CommitReq' ? [request.txId, request.hwt] : []));
+
+  /** The coordinator ends the commit that it was sent last. */
+  function decide(ct?: Timestamp): void {
+    const { ref } = node.posted.at(-1)!;
+    const txId = TX[node.posted.length - 1]!;
+    if (ct !== undefined) node.answer({ type: 'CommitResp', ref, txId, ct, deps: undefined });
+    else node.answer({ type: 'Refused', ref, code: 'OUTCOME_PENDING', detail: 'A cohort did not answer.' });
+  }
+
+  it('begin one after the other, each above the one before it, and are answered in their order', () => {
+    const { link, connection } = node.greeted();
+    connection.receive([
+      { ...COMMIT, id: 1, tx: TX[0] },
+      { ...COMMIT, id: 2, tx: TX[1], after: TX[0] },
+      { ...COMMIT, id: 3, tx: TX[2], after: TX[1] },
+    ]);
+    expect(hwts()).toEqual([[TX[0], 0]]);
+    decide(UST + 10);
+    expect(hwts().slice(1)).toEqual([[TX[1], UST + 10]]);
+    decide(UST + 20);
+    expect(hwts().slice(2)).toEqual([[TX[2], UST + 20]]);
+    decide(UST + 30);
+    expect(link.frames.map((frame) => ('ts' in frame ? frame.ts : frame))).toEqual([UST + 10, UST + 20, UST + 30]);
+  });
+
+  it('begin at once where the one before it has committed by then', () => {
+    const { connection } = node.greeted();
+    connection.receive({ ...COMMIT, id: 1, tx: TX[0] });
+    decide(UST + 10);
+    connection.receive({ ...COMMIT, id: 2, tx: TX[1], after: TX[0] });
+    expect(hwts()).toEqual([
+      [TX[0], 0],
+      [TX[1], UST + 10],
+    ]);
+  });
+
+  it('are refused without effect behind one that has not committed, all of them', () => {
+    const { link, connection } = node.greeted();
+    connection.receive([
+      { ...COMMIT, id: 1, tx: TX[0] },
+      { ...COMMIT, id: 2, tx: TX[1], after: TX[0] },
+      { ...COMMIT, id: 3, tx: TX[2], after: TX[1] },
+    ]);
+    decide();
+    expect(codes(link)).toEqual(['OUTCOME_PENDING', 'SESSION_BLOCKED', 'SESSION_BLOCKED']);
+    connection.receive({ ...COMMIT, id: 4, tx: TX[2], after: TX[1] });
+    expect(codes(link).at(-1)).toBe('SESSION_BLOCKED');
+    expect(node.posted).toHaveLength(1);
+  });
+
+  it('are refused behind one that was not sent last on their connection', () => {
+    const [first, second] = [node.greeted(), node.greeted()];
+    first.connection.receive({ ...COMMIT, id: 1, tx: TX[0] });
+    second.connection.receive({ ...COMMIT, id: 1, tx: TX[1], after: TX[0] });
+    expect(second.link.frames).toMatchObject([{ code: 'SESSION_BLOCKED', retryable: true }]);
+    first.connection.receive({ ...COMMIT, id: 2, tx: TX[1], after: 'no id' });
+    first.connection.receive({ ...COMMIT, id: 3, tx: TX[2], after: TX[1] });
+    expect(codes(first.link)).toEqual(['INVALID_REQUEST', 'SESSION_BLOCKED']);
+    expect(node.posted).toHaveLength(1);
   });
 });

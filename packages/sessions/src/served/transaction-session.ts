@@ -5,6 +5,7 @@ import type { CoordinatorPort } from '../coordinator/client-port.js';
 import type { Outcomes } from '../coordinator/outcomes.js';
 import { depsField, NOTHING_SEEN, sameSnapshot } from '../snapshot.js';
 import type { SessionTokens } from '../tokens/session-token.js';
+import { CommitOrder } from './commit-order.js';
 import type { RawFrame } from './frames.js';
 import { handlerOf, TRANSACTION_REQUESTS, type TransactionRequests } from './requests.js';
 import type { Reply, ServedNode, ServedSession } from './served-session.js';
@@ -19,6 +20,7 @@ export interface TransactionParts {
 export class TransactionSession implements ServedSession, TransactionRequests {
   sentUst: Timestamp = 0;
   principal = '';
+  readonly commits = new CommitOrder();
   readonly #rules: SessionRules;
   #seen: Snapshot = NOTHING_SEEN;
   #hwt: Timestamp = 0;

@@ -9,12 +9,20 @@ import {
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { ClientObservations, ClientView, OwnWrite } from '../checks/observations.js';
-import { type Co, run } from '../engine/coroutine.js';
+import { type Co, run, waitFor } from '../engine/coroutine.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
-import type { CommitPlan, InteractivePlan, ListPlan, SessionPlan, StepPlan, TransactionPlan } from '../plan/plan.js';
+import type {
+  BurstPlan,
+  CommitPlan,
+  InteractivePlan,
+  ListPlan,
+  SessionPlan,
+  StepPlan,
+  TransactionPlan,
+} from '../plan/plan.js';
 import { isSameSnapshot } from '../protocols/snapshot.js';
 import { type Histories, Recording } from './recorder.js';
-import { type BeginOptions, type Carried, type ClientSession, RequestFailed } from './session.js';
+import { type BeginOptions, type Carried, type ClientSession, type CommitResult, RequestFailed } from './session.js';
 
 /** What all clients of a run share. */
 export interface ActorWorld {
@@ -65,7 +73,8 @@ export class Actor {
   #finished = false;
   #beside = 0;
   #floor: Snapshot = BEFORE_ALL;
-  #current: Recording | undefined;
+  /** What is not finished: of what stays open beside the session's order, nothing. */
+  #current: readonly Recording[] = [];
   #own: ReadonlyMap<QualifiedKey, OwnWrite> = new Map();
   #inDoubt: ClientView['inDoubt'] = new Map();
   #lastCommit: { readonly txId: TxId; readonly ct: Timestamp; readonly keys: readonly QualifiedKey[] } | undefined;
@@ -128,9 +137,9 @@ export class Actor {
 
   /** Writes down what is not finished. */
   abandon(): void {
-    const recording = this.#current;
-    this.#current = undefined;
-    if (recording !== undefined) this.#record(this.name, recording, recording.sent ? 'unknown' : 'aborted');
+    const those = this.#current;
+    this.#current = [];
+    for (const recording of those) this.#record(this.name, recording, recording.sent ? 'unknown' : 'aborted');
   }
 
   #open(state: Carried): ClientSession {
@@ -152,9 +161,11 @@ export class Actor {
         if (!(error instanceof RequestFailed)) throw error;
         this.refusals.push(error.code);
         this.world.tell.failed(this.name, error.code);
-        if (error.collected && this.#current !== undefined) this.world.tell.collected(this.#current);
         this.world.note(this.name, () => `${plan.kind} fails: ${error.code}`);
-        this.#current?.tx.end();
+        for (const recording of this.#current) {
+          if (error.collected) this.world.tell.collected(recording);
+          recording.tx.end();
+        }
         this.abandon();
       }
     }
@@ -184,6 +195,8 @@ export class Actor {
         for (const { key, deletes } of plan.writes) this.#write(recording, key, deletes);
         return yield* this.#commit(recording, plan.commit);
       }
+      case 'burst':
+        return yield* this.#burst(plan);
       case 'watch':
         return this.#watch(plan.keys, plan.reads, plan.pauseMs);
       case 'past':
@@ -211,7 +224,7 @@ export class Actor {
     const tx = this.#session.begin(options);
     this.transactions++;
     const recording = new Recording(this.name, this.#generation, tx, this.#floor, this.#own, this.#inDoubt);
-    if (options.mode !== 'snapshot') this.#current = recording;
+    if (options.mode !== 'snapshot') this.#current = [...this.#current, recording];
     this.world.tell.began(recording);
     this.world.note(this.name, () => `begins ${tx.id} (${options.mode})`);
     return recording;
@@ -222,7 +235,7 @@ export class Actor {
     for (const step of steps) yield* this.#step(recording, step);
     if (end === 'commit' && recording.written.size > 0) return yield* this.#commit(recording, commit);
     recording.tx.end();
-    this.#current = undefined;
+    this.#current = [];
     this.#record(this.name, recording, recording.written.size > 0 ? 'aborted' : 'committed');
   }
 
@@ -272,6 +285,33 @@ export class Actor {
   }
 
   *#commit(recording: Recording, plan: CommitPlan): Co<void> {
+    this.#concluded(recording, yield* this.#send(recording, plan));
+  }
+
+  /** Writes that do not wait for one another. What became of them is written down in the order of the calls. */
+  *#burst({ writes, commit }: BurstPlan): Co<void> {
+    const burst = writes.map(({ key, deletes }) => {
+      const recording = this.#begin({ mode: 'one-shot' });
+      this.#write(recording, key, deletes);
+      return recording;
+    });
+    const results = yield* waitFor<CommitResult[]>((resume) => {
+      const ended: CommitResult[] = [];
+      let left = burst.length;
+      burst.forEach((recording, i) => {
+        const befalls = i === 0 ? commit : { loses: null, duplicate: null };
+        const done = (result: CommitResult): void => {
+          ended[i] = result;
+          left--;
+          if (left === 0) resume(ended);
+        };
+        run(this.#send(recording, befalls), () => !this.#dead, done);
+      });
+    });
+    for (const [i, recording] of burst.entries()) this.#concluded(recording, results[i]!);
+  }
+
+  *#send(recording: Recording, plan: CommitPlan): Co<CommitResult> {
     const { tx, writes } = recording;
     this.world.txIds.push(recording.txId);
     this.doing = `committing ${recording.txId}`;
@@ -286,15 +326,19 @@ export class Actor {
       },
     });
     // Some clients name a write when they send it.
-    const { txId } = recording;
-    this.world.tell.settled(txId);
-    this.#current = undefined;
+    this.world.tell.settled(recording.txId);
+    return result;
+  }
+
+  #concluded(recording: Recording, result: CommitResult): void {
+    const { txId, writes } = recording;
+    this.#current = this.#current.filter((other) => other !== recording);
     if (result.status === 'committed') {
       this.world.note(this.name, () => `is told that ${txId} is committed at ${result.ct}`);
       const { ct } = result;
       this.#own = new Map([...this.#own, ...writes.map(({ key, value }) => [key, { ct, txId, value }] as const)]);
       this.#record(this.name, recording, 'committed');
-      this.world.tell.acknowledged(txId, result.ct, writes);
+      this.world.tell.acknowledged(txId, result.ct, writes, this.name);
       this.#lastCommit = { txId, ct: result.ct, keys: writes.map(({ key }) => key) };
       return;
     }
@@ -391,7 +435,7 @@ export class Actor {
 
   #ended(recording: Recording): void {
     recording.tx.end();
-    this.#current = undefined;
+    this.#current = [];
     this.#record(this.name, recording, 'committed');
   }
 

@@ -5,6 +5,7 @@ import { between, integer, logBetween, rounded, weighted } from '../engine/draws
 import { Streams } from '../engine/streams.js';
 import type { Settings } from '../protocols/adapter.js';
 import { drawRoom, drawVerification } from '../protocols/settings.js';
+import { withBursts } from './draw-bursts.js';
 import { drawDrains, drawFaults, drawLostAnswers } from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
 import { drawSessions } from './draw-sessions.js';
@@ -21,6 +22,8 @@ export interface DrawnProtocol {
   drawTimes?(environment: Environment, random: Random, topology: Topology): Environment;
   drawSettings(random: Random): Settings;
   readonly drawMix: DrawMix;
+  /** Whether sessions may write several keys at once: single operations are done one after the other. */
+  readonly drawsBursts: boolean;
   /** Opens the HTTP API of a node, under protocols that have one here. */
   readonly openHttp?: unknown;
 }
@@ -57,6 +60,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const scene = { topology, sessions: sessions.map(({ name }) => name), crashPoints: protocol.crashPoints };
   const spanMs = expectedMs(environment, sessions);
   const drains = http === undefined ? [] : drawDrains(streams.of('draw drains'), scene, spanMs);
+  const waiting = withStableWaits(streams.of('draw stable'), sessions);
   const lostAnswers = drawLostAnswers(streams.of('draw lost answers'), scene, spanMs);
   const faults = [...drawFaults(streams, scene, spanMs), ...drains, ...lostAnswers].sort((a, b) => a.atMs - b.atMs);
   return {
@@ -66,7 +70,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     cluster,
     settings,
     environment,
-    sessions: withStableWaits(streams.of('draw stable'), sessions),
+    sessions: protocol.drawsBursts ? withBursts(streams.of('draw bursts'), topology, waiting) : waiting,
     ...(http === undefined ? {} : { http }),
     faults,
     safetyMs,

@@ -21,6 +21,7 @@ function namedIn(plan: TransactionPlan): readonly QualifiedKey[] {
     case 'past':
       return plan.keys;
     case 'write':
+    case 'burst':
       return plan.writes.map(({ key }) => key);
     case 'interactive':
       return plan.steps.flatMap(namedInStep);

@@ -3,8 +3,8 @@ import type { Random } from '@isochron/core';
 import { integer, logBetween } from '../engine/draws.js';
 import type { TransactionPlan } from './plan.js';
 
-/** What is drawn among others; waits for stable time are put between them (`draw-stable.ts`). */
-type MixedKind = Exclude<TransactionPlan['kind'], 'stable'>;
+/** What is drawn among others: not the waits for stable time between them (`draw-stable.ts`), and bursts (`draw-bursts.ts`). */
+type MixedKind = Exclude<TransactionPlan['kind'], 'stable' | 'burst'>;
 
 export interface Mix {
   readonly kinds: readonly (readonly [MixedKind, number])[];

@@ -114,6 +114,7 @@ export type TransactionPlan =
       readonly writes: readonly WritePlan[];
       readonly commit: CommitPlan;
     }
+  | BurstPlan
   | { readonly kind: 'list'; readonly thinkMs: number; readonly list: ListPlan }
   /** A snapshot that stays open beside the transactions that follow, and is read again and again. */
   | {
@@ -140,6 +141,15 @@ export type TransactionPlan =
   | { readonly kind: 'stable'; readonly thinkMs: number; readonly timeoutMs: number; readonly againMs: number }
   /** The session goes to another region; `anew` under a new id, with its exported state, or with its token alone. */
   | { readonly kind: 'move'; readonly thinkMs: number; readonly region: RegionId; readonly anew: boolean | 'token' };
+
+/** Writes that are asked for at once, each of them a transaction of its own. */
+export interface BurstPlan {
+  readonly kind: 'burst';
+  readonly thinkMs: number;
+  readonly writes: readonly WritePlan[];
+  /** What befalls the first one. */
+  readonly commit: CommitPlan;
+}
 
 export interface InteractivePlan {
   readonly kind: 'interactive';

@@ -84,6 +84,8 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   readonly crashPoints: readonly M['type'][];
   /** Draws what the transactions of a run are like. */
   readonly drawMix: DrawMix;
+  /** Whether sessions may write several keys at once. */
+  readonly drawsBursts: boolean;
   readonly atOnce: AtOnce;
   /** Draws settings, small enough that what they govern happens within a run. */
   drawSettings(random: Random): Settings;

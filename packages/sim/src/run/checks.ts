@@ -25,6 +25,7 @@ import { UndisturbedAreAnswered } from '../checks/undisturbed.js';
 import { NothingBelowVersionClock } from '../checks/version-clock.js';
 import { UP_TO_A_TIMESTAMP } from '../checks/visibility.js';
 import { VisibleInTheEnd } from '../checks/visible-in-the-end.js';
+import { WritesAscend } from '../checks/writes-ascend.js';
 import { WritesGoOn } from '../checks/writes-go-on.js';
 import type { Actor } from '../clients/actor.js';
 import type { Histories } from '../clients/recorder.js';
@@ -86,7 +87,7 @@ export function createChecks<M extends AnyMessage>(
     new SessionsAreCovered(context, ledger),
     new VisibleInTheEnd(context, ledger),
     new MemoryIsBounded(context, loads, 50 + mostInFlight(plan), caches),
-    ...(clientSnapshots ? [new WritesGoOn(context, plan)] : []),
+    ...(clientSnapshots ? [new WritesGoOn(context, plan), new WritesAscend(context)] : []),
     new UndisturbedAreAnswered(context, plan),
     new TimestampsStayNear(context, plan),
     ...[level, ...beyond].map((one) => new ConsistentHistory(context, ledger, histories.lines, one)),

@@ -96,6 +96,7 @@ function lessOf(plan: TransactionPlan, fails: (less: TransactionPlan) => boolean
     case 'interactive':
       return { ...plan, steps: minimise(plan.steps, (steps) => steps.length > 0 && fails({ ...plan, steps })) };
     case 'write':
+    case 'burst':
       return { ...plan, writes: minimise(plan.writes, (writes) => writes.length > 0 && fails({ ...plan, writes })) };
     case 'read':
       return { ...plan, keys: minimise(plan.keys, (keys) => keys.length > 0 && fails({ ...plan, keys })) };

@@ -85,9 +85,17 @@ final class Dispatcher {
         if exchange.settled { return }
         guard let retry = exchange.refused(error, on: connection) else { return exchange.failed(error) }
         if retry.elsewhere != .nowhere, connection === self.connection { moveOn(connection, retry.elsewhere, error) }
-        let pauseMs = fullJitterMs(
-            loop.random, attempt: retry.refusals, baseMs: Self.retryBaseMs, capMs: Self.retryCapMs)
-        rest(exchange, pauseMs)
+        resting.append(exchange)
+        guard let refusals = retry.refusals else { return }
+        let pauseMs = fullJitterMs(loop.random, attempt: refusals, baseMs: Self.retryBaseMs, capMs: Self.retryCapMs)
+        loop.after(pauseMs) { [weak self] in self?.resume(exchange) }
+    }
+
+    /// Repeats a refused request now, unless it has been repeated since.
+    func resume(_ exchange: Exchange) {
+        guard let at = resting.firstIndex(where: { $0 === exchange }) else { return }
+        resting.remove(at: at)
+        if !exchange.settled { submit(exchange) }
     }
 
     /// The cluster refuses this client as such: waiting is of no use.
@@ -160,15 +168,6 @@ final class Dispatcher {
         if flushing { return }
         flushing = true
         loop.atTurnsEnd { [weak self] in self?.flush() }
-    }
-
-    private func rest(_ exchange: Exchange, _ pauseMs: Double) {
-        resting.append(exchange)
-        loop.after(pauseMs) { [weak self] in
-            guard let self else { return }
-            resting.removeAll { $0 === exchange }
-            if !exchange.settled { submit(exchange) }
-        }
     }
 
     /// Everything that has not ended.

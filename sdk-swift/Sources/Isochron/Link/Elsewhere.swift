@@ -7,6 +7,7 @@ enum Elsewhere: Sendable {
 
 /// Repeat the request after this many refusals of it, here or rather elsewhere.
 struct Retry: Sendable {
-    let refusals: Int
+    /// Nil: not until it is resumed.
+    let refusals: Int?
     let elsewhere: Elsewhere
 }

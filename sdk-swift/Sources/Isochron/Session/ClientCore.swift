@@ -10,8 +10,9 @@ final class ClientCore {
     let connector: Connector
     /// What the session does one at a time: writes; under protocols of single operations, everything.
     private(set) lazy var queue = CommitQueue(
-        loop, requestTimeoutMs: settings.requestTimeoutMs, connector.dispatcher
-    ) { [weak self] in self?.changed() }
+        loop, requestTimeoutMs: settings.requestTimeoutMs, connector.dispatcher,
+        chains: { [weak self] in self?.can("chained-commits") ?? false },
+        changed: { [weak self] in self?.changed() })
     private(set) var clock = ServerClock()
     /// Name of the cluster's protocol.
     private(set) var protocolName = ""

@@ -1,32 +1,40 @@
 import IsochronSession
 
-/// What a session does one at a time: the next one is not sent until the outcome of the one before is known, or it
-/// might be ordered before it.
+/// What a session does in order. Where nodes chain commits, a write is sent behind the ones before it, and begins above
+/// them once they have committed; else it is not sent until the outcome of the one before is known, or it might be
+/// ordered before it.
 @SessionActor
 final class CommitQueue {
     /// Makes the exchange when its turn has come. `ended` is to be called once its outcome is known, or nothing can
     /// find it out any more.
     typealias Begin<Outcome: Sendable> = @SessionActor (_ ended: @escaping Ended) throws -> Turn<Outcome>
-    typealias Ended = @SessionActor () -> Void
+    typealias Ended = @SessionActor (_ committed: Bool) -> Void
+
+    /// Writes that are under way at a time.
+    private static let maxChained = 128
 
     private let loop: Loop
     private let requestTimeoutMs: Double
     private let dispatcher: Dispatcher
+    /// Whether nodes chain commits.
+    private let chains: @SessionActor () -> Bool
     /// Called when `writes` may have changed.
     private let changed: @SessionActor () -> Void
     private var queue: [any Queued] = []
-    private var head: (any Queued)?
+    /// What is under way, in order. Only the first one may have had an effect that those behind it have not had.
+    private var chain: [any Queued] = []
     /// Writes whose session goes on without them. Their outcomes are still asked for.
     private var detached: [any Queued] = []
     private var isClosed = false
 
     init(
         _ loop: Loop, requestTimeoutMs: Double, _ dispatcher: Dispatcher,
-        changed: @escaping @SessionActor () -> Void
+        chains: @escaping @SessionActor () -> Bool, changed: @escaping @SessionActor () -> Void
     ) {
         self.loop = loop
         self.requestTimeoutMs = requestTimeoutMs
         self.dispatcher = dispatcher
+        self.chains = chains
         self.changed = changed
     }
 
@@ -40,21 +48,27 @@ final class CommitQueue {
 
     /// Whether this write has been sent, and is repeated until its outcome is known.
     func isUnderWay(_ txId: TxId) -> Bool {
-        (detached + [head].compactMap { $0 }).contains { job in
+        (detached + chain).contains { job in
             job.txId.map { isSameText($0, txId) } ?? false
         }
     }
 
-    /// Gives up the order behind the write under way, where its outcome is not known: what waits for its turn goes on.
+    /// What this one follows: the one before it, while that is not decided.
+    func before(_ exchange: Exchange) -> TxId? {
+        guard let at = chain.firstIndex(where: { $0.exchange === exchange }), at > 0 else { return nil }
+        return chain[at - 1].txId
+    }
+
+    /// Gives up the order behind the first write under way, where its outcome is not known: what is behind it goes on.
     /// Returns its id.
     ///
-    /// - Parameter leave: makes the session another one
-    func detach(_ leave: @SessionActor () throws -> Void) rethrows -> TxId? {
-        guard let head, head.isInDoubt else { return nil }
-        try leave()
+    /// - Parameter renew: makes the session another one
+    func detach(_ renew: @SessionActor () throws -> Void) rethrows -> TxId? {
+        guard let head = chain.first, head.isInDoubt else { return nil }
+        try renew()
         head.detach()
         detached.append(head)
-        free()
+        leave(head, committed: false)
         return head.txId
     }
 
@@ -79,13 +93,17 @@ final class CommitQueue {
 
     /// Rejects what has waited too long without being sent. Returns whether anything waits.
     func sweep(_ nowMs: Double) -> Bool {
-        if queue.isEmpty { return false }
-        let isStuck = head?.isOverdue ?? false
+        let behind = chain.dropFirst().filter { !$0.isInDoubt }
+        if queue.isEmpty, behind.isEmpty { return false }
+        let isStuck = chain.first?.isOverdue ?? false
         let offlineSinceMs = dispatcher.offlineSinceMs
         if !isStuck, offlineSinceMs == nil { return true }
         let sinceMs = isStuck ? 0 : offlineSinceMs ?? 0
-        let late = queue.filter { max($0.queuedMs, sinceMs) + requestTimeoutMs <= nowMs }
-        withdraw(late, lateError)
+        let isLate = { [requestTimeoutMs] (job: any Queued) in
+            max(job.queuedMs, sinceMs) + requestTimeoutMs <= nowMs
+        }
+        withdraw(queue.filter(isLate), lateError)
+        for job in behind.filter(isLate) { job.fail(lateError) }
         return true
     }
 
@@ -96,46 +114,66 @@ final class CommitQueue {
 
     /// Everything has ended that will: lets go of writes whose outcome will not be known.
     func forget() {
-        head = nil
+        chain = []
         detached = []
     }
 
     private var pending: [any Queued] {
-        (detached + [head].compactMap { $0 } + queue).filter(\.writes)
+        (detached + chain + queue).filter(\.writes)
     }
 
     /// Why what waits for its turn was not sent.
     private var lateError: IsochronError {
-        if let head, head.isOverdue, let txId = head.txId, let birth = head.birth {
+        if let head = chain.first, head.isOverdue, let txId = head.txId, let birth = head.birth {
             return .sessionBlocked(by: txId, birth)
         }
         return .lost("the request was not sent: there is no connection")
     }
 
+    /// Begins what may be under way behind what is.
     private func next() {
-        while head == nil, !queue.isEmpty {
+        while !queue.isEmpty, takesMore {
             let job = queue.removeFirst()
-            guard job.make({ [weak self, weak job] in self?.ended(job) }) else { continue }
-            head = job
-            let offlineSinceMs = dispatcher.offlineSinceMs
-            let sinceMs = offlineSinceMs.map { max(job.queuedMs, $0) } ?? loop.nowMs
-            job.start(deadlineMs: sinceMs + requestTimeoutMs, dispatcher)
+            guard job.make({ [weak self, weak job] committed in self?.ended(job, committed) }) else { continue }
+            chain.append(job)
+            if chain.count == 1 { lead() }
+            job.start(dispatcher)
         }
     }
 
+    private var takesMore: Bool {
+        guard let head = chain.first, let last = chain.last else { return true }
+        return chain.count < Self.maxChained && !head.isOverdue && !last.isHeld && chains()
+    }
+
+    /// All before the first one are decided: it may take as long as a request may.
+    private func lead() {
+        guard let head = chain.first else { return }
+        let sinceMs = dispatcher.offlineSinceMs.map { max(head.queuedMs, $0) } ?? loop.nowMs
+        head.lead(deadlineMs: sinceMs + requestTimeoutMs)
+    }
+
     /// It has ended, one way or the other.
-    private func ended(_ job: (any Queued)?) {
+    private func ended(_ job: (any Queued)?, _ committed: Bool) {
         if let at = detached.firstIndex(where: { $0 === job }) {
             detached.remove(at: at)
             changed()
-        } else if head === job {
-            free()
+        } else if let job {
+            leave(job, committed: committed)
         }
     }
 
     /// It is the next one's turn.
-    private func free() {
-        head = nil
+    private func leave(_ job: any Queued, committed: Bool) {
+        guard let at = chain.firstIndex(where: { $0 === job }) else { return }
+        chain.remove(at: at)
+        if at < chain.count {
+            if !committed { chain[at].orphan() }
+            if at == 0 {
+                lead()
+                for one in chain { one.exchange.map(dispatcher.resume) }
+            }
+        }
         changed()
         next()
     }
@@ -160,8 +198,14 @@ class Turn<Outcome: Sendable>: AwaitedExchange<Outcome> {
     var birthOfWrite: Timestamp? { nil }
     /// Whether it may have had an effect, and it is not known whether it has.
     var isInDoubt: Bool { false }
+    /// It waits until the one before it is decided: it was refused behind that one.
+    var isHeld: Bool { false }
     /// Its session goes on without it.
     func detach() {}
+    /// The one before it has ended, and is not known to have committed.
+    func orphan() {}
+    /// All before it are decided.
+    func lead() {}
 }
 
 /// What waits for its turn, or has it.
@@ -173,11 +217,20 @@ private protocol Queued: AnyObject {
     var birth: Timestamp? { get }
     var isOverdue: Bool { get }
     var isInDoubt: Bool { get }
+    var isHeld: Bool { get }
+    /// Nil while it waits for its turn.
+    var exchange: Exchange? { get }
     /// Its session goes on without it.
     func detach()
+    /// The one before it has ended, and is not known to have committed.
+    func orphan()
+    /// All before it are decided.
+    func lead(deadlineMs: Double)
     /// Its turn has come. False where it has failed at once.
     func make(_ ended: @escaping CommitQueue.Ended) -> Bool
-    func start(deadlineMs: Double, _ dispatcher: Dispatcher)
+    func start(_ dispatcher: Dispatcher)
+    /// It has waited too long.
+    func fail(_ error: any Error)
     /// It is taken back.
     func withdraw(_ error: any Error)
 }
@@ -212,7 +265,20 @@ private final class Job<Outcome: Sendable>: Queued, Cancellable {
 
     var isInDoubt: Bool { turn?.isInDoubt ?? false }
 
+    var isHeld: Bool { turn?.isHeld ?? false }
+
+    var exchange: Exchange? { turn }
+
     func detach() { turn?.detach() }
+
+    func orphan() { turn?.orphan() }
+
+    func fail(_ error: any Error) { turn?.failed(error) }
+
+    func lead(deadlineMs: Double) {
+        turn?.deadlineMs = deadlineMs
+        turn?.lead()
+    }
 
     func make(_ ended: @escaping CommitQueue.Ended) -> Bool {
         do {
@@ -224,8 +290,7 @@ private final class Job<Outcome: Sendable>: Queued, Cancellable {
         }
     }
 
-    func start(deadlineMs: Double, _ dispatcher: Dispatcher) {
-        turn?.deadlineMs = deadlineMs
+    func start(_ dispatcher: Dispatcher) {
         turn?.run({ dispatcher.submit($0) }, { [self] result in end(result) })
     }
 

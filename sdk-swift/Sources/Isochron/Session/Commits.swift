@@ -13,8 +13,7 @@ extension ClientCore {
     ) throws -> (any Cancellable)? {
         let transactions = try self.transactions
         let commit: CommitQueue.Begin<Committed> = { [self] ended in
-            let attempt = try transactions.session.commit(try begin(transactions))
-            return CommitExchange(self, transactions, attempt, handle, ended)
+            CommitExchange(self, transactions, try begin(transactions), handle, ended)
         }
         return queue.enqueue(writes: true, drop: { handle?.end() }, begin: commit, caller)
     }
@@ -23,18 +22,31 @@ extension ClientCore {
 /// A commit of a session of transactions.
 final class CommitExchange: OutcomeExchange {
     private let transactions: Transactions
+    private let tx: SessionTransaction
     private let attempt: CommitAttempt
     private let handle: SnapshotHandle?
     private var sentOpen = false
+    /// Where it leads: the last write of its session before it.
+    private var hwt: Timestamp?
 
     init(
-        _ core: ClientCore, _ transactions: Transactions, _ attempt: CommitAttempt, _ handle: SnapshotHandle?,
+        _ core: ClientCore, _ transactions: Transactions, _ tx: SessionTransaction, _ handle: SnapshotHandle?,
         _ ended: @escaping CommitQueue.Ended
     ) {
         self.transactions = transactions
-        self.attempt = attempt
+        self.tx = tx
         self.handle = handle
+        attempt = transactions.session.attempt(tx)
         super.init(core, txId: attempt.txId, birth: attempt.birth, ended: ended)
+    }
+
+    override func lead() {
+        do {
+            hwt = try transactions.session.commit(tx).hwt
+        } catch {
+            core.loop.out?.log(.warning, "a commit was to begin while another one was under way")
+        }
+        super.lead()
     }
 
     override func request(on connection: Connection) -> Request {
@@ -46,12 +58,13 @@ final class CommitExchange: OutcomeExchange {
         return .commit(
             CommitRequest(
                 tx: attempt.txId, at: isOpen ? nil : Snapshot(ts: attempt.snapshot, deps: attempt.deps),
-                hwt: attempt.hwt, birth: attempt.birth, homes: attempts.map(\.home), avoids: attempts.map(\.avoid),
-                writes: attempt.writes))
+                hwt: hwt ?? attempt.hwt, birth: attempt.birth, homes: attempts.map(\.home),
+                avoids: attempts.map(\.avoid), after: before, writes: attempt.writes))
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {
         guard case .committed(let commit) = answer.body else { throw unexpected(answer) }
+        if before != nil { throw IsochronError.malformed("an answer to a commit before that of the one before it") }
         if !isDetached { try transactions.session.committed(commit) }
         committed(commit.ts)
     }
@@ -65,7 +78,11 @@ final class CommitExchange: OutcomeExchange {
 
     override func gaveUp() {
         do {
-            if !isDetached { try transactions.session.refused() }
+            if hwt == nil {
+                transactions.session.end(tx)
+            } else if !isDetached {
+                try transactions.session.refused()
+            }
         } catch {
             core.loop.out?.log(.warning, "a commit was given up that was not under way")
         }

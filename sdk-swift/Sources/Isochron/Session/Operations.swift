@@ -75,14 +75,14 @@ private final class OperationReadExchange: Turn<[Value?]> {
         }
         try operations.session.answered(.read(seen: got.seen, ust: got.ust, depends: got.depends))
         done(got.values.map { $0?.value })
-        ended()
+        ended(true)
     }
 
     override func failed(_ error: any Error) {
         if settled { return }
         super.failed(error)
         operations.session.refused()
-        ended()
+        ended(false)
     }
 }
 

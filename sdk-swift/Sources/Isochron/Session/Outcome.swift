@@ -17,7 +17,7 @@ extension Connection {
 class OutcomeExchange: Turn<Committed> {
     /// Answers after which nothing can have happened: the node refused before it began.
     private static let notStarted: Set<IsochronError.Code> = [
-        .notReady, .creditsExhausted, .snapshotUnavailable,
+        .notReady, .creditsExhausted, .snapshotUnavailable, .sessionBlocked,
     ]
     /// A cohort has written down that this attempt never commits: nothing of it has happened, and another attempt may
     /// commit.
@@ -44,6 +44,10 @@ class OutcomeExchange: Turn<Committed> {
     private var overdue = false
     /// Its session goes on without it, and does not receive its outcome.
     private(set) var isDetached = false
+    /// It was refused behind the one before it, and waits until that one is decided.
+    private var held = false
+    /// What it was sent behind has ended, and is not known to have committed.
+    private var orphaned = false
     private var aborted = 0
     private var refusals = 0
     /// Sendings whose answers were overdue.
@@ -67,9 +71,22 @@ class OutcomeExchange: Turn<Committed> {
 
     final override var isInDoubt: Bool { inDoubt && !settled }
 
+    final override var isHeld: Bool { held }
+
     final override func detach() {
         isDetached = true
     }
+
+    final override func orphan() {
+        orphaned = true
+    }
+
+    override func lead() {
+        if inDoubt { deadlineMs = answerDueMs(core.loop.nowMs) }
+    }
+
+    /// The write that it is sent behind, while that one is not decided.
+    final var before: TxId? { core.queue.before(self) }
 
     /// The session goes on without it: it has had no effect, or its outcome cannot be found out.
     func gaveUp() {}
@@ -77,13 +94,19 @@ class OutcomeExchange: Turn<Committed> {
     final func committed(_ timestamp: Timestamp) {
         if !isDetached { core.loop.out?.touched(written: true) }
         done(Committed(timestamp: timestamp, txId: txId))
-        ended()
+        ended(true)
     }
 
     override func refused(_ error: IsochronError, on connection: Connection) -> Retry? {
         lastError = error
         refusals += 1
         if Self.notStarted.contains(error.code) { notBegun() }
+        if error.code == .sessionBlocked, before != nil {
+            if !inDoubt { outcomeDeadlineMs = .infinity }
+            deadlineMs = outcomeDeadlineMs
+            held = true
+            return Retry(refusals: nil, elsewhere: .nowhere)
+        }
         if error.code == .attemptMismatch, attempts.count > 1 {
             attempts.removeLast()
             return retry(.nowhere)
@@ -107,7 +130,7 @@ class OutcomeExchange: Turn<Committed> {
         }
         if now >= outcomeDeadlineMs, !overdue { unknown("no answer before the deadline", lastError) }
         // The connection is alive but owes this answer for too long: ask on another one.
-        if core.connector.suspect(self) { unanswered += 1 }
+        if before == nil, core.connector.suspect(self) { unanswered += 1 }
         deadlineMs = answerDueMs(now)
         return false
     }
@@ -138,7 +161,7 @@ class OutcomeExchange: Turn<Committed> {
         if settled { return }
         super.failed(inDoubt ? outcomeError(error) : error)
         gaveUp()
-        ended()
+        ended(false)
     }
 
     /// What the caller gets where it may have had an effect. One that is too large was never sent.
@@ -154,19 +177,23 @@ class OutcomeExchange: Turn<Committed> {
     /// It is about to be sent: returns its attempts.
     final func sending(on connection: Connection) -> [Cohorts] {
         let home = attempts.last?.home
-        if home.map({ mustMove(from: $0, on: connection) }) ?? true { addAttempt(connection.cohorts) }
+        // What the attempt before was to be above is not known: the next one waits until that one is given up.
+        if home.map({ orphaned || mustMove(from: $0, on: connection) }) ?? true { addAttempt(connection.cohorts) }
+        held = false
+        orphaned = false
         wasInDoubt = inDoubt
         inDoubt = true
         let now = core.loop.nowMs
-        if !sent { outcomeDeadlineMs = now + core.settings.commitTimeoutMs }
+        if !outcomeDeadlineMs.isFinite { outcomeDeadlineMs = now + core.settings.commitTimeoutMs }
         sent = true
         deadlineMs = answerDueMs(now)
         return attempts
     }
 
     /// How long the next answer may take: where every node needs longer than the request timeout, no repetition would
-    /// end, so each one may take twice as long as the one before.
+    /// end, so each one may take twice as long as the one before. Behind another write it has to be answered first.
     private func answerDueMs(_ now: Double) -> Double {
+        if before != nil { return nextDeadlineMs(now) }
         let dueMs = now + core.settings.requestTimeoutMs * Double(1 << min(unanswered, Self.maxDoublings))
         return min(dueMs, nextDeadlineMs(now))
     }

@@ -165,6 +165,7 @@ extension JSONWriter {
             raw(#","avoids":"#)
             list(commit.avoids) { out, regions in out.list(regions) { $0.string($1) } }
         }
+        if let after = commit.after { member(#","after":"#, after) }
         raw(#","writes":"#)
         list(commit.writes) { out, write in
             out.member(#"{"key":"#, write.key)

@@ -50,5 +50,7 @@ struct CommitRequest: Sendable {
     let homes: [RegionId]
     /// For each of `homes` the regions that this attempt avoids, sorted.
     let avoids: [[RegionId]]
+    /// The session's commit before this one, where that was sent on this connection and is not answered yet.
+    let after: TxId?
     let writes: [KeyWrite]
 }

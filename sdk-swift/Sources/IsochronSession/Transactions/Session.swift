@@ -84,12 +84,10 @@ public struct Session: Sendable {
         end(tx.id)
     }
 
-    /// Begins the commit of a transaction. What it returns is sent, and sent again, until the outcome is known.
-    ///
-    /// Throws `commitInFlight` where another one is under way.
-    public mutating func commit(_ tx: SessionTransaction) throws(SessionError) -> CommitAttempt {
-        guard committing == nil else { throw .commitInFlight }
-        let attempt = CommitAttempt(
+    /// What a commit sends that is to follow the one in flight, above it. It begins with ``commit(_:)`` once that is
+    /// decided.
+    public func attempt(_ tx: SessionTransaction) -> CommitAttempt {
+        CommitAttempt(
             txId: tx.id,
             snapshot: tx.snapshot ?? tx.floor,
             deps: tx.snapshot == nil ? tx.seen.deps : tx.deps,
@@ -97,6 +95,14 @@ public struct Session: Sendable {
             birth: max(seen.ts, stableUpTo),
             writes: tx.writes
         )
+    }
+
+    /// Begins the commit of a transaction. What it returns is sent, and sent again, until the outcome is known.
+    ///
+    /// Throws `commitInFlight` where another one is under way.
+    public mutating func commit(_ tx: SessionTransaction) throws(SessionError) -> CommitAttempt {
+        guard committing == nil else { throw .commitInFlight }
+        let attempt = attempt(tx)
         committing = attempt
         return attempt
     }

@@ -252,10 +252,9 @@ export class Session {
     this.#prune();
   }
 
-  /** Alg. 1 line 27. What it returns is sent, and sent again, until the outcome is known. */
-  commit(tx: SessionTransaction): CommitAttempt {
-    invariant(this.#committing === undefined, 'one commit in flight (P8)');
-    const attempt: CommitAttempt = {
+  /** What a commit sends that is to follow the one in flight, above it. It begins with `commit` once that is decided. */
+  attempt(tx: SessionTransaction): CommitAttempt {
+    return {
       txId: tx.id,
       snapshot: tx.snapshot ?? tx.floor,
       deps: tx.snapshot === undefined ? tx.seen.deps : tx.deps,
@@ -263,6 +262,12 @@ export class Session {
       birth: Math.max(this.#seen.ts, this.#stable),
       writes: tx.writes,
     };
+  }
+
+  /** Alg. 1 line 27. What it returns is sent, and sent again, until the outcome is known. */
+  commit(tx: SessionTransaction): CommitAttempt {
+    invariant(this.#committing === undefined, 'one commit in flight (P8)');
+    const attempt = this.attempt(tx);
     this.#committing = { tx, attempt };
     return attempt;
   }

@@ -82,6 +82,7 @@ export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAd
     crashPoints: CRASH_POINTS,
     fit: replication === 'full' ? everywhere : (cluster) => cluster,
     drawMix: transactionMix,
+    drawsBursts: true,
     atOnce: AT_ONCE,
     createNode: (options) => createNode(options, protocol),
     openHttp: (world) => new HttpFront(world, sessionTokens(world.topology, protocol, createSession), createSession),
@@ -100,6 +101,7 @@ const capabilitiesOf = ({ causal, stableSnapshots }: SimulatedTransactions): Cap
   'transactions',
   'list',
   'stable',
+  'chained-commits',
   ...(causal ? (['snapshots', 'read-past'] as const) : []),
   ...(stableSnapshots ? (['stable-snapshots'] as const) : []),
 ];

@@ -1,0 +1,162 @@
+import type { CommitFrame } from '@isochron/wire/session-frames';
+import type { Committed } from './session/outcome.js';
+import { ALL, refusal, type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
+import { type Called, World, type WorldOptions } from './testing/world.js';
+
+const KEYS = ['a', 'b', 'c', 'd'];
+const keyOf = ({ writes }: CommitFrame): string => writes[0]!.key.slice('default/'.length);
+
+let world: World;
+afterEach(() => expect(world.violations).toEqual([]));
+
+/** A client of nodes that chain commits. */
+function connected(names: readonly string[] = ['east'], options: WorldOptions = {}) {
+  const store = new ScriptedStore();
+  const nodes = names.map((name) => new ScriptedNode(name, store));
+  for (const node of nodes) node.capabilities = [...ALL, 'chained-commits'];
+  for (const node of nodes.slice(1)) node.delayMs = 10;
+  world = new World(nodes, options);
+  world.ask({ f: 'connect' });
+  return { store, home: nodes[0]!, other: nodes[1]! };
+}
+
+/** Each node does this to the first commit of a key. */
+function onceOf(key: string, scripted: (id: number) => Scripted) {
+  let done = false;
+  return (frame: { readonly type: string }): Scripted => {
+    if (frame.type !== 'commit' || done || keyOf(frame as CommitFrame) !== key) return undefined;
+    done = true;
+    return scripted((frame as CommitFrame).id);
+  };
+}
+
+const writeAll = (keys: readonly string[] = KEYS): Called[] => keys.map((key) => world.write(key));
+const sentTo = (node: ScriptedNode): string[] => node.received('commit').map(keyOf);
+const timesOf = (writes: readonly Called[]): number[] => writes.map(({ value }) => (value as Committed).timestamp);
+const codesOf = (writes: readonly Called[]) => writes.map(({ reason }) => reason?.code);
+
+describe('writes that are asked for at once', () => {
+  it('leave in one message, each behind the one before it, and take one round trip together', () => {
+    const { home } = connected();
+    home.packing.length = 0;
+    const writes = writeAll();
+    home.delayMs = 60;
+    world.run(125);
+    expect(home.packing[0]).toBe(KEYS.length);
+    const frames = home.received('commit');
+    expect(frames.map(({ after }) => after)).toEqual([undefined, ...frames.slice(0, -1).map(({ tx }) => tx)]);
+    expect(timesOf(writes)).toEqual([1001, 1002, 1003, 1004]);
+  });
+
+  it('are sent one after the other to a node that does not chain them', () => {
+    const { home } = connected();
+    home.capabilities = ALL;
+    world.cut(home);
+    world.run(50);
+    home.delayMs = 60;
+    writeAll();
+    world.run(185);
+    expect(sentTo(home)).toEqual(['a', 'b']);
+    expect(home.received('commit').map(({ after }) => after)).toEqual([undefined, undefined]);
+  });
+
+  it('are sent again in their order where the connection is lost, and take effect once', () => {
+    const { home, store } = connected();
+    home.script = onceOf('b', () => 'apply-and-close');
+    const writes = writeAll();
+    world.run(200);
+    expect(sentTo(home)).toEqual(['a', 'b', 'c', 'd', 'a', 'b', 'c', 'd']);
+    expect(timesOf(writes)).toEqual([1001, 1002, 1003, 1004]);
+    expect(store.outcomes.size).toBe(4);
+  });
+
+  it('wait for one that was refused, and are sent together once that is decided', () => {
+    const { home } = connected();
+    home.script = onceOf('a', (id) => refusal(id, 'OVERLOADED', true));
+    const writes = writeAll();
+    world.run(200);
+    expect(sentTo(home)).toEqual(['a', 'b', 'c', 'd', 'a', 'b', 'c', 'd']);
+    expect(home.packing.slice(-2)).toEqual([1, 3]);
+    expect(timesOf(writes)).toEqual([1001, 1002, 1003, 1004]);
+  });
+
+  it('go on without one that has failed', () => {
+    const { home } = connected();
+    home.script = onceOf('b', (id) => refusal(id, 'TIMESTAMP_IN_FUTURE', false));
+    const writes = writeAll();
+    world.run(200);
+    expect(codesOf(writes)).toEqual([undefined, 'TIMESTAMP_IN_FUTURE', undefined, undefined]);
+    expect(timesOf([writes[0]!, writes[2]!, writes[3]!])).toEqual([1001, 1002, 1003]);
+  });
+
+  it('go on without one that is taken back before it was sent', () => {
+    const { home } = connected();
+    home.credits = 2;
+    world.cut(home);
+    world.run(50);
+    const writes = writeAll();
+    world.run(1);
+    writes[2]!.cancel('enough');
+    world.run(200);
+    expect(writes[2]!.reason).toBe('enough');
+    expect(sentTo(home)).toEqual(['a', 'b', 'd']);
+    expect(timesOf([writes[0]!, writes[1]!, writes[3]!])).toEqual([1001, 1002, 1003]);
+  });
+
+  it('are SESSION_BLOCKED behind one in doubt where they had no effect, and OUTCOME_UNKNOWN where they may have had', () => {
+    const { home, other } = connected(['east', 'west']);
+    // The first node decides the first write and answers nothing; the second one does not decide it.
+    home.script = onceOf('a', () => 'apply-and-drop');
+    other.script = (frame) => (frame.type === 'commit' ? refusal(frame.id, 'OUTCOME_PENDING', true) : undefined);
+    const early = writeAll(['a', 'b']);
+    world.run(1500);
+    const late = writeAll(['c']);
+    world.run(4000);
+    expect(codesOf([...early, ...late])).toEqual(['OUTCOME_UNKNOWN', 'OUTCOME_UNKNOWN', 'SESSION_BLOCKED']);
+    expect(late[0]!.reason).toMatchObject({ blockedBy: home.received('commit')[0]!.tx });
+  });
+
+  it('are at most 128 at a time', () => {
+    const { home } = connected();
+    home.credits = 1000;
+    world.cut(home);
+    world.run(50);
+    const writes = writeAll(Array.from({ length: 300 }, (_, i) => `k${i}`));
+    home.delayMs = 50;
+    world.run(60);
+    expect(sentTo(home)).toHaveLength(128);
+    world.run(400);
+    expect(timesOf(writes)).toEqual(writes.map((_, i) => 1001 + i));
+  });
+});
+
+describe('detach from a write that others were sent behind', () => {
+  it('makes what may have had an effect behind it another attempt, which is decided without it', () => {
+    const { home } = connected(['east'], { settings: { requestTimeoutMs: 10_000 } });
+    home.script = onceOf('a', () => 'drop');
+    const writes = writeAll(['a', 'b']);
+    world.run(10);
+    const [first, second] = home.received('commit');
+    expect(world.ask({ f: 'detach' }).value).toBe(first!.tx);
+    world.cut(home);
+    world.run(100);
+    const again = home.received('commit').slice(2);
+    expect(again.map(keyOf).sort()).toEqual(['a', 'b']);
+    expect(again.find(({ tx }) => tx === second!.tx)).toMatchObject({ homes: ['east', 'east'] });
+    expect(again.map(({ after }) => after)).toEqual([undefined, undefined]);
+    expect(writes.map(({ settled }) => settled)).toEqual([1, 1]);
+  });
+});
+
+describe('an answer to a write', () => {
+  it('that comes before that of the write before it is not taken', () => {
+    const { home } = connected();
+    home.script = onceOf('a', () => 'drop');
+    const writes = writeAll(['a', 'b']);
+    world.run(10);
+    const { id } = home.received('commit')[1]!;
+    world.push(home, { type: 'committed', id, ts: 2000 });
+    world.run(100);
+    expect(timesOf(writes)).toEqual([1001, 1002]);
+  });
+});
