@@ -1,6 +1,6 @@
 /** Drives the client machine: sockets, timers, promises, and the signals of callers. */
 
-import { toIsochronError } from '@isochron/client/errors';
+import { OutcomeUnknownError, toIsochronError } from '@isochron/client/errors';
 import { type Caller, UNAWAITED } from '@isochron/client/link/exchange';
 import {
   type Call,
@@ -18,6 +18,7 @@ import type { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
 import type { Limits } from '@isochron/core/limits';
 import type { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
+import { NamedWrites } from './api/named-writes.js';
 import { randomSessionId } from './ids.js';
 import { createInside } from './inside.js';
 import type { Settings, WebSocketLike } from './options.js';
@@ -35,6 +36,7 @@ export class Driver implements ClientEffects {
   readonly machine: ClientMachine;
   /** The transactions of this client whose functions run. */
   readonly inside = createInside<{ readonly isFinished: boolean }>();
+  readonly named = new NamedWrites();
   readonly #sockets = new Map<SocketId, WebSocketLike>();
   readonly #listeners = new Set<Listener>();
   #lastHandle: HandleId = 0;
@@ -85,7 +87,14 @@ export class Driver implements ClientEffects {
 
   /** Begins a call; rejects with the reason of the signal when that fires first. */
   call<T>(call: Call, signal?: AbortSignal): Promise<T> {
-    return new Promise<unknown>((resolve, reject) => {
+    return new Promise<unknown>((resolve, refuse) => {
+      const reject = (error: unknown): void => {
+        if (error instanceof OutcomeUnknownError)
+          error.outcome = new Promise((settle) => {
+            error.settle = settle;
+          });
+        refuse(error);
+      };
       const settle: Caller<unknown> = { resolve, reject, cancellable: undefined };
       const caller = signal === undefined ? settle : this.#signalled(signal, settle);
       this.step({ kind: 'call', call, caller });

@@ -13,7 +13,7 @@ export type { HeldBack, TxState } from '@isochron/wire/session-frames';
 export { IsochronClient, type Session } from './api/client.js';
 export type { Collection, Keyspace } from './api/collection.js';
 export type { Entry, Listing, ListOptions, Page } from './api/listing.js';
-export type { CallOptions, ReadCollection } from './api/read-collection.js';
+export type { CallOptions, ReadCollection, WriteOptions } from './api/read-collection.js';
 export type { StableOptions, WriteReceipt } from './api/receipt.js';
 export type { Snapshot, SnapshotCollection, SnapshotOptions } from './api/snapshot.js';
 export type { Transaction, TransactionCollection, TransactionOptions, TransactionOutcome } from './api/transaction.js';

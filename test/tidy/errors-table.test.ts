@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ERROR_ADVICE } from '@isochron/core/error-advice';
-import { HTTP_STATUS } from '@isochron/core/error-titles';
-import { ERROR_CODES, type ErrorCode } from '@isochron/core/errors';
+import { ERROR_CODES, type ErrorCode, HTTP_STATUS } from '@isochron/core/error-codes';
 import { type ErrorFacts, errorTableFindings, parseErrorTable } from './errors-table.js';
 
 const CODE_NAMES = Object.keys(ERROR_CODES) as ErrorCode[];

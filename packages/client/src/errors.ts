@@ -1,14 +1,26 @@
-import { type ErrorCode, IsochronError, isErrorCode } from '@isochron/core/errors';
+import { type ErrorCode, IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
+import type { TransactionStatus } from './session/tx-status.js';
 
 /**
  * The commit may or may not have happened: its answer was lost and no node could be asked before the deadline. `code` is
  * `OUTCOME_UNKNOWN`. The client keeps asking in the background, and holds the session's later commits until it knows.
  *
+ * It is not retryable: another call is another transaction, and both may happen. `outcome` says what became of this one,
+ * and so whether to write again; a call with an `id` may be repeated under it.
+ *
  * `client.transactionStatus(error)` asks what became of it, now or later; from another client, device or process, ask with
  * `{ txId, birth }`, which is plain JSON to keep.
  */
 export class OutcomeUnknownError extends IsochronError {
+  /** @internal Drivers make `outcome` of it. */
+  settle: (status: TransactionStatus) => void = () => {};
+  /**
+   * What became of it, once this client knows: `committed`, or `aborted`, and then nothing of it was written; `forgotten`
+   * or `unknown` where that cannot be found out any more, as by a closed client. Never rejects.
+   */
+  outcome!: Promise<TransactionStatus>;
+
   constructor(
     /** Id of the transaction, for `client.transactionStatus` and `GET /v1/transactions/:id`. */
     readonly txId: TxId,
@@ -17,7 +29,7 @@ export class OutcomeUnknownError extends IsochronError {
     reason: string,
     cause?: unknown,
   ) {
-    super('OUTCOME_UNKNOWN', `the outcome of transaction ${txId} is not known: ${reason}`, { cause });
+    super('OUTCOME_UNKNOWN', `the outcome of transaction ${txId} is not known: ${reason}`, { cause, retryable: false });
   }
 }
 
@@ -47,12 +59,10 @@ export class SessionBlockedError extends IsochronError {
 export const isIsochronError = (error: unknown, code?: ErrorCode): error is IsochronError =>
   error instanceof IsochronError && (code === undefined || error.code === code);
 
-/** The error of a server's error frame. A code from a newer server becomes INTERNAL, with the code in the message. */
+/** The error of a server's error frame. A code from a newer server is passed on; what is no code becomes INTERNAL. */
 export function serverError(frame: { code: string; detail: string; retryable: boolean }): IsochronError {
   const { code, detail, retryable } = frame;
-  return isErrorCode(code)
-    ? new IsochronError(code, detail, { retryable })
-    : new IsochronError('INTERNAL', `${code}: ${detail}`, { retryable });
+  return new IsochronError(/^[A-Z_]+$/.test(code) ? (code as ErrorCode) : 'INTERNAL', detail, { retryable });
 }
 
 export const clientClosed = (): IsochronError => new IsochronError('CLIENT_CLOSED', 'the client was closed');

@@ -1,8 +1,8 @@
 export * from './depth.js';
 export * from './durable.js';
 export * from './error-advice.js';
-export * from './error-titles.js';
-export * from './errors.js';
+export * from './error-codes.js';
+export { IsochronError, RETRYABLE } from './errors.js';
 export * from './hash.js';
 export * from './hlc.js';
 export * from './ids.js';

@@ -2,8 +2,8 @@ import type { Committed } from '@isochron/client/session/outcome';
 import { IsochronError } from '@isochron/core/errors';
 import type { Value } from '@isochron/core/ids';
 import { applyMergePatch, checkOptions, encodeDocument, type MergePatch } from '../documents.js';
-import type { Driver, Handle } from '../driver.js';
-import { type CallOptions, type HandleSource, ReadCollection } from './read-collection.js';
+import type { Driver } from '../driver.js';
+import { type HandleSource, ReadCollection, type WriteOptions } from './read-collection.js';
 import { WriteReceipt } from './receipt.js';
 import { collectionScope, keyIn, type Scope } from './scope.js';
 
@@ -31,12 +31,12 @@ export class Collection<T = unknown> extends ReadCollection<T> {
    * Stores a document: JSON, or the bytes of an `ArrayBuffer` or a view of one. It is copied at once: later changes to
    * the object are not stored. What JSON would change or leave out is VALUE_INVALID, with its path.
    */
-  async set(key: string, document: T, options?: CallOptions): Promise<WriteReceipt> {
+  async set(key: string, document: T, options?: WriteOptions): Promise<WriteReceipt> {
     return this.#write(key, encodeDocument(document, this.source.driver.limits), options);
   }
 
   /** Deletes a key; a key without a document may be deleted too. */
-  async delete(key: string, options?: CallOptions): Promise<WriteReceipt> {
+  async delete(key: string, options?: WriteOptions): Promise<WriteReceipt> {
     return this.#write(key, null, options);
   }
 
@@ -45,41 +45,45 @@ export class Collection<T = unknown> extends ReadCollection<T> {
    * from an empty one. Reads and writes in one transaction. Of two patches at the same time, the later commit wins as a
    * whole. Rejects with VALUE_INVALID where bytes are stored.
    */
-  async update(key: string, patch: MergePatch<T>, options?: CallOptions): Promise<WriteReceipt> {
+  async update(key: string, patch: MergePatch<T>, options?: WriteOptions): Promise<WriteReceipt> {
     const { driver } = this.source;
     checkWrite(driver, options);
     const qualified = keyIn(this.scope, key, driver);
-    const handle = driver.begin('transaction');
-    try {
-      const read = { f: 'read', handle: handle.id, keys: [qualified] } as const;
-      const [current] = await driver.call<readonly (Value | null)[]>(read, options?.signal);
-      handle.tx.write(qualified, applyMergePatch(current ?? null, patch, driver.limits));
-    } catch (error) {
-      driver.end(handle);
-      throw error;
-    }
-    return commitHandle(driver, handle, options?.signal);
+    return named(driver, options, async () => {
+      const handle = driver.begin('transaction');
+      try {
+        const read = { f: 'read', handle: handle.id, keys: [qualified] } as const;
+        const [current] = await driver.call<readonly (Value | null)[]>(read, options?.signal);
+        handle.tx.write(qualified, applyMergePatch(current ?? null, patch, driver.limits));
+      } catch (error) {
+        driver.end(handle);
+        throw error;
+      }
+      return driver.call({ f: 'commit', handle: handle.id }, options?.signal);
+    });
   }
 
-  async #write(key: string, value: Value | null, options?: CallOptions): Promise<WriteReceipt> {
+  async #write(key: string, value: Value | null, options?: WriteOptions): Promise<WriteReceipt> {
     const { driver } = this.source;
     checkWrite(driver, options);
     const qualified = keyIn(this.scope, key, driver);
-    const call = { f: 'write', key: qualified, value } as const;
-    return new WriteReceipt(driver, await driver.call<Committed>(call, options?.signal));
+    return named(driver, options, () => driver.call({ f: 'write', key: qualified, value }, options?.signal));
   }
 }
 
 /** Throws INVALID_REQUEST for an unknown option, and inside of a transaction's function, which this is no part of. */
-function checkWrite({ inside }: Driver, options: CallOptions | undefined): void {
-  checkOptions(options, 'signal');
+function checkWrite({ inside }: Driver, options: WriteOptions | undefined): void {
+  checkOptions(options, 'signal', 'id');
   if (inside.getStore()?.isFinished === false)
     throw new IsochronError('INVALID_REQUEST', 'in a transaction, write with tx.set');
 }
 
-/** Commits what was written through a handle, and ends it. */
-export async function commitHandle(driver: Driver, handle: Handle, signal?: AbortSignal): Promise<WriteReceipt> {
-  return new WriteReceipt(driver, await driver.call<Committed>({ f: 'commit', handle: handle.id }, signal));
+async function named(
+  driver: Driver,
+  options: WriteOptions | undefined,
+  write: () => Promise<Committed>,
+): Promise<WriteReceipt> {
+  return new WriteReceipt(driver, await driver.named.run(options?.id, write, (commit) => commit));
 }
 
 /** A keyspace: all of its keys, and collections in it. */

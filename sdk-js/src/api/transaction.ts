@@ -1,10 +1,10 @@
+import type { Committed } from '@isochron/client/session/outcome';
 import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId, Value } from '@isochron/core/ids';
 import { applyMergePatch, checkCount, checkOptions, encodeDocument, type MergePatch } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
-import { commitHandle } from './collection.js';
 import { type CallOptions, type HandleSource, ReadCollection } from './read-collection.js';
-import type { WriteReceipt } from './receipt.js';
+import { WriteReceipt } from './receipt.js';
 import { collectionScope, keyIn, keyspaceScope, type Scope } from './scope.js';
 
 /** Options of a transaction. */
@@ -13,6 +13,11 @@ export interface TransactionOptions {
   readonly at?: Timestamp;
   /** Aborts reads and, before it is sent, the commit. */
   readonly signal?: AbortSignal;
+  /**
+   * Name of the transaction, to repeat it safely, see {@link WriteOptions.id}: where one of this id has committed, its
+   * result is returned, and the function does not run.
+   */
+  readonly id?: string;
 }
 
 /** What a transaction came to. */
@@ -154,22 +159,29 @@ export async function runTransaction<R>(
   run: (tx: Transaction) => R | Promise<R>,
   options: TransactionOptions,
 ): Promise<TransactionOutcome<R>> {
-  checkOptions(options, 'at', 'signal');
-  const state = new TransactionState(driver, options);
-  const { begun: handle } = state;
+  checkOptions(options, 'at', 'signal', 'id');
   let result: R;
-  try {
-    result = await driver.inside.run(state, () => run(new Transaction(state, scope)));
-    await Promise.all(state.updates);
-    options.signal?.throwIfAborted();
-    checkCount(handle.tx.writes.length, driver.limits);
-  } catch (error) {
-    state.isFinished = true;
+  const outcome = (commit?: Committed): TransactionOutcome<R> => ({
+    result,
+    write: commit && new WriteReceipt(driver, commit),
+  });
+  const write = async (): Promise<TransactionOutcome<R>> => {
+    const state = new TransactionState(driver, options);
+    const { begun: handle } = state;
+    try {
+      result = await driver.inside.run(state, () => run(new Transaction(state, scope)));
+      await Promise.all(state.updates);
+      options.signal?.throwIfAborted();
+      checkCount(handle.tx.writes.length, driver.limits);
+    } catch (error) {
+      driver.end(handle);
+      throw error;
+    } finally {
+      state.isFinished = true;
+    }
+    if (handle.tx.hasWrites) return outcome(await driver.call({ f: 'commit', handle: handle.id }, options.signal));
     driver.end(handle);
-    throw error;
-  }
-  state.isFinished = true;
-  if (handle.tx.hasWrites) return { result, write: await commitHandle(driver, handle, options.signal) };
-  driver.end(handle);
-  return { result, write: undefined };
+    return outcome();
+  };
+  return driver.named.run(options.id, write, outcome);
 }

@@ -8,6 +8,7 @@ final class Driver {
     nonisolated let documents: DocumentCoding
     /// The cluster's limits, readable from anywhere.
     nonisolated let limits: Locked<Limits>
+    nonisolated let named = NamedWrites()
     /// Saves the session, where there is a store.
     let saver: Saver?
     private(set) lazy var followers = StatusFollowers { [weak self] in self?.status }

@@ -211,17 +211,14 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyThrowTheDefiniteCodeAndAnUnknownOneAsInternalWithItsName() async throws {
+    func testTheyThrowTheDefiniteCodeAlsoOneThatANewerNodeHas() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
-        for (said, expected) in [
-            ("KEYSPACE_UNKNOWN", IsochronError.Code.keyspaceUnknown), ("FROM_THE_FUTURE", .internal),
-        ] {
+        for said in ["KEYSPACE_UNKNOWN", "FROM_THE_FUTURE"] {
             node.script = { $0.type == "commit" ? refusal($0.id, said, retryable: false) : .answer }
             let error = await thrown { try await app.set("a", 1) } as? IsochronError
-            XCTAssertEqual(error?.code, expected)
-            XCTAssertTrue(error?.message.contains(said) == true)
+            XCTAssertEqual(error?.code.rawValue, said)
         }
         node.script = { _ in .answer }
         try await app.set("a", 1)
@@ -250,5 +247,84 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
         try await app.set("c", 1)
         XCTAssertEqual(home.received("commit").map { $0.texts("homes") }, [[home.region]])
         XCTAssertEqual(other.received("commit").map { $0.texts("homes") }, [[home.region], [home.region]])
+    }
+
+    /// A client of a node that answers no commits, and what a write came to there.
+    @SessionActor
+    private func inDoubt(id: String? = nil) async throws -> (IsochronClient, FakeServer, IsochronError?) {
+        let world = World()
+        let node = world.server()
+        node.script = { $0.type == "commit" ? .applyAndDrop : .answer }
+        let app = try await world.client([node]) {
+            $0.requestTimeout = .milliseconds(40)
+            $0.commitTimeout = .milliseconds(80)
+        }
+        let error = await thrown { try await app.set("a", 1, id: id) } as? IsochronError
+        XCTAssertEqual(error?.code, .outcomeUnknown)
+        return (app, node, error)
+    }
+
+    @SessionActor
+    func testAnOutcomeThatIsNotKnownIsNotRetryableAndBecomesKnown() async throws {
+        let (app, node, error) = try await inDoubt()
+        XCTAssertEqual(error?.retryable, false)
+        node.script = { _ in .answer }
+        let outcome = await error?.outcome?.value
+        XCTAssertEqual(outcome, TransactionStatus(state: .committed, timestamp: node.store.clock))
+        await app.close()
+    }
+
+    @SessionActor
+    func testItsOutcomeIsAbortedOrForgottenAsNodesSayAndUnknownOnceTheClientIsClosed() async throws {
+        let cases: [(String?, TransactionStatus.State)] = [
+            ("TRANSACTION_ABORTED", .aborted), ("OUTCOME_FORGOTTEN", .forgotten), ("VALUE_INVALID", .unknown),
+            (nil, .unknown),
+        ]
+        for (refused, state) in cases {
+            let (app, node, error) = try await inDoubt()
+            if let refused {
+                node.script = { frame in
+                    frame.type == "commit" ? refusal(frame.id, refused, retryable: false) : .answer
+                }
+            } else {
+                await app.close()
+            }
+            let outcome = await error?.outcome?.value
+            XCTAssertEqual(outcome, TransactionStatus(state: state, timestamp: nil))
+        }
+    }
+
+    @SessionActor
+    func testAWriteWithAnIdIsDoneOnceAndThrowsTheSameErrorWhileItsOutcomeIsNotKnown() async throws {
+        let (app, node, error) = try await inDoubt(id: "order 7")
+        let again = await thrown { try await app.set("a", 2, id: "order 7") } as? IsochronError
+        XCTAssertEqual(again?.txId, error?.txId)
+        node.script = { _ in .answer }
+        _ = await error?.outcome?.value
+        let write = try await app.set("a", 3, id: "order 7")
+        XCTAssertEqual(write.txId, error?.txId)
+        XCTAssertEqual(write.timestamp, node.store.clock)
+        let stored = try await app.get("a", as: Int.self)
+        XCTAssertEqual(stored, 1)
+    }
+
+    @SessionActor
+    func testATransactionWithAnIdThatHasCommittedGivesItsResultAndDoesNotRunAgain() async throws {
+        let world = World()
+        let app = try await world.client([world.server()])
+        var runs = 0
+        for _ in 0..<2 {
+            let (result, _) = try await app.transaction(id: "transfer 7") { tx in
+                runs += 1
+                try tx.set("a", runs)
+                return "run \(runs)"
+            }
+            XCTAssertEqual(result, "run 1")
+        }
+        let failed = await thrown { try await app.set("", 1, id: "x") }
+        XCTAssertNotNil(failed)
+        try await app.set("b", 1, id: "x")
+        let stored = try await app.getMany(["a", "b"], as: Int.self)
+        XCTAssertEqual(stored, [1, 1])
     }
 }

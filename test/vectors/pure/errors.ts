@@ -2,8 +2,8 @@
 
 import { serverError } from '@isochron/client/errors';
 import { parseFrame } from '@isochron/client/link/frames';
-import { HTTP_STATUS } from '@isochron/core/error-titles';
-import { ERROR_CODES, type ErrorCode, IsochronError } from '@isochron/core/errors';
+import { ERROR_CODES, type ErrorCode, HTTP_STATUS } from '@isochron/core/error-codes';
+import { IsochronError } from '@isochron/core/errors';
 
 const CODES = Object.keys(ERROR_CODES) as ErrorCode[];
 

@@ -1,6 +1,6 @@
 /** A small cluster as its clients see it: nodes that answer frames. It keeps what it must, and draws the rest. */
 import type { Random } from '@isochron/core';
-import { ERROR_CODES, type ErrorCode } from '@isochron/core/errors';
+import { ERROR_CODES, type ErrorCode } from '@isochron/core/error-codes';
 import { wallOf } from '@isochron/core/hlc';
 import type { Timestamp } from '@isochron/core/ids';
 import { compareKeys } from '@isochron/core/versions';

@@ -89,7 +89,7 @@ export const THEMES: readonly Theme[] = [
     writeCodes: ['OUTCOME_PENDING', 'OUTCOME_PENDING', 'REPLICA_UNREACHABLE', 'ATTEMPT_MISMATCH'],
     spell: 0.8,
     unresponsive: 0.2,
-    does: { write: 20, commit: 10, status: 4, detach: 3 },
+    does: { write: 24, commit: 10, status: 4, detach: 8 },
   }),
   theme('aborted', {
     faults: faults({ none: 48, refused: 35, down: 6, goaway: 8, late: 3 }),
@@ -112,7 +112,7 @@ export const THEMES: readonly Theme[] = [
     faults: faults({ none: 55, swallowed: 20, silent: 12, refused: 8, cutAfter: 5 }),
     writeCodes: ['OUTCOME_PENDING'],
     spell: 0.8,
-    does: { write: 16, commit: 10, detach: 6, status: 5, cancel: 4 },
+    does: { write: 24, commit: 10, detach: 10, status: 5, cancel: 4 },
   }),
   theme('damage', { faults: faults({ none: 72, damaged: 25, goaway: 3 }), refusedHello: 0.2 }),
   theme('expiry', {

@@ -1,7 +1,7 @@
 /** A write is repeated, unchanged, until it is known what became of it (D4, D5). */
 import { IsochronError } from '@isochron/core/errors';
 import type { RegionId, Timestamp, TxId } from '@isochron/core/ids';
-import { clientClosed, OutcomeUnknownError } from '../errors.js';
+import { OutcomeUnknownError } from '../errors.js';
 import type { Connection } from '../link/connection.js';
 import { type Elsewhere, Exchange, type Retry } from '../link/exchange.js';
 import type { ClientCore } from './core.js';
@@ -64,6 +64,8 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   #unanswered = 0;
   #outcomeDeadlineMs = Number.POSITIVE_INFINITY;
   #lastError: IsochronError | undefined;
+  /** What its caller got before its outcome was known. */
+  #unknownError: OutcomeUnknownError | undefined;
 
   /** @param ended called when the outcome is known, or cannot be found out any more */
   constructor(core: ClientCore, ended: (committed?: boolean) => void) {
@@ -95,6 +97,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
 
   protected committed(timestamp: Timestamp): void {
     this.done({ timestamp, txId: this.txId });
+    this.#unknownError?.settle({ state: 'committed', timestamp });
     this.#ended(true);
   }
 
@@ -162,13 +165,6 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     return !this.#inDoubt;
   }
 
-  override closed(): void {
-    if (this.#inDoubt) {
-      this.#unknown('the client was closed');
-      this.settled = true;
-    } else this.failed(clientClosed());
-  }
-
   override cancel(reason: unknown): void {
     if (this.inDoubt) this.#unknown('the caller gave up waiting', reason);
     else this.failed(reason);
@@ -179,7 +175,11 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     if (this.settled) return;
     // Where it may have had an effect, a refusal is about its last sending only. One that is too large was never sent.
     const isOpen = this.#inDoubt && reason instanceof IsochronError && !/^(OUTCOME|REQUEST)_/.test(reason.code);
-    super.failed(isOpen ? new OutcomeUnknownError(this.txId, this.birth, reason.message, reason) : reason);
+    if (isOpen) this.#unknown(reason.message, reason);
+    super.failed(reason);
+    const isForgotten = reason instanceof IsochronError && reason.code === 'OUTCOME_FORGOTTEN';
+    const state = isForgotten ? 'forgotten' : this.#inDoubt ? 'unknown' : 'aborted';
+    this.#unknownError?.settle({ state, timestamp: undefined });
     this.gaveUp();
     this.#ended();
   }
@@ -251,8 +251,10 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   }
 
   #unknown(why: string, cause?: unknown): void {
+    if (this.overdue) return;
     this.overdue = true;
     const { txId, birth } = this.attempt;
-    this.rejectCaller(new OutcomeUnknownError(txId, birth, why, cause));
+    this.#unknownError = new OutcomeUnknownError(txId, birth, why, cause);
+    this.rejectCaller(this.#unknownError);
   }
 }

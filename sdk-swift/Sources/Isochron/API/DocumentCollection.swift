@@ -43,40 +43,45 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
     }
 
     /// Stores a document.
+    ///
+    /// - Parameter id: name of the write, to repeat it safely: a call with the id of another one is the same write,
+    ///   whatever it writes. Where that one has happened, it is returned, and nothing written; while its outcome is not
+    ///   known, the call throws the same OUTCOME_UNKNOWN; where it had no effect, it is done. This client remembers the
+    ///   latest 10 000 ids: after a restart, ask with `IsochronClient.transactionStatus(txId:birth:)`.
     @discardableResult
-    public func set(_ key: String, _ document: Document) async throws -> Write {
+    public func set(_ key: String, _ document: Document, id: String? = nil) async throws -> Write {
         let limits = driver.limits.get()
         let value = try driver.documents.encode(document, limits)
-        return try await source.write(try scope.key(key, limits), value)
+        return try await source.write(try scope.key(key, limits), value, id: id)
     }
 
-    /// Deletes a key; a key without a document may be deleted too.
+    /// Deletes a key; a key without a document may be deleted too. `id` is that of ``set(_:_:id:)``.
     @discardableResult
-    public func delete(_ key: String) async throws -> Write {
-        try await source.write(try scope.key(key, driver.limits.get()), nil)
+    public func delete(_ key: String, id: String? = nil) async throws -> Write {
+        try await source.write(try scope.key(key, driver.limits.get()), nil, id: id)
     }
 
     /// Changes a document by a JSON merge patch (RFC 7396): members are replaced, nil removes one; without a document
     /// it starts from an empty one. Reads and writes in one transaction. Of two patches at the same time, the later
     /// commit wins as a whole.
     ///
-    /// Throws as reads and writes do, and VALUE_INVALID where bytes are stored.
+    /// Throws as reads and writes do, and VALUE_INVALID where bytes are stored. `id` is that of ``set(_:_:id:)``.
     @discardableResult
-    public func update(_ key: String, _ patch: JSONValue) async throws -> Write {
-        try await source.update(try scope.key(key, driver.limits.get())) { value, limits in
+    public func update(_ key: String, _ patch: JSONValue, id: String? = nil) async throws -> Write {
+        try await source.update(try scope.key(key, driver.limits.get()), id: id) { value, limits in
             try MergePatch.apply(patch, to: value, limits)
         }
     }
 
     /// Changes a document by a function, which gets the present one, or nil, and returns the new one, or nil to delete
     /// it. It runs exactly once. Reads and writes in one transaction; of two changes at the same time, the later commit
-    /// wins as a whole.
+    /// wins as a whole. `id` is that of ``set(_:_:id:)``.
     @discardableResult
     public func update(
-        _ key: String, _ change: @escaping @Sendable (Document?) throws -> Document?
+        _ key: String, id: String? = nil, _ change: @escaping @Sendable (Document?) throws -> Document?
     ) async throws -> Write {
         let documents = driver.documents
-        return try await source.update(try scope.key(key, driver.limits.get())) { value, limits in
+        return try await source.update(try scope.key(key, driver.limits.get()), id: id) { value, limits in
             let changed = try change(try documents.decode(value, as: Document.self))
             return try changed.map { try documents.encode($0, limits) }
         }
@@ -87,23 +92,19 @@ extension OneShot {
     /// Reads and writes a key in one transaction.
     @SessionActor
     func update(
-        _ key: QualifiedKey, _ change: @escaping @Sendable (Value?, Limits) throws -> Value?
+        _ key: QualifiedKey, id: String?, _ change: @escaping @Sendable (Value?, Limits) throws -> Value?
     ) async throws -> Write {
         try TransactionState.checkOutside(lifetime)
-        let handle = try driver.begin(.transaction)
-        do {
-            let current = try await driver.read(handle, [key]).first ?? nil
-            handle.snapshot.tx.write(key, try change(current, driver.limits.get()))
-        } catch {
-            driver.end(handle)
-            throw error
+        return try await named(id) {
+            let handle = try driver.begin(.transaction)
+            do {
+                let current = try await driver.read(handle, [key]).first ?? nil
+                handle.snapshot.tx.write(key, try change(current, driver.limits.get()))
+            } catch {
+                driver.end(handle)
+                throw error
+            }
+            return try await driver.commit(handle)
         }
-        return try await commit(handle)
-    }
-
-    /// Commits what was written through a handle.
-    @SessionActor
-    func commit(_ handle: Handle) async throws -> Write {
-        Write(lifetime, try await driver.commit(handle))
     }
 }

@@ -38,9 +38,15 @@ struct OneShot: HandleSource {
     }
 
     @SessionActor
-    func write(_ key: QualifiedKey, _ value: Value?) async throws -> Write {
+    func write(_ key: QualifiedKey, _ value: Value?, id: String?) async throws -> Write {
         try TransactionState.checkOutside(lifetime)
-        return Write(lifetime, try await driver.write(key, value))
+        return try await named(id) { try await driver.write(key, value) }
+    }
+
+    /// Writes, unless a write of this id has happened.
+    @SessionActor
+    func named(_ id: String?, _ write: () async throws -> Committed) async throws -> Write {
+        Write(lifetime, try await once(id, in: driver.named, write) { $0 })
     }
 }
 

@@ -178,24 +178,24 @@ extension IsochronClient {
         plain.list(prefix: prefix, start: start, limit: limit, pageSize: pageSize, as: type)
     }
 
-    /// Stores a document.
+    /// Stores a document. `id` is that of ``DocumentCollection/set(_:_:id:)``.
     @discardableResult
     public nonisolated func set<Document: Codable & Sendable>(
-        _ key: String, _ document: Document
+        _ key: String, _ document: Document, id: String? = nil
     ) async throws -> Write {
-        try await plain.set(key, document)
+        try await plain.set(key, document, id: id)
     }
 
     /// Deletes a key; a key without a document may be deleted too.
     @discardableResult
-    public nonisolated func delete(_ key: String) async throws -> Write {
-        try await plain.delete(key)
+    public nonisolated func delete(_ key: String, id: String? = nil) async throws -> Write {
+        try await plain.delete(key, id: id)
     }
 
     /// Changes a document by a JSON merge patch, as ``DocumentCollection`` does.
     @discardableResult
-    public nonisolated func update(_ key: String, _ patch: JSONValue) async throws -> Write {
-        try await plain.update(key, patch)
+    public nonisolated func update(_ key: String, _ patch: JSONValue, id: String? = nil) async throws -> Write {
+        try await plain.update(key, patch, id: id)
     }
 
     /// Runs a function in a transaction, exactly once: there are no conflicts, so nothing is ever run again. When it
@@ -207,6 +207,8 @@ extension IsochronClient {
     ///
     /// - Parameters:
     ///   - at: reads exactly this snapshot, which the session's own later writes are not part of
+    ///   - id: name of the transaction, to repeat it safely, as ``DocumentCollection/set(_:_:id:)`` says: where one of
+    ///     this id has committed, its result is returned, and the function does not run
     ///   - isolation: where the caller runs, and with it the function
     ///   - run: the function
     /// - Throws: as reads and writes do; TRANSACTION_EXPIRED when the function took longer than the cluster allows;
@@ -214,9 +216,9 @@ extension IsochronClient {
     ///   cluster accepts; `CancellationError` in a cancelled task, where the commit has not been sent.
     @discardableResult
     public func transaction<Output: Sendable>(
-        at: Timestamp? = nil, isolation: isolated (any Actor)? = #isolation,
+        at: Timestamp? = nil, id: String? = nil, isolation: isolated (any Actor)? = #isolation,
         _ run: (CausalTransaction) async throws -> Output
     ) async throws -> (result: Output, write: Write?) {
-        try await runTransaction(lifetime, plain.scope, at, run)
+        try await runTransaction(lifetime, plain.scope, at, id, run)
     }
 }

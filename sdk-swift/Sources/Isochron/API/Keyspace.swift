@@ -31,22 +31,24 @@ public struct Keyspace: Sendable {
         reader.list(ListOptions(prefix: prefix, start: start, limit: limit, pageSize: pageSize), as: type)
     }
 
-    /// Stores a document.
+    /// Stores a document. `id` is that of ``DocumentCollection/set(_:_:id:)``.
     @discardableResult
-    public func set<Document: Codable & Sendable>(_ key: String, _ document: Document) async throws -> Write {
-        try await documents(of: Document.self).set(key, document)
+    public func set<Document: Codable & Sendable>(
+        _ key: String, _ document: Document, id: String? = nil
+    ) async throws -> Write {
+        try await documents(of: Document.self).set(key, document, id: id)
     }
 
     /// Deletes a key; a key without a document may be deleted too.
     @discardableResult
-    public func delete(_ key: String) async throws -> Write {
-        try await documents(of: JSONValue.self).delete(key)
+    public func delete(_ key: String, id: String? = nil) async throws -> Write {
+        try await documents(of: JSONValue.self).delete(key, id: id)
     }
 
-    /// Changes a document by a JSON merge patch, see ``DocumentCollection/update(_:_:)-(_,JSONValue)``.
+    /// Changes a document by a JSON merge patch, see ``DocumentCollection/update(_:_:id:)``.
     @discardableResult
-    public func update(_ key: String, _ patch: JSONValue) async throws -> Write {
-        try await documents(of: JSONValue.self).update(key, patch)
+    public func update(_ key: String, _ patch: JSONValue, id: String? = nil) async throws -> Write {
+        try await documents(of: JSONValue.self).update(key, patch, id: id)
     }
 
     /// The documents under keys `name/<id>`; its functions take and return ids. With an empty name every call is

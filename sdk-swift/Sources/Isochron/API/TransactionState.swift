@@ -110,20 +110,34 @@ final class TransactionState: HandleSource {
     }
 }
 
+/// What a transaction came to.
+private struct Ran<Output: Sendable>: Sendable {
+    let result: Output
+    let write: Write?
+}
+
 /// Runs a function once in a transaction, and commits what it wrote.
 func runTransaction<Output: Sendable>(
-    _ lifetime: Lifetime, _ scope: Scope, _ at: Timestamp?, _ run: (CausalTransaction) async throws -> Output,
+    _ lifetime: Lifetime, _ scope: Scope, _ at: Timestamp?, _ id: String?, _ run: (CausalTransaction) async throws -> Output,
     isolation: isolated (any Actor)? = #isolation
 ) async throws -> (result: Output, write: Write?) {
     try Task.checkCancellation()
-    let state = try await TransactionState(lifetime, at: at)
-    let result: Output
-    do {
-        result = try await RunningTransaction.$state.withValue(state) { try await run(CausalTransaction(state, scope)) }
-    } catch {
-        await state.abort()
-        throw error
+    let returned = Locked<Output?>(nil)
+    let write: () async throws -> Ran<Output> = {
+        let state = try await TransactionState(lifetime, at: at)
+        let result: Output
+        do {
+            result = try await RunningTransaction.$state.withValue(state) { try await run(CausalTransaction(state, scope)) }
+        } catch {
+            await state.abort()
+            throw error
+        }
+        returned.set(result)
+        guard let handle = try await state.finish() else { return Ran(result: result, write: nil) }
+        return Ran(result: result, write: Write(lifetime, try await lifetime.driver.commit(handle)))
     }
-    guard let handle = try await state.finish() else { return (result, nil) }
-    return (result, try await OneShot(lifetime: lifetime).commit(handle))
+    let ran = try await once(id, in: lifetime.driver.named, write) { commit in
+        returned.get().map { Ran(result: $0, write: Write(lifetime, commit)) }
+    }
+    return (ran.result, ran.write)
 }

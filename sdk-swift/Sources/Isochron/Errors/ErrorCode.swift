@@ -125,7 +125,7 @@ extension IsochronError {
         public static let storageFull = Code(rawValue: "STORAGE_FULL")
         /// A disk refused a write: a node's, or, from a ``SessionStore``, this device's.
         public static let storageFailed = Code(rawValue: "STORAGE_FAILED")
-        /// The server met an error of its own, or one with a code that this client does not know.
+        /// The server met an error of its own.
         public static let `internal` = Code(rawValue: "INTERNAL")
     }
 }

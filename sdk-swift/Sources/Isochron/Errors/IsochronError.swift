@@ -6,7 +6,8 @@ import IsochronSession
 /// ``Code-swift.struct/outcomeUnknown`` a commit may or may not have happened: its answer was lost and nobody could be
 /// asked before the deadline. The client goes on asking in the background and holds the session's later commits until
 /// it knows; `IsochronClient.transactionStatus(txId:birth:)` with ``txId`` and ``birth`` asks what became of it, now or
-/// later, here or from another device.
+/// later, here or from another device. It is not retryable: another call is another transaction, and both may happen.
+/// ``outcome`` says what became of this one, and so whether to write again; a call with an `id` may be repeated under it.
 ///
 /// With ``Code-swift.struct/sessionBlocked`` a write waited for its turn behind such a commit, ``blockedBy``, for as long
 /// as a request may take; under protocols of single operations a read waits, too. Nothing of it was sent. The session's
@@ -29,13 +30,15 @@ public struct IsochronError: Error, Sendable {
     public let blockedBy: TxId?
     /// Stable time when either transaction was sent: tells a transaction too old to be known from one that never was.
     public let birth: Timestamp?
+    /// What becomes of the transaction whose outcome is not known; else nil.
+    public let outcome: EventualStatus?
 
     /// Creates an error.
     ///
     /// - Parameter retryable: Overrides the code's own answer.
     public init(
         _ code: Code, _ message: String, retryable: Bool? = nil, cause: (any Error)? = nil, txId: TxId? = nil,
-        birth: Timestamp? = nil, blockedBy: TxId? = nil
+        birth: Timestamp? = nil, blockedBy: TxId? = nil, outcome: EventualStatus? = nil
     ) {
         self.code = code
         self.message = message
@@ -44,6 +47,7 @@ public struct IsochronError: Error, Sendable {
         self.txId = txId
         self.birth = birth
         self.blockedBy = blockedBy
+        self.outcome = outcome
     }
 }
 

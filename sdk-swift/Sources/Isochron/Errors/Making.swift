@@ -1,12 +1,10 @@
 import IsochronSession
 
 extension IsochronError {
-    /// The error of a server's error frame. A code from a newer server becomes INTERNAL, with the code in the message.
+    /// The error of a server's error frame. A code from a newer server is passed on; what is no code becomes INTERNAL.
     static func ofServer(code: String, detail: String, retryable: Bool) -> IsochronError {
-        let known = Code(rawValue: code)
-        return known.isKnown
-            ? IsochronError(known, detail, retryable: retryable)
-            : IsochronError(.internal, "\(code): \(detail)", retryable: retryable)
+        let isCode = !code.isEmpty && code.utf8.allSatisfy { (0x41...0x5A).contains($0) || $0 == 0x5F }
+        return IsochronError(isCode ? Code(rawValue: code) : .internal, detail, retryable: retryable)
     }
 
     static var clientWasClosed: IsochronError { IsochronError(.clientClosed, "the client was closed") }
@@ -18,10 +16,13 @@ extension IsochronError {
 
     static func lost(_ message: String) -> IsochronError { IsochronError(.connectionLost, message) }
 
-    static func outcomeUnknown(_ txId: TxId, _ birth: Timestamp, _ why: String, _ cause: (any Error)?) -> IsochronError
-    {
+    /// Another call would be another transaction: it is not retryable.
+    static func outcomeUnknown(
+        _ txId: TxId, _ birth: Timestamp, _ why: String, _ cause: (any Error)?, _ outcome: EventualStatus
+    ) -> IsochronError {
         let message = "the outcome of transaction \(txId) is not known: \(why)"
-        return IsochronError(.outcomeUnknown, message, cause: cause, txId: txId, birth: birth)
+        return IsochronError(
+            .outcomeUnknown, message, retryable: false, cause: cause, txId: txId, birth: birth, outcome: outcome)
     }
 
     /// What waited for its turn behind a write whose outcome is not known.

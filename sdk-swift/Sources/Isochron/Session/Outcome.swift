@@ -54,6 +54,8 @@ class OutcomeExchange: Turn<Committed> {
     private var unanswered = 0
     private var outcomeDeadlineMs = Double.infinity
     private var lastError: IsochronError?
+    /// What its caller got before its outcome was known.
+    private var outcome: EventualStatus?
 
     /// - Parameter ended: called when the outcome is known, or cannot be found out any more
     init(_ core: ClientCore, txId: TxId, birth: Timestamp, ended: @escaping CommitQueue.Ended) {
@@ -94,6 +96,7 @@ class OutcomeExchange: Turn<Committed> {
     final func committed(_ timestamp: Timestamp) {
         if !isDetached { core.loop.out?.touched(written: true) }
         done(Committed(timestamp: timestamp, txId: txId))
+        outcome?.settle(TransactionStatus(state: .committed, timestamp: timestamp))
         ended(true)
     }
 
@@ -140,16 +143,6 @@ class OutcomeExchange: Turn<Committed> {
         return !inDoubt
     }
 
-    final override func closed() {
-        if settled { return }
-        if inDoubt {
-            unknown("the client was closed", nil)
-            settled = true
-        } else {
-            failed(IsochronError.clientWasClosed)
-        }
-    }
-
     final override func cancel(_ reason: any Error) {
         // Once the outcome is known, nothing is in doubt any more.
         if settled { return }
@@ -159,16 +152,20 @@ class OutcomeExchange: Turn<Committed> {
     /// It is known to have had no effect, or its outcome cannot be found out any more.
     final override func failed(_ error: any Error) {
         if settled { return }
-        super.failed(inDoubt ? outcomeError(error) : error)
+        if inDoubt, let reason = error as? IsochronError, Self.isOfSending(reason) { unknown(reason.message, reason) }
+        super.failed(error)
+        let isForgotten = (error as? IsochronError)?.code == .outcomeForgotten
+        outcome?.settle(
+            TransactionStatus(state: isForgotten ? .forgotten : inDoubt ? .unknown : .aborted, timestamp: nil))
         gaveUp()
         ended(false)
     }
 
-    /// What the caller gets where it may have had an effect. One that is too large was never sent.
-    private func outcomeError(_ reason: any Error) -> any Error {
-        guard let error = reason as? IsochronError, error.code != .requestTooLarge else { return reason }
-        if error.code.rawValue.hasPrefix("OUTCOME_") { return error }
-        return IsochronError.outcomeUnknown(txId, birth, error.message, error)
+    /// Whether a refusal is about the last sending only, where one before may have had an effect. One that is too large
+    /// was never sent.
+    private static func isOfSending(_ reason: IsochronError) -> Bool {
+        let code = reason.code.rawValue
+        return !code.hasPrefix("OUTCOME_") && !code.hasPrefix("REQUEST_")
     }
 
     /// Whether a node does not pass it on to its last home: the node's own region has to be the next one (D4).
@@ -236,8 +233,11 @@ class OutcomeExchange: Turn<Committed> {
     }
 
     private func unknown(_ why: String, _ cause: (any Error)?) {
+        if overdue { return }
         overdue = true
-        settleCaller(.failure(IsochronError.outcomeUnknown(txId, birth, why, cause)))
+        let outcome = EventualStatus()
+        self.outcome = outcome
+        settleCaller(.failure(IsochronError.outcomeUnknown(txId, birth, why, cause, outcome)))
     }
 
     private func addAttempt(_ cohorts: Cohorts) {

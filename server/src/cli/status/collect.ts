@@ -1,5 +1,6 @@
 /** Asks every node of a cluster how it is. */
-import { IsochronError, isErrorCode } from '@isochron/core/errors';
+import { isErrorCode } from '@isochron/core/error-codes';
+import { IsochronError } from '@isochron/core/errors';
 import type { EndpointOptions } from '../data/client.js';
 import {
   type ClusterAnswer,

@@ -1,5 +1,78 @@
-/** What servers make of the codes. Kept apart from them: clients load those. */
-import type { ErrorCode } from './errors.js';
+/**
+ * Every error code, with its HTTP status and its title. `ERRORS.md` documents the same table; a test holds the two
+ * together. Clients do without this file.
+ */
+import { RETRYABLE } from './errors.js';
+
+/** The HTTP status that stands for each code. */
+export const HTTP_STATUS = {
+  INVALID_REQUEST: 400,
+  KEYSPACE_UNKNOWN: 404,
+  KEY_NOT_FOUND: 404,
+  KEY_INVALID: 400,
+  VALUE_INVALID: 400,
+  VALUE_TOO_LARGE: 413,
+  TOO_MANY_KEYS: 413,
+  REQUEST_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  ROUTE_NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  CONDITIONAL_WRITE_UNSUPPORTED: 400,
+  HOST_NOT_ALLOWED: 403,
+  ORIGIN_NOT_ALLOWED: 403,
+  UNAUTHENTICATED: 401,
+  TOKEN_INVALID: 400,
+  TOKEN_FOREIGN: 400,
+  TIMESTAMP_IN_FUTURE: 400,
+  CURSOR_INVALID: 400,
+  TRANSACTION_UNKNOWN: 404,
+  TRANSACTION_EXPIRED: 410,
+  TRANSACTION_FINISHED: 409,
+  TRANSACTION_ABORTED: 409,
+  TX_ID_REUSED: 409,
+  ATTEMPT_MISMATCH: 409,
+  OUTCOME_PENDING: 503,
+  OUTCOME_UNKNOWN: 504,
+  OUTCOME_FORGOTTEN: 410,
+  SNAPSHOT_TOO_OLD: 410,
+  SNAPSHOT_UNAVAILABLE: 503,
+  SESSION_GAP: 409,
+  SESSION_BLOCKED: 503,
+  REPLICA_UNREACHABLE: 503,
+  CLOCK_DRIFT: 503,
+  CLOCK_BEHIND_DATA: 500,
+  OVERLOADED: 503,
+  NOT_READY: 503,
+  STABLE_TIMEOUT: 504,
+  NOT_SUPPORTED_BY_PROTOCOL: 501,
+  FRAME_INVALID: 400,
+  FRAME_TYPE_UNKNOWN: 400,
+  REQUEST_ID_REUSED: 400,
+  CREDITS_EXHAUSTED: 429,
+  CONNECTION_LOST: 503,
+  CLIENT_CLOSED: 499,
+  CONFIG_INVALID: 500,
+  PLACEMENT_MISMATCH: 500,
+  PEER_REFUSED: 403,
+  PEER_VERSION_MISMATCH: 403,
+  PEER_CONFIG_MISMATCH: 403,
+  REBUILD_NEEDED: 500,
+  STORAGE_FULL: 507,
+  STORAGE_FAILED: 500,
+  INTERNAL: 500,
+} as const satisfies Record<string, number>;
+
+/** A stable error code. A newer server may send one that is not listed here. */
+export type ErrorCode = keyof typeof HTTP_STATUS;
+
+/** All codes, and whether the same request may succeed later. */
+export const ERROR_CODES = Object.fromEntries(
+  Object.keys(HTTP_STATUS).map((code) => [code, RETRYABLE.has(code as ErrorCode)]),
+) as Readonly<Record<ErrorCode, boolean>>;
+
+/** Whether a string from outside is one of our codes. */
+export const isErrorCode = (code: unknown): code is ErrorCode =>
+  typeof code === 'string' && Object.hasOwn(HTTP_STATUS, code);
 
 /** What each code means, in a line: the title of an HTTP problem document. */
 export const ERROR_TITLES: Readonly<Record<ErrorCode, string>> = {
@@ -57,62 +130,4 @@ export const ERROR_TITLES: Readonly<Record<ErrorCode, string>> = {
   STORAGE_FULL: 'The disk quota of a node is used up',
   STORAGE_FAILED: 'The disk refused a write',
   INTERNAL: 'The server met an error of its own',
-};
-
-/** The HTTP status that stands for each code. */
-export const HTTP_STATUS: Readonly<Record<ErrorCode, number>> = {
-  INVALID_REQUEST: 400,
-  KEYSPACE_UNKNOWN: 404,
-  KEY_NOT_FOUND: 404,
-  KEY_INVALID: 400,
-  VALUE_INVALID: 400,
-  VALUE_TOO_LARGE: 413,
-  TOO_MANY_KEYS: 413,
-  REQUEST_TOO_LARGE: 413,
-  UNSUPPORTED_MEDIA_TYPE: 415,
-  ROUTE_NOT_FOUND: 404,
-  METHOD_NOT_ALLOWED: 405,
-  CONDITIONAL_WRITE_UNSUPPORTED: 400,
-  HOST_NOT_ALLOWED: 403,
-  ORIGIN_NOT_ALLOWED: 403,
-  UNAUTHENTICATED: 401,
-  TOKEN_INVALID: 400,
-  TOKEN_FOREIGN: 400,
-  TIMESTAMP_IN_FUTURE: 400,
-  CURSOR_INVALID: 400,
-  TRANSACTION_UNKNOWN: 404,
-  TRANSACTION_EXPIRED: 410,
-  TRANSACTION_FINISHED: 409,
-  TRANSACTION_ABORTED: 409,
-  TX_ID_REUSED: 409,
-  ATTEMPT_MISMATCH: 409,
-  OUTCOME_PENDING: 503,
-  OUTCOME_UNKNOWN: 504,
-  OUTCOME_FORGOTTEN: 410,
-  SNAPSHOT_TOO_OLD: 410,
-  SNAPSHOT_UNAVAILABLE: 503,
-  SESSION_GAP: 409,
-  SESSION_BLOCKED: 503,
-  REPLICA_UNREACHABLE: 503,
-  CLOCK_DRIFT: 503,
-  CLOCK_BEHIND_DATA: 500,
-  OVERLOADED: 503,
-  NOT_READY: 503,
-  STABLE_TIMEOUT: 504,
-  NOT_SUPPORTED_BY_PROTOCOL: 501,
-  FRAME_INVALID: 400,
-  FRAME_TYPE_UNKNOWN: 400,
-  REQUEST_ID_REUSED: 400,
-  CREDITS_EXHAUSTED: 429,
-  CONNECTION_LOST: 503,
-  CLIENT_CLOSED: 499,
-  CONFIG_INVALID: 500,
-  PLACEMENT_MISMATCH: 500,
-  PEER_REFUSED: 403,
-  PEER_VERSION_MISMATCH: 403,
-  PEER_CONFIG_MISMATCH: 403,
-  REBUILD_NEEDED: 500,
-  STORAGE_FULL: 507,
-  STORAGE_FAILED: 500,
-  INTERNAL: 500,
 };

@@ -1,0 +1,152 @@
+import type { RequestFrame } from '@isochron/wire/session-frames';
+import type { Scripted } from '../testing/fake-server.js';
+import { client, closeAll, codeOf, server } from '../testing/harness.js';
+import type { OutcomeUnknownError } from './index.js';
+
+afterEach(closeAll);
+
+const TIMES = { requestTimeoutMs: 30, commitTimeoutMs: 60 };
+const silent = (): Promise<never> => new Promise(() => {});
+const refusal =
+  (code: string) =>
+  ({ id }: RequestFrame): Scripted => ({ type: 'error', id, code, detail: code, retryable: false });
+
+/** A node that does something to commits. */
+async function nodeWith(script: (frame: RequestFrame) => Scripted | Promise<never>) {
+  const node = await server();
+  const commits = (act: (frame: RequestFrame) => Scripted | Promise<never>) => {
+    node.script = (frame) => (frame.type === 'commit' ? (act(frame) as Scripted) : undefined);
+  };
+  commits(script);
+  return { node, commits };
+}
+
+/** What a write is rejected with, whose outcome is not known. */
+async function unknown(script: (frame: RequestFrame) => Scripted | Promise<never>) {
+  const { node, commits } = await nodeWith(script);
+  const app = await client([node], TIMES);
+  const error: unknown = await app.set('a', 1).catch((reason: unknown) => reason);
+  return { app, node, commits, error: error as OutcomeUnknownError };
+}
+
+describe('a commit whose outcome is not known', () => {
+  it('is not retryable: another call would be another transaction', async () => {
+    const { error } = await unknown(silent);
+    expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', retryable: false });
+  });
+
+  it('has an outcome, which says that it was committed, once that is known', async () => {
+    const { node, commits, error } = await unknown(() => 'apply-and-drop');
+    commits(() => undefined);
+    expect(await error.outcome).toEqual({ state: 'committed', timestamp: 1001 });
+    expect(node.store.clock).toBe(1001);
+  });
+
+  it.each([
+    ['TRANSACTION_ABORTED', 'aborted'],
+    ['OUTCOME_FORGOTTEN', 'forgotten'],
+    // It is about the last sending only.
+    ['VALUE_INVALID', 'unknown'],
+  ])('has an outcome, once it ends with %s, which says that it is %s', async (code, state) => {
+    const { commits, error } = await unknown(silent);
+    commits(refusal(code));
+    expect(await error.outcome).toEqual({ state, timestamp: undefined });
+  });
+
+  it('has an outcome, which stays unknown, where its first repetition is refused for good', async () => {
+    const { node, commits } = await nodeWith(() => 'apply-and-drop');
+    const app = await client([node], { ...TIMES, commitTimeoutMs: 10_000 });
+    const write = app.set('a', 1).catch((reason: unknown) => reason as OutcomeUnknownError);
+    await node.until(() => node.received('commit').length > 0);
+    commits(refusal('VALUE_INVALID'));
+    const error = (await write) as OutcomeUnknownError;
+    expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause: { code: 'VALUE_INVALID' } });
+    expect((await error.outcome).state).toBe('unknown');
+  });
+
+  it.each(['before', 'after'])(
+    'has an outcome, which stays unknown, where the client is closed %s it is thrown',
+    async (when) => {
+      const { node } = await nodeWith(silent);
+      const app = await client([node], when === 'after' ? TIMES : {});
+      const write = app.set('a', 1).catch((reason: unknown) => reason as OutcomeUnknownError);
+      await node.until(() => node.received('commit').length > 0);
+      if (when === 'after') await write;
+      await app.close();
+      expect(await ((await write) as OutcomeUnknownError).outcome).toEqual({ state: 'unknown', timestamp: undefined });
+    },
+  );
+});
+
+describe('a write with an id', () => {
+  it('that has happened is not done again: its receipt is returned', async () => {
+    const node = await server();
+    const app = await client([node]);
+    const first = await app.set('a', 1, { id: 'order 7' });
+    expect(await app.set('a', 2, { id: 'order 7' })).toMatchObject({ txId: first.txId, timestamp: first.timestamp });
+    await app.delete('b', { id: 'order 8' });
+    await app.update('c', { n: 1 }, { id: 'order 9' });
+    await app.update('c', { n: 2 }, { id: 'order 9' });
+    expect(await app.getMany(['a', 'c'])).toEqual([1, { n: 1 }]);
+    expect(node.store.outcomes.size).toBe(3);
+  });
+
+  it('that is called again while it is under way is sent once', async () => {
+    const node = await server();
+    const app = await client([node]);
+    const [a, b] = await Promise.all([app.set('a', 1, { id: 'once' }), app.set('a', 1, { id: 'once' })]);
+    expect(a.txId).toBe(b.txId);
+    expect(node.received('commit')).toHaveLength(1);
+  });
+
+  it('rejects with the same error while its outcome is not known, then returns the receipt of what has happened', async () => {
+    const { node, commits } = await nodeWith(() => 'apply-and-drop');
+    const app = await client([node], TIMES);
+    const write = () => app.set('a', 1, { id: 'once' });
+    const error = await write().catch((reason: unknown) => reason as OutcomeUnknownError);
+    await expect(write()).rejects.toBe(error);
+    commits(() => undefined);
+    await (error as OutcomeUnknownError).outcome;
+    expect(await write()).toMatchObject({ txId: (error as OutcomeUnknownError).txId, timestamp: 1001 });
+    expect(node.store.outcomes.size).toBe(1);
+  });
+
+  it('is done again where it had no effect', async () => {
+    const { node, commits } = await nodeWith(refusal('VALUE_INVALID'));
+    const app = await client([node]);
+    expect(await codeOf(app.set('a', 1, { id: 'once' }))).toBe('VALUE_INVALID');
+    commits(() => undefined);
+    await app.set('a', 1, { id: 'once' });
+    expect(await app.get('a')).toBe(1);
+  });
+});
+
+describe('a transaction with an id', () => {
+  it('that was in doubt and has committed gives its result, and its function does not run again', async () => {
+    const { node, commits } = await nodeWith(() => 'apply-and-drop');
+    const app = await client([node], TIMES);
+    let runs = 0;
+    const transfer = () =>
+      app.transaction(
+        (tx) => {
+          runs++;
+          tx.set('a', runs);
+          return `run ${runs}`;
+        },
+        { id: 'transfer 7' },
+      );
+    const error = await transfer().catch((reason: unknown) => reason as OutcomeUnknownError);
+    commits(() => undefined);
+    await (error as OutcomeUnknownError).outcome;
+    const { result, write } = await transfer();
+    expect([result, write?.txId, runs]).toEqual(['run 1', (error as OutcomeUnknownError).txId, 1]);
+    expect(node.store.outcomes.size).toBe(1);
+  });
+
+  it('that has failed runs again', async () => {
+    const app = await client([await server()]);
+    const fails = () => app.transaction(() => Promise.reject(new Error('mine')), { id: 'x' });
+    await expect(fails()).rejects.toThrow('mine');
+    expect((await app.transaction(() => 'done', { id: 'x' })).result).toBe('done');
+  });
+});
