@@ -69,7 +69,7 @@ export class Cluster {
     // Each protocol asks one of them only.
     this.#world = new World(protocol.name as TransactionProtocolName, random, this.times);
     this.#operations = new OperationWorld(protocol.name as OperationProtocolName, random, this.times);
-    this.#credits = random.pick([1, 2, 4, 16, 16]);
+    this.#credits = random.pick([1, 1, 2, 4, 16, 16]);
     this.#maxRequestBytes = random.pick([1_000_000, 1_000_000, 1_000_000, 900]);
     const count = random.pick([1, 2, 3, 3, 4, 6]);
     this.nodes = Array.from({ length: count }, (_, i) => {
