@@ -59,7 +59,9 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     'transaction id, or ask at `/v1/transactions/:id`.',
   OUTCOME_UNKNOWN:
     'The answer to the commit got lost; it may have taken effect. Repeat it under the same id, or ask for it ' +
-    '(`transaction` of the problem, `txId` and `birth` of the SDK error).',
+    '(`transaction` of the problem, `txId` and `birth` of the SDK error). The SDKs report it as not ' +
+    'retryable, as another call is another write; `outcome` of the error becomes what became of it, and a ' +
+    'call with an `id` may be repeated.',
   OUTCOME_FORGOTTEN:
     'The commit was repeated after the time for which outcomes are kept (24 h unless configured); its status is ' +
     '`forgotten`. Read the keys to see whether it took effect.',

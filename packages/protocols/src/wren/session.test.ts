@@ -87,6 +87,15 @@ describe('WrenSession (Algorithm 1)', () => {
     expect(partsOf(session.seen)).toEqual({ lt: 12, rt: 12, place: 0, hwt: 12 });
   });
 
+  it('a commit that depends on more from elsewhere than its session has seen belongs to no region (D9)', () => {
+    for (const rdt of [4, 5]) {
+      const session = new WrenSession('s');
+      session.observe(at(9, 4));
+      committed(session, 12, [rdt, VIRGINIA]);
+      expect(session.seen).toEqual(rdt > 4 ? at(12, 12, 0, 12) : at(9, 4, VIRGINIA, 12));
+    }
+  });
+
   it('a commit without writes says no more than its snapshot', () => {
     const session = new WrenSession('s');
     session.observe(at(9, 4));

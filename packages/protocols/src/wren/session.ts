@@ -20,7 +20,10 @@ export const wrenSession: SessionRules = {
     const home = commit.deps === undefined ? NOWHERE : (commit.deps[1] ?? partsOf(snapshot).place);
     const { lt, rt, place, hwt } = partsOf(seen);
     if (reachOf({ lt, rt, place, hwt }) === 0) return snapshotOf({ lt, rt, place: home, hwt: commit.ts });
-    if (home !== place || home === NOWHERE) return everything(Math.max(lt, rt, hwt, commit.ts));
+    // A commit that was sent with a snapshot of no region depends on more than its session has seen from elsewhere: a
+    // snapshot of this region at `commit.ts` need not have it yet.
+    const [rdt] = commit.deps?.length === 2 ? commit.deps : [0];
+    if (home !== place || home === NOWHERE || rdt! > rt) return everything(Math.max(lt, rt, hwt, commit.ts));
     return snapshotOf({ lt, rt, place, hwt: Math.max(hwt, commit.ts) });
   },
 

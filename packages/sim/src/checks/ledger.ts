@@ -9,7 +9,6 @@ import {
   compareVersions,
   type Deps,
   type DurableRecord,
-  type KeyWrite,
   type NodeId,
   type OutcomeRecord,
   type PartitionId,
@@ -22,33 +21,10 @@ import {
 } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from './check.js';
+import { type Attempt, type Committed, NOTHING, type Prepared, type Slice } from './slices.js';
 import type { Visibility } from './visibility.js';
 
-/** What a transaction writes on one partition. */
-interface Slice {
-  readonly region: RegionId;
-  readonly writes: readonly KeyWrite[];
-  /** Of all its versions there, in the region that made them. */
-  readonly deps: Deps | undefined;
-  /** The same, as it travels. */
-  readonly sent: Deps | undefined;
-}
-
-/** One attempt of a transaction, as prepare records show it. */
-interface Attempt {
-  readonly cohorts: readonly PartitionId[];
-  readonly prepared: Map<PartitionId, Prepared>;
-}
-
-/** A transaction that is committed. */
-export interface Committed {
-  readonly txId: TxId;
-  readonly ct: Timestamp;
-  readonly attempt: number;
-  /** When it became so. */
-  readonly atMs: number;
-  readonly slices: ReadonlyMap<PartitionId, Slice>;
-}
+export type { Committed } from './slices.js';
 
 /** What is known of a node since its start. */
 export interface Reports {
@@ -79,11 +55,6 @@ export interface LedgerListener {
   /** A transaction has just become committed. */
   onCommitted(tx: Committed): void;
 }
-
-/** Of an outcome that comes without its writes. */
-const NOTHING: Pick<Slice, 'writes' | 'deps'> = { writes: [], deps: undefined };
-/** What a replica has prepared is the same everywhere. */
-type Prepared = Omit<Slice, 'sent'> & { readonly pt: Timestamp };
 
 type LeftPartition = NonNullable<ReturnType<MemoryState['partitions']['get']>>;
 

@@ -77,11 +77,18 @@ private func committedInWren(_ seen: Snapshot, _ commit: Snapshot, _ snapshot: S
     var parts = WrenParts(seen)
     if parts.reach == 0 {
         parts.place = home
-    } else if home != parts.place || home == WrenParts.nowhere {
+    } else if home != parts.place || home == WrenParts.nowhere || dependsOnMore(commit, than: parts.rt) {
         return WrenParts(everythingUpTo: max(parts.reach, commit.ts)).snapshot
     }
     parts.hwt = max(parts.hwt, commit.ts)
     return parts.snapshot
+}
+
+/// A commit that was sent with a snapshot of no region depends on more than its session has seen from elsewhere: a
+/// snapshot of this region at its timestamp need not have it yet.
+private func dependsOnMore(_ commit: Snapshot, than rt: Timestamp) -> Bool {
+    guard let deps = commit.deps, deps.count == 2 else { return false }
+    return deps[0] > rt
 }
 
 /// A commit that names no home had that of its snapshot; one without entries had any.

@@ -1,6 +1,6 @@
 import { packWall } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
-import type { NodeClock } from '../node-clock.js';
+import { NodeClock } from '../node-clock.js';
 import { Asks } from './asks.js';
 import type { OperationMessage } from './messages.js';
 
@@ -9,11 +9,16 @@ const CLIENT = { from: { node: 'p-1', machine: 'session-frames' }, ref: 1 };
 
 describe('what a coordinator has asked', () => {
   it('counts until its requester is refused; its late answer is taken once all the same', () => {
-    const asks = new Asks({ last: packWall(1) } as NodeClock, 1_000);
+    const asks = new Asks(new NodeClock(packWall(1), 0), 1_000);
     const sent: OperationMessage[] = [];
-    const out = {
-      send: (_to: Address, message: OperationMessage) => sent.push(message),
-    } as unknown as Effects<OperationMessage>;
+    const nothing = () => 0;
+    const out: Effects<OperationMessage> = {
+      send: (_to, message) => sent.push(message),
+      sendAfterPersist: nothing,
+      setTimer: nothing,
+      write: nothing,
+      lastWrite: nothing,
+    };
     const late: unknown[] = [];
     const ask = {
       requester: CLIENT,
