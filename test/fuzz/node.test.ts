@@ -65,7 +65,7 @@ describe('a node', () => {
       failure = error;
     };
     node = await openNode({ config, node: 'virginia-1', dataDir, secret: SECRET, peering, logger, onFailure });
-    app = await buildApi(node, { secret: SECRET, docs: false, maxEventLoopDelayMs: 600_000 });
+    app = await buildApi(node, { secret: SECRET, docs: false, limits: { eventLoopDelayMs: 600_000 } });
     port = Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port);
     while (!node.ready()) await new Promise((resolve) => setImmediate(resolve));
   };

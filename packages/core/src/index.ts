@@ -8,6 +8,7 @@ export * from './hlc.js';
 export * from './ids.js';
 export * from './invariant.js';
 export * from './limits.js';
+export * from './quota.js';
 export * from './random.js';
 export * from './schema.js';
 export * from './topology.js';

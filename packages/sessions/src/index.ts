@@ -19,6 +19,7 @@ export * from './served/served-connection.js';
 export * from './served/served-session.js';
 export * from './served/served-sessions.js';
 export * from './served/serving.js';
+export * from './served/serving-limits.js';
 export * from './served/stable-waiters.js';
 export * from './served/transaction-session.js';
 export * from './snapshot.js';

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { Quota } from '@isochron/core';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { LinkTuning } from './options.js';
 import { socketOptions } from './socket-options.js';
@@ -33,7 +34,7 @@ export class Listener {
     const http = createServer({ ...timeouts, connectionsCheckingInterval: CHECK_MS }, (_request, response) => {
       response.writeHead(426, { connection: 'close' }).end('This port takes links between nodes only.\n');
     });
-    const strangers = new Strangers(tuning.maxHandshakesPerAddress);
+    const strangers = new Strangers(new Quota(tuning.maxStrangers, tuning.maxStrangersPerAddress));
     http.on('connection', (socket: Socket) => strangers.admit(socket));
     await new Promise<void>((resolve, reject) => {
       http.once('error', reject);
@@ -77,26 +78,27 @@ function limitBytes({ socket }: IncomingMessage): () => void {
   return () => socket.off('data', check);
 }
 
-/** Connections that have not proved themselves: so many for each address, and the others are ended at once. */
+/** Connections that have not proved themselves; those for which there is no place are ended at once. */
 class Strangers {
-  readonly #sockets = new Map<Socket, string>();
+  readonly #addresses = new Map<Socket, string>();
 
-  constructor(readonly maxPerAddress: number) {}
+  constructor(readonly quota: Quota) {}
 
   admit(socket: Socket): void {
     const address = socket.remoteAddress ?? '';
-    let others = 0;
-    for (const other of this.#sockets.values()) if (other === address) others++;
-    if (others >= this.maxPerAddress) {
+    if (!this.quota.take(address)) {
       socket.destroy();
       return;
     }
-    this.#sockets.set(socket, address);
+    this.#addresses.set(socket, address);
     socket.once('close', () => this.trust(socket));
   }
 
   /** It is no stranger any more. */
   trust(socket: Socket): void {
-    this.#sockets.delete(socket);
+    const address = this.#addresses.get(socket);
+    if (address === undefined) return;
+    this.#addresses.delete(socket);
+    this.quota.give(address);
   }
 }

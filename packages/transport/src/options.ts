@@ -23,8 +23,9 @@ export interface LinkTuning {
   readonly maxBufferedBytes: number;
   /** Connections that may be in the middle of their handshake; more are turned away. */
   readonly maxHandshakes: number;
-  /** The same for the connections of one address, from the first byte on. */
-  readonly maxHandshakesPerAddress: number;
+  /** Connections that have not proved themselves, from the first byte on, in all and for each address: more are ended. */
+  readonly maxStrangers: number;
+  readonly maxStrangersPerAddress: number;
 }
 
 export const DEFAULT_TUNING: LinkTuning = {
@@ -37,7 +38,8 @@ export const DEFAULT_TUNING: LinkTuning = {
   maxFrameBytes: 32 * 1024 * 1024,
   maxBufferedBytes: 64 * 1024 * 1024,
   maxHandshakes: 64,
-  maxHandshakesPerAddress: 16,
+  maxStrangers: 128,
+  maxStrangersPerAddress: 16,
 };
 
 /** Another node of the cluster. */

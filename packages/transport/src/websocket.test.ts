@@ -1,4 +1,4 @@
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Handshake, type HandshakeOptions, type PeerInfo, PROTOCOL_VERSION, randomNonce } from '@isochron/wire';
 import { WebSocket } from 'ws';
 import { parsePeerUrl, type WebSocketTransportOptions } from './options.js';
@@ -280,7 +280,7 @@ describe('WebSocketTransport', () => {
   });
 
   it('limits handshakes for each address: strangers at one do not keep nodes of others out', async () => {
-    const second = await listening({ tuning: { maxHandshakes: 4, maxHandshakesPerAddress: 2 } });
+    const second = await listening({ tuning: { maxHandshakes: 4, maxStrangersPerAddress: 2 } });
     const from = (localAddress: string) => {
       const socket = new WebSocket(urlOf(second.port), { localAddress });
       closers.push(async () => socket.terminate());
@@ -292,6 +292,25 @@ describe('WebSocketTransport', () => {
     };
     const flood = await Promise.all(Array.from({ length: 20 }, () => from('127.0.0.2')));
     expect(flood.filter((end) => end === 'open')).toHaveLength(2);
+    await dialByHand(second.port).accepted;
+  });
+
+  it('limits connections that send nothing, in all and for each address, and ends them in time', async () => {
+    const tuning = { maxStrangers: 3, maxStrangersPerAddress: 2, handshakeTimeoutMs: 500 };
+    const second = await listening({ tuning });
+    const open: Socket[] = [];
+    const from = (localAddress: string) => {
+      const socket = connect({ port: second.port, host: '127.0.0.1', localAddress });
+      socket
+        .resume()
+        .on('error', () => undefined)
+        .on('close', () => open.splice(open.indexOf(socket), 1));
+      open.push(socket);
+      closers.push(async () => socket.destroy());
+    };
+    for (const address of ['127.0.0.2', '127.0.0.2', '127.0.0.2', '127.0.0.3', '127.0.0.4']) from(address);
+    await until(() => open.length === 3, 'those without a place have ended');
+    await until(() => open.length === 0, 'the others have ended in time');
     await dialByHand(second.port).accepted;
   });
 

@@ -4,6 +4,7 @@ import {
   endpointList,
   hostNames,
   integer,
+  nodeLimits,
   origins,
   peerDial,
   positive,
@@ -102,6 +103,21 @@ describe('peerDial', () => {
     'refuses %j',
     (text) => {
       expect(() => peerDial(text)).toThrow(InvalidArgumentError);
+    },
+  );
+});
+
+describe('nodeLimits', () => {
+  it('takes limits by their names, one by one or as a list', () => {
+    const first = nodeLimits('connections=10, waits=5');
+    expect(nodeLimits('waits=6', first)).toEqual({ connections: 10, waits: 6 });
+    expect(nodeLimits('')).toEqual({});
+  });
+
+  it.each(['connections', 'connections=', 'connections=-1', 'connections=0', 'connections=1.5', 'toString=1', 'x=1'])(
+    'refuses %j',
+    (text) => {
+      expect(() => nodeLimits(text)).toThrow(InvalidArgumentError);
     },
   );
 });

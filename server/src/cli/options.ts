@@ -1,5 +1,6 @@
 /** Values of options: from text to what they mean, refused with a reason. */
 import { InvalidArgumentError } from 'commander';
+import { DEFAULT_NODE_LIMITS, isLimit, type LimitName, type NodeLimits } from '../http/limits.js';
 
 /** A parser of whole numbers between two bounds, for commander. */
 export const integer =
@@ -70,6 +71,21 @@ export function hostNames(text: string, before: readonly string[] = []): string[
   const isName = (name: string) => name === '*' || /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])$/.test(name);
   if (!given.every(isName)) throw new InvalidArgumentError('Expected a host name without a port, or *.');
   return [...before, ...given];
+}
+
+/** Limits of a node by their names, from `name=number` pairs with commas between them; called once per occurrence of the option. */
+export function nodeLimits(text: string, before: Partial<NodeLimits> = {}): Partial<NodeLimits> {
+  const given = listed(text).map((pair): [LimitName, number] => {
+    const [, name = '', number = ''] = /^([A-Za-z]+)=(\d{1,15})$/.exec(pair) ?? [];
+    if (!isLimit(name)) {
+      throw new InvalidArgumentError(
+        `Expected NAME=NUMBER, with one of ${Object.keys(DEFAULT_NODE_LIMITS).join(', ')}.`,
+      );
+    }
+    if (Number(number) === 0) throw new InvalidArgumentError(`${name} is a whole number from 1 on.`);
+    return [name, Number(number)];
+  });
+  return { ...before, ...Object.fromEntries(given) };
 }
 
 const listed = (text: string): string[] =>

@@ -16,6 +16,7 @@ import {
   endpointList,
   hostNames,
   integer,
+  nodeLimits,
   origins,
   peerDial,
   positive,
@@ -161,6 +162,14 @@ function clusterCommands(program: Command): void {
       )
         .env('ISOCHRON_PEER_DIAL')
         .argParser(peerDial),
+    )
+    .addOption(
+      new Option(
+        '--limit <name=number>',
+        'bound what callers may take of the node, such as connections=1000; may be repeated, or a list with commas (names and defaults: server/src/http/README.md)',
+      )
+        .env('ISOCHRON_LIMITS')
+        .argParser(nodeLimits),
     )
     .option('--accept-loss', 'let partitions that no node has a copy of any more come back empty', false)
     .option(

@@ -116,7 +116,7 @@ describe('API keys', () => {
 describe('a node under pressure', () => {
   it('refuses requests with OVERLOADED, and still says that it is alive', async () => {
     // The event loop is sampled once a second, and no sample is below the timer's own resolution.
-    api = await startApi({ maxEventLoopDelayMs: 0.001 });
+    api = await startApi({ limits: { eventLoopDelayMs: 0.001 } });
     let answer = await api.call('GET', '/v1/clock');
     while (answer.status === 200) answer = await api.call('GET', '/v1/clock');
     expect(answer.json()).toMatchObject({ code: 'OVERLOADED', status: 503, retryable: true });

@@ -1,6 +1,4 @@
 /** The public HTTP and WebSocket API of a node. */
-import { totalmem } from 'node:os';
-import { getHeapStatistics } from 'node:v8';
 import helmet from '@fastify/helmet';
 import type fastifySwaggerUi from '@fastify/swagger-ui';
 import underPressure from '@fastify/under-pressure';
@@ -12,14 +10,16 @@ import type { Secrets } from '../config/secret.js';
 import type { AnyNode } from '../node/api.js';
 import { servedNode } from '../ws/served-node.js';
 import { handleProtocols, SessionHub } from '../ws/session-route.js';
-import type { StrangerLimits } from '../ws/strangers.js';
 import { Authenticator } from './auth.js';
+import { limitBodies } from './bodies.js';
 import { jsonBodyParser } from './body.js';
 import { answerBrokenRequest } from './broken-request.js';
+import { Connections } from './connections.js';
 import { type DataApi, dataApi } from './data-api.js';
 import { type DrainBounds, drain } from './drain.js';
 import { errorPageRoutes } from './error-pages.js';
 import type { HttpLatency } from './latency.js';
+import { DEFAULT_NODE_LIMITS, type NodeLimits } from './limits.js';
 import { handleNotFound } from './not-found.js';
 import { registerOpenApi } from './openapi.js';
 import { allowOrigins, Origins } from './origins.js';
@@ -45,26 +45,8 @@ export interface ApiOptions extends Secrets {
   readonly allowHosts?: readonly string[] | undefined;
   /** Whether to serve Swagger UI at `/docs`. Default true. Left out, with a warning, on a Node before 20.19. */
   readonly docs?: boolean;
-  /** What session connections may take before their hello. */
-  readonly strangers?: StrangerLimits;
-  /** Heap in use, in bytes, above which requests are refused with `OVERLOADED`. Default: most of what V8 allows. */
-  readonly maxHeapUsedBytes?: number;
-  /** The same for all memory of the process. Default: most of what the container allows, where it has a limit. */
-  readonly maxRssBytes?: number;
-  /** Event-loop delay in ms above which requests are refused with `OVERLOADED`. Default 2000. */
-  readonly maxEventLoopDelayMs?: number;
-}
-
-/** How long a client may take for its headers, and for a whole request, in ms. */
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 60_000;
-/** Requests are refused above this share of the memory there is: before the heap refuses. */
-const MEMORY_SHARE = 0.9;
-
-/** What the container allows this process; 0, which stands for no limit, where there is none. */
-function containerBytes(): number {
-  const bytes = process.constrainedMemory?.() ?? 0;
-  return bytes < totalmem() ? bytes : 0;
+  /** What callers may take of the node, where that is not the default. */
+  readonly limits?: Partial<NodeLimits>;
 }
 
 declare module 'fastify' {
@@ -79,16 +61,17 @@ declare module 'fastify' {
  * and stops; the node is closed by its owner.
  */
 export async function buildApi(node: AnyNode, options: ApiOptions): Promise<FastifyInstance> {
-  const { limits } = node.config.settings;
-  const { serving = new Serving(node) } = options;
+  const { limits, maxTransactionMs } = node.config.settings;
+  const bounds: NodeLimits = { ...DEFAULT_NODE_LIMITS, ...options.limits };
+  const { serving = new Serving(node, maxTransactionMs, bounds) } = options;
   const app = fastify({
     ...(options.logger === undefined ? { logger: false } : { loggerInstance: options.logger }),
     logController: new LogController({ disableRequestLogging: true }),
     // Requests are not logged, so none needs a logger of its own.
     childLoggerFactory: (logger) => logger,
     bodyLimit: limits.maxRequestBytes,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: 1000 },
+    requestTimeout: bounds.requestMs,
+    http: { headersTimeout: bounds.headersMs, connectionsCheckingInterval: 1000 },
     // Percent-encoded, a key may be three times as long.
     routerOptions: { maxParamLength: 3 * limits.maxKeyBytes + 64 },
     // Lets keep-alive connections end as soon as their request is answered.
@@ -98,12 +81,13 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error, request, reply) => sendProblem(reply, badUrl(error, request.url), request.log),
   });
+  new Connections(app.server, bounds);
   const rules = new Rules(node.topology, limits);
   const auth = new Authenticator(options.apiKeys);
   const data = dataApi(node, { secrets: options, rules, auth, log: app.log, serving });
   const { api, handOver } = data;
   const served = servedNode(api);
-  const hub = new SessionHub(api, new ServedSessions(served, () => data.openSession(served)), options.strangers);
+  const hub = new SessionHub(api, new ServedSessions(served, () => data.openSession(served)), bounds);
   app.decorate('drain', (bounds?: Partial<DrainBounds>) => drain({ api, handOver, hub, server: app.server }, bounds));
   app.setErrorHandler((error, request, reply) =>
     sendProblem(reply, asValueError(error, request.routeOptions.config.bodyIsValue), request.log),
@@ -115,7 +99,7 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   if (options.latency !== undefined) measure(app, options.latency);
   await app.register(websocket, {
     // A message that is not far above the limit is still read, to be told why it is refused.
-    options: { handleProtocols, maxPayload: 2 * limits.maxRequestBytes, perMessageDeflate: false },
+    options: { handleProtocols, maxPayload: 2 * limits.maxRequestBytes, perMessageDeflate: false, autoPong: false },
     errorHandler: (error, socket, request) => {
       request.log.debug({ err: error }, 'session socket');
       // After a broken or far too large message, ws is closing already, with the code that says why.
@@ -138,7 +122,7 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect(start));
   errorPageRoutes(app);
   healthRoutes(app, node, serving);
-  await app.register(async (scope) => versionOne(scope, data, hub, options));
+  await app.register(async (scope) => versionOne(scope, data, hub, bounds));
   return app;
 }
 
@@ -147,12 +131,12 @@ async function versionOne(
   scope: FastifyInstance,
   { api, oneShots, routes: moreRoutes }: DataApi,
   hub: SessionHub,
-  options: ApiOptions,
+  bounds: NodeLimits,
 ): Promise<void> {
   await scope.register(underPressure, {
-    maxEventLoopDelay: options.maxEventLoopDelayMs ?? 2000,
-    maxHeapUsedBytes: options.maxHeapUsedBytes ?? MEMORY_SHARE * getHeapStatistics().heap_size_limit,
-    maxRssBytes: options.maxRssBytes ?? MEMORY_SHARE * containerBytes(),
+    maxEventLoopDelay: bounds.eventLoopDelayMs,
+    maxHeapUsedBytes: bounds.heapBytes,
+    maxRssBytes: bounds.rssBytes,
     pressureHandler: (_request, _reply, _type, delayMs) => {
       // Not a long delay but none measured yet: while a node starts, its first interval may have no sample in it.
       if (delayMs === Number.POSITIVE_INFINITY) return;
@@ -166,6 +150,7 @@ async function versionOne(
     hub.admit(socket, request.raw.socket, request.headers['sec-websocket-protocol']),
   );
   const { serving } = api;
+  limitBodies(scope, bounds);
   scope.register(async (routes) => {
     routes.addHook('onRequest', (request, _reply, done) => {
       // Looked at only when there is something to refuse: this runs for every request.

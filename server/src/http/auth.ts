@@ -43,6 +43,11 @@ export class Authenticator {
     return this.principal(keyIn(header));
   }
 
+  /** Whose share of the node a caller takes from: its principal's, or its address's where callers need no key. */
+  client(principal: string, address: string): string {
+    return this.required ? principal : address;
+  }
+
   /** What binds ids to the principal of an `Authorization` header that was accepted. */
   scope(header: string | undefined): Scope {
     return this.required ? digest(keyIn(header) ?? '') : EVERYBODY;

@@ -91,6 +91,11 @@ export class ApiContext {
     return this.auth.required ? this.auth.fromHeader(request.headers.authorization) : this.auth.principal(undefined);
   }
 
+  /** Whose share of the node the caller takes from. */
+  client(request: FastifyRequest): string {
+    return this.auth.client(this.principal(request), request.ip);
+  }
+
   /** What ids of the caller are bound to. */
   scope(request: FastifyRequest): Scope {
     return this.auth.scope(request.headers.authorization);
@@ -142,7 +147,7 @@ export class TransactionsContext extends ApiContext {
   async #complete(pending: Caller | Promise<Caller>, request: FastifyRequest): Promise<Caller> {
     const caller = await pending;
     // While it waits, another request of the session may widen the gap.
-    while (this.sessions.hasGap(caller)) await this.sessions.close(caller, waitMsOf(request));
+    while (this.sessions.hasGap(caller)) await this.sessions.close(this.client(request), caller, waitMsOf(request));
     return caller;
   }
 }

@@ -15,7 +15,11 @@ import { isStale, replicationAges, stabilityOf } from './stability.js';
  * @param latency the API's request durations, when they are measured
  * @param serving the API's, so that both say the same of the node's readiness
  */
-export function buildMetrics(node: RunningNode, latency?: HttpLatency, serving = new Serving(node)): FastifyInstance {
+export function buildMetrics(
+  node: RunningNode,
+  latency?: HttpLatency,
+  serving = new Serving(node, node.config.settings.maxTransactionMs),
+): FastifyInstance {
   const registry = new Registry();
   registry.setDefaultLabels({ node: node.id, region: node.region });
   // The delay monitor wakes the process at this interval, in ms: its default would cost an idle node a percent of a core.

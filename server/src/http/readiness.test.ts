@@ -11,7 +11,7 @@ describe('readiness', () => {
   let metricsUrl: string;
   beforeEach(async () => {
     api = await startApi();
-    metrics = buildMetrics(api.node, undefined, new Serving(api.node));
+    metrics = buildMetrics(api.node, undefined, new Serving(api.node, 1_000));
     metricsUrl = await metrics.listen({ port: 0, host: '127.0.0.1' });
   });
   afterEach(async () => {

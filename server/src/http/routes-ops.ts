@@ -64,7 +64,7 @@ async function waitStable(api: ApiContext, request: FastifyRequest, reply: Fasti
   const { ts, timeout } = request.query as Static<typeof StableQuery>;
   api.refuseFuture({ ts }, '"ts"');
   const timeoutMs = timeout ?? DEFAULT_STABLE_TIMEOUT_MS;
-  const ust = await promised<Timestamp>((done) => api.serving.stable(ts, timeoutMs, done));
+  const ust = await promised<Timestamp>((done) => api.serving.stable(api.client(request), ts, timeoutMs, done));
   api.sendJson(reply, JSON.stringify({ ust }));
 }
 

@@ -127,7 +127,12 @@ async function open(api: TransactionsContext, request: FastifyRequest, reply: Fa
   const at = api.at(startBody(request.body));
   const caller = at === null ? await api.reader(request) : await api.caller(request);
   const txId = api.nextTxId(request);
-  const opened = await startOverlaid(api, caller, txId, at);
+  const { transactions } = api.serving;
+  transactions.begin(api.client(request), txId);
+  const opened = await startOverlaid(api, caller, txId, at).catch((error: unknown) => {
+    transactions.end(txId);
+    throw error;
+  });
   const lifetimeMs = api.node.config.settings.maxTransactionMs;
   api.sessions.store.keepTransaction(txId, opened, lifetimeMs);
   const { snapshot, hwt } = opened;
@@ -246,6 +251,7 @@ async function commitOpen(api: TransactionsContext, request: FastifyRequest, rep
     // Whatever the lost node did with it: under its id it commits once (D4).
     return commit(api, caller, { ...order, open: false, coordinator: undefined });
   });
+  api.serving.transactions.end(ref.txId);
   sendCommitted(reply, { txId: ref.txId, ...done });
 }
 
@@ -266,6 +272,7 @@ async function end(api: TransactionsContext, request: FastifyRequest, reply: Fas
     if (!isOrphan(error)) throw error;
   });
   api.sessions.store.dropTransaction(txId);
+  api.serving.transactions.end(txId);
   reply.code(204).send();
 }
 

@@ -204,6 +204,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
       delayMs: (from, to) => oneWayDelayMs(config, this.topology.regionOf(from), this.topology.regionOf(to)),
       log: (level, message, fields) => logger[level](fields, message),
       wallClock: () => this.now(),
+      tuning: this.options.peerLimits ?? {},
       events: {
         meets: ({ nodeId, hlc, wallMs }, lateMs) => peers.meets(nodeId, { hlc, wallMs }, this.now(), lateMs),
         foreign: (from, envelopes) => foreignSource(this.topology, from, envelopes),

@@ -1,4 +1,5 @@
 import type { NodeId } from '@isochron/core';
+import type { LinkTuning } from '@isochron/transport';
 import type { Logger } from 'pino';
 import type { ClusterConfig } from '../config/cluster-file.js';
 import type { Peering } from '../config/peering.js';
@@ -17,6 +18,8 @@ export interface NodeOptions extends Secrets {
   readonly acceptLoss?: boolean;
   /** The data may be of the future (K5): nothing new is written, and clocks decide nothing. */
   readonly acceptFuture?: boolean;
+  /** Bounds of connections to the peering port that have not proved themselves, where they are not the default. */
+  readonly peerLimits?: Partial<Pick<LinkTuning, 'maxStrangers' | 'maxStrangersPerAddress'>>;
   /** Milliseconds added to the wall clock, to try out what a wrong clock does. */
   readonly clockSkewMs?: number;
   /** The node cannot go on: a write failed or an invariant broke. Nothing has left since. */

@@ -54,11 +54,12 @@ export class HttpSessions {
 
   /**
    * Waits until the node's stable snapshot closes the caller's gap, if it has one.
-   * @throws IsochronError `SESSION_GAP`; `NOT_READY` when the node is about to close
+   * @param client whose share of the node it takes from
+   * @throws IsochronError `SESSION_GAP`; `NOT_READY` when the node is about to close; `OVERLOADED`
    */
-  async close(caller: Caller, waitMs: number): Promise<void> {
+  async close(client: string, caller: Caller, waitMs: number): Promise<void> {
     try {
-      await promised<Timestamp>((done) => this.serving.visibleHere(completeOf(caller), waitMs, done));
+      await promised<Timestamp>((done) => this.serving.visibleHere(client, completeOf(caller), waitMs, done));
     } catch (cause) {
       if (!(cause instanceof IsochronError) || cause.code !== 'STABLE_TIMEOUT') throw cause;
       const detail = "The session's own writes were not kept here and are not stable yet. Repeat the request.";

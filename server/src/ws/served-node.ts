@@ -22,6 +22,7 @@ export function servedNode({ node, rules, auth, log, serving, stability }: ApiCo
     freshness: () => stability.freshness,
     unresponsive: () => node.unresponsive,
     principal: (credentials) => auth.principal(credentials),
+    client: (principal, address) => auth.client(principal, address),
     random: Math.random,
     after,
     failed: (err) => log.error({ err }, 'session request failed'),

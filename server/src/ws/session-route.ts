@@ -4,9 +4,10 @@ import type { ServedSessions } from '@isochron/sessions';
 import { SESSION_CLOSE, SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
 import type { RawData, WebSocket } from 'ws';
 import type { ApiContext } from '../http/context.js';
+import type { NodeLimits } from '../http/limits.js';
 import { codecOf } from './codec.js';
 import { SessionSocket } from './session-socket.js';
-import { type StrangerLimits, Strangers } from './strangers.js';
+import { Strangers } from './strangers.js';
 
 const TICK_MS = 1000;
 const PING_EVERY_TICKS = 30;
@@ -31,9 +32,9 @@ export class SessionHub {
   constructor(
     readonly api: ApiContext,
     readonly sessions: ServedSessions,
-    strangers?: StrangerLimits,
+    readonly limits: NodeLimits,
   ) {
-    this.#strangers = new Strangers(strangers);
+    this.#strangers = new Strangers(limits);
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
     this.#timer.unref();
     api.node.onUnresponsive(() => sessions.tick(true));
@@ -59,7 +60,12 @@ export class SessionHub {
       return;
     }
     const { maxRequestBytes } = this.api.rules.limits;
-    const session = new SessionSocket(socket, codec, maxRequestBytes, (link) => this.sessions.admit(link), known);
+    const session = new SessionSocket(socket, codec, (link) => this.sessions.admit(link), {
+      address: connection.remoteAddress ?? '',
+      maxMessageBytes: maxRequestBytes,
+      pingsPerSecond: this.limits.pingsPerSecond,
+      greeted: known,
+    });
     this.#sockets.add(session);
     attach(socket, session, this.api, () => {
       known();
@@ -88,13 +94,27 @@ export class SessionHub {
   #tick(): void {
     this.#ticks++;
     this.sessions.tick(this.api.stability.look());
+    this.#endFullest();
     if (this.#ticks % PING_EVERY_TICKS === 0) for (const socket of this.#sockets) socket.checkAlive();
+  }
+
+  /** Ends sessions for which most waits, where too much waits for clients to read it. */
+  #endFullest(): void {
+    let total = 0;
+    for (const socket of this.#sockets) total += socket.waitingBytes;
+    if (total <= this.limits.unsentBytes) return;
+    for (const socket of [...this.#sockets].sort((a, b) => b.waitingBytes - a.waitingBytes)) {
+      if (total <= this.limits.unsentBytes) return;
+      total -= socket.waitingBytes;
+      socket.terminate();
+    }
   }
 }
 
 /** Attached at once: a message that arrived with the handshake must not be missed. */
 function attach(socket: WebSocket, session: SessionSocket, api: ApiContext, gone: () => void): void {
   socket.on('message', (data: RawData, isBinary: boolean) => session.receive(toBuffer(data), isBinary));
+  socket.on('ping', (data: Buffer) => session.pinged(data));
   socket.on('pong', () => session.alive());
   // A message that is too large, or a broken frame: ws closes the connection, with 1009 or 1002.
   socket.on('error', (error) => api.log.debug({ err: error }, 'session socket'));

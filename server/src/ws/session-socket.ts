@@ -7,25 +7,37 @@ import type { Codec, Encoded } from './codec.js';
 const PAUSE_BYTES = 1 << 20;
 const RESUME_BYTES = 1 << 18;
 
+export interface SessionSocketOptions {
+  /** Network address of the client. */
+  readonly address: string;
+  readonly maxMessageBytes: number;
+  /** Pings that the client may send in a second. */
+  readonly pingsPerSecond: number;
+  /** Called once the client has said who it is. */
+  readonly greeted: () => void;
+}
+
 export class SessionSocket implements SessionLink {
   readonly #socket: WebSocket;
   readonly #connection: ServedConnection;
   /** Frames on their way out, not encoded yet. */
   #out: Outgoing[] = [];
+  /** Bytes of the large ones among them. */
+  #waitingBytes = 0;
   #flushing = false;
   #paused = false;
   #closed = false;
   #answersPing = true;
+  #pings = 0;
+  #pingsSince = 0;
   readonly #sent = (): void => this.#drained();
   readonly #flush = (): void => this.#sendAll();
 
   constructor(
     socket: WebSocket,
     readonly codec: Codec,
-    readonly maxMessageBytes: number,
     admit: (link: SessionLink) => ServedConnection,
-    /** Called once the client's `hello` is accepted. */
-    readonly greeted: () => void,
+    readonly options: SessionSocketOptions,
   ) {
     this.#socket = socket;
     this.#connection = admit(this);
@@ -35,10 +47,23 @@ export class SessionSocket implements SessionLink {
     return this.#paused;
   }
 
+  /** Bytes of what waits until the client reads; small frames do not count. */
+  get waitingBytes(): number {
+    return this.#waitingBytes;
+  }
+
+  get address(): string {
+    return this.options.address;
+  }
+
+  greeted(): void {
+    this.options.greeted();
+  }
+
   /** A WebSocket message: a frame, or an array of frames. */
   receive(data: Buffer, isBinary: boolean): void {
     if (this.#closed) return;
-    if (data.length > this.maxMessageBytes) {
+    if (data.length > this.options.maxMessageBytes) {
       this.#connection.receiveTooLarge();
       return;
     }
@@ -56,6 +81,19 @@ export class SessionSocket implements SessionLink {
   disconnected(): void {
     this.#closed = true;
     this.#connection.disconnected();
+  }
+
+  /** Answers a ping. A client that sends many is ended: each takes an answer, and none counts against its credits. */
+  pinged(data: Buffer): void {
+    if (this.#closed) return;
+    const now = performance.now();
+    if (now - this.#pingsSince > 1000) {
+      this.#pingsSince = now;
+      this.#pings = 0;
+    }
+    this.#pings++;
+    if (this.#pings > this.options.pingsPerSecond) this.terminate();
+    else this.#socket.pong(data);
   }
 
   /** Asks for a sign of life; a client that gave none since the last time is gone. */
@@ -79,6 +117,7 @@ export class SessionSocket implements SessionLink {
 
   send(outgoing: Outgoing): void {
     this.#out.push(outgoing);
+    this.#waitingBytes += bytesOf(outgoing);
     if (this.#flushing || this.#paused) return;
     this.#flushing = true;
     setImmediate(this.#flush);
@@ -107,6 +146,7 @@ export class SessionSocket implements SessionLink {
     let bytes = 0;
     let count = 0;
     for (; count < this.#out.length && bytes < PAUSE_BYTES; count++) bytes += bytesOf(this.#out[count]!);
+    this.#waitingBytes -= bytes;
     const message: Encoded[] = [];
     for (let i = 0; i < count; i++) message.push(encoded(this.#out[i]!, this.codec));
     this.#out = count === this.#out.length ? [] : this.#out.slice(count);

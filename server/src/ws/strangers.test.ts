@@ -5,7 +5,7 @@ let api: TestApi;
 afterEach(() => api.close());
 
 it('connections without a hello are limited, and make room when they have said hello or ended', async () => {
-  api = await startApi({ strangers: { connections: 2, perAddress: 2, bytes: 10_000 } });
+  api = await startApi({ limits: { strangers: 2, strangersPerAddress: 2, strangerBytes: 10_000 } });
   const [first, second] = [await SessionClient.open(api.url), await SessionClient.open(api.url)];
   expect(await (await SessionClient.open(api.url)).closed).toBe(1013);
   expect(await first.hello()).toMatchObject({ type: 'welcome' });
@@ -17,14 +17,14 @@ it('connections without a hello are limited, and make room when they have said h
 });
 
 it('connections of one address leave room for others', async () => {
-  api = await startApi({ strangers: { connections: 100, perAddress: 1, bytes: 10_000 } });
+  api = await startApi({ limits: { strangers: 100, strangersPerAddress: 1, strangerBytes: 10_000 } });
   const first = await SessionClient.open(api.url);
   expect(await (await SessionClient.open(api.url)).closed).toBe(1013);
   expect(await first.hello()).toMatchObject({ type: 'welcome' });
 });
 
 it('a connection that sends more than a hello before its hello is ended, and may send more afterwards', async () => {
-  api = await startApi({ strangers: { connections: 2, perAddress: 2, bytes: 10_000 } });
+  api = await startApi({ limits: { strangers: 2, strangersPerAddress: 2, strangerBytes: 10_000 } });
   const stranger = await SessionClient.open(api.url);
   stranger.sendRaw('x'.repeat(1_000_000));
   expect(await stranger.closed).toBe(1006);
@@ -34,13 +34,10 @@ it('a connection that sends more than a hello before its hello is ended, and may
   expect(await known.answer(1)).toBeDefined();
 });
 
-it.each(['maxHeapUsedBytes', 'maxRssBytes'])(
-  'a node above %s answers OVERLOADED, and still that it is alive',
-  async (limit) => {
-    api = await startApi({ [limit]: 1 });
-    let answer = await api.call('GET', '/v1/clock');
-    while (answer.status === 200) answer = await api.call('GET', '/v1/clock');
-    expect(answer.json()).toMatchObject({ code: 'OVERLOADED', status: 503 });
-    expect((await api.call('GET', '/livez')).status).toBe(200);
-  },
-);
+it.each(['heapBytes', 'rssBytes'])('a node above %s answers OVERLOADED, and still that it is alive', async (limit) => {
+  api = await startApi({ limits: { [limit]: 1 } });
+  let answer = await api.call('GET', '/v1/clock');
+  while (answer.status === 200) answer = await api.call('GET', '/v1/clock');
+  expect(answer.json()).toMatchObject({ code: 'OVERLOADED', status: 503 });
+  expect((await api.call('GET', '/livez')).status).toBe(200);
+});

@@ -34,6 +34,7 @@ export interface OperationParts {
 export class ConnectedOperations implements ServedSession, RequestContext {
   sentUst: Timestamp = 0;
   principal = '';
+  client = '';
   #token = '';
   #seen: WireSeen | undefined;
 
@@ -42,8 +43,9 @@ export class ConnectedOperations implements ServedSession, RequestContext {
     readonly parts: OperationParts,
   ) {}
 
-  begin(principal: string, token: string | undefined): void {
+  begin(principal: string, client: string, token: string | undefined): void {
     this.principal = principal;
+    this.client = client;
     const { node } = this;
     const { tokens } = this.parts;
     const state = token === undefined ? undefined : tokens.decode(token, node.latest());

@@ -97,9 +97,16 @@ function atField(context: TransactionRequests, frame: RawFrame): Snapshot | null
 
 function start(frame: RawFrame, id: number, context: TransactionRequests, reply: Reply): void {
   const at = atField(context, frame);
+  const txId = txIdField(frame);
+  const { transactions } = context.node.serving;
+  transactions.begin(context.client, txId);
+  const failed: Reply = (result) => {
+    if (result instanceof IsochronError) transactions.end(txId);
+    reply(result);
+  };
   context.parts.coordinator.start(
-    { txId: txIdField(frame), ...wanted(context.seen, at) },
-    answered(reply, (answer) => {
+    { txId, ...wanted(context.seen, at) },
+    answered(failed, (answer) => {
       const snapshot = snapshotOf(answer);
       return withToken({ type: 'started', id, snapshot: snapshot.ts, ...depsField(snapshot) }, context.saw(snapshot));
     }),
@@ -177,6 +184,7 @@ function commit(frame: RawFrame, id: number, context: TransactionRequests, reply
     optionalTxId(frame, 'after'),
     (above, done) => context.parts.outcomes.commit({ ...order, hwt: Math.max(order.hwt, above) }, done),
     answered(reply, (committed) => {
+      context.node.serving.transactions.end(order.txId);
       const token = context.committed(committed, snapshot ?? undefined);
       return withToken({ type: 'committed', id, ts: committed.ts, ...depsField(committed) }, token);
     }),
@@ -184,9 +192,13 @@ function commit(frame: RawFrame, id: number, context: TransactionRequests, reply
 }
 
 function abort(frame: RawFrame, id: number, context: TransactionRequests, reply: Reply): void {
+  const txId = txIdField(frame);
   context.parts.coordinator.end(
-    { txId: txIdField(frame) },
-    answered(reply, () => ({ type: 'aborted', id })),
+    { txId },
+    answered(reply, () => {
+      context.node.serving.transactions.end(txId);
+      return { type: 'aborted', id };
+    }),
   );
 }
 
@@ -202,6 +214,7 @@ function status(frame: RawFrame, id: number, context: TransactionRequests, reply
 function stable(frame: RawFrame, id: number, context: RequestContext, reply: Reply): void {
   const timeoutMs = optionalInt(frame, 'timeoutMs', 0, MAX_STABLE_TIMEOUT_MS) ?? DEFAULT_STABLE_TIMEOUT_MS;
   context.node.serving.stable(
+    context.client,
     claimed(context, frame, 'ts'),
     timeoutMs,
     answered(reply, (ust) => withToken({ type: 'stable', id, ust }, context.sawStable(ust))),

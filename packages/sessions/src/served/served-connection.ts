@@ -27,6 +27,8 @@ const HELLO_CLOSE: Readonly<Record<string, number>> = {
 export interface SessionLink {
   /** Whether the client does not read: what is sent now waits. */
   readonly isPaused: boolean;
+  /** Network address of the client; empty where there is none. */
+  readonly address: string;
   /** The client's `hello` was accepted. */
   greeted?(): void;
   /** Sends in order. What is sent in one turn should leave as one message: that is most of the throughput. */
@@ -126,7 +128,8 @@ export class ServedConnection {
     try {
       this.node.serving.admitSession();
       const principal = this.node.principal(optionalText(frame, 'credentials', MAX_CREDENTIALS));
-      this.session.begin(principal, optionalText(frame, 'token', MAX_OPERATION_TOKEN_LENGTH));
+      const client = this.node.client(principal, this.link.address);
+      this.session.begin(principal, client, optionalText(frame, 'token', MAX_OPERATION_TOKEN_LENGTH));
     } catch (thrown) {
       const error = asIsochronError(thrown);
       this.#fail(error, HELLO_CLOSE[error.code] ?? SESSION_CLOSE.protocolError);

@@ -37,6 +37,8 @@ export interface ServedNode {
   unresponsive(): Unresponsive;
   /** Who has these credentials. @throws IsochronError `UNAUTHENTICATED` */
   principal(credentials: string | undefined): string;
+  /** Whose share of the node a client of this principal and address takes from. */
+  client(principal: string, address: string): string;
   /** At least 0, below 1. */
   random(): number;
   readonly after: After;
@@ -50,8 +52,11 @@ export type Reply = Done<Answer>;
 export interface ServedSession {
   /** The highest stable time that the client was sent. */
   sentUst: Timestamp;
-  /** Begins, or continues from a token. @throws IsochronError for a bad token */
-  begin(principal: string, token: string | undefined): void;
+  /**
+   * Begins, or continues from a token. @param client whose share of the node it takes from
+   * @throws IsochronError for a bad token
+   */
+  begin(principal: string, client: string, token: string | undefined): void;
   /** Its part of the greeting. */
   greeting(): Pick<WelcomeFrame, 'ust' | 'deps' | 'stable' | 'seen' | 'hwt' | 'token'>;
   /** Whether there are requests of this type. */
@@ -63,6 +68,8 @@ export interface ServedSession {
 /** What requests of every kind of session need. */
 export interface RequestContext {
   readonly node: ServedNode;
+  /** Whose share of the node the session takes from. */
+  readonly client: string;
   /** Takes in a stable time, and returns the token that contains it when there is one. */
   sawStable(ust: Timestamp): string | undefined;
   /** Takes in a token that another connection of the session was given. @throws IsochronError for a bad token */

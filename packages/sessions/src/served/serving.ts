@@ -1,7 +1,9 @@
 /** Whether a node takes work: from the end of its recovery until it is to close. */
-import { IsochronError, type Timestamp } from '@isochron/core';
+import { IsochronError, Quota, type Timestamp } from '@isochron/core';
 import type { VerificationStatus } from '@isochron/protocols';
 import type { Done } from '../coordinator/request-port.js';
+import { OpenTransactions } from './open-transactions.js';
+import { DEFAULT_SERVING_LIMITS, type ServingLimits } from './serving-limits.js';
 
 /**
  * `open`: it serves. `leaving`: sessions are sent elsewhere and no new ones taken. `refusing`: new HTTP requests are refused too; what was
@@ -17,6 +19,8 @@ export interface ServingNode {
   clockProblem(): string | undefined;
   /** Where the verification of its disk stands (D10). */
   verification(): Pick<VerificationStatus, 'state'>;
+  /** Its wall clock, ms. */
+  now(): number;
   /** Its stable time. */
   ust(): Timestamp;
   /** Ends with the time that every node of every region serves, once that has reached `ts`, or with STABLE_TIMEOUT. */
@@ -28,8 +32,20 @@ export interface ServingNode {
 export class Serving {
   #phase: ServingPhase = 'open';
   readonly #waits = new Set<Done<Timestamp>>();
+  readonly #waiting: Quota;
+  /** Transactions that clients have open here. */
+  readonly transactions: OpenTransactions;
 
-  constructor(readonly node: ServingNode) {}
+  constructor(
+    readonly node: ServingNode,
+    /** How long a transaction may be open. */
+    maxTransactionMs: number,
+    limits: Partial<ServingLimits> = {},
+  ) {
+    const all = { ...DEFAULT_SERVING_LIMITS, ...limits };
+    this.#waiting = new Quota(all.waits, all.waitsPerClient);
+    this.transactions = new OpenTransactions(all, maxTransactionMs, () => node.now());
+  }
 
   get phase(): ServingPhase {
     return this.#phase;
@@ -79,35 +95,43 @@ export class Serving {
 
   /**
    * Waits until every node of every region serves a timestamp, as long as this node stays. Ends with the time that all of them
-   * serve, with `STABLE_TIMEOUT`, or with `NOT_READY` when the node is about to close.
+   * serve, with `STABLE_TIMEOUT`, with `NOT_READY` when the node is about to close, or with `OVERLOADED`.
+   * @param client who waits, as far as its share is concerned
    */
-  stable(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
-    const end = this.#wait(done);
+  stable(client: string, ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
+    const end = this.#wait(client, done);
     if (end !== undefined) this.node.stable(ts, timeoutMs, end);
   }
 
   /**
    * Waits until this node's stable time has reached a timestamp, as long as the node stays. Ends with the stable time, with
-   * `STABLE_TIMEOUT`, or with `NOT_READY` when the node is about to close.
+   * `STABLE_TIMEOUT`, with `NOT_READY` when the node is about to close, or with `OVERLOADED`.
+   * @param client who waits, as far as its share is concerned
    */
-  visibleHere(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
+  visibleHere(client: string, ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
     const ust = this.node.ust();
     if (ust >= ts) {
       done(ust);
       return;
     }
-    const end = this.#wait(done);
+    const end = this.#wait(client, done);
     if (end !== undefined) this.node.visibleHere(ts, timeoutMs, end);
   }
 
   /** What ends a wait that begins now, once; undefined where it is refused. */
-  #wait(done: Done<Timestamp>): Done<Timestamp> | undefined {
+  #wait(client: string, done: Done<Timestamp>): Done<Timestamp> | undefined {
     if (this.#phase !== 'open') {
       done(this.notReady());
       return undefined;
     }
+    if (!this.#waiting.take(client)) {
+      done(new IsochronError('OVERLOADED', 'Too many requests wait for stable time. Repeat it later, or elsewhere.'));
+      return undefined;
+    }
     const end: Done<Timestamp> = (result) => {
-      if (this.#waits.delete(end)) done(result);
+      if (!this.#waits.delete(end)) return;
+      this.#waiting.give(client);
+      done(result);
     };
     this.#waits.add(end);
     return end;

@@ -21,6 +21,7 @@ export class TransactionSession implements ServedSession, TransactionRequests {
   sentUst: Timestamp = 0;
   principal = '';
   readonly commits = new CommitOrder();
+  client = '';
   readonly #rules: SessionRules;
   #seen: Snapshot = NOTHING_SEEN;
   #hwt: Timestamp = 0;
@@ -37,8 +38,9 @@ export class TransactionSession implements ServedSession, TransactionRequests {
     return this.#seen;
   }
 
-  begin(principal: string, token: string | undefined): void {
+  begin(principal: string, client: string, token: string | undefined): void {
     this.principal = principal;
+    this.client = client;
     const { node } = this;
     const { tokens } = this.parts;
     if (token !== undefined) {

@@ -10,6 +10,7 @@ import { CREDITS, type ServedConnection, type SessionLink } from '../served/serv
 import type { ServedNode } from '../served/served-session.js';
 import { ServedSessions } from '../served/served-sessions.js';
 import { Serving } from '../served/serving.js';
+import type { ServingLimits } from '../served/serving-limits.js';
 import { type After, StableWaiters } from '../served/stable-waiters.js';
 import { TransactionSession } from '../served/transaction-session.js';
 import { MAX_DRIFT_MS, sessionTokens } from './tokens.js';
@@ -38,11 +39,16 @@ class Timers {
   }
 }
 
+/** How long a transaction may be open. */
+export const MAX_TRANSACTION_MS = 1_000;
+
 /** A client's end: the frames that it was sent, and the close. */
 export class TestLink implements SessionLink {
   readonly frames: ServerFrame[] = [];
   closed: { readonly code: number; readonly reason: string } | undefined;
   isPaused = false;
+
+  constructor(readonly address = '') {}
 
   send(outgoing: Outgoing): void {
     this.frames.push(isLarge(outgoing) ? outgoing.encode(new PlainFrames()) : outgoing);
@@ -70,16 +76,20 @@ export class TestNode {
   isReady = true;
   freshness: Freshness = { now: NOW, stalenessMs: 20, stale: false, heldBackBy: null };
 
-  constructor() {
+  constructor(limits: Partial<ServingLimits> = {}) {
     const clock = { now: () => NOW, ust: () => this.ust };
-    this.serving = new Serving({
-      ...clock,
-      ready: () => this.isReady,
-      clockProblem: () => undefined,
-      verification: () => ({ state: 'verified' }),
-      stable: (ts, timeoutMs, done) => this.waiters.wait(ts, this.ust, timeoutMs, done),
-      visibleHere: (ts, timeoutMs, done) => this.waiters.wait(ts, this.ust, timeoutMs, done),
-    });
+    this.serving = new Serving(
+      {
+        ...clock,
+        ready: () => this.isReady,
+        clockProblem: () => undefined,
+        verification: () => ({ state: 'verified' }),
+        stable: (ts, timeoutMs, done) => this.waiters.wait(ts, this.ust, timeoutMs, done),
+        visibleHere: (ts, timeoutMs, done) => this.waiters.wait(ts, this.ust, timeoutMs, done),
+      },
+      MAX_TRANSACTION_MS,
+      limits,
+    );
     const topology = new Topology({
       regions: [{ id: 'p', nodes: [{ id: 'p-1' }] }],
       keyspaces: [{ name: 'default', partitions: 1, replication: 1 }],
@@ -92,7 +102,7 @@ export class TestNode {
       protocol: { name: 'paris', capabilities: new Set(['transactions', 'stable', 'stable-snapshots']) },
       topology,
       rules: new Rules(topology, LIMITS),
-      maxTransactionMs: 1_000,
+      maxTransactionMs: MAX_TRANSACTION_MS,
       credits: CREDITS,
       latest: () => Math.max(packWall(NOW + MAX_DRIFT_MS / 2), this.hlc),
       regions: [{ id: 'p', endpoints: ['http://p-1'] }],
@@ -100,6 +110,7 @@ export class TestNode {
       freshness: () => this.freshness,
       unresponsive: () => ({ nodes: [], regions: [] }),
       principal: () => 'anonymous',
+      client: (_principal, address) => address,
       random: () => 0.5,
       after: this.timers.after,
       failed: (cause) => this.failures.push(cause),

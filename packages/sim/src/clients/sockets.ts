@@ -73,6 +73,7 @@ const FRAMES = new PlainFrames();
 
 export class ClientSocket<M extends AnyMessage> implements SessionLink {
   readonly isPaused = false;
+  readonly address = '';
   #served: ServedConnection | undefined;
   #whole = true;
   #carriesAnswers = true;

@@ -91,18 +91,23 @@ export function sessionsNode<M extends AnyMessage>(
     };
   };
   const waiting = new Waiting(world, after);
-  const serving = new Serving({
-    ready: () => world.ready(),
-    clockProblem: () => undefined,
-    verification: () => ({ state: 'verified' }),
-    ust: () => world.ust(),
-    stable: (ts, timeoutMs, done) => {
-      world.want(ts);
-      waiting.wait(() => world.served(), ts, timeoutMs, done);
-    },
-    visibleHere: (ts, timeoutMs, done) => waiting.wait(() => world.ust(), ts, timeoutMs, done),
-  });
   const now = () => Math.max(0, Math.floor(world.wall()));
+  const maxTransactionMs = world.settings.maxTransactionMs ?? DEFAULT_SETTINGS.maxTransactionMs;
+  const serving = new Serving(
+    {
+      now,
+      ready: () => world.ready(),
+      clockProblem: () => undefined,
+      verification: () => ({ state: 'verified' }),
+      ust: () => world.ust(),
+      stable: (ts, timeoutMs, done) => {
+        world.want(ts);
+        waiting.wait(() => world.served(), ts, timeoutMs, done);
+      },
+      visibleHere: (ts, timeoutMs, done) => waiting.wait(() => world.ust(), ts, timeoutMs, done),
+    },
+    maxTransactionMs,
+  );
   const node: ServedNode = {
     id,
     region,
@@ -111,7 +116,7 @@ export function sessionsNode<M extends AnyMessage>(
     topology,
     rules: new Rules(topology, DEFAULT_LIMITS),
     credits: world.credits,
-    maxTransactionMs: world.settings.maxTransactionMs ?? DEFAULT_SETTINGS.maxTransactionMs,
+    maxTransactionMs,
     regions: topology.regions.map((one) => ({ id: one, endpoints: topology.nodesOf(one).map(urlOf) })),
     serving,
     now,
@@ -125,6 +130,7 @@ export function sessionsNode<M extends AnyMessage>(
     }),
     unresponsive: () => world.unresponsive(),
     principal: () => 'anonymous',
+    client: (_principal, address) => address,
     random: () => world.random(),
     after,
     failed: (cause) => {

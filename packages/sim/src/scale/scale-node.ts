@@ -148,6 +148,7 @@ export class ScaleNode {
   admit(client: ClientLink): ServedConnection {
     return this.#sessions.sessions.admit({
       isPaused: false,
+      address: '',
       send: (outgoing) => this.#answer(client, isLarge(outgoing) ? outgoing.encode(FRAMES) : outgoing),
       close: () => {},
     });

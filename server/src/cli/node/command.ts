@@ -12,6 +12,7 @@ import { loadSecrets, type Secrets } from '../../config/secret.js';
 import { buildApi } from '../../http/api.js';
 import { apiKeysFromEnv } from '../../http/auth.js';
 import { HttpLatency } from '../../http/latency.js';
+import { DEFAULT_NODE_LIMITS, type NodeLimits } from '../../http/limits.js';
 import { buildMetrics } from '../../http/metrics.js';
 import { isLoopback } from '../../http/origins.js';
 import { isDistrust } from '../../node/distrust.js';
@@ -36,6 +37,7 @@ export interface NodeOptions {
   readonly apiHost?: string;
   readonly corsOrigin?: readonly string[];
   readonly allowHost?: readonly string[];
+  readonly limit?: Partial<NodeLimits>;
   readonly peerListen?: string;
   /** URLs at which peers are dialled, by node. */
   readonly peerDial?: Readonly<Record<NodeId, string>>;
@@ -138,11 +140,13 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
   const dataDir = options.data ?? join('data', options.node);
   const { node: id, clockSkewMs, acceptLoss, acceptFutureTimestamps: acceptFuture } = options;
   const common = { ...secrets, config, peering, logger, onFailure };
-  const node = await openNode({ ...common, node: id, dataDir, clockSkewMs, acceptLoss, acceptFuture });
+  const { limit: limits = {} } = options;
+  const peerLimits = peerLimitsOf(limits);
+  const node = await openNode({ ...common, peerLimits, node: id, dataDir, clockSkewMs, acceptLoss, acceptFuture });
   const latency = new HttpLatency();
-  const serving = new Serving(node);
+  const serving = new Serving(node, config.settings.maxTransactionMs, limits);
   const { corsOrigin: corsOrigins, allowHost: allowHosts } = options;
-  const api = await buildApi(node, { ...secrets, apiKeys, corsOrigins, allowHosts, logger, serving, latency });
+  const api = await buildApi(node, { ...secrets, apiKeys, corsOrigins, allowHosts, limits, logger, serving, latency });
   const metrics = buildMetrics(node, latency, serving);
   const close = async () => {
     await api.drain();
@@ -162,6 +166,15 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
   }
   logger.info({ api: parts.api, region: node.region, cluster: config.cluster }, 'listening');
   return close;
+}
+
+/** What of the limits is the peering port's. */
+function peerLimitsOf(limits: Partial<NodeLimits>) {
+  const { peerStrangers: maxStrangers, peerStrangersPerAddress: maxStrangersPerAddress } = {
+    ...DEFAULT_NODE_LIMITS,
+    ...limits,
+  };
+  return { maxStrangers, maxStrangersPerAddress };
 }
 
 function nodeConfig(config: ClusterConfig, { node, config: file }: NodeOptions): { readonly api: string } {

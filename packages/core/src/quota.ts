@@ -1,0 +1,32 @@
+/** A number of places that holders share: so many in all, and so many for each, so that none takes all of them. */
+export class Quota<H = string> {
+  readonly #held = new Map<H, number>();
+  #taken = 0;
+
+  constructor(
+    readonly max: number,
+    readonly maxPerHolder: number,
+  ) {}
+
+  /** Places that are taken now. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** Takes places for a holder: all of them, or none where there are too few left. @returns whether they were taken */
+  take(holder: H, count = 1): boolean {
+    const held = (this.#held.get(holder) ?? 0) + count;
+    if (held > this.maxPerHolder || this.#taken + count > this.max) return false;
+    this.#held.set(holder, held);
+    this.#taken += count;
+    return true;
+  }
+
+  /** Gives back places that the holder took. */
+  give(holder: H, count = 1): void {
+    const left = (this.#held.get(holder) ?? 0) - count;
+    if (left > 0) this.#held.set(holder, left);
+    else this.#held.delete(holder);
+    this.#taken -= count;
+  }
+}

@@ -1,0 +1,46 @@
+/** How many transactions clients have open on a node: so many in all, and so many for each client. */
+import { IsochronError, Quota, type TxId } from '@isochron/core';
+import type { ServingLimits } from './serving-limits.js';
+
+/** Counts from the start to the end, or until the lease is over: what ended elsewhere lapses. */
+export class OpenTransactions {
+  readonly #quota: Quota;
+  /** In the order of their leases. */
+  readonly #open = new Map<TxId, { readonly client: string; readonly until: number }>();
+
+  constructor(
+    limits: ServingLimits,
+    /** How long a transaction may be open, ms. */
+    readonly lifetimeMs: number,
+    /** A clock, ms. */
+    readonly now: () => number,
+  ) {
+    this.#quota = new Quota(limits.openTransactions, limits.openTransactionsPerClient);
+  }
+
+  /** @throws IsochronError `OVERLOADED` */
+  begin(client: string, txId: TxId): void {
+    const now = this.now();
+    this.#lapse(now);
+    if (this.#open.has(txId)) return;
+    if (!this.#quota.take(client)) {
+      const detail = 'Too many transactions are open. End some of them, or wait until they have expired.';
+      throw new IsochronError('OVERLOADED', detail);
+    }
+    this.#open.set(txId, { client, until: now + this.lifetimeMs });
+  }
+
+  end(txId: TxId): void {
+    const open = this.#open.get(txId);
+    if (open === undefined) return;
+    this.#open.delete(txId);
+    this.#quota.give(open.client);
+  }
+
+  #lapse(now: number): void {
+    for (const [txId, { until }] of this.#open) {
+      if (until > now) return;
+      this.end(txId);
+    }
+  }
+}

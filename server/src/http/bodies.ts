@@ -1,0 +1,32 @@
+/** Bytes of the bodies that a node holds for requests: so many in all, and so many for each address. */
+import { IsochronError, Quota } from '@isochron/core';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RequestPayload } from 'fastify';
+import type { NodeLimits } from './limits.js';
+
+export type BodyLimits = Pick<NodeLimits, 'bodyBytes' | 'bodyBytesPerAddress'>;
+
+/** Refuses bodies while too much is held, and ends the connection of one that grows above that. */
+export function limitBodies(app: FastifyInstance, { bodyBytes, bodyBytesPerAddress }: BodyLimits): void {
+  const quota = new Quota(bodyBytes, bodyBytesPerAddress);
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (hasBody(request)) hold(quota, request, reply, payload);
+    done(null, payload);
+  });
+}
+
+const hasBody = ({ headers }: FastifyRequest): boolean =>
+  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+
+/** Counts what arrives, until the answer has left or the connection has ended. */
+function hold(quota: Quota, { ip, raw }: FastifyRequest, reply: FastifyReply, payload: RequestPayload): void {
+  if (!quota.take(ip)) {
+    reply.header('connection', 'close');
+    throw new IsochronError('OVERLOADED', 'The node receives more than it can hold. Repeat the request later.');
+  }
+  let held = 1;
+  reply.raw.once('close', () => quota.give(ip, held));
+  payload.on('data', ({ length }: Buffer) => {
+    if (quota.take(ip, length)) held += length;
+    else raw.destroy();
+  });
+}

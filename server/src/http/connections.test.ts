@@ -1,0 +1,69 @@
+import { connect, type Socket } from 'node:net';
+import { startApi, type TestApi } from '../testing/test-api.js';
+import type { NodeLimits } from './limits.js';
+
+const KEY = '/v1/keyspaces/default/keys/large';
+const GET = `GET ${KEY} HTTP/1.1\r\nhost: localhost\r\n\r\n`;
+
+let api: TestApi;
+let sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  sockets = [];
+  await api.close();
+});
+
+async function under(limits: Partial<NodeLimits>): Promise<void> {
+  api = await startApi({ limits });
+  api.cluster.put('default/large', JSON.stringify('x'.repeat(900_000)));
+  api.cluster.stabilise();
+}
+
+function open(localAddress = '127.0.0.2'): Socket {
+  const socket = connect({ port: Number(new URL(api.url).port), host: '127.0.0.1', localAddress });
+  sockets.push(socket.on('error', () => undefined));
+  return socket;
+}
+const connections = (): Promise<number> =>
+  new Promise((resolve, reject) =>
+    api.app.server.getConnections((error, count) => (error === null ? resolve(count) : reject(error))),
+  );
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+describe('connections', () => {
+  it('are limited for each address and in all, and make room when they end', async () => {
+    await under({ connections: 3, connectionsPerAddress: 2 });
+    const [first] = ['127.0.0.2', '127.0.0.2', '127.0.0.2', '127.0.0.3', '127.0.0.4'].map(open);
+    await until(async () => sockets.filter(({ destroyed }) => !destroyed).length === 3);
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, false, true, false, true]);
+    first!.destroy();
+    await until(async () => (await connections()) === 2);
+    const answer = api.call('GET', KEY);
+    expect((await answer).status).toBe(200);
+  });
+
+  it('whose clients read nothing of what waits for them are ended, and those that read slowly are served', async () => {
+    await under({ stalledMs: 1_000 });
+    for (let i = 0; i < 3; i++) open().pause().write(GET.repeat(40));
+    const slow = open('127.0.0.1');
+    let read = 0;
+    slow.on('data', ({ length }: Buffer) => {
+      read += length;
+      slow.pause();
+      setTimeout(() => slow.resume(), 2);
+    });
+    slow.write(GET.repeat(40));
+    await until(async () => (await connections()) === 1);
+    await until(async () => read > 36_000_000);
+  });
+
+  it('with most unsent bytes are ended where too much waits in all', async () => {
+    await under({ unsentBytes: 1_000_000, stalledMs: 60_000 });
+    for (let i = 0; i < 5; i++) open().pause().write(GET.repeat(40));
+    await until(async () => (await connections()) === 0);
+    expect((await api.call('GET', KEY)).status).toBe(200);
+  });
+});

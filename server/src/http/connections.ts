@@ -1,0 +1,80 @@
+/** The connections of an API: so many in all and for each address, and none that does not read what waits for it. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Quota } from '@isochron/core';
+import type { NodeLimits } from './limits.js';
+
+const LOOK_EVERY_MS = 250;
+
+export type ConnectionLimits = Pick<NodeLimits, 'connections' | 'connectionsPerAddress' | 'unsentBytes' | 'stalledMs'>;
+
+/** What waits for a client to read it, and since when nothing of it has left. */
+interface Unsent {
+  bytes: number;
+  since: number;
+  /** Answers to requests that were sent one behind the other: those behind the first wait outside of the socket. */
+  readonly answers: Set<ServerResponse>;
+}
+
+export class Connections {
+  readonly #quota: Quota;
+  readonly #sockets = new Map<Socket, Unsent>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(
+    server: Server,
+    readonly limits: ConnectionLimits,
+  ) {
+    this.#quota = new Quota(limits.connections, limits.connectionsPerAddress);
+    server.on('connection', (socket) => this.#admit(socket));
+    server.on('request', (request: IncomingMessage, answer: ServerResponse) => {
+      const answers = this.#sockets.get(request.socket)?.answers;
+      answers?.add(answer);
+      answer.once('close', () => answers?.delete(answer));
+    });
+    this.#timer = setInterval(() => this.#look(performance.now()), LOOK_EVERY_MS).unref();
+    server.on('close', () => clearInterval(this.#timer));
+  }
+
+  #admit(socket: Socket): void {
+    const address = socket.remoteAddress ?? '';
+    if (!this.#quota.take(address)) {
+      socket.destroy();
+      return;
+    }
+    this.#sockets.set(socket, { bytes: 0, since: 0, answers: new Set() });
+    socket.once('close', () => {
+      this.#sockets.delete(socket);
+      this.#quota.give(address);
+    });
+  }
+
+  /** Ends connections whose clients have read nothing for long, and, where too much waits in all, those with most. */
+  #look(now: number): void {
+    let total = 0;
+    for (const [socket, unsent] of this.#sockets) {
+      const bytes = unsentBytes(socket, unsent.answers);
+      if (bytes === 0 || bytes < unsent.bytes || unsent.bytes === 0) unsent.since = now;
+      unsent.bytes = bytes;
+      if (now - unsent.since > this.limits.stalledMs) socket.destroy();
+      else total += bytes;
+    }
+    if (total <= this.limits.unsentBytes) return;
+    const most = [...this.#sockets].sort(([, a], [, b]) => b.bytes - a.bytes);
+    for (const [socket, { bytes }] of most) {
+      if (total <= this.limits.unsentBytes) return;
+      socket.destroy();
+      total -= bytes;
+    }
+  }
+}
+
+/** What the socket holds. A large write leaves it in parts, of which only the handle knows how much is left. */
+function unsentBytes(socket: Socket, answers: ReadonlySet<ServerResponse>): number {
+  if (socket.writableLength === 0) return 0;
+  let waiting = 0;
+  if (answers.size > 1) for (const answer of answers) if (answer.socket === null) waiting += answer.writableLength;
+  const handle: unknown = Reflect.get(socket, '_handle');
+  const queued = typeof handle === 'object' && handle !== null ? Number(Reflect.get(handle, 'writeQueueSize')) : 0;
+  return waiting + (queued > 0 ? queued : socket.writableLength);
+}
