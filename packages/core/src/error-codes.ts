@@ -112,7 +112,7 @@ export const ERROR_TITLES: Readonly<Record<ErrorCode, string>> = {
   CLOCK_DRIFT: 'The clock of a node is too far off',
   CLOCK_BEHIND_DATA: 'The data on disk lie ahead of the clock',
   OVERLOADED: 'The node is overloaded',
-  NOT_READY: 'The node is starting or shutting down',
+  NOT_READY: 'The node is not ready',
   STABLE_TIMEOUT: 'The timestamp did not become stable in time',
   NOT_SUPPORTED_BY_PROTOCOL: 'The chosen protocol cannot do this',
   FRAME_INVALID: 'The frame cannot be decoded',
@@ -127,7 +127,7 @@ export const ERROR_TITLES: Readonly<Record<ErrorCode, string>> = {
   PEER_VERSION_MISMATCH: 'The peer speaks another protocol version',
   PEER_CONFIG_MISMATCH: 'The peer runs with another cluster file',
   REBUILD_NEEDED: 'The node must be rebuilt from its peers',
-  STORAGE_FULL: 'The disk quota of a node is used up',
+  STORAGE_FULL: 'The disk of a node is full',
   STORAGE_FAILED: 'The disk refused a write',
   INTERNAL: 'The server met an error of its own',
 };

@@ -29,6 +29,19 @@ runVersionStoreSuite('LevelDB', factory({}));
 runVersionStoreSuite('LevelDB, synced', factory({ durability: 'synced' }));
 runVersionStoreSuite('LevelDB that caches next to nothing', factory({ cacheBytes: 2000, logTailBytes: 0 }));
 
+describe('a store that is opened anew in place', () => {
+  it('lets go of the disk when it is closed meanwhile', async () => {
+    const location = await mkdtemp(join(tmpdir(), 'isochron-storage-'));
+    const options = { location, durability: 'memory', cacheBytes: 2 ** 20 } as const;
+    const store = await ReopenableStore.open(options);
+    const reopening = store.reopen();
+    await Promise.all([store.close(), reopening]);
+    await expect(store.commit([])).rejects.toMatchObject({ code: 'STORAGE_FAILED' });
+    await (await openLevelStore(options)).close();
+    await rm(location, { recursive: true });
+  });
+});
+
 runVersionStoreSuite('LevelDB, opened anew in place', async () => {
   const location = await mkdtemp(join(tmpdir(), 'isochron-storage-'));
   const store = await ReopenableStore.open({ location, durability: 'memory', cacheBytes: 2 ** 24 });

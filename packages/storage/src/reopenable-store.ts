@@ -23,6 +23,8 @@ import type { VersionStore, VersionStoreStats } from './store.js';
  */
 export class ReopenableStore implements VersionStore {
   #store: VersionStore;
+  #reopening: Promise<void> | undefined;
+  #isClosed = false;
 
   private constructor(
     store: VersionStore,
@@ -41,9 +43,15 @@ export class ReopenableStore implements VersionStore {
    * those that a failing disk has taken after all. Nothing may be read or committed meanwhile, and afterwards everything has to be prefetched anew.
    * @throws IsochronError as {@link openLevelStore}; the store is closed then
    */
-  async reopen(): Promise<void> {
+  reopen(): Promise<void> {
+    this.#reopening = this.#reopen();
+    return this.#reopening;
+  }
+
+  /** One that is closed meanwhile stays closed. */
+  async #reopen(): Promise<void> {
     await this.#store.close();
-    this.#store = await openLevelStore(this.options);
+    if (!this.#isClosed) this.#store = await openLevelStore(this.options);
   }
 
   read(partition: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined {
@@ -90,7 +98,10 @@ export class ReopenableStore implements VersionStore {
     return this.#store.stats();
   }
 
-  close(): Promise<void> {
-    return this.#store.close();
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    // Whether that went well is for its caller to know.
+    await this.#reopening?.catch(() => undefined);
+    await this.#store.close();
   }
 }

@@ -91,7 +91,7 @@ extension IsochronError {
         public static let clockBehindData = Code(rawValue: "CLOCK_BEHIND_DATA")
         /// The node is overloaded.
         public static let overloaded = Code(rawValue: "OVERLOADED")
-        /// The node is starting or shutting down.
+        /// The node is not ready.
         public static let notReady = Code(rawValue: "NOT_READY")
         /// The timestamp did not become stable in time.
         public static let stableTimeout = Code(rawValue: "STABLE_TIMEOUT")
@@ -121,7 +121,7 @@ extension IsochronError {
         public static let peerConfigMismatch = Code(rawValue: "PEER_CONFIG_MISMATCH")
         /// The node must be rebuilt from its peers.
         public static let rebuildNeeded = Code(rawValue: "REBUILD_NEEDED")
-        /// The disk quota of a node is used up.
+        /// The disk of a node is full.
         public static let storageFull = Code(rawValue: "STORAGE_FULL")
         /// A disk refused a write: a node's, or, from a ``SessionStore``, this device's.
         public static let storageFailed = Code(rawValue: "STORAGE_FAILED")
