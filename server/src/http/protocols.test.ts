@@ -196,7 +196,7 @@ describe('a protocol without snapshots', () => {
   it('says so, and refuses reads of the past wherever they are asked for', async () => {
     const api = await under('nocc');
     const { capabilities } = (await api.call('GET', '/v1/cluster')).json();
-    expect(capabilities).toEqual(['transactions', 'list', 'stable']);
+    expect(capabilities).toEqual(['transactions', 'list', 'stable', 'chained-commits']);
     const refused = { status: 501, code: 'NOT_SUPPORTED_BY_PROTOCOL', retryable: false };
     expect((await api.call('GET', `${KEYS}/a?at=1`)).json()).toMatchObject(refused);
     expect((await api.call('GET', `${KEYS}?at=1`)).json()).toMatchObject(refused);

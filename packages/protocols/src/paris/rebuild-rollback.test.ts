@@ -204,6 +204,30 @@ describe('D10: a disk that was rolled back', () => {
     expect(world.answer(V, ref)).toBeUndefined();
   });
 
+  it('asks about nothing that it has prepared before its peers have had time to speak', () => {
+    const world = new World();
+    const { topology } = world;
+    const elsewhere = topology.partitions.find(({ id }) => topology.cohort(id, 'virginia').region !== 'virginia')!.id;
+    const client = new TestClient(world, V);
+    const tx = client.begin();
+    for (const key of [keyIn(world, 0), keyIn(world, elsewhere)]) tx.write(key, '"x"');
+    world.filter = ({ message }) => message.type !== 'PrepareResp';
+    const ref = world.ask(V, { ...client.commitRequest(tx), snapshot: client.session.ust });
+    world.run(20);
+    const old = backup(world.node(V).store);
+    world.filter = () => true;
+    world.until(() => world.answer(V, ref) !== undefined, 3_000);
+    world.run(100);
+    world.cut(V, O);
+    world.crash(V);
+    world.sent.length = 0;
+    world.restart(V, old);
+    world.run(1_500);
+    expect(world.sent.filter(({ from, message }) => from.node === V && message.type === 'ResolveReq')).toEqual([]);
+    world.heal(V, O);
+    noticed(world);
+  });
+
   describe('while a peer is away', () => {
     /** Virginia's group is in oregon and not in ireland; virginia comes back without it, and oregon cannot tell it. */
     const unnoticed = (world = new World({ spec: everywhere(1) })) => {

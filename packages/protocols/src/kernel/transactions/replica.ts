@@ -303,7 +303,8 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       this.replication.release(out);
       this.#scheduleApply(now, out);
     } else if (timer === 'resolve') {
-      this.cohort.resolveOverdue(now, out);
+      // Another cohort may have forgotten the outcome of what an older disk has as prepared: UST has passed it.
+      if (!this.replication.suspects(now)) this.cohort.resolveOverdue(now, out);
       this.replication.retry(now, out);
       this.#expire(now, out);
       out.setTimer('resolve', now + RESOLVE_INTERVAL_MS);
