@@ -206,6 +206,7 @@ describe('D10: a disk that was rolled back', () => {
 
   it('asks about nothing that it has prepared before its peers have had time to speak', () => {
     const world = new World();
+    world.run(100);
     const { topology } = world;
     const elsewhere = topology.partitions.find(({ id }) => topology.cohort(id, 'virginia').region !== 'virginia')!.id;
     const client = new TestClient(world, V);
@@ -222,7 +223,7 @@ describe('D10: a disk that was rolled back', () => {
     world.crash(V);
     world.sent.length = 0;
     world.restart(V, old);
-    world.run(1_500);
+    world.run(10_000);
     expect(world.sent.filter(({ from, message }) => from.node === V && message.type === 'ResolveReq')).toEqual([]);
     world.heal(V, O);
     noticed(world);
