@@ -99,7 +99,7 @@ describe('the connection', () => {
       node.push({ type: 'goaway', reason: 'maintenance', delayMs: 2 ** 40 });
       await node.until(() => node.connections === 0);
       // Once that has failed, nothing else is waited for.
-      expect(await codeOf(app.get('a'))).toBe('CONNECTION_LOST');
+      expect(await codeOf(app.get('a'))).toBe('OFFLINE');
       const delays = timers.mock.calls.map(([, delayMs = 0]) => delayMs);
       expect(Math.max(...delays)).toBe(2 ** 31 - 1);
     } finally {
@@ -215,7 +215,7 @@ describe('the connection', () => {
     const node = await server(store, { regions: [{ id: 'oregon', endpoints: [foreign.url] }] });
     const app = await client([node], { requestTimeoutMs: 60 });
     await node.close();
-    expect(await codeOf(app.get('a'))).toBe('CONNECTION_LOST');
+    expect(await codeOf(app.get('a'))).toBe('OFFLINE');
     expect(foreign.received('read')).toEqual([]);
   });
 

@@ -1,5 +1,6 @@
 /** Documents to values and back, merge patches, and the checks that need no server. */
 import { utf8Length } from '@isochron/client/encoding';
+import { malformed } from '@isochron/client/errors';
 import { IsochronError } from '@isochron/core/errors';
 import type { Value } from '@isochron/core/ids';
 import { isWellFormed, type Limits } from '@isochron/core/limits';
@@ -39,7 +40,7 @@ export function decodeDocument<T>(value: Value | null): T | undefined {
   try {
     return JSON.parse(value) as T;
   } catch (cause) {
-    throw new IsochronError('FRAME_INVALID', 'the server sent a document that is not JSON', { cause, retryable: true });
+    throw malformed('a document that is not JSON', cause);
   }
 }
 

@@ -26,6 +26,8 @@ import { loadEngine } from './protocols.js';
 
 type Listener = (status: ClientStatus) => void;
 
+/** Events of a browser, or of a worker, after which the network may be another one, gone, or back. */
+const NETWORK_EVENTS = ['online', 'offline', 'pageshow', 'visibilitychange'];
 /** The longest delay of a timer. The machine asks again after one that comes early. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
@@ -40,6 +42,7 @@ export class Driver implements ClientEffects {
   readonly #sockets = new Map<SocketId, WebSocketLike>();
   readonly #listeners = new Set<Listener>();
   #lastHandle: HandleId = 0;
+  readonly #closing = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #hasNews = false;
   #status: ClientStatus | undefined;
@@ -52,6 +55,9 @@ export class Driver implements ClientEffects {
   ) {
     const machineSettings = { ...settings, client: 'isochron-js/0.1.0', newId: randomSessionId };
     this.machine = new ClientMachine(options, machineSettings, this, settings.random, performance.now());
+    const { signal } = this.#closing;
+    for (const event of NETWORK_EVENTS)
+      (globalThis as Partial<EventTarget>).addEventListener?.(event, () => this.step({ kind: 'network' }), { signal });
   }
 
   get limits(): Limits {
@@ -98,6 +104,7 @@ export class Driver implements ClientEffects {
       const settle: Caller<unknown> = { resolve, reject, cancellable: undefined };
       const caller = signal === undefined ? settle : this.#signalled(signal, settle);
       this.step({ kind: 'call', call, caller });
+      if (call.f === 'close') this.#closing.abort();
       // The call has begun all the same: what it takes along, as a commit its snapshot, ends with it.
       if (signal?.aborted) this.step({ kind: 'cancel', caller, reason: signal.reason });
     }) as Promise<T>;

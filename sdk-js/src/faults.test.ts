@@ -249,12 +249,12 @@ describe('reads', () => {
     expect(node.connections).toBe(1);
   });
 
-  it('fail with CONNECTION_LOST when there is no connection within the request timeout', async () => {
+  it('fail with OFFLINE when there is no connection within the request timeout', async () => {
     const node = await server();
     const app = await client([node], { requestTimeoutMs: 40 });
     await node.close();
-    expect(await codeOf(app.get('a'))).toBe('CONNECTION_LOST');
-    expect(await codeOf(app.set('a', 1))).toBe('CONNECTION_LOST');
+    expect(await codeOf(app.get('a'))).toBe('OFFLINE');
+    expect(await codeOf(app.set('a', 1))).toBe('OFFLINE');
     expect(app.status).toMatchObject({ state: 'offline', region: undefined, pendingCommits: 0 });
   });
 

@@ -33,7 +33,7 @@ describe('the protocol of the cluster', () => {
     const app = await client([east], { requestTimeoutMs: 500 });
     await app.get('a');
     await east.close();
-    expect(await codeOf(app.get('a'))).toBe('CONNECTION_LOST');
+    expect(await codeOf(app.get('a'))).toBe('OFFLINE');
     expect(west.received('hello').length).toBeGreaterThan(0);
     expect(west.received('read')).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** The protocols that a client can speak, as `sdk-js/src/protocols.ts` has them. */
+/** The protocols that a client can speak, as `sdk-js/src/other-protocols.ts` has them beside PaRiS. */
 import { ccLoSession } from '@isochron/protocols/cclo/session';
 import { copsGtSession } from '@isochron/protocols/copsgt/session';
 import { matrixSession } from '@isochron/protocols/kernel/operations/dependency-matrix';

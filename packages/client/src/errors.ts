@@ -65,11 +65,17 @@ export function serverError(frame: { code: string; detail: string; retryable: bo
   return new IsochronError(/^[A-Z_]+$/.test(code) ? (code as ErrorCode) : 'INTERNAL', detail, { retryable });
 }
 
+/** A request took too long: it waits for an answer, or for a node that can be reached. */
+export const late = (isOffline: boolean): IsochronError =>
+  isOffline
+    ? new IsochronError('OFFLINE', 'no node could be reached in time')
+    : new IsochronError('CONNECTION_LOST', 'no answer in time');
+
 export const clientClosed = (): IsochronError => new IsochronError('CLIENT_CLOSED', 'the client was closed');
 
 /** A server sent something that is not a frame, or not one that fits here. */
-export const malformed = (what: string): IsochronError =>
-  new IsochronError('FRAME_INVALID', `the server sent ${what}`, { retryable: true });
+export const malformed = (what: string, cause?: unknown): IsochronError =>
+  new IsochronError('FRAME_INVALID', `the server sent ${what}`, { retryable: true, cause });
 
 /** What a caller sees of anything thrown: errors of ours as they are, others wrapped. */
 export const toIsochronError = (error: unknown): IsochronError =>

@@ -246,7 +246,7 @@ describe('requests', () => {
     const [early, late] = [world.read('a'), world.read('b')];
     early.cancel('enough');
     world.run(1500);
-    expect([early.reason, late.reason?.code]).toEqual(['enough', 'CONNECTION_LOST']);
+    expect([early.reason, late.reason?.code]).toEqual(['enough', 'OFFLINE']);
   });
 });
 

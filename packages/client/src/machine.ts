@@ -114,6 +114,8 @@ export type ClientInput =
       readonly protocol: string;
       readonly engine: OpenEngine | IsochronError;
     }
+  /** The network may be another one, gone, or back: the connection is tried, and where there is none, looked for at once. */
+  | { readonly kind: 'network'; readonly nowMs: number }
   | { readonly kind: 'timer'; readonly nowMs: number }
   /** The turn is over that the machine has asked for. */
   | { readonly kind: 'turn'; readonly nowMs: number };
@@ -188,6 +190,9 @@ export class ClientMachine {
         break;
       case 'loaded':
         this.core.loaded(input.protocol, input.engine);
+        break;
+      case 'network':
+        this.core.connector.networkChanged();
         break;
       case 'timer':
         this.#loop.wake();

@@ -21,6 +21,7 @@ export const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   'STABLE_TIMEOUT',
   'CREDITS_EXHAUSTED',
   'CONNECTION_LOST',
+  'OFFLINE',
   'REBUILD_NEEDED',
   'STORAGE_FULL',
   'STORAGE_FAILED',

@@ -254,6 +254,8 @@ export interface WelcomeFrame {
   };
   /** How long a transaction may stay open. */
   readonly maxTransactionMs: number;
+  /** Stable time that is further behind is stale. */
+  readonly stalenessAlertMs?: number;
   /** All regions and the API endpoints of their nodes, for failover. */
   readonly regions: readonly { readonly id: string; readonly endpoints: readonly string[] }[];
 }

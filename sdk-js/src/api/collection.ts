@@ -20,7 +20,7 @@ export const oneShot = (driver: Driver): HandleSource => ({ driver, handle: () =
  *
  * Writes are durable when they resolve. They take effect in the order of the calls, each above the one before; those that
  * are made at once are sent together. They reject with
- * VALUE_INVALID, VALUE_TOO_LARGE or KEY_INVALID for wrong input; with CONNECTION_LOST when they could not be sent; with
+ * VALUE_INVALID, VALUE_TOO_LARGE or KEY_INVALID for wrong input; with OFFLINE when they could not be sent; with
  * OUTCOME_UNKNOWN ({@link OutcomeUnknownError}) when their answer was lost and nobody could be asked, or the signal fired
  * after they were sent.
  *

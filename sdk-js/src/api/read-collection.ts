@@ -30,7 +30,7 @@ export interface HandleSource {
 /**
  * Documents that can be read. A document is what JSON can say, or a `Uint8Array`; every call returns a fresh copy.
  *
- * All reads reject with KEY_INVALID, TOO_MANY_KEYS or KEYSPACE_UNKNOWN for wrong input; with CONNECTION_LOST when no node
+ * All reads reject with KEY_INVALID, TOO_MANY_KEYS or KEYSPACE_UNKNOWN for wrong input; with OFFLINE when no node
  * could be reached within `requestTimeoutMs`; with CLIENT_CLOSED; with the reason of an aborted signal. What can be
  * repeated is repeated before that, on other endpoints too.
  */

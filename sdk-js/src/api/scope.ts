@@ -28,7 +28,7 @@ export function keyIn(scope: Scope, key: string, driver: Driver): QualifiedKey {
   if (key === '' || typeof key !== 'string')
     throw new IsochronError('KEY_INVALID', 'a key is a text of at least one character');
   if (scope.prefix !== '' && key.includes('/'))
-    throw new IsochronError('KEY_INVALID', 'an id has no slash: name an inner collection, as in `collection("a/b")`');
+    throw new IsochronError('KEY_INVALID', 'an id has no slash: use collection("a/b")');
   const whole = scope.prefix + key;
   checkKey(whole, driver.limits);
   return `${scope.keyspace}/${whole}`;

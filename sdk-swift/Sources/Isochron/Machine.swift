@@ -85,6 +85,9 @@ enum ClientInput {
     case closed(SocketId, code: UInt16?, reason: String)
     /// The sessions of a protocol that were to be loaded, or why there are none.
     case loaded(String, Result<SessionKind, IsochronError>)
+    /// The network may be another one, gone, or back: the connection is tried, and where there is none, looked for at
+    /// once.
+    case network
     case timer
     /// The turn that the machine has asked to be told of is over.
     case turn
@@ -150,6 +153,7 @@ final class ClientMachine {
         case .message(let socket, let message): loop.socket(socket)?.received(message)
         case .closed(let socket, let code, let reason): loop.closed(socket, code, reason)
         case .loaded(let name, let kind): core.loaded(name, kind)
+        case .network: core.connector.networkChanged()
         case .timer: loop.wake()
         case .turn: loop.turned()
         }

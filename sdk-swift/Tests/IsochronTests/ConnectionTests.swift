@@ -152,7 +152,7 @@ final class ConnectionTests: XCTestCase, @unchecked Sendable {
         let app = try await world.client([node]) { $0.requestTimeout = .milliseconds(60) }
         node.stop()
         let lost = await code { try await app.get("a", as: Int.self) }
-        XCTAssertEqual(lost, .connectionLost)
+        XCTAssertEqual(lost, .offline)
         XCTAssertEqual(foreign.received("read").count, 0)
     }
 

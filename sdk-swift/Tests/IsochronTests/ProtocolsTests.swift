@@ -49,7 +49,7 @@ final class ProtocolsTests: XCTestCase, @unchecked Sendable {
         _ = try await app.get("a", as: Int.self)
         east.stop()
         let lost = await code { try await app.get("a", as: Int.self) }
-        XCTAssertEqual(lost, .connectionLost)
+        XCTAssertEqual(lost, .offline)
         XCTAssertGreaterThan(west.received("hello").count, 0)
         XCTAssertEqual(west.received("read").count, 0)
     }

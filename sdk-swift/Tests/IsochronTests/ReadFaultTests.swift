@@ -55,9 +55,9 @@ final class ReadFaultTests: XCTestCase, @unchecked Sendable {
         let app = try await world.client([node]) { $0.requestTimeout = .milliseconds(40) }
         node.stop()
         let read = await code { try await app.get("a", as: Int.self) }
-        XCTAssertEqual(read, .connectionLost)
+        XCTAssertEqual(read, .offline)
         let write = await code { try await app.set("a", 1) }
-        XCTAssertEqual(write, .connectionLost)
+        XCTAssertEqual(write, .offline)
         let status = await app.currentStatus
         XCTAssertEqual(status.state, .offline)
         XCTAssertNil(status.region)

@@ -14,6 +14,7 @@ export function servedNode({ node, rules, auth, log, serving, stability }: ApiCo
     rules,
     maxTransactionMs: config.settings.maxTransactionMs,
     credits: CREDITS,
+    stalenessAlertMs: config.settings.stalenessAlertMs,
     regions: config.regions.map((one) => ({ id: one.id, endpoints: one.nodes.map(({ api }) => api) })),
     serving,
     now: () => node.now(),

@@ -54,6 +54,7 @@ describe.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])('a sess
       credits: CREDITS,
       limits: { maxKeyBytes: 1024, maxValueBytes: 1048576, maxKeysPerRequest: 1000, maxRequestBytes: 8388608 },
       maxTransactionMs: 30_000,
+      stalenessAlertMs: 10_000,
       regions: [
         { id: 'virginia', endpoints: ['http://127.0.0.1:7101', 'http://127.0.0.1:7102'] },
         { id: 'oregon', endpoints: ['http://127.0.0.1:7103'] },

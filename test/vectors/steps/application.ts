@@ -25,6 +25,7 @@ const WEIGHTS = {
   cancel: 2,
   export: 0.5,
   report: 2,
+  network: 1,
 };
 type Action = keyof typeof WEIGHTS;
 
@@ -121,6 +122,8 @@ export class Application {
         return { do: 'export' };
       case 'report':
         return 'report';
+      case 'network':
+        return { do: 'network' };
     }
   }
 

@@ -115,6 +115,7 @@ export class Cluster {
         maxRequestBytes: this.#maxRequestBytes,
       },
       maxTransactionMs: 60_000,
+      ...(name === 'paris' ? { stalenessAlertMs: 6000 } : {}),
       regions: REGIONS.map((id) => ({
         id,
         endpoints: this.nodes.filter((other) => other.region === id).map(({ base }) => base),

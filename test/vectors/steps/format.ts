@@ -33,7 +33,7 @@ export type StepInput =
   | { readonly do: 'message'; readonly socket: number; readonly data: string }
   | { readonly do: 'closed'; readonly socket: number; readonly code?: number; readonly reason: string }
   | { readonly do: 'loaded'; readonly protocol: string; readonly failed?: ErrorCode }
-  | { readonly do: 'timer' | 'turn' }
+  | { readonly do: 'network' | 'timer' | 'turn' }
   /** Asks for the session as data. */
   | { readonly do: 'export' };
 

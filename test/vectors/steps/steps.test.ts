@@ -16,12 +16,12 @@ const timesOf = <T>(all: readonly T[], is: (one: T) => boolean): number => all.f
 const rejectedWith = (code: string) => (effect: StepEffect) =>
   (effect.do === 'reject' || effect.do === 'throw') && effect.error.code === code;
 
-const INPUTS = 'call cancel begin write end opened message closed loaded timer turn export'.split(' ');
+const INPUTS = 'call cancel begin write end opened message closed loaded network timer turn export'.split(' ');
 const EFFECTS = 'open send close load setTimer turn changed resolve reject throw exported'.split(' ');
 const CALLS = 'connect read list open write commit stable status detach close'.split(' ');
 const FRAMES = 'hello start read list commit get rot put abort status stable ping'.split(' ');
 const CODES = [
-  'ATTEMPT_MISMATCH CLIENT_CLOSED CONNECTION_LOST CREDITS_EXHAUSTED FRAME_INVALID INTERNAL NOT_READY',
+  'ATTEMPT_MISMATCH CLIENT_CLOSED CONNECTION_LOST CREDITS_EXHAUSTED FRAME_INVALID INTERNAL NOT_READY OFFLINE',
   'NOT_SUPPORTED_BY_PROTOCOL OUTCOME_FORGOTTEN OUTCOME_UNKNOWN OVERLOADED REPLICA_UNREACHABLE REQUEST_TOO_LARGE',
   'SESSION_BLOCKED SESSION_GAP SNAPSHOT_TOO_OLD SNAPSHOT_UNAVAILABLE STABLE_TIMEOUT TOKEN_INVALID',
   'TRANSACTION_ABORTED TRANSACTION_EXPIRED TRANSACTION_FINISHED TX_ID_REUSED UNAUTHENTICATED cancelled',

@@ -66,6 +66,7 @@ export const THEMES: readonly Theme[] = [
       'SNAPSHOT_UNAVAILABLE',
       'STORAGE_FAILED',
       'INTERNAL',
+      'INTERNAL',
       'TRANSACTION_UNKNOWN',
       'SNAPSHOT_TOO_OLD',
     ],

@@ -190,9 +190,14 @@ export class Connection implements SocketListener {
     if (this.#askedMs !== undefined) {
       if (nowMs - this.#askedMs > limitMs / 2) this.drop(lost(`${this.url} has gone silent`));
     } else if (nowMs - Math.max(this.#receivedMs, this.#owingSinceMs) > limitMs / 2 && this.free > 0) {
-      this.#askedMs = nowMs;
-      this.ping();
+      this.ask();
     }
+  }
+
+  /** Asks whether the node is there: without any message the connection is given up soon. */
+  ask(): void {
+    this.#askedMs ??= this.loop.nowMs;
+    this.ping();
   }
 
   /** Closes in good order, once there was a welcome: nothing is waited for here any more. */
@@ -238,10 +243,7 @@ export class Connection implements SocketListener {
     try {
       return this.settings.codec.decode(data);
     } catch (error) {
-      throw new IsochronError('FRAME_INVALID', 'the server sent a message that cannot be decoded', {
-        cause: error,
-        retryable: true,
-      });
+      throw malformed('a message that cannot be decoded', error);
     }
   }
 

@@ -6,7 +6,7 @@ import { wallOf } from '@isochron/core/hlc';
 import type { GoawayFrame, HelloFrame, UstFrame } from '@isochron/wire/session-frames';
 import { fullJitterMs } from '../backoff.js';
 import { clientClosed, toIsochronError } from '../errors.js';
-import type { Loop } from '../loop.js';
+import type { Loop, Timer } from '../loop.js';
 import type { ClientSettings } from '../machine.js';
 import { Connection, type ConnectionOwner } from './connection.js';
 import { Dispatcher, unreachable } from './dispatcher.js';
@@ -51,6 +51,8 @@ export class Connector implements ConnectionOwner {
   readonly #draining = new Set<Connection>();
   #cluster: string | undefined;
   #reconnecting = false;
+  /** Until the next round of attempts. */
+  #pause: Timer | undefined;
   /** Rounds of attempts since a connection was of use. */
   #round = 0;
   #closed = false;
@@ -112,6 +114,16 @@ export class Connector implements ConnectionOwner {
     for (const connection of owing)
       connection?.drop(new IsochronError('CONNECTION_LOST', `${connection.url} owes an answer for too long`));
     return owing.length > 0;
+  }
+
+  /** The network may have changed: sockets of the old one would be silent. */
+  networkChanged(): void {
+    this.#current?.ask();
+    this.dispatcher.watch();
+    this.#round = 0;
+    if (this.#pause === undefined) return;
+    this.#loop.cancel(this.#pause);
+    this.#tryAll();
   }
 
   refused(exchange: Exchange, error: IsochronError, connection: Connection): void {
@@ -326,10 +338,11 @@ export class Connector implements ConnectionOwner {
       this.#round === 0 ? 0 : fullJitterMs(random, this.#round - 1, RECONNECT_BASE_MS, RECONNECT_CAP_MS);
     const pauseMs = Math.max(backoffMs, this.#endpoints.nextMs() - this.#loop.nowMs);
     if (pauseMs <= 0 && this.#round === 0) this.#tryAll();
-    else this.#loop.after(pauseMs, () => this.#tryAll());
+    else this.#pause = this.#loop.after(pauseMs, () => this.#tryAll());
   }
 
   #tryAll(): void {
+    this.#pause = undefined;
     if (!this.#needsAnother) {
       this.#nextRound();
       return;

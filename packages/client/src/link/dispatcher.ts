@@ -205,7 +205,7 @@ export class Dispatcher {
     let busy = false;
     for (const exchange of [...this.#all()]) {
       if (exchange.settled) continue;
-      if (exchange.deadlineMs > now || !exchange.expired()) busy = true;
+      if (exchange.deadlineMs > now || !exchange.expired(this.#connection === undefined)) busy = true;
     }
     this.#waiting = this.#waiting.filter((exchange) => !exchange.settled);
     if (this.onSweep(now) || busy) this.watch();

@@ -1,6 +1,6 @@
-import { IsochronError } from '@isochron/core/errors';
+import type { IsochronError } from '@isochron/core/errors';
 import type { RequestFrame } from '@isochron/wire/session-frames';
-import { malformed } from '../errors.js';
+import { clientClosed, late, malformed } from '../errors.js';
 import type { Loop } from '../loop.js';
 import type { Connection } from './connection.js';
 import type { Answer } from './frames.js';
@@ -83,9 +83,9 @@ export abstract class Exchange<T = unknown> implements Cancellable {
     return { refusals: this.#refusals, elsewhere };
   }
 
-  /** The deadline has passed. Returns whether it has ended by that. */
-  expired(): boolean {
-    this.failed(this.#lastRefusal ?? new IsochronError('CONNECTION_LOST', 'no answer within the request timeout'));
+  /** The deadline has passed, with or without a connection. Returns whether it has ended by that. */
+  expired(isOffline: boolean): boolean {
+    this.failed(this.#lastRefusal ?? late(isOffline));
     return true;
   }
 
@@ -97,7 +97,7 @@ export abstract class Exchange<T = unknown> implements Cancellable {
 
   /** The client closes. */
   closed(): void {
-    this.failed(new IsochronError('CLIENT_CLOSED', 'the client was closed'));
+    this.failed(clientClosed());
   }
 
   cancel(reason: unknown): void {

@@ -221,6 +221,7 @@ const shapes = {
       maxRequestBytes: count,
     }),
     maxTransactionMs: count,
+    stalenessAlertMs: optional(count),
     regions: listOf(shape({ id: text, endpoints: listOf(text) })),
   }),
   error: shape({

@@ -3,9 +3,9 @@
  * a write is sent behind the ones before it, and begins above them once they have committed; else it is not sent until
  * the outcome of the one before is known, or it might be ordered before it (P8).
  */
-import { IsochronError } from '@isochron/core/errors';
+import type { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
-import { clientClosed, SessionBlockedError } from '../errors.js';
+import { clientClosed, late, SessionBlockedError } from '../errors.js';
 import type { Caller, Cancellable, Exchange } from '../link/exchange.js';
 import type { ClientCore } from './core.js';
 
@@ -51,11 +51,11 @@ class Queued implements Cancellable {
     readonly job: Job,
     readonly caller: Caller<unknown>,
     readonly queuedMs: number,
-    readonly withdraw: (queued: Queued, reason: unknown) => void,
+    readonly queue: CommitQueue,
   ) {}
 
   cancel(reason: unknown): void {
-    if (this.turn === undefined) this.withdraw(this, reason);
+    if (this.turn === undefined) this.queue.withdraw([this], reason);
     else this.turn.cancel(reason);
   }
 }
@@ -115,13 +115,7 @@ export class CommitQueue {
       caller.reject(clientClosed());
       return undefined;
     }
-    // What is not in the queue any more has been settled.
-    const withdraw = (one: Queued, reason: unknown): void =>
-      this.#withdraw(
-        this.#queue.filter((other) => other === one),
-        () => reason,
-      );
-    const queued = new Queued(job, caller as Caller<unknown>, this.#core.loop.nowMs, withdraw);
+    const queued = new Queued(job, caller as Caller<unknown>, this.#core.loop.nowMs, this);
     this.#queue.push(queued);
     this.#core.changed();
     this.#next();
@@ -139,7 +133,7 @@ export class CommitQueue {
     const sinceMs = stuck ? 0 : (offlineSinceMs ?? 0);
     const isLate = ({ queuedMs }: { readonly queuedMs?: number }): boolean =>
       Math.max(queuedMs!, sinceMs) + requestTimeoutMs <= nowMs;
-    this.#withdraw(this.#queue.filter(isLate), () => this.#lateError());
+    this.withdraw(this.#queue.filter(isLate), this.#lateError());
     for (const turn of behind.filter(isLate)) turn.failed(this.#lateError());
     return true;
   }
@@ -148,12 +142,12 @@ export class CommitQueue {
   #lateError(): IsochronError {
     const { overdue, txId, birth } = this.#chain[0] ?? {};
     if (overdue === true && txId !== undefined && birth !== undefined) return new SessionBlockedError(txId, birth);
-    return new IsochronError('CONNECTION_LOST', 'the request was not sent: there is no connection');
+    return late(true);
   }
 
   close(): void {
     this.#closed = true;
-    this.#withdraw(this.#queue, clientClosed);
+    this.withdraw(this.#queue, clientClosed());
   }
 
   /** Begins what may be under way behind what is. */
@@ -207,13 +201,14 @@ export class CommitQueue {
     this.#next();
   }
 
-  #withdraw(those: readonly Queued[], reason: () => unknown): void {
-    if (those.length === 0) return;
-    const gone = new Set(those);
-    this.#queue = this.#queue.filter((queued) => !gone.has(queued));
-    for (const { job, caller } of those) {
+  /** Rejects what waits; what does not wait any more has been settled. */
+  withdraw(those: readonly Queued[], reason: unknown): void {
+    const gone = those.filter((queued) => this.#queue.includes(queued));
+    if (gone.length === 0) return;
+    this.#queue = this.#queue.filter((queued) => !gone.includes(queued));
+    for (const { job, caller } of gone) {
       job.drop?.();
-      caller.reject(reason());
+      caller.reject(reason);
     }
     this.#core.changed();
   }

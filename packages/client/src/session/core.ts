@@ -3,12 +3,12 @@ import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
 import { DEFAULT_LIMITS, type Limits } from '@isochron/core/limits';
 import type { Session } from '@isochron/protocols/kernel/transactions/session';
-import type { HeldBack, UstFrame } from '@isochron/wire/session-frames';
+import type { Freshness, HeldBack, UstFrame } from '@isochron/wire/session-frames';
 import { invalidSession, toIsochronError } from '../errors.js';
 import { Connector, type ConnectorEvents } from '../link/connector.js';
 import { type Caller, type Cancellable, type Exchange, UNAWAITED } from '../link/exchange.js';
 import type { Welcome } from '../link/frames.js';
-import type { Loop } from '../loop.js';
+import type { Loop, Timer } from '../loop.js';
 import type { ClientOptions, ClientSettings } from '../machine.js';
 import { CommitQueue } from './commit-queue.js';
 import type { Engine, OpenEngine } from './engine.js';
@@ -36,8 +36,8 @@ export interface ClientStatus {
    */
   readonly stalenessMs: number | undefined;
   /**
-   * Whether stable time has fallen behind the cluster's `stalenessAlertMs`: a region is down or cut off. Reads and
-   * writes go on.
+   * Whether stable time has fallen behind the cluster's `stalenessAlertMs`: a region is down or cut off, or this client
+   * has no connection. Reads and writes go on.
    */
   readonly stale: boolean;
   /** Whose writes are missing, while `stale` and where the node knows. */
@@ -76,6 +76,11 @@ export class ClientCore implements ConnectorEvents {
   readonly #imported: ImportedSession | undefined;
   /** The session's last write as its token has it, where that is not known to be visible everywhere. */
   #tokenHwt: Timestamp = 0;
+  /** The cluster's `stalenessAlertMs`. */
+  #alertMs = Number.POSITIVE_INFINITY;
+  /** Steady time at which stable time is that far behind, unless a node reports before. */
+  #staleMs = Number.POSITIVE_INFINITY;
+  #alert: Timer | undefined;
   #hasNews = false;
 
   /** @throws IsochronError INVALID_REQUEST for endpoints that are no URLs */
@@ -101,9 +106,12 @@ export class ClientCore implements ConnectorEvents {
   get session(): Session {
     const { session } = this.engine;
     if (session !== undefined) return session;
-    const instead = 'get, set and delete keys, one or a few at a time';
-    const message = `the protocol of this cluster, ${this.#protocol}, has no transactions, snapshots and listings: ${instead}`;
-    throw new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message);
+    throw this.unsupported('has no transactions, snapshots and listings: get, set and delete keys');
+  }
+
+  /** The error of what the cluster's protocol cannot do. */
+  unsupported(what: string): IsochronError {
+    return new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', `the cluster's protocol, ${this.#protocol}, ${what}`);
   }
 
   /** Name of the cluster's protocol. */
@@ -127,7 +135,7 @@ export class ClientCore implements ConnectorEvents {
       rttMs: current?.rttMs,
       ust,
       stalenessMs: this.clock.ageMs(ust, nowMs),
-      stale: this.clock.latest?.stale ?? false,
+      stale: this.clock.latest?.stale === true || nowMs >= this.#staleMs,
       heldBackBy: this.clock.latest?.heldBackBy ?? undefined,
       unresponsive: current?.unresponsive.nodes ?? [],
       pendingCommits: writesSinceMs.length,
@@ -203,13 +211,14 @@ export class ClientCore implements ConnectorEvents {
     this.limits = welcome.limits;
     this.#token = welcome.token;
     this.#tokenHwt = welcome.hwt;
-    this.clock.take(welcome.freshness, this.loop.nowMs);
+    this.#alertMs = welcome.stalenessAlertMs ?? this.#alertMs;
+    this.#fresh(welcome.freshness);
     this.engine.welcomed(welcome);
     this.#sawStable(welcome.stable ?? 0);
   }
 
   ust({ ust, freshness }: UstFrame): void {
-    this.clock.take(freshness, this.loop.nowMs);
+    this.#fresh(freshness);
     this.#sawStable(ust);
     this.changed();
   }
@@ -276,9 +285,7 @@ export class ClientCore implements ConnectorEvents {
   /** What became of a transaction, of this session or of any other. */
   txStatus(txId: TxId, birth: Timestamp | undefined, caller: Caller<TransactionStatus>): Cancellable | undefined {
     if (!this.can('transactions')) {
-      const instead = 'a write that is repeated under its id says so itself';
-      const message = `the protocol of this cluster, ${this.#protocol}, cannot be asked what became of a write: ${instead}`;
-      caller.reject(new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message));
+      caller.reject(this.unsupported('keeps no outcomes of writes'));
       return undefined;
     }
     const { dispatcher } = this.connector;
@@ -301,6 +308,15 @@ export class ClientCore implements ConnectorEvents {
     this.queue.close();
     this.connector.close(resolve);
     this.changed();
+  }
+
+  /** A node has reported how far it is. Where no other report follows, the local clock says when that is stale. */
+  #fresh(freshness: Freshness): void {
+    this.clock.take(freshness, this.loop.nowMs);
+    this.loop.cancel(this.#alert);
+    const leftMs = this.#alertMs - freshness.stalenessMs + 1;
+    this.#staleMs = this.loop.nowMs + leftMs;
+    this.#alert = this.loop.after(leftMs, () => this.changed());
   }
 
   #sawStable(ust: Timestamp): void {

@@ -141,8 +141,7 @@ class Operations implements Engine {
 
   read(keys: readonly QualifiedKey[], caller: Caller<readonly (Value | null)[]>): Cancellable | undefined {
     if (keys.length > 1 && !this.#core.can('rot')) {
-      const message = `the protocol of this cluster, ${this.#core.protocol}, reads one key at a time: get each of them`;
-      caller.reject(new this.#core.kit.IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message));
+      caller.reject(this.#core.unsupported('reads one key at a time: get each of them'));
       return undefined;
     }
     const begin = (ended: () => void) => new this.requests.ReadExchange(this.#session, keys, ended);

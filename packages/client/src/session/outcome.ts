@@ -1,7 +1,7 @@
 /** A write is repeated, unchanged, until it is known what became of it (D4, D5). */
 import { IsochronError } from '@isochron/core/errors';
 import type { RegionId, Timestamp, TxId } from '@isochron/core/ids';
-import { OutcomeUnknownError } from '../errors.js';
+import { late, OutcomeUnknownError } from '../errors.js';
 import type { Connection } from '../link/connection.js';
 import { type Elsewhere, Exchange, type Retry } from '../link/exchange.js';
 import type { ClientCore } from './core.js';
@@ -143,12 +143,10 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   }
 
   /** No answer in time: whatever is not known to have been refused may have happened. */
-  override expired(): boolean {
+  override expired(isOffline: boolean): boolean {
     const now = this.#core.loop.nowMs;
     if (!this.#inDoubt) {
-      this.failed(
-        this.#lastError ?? new IsochronError('CONNECTION_LOST', 'the request was not sent: there is no connection'),
-      );
+      this.failed(this.#lastError ?? late(isOffline));
       return true;
     }
     if (now >= this.#outcomeDeadlineMs && !this.overdue)

@@ -124,6 +124,7 @@ export class ScriptedNode {
       credits: this.credits,
       limits: { maxKeyBytes: 1024, maxValueBytes: 65_536, maxKeysPerRequest: 100, maxRequestBytes: 1_000_000 },
       maxTransactionMs: 30_000,
+      stalenessAlertMs: 10_000,
       regions: this.regions,
     };
   }

@@ -70,6 +70,8 @@ export class World implements ClientEffects {
   /** Loads of protocols are answered at once; else by `loaded`. */
   loadsAtOnce = true;
   readonly loads: string[] = [];
+  /** How often the status has changed. */
+  changes = 0;
   /** Extra time of a message. */
   jitterMs: () => number = () => 0;
   #events: Due[] = [];
@@ -246,7 +248,9 @@ export class World implements ClientEffects {
     this.#turnIsDue = true;
   }
 
-  changed(): void {}
+  changed(): void {
+    this.changes++;
+  }
 
   log(): void {}
 

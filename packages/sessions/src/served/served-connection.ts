@@ -142,7 +142,7 @@ export class ServedConnection {
   }
 
   #welcome(): WelcomeFrame {
-    const { id, region, cluster, protocol, rules, maxTransactionMs, regions } = this.node;
+    const { id, region, cluster, protocol, rules, maxTransactionMs, stalenessAlertMs, regions } = this.node;
     return {
       type: 'welcome',
       region,
@@ -156,6 +156,7 @@ export class ServedConnection {
       credits: this.node.credits,
       limits: rules.limits,
       maxTransactionMs,
+      ...(stalenessAlertMs === undefined ? {} : { stalenessAlertMs }),
       regions,
     };
   }

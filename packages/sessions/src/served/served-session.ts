@@ -23,6 +23,8 @@ export interface ServedNode {
   readonly maxTransactionMs: number;
   /** Requests that one connection may have in flight. */
   readonly credits: number;
+  /** The cluster's `stalenessAlertMs`. */
+  readonly stalenessAlertMs?: number;
   /** All regions and the API endpoints of their nodes. */
   readonly regions: WelcomeFrame['regions'];
   readonly serving: Serving;

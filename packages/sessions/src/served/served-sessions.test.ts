@@ -34,6 +34,7 @@ describe('a connection', () => {
         credits: CREDITS,
         limits: expect.objectContaining({ maxKeysPerRequest: 10 }),
         maxTransactionMs: 1_000,
+        stalenessAlertMs: 10_000,
         regions: [{ id: 'p', endpoints: ['http://p-1'] }],
       },
     ]);

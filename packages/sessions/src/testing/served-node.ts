@@ -104,6 +104,7 @@ export class TestNode {
       rules: new Rules(topology, LIMITS),
       maxTransactionMs: MAX_TRANSACTION_MS,
       credits: CREDITS,
+      stalenessAlertMs: 10_000,
       latest: () => Math.max(packWall(NOW + MAX_DRIFT_MS / 2), this.hlc),
       regions: [{ id: 'p', endpoints: ['http://p-1'] }],
       serving: this.serving,

@@ -2,7 +2,7 @@ import type { Plan } from '../plan/plan.js';
 import type { Check, CheckContext } from './check.js';
 
 /** How requests end that nothing has answered. */
-const UNANSWERED: ReadonlySet<string> = new Set(['CONNECTION_LOST', 'CREDITS_EXHAUSTED']);
+const UNANSWERED: ReadonlySet<string> = new Set(['OFFLINE', 'CONNECTION_LOST', 'CREDITS_EXHAUSTED']);
 
 /**
  * Where no fault disturbs a run, every request is answered: clients keep to their credits, and give each of them back. A

@@ -4,11 +4,11 @@ import IsochronSession
 /// all that this session has seen and written before.
 ///
 /// Reads throw KEY_INVALID, TOO_MANY_KEYS or KEYSPACE_UNKNOWN for wrong input; VALUE_INVALID where another document is
-/// stored than `Document`; CONNECTION_LOST when no node could be reached within `requestTimeout`; CLIENT_CLOSED;
+/// stored than `Document`; OFFLINE when no node could be reached within `requestTimeout`; CLIENT_CLOSED;
 /// `CancellationError` in a cancelled task. What can be repeated is repeated before that, on other endpoints too.
 ///
 /// Writes are durable when they return. They take effect in the order of the calls, and those that are made at once are
-/// sent together. They throw VALUE_INVALID, VALUE_TOO_LARGE or KEY_INVALID for wrong input; CONNECTION_LOST when they could not be sent; OUTCOME_UNKNOWN when their answer was lost
+/// sent together. They throw VALUE_INVALID, VALUE_TOO_LARGE or KEY_INVALID for wrong input; OFFLINE when they could not be sent; OUTCOME_UNKNOWN when their answer was lost
 /// and nobody could be asked, or the task was cancelled after they were sent; `CancellationError` when it was cancelled
 /// before; STORAGE_FAILED as ``SessionStore`` says. Inside of a transaction's function they throw INVALID_REQUEST: they
 /// are no part of the transaction, which has `set`, `delete` and `update` of its own.

@@ -119,9 +119,15 @@ public actor IsochronClient {
     ///
     /// With `birth`, as an OUTCOME_UNKNOWN has it, *forgotten* is told from *unknown*; any snapshot's timestamp from
     /// before the commit will do for it. A question changes nothing. Throws INVALID_REQUEST for what is no id,
-    /// CONNECTION_LOST, CLIENT_CLOSED, NOT_SUPPORTED_BY_PROTOCOL, `CancellationError`.
+    /// OFFLINE, CLIENT_CLOSED, NOT_SUPPORTED_BY_PROTOCOL, `CancellationError`.
     public nonisolated func transactionStatus(txId: TxId, birth: Timestamp? = nil) async throws -> TransactionStatus {
         try await lifetime.driver.transactionStatus(txId, birth)
+    }
+
+    /// Tells the client that the network may be another one, gone, or back, as when the app comes to the foreground or
+    /// `NWPathMonitor` reports another path: it tries its connection, and where it has none, looks for one at once.
+    public nonisolated func networkChanged() async {
+        await lifetime.driver.step(.network)
     }
 
     /// Gives up the order behind a commit whose outcome is not known, so that later writes do not wait for it.

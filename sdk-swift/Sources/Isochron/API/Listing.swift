@@ -43,7 +43,7 @@ struct ListOptions: Sendable {
 /// writes.
 ///
 /// `for try await entry in listing` goes through all of them, every loop in a snapshot of its own; ``pages`` goes
-/// through them a page at a time. The loop throws what reads throw (CONNECTION_LOST, KEYSPACE_UNKNOWN,
+/// through them a page at a time. The loop throws what reads throw (OFFLINE, KEYSPACE_UNKNOWN,
 /// SNAPSHOT_TOO_OLD, `CancellationError`), and INVALID_REQUEST for wrong options. A document of another type does not
 /// end it: ``ListedDocument/value`` throws VALUE_INVALID there.
 public struct Listing<Document: Decodable & Sendable>: AsyncSequence, Sendable {

@@ -107,6 +107,8 @@ extension IsochronError {
         public static let creditsExhausted = Code(rawValue: "CREDITS_EXHAUSTED")
         /// The connection to the cluster is lost and could not be restored in time.
         public static let connectionLost = Code(rawValue: "CONNECTION_LOST")
+        /// No node could be reached for as long as the request may take.
+        public static let offline = Code(rawValue: "OFFLINE")
         /// The client has been closed.
         public static let clientClosed = Code(rawValue: "CLIENT_CLOSED")
         /// The cluster file is not valid.
@@ -141,15 +143,15 @@ extension IsochronError.Code: CaseIterable {
         .outcomePending, .outcomeUnknown, .outcomeForgotten, .snapshotTooOld, .snapshotUnavailable, .sessionGap,
         .sessionBlocked, .replicaUnreachable, .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout,
         .notSupportedByProtocol, .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted,
-        .connectionLost, .clientClosed, .configInvalid, .placementMismatch, .peerRefused, .peerVersionMismatch,
-        .peerConfigMismatch, .rebuildNeeded, .storageFull, .storageFailed, .internal,
+        .connectionLost, .offline, .clientClosed, .configInvalid, .placementMismatch, .peerRefused,
+        .peerVersionMismatch, .peerConfigMismatch, .rebuildNeeded, .storageFull, .storageFailed, .internal,
     ]
 
     private static let known = Set(allCases)
     private static let helped: Set<IsochronError.Code> = [
         .outcomePending, .outcomeUnknown, .snapshotUnavailable, .sessionGap, .sessionBlocked, .replicaUnreachable,
         .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout, .creditsExhausted, .connectionLost,
-        .rebuildNeeded, .storageFull, .storageFailed, .internal,
+        .offline, .rebuildNeeded, .storageFull, .storageFailed, .internal,
     ]
 
     /// Whether it is one of ours.

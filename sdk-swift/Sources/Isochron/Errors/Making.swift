@@ -14,6 +14,11 @@ extension IsochronError {
         IsochronError(.frameInvalid, "the server sent \(what)", retryable: true)
     }
 
+    /// A request took too long: it waits for an answer, or for a node that can be reached.
+    static func late(isOffline: Bool) -> IsochronError {
+        isOffline ? IsochronError(.offline, "no node could be reached in time") : .lost("no answer in time")
+    }
+
     static func lost(_ message: String) -> IsochronError { IsochronError(.connectionLost, message) }
 
     /// Another call would be another transaction: it is not retryable.

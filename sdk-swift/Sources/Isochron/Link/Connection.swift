@@ -151,9 +151,14 @@ final class Connection: SocketListener {
         if let askedMs {
             if nowMs - askedMs > limitMs / 2 { drop(.lost("\(url) has gone silent")) }
         } else if nowMs - max(receivedMs, owingSinceMs) > limitMs / 2, free > 0 {
-            askedMs = nowMs
-            ping()
+            ask()
         }
+    }
+
+    /// Asks whether the node is there: without any message the connection is given up soon.
+    func ask() {
+        askedMs = askedMs ?? loop.nowMs
+        ping()
     }
 
     /// Closes in good order, once there was a welcome: nothing is waited for here any more.
@@ -301,6 +306,7 @@ extension Welcome {
     private init() {
         (region, node, cluster, `protocol`, capabilities) = ("", "", "", "", [])
         (seenSnapshot, stable, seen, hwt) = (Snapshot(ts: 0), nil, nil, 0)
+        (maxTransactionMs, stalenessAlertMs) = (nil, nil)
         freshness = Freshness(now: 0, stalenessMs: 0, stale: false, heldBackBy: nil)
         (unresponsive, token, credits, limits, regions) = (.nothing, "", 0, .standard, [])
     }

@@ -36,6 +36,8 @@ final class Connector {
     private var draining: [Connection] = []
     private var cluster: String?
     private var reconnecting = false
+    /// Until the next round of attempts.
+    private var pause: LoopTimer?
     /// Rounds of attempts since a connection was of use.
     private var round = 0
     private(set) var isClosed = false
@@ -201,6 +203,16 @@ final class Connector {
 
     private var needsAnother: Bool { !isClosed && (current == nil || leaving) }
 
+    /// The network may have changed: sockets of the old one would be silent.
+    func networkChanged() {
+        current?.ask()
+        dispatcher.watch()
+        round = 0
+        guard let pause else { return }
+        loop.cancel(pause)
+        attempt()
+    }
+
     private func reconnect() {
         if reconnecting || isClosed { return }
         reconnecting = true
@@ -216,10 +228,11 @@ final class Connector {
                 loop.random, attempt: round - 1, baseMs: Self.reconnectBaseMs, capMs: Self.reconnectCapMs)
         let pauseMs = max(backoffMs, endpoints.nextMs - loop.nowMs)
         if pauseMs <= 0, round == 0 { return attempt() }
-        loop.after(pauseMs) { [weak self] in self?.attempt() }
+        pause = loop.after(pauseMs) { [weak self] in self?.attempt() }
     }
 
     private func attempt() {
+        pause = nil
         guard needsAnother else {
             reconnecting = false
             return

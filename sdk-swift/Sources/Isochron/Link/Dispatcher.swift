@@ -184,7 +184,7 @@ final class Dispatcher {
         for connection in connections { connection.checkQuiet(now, quietMs) }
         var busy = false
         for exchange in all where !exchange.settled {
-            if exchange.deadlineMs > now || !exchange.expired() { busy = true }
+            if exchange.deadlineMs > now || !exchange.expired(isOffline: connection == nil) { busy = true }
         }
         waiting.removeAll(where: \.settled)
         if onSweep(now) || busy { watch() }

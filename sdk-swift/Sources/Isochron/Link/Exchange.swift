@@ -58,9 +58,9 @@ class Exchange: Cancellable {
         return Retry(refusals: refusals, elsewhere: Self.elsewhere[error.code] ?? often)
     }
 
-    /// The deadline has passed. Returns whether it has ended by that.
-    func expired() -> Bool {
-        failed(lastRefusal ?? .lost("no answer within the request timeout"))
+    /// The deadline has passed, with or without a connection. Returns whether it has ended by that.
+    func expired(isOffline: Bool) -> Bool {
+        failed(lastRefusal ?? .late(isOffline: isOffline))
         return true
     }
 

@@ -18,6 +18,11 @@ final class ClientCore {
     private(set) var protocolName = ""
     /// What the cluster can do, by the newest welcome.
     private var capabilities: Set<String> = []
+    /// The cluster's `stalenessAlertMs`.
+    private var alertMs = Double.infinity
+    /// Steady time at which stable time is that far behind, unless a node reports before.
+    private var staleMs = Double.infinity
+    private var alert: LoopTimer?
     /// The session's newest token.
     private(set) var currentToken: String?
     private var begun: (any Engine)?
@@ -79,7 +84,7 @@ final class ClientCore {
         let current = connector.current
         return CoreStatus(
             state: state, region: current?.region, node: current?.welcome.node, rttMs: current?.rttMs, ust: ust,
-            stalenessMs: clock.ageMs(ust, nowMs), stale: clock.latest?.stale ?? false,
+            stalenessMs: clock.ageMs(ust, nowMs), stale: clock.latest?.stale == true || nowMs >= staleMs,
             heldBackBy: clock.latest?.heldBackBy, unresponsive: current?.unresponsive.nodes ?? [],
             pendingCommits: queue.writes, oldestPendingCommitMs: queue.oldestWriteMs(nowMs))
     }
@@ -228,6 +233,15 @@ extension ClientCore: ConnectorEvents {
         }
     }
 
+    /// A node has reported how far it is. Where no other report follows, the local clock says when that is stale.
+    private func fresh(_ freshness: Freshness) {
+        clock.take(freshness, loop.nowMs)
+        loop.cancel(alert)
+        let leftMs = alertMs - Double(freshness.stalenessMs) + 1
+        staleMs = loop.nowMs + leftMs
+        alert = loop.after(leftMs) { [weak self] in self?.changed() }
+    }
+
     private func misfit(_ name: String) -> IsochronError? {
         protocolName == name ? nil : .lost("the endpoint runs another protocol, \(name)")
     }
@@ -237,7 +251,8 @@ extension ClientCore: ConnectorEvents {
         limits.set(welcome.limits)
         currentToken = welcome.token
         tokenHwt = welcome.hwt
-        clock.take(welcome.freshness, loop.nowMs)
+        alertMs = welcome.stalenessAlertMs.map(Double.init) ?? alertMs
+        fresh(welcome.freshness)
         begun?.welcomed(welcome)
         sawStable(welcome.stable ?? 0)
         loop.out?.touched(written: false)
@@ -250,7 +265,7 @@ extension ClientCore: ConnectorEvents {
     }
 
     func ust(_ frame: UstFrame) {
-        clock.take(frame.freshness, loop.nowMs)
+        fresh(frame.freshness)
         sawStable(frame.ust)
         changed()
     }

@@ -127,7 +127,7 @@ final class CommitQueue {
         if let head = chain.first, head.isOverdue, let txId = head.txId, let birth = head.birth {
             return .sessionBlocked(by: txId, birth)
         }
-        return .lost("the request was not sent: there is no connection")
+        return .late(isOffline: true)
     }
 
     /// Begins what may be under way behind what is.

@@ -125,10 +125,10 @@ class OutcomeExchange: Turn<Committed> {
     }
 
     /// No answer in time: whatever is not known to have been refused may have happened.
-    final override func expired() -> Bool {
+    final override func expired(isOffline: Bool) -> Bool {
         let now = core.loop.nowMs
         if !inDoubt {
-            failed(lastError ?? .lost("the request was not sent: there is no connection"))
+            failed(lastError ?? .late(isOffline: isOffline))
             return true
         }
         if now >= outcomeDeadlineMs, !overdue { unknown("no answer before the deadline", lastError) }

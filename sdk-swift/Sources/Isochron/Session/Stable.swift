@@ -31,7 +31,7 @@ final class StableExchange: AwaitedExchange<Timestamp> {
         error.code == .stableTimeout ? nil : super.refused(error, on: connection)
     }
 
-    override func expired() -> Bool {
+    override func expired(isOffline: Bool) -> Bool {
         failed(IsochronError(.stableTimeout, "\(timestamp) did not become stable in time"))
         return true
     }

@@ -104,7 +104,8 @@ extension Welcome {
         token = try frame.text("token")
         credits = Int(clamping: max(1, try frame.count("credits")))
         limits = try frame.required("limits").limits()
-        _ = try frame.count("maxTransactionMs")
+        maxTransactionMs = try frame.count("maxTransactionMs")
+        stalenessAlertMs = try frame["stalenessAlertMs"]?.count("stalenessAlertMs")
         regions = try frame.required("regions").items("regions").map { try $0.regionEndpoints() }
     }
 }

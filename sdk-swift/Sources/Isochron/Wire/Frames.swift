@@ -26,6 +26,10 @@ struct Welcome: Sendable {
     /// Commit timestamp of the session's last write, where that is not visible everywhere; else 0.
     let hwt: Timestamp
     let freshness: Freshness
+    /// How long a transaction stays open at most, ms; nil before the welcome.
+    let maxTransactionMs: Int64?
+    /// Stable time that is further behind is stale, ms.
+    let stalenessAlertMs: Int64?
     let unresponsive: Unresponsive
     let token: String
     /// Requests that may be in flight.

@@ -58,7 +58,7 @@ final class MachineRequestTests: XCTestCase, @unchecked Sendable {
         early.cancel()
         scene.world.run(1500)
         XCTAssertEqual(early.error as? Enough, Enough())
-        XCTAssertEqual(late.code, .connectionLost)
+        XCTAssertEqual(late.code, .offline)
     }
 
     @SessionActor

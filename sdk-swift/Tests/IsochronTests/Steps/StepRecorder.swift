@@ -96,6 +96,7 @@ final class StepRecorder: ClientEffects {
                 return .loaded(protocolName, loadKind(protocolName))
             }
             return .loaded(protocolName, .failure(IsochronError(IsochronError.Code(rawValue: failed), failed)))
+        case "network": return .network
         case "timer": return .timer
         case "turn": return .turn
         default: throw Unknown(what: name)

@@ -23,7 +23,6 @@ import type { Replication } from '../replication/replication.js';
 import type { Wait } from '../waiting.js';
 import { notFullyReplicated } from './full-replication.js';
 import { byRule } from './reading.js';
-import type { SessionRules } from './session.js';
 import {
   type ReadRules,
   type Refusal,
@@ -192,19 +191,4 @@ class VectorReading {
     const lowest = Math.min(...entries);
     return ({ ts, deps }) => ts <= lowest || (deps?.every((dep, i) => dep <= entries[i]!) ?? false);
   }
-}
-
-/** A session has seen a vector. Its own writes lie in its next snapshot, and the replicas wait for them: it keeps none of them. */
-export const vectorSession: SessionRules = {
-  merge: mergeVectors,
-  committed: mergeVectors,
-  covers: () => Number.POSITIVE_INFINITY,
-};
-
-/** The highest of both, entry by entry. */
-function mergeVectors(a: Snapshot, b: Snapshot): Snapshot {
-  const ts = Math.max(a.ts, b.ts);
-  const entries = a.deps ?? b.deps;
-  if (entries === undefined) return { ts };
-  return { ts, deps: entries.map((_, i) => Math.max(a.deps?.[i] ?? a.ts, b.deps?.[i] ?? b.ts)) };
 }
