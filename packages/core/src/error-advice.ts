@@ -109,6 +109,10 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
   CONNECTION_LOST:
     'The connection broke and could not be restored in time. Try again: the SDK reconnects, to another region if ' +
     'need be.',
+  OFFLINE:
+    'No node could be reached for as long as the request may take (`requestTimeoutMs`): the SDKs report it, ' +
+    'no node does. Nothing of a write was sent. Show what is known, and try again when the status says ' +
+    '`online`.',
   CLIENT_CLOSED: 'The client was closed while the request waited. Open a new client to go on.',
   CONFIG_INVALID: 'The cluster file is wrong. The message names the line and the reason; correct it and start again.',
   PLACEMENT_MISMATCH:

@@ -41,8 +41,9 @@ export interface Page<T> {
  * The entries of a keyspace or collection in key order (by UTF-8 bytes), all of one snapshot, with the session's own writes.
  *
  * `for await (const { key, value } of listing)` goes through all of them, every loop in a snapshot of its own. `page()`
- * fetches one page after the other, all in one snapshot, until `more` is false; end it early with `close()`.
- * Both throw what reads throw: CONNECTION_LOST, KEYSPACE_UNKNOWN, SNAPSHOT_TOO_OLD, the signal's reason.
+ * fetches one page after the other, all in one snapshot, until `more` is false; end it early with `close()`: it holds
+ * garbage collection back until then, so that its next page may be asked for at any time.
+ * Both throw what reads throw: OFFLINE, KEYSPACE_UNKNOWN, SNAPSHOT_TOO_OLD, the signal's reason.
  */
 export class Listing<T> implements AsyncIterable<Entry<T>> {
   readonly #open: () => Cursor<T>;
@@ -105,7 +106,8 @@ class Cursor<T> {
     this.#driver = source.driver;
     const handle = source.handle();
     this.#owns = handle === undefined;
-    this.#handle = handle ?? this.#driver.begin('one-shot');
+    const mode = this.#driver.machine.core.can('snapshots') ? 'snapshot' : 'one-shot';
+    this.#handle = handle ?? this.#driver.begin(mode);
   }
 
   async page(): Promise<Page<T>> {

@@ -40,8 +40,9 @@ class SnapshotState implements HandleSource {
 export class SnapshotCollection<T = unknown> extends ReadCollection<T> {}
 
 /**
- * Many reads of one snapshot. It holds garbage collection back while it is in use; close it when it is not needed any more
- * (`await using` does). It may be read for longer than a transaction may be open, as long as its versions are kept.
+ * Many reads of one snapshot. It holds garbage collection back until it is closed, however long nothing reads it: close it
+ * when it is not needed any more (`await using` does). Its versions may be gone after a time without a connection that is longer
+ * than a transaction may be open.
  */
 export class Snapshot extends SnapshotCollection<unknown> implements AsyncDisposable {
   readonly #state: SnapshotState;
@@ -90,10 +91,8 @@ export class Snapshot extends SnapshotCollection<unknown> implements AsyncDispos
 export async function openSnapshot(driver: Driver, scope: Scope, options: SnapshotOptions): Promise<Snapshot> {
   checkOptions(options, 'at', 'signal');
   const { at, signal } = options;
-  if (!driver.machine.core.can('snapshots')) {
-    const message = `the protocol of this cluster, ${driver.machine.core.protocol}, has no snapshots`;
-    throw new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', message);
-  }
+  const { core } = driver.machine;
+  if (!core.can('snapshots')) throw core.unsupported('has no snapshots');
   const handle = driver.begin('snapshot', at);
   try {
     await driver.call({ f: 'open', handle: handle.id }, signal);

@@ -233,8 +233,9 @@ final class ListingTests: XCTestCase, @unchecked Sendable {
         let entries = try await all(todos.list(pageSize: 2))
         let shown = try entries.map { "\($0.key)=\(try $0.value)" }
         XCTAssertEqual(shown, ["a=a", "aa=own", "b=b", "c=changed", "e=e", "z=last"])
-        let asked = node.received("list").dropFirst().map { $0.number("at") }
-        XCTAssertEqual(asked, [node.store.ust, node.store.ust])
+        let opened = node.received("start").map { $0.text("tx") }
+        XCTAssertEqual(opened.count, 1)
+        XCTAssertEqual(node.received("list").map { $0.text("tx") }, [opened[0], opened[0], opened[0]])
     }
 
     @SessionActor

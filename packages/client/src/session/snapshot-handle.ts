@@ -8,8 +8,17 @@ import { SessionTransaction } from '@isochron/protocols/kernel/transactions/sess
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
 import type { RequestFrame } from '@isochron/wire/session-frames';
 import type { Connection } from '../link/connection.js';
-import { AbortExchange, type Caller, type Cancellable, Exchange, type Retry, unexpected } from '../link/exchange.js';
+import {
+  AbortExchange,
+  type Caller,
+  type Cancellable,
+  Exchange,
+  type Retry,
+  UNAWAITED,
+  unexpected,
+} from '../link/exchange.js';
 import type { Answer } from '../link/frames.js';
+import type { Timer } from '../loop.js';
 import type { ClientCore } from './core.js';
 
 /** The snapshot of an answer. */
@@ -28,7 +37,7 @@ const isAt = ({ ts, deps }: Snapshot, at: Snapshot): boolean =>
 
 /**
  * `one-shot` never opens a transaction on the server. `transaction` ends with TRANSACTION_EXPIRED after the server's
- * `maxTransactionMs`; `snapshot` opens again instead, at the same snapshot.
+ * `maxTransactionMs`; `snapshot` is opened again before, at the same snapshot, for as long as it is held.
  */
 export type HandleMode = 'one-shot' | 'transaction' | 'snapshot';
 
@@ -41,6 +50,10 @@ export class SnapshotHandle {
    */
   #wireId: TxId;
   #openOn: Connection | undefined;
+  /** The opening before, which ends once the present one is there. */
+  #former: TxId | undefined;
+  /** When it is opened again. */
+  #renewal: Timer | undefined;
   #starting = false;
   #startError: IsochronError | undefined;
   #ended = false;
@@ -86,6 +99,7 @@ export class SnapshotHandle {
 
   /** It is being opened on this connection, under the id that is returned. */
   opening(connection: Connection): TxId {
+    if (this.#openOn === connection) this.#former = this.#wireId;
     if (this.#openOn !== undefined) this.#renew();
     this.#openOn = connection;
     this.#starting = true;
@@ -109,7 +123,20 @@ export class SnapshotHandle {
   started(snapshot: Snapshot, wireId: TxId): void {
     if (wireId !== this.#wireId) return;
     this.#starting = false;
+    this.#abort(this.#former);
+    this.#former = undefined;
     this.accept(snapshot);
+    if (this.mode === 'snapshot' && this.#renewal === undefined && !this.#ended) this.#holdOpen();
+  }
+
+  /** Opens it again before the server ends it, so that its versions are kept while nothing reads them. */
+  #holdOpen(): void {
+    const { loop, connector } = this.core;
+    const leaseMs = connector.current?.welcome.maxTransactionMs ?? Number.POSITIVE_INFINITY;
+    this.#renewal = loop.after(leaseMs / 2, () => {
+      this.#holdOpen();
+      this.open(UNAWAITED);
+    });
   }
 
   startRefused(error: IsochronError, wireId: TxId): void {
@@ -143,6 +170,7 @@ export class SnapshotHandle {
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.core.loop.cancel(this.#renewal);
     this.core.session.end(this.tx);
     this.release();
   }
@@ -157,8 +185,13 @@ export class SnapshotHandle {
     const { dispatcher } = this.core.connector;
     if (this.#openOn === undefined || this.#openOn !== dispatcher.connection) return;
     this.#openOn = undefined;
-    // Where it does not arrive, the server ends the transaction by its expiry.
-    new AbortExchange(this.#wireId).run(dispatcher.submitTimed);
+    this.#abort(this.#wireId);
+    this.#abort(this.#former);
+  }
+
+  /** Where it does not arrive, the server ends the transaction by its expiry. */
+  #abort(id: TxId | undefined): void {
+    if (id !== undefined) new AbortExchange(id).run(this.core.connector.dispatcher.submitTimed);
   }
 
   #misses({ ts }: Snapshot): IsochronError {

@@ -29,7 +29,7 @@ struct OneShot: HandleSource {
 
     @SessionActor
     func borrow() throws -> Handle {
-        try driver.begin(.oneShot)
+        try driver.begin(driver.core.can("snapshots") ? .snapshot : .oneShot)
     }
 
     @SessionActor

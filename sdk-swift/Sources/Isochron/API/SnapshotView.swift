@@ -1,7 +1,8 @@
 import IsochronSession
 
-/// Many reads of one snapshot. It holds garbage collection back while it is in use; close it when it is not needed any
-/// more, or drop it. It may be read for longer than a transaction may be open, as long as its versions are kept.
+/// Many reads of one snapshot. It holds garbage collection back until it is closed, however long nothing reads it: close
+/// it when it is not needed any more, or drop it. Its versions may be gone after a time without a connection that is
+/// longer than a transaction may be open.
 ///
 /// Reads throw as ``DocumentCollection`` says, and TRANSACTION_FINISHED after ``close()``.
 public struct SnapshotView: Sendable {

@@ -22,6 +22,10 @@ final class SnapshotHandle {
     /// met.
     private var wireId: TxId
     private var openOn: Connection?
+    /// The opening before, which ends once the present one is there.
+    private var former: TxId?
+    /// When it is opened again.
+    private var renewal: LoopTimer?
     /// Whether its start has not been answered yet.
     private(set) var isStarting = false
     private var startError: IsochronError?
@@ -70,6 +74,7 @@ final class SnapshotHandle {
 
     /// It is being opened on this connection, under the id that is returned.
     fileprivate func opening(on connection: Connection) -> TxId {
+        if openOn === connection { former = wireId }
         if openOn != nil { renew() }
         openOn = connection
         isStarting = true
@@ -93,7 +98,20 @@ final class SnapshotHandle {
     fileprivate func started(_ snapshot: Snapshot, _ id: TxId) throws {
         if id != wireId { return }
         isStarting = false
+        abort(former)
+        former = nil
         try accept(snapshot)
+        if mode == .snapshot, renewal == nil, !hasEnded { holdOpen() }
+    }
+
+    /// Opens it again before the server ends it, so that its versions are kept while nothing reads them.
+    private func holdOpen() {
+        let leaseMs = core.connector.current?.welcome.maxTransactionMs.map(Double.init) ?? .infinity
+        renewal = core.loop.after(leaseMs / 2) { [weak self] in
+            guard let self else { return }
+            holdOpen()
+            _ = open { _ in }
+        }
     }
 
     fileprivate func startRefused(_ error: IsochronError, _ id: TxId) {
@@ -124,6 +142,7 @@ final class SnapshotHandle {
     func end() {
         if hasEnded { return }
         hasEnded = true
+        core.loop.cancel(renewal)
         transactions.session.end(tx)
         release()
     }
@@ -138,12 +157,18 @@ final class SnapshotHandle {
         let dispatcher = core.connector.dispatcher
         guard let openOn, openOn === dispatcher.connection else { return }
         self.openOn = nil
-        let loop = core.loop
-        // Where it does not arrive, the server ends the transaction by its expiry.
+        abort(wireId)
+        abort(former)
+    }
+
+    /// Where it does not arrive, the server ends the transaction by its expiry.
+    private func abort(_ id: TxId?) {
+        guard let id else { return }
+        let (loop, dispatcher) = (core.loop, core.connector.dispatcher)
         let ended: @SessionActor (Result<Void, any Error>) -> Void = { result in
             if case .failure = result { loop.debug("an abort was not delivered") }
         }
-        AbortExchange(wireId).run({ dispatcher.submitTimed($0) }, ended)
+        AbortExchange(id).run({ dispatcher.submitTimed($0) }, ended)
     }
 
     private func misses(_ snapshot: Snapshot) -> IsochronError {
