@@ -28,7 +28,7 @@ export interface GenerateOptions {
 
 export const DEFAULTS: GenerateOptions = { seed: 1, sequences: 240 };
 
-const SEQUENCES_PER_TRACE = 4;
+const SEQUENCES_PER_TRACE = 3;
 
 const namesOf = <T extends string>(table: Readonly<Record<T, unknown>>): T[] => Object.keys(table) as T[];
 

@@ -60,7 +60,7 @@ export class TraceDriver {
       requestTimeoutMs: random.pick([800, 2000, 10_000]),
       connectTimeoutMs: random.pick([500, 3000]),
       commitTimeoutMs: random.pick([1000, 3000, 30_000]),
-      returnAfterMs: random.pick([null, 500, 5000]),
+      returnAfterMs: random.pick([null, 200, 500, 500, 5000]),
     };
     if (random.chance(0.3)) return { ...common, token: 'token-0' };
     if (random.chance(0.75)) return common;

@@ -83,7 +83,7 @@ export const THEMES: readonly Theme[] = [
     faults: faults({ none: 70, cutBefore: 8, cutAfter: 14, swallowed: 6, late: 2 }),
     does: { write: 12, commit: 10 },
   }),
-  theme('fail-over', { faults: faults({ none: 78, down: 8, silent: 8, cutAfter: 6 }), refusedHello: 0.2 }),
+  theme('fail-over', { faults: faults({ none: 70, down: 10, silent: 8, cutAfter: 12 }), refusedHello: 0.2 }),
   theme('pending', {
     faults: faults({ none: 65, refused: 30, cutAfter: 5 }),
     codes: ['REPLICA_UNREACHABLE', 'NOT_READY'],
