@@ -10,7 +10,7 @@ const caught = (promise: Promise<unknown>): Promise<unknown> =>
     (reason: unknown) => reason,
   );
 
-const TIMES = { requestTimeoutMs: 40, commitTimeoutMs: 80 };
+const TIMES = { requestTimeoutMs: 400, commitTimeoutMs: 800 };
 
 /** A node that answers no commit of this key. */
 const silentAbout =

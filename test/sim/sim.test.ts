@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { formatFailures, formatPlan, PROTOCOLS, type Result, readKept } from '@isochron/sim';
 
 /** How long fresh seeds are drawn, of all protocols together. It decides how many run, never whether one passes. */
-const FRESH_MS = 45_000;
+const FRESH_MS = 90_000;
 /** These run every time, so that a change that breaks something is seen by everybody alike. */
 const FIXED_SEEDS = 30;
 /** Among so many seeds are those that show that a protocol promises too little. */
