@@ -5,19 +5,23 @@ import type { Check, CheckContext } from './check.js';
 const UNANSWERED: ReadonlySet<string> = new Set(['OFFLINE', 'CONNECTION_LOST', 'CREDITS_EXHAUSTED']);
 
 /**
- * Where no fault disturbs a run, every request is answered: clients keep to their credits, and give each of them back. A
- * bound of liveness; a request may be refused all the same.
+ * Where no fault disturbs a run, every request of a session that stays in its region is answered: clients keep to their
+ * credits, and give each of them back. A bound of liveness; a request may be refused all the same.
  */
 export class UndisturbedAreAnswered implements Check {
   readonly name = 'undisturbed-are-answered';
+  readonly #undisturbed: ReadonlySet<string>;
 
   constructor(
     readonly context: CheckContext,
-    readonly plan: Pick<Plan, 'faults'>,
-  ) {}
+    { faults, sessions }: Pick<Plan, 'faults' | 'sessions'>,
+  ) {
+    const staying = sessions.filter(({ transactions }) => transactions.every(({ kind }) => kind !== 'move'));
+    this.#undisturbed = new Set(faults.length > 0 ? [] : staying.map(({ name }) => name));
+  }
 
   failed(session: string, code: string): void {
-    if (this.plan.faults.length > 0 || !UNANSWERED.has(code)) return;
+    if (!this.#undisturbed.has(session) || !UNANSWERED.has(code)) return;
     this.context.fail(this.name, `a request of ${session} ends with ${code}, and nothing was wrong`, [session]);
   }
 }

@@ -1,0 +1,25 @@
+import type { FaultPlan, SessionPlan } from '../plan/plan.js';
+import { CheckBench } from './fixtures.js';
+import { UndisturbedAreAnswered } from './undisturbed.js';
+
+describe('undisturbed-are-answered', () => {
+  const staying: SessionPlan = { name: 's', region: 'p', transactions: [{ kind: 'get', thinkMs: 1, key: 'k/a' }] };
+  const moving: SessionPlan = {
+    name: 'm',
+    region: 'p',
+    transactions: [{ kind: 'move', thinkMs: 1, region: 'q', anew: false }],
+  };
+  const fault: FaultPlan = { kind: 'crash', atMs: 1, forMs: 1, node: 'p-1' };
+
+  it.each([
+    ['a request without an answer', 's', 'OFFLINE', [], 1],
+    ['more requests than credits', 's', 'CREDITS_EXHAUSTED', [], 1],
+    ['no refusal', 's', 'SNAPSHOT_TOO_OLD', [], 0],
+    ['nothing of a session that moves', 'm', 'OFFLINE', [], 0],
+    ['nothing of a run with faults', 's', 'OFFLINE', [fault], 0],
+  ])('finds %s', (_what, session, code, faults, found) => {
+    const bench = new CheckBench();
+    new UndisturbedAreAnswered(bench.context, { faults, sessions: [staying, moving] }).failed(session, code);
+    expect(bench.failed).toHaveLength(found);
+  });
+});
