@@ -1,4 +1,4 @@
-import type { Plan } from '../plan/plan.js';
+import type { Plan, TransactionPlan } from '../plan/plan.js';
 import type { Check, CheckContext } from './check.js';
 
 /** How requests end that nothing has answered. */
@@ -16,7 +16,7 @@ export class UndisturbedAreAnswered implements Check {
     readonly context: CheckContext,
     { faults, sessions }: Pick<Plan, 'faults' | 'sessions'>,
   ) {
-    const staying = sessions.filter(({ transactions }) => transactions.every(({ kind }) => kind !== 'move'));
+    const staying = sessions.filter(({ transactions }) => transactions.every(keepsItsConnection));
     this.#undisturbed = new Set(faults.length > 0 ? [] : staying.map(({ name }) => name));
   }
 
@@ -24,4 +24,10 @@ export class UndisturbedAreAnswered implements Check {
     if (!this.#undisturbed.has(session) || !UNANSWERED.has(code)) return;
     this.context.fail(this.name, `a request of ${session} ends with ${code}, and nothing was wrong`, [session]);
   }
+}
+
+/** Whether its session neither moves nor loses its connection on purpose. */
+function keepsItsConnection(plan: TransactionPlan): boolean {
+  if (plan.kind === 'interactive' && plan.steps.some(({ f }) => f === 'reconnect')) return false;
+  return plan.kind !== 'move' && !('commit' in plan && plan.commit.loses !== null);
 }
