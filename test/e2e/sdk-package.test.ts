@@ -51,7 +51,8 @@ describe('the package of the SDK', () => {
       expect.arrayContaining(['sdk-js/dist/connect.js', 'packages/protocols/dist/paris/session.js']),
     );
     const client = /^(?:sdk-js|packages\/(?:client|core))\/dist\//;
-    const session = /^packages\/protocols\/dist\/.*(?:session|sessions|snapshot|vectors|write-cache|-matrix)\.js$/;
+    const session =
+      /^packages\/protocols\/dist\/.*(?:session|sessions|snapshot|vectors|write-cache|newer|-matrix)\.js$/;
     expect(sources.filter((source) => !client.test(source) && !session.test(source))).toEqual([]);
   });
 

@@ -260,7 +260,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
         replace: 'if (token !== undefined && token === null) {',
       },
     ],
-    seeds: { from: 1795419011, count: 1 },
+    seeds: { from: 1, count: 0 },
     profile: CARRIED,
   },
 ];
