@@ -6,6 +6,7 @@ import type { LedgerEntry } from './ledger.js';
 /** What a client may hear because of any fault. */
 const ALWAYS_EXPLAINED: readonly ErrorCode[] = [
   'CONNECTION_LOST',
+  'OFFLINE',
   'REPLICA_UNREACHABLE',
   'SNAPSHOT_UNAVAILABLE',
   'SNAPSHOT_TOO_OLD',

@@ -118,7 +118,8 @@ private struct Ran<Output: Sendable>: Sendable {
 
 /// Runs a function once in a transaction, and commits what it wrote.
 func runTransaction<Output: Sendable>(
-    _ lifetime: Lifetime, _ scope: Scope, _ at: Timestamp?, _ id: String?, _ run: (CausalTransaction) async throws -> Output,
+    _ lifetime: Lifetime, _ scope: Scope, _ at: Timestamp?, _ id: String?,
+    _ run: (CausalTransaction) async throws -> Output,
     isolation: isolated (any Actor)? = #isolation
 ) async throws -> (result: Output, write: Write?) {
     try Task.checkCancellation()
@@ -127,7 +128,9 @@ func runTransaction<Output: Sendable>(
         let state = try await TransactionState(lifetime, at: at)
         let result: Output
         do {
-            result = try await RunningTransaction.$state.withValue(state) { try await run(CausalTransaction(state, scope)) }
+            result = try await RunningTransaction.$state.withValue(state) {
+                try await run(CausalTransaction(state, scope))
+            }
         } catch {
             await state.abort()
             throw error
