@@ -29,8 +29,9 @@ describe('a region that is down', () => {
       const client = await connect({ endpoints: [virginia] });
       const told: (string | undefined)[] = [];
       client.on('status', ({ stale, heldBackBy }) => {
+        // The client finds by its own clock that stable time is stale before a node reports which region holds it back.
         const now = stale ? heldBackBy?.region : 'fresh';
-        if (now !== told.at(-1)) told.push(now);
+        if (now !== undefined && now !== told.at(-1)) told.push(now);
       });
       await (await client.set('a', 1)).stable();
       expect(client.status).toMatchObject({ stale: false, heldBackBy: undefined });
@@ -41,7 +42,7 @@ describe('a region that is down', () => {
         await until(`${api} says that stable time is stale`, async () => (await stabilityOf(api)).stale);
         expect((await stabilityOf(api)).heldBackBy).toMatchObject({ region: 'ireland', node: 'ireland-1' });
       }
-      const { stale, heldBackBy } = await until('the SDK was told', () => client.status.stale && client.status);
+      const { stale, heldBackBy } = await until('the SDK knows', () => client.status.heldBackBy && client.status);
       expect([stale, heldBackBy]).toMatchObject([true, { region: 'ireland', node: 'ireland-1' }]);
       const before = client.status.stalenessMs!;
       expect(before).toBeGreaterThan(ALERT_MS);
