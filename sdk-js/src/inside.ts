@@ -31,8 +31,8 @@ class UntilItWaits<T> implements Inside<T> {
 }
 
 /**
- * Follows functions for as long as they run where that is free: in Node before 24 it takes a hook in every promise, and a
- * third of a busy client's throughput.
+ * Follows functions for as long as they run where that is free: in Node before 24 it takes a hook in every promise,
+ * and a third of a busy client's throughput.
  */
 export const createInside = <T>(): Inside<T> =>
   process?.version && process.version >= 'v24'

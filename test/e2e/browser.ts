@@ -6,7 +6,9 @@ import { ROOT, run } from './processes.js';
 /** Whether `npm ci` has brought the browser along: it is built for Linux on x64. */
 const BUNDLED = process.platform === 'linux' && process.arch === 'x64';
 
-/** Starts Chromium; elsewhere than on Linux, the Chrome that is installed. @param folder where the former is unpacked */
+/**
+ * Starts Chromium; elsewhere than on Linux, the Chrome that is installed. @param folder where the former is unpacked
+ */
 export async function launchBrowser(folder: string): Promise<Browser> {
   if (!BUNDLED) return chromium.launch({ channel: 'chrome' });
   // Containers have no sandbox to offer, and all that is shown are pages of tests.

@@ -146,7 +146,9 @@ export class Cluster {
     return child;
   }
 
-  /** Waits until these nodes, or all, serve. They may be cut off, as parts of a cluster that is broken on purpose are. */
+  /**
+   * Waits until these nodes, or all, serve. They may be cut off, as parts of a cluster that is broken on purpose are.
+   */
   async ready(ids: readonly string[] = this.nodes.map(({ id }) => id), timeoutMs?: number): Promise<void> {
     await Promise.all(ids.map((id) => this.#ready(id, timeoutMs)));
   }

@@ -1,4 +1,7 @@
-/** Applications at work while a cluster is operated: sessions of the SDK and plain HTTP callers. Nothing that they do may fail. */
+/**
+ * Applications at work while a cluster is operated: sessions of the SDK and plain HTTP callers. Nothing that they do
+ * may fail.
+ */
 import { checkHistory, formatVerdict, parseHistory } from '@isochron/checker';
 import { Random } from '@isochron/core';
 import { connect, type IsochronClient } from '@isochron/sdk';
@@ -57,7 +60,9 @@ export class Load {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Ends it, and judges what the sessions have seen. @throws Error with the verdict, unless it was causally consistent */
+  /**
+   * Ends it, and judges what the sessions have seen. @throws Error with the verdict, unless it was causally consistent
+   */
   async stop(): Promise<void> {
     this.#stopped = true;
     await within('the last transactions', 60_000, this.#working);
@@ -91,8 +96,8 @@ export class Load {
   }
 
   /**
-   * A plain HTTP caller as one should be: on 503, on a gap and on a broken connection it repeats the request, at another node. It reads back
-   * what it wrote, each time somewhere else.
+   * A plain HTTP caller as one should be: on 503, on a gap and on a broken connection it repeats the request, at
+   * another node. It reads back what it wrote, each time somewhere else.
    */
   async #callAround(endpoints: readonly string[], key: string, seed: number): Promise<void> {
     const random = new Random(seed);

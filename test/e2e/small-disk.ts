@@ -1,4 +1,7 @@
-/** Disks that are really full: file systems in memory, of a few megabytes, mounted over data folders. Mounting takes root. */
+/**
+ * Disks that are really full: file systems in memory, of a few megabytes, mounted over data folders. Mounting takes
+ * root.
+ */
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';

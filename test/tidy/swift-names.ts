@@ -2,7 +2,10 @@ import type { Finding } from './source.js';
 
 const words = (text: string): string[] => text.split(/\s+/).filter(Boolean);
 
-/** Types of Apple's frameworks that apps import beside the SDK: a name of ours that is one of them needs its module in front. */
+/**
+ * Types of Apple's frameworks that apps import beside the SDK: a name of ours that is one of them needs its module in
+ * front.
+ */
 const TAKEN: Readonly<Record<string, ReadonlySet<string>>> = {
   SwiftUI: new Set(
     words(`

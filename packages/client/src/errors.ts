@@ -6,8 +6,8 @@ import type { TransactionStatus } from './session/tx-status.js';
  * The commit may or may not have happened: its answer was lost and no node could be asked before the deadline. `code` is
  * `OUTCOME_UNKNOWN`. The client keeps asking in the background, and holds the session's later commits until it knows.
  *
- * It is not retryable: another call is another transaction, and both may happen. `outcome` says what became of this one,
- * and so whether to write again; a call with an `id` may be repeated under it.
+ * It is not retryable: another call is another transaction, and both may happen. `outcome` says what became of this
+ * one, and so whether to write again; a call with an `id` may be repeated under it.
  *
  * `client.transactionStatus(error)` asks what became of it, now or later; from another client, device or process, ask with
  * `{ txId, birth }`, which is plain JSON to keep.
@@ -16,8 +16,8 @@ export class OutcomeUnknownError extends IsochronError {
   /** @internal Drivers make `outcome` of it. */
   settle: (status: TransactionStatus) => void = () => {};
   /**
-   * What became of it, once this client knows: `committed`, or `aborted`, and then nothing of it was written; `forgotten`
-   * or `unknown` where that cannot be found out any more, as by a closed client. Never rejects.
+   * What became of it, once this client knows: `committed`, or `aborted`, and then nothing of it was written;
+   * `forgotten` or `unknown` where that cannot be found out any more, as by a closed client. Never rejects.
    */
   outcome!: Promise<TransactionStatus>;
 

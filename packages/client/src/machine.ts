@@ -114,7 +114,10 @@ export type ClientInput =
       readonly protocol: string;
       readonly engine: OpenEngine | IsochronError;
     }
-  /** The network may be another one, gone, or back: the connection is tried, and where there is none, looked for at once. */
+  /**
+   * The network may be another one, gone, or back: the connection is tried, and where there is none, looked for at
+   * once.
+   */
   | { readonly kind: 'network'; readonly nowMs: number }
   | { readonly kind: 'timer'; readonly nowMs: number }
   /** The turn is over that the machine has asked for. */

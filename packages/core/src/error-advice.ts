@@ -1,5 +1,6 @@
 /**
- * What to do about each error, as `ERRORS.md` says it: a test holds the two together. In backquotes stands what is typed.
+ * What to do about each error, as `ERRORS.md` says it: a test holds the two together. In backquotes stands what is
+ * typed.
  */
 import type { ErrorCode } from './errors.js';
 

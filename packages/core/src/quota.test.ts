@@ -1,7 +1,7 @@
 import { Quota } from './quota.js';
 
 describe('a quota', () => {
-  it('has so many places in all', () => {
+  it('refuses what is above the limit of all holders together', () => {
     const quota = new Quota(3, 3);
     expect(['a', 'b', 'c', 'd'].map((holder) => quota.take(holder))).toEqual([true, true, true, false]);
     quota.give('b');

@@ -1,4 +1,4 @@
-/** A number of places that holders share: so many in all, and so many for each, so that none takes all of them. */
+/** Limits what holders take together and what each of them takes, so that none of them takes everything. */
 export class Quota<H = string> {
   readonly #held = new Map<H, number>();
   #taken = 0;

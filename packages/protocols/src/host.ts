@@ -60,7 +60,10 @@ export class Host<M extends AnyMessage> {
   };
   #stopped = false;
   #paused = false;
-  /** What came while it was paused, in order; of messages that were prefetched, what they need may not be in memory any more. */
+  /**
+   * What came while it was paused, in order; of messages that were prefetched, what they need may not be in memory any
+   * more.
+   */
   #later: (() => void)[] = [];
   /** The batch now filling has this number; batches below are in flight or durable. */
   #filling: WriteSeq = 1;
@@ -146,7 +149,10 @@ export class Host<M extends AnyMessage> {
     this.run();
   }
 
-  /** Until `resume` no machine takes a step, and nothing is read: for a driver that opens its store anew. What comes meanwhile waits. */
+  /**
+   * Until `resume` no machine takes a step, and nothing is read: for a driver that opens its store anew. What comes
+   * meanwhile waits.
+   */
   pause(): void {
     this.#paused = true;
   }

@@ -1,4 +1,6 @@
-/** The sessions of the protocols with transactions. Clients that load the rules of one protocol do without this file. */
+/**
+ * The sessions of the protocols with transactions. Clients that load the rules of one protocol do without this file.
+ */
 import { bprSession } from './bpr/session.js';
 import { cureSession } from './cure/session.js';
 import { hCureSession } from './hcure/session.js';

@@ -18,8 +18,8 @@ import { type LevelStoreOptions, openLevelStore } from './level-store.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
 
 /**
- * A store on LevelDB that can go on after its disk was full. LevelDB writes no more after a write that failed, as its files may end
- * in the middle of a record, until they are opened and read anew.
+ * A store on LevelDB that can go on after its disk was full. LevelDB writes no more after a write that failed, as its
+ * files may end in the middle of a record, until they are opened and read anew.
  */
 export class ReopenableStore implements VersionStore {
   #store: VersionStore;
@@ -39,8 +39,9 @@ export class ReopenableStore implements VersionStore {
   }
 
   /**
-   * Closes the disk and opens it again, with what is on it: commits that were refused are not, and their callers may repeat them, even
-   * those that a failing disk has taken after all. Nothing may be read or committed meanwhile, and afterwards everything has to be prefetched anew.
+   * Closes the disk and opens it again, with what is on it: commits that were refused are not, and their callers may
+   * repeat them, even those that a failing disk has taken after all. Nothing may be read or committed meanwhile, and
+   * afterwards everything has to be prefetched anew.
    * @throws IsochronError as {@link openLevelStore}; the store is closed then
    */
   reopen(): Promise<void> {

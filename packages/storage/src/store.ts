@@ -10,8 +10,8 @@ export interface VersionStore extends VersionReader {
   /**
    * Makes the records durable: all or none, in the order of the calls. Versions, outcomes and log entries are visible to
    * the reads at once; resolves when they are on disk. After a failure every later commit is refused with it.
-   * @throws IsochronError `STORAGE_FAILED`; `STORAGE_FULL` when there is no room; of class `CorruptRecord` when a chain that the
-   * records belong to is damaged
+   * @throws IsochronError `STORAGE_FAILED`; `STORAGE_FULL` when there is no room; of class `CorruptRecord` when a
+   * chain that the records belong to is damaged
    */
   commit(records: readonly DurableRecord[]): Promise<void>;
   /** Whether everything that `needs` names is in memory. */

@@ -23,7 +23,9 @@ export interface LinkTuning {
   readonly maxBufferedBytes: number;
   /** Connections that may be in the middle of their handshake; more are turned away. */
   readonly maxHandshakes: number;
-  /** Connections that have not proved themselves, from the first byte on, in all and for each address: more are ended. */
+  /**
+   * Connections that have not proved themselves, from the first byte on, in all and for each address: more are ended.
+   */
   readonly maxStrangers: number;
   readonly maxStrangersPerAddress: number;
 }

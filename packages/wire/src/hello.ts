@@ -108,7 +108,9 @@ const IDENTITY = 2;
 const REFUSED = 3;
 
 export const encodeHello = (hello: Hello): Uint8Array => pack([MAGIC, HELLO, helloKind.encode(hello)]);
-/** @param sealed the identity, sealed under each secret that its sender knows: one, or two while a secret is replaced */
+/**
+ * @param sealed the identity, sealed under each secret that its sender knows: one, or two while a secret is replaced
+ */
 export const encodeIdentity = (...sealed: readonly Uint8Array[]): Uint8Array =>
   pack([MAGIC, IDENTITY, ...sealed.map((one) => sealedKind.encode(one))]);
 export const encodeRefusal = ({ code, detail }: Refusal): Uint8Array =>

@@ -104,7 +104,8 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
    * {@link OutcomeUnknownError} or what was kept of one: with `birth`, *forgotten* is told from *unknown*. Any snapshot's timestamp from before
    * the commit will do for it.
    *
-   * A question changes nothing. Rejects with INVALID_REQUEST for what is no id; with OFFLINE, CLIENT_CLOSED, the signal's reason.
+   * A question changes nothing. Rejects with INVALID_REQUEST for what is no id; with OFFLINE, CLIENT_CLOSED, the
+   * signal's reason.
    */
   async transactionStatus(
     transaction: TxId | { readonly txId: TxId; readonly birth?: Timestamp },

@@ -18,11 +18,10 @@ export const oneShot = (driver: Driver): HandleSource => ({ driver, handle: () =
  * and in Node before 24, until the function first waits. They are no part of the transaction, which has `set`, `delete`
  * and `update` of its own.
  *
- * Writes are durable when they resolve. They take effect in the order of the calls, each above the one before; those that
- * are made at once are sent together. They reject with
- * VALUE_INVALID, VALUE_TOO_LARGE or KEY_INVALID for wrong input; with OFFLINE when they could not be sent; with
- * OUTCOME_UNKNOWN ({@link OutcomeUnknownError}) when their answer was lost and nobody could be asked, or the signal fired
- * after they were sent.
+ * Writes are durable when they resolve. They take effect in the order of the calls, each above the one before; those
+ * that are made at once are sent together. They reject with VALUE_INVALID, VALUE_TOO_LARGE or KEY_INVALID for wrong
+ * input; with OFFLINE when they could not be sent; with OUTCOME_UNKNOWN ({@link OutcomeUnknownError}) when their
+ * answer was lost and nobody could be asked, or the signal fired after they were sent.
  *
  * @typeParam T what the documents are; nothing checks it
  */

@@ -9,8 +9,8 @@ export class NamedWrites {
   readonly #results = new Map<string, Promise<unknown>>();
 
   /**
-   * Writes, unless a write of this id has happened or may have happened: then its result, or OUTCOME_UNKNOWN again until
-   * that is known. One that had no effect is done anew.
+   * Writes, unless a write of this id has happened or may have happened: then its result, or OUTCOME_UNKNOWN again
+   * until that is known. One that had no effect is done anew.
    * @param resultOf the result of a commit that was in doubt
    */
   run<T>(id: string | undefined, write: () => Promise<T>, resultOf: (commit: Committed) => T): Promise<T> {

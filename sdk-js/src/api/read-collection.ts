@@ -12,10 +12,10 @@ export interface CallOptions {
 /** Options of a write. */
 export interface WriteOptions extends CallOptions {
   /**
-   * Name of the write, to repeat it safely: a call with the id of another one is the same write, whatever it writes. Where that
-   * one has happened, its receipt is returned, and nothing written; while its outcome is not known, the call rejects with the
-   * same OUTCOME_UNKNOWN; where it had no effect, it is done. This client remembers the latest 10 000 ids: after a restart, ask
-   * with `client.transactionStatus`.
+   * Name of the write, to repeat it safely: a call with the id of another one is the same write, whatever it writes.
+   * Where that one has happened, its receipt is returned, and nothing written; while its outcome is not known, the
+   * call rejects with the same OUTCOME_UNKNOWN; where it had no effect, it is done. This client remembers the latest
+   * 10 000 ids: after a restart, ask with `client.transactionStatus`.
    */
   readonly id?: string | undefined;
 }

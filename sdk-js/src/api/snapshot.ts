@@ -40,9 +40,9 @@ class SnapshotState implements HandleSource {
 export class SnapshotCollection<T = unknown> extends ReadCollection<T> {}
 
 /**
- * Many reads of one snapshot. It holds garbage collection back until it is closed, however long nothing reads it: close it
- * when it is not needed any more (`await using` does). Its versions may be gone after a time without a connection that is longer
- * than a transaction may be open.
+ * Many reads of one snapshot. It holds garbage collection back until it is closed, however long nothing reads it:
+ * close it when it is not needed any more (`await using` does). Its versions may be gone after a time without a
+ * connection that is longer than a transaction may be open.
  */
 export class Snapshot extends SnapshotCollection<unknown> implements AsyncDisposable {
   readonly #state: SnapshotState;

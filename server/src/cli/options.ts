@@ -73,7 +73,10 @@ export function hostNames(text: string, before: readonly string[] = []): string[
   return [...before, ...given];
 }
 
-/** Limits of a node by their names, from `name=number` pairs with commas between them; called once per occurrence of the option. */
+/**
+ * Limits of a node by their names, from `name=number` pairs with commas between them; called once per occurrence of the
+ * option.
+ */
 export function nodeLimits(text: string, before: Partial<NodeLimits> = {}): Partial<NodeLimits> {
   const given = listed(text).map((pair): [LimitName, number] => {
     const [, name = '', number = ''] = /^([A-Za-z]+)=(\d{1,15})$/.exec(pair) ?? [];

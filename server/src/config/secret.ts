@@ -17,7 +17,8 @@ export interface Secrets {
 
 /**
  * Loads the secret: from the file when one is named, else from `ISOCHRON_SECRET`. A second line is the second secret.
- * @throws IsochronError `CONFIG_INVALID` when there is none, it cannot be read, one is too short, or there are more than two
+ * @throws IsochronError `CONFIG_INVALID` when there is none, it cannot be read, one is too short, or there are more
+ * than two
  */
 export function loadSecrets(source: { secretFile?: string | undefined; env?: NodeJS.ProcessEnv }): Secrets {
   const text = source.secretFile === undefined ? (source.env ?? process.env).ISOCHRON_SECRET : read(source.secretFile);

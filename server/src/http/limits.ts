@@ -12,7 +12,9 @@ function containerBytes(): number {
   return bytes < totalmem() ? Math.floor(MEMORY_SHARE * bytes) : 0;
 }
 
-/** Every limit with its default. Limits per client are those of a principal, or of an address where callers need no key. */
+/**
+ * Every limit with its default. Limits per client are those of a principal, or of an address where callers need no key.
+ */
 export const DEFAULT_NODE_LIMITS = {
   /** Connections to the API, those of sessions among them, in all and for each address. */
   connections: 8192,

@@ -1,4 +1,7 @@
-/** `/metrics` in the Prometheus text format, on a server of its own. Times are in seconds, sizes in bytes; counters end in `_total`. */
+/**
+ * `/metrics` in the Prometheus text format, on a server of its own. Times are in seconds, sizes in bytes; counters end
+ * in `_total`.
+ */
 
 import { Serving } from '@isochron/sessions';
 import fastify, { type FastifyInstance } from 'fastify';

@@ -4,7 +4,8 @@ import type { FastifyReply } from 'fastify';
 import type { RunningNode } from '../node/api.js';
 
 /**
- * Headers of reads: which snapshot was read, and that caches have to keep the answers of sessions apart. Their texts are kept while the snapshot stays the same: hot reads format nothing.
+ * Headers of reads: which snapshot was read, and that caches have to keep the answers of sessions apart. Their texts
+ * are kept while the snapshot stays the same: hot reads format nothing.
  */
 export class ReadHeaders {
   #snapshot: Timestamp = -1;

@@ -1,6 +1,6 @@
 /**
- * What keeps a node that serves requests from being ready: a load balancer had better send them to another one. It serves those
- * that it gets, as far as it can: a whole cluster may be in this state, with a region that is down.
+ * What keeps a node that serves requests from being ready: a load balancer had better send them to another one. It
+ * serves those that it gets, as far as it can: a whole cluster may be in this state, with a region that is down.
  */
 import type { NodeStatus, RunningNode } from '../node/api.js';
 import { type Stability, stabilityOf } from './stability.js';

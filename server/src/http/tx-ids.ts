@@ -1,7 +1,7 @@
 /**
  * Transaction ids that the API makes: 128 random bits, and a binding to the principal that they were made for. The
- * id of another caller's transaction cannot be guessed, and another principal that learns one can neither use it nor take
- * it for a write of its own.
+ * id of another caller's transaction cannot be guessed, and another principal that learns one can neither use it nor
+ * take it for a write of its own.
  */
 import { createHmac } from 'node:crypto';
 import { isTxId, type TxId, txIdOf } from '@isochron/core';

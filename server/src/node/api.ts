@@ -140,8 +140,8 @@ export interface RunningNode {
   /** Why the wall clock of this node may not go into timestamps (K2); undefined when it may. */
   clockProblem(): string | undefined;
   /**
-   * Whether the node may serve requests: recovered, with a right clock, its disk not being verified any more, and stabilisation
-   * has spoken once.
+   * Whether the node may serve requests: recovered, with a right clock, its disk not being verified any more, and
+   * stabilisation has spoken once.
    */
   ready(): boolean;
   status(): NodeStatus;

@@ -1,6 +1,6 @@
 /**
- * How full the disk is (D11): writes are refused with a code before the disk refuses them. Where another program takes the last room
- * at once, a reserve is given up: a node has to write a little even to refuse writes.
+ * How full the disk is (D11): writes are refused with a code before the disk refuses them. Where another program takes
+ * the last room at once, a reserve is given up: a node has to write a little even to refuse writes.
  */
 import { rmSync } from 'node:fs';
 import { open, readdir, rm, stat, statfs } from 'node:fs/promises';

@@ -366,9 +366,9 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   }
 
   /**
-   * The disk has no room for a batch. With the reserve given up it gets it, and no machine learns that it came late. Without a reserve nothing
-   * can be promised any more, not even that a write is refused: the node cuts itself off, so that the others go on without it, and
-   * serves reads until there is room; then it starts again.
+   * The disk has no room for a batch. With the reserve given up it gets it, and no machine learns that it came late.
+   * Without a reserve nothing can be promised any more, not even that a write is refused: the node cuts itself off, so
+   * that the others go on without it, and serves reads until there is room; then it starts again.
    */
   #outOfRoom(error: unknown, records: readonly DurableRecord[], done: (error?: unknown) => void): void {
     const { logger, onFailure } = this.options;
@@ -407,7 +407,9 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
     );
   }
 
-  /** A record on disk is damaged: no request is served from it, and the node is rebuilt as soon as that loses nothing. */
+  /**
+   * A record on disk is damaged: no request is served from it, and the node is rebuilt as soon as that loses nothing.
+   */
   #damaged(error: unknown): void {
     if (!isDamage(error)) return;
     this.options.logger.error({ err: error, record: error.record }, 'a record on disk is damaged');
@@ -415,8 +417,9 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   }
 
   /**
-   * The node ends. What is to become of its disk is written down first: a damage that was met in the middle of a step retires the node at
-   * its next start; when that keeps it from going on, it is rebuilt, unless it has somebody's only copy.
+   * The node ends. What is to become of its disk is written down first: a damage that was met in the middle of a step
+   * retires the node at its next start; when that keeps it from going on, it is rebuilt, unless it has somebody's only
+   * copy.
    */
   #fail(error: unknown): void {
     this.options.onFailure(this.#judged(error));

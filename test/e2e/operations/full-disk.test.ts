@@ -41,7 +41,10 @@ const metricOf = async (cluster: Cluster, name: string): Promise<number> => {
 
 const put = (api: string, key: string, value: unknown) => call(api, 'PUT', keyPath(key), { body: { value } });
 
-/** Writes one key after the other, until that is refused. Resolves with the keys that were acknowledged, and the refusal. */
+/**
+ * Writes one key after the other, until that is refused. Resolves with the keys that were acknowledged, and the
+ * refusal.
+ */
 async function writeUntilRefused(api: string, prefix: string): Promise<{ keys: readonly string[]; refusal: unknown }> {
   const keys: string[] = [];
   for (;;) {

@@ -37,7 +37,8 @@ describe('six nodes under load', () => {
       const load = await Load.start(cluster.endpoints(), SEED);
       const settings = { stalenessAlertMs: 8_000, gossipIntervalMs: 12, limits: { maxKeysPerRequest: 900 } };
       const configFile = file('changed.yaml', writeClusterFile({ ...cluster.file, settings }));
-      // The first line proves the node and signs tokens. A node that does not accept the new secret yet must not meet it.
+      // The first line proves the node and signs tokens. A node that does not accept the new secret yet must not meet
+      // it.
       const [both, turned, changed] = [[OLD, NEW], [NEW, OLD], [NEW]].map((secrets, i) =>
         file(`secret-${i}`, secrets.join('\n')),
       );

@@ -17,7 +17,9 @@ interface Socket {
   commit: { readonly tx: string; readonly isCommitted: boolean | undefined } | undefined;
 }
 
-/** A commit begins behind another one once that one has committed, waits while it is not answered, and is else refused. */
+/**
+ * A commit begins behind another one once that one has committed, waits while it is not answered, and is else refused.
+ */
 function commitBehind(state: Socket, frame: RequestFrame): ServerFrame | 'waits' | undefined {
   if (frame.type !== 'commit' || frame.after === undefined) return undefined;
   const { tx, isCommitted = undefined } = state.commit ?? {};

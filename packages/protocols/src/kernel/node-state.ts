@@ -49,7 +49,7 @@ export interface NodeState {
   readonly conflict?: ((conflict: Conflict) => void) | undefined;
 }
 
-/** What the client of a write that `writable` refuses is told. */
+/** The detail of the refusal where `writable` is false. */
 export const takesNoWrites = (node: NodeId, why: ErrorCode): string =>
   why === 'STORAGE_FULL'
     ? `The disk of ${node} is full; nothing was written. Make room there, or raise its quota: it takes writes again by itself.`

@@ -173,7 +173,7 @@ describe('D10: a disk that was rolled back', () => {
     noticed(world);
   });
 
-  it('decides nothing before its peers have had time to speak', () => {
+  it('decides nothing before its peers have had time to report', () => {
     const world = new World();
     const key = keyIn(world, 0); // in virginia and oregon
     const client = new TestClient(world, V);
@@ -204,7 +204,7 @@ describe('D10: a disk that was rolled back', () => {
     expect(world.answer(V, ref)).toBeUndefined();
   });
 
-  it('asks about nothing that it has prepared before its peers have had time to speak', () => {
+  it('asks about nothing that it has prepared before its peers have reported', () => {
     const world = new World();
     world.run(100);
     const { topology } = world;

@@ -1,4 +1,4 @@
-/** How many transactions clients have open on a node: so many in all, and so many for each client. */
+/** Limits the transactions that clients have open on a node: those of all clients, and those of each. */
 import { IsochronError, Quota, type TxId } from '@isochron/core';
 import type { ServingLimits } from './serving-limits.js';
 

@@ -34,7 +34,8 @@ export class ClientReads implements Check {
   }
 
   /**
-   * What may be seen: one value, unless something was damaged, or the session has writes whose outcome it does not know.
+   * What may be seen: one value, unless something was damaged, or the session has writes whose outcome it does not
+   * know.
    */
   #wanted({ written, own, inDoubt, snapshot }: ClientView, key: QualifiedKey): readonly KeyWrite['value'][] {
     const mine = written.get(key);

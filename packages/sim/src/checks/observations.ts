@@ -85,7 +85,10 @@ export interface ClientObservations {
   sent(txId: TxId, node: NodeId, writes: readonly KeyWrite[]): void;
   /** A commit has ended, one way or the other. */
   settled(txId: TxId): void;
-  /** A commit was acknowledged: those of a session in the order in which it has asked for them; callers over HTTP fork theirs. */
+  /**
+   * A commit was acknowledged: those of a session in the order in which it has asked for them; callers over HTTP fork
+   * theirs.
+   */
   acknowledged(txId: TxId, ct: Timestamp, writes: readonly KeyWrite[], session?: string): void;
   /** A read of a transaction was refused because what it needs was collected, while the transaction was open. */
   collected(client: ClientView): void;

@@ -24,8 +24,8 @@ export const clientDisconnect: FaultKind<{ session: string }> = {
 };
 
 /**
- * The client receives nothing on the connections that it has now, while nodes take in what it sends: it repeats elsewhere
- * what is done already, and nodes serve several connections of its session.
+ * The client receives nothing on the connections that it has now, while nodes take in what it sends: it repeats
+ * elsewhere what is done already, and nodes serve several connections of its session.
  */
 export const answersLost: FaultKind<{ session: string }> = {
   weight: 0,

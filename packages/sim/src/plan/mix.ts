@@ -3,7 +3,10 @@ import type { Random } from '@isochron/core';
 import { integer, logBetween } from '../engine/draws.js';
 import type { TransactionPlan } from './plan.js';
 
-/** What is drawn among others: not the waits for stable time between them (`draw-stable.ts`), and bursts (`draw-bursts.ts`). */
+/**
+ * What is drawn among others: not the waits for stable time between them (`draw-stable.ts`), and bursts
+ * (`draw-bursts.ts`).
+ */
 type MixedKind = Exclude<TransactionPlan['kind'], 'stable' | 'burst'>;
 
 export interface Mix {

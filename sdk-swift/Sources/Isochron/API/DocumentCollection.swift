@@ -8,10 +8,11 @@ import IsochronSession
 /// `CancellationError` in a cancelled task. What can be repeated is repeated before that, on other endpoints too.
 ///
 /// Writes are durable when they return. They take effect in the order of the calls, and those that are made at once are
-/// sent together. They throw VALUE_INVALID, VALUE_TOO_LARGE or KEY_INVALID for wrong input; OFFLINE when they could not be sent; OUTCOME_UNKNOWN when their answer was lost
-/// and nobody could be asked, or the task was cancelled after they were sent; `CancellationError` when it was cancelled
-/// before; STORAGE_FAILED as ``SessionStore`` says. Inside of a transaction's function they throw INVALID_REQUEST: they
-/// are no part of the transaction, which has `set`, `delete` and `update` of its own.
+/// sent together. They throw VALUE_INVALID, VALUE_TOO_LARGE or KEY_INVALID for wrong input; OFFLINE when they could
+/// not be sent; OUTCOME_UNKNOWN when their answer was lost and nobody could be asked, or the task was cancelled after
+/// they were sent; `CancellationError` when it was cancelled before; STORAGE_FAILED as ``SessionStore`` says. Inside
+/// of a transaction's function they throw INVALID_REQUEST: they are no part of the transaction, which has `set`,
+/// `delete` and `update` of its own.
 public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
     let source: OneShot
     let scope: Scope

@@ -1,8 +1,8 @@
 import IsochronSession
 
-/// Many reads of one snapshot. It holds garbage collection back until it is closed, however long nothing reads it: close
-/// it when it is not needed any more, or drop it. Its versions may be gone after a time without a connection that is
-/// longer than a transaction may be open.
+/// Many reads of one snapshot. It holds garbage collection back until it is closed, however long nothing reads it:
+/// close it when it is not needed any more, or drop it. Its versions may be gone after a time without a connection
+/// that is longer than a transaction may be open.
 ///
 /// Reads throw as ``DocumentCollection`` says, and TRANSACTION_FINISHED after ``close()``.
 public struct SnapshotView: Sendable {

@@ -7,8 +7,8 @@ public final class EventualStatus: Sendable {
 
     private let state = Locked(State())
 
-    /// Once the client knows it: `committed`, or `aborted`, and then nothing of it was written; `forgotten` or `unknown`
-    /// where that cannot be found out any more, as by a closed client.
+    /// Once the client knows it: `committed`, or `aborted`, and then nothing of it was written; `forgotten` or
+    /// `unknown` where that cannot be found out any more, as by a closed client.
     public var value: TransactionStatus {
         get async {
             await withCheckedContinuation { continuation in

@@ -7,7 +7,8 @@ import IsochronSession
 /// asked before the deadline. The client goes on asking in the background and holds the session's later commits until
 /// it knows; `IsochronClient.transactionStatus(txId:birth:)` with ``txId`` and ``birth`` asks what became of it, now or
 /// later, here or from another device. It is not retryable: another call is another transaction, and both may happen.
-/// ``outcome`` says what became of this one, and so whether to write again; a call with an `id` may be repeated under it.
+/// ``outcome`` says what became of this one, and so whether to write again; a call with an `id` may be repeated under
+/// it.
 ///
 /// With ``Code-swift.struct/sessionBlocked`` a write waited for its turn behind such a commit, ``blockedBy``, for as long
 /// as a request may take; under protocols of single operations a read waits, too. Nothing of it was sent. The session's

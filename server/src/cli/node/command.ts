@@ -85,8 +85,8 @@ async function start(options: NodeOptions): Promise<void> {
     );
   }
   const parts = { config, peering, secrets, apiKeys, api, listen, logger };
-  // A node whose disk is not to be trusted begins again: what is to become of its data was written down before it failed (D10). So does one
-  // that could not write for want of room (D11).
+  // A node whose disk is not to be trusted begins again: what is to become of its data was written down before it
+  // failed (D10). So does one that could not write for want of room (D11).
   const onFailure = (error: unknown): void => {
     if (!isDistrust(error) && !isOutOfRoom(error)) {
       fatal(error);

@@ -64,7 +64,9 @@ export class Asks {
     readonly retryMs: number,
   ) {}
 
-  /** Questions that a requester waits for. Not among them are those whose late answers are still taken, for a minute. */
+  /**
+   * Questions that a requester waits for. Not among them are those whose late answers are still taken, for a minute.
+   */
   get size(): number {
     let size = 0;
     for (const { expired } of this.#pending.values()) if (!expired) size++;

@@ -265,9 +265,9 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
   }
 
   /**
-   * A replica whose peers may still report that its disk was rolled back shows and decides nothing (D10). One that has lost its
-   * disk answers no GET, whichever node asks, before the stable time has passed the loss: it has the newest versions
-   * alone, and does not know yet that they are stable.
+   * A replica whose peers may still report that its disk was rolled back shows and decides nothing (D10). One that has
+   * lost its disk answers no GET, whichever node asks, before the stable time has passed the loss: it has the newest
+   * versions alone, and does not know yet that they are stable.
    */
   #waits(request: Slice, now: WallMs, out: Out): Wait | undefined {
     if (this.replication.suspects(now)) return 'later';

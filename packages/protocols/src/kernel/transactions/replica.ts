@@ -54,8 +54,8 @@ type ReplicaMessage =
 /** What a replica without data answers: reads are refused, so that their coordinators go elsewhere. All else waits (D10). */
 const ALWAYS: ReadonlySet<TransactionMessage['type']> = new Set(['ReadSliceReq', 'ListSliceReq']);
 /**
- * What decides something: a replica whose peers may still report that its disk was rolled back leaves it for later, when
- * it is asked again (D10).
+ * What decides something: a replica whose peers may still report that its disk was rolled back leaves it for later,
+ * when it is asked again (D10).
  */
 const NOT_SUSPECTED: ReadonlySet<TransactionMessage['type']> = new Set(['PrepareReq', 'ResolveReq', 'ResolveResp']);
 

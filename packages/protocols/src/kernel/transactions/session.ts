@@ -252,7 +252,9 @@ export class Session {
     this.#prune();
   }
 
-  /** What a commit sends that is to follow the one in flight, above it. It begins with `commit` once that is decided. */
+  /**
+   * What a commit sends that is to follow the one in flight, above it. It begins with `commit` once that is decided.
+   */
   attempt(tx: SessionTransaction): CommitAttempt {
     return {
       txId: tx.id,
