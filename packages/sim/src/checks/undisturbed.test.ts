@@ -1,4 +1,6 @@
+import { drawPlan } from '../plan/draw.js';
 import type { FaultPlan, SessionPlan } from '../plan/plan.js';
+import { paris } from '../protocols/transactions/paris.js';
 import { CheckBench } from './fixtures.js';
 import { UndisturbedAreAnswered } from './undisturbed.js';
 
@@ -11,6 +13,12 @@ describe('undisturbed-are-answered', () => {
   };
   const fault: FaultPlan = { kind: 'crash', atMs: 1, forMs: 1, node: 'p-1' };
 
+  const clocksApart = (ms: number) => ({
+    ...drawPlan(paris, 1).environment,
+    requestTimeoutMs: 1_000,
+    clocks: [0, ms].map((skewMs) => ({ skewMs, driftPpm: 0 })),
+  });
+
   it.each([
     ['a request without an answer', 's', 'OFFLINE', [], 1],
     ['more requests than credits', 's', 'CREDITS_EXHAUSTED', [], 1],
@@ -19,7 +27,18 @@ describe('undisturbed-are-answered', () => {
     ['nothing of a run with faults', 's', 'OFFLINE', [fault], 0],
   ])('finds %s', (_what, session, code, faults, found) => {
     const bench = new CheckBench();
-    new UndisturbedAreAnswered(bench.context, { faults, sessions: [staying, moving] }).failed(session, code);
+    new UndisturbedAreAnswered(bench.context, {
+      faults,
+      sessions: [staying, moving],
+      environment: clocksApart(900),
+    }).failed(session, code);
     expect(bench.failed).toHaveLength(found);
+  });
+
+  it('finds nothing where the clocks differ by more than a request may take', () => {
+    const bench = new CheckBench();
+    const plan = { faults: [], sessions: [staying], environment: clocksApart(1_100) };
+    new UndisturbedAreAnswered(bench.context, plan).failed('s', 'CONNECTION_LOST');
+    expect(bench.failed).toHaveLength(0);
   });
 });

@@ -1,7 +1,7 @@
 import { Topology } from '@isochron/core';
 import { VirtualTime } from '../engine/virtual-time.js';
 import { drawPlan } from '../plan/draw.js';
-import type { FaultPlan } from '../plan/plan.js';
+import type { Environment, FaultPlan } from '../plan/plan.js';
 import { paris } from '../protocols/transactions/paris.js';
 import { WritesGoOn } from './writes-go-on.js';
 
@@ -11,8 +11,9 @@ const cluster = {
 };
 const topology = new Topology(cluster);
 const drawn = drawPlan(paris, 1);
+const { credits: _few, ...enough } = drawn.environment;
 const environment = {
-  ...drawn.environment,
+  ...enough,
   delayMs: cluster.regions.map(() => cluster.regions.map(() => 1)),
   slowLinks: [],
   syncMs: [1, 1, 1],
@@ -24,11 +25,11 @@ const environment = {
 const freeze: FaultPlan = { kind: 'freeze', atMs: 0, forMs: 9_000, node: 'q-1' };
 const writes = [{ key: 'default/a', value: '1' }];
 
-function checked() {
+function checked(more: Partial<Environment> = {}) {
   const time = new VirtualTime();
   const failures: string[] = [];
   const context = { topology, time, fail: (_check: string, message: string) => failures.push(message) };
-  const check = new WritesGoOn(context, { ...drawn, cluster, environment });
+  const check = new WritesGoOn(context, { ...drawn, cluster, environment: { ...environment, ...more } });
   const at = (ms: number, run: () => void) => {
     time.at(ms, run);
     time.runUntil(ms + 1, () => false);
@@ -45,6 +46,14 @@ describe('writes go on', () => {
     expect(failures).toEqual([]);
     at(6_000, () => check.round());
     expect(failures).toHaveLength(1);
+  });
+
+  it('holds where nodes give few credits', () => {
+    const { check, failures, at } = checked({ credits: 2 });
+    at(10, () => check.fault(freeze, true));
+    at(3_000, () => check.sent('tx.1', 'p-1', writes));
+    at(6_000, () => check.round());
+    expect(failures).toEqual([]);
   });
 
   it.each<[string, (check: WritesGoOn, at: (ms: number, run: () => void) => void) => void]>([

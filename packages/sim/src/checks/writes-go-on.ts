@@ -20,7 +20,7 @@ interface Silent {
  * While one node, or one region, does not answer and nothing else is wrong, a commit that is sent to another node after
  * the fault was detected ends without that node, as long as each of its partitions has a replica in another region. A
  * bound of liveness: generous in comparison with delays and disks, and far below the time for which a coordinator waits
- * for a cohort.
+ * for a cohort. Where nodes give few credits, requests that wait for that node may hold them all.
  */
 export class WritesGoOn implements Check {
   readonly name = 'writes-go-on';
@@ -74,7 +74,8 @@ export class WritesGoOn implements Check {
     const silent = this.#silent;
     const { time, topology } = this.context;
     if (silent === undefined || silent.nodes.includes(node) || time.now < silent.sinceMs + this.#detectedMs) return;
-    if (this.#robbed || !this.plan.environment.founded) return;
+    const { founded, credits } = this.plan.environment;
+    if (this.#robbed || !founded || credits !== undefined) return;
     if ([...this.#restarted].some((restarted) => !silent.nodes.includes(restarted))) return;
     const { region } = silent;
     const elsewhere = writes.every(({ key }) =>
