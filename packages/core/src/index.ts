@@ -10,6 +10,7 @@ export * from './invariant.js';
 export * from './limits.js';
 export * from './quota.js';
 export * from './random.js';
+export * from './recent-map.js';
 export * from './schema.js';
 export * from './topology.js';
 export * from './versions.js';

@@ -1,7 +1,6 @@
 /** What a plain HTTP caller's token means at this moment on this node, and what its next token claims. */
-import type { NodeId, Timestamp } from '@isochron/core';
+import { type NodeId, RecentMap, type Timestamp } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
-import { BoundedMap } from './bounded-map.js';
 import { type Caller, completeOf, OwnView } from './caller.js';
 import type { CacheName, SessionClaims } from './claims.js';
 import type { CommittedWrites, KeptSession } from './kept-session.js';
@@ -37,7 +36,7 @@ const NOWHERE_MS = 1000;
 export class Callers {
   readonly #fetching = new Map<string, (() => void)[]>();
   /** Until when no node is asked for a session. */
-  readonly #nowhere = new BoundedMap<string, number>({ max: 10_000 });
+  readonly #nowhere = new RecentMap<string, number>(10_000);
 
   constructor(
     readonly node: CallersNode,

@@ -2,7 +2,7 @@
  * Write caches that this node keeps for plain HTTP callers. Soft state: losing one costs a wait until the session's
  * writes are stable, never a wrong answer.
  */
-import type { QualifiedKey, Timestamp, TxId } from '@isochron/core';
+import { type QualifiedKey, RecentMap, type Timestamp, type TxId } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import { BoundedMap } from './bounded-map.js';
 import { type CacheCopy, entriesSize, KeptSession, type KeptState, type OpenSession } from './kept-session.js';
@@ -56,7 +56,7 @@ export class SessionStore {
   readonly #transactions: BoundedMap<TxId, { readonly transaction: OpenTransaction; readonly until: number }>;
   readonly #listings: BoundedMap<string, readonly CacheEntry[]>;
   /** Where sessions that came from another node continue here. */
-  readonly #moved = new BoundedMap<string, string>({ max: 10_000 });
+  readonly #moved = new RecentMap<string, string>(10_000);
 
   constructor(readonly options: StoreOptions) {
     this.limits = { ...DEFAULT_SESSION_LIMITS, ...options.limits };

@@ -330,7 +330,9 @@ describe('RecentOutcomes', () => {
     for (let i = 0; i <= MANY; i++) recent.add(`t${i}`, outcome(100 + i), 1);
     expect(recent.get('t0')).toBeUndefined();
     expect(recent.get(`t${MANY}`)?.ts).toBe(100 + MANY);
-    expect([recent.complete(100), recent.complete(101)]).toEqual([false, true]);
+    const kept = Array.from({ length: MANY + 1 }, (_, i) => 100 + i).filter((ts) => recent.get(`t${ts - 100}`));
+    expect(kept.length).toBeGreaterThanOrEqual(MANY / 2);
+    expect([recent.complete(kept[0]! - 1), recent.complete(kept[0]!)]).toEqual([false, true]);
   });
 
   it('lets nothing go that is on its way to the disk', () => {

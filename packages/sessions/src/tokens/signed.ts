@@ -6,8 +6,7 @@
  * The MAC is HMAC-SHA256 under a key derived from the cluster secret, cut to 16 bytes.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { IsochronError, isTimestamp, type Timestamp } from '@isochron/core';
-import { BoundedMap } from '../bounded-map.js';
+import { IsochronError, isTimestamp, RecentMap, type Timestamp } from '@isochron/core';
 
 /** The cluster whose tokens are signed. */
 export interface TokenCluster {
@@ -44,7 +43,7 @@ export abstract class SignedTokens<Claims> {
   /** The first one signs. */
   readonly #keys: readonly Buffer[];
   readonly #tag: Buffer;
-  readonly #decoded = new BoundedMap<string, Claims & object>({ max: 4096 });
+  readonly #decoded = new RecentMap<string, Claims & object>(2048);
 
   /** @param versions those that this protocol's records may have */
   constructor(versions: readonly TokenVersion[], maxLength: number, cluster: TokenCluster) {

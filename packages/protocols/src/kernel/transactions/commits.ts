@@ -9,6 +9,7 @@ import {
   type KeyWrite,
   type NodeId,
   type PartitionId,
+  RecentMap,
   type RegionId,
   type Timestamp,
   type TxId,
@@ -80,9 +81,9 @@ export class Commits {
   readonly counters = { commits: 0, repeatedCommits: 0, committed: 0, refusedCommits: 0, pendingOutcomes: 0 };
   readonly #pending = new Map<TxId, PendingCommit>();
   /** Digests of the latest commits, by id. */
-  readonly #recent = new Map<TxId, string>();
+  readonly #recent = new RecentMap<TxId, string>(REMEMBERED);
   /** How many attempts of a commit that was given up are known to be aborted: when it comes again, nobody is asked twice. */
-  readonly #settled = new Map<TxId, number>();
+  #settled = new RecentMap<TxId, number>(REMEMBERED);
 
   constructor(
     readonly state: NodeState,
@@ -158,7 +159,7 @@ export class Commits {
     } else if (state === 'aborted' && previous[0]?.attempt === attempt) {
       previous.shift();
       pending.lost.clear();
-      setBounded(this.#settled, txId, attempt + 1);
+      this.#settled.set(txId, attempt + 1);
       this.#send(pending, now, out);
     } else if (state === 'lost' && previous[0]?.attempt === attempt) this.#lost(pending, partition, out);
   }
@@ -178,7 +179,7 @@ export class Commits {
    * is gone.
    */
   dropVotes(node: NodeId): void {
-    this.#settled.clear();
+    this.#settled = new RecentMap(REMEMBERED);
     for (const pending of this.#pending.values()) {
       const { identity, votes, attempts, previous } = pending;
       for (const partition of identity.cohorts)
@@ -244,7 +245,7 @@ export class Commits {
   }
 
   #remember(txId: TxId, digest: string): void {
-    setBounded(this.#recent, txId, digest);
+    this.#recent.set(txId, digest);
   }
 
   #begin(
@@ -368,11 +369,4 @@ export class Commits {
   #answer(pending: PendingCommit, message: (ref: number) => TransactionMessage, out: Out): void {
     for (const { from, ref } of pending.requesters) out.send(from, message(ref));
   }
-}
-
-/** Remembers a fact about an id, and forgets the oldest one. */
-function setBounded<V>(facts: Map<TxId, V>, txId: TxId, fact: V): void {
-  facts.delete(txId);
-  facts.set(txId, fact);
-  if (facts.size > REMEMBERED) facts.delete(facts.keys().next().value!);
 }

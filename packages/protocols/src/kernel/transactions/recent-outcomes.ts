@@ -1,8 +1,23 @@
 import type { OutcomeRecord, Timestamp, TxId } from '@isochron/core';
 import type { WriteSeq } from '../../machine.js';
 
-/** How many outcomes stay in memory. */
-const KEPT = 8_192;
+/** How many outcomes stay in memory at least, and half of those that do at most, once they are on disk. */
+const KEPT = 4_096;
+
+/** Outcomes that are let go together: constant work for each of them. */
+class Generation {
+  readonly records = new Map<TxId, OutcomeRecord>();
+  /** The last one's write. */
+  seq: WriteSeq = 0;
+  /** The highest timestamp among them. */
+  latest: Timestamp = 0;
+
+  add(txId: TxId, record: OutcomeRecord, seq: WriteSeq): void {
+    this.records.set(txId, record);
+    this.seq = seq;
+    this.latest = Math.max(this.latest, record.ts);
+  }
+}
 
 /**
  * The newest outcomes of a partition: those on their way to the disk, which its reader may not show yet, and enough others to
@@ -10,7 +25,8 @@ const KEPT = 8_192;
  * so one born after everything that was let go either is in here or has no outcome.
  */
 export class RecentOutcomes {
-  readonly #kept = new Map<TxId, { readonly record: OutcomeRecord; readonly seq: WriteSeq }>();
+  #young = new Generation();
+  #old = new Generation();
   #persisted: WriteSeq = 0;
   #completeAbove: Timestamp;
 
@@ -20,9 +36,11 @@ export class RecentOutcomes {
   }
 
   add(txId: TxId, record: OutcomeRecord, seq: WriteSeq): void {
-    this.#kept.delete(txId);
-    this.#kept.set(txId, { record, seq });
-    if (this.#kept.size > KEPT) this.#letGo();
+    this.#young.add(txId, record, seq);
+    if (this.#young.records.size < KEPT || this.#old.seq > this.#persisted) return;
+    this.#completeAbove = Math.max(this.#completeAbove, this.#old.latest);
+    this.#old = this.#young;
+    this.#young = new Generation();
   }
 
   persisted(upTo: WriteSeq): void {
@@ -30,19 +48,11 @@ export class RecentOutcomes {
   }
 
   get(txId: TxId): OutcomeRecord | undefined {
-    return this.#kept.get(txId)?.record;
+    return this.#young.records.get(txId) ?? this.#old.records.get(txId);
   }
 
   /** Whether a transaction of this birth that is not in here has no outcome at all. */
   complete(birth: Timestamp): boolean {
     return birth > this.#completeAbove;
-  }
-
-  #letGo(): void {
-    for (const [txId, { record, seq }] of this.#kept) {
-      if (this.#kept.size <= KEPT || seq > this.#persisted) return;
-      this.#kept.delete(txId);
-      this.#completeAbove = Math.max(this.#completeAbove, record.ts);
-    }
   }
 }

@@ -1,4 +1,4 @@
-import { IsochronError, type Timestamp, type TxId, type WallMs } from '@isochron/core';
+import { IsochronError, RecentMap, type Timestamp, type TxId, type WallMs } from '@isochron/core';
 import type { Snapshot } from './snapshots.js';
 
 /** How an interactive transaction left the table. */
@@ -11,7 +11,7 @@ interface Context {
   readonly expiresAt: WallMs;
 }
 
-/** How many ended transactions are remembered, so that a late request learns why it is refused. */
+/** How many ended transactions are remembered at least, so that a late request learns why it is refused. */
 const REMEMBERED = 10_000;
 
 /**
@@ -20,7 +20,7 @@ const REMEMBERED = 10_000;
  */
 export class TransactionTable {
   readonly #open = new Map<TxId, Context>();
-  readonly #ended = new Map<TxId, { why: Ended; snapshot: Snapshot }>();
+  readonly #ended = new RecentMap<TxId, { why: Ended; snapshot: Snapshot }>(REMEMBERED);
 
   constructor(readonly maxTransactionMs: number) {}
 
@@ -45,7 +45,6 @@ export class TransactionTable {
     if (context === undefined) return;
     this.#open.delete(txId);
     this.#ended.set(txId, { why, snapshot: context.snapshot });
-    if (this.#ended.size > REMEMBERED) this.#ended.delete(this.#ended.keys().next().value!);
   }
 
   /** Ends those whose lease is over: they were opened in the order of their leases. */
