@@ -353,8 +353,9 @@ export interface ErrorFrame {
 }
 
 /**
- * The stable time moved on, or what is known of its freshness changed: sent at most once a second, while the connection is otherwise
- * quiet about it. It is sent at once when a node stops answering, or answers again.
+ * The stable time moved on, or what is known of its freshness changed: sent at most once a second while the connection
+ * is otherwise quiet about it, and less often to a client that sends nothing. It is sent at once when a node stops
+ * answering, or answers again.
  */
 export interface UstFrame {
   readonly type: 'ust';

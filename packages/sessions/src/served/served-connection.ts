@@ -37,6 +37,11 @@ export interface SessionLink {
   close(code: number, reason: string): void;
 }
 
+/** Rounds after a client's last message in each of which it gets the stable time: its own writes become part of that. */
+const LIVELY_ROUNDS = 5;
+/** An idle client gets it once in so many rounds: often enough that it never has to ask whether the node is there. */
+const IDLE_ROUNDS = 8;
+
 export class ServedConnection {
   readonly #cancelHello: () => void;
   #greeted = false;
@@ -48,6 +53,8 @@ export class ServedConnection {
    */
   #answered = 0;
   #lastId = 0;
+  /** Rounds since the client's last message. */
+  #idleRounds = 0;
 
   constructor(
     readonly node: ServedNode,
@@ -63,6 +70,7 @@ export class ServedConnection {
 
   /** A decoded message, not checked yet: a frame, or an array of frames. */
   receive(message: unknown): void {
+    this.#idleRounds = 0;
     this.#inFlight -= this.#answered;
     this.#answered = 0;
     if (!Array.isArray(message)) this.#frame(message);
@@ -90,10 +98,15 @@ export class ServedConnection {
   }
 
   /**
-   * Sends the stable time and its freshness, unless the client has them. Called about once a second.
+   * Sends the stable time and its freshness, unless the client has them. Called about once a second, which is a round:
+   * an idle client gets them less often.
    * @param changed whether the freshness has changed by more than time, or other nodes are unresponsive than before
    */
   sendUst(changed: boolean): void {
+    this.#idleRounds++;
+    const waits = this.#inFlight > this.#answered;
+    const due = waits || this.#idleRounds <= LIVELY_ROUNDS || this.#idleRounds % IDLE_ROUNDS === 0;
+    if (!changed && !due) return;
     const ust = this.node.ust();
     if (!this.#greeted || this.link.isPaused || (ust <= this.session.sentUst && !changed)) return;
     this.session.sentUst = Math.max(ust, this.session.sentUst);

@@ -206,6 +206,25 @@ describe('the sessions of a node', () => {
     expect(paused.link.frames).toEqual([]);
   });
 
+  it('are sent the stable time each second while they are in use, and once in eight seconds while they idle', () => {
+    const { link, connection } = node.greeted();
+    const sentIn = (rounds: number): number => {
+      const before = link.frames.length;
+      for (let round = 0; round < rounds; round++) {
+        node.ust++;
+        node.sessions.tick(false);
+      }
+      return link.frames.length - before;
+    };
+    expect(sentIn(5)).toBe(5);
+    expect(sentIn(11)).toBe(2);
+    connection.receive({ type: 'read', id: 1, keys: KEYS });
+    expect(sentIn(20)).toBe(20);
+    node.answerRead(node.posted[0]!);
+    connection.receive({ type: 'ping', id: 2 });
+    expect(sentIn(8)).toBe(6);
+  });
+
   it('wait for stable time no longer than the node stays', () => {
     const { link, connection } = node.greeted();
     connection.receive([
