@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { type Benchmark, Context } from './context.js';
 import type { Row } from './figures.js';
 import { httpBenchmarks } from './http.js';
-import { idle } from './idle.js';
+import { idle, idlePartitions, idleSessions } from './idle.js';
 import { memory } from './memory.js';
 import { addRunOptions, chosenFrom, endOnSignals, type RunOptions, settingsOf } from './options.js';
 import { busiestFunctions, type CpuProfile, profileText } from './profile.js';
@@ -22,6 +22,8 @@ import { waits } from './waits.js';
 /** In an order that matters: idle before any load, waits after all of it. */
 const BENCHMARKS: readonly Benchmark[] = [
   idle,
+  idlePartitions,
+  idleSessions,
   ...httpBenchmarks,
   sdkReads,
   swiftReads,

@@ -1,0 +1,22 @@
+/** Sessions of the SDK that do nothing. */
+import { answerJobs } from '../jobs.js';
+import { loadCluster } from './loaded-cluster.js';
+
+/** Opens sessions beside those that are open, and keeps them. */
+export interface IdleSessionsJob {
+  readonly configFile: string;
+  readonly region: string;
+  readonly sessions: number;
+}
+
+/** Connections that are opened at the same time. */
+const AT_ONCE = 50;
+
+answerJobs<IdleSessionsJob, number>(async ({ configFile, region, sessions }) => {
+  const cluster = loadCluster(configFile);
+  for (let open = 0; open < sessions; open += AT_ONCE) {
+    const some = Math.min(AT_ONCE, sessions - open);
+    await Promise.all(Array.from({ length: some }, () => cluster.connect(region)));
+  }
+  return sessions;
+});
