@@ -20,8 +20,10 @@ import {
   type OutcomeRecord,
   oneOf,
   optional,
+  type PartitionId,
   type PreparedRecord,
   struct,
+  type Timestamp,
   text,
   timestamp,
   uint,
@@ -103,11 +105,18 @@ function sealVersions(flat: unknown[], versions: readonly Version[], from: numbe
   for (let i = from; i < versions.length; i++) {
     const version = versions[i]!;
     flat.push(version.ts, version.txId, version.region, version.value);
-    const { deps = [], depends = [], siblings = [] } = version;
-    if (deps.length + depends.length + siblings.length > 0)
-      flat.push([...deps, ...siblings.map(belowZero), ...depends.map(DEPENDENCY.encode)]);
+    const { deps, depends, siblings } = version;
+    if (deps !== undefined || depends !== undefined || siblings !== undefined) sealRelations(flat, version);
   }
   return seal(flat, key);
+}
+
+/** Hot: a head is written anew with every version of its key, all of which may have siblings. */
+function sealRelations(flat: unknown[], { deps, depends, siblings }: Version): void {
+  const relations: unknown[] = deps === undefined ? [] : [...deps];
+  if (siblings !== undefined) for (const partition of siblings) relations.push(belowZero(partition));
+  if (depends !== undefined) for (const dependency of depends) relations.push(DEPENDENCY.encode(dependency));
+  if (relations.length > 0) flat.push(relations);
 }
 
 /** @throws CorruptRecord */
@@ -141,8 +150,8 @@ function versionsIn(flat: unknown[], from: number, key: string): Version[] {
   for (let at = from; at < flat.length; at += VERSION_FIELDS) {
     const plain = versionOf(flat[at], flat[at + 1], flat[at + 2], flat[at + 3]);
     if (plain === undefined) throw corrupt(key, 'malformed', 'a version is malformed');
-    const deps = flat[at + VERSION_FIELDS];
-    const version = Array.isArray(deps) ? { ...plain, ...dependenciesOf(deps, key) } : plain;
+    const relations = flat[at + VERSION_FIELDS];
+    const version = Array.isArray(relations) ? { ...plain, ...relationsOf(relations, key) } : plain;
     if (version !== plain) at++;
     if (versions.length > 0 && compareVersions(versions.at(-1)!, version) >= 0) {
       throw corrupt(key, 'malformed', 'its versions are out of order');
@@ -155,25 +164,29 @@ function versionsIn(flat: unknown[], from: number, key: string): Version[] {
 
 /** A partition as a number below zero, and back: it tells siblings from dependencies. */
 const belowZero = (partition: number): number => -1 - partition;
-const isBelowZero = (raw: unknown): boolean => Number.isSafeInteger(raw) && (raw as number) < 0;
+const isBelowZero = (raw: unknown): raw is number => Number.isSafeInteger(raw) && (raw as number) < 0;
 
 /** Leading numbers of a record: dependencies, then siblings. */
 function numbersOf(numbers: readonly unknown[]): Pick<Version, 'deps' | 'siblings'> | undefined {
-  const first = numbers.findIndex(isBelowZero);
-  const end = first < 0 ? numbers.length : first;
-  const [deps, siblings] = [numbers.slice(0, end), numbers.slice(end)];
-  if (!deps.every(isTimestamp) || !siblings.every(isBelowZero)) return undefined;
-  return {
-    ...(deps.length === 0 ? {} : { deps }),
-    ...(siblings.length === 0 ? {} : { siblings: (siblings as number[]).map(belowZero) }),
-  };
+  let deps: Timestamp[] | undefined;
+  let siblings: PartitionId[] | undefined;
+  for (const number of numbers) {
+    if (isBelowZero(number)) {
+      siblings ??= [];
+      siblings.push(belowZero(number));
+    } else if (siblings === undefined && isTimestamp(number)) {
+      deps ??= [];
+      deps.push(number);
+    } else return undefined;
+  }
+  return { ...(deps === undefined ? {} : { deps }), ...(siblings === undefined ? {} : { siblings }) };
 }
 
-function dependenciesOf(raw: readonly unknown[], key: string): Pick<Version, 'deps' | 'depends' | 'siblings'> {
+function relationsOf(raw: readonly unknown[], key: string): Pick<Version, 'deps' | 'depends' | 'siblings'> {
   const lists = raw.findIndex((item) => Array.isArray(item));
-  const deps = numbersOf(lists < 0 ? raw : raw.slice(0, lists));
-  if (raw.length === 0 || deps === undefined) throw malformedDependencies(key);
-  return lists < 0 ? deps : { ...deps, depends: dependsOf(raw.slice(lists), key) };
+  const numbers = numbersOf(lists < 0 ? raw : raw.slice(0, lists));
+  if (raw.length === 0 || numbers === undefined) throw malformedDependencies(key);
+  return lists < 0 ? numbers : { ...numbers, depends: dependsOf(raw.slice(lists), key) };
 }
 
 function dependsOf(raw: readonly unknown[], key: string): readonly Dependency[] {
