@@ -12,8 +12,11 @@ export type ConnectionLimits = Pick<NodeLimits, 'connections' | 'connectionsPerA
 interface Unsent {
   bytes: number;
   since: number;
-  /** Answers to requests that were sent one behind the other: those behind the first wait outside of the socket. */
-  readonly answers: Set<ServerResponse>;
+  /**
+   * Answers to requests that were sent one behind the other: those behind the first wait outside of the socket. Others
+   * among them are closed.
+   */
+  answers: ServerResponse[];
 }
 
 export class Connections {
@@ -27,10 +30,12 @@ export class Connections {
   ) {
     this.#quota = new Quota(limits.connections, limits.connectionsPerAddress);
     server.on('connection', (socket) => this.#admit(socket));
+    // Hot: a listener on each answer would cost more than to look for closed ones.
     server.on('request', (request: IncomingMessage, answer: ServerResponse) => {
-      const answers = this.#sockets.get(request.socket)?.answers;
-      answers?.add(answer);
-      answer.once('close', () => answers?.delete(answer));
+      const unsent = this.#sockets.get(request.socket);
+      if (unsent === undefined) return;
+      forgetClosed(unsent);
+      unsent.answers.push(answer);
     });
     this.#timer = setInterval(() => this.#look(performance.now()), LOOK_EVERY_MS).unref();
     server.on('close', () => clearInterval(this.#timer));
@@ -42,7 +47,7 @@ export class Connections {
       socket.destroy();
       return;
     }
-    this.#sockets.set(socket, { bytes: 0, since: 0, answers: new Set() });
+    this.#sockets.set(socket, { bytes: 0, since: 0, answers: [] });
     socket.once('close', () => {
       this.#sockets.delete(socket);
       this.#quota.give(address);
@@ -53,6 +58,7 @@ export class Connections {
   #look(now: number): void {
     let total = 0;
     for (const [socket, unsent] of this.#sockets) {
+      forgetClosed(unsent);
       const bytes = unsentBytes(socket, unsent.answers);
       if (bytes === 0 || bytes < unsent.bytes || unsent.bytes === 0) unsent.since = now;
       unsent.bytes = bytes;
@@ -69,11 +75,16 @@ export class Connections {
   }
 }
 
+/** Answers on one connection close in their order, or all together. */
+function forgetClosed(unsent: Unsent): void {
+  if (unsent.answers[0]?.closed === true) unsent.answers = unsent.answers.filter(({ closed }) => !closed);
+}
+
 /** What the socket holds. A large write leaves it in parts, of which only the handle knows how much is left. */
-function unsentBytes(socket: Socket, answers: ReadonlySet<ServerResponse>): number {
+function unsentBytes(socket: Socket, answers: readonly ServerResponse[]): number {
   if (socket.writableLength === 0) return 0;
   let waiting = 0;
-  if (answers.size > 1) for (const answer of answers) if (answer.socket === null) waiting += answer.writableLength;
+  if (answers.length > 1) for (const answer of answers) if (answer.socket === null) waiting += answer.writableLength;
   const handle: unknown = Reflect.get(socket, '_handle');
   const queued = typeof handle === 'object' && handle !== null ? Number(Reflect.get(handle, 'writeQueueSize')) : 0;
   return waiting + (queued > 0 ? queued : socket.writableLength);
