@@ -358,6 +358,29 @@ describe('connections', () => {
     expect(world.machine.core.currentToken()).toBe('east-w2000+');
   });
 
+  it('that follow one which was lost before its answer had both tokens are sent the older one again', () => {
+    const { world, home, other } = watched(connected(['east', 'west']));
+    home.script = once('commit', 'drop');
+    world.write('a');
+    world.run(5);
+    const sent = home.received('commit')[0]!;
+    world.push(home, { type: 'goaway', reason: 'restart', delayMs: 60_000 });
+    world.run(80);
+    other.script = (frame) => (frame.type === 'read' || (frame.type === 'ping' && frame.token) ? 'drop' : undefined);
+    world.read('a');
+    world.run(20);
+    world.push(home, { type: 'committed', id: sent.id, ts: 2000, token: 'east-w2000' });
+    world.run(20);
+    const { id } = other.received('read')[0]!;
+    world.push(other, { type: 'values', id, snapshot: 1000, values: [null], token: 'west-1' });
+    world.run(20);
+    expect(world.machine.core.currentToken()).toBe('west-1');
+    other.script = () => undefined;
+    world.cut(other);
+    world.run(500);
+    expect(world.machine.core.currentToken()).toBe('east-w2000+');
+  });
+
   it('that are not in use do not change the token', () => {
     const { world, home, other } = watched(looking());
     home.script = always('ping', () => 'drop');

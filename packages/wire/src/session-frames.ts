@@ -260,7 +260,10 @@ export interface WelcomeFrame {
   readonly regions: readonly { readonly id: string; readonly endpoints: readonly string[] }[];
 }
 
-/** Any answer may carry a newer session token; the latest one received is the session's. */
+/**
+ * Any answer may carry a newer session token; the latest one received is the session's. Under protocols of single operations a token has what its request
+ * said was seen, and its answer: the session's is that of the last answer which the client has merged. One that came too late for its caller is none.
+ */
 interface Answer {
   readonly id: number;
   readonly token?: string;

@@ -19,7 +19,11 @@ export class Session {
     this.#driver = driver;
   }
 
-  /** The newest token: opaque text for the `Isochron-Session` header or `connect({ token })`. */
+  /**
+   * The newest token: opaque text for the `Isochron-Session` header or `connect({ token })`. It has what was answered.
+   * While the client changes from one connection to another with requests under way, it may lag behind by a round trip;
+   * `export()` never does.
+   */
   get token(): string {
     return this.#driver.machine.core.currentToken() ?? '';
   }

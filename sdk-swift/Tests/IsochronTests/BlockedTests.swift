@@ -187,5 +187,6 @@ final class DetachTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(late.txId, detached)
         let after = await app.session.export()
         XCTAssertEqual(after.seen, session.seen)
+        XCTAssertEqual(after.token, session.token)
     }
 }

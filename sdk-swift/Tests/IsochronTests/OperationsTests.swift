@@ -144,6 +144,26 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
+    func testItsTokenKeepsAWriteThatWasAcknowledgedWhenAReadIsAnsweredAfterItsCallerGaveItUp() async throws {
+        let world = World()
+        let node = world.server(FakeStore(), Self.okapi)
+        let app = try await world.client([node])
+        let held = Gate()
+        node.script = { $0.type == "get" && node.received("get").count == 1 ? .hold(held) : .answer }
+        let reading = start { try await app.get("a", as: Int.self) }
+        try await until("asked") { node.received("get").count == 1 }
+        reading.cancel()
+        _ = await thrown { try await reading.value }
+        try await app.set("a", 1)
+        let token = await app.session.token
+        XCTAssertEqual(token, "virginia-w1001")
+        held.open()
+        await settle()
+        let after = await app.session.token
+        XCTAssertEqual(after, token)
+    }
+
+    @SessionActor
     func testItIsExportedWithAllThatItHasSeenAndGoesOnElsewhere() async throws {
         let (world, store) = (World(), FakeStore())
         let east = world.server(store, Self.okapi)

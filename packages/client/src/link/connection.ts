@@ -276,7 +276,7 @@ export class Connection implements SocketListener {
 
   #answer(frame: Answer): void {
     const exchange = this.#answeredExchange(frame.id);
-    if (frame.token !== undefined) this.owner.token(frame.token, this);
+    if (frame.token !== undefined && exchange.takesToken) this.owner.token(frame.token, this);
     if (exchange.settled) return;
     try {
       exchange.answered(frame, this);

@@ -62,6 +62,14 @@ export abstract class Exchange<T = unknown> implements Cancellable {
     return true;
   }
 
+  /**
+   * Whether the session takes the token of its answer. Where nodes keep the session, the newest token of a connection
+   * has all that came before on it, so none is left out, not even that of an answer that nobody waits for any more.
+   */
+  get takesToken(): boolean {
+    return true;
+  }
+
   /** What to send on this connection. Called once for every time it is sent. */
   abstract frame(id: number, connection: Connection): RequestFrame;
 
@@ -142,9 +150,9 @@ export class PingExchange extends Exchange<number> {
     super();
   }
 
-  /** It measures one connection. */
+  /** It measures one connection. A token goes to the next one: an answer may have replaced it here meanwhile. */
   override get repeats(): boolean {
-    return false;
+    return this.token !== undefined;
   }
 
   frame(id: number): RequestFrame {

@@ -148,7 +148,10 @@ export class ClientCore implements ConnectorEvents {
     return exportSession(this.engine.export(), this.#token ?? '', this.#protocol);
   }
 
-  /** The session's newest token. */
+  /**
+   * The session's newest token. Where an older connection still answers, it may lack for a round trip what came over
+   * one of the two.
+   */
   currentToken(): string | undefined {
     return this.#token;
   }

@@ -41,6 +41,11 @@ function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts }:
       super();
     }
 
+    /** Its token has what the session had seen when it was sent: one that comes too late lacks what came since. */
+    override get takesToken(): boolean {
+      return !this.settled;
+    }
+
     frame(id: number, { region }: Connection): RequestFrame {
       const { session, keys } = this;
       session.refused();
@@ -82,6 +87,11 @@ function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts }:
       super(core, ended);
       this.attempt = session.put(key, value);
       this.#seen = seenOf(session);
+    }
+
+    /** Else its token is that of a session that this client has left. */
+    override get takesToken(): boolean {
+      return !this.detached;
     }
 
     frame(id: number, connection: Connection): PutFrame {

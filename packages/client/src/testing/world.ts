@@ -17,6 +17,7 @@ import {
   type RandomSource,
   type SocketId,
 } from '../machine.js';
+import type { OpenEngine } from '../session/engine.js';
 import { openTransactions } from '../session/transactions.js';
 import { refusal, type Scripted, type ScriptedNode } from './scripted-node.js';
 
@@ -52,7 +53,11 @@ interface Due {
 export interface WorldOptions {
   readonly settings?: Partial<ClientSettings>;
   readonly random?: RandomSource;
+  /** The client of the cluster's protocol: else that of PaRiS. */
+  readonly engine?: OpenEngine;
 }
+
+const ofParis = openTransactions((id, state) => new ParisSession(id, state));
 
 type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
 
@@ -70,6 +75,7 @@ export class World implements ClientEffects {
   /** Loads of protocols are answered at once; else by `loaded`. */
   loadsAtOnce = true;
   readonly loads: string[] = [];
+  readonly #engine: OpenEngine;
   /** How often the status has changed. */
   changes = 0;
   /** Extra time of a message. */
@@ -86,8 +92,9 @@ export class World implements ClientEffects {
 
   constructor(
     readonly nodes: readonly ScriptedNode[],
-    { settings, random = () => 0 }: WorldOptions = {},
+    { settings, random = () => 0, engine = ofParis }: WorldOptions = {},
   ) {
+    this.#engine = engine;
     const all: ClientSettings = {
       client: 'test',
       credentials: undefined,
@@ -154,7 +161,7 @@ export class World implements ClientEffects {
   }
 
   loaded(protocol: string): void {
-    this.step({ kind: 'loaded', protocol, engine: openTransactions((id, state) => new ParisSession(id, state)) });
+    this.step({ kind: 'loaded', protocol, engine: this.#engine });
   }
 
   /** Lets time pass. */

@@ -4,7 +4,9 @@ import IsochronSession
 public struct CausalSession: Sendable {
     let lifetime: Lifetime
 
-    /// The newest token: opaque text for the `Isochron-Session` header, or for `connect(token:)`.
+    /// The newest token: opaque text for the `Isochron-Session` header, or for `connect(token:)`. It has what was
+    /// answered. While the client changes from one connection to another with requests under way, it may lag behind by a
+    /// round trip; `export()` never does.
     public var token: String {
         get async { await lifetime.driver.core.currentToken ?? "" }
     }

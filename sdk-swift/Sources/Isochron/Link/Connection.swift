@@ -246,7 +246,7 @@ final class Connection: SocketListener {
 
     private func take(_ answer: Answer) throws {
         let exchange = try exchange(of: answer.id)
-        if let token = answer.token { owner?.token(token, from: self) }
+        if let token = answer.token, exchange.takesToken { owner?.token(token, from: self) }
         if exchange.settled { return }
         do {
             try exchange.answered(answer, on: self)

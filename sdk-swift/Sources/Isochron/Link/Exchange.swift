@@ -35,6 +35,10 @@ class Exchange: Cancellable {
     /// Whether it is sent again when its connection is lost.
     var repeats: Bool { true }
 
+    /// Whether the session takes the token of its answer. Where nodes keep the session, the newest token of a connection
+    /// has all that came before on it, so none is left out, not even that of an answer that nobody waits for any more.
+    var takesToken: Bool { true }
+
     /// What to send on this connection. Called once for every time it is sent.
     func request(on connection: Connection) throws -> Request {
         throw IsochronError(.internal, "an exchange without a request")
@@ -133,8 +137,8 @@ final class PingExchange: AwaitedExchange<Double> {
         self.loop = loop
     }
 
-    /// It measures one connection.
-    override var repeats: Bool { false }
+    /// It measures one connection. A token goes to the next one: an answer may have replaced it here meanwhile.
+    override var repeats: Bool { token != nil }
 
     override func request(on connection: Connection) -> Request {
         sentMs = loop.nowMs

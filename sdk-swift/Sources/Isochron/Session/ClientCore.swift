@@ -23,7 +23,8 @@ final class ClientCore {
     /// Steady time at which stable time is that far behind, unless a node reports before.
     private var staleMs = Double.infinity
     private var alert: LoopTimer?
-    /// The session's newest token.
+    /// The session's newest token. Where an older connection still answers, it may lack for a round trip what came over
+    /// one of the two.
     private(set) var currentToken: String?
     private var begun: (any Engine)?
     /// Connections that wait until the sessions of their protocol are there.

@@ -59,6 +59,9 @@ private final class OperationReadExchange: Turn<[Value?]> {
         self.ended = ended
     }
 
+    /// Its token has what the session had seen when it was sent: one that comes too late lacks what came since.
+    override var takesToken: Bool { !settled }
+
     override func request(on connection: Connection) throws -> Request {
         operations.session.refused()
         operations.session.move(to: connection.region)
@@ -96,6 +99,9 @@ private final class PutExchange: OutcomeExchange {
         self.put = put
         super.init(core, txId: put.txId, birth: put.birth, ended: ended)
     }
+
+    /// Else its token is that of a session that this client has left.
+    override var takesToken: Bool { !isDetached }
 
     override func request(on connection: Connection) -> Request {
         if !isDetached { operations.session.move(to: connection.region) }

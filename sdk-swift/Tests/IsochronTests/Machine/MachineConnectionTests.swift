@@ -117,6 +117,32 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
+    func testThoseThatFollowOneThatWasLostBeforeItsAnswerHadBothTokensAreSentTheOlderOneAgain() async throws {
+        let scene = try Connected(["east", "west"])
+        let (world, home, other) = (scene.world, scene.home, scene.other)
+        home.script = once("commit", .drop)
+        world.write("a")
+        world.run(5)
+        scene.network.push(home, ["type": "goaway", "reason": "restart", "delayMs": 60_000])
+        world.run(80)
+        other.script = {
+            $0.type == "read" || ($0.type == "ping" && $0.text("token") != nil) ? .drop : .answer
+        }
+        world.read("a")
+        world.run(20)
+        scene.network.push(home, committed(home))
+        world.run(20)
+        let id = JSONValue.integer(try XCTUnwrap(other.received("read").first).id)
+        scene.network.push(other, ["type": "values", "id": id, "snapshot": 1000, "values": [nil], "token": "west-1"])
+        world.run(20)
+        XCTAssertEqual(world.machine.core.currentToken, "west-1")
+        other.script = { _ in .answer }
+        scene.network.cut(other)
+        world.run(500)
+        XCTAssertEqual(world.machine.core.currentToken, "east-w2000+")
+    }
+
+    @SessionActor
     func testThoseThatAreNotInUseDoNotChangeTheToken() async throws {
         let scene = try Looking()
         scene.home.script = always("ping") { _ in .drop }

@@ -1,0 +1,81 @@
+/** The session of single operations, and its token. */
+import type { ClientFrame, ServerFrame } from '@isochron/wire/session-frames';
+import { openOperations } from './session/operations.js';
+import { type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
+import { World } from './testing/world.js';
+
+/**
+ * A client of single operations, connected to a node that keeps its answers back. Tokens are what a node would have
+ * signed: what the request says was seen, and what the answer adds.
+ */
+function connected() {
+  const node = new ScriptedNode('east', new ScriptedStore());
+  const welcome = (): ServerFrame => ({
+    ...node.welcome(),
+    protocol: 'okapi',
+    capabilities: ['operations', 'rot'],
+    stable: 1000,
+  });
+  node.script = (frame: ClientFrame): Scripted => {
+    if (frame.type === 'hello') return welcome();
+    return frame.type === 'ping' ? undefined : 'drop';
+  };
+  const world = new World([node], { engine: openOperations() });
+  expect(world.ask({ f: 'connect' }).settled).toBe(1);
+  /** Answers the newest request of a type as if that had added one timestamp to what its session has seen. */
+  const answer = (type: 'get' | 'put', ts: number, of = node.received(type).at(-1)!): void => {
+    const { id } = of;
+    const rest = { id, seen: [ts], ust: 1000, token: `saw ${[...of.seen, ts].join(' ')}` };
+    if (type === 'get') world.push(node, { type: 'got', values: [null], ...rest });
+    else world.push(node, { type: 'written', ts, region: 'east', ...rest });
+    world.run(5);
+  };
+  const token = () => world.machine.core.currentToken();
+  return { world, node, answer, token };
+}
+
+describe('the token of a session of single operations', () => {
+  it('is that of the last answer', () => {
+    const { world, answer, token } = connected();
+    world.write('a');
+    world.run(5);
+    answer('put', 2000);
+    world.read('a');
+    world.run(5);
+    answer('get', 1500);
+    expect(token()).toBe('saw 2000 1500');
+  });
+
+  it.each([
+    ['its time was up', (): void => {}, 1500],
+    ['its caller gave it up', (read: ReturnType<World['read']>): void => read.cancel(new Error('enough')), 5],
+  ])('keeps a write that was acknowledged when a read is answered after %s', (_what, leave, ms) => {
+    const { world, node, answer, token } = connected();
+    const read = world.read('a');
+    world.run(5);
+    const [asked] = node.received('get');
+    leave(read);
+    world.run(ms);
+    expect([read.settled, read.value]).toEqual([1, undefined]);
+    const write = world.write('a');
+    world.run(5);
+    answer('put', 2000);
+    expect([write.settled, token()]).toEqual([1, 'saw 2000']);
+    answer('get', 1500, asked);
+    expect(token()).toBe('saw 2000');
+    expect(world.machine.core.export().seen).toMatchObject({ seen: [2000] });
+  });
+
+  it('keeps what the session has done since when a write is answered that it goes on without', () => {
+    const { world, node, answer, token } = connected();
+    world.write('a');
+    world.run(5);
+    const [first] = node.received('put');
+    expect(world.ask({ f: 'detach' }).value).toBe(first!.tx);
+    world.write('b');
+    world.run(5);
+    answer('put', 2000);
+    answer('put', 1500, first);
+    expect(token()).toBe('saw 2000');
+  });
+});
