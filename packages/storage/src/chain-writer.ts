@@ -44,6 +44,7 @@ export class ChainWriter {
     let late: Version[] | undefined;
     for (let i = 0; i < count; i++) {
       const change = chain.staged![i]!;
+      chain.changed(change);
       if (change instanceof Removal) {
         if (late !== undefined) changed = this.#addLate(chain, late, batch) || changed;
         late = undefined;
@@ -105,7 +106,7 @@ export class ChainWriter {
     chain.stored = stored;
     chain.untidy = untidy;
     this.#trim(chain);
-    this.cache.resize(chain);
+    if (chain.needsMeasuring) this.cache.resize(chain);
   }
 
   #addLate(chain: Chain, late: readonly Version[], batch: Batch): boolean {

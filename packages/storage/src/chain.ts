@@ -38,6 +38,9 @@ function versionBytes(version: Version, wide: boolean): number {
 /** Whether V8 keeps the text with two bytes a character. A sample decides: this is an estimate. */
 const isWide = (text: string): boolean => /[^\0-\xff]/.test(text.length > 1024 ? text.slice(0, 1024) : text);
 
+/** A chain is measured anew when this part of it has come or gone: a hot key's is long, and changes with every write. */
+const MEASURED_PART = 1 / 16;
+
 /** Takes the version of a transaction out of a chain. */
 export class Removal {
   constructor(
@@ -123,6 +126,9 @@ export class Chain {
   /** Read since eviction last considered it. */
   hot = false;
   bytes: number;
+  /** Bytes of what was written since the chain was measured, and how many versions it had then. */
+  #unmeasured = 0;
+  #measured = 0;
   /** Neighbours in the cache's list; null while pinned or evicted. */
   newer: Chain | null = null;
   older: Chain | null = null;
@@ -179,6 +185,17 @@ export class Chain {
     this.versions = [...older, ...this.versions.slice(this.headStart)];
   }
 
+  /** A change is written. */
+  changed(change: Version | Removal): void {
+    this.#unmeasured += change instanceof Removal ? this.bytes : VERSION_BYTES + contentBytes(change);
+  }
+
+  /** Whether `bytes` is no good estimate any more. */
+  get needsMeasuring(): boolean {
+    const haveGone = this.versions.length < this.#measured * (1 - MEASURED_PART);
+    return haveGone || this.#unmeasured >= this.bytes * MEASURED_PART;
+  }
+
   stage(change: Version | Removal): void {
     if (this.staged === null) this.staged = [change];
     else this.staged.push(change);
@@ -216,6 +233,8 @@ export class Chain {
 
   /** Estimate of the heap that the chain takes, after a change. */
   measure(): number {
+    this.#unmeasured = 0;
+    this.#measured = this.versions.length;
     let bytes = CHAIN_BYTES + this.key.length;
     // One sample for the whole chain: a key's values look alike.
     const sample = this.versions.at(-1)?.value;
