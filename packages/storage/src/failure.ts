@@ -45,7 +45,7 @@ export type Damage = 'checksum' | 'truncated' | 'missing' | 'malformed' | 'versi
  */
 export class CorruptRecord extends IsochronError {
   constructor(
-    /** Null when LevelDB does not say which record it is (`damage` is `database`). */
+    /** Null when LevelDB does not say which record it is (`damage` is `database`), and for a record of the durable log. */
     readonly record: RecordName | null,
     readonly damage: Damage,
     message: string,

@@ -3,7 +3,6 @@
  * its own checksums on reads, so every record carries one: a damaged record is an error, never a wrong answer. It covers
  * the record's key too: the value of one key never passes for that of another.
  */
-import * as zlib from 'node:zlib';
 import {
   boolean,
   compareVersions,
@@ -32,12 +31,8 @@ import {
   value,
 } from '@isochron/core';
 import { Packr } from 'msgpackr';
-import { crc32Portable } from './crc32.js';
+import { crc32 } from './crc32.js';
 import { corrupt, reasonOf } from './failure.js';
-
-/** Node 20 has it from 20.15 on. */
-const crc32: (content: Uint8Array | string, before?: number) => number =
-  typeof zlib.crc32 === 'function' ? zlib.crc32 : crc32Portable;
 
 const packr = new Packr({ useRecords: false });
 /** Number of the format. Checksum and number stay where they are in every format, so that an unknown one is told from damage. */

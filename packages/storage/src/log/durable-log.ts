@@ -1,0 +1,50 @@
+/** The port of a node's durable log: records in one order, durable before anything that follows from them is sent. */
+
+/** Number of a record in its log. The first record of a new log is 0, and each next one is one more. */
+export type Position = number;
+
+/** What `read` hands out for each record. The bytes may share memory with other records: copy what is kept. */
+export type OnRecord = (record: Uint8Array, position: Position) => void;
+
+/**
+ * Opaque records in one order. The owner appends records before it acts on them, applies them to its database without
+ * a sync, and cuts the log below the position that a checkpoint of the database covers.
+ *
+ * The guarantees, whatever happens to the process or the machine:
+ * - a record whose `append` resolved is read again until it is cut;
+ * - the records of one `append` survive together or not at all;
+ * - what survives is a prefix of what was appended: no record is read without all that precede it;
+ * - what `read` has handed out once is durable.
+ *
+ * A log has one owner: two open logs on the same data are a mistake that the log does not notice. After the first
+ * failure nothing is written any more, as memory and disk may differ: the owner opens the log anew.
+ */
+export interface DurableLog {
+  /** The lowest position that can be read. At most the position of the latest `cut`. */
+  readonly first: Position;
+  /** The position of the next record: one more than that of the last durable record. */
+  readonly end: Position;
+  /**
+   * Appends records, in the order of the calls; resolves when they and all records before them are durable, with the
+   * position of the first of them. Calls that wait at the same time share one write. The bytes must not change until
+   * then. Without records it waits for those before, and resolves with the position that comes next.
+   * After a rejection the records may be found in the log when it is opened anew, or not.
+   * @throws IsochronError `STORAGE_FULL` when there is no room, `STORAGE_FAILED` after any other failure or when closed
+   */
+  append(records: readonly Uint8Array[]): Promise<Position>;
+  /**
+   * Hands out the records from a position on, in order: at least all that were durable at the time of the call. What
+   * `each` throws ends the reading.
+   * @throws IsochronError `STORAGE_FAILED`; of class `CorruptRecord` when a record is damaged, was cut, or should be
+   * there and is not: then `each` has got all records before it and none after it
+   */
+  read(from: Position, each: OnRecord): Promise<void>;
+  /**
+   * Records below the position are not needed any more. The log may keep some of them: it frees whole files. Resolves when
+   * what it frees is gone.
+   * @throws IsochronError `STORAGE_FAILED`
+   */
+  cut(below: Position): Promise<void>;
+  /** Waits for appends, reads and cuts in flight, then releases the files. Later calls are refused. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,96 @@
+/** The file layer on the file system. */
+import { constants, fdatasync, write } from 'node:fs';
+import { type FileHandle, open, readdir, rename, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeFolder } from '../folder.js';
+import type { LogFile, LogFolder } from './files.js';
+
+/** Only the user of the node reads its data. */
+const MODE = 0o600;
+const { O_CREAT, O_EXCL, O_RDWR } = constants;
+
+/** Opens a folder, and makes it and those above it where they are not there. */
+export async function openLogFolder(location: string): Promise<LogFolder> {
+  await makeFolder(location);
+  return new NodeFolder(location);
+}
+
+class NodeFolder implements LogFolder {
+  constructor(readonly location: string) {}
+
+  list(): Promise<string[]> {
+    return readdir(this.location);
+  }
+
+  async create(name: string): Promise<LogFile> {
+    return new NodeFile(await open(join(this.location, name), O_CREAT | O_EXCL | O_RDWR, MODE));
+  }
+
+  async open(name: string): Promise<LogFile> {
+    return new NodeFile(await open(join(this.location, name), O_RDWR));
+  }
+
+  rename(from: string, to: string): Promise<void> {
+    return rename(join(this.location, from), join(this.location, to));
+  }
+
+  remove(name: string): Promise<void> {
+    return unlink(join(this.location, name));
+  }
+
+  async sync(): Promise<void> {
+    const folder = await open(this.location, 'r');
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
+  }
+}
+
+class NodeFile implements LogFile {
+  constructor(readonly handle: FileHandle) {}
+
+  async size(): Promise<number> {
+    return (await this.handle.stat()).size;
+  }
+
+  async read(offset: number, length: number): Promise<Buffer> {
+    const bytes = Buffer.allocUnsafe(length);
+    for (let done = 0; done < length; ) {
+      const { bytesRead } = await this.handle.read(bytes, done, length - done, offset + done);
+      if (bytesRead === 0) throw new Error(`the file ends at ${offset + done}, before ${offset + length}`);
+      done += bytesRead;
+    }
+    return bytes;
+  }
+
+  // By callbacks: in the path of every commit, and a file handle's promises cost a multiple.
+
+  write(bytes: Uint8Array, offset: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const rest = (done: number): void => {
+        write(this.handle.fd, bytes, done, bytes.length - done, offset + done, (error, written) => {
+          if (error !== null) reject(error);
+          else if (done + written < bytes.length) rest(done + written);
+          else resolve();
+        });
+      };
+      rest(0);
+    });
+  }
+
+  truncate(size: number): Promise<void> {
+    return this.handle.truncate(size);
+  }
+
+  sync(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      fdatasync(this.handle.fd, (error) => (error === null ? resolve() : reject(error)));
+    });
+  }
+
+  close(): Promise<void> {
+    return this.handle.close();
+  }
+}

@@ -1,0 +1,355 @@
+/** A durable log in the files of one folder: segments, each of which goes on where the one before ends. */
+import { randomInt } from 'node:crypto';
+import { IsochronError, invariant } from '@isochron/core';
+import { CorruptRecord, cannotOpen, storageFailed } from '../failure.js';
+import type { DurableLog, OnRecord, Position } from './durable-log.js';
+import type { LogFile, LogFolder } from './files.js';
+import { encodeFrame, encodeSegmentHeader, FORMAT, frameBytes, SEGMENT_HEADER_BYTES } from './frame.js';
+import { openLogFolder } from './node-files.js';
+import {
+  isSegment,
+  isUnfinished,
+  logDamage,
+  openSegmentHeader,
+  scanSegment,
+  segmentName,
+  unfinishedName,
+} from './segment.js';
+
+/** How to open a log. */
+export interface SegmentLogOptions {
+  /** A segment that has so many bytes is followed by a new one. 16 MiB unless given. A cut frees whole segments. */
+  readonly segmentBytes?: number | undefined;
+}
+
+const SEGMENT_BYTES = 16 * 1024 * 1024;
+/** Appends that wait share one frame of about so many bytes. */
+const FRAME_BYTES = 4 * 1024 * 1024;
+const MAX_BATCH_BYTES = 2 ** 30;
+/** The buffer for frames that is kept between writes. */
+const BUFFER_BYTES = 256 * 1024;
+
+/**
+ * Opens the log in a folder of the file system, or creates it. Nobody else may have it open: lock what is around it.
+ * @throws IsochronError as {@link openSegmentLog}; `STORAGE_FAILED`, with advice, when the folder cannot be used
+ */
+export async function openLogIn(location: string, options: SegmentLogOptions = {}): Promise<DurableLog> {
+  let folder: LogFolder;
+  try {
+    folder = await openLogFolder(location);
+  } catch (error) {
+    throw cannotOpen(location, error);
+  }
+  return await openSegmentLog(folder, options);
+}
+
+/**
+ * Opens the log in a folder, or creates it. Cuts off an append that was not durable, and makes durable what is read.
+ * @throws IsochronError `STORAGE_FAILED`, `STORAGE_FULL`; of class `CorruptRecord` when the newest segment, or the header
+ * of another, is damaged. Damage further back is found by `read`
+ */
+export async function openSegmentLog(folder: LogFolder, options: SegmentLogOptions = {}): Promise<DurableLog> {
+  try {
+    const segments = await segmentsIn(folder);
+    const newest = segments.at(-1);
+    const active =
+      newest === undefined ? await createSegment(folder, 0, random()) : await recoverSegment(folder, newest);
+    if (newest === undefined) segments.push(active);
+    return new SegmentLog(folder, segments, active, options.segmentBytes ?? SEGMENT_BYTES);
+  } catch (error) {
+    throw storageFailed('Cannot open the log', error);
+  }
+}
+
+interface Segment {
+  readonly name: string;
+  readonly first: Position;
+}
+
+/** The segment that is written to. All but its file and salt moves with each frame. */
+interface ActiveSegment extends Segment {
+  readonly file: LogFile;
+  readonly salt: number;
+  /** Bytes that are durable. */
+  size: number;
+  chain: number;
+  /** Of the next record. */
+  position: Position;
+}
+
+/** The segments, oldest first. Removes what a crash has left of one that was being made. */
+async function segmentsIn(folder: LogFolder): Promise<Segment[]> {
+  const names = await folder.list();
+  for (const name of names.filter(isUnfinished)) await folder.remove(name);
+  return names
+    .filter(isSegment)
+    .sort()
+    .map((name) => ({ name, first: Number.parseInt(name, 10) }));
+}
+
+/**
+ * Makes a segment, durable before it has its name: a header that is not whole is damage. The folder's sync comes last, so
+ * that no record is in a file whose name may be lost.
+ */
+async function createSegment(folder: LogFolder, first: Position, chain: number): Promise<ActiveSegment> {
+  const name = segmentName(first);
+  const salt = random();
+  const file = await folder.create(unfinishedName(name));
+  try {
+    await file.write(encodeSegmentHeader({ format: FORMAT, first, salt, chain }), 0);
+    await file.sync();
+    await folder.rename(unfinishedName(name), name);
+    await folder.sync();
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+  return { name, first, file, salt, size: SEGMENT_HEADER_BYTES, chain, position: first };
+}
+
+/** Opens the newest segment for writing. */
+async function recoverSegment(folder: LogFolder, { name, first }: Segment): Promise<ActiveSegment> {
+  const file = await folder.open(name);
+  try {
+    const bytes = await file.read(0, await file.size());
+    const { salt } = openSegmentHeader(name, bytes);
+    const { offset, position, chain, lastFrame } = scanSegment(name, bytes, true, Infinity, ignore);
+    if (offset < bytes.length) await file.truncate(offset);
+    // The last frame may be known to the operating system alone, even as one that needs no sync: its sync may have failed.
+    if (lastFrame !== undefined) await file.write(bytes.subarray(lastFrame, offset), lastFrame);
+    await file.sync();
+    await folder.sync();
+    return { name, first, file, salt, size: offset, chain, position };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+const random = (): number => randomInt(2 ** 32);
+
+const ignore = (): void => undefined;
+
+/** One call of `append`. */
+interface Append {
+  readonly records: readonly Uint8Array[];
+  readonly bytes: number;
+  readonly resolve: (first: Position) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+class SegmentLog implements DurableLog {
+  readonly #folder: LogFolder;
+  readonly #segmentBytes: number;
+  /** Oldest first; the last one is the active one. */
+  readonly #segments: Segment[];
+  #active: ActiveSegment;
+  #queue: Append[] = [];
+  /** Settles when no append waits. */
+  #writing: Promise<void> | undefined;
+  /** Reads and cuts take turns: a cut would remove what is being read. */
+  #lastTurn: Promise<unknown> = Promise.resolve();
+  #buffer: Buffer = Buffer.alloc(0);
+  #failure: IsochronError | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(folder: LogFolder, segments: Segment[], active: ActiveSegment, segmentBytes: number) {
+    this.#folder = folder;
+    this.#segments = segments;
+    this.#active = active;
+    this.#segmentBytes = segmentBytes;
+  }
+
+  get first(): Position {
+    return this.#segments[0]!.first;
+  }
+
+  get end(): Position {
+    return this.#active.position;
+  }
+
+  append(records: readonly Uint8Array[]): Promise<Position> {
+    const refusal = this.#refusal();
+    if (refusal !== undefined) return Promise.reject(refusal);
+    const bytes = records.reduce((sum, { length }) => sum + length, 0);
+    invariant(bytes <= MAX_BATCH_BYTES, 'an append to the log is at most 1 GiB');
+    const done = new Promise<Position>((resolve, reject) => {
+      this.#queue.push({ records, bytes, resolve, reject });
+    });
+    this.#writing ??= this.#write();
+    return done;
+  }
+
+  read(from: Position, each: OnRecord): Promise<void> {
+    if (this.#closed !== undefined) return Promise.reject(closedError());
+    return this.#turn(async () => {
+      try {
+        await this.#read(from, guarded(each));
+      } catch (error) {
+        throw error instanceof ReaderError ? error.cause : storageFailed('Cannot read the log', error);
+      }
+    });
+  }
+
+  cut(below: Position): Promise<void> {
+    const refusal = this.#refusal();
+    if (refusal !== undefined) return Promise.reject(refusal);
+    return this.#turn(async () => {
+      try {
+        await this.#cut(below);
+      } catch (error) {
+        throw this.#fail('Cannot cut the log', error);
+      }
+    });
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    // Appends, reads and cuts report their failures to their callers.
+    await this.#writing;
+    await this.#lastTurn.catch(ignore);
+    await this.#active.file.close();
+  }
+
+  #refusal(): IsochronError | undefined {
+    return this.#failure ?? (this.#closed && closedError());
+  }
+
+  /** After the first failure memory and disk may differ: nothing is written any more. */
+  #fail(what: string, error: unknown): IsochronError {
+    this.#failure ??= storageFailed(what, error);
+    return this.#failure;
+  }
+
+  #turn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#lastTurn.then(work, work);
+    this.#lastTurn = turn;
+    return turn;
+  }
+
+  // Writing.
+
+  /** One frame after the other. */
+  async #write(): Promise<void> {
+    // What is appended in the same tick shares the first frame.
+    await Promise.resolve();
+    while (this.#queue.length > 0) {
+      const group = this.#nextGroup();
+      let first = this.#active.position;
+      try {
+        if (this.#failure !== undefined) throw this.#failure;
+        await this.#writeFrame(group);
+      } catch (error) {
+        const failure = this.#fail('Cannot write to the log', error);
+        for (const { reject } of group) reject(failure);
+        continue;
+      }
+      for (const { records, resolve } of group) {
+        resolve(first);
+        first += records.length;
+      }
+    }
+    this.#writing = undefined;
+  }
+
+  /** The appends that wait, up to the size of a frame, and at least one. */
+  #nextGroup(): Append[] {
+    let [count, bytes] = [0, 0];
+    while (count < this.#queue.length && (count === 0 || bytes < FRAME_BYTES)) bytes += this.#queue[count++]!.bytes;
+    return this.#queue.splice(0, count);
+  }
+
+  async #writeFrame(group: readonly Append[]): Promise<void> {
+    const records = group.length === 1 ? group[0]!.records : group.flatMap((append) => append.records);
+    if (records.length === 0) return;
+    if (this.#active.size >= this.#segmentBytes) await this.#roll();
+    const active = this.#active;
+    const bytes = group.reduce((sum, append) => sum + append.bytes, 0);
+    const frame = this.#frameBuffer(frameBytes(records.length, bytes));
+    const { salt, size: offset, chain, position } = active;
+    const nextChain = encodeFrame(frame, records, { salt, offset, chain, position });
+    await active.file.write(frame, offset);
+    await active.file.sync();
+    active.size += frame.length;
+    active.chain = nextChain;
+    active.position += records.length;
+  }
+
+  /** One write is on its way at a time, so that they share a buffer. */
+  #frameBuffer(bytes: number): Buffer {
+    if (bytes > BUFFER_BYTES) return Buffer.allocUnsafeSlow(bytes);
+    if (this.#buffer.length === 0) this.#buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+    return this.#buffer.subarray(0, bytes);
+  }
+
+  async #roll(): Promise<void> {
+    const { position, chain, file } = this.#active;
+    const active = await createSegment(this.#folder, position, chain);
+    this.#segments.push(active);
+    this.#active = active;
+    await file.close();
+  }
+
+  // Reading and cutting.
+
+  async #read(from: Position, each: OnRecord): Promise<void> {
+    // What is durable now: an append may be writing, and may begin a segment meanwhile.
+    const [segments, { size, position: end }] = [[...this.#segments], this.#active];
+    if (from < this.first || from > end)
+      throw new CorruptRecord(null, 'missing', `The log holds positions ${this.first} to ${end}, and not ${from}`);
+    const start = segments.findLastIndex(({ first }) => first <= from);
+    for (let i = start; i < segments.length; i++) {
+      const [{ name }, next] = [segments[i]!, segments[i + 1]];
+      const bytes = await readFile(this.#folder, name, next === undefined ? size : undefined);
+      const found = scanSegment(name, bytes, false, from, each);
+      const following = next === undefined ? { first: end, chain: found.chain } : await this.#headerOf(next);
+      if (found.position !== following.first || found.chain !== following.chain)
+        throw logDamage(name, found.offset, 'missing', `the records before position ${following.first} are not there`);
+    }
+  }
+
+  async #headerOf({ name }: Segment) {
+    return openSegmentHeader(name, await readFile(this.#folder, name, SEGMENT_HEADER_BYTES));
+  }
+
+  async #cut(below: Position): Promise<void> {
+    while (this.#segments.length > 1 && this.#segments[1]!.first <= below) {
+      await this.#folder.remove(this.#segments[0]!.name);
+      // Before the next one goes: a crash must not leave the older one of two.
+      await this.#folder.sync();
+      this.#segments.shift();
+    }
+  }
+}
+
+/** Reads a file from its beginning, up to a size or as a whole. */
+async function readFile(folder: LogFolder, name: string, size?: number): Promise<Buffer> {
+  const file = await folder.open(name);
+  try {
+    const present = await file.size();
+    if (size !== undefined && present < size)
+      throw logDamage(name, present, 'truncated', `it has ${size} bytes or more`);
+    return await file.read(0, size ?? present);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Carries what a reader of records throws past the errors of the disk. */
+class ReaderError extends Error {}
+
+function guarded(each: OnRecord): OnRecord {
+  return (record, position) => {
+    try {
+      each(record, position);
+    } catch (cause) {
+      throw new ReaderError('the reader of the log failed', { cause });
+    }
+  };
+}
+
+const closedError = (): IsochronError => new IsochronError('STORAGE_FAILED', 'The log is closed', { retryable: false });
