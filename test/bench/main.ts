@@ -6,6 +6,7 @@ import { type Benchmark, Context } from './context.js';
 import type { Row } from './figures.js';
 import { httpBenchmarks } from './http.js';
 import { idle, idlePartitions, idleSessions } from './idle.js';
+import { logAppends } from './log.js';
 import { memory } from './memory.js';
 import { addRunOptions, chosenFrom, endOnSignals, type RunOptions, settingsOf } from './options.js';
 import { busiestFunctions, type CpuProfile, profileText } from './profile.js';
@@ -34,6 +35,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   stalenessWan,
   memory,
   secondStart,
+  logAppends,
 ];
 /** From here on the main cluster is not needed, and would only take CPU. */
 const LAST_ON_MAIN = waits;
