@@ -139,14 +139,22 @@ describe('damage of a log', () => {
   });
 
   it('does not follow from records that hold copies of frames, at a torn end', async () => {
+    const later = await framesOf(6);
     const disk = new VirtualDisk();
     const log = await openSegmentLog(disk.mount());
     for (let i = 0; i < 3; i++) await log.append([recordAt(i)]);
-    const frames = [...disk.files.values()][0]!.subarray(SEGMENT_HEADER_BYTES);
-    await log.append([Buffer.alloc(1000, 1), frames, Buffer.alloc(1000, 1)]);
+    await log.append([Buffer.alloc(1000, 1), await framesOf(3), later, Buffer.alloc(1000, 1)]);
     const [[name, content]] = [...disk.files] as [[string, Buffer]];
     // The first sector of the last frame is lost, the copies are not.
-    const torn = Buffer.from(content).fill(0, SEGMENT_HEADER_BYTES + frames.length, 512);
+    const torn = Buffer.from(content).fill(0, SEGMENT_HEADER_BYTES + 3 * FRAME_BYTES, 512);
     expect(await readAll(new Map([[name, torn]]))).toEqual({ read: textsAt(3), error: undefined });
   });
+
+  /** The frames of another log with so many records. */
+  async function framesOf(count: number): Promise<Buffer> {
+    const disk = new VirtualDisk();
+    const log = await openSegmentLog(disk.mount());
+    for (let i = 0; i < count; i++) await log.append([recordAt(i)]);
+    return [...disk.files.values()][0]!.subarray(SEGMENT_HEADER_BYTES, SEGMENT_HEADER_BYTES + count * FRAME_BYTES);
+  }
 });
