@@ -48,10 +48,13 @@ describe('the status of a transaction by its id', () => {
       expect(await asked(api, txId)).toEqual({ id: txId, status: 'committed', timestamp });
       const options = ['--endpoint', cluster.endpoint('oregon'), '--birth', String(birth)];
       // The node that stood still may not answer the first question of the other one.
-      const told = await until('the command line says so', async () => {
+      let last = '';
+      const report = async () => {
         const result = await isochron(['transaction', txId, ...options]);
+        last = `exit code ${result.code}: ${result.stdout}${result.stderr}`;
         return result.code === 0 && result;
-      });
+      };
+      const told = await until('the command line says so', report, { explain: () => last });
       expect(told.stdout).toBe(`committed at ${timestamp}\n`);
       const json = await isochron(['transaction', txId, '--json', ...options]);
       expect(JSON.parse(json.stdout)).toEqual({ transaction: txId, status: 'committed', timestamp });
