@@ -9,6 +9,7 @@
  */
 import { IsochronError } from '@isochron/core/errors';
 import type { QualifiedKey, Timestamp, TxId, Value } from '@isochron/core/ids';
+import { TransientMap } from '@isochron/core/transient-map';
 import type { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { RandomSource } from './backoff.js';
 import { toIsochronError } from './errors.js';
@@ -144,7 +145,7 @@ export class ClientMachine {
   readonly #loop: Loop;
   /** The client between two steps, to be asked. */
   readonly core: ClientCore;
-  readonly #handles = new Map<HandleId, SnapshotHandle>();
+  readonly #handles = new TransientMap<HandleId, SnapshotHandle>();
 
   /** @throws IsochronError INVALID_REQUEST for endpoints that are no URLs */
   constructor(

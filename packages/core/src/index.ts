@@ -13,4 +13,5 @@ export * from './random.js';
 export * from './recent-map.js';
 export * from './schema.js';
 export * from './topology.js';
+export * from './transient-map.js';
 export * from './versions.js';

@@ -47,15 +47,16 @@ export class Host<M extends AnyMessage> {
   readonly #machines = new Map<string, Added<M>>();
   readonly #timers = new TimerQueue<Timer<M>>();
   readonly #clock: SteadyClock;
-  readonly #outgoing = new Map<NodeId, Envelope<M>[]>();
+  #outgoing = new Map<NodeId, Envelope<M>[]>();
   #jobs: Job<M>[] = [];
   #running = false;
   #flushing = false;
   readonly #flush = (): void => {
     this.#flushing = false;
     if (this.#stopped) return;
-    for (const [node, envelopes] of this.#outgoing) this.ports.transmit(node, envelopes);
-    this.#outgoing.clear();
+    const outgoing = this.#outgoing;
+    if (outgoing.size > 0) this.#outgoing = new Map();
+    for (const [node, envelopes] of outgoing) this.ports.transmit(node, envelopes);
     if (this.#batch.length > 0 && !this.#inFlight) this.#persist();
   };
   #stopped = false;

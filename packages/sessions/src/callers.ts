@@ -1,5 +1,5 @@
 /** What a plain HTTP caller's token means at this moment on this node, and what its next token claims. */
-import { type NodeId, RecentMap, type Timestamp } from '@isochron/core';
+import { type NodeId, RecentMap, type Timestamp, TransientMap } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import { type Caller, completeOf, OwnView } from './caller.js';
 import type { CacheName, SessionClaims } from './claims.js';
@@ -34,7 +34,7 @@ export type OnLocated = (answer: SessionCacheResp | undefined, unreachable: bool
 const NOWHERE_MS = 1000;
 
 export class Callers {
-  readonly #fetching = new Map<string, (() => void)[]>();
+  readonly #fetching = new TransientMap<string, (() => void)[]>();
   /** Until when no node is asked for a session. */
   readonly #nowhere = new RecentMap<string, number>(10_000);
 

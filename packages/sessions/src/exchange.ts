@@ -1,5 +1,5 @@
 /** Requests to the `sessions` machines of other nodes, and their answers. */
-import type { NodeId, WallMs } from '@isochron/core';
+import { type NodeId, TransientMap, type WallMs } from '@isochron/core';
 import type { Address, Effects } from '@isochron/protocols';
 import type { SessionMessage } from './messages.js';
 
@@ -21,7 +21,7 @@ interface Pending {
 const TIMER = 'answers';
 
 export class Exchange {
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new TransientMap<number, Pending>();
   readonly #down = new Set<NodeId>();
   #unsent: Pending[] = [];
   #lastRef: number;

@@ -4,6 +4,7 @@
  */
 import { IsochronError } from '@isochron/core/errors';
 import type { RegionId } from '@isochron/core/ids';
+import { TransientMap } from '@isochron/core/transient-map';
 import type { Freshness, GoawayFrame, HelloFrame, Unresponsive, UstFrame } from '@isochron/wire/session-frames';
 import { utf8Length } from '../encoding.js';
 import { malformed, serverError, toIsochronError } from '../errors.js';
@@ -39,7 +40,7 @@ const ALL_ANSWER: Unresponsive = { nodes: [], regions: [] };
 export class Connection implements SocketListener {
   readonly #socket: SocketId;
   readonly #hello: HelloFrame;
-  readonly #inFlight = new Map<number, Exchange>();
+  #inFlight = new TransientMap<number, Exchange>();
   #welcome: Welcome | undefined;
   #freshness: Freshness | undefined;
   #unresponsive: Unresponsive = ALL_ANSWER;
@@ -319,7 +320,7 @@ export class Connection implements SocketListener {
     this.loop.cancel(this.#timer);
     this.loop.out.close(this.#socket, abrupt);
     const lostExchanges = [...this.#inFlight.values()].filter((exchange) => !exchange.settled);
-    this.#inFlight.clear();
+    this.#inFlight = new TransientMap();
     if (this.#unopened !== undefined) this.#settle(error);
     else this.owner.closed(this, error, lostExchanges);
   }

@@ -1,4 +1,4 @@
-import type { WallMs } from '@isochron/core';
+import { TransientMap, type WallMs } from '@isochron/core';
 import type { Effects } from '../machine.js';
 
 /** Something must wait: until something has happened here, or for the clock. */
@@ -17,7 +17,7 @@ interface Entry<Item> {
  */
 export class Waiting<Item> {
   readonly counters = { blocked: 0, blockedMs: 0, longestBlockMs: 0 };
-  readonly #waiting = new Map<string, Entry<Item>>();
+  readonly #waiting = new TransientMap<string, Entry<Item>>();
   #timerAt: WallMs = Number.POSITIVE_INFINITY;
 
   /** @param timer the machine's timer for those that wait for the clock */

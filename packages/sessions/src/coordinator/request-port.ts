@@ -1,5 +1,5 @@
 /** Calls of the machines of a node, or of another node, from outside: by a callback for each. */
-import { type AnyMessage, IsochronError, type NodeId } from '@isochron/core';
+import { type AnyMessage, IsochronError, type NodeId, TransientMap } from '@isochron/core';
 import type { Address, Input, Machine, Refused } from '@isochron/protocols';
 
 /** Ends a call, once: with its result, or with the reason why there is none. */
@@ -34,7 +34,7 @@ type Message = AnyMessage & { readonly ref: number };
 export abstract class RequestPort<Request extends Message, Response extends Message>
   implements Machine<Request | Response>
 {
-  readonly #pending = new Map<number, Pending<Response>>();
+  readonly #pending = new TransientMap<number, Pending<Response>>();
   readonly #linked = new Set<NodeId>();
   readonly #self: Address;
   #lastRef: number;

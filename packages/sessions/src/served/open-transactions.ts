@@ -1,12 +1,12 @@
 /** Limits the transactions that clients have open on a node: those of all clients, and those of each. */
-import { IsochronError, Quota, type TxId } from '@isochron/core';
+import { IsochronError, Quota, TransientMap, type TxId } from '@isochron/core';
 import type { ServingLimits } from './serving-limits.js';
 
 /** Counts from the start to the end, or until the lease is over: what ended elsewhere lapses. */
 export class OpenTransactions {
   readonly #quota: Quota;
   /** In the order of their leases. */
-  readonly #open = new Map<TxId, { readonly client: string; readonly until: number }>();
+  readonly #open = new TransientMap<TxId, { readonly client: string; readonly until: number }>();
 
   constructor(
     limits: ServingLimits,

@@ -2,7 +2,7 @@
  * What a coordinator has asked of replicas: asked again until it is answered, or too late. Every question may be asked twice: a PUT is known by its
  * id, and the rest changes nothing.
  */
-import type { ErrorCode, NodeId, WallMs } from '@isochron/core';
+import { type ErrorCode, type NodeId, TransientMap, type WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import type { NodeClock } from '../node-clock.js';
 import type { Ref } from '../replication/messages.js';
@@ -55,7 +55,7 @@ type Pending = Omit<Ask<AnswerType>, 'taken' | 'takenLate'> & {
 
 export class Asks {
   readonly counters = { asked: 0, askedAgain: 0, unanswered: 0 };
-  readonly #pending = new Map<Ref, Pending>();
+  readonly #pending = new TransientMap<Ref, Pending>();
   /** Begins at the clock: an answer to a question of a former life is nobody's. 0 before the first question. */
   #nextRef: Ref = 0;
 

@@ -2,7 +2,16 @@
  * One-shot read-only transactions, as the client's node drives them: the snapshot is chosen by this node or by one of the partitions read (one round
  * more), then every partition is asked in parallel.
  */
-import type { Deps, PartitionId, QualifiedKey, Timestamp, TxId, Version, WallMs } from '@isochron/core';
+import {
+  type Deps,
+  type PartitionId,
+  type QualifiedKey,
+  type Timestamp,
+  TransientMap,
+  type TxId,
+  type Version,
+  type WallMs,
+} from '@isochron/core';
 import type { Effects } from '../../machine.js';
 import type { Addresses, NodeState } from '../node-state.js';
 import { Waiting } from '../waiting.js';
@@ -37,7 +46,7 @@ export class Rots {
   /** Those whose snapshot this node cannot give yet. */
   readonly waiting = new Waiting<Rot>('waitingRots');
   /** The stable time when each began: no snapshot of theirs lies below (P9). */
-  readonly #open = new Map<Rot, Timestamp>();
+  readonly #open = new TransientMap<Rot, Timestamp>();
   /** Those under way that are executed again when they take too long, with their snapshots. */
   readonly #impatient = new Map<Rot, { readonly since: WallMs; readonly snapshot: Deps }>();
 
@@ -82,7 +91,7 @@ export class Rots {
       const detail = 'The snapshot was not installed here in time; try again.';
       out.send(requester.from, { type: 'Refused', ref: requester.ref, code: 'SNAPSHOT_UNAVAILABLE', detail });
     }
-    for (const rot of this.#open.keys()) if (now > rot.until) this.#close(rot);
+    for (const [rot] of this.#open) if (now > rot.until) this.#close(rot);
     for (const [rot, { since, snapshot }] of this.#impatient) this.#hurry(rot, since, snapshot, now, out);
   }
 

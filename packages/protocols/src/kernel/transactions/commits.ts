@@ -12,6 +12,7 @@ import {
   RecentMap,
   type RegionId,
   type Timestamp,
+  TransientMap,
   type TxId,
   type WallMs,
 } from '@isochron/core';
@@ -79,7 +80,7 @@ interface PendingCommit {
 
 export class Commits {
   readonly counters = { commits: 0, repeatedCommits: 0, committed: 0, refusedCommits: 0, pendingOutcomes: 0 };
-  readonly #pending = new Map<TxId, PendingCommit>();
+  readonly #pending = new TransientMap<TxId, PendingCommit>();
   /** Digests of the latest commits, by id. */
   readonly #recent = new RecentMap<TxId, string>(REMEMBERED);
   /** How many attempts of a commit that was given up are known to be aborted: when it comes again, nobody is asked twice. */

@@ -1,4 +1,4 @@
-import { type LoggedTx, type Timestamp, type TxId, writesBytes } from '@isochron/core';
+import { type LoggedTx, type Timestamp, TransientMap, type TxId, writesBytes } from '@isochron/core';
 
 /** A committed transaction's slice that is not applied yet. */
 export interface Committed extends Pick<LoggedTx, 'txId' | 'writes' | 'deps' | 'siblings' | 'repeatable'> {
@@ -18,7 +18,7 @@ export interface CommittedGroup {
 /** Committed^m_n: ordered by commit timestamp, drained from the front. */
 export class CommittedQueue {
   #items: Committed[] = [];
-  readonly #byId = new Map<TxId, Committed>();
+  readonly #byId = new TransientMap<TxId, Committed>();
   #bytes = 0;
 
   get size(): number {

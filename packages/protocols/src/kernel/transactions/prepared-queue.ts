@@ -1,4 +1,12 @@
-import { invariant, type PreparedRecord, type Timestamp, type TxId, type WallMs, writesBytes } from '@isochron/core';
+import {
+  invariant,
+  type PreparedRecord,
+  type Timestamp,
+  TransientMap,
+  type TxId,
+  type WallMs,
+  writesBytes,
+} from '@isochron/core';
 
 /** A prepared transaction and since when this process knows it. */
 export interface Prepared {
@@ -9,7 +17,7 @@ export interface Prepared {
 
 /** Transactions with a proposed timestamp that wait for their outcome (Prepared^m_n). Inserted in the order of `pt`. */
 export class PreparedQueue {
-  readonly #byId = new Map<TxId, Prepared>();
+  readonly #byId = new TransientMap<TxId, Prepared>();
   #highest: Timestamp = 0;
   #bytes = 0;
 

@@ -11,6 +11,7 @@ import {
   type PartitionId,
   type QualifiedKey,
   type RegionId,
+  TransientMap,
   type Version,
   type WallMs,
 } from '@isochron/core';
@@ -58,7 +59,7 @@ const NOT_INSTALLED: Refusal = {
 
 export class Reads {
   readonly counters = { reads: 0, localSlices: 0, remoteSlices: 0, failovers: 0, unanswered: 0 };
-  readonly #pending = new Map<number, PendingRead>();
+  readonly #pending = new TransientMap<number, PendingRead>();
   readonly #regions: (readonly RegionId[])[];
   /** Begins at the clock: an answer to a read of a former life is nobody's. 0 before the first read. */
   #nextRef = 0;

@@ -1,4 +1,4 @@
-import { IsochronError, RecentMap, type Timestamp, type TxId, type WallMs } from '@isochron/core';
+import { IsochronError, RecentMap, type Timestamp, TransientMap, type TxId, type WallMs } from '@isochron/core';
 import type { Snapshot } from './snapshots.js';
 
 /** How an interactive transaction left the table. */
@@ -19,7 +19,7 @@ const REMEMBERED = 10_000;
  * `sOld` for longer than `maxTransactionMs` (P9).
  */
 export class TransactionTable {
-  readonly #open = new Map<TxId, Context>();
+  readonly #open = new TransientMap<TxId, Context>();
   readonly #ended = new RecentMap<TxId, { why: Ended; snapshot: Snapshot }>(REMEMBERED);
 
   constructor(readonly maxTransactionMs: number) {}

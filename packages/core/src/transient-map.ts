@@ -1,0 +1,51 @@
+/** Deletions between two tables, at least. */
+const DELETIONS = 64;
+
+/**
+ * A Map for what comes and goes quickly, such as requests that wait for their answers. V8 links each table of a Map to the one that takes
+ * its place. Once a table is old, each later one is taken for alive until the next full collection, with all that it held: every
+ * short-lived value becomes an old one. So this map begins anew, with a Map that no other one knows, after some deletions; the work is
+ * constant for each of them.
+ *
+ * Iteration is in the order of insertion. A `set` in the midst of it may hide later changes from it.
+ */
+export class TransientMap<K, V> {
+  #map = new Map<K, V>();
+  #deleted = 0;
+
+  /** How many entries it has. */
+  get size(): number {
+    return this.#map.size;
+  }
+
+  get(key: K): V | undefined {
+    return this.#map.get(key);
+  }
+
+  has(key: K): boolean {
+    return this.#map.has(key);
+  }
+
+  /** Puts a value in; a key that is there already keeps its place. */
+  set(key: K, value: V): void {
+    if (this.#deleted > DELETIONS + 2 * this.#map.size) {
+      this.#map = new Map(this.#map);
+      this.#deleted = 0;
+    }
+    this.#map.set(key, value);
+  }
+
+  /** Takes an entry out. Returns whether there was one. */
+  delete(key: K): boolean {
+    this.#deleted++;
+    return this.#map.delete(key);
+  }
+
+  values(): IterableIterator<V> {
+    return this.#map.values();
+  }
+
+  [Symbol.iterator](): IterableIterator<[K, V]> {
+    return this.#map[Symbol.iterator]();
+  }
+}
