@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { checkHistory } from './check.js';
-import { GUARANTEES, type Guarantee } from './guarantees.js';
-import type { HistoryRecord, Op, ReplicaState, Status, Transaction } from './history.js';
+import type { Violation } from './explanation/violations.js';
+import type { HistoryRecord, Op, ReplicaState, Status, Transaction } from './input/history.js';
 import { modelHistory } from './model.js';
+import { GUARANTEES, type Guarantee } from './rules/guarantees.js';
 import { violatedByDefinition } from './testing/definition.js';
-import type { Violation } from './violations.js';
 
 interface Shape {
   readonly deletes: boolean;
@@ -156,7 +156,7 @@ describe('the checker against the definition', () => {
     const tally = agree(spoiltHistories(), 4000, 20_250_105);
     expect(tally.clean).toBeGreaterThan(1000);
     expectAtLeast(tally.violated, 300, ORDERED);
-    // Each guarantee is told apart from the others. A cycle of causality leaves no order for any of them.
+    // Each guarantee is distinguished from the others. A cycle of causality leaves no order for any of them.
     expectAtLeast(tally.alone, 10, [...SESSION_GUARANTEES, 'read-atomicity', 'causal-convergence']);
   });
 

@@ -1,9 +1,9 @@
 import { checkHistory } from './check.js';
-import { GUARANTEES, type Guarantee, LEVELS } from './guarantees.js';
-import { HistoryError, type Transaction } from './history.js';
-import { formatVerdict } from './report.js';
+import { formatVerdict } from './explanation/report.js';
+import type { Verdict, ViolationName } from './explanation/violations.js';
+import { HistoryError, type Transaction } from './input/history.js';
+import { GUARANTEES, type Guarantee, LEVELS } from './rules/guarantees.js';
 import { textHistory, textTransactions } from './testing/text-history.js';
-import type { Verdict, ViolationName } from './violations.js';
 
 const namesOf = (verdict: Verdict): ViolationName[] => verdict.violations.map(({ name }) => name);
 const verdictOf = (text: string): Verdict => checkHistory(textHistory(text));
@@ -66,7 +66,7 @@ describe('final states', () => {
 });
 
 describe('a counterexample', () => {
-  it('says in plain words which transactions contradict one another', () => {
+  it('says in plain labels which transactions contradict one another', () => {
     const text = formatVerdict('h', verdictOf('a: x=0\na: x=1\nb: x?1, y=1\nc: y?1, x?0'), 0);
     expect(text).toBe(
       [

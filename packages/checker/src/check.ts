@@ -2,7 +2,7 @@
  * Decides about a whole history, each guarantee by itself. README.md defines them.
  *
  * Happens-before (hb) is the transitive closure of session order and write-read; it must be acyclic. All guarantees that
- * speak of order follow one scheme: if T3 reads x from T1, and T3 must see T2, which also writes x, then T2 comes before T1 in
+ * constrain the order follow one scheme: if T3 reads x from T1, and T3 must see T2, which also writes x, then T2 comes before T1 in
  * the order of commits; the history keeps the guarantee exactly when all these orders and hb together are acyclic (Biswas and
  * Enea, "On the complexity of checking transactional consistency", OOPSLA 2019). Causal convergence demands to see all that
  * happened before; the others demand parts of that. It allows lost updates, write skew, long forks and reads as stale as the
@@ -11,19 +11,20 @@
  * What the history leaves open is read in favour of the store, so a violation is never a matter of interpretation:
  * - a read of null may have seen any delete that could have been visible, see {@link resolveNulls};
  * - an unknown transaction counts only when a read saw it, and never has to be seen by its own session;
- * - reads of aborted transactions, and of unknown ones that nobody saw, are not judged.
+ * - reads of aborted transactions, and of unknown ones that no read observed, are not judged.
  *
  * Cost: one vector clock entry per transaction and session; time near-linear in operations times sessions.
  */
-import { FinalStates } from './convergence.js';
-import { GUARANTEES, type Guarantee, type HistoryLevel, type Judgement, LEVELS } from './guarantees.js';
-import { type HistoryRecord, isReplicaState } from './history.js';
-import { IndexedHistory, READ } from './indexed.js';
-import { judgeOrder } from './order.js';
-import { ReadResolver } from './resolve.js';
-import { setStage } from './scene.js';
-import { Findings, type Stats, type Verdict } from './violations.js';
-import { Words } from './words.js';
+
+import { Labels } from './explanation/labels.js';
+import { Findings, type Stats, type Verdict } from './explanation/violations.js';
+import { type HistoryRecord, isReplicaState } from './input/history.js';
+import { IndexedHistory, READ } from './input/indexed-history.js';
+import { ReadResolver } from './input/read-resolver.js';
+import { prepareInput } from './order/analysis.js';
+import { FinalStates } from './rules/convergence.js';
+import { GUARANTEES, type Guarantee, type HistoryLevel, type Judgement, LEVELS } from './rules/guarantees.js';
+import { judgeOrder } from './rules/order-report.js';
 
 /** What to demand, and how much to explain and to spend. */
 export interface CheckOptions {
@@ -80,13 +81,13 @@ export class HistoryChecker {
     const { maxViolations = 10, maxClockBytes = 4 * 2 ** 30, onPhase = () => undefined } = this.#options;
     const history = this.#history;
     const findings = new Findings(this.#level.demands, maxViolations);
-    const words = new Words(history);
+    const labels = new Labels(history);
     const counted = countsOf(history);
     this.#finals.appendTo(history);
     onPhase('finding what each read saw');
-    const { included, reads, observedUnknown } = new ReadResolver(history, findings, words);
-    judgeOrder(setStage(history, included, maxClockBytes), reads, words, findings, onPhase);
-    this.#finals.judge(history, words, findings);
+    const { included, reads, observedUnknown } = new ReadResolver(history, findings, labels);
+    judgeOrder(prepareInput(history, included, maxClockBytes), reads, labels, findings, onPhase);
+    this.#finals.judge(history, labels, findings);
     const { found, violations } = findings;
     const stats = { ...counted, observedUnknown, replicas: this.#finals.replicas };
     return { ok: found === 0, guarantees: this.#judgements(findings.violated), stats, found, violations };

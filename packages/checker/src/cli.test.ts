@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EXIT, runCheck } from './cli.js';
-import { GUARANTEES, LEVELS } from './guarantees.js';
+import { GUARANTEES, LEVELS } from './rules/guarantees.js';
 
 const GOOD = [
   '{"session":"a","seq":0,"tx":"t0","status":"committed","ops":[{"f":"w","k":"x","v":"1"}]}',

@@ -1,7 +1,11 @@
 import { open } from 'node:fs/promises';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { HistoryChecker } from './check.js';
-import { HistoryTooLargeError } from './clocks.js';
+import { formatVerdict } from './explanation/report.js';
+import type { Verdict } from './explanation/violations.js';
+import { HistoryError, quote, readHistory } from './input/history.js';
+import { HistoryTooLargeError } from './order/clocks.js';
+import { Progress } from './progress.js';
 import {
   GUARANTEES,
   type Guarantee,
@@ -10,11 +14,7 @@ import {
   LEVELS,
   type LevelName,
   type Unit,
-} from './guarantees.js';
-import { HistoryError, quote, readHistory } from './history.js';
-import { Progress } from './progress.js';
-import { formatVerdict } from './report.js';
-import type { Verdict } from './violations.js';
+} from './rules/guarantees.js';
 
 /** Exit codes of the command. */
 export const EXIT = {
@@ -136,10 +136,10 @@ function describeDemands(demands: readonly Guarantee[]): string {
 }
 
 function parseDemand(text: string): Guarantee[] {
-  const words = text.split(',');
-  const wrong = words.find((word) => !isGuarantee(word));
+  const labels = text.split(',');
+  const wrong = labels.find((word) => !isGuarantee(word));
   if (wrong !== undefined) throw new InvalidArgumentError(`${quote(wrong)} is not a guarantee. See --help.`);
-  return words.filter(isGuarantee);
+  return labels.filter(isGuarantee);
 }
 
 function parseCount(text: string): number {
@@ -186,7 +186,7 @@ function refuseEmptyProof(file: string, { stats, guarantees }: Verdict, demand: 
   throw new UnusableInput(EXIT.provesNothing, `${file} holds no final states that show ${unjudged}`);
 }
 
-/** What to tell the user, or the error itself when it is not about the input. */
+/** The message for the user, or the error itself when it is not about the input. */
 function asUnusable(error: unknown, file: string): unknown {
   const about = (code: number, text: string): UnusableInput => new UnusableInput(code, text, { cause: error });
   if (error instanceof HistoryError) return about(EXIT.badLine, `${file}: ${error.message}`);

@@ -1,16 +1,6 @@
 export { type CheckOptions, checkHistory, HistoryChecker } from './check.js';
-export { HistoryTooLargeError } from './clocks.js';
-export {
-  GUARANTEES,
-  type Guarantee,
-  type HistoryLevel,
-  isGuarantee,
-  isLevelName,
-  type Judgement,
-  LEVELS,
-  type LevelName,
-  type Unit,
-} from './guarantees.js';
+export { formatVerdict } from './explanation/report.js';
+export type { Stats, Step, TransactionRef, Verdict, Violation, ViolationName } from './explanation/violations.js';
 export {
   type FinalValue,
   HistoryError,
@@ -23,7 +13,17 @@ export {
   readHistory,
   type Status,
   type Transaction,
-} from './history.js';
+} from './input/history.js';
 export { type ModelOptions, modelHistory } from './model.js';
-export { formatVerdict } from './report.js';
-export type { Stats, Step, TransactionRef, Verdict, Violation, ViolationName } from './violations.js';
+export { HistoryTooLargeError } from './order/clocks.js';
+export {
+  GUARANTEES,
+  type Guarantee,
+  type HistoryLevel,
+  isGuarantee,
+  isLevelName,
+  type Judgement,
+  LEVELS,
+  type LevelName,
+  type Unit,
+} from './rules/guarantees.js';

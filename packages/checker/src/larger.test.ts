@@ -1,10 +1,10 @@
 import { Random } from '@isochron/core';
 import { checkHistory } from './check.js';
-import { HistoryTooLargeError } from './clocks.js';
-import { type Guarantee, LEVELS, type LevelName } from './guarantees.js';
-import type { HistoryRecord, Op, Transaction } from './history.js';
+import type { Verdict } from './explanation/violations.js';
+import type { HistoryRecord, Op, Transaction } from './input/history.js';
 import { type ModelOptions, type ModelPromise, modelHistory } from './model.js';
-import type { Verdict } from './violations.js';
+import { HistoryTooLargeError } from './order/clocks.js';
+import { type Guarantee, LEVELS, type LevelName } from './rules/guarantees.js';
 
 const SHAPE = { sessions: 12, transactions: 4000, keys: 50, opsPerTx: 6, maxLag: 60 };
 const SEEDS = [1, 2, 3, 4];

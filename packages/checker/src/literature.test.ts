@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { checkHistory } from './check.js';
-import type { Guarantee } from './guarantees.js';
-import type { Op, Transaction } from './history.js';
+import type { Op, Transaction } from './input/history.js';
+import type { Guarantee } from './rules/guarantees.js';
 
 /*
- * The checker against definitions of others, written down as they are published. They speak of committed transactions
+ * The checker against definitions of others, written down as they are published. They cover committed transactions
  * whose values are unique, without deletes.
  */
 

@@ -1,5 +1,5 @@
 import { Random } from '@isochron/core';
-import type { FinalValue, Op, Transaction } from './history.js';
+import type { FinalValue, Op, Transaction } from './input/history.js';
 
 /**
  * What the modelled store promises:

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkHistory } from './check.js';
-import { GUARANTEES, LEVELS } from './guarantees.js';
+import { GUARANTEES, LEVELS } from './rules/guarantees.js';
 import { violatedByDefinition } from './testing/definition.js';
 import { textHistory } from './testing/text-history.js';
 

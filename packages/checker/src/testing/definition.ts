@@ -1,5 +1,5 @@
-import type { Guarantee } from '../guarantees.js';
-import { type HistoryRecord, isReplicaState, type Transaction } from '../history.js';
+import { type HistoryRecord, isReplicaState, type Transaction } from '../input/history.js';
+import type { Guarantee } from '../rules/guarantees.js';
 
 /**
  * The definitions of README.md, taken literally and slowly: it tries every choice of what the history leaves open, and every
@@ -14,7 +14,7 @@ export function violatedByDefinition(history: readonly HistoryRecord[]): Set<Gua
   const counted = countedOf(all);
   for (const guarantee of localViolations(counted, all)) violated.add(guarantee);
   const unseen = all.filter((t) => t.status === 'unknown' && !counted.includes(t));
-  // Where nobody saw a transaction, it may have happened or not; that it did helps only those who read null after its delete.
+  // An unobserved transaction may have happened or not; that it did helps only reads of null after its delete.
   const open = new Set<OrderGuarantee>(['acyclic-causality', ...ORDERED]);
   for (const happened of subsets(unseen)) {
     const real = all.filter((t) => counted.includes(t) || happened.includes(t));

@@ -1,4 +1,4 @@
-import type { FinalValue, HistoryRecord, Op, Status, Transaction } from '../history.js';
+import type { FinalValue, HistoryRecord, Op, Status, Transaction } from '../input/history.js';
 
 /**
  * A history in short, for tests: one transaction a line, `session: op, op, …`. `x=1` writes, `x?1` reads, `-` is null, for a

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
+import { Labels } from '../explanation/labels.js';
+import { Findings } from '../explanation/violations.js';
+import type { Transaction } from '../input/history.js';
+import { IndexedHistory, NONE } from '../input/indexed-history.js';
+import { ReadResolver } from '../input/read-resolver.js';
+import { modelHistory } from '../model.js';
+import { everywhere, judge } from '../rules/judge.js';
+import { type Analysis, type AnalysisInput, buildAnalysis, prepareInput, readHops } from './analysis.js';
 import { findKnots, shortestCycle } from './cycles.js';
 import { Digraph } from './graph.js';
-import type { Transaction } from './history.js';
-import { IndexedHistory, NONE } from './indexed.js';
-import { everywhere, judge } from './judge.js';
-import { modelHistory } from './model.js';
 import { PathFinder } from './paths.js';
-import { ReadResolver } from './resolve.js';
-import { openScene, readHops, type Scene, type Stage, setStage } from './scene.js';
-import { Findings } from './violations.js';
-import { Words } from './words.js';
 
 /** Histories of an eventually consistent store with few keys: their reads often contradict one another. */
 const histories = fc
@@ -25,24 +25,24 @@ const histories = fc
 /** The same read backwards in time: a session may read what is only written later. */
 const backwards = histories.map((history) => history.map((t, i) => ({ ...t, seq: -i })).toReversed());
 
-function stageOf(transactions: readonly Transaction[]): {
-  stage: Stage;
-  opened: Scene | Digraph;
-  reads: Scene['reads'];
+function inputOf(transactions: readonly Transaction[]): {
+  input: AnalysisInput;
+  opened: Analysis | Digraph;
+  reads: Analysis['reads'];
 } {
   const history = new IndexedHistory();
   transactions.forEach((transaction, i) => {
     history.add({ ...transaction, seq: i }, i + 1);
   });
-  const { included, reads } = new ReadResolver(history, new Findings([], 0), new Words(history));
-  const stage = setStage(history, included, 2 ** 30);
-  return { stage, opened: openScene(stage, reads), reads };
+  const { included, reads } = new ReadResolver(history, new Findings([], 0), new Labels(history));
+  const input = prepareInput(history, included, 2 ** 30);
+  return { input, opened: buildAnalysis(input, reads), reads };
 }
 
 type Edge = readonly [from: number, to: number];
 
 /** Happens-before in single hops: session order to any later transaction, and write-read. */
-function hops({ order, history }: Stage, reads: Scene['reads']): Edge[] {
+function hops({ order, history }: AnalysisInput, reads: Analysis['reads']): Edge[] {
   const all = Array.from({ length: history.size }, (_, t) => t);
   const session = all.flatMap((a) =>
     all.filter((b) => a < b && order.sessionOf(a) === order.sessionOf(b)).map((b): Edge => [a, b]),
@@ -72,13 +72,13 @@ describe('the cycle of a counterexample', () => {
     const lengths = new Set<number>();
     fc.assert(
       fc.property(backwards, (history) => {
-        const { stage, opened, reads } = stageOf(history);
+        const { input, opened, reads } = inputOf(history);
         if (!(opened instanceof Digraph)) return;
-        const paths = new PathFinder(stage.order, reads);
+        const paths = new PathFinder(input.order, reads);
         const found = findKnots(opened, readHops(reads)).map((knot) => shortestCycle(paths, knot).length);
         const shortest = Math.min(...found);
         lengths.add(shortest);
-        expect(shortest).toBe(shortestLength(history.length, hops(stage, reads)));
+        expect(shortest).toBe(shortestLength(history.length, hops(input, reads)));
       }),
       { numRuns: 1500, seed: 20_250_121 },
     );
@@ -89,14 +89,16 @@ describe('the cycle of a counterexample', () => {
     const lengths: number[] = [];
     fc.assert(
       fc.property(histories, (history) => {
-        const { stage, opened, reads } = stageOf(history);
+        const { input, opened, reads } = inputOf(history);
         if (opened instanceof Digraph) return;
         const outcome = judge('causal-convergence', opened, everywhere(opened));
-        if ('graph' in outcome || outcome.forced.staleReads.length > 0 || outcome.knots.length === 0) return;
-        const paths = new PathFinder(stage.order, reads, outcome.forced);
-        const shortest = Math.min(...outcome.knots.map((knot) => shortestCycle(paths, knot, outcome.forced).length));
+        if ('graph' in outcome || outcome.commitOrder.staleReads.length > 0 || outcome.knots.length === 0) return;
+        const paths = new PathFinder(input.order, reads, outcome.commitOrder);
+        const shortest = Math.min(
+          ...outcome.knots.map((knot) => shortestCycle(paths, knot, outcome.commitOrder).length),
+        );
         lengths.push(shortest);
-        const edges = [...hops(stage, reads), ...forcedOrders(opened)];
+        const edges = [...hops(input, reads), ...commitOrderOrders(opened)];
         expect(shortest).toBe(shortestLength(history.length, edges));
       }),
       { numRuns: 4000, seed: 20_250_122 },
@@ -106,7 +108,7 @@ describe('the cycle of a counterexample', () => {
   });
 
   /** Every order of commits that some read forces and happens-before does not imply. */
-  function forcedOrders({ history, reads, clocks }: Scene): Edge[] {
+  function commitOrderOrders({ history, reads, clocks }: Analysis): Edge[] {
     const edges: Edge[] = [];
     for (let read = 0; read < reads.length; read++) {
       const writer = reads.writer(read);

@@ -1,44 +1,44 @@
-import { findKnots, type Knot } from './cycles.js';
-import { causalCycle, Explainer } from './explain.js';
-import { Digraph } from './graph.js';
+import { causalCycle, Explainer } from '../explanation/explain.js';
+import type { Labels } from '../explanation/labels.js';
+import type { Counterexample, Findings } from '../explanation/violations.js';
+import { NONE } from '../input/indexed-history.js';
+import type { Reads } from '../input/reads.js';
+import { type AnalysisInput, buildAnalysis, readHops } from '../order/analysis.js';
+import { findKnots, type Knot } from '../order/cycles.js';
+import { Digraph } from '../order/graph.js';
 import type { Guarantee } from './guarantees.js';
-import { NONE } from './indexed.js';
 import { type CyclicOutcome, everywhere, focusOf, isKept, judge, ORDER_GUARANTEES, type Outcome } from './judge.js';
-import type { Reads } from './reads.js';
-import { openScene, readHops, type Stage } from './scene.js';
-import type { Counterexample, Findings } from './violations.js';
-import type { Words } from './words.js';
 
 /**
- * Judges every guarantee that speaks of the order of transactions. Causal convergence contains all others, so they are only
+ * Judges every guarantee about the order of transactions. Causal convergence contains all others, so they are only
  * looked at when it fails.
  * @throws HistoryTooLargeError
  */
 export function judgeOrder(
-  stage: Stage,
+  input: AnalysisInput,
   reads: Reads,
-  words: Words,
+  labels: Labels,
   findings: Findings,
   onPhase: (phase: string) => void,
 ): void {
   onPhase('ordering transactions');
-  const scene = openScene(stage, reads);
-  const guarantees = ORDER_GUARANTEES.filter((guarantee) => guarantee !== 'durability' || stage.order.final !== NONE);
-  const report = new OrderReport(stage, words, findings);
-  if (scene instanceof Digraph) {
+  const analysis = buildAnalysis(input, reads);
+  const guarantees = ORDER_GUARANTEES.filter((guarantee) => guarantee !== 'durability' || input.order.final !== NONE);
+  const report = new OrderReport(input, labels, findings);
+  if (analysis instanceof Digraph) {
     // Without happens-before nothing further can be said.
-    report.takeCycles(['acyclic-causality', ...guarantees], reads, scene, false);
+    report.takeCycles(['acyclic-causality', ...guarantees], reads, analysis, false);
     report.finish();
     return;
   }
   onPhase('judging causal-convergence');
-  const convergence = judge('causal-convergence', scene, everywhere(scene));
+  const convergence = judge('causal-convergence', analysis, everywhere(analysis));
   if (isKept(convergence)) return;
-  const focus = focusOf(scene, convergence);
+  const focus = focusOf(analysis, convergence);
   for (const guarantee of guarantees) {
     if (guarantee === 'causal-convergence') continue;
     onPhase(`judging ${guarantee}`);
-    report.take(judge(guarantee, scene, focus));
+    report.take(judge(guarantee, analysis, focus));
   }
   onPhase('explaining');
   report.take(convergence);
@@ -64,17 +64,17 @@ interface FoundKnot {
  * reported once, by the most particular one, which is taken first.
  */
 class OrderReport {
-  readonly #stage: Stage;
-  readonly #words: Words;
+  readonly #input: AnalysisInput;
+  readonly #labels: Labels;
   readonly #findings: Findings;
   readonly #staleReads = new Map<number, StaleRead>();
   /** Versions that a reader of {@link #staleReads} saw. */
   readonly #staleVersions = new Set<number>();
   readonly #knots: FoundKnot[] = [];
 
-  constructor(stage: Stage, words: Words, findings: Findings) {
-    this.#stage = stage;
-    this.#words = words;
+  constructor(input: AnalysisInput, labels: Labels, findings: Findings) {
+    this.#input = input;
+    this.#labels = labels;
     this.#findings = findings;
   }
 
@@ -87,9 +87,9 @@ class OrderReport {
       return;
     }
     let explainer: Explainer | undefined;
-    const explaining = (): Explainer => (explainer ??= new Explainer(outcome, this.#words));
-    for (const read of outcome.forced.staleReads) {
-      const version = outcome.scene.reads.write[read]!;
+    const explaining = (): Explainer => (explainer ??= new Explainer(outcome, this.#labels));
+    for (const read of outcome.commitOrder.staleReads) {
+      const version = outcome.analysis.reads.write[read]!;
       if (isLast && this.#staleVersions.has(version)) continue;
       this.#staleVersions.add(version);
       this.#addStale(outcome, read, breaks, () => explaining().staleRead(read));
@@ -101,7 +101,7 @@ class OrderReport {
   /** Takes a happens-before that has cycles. */
   takeCycles(breaks: readonly Guarantee[], reads: Reads, graph: Digraph, isLast: boolean): void {
     for (const knot of findKnots(graph, readHops(reads))) {
-      this.#addKnot(knot, isLast, breaks, () => causalCycle(this.#stage.order, reads, knot, this.#words));
+      this.#addKnot(knot, isLast, breaks, () => causalCycle(this.#input.order, reads, knot, this.#labels));
     }
   }
 
@@ -112,9 +112,9 @@ class OrderReport {
     for (const { breaks, explain } of this.#knots) this.#findings.add(breaks, explain);
   }
 
-  #addStale({ scene }: Outcome, read: number, breaks: readonly Guarantee[], explain: () => Counterexample): void {
+  #addStale({ analysis }: Outcome, read: number, breaks: readonly Guarantee[], explain: () => Counterexample): void {
     const known = this.#staleReads.get(read);
-    const reader = scene.reads.tx.at(read);
+    const reader = analysis.reads.tx.at(read);
     if (known === undefined) this.#staleReads.set(read, { reader, breaks: new Set(breaks), explain });
     else for (const guarantee of breaks) known.breaks.add(guarantee);
   }

@@ -1,9 +1,9 @@
-import { quote } from './history.js';
-import { type IndexedHistory, NONE } from './indexed.js';
+import { quote } from '../input/history.js';
+import { type IndexedHistory, NONE } from '../input/indexed-history.js';
 import type { Counterexample, TransactionRef, ViolationName } from './violations.js';
 
 /** Turns numbers of an indexed history back into names and sentences. */
-export class Words {
+export class Labels {
   readonly #history: IndexedHistory;
 
   constructor(history: IndexedHistory) {

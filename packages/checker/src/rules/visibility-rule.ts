@@ -1,22 +1,22 @@
-import { NONE } from './indexed.js';
-import type { Hop, PathFinder } from './paths.js';
-import type { Scene } from './scene.js';
+import { NONE } from '../input/indexed-history.js';
+import type { Analysis } from '../order/analysis.js';
+import type { Hop, PathFinder } from '../order/paths.js';
 
-/** What a reader must not miss, and why. */
+/** A write that must be visible to a reader, and why. */
 export interface Miss {
   readonly writer: number;
   readonly path: readonly Hop[];
 }
 
 /**
- * What a guarantee demands to be seen. All of them follow one scheme (Biswas and Enea, OOPSLA 2019): if T3 reads x from T1,
+ * The writes that a guarantee demands to be visible. All rules follow one scheme (Biswas and Enea, OOPSLA 2019): if T3 reads x from T1,
  * and T3 must see T2, which writes x too, then T2 comes before T1 in the order of commits. They differ in *must see*.
  */
-export abstract class Sight {
-  protected readonly scene: Scene;
+export abstract class VisibilityRule {
+  protected readonly analysis: Analysis;
 
-  constructor(scene: Scene) {
-    this.scene = scene;
+  constructor(analysis: Analysis) {
+    this.analysis = analysis;
   }
 
   /**
@@ -25,16 +25,16 @@ export abstract class Sight {
    */
   abstract past(reader: number, key: number, seen: number): number[];
 
-  /** Whether who must see a transaction must see all that its session wrote before. */
+  /** Whether a reader that must see a transaction must see all that its session wrote before. */
   abstract readonly coversEarlier: boolean;
 
   /** Why a reader must see a writer. */
   abstract witness(writer: number, reader: number, paths: PathFinder): readonly Hop[];
 
-  /** Visits what comes before a version in the order of commits, each with the read that says so. */
+  /** Visits what comes before a version in the order of commits, each with the read that shows it. */
   forVersion(version: number, key: number, reads: Int32Array, visit: (other: number, read: number) => void): void {
     for (const read of reads) {
-      for (const other of this.past(this.scene.reads.tx.at(read), key, version)) visit(other, read);
+      for (const other of this.past(this.analysis.reads.tx.at(read), key, version)) visit(other, read);
     }
   }
 
@@ -48,8 +48,8 @@ export abstract class Sight {
 
   /** The last writer of a key in a session among its first `count` transactions; added to `past` if there is one. */
   protected addLast(past: number[], key: number, session: number, count: number): void {
-    const run = this.scene.writers.runOf(key, session);
-    const writer = run === NONE ? NONE : this.scene.writers.last(run, count);
+    const run = this.analysis.writers.runOf(key, session);
+    const writer = run === NONE ? NONE : this.analysis.writers.last(run, count);
     if (writer !== NONE) past.push(writer);
   }
 }

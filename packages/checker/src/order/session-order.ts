@@ -1,5 +1,5 @@
-import { type IndexedHistory, NONE } from './indexed.js';
-import { type Groups, groupBy } from './ints.js';
+import { type IndexedHistory, NONE } from '../input/indexed-history.js';
+import { type Groups, groupBy } from '../input/ints.js';
 
 /**
  * Session order among the transactions that count.
@@ -15,8 +15,8 @@ export class SessionOrder {
   /** The committed transaction right before it in its session, or `NONE`. */
   readonly prev: Int32Array;
   /** The number of an unknown transaction among the unknown ones that count; `NONE` for the others. */
-  readonly looseId: Int32Array;
-  readonly looseCount: number;
+  readonly indeterminateId: Int32Array;
+  readonly indeterminateCount: number;
   /** The transaction that stands for the final state: it comes after every other. `NONE` when there is none. */
   readonly final: number;
 
@@ -28,25 +28,25 @@ export class SessionOrder {
     this.members = groupBy(sessionOf, history.sessions.length);
     this.rank = new Int32Array(history.size);
     this.prev = new Int32Array(history.size).fill(NONE);
-    this.looseId = new Int32Array(history.size).fill(NONE);
-    this.looseCount = this.#walkSessions();
+    this.indeterminateId = new Int32Array(history.size).fill(NONE);
+    this.indeterminateCount = this.#walkSessions();
     this.final = history.final;
   }
 
   #walkSessions(): number {
     const { starts, items } = this.members;
-    let loose = 0;
+    let indeterminate = 0;
     for (let session = 0; session + 1 < starts.length; session++) {
       let last = NONE;
       for (let i = starts[session]!; i < starts[session + 1]!; i++) {
         const tx = items[i]!;
         this.rank[tx] = i - starts[session]!;
         this.prev[tx] = last;
-        if (this.#history.txStatus[tx] === 'unknown') this.looseId[tx] = loose++;
+        if (this.#history.txStatus[tx] === 'unknown') this.indeterminateId[tx] = indeterminate++;
         else last = tx;
       }
     }
-    return loose;
+    return indeterminate;
   }
 
   /** The session of a transaction. */
@@ -61,7 +61,7 @@ export class SessionOrder {
 
   /** Whether others of its session may come after it. */
   isOrdered(tx: number): boolean {
-    return this.looseId[tx] === NONE;
+    return this.indeterminateId[tx] === NONE;
   }
 
   /** The transaction at a position of a session. */

@@ -1,13 +1,13 @@
-import { groupBy, IntList } from './ints.js';
-import type { Hop } from './paths.js';
-import type { Scene } from './scene.js';
-import type { Sight } from './sight.js';
+import { groupBy, IntList } from '../input/ints.js';
+import type { Analysis } from '../order/analysis.js';
+import type { Hop } from '../order/paths.js';
+import type { VisibilityRule } from './visibility-rule.js';
 
 /**
  * The order of commits, as far as a guarantee forces it: if T3 reads x from T1 and must see T2, which writes x too, then T2
  * comes before T1. Per version it is enough to look at the last writer in each session: earlier ones come before it anyway.
  */
-export class ForcedOrders {
+export class CommitOrder {
   /** Orders that happens-before does not imply: edge i from `from[i]` to `to[i]` because of `read[i]`. */
   readonly from = new IntList();
   readonly to = new IntList();
@@ -18,17 +18,17 @@ export class ForcedOrders {
   readonly newer = new IntList();
   readonly older = new IntList();
 
-  readonly #scene: Scene;
-  readonly #sight: Sight;
+  readonly #analysis: Analysis;
+  readonly #rule: VisibilityRule;
 
   /** Looks at versions of the transactions that `isSuspect` names only. */
-  constructor(scene: Scene, sight: Sight, isSuspect: (writer: number) => boolean) {
-    this.#scene = scene;
-    this.#sight = sight;
-    const readers = groupBy(scene.reads.write, scene.history.opTx.length);
+  constructor(analysis: Analysis, rule: VisibilityRule, isSuspect: (writer: number) => boolean) {
+    this.#analysis = analysis;
+    this.#rule = rule;
+    const readers = groupBy(analysis.reads.write, analysis.history.opTx.length);
     for (let write = 0; write + 1 < readers.starts.length; write++) {
       const [start, end] = [readers.starts[write]!, readers.starts[write + 1]!];
-      if (start === end || !isSuspect(scene.history.opTx.at(write))) continue;
+      if (start === end || !isSuspect(analysis.history.opTx.at(write))) continue;
       this.#saturate(write, readers.items.subarray(start, end));
     }
   }
@@ -43,8 +43,8 @@ export class ForcedOrders {
   /** The same orders, from transactions that the session of `from[i]` wrote the key in before. */
   *earlier(i: number): Generator<Hop> {
     const [other, to] = [this.from.at(i), this.to.at(i)];
-    const { order, writers, clocks, reads } = this.#scene;
-    if (!this.#sight.coversEarlier || !order.isOrdered(other)) return;
+    const { order, writers, clocks, reads } = this.#analysis;
+    if (!this.#rule.coversEarlier || !order.isOrdered(other)) return;
     const run = writers.runOf(reads.key.at(this.read.at(i)), order.sessionOf(other));
     for (const from of writers.from(run, 0)) {
       if (from === other) return;
@@ -53,19 +53,19 @@ export class ForcedOrders {
   }
 
   #saturate(write: number, reads: Int32Array): void {
-    const { history } = this.#scene;
+    const { history } = this.#analysis;
     const key = history.opKey.at(write);
     const writer = history.opTx.at(write);
     let stale = false;
-    this.#sight.forVersion(writer, key, reads, (other, read) => {
+    this.#rule.forVersion(writer, key, reads, (other, read) => {
       if (!this.#relate(other, writer, read)) stale = true;
     });
     if (stale) this.staleReads.push(this.#firstStale(writer, key, reads));
   }
 
-  /** Orders `other`, which a reader must see, before the writer it read from. False when happens-before says the opposite. */
+  /** Orders `other`, which a reader must see, before the writer it read from. False when happens-before orders them the other way round. */
   #relate(other: number, writer: number, read: number): boolean {
-    const { clocks } = this.#scene;
+    const { clocks } = this.#analysis;
     if (other === writer || clocks.before(other, writer)) return true;
     if (clocks.before(writer, other)) {
       this.newer.push(other);
@@ -80,9 +80,9 @@ export class ForcedOrders {
 
   /** The reader that stands first in the file, which is closest to the cause. */
   #firstStale(writer: number, key: number, reads: Int32Array): number {
-    const { reads: all, clocks } = this.#scene;
+    const { reads: all, clocks } = this.#analysis;
     for (const read of reads) {
-      const past = this.#sight.past(all.tx.at(read), key, writer);
+      const past = this.#rule.past(all.tx.at(read), key, writer);
       if (past.some((other) => clocks.before(writer, other))) return read;
     }
     return reads[0]!;

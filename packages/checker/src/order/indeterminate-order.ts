@@ -1,16 +1,16 @@
-import { NONE } from './indexed.js';
-import type { Reads } from './reads.js';
-import type { SessionOrder } from './sessions.js';
+import { NONE } from '../input/indexed-history.js';
+import type { Reads } from '../input/reads.js';
+import type { SessionOrder } from './session-order.js';
 
-/** Stands for a session of which nobody read. */
-const NOBODY = 0x7fffffff;
+/** The first reader in a session that has none. */
+const NO_READER = 0x7fffffff;
 
 /**
- * What unknown transactions happened before. They precede nothing of their own session, so no count of a vector clock can
- * stand for them; but whatever they happened before goes through somebody who read from them. So each needs only the first
- * reader in every session, and among one another they need a bit each.
+ * Happens-before from transactions of unknown outcome (Jepsen: indeterminate). Nothing in their own session is ordered
+ * after them, so no count of a vector clock can stand for them. Each path out of one begins with a transaction that
+ * read from it. So each needs only its first reader in every session; among one another, they need a bit each.
  */
-export class LooseOrder {
+export class IndeterminateOrder {
   readonly #order: SessionOrder;
   readonly #sessions: number;
   readonly #words: number;
@@ -23,10 +23,10 @@ export class LooseOrder {
   constructor(order: SessionOrder, reads: Reads, sorted: Int32Array) {
     this.#order = order;
     this.#sessions = order.members.starts.length - 1;
-    this.#words = Math.ceil(order.looseCount / 32);
-    this.#firstReader = new Int32Array(order.looseCount * this.#sessions).fill(NOBODY);
-    this.#bits = new Uint32Array(order.looseCount * this.#words);
-    if (order.looseCount === 0) return;
+    this.#words = Math.ceil(order.indeterminateCount / 32);
+    this.#firstReader = new Int32Array(order.indeterminateCount * this.#sessions).fill(NO_READER);
+    this.#bits = new Uint32Array(order.indeterminateCount * this.#words);
+    if (order.indeterminateCount === 0) return;
     for (const tx of sorted) if (!order.isOrdered(tx)) this.#collectPast(tx, reads);
     for (let i = sorted.length - 1; i >= 0; i--)
       if (!order.isOrdered(sorted[i]!)) this.#collectReaders(sorted[i]!, reads);
@@ -34,9 +34,9 @@ export class LooseOrder {
 
   /** Whether the unknown transaction `a` happened before `b`, whose clock begins at `counts[clock]`. */
   before(a: number, b: number, counts: Int32Array, clock: number): boolean {
-    const [loose, other] = [this.#order.looseId[a]!, this.#order.looseId[b]!];
-    if (other !== NONE && this.#hasBit(other, loose)) return true;
-    const start = loose * this.#sessions;
+    const [indeterminate, other] = [this.#order.indeterminateId[a]!, this.#order.indeterminateId[b]!];
+    if (other !== NONE && this.#hasBit(other, indeterminate)) return true;
+    const start = indeterminate * this.#sessions;
     const own = this.#order.sessionOf(b);
     for (let s = 0; s < this.#sessions; s++) {
       const first = this.#firstReader[start + s]!;
@@ -45,14 +45,14 @@ export class LooseOrder {
     return false;
   }
 
-  #hasBit(loose: number, past: number): boolean {
-    return ((this.#bits[loose * this.#words + (past >>> 5)]! >>> (past & 31)) & 1) === 1;
+  #hasBit(indeterminate: number, past: number): boolean {
+    return ((this.#bits[indeterminate * this.#words + (past >>> 5)]! >>> (past & 31)) & 1) === 1;
   }
 
   #collectPast(tx: number, reads: Reads): void {
-    const to = this.#order.looseId[tx]! * this.#words;
+    const to = this.#order.indeterminateId[tx]! * this.#words;
     for (const parent of reads.parents(tx)) {
-      const past = this.#order.looseId[parent]!;
+      const past = this.#order.indeterminateId[parent]!;
       if (past === NONE) continue;
       for (let w = 0; w < this.#words; w++) this.#bits[to + w]! |= this.#bits[past * this.#words + w]!;
       this.#bits[to + (past >>> 5)]! |= 1 << (past & 31);
@@ -60,12 +60,14 @@ export class LooseOrder {
   }
 
   #collectReaders(tx: number, reads: Reads): void {
-    const to = this.#order.looseId[tx]! * this.#sessions;
+    const to = this.#order.indeterminateId[tx]! * this.#sessions;
     for (const read of reads.readsFrom(tx)) {
       const reader = reads.tx.at(read);
-      const loose = this.#order.looseId[reader]!;
-      if (loose === NONE) this.#offer(to + this.#order.sessionOf(reader), this.#order.rank[reader]!);
-      else for (let s = 0; s < this.#sessions; s++) this.#offer(to + s, this.#firstReader[loose * this.#sessions + s]!);
+      const indeterminate = this.#order.indeterminateId[reader]!;
+      if (indeterminate === NONE) this.#offer(to + this.#order.sessionOf(reader), this.#order.rank[reader]!);
+      else
+        for (let s = 0; s < this.#sessions; s++)
+          this.#offer(to + s, this.#firstReader[indeterminate * this.#sessions + s]!);
     }
   }
 

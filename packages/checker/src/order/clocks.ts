@@ -1,8 +1,8 @@
 import { invariant } from '@isochron/core';
-import { NONE } from './indexed.js';
-import { LooseOrder } from './loose.js';
-import type { Reads } from './reads.js';
-import type { SessionOrder } from './sessions.js';
+import { NONE } from '../input/indexed-history.js';
+import type { Reads } from '../input/reads.js';
+import { IndeterminateOrder } from './indeterminate-order.js';
+import type { SessionOrder } from './session-order.js';
 
 /** The history has more sessions times transactions than happens-before fits in memory for. */
 export class HistoryTooLargeError extends Error {
@@ -13,13 +13,13 @@ export class HistoryTooLargeError extends Error {
  * Happens-before: the transitive closure of session order and write-read, as one vector clock per transaction.
  *
  * Entry s of a transaction's clock counts the transactions of session s up to the last one that happened before it. Unknown
- * transactions are no part of that, see {@link LooseOrder}.
+ * transactions are no part of that, see {@link IndeterminateOrder}.
  */
 export class Clocks {
   readonly #order: SessionOrder;
   readonly #sessions: number;
   readonly #counts: Int32Array;
-  readonly #loose: LooseOrder;
+  readonly #indeterminate: IndeterminateOrder;
 
   /**
    * `sorted` lists all transactions so that what happened before stands in front.
@@ -28,7 +28,7 @@ export class Clocks {
   constructor(order: SessionOrder, reads: Reads, sorted: Int32Array, maxBytes: number) {
     this.#order = order;
     this.#sessions = order.members.starts.length - 1;
-    const bytes = sorted.length * this.#sessions * 4 + order.looseCount ** 2 / 8;
+    const bytes = sorted.length * this.#sessions * 4 + order.indeterminateCount ** 2 / 8;
     if (bytes > maxBytes) {
       const [need, limit] = [bytes, maxBytes].map((n) => `${(n / 2 ** 30).toFixed(1)} GiB`);
       throw new HistoryTooLargeError(
@@ -36,7 +36,7 @@ export class Clocks {
       );
     }
     this.#counts = new Int32Array(sorted.length * this.#sessions);
-    this.#loose = new LooseOrder(order, reads, sorted);
+    this.#indeterminate = new IndeterminateOrder(order, reads, sorted);
     for (const tx of sorted) this.#advance(tx, reads);
   }
 
@@ -47,8 +47,8 @@ export class Clocks {
 
   /** Whether `a` happened before `b`; both must count. */
   before(a: number, b: number): boolean {
-    if (this.#order.looseId[a] === NONE) return this.count(b, this.#order.sessionOf(a)) > this.#order.rank[a]!;
-    return b === this.#order.final || this.#loose.before(a, b, this.#counts, b * this.#sessions);
+    if (this.#order.indeterminateId[a] === NONE) return this.count(b, this.#order.sessionOf(a)) > this.#order.rank[a]!;
+    return b === this.#order.final || this.#indeterminate.before(a, b, this.#counts, b * this.#sessions);
   }
 
   #advance(tx: number, reads: Reads): void {

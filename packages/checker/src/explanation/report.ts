@@ -1,8 +1,8 @@
-import { GUARANTEES, type Guarantee } from './guarantees.js';
-import { quote } from './history.js';
+import { quote } from '../input/history.js';
+import { GUARANTEES, type Guarantee } from '../rules/guarantees.js';
 import type { Stats, Step, TransactionRef, Verdict, Violation } from './violations.js';
 
-/** The verdict as text for people. `name` says what was checked, `demands` what was demanded of it. */
+/** The verdict as text for people. `name` is the name of the history, `demands` the level that it was judged by. */
 export function formatVerdict(
   name: string,
   verdict: Verdict,
@@ -35,12 +35,12 @@ function formatStats(stats: Stats, elapsedMs: number): string {
 
 function formatJudgement(guarantee: Guarantee, { guarantees }: Verdict, demands: readonly Guarantee[]): string {
   const judgement = guarantees[guarantee];
-  const words = {
+  const labels = {
     holds: 'holds',
     violated: 'VIOLATED',
     'not-judged': 'not judged: the final states do not show it',
   }[judgement];
-  return `  ${guarantee.padEnd(WIDTH)} ${words}${demands.includes(guarantee) ? '' : ' (not demanded)'}`;
+  return `  ${guarantee.padEnd(WIDTH)} ${labels}${demands.includes(guarantee) ? '' : ' (not demanded)'}`;
 }
 
 const WIDTH = Math.max(...GUARANTEES.map((guarantee) => guarantee.length));

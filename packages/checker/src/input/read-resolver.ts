@@ -1,16 +1,16 @@
-import type { Guarantee } from './guarantees.js';
-import { FINAL, type IndexedHistory, NONE, READ } from './indexed.js';
+import type { Labels } from '../explanation/labels.js';
+import type { Findings, ViolationName } from '../explanation/violations.js';
+import type { Guarantee } from '../rules/guarantees.js';
+import { FINAL, type IndexedHistory, NONE, READ } from './indexed-history.js';
 import { IntList } from './ints.js';
 import { Reads } from './reads.js';
-import type { Findings, ViolationName } from './violations.js';
-import type { Words } from './words.js';
 
 /**
  * Which transactions count, and which write each of their reads saw. Finds on the way everything that is wrong with a
  * read by itself.
  *
  * Committed transactions count. An unknown one counts when a transaction that counts read from it; otherwise, like an
- * aborted one, it is left out together with its reads: nobody was promised anything.
+ * aborted one, it is left out together with its reads: no client was promised anything.
  */
 export class ReadResolver {
   /** 1 for transactions that count. */
@@ -20,7 +20,7 @@ export class ReadResolver {
 
   readonly #history: IndexedHistory;
   readonly #findings: Findings;
-  readonly #words: Words;
+  readonly #labels: Labels;
   readonly #tx = new IntList();
   readonly #key = new IntList();
   readonly #write = new IntList();
@@ -33,10 +33,10 @@ export class ReadResolver {
   readonly #seenTx: Int32Array;
   readonly #seenOp: Int32Array;
 
-  constructor(history: IndexedHistory, findings: Findings, words: Words) {
+  constructor(history: IndexedHistory, findings: Findings, labels: Labels) {
     this.#history = history;
     this.#findings = findings;
-    this.#words = words;
+    this.#labels = labels;
     this.included = new Uint8Array(history.size);
     this.#from = new Int32Array(history.size);
     this.#to = new Int32Array(history.size);
@@ -81,7 +81,7 @@ export class ReadResolver {
 
   #checkOwn(tx: number, op: number, own: number): void {
     if (this.#history.opValue[op] === this.#history.opValue[own]) return;
-    const w = this.#words;
+    const w = this.#labels;
     const what = `${w.label(tx)} wrote ${w.assignment(own)} and then read ${w.assignment(op)} in the same transaction.`;
     this.#report('internal-consistency', 'internal-consistency', op, what, tx);
     this.#writeSeen(tx, op);
@@ -94,7 +94,7 @@ export class ReadResolver {
     const write = value === null ? undefined : writerOf[opKey.at(op)]!.get(value);
     // Its own write, listed behind the read.
     if (write !== undefined && opTx.at(write) === tx) return;
-    const w = this.#words;
+    const w = this.#labels;
     const what = `${w.label(tx)} read ${w.assignment(first)} and later ${w.assignment(op)} in the same transaction.`;
     this.#report('internal-consistency', 'non-repeatable-read', op, what, tx);
     this.#writeSeen(tx, op);
@@ -107,7 +107,7 @@ export class ReadResolver {
     if (value === null) return NONE;
     const write = this.#history.writerOf[key]!.get(value);
     if (write === undefined) {
-      const what = `${this.#words.sees(tx)} ${this.#words.assignment(op)}, which nobody wrote.`;
+      const what = `${this.#labels.sees(tx)} ${this.#labels.assignment(op)}, which nobody wrote.`;
       this.#report('no-thin-air-reads', 'thin-air-read', op, what, tx);
       return undefined;
     }
@@ -118,7 +118,7 @@ export class ReadResolver {
 
   /** Whether the write seen must never be seen. */
   #isDirty(tx: number, op: number, write: number, writer: number): boolean {
-    const w = this.#words;
+    const w = this.#labels;
     if (this.#history.txStatus[writer] === 'aborted') {
       const what = `${w.sees(tx)} ${w.assignment(op)}, written by ${w.label(writer)}, which was aborted.`;
       this.#report('no-aborted-reads', 'aborted-read', op, what, tx, writer);
@@ -134,7 +134,7 @@ export class ReadResolver {
   }
 
   #report(breaks: Guarantee, name: ViolationName, op: number, message: string, ...txs: number[]): void {
-    this.#findings.add([breaks], () => this.#words.local(name, this.#history.opKey.at(op), message, ...txs));
+    this.#findings.add([breaks], () => this.#labels.local(name, this.#history.opKey.at(op), message, ...txs));
   }
 
   #include(writer: number): void {

@@ -1,6 +1,6 @@
-import { type IndexedHistory, NONE } from './indexed.js';
-import type { Scene } from './scene.js';
-import type { Sight } from './sight.js';
+import { NONE } from '../input/indexed-history.js';
+import type { Analysis } from '../order/analysis.js';
+import type { VisibilityRule } from './visibility-rule.js';
 
 /** What is known about the reads of null whose reader must see some write of the key. */
 export interface NullReads {
@@ -11,30 +11,30 @@ export interface NullReads {
 }
 
 /**
- * A read of null saw either the state before any write, or a delete; the history does not say which. When the reader must
+ * A read of null saw either the state before any write, or a delete; the history does not show which. When the reader must
  * see some write of the key, it was a delete: one that neither happened after the reader nor before such a write. Where
  * only one is left, that is what was read.
  */
-export function resolveNulls(scene: Scene, sight: Sight, nulls: readonly number[]): NullReads {
-  const { reads } = scene;
+export function resolveNulls(analysis: Analysis, rule: VisibilityRule, nulls: readonly number[]): NullReads {
+  const { reads } = analysis;
   const found: NullReads = { stale: [], explained: new Map() };
   for (const read of nulls) {
     if (reads.write[read] !== NONE) continue;
     const [reader, key] = [reads.tx.at(read), reads.key.at(read)];
-    // Nobody was seen to see these deletes, so they may have happened at any time.
-    if (scene.unseenDeletes.has(key)) continue;
-    const past = sight.past(reader, key, NONE);
+    // No read observed these deletes, so they may have happened at any time.
+    if (analysis.unseenDeletes.has(key)) continue;
+    const past = rule.past(reader, key, NONE);
     if (past.length === 0) continue;
-    const deleters = possibleDeleters(scene, reader, key, past);
+    const deleters = possibleDeleters(analysis, reader, key, past);
     if (deleters.length === 0) found.stale.push(read);
-    else if (deleters.length === 1) found.explained.set(read, scene.history.finalWrite(deleters[0]!, key));
+    else if (deleters.length === 1) found.explained.set(read, analysis.history.finalWrite(deleters[0]!, key));
   }
   return found;
 }
 
 /** Up to two transactions whose delete of a key a reader may have seen, although it must see those of `past`. */
-function possibleDeleters(scene: Scene, reader: number, key: number, past: readonly number[]): number[] {
-  const { deletes, clocks } = scene;
+function possibleDeleters(analysis: Analysis, reader: number, key: number, past: readonly number[]): number[] {
+  const { deletes, clocks } = analysis;
   const found: number[] = [];
   const offer = (deleter: number): boolean => {
     if (deleter !== reader && !clocks.before(reader, deleter)) found.push(deleter);
@@ -46,19 +46,9 @@ function possibleDeleters(scene: Scene, reader: number, key: number, past: reado
     // What is behind the first that happened after the reader did so too.
     for (const deleter of deletes.from(run, overwritten).subarray(0, 2)) if (!offer(deleter)) return found;
   }
-  for (const deleter of deletes.loose(key)) {
+  for (const deleter of deletes.indeterminate(key)) {
     const isOverwritten = past.some((other) => clocks.before(deleter, other));
     if (!isOverwritten && !offer(deleter)) return found;
   }
   return found;
-}
-
-/** The keys that transactions of unknown outcome which nobody saw delete. */
-export function unseenDeletes(history: IndexedHistory, included: Uint8Array): Set<number> {
-  const keys = new Set<number>();
-  history.txStatus.forEach((status, tx) => {
-    if (status !== 'unknown' || included[tx] === 1) return;
-    for (const op of history.finalWrites(tx)) if (history.opValue[op] === null) keys.add(history.opKey.at(op));
-  });
-  return keys;
 }

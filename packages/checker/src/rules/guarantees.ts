@@ -3,12 +3,12 @@
  * README.md defines them; here is what breaks each.
  *
  * - `internal-consistency`: a transaction did not read its own write, or read a key twice and saw two values.
- * - `no-thin-air-reads`: somebody read a value that nobody wrote.
- * - `no-aborted-reads`: somebody read a write of an aborted transaction.
- * - `no-intermediate-reads`: somebody read a value that its writer overwrote in the same transaction.
+ * - `no-thin-air-reads`: a read of a value that no transaction wrote.
+ * - `no-aborted-reads`: a read of a write of an aborted transaction.
+ * - `no-intermediate-reads`: a read of a value that its writer overwrote in the same transaction.
  * - `acyclic-causality`: transactions happened before themselves.
  * - `read-your-writes`, `monotonic-reads`, `monotonic-writes`, `writes-follow-reads`: the four session guarantees.
- * - `read-atomicity`: somebody saw one write of a transaction and missed another.
+ * - `read-atomicity`: a read of one write of a transaction that missed another.
  * - `causal-convergence`: no order of transactions explains what all sessions saw (CCv). Contains all from
  *   `acyclic-causality` on, and `durability`.
  * - `convergence`: replicas ended with different values of a key.
@@ -36,7 +36,7 @@ export type Guarantee = (typeof GUARANTEES)[number];
 /** Whether the word is one of {@link GUARANTEES}. */
 export const isGuarantee = (word: string): word is Guarantee => (GUARANTEES as readonly string[]).includes(word);
 
-/** `not-judged`: the history does not carry what the guarantee speaks of, which is the final state of replicas. */
+/** `not-judged`: the history lacks the final states of replicas, which the guarantee is about. */
 export type Judgement = 'holds' | 'violated' | 'not-judged';
 
 /**
@@ -70,7 +70,7 @@ export const LEVELS = {
     unit: 'transaction',
     demands: ['internal-consistency', ...WRITES_ARE_REAL, 'acyclic-causality', 'read-atomicity', 'convergence'],
   },
-  /** Replicas agree in the end, and nobody sees what was never committed. */
+  /** Replicas agree in the end, and no read returns what was never committed. */
   eventual: { unit: 'transaction', demands: [...WRITES_ARE_REAL, 'convergence'] },
 } as const satisfies Readonly<Record<string, HistoryLevel>>;
 

@@ -1,8 +1,8 @@
-import type { ForcedOrders } from './forced.js';
-import { NONE } from './indexed.js';
-import { type Groups, groupBy } from './ints.js';
-import type { Reads } from './reads.js';
-import type { SessionOrder } from './sessions.js';
+import { NONE } from '../input/indexed-history.js';
+import { type Groups, groupBy } from '../input/ints.js';
+import type { Reads } from '../input/reads.js';
+import type { CommitOrder } from '../rules/commit-order.js';
+import type { SessionOrder } from './session-order.js';
 
 const RELATIONS = ['session', 'write-read', 'commit', 'final-state'] as const;
 
@@ -31,7 +31,7 @@ export interface SearchLimits {
 export class PathFinder {
   readonly #order: SessionOrder;
   readonly #reads: Reads;
-  readonly #forced: ForcedOrders | undefined;
+  readonly #commitOrder: CommitOrder | undefined;
   #commitsInto: Groups | undefined;
   readonly #round: Int32Array;
   readonly #hops: Int32Array;
@@ -46,11 +46,11 @@ export class PathFinder {
   /** Transactions looked at by all searches so far. */
   visited = 0;
 
-  constructor(order: SessionOrder, reads: Reads, forced?: ForcedOrders) {
+  constructor(order: SessionOrder, reads: Reads, commitOrder?: CommitOrder) {
     const size = order.rank.length;
     this.#order = order;
     this.#reads = reads;
-    this.#forced = forced;
+    this.#commitOrder = commitOrder;
     this.#round = new Int32Array(size);
     this.#hops = new Int32Array(size);
     this.#next = new Int32Array(size);
@@ -116,13 +116,13 @@ export class PathFinder {
   }
 
   #expandCommits(tx: number, reach: (from: number, ref: number) => void): void {
-    const forced = this.#forced;
-    if (forced === undefined) return;
-    this.#commitsInto ??= groupBy(forced.to.view(), this.#round.length);
+    const commitOrder = this.#commitOrder;
+    if (commitOrder === undefined) return;
+    this.#commitsInto ??= groupBy(commitOrder.to.view(), this.#round.length);
     const { starts, items } = this.#commitsInto;
     for (const ref of items.subarray(starts[tx]!, starts[tx + 1]!)) {
-      reach(forced.from.at(ref), ref);
-      for (const { from } of forced.earlier(ref)) reach(from, ref);
+      reach(commitOrder.from.at(ref), ref);
+      for (const { from } of commitOrder.earlier(ref)) reach(from, ref);
     }
   }
 

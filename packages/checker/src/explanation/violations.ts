@@ -1,5 +1,5 @@
-import type { Guarantee, Judgement } from './guarantees.js';
-import type { Status } from './history.js';
+import type { Status } from '../input/history.js';
+import type { Guarantee, Judgement } from '../rules/guarantees.js';
 
 /**
  * What went wrong, by the name of the most particular guarantee that it breaks.
@@ -7,7 +7,7 @@ import type { Status } from './history.js';
  * Decided for one transaction by itself:
  * - `internal-consistency`: it wrote a key and then did not read its own write.
  * - `non-repeatable-read`: it read a key twice, without writing it, and saw two values.
- * - `thin-air-read`: it read a value that nobody wrote.
+ * - `thin-air-read`: it read a value that no transaction wrote.
  * - `aborted-read`: it read a write of an aborted transaction.
  * - `intermediate-read`: it read a value that its writer overwrote in the same transaction.
  *

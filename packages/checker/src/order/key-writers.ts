@@ -1,9 +1,9 @@
-import { FINAL, type IndexedHistory, NONE } from './indexed.js';
-import { groupBy, IntList } from './ints.js';
-import type { SessionOrder } from './sessions.js';
+import { FINAL, type IndexedHistory, NONE } from '../input/indexed-history.js';
+import { groupBy, IntList } from '../input/ints.js';
+import type { SessionOrder } from './session-order.js';
 
 /**
- * Who wrote a key: per key one run for each session that wrote it, in session order; unknown transactions apart.
+ * The writers of a key: one run for each session that wrote it, in session order; unknown transactions apart.
  * Only final writes count; where it is asked for, only those that delete.
  */
 export class KeyWriters {
@@ -13,7 +13,7 @@ export class KeyWriters {
   readonly runSession = new IntList();
   readonly #runStart = new IntList();
   readonly #txs: Int32Array;
-  readonly #loose = new Map<number, number[]>();
+  readonly #indeterminate = new Map<number, number[]>();
   readonly #order: SessionOrder;
 
   constructor(history: IndexedHistory, order: SessionOrder, onlyDeletes = false) {
@@ -24,7 +24,7 @@ export class KeyWriters {
       for (let op = history.opStart.at(tx); op < history.opStart.at(tx + 1); op++) {
         if (history.opKind.at(op) !== FINAL || (onlyDeletes && history.opValue[op] !== null)) continue;
         const key = history.opKey.at(op);
-        if (!order.isOrdered(tx)) this.#addLoose(key, tx);
+        if (!order.isOrdered(tx)) this.#addIndeterminate(key, tx);
         else {
           keys.push(key);
           txs.push(tx);
@@ -42,9 +42,9 @@ export class KeyWriters {
     this.#runStart.push(this.#txs.length);
   }
 
-  #addLoose(key: number, tx: number): void {
-    const list = this.#loose.get(key);
-    if (list === undefined) this.#loose.set(key, [tx]);
+  #addIndeterminate(key: number, tx: number): void {
+    const list = this.#indeterminate.get(key);
+    if (list === undefined) this.#indeterminate.set(key, [tx]);
     else list.push(tx);
   }
 
@@ -94,14 +94,14 @@ export class KeyWriters {
   }
 
   /** Unknown transactions that wrote a key. */
-  loose(key: number): readonly number[] {
-    return this.#loose.get(key) ?? [];
+  indeterminate(key: number): readonly number[] {
+    return this.#indeterminate.get(key) ?? [];
   }
 
-  /** Everyone who wrote a key. */
+  /** All writers of a key. */
   all(key: number): number[] {
     const [first, last] = [this.keyStart[key]!, this.keyStart[key + 1]!];
     const ordered = first === last ? [] : this.#txs.subarray(this.#runStart.at(first), this.#runStart.at(last));
-    return [...ordered, ...this.loose(key)];
+    return [...ordered, ...this.indeterminate(key)];
   }
 }

@@ -1,32 +1,31 @@
+import { type IndexedHistory, NONE } from '../input/indexed-history.js';
+import { IntList } from '../input/ints.js';
+import type { Reads } from '../input/reads.js';
 import { Clocks } from './clocks.js';
 import { Digraph } from './graph.js';
-import { type IndexedHistory, NONE } from './indexed.js';
-import { IntList } from './ints.js';
-import { unseenDeletes } from './nulls.js';
+import { KeyWriters } from './key-writers.js';
+import { ObservedWriters } from './observed-writers.js';
 import type { Hop } from './paths.js';
-import type { Reads } from './reads.js';
-import { SeenWrites } from './seen.js';
-import { SessionOrder } from './sessions.js';
-import { KeyWriters } from './writers.js';
+import { SessionOrder } from './session-order.js';
 
 /** What stays the same, whatever reads of null turn out to have seen. */
-export interface Stage {
+export interface AnalysisInput {
   readonly history: IndexedHistory;
   readonly order: SessionOrder;
   readonly writers: KeyWriters;
   readonly deletes: KeyWriters;
-  /** The keys that transactions of unknown outcome which nobody saw delete. */
+  /** The keys that unobserved transactions of unknown outcome delete. */
   readonly unseenDeletes: ReadonlySet<number>;
   /** Memory that happens-before may take, in bytes. */
   readonly maxClockBytes: number;
 }
 
 /** A history with its happens-before, which is acyclic. */
-export interface Scene extends Stage {
+export interface Analysis extends AnalysisInput {
   readonly reads: Reads;
   readonly clocks: Clocks;
   /** Made when it is first asked for. */
-  readonly seen: () => SeenWrites;
+  readonly seen: () => ObservedWriters;
 }
 
 /** A list of edges. */
@@ -36,7 +35,7 @@ export interface Edges {
 }
 
 /** Prepares what all judgements share. */
-export function setStage(history: IndexedHistory, included: Uint8Array, maxClockBytes: number): Stage {
+export function prepareInput(history: IndexedHistory, included: Uint8Array, maxClockBytes: number): AnalysisInput {
   const order = new SessionOrder(history, included);
   return {
     history,
@@ -52,15 +51,15 @@ export function setStage(history: IndexedHistory, included: Uint8Array, maxClock
  * Orders a history by what its reads saw; gives the graph instead when happens-before has a cycle.
  * @throws HistoryTooLargeError
  */
-export function openScene(stage: Stage, reads: Reads): Scene | Digraph {
-  const { from, to } = happensBeforeEdges(stage.order, reads);
-  const graph = new Digraph(stage.history.size, from, to);
+export function buildAnalysis(input: AnalysisInput, reads: Reads): Analysis | Digraph {
+  const { from, to } = happensBeforeEdges(input.order, reads);
+  const graph = new Digraph(input.history.size, from, to);
   const sorted = graph.topologicalOrder();
-  if (sorted.length < stage.history.size) return graph;
-  const clocks = new Clocks(stage.order, reads, sorted, stage.maxClockBytes);
-  let seen: SeenWrites | undefined;
-  const scene: Scene = { ...stage, reads, clocks, seen: () => (seen ??= new SeenWrites(scene)) };
-  return scene;
+  if (sorted.length < input.history.size) return graph;
+  const clocks = new Clocks(input.order, reads, sorted, input.maxClockBytes);
+  let seen: ObservedWriters | undefined;
+  const analysis: Analysis = { ...input, reads, clocks, seen: () => (seen ??= new ObservedWriters(analysis)) };
+  return analysis;
 }
 
 /** Session order, each transaction with the one right before it, and write-read. */
@@ -87,4 +86,14 @@ export function* readHops(reads: Reads): Generator<Hop> {
     const from = reads.writer(read);
     if (from !== NONE) yield { relation: 'write-read', from, to: reads.tx.at(read), ref: read };
   }
+}
+
+/** The keys that unobserved transactions of unknown outcome delete. */
+function unseenDeletes(history: IndexedHistory, included: Uint8Array): Set<number> {
+  const keys = new Set<number>();
+  history.txStatus.forEach((status, tx) => {
+    if (status !== 'unknown' || included[tx] === 1) return;
+    for (const op of history.finalWrites(tx)) if (history.opValue[op] === null) keys.add(history.opKey.at(op));
+  });
+  return keys;
 }

@@ -1,7 +1,7 @@
-import { type FinalValue, HistoryError, quote, type ReplicaState } from './history.js';
-import type { IndexedHistory } from './indexed.js';
-import type { Findings } from './violations.js';
-import type { Words } from './words.js';
+import type { Labels } from '../explanation/labels.js';
+import type { Findings } from '../explanation/violations.js';
+import { type FinalValue, HistoryError, quote, type ReplicaState } from '../input/history.js';
+import type { IndexedHistory } from '../input/indexed-history.js';
 
 interface Holding {
   readonly replica: string;
@@ -48,7 +48,7 @@ export class FinalStates {
   }
 
   /** Whether replicas agree. */
-  judge(history: IndexedHistory, words: Words, findings: Findings): void {
+  judge(history: IndexedHistory, labels: Labels, findings: Findings): void {
     for (const [key, holdings] of this.#holdings) {
       const values = new Set(holdings.map(({ value }) => value));
       if (values.size < 2) continue;
@@ -58,7 +58,7 @@ export class FinalStates {
         const writes = [...values].flatMap((value) => history.writerOf[id]!.get(value ?? '') ?? []);
         const writers = [...new Set(writes.map((op) => history.opTx.at(op)))];
         const message = `The replicas of ${quote(key)} differ: ${held.join(', ')}.`;
-        return words.local('divergent-replicas', id, message, ...writers);
+        return labels.local('divergent-replicas', id, message, ...writers);
       });
     }
   }

@@ -1,4 +1,4 @@
-import { type Groups, groupBy, type IntList } from './ints.js';
+import { type Groups, groupBy, type IntList } from '../input/ints.js';
 
 /** A directed graph over `0 … nodes - 1`, as edge lists. Nothing here recurses: histories are deeper than any stack. */
 export class Digraph {

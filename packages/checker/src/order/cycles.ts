@@ -1,11 +1,11 @@
-import type { ForcedOrders } from './forced.js';
+import type { CommitOrder } from '../rules/commit-order.js';
 import type { Digraph } from './graph.js';
 import type { Hop, PathFinder } from './paths.js';
 
 /** Transactions that a search for a shorter cycle may look at, once there is one. */
 const SEARCH_BUDGET = 2_000_000;
 
-/** A strongly connected component: the hops inside it to start from, and who belongs to it. */
+/** A strongly connected component: the hops inside it to start from, and its members. */
 export interface Knot {
   readonly hops: readonly Hop[];
   readonly contains: (tx: number) => boolean;
@@ -30,14 +30,14 @@ export function findKnots(graph: Digraph, edges: Iterable<Hop>): Knot[] {
 
 /**
  * The shortest cycle through any of the knot's hops; of a huge knot, the shortest within the search budget. Orders of commits
- * take part where `forced` gives them.
+ * take part where `commitOrder` gives them.
  */
-export function shortestCycle(paths: PathFinder, knot: Knot, forced?: ForcedOrders): Hop[] {
+export function shortestCycle(paths: PathFinder, knot: Knot, commitOrder?: CommitOrder): Hop[] {
   let best: Hop[] = [];
   const start = paths.visited;
-  for (const hop of startsOf(knot, forced)) {
+  for (const hop of startsOf(knot, commitOrder)) {
     const maxHops = best.length === 0 ? Number.POSITIVE_INFINITY : best.length - 2;
-    const limits = { commits: forced !== undefined, within: knot.contains, maxHops };
+    const limits = { commits: commitOrder !== undefined, within: knot.contains, maxHops };
     const back = paths.find(hop.from, (tx) => tx === hop.to, limits);
     if (back !== undefined) best = [hop, ...back];
     if (best.length === 2 || paths.visited - start > SEARCH_BUDGET) break;
@@ -45,10 +45,10 @@ export function shortestCycle(paths: PathFinder, knot: Knot, forced?: ForcedOrde
   return best;
 }
 
-function* startsOf({ hops, contains }: Knot, forced: ForcedOrders | undefined): Generator<Hop> {
+function* startsOf({ hops, contains }: Knot, commitOrder: CommitOrder | undefined): Generator<Hop> {
   for (const hop of hops) {
     yield hop;
-    if (forced === undefined) continue;
-    for (const other of forced.earlier(hop.ref)) if (contains(other.from)) yield other;
+    if (commitOrder === undefined) continue;
+    for (const other of commitOrder.earlier(hop.ref)) if (contains(other.from)) yield other;
   }
 }

@@ -1,4 +1,4 @@
-import type { OrderGuarantee, Outcome } from './judge.js';
+import type { OrderGuarantee, Outcome } from '../rules/judge.js';
 import type { ViolationName } from './violations.js';
 
 /** A violation bears the name of the guarantee that it was found by. */
@@ -13,11 +13,11 @@ const NAMES: Readonly<Record<OrderGuarantee, ViolationName>> = {
 };
 
 /** What to call a read that missed a write. */
-export const nameOfStale = ({ guarantee, scene }: Outcome, reader: number): ViolationName =>
-  reader === scene.order.final ? 'lost-write' : NAMES[guarantee];
+export const nameOfStale = ({ guarantee, analysis }: Outcome, reader: number): ViolationName =>
+  reader === analysis.order.final ? 'lost-write' : NAMES[guarantee];
 
 /** What to call a contradiction between reads. */
-export function nameOfCycle({ guarantee, scene }: Outcome, readers: readonly number[]): ViolationName {
-  const sessions = new Set(readers.map((tx) => scene.order.sessionOf(tx)));
+export function nameOfCycle({ guarantee, analysis }: Outcome, readers: readonly number[]): ViolationName {
+  const sessions = new Set(readers.map((tx) => analysis.order.sessionOf(tx)));
   return sessions.size > 1 ? 'divergent-order' : NAMES[guarantee];
 }

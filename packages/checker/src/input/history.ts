@@ -35,7 +35,7 @@ export interface FinalValue {
 }
 
 /**
- * A line that says what a replica holds when all transactions have ended and reached everyone. It names every key that
+ * A line with the content of a replica after all transactions have ended and reached every replica. It names every key that
  * the replica should hold; those it does not name it does not host. One replica may have several lines.
  */
 export interface ReplicaState {

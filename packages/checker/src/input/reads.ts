@@ -1,4 +1,4 @@
-import { type IndexedHistory, NONE } from './indexed.js';
+import { type IndexedHistory, NONE } from './indexed-history.js';
 import { type Groups, groupBy, type IntList } from './ints.js';
 
 /**

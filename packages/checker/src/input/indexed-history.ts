@@ -1,4 +1,4 @@
-import type { Unit } from './guarantees.js';
+import type { Unit } from '../rules/guarantees.js';
 import { type FinalValue, HistoryError, type Op, quote, type Status, type Transaction } from './history.js';
 import { IntList } from './ints.js';
 

@@ -1,35 +1,35 @@
-import { NONE } from './indexed.js';
-import { groupBy, IntList } from './ints.js';
-import type { Scene } from './scene.js';
+import { NONE } from '../input/indexed-history.js';
+import { groupBy, IntList } from '../input/ints.js';
+import type { Analysis } from './analysis.js';
 
 /** A transaction of unknown outcome that read from a writer. */
-interface LooseRead {
+interface IndeterminateRead {
   readonly reader: number;
   readonly writer: number;
 }
 
 /**
- * Whom each session had read from: per run of a key ({@link Scene.writers}) and session, the last writer of the run up to
- * any position of the session. Like clocks, but only with direct reads, which have gaps that no clock can tell.
+ * The writers that each session had read from: per run of a key ({@link Analysis.writers}) and session, the last writer of the run up to
+ * any position of the session. Like clocks, but only with direct reads, whose gaps a clock cannot show.
  */
-export class SeenWrites {
-  readonly #scene: Scene;
+export class ObservedWriters {
+  readonly #analysis: Analysis;
   /** Entries of run r: `#starts[r] … #starts[r + 1] - 1`, by session and rank of the reader. */
   readonly #starts: Int32Array;
   readonly #session: Int32Array;
   readonly #readerRank: Int32Array;
   /** The highest rank of a writer that the session has read from up to here. */
   readonly #best: Int32Array;
-  readonly #loose = new Map<number, LooseRead[]>();
+  readonly #indeterminate = new Map<number, IndeterminateRead[]>();
 
-  constructor(scene: Scene) {
-    this.#scene = scene;
+  constructor(analysis: Analysis) {
+    this.#analysis = analysis;
     const entries = this.#collect();
-    const groups = groupBy(entries.run.view(), scene.writers.runSession.length);
+    const groups = groupBy(entries.run.view(), analysis.writers.runSession.length);
     this.#starts = groups.starts;
-    this.#session = groups.items.map((i) => scene.order.sessionOf(entries.reader.at(i)));
-    this.#readerRank = groups.items.map((i) => scene.order.rank[entries.reader.at(i)]!);
-    this.#best = groups.items.map((i) => scene.order.rank[entries.writer.at(i)]!);
+    this.#session = groups.items.map((i) => analysis.order.sessionOf(entries.reader.at(i)));
+    this.#readerRank = groups.items.map((i) => analysis.order.rank[entries.reader.at(i)]!);
+    this.#best = groups.items.map((i) => analysis.order.rank[entries.writer.at(i)]!);
     for (let i = 1; i < this.#best.length; i++) {
       const follows = entries.run.at(groups.items[i]!) === entries.run.at(groups.items[i - 1]!);
       if (follows && this.#session[i] === this.#session[i - 1]) {
@@ -38,7 +38,7 @@ export class SeenWrites {
     }
   }
 
-  /** The last writer of a run whom the first `count` transactions of a session had read from, or `NONE`. */
+  /** The last writer of a run that the first `count` transactions of a session had read from, or `NONE`. */
   last(run: number, session: number, count: number): number {
     let low = this.#starts[run]!;
     let high = this.#starts[run + 1]!;
@@ -50,24 +50,24 @@ export class SeenWrites {
       else high = middle;
     }
     if (low === start || this.#session[low - 1] !== session) return NONE;
-    return this.#scene.order.at(this.#scene.writers.runSession.at(run), this.#best[low - 1]!);
+    return this.#analysis.order.at(this.#analysis.writers.runSession.at(run), this.#best[low - 1]!);
   }
 
   /** Transactions of unknown outcome that read from a writer of the run: no position of a session stands for them. */
-  loose(run: number): readonly LooseRead[] {
-    return this.#loose.get(run) ?? [];
+  indeterminate(run: number): readonly IndeterminateRead[] {
+    return this.#indeterminate.get(run) ?? [];
   }
 
   /** One entry per reader, transaction it read from, and key written there; readers by session and rank. */
   #collect(): { run: IntList; reader: IntList; writer: IntList } {
-    const { order, reads } = this.#scene;
+    const { order, reads } = this.#analysis;
     const entries = { run: new IntList(), reader: new IntList(), writer: new IntList() };
     for (const reader of order.members.items) {
       if (reader === order.final) continue;
       for (const writer of reads.parents(reader)) {
         if (!order.isOrdered(writer)) continue;
         for (const run of this.#runsOf(writer)) {
-          if (!order.isOrdered(reader)) this.#addLoose(run, { reader, writer });
+          if (!order.isOrdered(reader)) this.#addIndeterminate(run, { reader, writer });
           else {
             entries.run.push(run);
             entries.reader.push(reader);
@@ -80,14 +80,14 @@ export class SeenWrites {
   }
 
   #runsOf(writer: number): number[] {
-    const { history, order, writers } = this.#scene;
+    const { history, order, writers } = this.#analysis;
     const session = order.sessionOf(writer);
     return history.finalWrites(writer).map((op) => writers.runOf(history.opKey.at(op), session));
   }
 
-  #addLoose(run: number, read: LooseRead): void {
-    const list = this.#loose.get(run);
-    if (list === undefined) this.#loose.set(run, [read]);
+  #addIndeterminate(run: number, read: IndeterminateRead): void {
+    const list = this.#indeterminate.get(run);
+    if (list === undefined) this.#indeterminate.set(run, [read]);
     else list.push(read);
   }
 }
