@@ -4,6 +4,7 @@ import { malformed } from '@isochron/client/errors';
 import { IsochronError } from '@isochron/core/errors';
 import type { Value } from '@isochron/core/ids';
 import { isWellFormed, type Limits } from '@isochron/core/limits';
+import { mergePatch } from '@isochron/core/merge-patch';
 
 /** What JSON can say. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
@@ -70,7 +71,7 @@ export function applyMergePatch(value: Value | null, patch: unknown, limits: Lim
   if (value instanceof Uint8Array || bytesOf(patch))
     throw new IsochronError('VALUE_INVALID', 'bytes cannot be patched');
   const changes: unknown = JSON.parse(toJson(patch));
-  return encodeDocument(merge(decodeDocument(value), changes), limits);
+  return encodeDocument(mergePatch(decodeDocument(value), changes), limits);
 }
 
 /** A copy of what is in a buffer or a view of one; undefined for anything else. */
@@ -87,17 +88,6 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
-function merge(target: unknown, patch: unknown): unknown {
-  if (!isPlain(patch)) return patch;
-  // A Map, because a member may be called `__proto__`.
-  const members = new Map(isPlain(target) ? Object.entries(target) : []);
-  for (const [name, change] of Object.entries(patch)) {
-    if (change === null) members.delete(name);
-    else members.set(name, merge(members.get(name), change));
-  }
-  return Object.fromEntries(members);
 }
 
 function toJson(document: unknown): string {

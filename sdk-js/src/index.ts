@@ -1,12 +1,12 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** The Isochron client: causal sessions over a geo-replicated store, for Node and browsers. */
 
-export type { RandomSource } from '@isochron/client/backoff';
 export { isIsochronError, OutcomeUnknownError, SessionBlockedError } from '@isochron/client/errors';
 export type { Codec } from '@isochron/client/link/codec';
 export type { ClientStatus } from '@isochron/client/session/core';
 export type { ExportedSession, ExportedWrite } from '@isochron/client/session/exported';
 export type { TransactionStatus } from '@isochron/client/session/tx-status';
+export type { RandomSource } from '@isochron/core/backoff';
 export { type ErrorCode, IsochronError } from '@isochron/core/errors';
 export type { Timestamp, TxId } from '@isochron/core/ids';
 export type { HeldBack, TxState } from '@isochron/wire/session-frames';

@@ -1,7 +1,7 @@
-import type { RandomSource } from '@isochron/client/backoff';
 import type { Codec } from '@isochron/client/link/codec';
 import type { Homing } from '@isochron/client/link/homing';
 import type { ExportedSession } from '@isochron/client/session/exported';
+import type { RandomSource } from '@isochron/core/backoff';
 
 /** What the client reads of a WebSocket's events. */
 export interface SocketEvent {

@@ -1,5 +1,5 @@
 /** The client of the session frames as a state machine. */
-export type { RandomSource } from './backoff.js';
+export type { RandomSource } from '@isochron/core/backoff';
 export { OutcomeUnknownError, SessionBlockedError } from './errors.js';
 export { type Codec, jsonCodec } from './link/codec.js';
 export { Homing } from './link/homing.js';

@@ -7,11 +7,12 @@
  * repeated under its id until it is (D4, D5). A session's writes take effect in their order (P8). What comes from a
  * server is validated before anything of it is used (D12).
  */
+
+import type { RandomSource } from '@isochron/core/backoff';
 import { IsochronError } from '@isochron/core/errors';
 import type { QualifiedKey, Timestamp, TxId, Value } from '@isochron/core/ids';
 import { TransientMap } from '@isochron/core/transient-map';
 import type { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
-import type { RandomSource } from './backoff.js';
 import { toIsochronError } from './errors.js';
 import type { Codec } from './link/codec.js';
 import type { Caller, Cancellable } from './link/exchange.js';
@@ -25,7 +26,7 @@ import { mergedPage } from './session/listing.js';
 import { type ListRequest, readKeys } from './session/reads.js';
 import { type HandleMode, SnapshotHandle } from './session/snapshot-handle.js';
 
-export type { RandomSource } from './backoff.js';
+export type { RandomSource } from '@isochron/core/backoff';
 
 /** A snapshot that is read from, by the number that its driver gives it. */
 export type HandleId = number;

@@ -1,3 +1,4 @@
+export * from './backoff.js';
 export * from './depth.js';
 export * from './durable.js';
 export * from './error-advice.js';
@@ -8,6 +9,7 @@ export * from './hlc.js';
 export * from './ids.js';
 export * from './invariant.js';
 export * from './limits.js';
+export * from './merge-patch.js';
 export * from './quota.js';
 export * from './random.js';
 export * from './recent-map.js';

@@ -1,11 +1,12 @@
-import { Backoff } from './backoff.js';
+import { fullJitterMs } from '@isochron/core';
 import { isRefusal } from './close-codes.js';
 import { realTime, type Scheduler } from './delay-line.js';
 import type { LinkTuning } from './options.js';
 
 /** Decides when to dial a peer: at once, then after failures with backoff, and slowly when the peer refuses this node. */
 export class Dialer {
-  readonly #backoff: Backoff;
+  /** Attempts that have failed in a row. */
+  #failures = 0;
   #cancel: (() => void) | undefined;
   #upAt: number | undefined;
   #stopped = false;
@@ -15,9 +16,7 @@ export class Dialer {
     readonly tuning: LinkTuning,
     readonly random: () => number,
     readonly scheduler: Scheduler = realTime,
-  ) {
-    this.#backoff = new Backoff(tuning.backoffBaseMs, tuning.backoffCapMs, random);
-  }
+  ) {}
 
   start(): void {
     this.#after(0);
@@ -31,15 +30,19 @@ export class Dialer {
   /** The connection ended, for the reason of this code. */
   ended(code: string): void {
     // A link that only ever lives for a moment keeps its backoff.
-    if (this.#upAt !== undefined && this.scheduler.now() - this.#upAt >= this.tuning.backoffCapMs)
-      this.#backoff.reset();
+    if (this.#upAt !== undefined && this.scheduler.now() - this.#upAt >= this.tuning.backoffCapMs) this.#failures = 0;
     this.#upAt = undefined;
-    this.#after(isRefusal(code) ? this.tuning.refusedRetryMs * (0.5 + this.random()) : this.#backoff.next());
+    this.#after(isRefusal(code) ? this.tuning.refusedRetryMs * (0.5 + this.random()) : this.#backoffMs());
   }
 
   stop(): void {
     this.#stopped = true;
     this.#cancel?.();
+  }
+
+  #backoffMs(): number {
+    const { backoffBaseMs, backoffCapMs } = this.tuning;
+    return fullJitterMs(this.random, this.#failures++, backoffBaseMs, backoffCapMs);
   }
 
   #after(ms: number): void {

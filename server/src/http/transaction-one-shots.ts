@@ -1,11 +1,10 @@
 /** One-shot reads and writes where they are transactions. */
-import { IsochronError, type KeyWrite, type QualifiedKey, type Value } from '@isochron/core';
+import { IsochronError, type KeyWrite, mergePatch, type QualifiedKey, type Value } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { Caller, TxStatus } from '@isochron/sessions';
 import type { FastifyRequest } from 'fastify';
 import { promised } from '../node/promised.js';
 import type { TransactionsContext } from './context.js';
-import { mergePatch } from './merge-patch.js';
 import type { OneShots, Shown, Written } from './one-shots.js';
 import { readKeys } from './reader.js';
 import { commit, documentText, oneShot } from './writer.js';

@@ -1,6 +1,6 @@
 /** Pauses from seeds. */
 
-import { fullJitterMs } from '@isochron/client/backoff';
+import { fullJitterMs } from '@isochron/core/backoff';
 import { Random } from '@isochron/core';
 
 const SEEDS = [0, 1, 2, 42, 2 ** 32 - 1, 2 ** 32, 2 ** 52 + 12345, 2 ** 53 - 1];

@@ -1,10 +1,11 @@
 /**
  * Keeps one connection: picks the nearest endpoint, fails over, reconnects with full-jitter backoff, honours goaway.
  */
+
+import { fullJitterMs } from '@isochron/core/backoff';
 import { IsochronError } from '@isochron/core/errors';
 import { wallOf } from '@isochron/core/hlc';
 import type { GoawayFrame, HelloFrame, UstFrame } from '@isochron/wire/session-frames';
-import { fullJitterMs } from '../backoff.js';
 import { clientClosed, toIsochronError } from '../errors.js';
 import type { Loop, Timer } from '../loop.js';
 import type { ClientSettings } from '../machine.js';

@@ -2,8 +2,9 @@
  * Holds requests until a connection has credits for them, packs what one turn of the program asked for into one message, and
  * repeats what was refused or lost. One timer watches all deadlines.
  */
+
+import { fullJitterMs } from '@isochron/core/backoff';
 import { IsochronError } from '@isochron/core/errors';
-import { fullJitterMs } from '../backoff.js';
 import type { Loop, Timer } from '../loop.js';
 import type { ClientSettings } from '../machine.js';
 import type { Connection } from './connection.js';

@@ -1,10 +1,10 @@
 import type { Timestamp } from '@isochron/core';
+import { MinHeap } from '../engine/min-heap.js';
 import type { Committed, Ledger } from './ledger.js';
-import { MinQueue } from './min-queue.js';
 
 /** What is committed, until somebody claims that every replica has it. */
 export class Pending {
-  readonly #committed = new MinQueue<Committed>((tx) => tx.ct);
+  readonly #committed = new MinHeap<Committed>((a, b) => a.ct < b.ct);
 
   constructor(readonly ledger: Ledger) {}
 

@@ -1,10 +1,10 @@
 import { Random } from '@isochron/core';
-import { MinQueue } from './min-queue.js';
+import { MinHeap } from './min-heap.js';
 
-describe('MinQueue', () => {
+describe('MinHeap', () => {
   it('gives the least first, whatever comes and goes', () => {
     const random = new Random(5);
-    const queue = new MinQueue<{ n: number }>(({ n }) => n);
+    const queue = new MinHeap<{ n: number }>((a, b) => a.n < b.n);
     const model: number[] = [];
     for (let i = 0; i < 3_000; i++) {
       if (model.length === 0 || random.chance(0.55)) {
