@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ERROR_ADVICE } from '@isochron/core/error-advice';
-import { ERROR_CODES, type ErrorCode, HTTP_STATUS } from '@isochron/core/error-codes';
+import { type ErrorCode, HTTP_STATUS } from '@isochron/core/error-codes';
+import { ERROR_CODES } from '@isochron/core/retryable-codes';
 import { type ErrorFacts, errorTableFindings, parseErrorTable } from './errors-table.js';
 
 const CODE_NAMES = Object.keys(ERROR_CODES) as ErrorCode[];

@@ -2,8 +2,6 @@
  * Every error code, with its HTTP status and its title. `ERRORS.md` documents the same table; a test holds the two
  * together. Clients do without this file.
  */
-import { RETRYABLE } from './errors.js';
-
 /** The HTTP status that stands for each code. */
 export const HTTP_STATUS = {
   INVALID_REQUEST: 400,
@@ -65,11 +63,6 @@ export const HTTP_STATUS = {
 
 /** A stable error code. A newer server may send one that is not listed here. */
 export type ErrorCode = keyof typeof HTTP_STATUS;
-
-/** All codes, and whether the same request may succeed later. */
-export const ERROR_CODES = Object.fromEntries(
-  Object.keys(HTTP_STATUS).map((code) => [code, RETRYABLE.has(code as ErrorCode)]),
-) as Readonly<Record<ErrorCode, boolean>>;
 
 /** Whether a string from outside is one of our codes. */
 export const isErrorCode = (code: unknown): code is ErrorCode =>

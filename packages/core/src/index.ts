@@ -13,6 +13,7 @@ export * from './merge-patch.js';
 export * from './quota.js';
 export * from './random.js';
 export * from './recent-map.js';
+export * from './retryable-codes.js';
 export * from './schema.js';
 export * from './topology.js';
 export * from './transient-map.js';

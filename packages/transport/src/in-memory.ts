@@ -2,8 +2,9 @@ import { type AnyMessage, invariant, type NodeId, type Timestamp, type WallMs } 
 import { type FrameCodec, type PeerInfo, PROTOCOL_VERSION } from '@isochron/wire';
 import { LinkCounters } from './counters.js';
 import { DelayLine, realTime, type Scheduler } from './delay-line.js';
+import type { Envelope } from './envelope.js';
 import { type PackedFrame, Packer } from './packing.js';
-import type { Envelope, LinkStatus, Transport, TransportEvents } from './transport.js';
+import type { LinkStatus, Transport, TransportEvents } from './transport.js';
 
 export interface InMemoryNetworkOptions<M extends AnyMessage> {
   readonly codec: FrameCodec<M>;

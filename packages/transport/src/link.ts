@@ -2,9 +2,10 @@ import { type AnyMessage, MalformedMessage, type NodeId, type WallMs } from '@is
 import type { PeerInfo } from '@isochron/wire';
 import type { Connection, ConnectionEnd } from './connection.js';
 import { LinkCounters } from './counters.js';
+import type { Envelope } from './envelope.js';
 import type { Log } from './options.js';
 import { EpochMismatch, type Packer } from './packing.js';
-import type { Envelope, LinkStatus, TransportEvents } from './transport.js';
+import type { LinkStatus, TransportEvents } from './transport.js';
 
 export interface LinkOptions<M extends AnyMessage> {
   readonly node: NodeId;

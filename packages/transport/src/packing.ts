@@ -1,6 +1,6 @@
 import type { AnyMessage, NodeId, Timestamp } from '@isochron/core';
 import type { FrameCodec, FrameEnvelope } from '@isochron/wire';
-import type { Address, Envelope } from './transport.js';
+import type { Address, Envelope } from './envelope.js';
 
 /** Messages packed for a peer. */
 export interface PackedFrame<M extends AnyMessage> {

@@ -1,8 +1,9 @@
 /// <reference types="jest" />
 import { type MessageSchema, type NodeId, type Timestamp, uint, type Value, value } from '@isochron/core';
 import { FrameCodec, type PeerInfo } from '@isochron/wire';
+import type { Envelope } from './envelope.js';
 import type { PackedFrame } from './packing.js';
-import type { Envelope, Transport, TransportEvents } from './transport.js';
+import type { Transport, TransportEvents } from './transport.js';
 
 /** Messages that the suite sends. */
 export type SuiteMessage =

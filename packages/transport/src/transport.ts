@@ -1,19 +1,7 @@
 import type { AnyMessage, NodeId, Timestamp, WallMs } from '@isochron/core';
 import type { PeerInfo } from '@isochron/wire';
+import type { Envelope } from './envelope.js';
 import type { PackedFrame } from './packing.js';
-
-/** A machine on a node. Structurally the protocols' own address. */
-export interface Address {
-  readonly node: NodeId;
-  readonly machine: string;
-}
-
-/** A message on its way between two machines. */
-export interface Envelope<M extends AnyMessage> {
-  readonly to: Address;
-  readonly from: Address;
-  readonly message: M;
-}
 
 /** What went over a link in one direction since the transport opened. */
 export interface Traffic {

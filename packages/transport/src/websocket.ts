@@ -10,6 +10,7 @@ import {
 import { WebSocket } from 'ws';
 import { Connection, type ConnectionEnd } from './connection.js';
 import { Dialer } from './dialer.js';
+import type { Envelope } from './envelope.js';
 import { Link } from './link.js';
 import { Listener } from './listener.js';
 import {
@@ -23,7 +24,7 @@ import {
 } from './options.js';
 import { Packer } from './packing.js';
 import { socketOptions } from './socket-options.js';
-import type { Envelope, LinkStatus, Transport } from './transport.js';
+import type { LinkStatus, Transport } from './transport.js';
 
 /** Links over WebSocket, one connection for each pair of nodes: the node with the lower id dials. */
 export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {

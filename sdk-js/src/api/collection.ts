@@ -3,9 +3,9 @@ import { IsochronError } from '@isochron/core/errors';
 import type { Value } from '@isochron/core/ids';
 import { applyMergePatch, checkOptions, encodeDocument, type MergePatch } from '../documents.js';
 import type { Driver } from '../driver.js';
-import { type HandleSource, ReadCollection, type WriteOptions } from './read-collection.js';
+import { ReadCollection, type WriteOptions } from './read-collection.js';
 import { WriteReceipt } from './receipt.js';
-import { collectionScope, keyIn, type Scope } from './scope.js';
+import { collectionScope, type HandleSource, keyIn, type Scope } from './scope.js';
 
 /** Every read is a transaction of its own. */
 export const oneShot = (driver: Driver): HandleSource => ({ driver, handle: () => undefined });

@@ -3,8 +3,7 @@ import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp } from '@isochron/core/ids';
 import { checkOptions, decodeDocument } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
-import type { HandleSource } from './read-collection.js';
-import type { Scope } from './scope.js';
+import type { HandleSource, Scope } from './scope.js';
 
 /** What to list, and how. */
 export interface ListOptions {

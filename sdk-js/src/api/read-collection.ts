@@ -1,8 +1,7 @@
 import type { QualifiedKey, Value } from '@isochron/core/ids';
 import { checkOptions, decodeDocument } from '../documents.js';
-import type { Driver, Handle } from '../driver.js';
 import { Listing, type ListOptions } from './listing.js';
-import { keyIn, keysIn, type Scope } from './scope.js';
+import { type HandleSource, keyIn, keysIn, type Scope } from './scope.js';
 
 /** Cancels one call: it rejects with the signal's reason. */
 export interface CallOptions {
@@ -18,13 +17,6 @@ export interface WriteOptions extends CallOptions {
    * 10 000 ids: after a restart, ask with `client.transactionStatus`.
    */
   readonly id?: string | undefined;
-}
-
-/** Where a collection reads. */
-export interface HandleSource {
-  readonly driver: Driver;
-  /** The snapshot; undefined where each read has its own. Throws TRANSACTION_FINISHED when it has ended. */
-  handle(): Handle | undefined;
 }
 
 /**

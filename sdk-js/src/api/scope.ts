@@ -2,7 +2,14 @@ import { IsochronError } from '@isochron/core/errors';
 import type { QualifiedKey } from '@isochron/core/ids';
 import { isWellFormed } from '@isochron/core/limits';
 import { checkCount, checkKey } from '../documents.js';
-import type { Driver } from '../driver.js';
+import type { Driver, Handle } from '../driver.js';
+
+/** Where a collection reads. */
+export interface HandleSource {
+  readonly driver: Driver;
+  /** The snapshot; undefined where each read has its own. Throws TRANSACTION_FINISHED when it has ended. */
+  handle(): Handle | undefined;
+}
 
 /** Where keys lie: a keyspace, and in it what all keys begin with. */
 export interface Scope {

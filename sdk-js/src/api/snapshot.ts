@@ -2,7 +2,8 @@ import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp } from '@isochron/core/ids';
 import { checkOptions } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
-import { type HandleSource, ReadCollection } from './read-collection.js';
+import { ReadCollection } from './read-collection.js';
+import type { HandleSource } from './scope.js';
 import { collectionScope, keyspaceScope, type Scope } from './scope.js';
 
 /** Options of a snapshot. */

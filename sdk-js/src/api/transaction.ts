@@ -3,9 +3,9 @@ import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId, Value } from '@isochron/core/ids';
 import { applyMergePatch, checkCount, checkOptions, encodeDocument, type MergePatch } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
-import { type CallOptions, type HandleSource, ReadCollection } from './read-collection.js';
+import { type CallOptions, ReadCollection } from './read-collection.js';
 import { WriteReceipt } from './receipt.js';
-import { collectionScope, keyIn, keyspaceScope, type Scope } from './scope.js';
+import { collectionScope, type HandleSource, keyIn, keyspaceScope, type Scope } from './scope.js';
 
 /** Options of a transaction. */
 export interface TransactionOptions {

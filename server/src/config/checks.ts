@@ -1,8 +1,10 @@
 import { Topology } from '@isochron/core';
 import { servedProtocol } from '../node/protocols.js';
-import type { Refuse } from './cluster-file.js';
 import { isProtocolName, PROTOCOLS, type ProtocolName } from './protocol-names.js';
 import type { ClusterFile } from './schema.js';
+
+/** Ends the reading with a reason, at the line of what `path` leads to. */
+export type Refuse = (path: readonly (string | number)[], reason: string) => never;
 
 /** What a shape cannot say: unique ids, references that lead somewhere, a placement that is possible. Returns the protocol. */
 export function checkMeaning(file: ClusterFile, refuse: Refuse): ProtocolName {

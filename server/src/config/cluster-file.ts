@@ -14,7 +14,7 @@ import type { TSchema } from '@sinclair/typebox';
 import { Value, ValueErrorType } from '@sinclair/typebox/value';
 import { type Document, isNode, LineCounter, parseDocument, stringify } from 'yaml';
 import { canonicalHash } from './canonical.js';
-import { checkMeaning } from './checks.js';
+import { checkMeaning, type Refuse } from './checks.js';
 import type { ProtocolName } from './protocol-names.js';
 import { type ClusterFile, ClusterFileSchema, DEFAULT_SETTINGS, knownFields } from './schema.js';
 
@@ -114,9 +114,6 @@ function refusal(filename: string, line: number, reason: string): IsochronError 
   const short = reason.replace(/\s+/g, ' ').slice(0, MAX_REASON_LENGTH);
   return new IsochronError('CONFIG_INVALID', `${filename}:${line}: ${short}`);
 }
-
-/** Ends the reading with a reason, at the line of what `path` leads to. */
-export type Refuse = (path: readonly (string | number)[], reason: string) => never;
 
 function toPlain(document: Document, refuse: Refuse): unknown {
   try {

@@ -1,7 +1,7 @@
 /** Pauses from seeds. */
 
-import { fullJitterMs } from '@isochron/core/backoff';
 import { Random } from '@isochron/core';
+import { fullJitterMs } from '@isochron/core/backoff';
 
 const SEEDS = [0, 1, 2, 42, 2 ** 32 - 1, 2 ** 32, 2 ** 52 + 12345, 2 ** 53 - 1];
 const SHAPES = [

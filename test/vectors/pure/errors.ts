@@ -2,8 +2,9 @@
 
 import { serverError } from '@isochron/client/errors';
 import { parseFrame } from '@isochron/client/link/frames';
-import { ERROR_CODES, type ErrorCode, HTTP_STATUS } from '@isochron/core/error-codes';
+import { type ErrorCode, HTTP_STATUS } from '@isochron/core/error-codes';
 import { IsochronError } from '@isochron/core/errors';
+import { ERROR_CODES } from '@isochron/core/retryable-codes';
 
 const CODES = Object.keys(ERROR_CODES) as ErrorCode[];
 

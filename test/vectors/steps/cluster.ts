@@ -1,8 +1,9 @@
 /** A small cluster as its clients see it: nodes that answer frames. It keeps what it must, and draws the rest. */
 import type { Random } from '@isochron/core';
-import { ERROR_CODES, type ErrorCode } from '@isochron/core/error-codes';
+import type { ErrorCode } from '@isochron/core/error-codes';
 import { wallOf } from '@isochron/core/hlc';
 import type { Timestamp } from '@isochron/core/ids';
+import { ERROR_CODES } from '@isochron/core/retryable-codes';
 import { compareKeys } from '@isochron/core/versions';
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
 import type {

@@ -1,6 +1,17 @@
+import type { IndexedHistory } from '../input/indexed-history.js';
 import { NONE } from '../input/indexed-history.js';
 import { groupBy, IntList } from '../input/ints.js';
-import type { Analysis } from './analysis.js';
+import type { Reads } from '../input/reads.js';
+import type { KeyWriters } from './key-writers.js';
+import type { SessionOrder } from './session-order.js';
+
+/** A history whose reads have found their writers. */
+interface ReadHistory {
+  readonly history: IndexedHistory;
+  readonly order: SessionOrder;
+  readonly writers: KeyWriters;
+  readonly reads: Reads;
+}
 
 /** A transaction of unknown outcome that read from a writer. */
 interface IndeterminateRead {
@@ -9,11 +20,11 @@ interface IndeterminateRead {
 }
 
 /**
- * The writers that each session had read from: per run of a key ({@link Analysis.writers}) and session, the last writer of the run up to
+ * The writers that each session had read from: per run of a key ({@link KeyWriters}) and session, the last writer of the run up to
  * any position of the session. Like clocks, but only with direct reads, whose gaps a clock cannot show.
  */
 export class ObservedWriters {
-  readonly #analysis: Analysis;
+  readonly #analysis: ReadHistory;
   /** Entries of run r: `#starts[r] … #starts[r + 1] - 1`, by session and rank of the reader. */
   readonly #starts: Int32Array;
   readonly #session: Int32Array;
@@ -22,7 +33,7 @@ export class ObservedWriters {
   readonly #best: Int32Array;
   readonly #indeterminate = new Map<number, IndeterminateRead[]>();
 
-  constructor(analysis: Analysis) {
+  constructor(analysis: ReadHistory) {
     this.#analysis = analysis;
     const entries = this.#collect();
     const groups = groupBy(entries.run.view(), analysis.writers.runSession.length);

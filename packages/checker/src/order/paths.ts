@@ -1,7 +1,6 @@
 import { NONE } from '../input/indexed-history.js';
-import { type Groups, groupBy } from '../input/ints.js';
+import { type Groups, groupBy, type IntList } from '../input/ints.js';
 import type { Reads } from '../input/reads.js';
-import type { CommitOrder } from '../rules/commit-order.js';
 import type { SessionOrder } from './session-order.js';
 
 const RELATIONS = ['session', 'write-read', 'commit', 'final-state'] as const;
@@ -12,6 +11,14 @@ export interface Hop {
   readonly from: number;
   readonly to: number;
   readonly ref: number;
+}
+
+/** Orders of commits that a guarantee forces: edge i goes from `from[i]` to `to[i]`. */
+export interface ForcedEdges {
+  readonly from: IntList;
+  readonly to: IntList;
+  /** The same order, from earlier writers in the session of `from[i]`. */
+  earlier(i: number): Iterable<Hop>;
 }
 
 /** What a search may do. */
@@ -31,7 +38,7 @@ export interface SearchLimits {
 export class PathFinder {
   readonly #order: SessionOrder;
   readonly #reads: Reads;
-  readonly #commitOrder: CommitOrder | undefined;
+  readonly #commitOrder: ForcedEdges | undefined;
   #commitsInto: Groups | undefined;
   readonly #round: Int32Array;
   readonly #hops: Int32Array;
@@ -46,7 +53,7 @@ export class PathFinder {
   /** Transactions looked at by all searches so far. */
   visited = 0;
 
-  constructor(order: SessionOrder, reads: Reads, commitOrder?: CommitOrder) {
+  constructor(order: SessionOrder, reads: Reads, commitOrder?: ForcedEdges) {
     const size = order.rank.length;
     this.#order = order;
     this.#reads = reads;

@@ -1,13 +1,13 @@
 import { groupBy, IntList } from '../input/ints.js';
 import type { Analysis } from '../order/analysis.js';
-import type { Hop } from '../order/paths.js';
+import type { ForcedEdges, Hop } from '../order/paths.js';
 import type { VisibilityRule } from './visibility-rule.js';
 
 /**
  * The order of commits, as far as a guarantee forces it: if T3 reads x from T1 and must see T2, which writes x too, then T2
  * comes before T1. Per version it is enough to look at the last writer in each session: earlier ones come before it anyway.
  */
-export class CommitOrder {
+export class CommitOrder implements ForcedEdges {
   /** Orders that happens-before does not imply: edge i from `from[i]` to `to[i]` because of `read[i]`. */
   readonly from = new IntList();
   readonly to = new IntList();

@@ -19,9 +19,8 @@ import { orbe } from '../orbe/orbe.js';
 import { orbeCleaning } from '../orbecleaning/orbecleaning.js';
 import { orbeClock } from '../orbeclock/orbeclock.js';
 import { blockedIn, OperationClient, OperationWorld } from './operation-world.js';
-import type { Play } from './script.js';
 import { matches, ScriptNetwork } from './script-network.js';
-import { type ClusterOptions, patternOf, SCENE_COMMANDS, Scene } from './script-scene.js';
+import { type ClusterOptions, type Play, patternOf, SCENE_COMMANDS, Scene } from './script-scene.js';
 import { numberOf, oneOfWords, ScriptError, valueOfWord, type Words, wordOfValue } from './script-words.js';
 
 /** By the word behind `protocol=`. */

@@ -9,13 +9,13 @@ import { nocc } from '../nocc/nocc.js';
 import { paris } from '../paris/paris.js';
 import { BprSession, CureSession, HCureSession, NoccSession, ParisSession, WrenSession } from '../sessions.js';
 import { wren } from '../wren/wren.js';
-import type { Stage } from './script-stage.js';
+import type { Scene } from './script-scene.js';
 
 export interface ScriptProtocol {
   readonly protocol: TransactionProtocol;
   readonly Session: new (id: string) => Session;
   /** What a snapshot's entries beside its timestamp say. */
-  entries(deps: Deps, stage: Stage): string[];
+  entries(deps: Deps, stage: Scene): string[];
 }
 
 /** One entry for each region. */

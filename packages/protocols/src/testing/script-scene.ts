@@ -247,3 +247,10 @@ const settingOf = (name: string): keyof ProtocolSettings =>
   oneOfWords(name, Object.keys(DEFAULT_SETTINGS) as (keyof ProtocolSettings)[]);
 
 const linkOf = (a: NodeId, b: NodeId): string => (a < b ? `${a}|${b}` : `${b}|${a}`);
+
+/** A script that is being played. */
+export interface Play {
+  readonly scene: Scene;
+  /** Carries a command out and returns the lines it shows. */
+  carryOut(words: Words): readonly string[];
+}

@@ -5,7 +5,7 @@
  */
 import { OPERATION_PROTOCOLS, operationLanguage } from './operation-script.js';
 import { COMMANDS, sessionCommand, setUp } from './script-commands.js';
-import { ClusterOptions, type Scene } from './script-scene.js';
+import { ClusterOptions, type Play } from './script-scene.js';
 import { ScriptError, Words } from './script-words.js';
 
 /** What a command shows is indented. */
@@ -60,13 +60,6 @@ export function scriptDifferences(file: string, expected: string, played: string
       return [`${file}:${line}: ${text}`, ...differences(shown, now).map((change) => INDENT + change)];
     })
     .join('\n');
-}
-
-/** A script that is being played. */
-export interface Play {
-  readonly scene: Scene;
-  /** Carries a command out and returns the lines it shows. */
-  carryOut(words: Words): readonly string[];
 }
 
 /** The protocol says which operations there are. */

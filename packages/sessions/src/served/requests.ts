@@ -2,6 +2,8 @@
 import { IsochronError, type ListRange, type Timestamp } from '@isochron/core';
 import type { ListResp, Snapshot } from '@isochron/protocols';
 import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
+import type { CoordinatorPort } from '../coordinator/client-port.js';
+import type { Outcomes } from '../coordinator/outcomes.js';
 import type { Done } from '../coordinator/request-port.js';
 import { answerBytes, cutPage } from '../requests/answer-size.js';
 import { type Capability, requireCapability, unsupported } from '../requests/capabilities.js';
@@ -9,6 +11,7 @@ import { asIsochronError } from '../requests/errors.js';
 import { listRange } from '../requests/range.js';
 import { depsField, snapshotOf, wanted } from '../snapshot.js';
 import { MAX_OPERATION_TOKEN_LENGTH } from '../tokens/operation-token.js';
+import type { SessionTokens } from '../tokens/session-token.js';
 import { refuseFuture } from '../tokens/snapshot-checks.js';
 import type { Answer, FrameEncoder } from './answers.js';
 import type { CommitOrder } from './commit-order.js';
@@ -27,7 +30,13 @@ import {
   writesField,
 } from './frames.js';
 import type { Reply, RequestContext } from './served-session.js';
-import type { TransactionParts } from './transaction-session.js';
+
+/** The parts of a node that sessions with transactions need. */
+export interface TransactionParts {
+  readonly coordinator: CoordinatorPort;
+  readonly outcomes: Outcomes;
+  readonly tokens: SessionTokens;
+}
 
 /** What a request needs of its session. */
 export interface TransactionRequests extends RequestContext {

@@ -1,21 +1,11 @@
 /** A connection's session under protocols with transactions. */
 import type { Timestamp } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
-import type { CoordinatorPort } from '../coordinator/client-port.js';
-import type { Outcomes } from '../coordinator/outcomes.js';
 import { depsField, NOTHING_SEEN, sameSnapshot } from '../snapshot.js';
-import type { SessionTokens } from '../tokens/session-token.js';
 import { CommitOrder } from './commit-order.js';
 import type { RawFrame } from './frames.js';
-import { handlerOf, TRANSACTION_REQUESTS, type TransactionRequests } from './requests.js';
+import { handlerOf, TRANSACTION_REQUESTS, type TransactionParts, type TransactionRequests } from './requests.js';
 import type { Reply, ServedNode, ServedSession } from './served-session.js';
-
-/** The parts of a node that sessions with transactions need. */
-export interface TransactionParts {
-  readonly coordinator: CoordinatorPort;
-  readonly outcomes: Outcomes;
-  readonly tokens: SessionTokens;
-}
 
 export class TransactionSession implements ServedSession, TransactionRequests {
   sentUst: Timestamp = 0;

@@ -3,7 +3,7 @@ import type { Deps, PartitionId, Topology, Version } from '@isochron/core';
 import type { Address, OperationMessage, PutSliceReq, RotSliceReq, SettleReq } from '@isochron/protocols';
 import type { Observations } from '../../checks/observations.js';
 import { saidOfReplication } from '../kernel.js';
-import type { SimulatedComplete, SimulatedSeen, SimulatedSnapshots } from './adapter.js';
+import type { SimulatedComplete, SimulatedSeen, SimulatedSnapshots } from './simulated.js';
 
 type Said<T extends OperationMessage['type']> = Extract<OperationMessage, { type: T }>;
 

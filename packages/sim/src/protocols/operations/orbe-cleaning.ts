@@ -1,6 +1,7 @@
 import { elementsOf, orbeCleaning as protocol } from '@isochron/protocols';
-import { CAUSAL_OPERATIONS, operationAdapter, type SimulatedComplete } from './adapter.js';
+import { CAUSAL_OPERATIONS, operationAdapter } from './adapter.js';
 import { overtakingPlans } from './overtaking.js';
+import type { SimulatedComplete } from './simulated.js';
 
 /** A completion says it; so does an answer that leaves out of its client's matrix what it shows (section 6.2). */
 const complete: SimulatedComplete = (message, question, { regions }) => {

@@ -1,0 +1,34 @@
+import { join } from 'node:path';
+import { importCircles } from './circles.js';
+import { isTest, Repository } from './repository.js';
+import { parseSource } from './source.js';
+
+const repository = new Repository(join(__dirname, '../..'));
+
+/** Circles that stand, by the folder of their first member and their number of members: each is to be cut. */
+const STANDING = [
+  'packages/client/src: 24',
+  'packages/storage/src: 6',
+  'packages/storage/src: 2',
+  'test/vectors/planted: 2',
+];
+
+test('no source imports itself over others, apart from the circles that are listed', () => {
+  const sources = repository.sources
+    .filter((path) => !isTest(path))
+    .map((path) => parseSource(path, repository.read(path)));
+  const circles = importCircles(sources).map(
+    ([first, ...rest]) => `${first!.replace(/\/[^/]*$/, '')}: ${rest.length + 1}`,
+  );
+  expect(circles).toEqual(STANDING);
+});
+
+test('a circle over three sources is found, by types as by values', () => {
+  const sources = [
+    parseSource('a/x.ts', `import { y } from './y.js';`),
+    parseSource('a/y.ts', `export type { Z } from './b/z.js';`),
+    parseSource('a/b/z.ts', `let x: import('../x.js').X;`),
+    parseSource('a/w.ts', `import { x } from './x.js';`),
+  ];
+  expect(importCircles(sources)).toEqual([['a/b/z.ts', 'a/x.ts', 'a/y.ts']]);
+});
