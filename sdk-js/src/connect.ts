@@ -1,6 +1,5 @@
 import { jsonCodec } from '@isochron/client/link/codec';
-import type { ExportedSession } from '@isochron/client/session/exported';
-import type { ImportedSession } from '@isochron/client/session/imported';
+import type { ExportedSession, ImportedSession } from '@isochron/client/session/exported';
 import { CLIENT_KIT } from '@isochron/client/session/kit';
 import { IsochronError } from '@isochron/core/errors';
 import { IsochronClient } from './api/client.js';

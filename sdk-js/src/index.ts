@@ -5,7 +5,7 @@ export { isIsochronError, OutcomeUnknownError, SessionBlockedError } from '@isoc
 export type { Codec } from '@isochron/client/link/codec';
 export type { ClientStatus } from '@isochron/client/session/core';
 export type { ExportedSession, ExportedWrite } from '@isochron/client/session/exported';
-export type { TransactionStatus } from '@isochron/client/session/tx-status';
+export type { TransactionStatus } from '@isochron/client/transaction-status';
 export type { RandomSource } from '@isochron/core/backoff';
 export { type ErrorCode, IsochronError } from '@isochron/core/errors';
 export type { Timestamp, TxId } from '@isochron/core/ids';

@@ -1,6 +1,6 @@
 import { type ErrorCode, IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
-import type { TransactionStatus } from './session/tx-status.js';
+import type { TransactionStatus } from './transaction-status.js';
 
 /**
  * The commit may or may not have happened: its answer was lost and no node could be asked before the deadline. `code` is

@@ -1,5 +1,6 @@
 /** What the parts of one client take from its driver: time, timers, chance, sockets, and the ends of turns. */
-import type { ClientEffects, RandomSource, SocketId } from './machine.js';
+import type { RandomSource } from '@isochron/core/backoff';
+import type { ClientEffects, SocketId } from './effects.js';
 
 /** The user of a socket. */
 export interface SocketListener {

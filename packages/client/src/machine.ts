@@ -13,52 +13,25 @@ import { IsochronError } from '@isochron/core/errors';
 import type { QualifiedKey, Timestamp, TxId, Value } from '@isochron/core/ids';
 import { TransientMap } from '@isochron/core/transient-map';
 import type { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
+import type { ClientEffects, SocketId } from './effects.js';
 import { toIsochronError } from './errors.js';
-import type { Codec } from './link/codec.js';
 import type { Caller, Cancellable } from './link/exchange.js';
-import type { Homing } from './link/homing.js';
 import { Loop } from './loop.js';
 import { commit } from './session/commits.js';
 import { ClientCore } from './session/core.js';
 import type { OpenEngine } from './session/engine.js';
-import type { ImportedSession } from './session/imported.js';
 import { mergedPage } from './session/listing.js';
 import { type ListRequest, readKeys } from './session/reads.js';
 import { type HandleMode, SnapshotHandle } from './session/snapshot-handle.js';
+import type { ClientOptions, ClientSettings } from './settings.js';
 
 export type { RandomSource } from '@isochron/core/backoff';
+export type { ClientEffects, SocketId } from './effects.js';
+export type { Encoded } from './link/codec.js';
+export type { ClientOptions, ClientSettings } from './settings.js';
 
 /** A snapshot that is read from, by the number that its driver gives it. */
 export type HandleId = number;
-/** A socket, by the number that the machine gives it. */
-export type SocketId = number;
-/** A message as it goes through a socket. */
-export type Encoded = string | Uint8Array<ArrayBuffer>;
-
-/** How to reach a cluster, and as which session. */
-export interface ClientOptions {
-  /** Base URLs of nodes. */
-  readonly endpoints: readonly string[];
-  readonly token?: string | undefined;
-  /** A session that goes on here: from `importSession`. */
-  readonly session?: ImportedSession | undefined;
-}
-
-export interface ClientSettings {
-  /** Name and version of the SDK. */
-  readonly client: string;
-  readonly credentials: string | undefined;
-  readonly requestTimeoutMs: number;
-  readonly connectTimeoutMs: number;
-  readonly commitTimeoutMs: number;
-  readonly returnAfterMs: number;
-  /** What looks for a nearer endpoint; undefined where there is only one. */
-  readonly Homing: typeof Homing | undefined;
-  readonly codec: Codec;
-  /** 128 random bits as 22 characters of base64url: the name of a session (P8). */
-  readonly newId: () => string;
-}
-
 /** What an application asks for, and what the call is settled with. */
 export type Call =
   /** Connects to the nearest endpoint. */
@@ -124,23 +97,6 @@ export type ClientInput =
   | { readonly kind: 'timer'; readonly nowMs: number }
   /** The turn is over that the machine has asked for. */
   | { readonly kind: 'turn'; readonly nowMs: number };
-
-/** What a client asks of its driver. */
-export interface ClientEffects {
-  open(socket: SocketId, url: string): void;
-  send(socket: SocketId, message: Encoded): void;
-  /** `abrupt`: without the closing handshake, where the socket can. Has no effect on one that is closed. */
-  close(socket: SocketId, abrupt: boolean): void;
-  /** The client of a protocol is needed: `loaded` brings it. */
-  load(protocol: string): void;
-  /** A `timer` is due at this time. Only the newest one counts; infinite where none is needed. */
-  setTimer(atMs: number): void;
-  /** A `turn` is due when the program's present turn is over: what it has asked for leaves in one message. */
-  turn(): void;
-  /** The status has changed. */
-  changed(): void;
-  log(level: 'debug' | 'warn', message: string): void;
-}
 
 export class ClientMachine {
   readonly #loop: Loop;

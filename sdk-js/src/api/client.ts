@@ -1,6 +1,6 @@
 import type { ClientStatus } from '@isochron/client/session/core';
 import type { ExportedSession } from '@isochron/client/session/exported';
-import type { TransactionStatus } from '@isochron/client/session/tx-status';
+import type { TransactionStatus } from '@isochron/client/transaction-status';
 import type { Timestamp, TxId } from '@isochron/core/ids';
 import { checkOptions } from '../documents.js';
 import type { Driver } from '../driver.js';

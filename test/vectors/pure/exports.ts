@@ -2,8 +2,9 @@
 
 import { parts } from '@isochron/client/link/frames';
 import { operationFrames } from '@isochron/client/link/operation-frames';
+import type { ImportedSession } from '@isochron/client/session/exported';
 import { exportSession, exportWrites } from '@isochron/client/session/exported';
-import { type ImportedSession, importSession } from '@isochron/client/session/imported';
+import { importSession } from '@isochron/client/session/imported';
 import { CLIENT_KIT } from '@isochron/client/session/kit';
 import { IsochronError } from '@isochron/core/errors';
 import { MAX_TIMESTAMP } from '@isochron/core/hlc';

@@ -1,7 +1,9 @@
 import type { Value } from '@isochron/core/ids';
 import type { ClientFrame, WireValue } from '@isochron/wire/session-frames';
 import { toBase64 } from '../encoding.js';
-import type { Encoded } from '../machine.js';
+
+/** A message as it goes through a socket. */
+export type Encoded = string | Uint8Array<ArrayBuffer>;
 
 /** An encoding of frames: JSON is built in, `@isochron/sdk/msgpack` is the other one. */
 export interface Codec {

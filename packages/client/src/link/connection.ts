@@ -6,13 +6,14 @@ import { IsochronError } from '@isochron/core/errors';
 import type { RegionId } from '@isochron/core/ids';
 import { TransientMap } from '@isochron/core/transient-map';
 import type { Freshness, GoawayFrame, HelloFrame, Unresponsive, UstFrame } from '@isochron/wire/session-frames';
+import type { SocketId } from '../effects.js';
 import { utf8Length } from '../encoding.js';
 import { malformed, serverError, toIsochronError } from '../errors.js';
 import type { Loop, SocketListener, Timer } from '../loop.js';
-import type { ClientSettings, Encoded, SocketId } from '../machine.js';
-import type { Codec } from './codec.js';
-import { type Exchange, PingExchange } from './exchange.js';
+import type { Codec, Encoded } from './codec.js';
+import { type Carrier, type Exchange, PingExchange } from './exchange.js';
 import { type Answer, type Incoming, parseFrame, type Welcome } from './frames.js';
+import type { LinkSettings } from './settings.js';
 
 /** The owner of connections. Nothing is reported of a connection before its welcome. */
 export interface ConnectionOwner {
@@ -37,7 +38,7 @@ const CLOSE_CODES: Readonly<Record<number, 'UNAUTHENTICATED' | 'FRAME_INVALID'>>
 
 const ALL_ANSWER: Unresponsive = { nodes: [], regions: [] };
 
-export class Connection implements SocketListener {
+export class Connection implements SocketListener, Carrier {
   readonly #socket: SocketId;
   readonly #hello: HelloFrame;
   #inFlight = new TransientMap<number, Exchange>();
@@ -66,7 +67,7 @@ export class Connection implements SocketListener {
     readonly loop: Loop,
     readonly url: string,
     hello: HelloFrame,
-    readonly settings: ClientSettings,
+    readonly settings: LinkSettings,
     readonly owner: ConnectionOwner,
     settled: (error?: IsochronError) => void,
   ) {

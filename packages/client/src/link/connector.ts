@@ -8,7 +8,7 @@ import { wallOf } from '@isochron/core/hlc';
 import type { GoawayFrame, HelloFrame, UstFrame } from '@isochron/wire/session-frames';
 import { clientClosed, toIsochronError } from '../errors.js';
 import type { Loop, Timer } from '../loop.js';
-import type { ClientSettings } from '../machine.js';
+import type { ClientSettings } from '../settings.js';
 import { Connection, type ConnectionOwner } from './connection.js';
 import { Dispatcher, unreachable } from './dispatcher.js';
 import { Endpoints } from './endpoints.js';

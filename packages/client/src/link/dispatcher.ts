@@ -6,9 +6,9 @@
 import { fullJitterMs } from '@isochron/core/backoff';
 import { IsochronError } from '@isochron/core/errors';
 import type { Loop, Timer } from '../loop.js';
-import type { ClientSettings } from '../machine.js';
 import type { Connection } from './connection.js';
 import type { Exchange } from './exchange.js';
+import type { LinkSettings } from './settings.js';
 
 const RETRY_BASE_MS = 20;
 const RETRY_CAP_MS = 2000;
@@ -22,7 +22,7 @@ const STALL_MS = 1000;
 
 export class Dispatcher {
   readonly #loop: Loop;
-  readonly #settings: ClientSettings;
+  readonly #settings: LinkSettings;
   #connection: Connection | undefined;
   #waiting: Exchange[] = [];
   /** Refused requests that wait for their next try. */
@@ -40,7 +40,7 @@ export class Dispatcher {
 
   constructor(
     loop: Loop,
-    settings: ClientSettings,
+    settings: LinkSettings,
     readonly moveOn: (from: Connection, whereTo: 'node' | 'region', why: IsochronError) => void,
   ) {
     this.#loop = loop;

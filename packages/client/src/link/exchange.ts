@@ -1,9 +1,19 @@
 import type { IsochronError } from '@isochron/core/errors';
+import type { RegionId } from '@isochron/core/ids';
 import type { RequestFrame } from '@isochron/wire/session-frames';
 import { clientClosed, late, malformed } from '../errors.js';
 import type { Loop } from '../loop.js';
-import type { Connection } from './connection.js';
+import type { Codec } from './codec.js';
 import type { Answer } from './frames.js';
+
+/** What carries requests to a node and answers back, as far as requests look at it. */
+export interface Carrier {
+  /** Region of the node. */
+  readonly region: RegionId;
+  /** The regions that a new attempt of a commit through the node avoids (D4). */
+  readonly avoid: readonly RegionId[];
+  readonly codec: Codec;
+}
 
 /**
  * Repeat the request after this many refusals of it, here or rather elsewhere: on another node, or in another region.
@@ -71,18 +81,18 @@ export abstract class Exchange<T = unknown> implements Cancellable {
   }
 
   /** What to send on this connection. Called once for every time it is sent. */
-  abstract frame(id: number, connection: Connection): RequestFrame;
+  abstract frame(id: number, connection: Carrier): RequestFrame;
 
   /** Takes the answer and settles. An IsochronError thrown from here costs the connection, unless it is retryable. */
-  abstract answered(frame: Answer, connection: Connection): void;
+  abstract answered(frame: Answer, connection: Carrier): void;
 
   /** A request that has to precede this one on this connection. */
-  prelude(_connection: Connection): Exchange | undefined {
+  prelude(_connection: Carrier): Exchange | undefined {
     return undefined;
   }
 
   /** Whether and how to repeat after a refusal. Undefined: it has failed for good. */
-  refused(error: IsochronError, _connection: Connection): Retry | undefined {
+  refused(error: IsochronError, _connection: Carrier): Retry | undefined {
     this.#lastRefusal = error;
     this.#refusals++;
     if (!error.retryable) return undefined;

@@ -4,43 +4,14 @@
  * the outcome of the one before is known, or it might be ordered before it (P8).
  */
 import type { IsochronError } from '@isochron/core/errors';
-import type { Timestamp, TxId } from '@isochron/core/ids';
+import type { TxId } from '@isochron/core/ids';
 import { clientClosed, late, SessionBlockedError } from '../errors.js';
-import type { Caller, Cancellable, Exchange } from '../link/exchange.js';
-import type { ClientCore } from './core.js';
+import type { Caller, Cancellable } from '../link/exchange.js';
+import type { ClientParts } from './parts.js';
+import type { Job, Turn } from './turn.js';
 
 /** Writes that are under way at a time. */
 const MAX_CHAINED = 128;
-
-/** What is under way. */
-export interface Turn<T = unknown> extends Exchange<T> {
-  /** Its caller got OUTCOME_UNKNOWN; it goes on in the background. */
-  readonly overdue?: boolean;
-  /** When it was asked for. */
-  queuedMs?: number;
-  /** Of a write. */
-  readonly txId?: TxId;
-  readonly birth?: Timestamp;
-  /** Whether it may have had an effect, and it is not known whether it has. */
-  readonly inDoubt?: boolean;
-  /** It waits until the one before it is decided: it was refused behind that one. */
-  readonly held?: boolean;
-  /** Its session goes on without it. */
-  detached?: boolean;
-  /** The one before it has ended, and is not known to have committed. */
-  orphaned?: boolean;
-  /** All before it are decided. */
-  lead?(): void;
-}
-
-/** What waits for its turn. */
-export interface Job<T = unknown> {
-  readonly writes: boolean;
-  /** Its turn has come. `ended` is called once its outcome is known, or nothing can find it out any more. */
-  readonly begin: (ended: (committed?: boolean) => void) => Turn<T>;
-  /** It has been taken back. */
-  readonly drop?: () => void;
-}
 
 /** A job in the queue, or under way. */
 class Queued implements Cancellable {
@@ -61,7 +32,7 @@ class Queued implements Cancellable {
 }
 
 export class CommitQueue {
-  readonly #core: ClientCore;
+  readonly #core: ClientParts;
   #queue: Queued[] = [];
   /** What is under way, in order. Only the first one may have had an effect that those behind it have not had. */
   readonly #chain: Turn[] = [];
@@ -69,7 +40,7 @@ export class CommitQueue {
   readonly #detached = new Set<Turn>();
   #closed = false;
 
-  constructor(core: ClientCore) {
+  constructor(core: ClientParts) {
     this.#core = core;
   }
 

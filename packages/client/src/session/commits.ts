@@ -4,11 +4,10 @@ import type { Timestamp } from '@isochron/core/ids';
 import type { CommitAttempt, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { CommitFrame, RequestFrame } from '@isochron/wire/session-frames';
 import { malformed } from '../errors.js';
-import type { Connection } from '../link/connection.js';
-import { type Caller, type Cancellable, type Retry, unexpected } from '../link/exchange.js';
+import { type Caller, type Cancellable, type Carrier, type Retry, unexpected } from '../link/exchange.js';
 import type { Answer } from '../link/frames.js';
-import type { ClientCore } from './core.js';
 import { type Committed, OutcomeExchange } from './outcome.js';
+import type { ClientParts } from './parts.js';
 import type { SnapshotHandle } from './snapshot-handle.js';
 
 /**
@@ -17,7 +16,7 @@ import type { SnapshotHandle } from './snapshot-handle.js';
  * @param handle the one that it read through, if it did
  */
 export function commit(
-  core: ClientCore,
+  core: ClientParts,
   begin: () => SessionTransaction,
   handle: SnapshotHandle | undefined,
   caller: Caller<Committed>,
@@ -31,7 +30,7 @@ export function commit(
 }
 
 class CommitExchange extends OutcomeExchange {
-  readonly #core: ClientCore;
+  readonly #core: ClientParts;
   protected readonly attempt: CommitAttempt;
   readonly #handle: SnapshotHandle | undefined;
   #writes: CommitFrame['writes'] | undefined;
@@ -40,7 +39,7 @@ class CommitExchange extends OutcomeExchange {
   #hwt: Timestamp | undefined;
 
   constructor(
-    core: ClientCore,
+    core: ClientParts,
     readonly tx: SessionTransaction,
     handle: SnapshotHandle | undefined,
     ended: (committed?: boolean) => void,
@@ -56,7 +55,7 @@ class CommitExchange extends OutcomeExchange {
     super.lead();
   }
 
-  frame(id: number, connection: Connection): RequestFrame {
+  frame(id: number, connection: Carrier): RequestFrame {
     const { txId: tx, snapshot, deps, birth, writes } = this.attempt;
     const { before: after } = this;
     // Where the transaction is open, the commit ends it. A commit with a snapshot asks for nothing open, anywhere.
@@ -89,7 +88,7 @@ class CommitExchange extends OutcomeExchange {
     this.committed(frame.ts);
   }
 
-  override refused(error: IsochronError, connection: Connection): Retry | undefined {
+  override refused(error: IsochronError, connection: Carrier): Retry | undefined {
     if (error.code !== 'TRANSACTION_UNKNOWN' || !this.#sentOpen) return super.refused(error, connection);
     // The server forgot the open transaction; the commit itself can do without.
     this.notBegun();

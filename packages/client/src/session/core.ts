@@ -9,15 +9,16 @@ import { Connector, type ConnectorEvents } from '../link/connector.js';
 import { type Caller, type Cancellable, type Exchange, UNAWAITED } from '../link/exchange.js';
 import type { Welcome } from '../link/frames.js';
 import type { Loop, Timer } from '../loop.js';
-import type { ClientOptions, ClientSettings } from '../machine.js';
+import type { ClientOptions, ClientSettings } from '../settings.js';
+import type { TransactionStatus } from '../transaction-status.js';
 import { CommitQueue } from './commit-queue.js';
 import type { Engine, OpenEngine } from './engine.js';
-import { type ExportedSession, exportSession } from './exported.js';
-import type { ImportedSession } from './imported.js';
+import { type ExportedSession, exportSession, type ImportedSession } from './exported.js';
 import { CLIENT_KIT } from './kit.js';
+import type { ClientParts } from './parts.js';
 import { ServerClock } from './server-clock.js';
 import { StableExchange } from './stable.js';
-import { type TransactionStatus, TxStatusExchange } from './tx-status.js';
+import { TxStatusExchange } from './tx-status.js';
 
 /** How the client is doing. */
 export interface ClientStatus {
@@ -53,8 +54,7 @@ export interface ClientStatus {
   readonly oldestPendingCommitMs: number | undefined;
 }
 
-export class ClientCore implements ConnectorEvents {
-  readonly kit = CLIENT_KIT;
+export class ClientCore implements ClientParts, ConnectorEvents {
   readonly connector: Connector;
   readonly queue: CommitQueue;
   readonly clock = new ServerClock();
@@ -195,7 +195,7 @@ export class ClientCore implements ConnectorEvents {
     if (loaded instanceof IsochronError) return loaded;
     if (this.#engine === undefined) {
       try {
-        this.#engine = loaded(this, welcome, this.#imported);
+        this.#engine = loaded(this, CLIENT_KIT, welcome, this.#imported);
       } catch (error) {
         return toIsochronError(error);
       }

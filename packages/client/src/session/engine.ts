@@ -3,10 +3,10 @@ import type { QualifiedKey, Timestamp, Value } from '@isochron/core/ids';
 import type { Session } from '@isochron/protocols/kernel/transactions/session';
 import type { Caller, Cancellable } from '../link/exchange.js';
 import type { Welcome } from '../link/frames.js';
-import type { ClientCore } from './core.js';
-import type { ExportedState } from './exported.js';
-import type { ImportedSession } from './imported.js';
+import type { ExportedState, ImportedSession } from './exported.js';
+import type { ClientKit } from './kit.js';
 import type { Committed } from './outcome.js';
+import type { ClientParts } from './parts.js';
 
 export interface Engine {
   /** The session of transactions; undefined where there are none. */
@@ -28,4 +28,9 @@ export interface Engine {
 }
 
 /** Begins a session, or goes on with an imported one. Throws TOKEN_INVALID where that is of another kind. */
-export type OpenEngine = (core: ClientCore, welcome: Welcome, imported: ImportedSession | undefined) => Engine;
+export type OpenEngine = (
+  core: ClientParts,
+  kit: ClientKit,
+  welcome: Welcome,
+  imported: ImportedSession | undefined,
+) => Engine;

@@ -30,6 +30,15 @@ export interface ExportedState {
   readonly seen?: WireSeen;
 }
 
+/** An exported session, checked. */
+export interface ImportedSession {
+  readonly token: string;
+  readonly protocol: string;
+  readonly state: SessionState;
+  /** Whatever it has seen beside, unchecked. */
+  readonly seen: unknown;
+}
+
 export function exportSession(state: ExportedState, token: string, protocol: string): ExportedSession {
   return { version: 1, token, ...(protocol === 'paris' ? {} : { protocol }), ...state };
 }

@@ -2,17 +2,8 @@
 import type { Timestamp, TxId, Value } from '@isochron/core/ids';
 import type { SessionState } from '@isochron/protocols/kernel/transactions/session';
 import type { Parse } from '../link/frames.js';
-import type { ExportedSession } from './exported.js';
+import type { ExportedSession, ImportedSession } from './exported.js';
 import type { ClientKit } from './kit.js';
-
-/** An exported session, checked. */
-export interface ImportedSession {
-  readonly token: string;
-  readonly protocol: string;
-  readonly state: SessionState;
-  /** Whatever it has seen beside, unchecked. */
-  readonly seen: unknown;
-}
 
 /**
  * Validates an exported session. It takes what all clients share from the kit, and imports none of it: few applications

@@ -10,16 +10,14 @@ import {
   type OperationSessionState,
 } from '@isochron/protocols/kernel/operations/session';
 import type { PutFrame, RequestFrame, WireSeen } from '@isochron/wire/session-frames';
-import type { Connection } from '../link/connection.js';
-import type { Caller, Cancellable } from '../link/exchange.js';
+import type { Caller, Cancellable, Carrier } from '../link/exchange.js';
 import type { Answer, Welcome } from '../link/frames.js';
 import { operationFrames } from '../link/operation-frames.js';
-import type { ClientCore } from './core.js';
 import type { Engine, OpenEngine } from './engine.js';
-import type { ExportedState } from './exported.js';
-import type { ImportedSession } from './imported.js';
+import type { ExportedState, ImportedSession } from './exported.js';
 import type { ClientKit } from './kit.js';
 import type { Committed } from './outcome.js';
+import type { ClientParts } from './parts.js';
 
 /** What goes with every request: what the session has seen, and where. */
 function seenOf(session: OperationSession): WireSeen {
@@ -46,7 +44,7 @@ function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts }:
       return !this.settled;
     }
 
-    frame(id: number, { region }: Connection): RequestFrame {
+    frame(id: number, { region }: Carrier): RequestFrame {
       const { session, keys } = this;
       session.refused();
       session.move(region);
@@ -78,7 +76,7 @@ function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts }:
     readonly #seen: WireSeen;
 
     constructor(
-      core: ClientCore,
+      core: ClientParts,
       readonly session: OperationSession,
       key: QualifiedKey,
       value: Value | null,
@@ -94,7 +92,7 @@ function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts }:
       return !this.detached;
     }
 
-    frame(id: number, connection: Connection): PutFrame {
+    frame(id: number, connection: Carrier): PutFrame {
       const { txId: tx, key, value, birth } = this.attempt;
       this.session.move(connection.region);
       const homes = this.sending(connection).map(({ home }) => home);
@@ -103,7 +101,7 @@ function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts }:
     }
 
     /** Only in its home, or where it was seen, is what the session depends on known to be. */
-    protected override mustMove(home: RegionId, { region }: Connection): boolean {
+    protected override mustMove(home: RegionId, { region }: Carrier): boolean {
       return home !== region && home !== this.#seen.region;
     }
 
@@ -124,11 +122,11 @@ function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts }:
 
 class Operations implements Engine {
   readonly session = undefined;
-  readonly #core: ClientCore;
+  readonly #core: ClientParts;
   #session: OperationSession;
 
   constructor(
-    core: ClientCore,
+    core: ClientParts,
     session: OperationSession,
     readonly rules: OperationSessionRules,
     readonly requests: Pick<ReturnType<typeof requestsOf>, 'ReadExchange' | 'PutExchange'>,
@@ -177,10 +175,10 @@ class Operations implements Engine {
 /** @param rules how the protocol's sessions remember */
 export const openOperations =
   (rules: OperationSessionRules = highest): OpenEngine =>
-  (core, welcome, imported) => {
-    const requests = requestsOf(core.kit);
+  (core, kit, welcome, imported) => {
+    const requests = requestsOf(kit);
     const { region, stable = 0 } = welcome;
-    const state = stateOf(core.kit, requests.wireSeen, welcome, imported);
+    const state = stateOf(kit, requests.wireSeen, welcome, imported);
     const known = state && { ...state, ust: Math.max(stable, imported?.state.ust ?? 0) };
     const session = new OperationSession(core.settings.newId(), region, rules, known);
     return new Operations(core, session, rules, requests);

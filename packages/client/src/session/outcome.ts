@@ -2,9 +2,8 @@
 import { IsochronError } from '@isochron/core/errors';
 import type { RegionId, Timestamp, TxId } from '@isochron/core/ids';
 import { late, OutcomeUnknownError } from '../errors.js';
-import type { Connection } from '../link/connection.js';
-import { type Elsewhere, Exchange, type Retry } from '../link/exchange.js';
-import type { ClientCore } from './core.js';
+import { type Carrier, type Elsewhere, Exchange, type Retry } from '../link/exchange.js';
+import type { ClientParts } from './parts.js';
 
 /** What is known of a write that succeeded. */
 export interface Committed {
@@ -25,7 +24,7 @@ interface Cohorts {
   readonly avoid: readonly RegionId[];
 }
 
-const cohortsOf = ({ region, avoid }: Connection): Cohorts => ({ home: region, avoid });
+const cohortsOf = ({ region, avoid }: Carrier): Cohorts => ({ home: region, avoid });
 
 /** Answers after which nothing can have happened: the node refused before it began. */
 const NOT_STARTED = new Set(['NOT_READY', 'CREDITS_EXHAUSTED', 'SNAPSHOT_UNAVAILABLE', 'SESSION_BLOCKED']);
@@ -50,7 +49,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   held = false;
   /** What it was sent behind has ended, and is not known to have committed. */
   orphaned = false;
-  readonly #core: ClientCore;
+  readonly #core: ClientParts;
   readonly #ended: (committed?: boolean) => void;
   protected abstract readonly attempt: Attempt;
   #attempts: readonly Cohorts[] = [];
@@ -68,7 +67,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   #unknownError: OutcomeUnknownError | undefined;
 
   /** @param ended called when the outcome is known, or cannot be found out any more */
-  constructor(core: ClientCore, ended: (committed?: boolean) => void) {
+  constructor(core: ClientParts, ended: (committed?: boolean) => void) {
     super();
     this.#core = core;
     this.#ended = ended;
@@ -110,7 +109,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     if (this.#inDoubt) this.deadlineMs = this.#answerDueMs(this.#core.loop.nowMs);
   }
 
-  override refused(error: IsochronError, connection: Connection): Retry | undefined {
+  override refused(error: IsochronError, connection: Carrier): Retry | undefined {
     this.#lastError = error;
     this.#refusals++;
     if (NOT_STARTED.has(error.code)) this.notBegun();
@@ -183,12 +182,12 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   }
 
   /** Whether a node does not pass it on to its last home: the node's own region has to be the next one (D4). */
-  protected mustMove(_home: RegionId, _connection: Connection): boolean {
+  protected mustMove(_home: RegionId, _connection: Carrier): boolean {
     return false;
   }
 
   /** It is about to be sent: returns its attempts. */
-  protected sending(connection: Connection): readonly Cohorts[] {
+  protected sending(connection: Carrier): readonly Cohorts[] {
     const home = this.#attempts.at(-1)?.home;
     // What the attempt before was to be above is not known: the next one waits until that one is given up (D4).
     if (home === undefined || this.orphaned || this.mustMove(home, connection)) this.#addAttempt(connection);
@@ -223,7 +222,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   }
 
   /** The same writes under the same id once more, as the next attempt, where there have not been too many. */
-  #nextAttempt(connection: Connection, most: number): boolean {
+  #nextAttempt(connection: Carrier, most: number): boolean {
     this.#inDoubt = false;
     if (++this.#aborted > most || this.#attempts.length >= MAX_ATTEMPTS) return false;
     this.#attempts = [...this.#attempts, cohortsOf(connection)];
@@ -236,7 +235,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
    * the next attempt (D4); it begins only when a cohort of the old one has durably given that up, so there is no harm
    * in asking for it early.
    */
-  #stuck(connection: Connection): boolean {
+  #stuck(connection: Carrier): boolean {
     const next = cohortsOf(connection);
     const last = this.#attempts.at(-1);
     if (last?.home === next.home && last.avoid.join() === next.avoid.join()) return this.#attempts.length === 1;
@@ -244,7 +243,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     return false;
   }
 
-  #addAttempt(connection: Connection): void {
+  #addAttempt(connection: Carrier): void {
     if (this.#attempts.length < MAX_ATTEMPTS) this.#attempts = [...this.#attempts, cohortsOf(connection)];
   }
 

@@ -4,8 +4,7 @@ import type { QualifiedKey, Timestamp, TxId, Value } from '@isochron/core/ids';
 import type { ReadResult } from '@isochron/protocols/kernel/transactions/session';
 import type { RequestFrame } from '@isochron/wire/session-frames';
 import { malformed } from '../errors.js';
-import type { Connection } from '../link/connection.js';
-import { type Caller, type Cancellable, Exchange, type Retry, unexpected } from '../link/exchange.js';
+import { type Caller, type Cancellable, type Carrier, Exchange, type Retry, unexpected } from '../link/exchange.js';
 import type { Answer, Listed } from '../link/frames.js';
 import { type SnapshotHandle, snapshotOf } from './snapshot-handle.js';
 
@@ -17,17 +16,17 @@ abstract class SnapshotExchange<T> extends Exchange<T> {
     super();
   }
 
-  override prelude(connection: Connection): Exchange | undefined {
+  override prelude(connection: Carrier): Exchange | undefined {
     return this.handle.prelude(connection);
   }
 
-  protected fields(connection: Connection): object {
+  protected fields(connection: Carrier): object {
     const fields = this.handle.fields(connection);
     this.#sentAs = 'tx' in fields ? (fields.tx as TxId) : undefined;
     return fields;
   }
 
-  override refused(error: IsochronError, connection: Connection): Retry | undefined {
+  override refused(error: IsochronError, connection: Carrier): Retry | undefined {
     const meaning = this.handle.refusal(error, this.#sentAs);
     // It overtook its start, which waits for the snapshot: this node is as good as another.
     if (meaning !== error && this.handle.isStarting) return { refusals: 1, elsewhere: false };
@@ -45,7 +44,7 @@ class ReadExchange extends SnapshotExchange<readonly ReadResult[]> {
     super(handle);
   }
 
-  frame(id: number, connection: Connection): RequestFrame {
+  frame(id: number, connection: Carrier): RequestFrame {
     return { type: 'read', id, keys: this.keys, ...this.fields(connection) };
   }
 
@@ -78,7 +77,7 @@ class ListExchange extends SnapshotExchange<Listed> {
     super(handle);
   }
 
-  frame(id: number, connection: Connection): RequestFrame {
+  frame(id: number, connection: Carrier): RequestFrame {
     return { type: 'list', id, ...this.request, ...this.fields(connection) };
   }
 

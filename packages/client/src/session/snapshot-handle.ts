@@ -7,11 +7,11 @@ import type { Deps, Timestamp, TxId } from '@isochron/core/ids';
 import { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
 import type { RequestFrame } from '@isochron/wire/session-frames';
-import type { Connection } from '../link/connection.js';
 import {
   AbortExchange,
   type Caller,
   type Cancellable,
+  type Carrier,
   Exchange,
   type Retry,
   UNAWAITED,
@@ -19,7 +19,7 @@ import {
 } from '../link/exchange.js';
 import type { Answer } from '../link/frames.js';
 import type { Timer } from '../loop.js';
-import type { ClientCore } from './core.js';
+import type { ClientParts } from './parts.js';
 
 /** The snapshot of an answer. */
 export const snapshotOf = ({ snapshot, deps }: { snapshot: Timestamp; deps?: Deps }): Snapshot => ({
@@ -49,7 +49,7 @@ export class SnapshotHandle {
    * The server knows the open transaction by this id. A new one for every opening, so that an old opening is never met.
    */
   #wireId: TxId;
-  #openOn: Connection | undefined;
+  #openOn: Carrier | undefined;
   /** The opening before, which ends once the present one is there. */
   #former: TxId | undefined;
   /** When it is opened again. */
@@ -60,7 +60,7 @@ export class SnapshotHandle {
 
   /** @param at reads exactly this snapshot, without the session's own newer writes */
   constructor(
-    readonly core: ClientCore,
+    readonly core: ClientParts,
     readonly mode: HandleMode,
     at?: Timestamp,
   ) {
@@ -71,7 +71,7 @@ export class SnapshotHandle {
   }
 
   /** Whether the server has this very transaction open on this connection. */
-  isOpenOn(connection: Connection): boolean {
+  isOpenOn(connection: Carrier): boolean {
     return this.#openOn === connection && this.#wireId === this.tx.id;
   }
 
@@ -81,12 +81,12 @@ export class SnapshotHandle {
   }
 
   /** Fields of a read on this connection. */
-  fields(connection: Connection): { tx: TxId } | { at?: Timestamp; deps?: Deps } {
+  fields(connection: Carrier): { tx: TxId } | { at?: Timestamp; deps?: Deps } {
     return this.mode !== 'one-shot' && this.#openOn === connection ? { tx: this.#wireId } : atField(this.at);
   }
 
   /** The start that has to precede a read on this connection. */
-  prelude(connection: Connection): Exchange | undefined {
+  prelude(connection: Carrier): Exchange | undefined {
     if (this.mode === 'one-shot' || this.#openOn === connection) return undefined;
     // `started` and `startRefused` take what comes of it. Other reads of the same message need no start of their own.
     return new StartExchange(this, this.opening(connection));
@@ -98,7 +98,7 @@ export class SnapshotHandle {
   }
 
   /** It is being opened on this connection, under the id that is returned. */
-  opening(connection: Connection): TxId {
+  opening(connection: Carrier): TxId {
     if (this.#openOn === connection) this.#former = this.#wireId;
     if (this.#openOn !== undefined) this.#renew();
     this.#openOn = connection;
@@ -221,7 +221,7 @@ class StartExchange extends Exchange<void> {
     return this.leadsAs === undefined;
   }
 
-  frame(id: number, connection: Connection): RequestFrame {
+  frame(id: number, connection: Carrier): RequestFrame {
     this.#wireId = this.leadsAs ?? this.handle.opening(connection);
     return { type: 'start', id, tx: this.#wireId, ...atField(this.handle.at) };
   }
@@ -232,7 +232,7 @@ class StartExchange extends Exchange<void> {
     this.done();
   }
 
-  override refused(error: IsochronError, connection: Connection): Retry | undefined {
+  override refused(error: IsochronError, connection: Carrier): Retry | undefined {
     this.handle.startRefused(error, this.#wireId);
     return this.repeats ? super.refused(error, connection) : undefined;
   }

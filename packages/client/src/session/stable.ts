@@ -2,8 +2,7 @@ import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp } from '@isochron/core/ids';
 import type { RequestFrame } from '@isochron/wire/session-frames';
 import { malformed } from '../errors.js';
-import type { Connection } from '../link/connection.js';
-import { Exchange, type Retry, unexpected } from '../link/exchange.js';
+import { type Carrier, Exchange, type Retry, unexpected } from '../link/exchange.js';
 import type { Answer } from '../link/frames.js';
 import type { Loop } from '../loop.js';
 
@@ -37,7 +36,7 @@ export class StableExchange extends Exchange<Timestamp> {
     this.done(frame.ust);
   }
 
-  override refused(error: IsochronError, connection: Connection): Retry | undefined {
+  override refused(error: IsochronError, connection: Carrier): Retry | undefined {
     return error.code === 'STABLE_TIMEOUT' ? undefined : super.refused(error, connection);
   }
 

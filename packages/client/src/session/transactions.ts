@@ -4,10 +4,10 @@ import type { Session, SessionState } from '@isochron/protocols/kernel/transacti
 import type { Caller, Cancellable } from '../link/exchange.js';
 import type { Welcome } from '../link/frames.js';
 import { commit } from './commits.js';
-import type { ClientCore } from './core.js';
 import type { Engine, OpenEngine } from './engine.js';
 import { type ExportedState, exportWrites } from './exported.js';
 import type { Committed } from './outcome.js';
+import type { ClientParts } from './parts.js';
 import { readKeys } from './reads.js';
 import { SnapshotHandle } from './snapshot-handle.js';
 
@@ -15,10 +15,10 @@ import { SnapshotHandle } from './snapshot-handle.js';
 export type OpenSession = (id: string, state?: SessionState) => Session;
 
 class Transactions implements Engine {
-  readonly #core: ClientCore;
+  readonly #core: ClientParts;
 
   constructor(
-    core: ClientCore,
+    core: ClientParts,
     readonly session: Session,
   ) {
     this.#core = core;
@@ -72,5 +72,5 @@ class Transactions implements Engine {
 /** A new name in any case: two holders of one exported session must not make the same transaction ids (P8). */
 export const openTransactions =
   (open: OpenSession): OpenEngine =>
-  (core, _welcome, imported) =>
+  (core, _kit, _welcome, imported) =>
     new Transactions(core, open(core.settings.newId(), imported?.state));
