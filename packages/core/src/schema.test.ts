@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { MAX_TIMESTAMP } from './hlc.js';
+import {
+  boolean,
+  count,
+  type Kind,
+  list,
+  MalformedMessage,
+  newestTimestamp,
+  nullable,
+  oneOf,
+  optional,
+  struct,
+  text,
+  timestamp,
+  uint,
+  value,
+} from './schema.js';
+
+interface Inner {
+  readonly at: number;
+  readonly name: string | undefined;
+}
+
+interface Outer {
+  readonly flag: boolean;
+  readonly state: 'open' | 'closed';
+  readonly items: readonly Inner[];
+  readonly value: string | Uint8Array | null;
+  readonly last: number | undefined;
+}
+
+const inner = struct<Inner>({ at: timestamp, name: optional(text(10)) });
+const outer = struct<Outer>({
+  flag: boolean,
+  state: oneOf('open', 'closed'),
+  items: list(inner, 5),
+  value: nullable(value),
+  last: optional(timestamp),
+});
+
+const anyTimestamp = fc.integer({ min: 0, max: MAX_TIMESTAMP });
+const anyOuter: fc.Arbitrary<Outer> = fc.record({
+  flag: fc.boolean(),
+  state: fc.constantFrom('open', 'closed'),
+  items: fc.array(fc.record({ at: anyTimestamp, name: fc.option(fc.string({ maxLength: 10 }), { nil: undefined }) }), {
+    maxLength: 5,
+  }),
+  value: fc.oneof(fc.string(), fc.uint8Array(), fc.constant(null)),
+  last: fc.option(anyTimestamp, { nil: undefined }),
+});
+
+test('what is encoded comes back as it was', () => {
+  fc.assert(fc.property(anyOuter, (object) => expect(outer.decode(outer.encode(object))).toEqual(object)));
+});
+
+test('optional fields that are absent at the end take no place', () => {
+  expect(inner.encode({ at: 1, name: undefined })).toEqual([1]);
+  expect(inner.decode([1])).toEqual({ at: 1 });
+  expect(inner.decode([1, null])).toEqual({ at: 1 });
+});
+
+test('fields that a newer version appends are ignored', () => {
+  expect(inner.decode([1, 'a', 'new'])).toEqual({ at: 1, name: 'a' });
+});
+
+test('whatever comes from outside is decoded to the declared shape or refused as malformed', () => {
+  fc.assert(
+    fc.property(fc.anything({ withTypedArray: true }), (raw) => {
+      for (const kind of [outer, inner, list(inner), oneOf('a', 'b'), uint, count, timestamp] as Kind<unknown>[]) {
+        try {
+          const decoded = kind.decode(raw);
+          expect(kind.decode(kind.encode(decoded))).toEqual(decoded);
+        } catch (error) {
+          expect(error).toBeInstanceOf(MalformedMessage);
+        }
+      }
+    }),
+  );
+});
+
+test.each<[string, Pick<Kind<unknown>, 'decode'>, unknown]>([
+  ['a negative timestamp', timestamp, -1],
+  ['a timestamp above the limit', timestamp, MAX_TIMESTAMP + 1],
+  ['a fraction', count, 0.5],
+  ['an integer of more than 32 bits', uint, 2 ** 32],
+  ['a text that is too long', text(3), 'abcd'],
+  ['a number as a value', value, 1],
+  ['a position outside of the list', oneOf('a'), 1],
+  ['the name in place of the position', oneOf('a'), 'a'],
+  ['a list that is too long', list(uint, 2), [1, 2, 3]],
+  ['an object in place of fields', inner, { at: 1 }],
+  ['a missing field', inner, []],
+])('%s is malformed', (_name, kind, raw) => {
+  expect(() => kind.decode(raw)).toThrow(MalformedMessage);
+});
+
+test('the message of a malformed field names the field', () => {
+  expect(() => outer.decode([true, 0, [[-1]], null])).toThrow('items: at: expected a timestamp');
+});
+
+test('the newest timestamp of a message is the highest one anywhere in it, and 0 where it has none', () => {
+  type Message =
+    | { readonly type: 'dated'; readonly outer: Outer; readonly at: number }
+    | { readonly type: 'plain'; readonly n: number };
+  const newest = newestTimestamp<Message>({
+    dated: { tag: 1, fields: { outer, at: timestamp } },
+    plain: { tag: 2, fields: { n: count } },
+  });
+  fc.assert(
+    fc.property(anyOuter, anyTimestamp, (object, at) => {
+      const all = [at, object.last ?? 0, ...object.items.map((item) => item.at)];
+      expect(newest({ type: 'dated', outer: object, at })).toBe(Math.max(...all));
+    }),
+  );
+  expect(newest({ type: 'plain', n: 5 })).toBe(0);
+});
