@@ -118,8 +118,8 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: HANDLE,
-        find: '  opening(connection: Connection): TxId {',
-        replace: '  opening(connection: Connection): TxId {\n    this.at = undefined;',
+        find: '  opening(connection: Carrier): TxId {',
+        replace: '  opening(connection: Carrier): TxId {\n    this.at = undefined;',
       },
     ],
     seeds: { from: 1, count: 40 },
