@@ -353,9 +353,18 @@ describe('Wren: random worlds', () => {
           });
           for (const other of heads) expect(other).toEqual(heads[0]);
         }
-        // What a session committed it sees, or something newer.
-        for (const { past } of actors)
-          for (const [, txId] of ledger.expected(past)) expect(ledger.ct.get(txId)).toBeDefined();
+        // Every replica has, of each key that a session has written or seen, that version or a newer one.
+        for (const { past } of actors) {
+          for (const [key, newest] of ledger.expected(past)) {
+            const partition = world.topology.partitionOf(key);
+            for (const region of world.topology.partitions[partition]!.regions) {
+              const node = world.topology.replicaNode(partition, region)!;
+              const head = world.node(node).store.chains.get(`${partition}|${key}`)?.[0]?.txId;
+              const lost = head === undefined || (head !== newest && !ledger.isNewer(head, newest));
+              expect({ lost, key, region, head, newest }).toEqual({ lost: false, key, region, head, newest });
+            }
+          }
+        }
         for (const { parts } of world.nodes.values()) {
           for (const { waiting } of parts.replicas) expect(waiting.counters.blockedReads).toBe(0);
         }
