@@ -43,7 +43,11 @@ describe('SPEC.md of the protocols', () => {
 
   it('finds names in tables and in sources, and misses none that is not there', () => {
     expect(namedTests('| P1 | x | a b |\n| rule | what | test |\nTest: c d')).toEqual(['a b', 'c d']);
-    expect(namedTests('| VR1 | x | a |\n| Fig. 1a | x | b |\n| D10a | x | c |\n| paper | x | y |')).toEqual(['a', 'b', 'c']);
+    expect(namedTests('| VR1 | x | a |\n| Fig. 1a | x | b |\n| D10a | x | c |\n| paper | x | y |')).toEqual([
+      'a',
+      'b',
+      'c',
+    ]);
     expect(testNames(`it('one', () => {}); it("it's two", f); submit('three')`)).toEqual(['one', "it's two"]);
   });
 });
