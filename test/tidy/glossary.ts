@@ -27,7 +27,10 @@ const VARIABLE = /`(?<name>[a-z]{2,3}|sOld)`/g;
 
 /** The definitions of the page. */
 export const termsOf = (page: string): Term[] =>
-  [...page.matchAll(DEFINITION)].map(({ groups }) => groups as unknown as Term);
+  [...page.matchAll(DEFINITION)].map(({ groups }) => {
+    const { term, name, definition } = groups!;
+    return { term: term!, name: name!, definition: definition! };
+  });
 
 /** Terms that are defined twice, or not as `- **term** (its name): one or two sentences.` */
 export function glossaryFindings(path: string, page: string): Finding[] {

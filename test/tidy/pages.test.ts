@@ -12,7 +12,7 @@ const at = (path: string) => join(repository.root, path);
 
 /** Pages for users and operators, and those that their readers come to next. */
 const PRODUCT = pages.filter(
-  (path) => /^(docs\/(?!papers\/)|infra\/(examples\/)?README)/.test(path) || path === 'README.md',
+  (path) => /^(docs\/(?!papers\/)|infra\/(examples\/)?README)/.test(path) || /^(README|ARCHITECTURE)\.md$/.test(path),
 );
 
 describe('the code of the pages', () => {

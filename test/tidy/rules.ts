@@ -21,7 +21,10 @@ const BROKEN = /\bbreaks: '(?<id>[A-Z]{1,2}\d+[a-z]?)\b/g;
 
 /** The definitions of the page. */
 export const rulesOf = (page: string): Rule[] =>
-  [...page.matchAll(DEFINITION)].map(({ groups }) => groups as unknown as Rule);
+  [...page.matchAll(DEFINITION)].map(({ groups }) => {
+    const { id, title, statement } = groups!;
+    return { id: id!, title: title!, statement: statement! };
+  });
 
 const familyOf = (id: string): string => /^[A-Z]+/.exec(id)![0];
 
