@@ -6,7 +6,7 @@ const PROTOCOLS = join(__dirname, '../../packages/protocols/src');
 
 /** The last column of the table of rules, and lines that begin with `Test:`. */
 export function namedTests(spec: string): string[] {
-  const rules = /^\| (?:[A-Z]{1,2}\d+|Prop\. \d+|Fig\. \w+) +\|[^|]*\|(?<name>[^|]+)\|$/;
+  const rules = /^\| (?:[A-Z]{1,2}\d+[a-z]?|Prop\. \d+|Fig\. \w+) +\|[^|]*\|(?<name>[^|]+)\|$/;
   return spec.split('\n').flatMap((line) => {
     const name = rules.exec(line)?.groups?.name ?? /^Test: (?<name>.+)$/.exec(line)?.groups?.name;
     return name === undefined ? [] : [name.trim()];
@@ -43,7 +43,11 @@ describe('SPEC.md of the protocols', () => {
 
   it('finds names in tables and in sources, and misses none that is not there', () => {
     expect(namedTests('| P1 | x | a b |\n| rule | what | test |\nTest: c d')).toEqual(['a b', 'c d']);
-    expect(namedTests('| VR1 | x | a |\n| Fig. 1a | x | b |\n| paper | x | y |')).toEqual(['a', 'b']);
+    expect(namedTests('| VR1 | x | a |\n| Fig. 1a | x | b |\n| D10a | x | c |\n| paper | x | y |')).toEqual([
+      'a',
+      'b',
+      'c',
+    ]);
     expect(testNames(`it('one', () => {}); it("it's two", f); submit('three')`)).toEqual(['one', "it's two"]);
   });
 });

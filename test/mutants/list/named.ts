@@ -13,7 +13,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
   {
     name: 'cops-gt-one-round',
     protocol: 'cops-gt',
-    breaks: 'G4, get_trans',
+    breaks: 'CG4, get_trans',
     does: 'answers a read-only transaction with what its first round has read',
     patches: [
       {
@@ -27,7 +27,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
   {
     name: 'cops-gt-second-round-reads-newest',
     protocol: 'cops-gt',
-    breaks: 'G4, get_by_version',
+    breaks: 'CG4, get_by_version',
     does: 'answers a second round with the newest version, which may depend on something newer itself',
     patches: [
       {
@@ -41,7 +41,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
   {
     name: 'cops-gt-wants-the-oldest',
     protocol: 'cops-gt',
-    breaks: 'G4, ccv',
+    breaks: 'CG4, ccv',
     does: 'asks for the oldest of the versions of a key that are depended on',
     patches: [
       {
@@ -55,7 +55,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
   {
     name: 'cops-gt-put-replaces-the-context',
     protocol: 'cops-gt',
-    breaks: 'G1, put_after',
+    breaks: 'CG1, put_after',
     does: 'depends on nothing but the last PUT after a PUT',
     patches: [
       {
@@ -69,7 +69,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
   {
     name: 'cops-gt-no-dep-check',
     protocol: 'cops-gt',
-    breaks: 'G2, dep_check',
+    breaks: 'CG2, dep_check',
     does: 'shows an update of another region as soon as it is there',
     patches: [
       {
@@ -83,7 +83,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
   {
     name: 'cops-gt-get-forgets-what-it-read',
     protocol: 'cops-gt',
-    breaks: 'G1, get',
+    breaks: 'CG1, get',
     does: 'does not count what was read among what a session depends on',
     patches: [
       {

@@ -11,7 +11,7 @@ const CONTRARIAN_MUTANTS: readonly Mutant[] = [
   {
     name: 'contrarian-clock-stays',
     protocol: 'contrarian',
-    breaks: 'C11, Alg. 2 line 21',
+    breaks: 'CN11, Alg. 2 line 21',
     does: 'does not leave the snapshot of a read-only transaction behind',
     patches: [{ file: CONTRARIAN, find: 'return snapshot[this.#m]!;', replace: 'return snapshot[this.#m]! * 0;' }],
     seeds: { from: 1, count: 60 },
@@ -19,7 +19,7 @@ const CONTRARIAN_MUTANTS: readonly Mutant[] = [
   {
     name: 'contrarian-forgets-dependencies',
     protocol: 'contrarian',
-    breaks: 'C1, Alg. 2 line 6',
+    breaks: 'CN1, Alg. 2 line 6',
     does: 'leaves the entries of other regions out of what a version depends on',
     patches: [
       {
@@ -47,7 +47,7 @@ const CONTRARIAN_MUTANTS: readonly Mutant[] = [
   {
     name: 'contrarian-gss-of-one-partition',
     protocol: 'contrarian',
-    breaks: 'C5, Alg. 2 lines 35–38',
+    breaks: 'CN5, Alg. 2 lines 35–38',
     does: 'takes for stable what the first partition of a node has',
     patches: [
       {

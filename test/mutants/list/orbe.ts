@@ -93,7 +93,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
   {
     name: 'orbe-clock-ignores-pvv',
     protocol: 'orbe-clock',
-    breaks: 'G3, section 4.3',
+    breaks: 'OC6, section 4.3',
     does: 'does not wait until the clocks of other regions have passed a snapshot',
     patches: [{ file: CLOCK, find: 'vv.durable(other) < st)', replace: 'vv.durable(other) < 0 * st)' }],
     seeds: { from: 1, count: 30 },
@@ -101,7 +101,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
   {
     name: 'orbe-clock-waits-for-one-region',
     protocol: 'orbe-clock',
-    breaks: 'G3, section 4.3',
+    breaks: 'OC6, section 4.3',
     does: 'waits for the clocks of other regions until one of them has passed a snapshot',
     patches: [
       {
@@ -115,7 +115,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
   {
     name: 'orbe-clock-put-does-not-wait',
     protocol: 'orbe-clock',
-    breaks: 'K1',
+    breaks: 'OC1',
     does: 'stamps a PUT by the clock alone, whatever its client has seen',
     patches: [
       {
@@ -129,7 +129,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
   {
     name: 'orbe-clock-snapshot-below-client',
     protocol: 'orbe-clock',
-    breaks: 'G6',
+    breaks: 'OC9',
     does: 'chooses a snapshot by the clock alone, whatever its client has seen',
     patches: [
       {
@@ -143,7 +143,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
   {
     name: 'orbe-clock-reads-the-newest',
     protocol: 'orbe-clock',
-    breaks: 'G4',
+    breaks: 'OC7',
     does: 'shows what is newer than the snapshot',
     patches: [{ file: CLOCK, find: 'return versions.at(key, st);', replace: 'return versions.at(key, st + 2 ** 40);' }],
     seeds: { from: 1, count: 30 },
@@ -151,7 +151,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
   {
     name: 'orbe-clock-again-below-client',
     protocol: 'orbe-clock',
-    breaks: 'F2',
+    breaks: 'OC12',
     does: 'executes a transaction again below what its client depends on',
     patches: [
       {

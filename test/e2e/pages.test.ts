@@ -1,0 +1,147 @@
+/** The code of the documentation, run as it stands against a cluster: see `test/tidy/pages.ts` for the kinds of blocks. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { transform } from 'esbuild';
+import { type CodeBlock, codeBlocks } from '../tidy/pages.js';
+import { Repository } from '../tidy/repository.js';
+import { Cluster, cleanUp, logged } from './harness.js';
+import { freePortBase } from './ports.js';
+import { Child, ISOCHRON, isochron, ROOT, run } from './processes.js';
+import { until } from './until.js';
+
+jest.setTimeout(60_000);
+
+const repository = new Repository(ROOT);
+const blocks = repository.paths
+  .filter((path) => path.endsWith('.md'))
+  .flatMap((path) => codeBlocks(path, repository.read(path)));
+/** The blocks of a kind, each behind the name of its test. */
+const blocksOf = (kind: string): [string, CodeBlock][] =>
+  blocks.filter((block) => block.kind === kind).map((block) => [`${block.path}:${block.line}`, block]);
+
+/** Where `npm start` puts the nodes. */
+const DEFAULT_PORTS = [7101, 7102, 7103];
+/** API, peering and metrics of three nodes that `isochron dev` starts. */
+const OFFSETS = [0, 1, 2, 100, 101, 102, 200, 201, 202];
+/** Packages that a page may import, by folder. */
+const PACKAGES = { sdk: 'sdk-js', core: 'packages/core', checker: 'packages/checker' };
+
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = await Cluster.start();
+});
+afterAll(cleanUp);
+
+/** The code with the ports of this test's cluster. */
+function here(code: string): string {
+  const ports = new Map(DEFAULT_PORTS.map((port, i) => [String(port), new URL(cluster.endpoints()[i]!).port]));
+  return code.replace(/127\.0\.0\.1:(\d+)/g, (whole, port: string) =>
+    ports.has(port) ? `127.0.0.1:${ports.get(port)}` : whole,
+  );
+}
+
+/** The project of an app that has installed the packages. */
+function project(): string {
+  const folder = mkdtempSync(join(cluster.folder, 'app-'));
+  mkdirSync(join(folder, 'node_modules/@isochron'), { recursive: true });
+  mkdirSync(join(folder, 'node_modules/@types'), { recursive: true });
+  for (const [name, path] of Object.entries(PACKAGES))
+    symlinkSync(join(ROOT, path), join(folder, 'node_modules/@isochron', name));
+  symlinkSync(join(ROOT, 'node_modules/@types/node'), join(folder, 'node_modules/@types/node'));
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  return folder;
+}
+
+/** What a block says that it prints, in comments; undefined where it says nothing. */
+function expectedOutput({ code }: CodeBlock): string[] | undefined {
+  const lines = [...code.matchAll(/(?:\/\/|#) prints: (.*)$/gm)].map(([, text]) => text!);
+  return lines.length === 0 ? undefined : lines;
+}
+
+/** Fails unless the output is what the block says. */
+function expectOutput(block: CodeBlock, stdout: string): void {
+  const expected = expectedOutput(block);
+  if (expected !== undefined) expect(stdout.trimEnd().split('\n')).toEqual(expected);
+}
+
+describe('the pages', () => {
+  it('show in the README what the documentation of the Swift SDK shows in both languages', () => {
+    const page = readFileSync(join(ROOT, 'sdk-swift/Sources/Isochron/Isochron.docc/Isochron.md'), 'utf8');
+    const [example] = blocks.filter(({ path, kind }) => path === 'README.md' && kind === 'run');
+    expect(page).toContain(`\`\`\`ts\n${example!.code}\n\`\`\``);
+  });
+
+  it.each(blocksOf('run'))('have code that runs as it stands, and prints what it says: %s', (_name, block) =>
+    logged(async () => {
+      const folder = project();
+      const { code: script } = await transform(here(block.code), { loader: 'ts', format: 'esm', target: 'node20' });
+      writeFileSync(join(folder, 'example.js'), script);
+      const result = await run(process.execPath, ['example.js'], { cwd: folder });
+      expect(result).toMatchObject({ code: 0, stderr: '' });
+      expectOutput(block, result.stdout);
+    })(),
+  );
+
+  it.each(blocksOf('run'))('have code that a strict compiler accepts: %s', async (_name, block) => {
+    const folder = project();
+    writeFileSync(join(folder, 'example.ts'), block.code);
+    const options = ['--strict', '--noEmit', '--target', 'es2022', '--module', 'nodenext', '--skipLibCheck'];
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+    const result = await run(process.execPath, [tsc, ...options, '--types', 'node', 'example.ts'], { cwd: folder });
+    expect(result).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  it.each(blocksOf('curl'))(
+    'have commands whose last one shows, a moment later, what the first one wrote: %s',
+    (_name, { code }) =>
+      logged(async () => {
+        const script = here(code);
+        expect(await run('bash', ['-euo', 'pipefail', '-c', script])).toMatchObject({ code: 0 });
+        const written = /-d '([^']+)'/.exec(code)![1]!;
+        const last = script.trim().split('\n').at(-1)!;
+        await until('the other region shows it', async () => {
+          const { stdout } = await run('bash', ['-c', last]);
+          return stdout === written;
+        });
+      })(),
+  );
+
+  it.each(blocksOf('http'))('have requests that succeed, and print what they say: %s', (_name, block) =>
+    logged(async () => {
+      const curl = `curl() { command curl -sS --fail-with-body "$@"; }\n`;
+      const result = await run('bash', ['-euo', 'pipefail', '-c', curl + here(block.code)], { cwd: cluster.folder });
+      expect(result).toMatchObject({ code: 0, stderr: '' });
+      expectOutput(block, result.stdout);
+    })(),
+  );
+
+  it.each(blocksOf('cli'))('have commands that succeed: %s', (_name, block) =>
+    logged(async () => {
+      const cwd = mkdtempSync(join(cluster.folder, 'shell-'));
+      for (const line of block.code.split('\n')) {
+        const args = /^npm run -s isochron -- (.+)$/.exec(line.replace(/\s+#.*$/, ''))?.[1];
+        if (args === undefined) throw new Error(`not a call of the command line: ${line}`);
+        const env = { ISOCHRON_ENDPOINT: cluster.endpoint('virginia') };
+        expect([line, await isochron(args.split(' '), { cwd, env })]).toMatchObject([line, { code: 0 }]);
+      }
+    })(),
+  );
+
+  it.each(blocksOf('start'))('have commands that start a cluster: %s', async (_name, { code }) => {
+    const args = /^npm start(?: -- (?<args>.+))?$/.exec(code)?.groups?.args?.split(' ') ?? [];
+    const folder = mkdtempSync(join(tmpdir(), 'isochron-pages-'));
+    // The last value of an option counts.
+    const place = ['--data', join(folder, 'data'), '--port-base', `${await freePortBase(OFFSETS)}`];
+    const dev = new Child(process.execPath, [ISOCHRON, 'dev', ...args, ...place], { channel: true });
+    const explain = () => `${dev.stdout}${dev.stderr}`;
+    try {
+      const isUp = () => dev.exit ?? /\n$/.test(dev.stdout);
+      expect(await until('the cluster runs', isUp, { timeoutMs: 40_000, explain })).toBe(true);
+      expect(await dev.kill('SIGINT')).toEqual({ code: 0, signal: null });
+    } finally {
+      await dev.kill('SIGKILL');
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});

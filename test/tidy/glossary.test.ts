@@ -1,0 +1,38 @@
+import { join } from 'node:path';
+import { glossaryFindings, termFindings, termsOf, usedTerms } from './glossary.js';
+import { Repository } from './repository.js';
+
+const repository = new Repository(join(__dirname, '../..'));
+const PAGE = 'docs/glossary.md';
+const page = repository.read(PAGE);
+const terms = termsOf(page);
+const pages = repository.paths.filter((path) => path.endsWith('/SPEC.md'));
+
+describe('the glossary', () => {
+  it('defines each term once, by its name in the papers or the field and one or two sentences', () => {
+    expect(terms.length).toBeGreaterThan(80);
+    expect(glossaryFindings(PAGE, page)).toEqual([]);
+  });
+
+  it('has every abbreviation and every time that the pages of the protocols use', () => {
+    expect(pages.length).toBeGreaterThan(15);
+    expect(pages.flatMap((path) => termFindings(path, repository.read(path), terms))).toEqual([]);
+  });
+
+  it('is found out when it lacks a term', () => {
+    const known = termsOf('- **UST** (universal stable time): A snapshot.\n- **`ct`** (commit time): A time.\n');
+    const findings = (text: string) => termFindings('a.md', text, known).map((finding) => finding.split(': ')[1]);
+    expect(findings('UST and `ct`, as SPEC says of StartTxReq; STORAGE_FULL, PUT2 and D10 are no terms')).toEqual([]);
+    expect(findings('USTs of GSVs, `rdt`\n```\nZZZ\n```\n')).toEqual(['rdt', 'GSV']);
+    expect([...usedTerms('two DVs')]).toEqual(['DV']);
+  });
+
+  it('is found out when a definition is missing, double or too long', () => {
+    const text = '- **A** (a): One.\n- **A** (a): One.\n- **B**: none.\n- **C** (c): One. Two. Three.\n';
+    expect(glossaryFindings('g.md', text)).toEqual([
+      'g.md: defines A twice',
+      'g.md: B has no name or no definition',
+      'g.md: C has 3 sentences, not one or two',
+    ]);
+  });
+});

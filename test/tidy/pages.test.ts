@@ -1,0 +1,110 @@
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { blockFindings, codeBlocks, commandFindings, headings, KINDS, linkFindings, widthFindings } from './pages.js';
+import { Repository } from './repository.js';
+
+const repository = new Repository(join(__dirname, '../..'));
+const pages = repository.paths.filter((path) => path.endsWith('.md'));
+const blocks = pages.flatMap((path) => codeBlocks(path, repository.read(path)));
+const blocksOf = (kind: string) => blocks.filter((block) => block.kind === kind);
+const scripts = new Set(Object.keys(JSON.parse(repository.read('package.json')).scripts as object));
+const at = (path: string) => join(repository.root, path);
+
+/** Pages for users and operators, and those that their readers come to next. */
+const PRODUCT = pages.filter(
+  (path) => /^(docs\/(?!papers\/)|infra\/(examples\/)?README)/.test(path) || /^(README|ARCHITECTURE)\.md$/.test(path),
+);
+
+describe('the code of the pages', () => {
+  it('is run by a test, each block of it', () => {
+    expect(blocks.length).toBeGreaterThan(20);
+    // DocC shows its comments, so its pages have none: `DocumentationTests` compiles every block of them.
+    expect(blockFindings(blocks.filter(({ path }) => !path.includes('.docc/')))).toEqual([]);
+  });
+
+  it('is named after tests that exist', () => {
+    for (const { test } of KINDS.values()) expect(repository.paths).toContain(test);
+    for (const kind of KINDS.keys()) expect([kind, blocksOf(kind).length]).not.toEqual([kind, 0]);
+  });
+
+  it('names commands that exist', () => {
+    const findings = blocksOf('commands').flatMap((block) =>
+      commandFindings(block, scripts, (file) => existsSync(at(file))),
+    );
+    expect(findings).toEqual([]);
+  });
+
+  it('in Swift is that of the pages that the tests of the Swift SDK compile', () => {
+    const compiled = pages.filter((path) => path.includes('.docc/')).map((path) => repository.read(path));
+    for (const { path, line, code } of blocksOf('docc'))
+      expect([path, line, compiled.some((page) => page.includes(`\`\`\`swift\n${code}\n\`\`\``))]).toEqual([
+        path,
+        line,
+        true,
+      ]);
+  });
+
+  it('is found out when no test runs it', () => {
+    const block = (head: string, language: string) =>
+      codeBlocks('a.md', `# a\n\n${head}\`\`\`${language}\nx\n\`\`\`\n`);
+    expect(blockFindings(block('', 'ts'))).toEqual(['a.md:3: no test runs this block']);
+    expect(blockFindings(block('<!-- test: dance -->\n', 'ts'))).toEqual(['a.md:4: "dance" is no kind of test']);
+    expect(blockFindings(block('<!-- test: curl -->\n', 'ts'))).toEqual(['a.md:4: a block of kind "curl" is sh']);
+    expect(blockFindings(block('<!-- test: run -->\n', 'ts'))).toEqual([]);
+    expect(codeBlocks('a.md', '```\nno language\n```\n')).toEqual([]);
+  });
+
+  it('is found out when it names a command that does not exist', () => {
+    const block = { path: 'a.md', line: 1, language: 'sh', kind: 'commands' } as const;
+    const findings = (code: string) =>
+      commandFindings({ ...block, code }, new Set(['start', 'sim']), (file) => file === 'a.js');
+    expect(findings('npm start\nnpm run sim -- --seeds 1   # why\nnode a.js --x\nnpm run -s sim')).toEqual([]);
+    expect(findings('npm run gone\nnode gone.js\nrm -r x')).toEqual([
+      'a.md:2: package.json has no script "gone"',
+      'a.md:3: there is no gone.js',
+      'a.md:4: neither an npm script nor a file of the repository: rm -r x',
+    ]);
+  });
+});
+
+describe('links between pages', () => {
+  const read = (path: string) => {
+    if (!existsSync(at(path))) return undefined;
+    return statSync(at(path)).isFile() ? repository.read(path) : '';
+  };
+
+  it('lead somewhere', () => {
+    // What a build makes, and pages inside of DocC, have links of their own.
+    const checked = pages.filter((path) => !path.includes('.docc/'));
+    expect(checked.flatMap((path) => linkFindings(path, repository.read(path), read))).toEqual([]);
+  });
+
+  it('are found out when they do not', () => {
+    const files: Record<string, string> = { 'b.md': '# One `two` (3)\n', 'x/c.md': '' };
+    const findings = (text: string) => linkFindings('x/a.md', text, (path) => files[path]);
+    expect(findings('[b](../b.md#one-two-3), [c](c.md), [w](https://w.example)\n\n[d]: ../b.md')).toEqual([]);
+    expect(findings('[b](b.md) [h](../b.md#two)')).toEqual([
+      'x/a.md: links to b.md, which does not exist',
+      'x/a.md: links to ../b.md#two, and there is no such heading',
+    ]);
+    expect([...headings('# A b\n```sh\n# no\n```\n## C, d!\n')]).toEqual(['a-b', 'c-d']);
+  });
+});
+
+describe('pages for users', () => {
+  it('are at most 120 wide', () => {
+    expect(PRODUCT.length).toBeGreaterThan(8);
+    expect(PRODUCT.flatMap((path) => widthFindings(path, repository.read(path)))).toEqual([]);
+  });
+
+  it('are found out when they are wider', () => {
+    const wide = 'x'.repeat(121);
+    expect(widthFindings('a.md', `${wide}\n\`\`\`sh\n${wide}\n\`\`\`\n`)).toEqual([
+      'a.md:1: is 121 wide, more than 120',
+    ]);
+  });
+
+  it('begin with a README of at most 100 lines', () => {
+    expect(repository.read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(100);
+  });
+});
