@@ -42,3 +42,9 @@ function readCluster(configFile: string): LoadedCluster {
 
 /** A key without its keyspace, as the SDK takes it. */
 export const plain = (key: QualifiedKey): string => unqualify(key).key;
+
+/** The keys, without their keyspace, of the partitions that a region hosts. */
+export function hostedKeys(topology: Topology, table: KeyTable, region: string): string[] {
+  const hosted = table.partitions.filter(({ id }) => topology.replicaNode(id, region) !== undefined);
+  return hosted.flatMap(({ id }) => table.keysOf(id).map(plain));
+}

@@ -12,6 +12,7 @@ export interface Plot {
   readonly x: string;
   readonly y: string;
   readonly logarithmic?: boolean;
+  readonly logarithmicX?: boolean;
   /** Dots where the points are. */
   readonly dots: boolean;
   readonly series: readonly Series[];
@@ -21,7 +22,7 @@ const SIZE = { width: 640, height: 400 };
 const COLOURS = ['#0b6bcb', '#c7522a', '#4a7c3a', '#7b4fa3', '#8a6d00'];
 
 /** The plot as the text of an SVG file. */
-export function renderPlot({ title, x, y, logarithmic = false, dots, series }: Plot): string {
+export function renderPlot({ title, x, y, logarithmic, logarithmicX, dots, series }: Plot): string {
   const chart = init(null, null, { renderer: 'svg', ssr: true, ...SIZE });
   try {
     const axis = { nameLocation: 'middle', nameGap: 32 } as const;
@@ -32,7 +33,7 @@ export function renderPlot({ title, x, y, logarithmic = false, dots, series }: P
       title: { text: title, left: 'center', textStyle: { fontSize: 14 } },
       legend: { bottom: 0 },
       grid: { left: 72, right: 24, top: 40, bottom: 76 },
-      xAxis: { ...axis, type: 'value', name: x, min: 0 },
+      xAxis: logarithmicX ? { ...axis, type: 'log', name: x } : { ...axis, type: 'value', name: x, min: 0 },
       yAxis: { ...axis, type: logarithmic ? 'log' : 'value', name: y, nameGap: 52 },
       series: series.map(({ name, points }) => ({
         type: 'line',
