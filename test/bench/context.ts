@@ -6,7 +6,7 @@ import { Cluster, type Layout, SMALL_LAYOUT } from './cluster.js';
 import type { Row } from './figures.js';
 import { Helper } from './jobs.js';
 import type { EchoJob } from './limits/ws.js';
-import type { FillJob, SdkJob } from './load/sdk.js';
+import type { FillJob, SdkJob, SdkLoad } from './load/sdk.js';
 import type { ValueRule } from './load/values.js';
 import { killAll } from './processes.js';
 import type { Progress } from './progress.js';
@@ -134,6 +134,12 @@ export class Context {
     rmSync(join(this.folder, name), { recursive: true, force: true });
   }
 
+  /** Stops all clusters but the main one: what a benchmark that failed has left. */
+  async stopOthers(): Promise<void> {
+    const names = [...this.#clusters.keys()].filter((name) => name !== 'main');
+    await Promise.all(names.map((name) => this.stopCluster(name)));
+  }
+
   /**
    * Writes keys into a cluster and waits until they are visible everywhere.
    * @param options `singly`: each by an operation of its own
@@ -160,7 +166,7 @@ export class Context {
     return load;
   }
 
-  sdk(): Helper<SdkJob, Load> {
+  sdk(): Helper<SdkJob, SdkLoad> {
     return this.helper('./load/sdk.js');
   }
 

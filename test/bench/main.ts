@@ -7,7 +7,7 @@ import { cpuTimes, MOST_OF_OTHERS, shareOfOthers, watchOthers } from './machine-
 import { addRunOptions, chosenFrom, endOnSignals, type RunOptions, settingsOf, whole } from './options.js';
 import { readMeasured, writePage } from './page/files.js';
 import { conditionsOf, decodeMeasured, type MeasuredBenchmark, mergeMeasured } from './page/measured.js';
-import { busiestFunctions, type CpuProfile, profileText } from './profile.js';
+import { busiestFunctions, type CpuProfile, profileText } from './profile/cpu-profile.js';
 import { Progress } from './progress.js';
 import { type Failure, type Machine, machineLines, machineOf, type Result, writeReport } from './report.js';
 import { ROOT } from './root.js';
@@ -131,6 +131,7 @@ async function runOne(benchmark: Benchmark, context: Context, failures: Failure[
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     context.progress.line(`${name} failed: ${text}`);
     failures.push({ benchmark: name, error: text });
+    await context.stopOthers();
   }
   if (benchmark === LAST_ON_MAIN && !context.isClosing) await context.stopCluster('main');
   return result;

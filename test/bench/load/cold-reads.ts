@@ -14,16 +14,16 @@ export interface ColdReadsJob {
   readonly inFlight: number;
   readonly values: ValueRule;
   readonly durationMs: number;
-  /** The first key. */
-  readonly seed: number;
+  /** Reads that were made before: theirs are other keys, until every key was read. */
+  readonly first: number;
 }
 
 /** A prime above every number of keys: its multiples meet each key once, far from the one before. */
 const STRIDE = 67_867_979;
 
-answerJobs<ColdReadsJob, Load>(async ({ configFile, region, keys, inFlight, values, durationMs, seed }) => {
+answerJobs<ColdReadsJob, Load>(async ({ configFile, region, keys, inFlight, values, durationMs, first }) => {
   const client = await loadCluster(configFile).connect(region);
-  let next = seed;
+  let next = first;
   try {
     return await runWindow(inFlight, durationMs, async () => {
       const key = numberedKey((next++ * STRIDE) % keys);

@@ -22,7 +22,7 @@ export type HotKeyJob = Common &
     | { readonly kind: 'grow'; readonly versions: number; readonly sessions: number }
     /** Reads the newest version. */
     | { readonly kind: 'read'; readonly inFlight: number; readonly durationMs: number }
-    /** Reads the version of the snapshot that is held. */
+    /** Reads in a snapshot like the one that is held, each in one of its own: a snapshot reads a key once. */
     | { readonly kind: 'old'; readonly inFlight: number; readonly durationMs: number }
     | { readonly kind: 'commit'; readonly sessions: number; readonly durationMs: number; readonly seed: number }
   );
@@ -48,9 +48,8 @@ answerJobs<HotKeyJob, Load>(async (job) => {
       const write = (i: number) => clients[i]!.set(key, valueFor(values, key, random.below(WRITERS)));
       return await runWindow(sessions, job.durationMs, write);
     }
-    const from = job.kind === 'old' ? held?.snapshot : first;
-    if (from === undefined) throw new Error('no snapshot is held');
-    return await runWindow(job.inFlight, job.durationMs, async () => verify(values, key, await from.get(key)));
+    const read = job.kind === 'old' ? () => readOld(first, key) : () => first.get(key);
+    return await runWindow(job.inFlight, job.durationMs, async () => verify(values, key, await read()));
   } finally {
     await Promise.all(clients.map((client) => client.close()));
   }
@@ -64,6 +63,16 @@ async function hold({ configFile, region, key, values }: Common): Promise<Load> 
   held = { client, snapshot: await client.snapshot() };
   verify(values, key, await held.snapshot.get(key));
   return NOTHING;
+}
+
+async function readOld(client: IsochronClient, key: string): Promise<unknown> {
+  if (held === undefined) throw new Error('no snapshot is held');
+  const snapshot = await client.snapshot({ at: held.snapshot.timestamp });
+  try {
+    return await snapshot.get(key);
+  } finally {
+    await snapshot.close();
+  }
 }
 
 async function release(): Promise<Load> {

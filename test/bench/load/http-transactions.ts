@@ -2,10 +2,11 @@
 
 import { Random } from '@isochron/core';
 import { type PlannedTransaction, TransactionGenerator, type TransactionMix } from '@isochron/workload';
-import autocannon, { type Instance, type Request, type Result } from 'autocannon';
+import type { Request } from 'autocannon';
 import { answerJobs } from '../jobs.js';
 import type { Load } from '../rounds.js';
 import { checkAnswer } from './answers.js';
+import { type CannonRequest, fire } from './autocannon.js';
 import { loadCluster, plain } from './loaded-cluster.js';
 import { type ValueRule, valueFor, WRITERS } from './values.js';
 import { latencyHistogram, record } from './window.js';
@@ -37,7 +38,12 @@ const named = (key: string) => ({ keyspace: 'default', key });
 
 answerJobs<HttpTransactionJob, Load>(async (job) => {
   const latency = latencyHistogram();
-  const results = await Promise.all(job.targets.map((_, i) => fire(job, i, (ms) => record(latency, ms))));
+  const results = await Promise.all(
+    job.targets.map(({ url }, i) => {
+      const steps = stepsOf(job, i, (ms) => record(latency, ms)).map(cannonRequest);
+      return fire(url, steps, job.connections, job.durationMs);
+    }),
+  );
   for (const { url, errors, non2xx } of results) {
     if (errors + non2xx > 0) throw new Error(`${url}: ${errors} errors, ${non2xx} refusals`);
   }
@@ -47,41 +53,22 @@ answerJobs<HttpTransactionJob, Load>(async (job) => {
   return { operations: latency.totalCount, elapsedMs, latency: { p50Ms: ms(50), p99Ms: ms(99) } };
 });
 
-/** @throws the first failed check */
-async function fire(job: HttpTransactionJob, target: number, committed: (ms: number) => void): Promise<Result> {
-  const { url } = job.targets[target]!;
-  let failure: unknown;
-  let instance: Instance | undefined;
-  const guarded = (step: Step): Request => ({
-    method: 'POST',
-    headers: JSON_HEADERS,
-    setupRequest: (request, context) => ({ ...request, ...step.request(context as Open) }),
-    onResponse: (status, body, context) => {
-      // Others are counted as refusals; a connection that is ended in the middle of an answer has none.
-      if (status !== step.status || failure !== undefined) return;
-      try {
-        step.answered(body, context as Open);
-      } catch (error) {
-        failure = error;
-        instance?.stop();
-      }
-    },
-  });
-  const requests = stepsOf(job, target, committed).map(guarded);
-  const result = await new Promise<Result>((resolve, reject) => {
-    const options = { url, requests, connections: job.connections, duration: job.durationMs / 1000 };
-    instance = autocannon(options, (error: unknown, done) => (error ? reject(error) : resolve(done)));
-  });
-  if (failure !== undefined) throw failure;
-  return result;
-}
-
 /** A request of a transaction. */
 interface Step {
   readonly status: number;
   request(open: Open): Pick<Request, 'path' | 'body'>;
   answered(body: string, open: Open): void;
 }
+
+const cannonRequest = ({ status, request, answered }: Step): CannonRequest => ({
+  request: {
+    method: 'POST',
+    headers: JSON_HEADERS,
+    setupRequest: (before, context) => ({ ...before, ...request(context as Open) }),
+  },
+  status,
+  answered: (body, context) => answered(body, context as Open),
+});
 
 function stepsOf(job: HttpTransactionJob, target: number, committed: (ms: number) => void): Step[] {
   const { configFile, keysPerPartition, mix, values } = job;

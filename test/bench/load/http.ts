@@ -1,8 +1,9 @@
 /** HTTP load: autocannon, one instance for each server, all at once. Every answer is checked. */
-import autocannon, { type Instance, type Request, type Result } from 'autocannon';
+import type { Request, Result } from 'autocannon';
 import { answerJobs } from '../jobs.js';
 import type { Load } from '../rounds.js';
 import { checkAnswer, type Expected } from './answers.js';
+import { type CannonRequest, fire } from './autocannon.js';
 import type { ValueRule } from './values.js';
 
 /** A request, and what its answer holds. */
@@ -27,40 +28,21 @@ export interface HttpJob {
   readonly durationMs: number;
 }
 
-answerJobs<HttpJob, Load>(async (job) => {
-  const { targets, durationMs } = job;
-  const results = await Promise.all(targets.map((target) => fire(job, target)));
-  const loads = results.map((result) => loadOf(result, job.status));
+answerJobs<HttpJob, Load>(async ({ targets, durationMs, connections, values, status }) => {
+  const shots = ({ requests }: HttpTarget): CannonRequest[] =>
+    requests.map(({ request, expected }) => ({
+      request,
+      status,
+      answered: (body) => checkAnswer(values, expected, body),
+    }));
+  const results = await Promise.all(targets.map((target) => fire(target.url, shots(target), connections, durationMs)));
+  const loads = results.map((result) => loadOf(result, status));
   // Each instance has its own clock: rates add up, counts over different times do not.
   const perMs = loads.reduce((sum, { operations, elapsedMs }) => sum + operations / elapsedMs, 0);
   const p50Ms = Math.max(...results.map(({ latency }) => latency.p50));
   const p99Ms = Math.max(...results.map(({ latency }) => latency.p99));
   return { operations: Math.round(perMs * durationMs), elapsedMs: durationMs, latency: { p50Ms, p99Ms } };
 });
-
-/** @throws the first failed check */
-async function fire({ connections, status, values, durationMs }: HttpJob, { url, requests }: HttpTarget) {
-  let failure: unknown;
-  const checked = requests.map(({ request, expected }): Request => {
-    const onResponse = (got: number, body: string): void => {
-      if (got !== status || failure !== undefined) return;
-      try {
-        checkAnswer(values, expected, body);
-      } catch (error) {
-        failure = error;
-        instance?.stop();
-      }
-    };
-    return { ...request, onResponse };
-  });
-  let instance: Instance | undefined;
-  const result = await new Promise<Result>((resolve, reject) => {
-    const options = { url, requests: checked, connections, duration: durationMs / 1000 };
-    instance = autocannon(options, (error: unknown, done) => (error ? reject(error) : resolve(done)));
-  });
-  if (failure !== undefined) throw failure;
-  return result;
-}
 
 function loadOf(result: Result, status: number): Load {
   const operations = result.statusCodeStats?.[`${status}`]?.count ?? 0;

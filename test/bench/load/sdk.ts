@@ -4,6 +4,7 @@ import type { IsochronClient } from '@isochron/sdk';
 import { type KeyTable, TransactionGenerator, type TransactionMix } from '@isochron/workload';
 import { answerJobs } from '../jobs.js';
 import type { Load } from '../rounds.js';
+import { CountedWebSocket, type FrameCounts, framesSince, framesSoFar } from './counted-socket.js';
 import { hostedKeys, type LoadedCluster, loadCluster, plain } from './loaded-cluster.js';
 import { numberedKey } from './numbered.js';
 import { type ValueRule, valueFor, verify, WRITERS } from './values.js';
@@ -15,6 +16,8 @@ interface Common {
   readonly regions: readonly string[];
   readonly sessions: number;
   readonly values: ValueRule;
+  /** Whether what crosses the sockets is counted: {@link SdkLoad.frames}. */
+  readonly counted?: boolean;
 }
 
 interface Timed extends Common {
@@ -49,23 +52,36 @@ export interface FillJob extends Common {
 
 export type SdkJob = ReadJob | CommitJob | TransactionJob | FillJob;
 
+export interface SdkLoad extends Load {
+  /** Of sockets that are counted, from the first to the last operation, those outside of the window too. */
+  readonly frames?: FrameCounts;
+}
+
 const KEYS_PER_COMMIT = 1000;
 /** The writer of what a load phase writes. */
 const FILLER = 0;
 
-answerJobs<SdkJob, Load>(async (job) => {
+answerJobs<SdkJob, SdkLoad>(async (job) => {
   const cluster = loadCluster(job.configFile);
-  const clients = await Promise.all(Array.from({ length: job.sessions }, (_, i) => cluster.connect(regionOf(job, i))));
+  const connect = (region: string) =>
+    job.counted ? cluster.connect(region, CountedWebSocket) : cluster.connect(region);
+  const clients = await Promise.all(Array.from({ length: job.sessions }, (_, i) => connect(regionOf(job, i))));
+  const before = framesSoFar();
   try {
-    if (job.kind === 'fill') return await fill(job, cluster, clients);
-    const table = cluster.table(job.keysPerPartition);
-    if (job.kind === 'read') return await readOneByOne(job, cluster.topology, table, clients);
-    if (job.kind === 'commit') return await commitOneByOne(job, cluster.topology, table, clients);
-    return await transact(job, table, clients);
+    const load = await run(job, cluster, clients);
+    return job.counted ? { ...load, frames: framesSince(before) } : load;
   } finally {
     await Promise.all(clients.map((client) => client.close()));
   }
 });
+
+function run(job: SdkJob, cluster: LoadedCluster, clients: IsochronClient[]): Promise<Load> {
+  if (job.kind === 'fill') return fill(job, cluster, clients);
+  const table = cluster.table(job.keysPerPartition);
+  if (job.kind === 'read') return readOneByOne(job, cluster.topology, table, clients);
+  if (job.kind === 'commit') return commitOneByOne(job, cluster.topology, table, clients);
+  return transact(job, table, clients);
+}
 
 const regionOf = ({ regions }: Common, session: number): string => regions[session % regions.length]!;
 

@@ -48,7 +48,7 @@ async function readAndWrite(
   const pids = cluster.pids.slice(0, 1);
   const reads = (kind: 'read' | 'old', key: string): Contender => ({
     pids,
-    workload: 'read',
+    workload: kind,
     run: (durationMs) => run({ kind, key, inFlight: IN_FLIGHT, durationMs }),
   });
   const commits = (key: string): Contender => ({
@@ -58,7 +58,12 @@ async function readAndWrite(
   });
   // Reads first: commits give the cool key more versions.
   const read = await takeTurns(
-    { cool: reads('read', COOL), hot: reads('read', HOT), old: reads('old', HOT) },
+    {
+      cool: reads('read', COOL),
+      hot: reads('read', HOT),
+      coolOld: reads('old', COOL),
+      hotOld: reads('old', HOT),
+    },
     context.roundOptions,
   );
   const written = await takeTurns({ cool: commits(COOL), hot: commits(HOT) }, context.roundOptions);
@@ -70,7 +75,11 @@ async function readAndWrite(
   });
   return [
     row(`reads of the newest version of ${many}: SDK, ${IN_FLIGHT} in flight`, read.hot, read.cool),
-    row(`reads of the oldest version of ${many}, in a snapshot: SDK, ${IN_FLIGHT} in flight`, read.old, read.cool),
+    row(
+      `reads of the oldest version of ${many}, each in a snapshot of its own: SDK, ${IN_FLIGHT} in flight`,
+      read.hotOld,
+      read.coolOld,
+    ),
     row(
       `durable commits on ${many}: SDK, ${SESSIONS} sessions`,
       written.hot,

@@ -22,12 +22,12 @@ export const httpTransactions: Benchmark = {
     const helper = context.helper<HttpTransactionJob, Load>('./load/http-transactions.js');
     const samples = await takeTurns(
       {
-        sdk: transactions(context, cluster, READ_HEAVY),
         http: {
           pids,
           clientPids: [helper.pid],
           run: (durationMs, round) => helper.run({ ...job, durationMs, seed: settings.seed + round }),
         },
+        sdk: transactions(context, cluster, READ_HEAVY),
       },
       context.roundOptions,
     );

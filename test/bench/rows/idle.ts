@@ -20,6 +20,7 @@ const SESSIONS: readonly { readonly sessions: number; readonly target?: Target }
   { sessions: 10_000, target: atMost(2) },
 ];
 const QUICK_DIVISOR = 100;
+const QUICK_PARTITIONS_DIVISOR = 20;
 /** More connections than a node takes from one address by default. */
 const NODE_ARGS = ['--limit', 'connections=20000,connectionsPerAddress=20000'];
 
@@ -41,7 +42,8 @@ export const idlePartitions: Benchmark = {
   about: 'CPU of nodes with many partitions that do nothing',
   run: async (context) => {
     const rows: Row[] = [];
-    for (const { partitions, target } of PARTITIONS) {
+    for (const { partitions: full, target } of PARTITIONS) {
+      const partitions = context.settings.quick ? Math.ceil(full / QUICK_PARTITIONS_DIVISOR) : full;
       const { pids } = await context.cluster('idle-partitions', { partitions });
       const cpu = await watch(context, pids);
       await context.stopCluster('idle-partitions');

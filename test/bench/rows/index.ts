@@ -8,6 +8,7 @@ import { keys } from './keys.js';
 import { logAppends } from './log.js';
 import { memoryBenchmarks } from './memory.js';
 import { partitions } from './partitions.js';
+import { profile } from './profile.js';
 import { sdkCommits } from './sdk-commits.js';
 import { sdkReads } from './sdk-reads.js';
 import { sessions } from './sessions.js';
@@ -39,6 +40,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   ...memoryBenchmarks,
   secondStart,
   logAppends,
+  profile,
 ];
 
 /** From here on the main cluster is not needed, and would only take CPU. */

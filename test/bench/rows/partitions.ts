@@ -5,6 +5,7 @@ import { type Contender, rowParts, takeTurns } from '../rounds.js';
 import { MIXES, SESSIONS, transactions } from './transactions.js';
 
 const PARTITIONS = [6, 60, 600] as const;
+const QUICK_PARTITIONS = [6, 12] as const;
 /** Of the fewest partitions: these have the keys that the settings say. */
 const [FEWEST] = PARTITIONS;
 /** A transaction reads so many of one partition. */
@@ -16,10 +17,11 @@ export const partitions: Benchmark = {
   run: async (context) => {
     const { mix, what } = MIXES.readHeavy;
     const contenders: Contender[] = [];
-    for (const count of PARTITIONS) contenders.push(await startPaused(context, count));
+    const counts = context.settings.quick ? QUICK_PARTITIONS : PARTITIONS;
+    for (const count of counts) contenders.push(await startPaused(context, count));
     const samples = await takeTurns(Object.fromEntries(contenders.entries()), context.roundOptions);
-    for (const count of PARTITIONS) await context.stopCluster(nameOf(count));
-    return PARTITIONS.map(
+    for (const count of counts) await context.stopCluster(nameOf(count));
+    return counts.map(
       (count, i): Row => ({
         benchmark: 'partitions',
         what: `transactions of ${what}: SDK, ${SESSIONS} sessions, ${count} partitions`,
