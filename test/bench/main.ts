@@ -76,12 +76,15 @@ async function isLoaded(): Promise<boolean> {
 
 async function measure(options: Options): Promise<number> {
   const { quick, large, plantWrongValues: planted, warmUp } = options;
+  // A page that cannot be read is reported before anything is measured.
+  if (options.page !== undefined) readMeasured(options.page);
   const benchmarks = options.only ?? BENCHMARKS.filter((benchmark) => large || !benchmark.large);
   const settings = {
     ...settingsOf(options, QUICK_MS),
     large,
     planted,
-    ...(!quick && { warmUpOperations: warmUp }),
+    // Also a quick round has something to count.
+    warmUpOperations: quick ? 1 : warmUp,
   };
   const progress = new Progress(benchmarks.length);
   const context = new Context(settings, progress);

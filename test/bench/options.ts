@@ -46,7 +46,7 @@ export function settingsOf(
   return { ...size, seed, quick, profile };
 }
 
-/** Parses names, or beginnings of names, with commas between them. Throws InvalidArgumentError for one that none has. */
+/** Parses names, or beginnings of others, with commas between them. Throws InvalidArgumentError for one that none has. */
 export const chosenFrom =
   <T extends { readonly name: string }>(all: readonly T[]) =>
   (text: string): T[] => {
@@ -57,7 +57,8 @@ export const chosenFrom =
         `none is called "${unknown}"; there are ${all.map(({ name }) => name).join(', ')}`,
       );
     }
-    return all.filter(({ name }) => names.some((start) => name.startsWith(start)));
+    const isName = (text: string): boolean => all.some(({ name }) => name === text);
+    return all.filter(({ name }) => names.some((text) => (isName(text) ? name === text : name.startsWith(text))));
   };
 
 function positive(text: string): number {

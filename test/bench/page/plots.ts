@@ -29,10 +29,9 @@ function throughput(over: PlotName, points: readonly Point[]): CurvePlot {
 
 function latency(over: PlotName, points: readonly Point[]): CurvePlot {
   const title = `Latency over ${over}`;
-  const series = [
-    ...curvesOf(points, (row) => row.latency?.p50Ms, ', p50'),
-    ...curvesOf(points, (row) => row.latency?.p99Ms, ', p99'),
-  ];
+  const p50 = curvesOf(points, (row) => row.latency?.p50Ms, ', p50');
+  const p99 = curvesOf(points, (row) => row.latency?.p99Ms, ', p99');
+  const series = [...p50, ...p99.map((curve, i): Series => ({ ...curve, dashedLike: i }))];
   return plot(over, 'latency', { title, y: 'ms', series, logarithmic: true });
 }
 
