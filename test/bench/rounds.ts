@@ -33,7 +33,7 @@ export interface Turn {
 export type Sample<L extends Load = Load> = L & {
   /** CPU time of the contender's processes, µs an operation; undefined where the system does not say. */
   readonly cpuUs: number | undefined;
-  /** CPU time of its load generators, µs an operation; undefined where nobody asked, or the system does not say. */
+  /** CPU time of its load generators, µs an operation; undefined where they are not a part of the figure, or the system does not say. */
   readonly clientCpuUs?: number | undefined;
 };
 

@@ -34,7 +34,7 @@ export function verify({ characters }: ValueRule, key: string, value: unknown): 
     throw new WrongValue(key, value);
 }
 
-/** A read returned a value that nobody wrote. */
+/** A read returned a value that no writer has given to the key. */
 export class WrongValue extends Error {
   constructor(key: string, value: unknown) {
     super(`wrong value of ${key}: ${(JSON.stringify(value) ?? 'none').slice(0, 200)}`);

@@ -41,6 +41,10 @@ export const profile: Benchmark = {
   name: 'profile',
   about: 'the cost of a transaction: CPU by part, records, frames, bytes, system calls',
   run: async (context) => {
+    if (process.platform !== 'linux') {
+      context.progress.line('profile is left out: only Linux tells the CPU time of threads');
+      return [];
+    }
     const cluster = await context.cluster('profile', { inspected: true });
     await context.fill(cluster, { table: context.keysPerPartition });
     const [port] = (await freePorts(1)) as [number];
