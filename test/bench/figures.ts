@@ -1,7 +1,7 @@
 /** Figures of a benchmark: samples, their median, and how they stand to a limit and a target. */
 
 /** What a figure counts. */
-export type Unit = '/s' | 'µs' | 'bytes' | 'ms' | 's' | 'MB' | '% of a core' | '×' | '';
+export type Unit = '/s' | 'µs' | 'ms' | 's' | 'MB' | '% of a core' | '×' | '';
 
 /** Samples of the same thing, one of each round. */
 export interface Figure {

@@ -103,10 +103,22 @@ async function inTurn<R>({ turn }: Contender, run: () => Promise<R>): Promise<R>
   }
 }
 
-async function measure<L extends Load>(contender: Contender<L>, durationMs: number, round: number): Promise<Sample<L>> {
-  const { pids, clientPids = [] } = contender;
+const measure = <L extends Load>(contender: Contender<L>, durationMs: number, round: number): Promise<Sample<L>> =>
+  sampleOf(() => contender.run(durationMs, round), contender.pids, contender.clientPids);
+
+/**
+ * Some work as a sample.
+ * @param pids of the servers
+ * @param clientPids of the load generators, where their CPU time is a part of the figure
+ * @throws Error where it did nothing
+ */
+export async function sampleOf<L extends Load>(
+  work: () => Promise<L>,
+  pids: readonly number[],
+  clientPids: readonly number[] = [],
+): Promise<Sample<L>> {
   const before = [totalCpuMs(pids), totalCpuMs(clientPids)] as const;
-  const load = await contender.run(durationMs, round);
+  const load = await work();
   const after = [totalCpuMs(pids), totalCpuMs(clientPids)] as const;
   if (load.operations === 0) throw new Error('not a single operation ended in a round');
   const cpuUs = (of: readonly number[], i: 0 | 1): number | undefined =>

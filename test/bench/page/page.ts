@@ -16,7 +16,7 @@ export const PAGE_FOLDER = 'performance';
 export const MEASURED_FILE = `${PAGE_FOLDER}/measured.json`;
 
 const MEASURE = 'npm run bench -- --page docs';
-const HEAD = ['what', 'measured', 'p50 / p99 ms', 'beside', 'ratio', 'CPU µs an operation'];
+const HEAD = ['what', 'measured', 'p50 / p99 ms', 'beside', 'ratio', 'CPU of the servers, µs an operation (beside)'];
 const TARGET_HEAD = ['what', 'figure', 'target', ''];
 
 const PLOT_TITLES: Readonly<Record<PlotName, string>> = {

@@ -4,8 +4,7 @@ import { type Cluster, REGIONS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
 import { atMost, figureOf, type Row, type Target } from '../figures.js';
 import type { ColdReadsJob } from '../load/cold-reads.js';
-import { totalCpuMs } from '../proc.js';
-import { type Load, rowParts, takeTurns } from '../rounds.js';
+import { type Load, rowParts, sampleOf, takeTurns } from '../rounds.js';
 
 const VALUE_BYTES = 100;
 const SAMPLE_INTERVAL_MS = 250;
@@ -37,9 +36,8 @@ async function run(context: Context, { name, keys, targets }: Size): Promise<Row
   const values = context.valuesOf(VALUE_BYTES);
   // Replicated everywhere, so that each node holds all of the keys.
   const cluster = await context.cluster(name, { replication: REGIONS.length });
-  const cpuBefore = totalCpuMs(cluster.pids);
-  const { peak, result } = await watchPeak(cluster, context.fill(cluster, { numbered: count }, { values }));
-  const cpuAfter = totalCpuMs(cluster.pids);
+  const fill = () => context.fill(cluster, { numbered: count }, { values });
+  const { peak, result } = await watchPeak(cluster, sampleOf(fill, cluster.pids));
   const after = await rss(cluster);
   const held = (await cluster.nodes[0]!.status()).partitions.reduce((sum, partition) => sum + partition.keys, 0);
   if (held !== count) throw new Error(`the node holds ${held} keys instead of ${count}`);
@@ -59,10 +57,7 @@ async function run(context: Context, { name, keys, targets }: Size): Promise<Row
     {
       benchmark: name,
       what: `keys written: SDK, 1000 in a commit, 6 sessions, 3 replicas, up to ${keysText}`,
-      unit: '/s',
-      measured: figureOf([(result.operations * 1000) / result.elapsedMs]),
-      ...(cpuBefore !== undefined &&
-        cpuAfter !== undefined && { cpuUs: { measured: ((cpuAfter - cpuBefore) * 1000) / result.operations } }),
+      ...rowParts([result]),
     },
     { ...cold.row, benchmark: name, what: `cold reads of 1 of ${keysText}: SDK, ${IN_FLIGHT} in flight${cold.share}` },
     row(`the same with ${keysText}, p99`, 'ms', cold.p99Ms, targets.coldReads),

@@ -154,10 +154,10 @@ async function plain({ cluster, client }: Bench, run: () => Promise<SdkLoad>): P
     ['durable batches', '', counted.batches ?? 0],
     ['messages between nodes', '', counted.sentMessages ?? 0],
     ['frames between nodes', '', counted.sentFrames ?? 0],
-    ['bytes between nodes', 'bytes', counted.sentBytes ?? 0],
+    ['bytes between nodes', '', counted.sentBytes ?? 0],
     ['session messages, both ways', '', frames.sent + frames.received],
-    ['session bytes, both ways', 'bytes', frames.bytes],
-    ['bytes to the disks', 'bytes', io.diskBytes ?? 0],
+    ['session bytes, both ways', '', frames.bytes],
+    ['bytes to the disks', '', io.diskBytes ?? 0],
     ['calls of read and write, nodes', '', io.calls ?? 0],
   ];
   return [load, perOperation(figures, operations)];
