@@ -26,6 +26,10 @@ export interface Layout {
   readonly wan: 'none' | 'aws';
   /** What is added to the clocks, ms: to those of the nodes in the order of the cluster file, from the start again when it is short. */
   readonly skewsMs: readonly number[];
+  /** Options of `isochron node`, for every node. */
+  readonly nodeArgs?: readonly string[];
+  /** Whether the nodes can be profiled while they run: {@link ClusterNode.inspector} is their port for it. */
+  readonly inspected?: boolean;
 }
 
 /** The regions of {@link SMALL_LAYOUT}. */
@@ -55,13 +59,31 @@ const STABLE_TIMEOUT_MS = 60_000;
 
 /** One node of the cluster. */
 export class ClusterNode {
+  #process: LoggedProcess;
+
   constructor(
     readonly id: string,
     readonly region: string,
     readonly url: string,
     readonly metricsUrl: string,
-    readonly process: LoggedProcess,
-  ) {}
+    readonly dataFolder: string,
+    /** Port of V8's inspector; undefined where the layout does not ask for it. */
+    readonly inspector: number | undefined,
+    readonly start: () => LoggedProcess,
+  ) {
+    this.#process = start();
+  }
+
+  get process(): LoggedProcess {
+    return this.#process;
+  }
+
+  /** Ends the process in order and starts another one on the same data. Resolves when it serves. */
+  async restart(): Promise<void> {
+    await this.#process.stop();
+    this.#process = this.start();
+    await this.ready();
+  }
 
   async get<T>(path: string): Promise<T> {
     return JSON.parse(await this.#text(this.url + path)) as T;
@@ -129,7 +151,7 @@ export class Cluster {
     mkdirSync(folder, { recursive: true });
     const configFile = join(folder, 'cluster.yaml');
     const count = layout.regions.length * layout.nodesPerRegion;
-    const ports = await freePorts(3 * count);
+    const ports = await freePorts(4 * count);
     const text = clusterFile(layout, ports);
     writeFileSync(configFile, text);
     const config = parseClusterFile(text, configFile);
@@ -141,10 +163,14 @@ export class Cluster {
       const metricsPort = ports[2 * count + i]!;
       const skewMs = layout.skewsMs[i % layout.skewsMs.length] ?? 0;
       const own = ['--data', data, '--metrics-port', String(metricsPort), '--clock-skew-ms', String(skewMs)];
-      const args = [...execArgv(id), CLI, 'node', '--node', id, ...files, ...own, '--log-level', 'warn'];
+      const inspector = layout.inspected ? ports[3 * count + i]! : undefined;
+      const inspect = inspector === undefined ? [] : [`--inspect=127.0.0.1:${inspector}`];
+      const run = [...execArgv(id), ...inspect, CLI, 'node', '--node', id, ...files, ...own, '--log-level', 'warn'];
+      const args = [...run, ...(layout.nodeArgs ?? [])];
       const log = join(data, 'node.log');
       const metrics = `http://127.0.0.1:${metricsPort}/metrics`;
-      return new ClusterNode(id, region, api, metrics, new LoggedProcess(id, process.execPath, args, log));
+      const start = (): LoggedProcess => new LoggedProcess(id, process.execPath, args, log);
+      return new ClusterNode(id, region, api, metrics, data, inspector, start);
     });
     const cluster = new Cluster(nodes, new Topology(clusterSpec(config)), configFile);
     try {
@@ -176,6 +202,11 @@ export class Cluster {
   async resume(): Promise<void> {
     for (const node of this.nodes) node.process.resume();
     await this.stable();
+  }
+
+  /** All nodes end in order, and start on their data. Resolves when they serve. */
+  async restart(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.restart()));
   }
 
   async stop(): Promise<void> {

@@ -6,7 +6,8 @@ import { Cluster, type Layout, SMALL_LAYOUT } from './cluster.js';
 import type { Row } from './figures.js';
 import { Helper } from './jobs.js';
 import type { EchoJob } from './limits/ws.js';
-import type { FillJob, SdkJob } from './load/sdk.js';
+import type { FillJob, SdkJob, SdkLoad } from './load/sdk.js';
+import type { ValueRule } from './load/values.js';
 import { killAll } from './processes.js';
 import type { Progress } from './progress.js';
 import type { Load, RoundOptions } from './rounds.js';
@@ -18,8 +19,14 @@ export interface BenchSettings {
   readonly seed: number;
   /** Enough that zipf 0.99 has a tail. */
   readonly keysPerPartition: number;
+  /** Operations of a warm-up for each process; undefined for a warm-up by time. */
+  readonly warmUpOperations?: number | undefined;
   /** Takes the expensive parts small: a smoke test, not a measurement. */
   readonly quick: boolean;
+  /** Also measures what takes tens of minutes and gigabytes. */
+  readonly large?: boolean;
+  /** Writes wrong values, which every benchmark that reads has to notice. */
+  readonly planted?: boolean;
   /** Folder for CPU profiles of all processes. */
   readonly profile: string | undefined;
 }
@@ -28,10 +35,13 @@ export interface BenchSettings {
 export interface Benchmark {
   readonly name: string;
   readonly about: string;
+  /** Takes tens of minutes and gigabytes: left out unless asked for. */
+  readonly large?: boolean;
   run(context: Context): Promise<Row[]>;
 }
 
-const VALUE_BYTES = 10;
+/** Characters of a value of the workload: the papers' 8 bytes. */
+const VALUE_CHARACTERS = 8;
 const FILL_SESSIONS = 6;
 /** Of writes one by one: enough that they share durable batches. */
 const SINGLE_FILL_SESSIONS = 128;
@@ -54,9 +64,18 @@ export class Context {
   }
 
   get roundOptions(): RoundOptions {
-    const { rounds, durationMs } = this.settings;
+    const { rounds, durationMs, warmUpOperations } = this.settings;
     const onRound = (round: number) => this.progress.step(round === 0 ? 'warm-up' : `round ${round} of ${rounds}`);
-    return { rounds, durationMs, onRound };
+    const onCold = (name: string, operations: number) =>
+      this.progress.line(
+        `${name}: only ${operations} operations in the longest warm-up: its figure is of a cold process`,
+      );
+    return { rounds, durationMs, onRound, onCold, ...(warmUpOperations !== undefined && { warmUpOperations }) };
+  }
+
+  /** Values of so many characters. */
+  valuesOf(characters = VALUE_CHARACTERS): ValueRule {
+    return { characters, planted: this.settings.planted ?? false };
   }
 
   /** The cluster without delays, started when it is first asked for. */
@@ -67,7 +86,7 @@ export class Context {
   /** The main cluster with the keys of the workload in it. */
   filledCluster(): Promise<Cluster> {
     this.#filled ??= this.mainCluster().then(async (cluster) => {
-      await this.fill(cluster, { table: this.keysPerPartition }, VALUE_BYTES);
+      await this.fill(cluster, { table: this.keysPerPartition });
       return cluster;
     });
     return this.#filled;
@@ -115,8 +134,22 @@ export class Context {
     rmSync(join(this.folder, name), { recursive: true, force: true });
   }
 
-  /** Writes keys into a cluster and waits until they are visible everywhere. @param singly each by an operation of its own */
-  async fill(cluster: Cluster, keys: FillJob['keys'], valueBytes: number, singly = false): Promise<Load> {
+  /** Stops all clusters but the main one: what a benchmark that failed has left. */
+  async stopOthers(): Promise<void> {
+    const names = [...this.#clusters.keys()].filter((name) => name !== 'main');
+    await Promise.all(names.map((name) => this.stopCluster(name)));
+  }
+
+  /**
+   * Writes keys into a cluster and waits until they are visible everywhere.
+   * @param options `singly`: each by an operation of its own
+   */
+  async fill(
+    cluster: Cluster,
+    keys: FillJob['keys'],
+    options: { readonly values?: ValueRule; readonly singly?: boolean } = {},
+  ): Promise<Load> {
+    const { values = this.valuesOf(), singly = false } = options;
     this.progress.step('writing keys');
     const { configFile, topology } = cluster;
     const sessions = singly ? SINGLE_FILL_SESSIONS : FILL_SESSIONS;
@@ -126,14 +159,14 @@ export class Context {
       regions: topology.regions,
       sessions,
       keys,
-      valueBytes,
+      values,
       singly,
     });
     await cluster.stable();
     return load;
   }
 
-  sdk(): Helper<SdkJob, Load> {
+  sdk(): Helper<SdkJob, SdkLoad> {
     return this.helper('./load/sdk.js');
   }
 
@@ -143,13 +176,18 @@ export class Context {
     return { url: `ws://127.0.0.1:${await helper.run({ answerBytes })}`, pid: helper.pid };
   }
 
-  /** The helper process of a file, started when it is first asked for. @param name tells several of one file apart */
-  helper<J, R>(file: string, name = ''): Helper<J, R> {
+  /**
+   * The helper process of a file, started when it is first asked for.
+   * @param name tells several of one file apart
+   * @param execArgv options for Node
+   */
+  helper<J, R>(file: string, name = '', execArgv: readonly string[] = []): Helper<J, R> {
     const id = `${file} ${name}`.trim();
     const known = this.#helpers.get(id) as Helper<J, R> | undefined;
     if (known !== undefined && !known.hasEnded) return known;
     this.#checkOpen();
-    const helper = new Helper<J, R>(file, this.#execArgv(id.replaceAll(/[^a-z0-9]+/g, '-').replace(/^-/, '')));
+    const profiled = this.#execArgv(id.replaceAll(/[^a-z0-9]+/g, '-').replace(/^-/, ''));
+    const helper = new Helper<J, R>(file, [...profiled, ...execArgv]);
     this.#helpers.set(id, helper as Helper<never, unknown>);
     return helper;
   }

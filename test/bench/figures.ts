@@ -1,7 +1,7 @@
 /** Figures of a benchmark: samples, their median, and how they stand to a limit and a target. */
 
 /** What a figure counts. */
-export type Unit = '/s' | 'ms' | 's' | 'MB' | '% of a core' | '';
+export type Unit = '/s' | 'µs' | 'ms' | 's' | 'MB' | '% of a core' | '×' | '';
 
 /** Samples of the same thing, one of each round. */
 export interface Figure {
@@ -24,6 +24,23 @@ export interface Limit {
   readonly figure: Figure;
 }
 
+/** Where a row stands in a plot of throughput and latency. */
+export interface PlotPoint {
+  /** What the plot is over, which is its name, too. */
+  readonly over: PlotName;
+  /** The curve. */
+  readonly series: string;
+  readonly x: number;
+}
+
+export type PlotName = 'sessions' | 'keys' | 'partitions';
+
+/** Where a row stands in a table of costs, which takes the place of a line of its own. */
+export interface TableCell {
+  readonly line: string;
+  readonly column: string;
+}
+
 /** One line of the result. */
 export interface Row {
   /** The benchmark it belongs to, as `--only` names it. */
@@ -36,7 +53,9 @@ export interface Row {
   /** Median over the rounds of each round's percentile, ms. */
   readonly latency?: { readonly p50Ms: number; readonly p99Ms: number } | undefined;
   /** CPU time of the servers for one operation, µs: what a ratio of rates hides where the load generator is the bottleneck. */
-  readonly cpuUs?: { readonly measured: number; readonly limit: number | undefined } | undefined;
+  readonly cpuUs?: { readonly measured: number; readonly limit?: number | undefined } | undefined;
+  readonly point?: PlotPoint | undefined;
+  readonly cell?: TableCell | undefined;
   /** Whatever else is needed to read the figure. */
   readonly details?: Readonly<Record<string, unknown>> | undefined;
 }
@@ -74,6 +93,9 @@ export function isMet(row: Pick<Row, 'measured' | 'limit' | 'target'>): boolean 
 
 /** The target that a ratio to the limit is at least this. */
 export const ratioAtLeast = (bound: number): Target => ({ of: 'ratio', is: 'at least', bound });
+
+/** The target that the figure itself is at least this. */
+export const atLeast = (bound: number): Target => ({ of: 'median', is: 'at least', bound });
 
 /** The target that the figure itself is at most this. */
 export const atMost = (bound: number): Target => ({ of: 'median', is: 'at most', bound });

@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { BenchSettings, Context } from './context.js';
 
 const QUICK_KEYS = 1_000;
+const QUICK_DURATION_MS = 2000;
 
 /** Options of every benchmark run. */
 export interface RunOptions {
@@ -32,16 +33,20 @@ export const addRunOptions = (command: Command, size: RunSize): Command =>
     .option('--keys <n>', 'keys of a partition', whole, size.keys)
     .option('--seed <n>', 'where everything random starts', whole, 1)
     .option('--profile <folder>', 'write CPU profiles of all processes there')
-    .option('--quick', 'one round of 2 s each and little data: shows that all of it runs, measures nothing', false);
+    .option('--quick', 'one short round of each and little data: shows that all of it runs, measures nothing', false);
 
-export function settingsOf({ duration, rounds, keys, seed, quick, profile }: RunOptions): BenchSettings {
+/** @param quickMs length of a round with `--quick` */
+export function settingsOf(
+  { duration, rounds, keys, seed, quick, profile }: RunOptions,
+  quickMs = QUICK_DURATION_MS,
+): BenchSettings {
   const size = quick
-    ? { rounds: 1, durationMs: 2000, keysPerPartition: Math.min(keys, QUICK_KEYS) }
+    ? { rounds: 1, durationMs: quickMs, keysPerPartition: Math.min(keys, QUICK_KEYS) }
     : { rounds, durationMs: duration * 1000, keysPerPartition: keys };
   return { ...size, seed, quick, profile };
 }
 
-/** Parses names, or beginnings of names, with commas between them. Throws InvalidArgumentError for one that none has. */
+/** Parses names, or beginnings of others, with commas between them. Throws InvalidArgumentError for one that none has. */
 export const chosenFrom =
   <T extends { readonly name: string }>(all: readonly T[]) =>
   (text: string): T[] => {
@@ -52,7 +57,8 @@ export const chosenFrom =
         `none is called "${unknown}"; there are ${all.map(({ name }) => name).join(', ')}`,
       );
     }
-    return all.filter(({ name }) => names.some((start) => name.startsWith(start)));
+    const isName = (text: string): boolean => all.some(({ name }) => name === text);
+    return all.filter(({ name }) => names.some((text) => (isName(text) ? name === text : name.startsWith(text))));
   };
 
 function positive(text: string): number {

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 
 /** The kernel reports times to programs in hundredths of a second on every architecture that Node runs on. */
-const TICK_MS = 10;
+export const TICK_MS = 10;
 /** Positions of utime and stime behind the process name, which may contain anything. */
 const UTIME = 11;
 const STIME = 12;
@@ -34,6 +34,31 @@ export function totalCpuMs(pids: readonly number[]): number | undefined {
     const ms = cpuMs(pid);
     if (ms === undefined) return undefined;
     total += ms;
+  }
+  return total;
+}
+
+/** The numbers of `/proc/<pid>/io`, by name. */
+export function parseIo(text: string): ReadonlyMap<string, number> {
+  return new Map([...text.matchAll(/^(\w+): (\d+)$/gm)].map(([, name, value]) => [name!, Number(value)]));
+}
+
+/** What a live process has read and written so far; undefined where the system does not say. */
+export function ioOf(pid: number): ReadonlyMap<string, number> | undefined {
+  if (!existsSync('/proc/self/io')) return undefined;
+  return parseIo(readFileSync(`/proc/${pid}/io`, 'utf8'));
+}
+
+/**
+ * Bytes that live processes have given to disks so far, whole pages as the system counts them; undefined where it does not
+ * say. Files in memory do not count.
+ */
+export function diskBytesWritten(pids: readonly number[]): number | undefined {
+  let total = 0;
+  for (const pid of pids) {
+    const bytes = ioOf(pid)?.get('write_bytes');
+    if (bytes === undefined) return undefined;
+    total += bytes;
   }
   return total;
 }

@@ -5,6 +5,7 @@ import { cpus, loadavg, platform, release, totalmem } from 'node:os';
 import { dirname } from 'node:path';
 import type { BenchSettings } from './context.js';
 import { isMet, type Row, ratioOf } from './figures.js';
+import { MOST_OF_OTHERS } from './machine-load.js';
 import { ROOT } from './root.js';
 
 /** The machine, as far as figures depend on it. */
@@ -14,7 +15,7 @@ export interface Machine {
   readonly memoryBytes: number;
   readonly system: string;
   readonly node: string;
-  /** Type of the file system that data lies on, as `statfs` numbers it. */
+  /** Type of the file system that data lies on: its name, or as `statfs` numbers it. */
   readonly fileSystem: string;
   /** Commit of the sources, with `-dirty` behind it when they differ; null outside of git. */
   readonly commit: string | null;
@@ -34,13 +35,25 @@ export function machineOf(folder: string): Machine {
     cpu: cores[0]?.model ?? 'unknown',
     cores: cores.length,
     memoryBytes: totalmem(),
-    system: `${platform()} ${release()}`,
+    system: `${platform()} ${/^\d+\.\d+/.exec(release())?.[0] ?? release()}`,
     node: process.version,
-    fileSystem: `0x${statfsSync(folder).type.toString(16)}`,
+    fileSystem: fileSystemOf(statfsSync(folder).type),
     commit: commitOf(ROOT),
     loadBefore: loadavg()[0] ?? 0,
   };
 }
+
+/** Of Linux. */
+const FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
+  [0xef53, 'ext4'],
+  [0x58465342, 'xfs'],
+  [0x9123683e, 'btrfs'],
+  [0x01021994, 'tmpfs'],
+  [0x794c7630, 'overlayfs'],
+  [0x2fc12fc1, 'zfs'],
+]);
+
+const fileSystemOf = (type: number): string => FILE_SYSTEMS.get(type) ?? `file system 0x${type.toString(16)}`;
 
 function commitOf(folder: string): string | null {
   const git = (...args: string[]): string =>
@@ -52,29 +65,43 @@ function commitOf(folder: string): string | null {
   }
 }
 
+/** A benchmark that was measured. */
+export interface Result {
+  readonly benchmark: string;
+  /** What others took of the machine meanwhile, 0 to 1; null where the system does not say. */
+  readonly others: number | null;
+  readonly rows: readonly Row[];
+}
+
 /** Writes the report. */
 export function writeReport(
   file: string,
   settings: BenchSettings,
   machine: Machine,
-  rows: readonly Row[],
+  results: readonly Result[],
   failures: readonly Failure[],
 ): void {
-  const results = rows.map((row) => ({ ...row, ratio: ratioOf(row) ?? null, met: isMet(row) ?? null }));
+  const rowOf = (row: Row) => ({ ...row, ratio: ratioOf(row) ?? null, met: isMet(row) ?? null });
+  const all = results.map(({ rows, ...result }) => ({ ...result, rows: rows.map(rowOf) }));
   mkdirSync(dirname(file), { recursive: true });
-  const report = { date: new Date().toISOString(), machine, settings, results, failures };
+  const report = { date: new Date().toISOString(), machine, settings, results: all, failures };
   writeFileSync(file, `${JSON.stringify(report, null, 2)}\n`);
 }
 
 /** The lines above the table. */
-export function machineLines(machine: Machine): string[] {
+export function machineLines(machine: Machine, results: readonly Result[] = []): string[] {
   const { cpu, cores, memoryBytes, system, node, commit, loadBefore } = machine;
   const memory = `${Math.round(memoryBytes / 2 ** 30)} GiB`;
+  const loaded = results.filter(({ others }) => others !== null && others > MOST_OF_OTHERS);
   return [
     `${cores} × ${cpu}, ${memory}, ${system}, Node ${node}, commit ${commit ?? 'unknown'}`,
     'Nodes, limits and load generators are processes that share these cores: compare ratios, not rates.',
     ...(loadBefore > 0.5
       ? [`Others used the machine before this run (load ${loadBefore.toFixed(1)}): expect noise.`]
       : []),
+    ...loaded.map(
+      ({ benchmark, others }) =>
+        `Others used ${((others ?? 0) * 100).toFixed(0)} % of the machine during ${benchmark}: its figures are not valid.`,
+    ),
   ];
 }

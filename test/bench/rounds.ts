@@ -16,6 +16,10 @@ export interface Contender<L extends Load = Load> {
   run(durationMs: number, round: number): Promise<L>;
   /** Processes that do the work, without the load generators. */
   readonly pids: readonly number[];
+  /** The load generators, where their CPU time is a part of the figure. */
+  readonly clientPids?: readonly number[];
+  /** Contenders with the same workload name are the same code on the same processes: what one warmed up is warm for all. */
+  readonly workload?: string;
   /** Told when its turn comes, and when that is over. */
   readonly turn?: Turn;
 }
@@ -29,30 +33,47 @@ export interface Turn {
 export type Sample<L extends Load = Load> = L & {
   /** CPU time of the contender's processes, µs an operation; undefined where the system does not say. */
   readonly cpuUs: number | undefined;
+  /** CPU time of its load generators, µs an operation; undefined where they are not a part of the figure, or the system does not say. */
+  readonly clientCpuUs?: number | undefined;
 };
 
 export interface RoundOptions {
   readonly rounds: number;
   readonly durationMs: number;
-  /** Told before each round. */
+  /**
+   * Operations of the warm-up, for each process of a contender: the same code costs three times as much before its hot
+   * paths are compiled. Undefined: a warm-up of {@link warmUpMs}.
+   */
+  readonly warmUpOperations?: number;
+  /** Told before each round; 0 is the warm-up. */
   readonly onRound: (round: number) => void;
+  /** Told of a contender that was still slow when its warm-up had taken {@link MAX_WARM_UP_MS}. */
+  readonly onCold?: (name: string, operations: number) => void;
 }
 
-/** Longest warm-up of a contender, ms: enough for the hot paths to be compiled. */
-const MAX_WARM_UP_MS = 2000;
+/** Longest warm-up by time, ms. */
+const MAX_TIMED_WARM_UP_MS = 2000;
+/** Longest warm-up by operations, ms. */
+const MAX_WARM_UP_MS = 60_000;
 
-/** How long each is warmed up before rounds of this length. */
-export const warmUpMs = (durationMs: number): number => Math.min(MAX_WARM_UP_MS, durationMs / 2);
+/** How long each is warmed up before rounds of this length, where operations do not decide. */
+export const warmUpMs = (durationMs: number): number => Math.min(MAX_TIMED_WARM_UP_MS, durationMs / 2);
 
 /** A warm-up of each contender, then A B C, A B C, … */
 export async function takeTurns<Name extends string, L extends Load = Load>(
   contenders: Readonly<Record<Name, Contender<L>>>,
-  { rounds, durationMs, onRound }: RoundOptions,
+  options: RoundOptions,
 ): Promise<Record<Name, Sample<L>[]>> {
+  const { rounds, durationMs, onRound } = options;
   const names = Object.keys(contenders) as Name[];
   const samples = Object.fromEntries(names.map((name) => [name, [] as Sample<L>[]])) as Record<Name, Sample<L>[]>;
   onRound(0);
-  for (const name of names) await inTurn(contenders[name], () => contenders[name].run(warmUpMs(durationMs), 0));
+  const warm = new Set<string>();
+  for (const name of names) {
+    const { workload = name } = contenders[name];
+    if (!warm.has(workload)) await inTurn(contenders[name], () => warmUp(name, contenders[name], options));
+    warm.add(workload);
+  }
   for (let round = 1; round <= rounds; round++) {
     onRound(round);
     for (const name of names) {
@@ -60,6 +81,17 @@ export async function takeTurns<Name extends string, L extends Load = Load>(
     }
   }
   return samples;
+}
+
+async function warmUp(name: string, contender: Contender, options: RoundOptions): Promise<void> {
+  const { durationMs, warmUpOperations, onCold } = options;
+  const wanted = (warmUpOperations ?? 0) * Math.max(1, contender.pids.length);
+  const began = performance.now();
+  let done = 0;
+  do {
+    done += (await contender.run(warmUpMs(durationMs), 0)).operations;
+  } while (done < wanted && performance.now() - began < MAX_WARM_UP_MS);
+  if (done < wanted) onCold?.(name, done);
 }
 
 async function inTurn<R>({ turn }: Contender, run: () => Promise<R>): Promise<R> {
@@ -71,18 +103,42 @@ async function inTurn<R>({ turn }: Contender, run: () => Promise<R>): Promise<R>
   }
 }
 
-async function measure<L extends Load>(contender: Contender<L>, durationMs: number, round: number): Promise<Sample<L>> {
-  const before = totalCpuMs(contender.pids);
-  const load = await contender.run(durationMs, round);
-  const after = totalCpuMs(contender.pids);
+const measure = <L extends Load>(contender: Contender<L>, durationMs: number, round: number): Promise<Sample<L>> =>
+  sampleOf(() => contender.run(durationMs, round), contender.pids, contender.clientPids);
+
+/**
+ * Some work as a sample.
+ * @param pids of the servers
+ * @param clientPids of the load generators, where their CPU time is a part of the figure
+ * @throws Error where it did nothing
+ */
+export async function sampleOf<L extends Load>(
+  work: () => Promise<L>,
+  pids: readonly number[],
+  clientPids: readonly number[] = [],
+): Promise<Sample<L>> {
+  const before = [totalCpuMs(pids), totalCpuMs(clientPids)] as const;
+  const load = await work();
+  const after = [totalCpuMs(pids), totalCpuMs(clientPids)] as const;
   if (load.operations === 0) throw new Error('not a single operation ended in a round');
-  const known = before !== undefined && after !== undefined && contender.pids.length > 0;
-  return { ...load, cpuUs: known ? ((after - before) * 1000) / load.operations : undefined };
+  const cpuUs = (of: readonly number[], i: 0 | 1): number | undefined =>
+    before[i] === undefined || after[i] === undefined || of.length === 0
+      ? undefined
+      : ((after[i] - before[i]) * 1000) / load.operations;
+  return { ...load, cpuUs: cpuUs(pids, 0), clientCpuUs: cpuUs(clientPids, 1) };
 }
 
 /** Operations per second. */
 export const ratesOf = (samples: readonly Sample[]): Figure =>
   figureOf(samples.map(({ operations, elapsedMs }) => (operations * 1000) / elapsedMs));
+
+/** CPU time of servers and load generators together, µs an operation; undefined where the system does not say. */
+export function cpuOf(samples: readonly Sample[]): Figure | undefined {
+  const sums = samples.map(({ cpuUs, clientCpuUs }) =>
+    cpuUs === undefined || clientCpuUs === undefined ? undefined : cpuUs + clientCpuUs,
+  );
+  return sums.every((sum) => sum !== undefined) ? figureOf(sums) : undefined;
+}
 
 /** The parts of a row that come from samples. */
 export function rowParts(

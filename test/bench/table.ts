@@ -1,18 +1,29 @@
 /** The results as a table for a terminal. */
 import Table from 'cli-table3';
 import { type Figure, isMet, type Limit, type Row, ratioOf, type Target, type Unit } from './figures.js';
+import { CELL_HEAD, cellTables } from './page/cells.js';
 
 const HEAD = ['what', 'measured (min–max)', 'p50 / p99 ms', 'limit', 'ratio', 'target', 'met', 'server CPU/op'];
 const WHAT_WIDTH = 44;
 /** Lines between rows would double the table. */
 const CHARS = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
 
-/** One line for each row, and more where it says much. */
+/** One line for each row, and more where it says much. Cells of tables of costs are left to {@link renderCells}. */
 export function renderTable(rows: readonly Row[]): string {
   const style = { head: [], border: [], compact: true };
   const table = new Table({ head: HEAD, style, chars: CHARS, colWidths: [WHAT_WIDTH], wordWrap: true });
-  for (const row of rows) table.push(cellsOf(row));
+  for (const row of rows) if (row.cell === undefined) table.push(cellsOf(row));
   return table.toString();
+}
+
+/** Tables of costs: none, where no row is a cell of one. */
+export function renderCells(rows: readonly Row[]): string[] {
+  return cellTables(rows).map(({ columns, lines }) => {
+    const style = { head: [], border: [], compact: true };
+    const table = new Table({ head: [CELL_HEAD, ...columns], style, chars: CHARS });
+    for (const line of lines) table.push([...line]);
+    return table.toString();
+  });
 }
 
 function cellsOf(row: Row): string[] {
@@ -34,10 +45,11 @@ const limitText = ({ what, figure }: Limit, unit: Unit): string => `${figureText
 
 const metText = (met: boolean | undefined): string => (met === undefined ? '' : met ? 'yes' : 'NO');
 
-const cpuText = ({ measured, limit }: { measured: number; limit: number | undefined }): string =>
+const cpuText = ({ measured, limit }: NonNullable<Row['cpuUs']>): string =>
   `${measured.toFixed(1)} µs${limit === undefined ? '' : `\nlimit ${limit.toFixed(1)} µs`}`;
 
-function targetText({ of, is, bound }: Target, unit: Unit): string {
+/** A target as its bound. */
+export function targetText({ of, is, bound }: Target, unit: Unit): string {
   const sign = is === 'at least' ? '≥' : '≤';
   return of === 'ratio' ? `${sign} ${bound.toFixed(2)}` : `${sign} ${valueText(bound, unit)}`;
 }

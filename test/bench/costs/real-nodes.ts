@@ -33,7 +33,6 @@ interface Trial {
 
 const SESSIONS = 48;
 const LAN_MS = 0.05;
-const VALUE_JSON_BYTES = 10;
 const ALONE: Layout = { ...SMALL_LAYOUT, regions: ['virginia'], partitions: 4, replication: 1 };
 const THREE: Layout = { ...SMALL_LAYOUT, wan: 'aws' };
 /** As little as a transaction can have. */
@@ -102,7 +101,7 @@ async function loopUs(context: Context, layout: Layout, mix: TransactionMix): Pr
   const { durationMs, seed } = context.settings;
   const name = `costs-${layout.regions.length}`;
   const cluster = await context.cluster(name, layout);
-  await context.fill(cluster, { table: context.keysPerPartition }, VALUE_JSON_BYTES);
+  await context.fill(cluster, { table: context.keysPerPartition });
   const load = async (ms: number, round: number): Promise<number> => {
     const jobs = layout.regions.map((region, i) => {
       const sessions = SESSIONS / layout.regions.length;

@@ -1,12 +1,21 @@
-/** HTTP load: autocannon, one instance for each server, all at once. */
-import autocannon, { type Request, type Result } from 'autocannon';
+/** HTTP load: autocannon, one instance for each server, all at once. Every answer is checked. */
+import type { Request, Result } from 'autocannon';
 import { answerJobs } from '../jobs.js';
 import type { Load } from '../rounds.js';
+import { checkAnswer, type Expected } from './answers.js';
+import { type CannonRequest, fire } from './autocannon.js';
+import type { ValueRule } from './values.js';
+
+/** A request, and what its answer holds. */
+export interface CheckedRequest {
+  readonly request: Request;
+  readonly expected: Expected;
+}
 
 /** The requests of one server. */
 export interface HttpTarget {
   readonly url: string;
-  readonly requests: readonly Request[];
+  readonly requests: readonly CheckedRequest[];
 }
 
 export interface HttpJob {
@@ -15,14 +24,18 @@ export interface HttpJob {
   readonly connections: number;
   /** The status that every answer has to have. */
   readonly status: number;
+  readonly values: ValueRule;
   readonly durationMs: number;
 }
 
-answerJobs<HttpJob, Load>(async ({ targets, connections, status, durationMs }) => {
-  const duration = durationMs / 1000;
-  const results = await Promise.all(
-    targets.map(({ url, requests }) => autocannon({ url, requests: [...requests], connections, duration })),
-  );
+answerJobs<HttpJob, Load>(async ({ targets, durationMs, connections, values, status }) => {
+  const shots = ({ requests }: HttpTarget): CannonRequest[] =>
+    requests.map(({ request, expected }) => ({
+      request,
+      status,
+      answered: (body) => checkAnswer(values, expected, body),
+    }));
+  const results = await Promise.all(targets.map((target) => fire(target.url, shots(target), connections, durationMs)));
   const loads = results.map((result) => loadOf(result, status));
   // Each instance has its own clock: rates add up, counts over different times do not.
   const perMs = loads.reduce((sum, { operations, elapsedMs }) => sum + operations / elapsedMs, 0);
@@ -35,7 +48,7 @@ function loadOf(result: Result, status: number): Load {
   const operations = result.statusCodeStats?.[`${status}`]?.count ?? 0;
   const counts = Object.entries(result.statusCodeStats ?? {}).map(([code, { count }]) => `${count} × ${code}`);
   const unexpected = Object.keys(result.statusCodeStats ?? {}).some((code) => code !== String(status));
-  if (result.errors > 0 || unexpected || operations === 0) {
+  if (result.errors > 0 || unexpected) {
     throw new Error(`${result.url}: ${result.errors} errors, answers: ${counts.join(', ')}; wanted ${status} only`);
   }
   return { operations, elapsedMs: result.duration * 1000 };

@@ -1,7 +1,7 @@
 /** What load generators know of a cluster: its file, its keys, how to connect. */
 import { readFileSync } from 'node:fs';
 import { type QualifiedKey, Topology, unqualify } from '@isochron/core';
-import { connect, type IsochronClient } from '@isochron/sdk';
+import { type ConnectOptions, connect, type IsochronClient } from '@isochron/sdk';
 import { clusterSpec, parseClusterFile } from '@isochron/server';
 import { KeyTable } from '@isochron/workload';
 import { WebSocket } from 'ws';
@@ -9,8 +9,8 @@ import { WebSocket } from 'ws';
 /** A cluster as its file describes it. */
 export interface LoadedCluster {
   readonly topology: Topology;
-  /** A session with a node of the region. */
-  connect(region: string): Promise<IsochronClient>;
+  /** A session with a node of the region. @param Socket the class of its WebSocket */
+  connect(region: string, Socket?: NonNullable<ConnectOptions['WebSocket']>): Promise<IsochronClient>;
   table(keysPerPartition: number): KeyTable;
 }
 
@@ -31,7 +31,7 @@ function readCluster(configFile: string): LoadedCluster {
   return {
     topology,
     // The class that the limit uses, whatever this Node brings along.
-    connect: (region) => connect({ endpoints: endpoints.get(region) ?? [], WebSocket }),
+    connect: (region, Socket = WebSocket) => connect({ endpoints: endpoints.get(region) ?? [], WebSocket: Socket }),
     table: (keysPerPartition) => {
       const table = tables.get(keysPerPartition) ?? new KeyTable(topology, keysPerPartition);
       tables.set(keysPerPartition, table);
@@ -42,3 +42,9 @@ function readCluster(configFile: string): LoadedCluster {
 
 /** A key without its keyspace, as the SDK takes it. */
 export const plain = (key: QualifiedKey): string => unqualify(key).key;
+
+/** The keys, without their keyspace, of the partitions that a region hosts. */
+export function hostedKeys(topology: Topology, table: KeyTable, region: string): string[] {
+  const hosted = table.partitions.filter(({ id }) => topology.replicaNode(id, region) !== undefined);
+  return hosted.flatMap(({ id }) => table.keysOf(id).map(plain));
+}

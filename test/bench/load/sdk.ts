@@ -1,11 +1,13 @@
-/** SDK load: sessions over WebSocket, each in a closed loop. */
+/** SDK load: sessions over WebSocket, each in a closed loop. Every value that is read is verified. */
 import { Random, type Topology } from '@isochron/core';
 import type { IsochronClient } from '@isochron/sdk';
-import { KeyTable, TransactionGenerator, type TransactionMix } from '@isochron/workload';
+import { type KeyTable, TransactionGenerator, type TransactionMix } from '@isochron/workload';
 import { answerJobs } from '../jobs.js';
 import type { Load } from '../rounds.js';
-import { loadCluster, plain } from './loaded-cluster.js';
-import { runPlanned } from './steps.js';
+import { CountedWebSocket, type FrameCounts, framesSince, framesSoFar } from './counted-socket.js';
+import { hostedKeys, type LoadedCluster, loadCluster, plain } from './loaded-cluster.js';
+import { numberedKey } from './numbered.js';
+import { type ValueRule, valueFor, verify, WRITERS } from './values.js';
 import { runWindow } from './window.js';
 
 interface Common {
@@ -13,6 +15,9 @@ interface Common {
   /** Regions that sessions go to, in turn. */
   readonly regions: readonly string[];
   readonly sessions: number;
+  readonly values: ValueRule;
+  /** Whether what crosses the sockets is counted: {@link SdkLoad.frames}. */
+  readonly counted?: boolean;
 }
 
 interface Timed extends Common {
@@ -27,7 +32,7 @@ export interface ReadJob extends Timed {
   readonly inFlight: number;
 }
 
-/** Durable commits of one local key each. */
+/** Durable commits of one local key each; what each session wrote last is read back at the end. */
 export interface CommitJob extends Timed {
   readonly kind: 'commit';
 }
@@ -41,29 +46,42 @@ export interface TransactionJob extends Timed {
 export interface FillJob extends Common {
   readonly kind: 'fill';
   readonly keys: { readonly table: number } | { readonly numbered: number };
-  /** Bytes of each value's JSON text. */
-  readonly valueBytes: number;
   /** Each by an operation of its own, for protocols without transactions; otherwise 1000 in a commit. */
   readonly singly: boolean;
 }
 
 export type SdkJob = ReadJob | CommitJob | TransactionJob | FillJob;
 
-const KEYS_PER_COMMIT = 1000;
+export interface SdkLoad extends Load {
+  /** Of sockets that are counted, from the first to the last operation, those outside of the window too. */
+  readonly frames?: FrameCounts;
+}
 
-answerJobs<SdkJob, Load>(async (job) => {
+const KEYS_PER_COMMIT = 1000;
+/** The writer of what a load phase writes. */
+const FILLER = 0;
+
+answerJobs<SdkJob, SdkLoad>(async (job) => {
   const cluster = loadCluster(job.configFile);
-  const clients = await Promise.all(Array.from({ length: job.sessions }, (_, i) => cluster.connect(regionOf(job, i))));
+  const connect = (region: string) =>
+    job.counted ? cluster.connect(region, CountedWebSocket) : cluster.connect(region);
+  const clients = await Promise.all(Array.from({ length: job.sessions }, (_, i) => connect(regionOf(job, i))));
+  const before = framesSoFar();
   try {
-    if (job.kind === 'fill') return await fill(job, cluster.topology, clients);
-    const table = cluster.table(job.keysPerPartition);
-    if (job.kind === 'read') return await readOneByOne(job, cluster.topology, table, clients);
-    if (job.kind === 'commit') return await commitOneByOne(job, cluster.topology, table, clients);
-    return await transact(job, table, clients);
+    const load = await run(job, cluster, clients);
+    return job.counted ? { ...load, frames: framesSince(before) } : load;
   } finally {
     await Promise.all(clients.map((client) => client.close()));
   }
 });
+
+function run(job: SdkJob, cluster: LoadedCluster, clients: IsochronClient[]): Promise<Load> {
+  if (job.kind === 'fill') return fill(job, cluster, clients);
+  const table = cluster.table(job.keysPerPartition);
+  if (job.kind === 'read') return readOneByOne(job, cluster.topology, table, clients);
+  if (job.kind === 'commit') return commitOneByOne(job, cluster.topology, table, clients);
+  return transact(job, table, clients);
+}
 
 const regionOf = ({ regions }: Common, session: number): string => regions[session % regions.length]!;
 
@@ -73,47 +91,63 @@ function localKeys(job: Timed, topology: Topology, table: KeyTable): string[][] 
   return Array.from({ length: job.sessions }, (_, i) => byRegion.get(regionOf(job, i))!);
 }
 
-function hostedKeys(topology: Topology, table: KeyTable, region: string): string[] {
-  const hosted = table.partitions.filter(({ id }) => topology.replicaNode(id, region) !== undefined);
-  return hosted.flatMap(({ id }) => table.keysOf(id).map(plain));
-}
-
 function readOneByOne(job: ReadJob, topology: Topology, table: KeyTable, clients: IsochronClient[]): Promise<Load> {
   const random = new Random(job.seed);
   const keys = localKeys(job, topology, table);
   return runWindow(clients.length * job.inFlight, job.durationMs, async (loop) => {
     const i = loop % clients.length;
-    const value = await clients[i]!.get(random.pick(keys[i]!));
-    if (value === undefined) throw new Error('a key that was written has no value');
+    const key = random.pick(keys[i]!);
+    verify(job.values, key, await clients[i]!.get(key));
   });
 }
 
-function commitOneByOne(job: CommitJob, topology: Topology, table: KeyTable, clients: IsochronClient[]): Promise<Load> {
+async function commitOneByOne(
+  job: CommitJob,
+  topology: Topology,
+  table: KeyTable,
+  clients: IsochronClient[],
+): Promise<Load> {
   const random = new Random(job.seed);
   const keys = localKeys(job, topology, table);
-  return runWindow(clients.length, job.durationMs, (i) => clients[i]!.set(random.pick(keys[i]!), textOf(10)));
+  const last: string[] = [];
+  const load = await runWindow(clients.length, job.durationMs, (i) => {
+    const key = random.pick(keys[i]!);
+    last[i] = key;
+    return clients[i]!.set(key, valueFor(job.values, key, random.below(WRITERS)));
+  });
+  await Promise.all(last.map(async (key, i) => verify(job.values, key, await clients[i]!.get(key))));
+  return load;
 }
 
-function transact(job: TransactionJob, table: KeyTable, clients: IsochronClient[]): Promise<Load> {
-  const generators = clients.map(
-    (_, i) =>
-      new TransactionGenerator({ table, mix: job.mix, region: regionOf(job, i), seed: job.seed * job.sessions + i }),
-  );
-  return runWindow(clients.length, job.durationMs, (i) => runPlanned(clients[i]!, generators[i]!));
+/** The paper's transactions: all reads in parallel, then all writes, as the papers' clients do. */
+function transact({ values, ...job }: TransactionJob, table: KeyTable, clients: IsochronClient[]): Promise<Load> {
+  const random = new Random(job.seed);
+  const generators = clients.map((_, i) => {
+    const region = job.regions[i % job.regions.length]!;
+    return new TransactionGenerator({ table, mix: job.mix, region, seed: job.seed * job.sessions + i });
+  });
+  return runWindow(clients.length, job.durationMs, async (i) => {
+    const { reads, writes } = generators[i]!.nextTransaction();
+    const keys = reads.map(plain);
+    await clients[i]!.transaction(async (tx) => {
+      const read = await tx.getMany(keys);
+      for (let k = 0; k < keys.length; k++) verify(values, keys[k]!, read[k]);
+      for (const key of writes) tx.set(plain(key), valueFor(values, plain(key), random.below(WRITERS)));
+    });
+  });
 }
 
-async function fill(job: FillJob, topology: Topology, clients: IsochronClient[]): Promise<Load> {
+async function fill(job: FillJob, cluster: LoadedCluster, clients: IsochronClient[]): Promise<Load> {
   const start = performance.now();
-  const commits = keysOf(job, topology);
-  const value = textOf(job.valueBytes);
+  const commits = keysOf(job, cluster);
   let operations = 0;
   const session = async (client: IsochronClient): Promise<void> => {
     // Sessions share the iterator: each takes the next commit when its last one is durable.
     for (const keys of commits) {
-      if (job.singly) await client.set(keys[0]!, value);
+      if (job.singly) await client.set(keys[0]!, valueFor(job.values, keys[0]!, FILLER));
       else
         await client.transaction((tx) => {
-          for (const key of keys) tx.set(key, value);
+          for (const key of keys) tx.set(key, valueFor(job.values, key, FILLER));
         });
       operations += keys.length;
     }
@@ -122,16 +156,13 @@ async function fill(job: FillJob, topology: Topology, clients: IsochronClient[])
   return { operations, elapsedMs: performance.now() - start };
 }
 
-/** A document whose JSON text has so many bytes. */
-const textOf = (jsonBytes: number): string => '0'.repeat(jsonBytes - 2);
-
 /** The keys of each commit. Ending one consumer's loop early would end it for all, so nobody does. */
-function* keysOf({ keys, singly }: FillJob, topology: Topology): Generator<string[]> {
+function* keysOf({ keys, singly }: FillJob, cluster: LoadedCluster): Generator<string[]> {
   const most = singly ? 1 : KEYS_PER_COMMIT;
-  const all = 'table' in keys ? new KeyTable(topology, keys.table).allKeys().map(plain) : undefined;
+  const all = 'table' in keys ? cluster.table(keys.table).allKeys().map(plain) : undefined;
   const count = all?.length ?? ('numbered' in keys ? keys.numbered : 0);
   for (let first = 0; first < count; first += most) {
     const size = Math.min(most, count - first);
-    yield Array.from({ length: size }, (_, i) => all?.[first + i] ?? `item-${String(first + i).padStart(8, '0')}`);
+    yield Array.from({ length: size }, (_, i) => all?.[first + i] ?? numberedKey(first + i));
   }
 }

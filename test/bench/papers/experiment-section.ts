@@ -1,11 +1,11 @@
 /** The part of a report that is about one experiment. */
 import { quantile } from '../figures.js';
+import { number, table } from '../markdown.js';
+import { renderPlot, type Series } from '../plot.js';
 import { isOf } from './claim.js';
 import { cpuAt, curveOf, latencyAt, mainKind, measureAt, type Point } from './curve.js';
 import type { Case } from './experiment.js';
-import { number, table } from './markdown.js';
 import { MEASURES } from './measures.js';
-import { renderPlot, type Series } from './plot.js';
 import type { ExperimentRecord, VisibilityRecord } from './samples.js';
 
 type AddPlot = (file: string, svg: string) => void;

@@ -3,10 +3,10 @@ import type { IsochronClient } from '@isochron/sdk';
 import { type KeyTable, OperationGenerator, TransactionGenerator } from '@isochron/workload';
 import { answerJobs } from '../jobs.js';
 import { loadCluster } from '../load/loaded-cluster.js';
-import { runOperation, runPlanned } from '../load/steps.js';
 import { repeat } from '../load/window.js';
 import type { Kind, LoadShape } from './experiment.js';
 import { type Encoded, Latencies } from './latencies.js';
+import { runOperation, runPlanned } from './steps.js';
 
 export interface RegionJob {
   readonly configFile: string;

@@ -1,8 +1,8 @@
+import { number, table } from '../markdown.js';
+import { renderPlot } from '../plot.js';
 import type { Claim } from './claim.js';
 import { CLAIMS } from './claims.js';
 import { EXPERIMENTS } from './experiments.js';
-import { number, table } from './markdown.js';
-import { renderPlot } from './plot.js';
 import { REPORT_FILE, renderReport } from './report.js';
 import { CASE, EXPERIMENT, recorded, round, runOf } from './testing.js';
 

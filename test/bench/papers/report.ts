@@ -1,8 +1,9 @@
 /** The report of a run: Markdown and plots, made from what was written down. */
+
+import { number, table } from '../markdown.js';
 import { machineLines } from '../report.js';
 import { type Claim, findingOf, isReached } from './claim.js';
 import { experimentSection } from './experiment-section.js';
-import { number, table } from './markdown.js';
 import { missingMetrics } from './measures.js';
 import { reasonsOf } from './reasons.js';
 import type { RunRecord } from './samples.js';

@@ -19,7 +19,6 @@ import type {
   VisibilityRecord,
 } from './samples.js';
 
-const VALUE_JSON_BYTES = 10;
 /** Of a round: sessions begin all at once, and those that wait for a region far away have nothing to show at first. */
 export const LEAD_IN_MS = 400;
 /** Before the first point: enough load for the hot paths to be compiled, so that the first points are not those of a cold system. */
@@ -47,7 +46,7 @@ export interface Ground {
   readonly isClosing: boolean;
   cluster(name: string, layout: Layout): Promise<Target>;
   stopCluster(name: string): Promise<void>;
-  fill(cluster: Target, keys: { readonly table: number }, valueBytes: number, singly: boolean): Promise<unknown>;
+  fill(cluster: Target, keys: { readonly table: number }, options: { readonly singly: boolean }): Promise<unknown>;
   helper<J, R>(file: string, name?: string): { run(job: J, limitMs?: number): Promise<R> };
 }
 
@@ -152,7 +151,7 @@ async function start(ground: Ground, experiment: Experiment, system: System): Pr
     const layout = { ...experiment.layout, replication: system.replication ?? experiment.layout.replication, protocol };
     const cluster = await ground.cluster(clusterName(experiment, name), layout);
     const singly = experiment.cases.some(({ load }) => load.kind === 'operations');
-    await ground.fill(cluster, { table: ground.keysPerPartition }, VALUE_JSON_BYTES, singly);
+    await ground.fill(cluster, { table: ground.keysPerPartition }, { singly });
     const record = { name, keysByRegion: await keysByRegion(cluster) };
     await warmUp(ground, experiment, cluster);
     cluster.pause();

@@ -2,10 +2,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
+import { table } from '../../markdown.js';
 import { whole } from '../../options.js';
 import { Progress } from '../../progress.js';
 import { ROOT } from '../../root.js';
-import { table } from '../markdown.js';
 import { REPORT_FILE } from '../report.js';
 import { QUICK_SCALE, SCALE } from './experiment.js';
 import { runScaleExperiment } from './run.js';

@@ -3,8 +3,8 @@
 import type { Cost, Costs } from '@isochron/sim/scale/cost-model';
 import { GROUPS } from '@isochron/sim/scale/groups';
 import type { Ramp } from '@isochron/sim/scale/run-scale';
-import { number, table } from '../markdown.js';
-import { renderPlot, type Series } from '../plot.js';
+import { number, table } from '../../markdown.js';
+import { renderPlot, type Series } from '../../plot.js';
 import { findingsOf } from './claims.js';
 import { MIXES, type MixName } from './experiment.js';
 import { bestOf, type ConfigurationRecord, type ScaleRecord } from './record.js';

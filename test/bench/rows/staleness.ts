@@ -1,10 +1,10 @@
 /** Staleness: how old the stable snapshot is, idle and under load, without and with the distances of AWS. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { READ_HEAVY } from '@isochron/workload';
-import { type Cluster, type ClusterNode, SLOWEST_AWS_ONE_WAY_MS } from './cluster.js';
-import type { Benchmark, Context } from './context.js';
-import { atMost, figureOf, quantile, type Row, type Target } from './figures.js';
-import { transactionLoad } from './sdk.js';
+import { type Cluster, type ClusterNode, SLOWEST_AWS_ONE_WAY_MS } from '../cluster.js';
+import type { Benchmark, Context } from '../context.js';
+import { atMost, figureOf, quantile, type Row, type Target } from '../figures.js';
+import { transactions } from './transactions.js';
 
 const SAMPLE_INTERVAL_MS = 20;
 const IDLE_MS = 10_000;
@@ -30,7 +30,7 @@ export const stalenessWan: Benchmark = {
   about: 'age of the stable snapshot with the delays of AWS',
   run: async (context) => {
     const cluster = await context.cluster('wan', { wan: 'aws' });
-    await context.fill(cluster, { table: context.keysPerPartition }, 10);
+    await context.fill(cluster, { table: context.keysPerPartition });
     const { idle, loaded } = await measure(context, cluster);
     await context.stopCluster('wan');
     const target = atMost(SLOWEST_AWS_ONE_WAY_MS + AWS_ALLOWANCE_MS);
@@ -50,9 +50,9 @@ async function measure(context: Context, cluster: Cluster): Promise<{ idle: Samp
   context.progress.step('watching the idle cluster');
   const idle = await sampleAll(cluster, delay(quick ? IDLE_MS / 5 : IDLE_MS));
   context.progress.step('watching the loaded cluster');
-  const load = await transactionLoad(context, READ_HEAVY, cluster.configFile);
-  await load(Math.min(WARM_UP_MS, durationMs), 0);
-  const loaded = await sampleAll(cluster, load(durationMs * rounds, 1));
+  const load = transactions(context, cluster, READ_HEAVY);
+  await load.run(Math.min(WARM_UP_MS, durationMs), 0);
+  const loaded = await sampleAll(cluster, load.run(durationMs * rounds, 1));
   return { idle, loaded };
 }
 

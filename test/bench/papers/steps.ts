@@ -1,7 +1,7 @@
 /** What a session of a load generator does once. */
 import type { IsochronClient } from '@isochron/sdk';
 import type { OperationGenerator, TransactionGenerator } from '@isochron/workload';
-import { plain } from './loaded-cluster.js';
+import { plain } from '../load/loaded-cluster.js';
 
 /** The next transaction: all reads in parallel, then all writes, as the papers' clients do. */
 export async function runPlanned(client: IsochronClient, generator: TransactionGenerator): Promise<void> {

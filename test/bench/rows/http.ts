@@ -1,18 +1,21 @@
 /** Every hot HTTP route, of one region and of all regions at once, beside a bare Fastify route with the same bytes. */
 import { KeyTable } from '@isochron/workload';
 import type { Request } from 'autocannon';
-import { type Cluster, type ClusterNode, REGIONS } from './cluster.js';
-import type { Benchmark, Context } from './context.js';
-import { type Row, ratioAtLeast, type Target } from './figures.js';
-import type { BareRoute, FastifyJob } from './limits/fastify.js';
-import type { HttpJob, HttpTarget } from './load/http.js';
-import { type Contender, type Load, rowParts, takeTurns } from './rounds.js';
+import { type Cluster, type ClusterNode, REGIONS } from '../cluster.js';
+import type { Benchmark, Context } from '../context.js';
+import { type Row, ratioAtLeast, type Target } from '../figures.js';
+import type { BareRoute, FastifyJob } from '../limits/fastify.js';
+import { checkAnswer, type Expected } from '../load/answers.js';
+import type { CheckedRequest, HttpJob, HttpTarget } from '../load/http.js';
+import { hostedKeys } from '../load/loaded-cluster.js';
+import { type ValueRule, valueFor } from '../load/values.js';
+import { type Contender, type Load, rowParts, takeTurns } from '../rounds.js';
 
 const CONNECTIONS = 50;
 /** Different requests that the connections repeat. */
 const VARIANTS = 64;
 const KEYS_PER_READ = 20;
-const DOCUMENT = '"00000000"';
+const LISTED = 20;
 const JSON_HEADERS = { 'content-type': 'application/json' };
 /** Headers that Fastify and Node set by themselves. */
 const OWN_HEADERS = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding']);
@@ -28,41 +31,64 @@ interface HotRoute {
   readonly target?: Target;
   /** Whether every region has work with it, not only the one that answers. */
   readonly everywhere?: boolean;
+  /** Whether it writes the last of the keys. */
+  readonly writes?: boolean;
   /** The requests, for keys of partitions that the region hosts. */
-  readonly requests: (keys: readonly string[], node: ClusterNode) => Promise<Request[]> | Request[];
+  readonly requests: (
+    keys: readonly string[],
+    node: ClusterNode,
+    rule: ValueRule,
+  ) => Promise<CheckedRequest[]> | CheckedRequest[];
 }
 
 const keyPath = (key: string): string => `/v1/keyspaces/default/keys/${encodeURIComponent(key)}`;
 
-const get = (keys: readonly string[]): Request[] =>
-  keys.slice(0, VARIANTS).map((key) => ({ method: 'GET', path: keyPath(key) }));
+const get = (keys: readonly string[]): CheckedRequest[] =>
+  keys
+    .slice(0, VARIANTS)
+    .map((key) => ({ request: { method: 'GET', path: keyPath(key) }, expected: { of: 'value', key } }));
 
 /** The entity tags have to be asked for: nobody writes these keys meanwhile. */
-const revalidate = (keys: readonly string[], node: ClusterNode): Promise<Request[]> =>
+const revalidate = (keys: readonly string[], node: ClusterNode, rule: ValueRule): Promise<CheckedRequest[]> =>
   Promise.all(
-    keys.slice(0, VARIANTS).map(async (key): Promise<Request> => {
-      const { headers } = await fetch(node.url + keyPath(key));
-      return { method: 'GET', path: keyPath(key), headers: { 'if-none-match': headers.get('etag') ?? '' } };
+    keys.slice(0, VARIANTS).map(async (key): Promise<CheckedRequest> => {
+      const answer = await fetch(node.url + keyPath(key));
+      checkAnswer(rule, { of: 'value', key }, await answer.text());
+      const headers = { 'if-none-match': answer.headers.get('etag') ?? '' };
+      return { request: { method: 'GET', path: keyPath(key), headers }, expected: { of: 'nothing' } };
     }),
   );
 
-const put = (keys: readonly string[]): Request[] =>
-  keys.slice(-VARIANTS).map((key) => ({ method: 'PUT', path: keyPath(key), headers: JSON_HEADERS, body: DOCUMENT }));
+/** Each key has a writer of its own; {@link readBack} verifies what they left. */
+const put = (keys: readonly string[], _node: ClusterNode, rule: ValueRule): CheckedRequest[] =>
+  keys.slice(-VARIANTS).map((key, writer) => {
+    const body = JSON.stringify(valueFor(rule, key, writer));
+    const request: Request = { method: 'PUT', path: keyPath(key), headers: JSON_HEADERS, body };
+    return { request, expected: { of: 'commit' } };
+  });
 
-const read = (keys: readonly string[]): Request[] =>
+const read = (keys: readonly string[]): CheckedRequest[] =>
   Array.from({ length: VARIANTS }, (_, i) => {
     const asked = Array.from({ length: KEYS_PER_READ }, (_, k) => keys[(i + k * VARIANTS) % keys.length]!);
     const body = JSON.stringify({ keys: asked.map((key) => ({ keyspace: 'default', key })) });
-    return { method: 'POST', path: '/v1/read', headers: JSON_HEADERS, body };
+    const request: Request = { method: 'POST', path: '/v1/read', headers: JSON_HEADERS, body };
+    return { request, expected: { of: 'values', keys: asked } };
   });
 
-const commit = (keys: readonly string[]): Request[] =>
-  keys.slice(-VARIANTS).map((key) => {
-    const body = JSON.stringify({ writes: [{ keyspace: 'default', key, value: JSON.parse(DOCUMENT) }] });
-    return { method: 'POST', path: '/v1/commit', headers: JSON_HEADERS, body };
+const commit = (keys: readonly string[], _node: ClusterNode, rule: ValueRule): CheckedRequest[] =>
+  keys.slice(-VARIANTS).map((key, writer) => {
+    const write = { keyspace: 'default', key, value: valueFor(rule, key, writer) };
+    const body = JSON.stringify({ writes: [write] });
+    const request: Request = { method: 'POST', path: '/v1/commit', headers: JSON_HEADERS, body };
+    return { request, expected: { of: 'commit' } };
   });
 
-const list = (): Request[] => [{ method: 'GET', path: '/v1/keyspaces/default/keys?prefix=key-1&limit=20' }];
+const list = (): CheckedRequest[] => [
+  {
+    request: { method: 'GET', path: `/v1/keyspaces/default/keys?prefix=key-1&limit=${LISTED}` },
+    expected: { of: 'entries', count: LISTED },
+  },
+];
 
 const KEY_URL = '/v1/keyspaces/:keyspace/keys/:key';
 const ROUTES: readonly HotRoute[] = [
@@ -72,7 +98,7 @@ const ROUTES: readonly HotRoute[] = [
     url: KEY_URL,
     method: 'GET',
     status: 200,
-    target: ratioAtLeast(0.6),
+    target: ratioAtLeast(0.85),
     requests: get,
   },
   {
@@ -89,12 +115,12 @@ const ROUTES: readonly HotRoute[] = [
     url: '/v1/read',
     method: 'POST',
     status: 200,
-    target: ratioAtLeast(0.4),
+    target: ratioAtLeast(0.7),
     requests: read,
   },
   {
     name: 'http-list',
-    what: 'list 20 keys',
+    what: `list ${LISTED} keys`,
     url: '/v1/keyspaces/:keyspace/keys',
     method: 'GET',
     status: 200,
@@ -108,6 +134,7 @@ const ROUTES: readonly HotRoute[] = [
     method: 'PUT',
     status: 200,
     everywhere: true,
+    writes: true,
     requests: put,
   },
   {
@@ -117,6 +144,7 @@ const ROUTES: readonly HotRoute[] = [
     method: 'POST',
     status: 200,
     everywhere: true,
+    writes: true,
     requests: commit,
   },
 ];
@@ -130,6 +158,7 @@ export const httpBenchmarks: readonly Benchmark[] = ROUTES.map((route) => ({
 
 async function runRoute(context: Context, route: HotRoute): Promise<Row[]> {
   const cluster = await context.filledCluster();
+  const values = context.valuesOf();
   const real = await Promise.all(cluster.nodes.map((node) => targetOf(context, cluster, node, route)));
   const bare = await Promise.all(real.map((target, i) => bareTarget(context, route, target, i)));
   const load =
@@ -138,7 +167,7 @@ async function runRoute(context: Context, route: HotRoute): Promise<Row[]> {
       const { status } = route;
       return context
         .helper<HttpJob, Load>('./load/http.js')
-        .run({ targets, connections: CONNECTIONS, status, durationMs });
+        .run({ targets, connections: CONNECTIONS, status, values, durationMs });
     };
   const contenders: Record<'bare' | 'one' | 'bareAll' | 'all', Contender> = {
     bare: { run: load([bare[0]!.target]), pids: [bare[0]!.pid] },
@@ -147,6 +176,7 @@ async function runRoute(context: Context, route: HotRoute): Promise<Row[]> {
     all: { run: load(real), pids: cluster.pids },
   };
   const samples = await takeTurns(contenders, context.roundOptions);
+  if (route.writes) for (const node of cluster.nodes) await readBack(context, cluster, node);
   const { name: benchmark, what, target } = route;
   const details = { connections: CONNECTIONS, answer: bare[0]!.route };
   return [
@@ -165,19 +195,32 @@ async function runRoute(context: Context, route: HotRoute): Promise<Row[]> {
   ];
 }
 
-async function targetOf(context: Context, cluster: Cluster, node: ClusterNode, route: HotRoute): Promise<HttpTarget> {
-  const table = new KeyTable(cluster.topology, context.keysPerPartition);
-  const hosted = table.partitions.filter(({ id }) => cluster.topology.replicaNode(id, node.region) !== undefined);
-  const keys = hosted.flatMap(({ id }) => table.keysOf(id).map((key) => key.slice('default/'.length)));
-  return { url: node.url, requests: await route.requests(keys, node) };
+function keysOf(context: Context, { topology }: Cluster, { region }: ClusterNode): string[] {
+  return hostedKeys(topology, new KeyTable(topology, context.keysPerPartition), region);
 }
 
-/** A bare Fastify that answers what the node answers to the first of the requests. */
+async function targetOf(context: Context, cluster: Cluster, node: ClusterNode, route: HotRoute): Promise<HttpTarget> {
+  const keys = keysOf(context, cluster, node);
+  return { url: node.url, requests: await route.requests(keys, node, context.valuesOf()) };
+}
+
+/** @throws WrongValue where a key that was written has another value */
+async function readBack(context: Context, cluster: Cluster, node: ClusterNode): Promise<void> {
+  for (const { request, expected } of get(keysOf(context, cluster, node).slice(-VARIANTS))) {
+    const answer = await fetch(node.url + request.path);
+    checkAnswer(context.valuesOf(), expected, await answer.text());
+  }
+}
+
+/** A bare Fastify that answers what the node answers to the first of the requests; its answers are checked as the node's are. */
 async function bareTarget(context: Context, route: HotRoute, { url, requests }: HttpTarget, index: number) {
-  const answer = await answerOf(route, url, requests[0]!);
+  const [first] = requests as [CheckedRequest, ...CheckedRequest[]];
+  const answer = await answerOf(route, url, first.request);
   const server = context.helper<FastifyJob, number>('./limits/fastify.js', String(index));
   const port = await server.run({ routes: [answer] });
-  return { target: { url: `http://127.0.0.1:${port}`, requests }, pid: server.pid, route: answer };
+  const expected: Expected = first.expected;
+  const bare = requests.map(({ request }): CheckedRequest => ({ request, expected }));
+  return { target: { url: `http://127.0.0.1:${port}`, requests: bare }, pid: server.pid, route: answer };
 }
 
 async function answerOf(route: HotRoute, url: string, { path, method, headers, body }: Request): Promise<BareRoute> {

@@ -1,9 +1,9 @@
 /** The durable log beside what it is made of, and beside what commits wait for today. */
 import { join } from 'node:path';
-import type { Benchmark, Context } from './context.js';
-import { type Row, ratioAtLeast } from './figures.js';
-import type { AppendJob } from './limits/appends.js';
-import { type Contender, type Load, rowParts, takeTurns } from './rounds.js';
+import type { Benchmark, Context } from '../context.js';
+import { type Row, ratioAtLeast } from '../figures.js';
+import type { AppendJob } from '../limits/appends.js';
+import { type Contender, type Load, rowParts, takeTurns } from '../rounds.js';
 
 const COMMITTERS = 64;
 /** About what a one-key commit makes durable. */

@@ -1,10 +1,10 @@
 /** The Swift SDK beside the TypeScript one: the same reads, from one process each. */
 import { KeyTable } from '@isochron/workload';
-import { prepareSwift, SwiftDriver } from '../e2e/swift-client.js';
-import type { Benchmark } from './context.js';
-import { ratioAtLeast } from './figures.js';
-import { plain } from './load/loaded-cluster.js';
-import { type Contender, rowParts, takeTurns } from './rounds.js';
+import { prepareSwift, SwiftDriver } from '../../e2e/swift-client.js';
+import type { Benchmark } from '../context.js';
+import { ratioAtLeast } from '../figures.js';
+import { hostedKeys } from '../load/loaded-cluster.js';
+import { type Contender, rowParts, takeTurns } from '../rounds.js';
 
 const IN_FLIGHT = 64;
 
@@ -22,9 +22,7 @@ export const swiftReads: Benchmark = {
     const { configFile, nodes, topology } = await context.filledCluster();
     const { keysPerPartition } = context;
     const [{ region, url, process }] = nodes as [(typeof nodes)[number]];
-    const table = new KeyTable(topology, keysPerPartition);
-    const local = table.partitions.filter(({ id }) => topology.replicaNode(id, region) !== undefined);
-    const keys = local.flatMap(({ id }) => table.keysOf(id).map(plain));
+    const keys = hostedKeys(topology, new KeyTable(topology, keysPerPartition), region);
     const driver = new SwiftDriver('release');
     try {
       const client = await driver.connect([url]);
@@ -43,6 +41,7 @@ export const swiftReads: Benchmark = {
             regions: [region],
             sessions: 1,
             inFlight: IN_FLIGHT,
+            values: context.valuesOf(),
             durationMs,
             seed: context.settings.seed + round,
           }),

@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Benchmark, Context } from './context.js';
-import { atMost, figureOf } from './figures.js';
-import { freePortBase } from './ports.js';
-import { LoggedProcess } from './processes.js';
-import { ROOT } from './root.js';
+import type { Benchmark, Context } from '../context.js';
+import { atMost, figureOf } from '../figures.js';
+import { freePortBase } from '../ports.js';
+import { LoggedProcess } from '../processes.js';
+import { ROOT } from '../root.js';
 
 /** API, peering and metrics of three nodes, as `isochron dev` lays them out. */
 const PORT_OFFSETS = [0, 1, 2, 100, 101, 102, 200, 201, 202];

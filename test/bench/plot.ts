@@ -5,6 +5,8 @@ export interface Series {
   readonly name: string;
   /** In the order in which they are joined. */
   readonly points: readonly (readonly [x: number, y: number])[];
+  /** Number of the series that this one belongs to: it has its colour, and is dashed. */
+  readonly dashedLike?: number;
 }
 
 export interface Plot {
@@ -12,16 +14,19 @@ export interface Plot {
   readonly x: string;
   readonly y: string;
   readonly logarithmic?: boolean;
+  readonly logarithmicX?: boolean;
   /** Dots where the points are. */
   readonly dots: boolean;
   readonly series: readonly Series[];
 }
 
+/** Names of more series take a second line. */
+const ONE_LINE_OF_NAMES = 3;
 const SIZE = { width: 640, height: 400 };
 const COLOURS = ['#0b6bcb', '#c7522a', '#4a7c3a', '#7b4fa3', '#8a6d00'];
 
 /** The plot as the text of an SVG file. */
-export function renderPlot({ title, x, y, logarithmic = false, dots, series }: Plot): string {
+export function renderPlot({ title, x, y, logarithmic, logarithmicX, dots, series }: Plot): string {
   const chart = init(null, null, { renderer: 'svg', ssr: true, ...SIZE });
   try {
     const axis = { nameLocation: 'middle', nameGap: 32 } as const;
@@ -30,16 +35,19 @@ export function renderPlot({ title, x, y, logarithmic = false, dots, series }: P
       backgroundColor: '#ffffff',
       color: COLOURS,
       title: { text: title, left: 'center', textStyle: { fontSize: 14 } },
-      legend: { bottom: 0 },
-      grid: { left: 72, right: 24, top: 40, bottom: 76 },
-      xAxis: { ...axis, type: 'value', name: x, min: 0 },
+      // The width of texts is estimated: without room between them names meet.
+      legend: { bottom: 0, itemGap: 28 },
+      grid: { left: 72, right: 24, top: 40, bottom: series.length > ONE_LINE_OF_NAMES ? 98 : 76 },
+      xAxis: logarithmicX ? { ...axis, type: 'log', name: x } : { ...axis, type: 'value', name: x, min: 0 },
       yAxis: { ...axis, type: logarithmic ? 'log' : 'value', name: y, nameGap: 52 },
-      series: series.map(({ name, points }) => ({
+      series: series.map(({ name, points, dashedLike }, i) => ({
         type: 'line',
         name,
         data: points.map(([px, py]) => [px, py]),
         showSymbol: dots,
         symbolSize: 7,
+        color: COLOURS[(dashedLike ?? i) % COLOURS.length]!,
+        lineStyle: { type: dashedLike === undefined ? 'solid' : 'dashed' },
       })),
     });
     return `${still(chart.renderToSVGString())}\n`;

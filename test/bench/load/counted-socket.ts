@@ -1,0 +1,36 @@
+/** A WebSocket that counts what crosses it, for the cost table. */
+import { type RawData, WebSocket } from 'ws';
+
+/** What crossed the sockets of a load generator. */
+export interface FrameCounts {
+  readonly sent: number;
+  readonly received: number;
+  readonly bytes: number;
+}
+
+const counts = { sent: 0, received: 0, bytes: 0 };
+
+/** What crossed all of them so far. */
+export const framesSoFar = (): FrameCounts => ({ ...counts });
+
+export const framesSince = (before: FrameCounts): FrameCounts => ({
+  sent: counts.sent - before.sent,
+  received: counts.received - before.received,
+  bytes: counts.bytes - before.bytes,
+});
+
+export class CountedWebSocket extends WebSocket {
+  constructor(address: string | URL, protocols?: string | string[]) {
+    super(address, protocols);
+    this.on('message', (data: RawData) => {
+      counts.received++;
+      counts.bytes += Array.isArray(data) ? data.reduce((sum, { length }) => sum + length, 0) : data.byteLength;
+    });
+  }
+
+  override send(data: Parameters<WebSocket['send']>[0]): void {
+    counts.sent++;
+    counts.bytes += typeof data === 'string' ? Buffer.byteLength(data) : (data as Uint8Array).byteLength;
+    super.send(data);
+  }
+}

@@ -1,0 +1,116 @@
+/** What a cluster costs that nobody uses. Has to come first: a cluster that has worked is never as small again. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { REGIONS } from '../cluster.js';
+import type { Benchmark, Context } from '../context.js';
+import { atMost, figureOf, type Row, type Target } from '../figures.js';
+import type { IdleSessionsJob } from '../load/idle-sessions.js';
+import { cpuMs } from '../proc.js';
+
+const SETTLE_MS = 5000;
+const OBSERVED_MS = 20_000;
+/** How much shorter both are in a quick run. */
+const QUICK_FACTOR = 40;
+const PARTITIONS: readonly { readonly partitions: number; readonly target?: Target }[] = [
+  { partitions: 60 },
+  { partitions: 600, target: atMost(4) },
+];
+const SESSIONS: readonly { readonly sessions: number; readonly target?: Target }[] = [
+  { sessions: 1 },
+  { sessions: 1000 },
+  { sessions: 10_000, target: atMost(2) },
+];
+const QUICK_DIVISOR = 100;
+const QUICK_PARTITIONS_DIVISOR = 20;
+/** More connections than a node takes from one address by default. */
+const NODE_ARGS = ['--limit', 'connections=20000,connectionsPerAddress=20000'];
+
+export const idle: Benchmark = {
+  name: 'idle',
+  about: 'memory and CPU of nodes that do nothing',
+  run: async (context) => {
+    const { nodes, pids } = await context.cluster('idle');
+    const cpu = await watch(context, pids);
+    const statuses = await Promise.all(nodes.map((node) => node.status()));
+    await context.stopCluster('idle');
+    const row = cpuRow('idle', 'CPU of an idle node, 3 regions of 6 partitions (the busiest of 3)', cpu, atMost(2));
+    return [...row, memoryRow(statuses.map(({ rssBytes }) => rssBytes))];
+  },
+};
+
+export const idlePartitions: Benchmark = {
+  name: 'idle-partitions',
+  about: 'CPU of nodes with many partitions that do nothing',
+  run: async (context) => {
+    const rows: Row[] = [];
+    for (const { partitions: full, target } of PARTITIONS) {
+      const partitions = context.settings.quick ? Math.ceil(full / QUICK_PARTITIONS_DIVISOR) : full;
+      const { pids } = await context.cluster('idle-partitions', { partitions });
+      const cpu = await watch(context, pids);
+      await context.stopCluster('idle-partitions');
+      const what = `CPU of an idle node, 3 regions of ${partitions} partitions (the busiest of 3)`;
+      rows.push(...cpuRow('idle-partitions', what, cpu, target));
+    }
+    return rows;
+  },
+};
+
+export const idleSessions: Benchmark = {
+  name: 'idle-sessions',
+  about: 'CPU that sessions cost which do nothing',
+  run: async (context) => {
+    const { configFile, pids } = await context.cluster('idle-sessions', { nodeArgs: NODE_ARGS });
+    const none = await watch(context, pids);
+    const helper = context.helper<IdleSessionsJob, number>('./load/idle-sessions.js');
+    const rows: Row[] = [];
+    let open = 0;
+    for (const { sessions, target } of SESSIONS) {
+      const wanted = context.settings.quick ? Math.ceil(sessions / QUICK_DIVISOR) : sessions;
+      context.progress.step(`opening ${wanted} sessions`);
+      await helper.run({ configFile, region: REGIONS[0], sessions: wanted - open });
+      open = wanted;
+      const some = await watch(context, pids);
+      if (none === undefined || some === undefined) continue;
+      const what = `CPU that idle sessions add to a node: ${wanted.toLocaleString('en-US')}`;
+      rows.push(...cpuRow('idle-sessions', what, [some[0]! - none[0]!], target));
+    }
+    await helper.stop();
+    await context.stopCluster('idle-sessions');
+    return rows;
+  },
+};
+
+/** Percent of one core for each process, once they have come to rest. */
+async function watch({ settings, progress }: Context, pids: readonly number[]): Promise<number[] | undefined> {
+  progress.step('watching idle nodes');
+  const factor = settings.quick ? QUICK_FACTOR : 1;
+  await delay(SETTLE_MS / factor);
+  return cpuShares(pids, OBSERVED_MS / factor);
+}
+
+const memoryRow = (rssBytes: readonly number[]): Row => ({
+  benchmark: 'idle',
+  what: 'memory of an idle node (RSS; the largest of 3)',
+  unit: 'MB',
+  measured: figureOf([Math.max(...rssBytes) / 1e6]),
+  target: atMost(120),
+  details: { rssBytes },
+});
+
+function cpuRow(benchmark: string, what: string, shares: readonly number[] | undefined, target?: Target): Row[] {
+  if (shares === undefined) return [];
+  const measured = figureOf([Math.max(...shares)]);
+  return [{ benchmark, what, unit: '% of a core', measured, target, details: { shares } }];
+}
+
+/** Percent of one core for each process; undefined where the system does not say. */
+async function cpuShares(pids: readonly number[], durationMs: number): Promise<number[] | undefined> {
+  const before = pids.map(cpuMs);
+  const start = performance.now();
+  await delay(durationMs);
+  const elapsedMs = performance.now() - start;
+  const shares = pids.map((pid, i) => {
+    const [from, to] = [before[i], cpuMs(pid)];
+    return from === undefined || to === undefined ? undefined : ((to - from) * 100) / elapsedMs;
+  });
+  return shares.every((share) => share !== undefined) ? shares : undefined;
+}

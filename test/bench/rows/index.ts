@@ -1,0 +1,47 @@
+/** All benchmarks, in an order that matters: idle before any load, waits after all of it. */
+import type { Benchmark } from '../context.js';
+import { hotKey } from './hot-key.js';
+import { httpBenchmarks } from './http.js';
+import { httpTransactions } from './http-transactions.js';
+import { idle, idlePartitions, idleSessions } from './idle.js';
+import { keys } from './keys.js';
+import { logAppends } from './log.js';
+import { memoryBenchmarks } from './memory.js';
+import { partitions } from './partitions.js';
+import { profile } from './profile.js';
+import { sdkCommits } from './sdk-commits.js';
+import { sdkReads } from './sdk-reads.js';
+import { sessions } from './sessions.js';
+import { staleness, stalenessWan } from './staleness.js';
+import { secondStart } from './start.js';
+import { swiftReads } from './swift.js';
+import { sdkTransactions } from './transactions.js';
+import { waits } from './waits.js';
+import { writeAmplification } from './write-amplification.js';
+
+export const BENCHMARKS: readonly Benchmark[] = [
+  idle,
+  idlePartitions,
+  idleSessions,
+  ...httpBenchmarks,
+  sdkReads,
+  swiftReads,
+  sdkCommits,
+  sdkTransactions,
+  httpTransactions,
+  sessions,
+  staleness,
+  waits,
+  stalenessWan,
+  partitions,
+  keys,
+  hotKey,
+  writeAmplification,
+  ...memoryBenchmarks,
+  secondStart,
+  logAppends,
+  profile,
+];
+
+/** From here on the main cluster is not needed, and would only take CPU. */
+export const LAST_ON_MAIN = waits;
