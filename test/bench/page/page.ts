@@ -59,8 +59,19 @@ function conditionLines(benchmarks: readonly MeasuredBenchmark[]): string[] {
   return [...groups.values()].map((group) => {
     const [{ date, conditions }] = group as [MeasuredBenchmark];
     const names = named ? `${group.map(({ name }) => `\`${name}\``).join(', ')}: ` : '';
-    return `- ${names}${date}, ${conditionText(conditions)}${othersText(group)}`;
+    return wrapped(`- ${names}${date}, ${conditionText(conditions)}${othersText(group)}`);
   });
+}
+
+/** Text of a list item in lines of at most 120. */
+function wrapped(text: string): string {
+  const lines: string[] = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)!;
+    if (line.length + 1 + word.length > 120) lines.push(`  ${word}`);
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+  }
+  return lines.join('\n');
 }
 
 function conditionText({ machine, ...run }: Conditions): string {
@@ -140,6 +151,6 @@ const again = (): string =>
   [
     '## Again',
     '',
-    `\`${MEASURE}\` measures all of it and writes this page; \`--only NAME\` measures some benchmarks, and leaves the others as they are. How it`,
-    'is measured is in [test/bench](../test/bench/README.md).',
+    `\`${MEASURE}\` measures all of it and writes this page; \`--only NAME\` measures some benchmarks, and`,
+    'leaves the others as they are. How it is measured is in [test/bench](../test/bench/README.md).',
   ].join('\n');
