@@ -102,14 +102,15 @@ describe('the LevelDB store and its disk', () => {
     }
   });
 
-  it('writes the head of a key once a batch', async () => {
+  it('writes the head of a key once a checkpoint', async () => {
     await open();
     const begin = jest.spyOn(ClassicLevel.prototype, 'batch');
     try {
-      await store!.commit([...Array(6).keys()].map((i) => put('a', 10 + i)));
+      for (let i = 0; i < 6; i++) await store!.commit([put('a', 10 + i)]);
+      await store!.close();
       const batches: { readonly length: number }[] = begin.mock.results.map(({ value }) => value);
-      // The head, the partition's counters, and the mark of the batch.
-      expect(batches.map(({ length }) => length)).toEqual([3]);
+      // The head, the partition's counters, the mark of the batch, and the position that it covers.
+      expect(batches.map(({ length }) => length)).toEqual([4]);
     } finally {
       begin.mockRestore();
     }
@@ -192,7 +193,7 @@ describe('the LevelDB store and its disk', () => {
     await (await open()).commit([...all.map((ts) => remove('long', ts)), remove('short', 10)]);
     await store!.close();
     await onRawDisk(location, async (disk) => {
-      expect((await disk.keys().all()).filter((key) => !/^b\//.test(key))).toEqual(['c0001/', 'v0001/kept']);
+      expect((await disk.keys().all()).filter((key) => !/^[bm]\//.test(key))).toEqual(['c0001/', 'v0001/kept']);
     });
   });
 
@@ -213,10 +214,13 @@ describe('the LevelDB store and its disk', () => {
   it('leaves the disk alone where the version to be removed is not there', async () => {
     await open();
     await store!.commit([...Array(100).keys()].map((i) => put('a', 10 + i)));
+    await store!.close();
+    await open();
     const begin = jest.spyOn(ClassicLevel.prototype, 'batch');
     try {
       await store!.commit([remove('a', 5), remove('absent', 5)]);
-      // The marks of this batch and of the one before, and the partition's counters.
+      await store!.close();
+      // The marks of this batch and of the one before, and the position that it covers.
       expect(begin.mock.results.map(({ value }) => value.length)).toEqual([3]);
     } finally {
       begin.mockRestore();
