@@ -61,7 +61,10 @@ export interface LevelStoreOptions {
   readonly cacheBytes: number;
   /** LevelDB's own cache of uncompressed blocks. 8 MiB unless given. */
   readonly blockCacheBytes?: number | undefined;
-  /** LevelDB's memtable; two may be in memory. 4 MiB unless given. */
+  /**
+   * LevelDB's memtable; two may be in memory. 16 MiB unless given: a smaller one is merged
+   * into the data more often, each time with all of them where keys are random.
+   */
   readonly writeBufferBytes?: number | undefined;
   /** Per partition, newest log entries in memory. 1 MiB unless given. */
   readonly logTailBytes?: number | undefined;
@@ -77,7 +80,7 @@ export interface LevelStoreOptions {
  * or the end of a log are damaged, or LevelDB finds its own files so
  */
 export async function openLevelStore(options: LevelStoreOptions): Promise<VersionStore> {
-  const { location, blockCacheBytes = 8 * 1024 * 1024, writeBufferBytes = 4 * 1024 * 1024 } = options;
+  const { location, blockCacheBytes = 8 * 1024 * 1024, writeBufferBytes = 16 * 1024 * 1024 } = options;
   const disk = await openDisk(location, blockCacheBytes, writeBufferBytes);
   let log: DurableLog | undefined;
   try {

@@ -34,6 +34,8 @@ const TAG = {
   log: 5,
   /** A log entry with the writes of the transaction as it was prepared. */
   logOfPrepared: 6,
+  /** An outcome with the digest of the transaction as it was prepared. */
+  outcomeOfPrepared: 11,
   truncateLog: 7,
   collect: 8,
   forget: 9,
@@ -66,6 +68,17 @@ class Entries {
     if (deps !== version.deps || depends !== version.depends || siblings !== version.siblings) return undefined;
     found.repeated++;
     return number;
+  }
+
+  /** What stands for the id of a transaction: the number of its entry where there is one, which is shorter. */
+  nameOf(partition: PartitionId, txId: TxId): number | TxId {
+    return this.#numbers.get(nameOf(partition, txId)) ?? txId;
+  }
+
+  /** The id of the transaction that something stands for. */
+  txIdOf(raw: unknown): TxId {
+    const entry = typeof raw === 'number' ? this.#all[raw]?.entry : undefined;
+    return entry === undefined ? name.decode(raw) : entry.tx.txId;
   }
 
   /** The version that repeats the next write of an entry. */
@@ -133,16 +146,20 @@ export class LogRecords {
       }
       case 'remove':
         return [TAG.remove, record.partition, record.key, record.ts, record.txId];
-      case 'prepared':
-        this.prepared(record.partition, record.txId, record.record);
-        return [
-          TAG.prepared,
-          record.partition,
-          record.txId,
-          record.record === null ? null : PREPARED.encode(record.record),
-        ];
-      case 'outcome':
-        return [TAG.outcome, record.partition, record.txId, OUTCOME.encode(record.record)];
+      case 'prepared': {
+        const { partition, txId } = record;
+        this.prepared(partition, txId, record.record);
+        if (record.record === null) return [TAG.prepared, partition, entries.nameOf(partition, txId), null];
+        return [TAG.prepared, partition, txId, PREPARED.encode(record.record)];
+      }
+      case 'outcome': {
+        const { partition, txId } = record;
+        const { status, ts, attempt, digest } = record.record;
+        const id = entries.nameOf(partition, txId);
+        if (digest === null || digest !== this.#prepared.get(nameOf(partition, txId))?.digest)
+          return [TAG.outcome, partition, id, OUTCOME.encode(record.record)];
+        return [TAG.outcomeOfPrepared, partition, id, OUTCOME.encode({ status, ts, attempt, digest: null })];
+      }
       case 'log':
         return this.#encodeEntry(record, entries);
       case 'truncateLog':
@@ -180,20 +197,24 @@ export class LogRecords {
         return { kind: 'remove', partition, key, ts: timestamp.decode(third), txId: name.decode(fourth) };
       }
       case TAG.prepared: {
-        const [partition, txId] = [partitionOf(first), name.decode(second)];
+        const [partition, txId] = [partitionOf(first), entries.txIdOf(second)];
         const record = third === null ? null : PREPARED.decode(third);
         this.prepared(partition, txId, record);
         return { kind: 'prepared', partition, txId, record };
       }
-      case TAG.outcome: {
-        const [partition, txId] = [partitionOf(first), name.decode(second)];
-        return { kind: 'outcome', partition, txId, record: OUTCOME.decode(third) };
+      case TAG.outcome:
+      case TAG.outcomeOfPrepared: {
+        const [partition, txId] = [partitionOf(first), entries.txIdOf(second)];
+        const outcome = OUTCOME.decode(third);
+        if (tag === TAG.outcome) return { kind: 'outcome', partition, txId, record: outcome };
+        const { digest } = this.#preparedAs(partition, txId);
+        return { kind: 'outcome', partition, txId, record: { ...outcome, digest } };
       }
       case TAG.log:
       case TAG.logOfPrepared: {
         const [partition, ct, txId] = [partitionOf(first), timestamp.decode(second), name.decode(third)];
         const content = LOGGED.decode(fourth);
-        const writes = tag === TAG.log ? content.writes : this.#preparedWrites(partition, txId);
+        const writes = tag === TAG.log ? content.writes : this.#preparedAs(partition, txId).writes;
         const entry: Entry = { kind: 'log', partition, ct, tx: { txId, ...content, writes } };
         entries.add(entry);
         return entry;
@@ -211,10 +232,10 @@ export class LogRecords {
     }
   }
 
-  #preparedWrites(partition: PartitionId, txId: TxId): readonly KeyWrite[] {
+  #preparedAs(partition: PartitionId, txId: TxId): PreparedRecord {
     const prepared = this.#prepared.get(nameOf(partition, txId));
     if (prepared === undefined) throw new MalformedMessage(`expected that transaction ${txId} is prepared`);
-    return prepared.writes;
+    return prepared;
   }
 }
 

@@ -38,7 +38,7 @@ const BUFFER_BYTES = 256 * 1024;
 export async function openLogIn(location: string, options: SegmentLogOptions = {}): Promise<DurableLog> {
   let folder: LogFolder;
   try {
-    folder = await openLogFolder(location);
+    folder = await openLogFolder(location, options.sync ?? true);
   } catch (error) {
     throw cannotOpen(location, error);
   }
@@ -277,8 +277,8 @@ class SegmentLog implements DurableLog {
     const frame = this.#frameBuffer(frameBytes(records.length, bytes));
     const { salt, size: offset, chain, position } = active;
     const nextChain = encodeFrame(frame, records, { salt, offset, chain, position });
-    await active.file.write(frame, offset);
-    if (this.#sync) await active.file.sync();
+    if (this.#sync) await active.file.writeDurably(frame, offset);
+    else await active.file.write(frame, offset);
     active.size += frame.length;
     active.chain = nextChain;
     active.position += records.length;
