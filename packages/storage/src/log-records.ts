@@ -130,7 +130,7 @@ export class LogRecords {
       const entries = new Entries();
       return packed.slice(1).map((raw) => this.#decode(raw, entries));
     } catch (error) {
-      if (error instanceof CorruptRecord) throw error;
+      if (error instanceof CorruptRecord && error.record === null) throw error;
       throw new CorruptRecord(null, 'malformed', `A record of the log is damaged: ${reasonOf(error)}`, error);
     }
   }
