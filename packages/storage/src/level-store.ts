@@ -150,7 +150,7 @@ class LevelStore implements VersionStore {
     );
     this.#checkpoints = checkpoints;
     const writer = new JobWriter(partitions, chains, changes, (partition, horizon) => this.#raised(partition, horizon));
-    const staging = new Staging(partitions, loader, cache);
+    const staging = new Staging(partitions, loader, cache, this.#recent);
     this.#pipeline = new Pipeline({
       log,
       packing: this.#packing,
@@ -224,8 +224,8 @@ class LevelStore implements VersionStore {
     const name = partition.keys.outcome(txId);
     const known =
       partition.outcomes.get(txId) ??
-      this.#changes.outcomeOf(partition, txId) ??
       this.#recent.get(name) ??
+      this.#changes.outcomeOf(partition, txId) ??
       this.#readOutcome(name);
     return known === undefined || known.ts < partition.horizons.forgottenUpTo ? undefined : known;
   }

@@ -1,4 +1,5 @@
-import type { DurableRecord, PartitionId, QualifiedKey, Version } from '@isochron/core';
+import type { DurableRecord, OutcomeRecord, PartitionId, QualifiedKey, Version } from '@isochron/core';
+import type { LRUCache } from 'lru-cache';
 import { type Chain, Removal } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
 import type { ChainLoader } from './chain-loader.js';
@@ -12,6 +13,8 @@ export class Staging {
     readonly partitions: Partitions,
     readonly loader: ChainLoader,
     readonly cache: ChainCache,
+    /** The latest outcomes by their disk keys. */
+    readonly recent: LRUCache<string, OutcomeRecord>,
   ) {}
 
   /** Makes the records of a batch visible. Returns the chain of every version and removal, in order, pinned once each. */
@@ -39,7 +42,8 @@ export class Staging {
     }
     for (const record of records) {
       if (record.kind !== 'outcome') continue;
-      const { outcomes } = this.partitions.of(record.partition);
+      const { outcomes, keys } = this.partitions.of(record.partition);
+      this.recent.set(keys.outcome(record.txId), record.record);
       if (outcomes.get(record.txId) === record.record) outcomes.delete(record.txId);
     }
   }
