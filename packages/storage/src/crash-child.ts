@@ -61,12 +61,13 @@ function dying(owner: object, name: string): void {
 const STEPS: Readonly<Record<string, () => void>> = {
   append: () => dying(fs, 'write'),
   checkpoint: () => {
-    const begin = ClassicLevel.prototype.batch as unknown as () => object;
-    ClassicLevel.prototype.batch = function (this: ClassicLevel) {
+    const database: { batch(): object } = ClassicLevel.prototype;
+    const begin = database.batch;
+    database.batch = function (this: object) {
       const made = begin.call(this);
       dying(made, 'write');
       return made;
-    } as never;
+    };
   },
   clear: () => dying(ClassicLevel.prototype, 'clear'),
   cut: () => dying(promises, 'unlink'),

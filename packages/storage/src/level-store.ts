@@ -47,8 +47,9 @@ import { Tails, tailOf } from './tails.js';
 /** Recent outcomes in memory: what retries and resolvers ask for. */
 const RECENT_OUTCOMES = 8192;
 
-const CHECKPOINT_POLICY: CheckpointPolicy = { bytes: 2 * 1024 * 1024, ms: 1000 };
-/** About what two checkpoints cover: the log frees whole segments. */
+/** What waits for a checkpoint is in memory: more of it costs more there than it saves on disk. */
+const CHECKPOINT_POLICY: CheckpointPolicy = { bytes: 1024 * 1024, ms: 1000 };
+/** The log frees whole segments. */
 const SEGMENT_BYTES = 4 * 1024 * 1024;
 
 /** How to open a store on LevelDB. */
