@@ -1,8 +1,7 @@
 import { compareVersions, type Timestamp, type Version } from '@isochron/core';
 import { type Chain, contentBytes, indexAtOrBelow, insertSorted, Removal } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
-import type { Batch } from './disk.js';
-import { sealHead } from './records.js';
+import type { Changes } from './changes.js';
 import { cutSegments, type Tails } from './tails.js';
 
 /** A head that outgrows either of these moves its older versions to a segment, and keeps at least one. */
@@ -20,35 +19,36 @@ const LARGE_BYTES = MEMORY_BYTES / MEMORY_CHECK;
 /** Segments that one visit removes at most. */
 const SEGMENTS_PER_VISIT = 64;
 
-/** Changes chains and puts what changed into a batch. */
+/** Changes chains in memory, and hands what changed to the next checkpoint. */
 export class ChainWriter {
   constructor(
     readonly tails: Tails,
     readonly cache: ChainCache,
+    readonly changes: Changes,
   ) {}
 
-  /** Does the chain's next `count` staged changes, prunes, and writes the head once. */
-  add(chain: Chain, count: number, batch: Batch): void {
-    this.#rewrite(chain, batch, () => {
-      let changed = this.#change(chain, count, batch);
-      changed = this.#prune(chain, batch) || changed;
-      return this.#spill(chain, batch) || changed;
+  /** Does the chain's next `count` staged changes, and prunes. */
+  add(chain: Chain, count: number): void {
+    this.#rewrite(chain, () => {
+      let changed = this.#change(chain, count);
+      changed = this.#prune(chain) || changed;
+      return this.#spill(chain) || changed;
     });
     const { gcFloor } = chain.partition.horizons;
     chain.partition.track(chain, ripeAt(chain, gcFloor));
   }
 
   /** Versions that come late are added together, but none is moved past a removal. */
-  #change(chain: Chain, count: number, batch: Batch): boolean {
+  #change(chain: Chain, count: number): boolean {
     let changed = false;
     let late: Version[] | undefined;
     for (let i = 0; i < count; i++) {
       const change = chain.staged![i]!;
       chain.changed(change);
       if (change instanceof Removal) {
-        if (late !== undefined) changed = this.#addLate(chain, late, batch) || changed;
+        if (late !== undefined) changed = this.#addLate(chain, late) || changed;
         late = undefined;
-        changed = this.#remove(chain, change, batch) || changed;
+        changed = this.#remove(chain, change) || changed;
       } else if (chain.isDeep(change)) {
         late ??= [];
         late.push(change);
@@ -57,7 +57,7 @@ export class ChainWriter {
         changed = true;
       }
     }
-    return late === undefined ? changed : this.#addLate(chain, late, batch) || changed;
+    return late === undefined ? changed : this.#addLate(chain, late) || changed;
   }
 
   /**
@@ -65,40 +65,37 @@ export class ChainWriter {
    * segments: rare enough, since only a lost disk needs it. Their numbers go on behind the old ones, see
    * `Tails.readAll`.
    */
-  #remove(chain: Chain, removal: Removal, batch: Batch): boolean {
+  #remove(chain: Chain, removal: Removal): boolean {
     const versions = chain.whole ? chain.versions : this.tails.whole(chain);
     const kept = versions.filter((version) => !removal.matches(version));
     if (kept.length === versions.length) return false;
-    const { keys } = chain.partition;
-    for (; chain.first <= chain.last; chain.first++) batch.del(keys.segment(chain.key, chain.first));
-    chain.tailCount = 0;
+    this.#removeSegments(chain);
     chain.versions = kept;
     chain.headCount = kept.length;
     return true;
   }
 
   /** Removes what the floor allows. Returns false when it stopped at its budget. */
-  tidy(chain: Chain, batch: Batch): boolean {
+  tidy(chain: Chain): boolean {
     const { gcFloor } = chain.partition.horizons;
     let removed = 0;
-    this.#rewrite(chain, batch, () => {
-      removed = this.tails.collect(chain, gcFloor, SEGMENTS_PER_VISIT, batch);
+    this.#rewrite(chain, () => {
+      removed = this.tails.collect(chain, gcFloor, SEGMENTS_PER_VISIT);
       if (removed > 0 && chain.segments === 0) chain.versions.splice(0, chain.headStart);
-      return this.#prune(chain, batch) || removed > 0;
+      return this.#prune(chain) || removed > 0;
     });
     const done = removed < SEGMENTS_PER_VISIT;
     chain.partition.track(chain, done ? Math.max(gcFloor + 1, ripeAt(chain, gcFloor)) : 0);
     return done;
   }
 
-  #rewrite(chain: Chain, batch: Batch, change: () => boolean): void {
-    const { counters, keys } = chain.partition;
+  #rewrite(chain: Chain, change: () => boolean): void {
+    this.changes.beforeChange(chain);
+    const { counters } = chain.partition;
     const versions = chain.headCount + chain.tailCount;
     if (!change()) return;
     counters.versions += chain.headCount + chain.tailCount - versions;
-    const diskKey = keys.head(chain.key);
-    if (chain.headCount > 0) batch.put(diskKey, sealHead(chain, chain.headStart, diskKey));
-    else if (chain.stored) batch.del(diskKey);
+    this.changes.changed(chain);
     const stored = chain.headCount > 0;
     const untidy = chain.isUntidy();
     counters.keys += Number(stored) - Number(chain.stored);
@@ -109,9 +106,9 @@ export class ChainWriter {
     if (chain.needsMeasuring) this.cache.resize(chain);
   }
 
-  #addLate(chain: Chain, late: readonly Version[], batch: Batch): boolean {
+  #addLate(chain: Chain, late: readonly Version[]): boolean {
     const { whole } = chain;
-    const added = this.tails.insert(chain, late, batch);
+    const added = this.tails.insert(chain, late);
     for (const version of added) {
       // Below the oldest version in memory there may be others that are not: memory must stay without a gap.
       if (whole || compareVersions(version, chain.versions[0]!) > 0) insertSorted(chain.versions, version);
@@ -120,22 +117,26 @@ export class ChainWriter {
   }
 
   /** The cheap part of pruning, from memory alone; the collector does the rest. */
-  #prune(chain: Chain, batch: Batch): boolean {
-    const { versions, partition } = chain;
-    const floor = partition.horizons.gcFloor;
+  #prune(chain: Chain): boolean {
+    const { versions } = chain;
+    const floor = chain.partition.horizons.gcFloor;
     const keep = indexAtOrBelow(versions, floor);
     if (keep < chain.headStart || keep < 0 || chain.segments > SEGMENTS_PER_VISIT) return false;
     // A tombstone goes with the last of what it hides.
     const from = versions[keep]!.value === null ? keep + 1 : keep;
     if (from === 0 && chain.segments === 0) return false;
-    for (; chain.first <= chain.last; chain.first++) batch.del(partition.keys.segment(chain.key, chain.first));
-    chain.tailCount = 0;
+    this.#removeSegments(chain);
     versions.splice(0, from);
     chain.headCount = versions.length;
     return true;
   }
 
-  #spill(chain: Chain, batch: Batch): boolean {
+  #removeSegments(chain: Chain): void {
+    for (; chain.first <= chain.last; chain.first++) this.tails.remove(chain, chain.first);
+    chain.tailCount = 0;
+  }
+
+  #spill(chain: Chain): boolean {
     if (!isOverfull(chain)) return false;
     const { versions } = chain;
     let kept = 1;
@@ -145,7 +146,7 @@ export class ChainWriter {
     }
     const spilled = versions.slice(chain.headStart, versions.length - kept);
     for (const segment of cutSegments(spilled)) {
-      this.tails.write(chain, ++chain.last, segment, batch);
+      this.tails.write(chain, ++chain.last, segment);
     }
     chain.tailCount += spilled.length;
     chain.headCount = kept;

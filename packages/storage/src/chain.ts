@@ -113,8 +113,12 @@ export class Chain {
   tailCount = 0;
   /** False until the head was read: then only `staged` means something. */
   loaded = false;
-  /** Whether a head record is on disk. */
+  /** Whether the key has versions. */
   stored = false;
+  /** Whether LevelDB holds a head record, or will with the checkpoint on its way. */
+  onDisk = false;
+  /** The checkpoint on its way has to write the head. */
+  unwritten = false;
   /** Whether the partition counts the chain as untidy, see `Counters`. */
   untidy = false;
   /** Versions and removals whose batch is not durable yet, in the order of the commits. */
@@ -161,6 +165,7 @@ export class Chain {
   fill(head: Head | undefined): void {
     this.loaded = true;
     this.stored = head !== undefined;
+    this.onDisk = this.stored;
     if (head === undefined) return;
     this.versions = head.versions;
     this.headCount = head.versions.length;

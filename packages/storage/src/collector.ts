@@ -1,11 +1,12 @@
-import type { QualifiedKey } from '@isochron/core';
+import type { QualifiedKey, TxId } from '@isochron/core';
 import { Chain } from './chain.js';
 import type { ChainLoader } from './chain-loader.js';
 import { type ChainWriter, ripeAt } from './chain-writer.js';
-import { type Batch, type Disk, scan } from './disk.js';
+import type { Changes } from './changes.js';
+import { type Disk, scan } from './disk.js';
 import { restOf, timeAndTx } from './disk-keys.js';
 import type { Partition } from './partition.js';
-import { COUNTERS, OUTCOME, openAs, openHead, sealAs } from './records.js';
+import { OUTCOME, OUTCOME_IDS, openAs, openHead } from './records.js';
 
 /** Chains, heads and outcomes that one slice looks at: one or two milliseconds. */
 const SLICE_CHAINS = 128;
@@ -13,8 +14,9 @@ const SLICE_HEADS = 128;
 const SLICE_OUTCOMES = 256;
 
 /**
- * Drops what the horizons allow (P9, D5), a slice at a time between two commits. Untidy keys queue up as they are written; a
- * slow walk over the disk finds those that the queue lost in a restart. Only work that is there costs anything.
+ * Drops what the horizons allow (P9, D5), a slice at a time between two commits; the next checkpoint takes it to disk. Untidy keys
+ * queue up as they are written; a slow walk over the disk finds those that the queue lost in a restart. Only work that is there
+ * costs anything.
  */
 export class Collector {
   readonly #due = new Set<Partition>();
@@ -23,6 +25,7 @@ export class Collector {
     readonly disk: Disk,
     readonly loader: ChainLoader,
     readonly writer: ChainWriter,
+    readonly changes: Changes,
   ) {}
 
   /** A horizon of the partition rose. */
@@ -34,12 +37,12 @@ export class Collector {
     return this.#due.size === 0;
   }
 
-  /** Does one slice of one partition. Not synced: what a crash undoes is done again. */
+  /** Does one slice of one partition. What a crash undoes is done again. */
   async slice(): Promise<void> {
     const partition: Partition = this.#due.values().next().value!;
     this.#due.delete(partition);
     const versionsLeft = await this.#collect(partition);
-    const outcomesLeft = partition.forgetting && (await this.#forget(partition));
+    const outcomesLeft = partition.forgetting !== undefined && (await this.#forget(partition, partition.forgetting));
     if (versionsLeft || outcomesLeft) this.#due.add(partition);
   }
 
@@ -53,9 +56,8 @@ export class Collector {
     const chains = keys.map((key) => this.loader.pinned(partition, key));
     try {
       await this.loader.load(chains);
-      const batch = this.disk.batch();
-      for (const chain of chains) if (!this.writer.tidy(chain, batch)) more = true;
-      await this.#write(partition, batch);
+      for (const chain of chains) if (!this.writer.tidy(chain)) more = true;
+      this.changes.counted(partition);
     } finally {
       for (const chain of chains) this.loader.cache.unpin(chain);
     }
@@ -97,33 +99,33 @@ export class Collector {
     partition.counters.cursor = next;
   }
 
-  async #write(partition: Partition, batch: Batch): Promise<void> {
-    const { counters, keys } = partition;
-    batch.put(keys.counters, sealAs(COUNTERS, counters, keys.counters));
-    await batch.write();
-    this.writer.tails.flushed();
-  }
-
-  /** Drops outcomes below the horizon by their time index. Returns whether there may be more. */
-  async #forget(partition: Partition): Promise<boolean> {
+  /** Drops outcomes below the horizon by their time index, from a disk key on. Returns whether there may be more. */
+  async #forget(partition: Partition, from: string): Promise<boolean> {
     const { keys, horizons } = partition;
-    const due: { diskKey: string; txId: string }[] = [];
-    await scan(this.disk, keys.outcomesBelow(horizons.forgottenUpTo), (diskKey) => {
-      due.push({ diskKey, txId: timeAndTx(restOf(diskKey)).txId });
-      return due.length < SLICE_OUTCOMES;
+    const ids: TxId[] = [];
+    const { gte, lt } = keys.outcomesBelow(horizons.forgottenUpTo);
+    partition.forgetting = undefined;
+    await scan(this.disk, { gte: from > gte ? from : gte, lt }, (diskKey, bytes) => {
+      if (ids.length >= SLICE_OUTCOMES) {
+        partition.forgetting = diskKey;
+        return false;
+      }
+      ids.push(...listedIn(diskKey, bytes));
+      this.changes.del(diskKey);
+      return true;
     });
-    partition.forgetting = due.length === SLICE_OUTCOMES;
-    if (due.length === 0) return false;
-    const outcomes = await this.disk.getMany(due.map(({ txId }) => keys.outcome(txId)));
-    const batch = this.disk.batch();
-    due.forEach(({ diskKey, txId }, i) => {
-      batch.del(diskKey);
+    // A later attempt may have ended since: another list has it. The checkpoint on its way may be writing that.
+    const due = ids.filter((txId) => this.changes.outcomeOf(partition, txId) === undefined);
+    const outcomes = await this.disk.getMany(due.map((txId) => keys.outcome(txId)));
+    due.forEach((txId, i) => {
       const name = keys.outcome(txId);
       const bytes = outcomes[i];
-      // A later attempt may have ended since: its entry in the index is another one.
-      if (bytes !== undefined && openAs(OUTCOME, bytes, name).ts < horizons.forgottenUpTo) batch.del(name);
+      if (bytes !== undefined && openAs(OUTCOME, bytes, name).ts < horizons.forgottenUpTo) this.changes.del(name);
     });
-    await batch.write();
-    return partition.forgetting;
+    return partition.forgetting !== undefined;
   }
 }
+
+/** The transactions of one record of the index; one without content names its only one in the key. */
+const listedIn = (diskKey: string, bytes: Buffer): readonly TxId[] =>
+  bytes.length === 0 ? [timeAndTx(restOf(diskKey)).txId] : openAs(OUTCOME_IDS, bytes, diskKey);

@@ -1,17 +1,20 @@
 import type { DurableRecord, MetaValue, Timestamp, Version } from '@isochron/core';
 import type { Chain } from './chain.js';
 import type { ChainWriter } from './chain-writer.js';
-import type { Batch } from './disk.js';
+import type { Changes, Seal } from './changes.js';
 import { metaKey } from './disk-keys.js';
 import { type Horizon, horizonName, horizonOf } from './horizons.js';
+import { logEntry } from './log-entries.js';
 import type { Partition } from './partition.js';
 import type { Partitions } from './partitions.js';
-import { COUNTERS, LOGGED, META_VALUE, OUTCOME, PREPARED, sealAs } from './records.js';
+import { META_VALUE, sealAs } from './records.js';
 
 /** One call of `commit` on its way to disk. */
 export interface CommitJob {
   readonly number: number;
   readonly records: readonly DurableRecord[];
+  /** The batch as a record of the durable log. */
+  readonly packed: Uint8Array;
   /** The chain of every version and removal, in order, pinned once each. */
   readonly chains: readonly Chain[];
   readonly resolve: () => void;
@@ -19,7 +22,7 @@ export interface CommitJob {
 }
 
 /** The chains of a job without repetitions; counts in each how many of its staged changes belong to the job. */
-export function distinctChains(job: CommitJob): Chain[] {
+export function distinctChains(job: Pick<CommitJob, 'number' | 'chains'>): Chain[] {
   const distinct: Chain[] = [];
   for (const chain of job.chains) {
     if (chain.batch !== job.number) {
@@ -32,85 +35,66 @@ export function distinctChains(job: CommitJob): Chain[] {
   return distinct;
 }
 
-/** Puts a job's records into a batch. Its chains must be loaded. */
-export class BatchBuilder {
+/** Makes the records of a job, which the log holds, changes for the next checkpoint. Its chains must be loaded. */
+export class JobWriter {
   constructor(
     readonly partitions: Partitions,
     readonly writer: ChainWriter,
+    readonly changes: Changes,
     /** A horizon rose with this batch. */
     readonly raised: (partition: Partition, horizon: Horizon) => void,
   ) {}
 
-  build(job: CommitJob, chains: readonly Chain[], batch: Batch): void {
-    this.partitions.mark(batch);
-    for (const record of job.records) this.#put(record, batch);
-    const touched = new Set<Partition>();
+  write(job: Pick<CommitJob, 'number' | 'chains' | 'records'>): void {
+    for (const record of job.records) this.#write(record);
     // After the horizons, which prune what is written here.
-    for (const chain of chains) {
-      this.writer.add(chain, chain.batchCount, batch);
-      touched.add(chain.partition);
-    }
-    for (const { keys, counters } of touched) batch.put(keys.counters, sealAs(COUNTERS, counters, keys.counters));
+    for (const chain of distinctChains(job)) this.writer.add(chain, chain.batchCount);
   }
 
-  #put(record: DurableRecord, batch: Batch): void {
+  #write(record: DurableRecord): void {
     if (record.kind === 'version' || record.kind === 'remove') return;
     if (record.kind === 'meta') {
-      this.#putMeta(record.name, record.value, batch);
+      this.#writeMeta(record.name, record.value);
       return;
     }
     const partition = this.partitions.of(record.partition);
-    const { keys } = partition;
     switch (record.kind) {
-      case 'prepared': {
-        const key = keys.prepared(record.txId);
-        if (record.record === null) batch.del(key);
-        else batch.put(key, sealAs(PREPARED, record.record, key));
+      case 'prepared':
+        this.changes.prepared(partition, record.txId, record.record);
         return;
-      }
-      case 'outcome': {
-        const key = keys.outcome(record.txId);
-        batch.put(key, sealAs(OUTCOME, record.record, key));
-        batch.put(keys.outcomeAt(record.record.ts, record.txId), NOTHING);
+      case 'outcome':
+        this.changes.outcome(partition, record.txId, record.record);
         return;
-      }
-      case 'log': {
-        const key = keys.logged(record.ct, record.tx.txId);
-        batch.put(key, sealAs(LOGGED, record.tx, key));
+      case 'log':
+        this.changes.log(partition, logEntry(record.ct, record.tx));
         return;
-      }
       case 'truncateLog':
-        this.#raise(partition, 'logTruncatedUpTo', record.upTo, batch);
+        this.#raise(partition, 'logTruncatedUpTo', record.upTo);
         return;
       case 'collect':
-        this.#raise(partition, 'gcFloor', record.floor, batch);
+        this.#raise(partition, 'gcFloor', record.floor);
         return;
       case 'forget':
-        this.#raise(partition, 'forgottenUpTo', record.upTo, batch);
+        this.#raise(partition, 'forgottenUpTo', record.upTo);
         return;
     }
   }
 
-  #putMeta(name: string, value: MetaValue, batch: Batch): void {
+  #writeMeta(name: string, value: MetaValue): void {
     const found = horizonOf(name);
-    if (found === undefined || typeof value !== 'number') putMeta(name, value, batch);
-    else this.#raise(this.partitions.of(found.partition), found.horizon, value, batch);
+    if (found === undefined || typeof value !== 'number') this.changes.put(metaKey(name), value, sealMeta);
+    else this.#raise(this.partitions.of(found.partition), found.horizon, value);
   }
 
-  #raise(partition: Partition, horizon: Horizon, to: Timestamp, batch: Batch): void {
+  #raise(partition: Partition, horizon: Horizon, to: Timestamp): void {
     if (to <= partition.horizons[horizon]) return;
     partition.horizons[horizon] = to;
-    putMeta(horizonName(horizon, partition.id), to, batch);
+    this.changes.put(metaKey(horizonName(horizon, partition.id)), to, sealMeta);
     this.raised(partition, horizon);
   }
 }
 
-function putMeta(name: string, value: MetaValue, batch: Batch): void {
-  const key = metaKey(name);
-  batch.put(key, sealAs(META_VALUE, value, key));
-}
-
-const NOTHING = Buffer.alloc(0);
+const sealMeta: Seal<MetaValue> = (value, diskKey) => sealAs(META_VALUE, value, diskKey);
 
 /** A version that holds on to no more memory than it needs: bytes may be a view of a large frame. */
 export function ownVersion(version: Version): Version {

@@ -1,8 +1,14 @@
-/** A process that commits numbered batches until it is killed, and prints the number of each that is durable. */
+/**
+ * A process that commits numbered batches until it is killed, and prints the number of each that is durable. Where a step is named, it
+ * kills itself at one of them, before it is done or right after.
+ */
+import fs from 'node:fs';
+import promises from 'node:fs/promises';
 import type { DurableRecord } from '@isochron/core';
+import { ClassicLevel } from 'classic-level';
 import { openLevelStore } from './level-store.js';
 
-const [location, first] = process.argv.slice(2);
+const [location, first, step, count] = process.argv.slice(2);
 
 function batch(n: number): DurableRecord[] {
   const version = { ts: n + 1, txId: `t${n}`, region: 'virginia', value: `"${n}"` };
@@ -23,12 +29,56 @@ function batch(n: number): DurableRecord[] {
       txId: `t${n}`,
       record: { status: 'committed', ts: n + 1, attempt: 0, digest: null },
     },
+    ...(step === 'clear' ? [{ kind: 'truncateLog' as const, partition: 1, upTo: Math.max(0, n - 20) }] : []),
     { kind: 'meta', name: 'batch', value: n },
   ];
 }
 
+let steps = 0;
+const kill = (): void => {
+  process.kill(process.pid, 'SIGKILL');
+};
+
+type Method = (...args: unknown[]) => unknown;
+
+/** Dies at the step of that number; at an even one before the work begins, at an odd one when it is done. */
+function dying(owner: object, name: string): void {
+  const target = owner as Record<string, Method>;
+  const work = target[name]!;
+  target[name] = function (this: unknown, ...args: unknown[]): unknown {
+    const number = steps++;
+    if (number !== Number(count)) return work.apply(this, args);
+    if (number % 2 === 0) kill();
+    const done = work.apply(this, args);
+    if (done instanceof Promise) return done.then(kill);
+    // A write, which calls back.
+    setImmediate(kill);
+    return done;
+  };
+}
+
+/** What each step of the store is, by its name. */
+const STEPS: Readonly<Record<string, () => void>> = {
+  append: () => dying(fs, 'write'),
+  checkpoint: () => {
+    const database: { batch(): object } = ClassicLevel.prototype;
+    const begin = database.batch;
+    database.batch = function (this: object) {
+      const made = begin.call(this);
+      dying(made, 'write');
+      return made;
+    };
+  },
+  clear: () => dying(ClassicLevel.prototype, 'clear'),
+  cut: () => dying(promises, 'unlink'),
+  segment: () => dying(promises, 'rename'),
+};
+
 async function run(): Promise<void> {
-  const store = await openLevelStore({ location: location!, durability: 'synced', cacheBytes: 2 ** 20 });
+  if (step !== undefined) STEPS[step]!();
+  // Small ones, so that a kill meets every step of a checkpoint.
+  const small = { checkpoint: { bytes: 4000 }, segmentBytes: 3000 };
+  const store = await openLevelStore({ location: location!, durability: 'synced', cacheBytes: 2 ** 20, ...small });
   // Two in flight, so that a kill meets one batch on its way and one waiting.
   let previous = Promise.resolve();
   for (let n = Number(first); ; n++) {

@@ -11,7 +11,8 @@
  * p<partition>/<txId>              prepared transactions
  * t<partition>/<key>\0<segment>    older versions of a long chain
  * v<partition>/<key>               head of a chain: its newest versions
- * x<partition>/<ts>/<txId>         outcomes by time, for `forget`
+ * x<partition>/<ts>/<position>     outcomes of one checkpoint by the newest time among them, for `forget`
+ * x<partition>/<ts>/<txId>         one outcome by its time: written by earlier versions of Isochron
  * ```
  */
 import type { PartitionId, QualifiedKey, Timestamp, TxId } from '@isochron/core';
@@ -71,6 +72,8 @@ export const batchOf = (diskKey: string): number => fromDigits(diskKey.slice(MAR
 
 export const META = under('m/');
 export const metaKey = (name: string): string => META.gte + name;
+/** Position of the durable log that LevelDB covers. Among the meta values: there, a build that does not know it finds it. */
+export const CHECKPOINT = metaKey('checkpoint');
 export const metaName = (diskKey: string): string => diskKey.slice(META.gte.length);
 
 /** All records of a kind, over all partitions. */
@@ -120,11 +123,12 @@ export class PartitionKeys {
     return this.#outcome + txId;
   }
 
-  outcomeAt(ts: Timestamp, txId: TxId): string {
-    return `${this.#byTime}${digits(ts)}/${txId}`;
+  /** A list of outcomes, the newest of them at a timestamp, which a checkpoint that covers a position has written. */
+  outcomesUpTo(newest: Timestamp, covered: number): string {
+    return `${this.#byTime}${digits(newest)}/${digits(covered)}`;
   }
 
-  /** Outcomes by time, below `upTo`. */
+  /** Lists of outcomes that are all below `upTo`. */
   outcomesBelow(upTo: Timestamp): DiskRange {
     return { gte: this.#byTime, lt: this.#byTime + digits(upTo) };
   }

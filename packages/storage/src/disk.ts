@@ -11,6 +11,9 @@ export type Batch = ReturnType<Disk['batch']>;
 /** A consistent view for several reads. */
 export type DiskSnapshot = ReturnType<Disk['snapshot']>;
 
+/** Limit of a file of the data: LevelDB merges a small one into others after a few reads that miss it. */
+const FILE_BYTES = 8 * 1024 * 1024;
+
 /**
  * Opens, or creates, the database in a folder.
  * @throws IsochronError `STORAGE_FAILED` with advice, when the folder is locked or unwritable; of class `CorruptRecord` when it is damaged
@@ -25,6 +28,7 @@ export async function openDisk(location: string, blockCacheBytes: number, writeB
       valueEncoding: 'buffer',
       cacheSize: blockCacheBytes,
       writeBufferSize: writeBufferBytes,
+      maxFileSize: FILE_BYTES,
     });
     await disk.open();
     return disk;

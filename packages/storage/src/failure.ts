@@ -83,6 +83,26 @@ export function storageFailed(what: string, error: unknown): IsochronError {
   return new IsochronError('STORAGE_FAILED', message, { cause: error });
 }
 
+/** The first failure of a store. After it memory and disk may differ: nothing is written any more. */
+export class FirstFailure {
+  #error: IsochronError | undefined;
+
+  get error(): IsochronError | undefined {
+    return this.#error;
+  }
+
+  /** Keeps the first one, and returns it. */
+  fail(what: string, error: unknown): IsochronError {
+    this.#error ??= storageFailed(what, error);
+    return this.#error;
+  }
+
+  /** @throws IsochronError when there was one */
+  check(): void {
+    if (this.#error !== undefined) throw this.#error;
+  }
+}
+
 /** Files that are lost or cut are I/O errors to LevelDB. */
 function isDamage(error: unknown): boolean {
   const code = codeOf(error);

@@ -102,14 +102,15 @@ describe('the LevelDB store and its disk', () => {
     }
   });
 
-  it('writes the head of a key once a batch', async () => {
+  it('writes the head of a key once a checkpoint', async () => {
     await open();
     const begin = jest.spyOn(ClassicLevel.prototype, 'batch');
     try {
-      await store!.commit([...Array(6).keys()].map((i) => put('a', 10 + i)));
+      for (let i = 0; i < 6; i++) await store!.commit([put('a', 10 + i)]);
+      await store!.close();
       const batches: { readonly length: number }[] = begin.mock.results.map(({ value }) => value);
-      // The head, the partition's counters, and the mark of the batch.
-      expect(batches.map(({ length }) => length)).toEqual([3]);
+      // The head, the partition's counters, the mark of the batch, and the position that it covers.
+      expect(batches.map(({ length }) => length)).toEqual([4]);
     } finally {
       begin.mockRestore();
     }
@@ -192,7 +193,7 @@ describe('the LevelDB store and its disk', () => {
     await (await open()).commit([...all.map((ts) => remove('long', ts)), remove('short', 10)]);
     await store!.close();
     await onRawDisk(location, async (disk) => {
-      expect((await disk.keys().all()).filter((key) => !/^b\//.test(key))).toEqual(['c0001/', 'v0001/kept']);
+      expect((await disk.keys().all()).filter((key) => !/^[bm]\//.test(key))).toEqual(['c0001/', 'v0001/kept']);
     });
   });
 
@@ -213,10 +214,13 @@ describe('the LevelDB store and its disk', () => {
   it('leaves the disk alone where the version to be removed is not there', async () => {
     await open();
     await store!.commit([...Array(100).keys()].map((i) => put('a', 10 + i)));
+    await store!.close();
+    await open();
     const begin = jest.spyOn(ClassicLevel.prototype, 'batch');
     try {
       await store!.commit([remove('a', 5), remove('absent', 5)]);
-      // The marks of this batch and of the one before, and the partition's counters.
+      await store!.close();
+      // The marks of this batch and of the one before, and the position that it covers.
       expect(begin.mock.results.map(({ value }) => value.length)).toEqual([3]);
     } finally {
       begin.mockRestore();
@@ -277,34 +281,67 @@ describe('the LevelDB store and its disk', () => {
     },
   );
 
-  it('finds every batch whole or not at all after kill -9, and every acknowledged one', async () => {
+  describe('after kill -9', () => {
     const root = resolve(__dirname, '../../..');
-    const script = join(location, 'child.cjs');
-    await build({
-      entryPoints: [join(__dirname, 'crash-child.ts')],
-      outfile: script,
-      bundle: true,
-      platform: 'node',
-      format: 'cjs',
-      external: ['classic-level', 'msgpackr'],
-      alias: { '@isochron/core': join(root, 'packages/core/src/index.ts') },
+    let script: string;
+    beforeEach(async () => {
+      script = join(location, 'child.cjs');
+      await build({
+        entryPoints: [join(__dirname, 'crash-child.ts')],
+        outfile: script,
+        bundle: true,
+        platform: 'node',
+        format: 'cjs',
+        external: ['classic-level', 'msgpackr'],
+        alias: { '@isochron/core': join(root, 'packages/core/src/index.ts') },
+      });
     });
-    const data = join(location, 'data');
-    let first = 0;
-    for (let round = 0; round < 4; round++) {
-      const acknowledged = await killAfter(script, data, root, first, 20 + 17 * round);
+    /** Opens what is left, and returns the number of the next batch. */
+    const check = async (data: string, acknowledged: number, logged = (last: number) => last + 1) => {
       store = await openLevelStore({ location: data, durability: 'memory', cacheBytes: 2 ** 20 });
-      first = await checkWhole(store, acknowledged);
+      const next = await checkWhole(store, acknowledged, logged);
       await store.close();
-    }
-  }, 60_000);
+      store = undefined;
+      return next;
+    };
+
+    it('finds every batch whole or not at all, and every acknowledged one', async () => {
+      const data = join(location, 'data');
+      let first = 0;
+      for (let round = 0; round < 4; round++) {
+        const batches = 20 + 17 * round;
+        const acknowledged = await runChild(script, [data, String(first)], root, first, batches);
+        first = await check(data, acknowledged);
+      }
+    }, 60_000);
+
+    it.each(['append', 'checkpoint', 'clear', 'cut', 'segment'])(
+      'finds them also when it died before a step or right after it: %s',
+      async (step) => {
+        const data = join(location, 'data');
+        let first = await check(data, await runChild(script, [data, '0'], root, 0, 20));
+        for (const count of [0, 1, 2, 3, 6, 9]) {
+          const acknowledged = await runChild(script, [data, String(first), step, String(count)], root, first);
+          // Its batches truncate the log up to the 20th before them.
+          first = await check(data, acknowledged, step === 'clear' ? () => 21 : undefined);
+        }
+      },
+      60_000,
+    );
+  });
 });
 
-/** Runs the child until it has acknowledged so many batches, then kills it. Returns the last acknowledged number. */
-function killAfter(script: string, data: string, root: string, first: number, batches: number): Promise<number> {
+/** Runs the child until it dies, or kills it once it has acknowledged so many batches. Returns the last acknowledged number. */
+function runChild(
+  script: string,
+  args: readonly string[],
+  root: string,
+  first: number,
+  batches = Number.POSITIVE_INFINITY,
+): Promise<number> {
   return new Promise((done, failed) => {
     const env = { ...process.env, NODE_PATH: join(root, 'node_modules') };
-    const child: ChildProcess = execFile(process.execPath, [script, data, String(first)], { env }, (error) => {
+    const child: ChildProcess = execFile(process.execPath, [script, ...args], { env }, (error) => {
       if (error?.signal === 'SIGKILL') done(last);
       else failed(error ?? new Error('the child ended'));
     });
@@ -322,13 +359,18 @@ function killAfter(script: string, data: string, root: string, first: number, ba
 /**
  * Batch `n` writes version `n + 1` of ten keys and of `latest`, which loses version `n`, a log entry, an outcome and a
  * meta value. Returns the next number.
+ * @param logged how many log entries there are after a batch
  */
-async function checkWhole(store: VersionStore, acknowledged: number): Promise<number> {
+async function checkWhole(
+  store: VersionStore,
+  acknowledged: number,
+  logged: (last: number) => number,
+): Promise<number> {
   const last = (await store.recover()).meta.get('batch') as number;
   expect(last).toBeGreaterThanOrEqual(acknowledged);
   await store.prefetch({ kind: 'log', partition: P, after: 0, upTo: last + 100 });
   const page = store.log(P, 0, last + 100);
-  expect(page.groups.length).toBe(last + 1);
+  expect(page.groups.length).toBe(logged(last));
   expect(store.outcome(P, `t${last}`)?.ts).toBe(last + 1);
   expect(store.outcome(P, `t${last + 1}`)).toBeUndefined();
   for (let key = 0; key < 10; key++) expect(store.read(P, `k${key}`, last + 100)?.ts).toBe(last + 1);

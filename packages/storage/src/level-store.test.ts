@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type LevelStoreOptions, openLevelStore } from './level-store.js';
@@ -28,6 +28,36 @@ const factory =
 runVersionStoreSuite('LevelDB', factory({}));
 runVersionStoreSuite('LevelDB, synced', factory({ durability: 'synced' }));
 runVersionStoreSuite('LevelDB that caches next to nothing', factory({ cacheBytes: 2000, logTailBytes: 0 }));
+
+runVersionStoreSuite('LevelDB, with a checkpoint every few batches', factory({ checkpoint: { bytes: 2000, ms: 1 } }));
+
+/** Every other time what a kill would leave is opened, with a part of the batches in the log alone. */
+runVersionStoreSuite('LevelDB, killed instead of closed', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'isochron-storage-'));
+  const checkpoint = { bytes: 2 ** 40, ms: 2 ** 30 };
+  let location = join(folder, 'store');
+  const open = () => openLevelStore({ location, durability: 'memory', cacheBytes: 2 ** 24, checkpoint });
+  let store = await open();
+  let reopened = 0;
+  return {
+    store,
+    reopen: async () => {
+      // Every commit before this one is acknowledged with it.
+      await store.commit([]);
+      if (reopened++ % 3 === 2) await store.recover();
+      const left = join(folder, `store-${reopened}`);
+      await cp(location, left, { recursive: true });
+      await store.close();
+      location = left;
+      store = await open();
+      return store;
+    },
+    destroy: async () => {
+      await store.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+});
 
 describe('a store that is opened anew in place', () => {
   it('lets go of the disk when it is closed meanwhile', async () => {

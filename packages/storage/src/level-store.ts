@@ -1,8 +1,8 @@
+import { join } from 'node:path';
 import {
   type Belongs,
   type CopyPage,
   type DurableRecord,
-  IsochronError,
   invariant,
   type ListPage,
   type ListRange,
@@ -17,29 +17,40 @@ import {
   type Version,
 } from '@isochron/core';
 import { LRUCache } from 'lru-cache';
-import { type Chain, freshestIn, Removal, visibleIn } from './chain.js';
+import { type Chain, freshestIn, visibleIn } from './chain.js';
 import { ChainCache } from './chain-cache.js';
 import { ChainLoader } from './chain-loader.js';
 import { ChainWriter } from './chain-writer.js';
+import { Changes } from './changes.js';
+import { type CheckpointPolicy, Checkpoints, coveredBy } from './checkpoints.js';
 import { Collector } from './collector.js';
-import { BatchBuilder, type CommitJob, distinctChains, ownVersion } from './commit-job.js';
+import { JobWriter } from './commit-job.js';
 import { COPY_CHAINS } from './copy-page.js';
 import { type Disk, openDisk, scan } from './disk.js';
 import { allOf, metaKey, partitionIn, restOf } from './disk-keys.js';
-import { storageFailed } from './failure.js';
+import { FirstFailure, storageFailed } from './failure.js';
 import type { Horizon } from './horizons.js';
 import { HeldPage } from './list-page.js';
-import { logEntry } from './log-entries.js';
+import type { DurableLog, Position } from './log/durable-log.js';
+import { openLogIn } from './log/segment-log.js';
 import { HeldLog } from './log-page.js';
+import { LogRecords } from './log-records.js';
 import { scanChains, scanList, scanLog } from './page-scans.js';
 import type { Partition } from './partition.js';
 import { logEnds, Partitions, readMeta } from './partitions.js';
+import { Pipeline } from './pipeline.js';
 import { OUTCOME, openAs, PREPARED } from './records.js';
+import { Staging } from './staging.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
 import { Tails, tailOf } from './tails.js';
 
 /** Recent outcomes in memory: what retries and resolvers ask for. */
 const RECENT_OUTCOMES = 8192;
+
+/** What waits for a checkpoint is in memory: more of it costs more there than it saves on disk. */
+const CHECKPOINT_POLICY: CheckpointPolicy = { bytes: 1024 * 1024, ms: 1000 };
+/** The log frees whole segments. */
+const SEGMENT_BYTES = 4 * 1024 * 1024;
 
 /** How to open a store on LevelDB. */
 export interface LevelStoreOptions {
@@ -51,10 +62,17 @@ export interface LevelStoreOptions {
   readonly cacheBytes: number;
   /** LevelDB's own cache of uncompressed blocks. 8 MiB unless given. */
   readonly blockCacheBytes?: number | undefined;
-  /** LevelDB's memtable; two may be in memory. 4 MiB unless given. */
+  /**
+   * LevelDB's memtable; two may be in memory. 16 MiB unless given: a smaller one is merged
+   * into the data more often, each time with all of them where keys are random.
+   */
   readonly writeBufferBytes?: number | undefined;
   /** Per partition, newest log entries in memory. 1 MiB unless given. */
   readonly logTailBytes?: number | undefined;
+  /** When what the durable log holds is written to LevelDB: what a start after a crash has to read. See `CHECKPOINT_POLICY`. */
+  readonly checkpoint?: Partial<CheckpointPolicy> | undefined;
+  /** Size of a segment of the durable log. 4 MiB unless given. */
+  readonly segmentBytes?: number | undefined;
 }
 
 /**
@@ -63,17 +81,26 @@ export interface LevelStoreOptions {
  * or the end of a log are damaged, or LevelDB finds its own files so
  */
 export async function openLevelStore(options: LevelStoreOptions): Promise<VersionStore> {
-  const { location, blockCacheBytes = 8 * 1024 * 1024, writeBufferBytes = 4 * 1024 * 1024 } = options;
+  const { location, blockCacheBytes = 8 * 1024 * 1024, writeBufferBytes = 16 * 1024 * 1024 } = options;
   const disk = await openDisk(location, blockCacheBytes, writeBufferBytes);
-  const partitions = new Partitions(options.logTailBytes ?? 1024 * 1024);
+  let log: DurableLog | undefined;
   try {
+    const partitions = new Partitions(options.logTailBytes ?? 1024 * 1024);
     await partitions.load(disk);
+    log = await openLog(options);
+    const store = new LevelStore(disk, log, await coveredBy(disk, log), partitions, options);
+    await store.replay();
+    return store;
   } catch (error) {
+    await log?.close();
     await disk.close();
     throw storageFailed(`Cannot read the data folder ${location}`, error);
   }
-  return new LevelStore(disk, partitions, options);
 }
+
+/** The durable log is in a folder of its own inside that of LevelDB, which is locked while it is open. */
+const openLog = ({ location, durability, segmentBytes = SEGMENT_BYTES }: LevelStoreOptions): Promise<DurableLog> =>
+  openLogIn(join(location, 'log'), { segmentBytes, sync: durability === 'synced' });
 
 type ChainNeeds = Extract<ReadNeeds, { kind: 'keys' | 'chains' }>;
 
@@ -83,40 +110,72 @@ const holds = (chain: Chain | undefined, kind: ChainNeeds['kind']): boolean =>
 
 class LevelStore implements VersionStore {
   readonly #disk: Disk;
+  readonly #log: DurableLog;
+  readonly #covered: Position;
   readonly #partitions: Partitions;
   readonly #sync: boolean;
   readonly #cache: ChainCache;
+  readonly #changes: Changes;
+  readonly #packing = new LogRecords();
   readonly #loader: ChainLoader;
   readonly #tails: Tails;
-  readonly #builder: BatchBuilder;
   readonly #collector: Collector;
+  readonly #checkpoints: Checkpoints;
+  readonly #pipeline: Pipeline;
+  readonly #failure = new FirstFailure();
   readonly #recent = new LRUCache<string, OutcomeRecord>({ max: RECENT_OUTCOMES });
-  #queue: CommitJob[] = [];
-  #jobs = 0;
-  /** Settles with the latest commit. */
-  #lastCommit: Promise<void> = Promise.resolve();
-  /** Settles when the pipeline is empty. */
-  #pipeline: Promise<void> | undefined;
-  /** Removal of log entries, running beside the pipeline. */
-  #clearing: Promise<void> | undefined;
-  readonly #toClear = new Map<Partition, { after: Timestamp; upTo: Timestamp }>();
-  #failure: IsochronError | undefined;
   #closed: Promise<void> | undefined;
-  #batches = 0;
-  #records = 0;
-  #lastSyncMs = 0;
-  #slowestSyncMs = 0;
 
-  constructor(disk: Disk, partitions: Partitions, { durability, cacheBytes }: LevelStoreOptions) {
+  constructor(disk: Disk, log: DurableLog, covered: Position, partitions: Partitions, options: LevelStoreOptions) {
     this.#disk = disk;
+    this.#log = log;
+    this.#covered = covered;
     this.#partitions = partitions;
-    this.#sync = durability === 'synced';
-    this.#cache = new ChainCache(cacheBytes);
-    this.#tails = new Tails(disk);
-    this.#loader = new ChainLoader(disk, this.#cache, this.#tails);
-    const writer = new ChainWriter(this.#tails, this.#cache);
-    this.#builder = new BatchBuilder(partitions, writer, (partition, horizon) => this.#raised(partition, horizon));
-    this.#collector = new Collector(disk, this.#loader, writer);
+    this.#sync = options.durability === 'synced';
+    const cache = new ChainCache(options.cacheBytes);
+    const changes = new Changes(cache);
+    this.#cache = cache;
+    this.#changes = changes;
+    this.#tails = new Tails(disk, changes);
+    const loader = new ChainLoader(disk, cache, this.#tails);
+    this.#loader = loader;
+    const chains = new ChainWriter(this.#tails, cache, changes);
+    const collector = new Collector(disk, loader, chains, changes);
+    this.#collector = collector;
+    const policy = { ...CHECKPOINT_POLICY, ...options.checkpoint };
+    const checkpoints = new Checkpoints(
+      { disk, log, partitions, changes, failure: this.#failure },
+      policy,
+      this.#sync,
+      covered,
+    );
+    this.#checkpoints = checkpoints;
+    const writer = new JobWriter(partitions, chains, changes, (partition, horizon) => this.#raised(partition, horizon));
+    const staging = new Staging(partitions, loader, cache, this.#recent);
+    this.#pipeline = new Pipeline({
+      log,
+      packing: this.#packing,
+      staging,
+      loader,
+      cache,
+      writer,
+      checkpoints,
+      collector,
+      failure: this.#failure,
+    });
+  }
+
+  /** Takes in what the log holds and LevelDB does not. */
+  async replay(): Promise<void> {
+    await scan(this.#disk, allOf('p'), (key, bytes) => {
+      this.#packing.prepared(partitionIn(key), restOf(key), openAs(PREPARED, bytes, key));
+      this.#changes.preparedOnDisk(key);
+      return true;
+    });
+    const batches: Uint8Array[] = [];
+    await this.#log.read(this.#covered, (record) => batches.push(record));
+    for (const [i, packed] of batches.entries()) await this.#pipeline.replay(this.#covered + i, packed);
+    this.#checkpoints.schedule();
   }
 
   read(partitionId: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined {
@@ -164,19 +223,16 @@ class LevelStore implements VersionStore {
   outcome(partitionId: PartitionId, txId: TxId): OutcomeRecord | undefined {
     const partition = this.#partitions.of(partitionId);
     const name = partition.keys.outcome(txId);
-    const known = partition.outcomes.get(txId) ?? this.#recent.get(name) ?? this.#readOutcome(name);
+    const known =
+      partition.outcomes.get(txId) ??
+      this.#recent.get(name) ??
+      this.#changes.outcomeOf(partition, txId) ??
+      this.#readOutcome(name);
     return known === undefined || known.ts < partition.horizons.forgottenUpTo ? undefined : known;
   }
 
   commit(records: readonly DurableRecord[]): Promise<void> {
-    const refusal = this.#failure ?? (this.#closed && closedError());
-    if (refusal !== undefined) return Promise.reject(refusal);
-    const chains = this.#stage(records);
-    this.#lastCommit = new Promise((resolve, reject) => {
-      this.#queue.push({ number: ++this.#jobs, records, chains, resolve, reject });
-    });
-    this.#start();
-    return this.#lastCommit;
+    return this.#pipeline.commit(records);
   }
 
   resident(needs: ReadNeeds): boolean {
@@ -209,7 +265,8 @@ class LevelStore implements VersionStore {
   }
 
   async recover(): Promise<RecoveredState> {
-    await this.#lastCommit;
+    await this.#pipeline.settled();
+    await this.#checkpoints.run();
     const prepared: RecoveredState['prepared'][number][] = [];
     try {
       const meta = await readMeta(this.#disk);
@@ -232,13 +289,7 @@ class LevelStore implements VersionStore {
     return {
       partitions,
       cache: { bytes, limitBytes, chains, hits, misses },
-      commits: {
-        batches: this.#batches,
-        records: this.#records,
-        waiting: this.#jobs - this.#batches,
-        lastSyncMs: this.#lastSyncMs,
-        slowestSyncMs: this.#slowestSyncMs,
-      },
+      commits: this.#pipeline.counts,
     };
   }
 
@@ -248,12 +299,25 @@ class LevelStore implements VersionStore {
   }
 
   async #close(): Promise<void> {
-    // The pipeline and the clearing report their failures to the commits.
-    await this.#pipeline;
-    await this.#clearing;
-    // One synced write takes all before it to disk, whatever they were handed to.
-    if (!this.#sync && this.#failure === undefined) await this.#disk.del(metaKey('closed'), { sync: true });
-    await this.#disk.close();
+    await this.#pipeline.close();
+    this.#checkpoints.stop();
+    try {
+      if (this.#failure.error === undefined) await this.#endCleanly();
+    } finally {
+      await this.#log.close();
+      await this.#disk.close();
+    }
+  }
+
+  /** A clean start replays nothing. Where the last checkpoint cannot be written, a synced log still holds everything. */
+  async #endCleanly(): Promise<void> {
+    try {
+      await this.#checkpoints.run();
+      // One synced write takes all before it to disk, whatever they were handed to.
+      if (!this.#sync) await this.#disk.del(metaKey('closed'), { sync: true });
+    } catch (error) {
+      if (!this.#sync) throw storageFailed('Cannot write to disk', error);
+    }
   }
 
   // Reading.
@@ -324,7 +388,9 @@ class LevelStore implements VersionStore {
   #loadList(partition: Partition, range: ListRange, snapshot: Timestamp | 'any'): Promise<void> {
     const page = new HeldPage(range, snapshot);
     return partition.lists.load(HeldPage.nameOf(range, snapshot), page, async () => {
-      await this.#settled();
+      await this.#pipeline.settled();
+      // LevelDB has these as they were: they are looked up again when the page is used.
+      for (const { key } of this.#changes.chainsOf(partition)) page.touch(key, 0);
       page.fill(
         snapshot === 'any'
           ? await scanChains(this.#tails, partition, range)
@@ -335,152 +401,28 @@ class LevelStore implements VersionStore {
 
   #loadLog(partition: Partition, after: Timestamp, upTo: Timestamp): Promise<void> {
     return partition.logs.load(HeldLog.nameOf(after, upTo), new HeldLog(after, upTo), async (page) => {
-      await this.#settled();
+      await this.#pipeline.settled();
+      for (const entry of this.#changes.entriesOf(partition)) page.add(entry);
       await scanLog(this.#disk, partition, page);
     });
   }
 
   /** Reads a page anew for each who asks: it must hold what is durable at the time of the question. */
   async #loadCopy(partition: Partition, start: QualifiedKey): Promise<void> {
-    await this.#settled();
+    await this.#pipeline.settled();
+    await this.#checkpoints.run();
     partition.copies.put(start, await scanChains(this.#tails, partition, { start, end: null, limit: COPY_CHAINS }));
-  }
-
-  /** What was committed so far is on disk, or will never be: a store that cannot write any more is still read. */
-  async #settled(): Promise<void> {
-    await this.#lastCommit.catch(() => undefined);
-  }
-
-  // Writing.
-
-  /** Makes the records visible. */
-  #stage(records: readonly DurableRecord[]): Chain[] {
-    const chains: Chain[] = [];
-    for (const record of records) {
-      if (record.kind === 'version') chains.push(this.#stageChange(record, ownVersion(record.version)));
-      else if (record.kind === 'remove') chains.push(this.#stageChange(record, new Removal(record.ts, record.txId)));
-      else if (record.kind === 'outcome')
-        this.#partitions.of(record.partition).outcomes.set(record.txId, record.record);
-      else if (record.kind === 'log') {
-        const partition = this.#partitions.of(record.partition);
-        const entry = logEntry(record.ct, record.tx);
-        partition.log.add(entry);
-        partition.logs.tell((page) => page.add(entry));
-      }
-    }
-    return chains;
-  }
-
-  #stageChange(to: { partition: PartitionId; key: QualifiedKey }, change: Version | Removal): Chain {
-    const partition = this.#partitions.of(to.partition);
-    const chain = this.#loader.pinned(partition, to.key);
-    chain.stage(change);
-    partition.lists.tell((page) => page.touch(to.key, change.ts));
-    return chain;
-  }
-
-  #start(): void {
-    this.#pipeline ??= this.#run().finally(() => {
-      this.#pipeline = undefined;
-      // A commit may have come between the loop's end and this callback.
-      if (this.#queue.length > 0) this.#start();
-    });
-  }
-
-  /** One batch after the other; between two of them, one slice of collection. */
-  async #run(): Promise<void> {
-    while (this.#queue.length > 0 || (!this.#collector.idle && this.#failure === undefined)) {
-      const job = this.#queue.shift();
-      if (job !== undefined) await this.#write(job);
-      if (!this.#collector.idle && this.#failure === undefined) await this.#slice();
-      if (this.#closed !== undefined && this.#queue.length === 0) return;
-    }
-  }
-
-  async #slice(): Promise<void> {
-    try {
-      await this.#collector.slice();
-    } catch (error) {
-      this.#fail('Cannot collect garbage', error);
-    }
-  }
-
-  async #write(job: CommitJob): Promise<void> {
-    try {
-      if (this.#failure !== undefined) throw this.#failure;
-      const chains = distinctChains(job);
-      await this.#loader.loadForCommit(chains);
-      const batch = this.#disk.batch();
-      this.#builder.build(job, chains, batch);
-      const start = performance.now();
-      await batch.write({ sync: this.#sync });
-      this.#tails.flushed();
-      this.#lastSyncMs = performance.now() - start;
-      this.#slowestSyncMs = Math.max(this.#slowestSyncMs, this.#lastSyncMs);
-    } catch (error) {
-      job.reject(this.#fail('Cannot write to disk', error));
-      return;
-    } finally {
-      this.#batches++;
-    }
-    this.#records += job.records.length;
-    this.#unstage(job);
-    this.#clearLog();
-    job.resolve();
-  }
-
-  /** After the first failure memory and disk may differ: nothing is written any more. */
-  #fail(what: string, error: unknown): IsochronError {
-    this.#failure ??= storageFailed(what, error);
-    return this.#failure;
-  }
-
-  #unstage(job: CommitJob): void {
-    for (const chain of job.chains) {
-      chain.unstage();
-      this.#cache.unpin(chain);
-    }
-    for (const record of job.records) {
-      if (record.kind !== 'outcome') continue;
-      const partition = this.#partitions.of(record.partition);
-      this.#recent.set(partition.keys.outcome(record.txId), record.record);
-      if (partition.outcomes.get(record.txId) === record.record) partition.outcomes.delete(record.txId);
-    }
   }
 
   #raised(partition: Partition, horizon: Horizon): void {
     if (horizon === 'logTruncatedUpTo') {
-      const upTo = partition.horizons.logTruncatedUpTo;
-      const pending = this.#toClear.get(partition);
-      this.#toClear.set(partition, { after: pending?.after ?? partition.clearedUpTo, upTo });
-      partition.clearedUpTo = upTo;
-      partition.log.truncate(upTo);
+      partition.log.truncate(partition.horizons.logTruncatedUpTo);
+      this.#changes.truncated(partition);
+      this.#checkpoints.truncated(partition);
       return;
     }
     if (horizon === 'gcFloor') partition.walkDue = true;
-    else partition.forgetting = true;
+    else partition.forgetting = '';
     this.#collector.wake(partition);
   }
-
-  /** Removes truncated log entries in the background: nobody reads them any more. */
-  #clearLog(): void {
-    if (this.#clearing !== undefined || this.#toClear.size === 0) return;
-    this.#clearing = this.#clearAll()
-      .catch((error) => {
-        this.#fail('Cannot truncate the log', error);
-      })
-      .finally(() => {
-        this.#clearing = undefined;
-      });
-  }
-
-  async #clearAll(): Promise<void> {
-    for (const [partition, { after, upTo }] of this.#toClear) {
-      this.#toClear.delete(partition);
-      await this.#disk.clear(partition.keys.logBetween(after, upTo));
-    }
-  }
 }
-
-const closedError = (): IsochronError =>
-  new IsochronError('STORAGE_FAILED', 'The store is closed', { retryable: false });

@@ -27,10 +27,12 @@ export class Partition {
   readonly garbage = new Map<QualifiedKey, Timestamp>();
   /** The floor rose: one step of the walk over the disk is due. */
   walkDue = false;
-  /** Log entries at or below were removed, or are about to be. -1: perhaps not all, since before the start. */
+  /** Log entries at or below are not on LevelDB any more. -1: perhaps some, since before the start. */
   clearedUpTo: Timestamp = -1;
-  /** Outcomes below the horizon may be left on disk. */
-  forgetting = false;
+  /** The highest commit timestamp of a log entry that LevelDB holds or held; -1 where it never held one. */
+  loggedOnDisk: Timestamp = -1;
+  /** Outcomes below the horizon may be left on disk: those that the index lists from this disk key on. */
+  forgetting: string | undefined;
 
   constructor(
     readonly id: PartitionId,

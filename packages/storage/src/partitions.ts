@@ -1,6 +1,17 @@
 import type { MetaValue, PartitionId } from '@isochron/core';
 import { type Batch, type Disk, scan } from './disk.js';
-import { allOf, batchOf, MARKS, META, markKey, metaName, partitionIn, restOf, timeAndTx } from './disk-keys.js';
+import {
+  allOf,
+  batchOf,
+  CHECKPOINT,
+  MARKS,
+  META,
+  markKey,
+  metaName,
+  partitionIn,
+  restOf,
+  timeAndTx,
+} from './disk-keys.js';
 import { CorruptRecord } from './failure.js';
 import { horizonOf } from './horizons.js';
 import { LogTail } from './log-entries.js';
@@ -16,7 +27,7 @@ export class Partitions {
   constructor(readonly logTailBytes: number) {}
 
   of(id: PartitionId): Partition {
-    return this.#all[id] ?? this.#add(id, 0);
+    return this.#all[id] ?? this.#add(id, -1);
   }
 
   forEach(each: (partition: Partition) => void): void {
@@ -24,7 +35,8 @@ export class Partitions {
   }
 
   #add(id: PartitionId, logFrom: number): Partition {
-    const partition = new Partition(id, new LogTail(logFrom, this.logTailBytes));
+    const partition = new Partition(id, new LogTail(Math.max(0, logFrom), this.logTailBytes));
+    partition.loggedOnDisk = logFrom;
     this.#all[id] = partition;
     return partition;
   }
@@ -70,7 +82,7 @@ async function latestBatch(disk: Disk): Promise<number> {
 export async function readMeta(disk: Disk): Promise<Map<string, MetaValue>> {
   const meta = new Map<string, MetaValue>();
   await scan(disk, META, (key, bytes) => {
-    meta.set(metaName(key), openAs(META_VALUE, bytes, key));
+    if (key !== CHECKPOINT) meta.set(metaName(key), openAs(META_VALUE, bytes, key));
     return true;
   });
   return meta;

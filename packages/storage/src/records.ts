@@ -23,6 +23,7 @@ import {
   type PreparedRecord,
   struct,
   type Timestamp,
+  type TxId,
   text,
   timestamp,
   uint,
@@ -32,6 +33,7 @@ import {
 } from '@isochron/core';
 import { Packr } from 'msgpackr';
 import { crc32 } from './crc32.js';
+import { CHECKPOINT } from './disk-keys.js';
 import { corrupt, reasonOf } from './failure.js';
 
 const packr = new Packr({ useRecords: false });
@@ -46,9 +48,9 @@ const PAYLOAD = { start: HEADER_BYTES };
 const checksumOf = (key: string, bytes: Buffer): number => crc32(bytes.subarray(CHECKSUM_BYTES), crc32(key));
 
 /** Packs the record of a disk key. The result may share memory with others: hand it to LevelDB in the same tick or copy it. */
-export function seal(payload: unknown, key: string): Buffer {
+export function seal(payload: unknown, key: string, format = FORMAT): Buffer {
   const bytes = packr.pack(payload, WITH_ROOM);
-  bytes[CHECKSUM_BYTES] = FORMAT;
+  bytes[CHECKSUM_BYTES] = format;
   bytes.writeUInt32LE(checksumOf(key, bytes), 0);
   return bytes;
 }
@@ -57,12 +59,12 @@ export function seal(payload: unknown, key: string): Buffer {
  * Checks and unpacks the record of a disk key.
  * @throws CorruptRecord
  */
-export function unseal(bytes: Buffer, key: string): unknown {
+export function unseal(bytes: Buffer, key: string, known = FORMAT): unknown {
   if (bytes.length <= HEADER_BYTES) throw corrupt(key, 'truncated', 'it is cut short');
   if (bytes.readUInt32LE(0) !== checksumOf(key, bytes)) throw corrupt(key, 'checksum', 'its checksum is wrong');
   const format = bytes[CHECKSUM_BYTES];
-  if (format !== FORMAT) {
-    throw corrupt(key, 'version', `its format is ${format}, and this version of Isochron reads ${FORMAT}`);
+  if (format !== known) {
+    throw corrupt(key, 'version', `its format is ${format}, and this version of Isochron reads ${known}`);
   }
   try {
     return packr.unpack(bytes, PAYLOAD);
@@ -91,23 +93,24 @@ const HEAD_FIELDS = 3;
 
 /** Packs `versions[from]` and all after it behind the head's own fields. */
 export function sealHead(head: Head, from: number, key: string): Buffer {
-  return sealVersions([head.first, head.last, head.tailCount], head.versions, from, key);
+  return seal(flattened([head.first, head.last, head.tailCount], head.versions, from), key);
 }
 
-export const sealSegment = (versions: readonly Version[], key: string): Buffer => sealVersions([], versions, 0, key);
+export const sealSegment = (versions: readonly Version[], key: string): Buffer => seal(flattened([], versions, 0), key);
 
-function sealVersions(flat: unknown[], versions: readonly Version[], from: number, key: string): Buffer {
-  for (let i = from; i < versions.length; i++) {
-    const version = versions[i]!;
-    flat.push(version.ts, version.txId, version.region, version.value);
-    const { deps, depends, siblings } = version;
-    if (deps !== undefined || depends !== undefined || siblings !== undefined) sealRelations(flat, version);
-  }
-  return seal(flat, key);
+function flattened(flat: unknown[], versions: readonly Version[], from: number): unknown[] {
+  for (let i = from; i < versions.length; i++) flattenVersion(flat, versions[i]!);
+  return flat;
 }
 
-/** Hot: a head is written anew with every version of its key, all of which may have siblings. */
-function sealRelations(flat: unknown[], { deps, depends, siblings }: Version): void {
+/** Puts the elements of a version behind others. Hot: they are packed for the log, and with every head of the key. */
+export function flattenVersion(flat: unknown[], version: Version): void {
+  flat.push(version.ts, version.txId, version.region, version.value);
+  const { deps, depends, siblings } = version;
+  if (deps !== undefined || depends !== undefined || siblings !== undefined) flattenRelations(flat, version);
+}
+
+function flattenRelations(flat: unknown[], { deps, depends, siblings }: Version): void {
   const relations: unknown[] = deps === undefined ? [] : [...deps];
   if (siblings !== undefined) for (const partition of siblings) relations.push(belowZero(partition));
   if (depends !== undefined) for (const dependency of depends) relations.push(DEPENDENCY.encode(dependency));
@@ -140,7 +143,11 @@ function unsealFlat(bytes: Buffer, key: string): unknown[] {
 /** One string per region in memory, however many records name it. */
 const regions = new Map<string, string>();
 
-function versionsIn(flat: unknown[], from: number, key: string): Version[] {
+/**
+ * The versions among the elements of a record, from an index on.
+ * @throws CorruptRecord
+ */
+export function versionsIn(flat: unknown[], from: number, key: string): Version[] {
   const versions: Version[] = [];
   for (let at = from; at < flat.length; at += VERSION_FIELDS) {
     const plain = versionOf(flat[at], flat[at + 1], flat[at + 2], flat[at + 3]);
@@ -282,6 +289,22 @@ export const PREPARED: Kind<PreparedRecord> = struct<PreparedRecord>({
   repeatable: optional(boolean),
   avoid: optional(list(text(1024))),
 });
+
+/** Transactions whose outcomes are forgotten together. */
+export const OUTCOME_IDS: Kind<readonly TxId[]> = list(text(65536));
+
+/** Number of the format of a data folder whose newest records are in the durable log. Earlier builds refuse what has it. */
+const LOG_FORMAT = 2;
+
+/** The record that names the position of the log which LevelDB covers. */
+export const sealCheckpoint = (covered: number): Buffer => seal(covered, CHECKPOINT, LOG_FORMAT);
+
+/** @throws CorruptRecord */
+export function openCheckpoint(bytes: Buffer): number {
+  const covered = unseal(bytes, CHECKPOINT, LOG_FORMAT);
+  if (!isCount(covered)) throw corrupt(CHECKPOINT, 'malformed', 'expected a position of the log');
+  return covered;
+}
 
 /** A timestamp, or timestamps by name. */
 export const META_VALUE: Kind<MetaValue> = {

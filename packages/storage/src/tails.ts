@@ -1,6 +1,7 @@
 import { type Belongs, compareVersions, type Timestamp, type Version } from '@isochron/core';
 import { type Chain, contentBytes, freshestIn, insertSorted, visibleIn } from './chain.js';
-import type { Batch, Disk, DiskSnapshot } from './disk.js';
+import type { Changes } from './changes.js';
+import type { Disk, DiskSnapshot } from './disk.js';
 import type { PartitionKeys } from './disk-keys.js';
 import { corrupt } from './failure.js';
 import { openSegment, sealSegment } from './records.js';
@@ -49,28 +50,31 @@ function openStored(bytes: Buffer | undefined, diskKey: string): Version[] {
  * numbers and are found by binary search: usually the newest one answers.
  */
 export class Tails {
-  /** Segments in the batch that is on its way to disk. */
-  readonly #inFlight = new Map<string, Version[]>();
+  constructor(
+    readonly disk: Disk,
+    readonly changes: Changes,
+  ) {}
 
-  constructor(readonly disk: Disk) {}
-
-  /** Puts a segment into a batch; readable at once. */
-  write(chain: Chain, segment: number, versions: Version[], batch: Batch): void {
-    const diskKey = chain.partition.keys.segment(chain.key, segment);
-    this.#inFlight.set(diskKey, versions);
-    batch.put(diskKey, sealSegment(versions, diskKey));
+  /** Puts a segment, or replaces one; readable at once. */
+  write({ partition, key }: Chain, segment: number, versions: readonly Version[]): void {
+    this.changes.put(partition.keys.segment(key, segment), versions, sealSegment);
   }
 
-  /** The batch is on disk. */
-  flushed(): void {
-    this.#inFlight.clear();
+  /** Removes a segment. */
+  remove({ partition, key }: Chain, segment: number): void {
+    this.changes.del(partition.keys.segment(key, segment));
+  }
+
+  /** A segment that LevelDB does not hold. */
+  #pending(diskKey: string): readonly Version[] | undefined {
+    return this.changes.pending(diskKey) as readonly Version[] | undefined;
   }
 
   /** The versions of a segment, a copy of one's own; through a `view`, as they were on disk then. */
   read(tail: TailRef, segment: number, view?: DiskSnapshot): Version[] {
     const diskKey = tail.keys.segment(tail.key, segment);
-    const inFlight = view === undefined ? this.#inFlight.get(diskKey) : undefined;
-    if (inFlight !== undefined) return [...inFlight];
+    const pending = view === undefined ? this.#pending(diskKey) : undefined;
+    if (pending !== undefined) return [...pending];
     return openStored(this.disk.getSync(diskKey, view === undefined ? {} : { snapshot: view }), diskKey);
   }
 
@@ -82,11 +86,11 @@ export class Tails {
     const { first, last, tailCount, partition, key } = chain;
     const diskKeys: string[] = [];
     for (let segment = first; segment <= last; segment++) diskKeys.push(partition.keys.segment(key, segment));
-    const inFlight = diskKeys.map((diskKey) => this.#inFlight.get(diskKey));
+    const pending = diskKeys.map((diskKey) => this.#pending(diskKey));
     const stored = await this.disk.getMany(diskKeys);
     // Each removal raises `first`, and whatever is added is counted.
     if (chain.first !== first || chain.tailCount !== tailCount) return undefined;
-    return diskKeys.flatMap((diskKey, i) => inFlight[i] ?? openStored(stored[i], diskKey));
+    return diskKeys.flatMap((diskKey, i) => pending[i] ?? openStored(stored[i], diskKey));
   }
 
   /** Every version of a chain, oldest first, at once. */
@@ -128,7 +132,7 @@ export class Tails {
   }
 
   /** Adds versions that came late, older than the chain's head. Returns those that were not there already. */
-  insert(chain: Chain, late: readonly Version[], batch: Batch): Version[] {
+  insert(chain: Chain, late: readonly Version[]): Version[] {
     const tail = tailOf(chain);
     const edits = new Map<number, Version[]>();
     const added = late.filter((version) => {
@@ -138,8 +142,8 @@ export class Tails {
       return insertSorted(versions, version) >= 0;
     });
     this.#divide(tail, edits, chain);
-    for (const [segment, versions] of edits) this.write(chain, segment, versions, batch);
-    for (let gone = chain.last + 1; gone <= tail.last; gone++) batch.del(tail.keys.segment(tail.key, gone));
+    for (const [segment, versions] of edits) this.write(chain, segment, versions);
+    for (let gone = chain.last + 1; gone <= tail.last; gone++) this.remove(chain, gone);
     chain.tailCount += added.length;
     return added;
   }
@@ -165,8 +169,7 @@ export class Tails {
    * Removes segments, oldest first, that lie below the newest version at or below the floor; at most `budget` of them.
    * Returns how many.
    */
-  collect(chain: Chain, floor: Timestamp, budget: number, batch: Batch): number {
-    const { keys } = chain.partition;
+  collect(chain: Chain, floor: Timestamp, budget: number): number {
     const tail = tailOf(chain);
     let removed = 0;
     for (let oldest: Version[] | undefined; removed < budget && chain.segments > 0; removed++) {
@@ -174,7 +177,7 @@ export class Tails {
       const above = next === undefined ? chain.versions[chain.headStart]! : next[0]!;
       if (above.ts > floor) break;
       chain.tailCount -= (oldest ?? this.read(tail, chain.first)).length;
-      batch.del(keys.segment(chain.key, chain.first++));
+      this.remove(chain, chain.first++);
       oldest = next;
     }
     return removed;

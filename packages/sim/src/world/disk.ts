@@ -1,5 +1,5 @@
 import { type DurableRecord, MAX_TIMESTAMP, type RecoveredState, type VersionReader } from '@isochron/core';
-import { MemoryState, openMemoryStore, type VersionStore } from '@isochron/storage';
+import { LogRecords, MemoryState, openMemoryStore, type VersionStore } from '@isochron/storage';
 import type { VirtualTime } from '../engine/virtual-time.js';
 
 /** How a disk behaves at a moment. */
@@ -10,15 +10,28 @@ export interface DiskPace {
 
 interface Batch {
   readonly records: readonly DurableRecord[];
+  /** As the durable log holds it. */
+  readonly packed: Uint8Array;
   readonly done: () => void;
 }
 
+/** A checkpoint comes with every so many batches: a crash falls anywhere between two of them. */
+const CHECKPOINT_BATCHES = 40;
+
 /**
  * One node's disk. What is handed in is visible to reads at once and durable after a sync; a crash loses what was not synced. The
- * store that a process reads is its own copy: it dies with the process.
+ * store that a process reads is its own copy: it dies with the process. As on a real disk, batches are packed for a log; a process
+ * that starts has the latest checkpoint, and unpacks the batches after it.
  */
 export class Disk {
   #durable = new MemoryState();
+  /** The durable state at the latest checkpoint. */
+  #checkpoint = new MemoryState();
+  /** The batches since then. */
+  #log: Pick<Batch, 'packed' | 'records'>[] = [];
+  /** Pack what is handed in, and unpack what is durable. */
+  #writing = new LogRecords();
+  #reading = new LogRecords();
   #store: VersionStore = openMemoryStore();
   #inFlight: Batch | undefined;
   /** Grows with every crash: a sync of a former life completes nothing. */
@@ -66,9 +79,16 @@ export class Disk {
 
   /** Opens the disk for a new process. */
   recover(): RecoveredState {
-    const live = new MemoryState();
-    this.#store = openMemoryStore(live);
-    commit(this.#store, [...recordsOf(this.#durable)]);
+    const checkpoint = [...recordsOf(this.#checkpoint)];
+    this.#writing = packingAt(this.#checkpoint);
+    this.#reading = packingAt(this.#checkpoint);
+    this.#durable = new MemoryState();
+    this.#store = openMemoryStore();
+    for (const records of [checkpoint, ...this.#log.map(({ packed }) => this.#reading.unpack(packed))]) {
+      commit(openMemoryStore(this.#durable), records);
+      commit(this.#store, records);
+    }
+    for (const { packed } of this.#log) this.#writing.unpack(packed);
     return recoveredFrom(this.#durable);
   }
 
@@ -81,7 +101,7 @@ export class Disk {
   persist(records: readonly DurableRecord[], done: () => void): void {
     const life = this.#life;
     commit(this.#store, this.lateHorizons ? records.filter((record) => !isHorizon(record)) : records);
-    this.#inFlight = { records, done };
+    this.#inFlight = { records, packed: this.#writing.pack(records), done };
     this.time.after(this.pace.syncMs(), () => {
       if (life !== this.#life) return;
       if (this.#stalled) this.#waiting = () => this.#complete();
@@ -104,12 +124,12 @@ export class Disk {
     this.#waiting = undefined;
     const batch = this.#inFlight;
     this.#inFlight = undefined;
-    if (batch !== undefined && batchSurvives) this.#write(batch.records);
+    if (batch !== undefined && batchSurvives) this.#write(batch.packed);
   }
 
   /** Puts records on the disk before any process uses it. */
   prepare(records: readonly DurableRecord[]): void {
-    commit(openMemoryStore(this.#durable), records);
+    for (const state of [this.#durable, this.#checkpoint]) commit(openMemoryStore(state), records);
   }
 
   /** Everything that is durable now, for {@link restore}. */
@@ -121,21 +141,36 @@ export class Disk {
   restore(image: readonly DurableRecord[]): void {
     this.#restored++;
     this.#durable = new MemoryState();
+    this.#checkpoint = new MemoryState();
+    this.#log = [];
     this.prepare(image);
   }
 
   #complete(): void {
-    const { records, done } = this.#inFlight!;
+    const { records, packed, done } = this.#inFlight!;
     this.#inFlight = undefined;
     if (this.lateHorizons) commit(this.#store, records.filter(isHorizon));
-    this.#write(records);
+    this.#write(packed);
     done();
   }
 
-  #write(records: readonly DurableRecord[]): void {
+  #write(packed: Uint8Array): void {
+    const records = this.#reading.unpack(packed);
     commit(openMemoryStore(this.#durable), records);
+    this.#log.push({ packed, records });
+    if (this.#log.length === CHECKPOINT_BATCHES) {
+      for (const batch of this.#log.splice(0)) commit(openMemoryStore(this.#checkpoint), batch.records);
+    }
     this.onDurable(records);
   }
+}
+
+/** What packs the batches of a log that begins at a state. */
+function packingAt(state: MemoryState): LogRecords {
+  const packing = new LogRecords();
+  for (const { id, prepared } of state.partitions.values())
+    for (const [txId, record] of prepared) packing.prepared(id, txId, record);
+  return packing;
 }
 
 const isHorizon = ({ kind }: DurableRecord): boolean =>

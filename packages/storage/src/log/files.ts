@@ -22,6 +22,11 @@ export interface LogFile {
   read(offset: number, length: number): Promise<Buffer>;
   /** Writes all of the bytes, which must not change meanwhile. After a failure any part of them may be in the file. */
   write(bytes: Uint8Array, offset: number): Promise<void>;
+  /**
+   * As `write` and `sync` together: an append is one operation of the disk. After a failure any part of the bytes may be in the file, durable
+   * or not.
+   */
+  writeDurably(bytes: Uint8Array, offset: number): Promise<void>;
   /** Cuts the file off. */
   truncate(size: number): Promise<void>;
   /**

@@ -20,6 +20,8 @@ import {
 export interface SegmentLogOptions {
   /** A segment that has so many bytes is followed by a new one. 16 MiB unless given. A cut frees whole segments. */
   readonly segmentBytes?: number | undefined;
+  /** Whether an append waits for the disk, as it does unless given. Otherwise it survives the process, and not the machine. */
+  readonly sync?: boolean | undefined;
 }
 
 const SEGMENT_BYTES = 16 * 1024 * 1024;
@@ -36,7 +38,7 @@ const BUFFER_BYTES = 256 * 1024;
 export async function openLogIn(location: string, options: SegmentLogOptions = {}): Promise<DurableLog> {
   let folder: LogFolder;
   try {
-    folder = await openLogFolder(location);
+    folder = await openLogFolder(location, options.sync ?? true);
   } catch (error) {
     throw cannotOpen(location, error);
   }
@@ -55,7 +57,7 @@ export async function openSegmentLog(folder: LogFolder, options: SegmentLogOptio
     const active =
       newest === undefined ? await createSegment(folder, 0, random()) : await recoverSegment(folder, newest);
     if (newest === undefined) segments.push(active);
-    return new SegmentLog(folder, segments, active, options.segmentBytes ?? SEGMENT_BYTES);
+    return new SegmentLog(folder, segments, active, options);
   } catch (error) {
     throw storageFailed('Cannot open the log', error);
   }
@@ -141,6 +143,7 @@ interface Append {
 class SegmentLog implements DurableLog {
   readonly #folder: LogFolder;
   readonly #segmentBytes: number;
+  readonly #sync: boolean;
   /** Oldest first; the last one is the active one. */
   readonly #segments: Segment[];
   #active: ActiveSegment;
@@ -153,11 +156,12 @@ class SegmentLog implements DurableLog {
   #failure: IsochronError | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(folder: LogFolder, segments: Segment[], active: ActiveSegment, segmentBytes: number) {
+  constructor(folder: LogFolder, segments: Segment[], active: ActiveSegment, options: SegmentLogOptions) {
     this.#folder = folder;
     this.#segments = segments;
     this.#active = active;
-    this.#segmentBytes = segmentBytes;
+    this.#segmentBytes = options.segmentBytes ?? SEGMENT_BYTES;
+    this.#sync = options.sync ?? true;
   }
 
   get first(): Position {
@@ -212,6 +216,7 @@ class SegmentLog implements DurableLog {
     // Appends, reads and cuts report their failures to their callers.
     await this.#writing;
     await this.#lastTurn.catch(ignore);
+    if (!this.#sync && this.#failure === undefined) await this.#active.file.sync();
     await this.#active.file.close();
   }
 
@@ -272,8 +277,8 @@ class SegmentLog implements DurableLog {
     const frame = this.#frameBuffer(frameBytes(records.length, bytes));
     const { salt, size: offset, chain, position } = active;
     const nextChain = encodeFrame(frame, records, { salt, offset, chain, position });
-    await active.file.write(frame, offset);
-    await active.file.sync();
+    if (this.#sync) await active.file.writeDurably(frame, offset);
+    else await active.file.write(frame, offset);
     active.size += frame.length;
     active.chain = nextChain;
     active.position += records.length;
@@ -288,6 +293,7 @@ class SegmentLog implements DurableLog {
 
   async #roll(): Promise<void> {
     const { position, chain, file } = this.#active;
+    if (!this.#sync) await file.sync();
     const active = await createSegment(this.#folder, position, chain);
     this.#segments.push(active);
     this.#active = active;

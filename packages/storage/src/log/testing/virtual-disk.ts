@@ -165,6 +165,11 @@ class VirtualFile implements LogFile {
     this.inode.change({ offset, bytes: Buffer.from(bytes) });
   }
 
+  async writeDurably(bytes: Uint8Array, offset: number): Promise<void> {
+    await this.write(bytes, offset);
+    await this.sync();
+  }
+
   async truncate(size: number): Promise<void> {
     await this.step('truncate', this.name);
     this.inode.change({ size });

@@ -1,0 +1,356 @@
+/** LevelDB as the checkpoint of the durable log: what reaches it, what a crash leaves, and folders of earlier formats. */
+import { cp, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DurableRecord } from '@isochron/core';
+import { ClassicLevel } from 'classic-level';
+import { CorruptRecord } from './failure.js';
+import { type LevelStoreOptions, openLevelStore } from './level-store.js';
+import { openLogIn } from './log/segment-log.js';
+import { META_VALUE, openAs, openCheckpoint } from './records.js';
+import type { VersionStore } from './store.js';
+import { collect, ended, FOREVER, logged, outcomeAt, P, prepared, put, range, v } from './suite-fixtures.js';
+import { onRawDisk } from './testing/raw-disk.js';
+
+/** No checkpoint unless a test asks for one. */
+const NEVER = { bytes: 2 ** 40, ms: 2 ** 30 };
+const prepare: DurableRecord = { kind: 'prepared', partition: P, txId: 't', record: prepared };
+const unprepare: DurableRecord = { kind: 'prepared', partition: P, txId: 't', record: null };
+const meta = (name: string, value: number): DurableRecord => ({ kind: 'meta', name, value });
+
+let folder: string;
+let location: string;
+let store: VersionStore | undefined;
+const open = async (options: Partial<LevelStoreOptions> = {}) => {
+  store = await openLevelStore({ location, durability: 'memory', cacheBytes: 2 ** 20, checkpoint: NEVER, ...options });
+  return store;
+};
+const close = async () => {
+  await store?.close();
+  store = undefined;
+};
+/** Goes on with what a kill of the process would leave now. */
+const kill = async () => {
+  const left = `${location}+`;
+  await cp(location, left, { recursive: true });
+  await close();
+  location = left;
+};
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'isochron-checkpoints-'));
+  location = join(folder, 'store');
+});
+afterEach(async () => {
+  await close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** What the log holds and LevelDB does not. */
+async function replayed(): Promise<number> {
+  const covered = await onRawDisk(location, async (disk) => openCheckpoint((await disk.get('m/checkpoint'))!));
+  const log = await openLogIn(join(location, 'log'));
+  await log.close();
+  return log.end - covered;
+}
+
+/** The operations of each batch of LevelDB. */
+async function batchesOf(work: () => Promise<void>): Promise<string[][]> {
+  const batches: string[][] = [];
+  const begin = ClassicLevel.prototype.batch;
+  const spy = jest.spyOn(ClassicLevel.prototype, 'batch').mockImplementation(function (this: ClassicLevel) {
+    const batch = begin.call(this);
+    const operations: string[] = [];
+    batches.push(operations);
+    const [putOne, delOne] = [batch.put.bind(batch), batch.del.bind(batch)];
+    batch.put = (key: string, value: unknown) => {
+      operations.push(`put ${key}`);
+      return putOne(key, value as never);
+    };
+    batch.del = (key: string) => {
+      operations.push(`del ${key}`);
+      return delOne(key);
+    };
+    return batch as never;
+  });
+  try {
+    await work();
+  } finally {
+    spy.mockRestore();
+  }
+  return batches.map((operations) => operations.filter((operation) => !/ (b\/|m\/checkpoint)/.test(operation)));
+}
+
+describe('a store whose process was killed', () => {
+  it('has every commit that was acknowledged, whether a checkpoint holds it or not', async () => {
+    await open();
+    for (let i = 0; i < 50; i++) {
+      await store!.commit([
+        put('a', v(10 + i)),
+        put(`k${i}`, v(10)),
+        logged(10 + i),
+        ended(`t${i}`, outcomeAt(10 + i)),
+      ]);
+      if (i === 25) await store!.recover();
+    }
+    await store!.commit([prepare, meta('ceiling', 7)]);
+    await kill();
+    expect(await replayed()).toBe(25);
+    await open();
+    for (let i = 0; i < 50; i++) expect(store!.read(P, 'a', 10 + i)?.ts).toBe(10 + i);
+    for (let i = 0; i < 50; i++) expect(store!.outcome(P, `t${i}`)?.ts).toBe(10 + i);
+    expect(store!.stats().partitions.get(P)).toEqual({ keys: 51, versions: 100 });
+    const recovered = await store!.recover();
+    expect([recovered.meta.get('ceiling'), recovered.prepared.map(({ txId }) => txId)]).toEqual([7, ['t']]);
+    expect(recovered.logEnds.get(P)).toBe(59);
+  });
+
+  it('has them also when the process that replayed them is killed, over and over', async () => {
+    await open();
+    for (let i = 0; i < 10; i++) {
+      await store!.commit([put('a', v(10 + i)), put('b', v(10 + i))]);
+      await kill();
+      await open();
+    }
+    expect(store!.stats().partitions.get(P)).toEqual({ keys: 2, versions: 20 });
+  });
+
+  it('does not bring back what was collected, forgotten, truncated or taken out', async () => {
+    await open();
+    const all = [10, 20, 30].flatMap((ts) => [put('a', v(ts)), logged(ts), ended(`t${ts}`, outcomeAt(ts))]);
+    await store!.commit([...all, prepare]);
+    await store!.commit([
+      collect(25),
+      { kind: 'forget', partition: P, upTo: 25 },
+      { kind: 'truncateLog', partition: P, upTo: 25 },
+      { kind: 'remove', partition: P, key: 'a', ts: 30, txId: 'tx30' },
+      unprepare,
+    ]);
+    await kill();
+    await open();
+    expect([store!.read(P, 'a', FOREVER)?.ts, store!.outcome(P, 't20'), store!.outcome(P, 't30')?.ts]).toEqual([
+      20,
+      undefined,
+      30,
+    ]);
+    await store!.prefetch({ kind: 'log', partition: P, after: 0, upTo: 100 });
+    expect(store!.log(P, 0, 100).groups.map(({ ct }) => ct)).toEqual([30]);
+    expect((await store!.recover()).prepared).toEqual([]);
+    expect(store!.stats().partitions.get(P)).toEqual({ keys: 1, versions: 1 });
+  });
+});
+
+describe('a checkpoint', () => {
+  it('leaves a clean start nothing to replay', async () => {
+    await open();
+    for (let i = 0; i < 5; i++) await store!.commit([put('a', v(10 + i))]);
+    await close();
+    expect(await replayed()).toBe(0);
+  });
+
+  it('comes by itself, after some bytes or some time, and frees the log', async () => {
+    for (const checkpoint of [
+      { bytes: 20_000, ms: 2 ** 30 },
+      { bytes: 2 ** 40, ms: 1 },
+    ]) {
+      await open({ checkpoint, segmentBytes: 5_000 });
+      for (let i = 0; i < 100; i++) await store!.commit([put('a', v(10 + i, `"${'x'.repeat(1000)}"`))]);
+      const segments = async () => (await readdir(join(location, 'log'))).length;
+      for (let i = 0; i < 2000 && (await segments()) > 10; i++) await new Promise((done) => setTimeout(done, 1));
+      expect(await segments()).toBeLessThanOrEqual(10);
+      await close();
+    }
+  });
+
+  it('writes neither a put nor a removal of what came and went since the one before', async () => {
+    await open();
+    const batches = await batchesOf(async () => {
+      await store!.commit([prepare, logged(10), put('a', v(10))]);
+      await store!.commit([unprepare, { kind: 'truncateLog', partition: P, upTo: 10 }]);
+      await store!.commit([{ kind: 'remove', partition: P, key: 'a', ts: 10, txId: 'tx10' }]);
+      await close();
+    });
+    expect(batches).toEqual([['put m/logTruncatedUpTo/3', 'put c0003/']]);
+  });
+
+  it('removes what one before it has written', async () => {
+    await open();
+    await store!.commit([prepare, logged(10), put('a', v(10))]);
+    await store!.recover();
+    const batches = await batchesOf(async () => {
+      await store!.commit([unprepare, { kind: 'truncateLog', partition: P, upTo: 10 }]);
+      await store!.commit([{ kind: 'remove', partition: P, key: 'a', ts: 10, txId: 'tx10' }]);
+      await store!.recover();
+    });
+    expect(batches).toEqual([['del p0003/t', 'put m/logTruncatedUpTo/3', 'del v0003/a', 'put c0003/']]);
+    await close();
+    const left = await onRawDisk(location, (disk) => disk.keys().all());
+    expect(left.filter((key) => !/^[bmc]/.test(key))).toEqual([]);
+  });
+
+  it('writes a record once that has changed many times', async () => {
+    await open();
+    const batches = await batchesOf(async () => {
+      for (let i = 0; i < 30; i++) await store!.commit([meta('ust', i), put('a', v(10)), ended('t', outcomeAt(i))]);
+      await close();
+    });
+    expect(batches.map((batch) => batch.map((operation) => operation.replace(/ x.*/, ' x')))).toEqual([
+      ['put m/ust', 'put v0003/a', 'put o0003/t', 'put x', 'put c0003/'],
+    ]);
+  });
+
+  it('holds what was there when it began, and nothing that came while it was being made', async () => {
+    await open({ cacheBytes: 2 ** 24 });
+    // Several turns of the event loop: the commits fall between them.
+    const keys = [...Array(2000).keys()].map((i) => `k${i}`);
+    await store!.commit(keys.map((key) => put(key, v(10))));
+    const checkpoint = store!.recover();
+    await store!.commit(keys.map((key) => put(key, v(20))));
+    await checkpoint;
+    await kill();
+    expect(await replayed()).toBe(1);
+    await open();
+    expect(store!.stats().partitions.get(P)).toEqual({ keys: 2000, versions: 4000 });
+  });
+
+  it('is not made while nothing has changed', async () => {
+    await open({ checkpoint: { bytes: 2 ** 40, ms: 1 } });
+    await store!.commit([meta('ust', 1)]);
+    await store!.recover();
+    const batches = await batchesOf(() => new Promise((done) => setTimeout(done, 50)));
+    expect(batches).toEqual([]);
+  });
+
+  it('that fails ends the writing, and loses nothing', async () => {
+    await open({ checkpoint: { bytes: 1, ms: 2 ** 30 } });
+    const full = Object.assign(new Error('no room'), { code: 'ENOSPC' });
+    const clear = jest.spyOn(ClassicLevel.prototype, 'batch').mockImplementation(() => {
+      throw full;
+    });
+    await expect(store!.commit([put('a', v(10))])).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    clear.mockRestore();
+    await expect(store!.commit([put('a', v(20))])).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    await close();
+    await open();
+    expect(store!.read(P, 'a', FOREVER)?.ts).toBe(10);
+  });
+});
+
+describe('reads between two checkpoints', () => {
+  it('see in listings, logs and copies what LevelDB does not hold yet', async () => {
+    await open({ logTailBytes: 0 });
+    await store!.commit([put('a', v(10)), put('c', v(10)), logged(10)]);
+    await store!.recover();
+    await store!.commit([put('b', v(20)), put('c', v(20, null)), logged(20)]);
+    await store!.prefetch({ kind: 'list', partition: P, range: range(), snapshot: FOREVER });
+    expect(store!.list(P, range(), FOREVER).entries.map(({ key }) => key)).toEqual(['a', 'b']);
+    await store!.prefetch({ kind: 'list', partition: P, range: range(), snapshot: 'any' });
+    expect(store!.list(P, range(), ({ ts }) => ts <= 10).entries.map(({ key }) => key)).toEqual(['a', 'c']);
+    await store!.prefetch({ kind: 'log', partition: P, after: 0, upTo: 100 });
+    expect(store!.log(P, 0, 100).groups.map(({ ct }) => ct)).toEqual([10, 20]);
+    await store!.prefetch({ kind: 'copy', partition: P, start: '' });
+    expect(store!.copy(P, '').chains.map(({ key, versions }) => [key, versions.length])).toEqual([
+      ['a', 1],
+      ['b', 1],
+      ['c', 2],
+    ]);
+  });
+});
+
+describe('damage between LevelDB and the log', () => {
+  const segment = async () => join(location, 'log', (await readdir(join(location, 'log'))).sort().at(-1)!);
+  const written = async () => {
+    await open();
+    await store!.commit([put('a', v(10))]);
+    await store!.recover();
+    for (let i = 0; i < 3; i++) await store!.commit([put('a', v(20 + i))]);
+    await kill();
+  };
+
+  it('is a record of the log with flipped bits: nothing is served', async () => {
+    await written();
+    const bytes = await readFile(await segment());
+    const clean = Buffer.from(bytes);
+    for (let at = 30; at < bytes.length; at += 7) {
+      clean.copy(bytes);
+      bytes[at]! ^= 0x10;
+      await writeFile(await segment(), bytes);
+      await expect(open()).rejects.toBeInstanceOf(CorruptRecord);
+    }
+  });
+
+  it('is not the torn end of an append that nobody was told of', async () => {
+    await written();
+    const bytes = await readFile(await segment());
+    await truncate(await segment(), bytes.length - 1);
+    await open();
+    expect(store!.read(P, 'a', FOREVER)?.ts).toBe(21);
+  });
+
+  it('is a log that lacks what LevelDB covers, or is gone', async () => {
+    await written();
+    await open();
+    await close();
+    const whole = await readFile(await segment());
+    await truncate(await segment(), whole.length - 1);
+    await expect(open()).rejects.toMatchObject({ code: 'STORAGE_FAILED', damage: 'missing' });
+    await rm(join(location, 'log'), { recursive: true });
+    await expect(open()).rejects.toMatchObject({ code: 'STORAGE_FAILED', damage: 'missing' });
+  });
+
+  it('is a log without the record that says what LevelDB covers of it', async () => {
+    await written();
+    await onRawDisk(location, (disk) => disk.del('m/checkpoint'));
+    await expect(open()).rejects.toMatchObject({ code: 'STORAGE_FAILED', damage: 'missing' });
+  });
+});
+
+describe('a data folder of the format before the log', () => {
+  /** LevelDB alone, with an entry for each outcome in the index of times. */
+  const previous = async () => {
+    await open();
+    await store!.commit([put('a', v(10)), logged(10), ended('t', outcomeAt(10)), prepare, meta('ust', 5)]);
+    await close();
+    await rm(join(location, 'log'), { recursive: true });
+    await onRawDisk(location, async (disk) => {
+      const [block] = await disk.keys({ gte: 'x', lt: 'y' }).all();
+      await disk.batch().del('m/checkpoint').del(block!).put('x0003/0000000000a/t', Buffer.alloc(0)).write();
+    });
+  };
+
+  it('is taken over at the first start, as a whole', async () => {
+    await previous();
+    await open();
+    expect([store!.read(P, 'a', FOREVER)?.ts, store!.outcome(P, 't')?.ts]).toEqual([10, 10]);
+    const { meta, prepared, logEnds } = await store!.recover();
+    expect([meta.get('ust'), prepared.length, logEnds.get(P)]).toEqual([5, 1, 10]);
+    await store!.commit([put('a', v(20)), { kind: 'forget', partition: P, upTo: 15 }]);
+    await kill();
+    await open();
+    expect([store!.read(P, 'a', FOREVER)?.ts, store!.outcome(P, 't')]).toEqual([20, undefined]);
+    await store!.commit([put('b', v(20))]);
+    await close();
+    expect(await onRawDisk(location, (disk) => disk.keys({ gte: 'x', lt: 'y' }).all())).toEqual([]);
+  });
+
+  it('is taken over also when a crash stopped the first start in between', async () => {
+    await previous();
+    const log = await openLogIn(join(location, 'log'));
+    await log.close();
+    await kill();
+    await open();
+    await close();
+    await onRawDisk(location, (disk) => disk.del('m/checkpoint'));
+    await open();
+    expect(store!.read(P, 'a', FOREVER)?.ts).toBe(10);
+  });
+
+  it('is the only one that an earlier version of Isochron opens: it refuses the new one by its format', async () => {
+    await open();
+    await close();
+    // Earlier versions read every meta value at the start, as this does.
+    const asBefore = onRawDisk(location, async (disk) =>
+      openAs(META_VALUE, (await disk.get('m/checkpoint'))!, 'm/checkpoint'),
+    );
+    await expect(asBefore).rejects.toMatchObject({ code: 'STORAGE_FAILED', damage: 'version' });
+  });
+});

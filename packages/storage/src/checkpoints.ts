@@ -1,0 +1,160 @@
+/** Takes what the durable log holds to LevelDB, and frees the log. */
+import type { Changes } from './changes.js';
+import type { Disk } from './disk.js';
+import { CHECKPOINT } from './disk-keys.js';
+import { CorruptRecord, type FirstFailure } from './failure.js';
+import type { DurableLog, Position } from './log/durable-log.js';
+import { LogRecords } from './log-records.js';
+import type { Partition } from './partition.js';
+import type { Partitions } from './partitions.js';
+import { openCheckpoint, sealCheckpoint } from './records.js';
+
+/** Operations that one turn of the event loop puts into a batch: about a millisecond. */
+const SLICE = 256;
+
+/** When a checkpoint is due. */
+export interface CheckpointPolicy {
+  /** Bytes of the log since the last one. */
+  readonly bytes: number;
+  /** Or time since the first change that it lacks, ms. */
+  readonly ms: number;
+}
+
+/** What a checkpoint works with. */
+export interface CheckpointParts {
+  readonly disk: Disk;
+  readonly log: DurableLog;
+  readonly partitions: Partitions;
+  readonly changes: Changes;
+  readonly failure: FirstFailure;
+}
+
+/**
+ * A checkpoint is one batch of LevelDB: what has changed since the one before it, and the position of the log that it covers. So
+ * LevelDB is always as it was at that position, whatever happens in the middle. Once the batch is on disk, the log before the
+ * position may go.
+ */
+export class Checkpoints {
+  /** Position of the first batch that memory does not hold. */
+  #applied: Position;
+  /** Position of the first batch that LevelDB lacks. */
+  #covered: Position;
+  #bytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  readonly #truncated = new Set<Partition>();
+
+  constructor(
+    readonly parts: CheckpointParts,
+    readonly policy: CheckpointPolicy,
+    readonly sync: boolean,
+    covered: Position,
+  ) {
+    this.#applied = covered;
+    this.#covered = covered;
+  }
+
+  /** Whether LevelDB holds all that memory does. */
+  get #isComplete(): boolean {
+    return this.#applied === this.#covered && this.parts.changes.isEmpty;
+  }
+
+  /** A batch of so many bytes in the log is in memory now. */
+  applied(position: Position, bytes: number): void {
+    this.#applied = position + 1;
+    this.#bytes += bytes;
+  }
+
+  /** The log of a partition was truncated: LevelDB can drop entries. */
+  truncated(partition: Partition): void {
+    this.#truncated.add(partition);
+  }
+
+  /** Begins a checkpoint if one is due, and sees to it that one will be. */
+  schedule(): void {
+    if (this.#running !== undefined || this.#isComplete) return;
+    if (this.#bytes >= this.policy.bytes) void this.run().catch(() => undefined);
+    else this.#timer ??= setTimeout(() => void this.run().catch(() => undefined), this.policy.ms).unref();
+  }
+
+  /** Whether commits come faster than checkpoints: they have to wait for one. */
+  get isBehind(): boolean {
+    return this.#bytes >= 2 * this.policy.bytes;
+  }
+
+  /**
+   * Takes everything that is in memory now to LevelDB.
+   * @throws IsochronError when that fails, or something failed before: nothing is written from then on
+   */
+  async run(): Promise<void> {
+    this.parts.failure.check();
+    // One that is on its way may have begun without the latest changes.
+    await this.#running;
+    if (this.#isComplete) return;
+    this.#running ??= this.#next();
+    await this.#running;
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  async #next(): Promise<void> {
+    this.stop();
+    try {
+      await this.#write();
+    } catch (error) {
+      throw this.parts.failure.fail('Cannot write a checkpoint', error);
+    } finally {
+      this.#running = undefined;
+    }
+    this.schedule();
+  }
+
+  async #write(): Promise<void> {
+    const [covered, truncated] = [this.#applied, [...this.#truncated]];
+    this.#bytes = 0;
+    this.#covered = covered;
+    this.#truncated.clear();
+    const batch = this.parts.disk.batch();
+    this.parts.changes.begin(batch);
+    this.parts.partitions.mark(batch);
+    batch.put(CHECKPOINT, sealCheckpoint(covered));
+    let operations = 0;
+    for (const _ of this.parts.changes.write(covered)) if (++operations % SLICE === 0) await nextTurn();
+    await batch.write({ sync: this.sync });
+    this.parts.changes.written();
+    for (const partition of truncated) await this.#clear(partition);
+    await this.parts.log.cut(covered);
+  }
+
+  /** Removes truncated log entries. Not synced: what a crash undoes is done again. */
+  async #clear(partition: Partition): Promise<void> {
+    const { keys, clearedUpTo, loggedOnDisk } = partition;
+    const { logTruncatedUpTo } = partition.horizons;
+    partition.clearedUpTo = logTruncatedUpTo;
+    // With nearly every checkpoint, what was truncated has never been on LevelDB.
+    if (loggedOnDisk <= clearedUpTo) return;
+    await this.parts.disk.clear(keys.logBetween(clearedUpTo, logTruncatedUpTo));
+  }
+}
+
+const nextTurn = (): Promise<void> => new Promise((done) => setImmediate(done));
+
+/**
+ * The position of the log that LevelDB covers. A folder of the previous format has all that it holds in LevelDB: it gets a log, whose first
+ * record is empty, so that a log that was lost is told from a new one.
+ * @throws CorruptRecord
+ */
+export async function coveredBy(disk: Disk, log: DurableLog): Promise<Position> {
+  const bytes = await disk.get(CHECKPOINT);
+  if (bytes !== undefined) return openCheckpoint(bytes);
+  if (log.end === 0) await log.append([EMPTY]);
+  if (log.end > 1)
+    throw new CorruptRecord(null, 'missing', 'LevelDB does not say what it covers of the log: its files are damaged');
+  await disk.put(CHECKPOINT, sealCheckpoint(log.end), { sync: true });
+  return log.end;
+}
+
+const EMPTY = new LogRecords().pack([]);

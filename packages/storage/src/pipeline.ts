@@ -1,0 +1,162 @@
+/** The way of a batch: staged, appended to the durable log, taken into memory, and written to LevelDB by a checkpoint later on. */
+import { type DurableRecord, IsochronError } from '@isochron/core';
+import type { ChainCache } from './chain-cache.js';
+import type { ChainLoader } from './chain-loader.js';
+import type { Checkpoints } from './checkpoints.js';
+import type { Collector } from './collector.js';
+import type { CommitJob, JobWriter } from './commit-job.js';
+import type { FirstFailure } from './failure.js';
+import type { DurableLog, Position } from './log/durable-log.js';
+import type { LogRecords } from './log-records.js';
+import type { Staging } from './staging.js';
+import type { VersionStoreStats } from './store.js';
+
+/** What a pipeline works with. */
+export interface PipelineParts {
+  readonly log: DurableLog;
+  readonly packing: LogRecords;
+  readonly staging: Staging;
+  readonly loader: ChainLoader;
+  readonly cache: ChainCache;
+  readonly writer: JobWriter;
+  readonly checkpoints: Checkpoints;
+  readonly collector: Collector;
+  readonly failure: FirstFailure;
+}
+
+/** Commits batches in the order of the calls. Those that wait at the same time share one write of the log. */
+export class Pipeline {
+  #queue: CommitJob[] = [];
+  #jobs = 0;
+  /** Settles with the latest commit. */
+  #lastCommit: Promise<void> = Promise.resolve();
+  /** Settles when nothing waits. */
+  #running: Promise<void> | undefined;
+  #isClosed = false;
+  readonly #counts = { batches: 0, records: 0, waiting: 0, lastSyncMs: 0, slowestSyncMs: 0 };
+
+  constructor(readonly parts: PipelineParts) {}
+
+  /** As {@link VersionStore.commit}. */
+  commit(records: readonly DurableRecord[]): Promise<void> {
+    const refusal = this.parts.failure.error ?? (this.#isClosed ? closedError() : undefined);
+    if (refusal !== undefined) return Promise.reject(refusal);
+    const packed = this.parts.packing.pack(records);
+    const chains = this.parts.staging.stage(records);
+    this.#counts.waiting++;
+    this.#lastCommit = new Promise((resolve, reject) => {
+      this.#queue.push({ number: ++this.#jobs, records, packed, chains, resolve, reject });
+    });
+    this.#start();
+    return this.#lastCommit;
+  }
+
+  /**
+   * Takes in a batch that the log held when it was opened, as if it had just been committed.
+   * @throws CorruptRecord when it, or a chain that it belongs to, is damaged
+   */
+  async replay(position: Position, packed: Uint8Array): Promise<void> {
+    const { packing, staging, loader, writer, checkpoints } = this.parts;
+    const records = packing.unpack(packed);
+    const chains = staging.stage(records);
+    await loader.loadForCommit(chains);
+    writer.write({ number: ++this.#jobs, records, chains });
+    staging.unstage(records, chains);
+    checkpoints.applied(position, packed.length);
+  }
+
+  /** Waits for the commits so far, whether they succeed or not. */
+  async settled(): Promise<void> {
+    await this.#lastCommit.catch(() => undefined);
+  }
+
+  get counts(): VersionStoreStats['commits'] {
+    return { ...this.#counts };
+  }
+
+  /** Lets nothing more in, and waits for what is under way. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#running;
+  }
+
+  #start(): void {
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+      // A commit may have come between the loop's end and this callback.
+      if (this.#queue.length > 0) this.#start();
+    });
+  }
+
+  /** One write after the other; between two of them, one slice of collection. */
+  async #run(): Promise<void> {
+    const { collector, checkpoints, failure } = this.parts;
+    while (this.#queue.length > 0 || (!collector.idle && failure.error === undefined)) {
+      const jobs = this.#queue.splice(0);
+      if (jobs.length > 0) await this.#write(jobs);
+      if (!collector.idle && failure.error === undefined) await this.#collect();
+      if (failure.error === undefined) checkpoints.schedule();
+      if (this.#isClosed && this.#queue.length === 0) return;
+    }
+  }
+
+  async #collect(): Promise<void> {
+    try {
+      await this.parts.collector.slice();
+    } catch (error) {
+      this.parts.failure.fail('Cannot collect garbage', error);
+    }
+  }
+
+  async #write(jobs: readonly CommitJob[]): Promise<void> {
+    try {
+      this.parts.failure.check();
+      await this.#load(jobs);
+      this.#apply(jobs, await this.#append(jobs));
+      await this.#relieve();
+    } catch (error) {
+      const failure = this.parts.failure.fail('Cannot write to disk', error);
+      for (const { reject } of jobs) reject(failure);
+      return;
+    } finally {
+      this.#counts.batches += jobs.length;
+      this.#counts.waiting -= jobs.length;
+    }
+    for (const { records, resolve } of jobs) {
+      this.#counts.records += records.length;
+      resolve();
+    }
+  }
+
+  /** Before anything is in the log: a commit that a damaged chain refuses must not come back. */
+  async #load(jobs: readonly CommitJob[]): Promise<void> {
+    for (const { chains } of jobs) await this.parts.loader.loadForCommit(chains);
+  }
+
+  async #append(jobs: readonly CommitJob[]): Promise<Position> {
+    const start = performance.now();
+    const first = await this.parts.log.append(jobs.map(({ packed }) => packed));
+    const { slowestSyncMs } = this.#counts;
+    this.#counts.lastSyncMs = performance.now() - start;
+    this.#counts.slowestSyncMs = Math.max(slowestSyncMs, this.#counts.lastSyncMs);
+    return first;
+  }
+
+  #apply(jobs: readonly CommitJob[], first: Position): void {
+    const { writer, staging, checkpoints } = this.parts;
+    jobs.forEach((job, i) => {
+      writer.write(job);
+      staging.unstage(job.records, job.chains);
+      checkpoints.applied(first + i, job.packed.length);
+    });
+  }
+
+  /** Where commits come faster than LevelDB takes them, or chains that wait for it fill the cache, they wait for a checkpoint. */
+  async #relieve(): Promise<void> {
+    const { cache, checkpoints } = this.parts;
+    if (checkpoints.isBehind || cache.bytes > cache.limitBytes) await checkpoints.run();
+  }
+}
+
+const closedError = (): IsochronError =>
+  new IsochronError('STORAGE_FAILED', 'The store is closed', { retryable: false });

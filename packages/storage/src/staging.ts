@@ -1,0 +1,58 @@
+import type { DurableRecord, OutcomeRecord, PartitionId, QualifiedKey, Version } from '@isochron/core';
+import type { LRUCache } from 'lru-cache';
+import { type Chain, Removal } from './chain.js';
+import type { ChainCache } from './chain-cache.js';
+import type { ChainLoader } from './chain-loader.js';
+import { ownVersion } from './commit-job.js';
+import { logEntry } from './log-entries.js';
+import type { Partitions } from './partitions.js';
+
+/** Shows the records of batches that are not durable yet. */
+export class Staging {
+  constructor(
+    readonly partitions: Partitions,
+    readonly loader: ChainLoader,
+    readonly cache: ChainCache,
+    /** The latest outcomes by their disk keys. */
+    readonly recent: LRUCache<string, OutcomeRecord>,
+  ) {}
+
+  /** Makes the records of a batch visible. Returns the chain of every version and removal, in order, pinned once each. */
+  stage(records: readonly DurableRecord[]): Chain[] {
+    const chains: Chain[] = [];
+    for (const record of records) {
+      if (record.kind === 'version') chains.push(this.#stageChange(record, ownVersion(record.version)));
+      else if (record.kind === 'remove') chains.push(this.#stageChange(record, new Removal(record.ts, record.txId)));
+      else if (record.kind === 'outcome') this.partitions.of(record.partition).outcomes.set(record.txId, record.record);
+      else if (record.kind === 'log') {
+        const partition = this.partitions.of(record.partition);
+        const entry = logEntry(record.ct, record.tx);
+        partition.log.add(entry);
+        partition.logs.tell((page) => page.add(entry));
+      }
+    }
+    return chains;
+  }
+
+  /** The batch is durable, and its records are where reads find them. */
+  unstage(records: readonly DurableRecord[], chains: readonly Chain[]): void {
+    for (const chain of chains) {
+      chain.unstage();
+      this.cache.unpin(chain);
+    }
+    for (const record of records) {
+      if (record.kind !== 'outcome') continue;
+      const { outcomes, keys } = this.partitions.of(record.partition);
+      this.recent.set(keys.outcome(record.txId), record.record);
+      if (outcomes.get(record.txId) === record.record) outcomes.delete(record.txId);
+    }
+  }
+
+  #stageChange(to: { partition: PartitionId; key: QualifiedKey }, change: Version | Removal): Chain {
+    const partition = this.partitions.of(to.partition);
+    const chain = this.loader.pinned(partition, to.key);
+    chain.stage(change);
+    partition.lists.tell((page) => page.touch(to.key, change.ts));
+    return chain;
+  }
+}
