@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { wallOf } from '@isochron/core/hlc';
+import { SHARED_SUBPROTOCOL } from '@isochron/wire/channels/entries';
 import type {
   ClientFrame,
   CommitFrame,
@@ -134,7 +135,11 @@ export class FakeServer {
     readonly options: FakeOptions,
   ) {
     const { port = 0 } = options;
-    this.#server = new WebSocketServer({ port, host: '127.0.0.1', handleProtocols: ([first]) => first ?? false });
+    this.#server = new WebSocketServer({
+      port,
+      host: '127.0.0.1',
+      handleProtocols: (offered) => [...offered].find((name) => name !== SHARED_SUBPROTOCOL) ?? false,
+    });
     this.#server.on('connection', (socket) => this.#connected(socket));
   }
 
