@@ -14,6 +14,7 @@ import { Progress } from './progress.js';
 import { type Failure, machineLines, machineOf, writeReport } from './report.js';
 import { ROOT } from './root.js';
 import { sdkCommits, sdkReads, sdkTransactions } from './sdk.js';
+import { sharedSockets } from './sockets.js';
 import { staleness, stalenessWan } from './staleness.js';
 import { secondStart } from './start.js';
 import { swiftReads } from './swift.js';
@@ -30,6 +31,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   swiftReads,
   sdkCommits,
   sdkTransactions,
+  sharedSockets,
   staleness,
   waits,
   stalenessWan,

@@ -9,8 +9,8 @@ import { WebSocket } from 'ws';
 /** A cluster as its file describes it. */
 export interface LoadedCluster {
   readonly topology: Topology;
-  /** A session with a node of the region. */
-  connect(region: string): Promise<IsochronClient>;
+  /** A session with a node of the region, on a socket of its own or on a shared one. */
+  connect(region: string, shared?: boolean): Promise<IsochronClient>;
   table(keysPerPartition: number): KeyTable;
 }
 
@@ -31,7 +31,8 @@ function readCluster(configFile: string): LoadedCluster {
   return {
     topology,
     // The class that the limit uses, whatever this Node brings along.
-    connect: (region) => connect({ endpoints: endpoints.get(region) ?? [], WebSocket }),
+    connect: (region, shared = false) =>
+      connect({ endpoints: endpoints.get(region) ?? [], ...(shared ? {} : { WebSocket }) }),
     table: (keysPerPartition) => {
       const table = tables.get(keysPerPartition) ?? new KeyTable(topology, keysPerPartition);
       tables.set(keysPerPartition, table);

@@ -13,6 +13,8 @@ interface Common {
   /** Regions that sessions go to, in turn. */
   readonly regions: readonly string[];
   readonly sessions: number;
+  /** Whether the sessions share sockets, one with each node; else each has its own. */
+  readonly shared?: boolean;
 }
 
 interface Timed extends Common {
@@ -53,7 +55,9 @@ const KEYS_PER_COMMIT = 1000;
 
 answerJobs<SdkJob, Load>(async (job) => {
   const cluster = loadCluster(job.configFile);
-  const clients = await Promise.all(Array.from({ length: job.sessions }, (_, i) => cluster.connect(regionOf(job, i))));
+  const clients = await Promise.all(
+    Array.from({ length: job.sessions }, (_, i) => cluster.connect(regionOf(job, i), job.shared)),
+  );
   try {
     if (job.kind === 'fill') return await fill(job, cluster.topology, clients);
     const table = cluster.table(job.keysPerPartition);
