@@ -136,6 +136,25 @@ describe('the sessions of a process in Node', () => {
     expect(messages).toBe(1);
   });
 
+  it('keep the process alive while there are any, and their socket does not afterwards', async () => {
+    const made: WebSocket[] = [];
+    class Recorded extends WebSocket {
+      constructor(url: string, protocols?: string[]) {
+        super(url, protocols);
+        made.push(this);
+      }
+    }
+    const at = await node();
+    const options = { WebSocket: sharedWebSocket(Recorded, undefined) };
+    const keepsAlive = (): boolean => Reflect.get(Reflect.get(made[0]!, '_socket'), '_handle').hasRef();
+    const app = await client([at], options);
+    expect(keepsAlive()).toBe(true);
+    await app.close();
+    expect(keepsAlive()).toBe(false);
+    await client([at], options);
+    expect([made.length, keepsAlive()]).toEqual([1, true]);
+  });
+
   it('leave their socket open for a while after the last of them, for the next one', async () => {
     const at = await node();
     const app = await client([at], DEFAULT);
