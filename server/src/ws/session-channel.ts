@@ -19,6 +19,7 @@ export interface ChannelOwner {
 export interface SessionChannelOptions {
   /** Network address of the client. */
   readonly address: string;
+  readonly maxMessageBytes: number;
   /** Bytes that the client may send before its hello was accepted. */
   readonly strangerBytes: number;
   /** Called once the client's hello was accepted. */
@@ -48,6 +49,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
   ) {
     this.#channels = owner.channels;
     this.#out = new AnswerQueue(codec);
+    this.#channels.limit(number, options.strangerBytes);
     this.#connection = admit(this);
   }
 
@@ -66,6 +68,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
 
   greeted(): void {
     this.#greeted = true;
+    this.#channels.limit(this.number, this.options.maxMessageBytes);
     this.options.greeted();
   }
 
@@ -85,7 +88,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
     else this.terminate();
   }
 
-  /** The client has closed the channel, or the socket is gone. */
+  /** Nothing is served any more: the client or this node has closed the channel, or the socket is gone. */
   disconnected(): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -96,8 +99,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
 
   /** Ends the session: there is no room for it. */
   terminate(): void {
-    this.#channels.close(this.number, NO_ROOM.code, NO_ROOM.reason);
-    this.disconnected();
+    this.close(NO_ROOM.code, NO_ROOM.reason);
   }
 
   send(outgoing: Outgoing): void {
@@ -110,8 +112,10 @@ export class SessionChannel implements SessionLink, ChannelSource {
     return this.#out.isEmpty ? undefined : this.#out.next();
   }
 
+  /** What was sent leaves before the close. A client that does not answer that holds no place: the session has ended. */
   close(code: number, reason: string): void {
     this.#channels.close(this.number, code, reason);
+    this.disconnected();
   }
 
   /**

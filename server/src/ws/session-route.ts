@@ -160,7 +160,8 @@ export class SessionHub {
       leave?.();
     };
     const { strangerBytes } = this.limits;
-    const options = { address, strangerBytes, greeted, ended };
+    const { maxRequestBytes: maxMessageBytes } = this.api.rules.limits;
+    const options = { address, maxMessageBytes, strangerBytes, greeted, ended };
     return new SessionChannel(owner, channel, codec, (link) => this.sessions.admit(link), options);
   }
 

@@ -95,13 +95,11 @@ describe('sessions on a shared socket', () => {
     slow.send([read(1), read(2), read(3)]);
     other.send(read(1));
     await other.answer(1);
-    const reads = jest.spyOn(api.node, 'latest');
     slow.send({ type: 'start', id: 4, tx: `${TX}.1` });
-    // Behind it on the socket, but not in the channel.
-    other.send({ type: 'ping', id: 2 });
-    await other.answer(2);
+    // Behind it on the socket.
+    other.send({ type: 'status', id: 2, tx: `${TX}.1` });
+    expect(await other.answer(2)).toMatchObject({ status: 'unknown' });
     expect(slow.frames.length).toBe(1);
-    reads.mockRestore();
     shared.channels.resume(number);
     expect(await slow.answer(4)).toMatchObject({ type: 'started' });
     expect(slow.frames.map(({ id }) => id)).toEqual([undefined, 1, 2, 3, 4]);
@@ -167,10 +165,40 @@ describe('sessions on a shared socket', () => {
     const more = [shared.session(), shared.session()];
     expect(await shared.session().closed).toBe(1013);
     more[0]!.sendRaw('x'.repeat(10_001));
-    expect(await more[0]!.closed).toBe(1013);
+    expect(await more[0]!.closed).toBe(1009);
     await strangers[1]!.hello();
     await more[1]!.hello();
     expect(api.app.sessionCounts().sessions).toBe(3);
+  });
+
+  it('hold no place once they are closed, whether their client answers that or not', async () => {
+    api = await startApi({ apiKeys: ['right'], limits: { strangers: 10, strangersPerAddress: 3 } });
+    const shared = await SharedClient.open(api.url);
+    const last = shared.session();
+    const answers = jest.spyOn(shared.channels, 'receive').mockImplementation(() => undefined);
+    for (let i = 0; i < 10; i++) shared.session().send({ type: 'hello', credentials: 'wrong' });
+    last.send({ type: 'hello', credentials: 'right' });
+    await until(() => answers.mock.calls.length > 0 && api.app.sessionCounts().sessions === 1);
+    answers.mockRestore();
+  });
+
+  it('send a bounded number of bytes before their hello, in however many messages', async () => {
+    api = await startApi({ limits: { strangerBytes: 10_000 } });
+    const shared = await SharedClient.open(api.url);
+    await shared.greeted();
+    const stranger = shared.session();
+    // Messages without a frame: no hello, and nothing wrong.
+    for (let i = 0; i < 4; i++) stranger.sendRaw(`[${' '.repeat(3000)}]`);
+    expect(await stranger.closed).toBe(1013);
+  });
+
+  it('send no large message in parts before their hello', async () => {
+    api = await startApi({ limits: { strangerBytes: 100_000 } });
+    const shared = await SharedClient.open(api.url);
+    await shared.greeted();
+    const stranger = shared.session();
+    stranger.sendRaw('x'.repeat(200_000));
+    expect(await stranger.closed).toBe(1009);
   });
 
   it('are limited to the channels of a socket, and opening more ends nothing else', async () => {

@@ -42,6 +42,8 @@ export class Channel {
   /** @param subprotocol what its open is to name, where this side opens it */
   constructor(
     readonly number: number,
+    /** Largest message that is taken in, bytes. */
+    public maxMessageBytes: number,
     public source: ChannelSource,
     public subprotocol: string | undefined,
   ) {}
@@ -60,14 +62,14 @@ export class Channel {
     return this.message === undefined ? 0 : this.message.length - this.offset;
   }
 
-  /** Takes a part. @returns whether the message stays within `maxBytes` */
-  append(part: Uint8Array, maxBytes: number): boolean {
+  /** Takes a part. @returns whether the message stays within its bound */
+  append(part: Uint8Array): boolean {
     const length = this.#assembled + part.length;
     this.#assembly ??= new Uint8Array();
-    if (length > maxBytes) return false;
+    if (length > this.maxMessageBytes) return false;
     if (length > this.#assembly.length) {
       // Copied, and doubled: a view of a small part would keep the whole message that it came in.
-      const grown = new Uint8Array(Math.min(maxBytes, Math.max(2 * length, 4 * CHANNEL_LIMITS.chunkBytes)));
+      const grown = new Uint8Array(Math.min(this.maxMessageBytes, Math.max(2 * length, 4 * CHANNEL_LIMITS.chunkBytes)));
       grown.set(this.#assembly.subarray(0, this.#assembled));
       this.#assembly = grown;
     }

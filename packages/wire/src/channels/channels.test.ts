@@ -330,6 +330,17 @@ describe('the channels of a shared socket', () => {
     expect(server.messages.get(small)).toEqual(['and on']);
   });
 
+  it('a channel may have a limit of its own', () => {
+    const { client, server } = pair();
+    const [narrow, wide] = [client.open(), client.open()];
+    carry(client, server);
+    server.channels.limit(narrow, chunkBytes);
+    for (const channel of [narrow, wide]) client.send(channel, new Uint8Array(chunkBytes + 1));
+    carry(client, server);
+    expect(server.log).toContain(`refused ${narrow} too large`);
+    expect(server.messages.get(wide)?.[0]?.length).toBe(chunkBytes + 1);
+  });
+
   it('what paused channels of a socket hold is bounded', () => {
     const { client, server } = pair();
     for (let sent = 0; sent <= CHANNEL_LIMITS.heldBytes / windowBytes + 1; sent++) {

@@ -85,7 +85,7 @@ export class Channels {
   /** Opens a channel: what `source` has may be sent at once. @returns its number */
   open(subprotocol: string, source: ChannelSource): number {
     this.#last++;
-    this.#channels.set(this.#last, new Channel(this.#last, source, subprotocol));
+    this.#channels.set(this.#last, new Channel(this.#last, this.rules.maxMessageBytes, source, subprotocol));
     this.ready(this.#last);
     return this.#last;
   }
@@ -112,6 +112,12 @@ export class Channels {
   /** Bytes that have left on the channel and that the peer has not granted again: it has not taken them in. */
   untakenBytes(number: number): number {
     return CHANNEL_LIMITS.windowBytes - (this.#channels.get(number)?.outCredit ?? CHANNEL_LIMITS.windowBytes);
+  }
+
+  /** Sets the size of the largest message that is taken in on the channel, where that is not the socket's. */
+  limit(number: number, maxMessageBytes: number): void {
+    const channel = this.#channels.get(number);
+    if (channel !== undefined) channel.maxMessageBytes = maxMessageBytes;
   }
 
   /** What comes on the channel waits from now on: at most a window. */
@@ -169,7 +175,7 @@ export class Channels {
     if (number <= this.#last) throw invalid(`channel ${number} has been used`);
     this.#last = number;
     if (this.#channels.size < CHANNEL_LIMITS.channels) {
-      const channel = new Channel(number, EMPTY, undefined);
+      const channel = new Channel(number, this.rules.maxMessageBytes, EMPTY, undefined);
       this.#channels.set(number, channel);
       channel.source = this.events.opened(number, subprotocol);
       return;
@@ -192,7 +198,7 @@ export class Channels {
     if (!channel.isPartial && this.#partialsIn === this.rules.partialsIn)
       throw invalid('too many messages are sent in parts');
     if (!channel.isPartial) this.#partialsIn++;
-    if (!channel.append(payload, this.rules.maxMessageBytes)) this.events.refused(number, 'too large');
+    if (!channel.append(payload)) this.events.refused(number, 'too large');
     else if (kind === ENTRY.part) this.#taken(channel);
     else {
       this.#partialsIn--;
@@ -201,7 +207,7 @@ export class Channels {
   }
 
   #message(channel: Channel, payload: Uint8Array, isText: boolean): void {
-    if (payload.length > this.rules.maxMessageBytes) this.events.refused(channel.number, 'too large');
+    if (payload.length > channel.maxMessageBytes) this.events.refused(channel.number, 'too large');
     else if (channel.isPaused) {
       this.#heldBytes += channel.hold(payload, isText);
       if (this.#heldBytes > CHANNEL_LIMITS.heldBytes) this.events.refused(channel.number, 'too much');
