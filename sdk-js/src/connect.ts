@@ -51,13 +51,17 @@ async function imported(session: ExportedSession | string): Promise<ImportedSess
 }
 
 async function settle(options: ConnectOptions): Promise<Settings> {
-  const global = globalThis as { WebSocket?: WebSocketConstructor };
+  const { WebSocket: Global, process } = globalThis as { WebSocket?: WebSocketConstructor; process?: unknown };
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return {
     credentials: undefined,
     ...DEFAULTS,
     ...(Object.fromEntries(given) as Partial<Settings>),
     Homing: options.endpoints.length > 1 ? (await import('@isochron/client/link/homing')).Homing : undefined,
-    WebSocket: options.WebSocket ?? global.WebSocket ?? (await (await import('./ws.js')).findWebSocket(IsochronError)),
+    WebSocket:
+      options.WebSocket ??
+      (process || !Global
+        ? await (await import('./ws.js')).nodeWebSocket(IsochronError, options.credentials, Global)
+        : Global),
   };
 }

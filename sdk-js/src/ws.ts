@@ -1,12 +1,28 @@
-/** The WebSocket of Node below 22: browsers never load this file, which therefore shares none with the others. */
+/** The WebSocket in Node: browsers never load this file, which therefore shares none with the others. */
 import type { IsochronError } from '@isochron/core/errors';
 import type { WebSocketConstructor } from './options.js';
+
+/**
+ * The class of the sockets that sessions share, made with the global one, or with that of the package `ws`. Where `process` is not Node's, the
+ * global class.
+ * @throws NOT_SUPPORTED_BY_PROTOCOL, as an error of the given class, where there is neither
+ */
+export async function nodeWebSocket(
+  ErrorOf: typeof IsochronError,
+  credentials: string | undefined,
+  Global: WebSocketConstructor | undefined,
+): Promise<WebSocketConstructor> {
+  const Base = Global ?? (await findWebSocket(ErrorOf));
+  const { process } = globalThis as { process?: { versions?: { node?: string } } };
+  if (process?.versions?.node === undefined) return Base;
+  return (await import('./shared.js')).sharedWebSocket(Base, credentials);
+}
 
 /**
  * @param name of the package: bundlers cannot follow it
  * @throws NOT_SUPPORTED_BY_PROTOCOL, as an error of the given class, where the package is not installed
  */
-export async function findWebSocket(ErrorOf: typeof IsochronError, name = 'ws'): Promise<WebSocketConstructor> {
+async function findWebSocket(ErrorOf: typeof IsochronError, name = 'ws'): Promise<WebSocketConstructor> {
   try {
     const { WebSocket } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as {
       WebSocket: WebSocketConstructor;

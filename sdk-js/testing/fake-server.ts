@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { wallOf } from '@isochron/core/hlc';
+import { SHARED_SUBPROTOCOL } from '@isochron/wire/channels/entries';
 import type {
   ClientFrame,
   CommitFrame,
@@ -23,6 +24,7 @@ import type {
   WireValue,
 } from '@isochron/wire/session-frames';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { SharedServerSocket } from './shared-server.js';
 
 interface StoredVersion {
   readonly ts: number;
@@ -75,6 +77,16 @@ export class FakeStore {
   }
 }
 
+/** The socket of a session: a WebSocket, or a channel of a shared one. */
+export interface ServedSocket {
+  readonly OPEN: number;
+  readonly readyState: number;
+  on(event: 'message', listener: (data: Buffer) => void): unknown;
+  on(event: 'close', listener: () => void): unknown;
+  send(text: string): void;
+  terminate(): void;
+}
+
 /** What a script does with a frame: nothing, an answer of its own, no answer at all, or the end of the connection. */
 export type Scripted =
   | undefined
@@ -96,6 +108,8 @@ export interface FakeOptions {
   /** Default paris, with all that it can do. */
   readonly protocol?: string;
   readonly capabilities?: readonly string[];
+  /** Whether it serves shared sockets. */
+  readonly shared?: boolean;
   /** Where it listens; default a free port. */
   readonly port?: number;
 }
@@ -110,12 +124,14 @@ const ALL = ['transactions', 'list', 'stable', 'snapshots', 'read-past', 'stable
 
 export class FakeServer {
   readonly #server: WebSocketServer;
-  readonly #open = new Map<WebSocket, Map<string, Snapshot>>();
+  readonly #open = new Map<ServedSocket, Map<string, Snapshot>>();
+  /** Whole sockets, each of a session or of many. */
+  readonly sockets = new Set<WebSocket>();
   /** Every frame that came in, and how many came in each message. */
   readonly frames: ClientFrame[] = [];
   readonly packing: number[] = [];
   /** Runs before a frame is answered. */
-  script: (frame: ClientFrame, socket: WebSocket) => Scripted = () => undefined;
+  script: (frame: ClientFrame, socket: ServedSocket) => Scripted = () => undefined;
   /** Snapshot that starts and reads are given; default the store's stable time. */
   lag: number | undefined;
   /** What it says of its freshness, where that is not the truth of the store. */
@@ -133,9 +149,24 @@ export class FakeServer {
     readonly store: FakeStore,
     readonly options: FakeOptions,
   ) {
-    const { port = 0 } = options;
-    this.#server = new WebSocketServer({ port, host: '127.0.0.1', handleProtocols: ([first]) => first ?? false });
-    this.#server.on('connection', (socket) => this.#connected(socket));
+    const { port = 0, shared = false } = options;
+    this.#server = new WebSocketServer({
+      port,
+      host: '127.0.0.1',
+      handleProtocols: (offered) => {
+        const names = [...offered].filter((name) => shared || name !== SHARED_SUBPROTOCOL);
+        return names[0] ?? false;
+      },
+    });
+    this.#server.on('connection', (socket) => {
+      this.sockets.add(socket);
+      socket.on('close', () => {
+        this.sockets.delete(socket);
+        this.#look();
+      });
+      if (socket.protocol === SHARED_SUBPROTOCOL) new SharedServerSocket(socket, (one) => this.#connected(one));
+      else this.#connected(socket);
+    });
   }
 
   static async start(store = new FakeStore(), options: FakeOptions = {}): Promise<FakeServer> {
@@ -175,7 +206,7 @@ export class FakeServer {
 
   /** Cuts all connections, without a word. */
   cut(): void {
-    for (const socket of this.#open.keys()) socket.terminate();
+    for (const socket of this.sockets) socket.terminate();
   }
 
   async close(): Promise<void> {
@@ -183,7 +214,7 @@ export class FakeServer {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  #connected(socket: WebSocket): void {
+  #connected(socket: ServedSocket): void {
     this.#open.set(socket, new Map());
     socket.on('close', () => {
       this.#open.delete(socket);
@@ -205,7 +236,7 @@ export class FakeServer {
     for (const { resolve } of met) resolve();
   }
 
-  #serve(frame: ClientFrame, socket: WebSocket): void {
+  #serve(frame: ClientFrame, socket: ServedSocket): void {
     const scripted = this.script(frame, socket);
     if (scripted instanceof Promise) void scripted.then(() => this.#reply(this.#answer(frame, socket), socket));
     else if (scripted === undefined) this.#reply(this.#answer(frame, socket), socket);
@@ -217,11 +248,11 @@ export class FakeServer {
     else if (scripted !== 'drop') this.#reply(scripted, socket);
   }
 
-  #reply(frame: ServerFrame, socket: WebSocket): void {
+  #reply(frame: ServerFrame, socket: ServedSocket): void {
     if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(frame));
   }
 
-  #answer(frame: ClientFrame, socket: WebSocket): ServerFrame {
+  #answer(frame: ClientFrame, socket: ServedSocket): ServerFrame {
     switch (frame.type) {
       case 'hello':
         return this.welcomeFrame();
@@ -298,7 +329,7 @@ export class FakeServer {
       : { type: 'status', id, status: 'committed', ts };
   }
 
-  #start({ id, tx, at, deps }: StartFrame, socket: WebSocket): ServerFrame {
+  #start({ id, tx, at, deps }: StartFrame, socket: ServedSocket): ServerFrame {
     const open = this.#open.get(socket);
     if (open?.has(tx)) return refusal(id, 'TX_ID_REUSED', false);
     const snapshot = this.#assigned(at, deps);
@@ -317,18 +348,18 @@ export class FakeServer {
     return { snapshot: at ?? this.lag ?? this.store.ust, ...this.#deps() };
   }
 
-  #snapshot({ tx, at, deps }: ReadFrame | ListFrame, socket: WebSocket): Snapshot | undefined {
+  #snapshot({ tx, at, deps }: ReadFrame | ListFrame, socket: ServedSocket): Snapshot | undefined {
     return tx === undefined ? this.#assigned(at, deps) : this.#open.get(socket)?.get(tx);
   }
 
-  #read(frame: ReadFrame, socket: WebSocket): ServerFrame {
+  #read(frame: ReadFrame, socket: ServedSocket): ServerFrame {
     const snapshot = this.#snapshot(frame, socket);
     if (snapshot === undefined) return refusal(frame.id, 'TRANSACTION_UNKNOWN', false);
     const values = frame.keys.map((key) => this.store.read(key, snapshot.snapshot));
     return { type: 'values', id: frame.id, ...snapshot, values };
   }
 
-  #list(frame: ListFrame, socket: WebSocket): ServerFrame {
+  #list(frame: ListFrame, socket: ServedSocket): ServerFrame {
     const snapshot = this.#snapshot(frame, socket);
     if (snapshot === undefined) return refusal(frame.id, 'TRANSACTION_UNKNOWN', false);
     const { keyspace, prefix = '', start = '', limit = 100 } = frame;
@@ -343,7 +374,7 @@ export class FakeServer {
     return { type: 'listed', id: frame.id, ...snapshot, entries: found.slice(0, limit), next };
   }
 
-  #commit(frame: CommitFrame, socket: WebSocket): ServerFrame {
+  #commit(frame: CommitFrame, socket: ServedSocket): ServerFrame {
     if (frame.snapshot === undefined && !this.#open.get(socket)?.has(frame.tx))
       return refusal(frame.id, 'TRANSACTION_UNKNOWN', false);
     this.#open.get(socket)?.delete(frame.tx);

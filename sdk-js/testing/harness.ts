@@ -16,12 +16,17 @@ export async function server(store?: FakeStore, options?: FakeOptions): Promise<
   return started;
 }
 
-/** A client whose retries do not wait: the source of its jitter says zero. */
-export async function client(
-  servers: readonly FakeServer[],
-  options: Partial<ConnectOptions> = {},
-): Promise<IsochronClient> {
-  const connected = await connect({ endpoints: servers.map(({ url }) => url), WebSocket, random: () => 0, ...options });
+/** Options of `connect`; what is undefined is left out. */
+export type TestOptions = { readonly [Name in keyof ConnectOptions]?: ConnectOptions[Name] | undefined };
+
+/**
+ * A client whose retries do not wait: the source of its jitter says zero. It has a socket of its own unless `WebSocket` is
+ * left out.
+ */
+export async function client(servers: readonly FakeServer[], options: TestOptions = {}): Promise<IsochronClient> {
+  const all: TestOptions = { WebSocket, random: () => 0, ...options };
+  const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+  const connected = await connect({ endpoints: servers.map(({ url }) => url), ...given });
   toClose.push(connected);
   return connected;
 }

@@ -19,6 +19,7 @@ const WITHOUT_VALUES = ['idle', 'idle-partitions', 'idle-sessions', 'waits', 'lo
 const SAME_LOADS = [
   'staleness',
   'staleness-wan',
+  'shared-sockets',
   'partitions',
   'keys',
   'write-amplification',

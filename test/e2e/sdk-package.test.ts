@@ -50,7 +50,7 @@ describe('the package of the SDK', () => {
     expect(sources).toEqual(
       expect.arrayContaining(['sdk-js/dist/connect.js', 'packages/protocols/dist/paris/session.js']),
     );
-    const client = /^(?:sdk-js|packages\/(?:client|core))\/dist\//;
+    const client = /^(?:sdk-js\/dist|packages\/(?:client|core)\/dist|packages\/wire\/dist\/channels)\//;
     const session =
       /^packages\/protocols\/dist\/.*(?:session|sessions|snapshot|vectors|write-cache|newer|-matrix)\.js$/;
     expect(sources.filter((source) => !client.test(source) && !session.test(source))).toEqual([]);

@@ -391,7 +391,7 @@ export type AnswerFrame =
   | PongFrame;
 export type ServerFrame = WelcomeFrame | AnswerFrame | ErrorFrame | UstFrame | GoawayFrame;
 
-/** WebSocket subprotocols. */
+/** WebSocket subprotocols of a session. `channels/entries.ts` has that of a socket which sessions share. */
 export const SESSION_SUBPROTOCOLS = { json: 'isochron.v1+json', msgpack: 'isochron.v1+msgpack' } as const;
 
 /** Close codes of `/v1/session`. 1009 and 1012 are the standard's *message too big* and *service restart*. */

@@ -9,7 +9,7 @@ import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstanc
 import type { Secrets } from '../config/secret.js';
 import type { AnyNode } from '../node/api.js';
 import { servedNode } from '../ws/served-node.js';
-import { handleProtocols, SessionHub } from '../ws/session-route.js';
+import { handleProtocols, type SessionCounts, SessionHub } from '../ws/session-route.js';
 import { Authenticator } from './auth.js';
 import { limitBodies } from './bodies.js';
 import { jsonBodyParser } from './body.js';
@@ -53,6 +53,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Takes no new work, sends clients elsewhere and finishes what was begun. See {@link drain}. */
     drain(bounds?: Partial<DrainBounds>): Promise<void>;
+    /** The sessions that are served now, and their sockets: to be shown by `buildMetrics`. */
+    sessionCounts(): SessionCounts;
   }
 }
 
@@ -81,13 +83,14 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error, request, reply) => sendProblem(reply, badUrl(error, request.url), request.log),
   });
-  new Connections(app.server, bounds);
+  const connections = new Connections(app.server, bounds);
   const rules = new Rules(node.topology, limits);
   const auth = new Authenticator(options.apiKeys);
   const data = dataApi(node, { secrets: options, rules, auth, log: app.log, serving });
   const { api, handOver } = data;
   const served = servedNode(api);
-  const hub = new SessionHub(api, new ServedSessions(served, () => data.openSession(served)), bounds);
+  const hub = new SessionHub(api, new ServedSessions(served, () => data.openSession(served)), bounds, connections);
+  app.decorate('sessionCounts', () => hub.counts);
   app.decorate('drain', (bounds?: Partial<DrainBounds>) => drain({ api, handOver, hub, server: app.server }, bounds));
   app.setErrorHandler((error, request, reply) =>
     sendProblem(reply, asValueError(error, request.routeOptions.config.bodyIsValue), request.log),

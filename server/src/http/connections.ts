@@ -41,6 +41,14 @@ export class Connections {
     server.on('close', () => clearInterval(this.#timer));
   }
 
+  /**
+   * Takes the place of a connection for a session on a socket that others share. @returns what to call once it has ended;
+   * undefined where there are too many
+   */
+  take(address: string): (() => void) | undefined {
+    return this.#quota.take(address) ? () => this.#quota.give(address) : undefined;
+  }
+
   #admit(socket: Socket): void {
     const address = socket.remoteAddress ?? '';
     if (!this.#quota.take(address)) {

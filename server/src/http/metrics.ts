@@ -7,6 +7,7 @@ import { Serving } from '@isochron/sessions';
 import fastify, { type FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { DiskStatus, RunningNode } from '../node/api.js';
+import type { SessionCounts } from '../ws/session-route.js';
 import { costMetrics } from './cost-metrics.js';
 import type { HttpLatency } from './latency.js';
 import { sendProblem } from './problem.js';
@@ -17,11 +18,13 @@ import { isStale, replicationAges, stabilityOf } from './stability.js';
 /**
  * @param latency the API's request durations, when they are measured
  * @param serving the API's, so that both say the same of the node's readiness
+ * @param sessionCounts the API's sessions and their sockets, where it is served in this process
  */
 export function buildMetrics(
   node: RunningNode,
   latency?: HttpLatency,
   serving = new Serving(node, node.config.settings.maxTransactionMs),
+  sessionCounts?: () => SessionCounts,
 ): FastifyInstance {
   const registry = new Registry();
   registry.setDefaultLabels({ node: node.id, region: node.region });
@@ -33,6 +36,7 @@ export function buildMetrics(
   diskMetrics(node, registry);
   stabilityGauges(node, registry);
   costMetrics(node, registry);
+  if (sessionCounts !== undefined) sessionGauges(sessionCounts, registry);
   const app = fastify({ logger: false });
   app.setErrorHandler((error, request, reply) => sendProblem(reply, error, request.log));
   healthRoutes(app, node, serving);
@@ -125,6 +129,17 @@ function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): vo
       for (const [event, count] of Object.entries(node.status().counters)) this.inc({ event }, count);
     },
   });
+}
+
+function sessionGauges(counts: () => SessionCounts, registry: Registry): void {
+  gauge(registry, 'isochron_sessions', 'Sessions over WebSocket.', () => counts().sessions);
+  gauge(registry, 'isochron_session_sockets', 'Sockets of these sessions.', () => counts().sockets);
+  gauge(
+    registry,
+    'isochron_shared_session_sockets',
+    'Those among the sockets that sessions share.',
+    () => counts().sharedSockets,
+  );
 }
 
 function diskMetrics(node: RunningNode, registry: Registry): void {

@@ -6,7 +6,18 @@ import { WebSocket } from 'ws';
 /** Any frame that came in. */
 export type ReceivedFrame = { readonly type: string; readonly id?: number } & Readonly<Record<string, unknown>>;
 
-export class SessionClient {
+/** What a client needs of its socket: a WebSocket has it, and a channel of a shared one. */
+export interface ClientSocket {
+  readonly protocol: string;
+  readonly readyState: number;
+  on(event: 'message', listener: (data: Buffer, isBinary: boolean) => void): unknown;
+  on(event: 'close', listener: (code: number) => void): unknown;
+  on(event: 'error', listener: () => void): unknown;
+  send(data: string | Uint8Array): void;
+  close(code: number): void;
+}
+
+export class SessionClient<S extends ClientSocket = WebSocket> {
   readonly frames: ReceivedFrame[] = [];
   /** Frames in each message. */
   readonly batches: number[] = [];
@@ -14,7 +25,7 @@ export class SessionClient {
   readonly closed: Promise<number>;
   readonly #waiting = new Set<() => void>();
 
-  private constructor(readonly socket: WebSocket) {
+  constructor(readonly socket: S) {
     socket.on('message', (data: Buffer, isBinary: boolean) =>
       this.#received(isBinary ? unpack(data) : JSON.parse(String(data))),
     );

@@ -1,30 +1,50 @@
 /** `/v1/session`: the sockets of the sessions that a node serves. */
 import type { Socket } from 'node:net';
 import type { ServedSessions } from '@isochron/sessions';
+import { NO_ROOM } from '@isochron/wire/channels/channels';
+import { CHANNEL_LIMITS, SHARED_SUBPROTOCOL } from '@isochron/wire/channels/entries';
 import { SESSION_CLOSE, SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
 import type { RawData, WebSocket } from 'ws';
+import type { Connections } from '../http/connections.js';
 import type { ApiContext } from '../http/context.js';
 import type { NodeLimits } from '../http/limits.js';
 import { codecOf } from './codec.js';
+import { Liveness } from './liveness.js';
+import { type ChannelOwner, SessionChannel } from './session-channel.js';
 import { SessionSocket } from './session-socket.js';
+import { SharedSocket } from './shared-socket.js';
 import { Strangers } from './strangers.js';
 
 const TICK_MS = 1000;
 const PING_EVERY_TICKS = 30;
-/** Close code of the WebSocket registry. */
-const TRY_AGAIN_LATER = 1013;
 /** How long a client may take to answer the close, ms. */
 const CLOSE_TIMEOUT_MS = 2000;
+/** What is offered is chosen in this order: a socket for many sessions, then MessagePack, as it is cheaper. */
+const KNOWN = [SHARED_SUBPROTOCOL, SESSION_SUBPROTOCOLS.msgpack, SESSION_SUBPROTOCOLS.json];
 
-/** Chooses the subprotocol: MessagePack where it is offered, as it is cheaper; false when nothing offered is known. */
+/** Chooses the subprotocol; false when nothing offered is known. */
 export function handleProtocols(offered: Set<string>): string | false {
-  for (const known of [SESSION_SUBPROTOCOLS.msgpack, SESSION_SUBPROTOCOLS.json]) if (offered.has(known)) return known;
-  return false;
+  return KNOWN.find((known) => offered.has(known)) ?? false;
+}
+
+/** How many sockets and sessions a node serves. */
+export interface SessionCounts {
+  readonly sockets: number;
+  readonly sharedSockets: number;
+  readonly sessions: number;
+}
+
+/** What a hub asks of a socket, whether one session has it or many. */
+interface ServedSocket {
+  receive(data: Buffer, isBinary: boolean): void;
+  disconnected(): void;
 }
 
 /** All session sockets of a node. */
 export class SessionHub {
-  readonly #sockets = new Set<SessionSocket>();
+  readonly #sockets = new Map<WebSocket, Liveness>();
+  readonly #single = new Set<SessionSocket>();
+  readonly #shared = new Set<SharedSocket>();
   readonly #strangers: Strangers;
   readonly #timer: NodeJS.Timeout;
   #ticks = 0;
@@ -33,6 +53,7 @@ export class SessionHub {
     readonly api: ApiContext,
     readonly sessions: ServedSessions,
     readonly limits: NodeLimits,
+    readonly connections: Connections,
   ) {
     this.#strangers = new Strangers(limits);
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
@@ -40,37 +61,41 @@ export class SessionHub {
     api.node.onUnresponsive(() => sessions.tick(true));
   }
 
-  /** Connections now. */
+  /** Sessions now. */
   get size(): number {
     return this.sessions.size;
   }
 
+  get counts(): SessionCounts {
+    return { sockets: this.#sockets.size, sharedSockets: this.#shared.size, sessions: this.size };
+  }
+
   /** Serves a new connection. `offered` is its list of subprotocols, if it had one. */
   admit(socket: WebSocket, connection: Socket, offered: string | undefined): void {
-    const codec = offered !== undefined && socket.protocol === '' ? undefined : codecOf(socket.protocol);
-    if (codec === undefined) {
-      socket.on('error', (error) => this.api.log.debug({ err: error }, 'session socket'));
-      socket.close(SESSION_CLOSE.protocolError, 'unknown subprotocol');
+    const isUnknown = offered !== undefined && socket.protocol === '';
+    const isShared = socket.protocol === SHARED_SUBPROTOCOL;
+    const codec = isUnknown || isShared ? undefined : codecOf(socket.protocol);
+    if (codec === undefined && !isShared) {
+      this.#refuse(socket, SESSION_CLOSE.protocolError, 'unknown subprotocol');
       return;
     }
     const known = this.#strangers.admit(connection);
     if (known === undefined) {
-      socket.on('error', (error) => this.api.log.debug({ err: error }, 'session socket'));
-      socket.close(TRY_AGAIN_LATER, 'OVERLOADED');
+      this.#refuse(socket, NO_ROOM.code, NO_ROOM.reason);
       return;
     }
-    const { maxRequestBytes } = this.api.rules.limits;
-    const session = new SessionSocket(socket, codec, (link) => this.sessions.admit(link), {
-      address: connection.remoteAddress ?? '',
-      maxMessageBytes: maxRequestBytes,
-      pingsPerSecond: this.limits.pingsPerSecond,
-      greeted: known,
-    });
-    this.#sockets.add(session);
-    attach(socket, session, this.api, () => {
-      known();
-      this.#sockets.delete(session);
-    });
+    const address = connection.remoteAddress ?? '';
+    if (codec === undefined) this.#serveShared(socket, address, known);
+    else {
+      const { maxRequestBytes: maxMessageBytes } = this.api.rules.limits;
+      const options = { address, maxMessageBytes, greeted: known };
+      const session = new SessionSocket(socket, codec, (link) => this.sessions.admit(link), options);
+      this.#single.add(session);
+      this.#attach(socket, session, () => {
+        known();
+        this.#single.delete(session);
+      });
+    }
   }
 
   /**
@@ -85,43 +110,103 @@ export class SessionHub {
   close(): void {
     clearInterval(this.#timer);
     this.sessions.close();
+    for (const shared of this.#shared) shared.close(SESSION_CLOSE.restart, 'the node is about to close');
     const last = setTimeout(() => {
-      for (const socket of this.#sockets) socket.terminate();
+      for (const socket of this.#sockets.keys()) socket.terminate();
     }, CLOSE_TIMEOUT_MS);
     last.unref();
+  }
+
+  #serveShared(socket: WebSocket, address: string, known: () => void): void {
+    const shared = new SharedSocket(socket, {
+      maxMessageBytes: this.api.rules.limits.maxRequestBytes,
+      partials: CHANNEL_LIMITS.partials,
+      stalledMs: this.limits.stalledMs,
+      admit: (owner, channel, subprotocol) => this.#admitChannel(owner, channel, subprotocol, address, known),
+    });
+    this.#shared.add(shared);
+    this.#attach(socket, shared, () => {
+      known();
+      this.#shared.delete(shared);
+    });
+  }
+
+  /** A session on a shared socket counts as a connection: towards all bounds of connections, and as a stranger. */
+  #admitChannel(
+    owner: ChannelOwner,
+    channel: number,
+    subprotocol: string,
+    address: string,
+    socketKnown: () => void,
+  ): SessionChannel | undefined {
+    const codec = subprotocol === '' ? undefined : codecOf(subprotocol);
+    if (codec === undefined) {
+      owner.channels.close(channel, SESSION_CLOSE.protocolError, 'unknown subprotocol');
+      return undefined;
+    }
+    const leave = this.connections.take(address);
+    const known = leave && this.#strangers.take(address);
+    if (known === undefined) {
+      leave?.();
+      owner.channels.close(channel, NO_ROOM.code, NO_ROOM.reason);
+      return undefined;
+    }
+    const greeted = (): void => {
+      known();
+      socketKnown();
+    };
+    const ended = (): void => {
+      known();
+      leave?.();
+    };
+    const { strangerBytes } = this.limits;
+    const { maxRequestBytes: maxMessageBytes } = this.api.rules.limits;
+    const options = { address, maxMessageBytes, strangerBytes, greeted, ended };
+    return new SessionChannel(owner, channel, codec, (link) => this.sessions.admit(link), options);
+  }
+
+  #refuse(socket: WebSocket, code: number, reason: string): void {
+    socket.on('error', (error) => this.api.log.debug({ err: error }, 'session socket'));
+    socket.close(code, reason);
+  }
+
+  /** Attached at once: a message that arrived with the handshake must not be missed. */
+  #attach(socket: WebSocket, served: ServedSocket, gone: () => void): void {
+    const liveness = new Liveness(socket, this.limits.pingsPerSecond);
+    this.#sockets.set(socket, liveness);
+    socket.on('message', (data: RawData, isBinary: boolean) => served.receive(toBuffer(data), isBinary));
+    socket.on('ping', (data: Buffer) => liveness.pinged(data));
+    socket.on('pong', () => liveness.alive());
+    // A message that is too large, or a broken frame: ws closes the connection, with 1009 or 1002.
+    socket.on('error', (error) => this.api.log.debug({ err: error }, 'session socket'));
+    socket.on('close', () => {
+      this.#sockets.delete(socket);
+      gone();
+      served.disconnected();
+    });
   }
 
   #tick(): void {
     this.#ticks++;
     this.sessions.tick(this.api.stability.look());
     this.#endFullest();
-    if (this.#ticks % PING_EVERY_TICKS === 0) for (const socket of this.#sockets) socket.checkAlive();
+    const nowMs = performance.now();
+    for (const shared of this.#shared) shared.check(nowMs);
+    if (this.#ticks % PING_EVERY_TICKS === 0) for (const liveness of this.#sockets.values()) liveness.check();
   }
 
   /** Ends sessions for which most waits, where too much waits for clients to read it. */
   #endFullest(): void {
-    let total = 0;
-    for (const socket of this.#sockets) total += socket.waitingBytes;
+    const sessions: (SessionSocket | SessionChannel)[] = [...this.#single];
+    for (const shared of this.#shared) sessions.push(...shared.sessions);
+    let total = sessions.reduce((sum, { waitingBytes }) => sum + waitingBytes, 0);
     if (total <= this.limits.unsentBytes) return;
-    for (const socket of [...this.#sockets].sort((a, b) => b.waitingBytes - a.waitingBytes)) {
+    for (const session of sessions.sort((a, b) => b.waitingBytes - a.waitingBytes)) {
       if (total <= this.limits.unsentBytes) return;
-      total -= socket.waitingBytes;
-      socket.terminate();
+      total -= session.waitingBytes;
+      session.terminate();
     }
   }
-}
-
-/** Attached at once: a message that arrived with the handshake must not be missed. */
-function attach(socket: WebSocket, session: SessionSocket, api: ApiContext, gone: () => void): void {
-  socket.on('message', (data: RawData, isBinary: boolean) => session.receive(toBuffer(data), isBinary));
-  socket.on('ping', (data: Buffer) => session.pinged(data));
-  socket.on('pong', () => session.alive());
-  // A message that is too large, or a broken frame: ws closes the connection, with 1009 or 1002.
-  socket.on('error', (error) => api.log.debug({ err: error }, 'session socket'));
-  socket.on('close', () => {
-    gone();
-    session.disconnected();
-  });
 }
 
 const toBuffer = (data: RawData): Buffer => {

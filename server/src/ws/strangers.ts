@@ -20,18 +20,29 @@ export class Strangers {
    * @returns what to call once it is no stranger any more or has ended; undefined when there are too many
    */
   admit(socket: Socket): (() => void) | undefined {
-    const address = socket.remoteAddress ?? '';
-    if (!this.#quota.take(address)) return undefined;
+    const leave = this.take(socket.remoteAddress ?? '');
+    if (leave === undefined) return undefined;
     const end = socket.bytesRead + this.limits.strangerBytes;
     const check = (): void => {
       if (socket.bytesRead > end) socket.destroy();
     };
     socket.on('data', check);
+    return () => {
+      socket.off('data', check);
+      leave();
+    };
+  }
+
+  /**
+   * Takes in a session of a socket that others share.
+   * @returns what to call once it is no stranger any more or has ended; undefined when there are too many
+   */
+  take(address: string): (() => void) | undefined {
+    if (!this.#quota.take(address)) return undefined;
     let left = false;
     return () => {
       if (left) return;
       left = true;
-      socket.off('data', check);
       this.#quota.give(address);
     };
   }

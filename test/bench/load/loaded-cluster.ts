@@ -1,7 +1,7 @@
 /** What load generators know of a cluster: its file, its keys, how to connect. */
 import { readFileSync } from 'node:fs';
 import { type QualifiedKey, Topology, unqualify } from '@isochron/core';
-import { type ConnectOptions, connect, type IsochronClient } from '@isochron/sdk';
+import { connect, type IsochronClient } from '@isochron/sdk';
 import { clusterSpec, parseClusterFile } from '@isochron/server';
 import { KeyTable } from '@isochron/workload';
 import { WebSocket } from 'ws';
@@ -9,8 +9,8 @@ import { WebSocket } from 'ws';
 /** A cluster as its file describes it. */
 export interface LoadedCluster {
   readonly topology: Topology;
-  /** A session with a node of the region. @param Socket the class of its WebSocket */
-  connect(region: string, Socket?: NonNullable<ConnectOptions['WebSocket']>): Promise<IsochronClient>;
+  /** A session with a node of the region: on a socket that the sessions of this process share, or on one of its own. */
+  connect(region: string, own?: boolean): Promise<IsochronClient>;
   table(keysPerPartition: number): KeyTable;
 }
 
@@ -30,8 +30,8 @@ function readCluster(configFile: string): LoadedCluster {
   const tables = new Map<number, KeyTable>();
   return {
     topology,
-    // The class that the limit uses, whatever this Node brings along.
-    connect: (region, Socket = WebSocket) => connect({ endpoints: endpoints.get(region) ?? [], WebSocket: Socket }),
+    connect: (region, own = false) =>
+      connect({ endpoints: endpoints.get(region) ?? [], ...(own ? { WebSocket } : {}) }),
     table: (keysPerPartition) => {
       const table = tables.get(keysPerPartition) ?? new KeyTable(topology, keysPerPartition);
       tables.set(keysPerPartition, table);

@@ -2,6 +2,7 @@
 import { Random, type Topology } from '@isochron/core';
 import type { IsochronClient } from '@isochron/sdk';
 import { type KeyTable, TransactionGenerator, type TransactionMix } from '@isochron/workload';
+import { WebSocket } from 'ws';
 import { answerJobs } from '../jobs.js';
 import type { Load } from '../rounds.js';
 import { CountedWebSocket, type FrameCounts, framesSince, framesSoFar } from './counted-socket.js';
@@ -18,6 +19,8 @@ interface Common {
   readonly values: ValueRule;
   /** Whether what crosses the sockets is counted: {@link SdkLoad.frames}. */
   readonly counted?: boolean;
+  /** Whether each session has a socket of its own; else they share one with each node. */
+  readonly own?: boolean;
 }
 
 interface Timed extends Common {
@@ -63,9 +66,11 @@ const FILLER = 0;
 
 answerJobs<SdkJob, SdkLoad>(async (job) => {
   const cluster = loadCluster(job.configFile);
-  const connect = (region: string) =>
-    job.counted ? cluster.connect(region, CountedWebSocket) : cluster.connect(region);
-  const clients = await Promise.all(Array.from({ length: job.sessions }, (_, i) => connect(regionOf(job, i))));
+  // The class that the limit uses, or one that counts, whatever this Node brings along.
+  Object.assign(globalThis, { WebSocket: job.counted ? CountedWebSocket : WebSocket });
+  const clients = await Promise.all(
+    Array.from({ length: job.sessions }, (_, i) => cluster.connect(regionOf(job, i), job.own)),
+  );
   const before = framesSoFar();
   try {
     const load = await run(job, cluster, clients);

@@ -12,6 +12,7 @@ import { profile } from './profile.js';
 import { sdkCommits } from './sdk-commits.js';
 import { sdkReads } from './sdk-reads.js';
 import { sessions } from './sessions.js';
+import { sharedSockets } from './sockets.js';
 import { staleness, stalenessWan } from './staleness.js';
 import { secondStart } from './start.js';
 import { swiftReads } from './swift.js';
@@ -28,6 +29,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   swiftReads,
   sdkCommits,
   sdkTransactions,
+  sharedSockets,
   httpTransactions,
   sessions,
   staleness,

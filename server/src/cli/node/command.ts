@@ -147,7 +147,7 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
   const serving = new Serving(node, config.settings.maxTransactionMs, limits);
   const { corsOrigin: corsOrigins, allowHost: allowHosts } = options;
   const api = await buildApi(node, { ...secrets, apiKeys, corsOrigins, allowHosts, limits, logger, serving, latency });
-  const metrics = buildMetrics(node, latency, serving);
+  const metrics = buildMetrics(node, latency, serving, api.sessionCounts);
   const close = async () => {
     await api.drain();
     await api.close();

@@ -1,0 +1,42 @@
+/** Signs of life of a socket, in both directions. */
+import type { WebSocket } from 'ws';
+
+export class Liveness {
+  #answersPing = true;
+  #pings = 0;
+  #pingsSince = 0;
+
+  /** @param pingsPerSecond pings that the client may send in a second */
+  constructor(
+    readonly socket: WebSocket,
+    readonly pingsPerSecond: number,
+  ) {}
+
+  /** Answers a ping. A client that sends many is ended: each takes an answer, and none counts against its credits. */
+  pinged(data: Buffer): void {
+    if (this.socket.readyState !== this.socket.OPEN) return;
+    const now = performance.now();
+    if (now - this.#pingsSince > 1000) {
+      this.#pingsSince = now;
+      this.#pings = 0;
+    }
+    this.#pings++;
+    if (this.#pings > this.pingsPerSecond) this.socket.terminate();
+    else this.socket.pong(data);
+  }
+
+  /** Asks for a sign of life; a client that gave none since the last time is gone. */
+  check(): void {
+    if (!this.#answersPing) {
+      this.socket.terminate();
+      return;
+    }
+    this.#answersPing = false;
+    this.socket.ping();
+  }
+
+  /** The client has answered a ping. */
+  alive(): void {
+    this.#answersPing = true;
+  }
+}

@@ -1,0 +1,146 @@
+/** A session on a channel of a shared socket: what a socket of its own is to the others. */
+import { isUtf8 } from 'node:buffer';
+import type { Outgoing, ServedConnection, SessionLink } from '@isochron/sessions';
+import type { ChannelSource } from '@isochron/wire/channels/channel';
+import { type Channels, NO_ROOM, type Refusal } from '@isochron/wire/channels/channels';
+import { AnswerQueue } from './answer-queue.js';
+import type { Codec } from './codec.js';
+import { deliver } from './session-socket.js';
+
+/** The socket that the channel is on. */
+export interface ChannelOwner {
+  readonly channels: Channels;
+  /** The session has something to send: it is to be settled once what can leave has left. */
+  sends(session: SessionChannel): void;
+  /** The session has ended. */
+  ended(session: SessionChannel): void;
+}
+
+export interface SessionChannelOptions {
+  /** Network address of the client. */
+  readonly address: string;
+  readonly maxMessageBytes: number;
+  /** Bytes that the client may send before its hello was accepted. */
+  readonly strangerBytes: number;
+  /** Called once the client's hello was accepted. */
+  readonly greeted: () => void;
+  /** Called once, when the session has ended. */
+  readonly ended: () => void;
+}
+
+export class SessionChannel implements SessionLink, ChannelSource {
+  readonly #channels: Channels;
+  readonly #connection: ServedConnection;
+  readonly #out: AnswerQueue;
+  #greeted = false;
+  #strangeBytes = 0;
+  #paused = false;
+  #ended = false;
+  /** What had not left when it was last looked at, and since when nothing of that has. */
+  #stalledAt = '';
+  #stalledSinceMs = 0;
+
+  constructor(
+    readonly owner: ChannelOwner,
+    readonly number: number,
+    readonly codec: Codec,
+    admit: (link: SessionLink) => ServedConnection,
+    readonly options: SessionChannelOptions,
+  ) {
+    this.#channels = owner.channels;
+    this.#out = new AnswerQueue(codec);
+    this.#channels.limit(number, options.strangerBytes);
+    this.#connection = admit(this);
+  }
+
+  get isPaused(): boolean {
+    return this.#paused;
+  }
+
+  /** Bytes of what waits until the client takes it in; small frames do not count. */
+  get waitingBytes(): number {
+    return this.#out.bytes + this.#channels.unsentBytes(this.number);
+  }
+
+  get address(): string {
+    return this.options.address;
+  }
+
+  greeted(): void {
+    this.#greeted = true;
+    this.#channels.limit(this.number, this.options.maxMessageBytes);
+    this.options.greeted();
+  }
+
+  /** A message of the client: a frame, or an array of frames. */
+  receive(payload: Uint8Array, isText: boolean): void {
+    if (this.#ended) return;
+    const data = Buffer.from(payload.buffer, payload.byteOffset, payload.length);
+    if (!this.#greeted) this.#strangeBytes += data.length;
+    if (this.#strangeBytes > this.options.strangerBytes) this.terminate();
+    // As a WebSocket would: a text that is none must not become another document.
+    else if (isText && !isUtf8(data)) this.#connection.receiveUndecodable();
+    else deliver(this.#connection, this.codec, data, !isText);
+  }
+
+  refused(why: Refusal): void {
+    if (why === 'too large') this.#connection.receiveTooLarge();
+    else this.terminate();
+  }
+
+  /** Nothing is served any more: the client or this node has closed the channel, or the socket is gone. */
+  disconnected(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#connection.disconnected();
+    this.owner.ended(this);
+    this.options.ended();
+  }
+
+  /** Ends the session: there is no room for it. */
+  terminate(): void {
+    this.close(NO_ROOM.code, NO_ROOM.reason);
+  }
+
+  send(outgoing: Outgoing): void {
+    this.#out.push(outgoing);
+    this.owner.sends(this);
+    this.#channels.ready(this.number);
+  }
+
+  next(): string | Uint8Array | undefined {
+    return this.#out.isEmpty ? undefined : this.#out.next();
+  }
+
+  /** What was sent leaves before the close. A client that does not answer that holds no place: the session has ended. */
+  close(code: number, reason: string): void {
+    this.#channels.close(this.number, code, reason);
+    this.disconnected();
+  }
+
+  /**
+   * What could leave has left. A client that does not take in its answers is not read from either: what waits for it stays
+   * within its credits.
+   * @returns whether something waits
+   */
+  settle(): boolean {
+    const waits = !this.#channels.isIdle(this.number);
+    if (waits === this.#paused) return waits;
+    this.#paused = waits;
+    if (waits) this.#channels.pause(this.number);
+    else {
+      this.#stalledAt = '';
+      this.#channels.resume(this.number);
+    }
+    return waits;
+  }
+
+  /** Ends the session where nothing of what waits has left for `limitMs`. */
+  checkStalled(nowMs: number, limitMs: number): void {
+    const at = `${this.#out.bytes}/${this.#channels.unsentBytes(this.number)}/${this.#channels.untakenBytes(this.number)}`;
+    if (at !== this.#stalledAt) {
+      this.#stalledAt = at;
+      this.#stalledSinceMs = nowMs;
+    } else if (nowMs - this.#stalledSinceMs > limitMs) this.terminate();
+  }
+}
