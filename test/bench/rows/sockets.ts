@@ -18,7 +18,7 @@ export const sharedSockets: Benchmark = {
     const values = context.valuesOf();
     const contenders = (kind: 'read' | 'commit' | 'transaction'): Record<'own' | 'shared', Contender> => {
       const contender = (shared: boolean): Contender => {
-        const generator = context.helper<SdkJob, Load>('../load/sdk.js');
+        const generator = context.helper<SdkJob, Load>('./load/sdk.js');
         return {
           pids: [...pids, generator.pid],
           run: (durationMs, round) => {
