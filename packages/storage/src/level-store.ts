@@ -417,7 +417,6 @@ class LevelStore implements VersionStore {
   #raised(partition: Partition, horizon: Horizon): void {
     if (horizon === 'logTruncatedUpTo') {
       partition.log.truncate(partition.horizons.logTruncatedUpTo);
-      this.#changes.truncated(partition);
       this.#checkpoints.truncated(partition);
       return;
     }
