@@ -16,6 +16,7 @@ import { ROOT } from './root.js';
 import { sdkCommits, sdkReads, sdkTransactions } from './sdk.js';
 import { staleness, stalenessWan } from './staleness.js';
 import { secondStart } from './start.js';
+import { startAfterKill } from './start-after-kill.js';
 import { swiftReads } from './swift.js';
 import { renderTable } from './table.js';
 import { waits } from './waits.js';
@@ -35,6 +36,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   stalenessWan,
   memory,
   secondStart,
+  startAfterKill,
   logAppends,
 ];
 /** From here on the main cluster is not needed, and would only take CPU. */
