@@ -83,9 +83,9 @@ describe('a disk', () => {
       disk.persist([{ kind: 'prepared', partition: 0, txId, record: { ...record, writes } }], () => {});
       run(10);
       disk.crash(false);
-      const [{ record: prepared }] = disk.recover().prepared as [{ record: { writes: typeof writes } }];
+      const [prepared] = disk.recover().prepared;
       // What the log has of this entry is the name of the transaction: the writes are in its prepare.
-      const entry: DurableRecord = { kind: 'log', partition: 0, ct: n, tx: { txId, writes: prepared.writes } };
+      const entry: DurableRecord = { kind: 'log', partition: 0, ct: n, tx: { txId, writes: prepared!.record.writes } };
       disk.persist([entry, { kind: 'prepared', partition: 0, txId, record: null }, version(n)], () => {});
       run(10);
       disk.crash(false);
