@@ -95,13 +95,20 @@ export class Checkpoints {
     await this.#running;
   }
 
-  stop(): void {
+  /** Waits for the one on its way. After a failure there is no further one. */
+  async stop(): Promise<void> {
+    this.#cancel();
+    await this.#running?.catch(() => undefined);
+    this.#cancel();
+  }
+
+  #cancel(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
 
   async #next(): Promise<void> {
-    this.stop();
+    this.#cancel();
     try {
       await this.#write();
     } catch (error) {

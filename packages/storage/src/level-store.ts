@@ -300,9 +300,9 @@ class LevelStore implements VersionStore {
 
   async #close(): Promise<void> {
     await this.#pipeline.close();
-    this.#checkpoints.stop();
     try {
       if (this.#failure.error === undefined) await this.#endCleanly();
+      await this.#checkpoints.stop();
     } finally {
       await this.#log.close();
       await this.#disk.close();
