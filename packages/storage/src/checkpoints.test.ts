@@ -287,7 +287,7 @@ describe('damage between LevelDB and the log', () => {
     }
   });
 
-  it('is not the torn end of an append that nobody was told of', async () => {
+  it('is not the torn end of an append that was not acknowledged', async () => {
     await written();
     const bytes = await readFile(await segment());
     await truncate(await segment(), bytes.length - 1);
@@ -314,7 +314,7 @@ describe('damage between LevelDB and the log', () => {
     await expect(open()).rejects.toMatchObject({ code: 'STORAGE_FAILED', damage: 'missing' });
   });
 
-  it('is a log without the record that says what LevelDB covers of it', async () => {
+  it('is a log without the record of the position that LevelDB covers', async () => {
     await written();
     await onRawDisk(location, (disk) => disk.del('m/checkpoint'));
     await expect(open()).rejects.toMatchObject({ code: 'STORAGE_FAILED', damage: 'missing' });

@@ -159,7 +159,11 @@ export async function coveredBy(disk: Disk, log: DurableLog): Promise<Position> 
   if (bytes !== undefined) return openCheckpoint(bytes);
   if (log.end === 0) await log.append([EMPTY]);
   if (log.end > 1)
-    throw new CorruptRecord(null, 'missing', 'LevelDB does not say what it covers of the log: its files are damaged');
+    throw new CorruptRecord(
+      null,
+      'missing',
+      'The log holds records, and LevelDB no position of it: its files are damaged',
+    );
   await disk.put(CHECKPOINT, sealCheckpoint(log.end), { sync: true });
   return log.end;
 }
