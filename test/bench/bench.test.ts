@@ -14,7 +14,7 @@ const MOST_MS = 600_000;
 /** These build: tests of their own show that they work, and may run at the same time as this one. */
 const NOT_HERE = ['swift-reads', 'start'];
 /** They read no value of a key. */
-const WITHOUT_VALUES = ['idle', 'idle-partitions', 'idle-sessions', 'waits', 'log-appends'];
+const WITHOUT_VALUES = ['idle', 'idle-partitions', 'idle-sessions', 'waits', 'log-appends', 'start-after-kill'];
 /** On other clusters they put the loads of `sessions`, `sdk-commits` and `memory`: what notices a wrong value is the same. */
 const SAME_LOADS = [
   'staleness',

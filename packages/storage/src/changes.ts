@@ -7,7 +7,7 @@ import type { Chain } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
 import type { Batch } from './disk.js';
 import type { Horizons } from './horizons.js';
-import { firstAbove, insertEntry, type LogEntry } from './log-entries.js';
+import { insertEntry, type LogEntry } from './log-entries.js';
 import type { Partition } from './partition.js';
 import { COUNTERS, type Counters, LOGGED, OUTCOME, OUTCOME_IDS, PREPARED, sealAs, sealHead } from './records.js';
 
@@ -116,12 +116,6 @@ export class Changes {
   *entriesOf(partition: Partition): Generator<LogEntry> {
     yield* this.#current?.set.partitions.get(partition)?.log ?? [];
     yield* this.#next.partitions.get(partition)?.log ?? [];
-  }
-
-  /** The log of a partition was truncated: what is gone by now is never written. */
-  truncated(partition: Partition): void {
-    const log = this.#next.partitions.get(partition)?.log;
-    log?.splice(0, firstAbove(log, partition.horizons.logTruncatedUpTo));
   }
 
   /** To be called before a chain changes: the checkpoint on its way writes the chain as it was when it began. */

@@ -114,6 +114,15 @@ describe('a store whose process was killed', () => {
     expect(store!.stats().partitions.get(P)).toEqual({ keys: 2, versions: 20 });
   });
 
+  it('removes a prepared transaction that an earlier process has taken to LevelDB', async () => {
+    await open();
+    await store!.commit([prepare]);
+    await close();
+    await (await open()).commit([unprepare]);
+    await close();
+    expect((await (await open()).recover()).prepared).toEqual([]);
+  });
+
   it('does not bring back what was collected, forgotten, truncated or taken out', async () => {
     await open();
     const all = [10, 20, 30].flatMap((ts) => [put('a', v(ts)), logged(ts), ended(`t${ts}`, outcomeAt(ts))]);
@@ -278,7 +287,7 @@ describe('damage between LevelDB and the log', () => {
     }
   });
 
-  it('is not the torn end of an append that nobody was told of', async () => {
+  it('is not the torn end of an append that was not acknowledged', async () => {
     await written();
     const bytes = await readFile(await segment());
     await truncate(await segment(), bytes.length - 1);
@@ -297,7 +306,15 @@ describe('damage between LevelDB and the log', () => {
     await expect(open()).rejects.toMatchObject({ code: 'STORAGE_FAILED', damage: 'missing' });
   });
 
-  it('is a log without the record that says what LevelDB covers of it', async () => {
+  it('is a log that is gone also before the first checkpoint', async () => {
+    await open();
+    await store!.commit([put('a', v(10))]);
+    await kill();
+    await rm(join(location, 'log'), { recursive: true });
+    await expect(open()).rejects.toMatchObject({ code: 'STORAGE_FAILED', damage: 'missing' });
+  });
+
+  it('is a log without the record of the position that LevelDB covers', async () => {
     await written();
     await onRawDisk(location, (disk) => disk.del('m/checkpoint'));
     await expect(open()).rejects.toMatchObject({ code: 'STORAGE_FAILED', damage: 'missing' });

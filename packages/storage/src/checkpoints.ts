@@ -95,13 +95,20 @@ export class Checkpoints {
     await this.#running;
   }
 
-  stop(): void {
+  /** Waits for the one on its way. After a failure there is no further one. */
+  async stop(): Promise<void> {
+    this.#cancel();
+    await this.#running?.catch(() => undefined);
+    this.#cancel();
+  }
+
+  #cancel(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
 
   async #next(): Promise<void> {
-    this.stop();
+    this.#cancel();
     try {
       await this.#write();
     } catch (error) {
@@ -152,7 +159,11 @@ export async function coveredBy(disk: Disk, log: DurableLog): Promise<Position> 
   if (bytes !== undefined) return openCheckpoint(bytes);
   if (log.end === 0) await log.append([EMPTY]);
   if (log.end > 1)
-    throw new CorruptRecord(null, 'missing', 'LevelDB does not say what it covers of the log: its files are damaged');
+    throw new CorruptRecord(
+      null,
+      'missing',
+      'The log holds records, and LevelDB no position of it: its files are damaged',
+    );
   await disk.put(CHECKPOINT, sealCheckpoint(log.end), { sync: true });
   return log.end;
 }

@@ -300,9 +300,9 @@ class LevelStore implements VersionStore {
 
   async #close(): Promise<void> {
     await this.#pipeline.close();
-    this.#checkpoints.stop();
     try {
       if (this.#failure.error === undefined) await this.#endCleanly();
+      await this.#checkpoints.stop();
     } finally {
       await this.#log.close();
       await this.#disk.close();
@@ -417,7 +417,6 @@ class LevelStore implements VersionStore {
   #raised(partition: Partition, horizon: Horizon): void {
     if (horizon === 'logTruncatedUpTo') {
       partition.log.truncate(partition.horizons.logTruncatedUpTo);
-      this.#changes.truncated(partition);
       this.#checkpoints.truncated(partition);
       return;
     }

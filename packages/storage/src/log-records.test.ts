@@ -94,7 +94,7 @@ describe('batches as records of the log', () => {
     for (const record of different) expect(throughLog([[entry, record]])).toEqual([[entry, record]]);
   });
 
-  it('are known by a reader that begins behind the prepare, when it is told what was prepared there', () => {
+  it('are read from behind the prepare on, given the transactions that were prepared there', () => {
     const writer = new LogRecords();
     writer.pack([prepare]);
     const packed = writer.pack([entry]);

@@ -96,13 +96,13 @@ class Entries {
 const nameOf = (partition: PartitionId, txId: TxId): string => `${partition}/${txId}`;
 
 /**
- * Packs the batches of one log, and unpacks them again. What it knows of prepared transactions follows from the batches that it
- * has packed or unpacked, in the order of the log, and from where the log begins.
+ * Packs the batches of one log, and unpacks them again. A record may refer to a transaction that is prepared: one of the batches that were
+ * packed or unpacked before, in the order of the log, or one that was prepared where the log begins.
  */
 export class LogRecords {
   readonly #prepared = new Map<string, PreparedRecord>();
 
-  /** A transaction that is prepared where the log begins, or (`null`) is not any more. */
+  /** Adds a transaction that is prepared where the log begins; null removes it. */
   prepared(partition: PartitionId, txId: TxId, record: PreparedRecord | null): void {
     const name = nameOf(partition, txId);
     if (record === null) this.#prepared.delete(name);

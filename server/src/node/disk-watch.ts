@@ -16,10 +16,10 @@ const SELDOM = 20;
 
 /** File in the data folder, and its size: what a node can write for long while it refuses writes. */
 const RESERVE = 'reserve';
-const RESERVE_BYTES = 16 * 2 ** 20;
+const RESERVE_BYTES = 32 * 2 ** 20;
 const CHUNK_BYTES = 2 ** 20;
-/** Free bytes with which a store can be opened again: it writes its log anew. */
-const RESTART_BYTES = 8 * 2 ** 20;
+/** Free bytes with which a store can be opened again: LevelDB writes what is in its log file anew, and frees that afterwards. */
+const RESTART_BYTES = 16 * 2 ** 20;
 
 export interface DiskLimits {
   /** Bytes that the data folder may take; 0 for no quota. */

@@ -1,4 +1,4 @@
-/** How long durable batches take until they are on disk: those of the machines once more, one after the other, on LevelDB with synced writes. */
+/** How long durable batches take until they are on disk: those of the machines once more, one after the other, on a store with synced writes. */
 import { performance } from 'node:perf_hooks';
 import type { DurableRecord } from '@isochron/core';
 import type { Cost } from '@isochron/sim/scale/cost-model';

@@ -15,6 +15,7 @@ import { sessions } from './sessions.js';
 import { sharedSockets } from './sockets.js';
 import { staleness, stalenessWan } from './staleness.js';
 import { secondStart } from './start.js';
+import { startAfterKill } from './start-after-kill.js';
 import { swiftReads } from './swift.js';
 import { sdkTransactions } from './transactions.js';
 import { waits } from './waits.js';
@@ -41,6 +42,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   writeAmplification,
   ...memoryBenchmarks,
   secondStart,
+  startAfterKill,
   logAppends,
   profile,
 ];

@@ -1,4 +1,4 @@
-/** The durable log beside what it is made of, and beside what commits wait for today. */
+/** The durable log beside what it is made of, and beside a synced batch of LevelDB. */
 import { join } from 'node:path';
 import type { Benchmark, Context } from '../context.js';
 import { type Row, ratioAtLeast } from '../figures.js';

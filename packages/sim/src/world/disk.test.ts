@@ -1,6 +1,6 @@
 import type { DurableRecord } from '@isochron/core';
 import { VirtualTime } from '../engine/virtual-time.js';
-import { Disk } from './disk.js';
+import { Disk, wholeLog } from './disk.js';
 
 const meta = (name: string, value: number): DurableRecord => ({ kind: 'meta', name, value });
 const version = (ts: number): DurableRecord => ({
@@ -72,6 +72,28 @@ describe('a disk', () => {
     expect(disk.store.outcome(0, 'o')?.attempt).toBe(1);
     expect(disk.store.log(0, 0, 10).groups.map(({ ct }) => ct)).toEqual([7]);
     expect([5, 7].map((at) => disk.store.read(0, 'default/a', at)?.ts)).toEqual([5, 7]);
+  });
+
+  it('hands a new process the same wherever between two checkpoints the crash falls', () => {
+    const { disk, run } = opened();
+    const writes = [{ key: 'default/a', value: '1' }];
+    const record = { pt: 3, home: 'r', attempt: 0, birth: 1, epoch: 0, cohorts: [0], digest: 'd', coordinator: 'n' };
+    for (let n = 1; n <= 100; n++) {
+      const txId = `t${n}`;
+      disk.persist([{ kind: 'prepared', partition: 0, txId, record: { ...record, writes } }], () => {});
+      run(10);
+      disk.crash(false);
+      const [prepared] = disk.recover().prepared;
+      // What the log has of this entry is the name of the transaction: the writes are in its prepare.
+      const entry: DurableRecord = { kind: 'log', partition: 0, ct: n, tx: { txId, writes: prepared!.record.writes } };
+      disk.persist([entry, { kind: 'prepared', partition: 0, txId, record: null }, version(n)], () => {});
+      run(10);
+      disk.crash(false);
+      expect(disk.recover().prepared).toEqual([]);
+      expect(disk.store.read(0, 'default/a', n)?.ts).toBe(n);
+      expect(wholeLog(disk.store, 0, n - 1)).toEqual([{ ct: n, txs: [{ txId, writes }] }]);
+    }
+    expect(wholeLog(disk.store, 0, 0)).toHaveLength(100);
   });
 
   it('copies for others what is durable alone', () => {
