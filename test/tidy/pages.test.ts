@@ -104,6 +104,13 @@ describe('pages for users', () => {
     ]);
   });
 
+  it('list every protocol that a cluster file may name', () => {
+    const names = repository.read('server/src/config/protocol-names.ts').match(/(?<=')[a-z-]+(?=',?$)/gm) ?? [];
+    expect(names.length).toBeGreaterThan(10);
+    const listed = [...repository.read('docs/protocols.md').matchAll(/^\| \[`([a-z-]+)`\]/gm)].map(([, name]) => name!);
+    expect(listed.sort()).toEqual([...names].sort());
+  });
+
   it('begin with a README of at most 100 lines', () => {
     expect(repository.read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(100);
   });
