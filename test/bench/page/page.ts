@@ -69,7 +69,7 @@ function conditionText({ machine, ...run }: Conditions): string {
   const warmUp = run.warmUpOperations === null ? 'a short one' : `${number(run.warmUpOperations)} operations a process`;
   const text = [
     `${cores} × ${cpu}, ${memory}, ${system}, ${fileSystem}, Node ${node}`,
-    `${run.rounds} rounds of ${number(run.durationMs / 1000)} s in turn, warm-up ${warmUp}`,
+    `${run.rounds} ${run.rounds === 1 ? 'round' : 'rounds'} of ${number(run.durationMs / 1000)} s in turn, warm-up ${warmUp}`,
     `${number(run.keysPerPartition)} keys a partition, seed ${run.seed}.`,
   ].join('; ');
   return run.quick ? `${text} **A quick run: it measures nothing.**` : text;
