@@ -1,5 +1,5 @@
 /** The page of the figures, `docs/performance.md`, and its plots: a function of what was measured. */
-import { isMet, type PlotName, ratioOf } from '../figures.js';
+import { isMet, notesOf, type PlotName, ratioOf } from '../figures.js';
 import { MOST_OF_OTHERS } from '../machine-load.js';
 import { number, table } from '../markdown.js';
 import { figureText, targetText, valueText } from '../table.js';
@@ -118,6 +118,7 @@ const sections = ({ benchmarks }: Measured): string[] =>
       `${about[0]!.toUpperCase()}${about.slice(1)}.`,
       ...(plain.length === 0 ? [] : [table(HEAD, plain.map(cellsOf))]),
       ...cells.map(({ columns, lines }) => table([CELL_HEAD, ...columns], lines, true)),
+      ...notesOf(rows),
     ];
   });
 
