@@ -1,6 +1,6 @@
 import { parseBusyMs, shareOfOthers } from './machine-load.js';
 import { cpuMs, parseCpuMs, parseIo } from './proc.js';
-import { parseCalls } from './profile/syscalls.js';
+import { parseCalls, SyscallCount } from './profile/syscalls.js';
 
 describe('/proc/<pid>/stat', () => {
   it('gives user and system time, also of a process whose name looks like fields', () => {
@@ -55,5 +55,17 @@ describe('the table of strace', () => {
       ['write', 200],
       ['read', 150],
     ]);
+  });
+});
+
+describe('a count of system calls', () => {
+  it('does not begin where there is no strace', async () => {
+    const { PATH } = process.env;
+    process.env.PATH = '';
+    try {
+      expect(await SyscallCount.start([process.pid], '/dev/null')).toBeUndefined();
+    } finally {
+      process.env.PATH = PATH;
+    }
   });
 });
