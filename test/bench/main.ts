@@ -114,7 +114,7 @@ async function measure(options: Options): Promise<number> {
   console.log(
     [
       ...machineLines(machine, results),
-      renderTable(rows),
+      ...(rows.every(({ cell }) => cell !== undefined) ? [] : [renderTable(rows)]),
       ...renderCells(rows),
       ...notesOf(rows),
       `All samples: ${file}`,
