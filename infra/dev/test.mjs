@@ -39,7 +39,7 @@ async function swiftCheck(swiftProblem, runSwiftTests) {
 }
 
 /** Tests with real processes on real ports. */
-const REAL = ['/test/e2e/', '/test/chaos/chaos'];
+const REAL = ['/test/e2e/', '/test/chaos/chaos', '/test/bench/bench'];
 
 function allChecks(runTool, runJest, runSwift) {
   return [

@@ -3,6 +3,11 @@
 /** What a figure counts. */
 export type Unit = '/s' | 'µs' | 'ms' | 's' | 'MB' | '% of a core' | '×' | '';
 
+/** The notes of rows, each once. */
+export const notesOf = (rows: readonly Pick<Row, 'note'>[]): string[] => [
+  ...new Set(rows.flatMap(({ note }) => note ?? [])),
+];
+
 /** Samples of the same thing, one of each round. */
 export interface Figure {
   readonly median: number;
@@ -56,6 +61,8 @@ export interface Row {
   readonly cpuUs?: { readonly measured: number; readonly limit?: number | undefined } | undefined;
   readonly point?: PlotPoint | undefined;
   readonly cell?: TableCell | undefined;
+  /** What a reader has to know of the benchmark, in a sentence; said once where several rows have the same. */
+  readonly note?: string | undefined;
   /** Whatever else is needed to read the figure. */
   readonly details?: Readonly<Record<string, unknown>> | undefined;
 }

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { type Benchmark, Context } from './context.js';
+import { notesOf } from './figures.js';
 import { cpuTimes, MOST_OF_OTHERS, shareOfOthers, watchOthers } from './machine-load.js';
 import { addRunOptions, chosenFrom, endOnSignals, type RunOptions, settingsOf, whole } from './options.js';
 import { readMeasured, writePage } from './page/files.js';
@@ -111,7 +112,13 @@ async function measure(options: Options): Promise<number> {
   writeReport(file, settings, machine, results, failures);
   const rows = results.flatMap((result) => result.rows);
   console.log(
-    [...machineLines(machine, results), renderTable(rows), ...renderCells(rows), `All samples: ${file}`].join('\n'),
+    [
+      ...machineLines(machine, results),
+      ...(rows.every(({ cell }) => cell !== undefined) ? [] : [renderTable(rows)]),
+      ...renderCells(rows),
+      ...notesOf(rows),
+      `All samples: ${file}`,
+    ].join('\n'),
   );
   if (options.profile !== undefined) printProfiles(options.profile);
   for (const { benchmark, error } of failures) console.error(`error: ${benchmark}: ${error}`);

@@ -5,7 +5,7 @@ export interface Series {
   readonly name: string;
   /** In the order in which they are joined. */
   readonly points: readonly (readonly [x: number, y: number])[];
-  /** Number of the series that this one belongs to: it has its colour, and is dashed. */
+  /** Number of the series that this one belongs to: it has its colour, is dashed, and is not named. */
   readonly dashedLike?: number;
 }
 
@@ -20,13 +20,12 @@ export interface Plot {
   readonly series: readonly Series[];
 }
 
-/** Names of more series take a second line. */
-const ONE_LINE_OF_NAMES = 3;
 const SIZE = { width: 640, height: 400 };
 const COLOURS = ['#0b6bcb', '#c7522a', '#4a7c3a', '#7b4fa3', '#8a6d00'];
 
 /** The plot as the text of an SVG file. */
 export function renderPlot({ title, x, y, logarithmic, logarithmicX, dots, series }: Plot): string {
+  const named = series.filter(({ dashedLike }) => dashedLike === undefined);
   const chart = init(null, null, { renderer: 'svg', ssr: true, ...SIZE });
   try {
     const axis = { nameLocation: 'middle', nameGap: 32 } as const;
@@ -36,8 +35,8 @@ export function renderPlot({ title, x, y, logarithmic, logarithmicX, dots, serie
       color: COLOURS,
       title: { text: title, left: 'center', textStyle: { fontSize: 14 } },
       // The width of texts is estimated: without room between them names meet.
-      legend: { bottom: 0, itemGap: 28 },
-      grid: { left: 72, right: 24, top: 40, bottom: series.length > ONE_LINE_OF_NAMES ? 98 : 76 },
+      legend: { bottom: 0, itemGap: 28, data: named.map(({ name }) => name) },
+      grid: { left: 72, right: 24, top: 40, bottom: 76 },
       xAxis: logarithmicX ? { ...axis, type: 'log', name: x } : { ...axis, type: 'value', name: x, min: 0 },
       yAxis: { ...axis, type: logarithmic ? 'log' : 'value', name: y, nameGap: 52 },
       series: series.map(({ name, points, dashedLike }, i) => ({

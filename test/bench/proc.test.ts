@@ -1,6 +1,6 @@
 import { parseBusyMs, shareOfOthers } from './machine-load.js';
 import { cpuMs, parseCpuMs, parseIo } from './proc.js';
-import { parseCalls } from './profile/syscalls.js';
+import { parseCalls, SyscallCount } from './profile/syscalls.js';
 
 describe('/proc/<pid>/stat', () => {
   it('gives user and system time, also of a process whose name looks like fields', () => {
@@ -55,5 +55,14 @@ describe('the table of strace', () => {
       ['write', 200],
       ['read', 150],
     ]);
+  });
+});
+
+describe('a count of system calls', () => {
+  /** Above the largest id that Linux gives. */
+  const NO_PROCESS = 2 ** 22 + 1;
+
+  it('does not begin where a process cannot be traced, or there is no strace', async () => {
+    expect(await SyscallCount.start([NO_PROCESS], '/dev/null')).toBeUndefined();
   });
 });

@@ -98,6 +98,11 @@ describe('the page', () => {
     expect(text).toContain('| of an operation | 19 + 1 | 10 + 10 |\n| --- | ---: | ---: |\n| storage, µs | 12 | 12 |');
   });
 
+  it('says once what a reader has to know of a benchmark', () => {
+    const row = { ...point(1, 100), note: 'Nothing was traced.' };
+    expect(textOf(benchmark({ rows: [row, row] })).match(/^Nothing was traced\.$/gm)).toHaveLength(1);
+  });
+
   it('says that nothing was measured where nothing was', () => {
     expect(renderPage(NOTHING_MEASURED).get(PAGE_FILE)).toContain('Nothing was measured yet.');
   });

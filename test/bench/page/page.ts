@@ -1,5 +1,5 @@
 /** The page of the figures, `docs/performance.md`, and its plots: a function of what was measured. */
-import { isMet, type PlotName, ratioOf } from '../figures.js';
+import { isMet, notesOf, type PlotName, ratioOf } from '../figures.js';
 import { MOST_OF_OTHERS } from '../machine-load.js';
 import { number, table } from '../markdown.js';
 import { figureText, targetText, valueText } from '../table.js';
@@ -80,7 +80,7 @@ function conditionText({ machine, ...run }: Conditions): string {
   const warmUp = run.warmUpOperations === null ? 'a short one' : `${number(run.warmUpOperations)} operations a process`;
   const text = [
     `${cores} × ${cpu}, ${memory}, ${system}, ${fileSystem}, Node ${node}`,
-    `${run.rounds} rounds of ${number(run.durationMs / 1000)} s in turn, warm-up ${warmUp}`,
+    `${run.rounds} ${run.rounds === 1 ? 'round' : 'rounds'} of ${number(run.durationMs / 1000)} s in turn, warm-up ${warmUp}`,
     `${number(run.keysPerPartition)} keys a partition, seed ${run.seed}.`,
   ].join('; ');
   return run.quick ? `${text} **A quick run: it measures nothing.**` : text;
@@ -129,6 +129,7 @@ const sections = ({ benchmarks }: Measured): string[] =>
       `${about[0]!.toUpperCase()}${about.slice(1)}.`,
       ...(plain.length === 0 ? [] : [table(HEAD, plain.map(cellsOf))]),
       ...cells.map(({ columns, lines }) => table([CELL_HEAD, ...columns], lines, true)),
+      ...notesOf(rows),
     ];
   });
 

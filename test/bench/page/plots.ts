@@ -28,8 +28,8 @@ function throughput(over: PlotName, points: readonly Point[]): CurvePlot {
 }
 
 function latency(over: PlotName, points: readonly Point[]): CurvePlot {
-  const title = `Latency over ${over}`;
-  const p50 = curvesOf(points, (row) => row.latency?.p50Ms, ', p50');
+  const title = `Latency over ${over}: p50, and p99 dashed`;
+  const p50 = curvesOf(points, (row) => row.latency?.p50Ms);
   const p99 = curvesOf(points, (row) => row.latency?.p99Ms, ', p99');
   const series = [...p50, ...p99.map((curve, i): Series => ({ ...curve, dashedLike: i }))];
   return plot(over, 'latency', { title, y: 'ms', series, logarithmic: true });

@@ -6,6 +6,9 @@ import { readFileSync } from 'node:fs';
 /** A row of the table that `strace -c` writes: share, seconds, µs a call, calls, errors or nothing, name. */
 const ROW = /^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$/;
 
+/** Longest time in which strace has to be attached to all processes, ms. */
+const ATTACH_MS = 10_000;
+
 /** Calls by name, without their sum. */
 export function parseCalls(text: string): ReadonlyMap<string, number> {
   const rows = text.split('\n').flatMap((line) => {
@@ -27,6 +30,7 @@ export class SyscallCount {
     const child = spawn('strace', ['-c', '-f', '-o', file, ...attach], { stdio: ['ignore', 'ignore', 'pipe'] });
     const attached = new Promise<boolean>((resolve) => {
       let left = pids.length;
+      setTimeout(() => resolve(false), ATTACH_MS).unref();
       child.once('error', () => resolve(false));
       child.once('exit', () => resolve(false));
       child.stderr?.on('data', (text: Buffer) => {
@@ -34,14 +38,18 @@ export class SyscallCount {
         if (left <= 0) resolve(true);
       });
     });
-    return (await attached) ? new SyscallCount(child, file) : undefined;
+    if (await attached) return new SyscallCount(child, file);
+    child.kill('SIGKILL');
+    return undefined;
   }
 
   /** Ends the count. */
   async stop(): Promise<ReadonlyMap<string, number>> {
-    const ended = once(this.child, 'exit');
-    this.child.kill('SIGINT');
-    await ended;
+    if (this.child.exitCode === null) {
+      const ended = once(this.child, 'exit');
+      this.child.kill('SIGINT');
+      await ended;
+    }
     return parseCalls(readFileSync(this.file, 'utf8'));
   }
 }

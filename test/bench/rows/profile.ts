@@ -21,6 +21,7 @@ const COMMITTERS = 64;
 /** Calls that are shown by name; the rest is one line. */
 const CALLS = ['read', 'write', 'writev', 'pwrite64', 'fdatasync', 'futex', 'epoll_pwait'] as const;
 const TRACED = 'strace';
+const NOT_TRACED = 'System calls by name are not available: strace could not count them on this machine.';
 
 /** A workload is a column of the table. */
 interface Workload {
@@ -119,12 +120,14 @@ async function costs(bench: Bench, { column, job }: Workload): Promise<Row[]> {
   const parts = scaled(linesOf(windows.profiled), whole);
   const partsBelow = (line: string): Lines => parts.filter(([part]) => part.startsWith(`${line}: `));
   const lines = [...whole.flatMap((line) => [line, ...partsBelow(line[0])]), ...linesOf(windows.traced)];
+  const note = lines.some(([line]) => line.startsWith(TRACED)) ? undefined : NOT_TRACED;
   return lines.map(([line, { unit, figure }]) => ({
     benchmark: 'profile',
     what: `${column}: ${line}`,
     unit,
     measured: figure,
     cell: { line, column },
+    note,
   }));
 }
 
@@ -194,7 +197,6 @@ async function traced({ cluster, context }: Bench, run: () => Promise<SdkLoad>):
   const load = await run();
   const calls = (await count?.stop()) ?? new Map<string, number>();
   const all = [...calls.values()].reduce((sum, own) => sum + own, 0);
-  if (all === 0) context.progress.line('profile: system calls are left out: strace cannot count them here');
   const shown = CALLS.map((name) => [name, calls.get(name) ?? 0] as const);
   const others = shown.reduce((left, [, own]) => left - own, all);
   const lines = [['system calls', all] as const, ...shown, ['others', others] as const];
