@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { connect } from '@isochron/sdk';
 import type { ServedConnection } from '@isochron/sessions';
 import { CHANNEL_LIMITS, ENTRY, EntryWriter, SHARED_SUBPROTOCOL } from '@isochron/wire/channels/entries';
 import { SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
@@ -324,6 +325,24 @@ it('a socket without a session ends: after 5 s before its first one, after 60 s 
   used.shared.check(now + 61_000);
   expect((await used.closed)[0]).toBe(1000);
   server.close();
+});
+
+it('large transactions of many sessions of the SDK arrive whole over one socket, and so does what they read', async () => {
+  api = await startApi();
+  const stabilise = setInterval(() => api.cluster.stabilise(), 5);
+  const apps = await Promise.all(Array.from({ length: 6 }, () => connect({ endpoints: [api.url] })));
+  expect(api.app.sessionCounts()).toEqual({ sockets: 1, sharedSockets: 1, sessions: 6 });
+  const document = (app: number, i: number): string => `${app}.${i} ${'é'.repeat(400_000 + i)}`;
+  const indexes = [0, 1, 2, 3, 4];
+  await Promise.all(
+    apps.map((app, n) => app.transaction((tx) => indexes.forEach((i) => void tx.set(`${n}/${i}`, document(n, i))))),
+  );
+  const read = await Promise.all(apps.map((app, n) => app.getMany(indexes.map((i) => `${n}/${i}`))));
+  expect(read.map((values, n) => values.map((value, i) => value === document(n, i)))).toEqual(
+    apps.map(() => indexes.map(() => true)),
+  );
+  await Promise.all(apps.map((app) => app.close()));
+  clearInterval(stabilise);
 });
 
 it('a client that offers its own subprotocol as well gets a shared socket, and an old one what it knows', async () => {
