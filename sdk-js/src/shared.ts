@@ -129,7 +129,6 @@ class SharedSocket implements ChannelEvents {
     const members = this.#waiting;
     this.#waiting = [];
     this.#finish();
-    this.pool.learnSingle(this.url, this.#socket);
     const first = members.find(({ subprotocol }) => subprotocol === this.#socket.protocol);
     if (first === undefined) this.#socket.close(1000);
     else first.have(this.#socket);
@@ -248,14 +247,11 @@ class SharedSocket implements ChannelEvents {
 /** The sockets of a process, made with one class. */
 class Pool {
   readonly #shared = new Set<SharedSocket>();
-  /** Addresses at which single sockets are open because no other ones are served there. */
-  readonly #single = new Set<string>();
 
   constructor(readonly Base: WebSocketConstructor) {}
 
   /** @throws what the constructor of a WebSocket throws */
   open(url: string, subprotocol: string, credentials: string | undefined): WebSocketLike {
-    if (this.#single.has(url)) return new this.Base(url, [subprotocol]);
     const fits = (one: SharedSocket): boolean => one.isOpen && one.url === url && one.credentials === credentials;
     let socket = [...this.#shared].find(fits);
     if (socket === undefined) {
@@ -265,12 +261,6 @@ class Pool {
     const member = new Member(subprotocol);
     socket.add(member);
     return member;
-  }
-
-  /** The server knows single sockets only, as far as is known while this one of them is open. */
-  learnSingle(url: string, socket: WebSocketLike): void {
-    this.#single.add(url);
-    socket.addEventListener('close', () => this.#single.delete(url));
   }
 
   /** A session gets a socket of its own. */

@@ -124,6 +124,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
    * @returns whether something waits
    */
   settle(): boolean {
+    if (this.#ended) return false;
     const waits = !this.#channels.isIdle(this.number);
     if (waits === this.#paused) return waits;
     this.#paused = waits;

@@ -1,10 +1,18 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { connect } from '@isochron/sdk';
+import type { ServedConnection } from '@isochron/sessions';
 import { CHANNEL_LIMITS, ENTRY, EntryWriter, SHARED_SUBPROTOCOL } from '@isochron/wire/channels/entries';
 import { SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
+import { WebSocket, WebSocketServer } from 'ws';
 import { buildMetrics } from '../http/metrics.js';
 import { SessionClient } from '../testing/session-client.js';
 import { SharedClient } from '../testing/shared-client.js';
 import { send, startApi, type TestApi } from '../testing/test-api.js';
+import { codecOf } from './codec.js';
+import { SessionChannel } from './session-channel.js';
+import { SharedSocket, type SharedSocketOptions } from './shared-socket.js';
 
 let api: TestApi;
 afterEach(() => api.close());
@@ -286,6 +294,55 @@ describe('sessions on a shared socket', () => {
     ]);
     single.close();
   });
+});
+
+it('a socket without a session ends: after 5 s before its first one, after 60 s behind its last one', async () => {
+  api = await startApi();
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const opened = async (): Promise<{ shared: SharedSocket; socket: WebSocket; closed: Promise<unknown[]> }> => {
+    const client = new WebSocket(`ws://127.0.0.1:${port}`);
+    const [socket] = (await once(server, 'connection')) as [WebSocket];
+    const admit: SharedSocketOptions['admit'] = (owner, channel) =>
+      new SessionChannel(owner, channel, codecOf('')!, () => connection, options);
+    const shared = new SharedSocket(socket, { maxMessageBytes: 1000, partials: 4, stalledMs: 1000, admit });
+    return { shared, socket, closed: once(client, 'close') };
+  };
+  const connection = { disconnected: () => undefined } as ServedConnection;
+  const [greeted, ended] = [() => undefined, () => undefined];
+  const options = { address: '', maxMessageBytes: 1000, strangerBytes: 1000, greeted, ended };
+  const [fresh, used] = [await opened(), await opened()];
+  const writer = new EntryWriter();
+  writer.open(1, SESSION_SUBPROTOCOLS.json);
+  writer.close(1, 1000, '');
+  used.shared.receive(Buffer.from(writer.take()), true);
+  const now = performance.now();
+  for (const { shared } of [fresh, used]) shared.check(now + 4000);
+  for (const { shared } of [fresh, used]) shared.check(now + 6000);
+  expect((await fresh.closed)[0]).toBe(1000);
+  expect(used.socket.readyState).toBe(WebSocket.OPEN);
+  used.shared.check(now + 61_000);
+  expect((await used.closed)[0]).toBe(1000);
+  server.close();
+});
+
+it('large transactions of many sessions of the SDK arrive whole over one socket, and so does what they read', async () => {
+  api = await startApi();
+  const stabilise = setInterval(() => api.cluster.stabilise(), 5);
+  const apps = await Promise.all(Array.from({ length: 6 }, () => connect({ endpoints: [api.url] })));
+  expect(api.app.sessionCounts()).toEqual({ sockets: 1, sharedSockets: 1, sessions: 6 });
+  const document = (app: number, i: number): string => `${app}.${i} ${'é'.repeat(400_000 + i)}`;
+  const indexes = [0, 1, 2, 3, 4];
+  await Promise.all(
+    apps.map((app, n) => app.transaction((tx) => indexes.forEach((i) => void tx.set(`${n}/${i}`, document(n, i))))),
+  );
+  const read = await Promise.all(apps.map((app, n) => app.getMany(indexes.map((i) => `${n}/${i}`))));
+  expect(read.map((values, n) => values.map((value, i) => value === document(n, i)))).toEqual(
+    apps.map(() => indexes.map(() => true)),
+  );
+  await Promise.all(apps.map((app) => app.close()));
+  clearInterval(stabilise);
 });
 
 it('a client that offers its own subprotocol as well gets a shared socket, and an old one what it knows', async () => {

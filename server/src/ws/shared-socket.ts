@@ -68,7 +68,6 @@ export class SharedSocket implements ChannelEvents, ChannelOwner {
       this.channels.receive(data);
     } catch (error) {
       if (!(error instanceof ChannelFault)) throw error;
-      this.#sendAll();
       this.close(error.code, 'FRAME_INVALID');
     }
   }
@@ -77,10 +76,6 @@ export class SharedSocket implements ChannelEvents, ChannelOwner {
   disconnected(): void {
     this.#closed = true;
     for (const session of [...this.#sessions.values()]) session.disconnected();
-  }
-
-  terminate(): void {
-    this.#socket.terminate();
   }
 
   /** Closes the socket, after what its sessions have sent and the client takes in. */
