@@ -1,5 +1,5 @@
 /** Transactions as the records on disks show them. */
-import type { Deps, KeyWrite, PartitionId, RegionId, Timestamp, TxId } from '@isochron/core';
+import type { Deps, KeyWrite, LoggedTx, PartitionId, RegionId, Timestamp, TxId } from '@isochron/core';
 
 /** What a transaction writes on one partition. */
 export interface Slice {
@@ -28,6 +28,6 @@ export interface Committed {
 }
 
 /** Of an outcome that comes without its writes. */
-export const NOTHING: Pick<Slice, 'writes' | 'deps'> = { writes: [], deps: undefined };
+export const NOTHING: Pick<LoggedTx, 'writes' | 'deps' | 'siblings'> = { writes: [], deps: undefined };
 /** What a replica has prepared is the same everywhere. */
 export type Prepared = Omit<Slice, 'sent'> & { readonly pt: Timestamp };

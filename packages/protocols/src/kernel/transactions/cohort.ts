@@ -36,7 +36,7 @@ import type {
 } from './messages.js';
 import { type Prepared, PreparedQueue } from './prepared-queue.js';
 import { RecentOutcomes } from './recent-outcomes.js';
-import { refusalOf } from './refusals.js';
+import { type PrepareRefusal, refusalOf } from './refusals.js';
 import { isRepeatable, Repeats } from './repeats.js';
 import { Resolution } from './resolution.js';
 import type { SnapshotRules } from './snapshots.js';
@@ -101,15 +101,43 @@ export class Cohort {
     }
     if (known !== undefined && this.#answerKnown(request, known, now, from, out)) return;
     if (known === undefined && !isNew && this.#repeats.ask(request, from, now, out)) return;
-    const rememberedFrom = isNew ? 0 : Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo);
-    const pendingBytes = this.prepared.bytes + this.committed.bytes;
-    const refusal = refusalOf(request, now, this.state, rememberedFrom, pendingBytes);
+    const refusal = this.#refusalOf(request, now, isNew ? 0 : this.#rememberedFrom);
     if (refusal !== undefined) {
       this.#refuse(request, refusal.code, refusal.detail, from, out);
       if (refusal.durable) this.#tombstone(identity.txId, identity.attempt, now, out);
       return;
     }
     this.#prepare(request, now, from, out);
+  }
+
+  /** Whether a prepare would be taken without a question or a refusal: then the transaction may commit in one phase (P11). */
+  takesAtOnce(request: PrepareReq, now: WallMs): boolean {
+    const { txId } = request.identity;
+    return (
+      this.#isCohortOf(request.identity) &&
+      this.state.membership.accepts &&
+      this.#known(txId, request.birth) === undefined &&
+      !this.#repeats.mustAsk(request) &&
+      this.#refusalOf(request, now, this.#rememberedFrom) === undefined
+    );
+  }
+
+  /** Commits a slice without a prepare (P11): all cohorts are on this node, and do so in the same step, at the same timestamp. */
+  commitAtOnce(request: PrepareReq, ct: Timestamp, out: Out): void {
+    this.rules.heard({ ts: request.ust });
+    const { identity, writes } = request;
+    const { txId, attempt } = identity;
+    const digest = fullDigest(digestWrites(writes, request.principal), identity);
+    const deps = this.rules.stamp(request.deps, ct, this.state.region);
+    const siblings = this.#siblings(identity);
+    const repeatable = isRepeatable(request) || undefined;
+    this.committed.add({ txId, ct, attempt, digest, writes, deps, siblings, repeatable, logged: true });
+    this.counters.commits++;
+    this.#writeCommitted(
+      { txId, writes, deps, siblings, repeatable },
+      { status: 'committed', ts: ct, attempt, digest },
+      out,
+    );
   }
 
   /** A peer has answered about a request that may be a repetition (`repeats.ts`). */
@@ -304,6 +332,16 @@ export class Cohort {
     out.write({ kind: 'forget', partition: this.partition, upTo });
   }
 
+  /** Outcomes of transactions that were born before may not be known. */
+  get #rememberedFrom(): Timestamp {
+    return Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo);
+  }
+
+  #refusalOf(request: PrepareReq, now: WallMs, rememberedFrom: Timestamp): PrepareRefusal | undefined {
+    const pendingBytes = this.prepared.bytes + this.committed.bytes;
+    return refusalOf(request, now, this.state, rememberedFrom, pendingBytes);
+  }
+
   /** Whether a peer's identity makes sense here (D12): this replica is in the list, and the list can be asked, each of it once. */
   #isCohortOf({ home, cohorts, avoid }: CommitIdentity): boolean {
     const { topology, region } = this.state;
@@ -399,15 +437,10 @@ export class Cohort {
     const { identity, writes } = request;
     const { txId, attempt, home, epoch, cohorts, avoid } = identity;
     const pt = this.state.clock.propose(now, Math.max(request.ht, request.ust, request.birth), out);
-    const digest = fullDigest(digestWrites(writes, request.principal), identity);
-    const repeatable = isRepeatable(request) || undefined;
     this.counters.prepares++;
     if (cohorts.length === 1) {
       // P11: a sole cohort commits at its own pt, with one durable write.
-      const deps = this.rules.stamp(request.deps, pt, this.state.region);
-      this.committed.add({ txId, ct: pt, attempt, digest, writes, deps, repeatable, logged: true });
-      this.counters.commits++;
-      this.#writeCommitted({ txId, writes, deps, repeatable }, { status: 'committed', ts: pt, attempt, digest }, out);
+      this.commitAtOnce(request, pt, out);
     } else {
       const { birth } = request;
       const record: PreparedRecord = {
@@ -417,11 +450,11 @@ export class Cohort {
         birth,
         epoch,
         cohorts,
-        digest,
+        digest: fullDigest(digestWrites(writes, request.principal), identity),
         coordinator: from.node,
         writes,
         deps: request.deps,
-        repeatable,
+        repeatable: isRepeatable(request) || undefined,
         avoid,
       };
       this.prepared.add({ txId, record, since: now });
@@ -464,11 +497,15 @@ export class Cohort {
     this.counters.commits++;
     const { attempt, digest, writes, repeatable } = record;
     const deps = this.rules.stamp(record.deps, ct, this.state.region);
-    const others = this.suspects
-      .partitionsOn(this.state.node, record)
-      .filter((partition) => partition !== this.partition);
-    const siblings = others.length === 0 ? undefined : others;
+    const siblings = this.#siblings(record);
     this.committed.add({ txId, ct, attempt, digest, writes, deps, siblings, repeatable, logged: false });
+  }
+
+  /** The other partitions of a transaction that have their cohorts on this node; undefined without any. */
+  #siblings(record: Pick<PreparedRecord, 'home' | 'avoid' | 'cohorts'>): readonly PartitionId[] | undefined {
+    const here = this.suspects.partitionsOn(this.state.node, record);
+    const others = here.filter((partition) => partition !== this.partition);
+    return others.length === 0 ? undefined : others;
   }
 
   #forgetPrepared(txId: TxId): void {

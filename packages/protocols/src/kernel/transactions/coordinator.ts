@@ -11,6 +11,7 @@
 import { IsochronError, type PartitionId, type Timestamp, type TxId, type WallMs } from '@isochron/core';
 import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
+import type { Cohort } from './cohort.js';
 import { Commits } from './commits.js';
 import type {
   EndTxReq,
@@ -21,6 +22,7 @@ import type {
   TransactionMessage,
   TxStatusReq,
 } from './messages.js';
+import { OnePhase } from './one-phase.js';
 import { Reads } from './reads.js';
 import type { Snapshot, SnapshotRules } from './snapshots.js';
 import { TransactionTable } from './transaction-table.js';
@@ -121,12 +123,14 @@ export class Coordinator implements Machine<TransactionMessage> {
   constructor(
     readonly state: NodeState,
     readonly rules: SnapshotRules,
+    /** Of all replicas on this node. */
+    cohorts: readonly Cohort[],
   ) {
     this.#addresses = new Addresses(state.topology);
     for (const other of state.topology.nodes) if (other !== state.node) this.#unreachable.add(other);
     this.table = new TransactionTable(state.settings.maxTransactionMs);
     this.reads = new Reads(state, this.#addresses, this.#unreachable, rules);
-    this.commits = new Commits(state, this.#addresses, this.table, rules);
+    this.commits = new Commits(state, this.#addresses, this.table, rules, new OnePhase(state, cohorts));
   }
 
   /** The oldest snapshot that this node's transactions use (P9). A node without data says 0: nothing is collected under a copy (D10). */
@@ -155,6 +159,7 @@ export class Coordinator implements Machine<TransactionMessage> {
         }
         return;
       case 'persisted':
+        this.commits.persisted(input.upTo, out);
         return;
     }
   }
@@ -168,7 +173,12 @@ export class Coordinator implements Machine<TransactionMessage> {
       openTransactions: this.table.size,
       readsInFlight: this.reads.size,
       commitsInFlight: this.commits.size,
-      counters: { ...this.counters, ...this.reads.counters, ...this.commits.counters },
+      counters: {
+        ...this.counters,
+        ...this.reads.counters,
+        ...this.commits.counters,
+        ...this.commits.onePhase.counters,
+      },
     };
   }
 
