@@ -1,16 +1,13 @@
 /**
  * What is true, found out from the disks alone: a transaction is committed exactly when every cohort of its list holds a durable prepare,
- * at the greatest proposal (D2), or when one batch of one node commits it at all its cohorts, or its sole one (P11). Other checks compare
- * with it.
+ * at the greatest proposal (D2), or when one batch of a node commits it at all its cohorts (P11). Other checks compare with it.
  *
  * A disk that loses data may take with it what nobody else has yet. Such a transaction is *damaged*: nothing is demanded of it any
  * more, its versions may be there or not (D10 leaves this window open); only that those who still have it agree (`survivors.ts`).
  */
 import {
   compareVersions,
-  type Deps,
   type DurableRecord,
-  type LoggedTx,
   type NodeId,
   type OutcomeRecord,
   type PartitionId,
@@ -23,7 +20,7 @@ import {
 } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from './check.js';
-import { type Attempt, type Committed, NOTHING, type Prepared, type Slice } from './slices.js';
+import { type Attempt, type Committed, loggedIn, NOTHING, type Prepared, type Slice, writtenWith } from './slices.js';
 import type { Visibility } from './visibility.js';
 
 export type { Committed } from './slices.js';
@@ -501,18 +498,3 @@ export class Ledger implements Check {
 /** With a copy (D10), what one region has kept of it comes to another, and what has travelled comes back. */
 const dependsSo = ({ deps }: Version, slice: Slice): boolean =>
   `${deps}` === `${slice.sent}` || `${deps}` === `${slice.deps}`;
-
-/** A transaction's log entry in a batch. */
-function loggedIn(records: readonly DurableRecord[], partition: PartitionId, txId: TxId): LoggedTx | undefined {
-  for (const record of records)
-    if (record.kind === 'log' && record.partition === partition && record.tx.txId === txId) return record.tx;
-  return undefined;
-}
-
-/** What the version depends on that a batch with a transaction's outcome writes. */
-function writtenWith(records: readonly DurableRecord[], partition: PartitionId, txId: TxId): Deps | undefined {
-  for (const record of records)
-    if (record.kind === 'version' && record.partition === partition && record.version.txId === txId)
-      return record.version.deps;
-  return undefined;
-}

@@ -107,7 +107,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
 
   /** Takes up its work with data that were copied from its peers, durably (D10). */
   join(rebuilt: RebuiltReplica, now: WallMs, out: Out): void {
-    this.cohort.join(rebuilt.forgottenUpTo);
+    this.cohort.outcomes.join(rebuilt.forgottenUpTo);
     this.replication.join(rebuilt, now, out);
   }
 
@@ -128,7 +128,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
         break;
       case 'persisted':
         this.replication.persisted(input.upTo);
-        this.cohort.persisted(input.upTo);
+        this.cohort.outcomes.persisted(input.upTo);
         break;
       case 'link':
         this.replication.link(input.node, input.up, input.now, out);
@@ -350,7 +350,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
     if (!membership.joined) return;
     const kept = packWall(this.state.drift.stampable(now) - settings.retentionMs);
     this.replication.collect(Math.min(stable.sOld, stable.aggregated, kept), out);
-    this.cohort.forget(now, out);
+    this.cohort.outcomes.forget(now, out);
   }
 }
 
