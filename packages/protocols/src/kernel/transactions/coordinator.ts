@@ -89,6 +89,8 @@ export class Coordinator implements Machine<TransactionMessage> {
   /** As the references of reads: above those of every former life. 0 before the first question. */
   #nextQuestion = 0;
   #waiting: Waiting[] = [];
+  /** When the timer is due; endless while nothing needs it. */
+  #sweepAt: WallMs = Number.POSITIVE_INFINITY;
   /** At the start, everybody else: a link says so when it comes up. */
   readonly #unreachable = new Set<string>();
 
@@ -142,11 +144,11 @@ export class Coordinator implements Machine<TransactionMessage> {
     switch (input.kind) {
       case 'message':
         this.#onMessage(input.message, input.now, input.from, out);
-        return;
+        break;
       case 'timer':
+        this.#sweepAt = Number.POSITIVE_INFINITY;
         this.#sweep(input.now, out);
-        out.setTimer('sweep', input.now + SWEEP_INTERVAL_MS);
-        return;
+        break;
       case 'link':
         if (input.up) this.#unreachable.delete(input.node);
         else {
@@ -157,11 +159,20 @@ export class Coordinator implements Machine<TransactionMessage> {
           this.commits.reachable(input.node, input.now, out);
           this.#askAgain(input.node, out);
         }
-        return;
+        break;
       case 'persisted':
         this.commits.persisted(input.upTo, out);
-        return;
     }
+    if (this.#isBusy && this.#sweepAt > input.now + SWEEP_INTERVAL_MS) {
+      this.#sweepAt = input.now + SWEEP_INTERVAL_MS;
+      out.setTimer('sweep', this.#sweepAt);
+    }
+  }
+
+  /** Whether anything may expire or has to be asked again. */
+  get #isBusy(): boolean {
+    const { table, reads, commits } = this;
+    return table.size + reads.size + commits.size + this.#questions.size + this.#waiting.length > 0;
   }
 
   invariants(): void {
@@ -351,6 +362,7 @@ export class Coordinator implements Machine<TransactionMessage> {
       return;
     }
     this.counters.snapshotWaits++;
+    this.state.activity.wake(now, out);
     this.#waiting.push({ requester: { from, ref }, wanted, until: now + settings.snapshotWaitMs, proceed });
   }
 

@@ -52,7 +52,7 @@ export class OnePhase {
     const { ht, ust, birth } = first.request;
     const ct = clock.propose(now, Math.max(ht, ust, birth), out);
     for (const { cohort, request } of slices) cohort.commitAtOnce(request, ct, out);
-    activity.touch(now);
+    activity.wake(now, out);
     this.counters.onePhaseCommits++;
     return ct;
   }
