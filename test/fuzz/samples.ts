@@ -102,6 +102,12 @@ export function samplesOf({ partition, other, key, txId, now, home, source }: Sa
     OutcomeResp: { type: 'OutcomeResp', ref: 10, partition, state: 'committed', ts: now, attempt: 0 },
     Replicate: { type: 'Replicate', partition, source, from: now - 5000, to: now, groups, more: false, vouched: true },
     Heartbeat: { type: 'Heartbeat', partition, source, from: now - 5000, to: now, vouched: false },
+    Heartbeats: {
+      type: 'Heartbeats',
+      source,
+      spans: [{ from: now - 5000, to: now, vouched: true, partitions: [partition] }],
+    },
+    Wake: { type: 'Wake' },
     ResyncReq: {
       type: 'ResyncReq',
       partition,

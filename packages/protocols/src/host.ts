@@ -84,16 +84,16 @@ export class Host<M extends AnyMessage> {
     this.#clock = new SteadyClock(() => ports.now());
     this.#stepping = { node, machine: '' };
     this.#effects = {
-      send: (to, message) => this.#route({ to, from: this.#stepping, message }),
-      sendAfterPersist: (to, message) => {
-        this.#promises.push({ to, from: this.#stepping, message });
+      send: (to, message, by = this.#stepping) => this.#route({ to, from: by, message }),
+      sendAfterPersist: (to, message, by = this.#stepping) => {
+        this.#promises.push({ to, from: by, message });
       },
       write: (record) => {
         this.#batch.push(record);
         return this.#filling;
       },
       lastWrite: () => this.#lastWrite(),
-      setTimer: (timer, at) => this.#timers.set(this.#timerOf(timer), at),
+      setTimer: (timer, at, by = this.#stepping) => this.#timers.set(this.#timerOf(timer, by), at),
     };
   }
 
@@ -201,9 +201,8 @@ export class Host<M extends AnyMessage> {
     }
   }
 
-  /** A timer of the machine that steps. */
-  #timerOf(timer: TimerKind): Timer<M> {
-    const of = this.#machines.get(this.#stepping.machine)!;
+  #timerOf(timer: TimerKind, { machine }: Address): Timer<M> {
+    const of = this.#machines.get(machine)!;
     let known = of.timers.get(timer);
     if (known === undefined) {
       known = { of, timer };

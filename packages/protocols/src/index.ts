@@ -13,6 +13,7 @@ export { hCure } from './hcure/hcure.js';
 export * from './hcure/session.js';
 export * from './host.js';
 export { type ClockReadings, DriftWatch } from './kernel/drift-watch.js';
+export { heartbeatsIn } from './kernel/heartbeats.js';
 export type { CommonNodeOptions } from './kernel/node-parts.js';
 export { elementsOf, matrixSession } from './kernel/operations/dependency-matrix.js';
 export * from './kernel/operations/messages.js';

@@ -28,18 +28,21 @@ export type Input<M extends AnyMessage> =
   | { readonly kind: 'persisted'; readonly now: WallMs; readonly upTo: WriteSeq }
   | { readonly kind: 'link'; readonly now: WallMs; readonly node: NodeId; readonly up: boolean };
 
-/** What a step wants done. Filled by `step`, drained and reused by the driver. */
+/**
+ * What a step wants done. Filled by `step`, drained and reused by the driver. `by` is another machine of the node, for which
+ * the one that steps acts: what answers the message, and the timer, go there.
+ */
 export interface Effects<M extends AnyMessage> {
   /** May leave now. */
-  send(to: Address, message: M): void;
+  send(to: Address, message: M, by?: Address): void;
   /** A promise (D1): leaves when this step's writes, and all before them, are durable. Keeps its order among promises. */
-  sendAfterPersist(to: Address, message: M): void;
+  sendAfterPersist(to: Address, message: M, by?: Address): void;
   /** Joins the node's next durable batch; all writes of one step are in one batch. Returns that batch's number. */
   write(record: DurableRecord): WriteSeq;
   /** The number that `persisted` must reach for all writes asked so far to be durable. */
   lastWrite(): WriteSeq;
   /** Sets, or moves, the machine's timer of this kind. */
-  setTimer(timer: TimerKind, atMs: WallMs): void;
+  setTimer(timer: TimerKind, atMs: WallMs, by?: Address): void;
 }
 
 /** One state machine. */

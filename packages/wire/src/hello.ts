@@ -15,7 +15,7 @@ import { pack, unpack } from './msgpack.js';
 import { NONCE_BYTES } from './proof.js';
 
 /** Version of frames and messages. Nodes of different versions do not talk. */
-export const PROTOCOL_VERSION = 3;
+export const PROTOCOL_VERSION = 4;
 
 /** What a node sends about itself when a link opens, sealed: only who knows the secret reads it. */
 export interface PeerInfo {

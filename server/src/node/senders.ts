@@ -6,6 +6,7 @@ import type { Envelope } from '@isochron/transport';
 const REGION_FIELDS: Readonly<Record<string, 'source' | 'region'>> = {
   Replicate: 'source',
   Heartbeat: 'source',
+  Heartbeats: 'source',
   ResyncRefused: 'source',
   ResyncReq: 'region',
 };

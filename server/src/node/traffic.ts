@@ -80,6 +80,8 @@ export const KIND_OF: { readonly [Type in CountedMessage['type']]: TrafficKind }
   AbortTx: 'commits',
   Replicate: 'replication',
   Heartbeat: 'replication',
+  Heartbeats: 'replication',
+  Wake: 'stabilization',
   GossipUp: 'stabilization',
   GossipRoot: 'stabilization',
   GossipDown: 'stabilization',

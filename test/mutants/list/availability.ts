@@ -51,8 +51,8 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COHORT,
-        find: '        repeatable,\n        avoid,\n      };',
-        replace: '        repeatable,\n      };',
+        find: '        avoid,\n      };',
+        replace: '      };',
       },
     ],
     seeds: { from: 1, count: 150 },

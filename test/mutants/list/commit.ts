@@ -1,6 +1,6 @@
 /** Two-phase commit, retries, outcomes: D1–D5, P6, P8, P11. */
 import type { Mutant, Profile } from '../mutant.js';
-import { COHORT, COMMITS } from './files.js';
+import { COHORT, COMMITS, ONE_PHASE, OUTCOMES } from './files.js';
 
 /** Prepares that come too late, commits that change their home: many attempts of each transaction. */
 const MANY_ATTEMPTS: Profile = {
@@ -73,7 +73,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COHORT,
-        find: "        this.#tombstone(txId, attempt, now, out);\n      }\n      answer('aborted', 0);",
+        find: "        this.outcomes.tombstone(txId, attempt, now, out);\n      }\n      answer('aborted', 0);",
         replace: "      }\n      answer('aborted', 0);",
       },
     ],
@@ -155,7 +155,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     does: 'drops outcomes that UST has not passed',
     patches: [
       {
-        file: COHORT,
+        file: OUTCOMES,
         find: 'const upTo = Math.min(stable.aggregated, kept);',
         replace: 'const upTo = Math.max(stable.aggregated, kept);',
       },
@@ -169,12 +169,88 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     does: 'prepares a transaction whose outcome may be forgotten',
     patches: [
       {
-        file: COHORT,
-        find: 'isNew ? 0 : Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo);',
-        replace: 'isNew ? 0 : this.state.membership.lostUpTo;',
+        file: OUTCOMES,
+        find: 'return Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo);',
+        replace: 'return this.state.membership.lostUpTo;',
       },
     ],
     seeds: { from: 1, count: 200 },
     profile: SHORT_MEMORY,
+  },
+  {
+    name: 'one-phase-in-two-batches',
+    breaks: 'P11, D1',
+    does: 'commits one cohort of a node at once, and the others when that is on disk',
+    patches: [
+      {
+        file: ONE_PHASE,
+        find: '  readonly counters = { onePhaseCommits: 0 };\n',
+        replace:
+          '  readonly counters = { onePhaseCommits: 0 };\n  readonly rest: ((out: Effects<TransactionMessage>) => void)[] = [];\n',
+      },
+      {
+        file: ONE_PHASE,
+        find: 'for (const { cohort, request } of slices) cohort.commitAtOnce(request, ct, out);',
+        replace:
+          'first.cohort.commitAtOnce(first.request, ct, out);\n' +
+          '    for (const { cohort, request } of slices.slice(1))\n' +
+          '      this.rest.push((later) => cohort.commitAtOnce(request, ct, later));',
+      },
+      {
+        file: COMMITS,
+        find: '    let durable = 0;\n',
+        replace: '    for (const commit of this.onePhase.rest.splice(0)) commit(out);\n    let durable = 0;\n',
+      },
+    ],
+    seeds: { from: 1, count: 20 },
+  },
+  {
+    name: 'one-phase-runs-again',
+    breaks: 'P11, D4',
+    does: 'commits in one phase whatever its cohorts know of the transaction',
+    patches: [{ file: COHORT, find: '      this.#known(txId, request.birth) === undefined &&\n', replace: '' }],
+    seeds: { from: 2, count: 100 },
+  },
+  {
+    name: 'one-phase-answered-early',
+    breaks: 'P11, D3',
+    does: 'answers what has committed in one phase before that is on disk',
+    patches: [
+      {
+        file: COMMITS,
+        find: '    this.#atOnce.push(pending);\n',
+        replace: '    this.#decide(pending, ct, out);\n',
+      },
+    ],
+    seeds: { from: 1, count: 20 },
+  },
+  {
+    name: 'one-phase-below-what-was-seen',
+    // Clocks do not follow one another there.
+    protocol: 'cure',
+    breaks: 'P11, P6',
+    does: 'commits in one phase without looking at what the session has seen',
+    patches: [
+      {
+        file: ONE_PHASE,
+        find: 'clock.propose(now, Math.max(ht, ust, birth), out)',
+        replace: 'clock.propose(now, 0, out)',
+      },
+    ],
+    seeds: { from: 7, count: 100 },
+  },
+  {
+    name: 'one-phase-over-a-tombstone',
+    breaks: 'P11, D2',
+    does: 'commits in one phase an attempt that a cohort has durably aborted',
+    patches: [
+      {
+        file: COHORT,
+        find: '      this.#known(txId, request.birth) === undefined &&\n',
+        replace: "      (this.#known(txId, request.birth)?.state ?? 'aborted') === 'aborted' &&\n",
+      },
+    ],
+    seeds: { from: 44, count: 200 },
+    profile: MANY_ATTEMPTS,
   },
 ];

@@ -4,6 +4,8 @@ const REPLICATION_FOLDER = 'packages/protocols/src/kernel/replication';
 const TRANSACTIONS = 'packages/protocols/src/kernel/transactions';
 
 export const COHORT = `${TRANSACTIONS}/cohort.ts`;
+export const OUTCOMES = `${TRANSACTIONS}/outcomes.ts`;
+export const ONE_PHASE = `${TRANSACTIONS}/one-phase.ts`;
 export const DIGEST = `${TRANSACTIONS}/digest.ts`;
 export const PEER_WATCH = 'packages/protocols/src/kernel/peer-watch.ts';
 export const COMMITS = `${TRANSACTIONS}/commits.ts`;

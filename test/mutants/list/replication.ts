@@ -98,6 +98,19 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     profile: UNRULY_LINKS,
   },
   {
+    name: 'heartbeats-of-one-clock',
+    breaks: 'P3, P12',
+    does: 'sends all partitions of a round the version clock of the first one that starts where they do',
+    patches: [
+      {
+        file: 'packages/protocols/src/kernel/heartbeats.ts',
+        find: 'span.from === from && span.to === upTo && span.vouched === vouched',
+        replace: 'span.from === from && span.vouched === vouched',
+      },
+    ],
+    seeds: { from: 3, count: 40 },
+  },
+  {
     name: 'gap-not-noticed',
     breaks: 'D6',
     does: 'accepts a stretch that does not begin where the last one ended',

@@ -48,8 +48,8 @@ export const VARIANTS: readonly Variant[] = [
     patches: [
       {
         file: 'packages/protocols/src/kernel/activity.ts',
-        find: 'now - this.#lastAt > IDLE_AFTER_MS ? intervalMs * this.idleBackoff : intervalMs',
-        replace: 'intervalMs',
+        find: 'const interval = intervalMs * Math.min(this.idleBackoff, 2 ** Math.floor(idleFor / IDLE_AFTER_MS));',
+        replace: 'const interval = intervalMs + 0 * idleFor;',
       },
     ],
   },

@@ -1,30 +1,60 @@
-import type { WallMs } from '@isochron/core';
+import type { NodeId, WallMs } from '@isochron/core';
+import type { Address, Effects } from '../machine.js';
+import type { ReplicationMessage } from './replication/messages.js';
 
-/** After this time without a transaction a node's rounds back off. */
+/** Name of the machine that begins a node's rounds (`rounds.ts`). */
+export const ROUNDS_MACHINE = 'rounds';
+
+/** After this time without a write a node's rounds begin to back off: each time it passes, their interval doubles. */
 const IDLE_AFTER_MS = 1_000;
 
-/** Whether a node has anything to do: its rounds come at their interval while it has, less often while it is idle. */
+/** A node that is written to wakes the others again after this time: well before their rounds back off. */
+const WAKE_EVERY_MS = IDLE_AFTER_MS / 2;
+
+/** Whether anything is written in the cluster: rounds come at their interval while it is, less often while it is idle. */
 export class Activity {
   #lastAt: WallMs;
+  #wokeAt: WallMs = Number.NEGATIVE_INFINITY;
+  readonly #rounds: Address;
 
+  /** @param idleBackoff how many times as long the interval of an idle node gets at most */
   constructor(
+    node: NodeId,
     now: WallMs,
     readonly idleBackoff: number,
   ) {
     this.#lastAt = now;
+    this.#rounds = { node, machine: ROUNDS_MACHINE };
   }
 
-  /** A transaction touched the node. */
+  /** Something was written here or at another node. */
   touch(now: WallMs): void {
     this.#lastAt = now;
   }
 
   /**
-   * When the next round of an interval is due. Rounds lie on a grid, so that all machines of a node act together and their
-   * messages share frames.
+   * A client has written here, or waits for what only the rounds of others bring. Stable time goes on at the pace of the
+   * slowest node: the rounds of this node come at once, and those of all others as soon as they receive its `Wake`.
+   */
+  wake(now: WallMs, out: Pick<Effects<ReplicationMessage>, 'send'>): void {
+    this.touch(now);
+    if (Math.abs(now - this.#wokeAt) < WAKE_EVERY_MS) return;
+    this.#wokeAt = now;
+    out.send(this.#rounds, { type: 'Wake' });
+  }
+
+  /** Whether the rounds have backed off. */
+  isIdle(now: WallMs): boolean {
+    return now - this.#lastAt > IDLE_AFTER_MS;
+  }
+
+  /**
+   * When the next round of an interval is due. Rounds lie on a grid, so that all nodes with the same clock act together and the
+   * messages of a node share frames.
    */
   nextRound(now: WallMs, intervalMs: number): WallMs {
-    const interval = now - this.#lastAt > IDLE_AFTER_MS ? intervalMs * this.idleBackoff : intervalMs;
+    const idleFor = Math.max(0, now - this.#lastAt);
+    const interval = intervalMs * Math.min(this.idleBackoff, 2 ** Math.floor(idleFor / IDLE_AFTER_MS));
     return (Math.floor(now / interval) + 1) * interval;
   }
 }

@@ -101,7 +101,7 @@ export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, k
     stable: new StableTime(ust),
     regional: parts.regional,
     drift,
-    activity: new Activity(options.now, settings.idleBackoff),
+    activity: new Activity(node, options.now, settings.idleBackoff),
     membership: new Membership(
       !lacksData(recovered),
       timestampOf(recovered.meta.get('lostUpTo')),

@@ -1,6 +1,7 @@
 /** The machines of one node, the same under every protocol but for coordinator and replicas. */
 import type { AnyMessage, Timestamp } from '@isochron/core';
 import type { Machine } from '../machine.js';
+import { ROUNDS_MACHINE } from './activity.js';
 import type { DriftWatch } from './drift-watch.js';
 import type { NodeClock } from './node-clock.js';
 import { type CommonNodeOptions, stableMinimum } from './node-parts.js';
@@ -9,9 +10,10 @@ import { LOSS_REPORTS_MACHINE, LossReports } from './replication/loss-reports.js
 import type { Losses } from './replication/losses.js';
 import type { Membership } from './replication/membership.js';
 import { Rebuild, type RebuildableReplica } from './replication/rebuild.js';
-import { Stabilization } from './replication/stabilization.js';
+import { STABILIZATION_MACHINE, Stabilization } from './replication/stabilization.js';
 import type { StableTime } from './replication/stable-time.js';
 import type { Verification } from './replication/verification.js';
+import { type RoundReplica, Rounds } from './rounds.js';
 
 /** What a driver runs, and looks at. `machines` are by name, in the order in which they act on a common tick. */
 export interface ProtocolNode<M extends AnyMessage, Coordinator, Replica> {
@@ -39,7 +41,7 @@ export const SETTLEMENT_MACHINE = 'settlement';
 export function assembleNode<
   M extends AnyMessage,
   Coordinator extends Machine<M> & { readonly sOld: Timestamp },
-  Replica extends Machine<M> & RebuildableReplica,
+  Replica extends Machine<M> & RebuildableReplica & RoundReplica,
 >(
   { acceptLoss = false, setAside = false }: CommonNodeOptions,
   state: NodeState,
@@ -59,7 +61,8 @@ export function assembleNode<
     for (const { replication } of replicas) replication.forget(lost);
   });
   const shared: readonly (readonly [string, Machine<never>])[] = [
-    ['stabilization', stabilization],
+    [STABILIZATION_MACHINE, stabilization],
+    [ROUNDS_MACHINE, new Rounds(state, replicas, stabilization)],
     ['rebuild', rebuild],
     [LOSS_REPORTS_MACHINE, new LossReports(state)],
   ];

@@ -4,7 +4,7 @@ export interface ProtocolSettings {
   readonly applyIntervalMs: number;
   /** Δ_G and Δ_U: how often stable times are aggregated. */
   readonly gossipIntervalMs: number;
-  /** How many intervals lie between two rounds when nothing was written for a second. */
+  /** How many times as long the intervals of an idle node get: they double with each second in which nothing is written. */
   readonly idleBackoff: number;
   /** Lease of an open transaction (P9). */
   readonly maxTransactionMs: number;
@@ -37,7 +37,7 @@ export interface ProtocolSettings {
 export const DEFAULT_SETTINGS: ProtocolSettings = {
   applyIntervalMs: 10,
   gossipIntervalMs: 10,
-  idleBackoff: 1.7,
+  idleBackoff: 16,
   maxTransactionMs: 30_000,
   retentionMs: 30_000,
   outcomeRetentionMs: 24 * 3_600_000,

@@ -148,7 +148,7 @@ describe('D10: what came back with the copy', () => {
     world.until(() => world.ust() > ct, 1000);
     loseDisk(world, V);
     world.until(joined(world, V), 5000);
-    expect(world.node(V).parts.replicas[0]!.cohort.forgottenUpTo).toBeGreaterThan(ct);
+    expect(world.node(V).parts.replicas[0]!.cohort.outcomes.forgottenUpTo).toBeGreaterThan(ct);
     expect(world.node(V).store.meta.get('forgottenUpTo/0')).toBeGreaterThan(ct);
   });
 

@@ -14,11 +14,15 @@ import {
   type WallMs,
 } from '@isochron/core';
 import { Host } from '../host.js';
+import { ROUNDS_MACHINE } from '../kernel/activity.js';
 import type { DriftWatch } from '../kernel/drift-watch.js';
+import { HeartbeatCollector, heartbeatsIn } from '../kernel/heartbeats.js';
 import type { NodeClock } from '../kernel/node-clock.js';
 import type { CommonNodeOptions } from '../kernel/node-parts.js';
+import { replicaName } from '../kernel/node-state.js';
 import { PeerClocks } from '../kernel/peer-clocks.js';
 import type { Membership } from '../kernel/replication/membership.js';
+import type { Heartbeat, Heartbeats } from '../kernel/replication/messages.js';
 import type { Rebuild } from '../kernel/replication/rebuild.js';
 import type { StableTime } from '../kernel/replication/stable-time.js';
 import { DEFAULT_SETTINGS, type ProtocolSettings } from '../kernel/settings.js';
@@ -354,7 +358,7 @@ export class WorldOf<
   }
 
   #transmit(from: WorldNode<M, Response, Node>, to: NodeId, envelopes: readonly Envelope<M>[]): void {
-    const kept = envelopes.filter((envelope) => this.filter(envelope));
+    const kept = apart(envelopes).filter((envelope) => this.filter(envelope));
     this.frames.push(kept);
     const lives = `${from.life}/${this.nodes.get(to)?.life}`;
     const hlc = from.parts.clock.last;
@@ -364,7 +368,7 @@ export class WorldOf<
       this.sent.push(...kept);
       const why = target.peers.receives(from.id, hlc, kept, this.now + target.skewMs);
       if (why === undefined) {
-        target.host.receive(kept);
+        target.host.receive(together(kept));
         return;
       }
       this.refusedFrames.push({ node: to, from: from.id, why });
@@ -411,3 +415,34 @@ export class WorldOf<
 /** A request as its sender makes it. */
 type Omitted<Request extends AnyMessage> = { [R in Request as R['type']]: Omit<R, 'ref'> }[Request['type']];
 const pair = (a: NodeId, b: NodeId): string => (a < b ? `${a}|${b}` : `${b}|${a}`);
+
+/** Each heartbeat of a round by itself, so that filters and claims can name its partition. */
+function apart<M extends AnyMessage>(envelopes: readonly Envelope<M>[]): Envelope<M>[] {
+  return envelopes.flatMap((envelope) => {
+    const message: AnyMessage = envelope.message;
+    if (!isHeartbeats(message)) return [envelope];
+    return heartbeatsIn(message).map((heartbeat) => ({
+      to: { node: envelope.to.node, machine: replicaName(heartbeat.partition) },
+      from: envelope.from,
+      message: heartbeat as AnyMessage as M,
+    }));
+  });
+}
+
+/** As they travel: what was kept of a round's heartbeats in one message. */
+function together<M extends AnyMessage>(envelopes: readonly Envelope<M>[]): Envelope<M>[] {
+  const rounds = envelopes.filter(({ from }) => from.machine === ROUNDS_MACHINE);
+  const first = rounds.find(({ message }) => message.type === 'Heartbeat');
+  if (first === undefined) return [...envelopes];
+  const heartbeats = rounds.flatMap(({ message }) => (isHeartbeat(message) ? [message] : []));
+  const collector = new HeartbeatCollector(heartbeats[0]!.source);
+  for (const heartbeat of heartbeats) collector.add(first.to.node, heartbeat);
+  const rest = envelopes.filter(({ from, message }) => from.machine !== ROUNDS_MACHINE || message.type !== 'Heartbeat');
+  collector.flush({
+    send: (to, message) => rest.push({ to, from: first.from, message: message as AnyMessage as M }),
+  });
+  return rest;
+}
+
+const isHeartbeats = (message: AnyMessage): message is Heartbeats => message.type === 'Heartbeats';
+const isHeartbeat = (message: AnyMessage): message is Heartbeat => message.type === 'Heartbeat';

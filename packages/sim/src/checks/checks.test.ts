@@ -27,6 +27,12 @@ const dependent: DurableRecord = {
   version: { ts: 5, txId: 't', region: 'p', value: '1', deps: [4] },
 };
 
+/** Both partitions, committed in one phase by p. */
+const atOnce: DurableRecord[] = [0, 1].flatMap((partition) => [
+  { kind: 'log', partition, ct: 5, tx: { txId: 't', writes: [both[partition]!], siblings: [1 - partition] } },
+  outcome(partition, 't', 'committed', 5),
+]);
+
 describe('the ledger', () => {
   it('knows a transaction as committed once every cohort has a durable prepare, at the greatest proposal', () => {
     const { ledger, failed } = new CheckBench();
@@ -46,7 +52,15 @@ describe('the ledger', () => {
     expect(ledger.committed('t')?.ct).toBe(5);
   });
 
+  it('knows what all cohorts of a node have written down in one batch', () => {
+    const { ledger, failed } = new CheckBench();
+    ledger.durable('p-1', atOnce);
+    expect([...ledger.committed('t')!.slices.keys()]).toEqual([0, 1]);
+    expect(failed).toEqual([]);
+  });
+
   it.each([
+    ['half of a transaction that one node has committed', atOnce.slice(0, 2)],
     ['a commit without all prepares', [prepares('t', 5, both)[0]!, outcome(0, 't', 'committed', 5)]],
     ['another commit timestamp', [...prepares('t', 5, one), outcome(0, 't', 'committed', 6)]],
     ['a version that nobody committed', [version('t', 5, one[0]!)]],

@@ -1,13 +1,12 @@
 /**
  * What is true, found out from the disks alone: a transaction is committed exactly when every cohort of its list holds a durable prepare,
- * at the greatest proposal (D2), or when its sole cohort has written it down (P11). Other checks compare with it.
+ * at the greatest proposal (D2), or when one batch of a node commits it at all its cohorts (P11). Other checks compare with it.
  *
  * A disk that loses data may take with it what nobody else has yet. Such a transaction is *damaged*: nothing is demanded of it any
  * more, its versions may be there or not (D10 leaves this window open); only that those who still have it agree (`survivors.ts`).
  */
 import {
   compareVersions,
-  type Deps,
   type DurableRecord,
   type NodeId,
   type OutcomeRecord,
@@ -21,7 +20,7 @@ import {
 } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from './check.js';
-import { type Attempt, type Committed, NOTHING, type Prepared, type Slice } from './slices.js';
+import { type Attempt, type Committed, loggedIn, NOTHING, type Prepared, type Slice, writtenWith } from './slices.js';
 import type { Visibility } from './visibility.js';
 
 export type { Committed } from './slices.js';
@@ -221,10 +220,7 @@ export class Ledger implements Check {
       if (record.kind === 'collect') this.#floors.set(`${node}/${record.partition}`, record.floor);
       if (record.kind === 'outcome' && record.record.status === 'committed') {
         const { partition, txId } = record;
-        const logged = records.find((r) => r.kind === 'log' && r.partition === partition && r.tx.txId === txId);
-        const { writes, deps: sent } = logged?.kind === 'log' ? logged.tx : NOTHING;
-        const deps = this.visibility.localDeps === true ? writtenWith(records, partition, txId) : sent;
-        this.#outcome(partition, txId, record.record, { region, writes, deps, sent });
+        this.#outcome(partition, txId, record.record, () => this.#slicesIn(records, txId, region));
       }
     }
     for (const record of records) {
@@ -395,7 +391,28 @@ export class Ledger implements Check {
     return new Map([...prepared].map(([partition, slice]) => [partition, stamped(slice)]));
   }
 
-  #outcome(partition: PartitionId, txId: TxId, { ts, attempt, digest }: OutcomeRecord, slice: Slice): void {
+  /** What a batch commits of a transaction. */
+  #slicesIn(records: readonly DurableRecord[], txId: TxId, region: RegionId): Map<PartitionId, Slice> {
+    const slices = new Map<PartitionId, Slice>();
+    for (const record of records) {
+      if (record.kind !== 'outcome' || record.txId !== txId || record.record.status !== 'committed') continue;
+      const { partition } = record;
+      const { writes, deps: sent, siblings = [] } = loggedIn(records, partition, txId) ?? NOTHING;
+      const missing = siblings.filter((other) => loggedIn(records, other, txId) === undefined);
+      if (missing.length > 0)
+        this.#fail(`${partition} wrote that ${txId} is committed, and ${missing} did not in the same batch`, txId);
+      const deps = this.visibility.localDeps === true ? writtenWith(records, partition, txId) : sent;
+      slices.set(partition, { region, writes, deps, sent });
+    }
+    return slices;
+  }
+
+  #outcome(
+    partition: PartitionId,
+    txId: TxId,
+    { ts, attempt, digest }: OutcomeRecord,
+    slicesOfBatch: () => Map<PartitionId, Slice>,
+  ): void {
     const known = this.#of(txId);
     const { committed } = known;
     if (committed !== undefined) {
@@ -413,8 +430,7 @@ export class Ledger implements Check {
       this.#fail(`${partition} wrote that ${txId} is committed, but not every cohort has prepared it`, txId);
       return;
     }
-    const slices = new Map([[partition, slice]]);
-    this.#commit(known, { txId, ct: ts, attempt, atMs: this.context.time.now, slices });
+    this.#commit(known, { txId, ct: ts, attempt, atMs: this.context.time.now, slices: slicesOfBatch() });
   }
 
   #commit(known: Known, tx: Committed): void {
@@ -482,11 +498,3 @@ export class Ledger implements Check {
 /** With a copy (D10), what one region has kept of it comes to another, and what has travelled comes back. */
 const dependsSo = ({ deps }: Version, slice: Slice): boolean =>
   `${deps}` === `${slice.sent}` || `${deps}` === `${slice.deps}`;
-
-/** What the version depends on that a batch with a transaction's outcome writes. */
-function writtenWith(records: readonly DurableRecord[], partition: PartitionId, txId: TxId): Deps | undefined {
-  for (const record of records)
-    if (record.kind === 'version' && record.partition === partition && record.version.txId === txId)
-      return record.version.deps;
-  return undefined;
-}

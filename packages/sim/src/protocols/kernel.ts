@@ -3,6 +3,7 @@ import { type AnyMessage, type ClusterSpec, IsochronError, type MessageSchema, n
 import {
   type Address,
   DEFAULT_SETTINGS,
+  heartbeatsIn,
   lacksData,
   type OperationNode,
   PeerClocks,
@@ -74,7 +75,7 @@ export const sumOf = <R>(replicas: readonly R[], count: (replica: R) => number):
 
 /** What replicas and nodes promise one another. */
 export function saidOfReplication(
-  message: Extract<ReplicationMessage, { type: 'Heartbeat' | 'Replicate' | 'GossipDown' }>,
+  message: Extract<ReplicationMessage, { type: 'Heartbeat' | 'Heartbeats' | 'Replicate' | 'GossipDown' }>,
   { node }: Address,
   to: Address,
   tell: Observations,
@@ -82,6 +83,10 @@ export function saidOfReplication(
   if (message.type === 'GossipDown') {
     tell.stable(node, message.ust);
     tell.announced(node, to.node, message.ust);
+    return;
+  }
+  if (message.type === 'Heartbeats') {
+    for (const { partition, to: upTo } of heartbeatsIn(message)) tell.published(node, partition, upTo);
     return;
   }
   if (message.type === 'Replicate') tell.replicated(node, message.partition, message.groups);

@@ -6,7 +6,7 @@ describe('groupOf', () => {
     expect(groupOf('ReadSliceResp')).toBe('reads');
     expect(groupOf('PrepareReq')).toBe('commits');
     expect(groupOf('Heartbeat')).toBe('replication');
-    expect(groupOf('replica apply')).toBe('replication');
+    expect(groupOf('rounds round')).toBe('replication');
     expect(groupOf('stabilization gossip')).toBe('stabilisation');
     expect(groupOf('stabilization persisted')).toBe('durable batches');
     expect(groupOf('coordinator sweep')).toBe('rest');

@@ -16,8 +16,8 @@ export type Group = (typeof GROUPS)[number];
 /** The first pattern that fits a kind of work. */
 const PATTERNS: readonly (readonly [RegExp, Group])[] = [
   [/persisted$/, 'durable batches'],
-  [/Gossip|^Clock|^stabilization/, 'stabilisation'],
-  [/Replicate|Heartbeat|Resync|^replica apply/, 'replication'],
+  [/Gossip|^Clock|^Wake|^stabilization/, 'stabilisation'],
+  [/Replicate|Heartbeat|Resync|^rounds/, 'replication'],
   [/StartTx|Read|List/, 'reads'],
   [/Commit|Prepare|Abort|EndTx|Resolve/, 'commits'],
 ];

@@ -46,14 +46,14 @@ export class Tap<M extends AnyMessage> implements Machine<M>, Effects<M> {
     return this.machine.describe();
   }
 
-  send(to: Address, message: M): void {
-    this.listener.sends(this.self, to, message, this.#cause);
-    this.#out!.send(to, message);
+  send(to: Address, message: M, by = this.self): void {
+    this.listener.sends(by, to, message, this.#cause);
+    this.#out!.send(to, message, by);
   }
 
-  sendAfterPersist(to: Address, message: M): void {
-    this.listener.sends(this.self, to, message, this.#cause);
-    this.#out!.sendAfterPersist(to, message);
+  sendAfterPersist(to: Address, message: M, by = this.self): void {
+    this.listener.sends(by, to, message, this.#cause);
+    this.#out!.sendAfterPersist(to, message, by);
   }
 
   write(record: DurableRecord): WriteSeq {
@@ -65,7 +65,7 @@ export class Tap<M extends AnyMessage> implements Machine<M>, Effects<M> {
     return this.#out!.lastWrite();
   }
 
-  setTimer(timer: TimerKind, atMs: number): void {
-    this.#out!.setTimer(timer, atMs);
+  setTimer(timer: TimerKind, atMs: number, by = this.self): void {
+    this.#out!.setTimer(timer, atMs, by);
   }
 }

@@ -152,6 +152,7 @@ export class OperationCoordinator implements Machine<OperationMessage> {
       const seen = this.#arrived(request, this.#checked(request, now));
       if (seen === undefined) {
         this.arrivals.add(`${from.node}/${from.machine}/${ref}`, { request, from }, since ?? now, 'later', out);
+        this.state.activity.wake(now, out);
         return;
       }
       if (since !== null) this.arrivals.ended(since, now);

@@ -64,9 +64,6 @@ interface WaitingSlice {
   readonly node: string;
 }
 
-const RETRY_INTERVAL_MS = 250;
-const COLLECT_INTERVAL_MS = 1_000;
-
 export class OperationReplica implements Machine<OperationMessage>, RebuildableReplica {
   readonly replication: Replication;
   readonly versions: Versions;
@@ -80,7 +77,6 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
   /** Under protocols that track dependencies. */
   readonly #admission: Admission | undefined;
   readonly part: ReplicaPart | undefined;
-  #roundAt: WallMs = 0;
 
   readonly #handlers: Handlers<ReplicaMessage, [now: WallMs, from: Address, out: Out]>;
 
@@ -99,7 +95,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
       partition,
       state,
       recovered,
-      (now, out) => this.#awake(now, out),
+      (now) => state.activity.touch(now),
       (key, version, seq) => {
         this.part?.written?.(key, version);
         this.versions.add(key, version, seq);
@@ -245,6 +241,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
     const wait = this.#waits(request, now, out);
     if (wait !== undefined) {
       waiting.add(`${from.node}/${request.ref}`, { request, node: from.node }, since ?? now, wait, out);
+      this.state.activity.wake(now, out);
       return;
     }
     if (since !== null) waiting.ended(since, now);
@@ -252,7 +249,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
     else if (request.type === 'RotSliceReq') this.#onRot(request, now, from, out);
     else {
       this.puts.put(request, now, from, out);
-      this.#awake(now, out);
+      this.state.activity.wake(now, out);
     }
   }
 
@@ -369,14 +366,10 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
   #onTimer(timer: string, now: WallMs, out: Out): void {
     if (timer === 'start') {
       this.replication.start(now);
-      this.#scheduleRound(now, out);
-      out.setTimer('retry', now + RETRY_INTERVAL_MS);
-      out.setTimer('collect', now + COLLECT_INTERVAL_MS);
     } else if (timer === 'round') {
       this.#publish(now, out);
       this.part?.round?.(now, out);
       this.replication.release(out);
-      this.#scheduleRound(now, out);
     } else if (timer === 'retry') {
       this.replication.retry(now, out);
       this.#view.asks.retry(now, out);
@@ -386,22 +379,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
       // Their coordinators have given them up.
       this.waitingReads.expired(now, this.state.settings.readDeadlineMs);
       this.waitingPuts.expired(now, this.state.settings.commitTimeoutMs);
-      out.setTimer('retry', now + RETRY_INTERVAL_MS);
-    } else if (timer === 'collect') {
-      this.#collect(now, out);
-      out.setTimer('collect', now + COLLECT_INTERVAL_MS);
-    }
-  }
-
-  #scheduleRound(now: WallMs, out: Out): void {
-    this.#roundAt = this.state.activity.nextRound(now, this.state.settings.applyIntervalMs);
-    out.setTimer('round', this.#roundAt);
-  }
-
-  /** A write came: an idle replica's next round is brought forward. */
-  #awake(now: WallMs, out: Out): void {
-    this.state.activity.touch(now);
-    if (this.#roundAt > now + this.state.settings.applyIntervalMs) this.#scheduleRound(now, out);
+    } else if (timer === 'collect') this.#collect(now, out);
   }
 
   /** Heartbeats: the version clock follows the clock, which leaves it behind (P1). */

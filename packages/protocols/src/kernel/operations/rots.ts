@@ -119,6 +119,7 @@ export class Rots {
     } else {
       const { from, ref } = rot.requester;
       this.waiting.add(`${from.node}/${from.machine}/${ref}`, rot, since ?? now, snapshot, out);
+      this.state.activity.wake(now, out);
     }
   }
 

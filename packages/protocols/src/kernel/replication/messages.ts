@@ -50,6 +50,23 @@ export interface Heartbeat {
   readonly vouched: boolean;
 }
 
+/** Partitions whose version clocks have moved over the same range. */
+export interface HeartbeatSpan extends Pick<Heartbeat, 'from' | 'to' | 'vouched'> {
+  readonly partitions: readonly PartitionId[];
+}
+
+/** Rounds of a node → rounds of a node that has replicas of the same partitions: the `Heartbeat`s of a round. */
+export interface Heartbeats {
+  readonly type: 'Heartbeats';
+  readonly source: RegionId;
+  readonly spans: readonly HeartbeatSpan[];
+}
+
+/** Machine → rounds of its node → rounds of every other node: something is written, rounds come at their interval (`activity.ts`). */
+export interface Wake {
+  readonly type: 'Wake';
+}
+
 /** Replica → peer replica (D6): send again what you sourced after `from`. */
 export interface ResyncReq {
   readonly type: 'ResyncReq';
@@ -219,6 +236,8 @@ export interface AcknowledgeLossesResp {
 export type ReplicationMessage =
   | Replicate
   | Heartbeat
+  | Heartbeats
+  | Wake
   | ResyncReq
   | ResyncRefused
   | ReplayLog

@@ -77,7 +77,7 @@ export class Replication {
     readonly state: NodeState,
     recovered: RecoveredReplica,
     /** New versions have come from a peer. */
-    readonly received: (now: WallMs, out: Out) => void,
+    readonly received: (now: WallMs) => void,
     /** A version, own or a peer's, is on its way to the disk; it is there with the batch of this number. */
     readonly written: (key: QualifiedKey, version: Version, seq: WriteSeq) => void = () => {},
     /** What peers' groups have to wait for; undefined: for nothing. */
@@ -374,7 +374,7 @@ export class Replication {
   #arrived(wrote: boolean, now: WallMs, out: Out): void {
     if (!wrote) return;
     this.#keep('heard', ({ group }) => group, out); // the peer may need to be told (D10)
-    this.received(now, out);
+    this.received(now);
   }
 
   /** Everything that a peer sourced up to here has come. */

@@ -18,7 +18,7 @@ import {
   type Version,
   value,
 } from '@isochron/core';
-import type { CopyReq, ListedVersion, ReplicationMessage, VectorEntry } from './messages.js';
+import type { CopyReq, HeartbeatSpan, ListedVersion, ReplicationMessage, VectorEntry } from './messages.js';
 
 /** Ids of transactions, regions and nodes. */
 export const name = text(128);
@@ -54,6 +54,12 @@ const group = struct<LogGroup>({ ct: timestamp, txs: list(loggedTx) });
 /** What is served everywhere, and what callers wait for to be served (`StableTime`). */
 const service = { served: optional(timestamp), wanted: optional(timestamp) };
 const wallMs = count;
+const heartbeatSpan = struct<HeartbeatSpan>({
+  from: timestamp,
+  to: timestamp,
+  vouched: boolean,
+  partitions: list(uint, 100_000),
+});
 const vector = list(struct<VectorEntry>({ region: name, ts: timestamp }), 1_000);
 const copyReq = {
   ref: count,
@@ -64,7 +70,7 @@ const copyReq = {
   clock: timestamp,
 };
 
-/** Tags are for ever: 27–39, 41 and 42 are these. */
+/** Tags are for ever: 27–39, 41, 42 and 51–54 are these. */
 export const replicationSchema: MessageSchema<ReplicationMessage> = {
   Replicate: {
     tag: 27,
@@ -79,6 +85,8 @@ export const replicationSchema: MessageSchema<ReplicationMessage> = {
     },
   },
   Heartbeat: { tag: 28, fields: { partition: uint, source: name, from: timestamp, to: timestamp, vouched: boolean } },
+  Heartbeats: { tag: 53, fields: { source: name, spans: list(heartbeatSpan, 100_000) } },
+  Wake: { tag: 54, fields: {} },
   ResyncReq: {
     tag: 29,
     fields: {

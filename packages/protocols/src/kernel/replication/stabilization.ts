@@ -36,11 +36,14 @@ export interface OwnContribution {
   sOld(): Timestamp;
 }
 
-const MACHINE = 'stabilization';
+/** Name of the machine. */
+export const STABILIZATION_MACHINE = 'stabilization';
 /** A node that finds its clock off compares it anew at most this often (K2). */
 const COMPARE_MS = 1_000;
-/** UST goes to disk at least this often (D7). */
+/** UST goes to disk at least this often (D7); */
 const PERSIST_UST_MS = 100;
+/** … and this often where nothing is written. */
+const PERSIST_IDLE_UST_MS = 1_000;
 
 export class Stabilization implements Machine<ReplicationMessage> {
   readonly counters = { up: 0, root: 0, down: 0, ustRaises: 0 };
@@ -101,7 +104,6 @@ export class Stabilization implements Machine<ReplicationMessage> {
         this.#gossip(input.now, out);
         this.#repeatDown(input.now, out);
         this.#compareClocks(input.now, out);
-        out.setTimer('gossip', this.state.activity.nextRound(input.now, this.state.settings.gossipIntervalMs));
         return;
       case 'link':
         if (input.up) this.#down.delete(input.node);
@@ -160,7 +162,8 @@ export class Stabilization implements Machine<ReplicationMessage> {
     if (!drift.excessive || Math.abs(now - this.#comparedAt) < COMPARE_MS) return;
     this.#comparedAt = now;
     for (const node of topology.nodes)
-      if (node !== this.state.node && !this.#down.has(node)) out.send({ node, machine: MACHINE }, { type: 'ClockReq' });
+      if (node !== this.state.node && !this.#down.has(node))
+        out.send({ node, machine: STABILIZATION_MACHINE }, { type: 'ClockReq' });
   }
 
   #onGossipUp(message: GossipUp, from: Address, now: WallMs): void {
@@ -195,7 +198,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
     if (this.#parent !== null && !this.#down.has(this.#parent)) {
       this.counters.up++;
       out.send(
-        { node: this.#parent, machine: MACHINE },
+        { node: this.#parent, machine: STABILIZATION_MACHINE },
         { type: 'GossipUp', gst, sOld, wallMs, ...regionalOf(regional), ...service },
       );
     }
@@ -209,7 +212,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
       if (this.#down.has(root)) continue;
       this.counters.root++;
       out.send(
-        { node: root, machine: MACHINE },
+        { node: root, machine: STABILIZATION_MACHINE },
         { type: 'GossipRoot', region, gst, sOld, wallMs, ...regionalOf(summed), ...service },
       );
     }
@@ -247,7 +250,8 @@ export class Stabilization implements Machine<ReplicationMessage> {
   #persist(now: WallMs, out: Out): void {
     const { aggregated: ust } = this.state.stable;
     const isWaitedFor = this.#wanted > this.#asked.ust && this.#wanted <= ust;
-    if (ust <= this.#asked.ust || (now - this.#persistedAt < PERSIST_UST_MS && !isWaitedFor)) return;
+    const everyMs = this.state.activity.isIdle(now) ? PERSIST_IDLE_UST_MS : PERSIST_UST_MS;
+    if (ust <= this.#asked.ust || (now - this.#persistedAt < everyMs && !isWaitedFor)) return;
     this.#persistedAt = now;
     this.#asked = { ust, seq: out.write({ kind: 'meta', name: 'ust', value: ust }) };
   }
@@ -287,7 +291,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
     for (const node of this.#children) {
       if (this.#down.has(node)) continue;
       this.counters.down++;
-      out.send({ node, machine: MACHINE }, { type: 'GossipDown', ust, sOld, ...rest });
+      out.send({ node, machine: STABILIZATION_MACHINE }, { type: 'GossipDown', ust, sOld, ...rest });
     }
   }
 }

@@ -4,19 +4,17 @@
  */
 import {
   type ErrorCode,
-  HLC_TICKS_PER_MS,
   IsochronError,
   type LoggedTx,
   type NodeId,
   type OutcomeRecord,
   type PartitionId,
   type PreparedRecord,
-  packWall,
   type Timestamp,
   type TxId,
   type WallMs,
 } from '@isochron/core';
-import type { Address, Effects, WriteSeq } from '../../machine.js';
+import type { Address, Effects } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
 import type { Loss } from '../replication/losses.js';
 import { type Committed, CommittedQueue } from './committed-queue.js';
@@ -34,9 +32,9 @@ import type {
   ResolveResp,
   TransactionMessage,
 } from './messages.js';
+import { Outcomes } from './outcomes.js';
 import { type Prepared, PreparedQueue } from './prepared-queue.js';
-import { RecentOutcomes } from './recent-outcomes.js';
-import { refusalOf } from './refusals.js';
+import { type PrepareRefusal, refusalOf } from './refusals.js';
 import { isRepeatable, Repeats } from './repeats.js';
 import { Resolution } from './resolution.js';
 import type { SnapshotRules } from './snapshots.js';
@@ -48,12 +46,11 @@ export class Cohort {
   readonly prepared = new PreparedQueue();
   readonly committed = new CommittedQueue();
   readonly suspects: Suspects;
+  readonly outcomes: Outcomes;
   readonly #repeats: Repeats;
   readonly counters = { prepares: 0, repeats: 0, refusals: 0, commits: 0, aborts: 0, resolved: 0, ignored: 0 };
   readonly #resolutions = new Map<TxId, Resolution>();
   readonly #addresses: Addresses;
-  #recent: RecentOutcomes;
-  #forgottenUpTo: Timestamp;
 
   constructor(
     readonly partition: PartitionId,
@@ -64,23 +61,7 @@ export class Cohort {
     this.#addresses = new Addresses(state.topology);
     this.#repeats = new Repeats(partition, state);
     this.suspects = new Suspects(partition, state, this.prepared, this.committed);
-    this.#forgottenUpTo = forgottenUpTo;
-    this.#recent = new RecentOutcomes(state.clock.last);
-  }
-
-  /** Outcomes below are forgotten (D5). */
-  get forgottenUpTo(): Timestamp {
-    return this.#forgottenUpTo;
-  }
-
-  /** Starts anew after a lost disk: of what was born before, only what came back with the copy is known (D10). */
-  join(forgottenUpTo: Timestamp): void {
-    this.#forgottenUpTo = forgottenUpTo;
-    this.#recent = new RecentOutcomes(this.state.membership.lostUpTo);
-  }
-
-  persisted(upTo: WriteSeq): void {
-    this.#recent.persisted(upTo);
+    this.outcomes = new Outcomes(partition, state, forgottenUpTo);
   }
 
   /**
@@ -101,15 +82,43 @@ export class Cohort {
     }
     if (known !== undefined && this.#answerKnown(request, known, now, from, out)) return;
     if (known === undefined && !isNew && this.#repeats.ask(request, from, now, out)) return;
-    const rememberedFrom = isNew ? 0 : Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo);
-    const pendingBytes = this.prepared.bytes + this.committed.bytes;
-    const refusal = refusalOf(request, now, this.state, rememberedFrom, pendingBytes);
+    const refusal = this.#refusalOf(request, now, isNew ? 0 : this.outcomes.rememberedFrom);
     if (refusal !== undefined) {
       this.#refuse(request, refusal.code, refusal.detail, from, out);
-      if (refusal.durable) this.#tombstone(identity.txId, identity.attempt, now, out);
+      if (refusal.durable) this.outcomes.tombstone(identity.txId, identity.attempt, now, out);
       return;
     }
     this.#prepare(request, now, from, out);
+  }
+
+  /** Whether a prepare would be taken without a question or a refusal: then the transaction may commit in one phase (P11). */
+  takesAtOnce(request: PrepareReq, now: WallMs): boolean {
+    const { txId } = request.identity;
+    return (
+      this.#isCohortOf(request.identity) &&
+      this.state.membership.accepts &&
+      this.#known(txId, request.birth) === undefined &&
+      !this.#repeats.mustAsk(request) &&
+      this.#refusalOf(request, now, this.outcomes.rememberedFrom) === undefined
+    );
+  }
+
+  /** Commits a slice without a prepare (P11): all cohorts are on this node, and do so in the same step, at the same timestamp. */
+  commitAtOnce(request: PrepareReq, ct: Timestamp, out: Out): void {
+    this.rules.heard({ ts: request.ust });
+    const { identity, writes } = request;
+    const { txId, attempt } = identity;
+    const digest = fullDigest(digestWrites(writes, request.principal), identity);
+    const deps = this.rules.stamp(request.deps, ct, this.state.region);
+    const siblings = this.#siblings(identity);
+    const repeatable = isRepeatable(request) || undefined;
+    this.committed.add({ txId, ct, attempt, digest, writes, deps, siblings, repeatable, logged: true });
+    this.counters.commits++;
+    this.#writeCommitted(
+      { txId, writes, deps, siblings, repeatable },
+      { status: 'committed', ts: ct, attempt, digest },
+      out,
+    );
   }
 
   /** A peer has answered about a request that may be a repetition (`repeats.ts`). */
@@ -171,7 +180,7 @@ export class Cohort {
       // Who asks about an attempt knows that those before it are aborted (D4): a prepare of one of them is given up, durably.
       if (known?.state === 'prepared' && known.prepared.record.attempt < attempt) this.#abort(known.prepared, now, out);
       if (known === undefined || attemptOf(known) < attempt) {
-        this.#tombstone(txId, attempt, now, out);
+        this.outcomes.tombstone(txId, attempt, now, out);
       }
       answer('aborted', 0);
     }
@@ -183,7 +192,7 @@ export class Cohort {
    */
   #unknownUpTo(from: Address): Timestamp {
     if (from.machine !== 'coordinator') return 0;
-    return Math.max(this.state.membership.lostUpTo, this.#forgottenUpTo);
+    return this.outcomes.rememberedFrom;
   }
 
   onResolveResp(message: ResolveResp, now: WallMs, out: Out): void {
@@ -241,13 +250,13 @@ export class Cohort {
     // The coordinator may have the votes of the other cohorts: the lost one never gives its own again.
     const wasLostHere = loss.node === this.state.node && loss.partitions.includes(this.partition);
     const waiting = this.committed.get(txId);
-    const outcome = this.#outcome(txId, 0);
+    const outcome = this.outcomes.get(txId, 0);
     if (waiting?.ct === ts) {
       this.committed.remove(waiting);
       if (!waiting.logged) out.write({ kind: 'prepared', partition: this.partition, txId, record: null });
     }
     const endsAt = known === undefined ? -1 : attemptOf(known);
-    if (isHere || (wasLostHere && endsAt < attempt)) this.#tombstone(txId, attempt, now, out);
+    if (isHere || (wasLostHere && endsAt < attempt)) this.outcomes.tombstone(txId, attempt, now, out);
     return outcome?.status === 'committed' && outcome.ts === ts;
   }
 
@@ -258,8 +267,8 @@ export class Cohort {
     const { ref } = request;
     if (known?.state === 'committed') this.#keepDecided(request.txId, out);
     const state =
-      this.suspects.reportedState(request.txId, known) ?? (lostUpTo > this.#forgottenUpTo ? 'lost' : 'unknown');
-    const memory = Math.max(lostUpTo, this.#forgottenUpTo, vouched ? 0 : this.state.clock.last);
+      this.suspects.reportedState(request.txId, known) ?? (lostUpTo > this.outcomes.forgottenUpTo ? 'lost' : 'unknown');
+    const memory = Math.max(this.outcomes.rememberedFrom, vouched ? 0 : this.state.clock.last);
     const ts = known === undefined ? memory : timeOf(known);
     const attempt = known === undefined ? 0 : attemptOf(known);
     out.sendAfterPersist(from, { type: 'OutcomeResp', ref, partition: this.partition, state, ts, attempt });
@@ -294,14 +303,9 @@ export class Cohort {
     }
   }
 
-  /** D5: outcomes below `min(ust, now - outcomeRetention)` go. Moves in steps of a minute: each step is a scan. */
-  forget(now: WallMs, out: Out): void {
-    const { stable, settings, drift } = this.state;
-    const kept = packWall(drift.stampable(now) - settings.outcomeRetentionMs);
-    const upTo = Math.min(stable.aggregated, kept);
-    if (upTo < this.#forgottenUpTo + 60_000 * HLC_TICKS_PER_MS) return;
-    this.#forgottenUpTo = upTo;
-    out.write({ kind: 'forget', partition: this.partition, upTo });
+  #refusalOf(request: PrepareReq, now: WallMs, rememberedFrom: Timestamp): PrepareRefusal | undefined {
+    const pendingBytes = this.prepared.bytes + this.committed.bytes;
+    return refusalOf(request, now, this.state, rememberedFrom, pendingBytes);
   }
 
   /** Whether a peer's identity makes sense here (D12): this replica is in the list, and the list can be asked, each of it once. */
@@ -324,19 +328,11 @@ export class Cohort {
     if (committed !== undefined) {
       return { state: 'committed', ct: committed.ct, attempt: committed.attempt, digest: committed.digest };
     }
-    const outcome = this.#outcome(txId, birth);
+    const outcome = this.outcomes.get(txId, birth);
     if (outcome?.status === 'committed') {
       return { state: 'committed', ct: outcome.ts, attempt: outcome.attempt, digest: outcome.digest ?? '' };
     }
     return outcome === undefined ? undefined : { state: 'aborted', ts: outcome.ts, attempt: outcome.attempt };
-  }
-
-  /** What is below `forgottenUpTo` is forgotten, wherever it may still lie (D5). */
-  #outcome(txId: TxId, birth: Timestamp): OutcomeRecord | undefined {
-    const recent = this.#recent.get(txId);
-    if (recent === undefined && this.#recent.complete(birth)) return undefined;
-    const outcome = recent ?? this.state.reader.outcome(this.partition, txId);
-    return outcome === undefined || outcome.ts < this.#forgottenUpTo ? undefined : outcome;
   }
 
   /** D4: retries find what the first send did. Returns false where a newer attempt starts afresh. */
@@ -399,15 +395,10 @@ export class Cohort {
     const { identity, writes } = request;
     const { txId, attempt, home, epoch, cohorts, avoid } = identity;
     const pt = this.state.clock.propose(now, Math.max(request.ht, request.ust, request.birth), out);
-    const digest = fullDigest(digestWrites(writes, request.principal), identity);
-    const repeatable = isRepeatable(request) || undefined;
     this.counters.prepares++;
     if (cohorts.length === 1) {
       // P11: a sole cohort commits at its own pt, with one durable write.
-      const deps = this.rules.stamp(request.deps, pt, this.state.region);
-      this.committed.add({ txId, ct: pt, attempt, digest, writes, deps, repeatable, logged: true });
-      this.counters.commits++;
-      this.#writeCommitted({ txId, writes, deps, repeatable }, { status: 'committed', ts: pt, attempt, digest }, out);
+      this.commitAtOnce(request, pt, out);
     } else {
       const { birth } = request;
       const record: PreparedRecord = {
@@ -417,11 +408,11 @@ export class Cohort {
         birth,
         epoch,
         cohorts,
-        digest,
+        digest: fullDigest(digestWrites(writes, request.principal), identity),
         coordinator: from.node,
         writes,
         deps: request.deps,
-        repeatable,
+        repeatable: isRepeatable(request) || undefined,
         avoid,
       };
       this.prepared.add({ txId, record, since: now });
@@ -449,12 +440,7 @@ export class Cohort {
 
   #writeCommitted(tx: LoggedTx, outcome: OutcomeRecord, out: Out): void {
     out.write({ kind: 'log', partition: this.partition, ct: outcome.ts, tx });
-    this.#writeOutcome(tx.txId, outcome, out);
-  }
-
-  #writeOutcome(txId: TxId, record: OutcomeRecord, out: Out): void {
-    const seq = out.write({ kind: 'outcome', partition: this.partition, txId, record });
-    this.#recent.add(txId, record, seq);
+    this.outcomes.write(tx.txId, outcome, out);
   }
 
   #commit(prepared: Prepared, ct: Timestamp): void {
@@ -464,11 +450,15 @@ export class Cohort {
     this.counters.commits++;
     const { attempt, digest, writes, repeatable } = record;
     const deps = this.rules.stamp(record.deps, ct, this.state.region);
-    const others = this.suspects
-      .partitionsOn(this.state.node, record)
-      .filter((partition) => partition !== this.partition);
-    const siblings = others.length === 0 ? undefined : others;
+    const siblings = this.#siblings(record);
     this.committed.add({ txId, ct, attempt, digest, writes, deps, siblings, repeatable, logged: false });
+  }
+
+  /** The other partitions of a transaction that have their cohorts on this node; undefined without any. */
+  #siblings(record: Pick<PreparedRecord, 'home' | 'avoid' | 'cohorts'>): readonly PartitionId[] | undefined {
+    const here = this.suspects.partitionsOn(this.state.node, record);
+    const others = here.filter((partition) => partition !== this.partition);
+    return others.length === 0 ? undefined : others;
   }
 
   #forgetPrepared(txId: TxId): void {
@@ -481,13 +471,7 @@ export class Cohort {
     this.#forgetPrepared(prepared.txId);
     this.counters.aborts++;
     out.write({ kind: 'prepared', partition: this.partition, txId: prepared.txId, record: null });
-    this.#tombstone(prepared.txId, prepared.record.attempt, now, out);
-  }
-
-  #tombstone(txId: TxId, attempt: number, now: WallMs, out: Out): void {
-    const ts = this.state.clock.propose(now, 0, out);
-    const record: OutcomeRecord = { status: 'aborted', ts, attempt, digest: null };
-    this.#writeOutcome(txId, record, out);
+    this.outcomes.tombstone(prepared.txId, prepared.record.attempt, now, out);
   }
 
   #refuse(request: PrepareReq, code: ErrorCode, detail: string, from: Address, out: Out): void {

@@ -16,7 +16,7 @@ import {
   type TxId,
   type WallMs,
 } from '@isochron/core';
-import type { Address, Effects } from '../../machine.js';
+import type { Address, Effects, WriteSeq } from '../../machine.js';
 import type { Addresses, NodeState } from '../node-state.js';
 import { digestWrites } from './digest.js';
 import type {
@@ -28,6 +28,7 @@ import type {
   ResolveResp,
   TransactionMessage,
 } from './messages.js';
+import type { OnePhase } from './one-phase.js';
 import type { Snapshot, SnapshotRules } from './snapshots.js';
 import type { TransactionTable } from './transaction-table.js';
 import { Votes } from './two-phase-commit.js';
@@ -76,11 +77,15 @@ interface PendingCommit {
   /** Cohorts of the first of them that have lost their disks (D10). */
   readonly lost: Set<PartitionId>;
   sentAt: WallMs;
+  /** It has committed in one phase (P11), and is answered when that is on disk. */
+  atOnce?: { readonly ct: Timestamp; readonly seq: WriteSeq };
 }
 
 export class Commits {
   readonly counters = { commits: 0, repeatedCommits: 0, committed: 0, refusedCommits: 0, pendingOutcomes: 0 };
   readonly #pending = new TransientMap<TxId, PendingCommit>();
+  /** Those that have committed in one phase, in the order of their writes. */
+  readonly #atOnce: PendingCommit[] = [];
   /** Digests of the latest commits, by id. */
   readonly #recent = new RecentMap<TxId, string>(REMEMBERED);
   /** How many attempts of a commit that was given up are known to be aborted: when it comes again, nobody is asked twice. */
@@ -91,6 +96,7 @@ export class Commits {
     readonly addresses: Addresses,
     readonly table: TransactionTable,
     readonly rules: SnapshotRules,
+    readonly onePhase: OnePhase,
   ) {}
 
   get size(): number {
@@ -119,7 +125,17 @@ export class Commits {
     const pending = this.#begin(request, digest, snapshot, now, requesters);
     this.counters.commits++;
     this.#pending.set(txId, pending);
-    this.#send(pending, now, out);
+    if (!this.#commitAtOnce(pending, now, out)) this.#send(pending, now, out);
+  }
+
+  /** What was committed in one phase up to here is on disk (D1, D3). */
+  persisted(upTo: WriteSeq, out: Out): void {
+    let durable = 0;
+    while (durable < this.#atOnce.length && this.#atOnce[durable]!.atOnce!.seq <= upTo) durable++;
+    for (const pending of this.#atOnce.splice(0, durable)) {
+      // It may have been given up, or a later attempt of it may have begun.
+      if (this.#pending.get(pending.identity.txId) === pending) this.#decide(pending, pending.atOnce!.ct, out);
+    }
   }
 
   /** Alg. 2 lines 26–32. */
@@ -205,7 +221,7 @@ export class Commits {
         this.counters.pendingOutcomes++;
         const detail = 'A cohort did not answer in time; send the same commit again to learn its outcome.';
         this.#answer(pending, (ref) => ({ type: 'Refused', ref, code: 'OUTCOME_PENDING', detail }), out);
-      } else if (now - pending.sentAt > RESEND_MS) this.#send(pending, now, out);
+      } else if (pending.atOnce === undefined && now - pending.sentAt > RESEND_MS) this.#send(pending, now, out);
     }
   }
 
@@ -317,6 +333,16 @@ export class Commits {
     });
   }
 
+  /** P11: where all cohorts are here. Attempts before this one are asked about first (D4). */
+  #commitAtOnce(pending: PendingCommit, now: WallMs, out: Out): boolean {
+    if (pending.previous.length > 0) return false;
+    const ct = this.onePhase.commit(pending.prepares, now, out);
+    if (ct === undefined) return false;
+    pending.atOnce = { ct, seq: out.lastWrite() };
+    this.#atOnce.push(pending);
+    return true;
+  }
+
   /** Sends, or sends again, whatever the commit waits for. */
   #send(pending: PendingCommit, now: WallMs, out: Out): void {
     pending.sentAt = now;
@@ -338,7 +364,8 @@ export class Commits {
     }
   }
 
-  #waitsFor({ previous, identity, votes }: PendingCommit): Address[] {
+  #waitsFor({ previous, identity, votes, atOnce }: PendingCommit): Address[] {
+    if (atOnce !== undefined) return [];
     const [before] = previous;
     if (before !== undefined) return before.cohorts.map((p) => this.addresses.cohort(p, before));
     return [...votes.waiting].map((p) => this.addresses.cohort(p, identity));
@@ -355,6 +382,7 @@ export class Commits {
     const home = pending.attempts[committed?.attempt ?? identity.attempt]?.home;
     const deps = home === undefined ? undefined : this.rules.stamp(pending.depsAt(home), ct, home);
     this.#answer(pending, (ref) => ({ type: 'CommitResp', ref, txId, ct, deps }), out);
+    if (pending.atOnce !== undefined) return;
     if (committed === null || committed.attempt === identity.attempt) this.#tellCohorts(identity, ct, out);
   }
 

@@ -11,6 +11,7 @@
 import { IsochronError, type PartitionId, type Timestamp, type TxId, type WallMs } from '@isochron/core';
 import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
+import type { Cohort } from './cohort.js';
 import { Commits } from './commits.js';
 import type {
   EndTxReq,
@@ -21,6 +22,7 @@ import type {
   TransactionMessage,
   TxStatusReq,
 } from './messages.js';
+import { OnePhase } from './one-phase.js';
 import { Reads } from './reads.js';
 import type { Snapshot, SnapshotRules } from './snapshots.js';
 import { TransactionTable } from './transaction-table.js';
@@ -87,6 +89,8 @@ export class Coordinator implements Machine<TransactionMessage> {
   /** As the references of reads: above those of every former life. 0 before the first question. */
   #nextQuestion = 0;
   #waiting: Waiting[] = [];
+  /** When the timer is due; endless while nothing needs it. */
+  #sweepAt: WallMs = Number.POSITIVE_INFINITY;
   /** At the start, everybody else: a link says so when it comes up. */
   readonly #unreachable = new Set<string>();
 
@@ -121,12 +125,14 @@ export class Coordinator implements Machine<TransactionMessage> {
   constructor(
     readonly state: NodeState,
     readonly rules: SnapshotRules,
+    /** Of all replicas on this node. */
+    cohorts: readonly Cohort[],
   ) {
     this.#addresses = new Addresses(state.topology);
     for (const other of state.topology.nodes) if (other !== state.node) this.#unreachable.add(other);
     this.table = new TransactionTable(state.settings.maxTransactionMs);
     this.reads = new Reads(state, this.#addresses, this.#unreachable, rules);
-    this.commits = new Commits(state, this.#addresses, this.table, rules);
+    this.commits = new Commits(state, this.#addresses, this.table, rules, new OnePhase(state, cohorts));
   }
 
   /** The oldest snapshot that this node's transactions use (P9). A node without data says 0: nothing is collected under a copy (D10). */
@@ -138,11 +144,11 @@ export class Coordinator implements Machine<TransactionMessage> {
     switch (input.kind) {
       case 'message':
         this.#onMessage(input.message, input.now, input.from, out);
-        return;
+        break;
       case 'timer':
+        this.#sweepAt = Number.POSITIVE_INFINITY;
         this.#sweep(input.now, out);
-        out.setTimer('sweep', input.now + SWEEP_INTERVAL_MS);
-        return;
+        break;
       case 'link':
         if (input.up) this.#unreachable.delete(input.node);
         else {
@@ -153,10 +159,20 @@ export class Coordinator implements Machine<TransactionMessage> {
           this.commits.reachable(input.node, input.now, out);
           this.#askAgain(input.node, out);
         }
-        return;
+        break;
       case 'persisted':
-        return;
+        this.commits.persisted(input.upTo, out);
     }
+    if (this.#isBusy && this.#sweepAt > input.now + SWEEP_INTERVAL_MS) {
+      this.#sweepAt = input.now + SWEEP_INTERVAL_MS;
+      out.setTimer('sweep', this.#sweepAt);
+    }
+  }
+
+  /** Whether anything may expire or has to be asked again. */
+  get #isBusy(): boolean {
+    const { table, reads, commits } = this;
+    return table.size + reads.size + commits.size + this.#questions.size + this.#waiting.length > 0;
   }
 
   invariants(): void {
@@ -168,7 +184,12 @@ export class Coordinator implements Machine<TransactionMessage> {
       openTransactions: this.table.size,
       readsInFlight: this.reads.size,
       commitsInFlight: this.commits.size,
-      counters: { ...this.counters, ...this.reads.counters, ...this.commits.counters },
+      counters: {
+        ...this.counters,
+        ...this.reads.counters,
+        ...this.commits.counters,
+        ...this.commits.onePhase.counters,
+      },
     };
   }
 
@@ -341,6 +362,7 @@ export class Coordinator implements Machine<TransactionMessage> {
       return;
     }
     this.counters.snapshotWaits++;
+    this.state.activity.wake(now, out);
     this.#waiting.push({ requester: { from, ref }, wanted, until: now + settings.snapshotWaitMs, proceed });
   }
 

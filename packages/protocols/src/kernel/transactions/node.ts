@@ -33,7 +33,11 @@ export function createTransactionNode(options: TransactionNodeOptions, protocol:
   const replicas: Replica[] = topology
     .partitionsOn(node)
     .map((partition) => recoverReplica(partition, state, options, protocol, rules));
-  const coordinator = new Coordinator(state, rules);
+  const coordinator = new Coordinator(
+    state,
+    rules,
+    replicas.map(({ cohort }) => cohort),
+  );
   const settlement = new Settlement(state, replicas, coordinator.commits, protocol.stableSnapshots ?? false);
   return assembleNode<TransactionMessage, Coordinator, Replica>(options, state, coordinator, replicas, settlement);
 }

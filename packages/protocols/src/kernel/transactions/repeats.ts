@@ -3,7 +3,7 @@
  * whether one was carried out before is known to the peers, which keep the outcome of each such transaction that they
  * receive. What has reached no peer is gone with the disk: it may be carried out again.
  */
-import type { PartitionId, Timestamp, WallMs } from '@isochron/core';
+import type { PartitionId, RegionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
 import type { OutcomeResp, PrepareReq, TransactionMessage } from './messages.js';
@@ -35,17 +35,25 @@ export class Repeats {
     this.#addresses = new Addresses(state.topology);
   }
 
+  get #peers(): readonly RegionId[] {
+    const { topology, region } = this.state;
+    return topology.partitions[this.partition]!.regions.filter((other) => other !== region);
+  }
+
+  /** Whether a request of which nothing is known here may be one that the lost disk knew, and a peer can tell. */
+  mustAsk(request: PrepareReq): boolean {
+    return request.birth < this.state.membership.lostUpTo && isRepeatable(request) && this.#peers.length > 0;
+  }
+
   /** Asks the peers about a request of which nothing is known here. False where it must be judged without them. */
   ask(request: PrepareReq, from: Address, now: WallMs, out: Effects<TransactionMessage>): boolean {
-    const { membership, topology, region, clock } = this.state;
-    const peers = topology.partitions[this.partition]!.regions.filter((other) => other !== region);
-    if (request.birth >= membership.lostUpTo || !isRepeatable(request) || peers.length === 0) return false;
-    const ref = Math.max(this.#nextRef, clock.latest(now, 0));
+    if (!this.mustAsk(request)) return false;
+    const ref = Math.max(this.#nextRef, this.state.clock.latest(now, 0));
     this.#nextRef = ref + 1;
     this.#asked.set(ref, { request, from });
     if (this.#asked.size > MAX_ASKED) this.#asked.delete(this.#asked.keys().next().value!);
     const { txId } = request.identity;
-    for (const peer of peers)
+    for (const peer of this.#peers)
       out.send(this.#addresses.replica(this.partition, peer), {
         type: 'OutcomeReq',
         ref,

@@ -68,9 +68,6 @@ const SETTLED: ReadonlySet<TransactionMessage['type']> = new Set([...NOT_SUSPECT
 /** Requests that may wait, and a wait that is over. */
 const READS: ReadonlySet<TransactionMessage['type']> = new Set(['ReadSliceReq', 'ListSliceReq', 'WaitedRead']);
 
-const RESOLVE_INTERVAL_MS = 250;
-const COLLECT_INTERVAL_MS = 1_000;
-
 export class Replica implements Machine<TransactionMessage>, RebuildableReplica {
   readonly replication: Replication;
   readonly cohort: Cohort;
@@ -79,7 +76,6 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
   readonly #reading: ReadRules;
   /** The version clock that the disk had. */
   readonly #recoveredClock: Timestamp;
-  #applyAt: WallMs = 0;
 
   readonly #handlers: Handlers<ReplicaMessage, [now: WallMs, from: Address, out: Out]>;
 
@@ -90,7 +86,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
     readonly rules: SnapshotRules,
     recovered: RecoveredReplica,
   ) {
-    this.replication = new Replication(partition, state, recovered, (now, out) => this.#awake(now, out));
+    this.replication = new Replication(partition, state, recovered, (now) => state.activity.touch(now));
     this.cohort = new Cohort(partition, state, rules, recovered.forgottenUpTo);
     this.waiting = new WaitingReads({ node: state.node, machine: replicaName(partition) });
     this.#recoveredClock = this.replication.versionClock;
@@ -107,7 +103,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
 
   /** Takes up its work with data that were copied from its peers, durably (D10). */
   join(rebuilt: RebuiltReplica, now: WallMs, out: Out): void {
-    this.cohort.join(rebuilt.forgottenUpTo);
+    this.cohort.outcomes.join(rebuilt.forgottenUpTo);
     this.replication.join(rebuilt, now, out);
   }
 
@@ -128,7 +124,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
         break;
       case 'persisted':
         this.replication.persisted(input.upTo);
-        this.cohort.persisted(input.upTo);
+        this.cohort.outcomes.persisted(input.upTo);
         break;
       case 'link':
         this.replication.link(input.node, input.up, input.now, out);
@@ -193,7 +189,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       },
       PrepareReq: (message, now, from, out) => {
         this.cohort.onPrepareReq(message, now, from, out);
-        this.#awake(now, out);
+        this.state.activity.wake(now, out);
       },
       CommitTx: (message) => this.cohort.onCommitTx(message),
       AbortTx: (message, now, _from, out) => this.cohort.onAbortTx(message, now, out),
@@ -260,6 +256,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
     if (isWait(obstacle)) {
       if (this.state.membership.joined) {
         this.waiting.add({ request, snapshot, node: from.node }, since ?? now, obstacle, out);
+        this.state.activity.wake(now, out);
       } else this.#refuse(request.ref, NOT_THERE, from, out);
       return;
     }
@@ -295,34 +292,15 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
   #onTimer(timer: string, now: WallMs, out: Out): void {
     if (timer === 'start') {
       this.replication.start(now);
-      this.#scheduleApply(now, out);
-      out.setTimer('resolve', now + RESOLVE_INTERVAL_MS);
-      out.setTimer('collect', now + COLLECT_INTERVAL_MS);
-    } else if (timer === 'apply') {
+    } else if (timer === 'round') {
       this.#apply(now, out);
       this.replication.release(out);
-      this.#scheduleApply(now, out);
-    } else if (timer === 'resolve') {
+    } else if (timer === 'retry') {
       // Another cohort may have forgotten the outcome of what an older disk has as prepared: UST has passed it.
       if (!this.replication.suspects(now)) this.cohort.resolveOverdue(now, out);
       this.replication.retry(now, out);
       this.#expire(now, out);
-      out.setTimer('resolve', now + RESOLVE_INTERVAL_MS);
-    } else if (timer === 'collect') {
-      this.#collect(now, out);
-      out.setTimer('collect', now + COLLECT_INTERVAL_MS);
-    }
-  }
-
-  #scheduleApply(now: WallMs, out: Out): void {
-    this.#applyAt = this.state.activity.nextRound(now, this.state.settings.applyIntervalMs);
-    out.setTimer('apply', this.#applyAt);
-  }
-
-  /** A transaction came: an idle replica's next round is brought forward. */
-  #awake(now: WallMs, out: Out): void {
-    this.state.activity.touch(now);
-    if (this.#applyAt > now + this.state.settings.applyIntervalMs) this.#scheduleApply(now, out);
+    } else if (timer === 'collect') this.#collect(now, out);
   }
 
   /** Alg. 4 lines 5–23, with P1–P4. */
@@ -350,7 +328,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
     if (!membership.joined) return;
     const kept = packWall(this.state.drift.stampable(now) - settings.retentionMs);
     this.replication.collect(Math.min(stable.sOld, stable.aggregated, kept), out);
-    this.cohort.forget(now, out);
+    this.cohort.outcomes.forget(now, out);
   }
 }
 

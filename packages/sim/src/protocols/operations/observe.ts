@@ -27,6 +27,7 @@ export class Answers {
     this.#complete(message, from, tell, topology);
     switch (message.type) {
       case 'Heartbeat':
+      case 'Heartbeats':
       case 'Replicate':
       case 'GossipDown':
         saidOfReplication(message, from, to, tell);

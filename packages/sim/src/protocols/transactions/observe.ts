@@ -36,6 +36,7 @@ export function said(
       tell.aborted(node, message.txId, message.attempt);
       return;
     case 'Heartbeat':
+    case 'Heartbeats':
     case 'Replicate':
     case 'GossipDown':
       saidOfReplication(message, from, to, tell);

@@ -1,0 +1,43 @@
+/** The heartbeats of a round: one message to each peer node, whatever number of partitions they share. */
+import type { NodeId, PartitionId, RegionId } from '@isochron/core';
+import type { Effects } from '../machine.js';
+import { ROUNDS_MACHINE } from './activity.js';
+import type { Heartbeat, HeartbeatSpan, Heartbeats, ReplicationMessage } from './replication/messages.js';
+
+interface OpenSpan extends HeartbeatSpan {
+  readonly partitions: PartitionId[];
+}
+
+/**
+ * Collects heartbeats. The version clocks of a node's replicas mostly move together, so that those with the same range
+ * share one entry.
+ */
+export class HeartbeatCollector {
+  readonly #spans = new Map<NodeId, OpenSpan[]>();
+
+  constructor(readonly source: RegionId) {}
+
+  add(to: NodeId, { partition, from, to: upTo, vouched }: Heartbeat): void {
+    let spans = this.#spans.get(to);
+    if (spans === undefined) {
+      spans = [];
+      this.#spans.set(to, spans);
+    }
+    const same = spans.findLast((span) => span.from === from && span.to === upTo && span.vouched === vouched);
+    if (same === undefined) spans.push({ from, to: upTo, vouched, partitions: [partition] });
+    else same.partitions.push(partition);
+  }
+
+  /** Sends what was collected, and starts over. */
+  flush(out: Pick<Effects<ReplicationMessage>, 'send'>): void {
+    for (const [node, spans] of this.#spans)
+      out.send({ node, machine: ROUNDS_MACHINE }, { type: 'Heartbeats', source: this.source, spans });
+    this.#spans.clear();
+  }
+}
+
+/** The heartbeats that one message stands for. */
+export const heartbeatsIn = ({ source, spans }: Heartbeats): Heartbeat[] =>
+  spans.flatMap(({ from, to, vouched, partitions }) =>
+    partitions.map((partition) => ({ type: 'Heartbeat', partition, source, from, to, vouched })),
+  );

@@ -1,0 +1,69 @@
+/**
+ * One-phase commit (P11). Where the replicas of all cohorts are on the coordinator's node, nothing has to be agreed on:
+ * they share the clock and the disk. One tick of the clock is the commit timestamp, and every cohort writes log entry
+ * and outcome in the same step, so that one durable batch has all of the transaction or nothing of it.
+ *
+ * A cohort declines whatever it would not simply prepare: an id that it knows, a request that it would refuse or ask its
+ * peers about. Then nothing is written, and prepares are sent: they find out what became of the transaction, and write
+ * the refusal.
+ */
+import type { PartitionId, Timestamp, WallMs } from '@isochron/core';
+import type { Effects } from '../../machine.js';
+import type { NodeState } from '../node-state.js';
+import type { Cohort } from './cohort.js';
+import type { PrepareReq, TransactionMessage } from './messages.js';
+
+/** A slice that is committed without a prepare, and its cohort. */
+interface Slice {
+  readonly cohort: Cohort;
+  readonly request: PrepareReq;
+}
+
+export class OnePhase {
+  readonly counters = { onePhaseCommits: 0 };
+  readonly #cohorts: ReadonlyMap<PartitionId, Cohort>;
+
+  /** @param cohorts of all replicas on this node */
+  constructor(
+    readonly state: NodeState,
+    cohorts: readonly Cohort[],
+  ) {
+    this.#cohorts = new Map(cohorts.map((cohort) => [cohort.partition, cohort]));
+  }
+
+  /**
+   * Commits a transaction of several partitions, where every cohort is here and takes it.
+   *
+   * @param prepares what would be sent to each cohort otherwise
+   * @returns its commit timestamp, durable with this step's batch; undefined where nothing was done
+   */
+  commit(
+    prepares: ReadonlyMap<PartitionId, PrepareReq>,
+    now: WallMs,
+    out: Effects<TransactionMessage>,
+  ): Timestamp | undefined {
+    const { clock, verification, activity } = this.state;
+    // A sole cohort commits in one phase on any node.
+    if (prepares.size < 2 || verification.waits(now)) return undefined;
+    const slices = this.#slices(prepares, now);
+    const first = slices?.[0];
+    if (slices === undefined || first === undefined) return undefined;
+    // All slices carry the same snapshot, `ht` and birth.
+    const { ht, ust, birth } = first.request;
+    const ct = clock.propose(now, Math.max(ht, ust, birth), out);
+    for (const { cohort, request } of slices) cohort.commitAtOnce(request, ct, out);
+    activity.wake(now, out);
+    this.counters.onePhaseCommits++;
+    return ct;
+  }
+
+  #slices(prepares: ReadonlyMap<PartitionId, PrepareReq>, now: WallMs): readonly Slice[] | undefined {
+    const slices: Slice[] = [];
+    for (const [partition, request] of prepares) {
+      const cohort = this.#cohorts.get(partition);
+      if (cohort === undefined || !cohort.takesAtOnce(request, now)) return undefined;
+      slices.push({ cohort, request });
+    }
+    return slices;
+  }
+}
