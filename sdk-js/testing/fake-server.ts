@@ -24,7 +24,7 @@ import type {
   WireValue,
 } from '@isochron/wire/session-frames';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { SharedServerSocket } from './shared-server.js';
+import { type ServedSocket, SharedServerSocket } from './shared-server.js';
 
 interface StoredVersion {
   readonly ts: number;
@@ -75,16 +75,6 @@ export class FakeStore {
   keys(): string[] {
     return [...this.versions.keys()].sort();
   }
-}
-
-/** The socket of a session: a WebSocket, or a channel of a shared one. */
-export interface ServedSocket {
-  readonly OPEN: number;
-  readonly readyState: number;
-  on(event: 'message', listener: (data: Buffer) => void): unknown;
-  on(event: 'close', listener: () => void): unknown;
-  send(text: string): void;
-  terminate(): void;
 }
 
 /** What a script does with a frame: nothing, an answer of its own, no answer at all, or the end of the connection. */

@@ -3,7 +3,16 @@ import { EventEmitter } from 'node:events';
 import { type ChannelEvents, Channels } from '@isochron/wire/channels/channels';
 import { CHANNEL_LIMITS } from '@isochron/wire/channels/entries';
 import type { WebSocket } from 'ws';
-import type { ServedSocket } from './fake-server.js';
+
+/** The socket of a session: a WebSocket, or a channel of a shared one. */
+export interface ServedSocket {
+  readonly OPEN: number;
+  readonly readyState: number;
+  on(event: 'message', listener: (data: Buffer) => void): unknown;
+  on(event: 'close', listener: () => void): unknown;
+  send(text: string): void;
+  terminate(): void;
+}
 
 /** A session's end of a channel. */
 class ServedChannel extends EventEmitter implements ServedSocket {

@@ -11,7 +11,7 @@ import {
 } from '@isochron/core';
 import fc from 'fast-check';
 import type { VersionStore } from './store.js';
-import type { StoreHarness } from './suite.js';
+import type { StoreHarness } from './suite-fixtures.js';
 
 /** Keeps every version for ever; knows only which answers may differ once something was collected. */
 class Model {

@@ -1,25 +1,12 @@
 /** Mistakes that one could make in the Swift sessions and in the Swift client. The vectors must notice each of them. */
-import type { Patch } from '../../mutants/mutant.js';
 import { CLIENT } from './client-bugs.js';
+import type { Kind, PlantedBug } from './planted-bug.js';
+
+export type { Kind, PlantedBug } from './planted-bug.js';
 
 /** Where the sessions and the client are, from the repository's root. */
 export const SESSIONS = 'sdk-swift/Sources/IsochronSession';
 export const CLIENT_SOURCES = 'sdk-swift/Sources/Isochron';
-
-/** The files that must notice a bug. */
-export type Kind = 'transactions' | 'operations' | 'names' | 'steps';
-
-export interface PlantedBug {
-  readonly name: string;
-  readonly at: readonly Kind[];
-  /** What it does. */
-  readonly does: string;
-  /**
-   * Paths from {@link sourcesOf}. All bugs are in one program, which has one of them at a time: `planted` in a
-   * replacement is true where that is this one. Where it is not in it, place and replacement are expressions.
-   */
-  readonly patches: readonly Patch[];
-}
 
 /** The step traces must notice the bugs of the client. */
 export const sourcesOf = ({ at }: PlantedBug): string => (at.includes('steps') ? CLIENT_SOURCES : SESSIONS);

@@ -1,5 +1,5 @@
 /** Mistakes in the Swift client: in each of its parts, one that the step traces must notice. */
-import type { PlantedBug } from './bugs.js';
+import type { PlantedBug } from './planted-bug.js';
 
 const inSteps = (name: string, does: string, file: string, find: string, replace: string): PlantedBug => ({
   name,
