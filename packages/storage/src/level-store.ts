@@ -175,6 +175,7 @@ class LevelStore implements VersionStore {
     const batches: Uint8Array[] = [];
     await this.#log.read(this.#covered, (record) => batches.push(record));
     for (const [i, packed] of batches.entries()) await this.#pipeline.replay(this.#covered + i, packed);
+    this.#pipeline.replayed();
     this.#checkpoints.schedule();
   }
 
