@@ -112,10 +112,10 @@ export class Changes {
     insertEntry(this.#next.of(partition).log, entry);
   }
 
-  /** Log entries that LevelDB does not hold, older ones first where one replaces another. */
+  /** Log entries that LevelDB does not hold, newer ones first where one replaces another. */
   *entriesOf(partition: Partition): Generator<LogEntry> {
-    yield* this.#current?.set.partitions.get(partition)?.log ?? [];
     yield* this.#next.partitions.get(partition)?.log ?? [];
+    yield* this.#current?.set.partitions.get(partition)?.log ?? [];
   }
 
   /** To be called before a chain changes: the checkpoint on its way writes the chain as it was when it began. */

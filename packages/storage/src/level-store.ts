@@ -175,6 +175,7 @@ class LevelStore implements VersionStore {
     const batches: Uint8Array[] = [];
     await this.#log.read(this.#covered, (record) => batches.push(record));
     for (const [i, packed] of batches.entries()) await this.#pipeline.replay(this.#covered + i, packed);
+    this.#pipeline.replayed();
     this.#checkpoints.schedule();
   }
 
@@ -402,7 +403,8 @@ class LevelStore implements VersionStore {
   #loadLog(partition: Partition, after: Timestamp, upTo: Timestamp): Promise<void> {
     return partition.logs.load(HeldLog.nameOf(after, upTo), new HeldLog(after, upTo), async (page) => {
       await this.#pipeline.settled();
-      for (const entry of this.#changes.entriesOf(partition)) page.add(entry);
+      for (const entry of this.#changes.entriesOf(partition))
+        if (entry.ct > after && entry.ct <= upTo) page.fill(entry);
       await scanLog(this.#disk, partition, page);
     });
   }

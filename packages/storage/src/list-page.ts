@@ -96,10 +96,10 @@ export class HeldPage {
       if (version === undefined || version.value === null) merged.delete(key);
       else merged.set(key, version);
     }
-    const entries = [...merged].map(([key, version]) => ({ key, version })).sort((a, b) => compareKeys(a.key, b.key));
-    const { limit } = this.range;
-    return entries.length <= limit
-      ? { entries, next: page.next }
-      : { entries: entries.slice(0, limit), next: entries[limit]!.key };
+    const builder = new PageBuilder(this.range.limit);
+    for (const [key, version] of [...merged].sort(([a], [b]) => compareKeys(a, b))) {
+      if (!builder.add(key, () => version)) break;
+    }
+    return { entries: builder.entries, next: builder.next ?? page.next };
   }
 }

@@ -24,7 +24,7 @@ export class HeldLog {
     if (entry.ct > this.after && entry.ct <= this.upTo) insertEntry(this.#entries, entry);
   }
 
-  /** Takes an entry from disk. One that is there already was committed since the scan began: it stays. */
+  /** Takes an entry from below. One that is there already is newer: it stays. */
   fill(entry: LogEntry): void {
     const newer = insertEntry(this.#entries, entry);
     if (newer !== undefined) insertEntry(this.#entries, newer);

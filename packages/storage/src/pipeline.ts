@@ -65,6 +65,11 @@ export class Pipeline {
     checkpoints.applied(position, packed.length);
   }
 
+  /** Lets the collector go on with what the replay has brought up. */
+  replayed(): void {
+    this.#start();
+  }
+
   /** Waits for the commits so far, whether they succeed or not. */
   async settled(): Promise<void> {
     await this.#lastCommit.catch(() => undefined);

@@ -48,7 +48,7 @@ export class DiskWatch {
 
   get status(): DiskStatus {
     return {
-      full: this.#isFull || this.#roomFor !== undefined,
+      full: this.#refuses,
       usedBytes: this.#usedBytes,
       freeBytes: Number.isFinite(this.#freeBytes) ? this.#freeBytes : null,
       quotaBytes: this.limits.diskQuotaBytes,
@@ -58,9 +58,14 @@ export class DiskWatch {
 
   /** Why a write must be refused now, which counts as refused then. */
   refuse(): ErrorCode | undefined {
-    if (!this.#isFull) return undefined;
+    if (!this.#refuses) return undefined;
     this.#refusedWrites++;
     return 'STORAGE_FULL';
+  }
+
+  /** A node that has cut itself off refuses before the next measurement, too. */
+  get #refuses(): boolean {
+    return this.#isFull || this.#roomFor !== undefined;
   }
 
   get #isFull(): boolean {
