@@ -1,6 +1,7 @@
 /** Lost and older disks under the protocols of the family, and clocks that start again (D5, D7, D10). */
 import type { Mutant } from '../mutant.js';
 import { COHORT, NODE_CLOCK, REGIONAL_TIMES, WREN_SESSION } from './files.js';
+import { TORN_BY_LOST_DISKS } from './replication.js';
 import { FORKED_TOKENS } from './sessions.js';
 
 /** Each has a plan that shows it. */
@@ -14,6 +15,7 @@ export const DISK_MUTANTS: readonly Mutant[] = [
     does: 'lets a cohort that prepared nothing before its disk was lost vote for a transaction that was taken back',
     patches: [{ file: COHORT, find: 'isHere || (wasLostHere && endsAt < attempt)', replace: 'isHere' }],
     seeds: FEW,
+    profile: TORN_BY_LOST_DISKS,
   },
   {
     name: 'older-disk-lowers-one-entry',

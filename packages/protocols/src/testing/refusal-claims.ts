@@ -138,6 +138,7 @@ export function refusalClaims(name: string, protocol: OperationProtocol): void {
         ...node.replicas.map(({ partition }) => `replica/${partition}`),
         'coordinator',
         'stabilization',
+        'rounds',
         'rebuild',
         'losses',
       ]);
