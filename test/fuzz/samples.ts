@@ -148,7 +148,7 @@ export function samplesOf({ partition, other, key, txId, now, home, source }: Sa
     ClockReq: { type: 'ClockReq' },
     ClockResp: { type: 'ClockResp', wallMs: gossip.wallMs },
     LossNotice: { type: 'LossNotice', lostUpTo: now - 9000 },
-    LossNoticed: { type: 'LossNoticed', lostUpTo: now - 9000, losses: [loss] },
+    LossNoticed: { type: 'LossNoticed', lostUpTo: now - 9000, losses: [loss], reported: [loss] },
     SuspectsReq: suspectsReq,
     ReadSuspects: { type: 'ReadSuspects', node: 'oregon-1', request: suspectsReq, queued: [suspect], upTo: now },
     SuspectsResp: {

@@ -71,7 +71,10 @@ class Disasters {
   readonly #cuts: [NodeId, NodeId][] = [];
   wiped = 0;
   gaveUp = 0;
-  /** A disk was lost while another node had no data. */
+  /**
+   * A disk was lost while another node had no data, or had not settled what its own disk had lost: a transaction of both
+   * may have left no survivor that knows the other part.
+   */
   overlapping = false;
   /** A disk was lost that no peer had received anything from: that looks like a first start. */
   early = false;
@@ -169,7 +172,7 @@ class Disasters {
     const id = this.#pick(this.nodes, node)!;
     const without = this.nodes.filter((other) => other !== id && !this.#joined(other)).length;
     if (without > this.given.spec.keyspaces[0]!.replication! - 2) return;
-    this.overlapping ||= without > 0;
+    this.overlapping ||= without > 0 || this.nodes.some((other) => other !== id && !this.#settled(other));
     this.early ||= this.nodes.every((other) => this.world.node(other).parts.stable.aggregated === 0);
     this.#lose(id);
     if (!this.#down.has(id)) this.world.crash(id);
@@ -231,6 +234,10 @@ class Disasters {
         (region) => this.#joined(topology.replicaNode(id, region)!) && this.count(id, region, key, txId) === 1,
       );
     });
+  }
+
+  #settled(id: NodeId): boolean {
+    return this.world.node(id).parts.membership.settled;
   }
 
   #joined(id: NodeId): boolean {

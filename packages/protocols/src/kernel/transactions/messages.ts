@@ -350,6 +350,8 @@ export interface LossNoticed {
   readonly lostUpTo: Timestamp;
   /** Losses above its stable time: not every node may have stored their verdict. */
   readonly losses: readonly Loss[];
+  /** All others that it reports: the lost disk reported them, too. */
+  readonly reported: readonly Loss[];
 }
 
 /**

@@ -176,7 +176,7 @@ export const transactionSchema: MessageSchema<TransactionMessage> = {
     },
   },
   LossNotice: { tag: 44, fields: { lostUpTo: timestamp } },
-  LossNoticed: { tag: 45, fields: { lostUpTo: timestamp, losses } },
+  LossNoticed: { tag: 45, fields: { lostUpTo: timestamp, losses, reported: losses } },
   SuspectsReq: { tag: 46, fields: suspectsReq },
   ReadSuspects: {
     tag: 47,

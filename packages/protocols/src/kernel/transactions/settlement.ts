@@ -150,16 +150,19 @@ export class Settlement implements Machine<TransactionMessage> {
     this.commits.dropVotes(from.node);
     for (const { cohort } of this.replicas) cohort.dropVotes(from.node);
     // Another node that lost its disk may have stopped in the middle of its own verdict.
-    const losses = this.state.losses.all.filter(({ ts }) => ts > this.state.stable.aggregated);
-    out.sendAfterPersist(from, { type: 'LossNoticed', lostUpTo, losses });
+    const { all } = this.state.losses;
+    const isOpen = ({ ts }: Loss) => ts > this.state.stable.aggregated;
+    const [losses, reported] = [all.filter(isOpen), all.filter((loss) => !isOpen(loss))];
+    out.sendAfterPersist(from, { type: 'LossNoticed', lostUpTo, losses, reported });
   }
 
   // The node with the lost disk.
 
-  #onLossNoticed({ lostUpTo, losses }: LossNoticed, from: Address, out: Out): void {
+  #onLossNoticed({ lostUpTo, losses, reported }: LossNoticed, from: Address, out: Out): void {
     if (this.#round !== 'notice' || lostUpTo !== this.state.membership.lostUpTo) return;
-    if (!losses.every((loss) => this.#makesSense(loss))) return;
+    if (![...losses, ...reported].every((loss) => this.#makesSense(loss))) return;
     this.#noticed.add(from.node);
+    this.state.losses.add(reported, out);
     for (const loss of losses) this.#known.set(loss.txId, loss);
     if (this.#noticed.size < this.#nodes.length) return;
     this.#round = 'collect';
