@@ -79,6 +79,19 @@ describe('D10: a transaction of which a lost disk took a part', () => {
     }
   });
 
+  it('is reported by a node that has lost its disk since, too', () => {
+    const { world, request, ct } = torn();
+    world.filter = () => true;
+    world.until(recovered(world, V), 20_000);
+    world.until(() => world.ust() > ct, 5_000);
+    loseDisk(world, O);
+    world.until(() => joined(world, O)() && world.node(O).parts.membership.settled, 20_000);
+    expect(lossesOf(world, O)).toMatchObject([{ txId: request.txId, ts: ct, node: V, acknowledged: false }]);
+    world.crash(O);
+    world.restart(O);
+    expect(lossesOf(world, O)).toHaveLength(1);
+  });
+
   it('is called lost by every node from then on, and never committed', () => {
     const { world, request } = torn();
     world.filter = () => true;
