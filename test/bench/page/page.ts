@@ -40,9 +40,9 @@ export function renderPage(measured: Measured): PageFiles {
 function intro({ benchmarks }: Measured): string {
   if (benchmarks.length === 0) return `Nothing was measured yet. \`${MEASURE}\` measures and writes this page.`;
   return [
-    'Real nodes, load generators and limits are processes of one machine and share its cores: a ratio to a limit that was measured in the',
-    'same run says more than a rate. Figures are medians over the rounds, with their range. Every value that was read is verified, and values are',
-    'random text.',
+    'Real nodes, load generators and limits are processes of one machine and share its cores: a ratio to a limit that was',
+    'measured in the same run means more than a rate. Figures are medians over the rounds, with their range. Every value',
+    'that was read is verified, and values are random text.',
     '',
     ...conditionLines(benchmarks),
   ].join('\n');
@@ -63,12 +63,12 @@ function conditionLines(benchmarks: readonly MeasuredBenchmark[]): string[] {
   });
 }
 
-/** Text of a list item in lines of at most 120. */
+/** A paragraph or an item of a list, in lines of at most 120. */
 function wrapped(text: string): string {
   const lines: string[] = [''];
   for (const word of text.split(' ')) {
     const line = lines.at(-1)!;
-    if (line.length + 1 + word.length > 120) lines.push(`  ${word}`);
+    if (line.length + 1 + word.length > 120) lines.push(text.startsWith('- ') ? `  ${word}` : word);
     else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
   }
   return lines.join('\n');
@@ -126,7 +126,7 @@ const sections = ({ benchmarks }: Measured): string[] =>
     if (rows.length === 0) return [];
     return [
       `## ${name}`,
-      `${about[0]!.toUpperCase()}${about.slice(1)}.`,
+      wrapped(`${about[0]!.toUpperCase()}${about.slice(1)}.`),
       ...(plain.length === 0 ? [] : [table(HEAD, plain.map(cellsOf))]),
       ...cells.map(({ columns, lines }) => table([CELL_HEAD, ...columns], lines, true)),
       ...notesOf(rows),
