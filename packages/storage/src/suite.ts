@@ -402,6 +402,6 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         }),
         { seed: 20_250_101, numRuns: 60 },
       );
-    }, 60_000);
+    }, 300_000);
   });
 }
