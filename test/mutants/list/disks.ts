@@ -1,6 +1,6 @@
 /** Lost and older disks under the protocols of the family, and clocks that start again (D5, D7, D10). */
 import type { Mutant } from '../mutant.js';
-import { COHORT, NODE_CLOCK, REGIONAL_TIMES, WREN_SESSION } from './files.js';
+import { COHORT, NODE_CLOCK, WREN_SESSION } from './files.js';
 import { TORN_BY_LOST_DISKS } from './replication.js';
 import { FORKED_TOKENS } from './sessions.js';
 
@@ -16,14 +16,6 @@ export const DISK_MUTANTS: readonly Mutant[] = [
     patches: [{ file: COHORT, find: 'isHere || (wasLostHere && endsAt < attempt)', replace: 'isHere' }],
     seeds: FEW,
     profile: TORN_BY_LOST_DISKS,
-  },
-  {
-    name: 'older-disk-lowers-one-entry',
-    protocol: 'okapi',
-    breaks: 'D10',
-    does: 'lets a node on an older disk contribute to the universal stable vector at once',
-    patches: [{ file: REGIONAL_TIMES, find: 'this.everywhere && this.lags(now)', replace: 'false && this.lags(now)' }],
-    seeds: FEW,
   },
   {
     name: 'adopted-cache-without-its-region',
