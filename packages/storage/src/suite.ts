@@ -400,7 +400,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
             await own.destroy();
           }
         }),
-        { seed: 20_250_101, numRuns: 60 },
+        { seed: 20_250_101, numRuns: 20 },
       );
     }, 300_000);
   });
