@@ -58,8 +58,8 @@ export class Explainer {
     const [reader, key, deleted] = [reads.tx.at(read), reads.key.at(read), this.#isDeleted(reads.key.at(read))];
     const past = deleted ? rule.past(reader, key, NONE) : [];
     // Where the key was deleted at some time, only a write that no delete followed proves anything.
-    const speaks = (tx: number): boolean => !past.some((other) => clocks.before(tx, other));
-    const candidates = new Set(past.filter(speaks));
+    const isEvident = (tx: number): boolean => !past.some((other) => clocks.before(tx, other));
+    const candidates = new Set(past.filter(isEvident));
     const accept = (tx: number): boolean => !deleted || candidates.has(tx);
     const miss = rule.nearest(reader, key, NONE, accept, this.#paths);
     const message =
