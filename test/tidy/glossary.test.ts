@@ -1,11 +1,13 @@
 import { join } from 'node:path';
-import { glossaryFindings, termFindings, termsOf, usedTerms } from './glossary.js';
+import { avoidedFindings, avoidedIn, glossaryFindings, termFindings, termsOf, usedTerms } from './glossary.js';
 import { Repository } from './repository.js';
 
 const repository = new Repository(join(__dirname, '../..'));
 const PAGE = 'docs/glossary.md';
 const page = repository.read(PAGE);
 const terms = termsOf(page);
+/** The page itself, its test, and pages that quote what was measured or written before. */
+const EXEMPT = /^(docs\/glossary\.md|docs\/papers\/|test\/tidy\/glossary)/;
 const pages = repository.paths.filter((path) => path.endsWith('/SPEC.md'));
 
 describe('the glossary', () => {
@@ -17,6 +19,23 @@ describe('the glossary', () => {
   it('has every abbreviation and every time that the pages of the protocols use', () => {
     expect(pages.length).toBeGreaterThan(15);
     expect(pages.flatMap((path) => termFindings(path, repository.read(path), terms))).toEqual([]);
+  });
+
+  it('has avoided words, which no code, no test and no page uses', () => {
+    const words = avoidedIn(page);
+    expect(words.length).toBeGreaterThan(25);
+    const texts = repository.paths.filter((path) => /\.(ts|mjs|swift|md)$/.test(path) && !EXEMPT.test(path));
+    expect(texts.length).toBeGreaterThan(800);
+    expect(texts.flatMap((path) => avoidedFindings(path, repository.read(path), words))).toEqual([]);
+  });
+
+  it('finds an avoided word in code and prose, and none in the name of a record on disk or in a longer word', () => {
+    const words = avoidedIn('| avoided | use |\n| `birth`, `a b` | sentAfter |\n');
+    expect(words).toEqual(['birth', 'a b']);
+    expect(avoidedFindings('a.ts', "birthday, 'birth'\nits birth; a b", words)).toEqual([
+      'a.ts:2: birth',
+      'a.ts:2: a b',
+    ]);
   });
 
   it('is found out when it lacks a term', () => {

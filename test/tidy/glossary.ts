@@ -65,3 +65,18 @@ export function termFindings(path: string, text: string, terms: readonly Term[])
     .filter((term) => !known.has(term))
     .map((term) => `${path}: ${term}: docs/glossary.md does not define it`);
 }
+
+/** A row of the table of avoided words: the words in backticks, and what to use. */
+const AVOIDED = /^\| (?<words>`[^|]+`) +\|/gm;
+
+/** The words in the left column of the table of avoided words. */
+export const avoidedIn = (page: string): string[] =>
+  [...page.matchAll(AVOIDED)].flatMap(({ groups }) =>
+    [...groups!.words!.matchAll(/`(?<word>[^`]+)`/g)].map((match) => match.groups!.word!),
+  );
+
+/** Where a text has an avoided word. A word in single quotes is the name of a record on disk. */
+export function avoidedFindings(path: string, text: string, words: readonly string[]): Finding[] {
+  const any = new RegExp(`(?<![\\w'])(?:${words.join('|')})(?![\\w'])`, 'g');
+  return text.split('\n').flatMap((line, i) => [...line.matchAll(any)].map(([word]) => `${path}:${i + 1}: ${word}`));
+}

@@ -13,7 +13,7 @@ import { codeOfSystemError } from './system-error.js';
  * - `retire`: a record is damaged, the rest is good. The node takes no new work and is rebuilt once nothing is on its disk alone.
  * - `rebuild`: the data are set aside at the next start, and copied anew from the peers.
  */
-export interface Distrust {
+export interface Quarantine {
   readonly step: 'retire' | 'rebuild';
   /** For people. */
   readonly reason: string;
@@ -27,32 +27,38 @@ export const isDamage = (error: unknown): error is CorruptRecord =>
   error instanceof CorruptRecord && !NOT_THE_DISK.has(error.damage);
 
 /** Whether a node's failure is about its own disk's content. */
-export const isDistrust = (error: unknown): error is IsochronError =>
+export const isDiskFailure = (error: unknown): error is IsochronError =>
   isDamage(error) || (error instanceof IsochronError && error.code === 'REBUILD_NEEDED');
 
 /** File inside the data folder. */
-const FILE = 'DISTRUSTED.json';
+const FILE = 'QUARANTINE.json';
+/** Its name in builds before 0.1.0: a start obeys the verdict in it too, so that no bad disk comes back with a new build. */
+const FORMER_FILE = 'DISTRUSTED.json';
 
 /** Written at once: the process is about to end. */
-export function distrust(dataDir: string, verdict: Distrust): void {
+export function quarantine(dataDir: string, verdict: Quarantine): void {
   writeFileSync(join(dataDir, FILE), `${JSON.stringify(verdict, null, 2)}\n`);
 }
 
-/** What was found out in an earlier life; undefined when the disk is trusted. A file that cannot be read asks for the safe thing. */
-export function distrusted(dataDir: string): Distrust | undefined {
+/** The verdict of an earlier process; undefined: none. A file that cannot be parsed counts as `rebuild`, the safe step. */
+export function quarantineOf(dataDir: string): Quarantine | undefined {
+  return quarantineIn(dataDir, FILE) ?? quarantineIn(dataDir, FORMER_FILE);
+}
+
+function quarantineIn(dataDir: string, file: string): Quarantine | undefined {
   let text: string;
   try {
-    text = readFileSync(join(dataDir, FILE), 'utf8');
+    text = readFileSync(join(dataDir, file), 'utf8');
   } catch (error) {
     if (codeOfSystemError(error) === 'ENOENT') return undefined;
     throw error;
   }
-  return parse(text) ?? { step: 'rebuild', reason: `the file ${FILE} is damaged` };
+  return parse(text) ?? { step: 'rebuild', reason: `the file ${file} is damaged` };
 }
 
-function parse(text: string): Distrust | undefined {
+function parse(text: string): Quarantine | undefined {
   try {
-    const { step, reason } = Object(JSON.parse(text)) as Partial<Record<keyof Distrust, unknown>>;
+    const { step, reason } = Object(JSON.parse(text)) as Partial<Record<keyof Quarantine, unknown>>;
     if ((step === 'retire' || step === 'rebuild') && typeof reason === 'string') return { step, reason };
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
@@ -60,8 +66,8 @@ function parse(text: string): Distrust | undefined {
   return undefined;
 }
 
-export function trustAgain(dataDir: string): void {
-  rmSync(join(dataDir, FILE), { force: true });
+export function clearQuarantine(dataDir: string): void {
+  for (const file of [FILE, FORMER_FILE]) rmSync(join(dataDir, file), { force: true });
 }
 
 /** While a node with `durability: memory` runs, this file names the boot of the machine that its unsynced writes depend on. */
