@@ -17,7 +17,7 @@ import {
   type Version,
 } from '@isochron/core';
 import { LRUCache } from 'lru-cache';
-import { type Chain, freshestIn, visibleIn } from './chain.js';
+import type { Chain } from './chain.js';
 import { ChainCache } from './chain-cache.js';
 import { ChainLoader } from './chain-loader.js';
 import { ChainWriter } from './chain-writer.js';
@@ -43,6 +43,7 @@ import { OUTCOME, openAs, PREPARED } from './records.js';
 import { Staging } from './staging.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
 import { Tails, tailOf } from './tails.js';
+import { freshestIn, visibleIn } from './versions.js';
 
 /** Recent outcomes in memory: what retries and resolvers ask for. */
 const RECENT_OUTCOMES = 8192;
@@ -241,7 +242,7 @@ class LevelStore implements VersionStore {
     switch (needs.kind) {
       case 'keys':
       case 'chains':
-        return needs.keys.every((key) => holds(partition.chains.get(key), needs.kind));
+        return needs.keys.every((key) => holds(this.#cache.get(partition, key), needs.kind));
       case 'list':
         return partition.lists.get(HeldPage.nameOf(needs.range, needs.snapshot)) !== undefined;
       case 'log': {
@@ -326,7 +327,7 @@ class LevelStore implements VersionStore {
   /** The chain of a key, loaded at once when it must be. */
   #chain(partitionId: PartitionId, key: QualifiedKey): Chain {
     const partition = this.#partitions.of(partitionId);
-    let chain = partition.chains.get(key);
+    let chain = this.#cache.get(partition, key);
     if (chain?.loaded) this.#cache.hits++;
     else {
       this.#cache.misses++;
@@ -375,7 +376,7 @@ class LevelStore implements VersionStore {
   }
 
   async #loadChains(partition: Partition, { kind, keys }: ChainNeeds): Promise<void> {
-    const missing = keys.filter((key) => !holds(partition.chains.get(key), kind));
+    const missing = keys.filter((key) => !holds(this.#cache.get(partition, key), kind));
     this.#cache.misses += missing.length;
     const chains = missing.map((key) => this.#loader.pinned(partition, key));
     try {
