@@ -56,6 +56,12 @@ export class ChainCache {
     chain.bytes = bytes;
   }
 
+  /** Whether the pinned chains alone exceed the limit: only a checkpoint can change that. */
+  get isOverfull(): boolean {
+    this.#evict();
+    return this.bytes > this.limitBytes;
+  }
+
   #evict(): void {
     while (this.bytes > this.limitBytes && this.#oldest !== null) {
       const chain = this.#oldest;

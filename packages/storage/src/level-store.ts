@@ -84,18 +84,30 @@ export interface LevelStoreOptions {
 export async function openLevelStore(options: LevelStoreOptions): Promise<VersionStore> {
   const { location, blockCacheBytes = 8 * 1024 * 1024, writeBufferBytes = 16 * 1024 * 1024 } = options;
   const disk = await openDisk(location, blockCacheBytes, writeBufferBytes);
+  return await openStoreOn(disk, () => openLog(options), options);
+}
+
+/**
+ * The same on an open database, with a log that is opened once the database is known to be whole. Closes both with the store, and when
+ * it cannot be opened.
+ */
+export async function openStoreOn(
+  disk: Disk,
+  open: () => Promise<DurableLog>,
+  options: LevelStoreOptions,
+): Promise<VersionStore> {
   let log: DurableLog | undefined;
   try {
     const partitions = new Partitions(options.logTailBytes ?? 1024 * 1024);
     await partitions.load(disk);
-    log = await openLog(options);
+    log = await open();
     const store = new LevelStore(disk, log, await coveredBy(disk, log), partitions, options);
     await store.replay();
     return store;
   } catch (error) {
     await log?.close();
     await disk.close();
-    throw storageFailed(`Cannot read the data folder ${location}`, error);
+    throw storageFailed(`Cannot read the data folder ${options.location}`, error);
   }
 }
 
