@@ -40,8 +40,11 @@ import { Staging } from './staging.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
 import { Tails } from './tails.js';
 
-/** What waits for a checkpoint is in memory: more of it costs more there than it saves on disk. */
-const CHECKPOINT_POLICY: CheckpointPolicy = { bytes: 1024 * 1024, ms: 1000 };
+/**
+ * What waits for a checkpoint is in memory, where it takes some six times what it takes in the log. Log entries and prepares that end
+ * before one never reach LevelDB: most of them live for less than a second.
+ */
+const CHECKPOINT_POLICY: CheckpointPolicy = { bytes: 2 * 1024 * 1024, ms: 5000 };
 /** The log frees whole segments. */
 const SEGMENT_BYTES = 4 * 1024 * 1024;
 
