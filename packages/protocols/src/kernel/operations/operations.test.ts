@@ -5,7 +5,7 @@ import { PlainStore } from '../../testing/plain-store.js';
 import { NodeClock, PhysicalNodeClock } from '../node-clock.js';
 import { Waiting } from '../waiting.js';
 import type { OperationMessage } from './messages.js';
-import { operationSchema } from './schema.js';
+import { operationSchema } from './messages.js';
 import { OperationSession } from './session.js';
 import { decides, Settlements } from './settlements.js';
 import { Versions } from './versions.js';
