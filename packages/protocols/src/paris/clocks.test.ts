@@ -84,7 +84,7 @@ describe('PaRiS: timestamps of others (K1)', () => {
   it.each<[string, (far: Timestamp) => TransactionMessage]>([
     ['Replicate.to', (to) => sample('Replicate', { from: 0, to, groups: [] })],
     ['a replicated group', (ct) => sample('Replicate', { from: 0, to: 1, groups: [{ ct, txs: [] }] })],
-    ['Heartbeat.to', (to) => sample('Heartbeat', { from: 0, to, vouched: true })],
+    ['Heartbeat.to', (to) => sample('Heartbeat', { from: 0, to, verified: true })],
     ['CommitTx.ct', (ct) => ({ type: 'CommitTx', partition: 0, txId: 'some-session-00001.0', attempt: 0, ct })],
     ['GossipDown.ust', (ust) => ({ type: 'GossipDown', ust, sOld: 0, wallMs: 0 })],
     [
@@ -119,7 +119,7 @@ describe('PaRiS: timestamps of others (K1)', () => {
         identity: { txId: 'some-session-00001.0', attempt: 0, home: 'oregon', epoch: 0, cohorts: [0] },
         ust: 0,
         ht,
-        birth: 0,
+        sentAfter: 0,
         principal: 'p',
         writes: [],
       }),
@@ -199,8 +199,8 @@ describe('PaRiS: the own clock (K2)', () => {
       txId: 'clocked-session-01.0',
       snapshot: 0,
       hwt: 0,
-      birth: 0,
-      homes: ['oregon'],
+      sentAfter: 0,
+      attemptRegions: ['oregon'],
       principal: 'anonymous',
       writes: [{ key: keyIn(world, partition.id), value: '1' }],
     };

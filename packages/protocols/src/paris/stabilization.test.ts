@@ -185,7 +185,7 @@ describe('PaRiS: nonsense from peers', () => {
     { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'lost', ts: 0 },
     { type: 'PrepareResp', txId: 'nobody', attempt: 0, partition: 3, pt: 9 },
     sample('Replicate', { source: 'atlantis', from: 0, to: 9, groups: [] }),
-    sample('Heartbeat', { source: 'ireland', from: 0, to: 9, vouched: true }),
+    sample('Heartbeat', { source: 'ireland', from: 0, to: 9, verified: true }),
     { type: 'ReplayLog', region: 'atlantis', after: 0, upTo: 9 },
     sample('ResyncReq', { region: 'atlantis', from: 0, clock: 0 }),
     { type: 'GossipRoot', region: 'atlantis', gst: 9e15, sOld: 0, wallMs: 0 },
@@ -196,7 +196,7 @@ describe('PaRiS: nonsense from peers', () => {
       identity: { txId: 'x', attempt: 0, home: 'atlantis', epoch: 0, cohorts: [0, 999] },
       ust: 0,
       ht: 0,
-      birth: 0,
+      sentAfter: 0,
       principal: '',
       writes: [],
     },
@@ -204,7 +204,7 @@ describe('PaRiS: nonsense from peers', () => {
       type: 'ResolveReq',
       partition: 0,
       identity: { txId: 'x', attempt: 0, home: 'oregon', epoch: 0, cohorts: [999] },
-      birth: 0,
+      sentAfter: 0,
     },
     // What only a node that has lost its disk asks and hears (D10).
     { type: 'ResyncRefused', partition: 0, source: 'atlantis', truncatedUpTo: 9e15 },
@@ -250,7 +250,7 @@ describe('PaRiS: nonsense from peers', () => {
     world.run(3_000);
     expect([virginia.store.prepared.size, virginia.store.outcomes.size, virginia.store.chains.size]).toEqual([0, 0, 0]);
     expect(virginia.parts.replicas[0]!.cohort.counters.ignored).toBeGreaterThan(0);
-    expect(virginia.parts.rebuild.describe()).toMatchObject({ joined: true, retiring: null, lostUpTo: 0 });
+    expect(virginia.parts.rebuild.describe()).toMatchObject({ joined: true, retiring: null, incarnation: 0 });
     expect(virginia.parts.losses.all).toEqual([]);
     expect([virginia.parts.stable.gcFloor, virginia.parts.replicas[0]!.replication.gcFloor]).toEqual([0, 0]);
     expect(world.ust()).toBeLessThan(virginia.parts.clock.ceiling);

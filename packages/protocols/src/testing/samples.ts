@@ -62,12 +62,12 @@ function replicationSamples(context: SampleContext): ReplicationSamples {
   };
   const vector = [{ region: source, ts: now - 9000 }];
   return {
-    Replicate: { type: 'Replicate', partition, source, from: now - 5000, to: now, groups, more: false, vouched: true },
-    Heartbeat: { type: 'Heartbeat', partition, source, from: now - 5000, to: now, vouched: false },
+    Replicate: { type: 'Replicate', partition, source, from: now - 5000, to: now, groups, more: false, verified: true },
+    Heartbeat: { type: 'Heartbeat', partition, source, from: now - 5000, to: now, verified: false },
     Heartbeats: {
       type: 'Heartbeats',
       source,
-      spans: [{ from: now - 5000, to: now, vouched: true, partitions: [partition] }],
+      spans: [{ from: now - 5000, to: now, verified: true, partitions: [partition] }],
     },
     Wake: { type: 'Wake' },
     ResyncReq: {
@@ -77,8 +77,8 @@ function replicationSamples(context: SampleContext): ReplicationSamples {
       from: now,
       clock: now,
       group: 0,
-      life: 0,
-      peerLife: 0,
+      incarnation: 0,
+      peerIncarnation: 0,
       sourced: 0,
     },
     ResyncRefused: { type: 'ResyncRefused', partition, source, truncatedUpTo: now - 9000 },
@@ -143,8 +143,8 @@ export function transactionSamples(context: SampleContext): TransactionSamples {
       txId,
       snapshot: now - 8000,
       hwt: 0,
-      birth: now - 8000,
-      homes: [home],
+      sentAfter: now - 8000,
+      attemptRegions: [home],
       principal: 'anonymous',
       writes,
     },
@@ -170,7 +170,7 @@ export function transactionSamples(context: SampleContext): TransactionSamples {
       identity,
       ust: now - 8000,
       ht: now - 8000,
-      birth: now - 8000,
+      sentAfter: now - 8000,
       principal: 'anonymous',
       writes,
     },
@@ -178,13 +178,13 @@ export function transactionSamples(context: SampleContext): TransactionSamples {
     PrepareRefused: { type: 'PrepareRefused', txId, attempt: 0, partition, code: 'CLOCK_DRIFT', detail: 'off' },
     CommitTx: { type: 'CommitTx', partition, txId, attempt: 0, ct: now },
     AbortTx: { type: 'AbortTx', partition, txId, attempt: 0 },
-    ResolveReq: { type: 'ResolveReq', partition, identity, birth: now - 8000 },
+    ResolveReq: { type: 'ResolveReq', partition, identity, sentAfter: now - 8000 },
     ResolveResp: { type: 'ResolveResp', txId, attempt: 0, partition, state: 'prepared', ts: now },
     ResolveNow: { type: 'ResolveNow', partition, txId, attempt: 0 },
     OutcomeReq: { type: 'OutcomeReq', ref: 10, partition, txId },
     OutcomeResp: { type: 'OutcomeResp', ref: 10, partition, state: 'committed', ts: now, attempt: 0 },
-    LossNotice: { type: 'LossNotice', lostUpTo: now - 9000 },
-    LossNoticed: { type: 'LossNoticed', lostUpTo: now - 9000, losses: [loss], reported: [loss] },
+    LossNotice: { type: 'LossNotice', incarnation: now - 9000 },
+    LossNoticed: { type: 'LossNoticed', incarnation: now - 9000, losses: [loss], reported: [loss] },
     SuspectsReq: suspectsReq,
     ReadSuspects: { type: 'ReadSuspects', node: 'oregon-1', request: suspectsReq, queued: [suspect], upTo: now },
     SuspectsResp: {
@@ -204,7 +204,7 @@ export function transactionSamples(context: SampleContext): TransactionSamples {
 export function operationSamples(context: SampleContext): OperationSamples {
   const { partition, key, txId, now, home: region } = context;
   const { version } = contentOf(context);
-  const put = { txId, birth: now - 8000, principal: 'anonymous', key, value: '"one"' };
+  const put = { txId, sentAfter: now - 8000, principal: 'anonymous', key, value: '"one"' };
   const seen = [now - 5000, now - 9000];
   const request: RotSliceReq = { type: 'RotSliceReq', ref: 3, partition, snapshot: seen, keys: [key] };
   return {
@@ -212,7 +212,7 @@ export function operationSamples(context: SampleContext): OperationSamples {
     Refused: { type: 'Refused', ref: 1, code: 'NOT_READY', detail: 'Later.' },
     GetReq: { type: 'GetReq', ref: 1, key, seen, region },
     GetResp: { type: 'GetResp', ref: 1, version, seen, ust: now - 8000 },
-    PutReq: { type: 'PutReq', ref: 2, ...put, seen, region, homes: [region] },
+    PutReq: { type: 'PutReq', ref: 2, ...put, seen, region, attemptRegions: [region] },
     PutResp: { type: 'PutResp', ref: 2, txId, ts: now, seen, region, ust: now - 8000 },
     RotReq: { type: 'RotReq', ref: 3, keys: [key], seen, region },
     RotResp: { type: 'RotResp', ref: 3, versions: [version, null], seen, ust: now - 8000 },
@@ -220,7 +220,7 @@ export function operationSamples(context: SampleContext): OperationSamples {
     GetSliceResp: { type: 'GetSliceResp', ref: 1, version, seen },
     PutSliceReq: { type: 'PutSliceReq', ref: 2, partition, attempt: 1, ...put, seen },
     PutSliceResp: { type: 'PutSliceResp', ref: 2, ts: now },
-    SettleReq: { type: 'SettleReq', ref: 4, partition, txId, attempt: 0, birth: now - 8000 },
+    SettleReq: { type: 'SettleReq', ref: 4, partition, txId, attempt: 0, sentAfter: now - 8000 },
     SettleResp: { type: 'SettleResp', ref: 4, state: 'lost', ts: 0 },
     SnapReq: { type: 'SnapReq', ref: 5, partition, seen },
     SnapResp: { type: 'SnapResp', ref: 5, snapshot: seen },

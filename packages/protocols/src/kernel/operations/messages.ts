@@ -51,7 +51,7 @@ export const GetReq = message('GetReq', 64, {
 export type GetReq = Infer<typeof GetReq>;
 
 /**
- * Coordinator → client. `seen` is to be merged with what the session has seen before; `ust` is for the `birth` of its
+ * Coordinator → client. `seen` is to be merged with what the session has seen before; `ust` is for the `sentAfter` of its
  * PUTs.
  */
 export const GetResp = message('GetResp', 65, {
@@ -66,7 +66,7 @@ export type GetResp = Infer<typeof GetResp>;
 
 /**
  * Client → coordinator: writes a version of a key, or deletes it (`null`). It is sent again, under the same id, until
- * its outcome is known (D4): `homes` holds the region of every attempt so far; the last is this one's.
+ * its outcome is known (D4): `attemptRegions` holds the region of every attempt so far; the last is this one's.
  */
 export const PutReq = message('PutReq', 66, {
   ref: uint,
@@ -76,8 +76,8 @@ export const PutReq = message('PutReq', 66, {
   seen,
   region,
   /** The highest `ust` that the session knew when it first sent the PUT (D5). */
-  birth: timestamp,
-  homes: list(region, 16),
+  sentAfter: timestamp,
+  attemptRegions: list(region, 16),
   principal: name,
   /** What the version depends on, under protocols whose dependencies name keys; absent when that is nothing. */
   depends: dependencies,
@@ -132,9 +132,9 @@ export const PutSliceReq = message('PutSliceReq', 72, {
   ref: count,
   partition,
   txId,
-  /** How many homes were tried before (D4). */
+  /** How many attempts came before (D4). */
   attempt: uint,
-  birth: timestamp,
+  sentAfter: timestamp,
   principal: name,
   key,
   value: nullable(value),
@@ -148,7 +148,7 @@ export const PutSliceResp = message('PutSliceResp', 73, { ref: count, ts: timest
 export type PutSliceResp = Infer<typeof PutSliceResp>;
 
 /** Coordinator → the replica of an earlier home (D4): this attempt must not happen any more, if it has not. */
-export const SettleReq = message('SettleReq', 74, { ref: count, partition, txId, attempt: uint, birth: timestamp });
+export const SettleReq = message('SettleReq', 74, { ref: count, partition, txId, attempt: uint, sentAfter: timestamp });
 export type SettleReq = Infer<typeof SettleReq>;
 
 /**

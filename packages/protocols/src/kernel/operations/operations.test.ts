@@ -217,9 +217,9 @@ describe('a session of single operations', () => {
     const first = one.put('default/k', '1');
     expect(one.retry()).toEqual(first);
     one.move('oregon');
-    expect(one.retry()).toEqual({ ...first, homes: ['virginia', 'oregon'] });
-    expect(one.retry()).toEqual({ ...first, homes: ['virginia', 'oregon'] });
-    expect(first.birth).toBe(9);
+    expect(one.retry()).toEqual({ ...first, attemptRegions: ['virginia', 'oregon'] });
+    expect(one.retry()).toEqual({ ...first, attemptRegions: ['virginia', 'oregon'] });
+    expect(first.sentAfter).toBe(9);
   });
 
   it('what was read in another region is given up with a move; what it has seen says where it was seen', () => {

@@ -39,8 +39,8 @@ export const Replicate = message('Replicate', 27, {
   groups: list(group),
   /** A page of a replay that goes on: the receiver asks for the next one. */
   more: boolean,
-  /** Whether every peer has vouched for the disk that this comes from (D10). */
-  vouched: boolean,
+  /** Whether every peer has verified the disk that this comes from (D10). */
+  verified: boolean,
 });
 export type Replicate = Infer<typeof Replicate>;
 
@@ -50,7 +50,7 @@ export const Heartbeat = message('Heartbeat', 28, {
   source: region,
   from: timestamp,
   to: timestamp,
-  vouched: boolean,
+  verified: boolean,
 });
 export type Heartbeat = Infer<typeof Heartbeat>;
 
@@ -58,7 +58,7 @@ export type Heartbeat = Infer<typeof Heartbeat>;
 export const HeartbeatSpan = object({
   from: timestamp,
   to: timestamp,
-  vouched: boolean,
+  verified: boolean,
   partitions,
 });
 export type HeartbeatSpan = Infer<typeof HeartbeatSpan>;
@@ -86,11 +86,11 @@ export const ResyncReq = message('ResyncReq', 29, {
   clock: timestamp,
   group: timestamp,
   /**
-   * `lostUpTo` of the sender, and of the receiver as far as the sender knows: whose disk was lost since is met anew
+   * `incarnation` of the sender, and of the receiver as far as the sender knows: whose disk was lost since is met anew
    * (D10).
    */
-  life: timestamp,
-  peerLife: timestamp,
+  incarnation: timestamp,
+  peerIncarnation: timestamp,
   /** The sender's own durable version clock: every group that it has ever sent lies at or below. */
   sourced: timestamp,
 });
@@ -100,7 +100,7 @@ export type ResyncReq = Infer<typeof ResyncReq>;
 export const ResyncRefused = message('ResyncRefused', 34, { partition, source: region, truncatedUpTo: timestamp });
 export type ResyncRefused = Infer<typeof ResyncRefused>;
 
-/** Replica → itself: the stretch `(after, upTo]` of its log has been brought to memory; send it to `region`. */
+/** Replica → itself: the range `(after, upTo]` of its log has been brought to memory; send it to `region`. */
 export const ReplayLog = message('ReplayLog', 33, { region, after: timestamp, upTo: timestamp });
 export type ReplayLog = Infer<typeof ReplayLog>;
 

@@ -125,7 +125,7 @@ export type ListResp = Infer<typeof ListResp>;
 
 /**
  * Client → coordinator (Alg. 1 line 27). With `snapshot: null` it commits a transaction that StartTxReq opened; with a
- * number it needs no context: a one-shot write (P11), or a retry anywhere (D4). `homes` holds the home of every attempt
+ * number it needs no context: a one-shot write (P11), or a retry anywhere (D4). `attemptRegions` holds the home of every attempt
  * so far, and `avoids` what each of them avoids; absent where none avoids anything.
  */
 export const CommitReq = message('CommitReq', 7, {
@@ -133,8 +133,8 @@ export const CommitReq = message('CommitReq', 7, {
   txId,
   snapshot: nullableTimestamp,
   hwt: timestamp,
-  birth: timestamp,
-  homes: list(region, 16),
+  sentAfter: timestamp,
+  attemptRegions: list(region, 16),
   principal: name,
   writes,
   /** The other entries of `snapshot`, or of what the session has seen, under protocols that have them. */
@@ -265,7 +265,7 @@ export const PrepareReq = message('PrepareReq', 18, {
   ust: timestamp,
   /** `max(ust, hwt)`: everything the client has seen. */
   ht: timestamp,
-  birth: timestamp,
+  sentAfter: timestamp,
   principal: name,
   writes,
   /** What the transaction's versions depend on beside their timestamp, under protocols that track it. */
@@ -304,7 +304,7 @@ export const ResolveReq = message('ResolveReq', 23, {
   partition,
   identity: CommitIdentity,
   /** As in PrepareReq: tells a cohort that lost its disk whether it may have known the transaction (D10). */
-  birth: timestamp,
+  sentAfter: timestamp,
 });
 export type ResolveReq = Infer<typeof ResolveReq>;
 
@@ -343,13 +343,13 @@ export type OutcomeResp = Infer<typeof OutcomeResp>;
  */
 export const LossNotice = message('LossNotice', 44, {
   /** Of the sender: names its incarnation. */
-  lostUpTo: timestamp,
+  incarnation: timestamp,
 });
 export type LossNotice = Infer<typeof LossNotice>;
 
 /** Node → node that has lost its disk: it holds no such vote. */
 export const LossNoticed = message('LossNoticed', 45, {
-  lostUpTo: timestamp,
+  incarnation: timestamp,
   /** Losses above its stable time: not every node may have stored their verdict. */
   losses,
   /** All others that it reports: the lost disk reported them, too. */
