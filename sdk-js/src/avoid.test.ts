@@ -44,7 +44,7 @@ describe('a new attempt of a commit', () => {
     other.unresponsive = { nodes: ['virginia-1'], regions: ['virginia'] };
     await app.set('a', 1);
     const [first, second] = [home.received('commit')[0], other.received('commit')[0]];
-    expect(first).toMatchObject({ homes: [home.region], avoids: [['ireland']] });
+    expect(first).toMatchObject({ attemptRegions: [home.region], avoids: [['ireland']] });
     expect({ ...second, id: 0 }).toEqual({ ...first, id: 0 });
   });
 
@@ -52,12 +52,12 @@ describe('a new attempt of a commit', () => {
     const node = await server(undefined, { regions: REGIONS });
     const app = await client([node]);
     node.script = (frame) => {
-      if (frame.type !== 'commit' || frame.homes.length > 1) return undefined;
+      if (frame.type !== 'commit' || frame.attemptRegions.length > 1) return undefined;
       node.push({ type: 'ust', ust: node.store.ust, freshness: node.freshnessNow(), unresponsive: OREGON });
       return { type: 'error', id: frame.id, code: 'TRANSACTION_ABORTED', detail: '', retryable: false };
     };
     await app.set('a', 1);
-    expect(node.received('commit').map(({ homes, avoids }) => [homes.length, avoids])).toEqual([
+    expect(node.received('commit').map(({ attemptRegions, avoids }) => [attemptRegions.length, avoids])).toEqual([
       [1, undefined],
       [2, [[], ['oregon']]],
     ]);
@@ -67,11 +67,14 @@ describe('a new attempt of a commit', () => {
     const node = await server(undefined, { regions: REGIONS });
     const app = await client([node]);
     node.script = (frame) => {
-      if (frame.type !== 'commit' || frame.homes.length > 1) return undefined;
+      if (frame.type !== 'commit' || frame.attemptRegions.length > 1) return undefined;
       node.push({ type: 'ust', ust: node.store.ust, freshness: node.freshnessNow(), unresponsive: OREGON });
       return { type: 'error', id: frame.id, code: 'OUTCOME_PENDING', detail: '', retryable: true };
     };
     await app.set('a', 1);
-    expect(node.received('commit').at(-1)).toMatchObject({ homes: ['virginia', 'virginia'], avoids: [[], ['oregon']] });
+    expect(node.received('commit').at(-1)).toMatchObject({
+      attemptRegions: ['virginia', 'virginia'],
+      avoids: [[], ['oregon']],
+    });
   });
 });

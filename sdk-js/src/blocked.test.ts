@@ -33,8 +33,8 @@ describe('a session behind a commit whose outcome is not known', () => {
     const { node, app, write } = await inDoubt();
     const blocked = await caught(app.set('b', 1));
     expect(blocked).toBeInstanceOf(SessionBlockedError);
-    const { txId, birth } = (await write) as OutcomeUnknownError;
-    expect(blocked).toMatchObject({ code: 'SESSION_BLOCKED', retryable: true, blockedBy: txId, birth });
+    const { txId, sentAfter } = (await write) as OutcomeUnknownError;
+    expect(blocked).toMatchObject({ code: 'SESSION_BLOCKED', retryable: true, blockedBy: txId, sentAfter });
     expect(node.received('commit').every(({ writes }) => writes[0]?.key !== 'default/b')).toBe(true);
   });
 

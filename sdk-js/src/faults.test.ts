@@ -27,7 +27,7 @@ describe('a commit whose answer is lost', () => {
     expect(app.session.export().hwt).toBe(1001);
   });
 
-  it('keeps its homes and birth when another region is asked', async () => {
+  it('keeps its attemptRegions and sentAfter when another region is asked', async () => {
     const store = new FakeStore();
     const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
     const app = await client([east, west]);
@@ -42,7 +42,12 @@ describe('a commit whose answer is lost', () => {
       tx.set('a', 1);
     });
     const [first, second] = [home.received('commit')[0], other.received('commit')[0]];
-    expect(second).toMatchObject({ tx: first?.tx, homes: [home.region], birth: first?.birth, hwt: first?.hwt });
+    expect(second).toMatchObject({
+      tx: first?.tx,
+      attemptRegions: [home.region],
+      sentAfter: first?.sentAfter,
+      hwt: first?.hwt,
+    });
     // Nothing is open there: the retry brings the snapshot along.
     expect(second?.snapshot).toBe(1000);
     expect(store.outcomes.size).toBe(1);
@@ -110,12 +115,12 @@ describe('refused commits', () => {
     const [home, other] = app.status.region === 'virginia' ? [east, west] : [west, east];
     home.script = (frame) => (frame.type === 'commit' ? 'close' : undefined);
     other.script = (frame) =>
-      frame.type === 'commit' && frame.homes.length < 2
+      frame.type === 'commit' && frame.attemptRegions.length < 2
         ? { type: 'error', id: frame.id, code: 'OUTCOME_PENDING', detail: '', retryable: true }
         : undefined;
     await app.set('a', 1);
-    expect(other.received('commit').map(({ homes }) => homes.length)).toEqual([1, 2]);
-    expect(other.received('commit').at(-1)?.homes).toEqual([home.region, other.region]);
+    expect(other.received('commit').map(({ attemptRegions }) => attemptRegions.length)).toEqual([1, 2]);
+    expect(other.received('commit').at(-1)?.attemptRegions).toEqual([home.region, other.region]);
     expect(new Set(other.received('commit').map(({ tx }) => tx)).size).toBe(1);
   });
 
@@ -133,9 +138,9 @@ describe('refused commits', () => {
         ? { type: 'error', id: frame.id, code: 'OUTCOME_PENDING', detail: '', retryable: true }
         : undefined;
     await app.set('a', 1);
-    expect(home.received('commit').map(({ homes }) => homes)).toEqual([[home.region]]);
+    expect(home.received('commit').map(({ attemptRegions }) => attemptRegions)).toEqual([[home.region]]);
     // The same commit, under the same home: its cohorts can be reached from there.
-    expect(other.received('commit').map(({ homes }) => homes)).toEqual([[home.region]]);
+    expect(other.received('commit').map(({ attemptRegions }) => attemptRegions)).toEqual([[home.region]]);
     expect(neighbour.received('commit')).toEqual([]);
   });
 
@@ -143,11 +148,13 @@ describe('refused commits', () => {
     const node = await server();
     const app = await client([node]);
     node.script = (frame) =>
-      frame.type === 'commit' && frame.homes.length < 3
+      frame.type === 'commit' && frame.attemptRegions.length < 3
         ? { type: 'error', id: frame.id, code: 'TRANSACTION_ABORTED', detail: '', retryable: false }
         : undefined;
     const { txId } = await app.set('a', 1);
-    expect(node.received('commit').map(({ tx, homes }) => [tx, homes.length])).toEqual([1, 2, 3].map((n) => [txId, n]));
+    expect(node.received('commit').map(({ tx, attemptRegions }) => [tx, attemptRegions.length])).toEqual(
+      [1, 2, 3].map((n) => [txId, n]),
+    );
   });
 
   it.each(['OVERLOADED', 'STORAGE_FULL', 'CLOCK_DRIFT'])(
@@ -161,7 +168,7 @@ describe('refused commits', () => {
           ? { type: 'error', id: frame.id, code, detail: 'why', retryable: true }
           : undefined;
       await app.set('a', 1);
-      expect(node.received('commit').map(({ homes }) => homes.length)).toEqual([1, 2, 3]);
+      expect(node.received('commit').map(({ attemptRegions }) => attemptRegions.length)).toEqual([1, 2, 3]);
       refusals = Number.POSITIVE_INFINITY;
       // A cohort's durable word: no doubt is left, and the next commit need not wait.
       expect(await codeOf(app.set('a', 2))).toBe(code);
@@ -180,7 +187,7 @@ describe('refused commits', () => {
         : undefined;
     const app = await client([node]);
     await app.set('a', 1);
-    expect(node.received('commit').every(({ homes }) => homes.length === 1)).toBe(true);
+    expect(node.received('commit').every(({ attemptRegions }) => attemptRegions.length === 1)).toBe(true);
   });
 
   it('commit with their snapshot when the server forgot the open transaction', async () => {
@@ -320,7 +327,7 @@ describe('damaged messages of a server', () => {
 
   it('are FRAME_INVALID when a document is not JSON', async () => {
     const node = await server();
-    node.store.commit({ tx: 'x', hwt: 0, birth: 0, writes: [{ key: 'default/a', value: '{' }] });
+    node.store.commit({ tx: 'x', hwt: 0, sentAfter: 0, writes: [{ key: 'default/a', value: '{' }] });
     node.store.stabilise();
     expect(await codeOf((await client([node])).get('a'))).toBe('FRAME_INVALID');
   });

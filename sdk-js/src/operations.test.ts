@@ -27,7 +27,7 @@ describe('a session of single operations', () => {
     expect(asked(node)).toEqual(['put', 'get', 'rot', 'put', 'get']);
     const here = { region: 'virginia' };
     expect(node.received('put')).toMatchObject([
-      { key: 'default/a', value: '1', seen: [], ...here, birth: 1000, homes: ['virginia'] },
+      { key: 'default/a', value: '1', seen: [], ...here, sentAfter: 1000, attemptRegions: ['virginia'] },
       { key: 'default/a', value: null, seen: [1001, 0], ...here },
     ]);
     expect(node.received('get')).toMatchObject([
@@ -58,10 +58,12 @@ describe('a session of single operations', () => {
     const node = await server(new FakeStore(), OKAPI);
     const app = await client([node]);
     node.script = (frame) =>
-      frame.type === 'put' && frame.homes.length === 1 ? refusal(frame.id, 'TRANSACTION_ABORTED', false) : undefined;
+      frame.type === 'put' && frame.attemptRegions.length === 1
+        ? refusal(frame.id, 'TRANSACTION_ABORTED', false)
+        : undefined;
     await app.set('a', 1);
     const [one, two] = node.received('put');
-    expect([one!.homes, two!.homes]).toEqual([['virginia'], ['virginia', 'virginia']]);
+    expect([one!.attemptRegions, two!.attemptRegions]).toEqual([['virginia'], ['virginia', 'virginia']]);
     expect(two!.tx).toBe(one!.tx);
   });
 
@@ -73,7 +75,7 @@ describe('a session of single operations', () => {
     east.script = (frame) => (frame.type === 'put' ? refusal(frame.id, 'SNAPSHOT_UNAVAILABLE', true) : undefined);
     await app.set('a', 1);
     // It has had no effect there: this is its first attempt.
-    expect(west.received('put')).toMatchObject([{ homes: ['oregon'] }]);
+    expect(west.received('put')).toMatchObject([{ attemptRegions: ['oregon'] }]);
   });
 
   it('tells of a write whose outcome nobody knows, asks on, and holds what follows', async () => {
@@ -97,7 +99,7 @@ describe('a session of single operations', () => {
     expect(await app.get('a')).toBe(1);
     await app.set('a', 2);
     expect(west.received('get')).toMatchObject([{ seen: [1001, 0], region: 'virginia' }]);
-    expect(west.received('put')).toMatchObject([{ seen: [1001, 0], region: 'oregon', homes: ['oregon'] }]);
+    expect(west.received('put')).toMatchObject([{ seen: [1001, 0], region: 'oregon', attemptRegions: ['oregon'] }]);
   });
 
   it('reads again where it has moved to, under way or not', async () => {

@@ -175,7 +175,7 @@ describe('a session of another protocol than PaRiS', () => {
     node.script = (frame) => (frame.type === 'hello' ? { ...node.welcomeFrame(), ust: 0, stable: 1000 } : undefined);
     const app = await client([node]);
     await app.set('a', 1);
-    expect(node.received('commit')[0]).toMatchObject({ snapshot: 0, birth: 1000 });
+    expect(node.received('commit')[0]).toMatchObject({ snapshot: 0, sentAfter: 1000 });
   });
 });
 

@@ -51,7 +51,7 @@ describe('a transaction whose coordinator dies (D8)', () => {
     expect([...store.outcomes].filter(([tx]) => tx === write?.txId)).toHaveLength(1);
     expect(store.versions.get('default/c')).toHaveLength(1);
     const commits = servers.flatMap((node) => node.received('commit'));
-    expect(new Set(commits.map(({ tx, hwt, birth }) => `${tx} ${hwt} ${birth}`)).size).toBe(1);
+    expect(new Set(commits.map(({ tx, hwt, sentAfter }) => `${tx} ${hwt} ${sentAfter}`)).size).toBe(1);
   });
 
   it('goes on between two operations, in another region', async () => {
@@ -195,8 +195,8 @@ describe('a commit that is refused before it began', () => {
     const { app, home, other } = await twoRegions();
     home.script = (frame) => (frame.type === 'commit' ? refusal(frame.id, 'NOT_READY', true) : undefined);
     await app.set('c', 1);
-    expect(home.received('commit').map(({ homes }) => homes)).toEqual([[home.region]]);
-    expect(other.received('commit').map(({ homes }) => homes)).toEqual([[other.region]]);
+    expect(home.received('commit').map(({ attemptRegions }) => attemptRegions)).toEqual([[home.region]]);
+    expect(other.received('commit').map(({ attemptRegions }) => attemptRegions)).toEqual([[other.region]]);
   });
 
   it('keeps its home where an earlier sending may have begun it', async () => {
@@ -207,7 +207,10 @@ describe('a commit that is refused before it began', () => {
     other.script = (frame) =>
       frame.type === 'commit' && refusals++ === 0 ? refusal(frame.id, 'NOT_READY', true) : undefined;
     await app.set('c', 1);
-    expect(home.received('commit').map(({ homes }) => homes)).toEqual([[home.region]]);
-    expect(other.received('commit').map(({ homes }) => homes)).toEqual([[home.region], [home.region]]);
+    expect(home.received('commit').map(({ attemptRegions }) => attemptRegions)).toEqual([[home.region]]);
+    expect(other.received('commit').map(({ attemptRegions }) => attemptRegions)).toEqual([
+      [home.region],
+      [home.region],
+    ]);
   });
 });

@@ -66,12 +66,12 @@ describe('the status of a transaction', () => {
     const app = await client([node], { requestTimeoutMs: 30, commitTimeoutMs: 60 });
     const error: unknown = await app.set('a', 1).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(OutcomeUnknownError);
-    const { txId, birth } = error as OutcomeUnknownError;
-    expect(birth).toBe(1000);
-    const kept = JSON.parse(JSON.stringify({ txId, birth })) as { txId: string; birth: number };
+    const { txId, sentAfter } = error as OutcomeUnknownError;
+    expect(sentAfter).toBe(1000);
+    const kept = JSON.parse(JSON.stringify({ txId, sentAfter })) as { txId: string; sentAfter: number };
     const later = await client([other]);
     expect(await later.transactionStatus(kept)).toEqual({ state: 'committed', timestamp: 1001 });
-    expect(other.received('status')[0]).toMatchObject({ tx: txId, birth: 1000 });
+    expect(other.received('status')[0]).toMatchObject({ tx: txId, sentAfter: 1000 });
   });
 
   it('is pending while this client still repeats it, whatever became of the attempt before', async () => {
@@ -134,7 +134,7 @@ describe('a client that begins with a token', () => {
   it('waits until what that session wrote is visible, as it does not have the writes (D9)', async () => {
     const store = new FakeStore();
     const node = await server(store);
-    const ts = store.commit({ tx: 'w', hwt: 0, birth: 0, writes: [{ key: 'default/a', value: '1' }] });
+    const ts = store.commit({ tx: 'w', hwt: 0, sentAfter: 0, writes: [{ key: 'default/a', value: '1' }] });
     node.hwt = ts;
     node.script = (frame) => {
       if (frame.type === 'stable') store.stabilise();

@@ -35,7 +35,12 @@ describe('a transaction', () => {
     });
     expect(write?.txId).toBe(node.received('commit')[0]?.tx);
     expect(node.received('commit')[0]?.writes.map(({ key }) => key)).toEqual(['default/a', 'eu/b', 'default/todos/c']);
-    expect(node.received('commit')[0]).toMatchObject({ snapshot: 1000, birth: 1000, hwt: 0, homes: ['virginia'] });
+    expect(node.received('commit')[0]).toMatchObject({
+      snapshot: 1000,
+      sentAfter: 1000,
+      hwt: 0,
+      attemptRegions: ['virginia'],
+    });
     expect(node.received('start')).toEqual([]);
   });
 
@@ -165,7 +170,7 @@ describe('a transaction', () => {
       tx.set('c', 1);
     });
     expect(roaming.status.region).toBe(other.region);
-    expect(other.received('commit')[0]).toMatchObject({ homes: [other.region], snapshot: store.clock - 3 });
+    expect(other.received('commit')[0]).toMatchObject({ attemptRegions: [other.region], snapshot: store.clock - 3 });
     expect(await roaming.get('a')).toBe('new');
     expect(write?.timestamp).toBe(store.clock);
     await other.until(() => other.openTransactions === 0);

@@ -46,10 +46,10 @@ export class FakeStore {
     return this.ust;
   }
 
-  commit(frame: Pick<CommitFrame, 'tx' | 'hwt' | 'birth' | 'writes'>): number {
+  commit(frame: Pick<CommitFrame, 'tx' | 'hwt' | 'sentAfter' | 'writes'>): number {
     const known = this.outcomes.get(frame.tx);
     if (known !== undefined) return known;
-    this.clock = Math.max(this.clock, frame.hwt, frame.birth) + 1;
+    this.clock = Math.max(this.clock, frame.hwt, frame.sentAfter) + 1;
     for (const { key, value } of frame.writes) {
       const chain = this.versions.get(key) ?? [];
       chain.push({ ts: this.clock, value });
@@ -62,7 +62,7 @@ export class FakeStore {
   /** A write by somebody else. Stable at once. */
   seed(key: string, document: unknown): void {
     const value = JSON.stringify(document);
-    this.commit({ tx: `seed${this.clock}`, hwt: 0, birth: 0, writes: [{ key, value }] });
+    this.commit({ tx: `seed${this.clock}`, hwt: 0, sentAfter: 0, writes: [{ key, value }] });
     this.stabilise();
   }
 
@@ -379,9 +379,9 @@ export class FakeServer {
     return { type: 'got', id, values, seen: [clock, 0], ust, token: `${this.region}-${clock}` };
   }
 
-  #put({ id, tx, birth, key, value, homes }: PutFrame): ServerFrame {
-    const ts = this.store.commit({ tx, hwt: 0, birth, writes: [{ key, value }] });
-    const region = homes.at(-1) ?? this.region;
+  #put({ id, tx, sentAfter, key, value, attemptRegions }: PutFrame): ServerFrame {
+    const ts = this.store.commit({ tx, hwt: 0, sentAfter, writes: [{ key, value }] });
+    const region = attemptRegions.at(-1) ?? this.region;
     return { type: 'written', id, ts, seen: [ts, 0], region, ust: this.store.ust, token: `${this.region}-w${ts}` };
   }
 

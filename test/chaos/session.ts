@@ -56,7 +56,7 @@ export class ChaosSession {
   #client: IsochronClient | undefined;
   /** The session to continue, as another device would. */
   #exported: string | undefined;
-  #lives = 0;
+  #incarnations = 0;
   #entries = 0;
   #recorder: SessionRecorder;
   #hot: HotTransactions;
@@ -129,7 +129,7 @@ export class ChaosSession {
   }
 
   #born(): [SessionRecorder, HotTransactions] {
-    const recorder = this.#shared.recorder.session(`${this.#name}.${this.#lives++}`);
+    const recorder = this.#shared.recorder.session(`${this.#name}.${this.#incarnations++}`);
     this.#written = [];
     return [recorder, new HotTransactions(recorder, this.#random, this.#shared.keys)];
   }

@@ -201,8 +201,8 @@ const commit = (change: object) => ({
   tx: TX_ID,
   snapshot: 0,
   hwt: 0,
-  birth: 0,
-  homes: ['virginia'],
+  sentAfter: 0,
+  attemptRegions: ['virginia'],
   writes: [{ key: 'default/a', value: '1' }],
   ...change,
 });
@@ -290,12 +290,12 @@ export const BAD_FRAMES: readonly BadFrames[] = [
     code: 'VALUE_TOO_LARGE',
   },
   { name: 'a commit without writes', messages: [commit({ writes: [] })], code: 'INVALID_REQUEST' },
-  { name: 'a commit without homes', messages: [commit({ homes: [] })], code: 'INVALID_REQUEST' },
-  { name: 'a home that is no region', messages: [commit({ homes: ['atlantis'] })], code: 'INVALID_REQUEST' },
+  { name: 'a commit without attemptRegions', messages: [commit({ attemptRegions: [] })], code: 'INVALID_REQUEST' },
+  { name: 'a home that is no region', messages: [commit({ attemptRegions: ['atlantis'] })], code: 'INVALID_REQUEST' },
   { name: 'a hwt from the future', messages: (c) => [commit({ hwt: c.futureTimestamp })], code: 'TIMESTAMP_IN_FUTURE' },
   {
-    name: 'a birth from the future',
-    messages: (c) => [commit({ birth: c.futureTimestamp })],
+    name: 'a sentAfter from the future',
+    messages: (c) => [commit({ sentAfter: c.futureTimestamp })],
     code: 'TIMESTAMP_IN_FUTURE',
   },
   {

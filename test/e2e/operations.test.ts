@@ -334,7 +334,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
       const session = await SessionClient.open(virginia[0]!);
       await session.hello();
       const seen = { seen: [], region: 'virginia' };
-      const write = { type: 'put', tx: 'abcdefghijklmnopqrstuv.7', key: 'default/a', value: '1', birth: 0 };
+      const write = { type: 'put', tx: 'abcdefghijklmnopqrstuv.7', key: 'default/a', value: '1', sentAfter: 0 };
       const futures = future === undefined ? [] : [{ type: 'get', key: 'default/a', ...seen, seen: future }];
       const frames: [code: string, frame: object][] = [
         ['NOT_SUPPORTED_BY_PROTOCOL', { type: 'start', tx: 'abcdefghijklmnopqrstuv.0' }],
@@ -354,9 +354,9 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
         ['KEYSPACE_UNKNOWN', { type: 'get', key: 'nowhere/a', ...seen }],
         [rots ? 'INVALID_REQUEST' : 'NOT_SUPPORTED_BY_PROTOCOL', { type: 'rot', keys: [], ...seen }],
         ['INVALID_REQUEST', { ...write, ...seen }],
-        ['INVALID_REQUEST', { ...write, ...seen, homes: ['atlantis'] }],
-        ['INVALID_REQUEST', { ...write, ...seen, homes: ['virginia'], tx: 'x' }],
-        ['VALUE_INVALID', { ...write, ...seen, homes: ['virginia'], value: '{' }],
+        ['INVALID_REQUEST', { ...write, ...seen, attemptRegions: ['atlantis'] }],
+        ['INVALID_REQUEST', { ...write, ...seen, attemptRegions: ['virginia'], tx: 'x' }],
+        ['VALUE_INVALID', { ...write, ...seen, attemptRegions: ['virginia'], value: '{' }],
         ['INVALID_REQUEST', { type: 'get', key: 'default/a', ...seen, seen: impossible }],
         ['INVALID_REQUEST', { type: 'get', key: 'default/a', ...seen, seen: (future ?? [0]).map(String) }],
         ...futures.map((frame): [string, object] => ['TIMESTAMP_IN_FUTURE', frame]),
@@ -401,8 +401,8 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
     logged(async () => {
       const [here, there] = [await SessionClient.open(virginia[0]!), await SessionClient.open(oregon[0]!)];
       await Promise.all([here.hello(), there.hello()]);
-      const birth = ((await call(oregon[0]!, 'GET', '/v1/clock')).json as { ust: number }).ust;
-      const write = (id: number, homes: readonly string[]) => {
+      const sentAfter = ((await call(oregon[0]!, 'GET', '/v1/clock')).json as { ust: number }).ust;
+      const write = (id: number, attemptRegions: readonly string[]) => {
         const tx = `attempts-under-${protocol}-x.${id % 10}`;
         return {
           type: 'put',
@@ -410,10 +410,10 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
           tx,
           key: `default/home/${id % 10}`,
           value: '1',
-          birth,
-          homes,
+          sentAfter,
+          attemptRegions,
           seen: [],
-          region: homes[0],
+          region: attemptRegions[0],
         };
       };
       here.send(write(1, ['virginia']));

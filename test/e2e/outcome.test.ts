@@ -36,17 +36,17 @@ describe('the status of a transaction by its id', () => {
       } finally {
         process.signal('SIGCONT');
       }
-      const { txId, birth } = error as OutcomeUnknownError;
-      const kept = JSON.stringify({ txId, birth });
+      const { txId, sentAfter } = error as OutcomeUnknownError;
+      const kept = JSON.stringify({ txId, sentAfter });
       const later = await connect({ endpoints: [cluster.endpoint('oregon')] });
       const { state, timestamp } = await until('it has happened', async () => {
-        const status = await later.transactionStatus(JSON.parse(kept) as { txId: string; birth: number });
+        const status = await later.transactionStatus(JSON.parse(kept) as { txId: string; sentAfter: number });
         return status.state === 'committed' && status;
       });
       expect(state).toBe('committed');
       await later.close();
       expect(await asked(api, txId)).toEqual({ id: txId, status: 'committed', timestamp });
-      const options = ['--endpoint', cluster.endpoint('oregon'), '--birth', String(birth)];
+      const options = ['--endpoint', cluster.endpoint('oregon'), '--sent-after', String(sentAfter)];
       // The node that stood still may not answer the first question of the other one.
       let last = '';
       const report = async () => {
@@ -80,21 +80,21 @@ describe('the status of a transaction by its id', () => {
   );
 
   it(
-    'is unknown or forgotten, by the birth, and a commit that old is refused with OUTCOME_FORGOTTEN',
+    'is unknown or forgotten, by the sentAfter, and a commit that old is refused with OUTCOME_FORGOTTEN',
     logged(async () => {
       const api = cluster.endpoint('virginia');
       expect(await asked(api, NEVER)).toEqual({ id: NEVER, status: 'unknown', timestamp: null });
-      expect(await asked(api, NEVER, '?birth=1')).toEqual({ id: NEVER, status: 'forgotten', timestamp: null });
-      const shown = await isochron(['transaction', NEVER, '--birth', '1', '--endpoint', api]);
+      expect(await asked(api, NEVER, '?sentAfter=1')).toEqual({ id: NEVER, status: 'forgotten', timestamp: null });
+      const shown = await isochron(['transaction', NEVER, '--sent-after', '1', '--endpoint', api]);
       expect(shown).toMatchObject({ code: 0, stdout: 'forgotten\n' });
       const session = await SessionClient.open(api);
       const { ust } = await session.hello();
       const writes = [{ key: 'default/forgotten', value: '1' }];
-      const commit = { type: 'commit', tx: NEVER, snapshot: ust, hwt: 0, homes: ['virginia'], writes };
+      const commit = { type: 'commit', tx: NEVER, snapshot: ust, hwt: 0, attemptRegions: ['virginia'], writes };
       let id = 0;
       // The horizon of what is kept moves when the node has looked after it.
       await until('it is refused', async () => {
-        session.send({ ...commit, id: ++id, birth: 1 });
+        session.send({ ...commit, id: ++id, sentAfter: 1 });
         const mine = id;
         const answer = await session.next('an answer', (frame) => frame.id === mine);
         return (answer as { code?: string }).code === 'OUTCOME_FORGOTTEN';

@@ -73,7 +73,7 @@ export class SwiftDriver {
   constructor(configuration: Configuration = 'debug') {
     const command = [ENSURE, '--exec', `.build/${configuration}/isochron-driver`];
     this.#process = spawn('sh', command, { env: swiftEnv(), stdio: ['pipe', 'pipe', 'inherit'] });
-    createInterface({ input: this.#process.stdout }).on('line', (line) => this.#heard(JSON.parse(line) as Reply));
+    createInterface({ input: this.#process.stdout }).on('line', (line) => this.#onReply(JSON.parse(line) as Reply));
     this.#process.stdin.on('error', () => undefined);
     this.#process.on('exit', (code, signal) => {
       for (const { reject } of this.#waiting.values()) reject(new Error(`the driver ended: ${signal ?? code}`));
@@ -112,7 +112,7 @@ export class SwiftDriver {
     await ended;
   }
 
-  #heard({ failure, ...reply }: Reply): void {
+  #onReply({ failure, ...reply }: Reply): void {
     const waiting = this.#waiting.get(reply.id);
     this.#waiting.delete(reply.id);
     if (failure === undefined) waiting?.resolve(reply);

@@ -48,21 +48,21 @@ const HONEST: Readonly<Record<Role, readonly Uint8Array[]>> = (() => {
 /** A side in one of its states, and what an honest peer would say next. */
 interface Situation {
   readonly role: Role;
-  readonly heard: 0 | 1;
+  readonly received: 0 | 1;
 }
 const situations: fc.Arbitrary<Situation> = fc.record({
   role: fc.constantFrom('initiator' as const, 'acceptor' as const),
-  heard: fc.constantFrom(0 as const, 1 as const),
+  received: fc.constantFrom(0 as const, 1 as const),
 });
 
-function inState({ role, heard }: Situation): Handshake {
+function inState({ role, received }: Situation): Handshake {
   const handshake = side(role);
   handshake.start();
-  for (const message of HONEST[role].slice(0, heard)) handshake.receive(message);
+  for (const message of HONEST[role].slice(0, received)) handshake.receive(message);
   return handshake;
 }
 
-const next = ({ role, heard }: Situation): Uint8Array => HONEST[role][heard]!;
+const next = ({ role, received }: Situation): Uint8Array => HONEST[role][received]!;
 
 /** Hands in what no honest peer sent: the step ends with a refusal, or goes on without having accepted anybody. */
 function hears(situation: Situation, bytes: Uint8Array): HandshakeStep {
@@ -75,7 +75,7 @@ function hears(situation: Situation, bytes: Uint8Array): HandshakeStep {
 
 describe('the handshake', () => {
   it.each(['initiator', 'acceptor'] as const)('accepts an honest peer as %s', (role) => {
-    expect(hears({ role, heard: 1 }, HONEST[role][1]!).outcome?.status).toBe('accepted');
+    expect(hears({ role, received: 1 }, HONEST[role][1]!).outcome?.status).toBe('accepted');
   });
 
   fuzz(

@@ -170,7 +170,7 @@ describe('messages of peers', () => {
     },
   );
 
-  const edgeTimes = fc.constantFrom('ust', 'ht', 'birth') as fc.Arbitrary<'ust' | 'ht' | 'birth'>;
+  const edgeTimes = fc.constantFrom('ust', 'ht', 'sentAfter') as fc.Arbitrary<'ust' | 'ht' | 'sentAfter'>;
   fuzz(
     'a prepare with a time too far ahead is refused, and moves no clock',
     30,
@@ -207,18 +207,18 @@ describe('messages of peers', () => {
   );
 
   fuzz('change nothing when they speak of nothing that there is', 40, [strange], (messages) => {
-    const [spoken, silent] = [quietWorld(), quietWorld()];
+    const [injected, silent] = [quietWorld(), quietWorld()];
     for (const { type, number, name, to } of messages) {
-      const message = renamed(samplesOf(contextOf(spoken))[type], number, name) as TransactionMessage;
+      const message = renamed(samplesOf(contextOf(injected))[type], number, name) as TransactionMessage;
       for (const machine of [to, machineFor(type)]) {
-        spoken.inject({ node: NODE, machine }, { node: 'oregon-1', machine: 'replica/0' }, message);
+        injected.inject({ node: NODE, machine }, { node: 'oregon-1', machine: 'replica/0' }, message);
       }
-      for (const world of [spoken, silent]) world.run(7);
+      for (const world of [injected, silent]) world.run(7);
     }
-    for (const world of [spoken, silent]) world.run(2000);
-    for (const { id, store } of spoken.nodes.values())
+    for (const world of [injected, silent]) world.run(2000);
+    for (const { id, store } of injected.nodes.values())
       expect(contentOf(store)).toEqual(contentOf(silent.node(id).store));
-    expect(spoken.ust()).toBeGreaterThan(packWall(spoken.now - 1000));
+    expect(injected.ust()).toBeGreaterThan(packWall(injected.now - 1000));
   });
 });
 
@@ -226,10 +226,19 @@ function quietWorld(): World {
   const world = new World();
   world.until(() => world.ust() > 0);
   const writes = [{ key: keyIn(world, 0), value: '"before"' }];
-  const birth = world.ust();
+  const sentAfter = world.ust();
   world.call(
     NODE,
-    { type: 'CommitReq', txId: TX, snapshot: birth, hwt: 0, birth, homes: ['virginia'], principal: 'a', writes },
+    {
+      type: 'CommitReq',
+      txId: TX,
+      snapshot: sentAfter,
+      hwt: 0,
+      sentAfter,
+      attemptRegions: ['virginia'],
+      principal: 'a',
+      writes,
+    },
     'CommitResp',
   );
   return world;

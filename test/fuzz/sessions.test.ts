@@ -22,8 +22,8 @@ const GOOD: readonly object[] = [
     tx: TX,
     snapshot: 0,
     hwt: 0,
-    birth: 0,
-    homes: ['virginia'],
+    sentAfter: 0,
+    attemptRegions: ['virginia'],
     writes: [
       { key: 'default/a', value: '{"a":1}' },
       { key: 'default/b', value: null },

@@ -56,7 +56,7 @@ export interface VectorAttempt {
   readonly snapshot: Timestamp;
   readonly deps?: readonly Timestamp[];
   readonly hwt: Timestamp;
-  readonly birth: Timestamp;
+  readonly sentAfter: Timestamp;
   readonly writes: readonly VectorWrite[];
 }
 
@@ -158,8 +158,8 @@ export interface VectorPut {
   readonly value: VectorValue;
   readonly seen: readonly Timestamp[];
   readonly region: string;
-  readonly birth: Timestamp;
-  readonly homes: readonly string[];
+  readonly sentAfter: Timestamp;
+  readonly attemptRegions: readonly string[];
   readonly depends?: readonly VectorDependency[];
 }
 

@@ -85,8 +85,9 @@ describe('what happens in the sequences', () => {
     for (const place of [0, 1, 2, 3]) expect(places.filter((other) => other === place).length).toBeGreaterThan(50);
   });
 
-  it.each(Object.keys(OPERATIONS))('is that a PUT of %s goes to several homes', (protocol) => {
-    const movesOn = (event: Fields): boolean => event.has('put') && event.fields('put').texts('homes').length > 1;
+  it.each(Object.keys(OPERATIONS))('is that a PUT of %s goes to several attemptRegions', (protocol) => {
+    const movesOn = (event: Fields): boolean =>
+      event.has('put') && event.fields('put').texts('attemptRegions').length > 1;
     expect(timesOf(sessionsOf(protocol), movesOn)).toBeGreaterThan(20);
   });
 

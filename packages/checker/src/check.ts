@@ -9,7 +9,7 @@
  * session's past permits.
  *
  * What the history leaves open is read in favour of the store, so a violation is never a matter of interpretation:
- * - a read of null may have seen any delete that could have been visible, see {@link resolveNulls};
+ * - a read of null may have seen any delete that could have been visible, see {@link resolveNullReads};
  * - an unknown transaction counts only when a read saw it, and never has to be seen by its own session;
  * - reads of aborted transactions, and of unknown ones that no read observed, are not judged.
  *

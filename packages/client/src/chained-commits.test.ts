@@ -142,7 +142,7 @@ describe('detach from a write that others were sent behind', () => {
     world.run(100);
     const again = home.received('commit').slice(2);
     expect(again.map(keyOf).sort()).toEqual(['a', 'b']);
-    expect(again.find(({ tx }) => tx === second!.tx)).toMatchObject({ homes: ['east', 'east'] });
+    expect(again.find(({ tx }) => tx === second!.tx)).toMatchObject({ attemptRegions: ['east', 'east'] });
     expect(again.map(({ after }) => after)).toEqual([undefined, undefined]);
     expect(writes.map(({ settled }) => settled)).toEqual([1, 1]);
   });

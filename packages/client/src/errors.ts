@@ -10,7 +10,7 @@ import type { TransactionStatus } from './transaction-status.js';
  * one, and so whether to write again; a call with an `id` may be repeated under it.
  *
  * `client.transactionStatus(error)` asks what became of it, now or later; from another client, device or process, ask with
- * `{ txId, birth }`, which is plain JSON to keep.
+ * `{ txId, sentAfter }`, which is plain JSON to keep.
  */
 export class OutcomeUnknownError extends IsochronError {
   /** @internal Drivers make `outcome` of it. */
@@ -25,7 +25,7 @@ export class OutcomeUnknownError extends IsochronError {
     /** Id of the transaction, for `client.transactionStatus` and `GET /v1/transactions/:id`. */
     readonly txId: TxId,
     /** Stable time when it was sent: distinguishes a transaction too old to be known from one that never was. */
-    readonly birth: Timestamp,
+    readonly sentAfter: Timestamp,
     reason: string,
     cause?: unknown,
   ) {
@@ -44,7 +44,7 @@ export class SessionBlockedError extends IsochronError {
     /** Id of the transaction that blocks, for `client.transactionStatus`. */
     readonly blockedBy: TxId,
     /** Stable time when that one was sent. */
-    readonly birth: Timestamp,
+    readonly sentAfter: Timestamp,
   ) {
     super('SESSION_BLOCKED', `the write was not sent: the outcome of transaction ${blockedBy} before it is not known`);
   }

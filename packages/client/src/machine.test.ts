@@ -78,7 +78,7 @@ describe('a write', () => {
     home.script = always('commit', () => 'apply-and-close');
     const write = world.write('a');
     world.run(200);
-    expect(other.received('commit').map(({ homes }) => homes)).toEqual([['east']]);
+    expect(other.received('commit').map(({ attemptRegions }) => attemptRegions)).toEqual([['east']]);
     expect([write.settled, store.outcomes.size]).toEqual([1, 1]);
   });
 
@@ -87,7 +87,7 @@ describe('a write', () => {
     home.script = always('commit', (id) => refusal(id, 'NOT_READY', true));
     const write = world.write('a');
     world.run(200);
-    expect(other.received('commit').map(({ homes }) => homes)).toEqual([['west']]);
+    expect(other.received('commit').map(({ attemptRegions }) => attemptRegions)).toEqual([['west']]);
     expect(write.value).toBeDefined();
   });
 

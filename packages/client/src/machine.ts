@@ -49,7 +49,7 @@ export type Call =
   /** Waits until every node of every region serves a timestamp. */
   | { readonly f: 'stable'; readonly ts: Timestamp; readonly timeoutMs: number }
   /** What became of a transaction: {@link TransactionStatus}. */
-  | { readonly f: 'status'; readonly txId: TxId; readonly birth?: Timestamp | undefined }
+  | { readonly f: 'status'; readonly txId: TxId; readonly sentAfter?: Timestamp | undefined }
   /** Gives up the order behind the commit that is in doubt: its transaction's id, or undefined. */
   | { readonly f: 'detach' }
   /** Gives everything up, and waits until the sockets are closed. */
@@ -193,7 +193,7 @@ export class ClientMachine {
       case 'stable':
         return core.stable(call.ts, call.timeoutMs, caller);
       case 'status':
-        return core.txStatus(call.txId, call.birth, caller);
+        return core.txStatus(call.txId, call.sentAfter, caller);
       case 'detach':
         caller.resolve(core.detach());
         return undefined;

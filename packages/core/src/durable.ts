@@ -5,11 +5,11 @@ import type { KeyWrite, LoggedTx, OutcomeRecord } from './versions.js';
 export interface PreparedRecord {
   /** Proposed timestamp. */
   readonly pt: Timestamp;
-  /** Region that fixes the cohort list, and how many homes were tried before it. */
+  /** Region that fixes the cohort list, and how many attempts came before it. */
   readonly home: RegionId;
   readonly attempt: number;
   /** The `ust` that the session knew when it first sent the commit. */
-  readonly birth: Timestamp;
+  readonly sentAfter: Timestamp;
   /** Epoch of the topology that the cohort list was computed under. */
   readonly epoch: number;
   /** All partitions that the transaction writes, ascending; with `home` and `epoch` they name the cohorts. */

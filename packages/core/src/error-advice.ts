@@ -60,7 +60,7 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     'transaction id, or ask at `/v1/transactions/:id`.',
   OUTCOME_UNKNOWN:
     'The answer to the commit got lost; it may have taken effect. Repeat it under the same id, or ask for it ' +
-    '(`transaction` of the problem, `txId` and `birth` of the SDK error). The SDKs report it as not ' +
+    '(`transaction` of the problem, `txId` and `sentAfter` of the SDK error). The SDKs report it as not ' +
     'retryable, as another call is another write; `outcome` of the error becomes what became of it, and a ' +
     'call with an `id` may be repeated.',
   OUTCOME_FORGOTTEN:

@@ -48,7 +48,7 @@ export interface LogGroup {
   readonly txs: readonly LoggedTx[];
 }
 
-/** A stretch of a partition's replication log: every group with `after < ct <= upTo`, in order. */
+/** A range of a partition's replication log: every group with `after < ct <= upTo`, in order. */
 export interface LogPage {
   readonly groups: readonly LogGroup[];
   /** The page is complete up to here; below the asked end when the page was cut to a limit. */

@@ -1,7 +1,7 @@
 import type { LogPage, Timestamp } from '@isochron/core';
 import { insertEntry, type LogEntry, pageOf } from './log-entries.js';
 
-/** A stretch of the log that was read from disk and waits for its use. Entries committed meanwhile are put into it. */
+/** A range of the log that was read from disk and waits for its use. Entries committed meanwhile are put into it. */
 export class HeldLog {
   readonly #entries: LogEntry[] = [];
   #complete: Timestamp | undefined;

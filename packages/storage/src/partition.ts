@@ -2,11 +2,11 @@ import type { OutcomeRecord, PartitionId, QualifiedKey, Timestamp, TxId } from '
 import type { Chain } from './chain.js';
 import { HeldCopies } from './copy-page.js';
 import { PartitionKeys } from './disk-keys.js';
-import { Held } from './held.js';
 import { newHorizons } from './horizons.js';
 import type { HeldPage } from './list-page.js';
 import type { LogTail } from './log-entries.js';
 import type { HeldLog } from './log-page.js';
+import { PrefetchedPages } from './prefetched-pages.js';
 import type { Counters } from './records.js';
 
 /** Keys that a partition's collector remembers as worth a visit. The others are found by its walk over the disk. */
@@ -19,8 +19,8 @@ export class Partition {
   /** Outcomes whose batch is not durable yet. */
   readonly outcomes = new Map<TxId, OutcomeRecord>();
   readonly horizons = newHorizons();
-  readonly lists = new Held<HeldPage>();
-  readonly logs = new Held<HeldLog>();
+  readonly lists = new PrefetchedPages<HeldPage>();
+  readonly logs = new PrefetchedPages<HeldLog>();
   readonly copies = new HeldCopies();
   counters: { -readonly [C in keyof Counters]: Counters[C] } = { keys: 0, versions: 0, untidy: 0, cursor: '' };
   /** Untidy keys, in the order in which they will be ripe, and the floor from which on something can go. */

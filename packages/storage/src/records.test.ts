@@ -22,12 +22,12 @@ describe('records of what has one timestamp', () => {
     expect(bytes(sealHead(head(v(10)), 0, KEY))).toEqual(bytes(seal([1, 2, 20, ...plain], KEY)));
     expect(bytes(sealSegment([v(10)], KEY))).toEqual(bytes(seal(plain, KEY)));
     expect(bytes(sealAs(LOGGED, tx, KEY))).toEqual(bytes(seal(writes, KEY)));
-    const { pt, home, attempt, birth, epoch, cohorts, digest, coordinator } = prepared;
+    const { pt, home, attempt, sentAfter, epoch, cohorts, digest, coordinator } = prepared;
     const fields = [
       pt,
       home,
       attempt,
-      birth,
+      sentAfter,
       epoch,
       cohorts,
       digest,

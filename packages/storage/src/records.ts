@@ -279,7 +279,7 @@ export const PREPARED: Kind<PreparedRecord> = struct<PreparedRecord>({
   pt: timestamp,
   home: text(1024),
   attempt: uint,
-  birth: timestamp,
+  sentAfter: timestamp,
   epoch: uint,
   cohorts: list(uint),
   digest: text(1024),

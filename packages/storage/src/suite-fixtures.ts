@@ -75,7 +75,7 @@ export const prepared: PreparedRecord = {
   pt: 77,
   home: 'oregon',
   attempt: 1,
-  birth: 5,
+  sentAfter: 5,
   epoch: 2,
   cohorts: [1, P],
   digest: 'digest',

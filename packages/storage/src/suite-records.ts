@@ -73,7 +73,7 @@ export function recordCases(on: StoreCase): void {
       }
     });
 
-    it('cuts long stretches into pages but never inside a group', async () => {
+    it('cuts long ranges into pages but never inside a group', async () => {
       const records = [...Array(2500).keys()].map((i) =>
         logged(10 + Math.floor(i / 400), `t${String(i).padStart(4, '0')}`),
       );

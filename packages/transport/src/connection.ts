@@ -42,7 +42,7 @@ export class Connection {
   #reported = false;
   #peer: PeerInfo | undefined;
   #delayedBytes = 0;
-  #heardAt = performance.now();
+  #receivedAt = performance.now();
   readonly #begunAt = performance.now();
   #ping: { readonly bytes: Uint8Array; readonly sentAt: number } | undefined;
   #pings = 0;
@@ -88,7 +88,7 @@ export class Connection {
 
   /** How long nothing has come from the peer, ms. */
   get silentMs(): number {
-    return performance.now() - this.#heardAt;
+    return performance.now() - this.#receivedAt;
   }
 
   /** Sends a frame; false when the connection is not up, or now ends because too much waits for the peer. */
@@ -108,8 +108,8 @@ export class Connection {
     if (this.#state !== 'up') return;
     const now = performance.now();
     // When this process stood still, what the peer sent meanwhile has not been read yet.
-    if (stalled) this.#heardAt = now;
-    const silentMs = now - this.#heardAt;
+    if (stalled) this.#receivedAt = now;
+    const silentMs = now - this.#receivedAt;
     if (silentMs > this.#tuning.deadAfterMs) this.#abort('PEER_SILENT', `nothing heard for ${Math.round(silentMs)} ms`);
     else if (this.#ping === undefined) this.#sendPing(now);
   }
@@ -159,7 +159,7 @@ export class Connection {
 
   #take(data: RawData, isBinary: boolean): void {
     if (this.#state === 'down') return;
-    this.#heardAt = performance.now();
+    this.#receivedAt = performance.now();
     if (!isBinary) this.close('FRAME_NOT_BINARY', 'a text frame');
     else if (this.#state === 'up') this.#events.received(this, data as Buffer);
     else this.#advance(this.#handshake.receive(data as Buffer));
@@ -212,15 +212,15 @@ export class Connection {
 
   #takePing(bytes: Buffer): void {
     if (this.#state !== 'up') return; // a stranger gets nothing
-    this.#heardAt = performance.now();
+    this.#receivedAt = performance.now();
     // Answered here and not by ws, so that the answer takes its place in the emulated delay.
     this.#transmit({ kind: 'pong', bytes: Uint8Array.from(bytes) });
   }
 
   #takePong(bytes: Buffer): void {
-    this.#heardAt = performance.now();
+    this.#receivedAt = performance.now();
     if (this.#ping === undefined || !bytes.equals(this.#ping.bytes)) return;
-    const ms = this.#heardAt - this.#ping.sentAt;
+    const ms = this.#receivedAt - this.#ping.sentAt;
     this.#ping = undefined;
     if (this.#state === 'up') this.#events.roundTrip(this, ms);
   }

@@ -280,13 +280,13 @@ export function runTransportSuite(
       await start('a-1', 'b-1');
       await until(() => b().links.length === 1, 'up');
       send('b-1', 'a-1', 1);
-      const heard = [a().frames.length, a().links.length];
+      const observed = [a().frames.length, a().links.length];
       const closed = cluster.transport('a-1').close();
       send('b-1', 'a-1', 2);
       await closed;
       await until(() => b().turns('a-1').length === 2, 'down');
       expect(b().turns('a-1')).toEqual([true, false]);
-      expect([a().frames.length, a().links.length]).toEqual(heard);
+      expect([a().frames.length, a().links.length]).toEqual(observed);
       expect(cluster.transport('a-1').linkUp('b-1')).toBe(false);
       await cluster.transport('a-1').close();
     });

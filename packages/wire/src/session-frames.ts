@@ -67,8 +67,8 @@ export interface ListFrame {
 
 /**
  * Commits. With `snapshot` it needs no open transaction: a one-shot write, or a retry on any node of any region, with
- * every other field unchanged. `homes` are the regions whose cohorts were tried, the last one in force; `birth` is the
- * `ust` the session knew at the first send. `avoids` has for each of `homes` the regions that this attempt avoids,
+ * every other field unchanged. `attemptRegions` are the regions whose cohorts were tried, the last one in force; `sentAfter` is the
+ * `ust` the session knew at the first send. `avoids` has for each of `attemptRegions` the regions that this attempt avoids,
  * sorted; absent where none avoids anything. Its cohort in a partition is the first preferred replica that it does not
  * avoid.
  */
@@ -80,8 +80,8 @@ export interface CommitFrame {
   /** The other entries of `snapshot`. */
   readonly deps?: WireDeps;
   readonly hwt: number;
-  readonly birth: number;
-  readonly homes: readonly string[];
+  readonly sentAfter: number;
+  readonly attemptRegions: readonly string[];
   readonly avoids?: readonly (readonly string[])[];
   /**
    * The session's commit before this one, where that was sent on this connection and its answer has not come yet. This
@@ -129,8 +129,8 @@ export interface RotFrame extends WireSeen {
 }
 
 /**
- * Writes a key, under protocols of single operations. It is sent again, with every other field unchanged, until its outcome is known; `homes` and
- * `birth` are those of a commit.
+ * Writes a key, under protocols of single operations. It is sent again, with every other field unchanged, until its outcome is known; `attemptRegions` and
+ * `sentAfter` are those of a commit.
  */
 export interface PutFrame extends WireSeen {
   readonly type: 'put';
@@ -138,8 +138,8 @@ export interface PutFrame extends WireSeen {
   readonly tx: string;
   readonly key: string;
   readonly value: WireValue | null;
-  readonly birth: number;
-  readonly homes: readonly string[];
+  readonly sentAfter: number;
+  readonly attemptRegions: readonly string[];
 }
 
 /** Ends a transaction without a commit. */
@@ -154,8 +154,8 @@ export interface StatusFrame {
   readonly type: 'status';
   readonly id: number;
   readonly tx: string;
-  /** The transaction's `birth`, or any earlier stable time: tells *forgotten* from *unknown*. */
-  readonly birth?: number;
+  /** The transaction's `sentAfter`, or any earlier stable time: tells *forgotten* from *unknown*. */
+  readonly sentAfter?: number;
 }
 
 /** Answers once every node of every region serves `ts`, or with STABLE_TIMEOUT. */
@@ -231,7 +231,7 @@ export interface WelcomeFrame {
   readonly ust: number;
   /** The same beside its timestamp. */
   readonly deps?: WireDeps;
-  /** The node's stable time, where the protocol's snapshots are none: a commit's `birth` may not lie far below. */
+  /** The node's stable time, where the protocol's snapshots are none: a commit's `sentAfter` may not lie far below. */
   readonly stable?: number;
   /** What the session of the token has seen, under protocols of single operations. */
   readonly seen?: WireSeen;

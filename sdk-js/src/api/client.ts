@@ -105,19 +105,20 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
 
   /**
    * What became of a transaction: of this client or any other, also after a restart. Ask with its id, or better with an
-   * {@link OutcomeUnknownError} or what was kept of one: with `birth`, *forgotten* is told from *unknown*. Any snapshot's timestamp from before
+   * {@link OutcomeUnknownError} or what was kept of one: with `sentAfter`, *forgotten* is told from *unknown*. Any snapshot's timestamp from before
    * the commit will do for it.
    *
    * A question changes nothing. Rejects with INVALID_REQUEST for what is no id; with OFFLINE, CLIENT_CLOSED, the
    * signal's reason.
    */
   async transactionStatus(
-    transaction: TxId | { readonly txId: TxId; readonly birth?: Timestamp },
+    transaction: TxId | { readonly txId: TxId; readonly sentAfter?: Timestamp },
     options: CallOptions = {},
   ): Promise<TransactionStatus> {
     checkOptions(options, 'signal');
-    const { txId, birth } = typeof transaction === 'string' ? { txId: transaction, birth: undefined } : transaction;
-    return this.#driver.call({ f: 'status', txId, birth }, options.signal);
+    const { txId, sentAfter } =
+      typeof transaction === 'string' ? { txId: transaction, sentAfter: undefined } : transaction;
+    return this.#driver.call({ f: 'status', txId, sentAfter }, options.signal);
   }
 
   /**

@@ -109,8 +109,8 @@ final class Driver {
         _ = try await call(.stable(timestamp, timeoutMs: timeoutMs))
     }
 
-    func transactionStatus(_ txId: TxId, _ birth: Timestamp?) async throws -> TransactionStatus {
-        guard case .status(let status) = try await call(.status(txId, birth: birth)) else { throw Self.mismatch }
+    func transactionStatus(_ txId: TxId, _ sentAfter: Timestamp?) async throws -> TransactionStatus {
+        guard case .status(let status) = try await call(.status(txId, sentAfter: sentAfter)) else { throw Self.mismatch }
         return status
     }
 

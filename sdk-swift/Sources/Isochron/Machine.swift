@@ -43,7 +43,7 @@ enum Call: Sendable {
     /// Waits until every node of every region serves a timestamp.
     case stable(Timestamp, timeoutMs: Double)
     /// What became of a transaction.
-    case status(TxId, birth: Timestamp?)
+    case status(TxId, sentAfter: Timestamp?)
     /// Gives up the order behind the commit that is in doubt.
     case detach
     /// Gives everything up, and waits until the sockets are closed.
@@ -175,8 +175,8 @@ final class ClientMachine {
         case .write(let key, let value): return try core.engine.write(key, value, for: core, committed)
         case .commit(let id): return try commit(id, committed)
         case .stable(let timestamp, let timeoutMs): return core.stable(timestamp, timeoutMs: timeoutMs, done)
-        case .status(let txId, let birth):
-            return try core.transactionStatus(txId, birth) { settle($0.map { .status($0) }) }
+        case .status(let txId, let sentAfter):
+            return try core.transactionStatus(txId, sentAfter) { settle($0.map { .status($0) }) }
         case .detach: settle(.success(.detached(try core.detach())))
         case .close: core.close { settle(.success(.done)) }
         }

@@ -157,8 +157,8 @@ final class OperationSessionTests: XCTestCase {
         session.move(to: "virginia")
         let put = try session.put("default/a", .json("1"))
         session.move(to: "oregon")
-        XCTAssertEqual(put.homes, ["virginia"])
-        XCTAssertEqual(try session.retry().homes, ["virginia", "oregon"])
+        XCTAssertEqual(put.attemptRegions, ["virginia"])
+        XCTAssertEqual(try session.retry().attemptRegions, ["virginia", "oregon"])
         XCTAssertEqual(try session.retry().txId, put.txId)
     }
 

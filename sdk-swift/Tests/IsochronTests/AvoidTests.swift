@@ -66,7 +66,7 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
         other.unresponsive = (["virginia-1"], ["virginia"])
         try await app.set("a", 1)
         let (first, second) = (home.received("commit").first, other.received("commit").first)
-        XCTAssertEqual(first?.texts("homes"), [home.region])
+        XCTAssertEqual(first?.texts("attemptRegions"), [home.region])
         XCTAssertEqual(first?.avoids, [["ireland"]])
         XCTAssertEqual(second?.withoutId, first?.withoutId)
     }
@@ -74,14 +74,14 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
     @SessionActor
     func testItHasAListOfItsOwnWhereAnAttemptBeforeWasAborted() async throws {
         let node = try await retried(after: "TRANSACTION_ABORTED", retryable: false)
-        XCTAssertEqual(node.received("commit").map { $0.texts("homes").count }, [1, 2])
+        XCTAssertEqual(node.received("commit").map { $0.texts("attemptRegions").count }, [1, 2])
         XCTAssertEqual(avoids(node), [nil, [[], ["oregon"]]])
     }
 
     @SessionActor
     func testItBeginsWhereTheCohortsOfTheLastOneDoNotDecideAndAnotherRegionHasStoppedAnswering() async throws {
         let node = try await retried(after: "OUTCOME_PENDING", retryable: true)
-        XCTAssertEqual(node.received("commit").last?.texts("homes"), ["virginia", "virginia"])
+        XCTAssertEqual(node.received("commit").last?.texts("attemptRegions"), ["virginia", "virginia"])
         XCTAssertEqual(node.received("commit").last?.avoids, [[], ["oregon"]])
     }
 
@@ -112,7 +112,7 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
         let app = try await world.client([node])
         node.script = { frame in
             // A client that never makes another attempt gets its answer some time, too.
-            let isFirst = frame.texts("homes").count == 1 && node.received("commit").count < 5
+            let isFirst = frame.texts("attemptRegions").count == 1 && node.received("commit").count < 5
             guard frame.type == "commit", isFirst else { return .answer }
             node.unresponsive = Self.oregon
             node.report()

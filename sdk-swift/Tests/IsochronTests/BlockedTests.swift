@@ -39,7 +39,7 @@ final class BlockedTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(blocked?.retryable, true)
         XCTAssertNotNil(blocked?.blockedBy)
         XCTAssertEqual(blocked?.blockedBy, unknown?.txId)
-        XCTAssertEqual(blocked?.birth, unknown?.birth)
+        XCTAssertEqual(blocked?.sentAfter, unknown?.sentAfter)
         XCTAssertNil(blocked?.txId)
         XCTAssertTrue(doubt.node.received("commit").allSatisfy { $0.writes.first?.key != "default/b" })
     }

@@ -22,7 +22,7 @@ final class LostCommitTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItKeepsItsHomesAndBirthWhenAnotherRegionIsAsked() async throws {
+    func testItKeepsItsAttemptRegionsAndSentAfterWhenAnotherRegionIsAsked() async throws {
         let cluster = try await TwoRegions()
         let (app, store, home, other) = (cluster.app, cluster.store, cluster.home, cluster.other)
         home.script = { frame in
@@ -36,8 +36,8 @@ final class LostCommitTests: XCTestCase, @unchecked Sendable {
         }
         let (first, second) = (home.received("commit").first, other.received("commit").first)
         XCTAssertEqual(second?.text("tx"), first?.text("tx"))
-        XCTAssertEqual(second?.texts("homes"), [home.region])
-        XCTAssertEqual(second?.number("birth"), first?.number("birth"))
+        XCTAssertEqual(second?.texts("attemptRegions"), [home.region])
+        XCTAssertEqual(second?.number("sentAfter"), first?.number("sentAfter"))
         XCTAssertEqual(second?.number("hwt"), first?.number("hwt"))
         // Nothing is open there: the retry brings the snapshot along.
         XCTAssertEqual(second?.number("snapshot"), 1000)
@@ -121,12 +121,12 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
         let (app, home, other) = (cluster.app, cluster.home, cluster.other)
         home.script = { $0.type == "commit" ? .close : .answer }
         other.script = { frame in
-            frame.type == "commit" && frame.texts("homes").count < 2
+            frame.type == "commit" && frame.texts("attemptRegions").count < 2
                 ? refusal(frame.id, "OUTCOME_PENDING", retryable: true) : .answer
         }
         try await app.set("a", 1)
-        XCTAssertEqual(other.received("commit").map { $0.texts("homes").count }, [1, 2])
-        XCTAssertEqual(other.received("commit").last?.texts("homes"), [home.region, other.region])
+        XCTAssertEqual(other.received("commit").map { $0.texts("attemptRegions").count }, [1, 2])
+        XCTAssertEqual(other.received("commit").last?.texts("attemptRegions"), [home.region, other.region])
         XCTAssertEqual(Set(other.received("commit").map { $0.text("tx") }).count, 1)
     }
 
@@ -141,9 +141,9 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
         let app = try await world.client([home])
         home.script = { $0.type == "commit" ? refusal($0.id, "OUTCOME_PENDING", retryable: true) : .answer }
         try await app.set("a", 1)
-        XCTAssertEqual(home.received("commit").map { $0.texts("homes") }, [[home.region]])
+        XCTAssertEqual(home.received("commit").map { $0.texts("attemptRegions") }, [[home.region]])
         // The same commit, under the same home: its cohorts can be reached from there.
-        XCTAssertEqual(other.received("commit").map { $0.texts("homes") }, [[home.region]])
+        XCTAssertEqual(other.received("commit").map { $0.texts("attemptRegions") }, [[home.region]])
         XCTAssertEqual(neighbour.received("commit").count, 0)
     }
 
@@ -153,11 +153,11 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
         let node = world.server()
         let app = try await world.client([node])
         node.script = { frame in
-            frame.type == "commit" && frame.texts("homes").count < 3
+            frame.type == "commit" && frame.texts("attemptRegions").count < 3
                 ? refusal(frame.id, "TRANSACTION_ABORTED", retryable: false) : .answer
         }
         let write = try await app.set("a", 1)
-        XCTAssertEqual(node.received("commit").map { $0.texts("homes").count }, [1, 2, 3])
+        XCTAssertEqual(node.received("commit").map { $0.texts("attemptRegions").count }, [1, 2, 3])
         XCTAssertEqual(Set(node.received("commit").map { $0.text("tx") }), [write.txId])
     }
 
@@ -174,7 +174,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
                 return refusal(frame.id, expected.rawValue, retryable: true)
             }
             try await app.set("a", 1)
-            XCTAssertEqual(node.received("commit").map { $0.texts("homes").count }, [1, 2, 3])
+            XCTAssertEqual(node.received("commit").map { $0.texts("attemptRegions").count }, [1, 2, 3])
             refusals.set(.max)
             // A cohort's durable word: no doubt is left, and the next commit need not wait.
             let refused = await code { try await app.set("a", 2) }
@@ -194,7 +194,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
         }
         let app = try await world.client([node])
         try await app.set("a", 1)
-        XCTAssertTrue(node.received("commit").allSatisfy { $0.texts("homes").count == 1 })
+        XCTAssertTrue(node.received("commit").allSatisfy { $0.texts("attemptRegions").count == 1 })
     }
 
     @SessionActor
@@ -230,8 +230,8 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
         let (app, home, other) = (cluster.app, cluster.home, cluster.other)
         home.script = { $0.type == "commit" ? refusal($0.id, "NOT_READY", retryable: true) : .answer }
         try await app.set("c", 1)
-        XCTAssertEqual(home.received("commit").map { $0.texts("homes") }, [[home.region]])
-        XCTAssertEqual(other.received("commit").map { $0.texts("homes") }, [[other.region]])
+        XCTAssertEqual(home.received("commit").map { $0.texts("attemptRegions") }, [[home.region]])
+        XCTAssertEqual(other.received("commit").map { $0.texts("attemptRegions") }, [[other.region]])
     }
 
     @SessionActor
@@ -245,8 +245,8 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
                 ? refusal(frame.id, "NOT_READY", retryable: true) : .answer
         }
         try await app.set("c", 1)
-        XCTAssertEqual(home.received("commit").map { $0.texts("homes") }, [[home.region]])
-        XCTAssertEqual(other.received("commit").map { $0.texts("homes") }, [[home.region], [home.region]])
+        XCTAssertEqual(home.received("commit").map { $0.texts("attemptRegions") }, [[home.region]])
+        XCTAssertEqual(other.received("commit").map { $0.texts("attemptRegions") }, [[home.region], [home.region]])
     }
 
     /// A client of a node that answers no commits, and what a write came to there.

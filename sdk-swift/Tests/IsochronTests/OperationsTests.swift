@@ -39,8 +39,8 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
         let puts = node.received("put")
         XCTAssertEqual(puts.map { $0["value"] }, ["1", .some(.null)])
         XCTAssertEqual(puts.map { $0.numbers("seen") }, [[], [1001, 0]])
-        XCTAssertEqual(puts.first?.number("birth"), 1000)
-        XCTAssertEqual(puts.first?.texts("homes"), ["virginia"])
+        XCTAssertEqual(puts.first?.number("sentAfter"), 1000)
+        XCTAssertEqual(puts.first?.texts("attemptRegions"), ["virginia"])
         XCTAssertEqual(node.received("get").map { $0.numbers("seen") }, [[1001, 0], [1002, 0]])
         let pending = await app.currentStatus.pendingCommits
         XCTAssertEqual(pending, 0)
@@ -72,11 +72,11 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
         let node = world.server(FakeStore(), Self.okapi)
         let app = try await world.client([node])
         node.script = { frame in
-            frame.type == "put" && frame.texts("homes").count == 1
+            frame.type == "put" && frame.texts("attemptRegions").count == 1
                 ? refusal(frame.id, "TRANSACTION_ABORTED", retryable: false) : .answer
         }
         try await app.set("a", 1)
-        XCTAssertEqual(node.received("put").map { $0.texts("homes") }, [["virginia"], ["virginia", "virginia"]])
+        XCTAssertEqual(node.received("put").map { $0.texts("attemptRegions") }, [["virginia"], ["virginia", "virginia"]])
         XCTAssertEqual(Set(node.received("put").map { $0.text("tx") }).count, 1)
     }
 
@@ -123,7 +123,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(west.received("get").first?.numbers("seen"), [1001, 0])
         XCTAssertEqual(west.received("get").first?.text("region"), "virginia")
         XCTAssertEqual(west.received("put").first?.text("region"), "oregon")
-        XCTAssertEqual(west.received("put").first?.texts("homes"), ["oregon"])
+        XCTAssertEqual(west.received("put").first?.texts("attemptRegions"), ["oregon"])
     }
 
     @SessionActor

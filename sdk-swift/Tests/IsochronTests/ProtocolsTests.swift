@@ -169,7 +169,7 @@ final class ProtocolsTests: XCTestCase, @unchecked Sendable {
         let app = try await world.client([node])
         try await app.set("a", 1)
         XCTAssertEqual(node.received("commit").first?.number("snapshot"), 0)
-        XCTAssertEqual(node.received("commit").first?.number("birth"), 1000)
+        XCTAssertEqual(node.received("commit").first?.number("sentAfter"), 1000)
     }
 
     @SessionActor

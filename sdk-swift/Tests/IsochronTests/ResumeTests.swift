@@ -65,7 +65,7 @@ final class ResumeTests: XCTestCase, @unchecked Sendable {
         XCTAssertNotNil(store.outcomes[write?.txId ?? ""], what)
         XCTAssertEqual(store.versions["default/c"]?.count, 1, what)
         let commits = [cluster.home, cluster.other].flatMap { $0.received("commit") }
-        let same = Set(commits.map { "\($0.text("tx") ?? "") \($0.number("hwt") ?? 0) \($0.number("birth") ?? 0)" })
+        let same = Set(commits.map { "\($0.text("tx") ?? "") \($0.number("hwt") ?? 0) \($0.number("sentAfter") ?? 0)" })
         XCTAssertEqual(same.count, 1, what)
     }
 

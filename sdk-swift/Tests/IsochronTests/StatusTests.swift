@@ -38,12 +38,12 @@ final class StatusTests: XCTestCase, @unchecked Sendable {
         let failure = await thrown { try await app.set("a", 1) }
         let error = try XCTUnwrap(failure as? IsochronError)
         XCTAssertEqual(error.code, .outcomeUnknown)
-        XCTAssertEqual(error.birth, 1000)
+        XCTAssertEqual(error.sentAfter, 1000)
         let txId = try XCTUnwrap(error.txId)
         let later = try await world.client([other])
-        let found = try await later.transactionStatus(txId: txId, birth: error.birth)
+        let found = try await later.transactionStatus(txId: txId, sentAfter: error.sentAfter)
         XCTAssertEqual(found, TransactionStatus(state: .committed, timestamp: 1001))
-        XCTAssertEqual(other.received("status").first?.number("birth"), 1000)
+        XCTAssertEqual(other.received("status").first?.number("sentAfter"), 1000)
     }
 
     @SessionActor

@@ -84,7 +84,7 @@ enum TourCode {
             try await todos.set("1", Todo(title: "buy milk"))
         } catch let error as IsochronError where error.code == .outcomeUnknown {
             guard let txId = error.txId else { throw error }
-            let outcome = try await client.transactionStatus(txId: txId, birth: error.birth)
+            let outcome = try await client.transactionStatus(txId: txId, sentAfter: error.sentAfter)
             print(outcome.state)
         } catch let error as IsochronError {
             print(error.code, error.message, error.retryable)

@@ -78,9 +78,9 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(write?.txId, commit.text("tx"))
         XCTAssertEqual(commit.writes.map(\.key), ["default/a", "eu/b", "default/todos/c"])
         XCTAssertEqual(commit.number("snapshot"), 1000)
-        XCTAssertEqual(commit.number("birth"), 1000)
+        XCTAssertEqual(commit.number("sentAfter"), 1000)
         XCTAssertEqual(commit.number("hwt"), 0)
-        XCTAssertEqual(commit.texts("homes"), ["virginia"])
+        XCTAssertEqual(commit.texts("attemptRegions"), ["virginia"])
         XCTAssertEqual(node.received("start").count, 0)
     }
 
@@ -237,7 +237,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
             XCTAssertNotEqual(reopened?.text("tx"), opened?.text("tx"))
             try tx.set("c", 1)
         }
-        XCTAssertEqual(other.received("commit").first?.texts("homes"), [other.region])
+        XCTAssertEqual(other.received("commit").first?.texts("attemptRegions"), [other.region])
         XCTAssertEqual(other.received("commit").first?.number("snapshot"), 1002)
         XCTAssertEqual(write?.timestamp, store.clock)
         try await until("nothing is open") { other.openTransactions == 0 }
@@ -319,7 +319,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
         let unknown = await thrown { try await sent.value } as? IsochronError
         XCTAssertEqual(unknown?.code, .outcomeUnknown)
         XCTAssertEqual(unknown?.txId, node.received("commit").first?.text("tx"))
-        XCTAssertEqual(unknown?.birth, 1000)
+        XCTAssertEqual(unknown?.sentAfter, 1000)
         held.open()
         // The outcome is learned all the same, and later commits follow it.
         try await app.set("c", 1)

@@ -14,7 +14,7 @@ describe('failureOf', () => {
   it('says how to ask for a commit that may have happened', () => {
     const error = new OutcomeUnknownError('abcdefghijklmnopqrstuv.0', 1234, 'no answer');
     expect(failureOf(error).line).toMatch(
-      /^OUTCOME_UNKNOWN: .*: no answer; ask later with: isochron transaction abcdefghijklmnopqrstuv\.0 --birth 1234$/,
+      /^OUTCOME_UNKNOWN: .*: no answer; ask later with: isochron transaction abcdefghijklmnopqrstuv\.0 --sent-after 1234$/,
     );
   });
 

@@ -40,8 +40,8 @@ export function failureOf(error: unknown): Failure {
 
 /** A commit that may have happened can be asked for: the SDK's error has all that it takes. */
 const adviceFor = (error: IsochronError): string =>
-  'txId' in error && 'birth' in error
-    ? `; ask later with: isochron transaction ${String(error.txId)} --birth ${String(error.birth)}`
+  'txId' in error && 'sentAfter' in error
+    ? `; ask later with: isochron transaction ${String(error.txId)} --sent-after ${String(error.sentAfter)}`
     : '';
 
 interface SystemError extends Error {

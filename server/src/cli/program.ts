@@ -311,8 +311,8 @@ function outcomeCommand(program: Command): void {
       .argument('<id>', 'as a receipt, an error or an HTTP answer has it'),
   )
     .option(
-      '--birth <timestamp>',
-      'a timestamp from before it was committed, such as the "birth" of an error: tells forgotten from unknown',
+      '--sent-after <timestamp>',
+      'a timestamp from before it was committed, such as the "sentAfter" of an error: tells forgotten from unknown',
       integer(0, Number.MAX_SAFE_INTEGER),
     )
     .addHelpText(

@@ -20,7 +20,7 @@ import { JSON_TYPE, ReadHeaders } from './read-headers.js';
 import { StabilityMonitor } from './stability.js';
 import { boundTxId, type Scope, txIdOfKey } from './tx-ids.js';
 
-/** Longest time in which a request with an Idempotency-Key may be repeated, ms; see {@link ApiContext.birth}. */
+/** Longest time in which a request with an Idempotency-Key may be repeated, ms; see {@link ApiContext.sentAfter}. */
 const RETRY_WINDOW_MS = 600_000;
 /** Longest Idempotency-Key, in bytes. */
 const MAX_KEY_BYTES = 255;
@@ -61,11 +61,11 @@ export class ApiContext {
   }
 
   /**
-   * The `birth` of a write (D5). A request with an Idempotency-Key may be a repetition, so its birth lies back by the window in
+   * The `sentAfter` of a write (D5). A request with an Idempotency-Key may be a repetition, so its sentAfter lies back by the window in
    * which repeating is safe: 10 minutes, or half the time that outcomes are kept where that is less. Its `pt` still lies above, and a node that
    * has forgotten outcomes since then refuses instead of writing twice.
    */
-  birth(repeated: boolean): Timestamp {
+  sentAfter(repeated: boolean): Timestamp {
     if (!repeated) return this.node.ust();
     const windowMs = Math.min(RETRY_WINDOW_MS, this.node.config.settings.outcomeRetentionMs / 2);
     return Math.min(this.node.ust(), packWall(this.node.now() - windowMs));

@@ -48,7 +48,13 @@ it.each(WAYS)(
 it('a session refuses a deeper document, and closes on a message that is nested without end', async () => {
   const client = await SessionClient.open(api.url);
   await client.hello();
-  const common = { type: 'commit', snapshot: api.node.ust(), hwt: 0, birth: api.node.ust(), homes: ['virginia'] };
+  const common = {
+    type: 'commit',
+    snapshot: api.node.ust(),
+    hwt: 0,
+    sentAfter: api.node.ust(),
+    attemptRegions: ['virginia'],
+  };
   const commit = (id: number, value: string) => {
     client.send({ ...common, id, tx: `abcdefghijklmnopqrstuv.${id}`, writes: [{ key: 'default/a', value }] });
     return client.answer(id);

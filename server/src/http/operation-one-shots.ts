@@ -18,7 +18,7 @@ export class OperationOneShots implements OneShots {
 
   async get(request: FastifyRequest, key: QualifiedKey): Promise<Shown> {
     const session = this.#caller(request);
-    const answer = await this.node.coordinator.get(session.get(key));
+    const answer = await this.node.requests.get(session.get(key));
     return this.#shown(session, answer, [answer.version]);
   }
 
@@ -26,7 +26,7 @@ export class OperationOneShots implements OneShots {
     if (keys.length === 1) return this.get(request, keys[0]!);
     requireCapability(this.node.protocol, 'rot', 'A read of several keys');
     const session = this.#caller(request);
-    const answer = await this.node.coordinator.rot(session.rot(keys));
+    const answer = await this.node.requests.rot(session.rot(keys));
     return this.#shown(session, answer, answer.versions);
   }
 
@@ -37,7 +37,7 @@ export class OperationOneShots implements OneShots {
     const [{ key, value }] = writes as readonly [KeyWrite];
     const put = session.put(key, value, this.api.principal(request), txId);
     try {
-      const answer = await this.node.coordinator.put({ ...put, birth: this.api.birth(repeated) });
+      const answer = await this.node.requests.put({ ...put, sentAfter: this.api.sentAfter(repeated) });
       return { txId, ct: answer.ts, token: this.#tokenAfter(session, answer) };
     } catch (error) {
       throw undecided(txId, error);

@@ -44,15 +44,15 @@ describe('GET /v1/transactions/:id', () => {
     expect(await statusOf(api, TX_ID)).toEqual({ id: TX_ID, status, timestamp: null });
   });
 
-  it('tells forgotten from unknown by the birth: before what is kept nothing can be known (D5)', async () => {
+  it('tells forgotten from unknown by the sentAfter: before what is kept nothing can be known (D5)', async () => {
     const { outcomeRetentionMs } = cluster.config.settings;
     const kept = packWall(api.node.now() - outcomeRetentionMs);
     expect(await statusOf(api, TX_ID)).toMatchObject({ status: 'unknown' });
-    expect(await statusOf(api, TX_ID, `?birth=${kept}`)).toMatchObject({ status: 'unknown' });
-    expect(await statusOf(api, TX_ID, `?birth=${kept - 1}`)).toMatchObject({ status: 'forgotten' });
+    expect(await statusOf(api, TX_ID, `?sentAfter=${kept}`)).toMatchObject({ status: 'unknown' });
+    expect(await statusOf(api, TX_ID, `?sentAfter=${kept - 1}`)).toMatchObject({ status: 'forgotten' });
     // What somebody still knows is not forgotten.
     cluster.commit(TX_ID, [], 0);
-    expect(await statusOf(api, TX_ID, `?birth=${kept - 1}`)).toMatchObject({ status: 'committed' });
+    expect(await statusOf(api, TX_ID, `?sentAfter=${kept - 1}`)).toMatchObject({ status: 'committed' });
   });
 
   it.each([
@@ -127,7 +127,16 @@ describe('a commit that ended without a word of its cohorts', () => {
     api.node.failNext = new IsochronError('CONNECTION_LOST', 'why');
     const writes = [{ key: 'default/a', value: '1' }];
     const ust = api.node.ust();
-    client.send({ type: 'commit', id: 1, tx: TX_ID, snapshot: ust, hwt: 0, birth: ust, homes: ['virginia'], writes });
+    client.send({
+      type: 'commit',
+      id: 1,
+      tx: TX_ID,
+      snapshot: ust,
+      hwt: 0,
+      sentAfter: ust,
+      attemptRegions: ['virginia'],
+      writes,
+    });
     expect(await client.answer(1)).toMatchObject({ type: 'error', code: 'OUTCOME_UNKNOWN', retryable: true });
     client.close();
   });
@@ -146,10 +155,10 @@ describe('a repeated patch', () => {
 });
 
 describe('the status of a session', () => {
-  it('takes the birth into account', async () => {
+  it('takes the sentAfter into account', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
-    client.send({ type: 'status', id: 1, tx: TX_ID, birth: 1 });
+    client.send({ type: 'status', id: 1, tx: TX_ID, sentAfter: 1 });
     client.send({ type: 'status', id: 2, tx: TX_ID });
     expect(await client.answer(1)).toEqual({ type: 'status', id: 1, status: 'forgotten', ts: null });
     expect(await client.answer(2)).toEqual({ type: 'status', id: 2, status: 'unknown', ts: null });

@@ -59,7 +59,7 @@ describe('a cluster whose snapshots are vectors', () => {
       expect(lastCall(api)).toMatchObject({ snapshot: ust, deps: [ust, ust - 7] });
       // Outcomes below this are forgotten: it is the stable time, not what was seen.
       await api.call('PUT', `${KEYS}/c`, { body: { n: 1 } });
-      expect(lastCall(api)).toMatchObject({ snapshot: 0, birth: ust });
+      expect(lastCall(api)).toMatchObject({ snapshot: 0, sentAfter: ust });
     });
 
     it('opens transactions whose ids say the whole snapshot, so that another node goes on in it (D8)', async () => {
@@ -71,7 +71,7 @@ describe('a cluster whose snapshots are vectors', () => {
       expect(lastCall(api)).toMatchObject({ txId: null, at: ust, deps: [ust, ust - 7] });
       const done = await api.call('POST', `${path}/commit`, { body: { writes: [{ ...refs('c')[0], value: 1 }] } });
       expect(done.status).toBe(200);
-      expect(lastCall(api)).toMatchObject({ snapshot: ust, deps: [ust, ust - 7], birth: ust });
+      expect(lastCall(api)).toMatchObject({ snapshot: ust, deps: [ust, ust - 7], sentAfter: ust });
     });
 
     it('refuses ids with too few entries, and with entries from the future', async () => {
@@ -151,7 +151,7 @@ describe('a cluster whose snapshots are vectors', () => {
       client.send({ type: 'list', id: 2, keyspace: 'default', at: ust, deps });
       expect(await client.answer(2)).toMatchObject({ type: 'listed', snapshot: ust, deps });
       const writes = [{ key: 'default/c', value: '1' }];
-      const commit = { tx: `${'s'.repeat(22)}.1`, hwt: 0, birth: ust, homes: ['virginia'], writes };
+      const commit = { tx: `${'s'.repeat(22)}.1`, hwt: 0, sentAfter: ust, attemptRegions: ['virginia'], writes };
       client.send({ type: 'commit', id: 3, snapshot: ust, deps, ...commit });
       const committed = await client.answer(3);
       expect(committed).toMatchObject({ type: 'committed', deps });

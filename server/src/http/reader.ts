@@ -24,7 +24,7 @@ export function readKeys(
   const { kept } = caller;
   if (kept === undefined || at !== null) {
     const asked = { txId: null, ...wanted(floorOf(api.sessions.rules, caller), at), keys };
-    return api.node.coordinator
+    return api.node.requests
       .read(asked)
       .then((answer) => bounded(api, { snapshot: snapshotOf(answer), versions: answer.versions }));
   }
@@ -45,7 +45,7 @@ async function readOverlaid(
 ): Promise<Seen> {
   const view = api.sessions.callers.view({ ...caller, kept });
   try {
-    const answer = await api.node.coordinator.read({ txId: null, ...wanted(view.floor, null), keys });
+    const answer = await api.node.requests.read({ txId: null, ...wanted(view.floor, null), keys });
     const snapshot = snapshotOf(answer);
     return bounded(api, { snapshot, versions: view.over(keys, snapshot, answer.versions) });
   } finally {

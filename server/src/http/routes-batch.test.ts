@@ -166,8 +166,8 @@ describe('an interactive transaction', () => {
     const done = await api.call('POST', `${path}/commit`, { body: { writes: [{ ...refs('a')[0], value: 3 }] } });
     expect(api.node.calls.at(-1)?.request).toMatchObject({
       snapshot: null,
-      birth: answer.json().snapshot,
-      homes: ['virginia'],
+      sentAfter: answer.json().snapshot,
+      attemptRegions: ['virginia'],
     });
     expect((await api.call('GET', path)).json()).toMatchObject({
       status: 'committed',

@@ -135,7 +135,13 @@ describe('PUT, PATCH and DELETE of a key', () => {
     await put(`${KEYS}/a`, {});
     expect(api.node.calls.at(-1)).toMatchObject({
       call: 'commit',
-      request: { homes: ['virginia'], hwt: 0, snapshot: api.node.ust(), birth: api.node.ust(), principal: 'anonymous' },
+      request: {
+        attemptRegions: ['virginia'],
+        hwt: 0,
+        snapshot: api.node.ust(),
+        sentAfter: api.node.ust(),
+        principal: 'anonymous',
+      },
     });
   });
 
@@ -150,7 +156,7 @@ describe('PUT, PATCH and DELETE of a key', () => {
 
   it('date a write with an Idempotency-Key back by the ten minutes in which it may be repeated (D5)', async () => {
     await put(`${KEYS}/a`, 1, { 'idempotency-key': TX_ID });
-    expect(api.node.calls.at(-1)?.request).toMatchObject({ birth: packWall(api.node.now() - 600_000) });
+    expect(api.node.calls.at(-1)?.request).toMatchObject({ sentAfter: packWall(api.node.now() - 600_000) });
   });
 
   it('delete', async () => {

@@ -77,7 +77,7 @@ async function nextPage(
   const limit = query.limit === undefined ? {} : { limit: query.limit };
   const page = pageOf(api, keyspace, { prefix, start, ...limit }, at);
   const caller = await api.caller(request);
-  const answer = await api.node.coordinator.list(listRequest(caller.seen, page));
+  const answer = await api.node.requests.list(listRequest(caller.seen, page));
   send(api, reply, caller, page, { ...merge(page, answer, own), snapshot: at, overlay: cursor.overlay });
 }
 
@@ -112,10 +112,10 @@ async function fetchPage(
 ): Promise<{ answer: ListResp; own: CacheEntry[] }> {
   const { kept } = caller;
   if (kept === undefined || page.at !== null)
-    return { answer: await api.node.coordinator.list(listRequest(floorOf(api.sessions.rules, caller), page)), own: [] };
+    return { answer: await api.node.requests.list(listRequest(floorOf(api.sessions.rules, caller), page)), own: [] };
   const view = api.sessions.callers.view({ ...caller, kept });
   try {
-    const answer = await api.node.coordinator.list(listRequest(view.floor, page));
+    const answer = await api.node.requests.list(listRequest(view.floor, page));
     const own = view.above(snapshotOf(answer));
     return { answer, own: own.filter(({ key }) => within(key, page.start, page.end)) };
   } finally {

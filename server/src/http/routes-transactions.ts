@@ -163,12 +163,12 @@ async function startOverlaid(
   const { kept, hwt, seen } = caller;
   if (kept === undefined || at !== null) {
     const asked = wanted(floorOf(api.sessions.rules, caller), at);
-    const snapshot = snapshotOf(await api.node.coordinator.start({ txId, ...asked }));
+    const snapshot = snapshotOf(await api.node.requests.start({ txId, ...asked }));
     return { snapshot, seen, hwt, overlay: new Map(), session: kept?.id };
   }
   const view = api.sessions.callers.view({ ...caller, kept });
   try {
-    const snapshot = snapshotOf(await api.node.coordinator.start({ txId, ...wanted(view.floor, null) }));
+    const snapshot = snapshotOf(await api.node.requests.start({ txId, ...wanted(view.floor, null) }));
     const overlay = new Map(view.above(snapshot).map((entry) => [entry.key, entry]));
     return { snapshot, seen, hwt: kept.hwt, overlay, session: kept.id };
   } finally {
@@ -209,13 +209,13 @@ async function read(api: TransactionsContext, request: FastifyRequest, reply: Fa
 
 /** In the open transaction, or in its snapshot where its node is gone. */
 async function readIn(api: TransactionsContext, ref: TxRef, keys: readonly QualifiedKey[]) {
-  const { coordinator } = api.node;
+  const { requests } = api.node;
   const { snapshot } = ref;
   try {
-    return await coordinator.read({ txId: ref.txId, ...wanted(snapshot, null), keys }, ownerOf(api, ref));
+    return await requests.read({ txId: ref.txId, ...wanted(snapshot, null), keys }, ownerOf(api, ref));
   } catch (error) {
     if (!isOrphan(error)) throw error;
-    return coordinator.read({ txId: null, ...wanted(snapshot, snapshot), keys });
+    return requests.read({ txId: null, ...wanted(snapshot, snapshot), keys });
   }
 }
 
@@ -239,7 +239,7 @@ async function commitOpen(api: TransactionsContext, request: FastifyRequest, rep
     open: true,
     hwt: Math.max(caller.hwt, ref.hwt),
     // The snapshot is the same in every repetition, and at most the ust at the first send (D5).
-    birth: ref.snapshot.ts,
+    sentAfter: ref.snapshot.ts,
     // So is the home, wherever it is repeated (D4).
     home: api.node.topology.regionOf(ref.owner),
     principal: api.principal(request),
@@ -267,7 +267,7 @@ async function end(api: TransactionsContext, request: FastifyRequest, reply: Fas
   const ref = refOf(api, request);
   const { txId } = ref;
   await refuseCommitted(api, ref);
-  await api.node.coordinator.end({ txId }, ownerOf(api, ref)).catch((error: unknown) => {
+  await api.node.requests.end({ txId }, ownerOf(api, ref)).catch((error: unknown) => {
     // It ended with its node.
     if (!isOrphan(error)) throw error;
   });
@@ -292,11 +292,11 @@ async function refuseCommitted(api: TransactionsContext, ref: TxRef): Promise<vo
 
 async function status(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { id } = request.params as { id: string };
-  const { birth } = request.query as Static<typeof StatusQuery>;
+  const { sentAfter } = request.query as Static<typeof StatusQuery>;
   // The id of any transaction, as a receipt, an Idempotency-Key or a problem document has it.
   const ref = isTxId(id) ? undefined : refOf(api, request);
   const owner = ref === undefined ? undefined : ownerOf(api, ref);
-  const since = birth ?? ref?.snapshot.ts ?? null;
+  const since = sentAfter ?? ref?.snapshot.ts ?? null;
   const answer = await promised<TxStatus>((done) => api.outcomes.status(ref?.txId ?? id, since, done, owner));
   api.sendJson(reply, JSON.stringify({ id, status: answer.status, timestamp: answer.ts }));
 }

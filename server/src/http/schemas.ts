@@ -99,7 +99,7 @@ export const StartAnswer = named('OpenTransaction', {
   expiresAt: Type.String({ format: 'date-time' }),
 });
 export const StatusQuery = object({
-  birth: Type.Optional(
+  sentAfter: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: TIMESTAMP.maximum,

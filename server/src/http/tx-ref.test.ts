@@ -94,10 +94,10 @@ describe('an interactive transaction whose node is gone (D8)', () => {
     expect(again.json()).toEqual(done.json());
     expect(cluster.versions.get('default/b')).toHaveLength(1);
     const commits = target.node.calls.slice(before).filter(({ call }) => call === 'commit');
-    // Every repetition has the home of the node that opened it, and the birth of its snapshot (D4, D5).
+    // Every repetition has the home of the node that opened it, and the sentAfter of its snapshot (D4, D5).
     for (const { request } of commits)
-      expect(request).toMatchObject({ homes: ['virginia'], birth: expect.any(Number) });
-    expect(new Set(commits.map(({ request }) => (request as { birth: number }).birth)).size).toBe(1);
+      expect(request).toMatchObject({ attemptRegions: ['virginia'], sentAfter: expect.any(Number) });
+    expect(new Set(commits.map(({ request }) => (request as { sentAfter: number }).sentAfter)).size).toBe(1);
   });
 
   it('goes on at the same node after its restart', async () => {
@@ -122,7 +122,10 @@ describe('an interactive transaction whose node is gone (D8)', () => {
     const done = await abroad.call('POST', `${path}/commit`, { body: { writes: [{ ...refs('b')[0], value: 1 }] } });
     expect(done.status).toBe(200);
     const { request } = abroad.node.calls.at(-1)!;
-    expect(request).toMatchObject({ hwt: Number(wrote.headers['isochron-commit-timestamp']), homes: ['virginia'] });
+    expect(request).toMatchObject({
+      hwt: Number(wrote.headers['isochron-commit-timestamp']),
+      attemptRegions: ['virginia'],
+    });
   });
 
   it('ends without a fuss', async () => {

@@ -23,7 +23,7 @@ export interface CommitOrder {
   /** Whether it is an interactive one that its coordinator has open. */
   readonly open?: boolean;
   readonly hwt: Timestamp;
-  readonly birth: Timestamp;
+  readonly sentAfter: Timestamp;
   readonly principal: string;
   readonly writes: readonly KeyWrite[];
   readonly coordinator?: NodeId | undefined;
@@ -44,7 +44,7 @@ export async function commit(
   const { ts, deps } = snapshot;
   const known = open ? { snapshot: null } : { snapshot: ts, deps };
   const avoid = avoidedBy(request.txId, api.node.topology);
-  const attempt = { homes: [home], ...(avoid.length === 0 ? {} : { avoids: [avoid] }) };
+  const attempt = { attemptRegions: [home], ...(avoid.length === 0 ? {} : { avoids: [avoid] }) };
   const committed = await promised<Snapshot>((done) =>
     api.outcomes.commit({ ...request, ...known, ...attempt }, done, coordinator),
   );
@@ -63,7 +63,7 @@ export const oneShot = (
   txId: id.txId,
   snapshot: api.sessions.knownTo(caller),
   hwt: caller.hwt,
-  birth: api.birth(id.repeated),
+  sentAfter: api.sentAfter(id.repeated),
   principal,
   writes,
 });

@@ -3,7 +3,7 @@ import type { NodeId, RegionId, Timestamp, Topology, TxId } from '@isochron/core
 import type { Loss, Unresponsive, VerificationStatus } from '@isochron/protocols';
 import type { CoordinatorPort, Done, OperationsPort, SessionsMachine } from '@isochron/sessions';
 import type { ClusterConfig } from '../config/cluster-file.js';
-import type { PromisedCoordinator, PromisedOperations } from './promised.js';
+import type { OperationRequests, TransactionRequests } from './promised.js';
 import type { ServedOperations, ServedProtocol, ServedTransactions } from './protocols.js';
 import type { Scope, Sent, TrafficKind } from './traffic.js';
 import type { Blocked } from './waits.js';
@@ -141,7 +141,7 @@ export interface RunningNode {
   clockProblem(): string | undefined;
   /**
    * Whether the node may serve requests: recovered, with a right clock, its disk not being verified any more, and
-   * stabilisation has spoken once.
+   * the node has a stable time.
    */
   ready(): boolean;
   status(): NodeStatus;
@@ -163,7 +163,7 @@ export interface TransactionsNode extends RunningNode {
   readonly protocol: ServedTransactions;
   readonly port: CoordinatorPort;
   /** The same with promises. */
-  readonly coordinator: PromisedCoordinator;
+  readonly requests: TransactionRequests;
   /** Caches of HTTP sessions, kept here or asked for elsewhere. */
   readonly sessions: SessionsMachine;
 }
@@ -173,7 +173,7 @@ export interface OperationsNode extends RunningNode {
   readonly protocol: ServedOperations;
   readonly port: OperationsPort;
   /** The same with promises. */
-  readonly coordinator: PromisedOperations;
+  readonly requests: OperationRequests;
 }
 
 export type AnyNode = TransactionsNode | OperationsNode;

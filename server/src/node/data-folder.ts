@@ -5,7 +5,14 @@ import type { RecoveredState } from '@isochron/core';
 import { lacksData } from '@isochron/protocols';
 import { type Placement, ReopenableStore, verifyPlacement } from '@isochron/storage';
 import type { Logger } from 'pino';
-import { type Distrust, dependOnTheMachine, distrusted, isDamage, lostWithTheMachine, trustAgain } from './distrust.js';
+import {
+  clearQuarantine,
+  dependOnTheMachine,
+  isDamage,
+  lostWithTheMachine,
+  type Quarantine,
+  quarantineOf,
+} from './quarantine.js';
 
 export interface DataFolderOptions {
   readonly dataDir: string;
@@ -36,12 +43,12 @@ export async function openDataFolder(options: DataFolderOptions): Promise<Opened
   const { storeId } = await verifyPlacement(dataDir, placement);
   const verdict = await verdictOf(dataDir);
   if (verdict?.step === 'rebuild') await setAside(dataDir, verdict.reason, logger);
-  let opened = await openTrusted(options);
+  let opened = await openOrSetAside(options);
   if (lacksData(opened.recovered) && opened.recovered.meta.size > 0) {
     // Half a copy, of a rebuild that was interrupted: what its source has collected since would come back to life.
     await opened.store.close();
     await rm(join(dataDir, STORE), { recursive: true });
-    trustAgain(dataDir);
+    clearQuarantine(dataDir);
     opened = { ...(await openStore(options)), setAside: opened.setAside };
   }
   if (durability === 'memory') await dependOnTheMachine(dataDir);
@@ -54,18 +61,18 @@ const STORE = 'store';
 /** Data that were set aside are kept under this name and a number; they count for no quota. */
 export const ASIDE = 'store.distrusted-';
 
-async function verdictOf(dataDir: string): Promise<Distrust | undefined> {
+async function verdictOf(dataDir: string): Promise<Quarantine | undefined> {
   if (await lostWithTheMachine(dataDir)) {
     const reason = 'the machine went down while writes were only in its memory (durability: memory)';
     return { step: 'rebuild', reason };
   }
-  return distrusted(dataDir);
+  return quarantineOf(dataDir);
 }
 
 type Opened = Pick<OpenedData, 'store' | 'recovered' | 'setAside'>;
 
 /** Opens the store; one that cannot even say what it holds is set aside at once, unless somebody's only copy is in it. */
-async function openTrusted(options: DataFolderOptions): Promise<Opened> {
+async function openOrSetAside(options: DataFolderOptions): Promise<Opened> {
   try {
     return { ...(await openStore(options)), setAside: false };
   } catch (error) {
@@ -94,7 +101,7 @@ async function setAside(dataDir: string, reason: string, logger: Logger): Promis
   while (await exists(asideOf(dataDir, n))) n++;
   const kept = asideOf(dataDir, n);
   if (await exists(store)) await rename(store, kept);
-  trustAgain(dataDir);
+  clearQuarantine(dataDir);
   logger.error({ reason, kept }, 'the data of this node are set aside; it fetches them anew from its peers');
 }
 

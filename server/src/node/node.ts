@@ -38,11 +38,11 @@ import type { Costs, NodeStatus, RunningNode } from './api.js';
 import { differingNodes, reportDifferences } from './cluster-file-log.js';
 import type { OpenedData } from './data-folder.js';
 import { DiskWatch } from './disk-watch.js';
-import { closedCleanly, distrust, isDamage, isDistrust } from './distrust.js';
 import { lossLogger, type OperatorPort } from './losses.js';
 import type { NodeOptions } from './options.js';
 import { PeerHealth } from './peer-health.js';
 import type { ServedProtocol } from './protocols.js';
+import { closedCleanly, isDamage, isDiskFailure, quarantine } from './quarantine.js';
 import { logRebuild } from './rebuild-log.js';
 import { foreignSource } from './senders.js';
 import { type Figures, nodeStatus } from './status.js';
@@ -283,9 +283,9 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   /** After a loss, commits are accepted from sessions born later (D10): not before UST has passed it. */
   ready(): boolean {
     const { membership, stabilization, stable } = this.machines;
-    const whole = membership.joined && stable.value >= membership.lostUpTo;
+    const whole = membership.joined && stable.value >= membership.incarnation;
     const clocked = this.#acceptsFuture || this.machines.clock.problem === undefined;
-    if (this.#closing !== undefined || !whole || !clocked || !stabilization.spoken) return false;
+    if (this.#closing !== undefined || !whole || !clocked || !stabilization.hasStableTime) return false;
     return this.verification().state !== 'verifying';
   }
 
@@ -427,11 +427,11 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   #judged(error: unknown): unknown {
     const { membership } = this.machines;
     // Half a copy is thrown away at the next start in any case.
-    if (!membership.joined || !isDistrust(error)) return error;
+    if (!membership.joined || !isDiskFailure(error)) return error;
     const first = isDamage(error) && membership.retiring === undefined;
     if (isDamage(error) && !first && this.soleCopy)
       return new IsochronError('STORAGE_FAILED', error.message, { retryable: false });
-    distrust(this.options.dataDir, { step: first ? 'retire' : 'rebuild', reason: error.message });
+    quarantine(this.options.dataDir, { step: first ? 'retire' : 'rebuild', reason: error.message });
     return error;
   }
 

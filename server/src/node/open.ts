@@ -29,7 +29,7 @@ import { OPERATOR_MACHINE, OperatorPort } from './losses.js';
 import { type NodeMessage, nodeSchema } from './messages.js';
 import { type Described, Node, type Parts } from './node.js';
 import type { NodeOptions } from './options.js';
-import { PromisedCoordinator, PromisedOperations } from './promised.js';
+import { OperationRequests, TransactionRequests } from './promised.js';
 import { type ServedOperations, type ServedProtocol, type ServedTransactions, servedProtocol } from './protocols.js';
 import { type Figures, operationFigures, transactionFigures } from './status.js';
 import { loadUnapplied } from './unapplied.js';
@@ -72,7 +72,7 @@ export async function openNode(options: NodeOptions): Promise<OpenedNode> {
 class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode {
   readonly protocol: ServedTransactions;
   readonly port: ClientPort;
-  readonly coordinator: PromisedCoordinator;
+  readonly requests: TransactionRequests;
   readonly sessions: SessionsMachine;
   protected readonly schema: MessageSchema<NodeMessage>;
   protected readonly machines: TransactionNode;
@@ -84,7 +84,7 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
     this.schema = nodeSchema(protocol);
     this.machines = protocol.open({ ...this.common, unapplied });
     this.port = new ClientPort(this.id, this.portDriver());
-    this.coordinator = new PromisedCoordinator(this.port);
+    this.requests = new TransactionRequests(this.port);
     const checks = snapshotChecks(this.config);
     this.sessions = new SessionsMachine({
       wake: () => this.host.fire(SESSIONS_MACHINE, ASKED_TIMER),
@@ -112,7 +112,7 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
   }
 
   protected async newest(key: QualifiedKey): Promise<Version | null> {
-    const { versions } = await this.coordinator.read({ txId: null, ust: this.ust(), at: null, keys: [key] });
+    const { versions } = await this.requests.read({ txId: null, ust: this.ust(), at: null, keys: [key] });
     return versions[0] ?? null;
   }
 }
@@ -120,7 +120,7 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
 class OpenOperationsNode extends Node<OperationMessage> implements OperationsNode {
   readonly protocol: ServedOperations;
   readonly port: OperationPort;
-  readonly coordinator: PromisedOperations;
+  readonly requests: OperationRequests;
   protected readonly schema: MessageSchema<OperationMessage>;
   protected readonly machines: OperationNode;
   protected readonly operator: OperatorPort;
@@ -131,7 +131,7 @@ class OpenOperationsNode extends Node<OperationMessage> implements OperationsNod
     this.schema = protocol.schema;
     this.machines = protocol.open(this.common);
     this.port = new OperationPort(this.id, this.portDriver());
-    this.coordinator = new PromisedOperations(this.port);
+    this.requests = new OperationRequests(this.port);
     this.operator = new OperatorPort(this.id, this.portDriver());
     const ports = [
       [CLIENT_MACHINE, this.port],
@@ -149,7 +149,7 @@ class OpenOperationsNode extends Node<OperationMessage> implements OperationsNod
   }
 
   protected async newest(key: QualifiedKey): Promise<Version | null> {
-    const { version } = await this.coordinator.get(this.protocol.session('', this.region).get(key));
+    const { version } = await this.requests.get(this.protocol.session('', this.region).get(key));
     return version;
   }
 }

@@ -43,11 +43,11 @@ export class PeerHealth {
   /** Called when a link came up or went down, too. */
   look(): void {
     const now = performance.now();
-    const heardAtMs = (node: NodeId): number | undefined => {
+    const receivedAtMs = (node: NodeId): number | undefined => {
       const silentMs = this.#silentMs(node);
       return silentMs === undefined ? undefined : now - silentMs;
     };
-    if (!this.#watch.look(now, heardAtMs)) return;
+    if (!this.#watch.look(now, receivedAtMs)) return;
     const { nodes, regions } = this.unresponsive;
     // At a start the links are not up yet: that is no news.
     const started = this.#allAnswered;

@@ -32,7 +32,7 @@ export const promised = <T>(call: (done: Done<T>) => void): Promise<T> =>
   });
 
 /** A {@link CoordinatorPort}. */
-export class PromisedCoordinator {
+export class TransactionRequests {
   constructor(readonly port: CoordinatorPort) {}
 
   start(request: Unreferenced<StartTxReq>, coordinator?: NodeId): Promise<StartTxResp> {
@@ -61,7 +61,7 @@ export class PromisedCoordinator {
 }
 
 /** An {@link OperationsPort}. */
-export class PromisedOperations {
+export class OperationRequests {
   constructor(readonly port: OperationsPort) {}
 
   get(request: Unreferenced<GetReq>): Promise<GetResp> {

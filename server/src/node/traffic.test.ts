@@ -33,9 +33,9 @@ const replicate = (...groups: LogGroup[]): Message => ({
   to: TS,
   groups,
   more: false,
-  vouched: true,
+  verified: true,
 });
-const heartbeat: Message = { type: 'Heartbeat', partition: 1, source: 'virginia', from: TS, to: TS, vouched: true };
+const heartbeat: Message = { type: 'Heartbeat', partition: 1, source: 'virginia', from: TS, to: TS, verified: true };
 const gossip: Message = { type: 'GossipDown', ust: TS, sOld: TS, wallMs: TS };
 const read: Message = { type: 'ReadSliceReq', ref: 1, partition: 1, snapshot: TS, keys: ['default/a'] };
 

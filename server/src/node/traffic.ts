@@ -138,7 +138,7 @@ export class Traffic {
   replicatedUpdates = 0;
   /**
    * What of these updates orders them: timestamps and dependencies, as encoded. Not the key, the value, the transaction's id, nor
-   * partition and region, which are the stretch's. A transaction's metadata is counted once, however many keys it writes.
+   * partition and region, which are the range's. A transaction's metadata is counted once, however many keys it writes.
    */
   metadataBytes = 0;
   readonly #byScope: { readonly [S in Scope]: Tallies } = { region: newTallies(), wan: newTallies() };

@@ -5,7 +5,7 @@ import { VisibilitySampler } from './visibility.js';
 jest.useFakeTimers();
 
 const START = Date.UTC(2026, 0, 1);
-const stretch = (at: number, value: string | null = '1'): Replicate => {
+const range = (at: number, value: string | null = '1'): Replicate => {
   const ct = packWall(at);
   const txs = [{ txId: 'a.1', writes: [{ key: 'default/a', value }] }];
   return {
@@ -16,7 +16,7 @@ const stretch = (at: number, value: string | null = '1'): Replicate => {
     to: ct,
     groups: [{ ct, txs }],
     more: false,
-    vouched: true,
+    verified: true,
   };
 };
 
@@ -48,7 +48,7 @@ describe('the visibility of updates of other regions', () => {
   };
 
   it('is the time from their timestamp until a read shows them, or something newer', async () => {
-    sampler.received(stretch(START - 40));
+    sampler.received(range(START - 40));
     await pass(50);
     shown = START - 50;
     await pass(50);
@@ -61,7 +61,7 @@ describe('the visibility of updates of other regions', () => {
   it('is sampled once a second, one update at a time: it costs next to nothing', async () => {
     shown = START + 3_600_000;
     for (let i = 0; i < 300; i++) {
-      sampler.received(stretch(now));
+      sampler.received(range(now));
       await pass(10);
     }
     expect(samples).toHaveLength(3);
@@ -69,37 +69,37 @@ describe('the visibility of updates of other regions', () => {
   });
 
   it('is not sampled by updates that leave nothing to see', async () => {
-    sampler.received(stretch(now, null));
-    sampler.received({ ...stretch(now), groups: [] });
+    sampler.received(range(now, null));
+    sampler.received({ ...range(now), groups: [] });
     await pass(20);
     expect(reads).toBe(0);
   });
 
   it('has no sample of an update that is never seen, or cannot be read; the next one is followed again', async () => {
-    sampler.received(stretch(now));
+    sampler.received(range(now));
     await pass(11_000);
     const given = reads;
     await pass(1_000);
     expect([samples, reads]).toEqual([[], given]);
     failure = new Error('refused');
-    sampler.received(stretch(now));
+    sampler.received(range(now));
     await pass(1_000);
     expect([samples, reads]).toEqual([[], given + 1]);
     failure = undefined;
     shown = now + 1;
-    sampler.received(stretch(now));
+    sampler.received(range(now));
     await pass(10);
     expect(samples).toHaveLength(1);
   });
 
   it('is not followed any more when the node closes', async () => {
-    sampler.received(stretch(now));
+    sampler.received(range(now));
     await pass(30);
     const before = reads;
     sampler.close();
     shown = now;
     await pass(30);
-    sampler.received(stretch(now + 5_000));
+    sampler.received(range(now + 5_000));
     await pass(30);
     expect([samples, reads]).toEqual([[], before]);
   });

@@ -71,7 +71,7 @@ export class VisibilitySampler {
   }
 }
 
-/** The last update of a stretch that leaves a value. */
+/** The last update of a range that leaves a value. */
 function lastUpdate({ source, groups }: Replicate): Awaited | undefined {
   const group = groups.at(-1);
   const write = group?.txs.at(-1)?.writes.at(-1);

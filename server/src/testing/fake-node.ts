@@ -30,7 +30,7 @@ import { type After, type CoordinatorPort, type Done, SessionsMachine, StableWai
 import { type ClusterConfig, clusterSpec, parseClusterFile } from '../config/cluster-file.js';
 import type { ProtocolName } from '../config/protocol-names.js';
 import type { Costs, DiskStatus, LinkSummary, NodeStatus, PartitionStatus, TransactionsNode } from '../node/api.js';
-import { PromisedCoordinator } from '../node/promised.js';
+import { TransactionRequests } from '../node/promised.js';
 import { type ServedTransactions, servedTransactions } from '../node/protocols.js';
 
 import { newSessionId } from '../session/ids.js';
@@ -236,7 +236,7 @@ export class FakeNode implements TransactionsNode {
         return { type: 'TxStatusResp', ref: 0, status, ts: snapshot ?? null, attempt: 0 };
       }),
   };
-  readonly coordinator = new PromisedCoordinator(this.port);
+  readonly requests = new TransactionRequests(this.port);
 
   now(): number {
     return this.cluster.nowMs;

@@ -20,8 +20,8 @@ const commit = (id: number, writes: object[], more: object = {}) => ({
   tx: `abcdefghijklmnopqrstuv.${id.toString(36)}`,
   snapshot: api.node.ust(),
   hwt: 0,
-  birth: api.node.ust(),
-  homes: ['virginia'],
+  sentAfter: api.node.ust(),
+  attemptRegions: ['virginia'],
   writes,
   ...more,
 });
@@ -219,16 +219,22 @@ describe('a session', () => {
   it('passes on what identifies a commit unchanged', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
-    const homes = ['oregon', 'virginia'];
-    const frame = commit(1, [{ key: 'default/a', value: '1' }], { homes, hwt: 5, birth: 4, snapshot: 3, tx: TX_ID });
+    const attemptRegions = ['oregon', 'virginia'];
+    const frame = commit(1, [{ key: 'default/a', value: '1' }], {
+      attemptRegions,
+      hwt: 5,
+      sentAfter: 4,
+      snapshot: 3,
+      tx: TX_ID,
+    });
     client.send(frame);
     await client.answer(1);
     expect(api.node.calls.at(-1)?.request).toEqual({
       txId: TX_ID,
       snapshot: 3,
       hwt: 5,
-      birth: 4,
-      homes,
+      sentAfter: 4,
+      attemptRegions,
       principal: 'anonymous',
       writes: [{ key: 'default/a', value: '1' }],
     });
@@ -241,7 +247,7 @@ describe('a session', () => {
     const writes = [{ key: 'default/a', value: '1' }];
     client.send(commit(1, writes, { avoids: [['oregon']] }));
     await client.answer(1);
-    expect(api.node.calls.at(-1)?.request).toMatchObject({ homes: ['virginia'], avoids: [['oregon']] });
+    expect(api.node.calls.at(-1)?.request).toMatchObject({ attemptRegions: ['virginia'], avoids: [['oregon']] });
     const wrong = [
       [],
       [[], []],

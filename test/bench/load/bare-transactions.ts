@@ -88,9 +88,17 @@ answerJobs<BareLoadJob, Load>(async (job) => {
         key,
         value: JSON.stringify(valueFor(values, plain(key), random.below(WRITERS))),
       }));
-      const homes = [job.regions[i % job.regions.length]!];
+      const attemptRegions = [job.regions[i % job.regions.length]!];
       const { snapshot } = shown;
-      const commit: CommitFrame = { type: 'commit', id: session.nextId(), tx, hwt: 0, birth: snapshot, homes, writes };
+      const commit: CommitFrame = {
+        type: 'commit',
+        id: session.nextId(),
+        tx,
+        hwt: 0,
+        sentAfter: snapshot,
+        attemptRegions,
+        writes,
+      };
       const [committed] = await session.request([commit]);
       if (committed?.type !== 'committed') throw new Error('the bare server answered a commit with something else');
     });

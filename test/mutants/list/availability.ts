@@ -23,8 +23,8 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: PEER_WATCH,
-        find: 'return heardAtMs !== undefined && nowMs',
-        replace: 'return heardAtMs !== undefined || nowMs < 0 && nowMs',
+        find: 'return receivedAtMs !== undefined && nowMs',
+        replace: 'return receivedAtMs !== undefined || nowMs < 0 && nowMs',
       },
     ],
     seeds: { from: 73, count: 150 },

@@ -58,9 +58,9 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COMMITS,
-        find: 'const { txId: tx, snapshot, deps, birth, writes } = this.attempt;',
+        find: 'const { txId: tx, snapshot, deps, sentAfter, writes } = this.attempt;',
         replace:
-          'const { txId, snapshot, deps, birth, writes } = this.attempt; const tx = this.sent ? txId.concat(String(0)) : txId;',
+          'const { txId, snapshot, deps, sentAfter, writes } = this.attempt; const tx = this.sent ? txId.concat(String(0)) : txId;',
       },
     ],
     seeds: { from: 1, count: 40 },

@@ -170,8 +170,8 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: OUTCOMES,
-        find: 'return Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo);',
-        replace: 'return this.state.membership.lostUpTo;',
+        find: 'return Math.max(this.#forgottenUpTo, this.state.membership.incarnation);',
+        replace: 'return this.state.membership.incarnation;',
       },
     ],
     seeds: { from: 1, count: 200 },
@@ -208,7 +208,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     name: 'one-phase-runs-again',
     breaks: 'P11, D4',
     does: 'commits in one phase whatever its cohorts know of the transaction',
-    patches: [{ file: COHORT, find: '      this.#known(txId, request.birth) === undefined &&\n', replace: '' }],
+    patches: [{ file: COHORT, find: '      this.#known(txId, request.sentAfter) === undefined &&\n', replace: '' }],
     seeds: { from: 2, count: 100 },
   },
   {
@@ -233,7 +233,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: ONE_PHASE,
-        find: 'clock.propose(now, Math.max(ht, ust, birth), out)',
+        find: 'clock.propose(now, Math.max(ht, ust, sentAfter), out)',
         replace: 'clock.propose(now, 0, out)',
       },
     ],
@@ -246,8 +246,8 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COHORT,
-        find: '      this.#known(txId, request.birth) === undefined &&\n',
-        replace: "      (this.#known(txId, request.birth)?.state ?? 'aborted') === 'aborted' &&\n",
+        find: '      this.#known(txId, request.sentAfter) === undefined &&\n',
+        replace: "      (this.#known(txId, request.sentAfter)?.state ?? 'aborted') === 'aborted' &&\n",
       },
     ],
     seeds: { from: 44, count: 200 },

@@ -2,7 +2,7 @@
 import type { Mutant, Profile } from '../mutant.js';
 import { SAME_TIMES } from './clock.js';
 import { READS, REBUILD, REPLICA_STATE, REPLICATION, VERIFICATION } from './files.js';
-import { TINY_STRETCHES } from './variants.js';
+import { TINY_RANGES } from './variants.js';
 
 /** Single frames are lost, come twice, or come late, and the connections stay. */
 const UNRULY_LINKS: Profile = { faults: { kinds: ['unrulyLink'], count: 12, untilMs: 3_000 } };
@@ -90,8 +90,8 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATION,
-        find: 'if (this.#follows(message, now, out)) this.#heard(message.source, message.to, false, out);',
-        replace: 'if (this.#peers.has(message.source)) this.#heard(message.source, message.to, false, out);',
+        find: 'if (this.#follows(message, now, out)) this.#advance(message.source, message.to, false, out);',
+        replace: 'if (this.#peers.has(message.source)) this.#advance(message.source, message.to, false, out);',
       },
     ],
     seeds: { from: 1, count: 50 },
@@ -104,8 +104,8 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'packages/protocols/src/kernel/heartbeats.ts',
-        find: 'span.from === from && span.to === upTo && span.vouched === vouched',
-        replace: 'span.from === from && span.vouched === vouched',
+        find: 'span.from === from && span.to === upTo && span.verified === verified',
+        replace: 'span.from === from && span.verified === verified',
       },
     ],
     seeds: { from: 3, count: 40 },
@@ -113,7 +113,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'gap-not-noticed',
     breaks: 'D6',
-    does: 'accepts a stretch that does not begin where the last one ended',
+    does: 'accepts a range that does not begin where the last one ended',
     patches: [
       {
         file: REPLICATION,
@@ -129,12 +129,12 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     breaks: 'P3',
     does: 'raises the version vector with each fragment of a group, so that its other fragments count as stale',
     patches: [
-      ...TINY_STRETCHES,
+      ...TINY_RANGES,
       {
         file: REPLICATION,
-        find: 'this.#heard(source, to, wrote, out);\n    this.#arrived(wrote, now, out);\n    if (more)',
+        find: 'this.#advance(source, to, wrote, out);\n    this.#arrived(wrote, now, out);\n    if (more)',
         replace:
-          'this.#heard(source, Math.max(to, groups.at(-1)?.ct ?? 0), wrote, out);\n    this.#arrived(wrote, now, out);\n    if (more)',
+          'this.#advance(source, Math.max(to, groups.at(-1)?.ct ?? 0), wrote, out);\n    this.#arrived(wrote, now, out);\n    if (more)',
       },
     ],
     seeds: { from: 1, count: 20 },
@@ -213,7 +213,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICA_STATE,
-        find: 'group: recovered.heard[region] ?? 0,',
+        find: 'group: recovered.highestGroups[region] ?? 0,',
         replace: 'group: 0,',
       },
     ],
@@ -235,13 +235,13 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     profile: TORN_BY_LOST_DISKS,
   },
   {
-    name: 'unvouched-counts',
+    name: 'unverified-counts',
     breaks: 'D10',
-    does: 'takes the version clock of a disk that nobody has vouched for into UST',
+    does: 'takes the version clock of a disk that not every peer has verified into UST',
     patches: [
       {
         file: REPLICATION,
-        find: 'if (trust.doubt(this.#received(source)))',
+        find: 'if (verification.markUnverified(this.#received(source)))',
         replace: 'if (this.#received(source) < 0)',
       },
     ],
@@ -249,14 +249,14 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     profile: OLD_DISKS,
   },
   {
-    name: 'not-heard-again',
+    name: 'stream-not-restarted',
     breaks: 'D10',
-    does: 'goes on behind the version clock that a peer had before it lost its disk, although a stretch of an old disk may have had a hole',
+    does: 'goes on behind the version clock that a peer had before it lost its disk, although a range of an old disk may have had a hole',
     patches: [
       {
         file: REPLICATION,
-        find: 'peer.trust.hearAgain(this.vv.applied(region));',
-        replace: 'void peer.trust.hearAgain;',
+        find: 'peer.verification.restartFrom(this.vv.applied(region));',
+        replace: 'void peer.verification.restartFrom;',
       },
     ],
     seeds: { from: 71, count: 1 },
@@ -269,8 +269,8 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATION,
-        find: 'trust.limit ?? durableMin)',
-        replace: '(trust.position === undefined ? trust.limit : undefined) ?? durableMin)',
+        find: 'verification.cap ?? durableMin)',
+        replace: '(verification.resentUpTo === undefined ? verification.cap : undefined) ?? durableMin)',
       },
     ],
     seeds: { from: 71, count: 1 },
@@ -279,7 +279,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'references-start-anew',
     breaks: 'P10',
-    does: 'counts its reads from one in each life, and takes an answer to one of a former life for its own',
+    does: 'counts its reads from one in each incarnation, and takes an answer to one of a previous incarnation for its own',
     patches: [
       {
         file: READS,

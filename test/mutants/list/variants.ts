@@ -1,18 +1,18 @@
 /** Unusual ways that are correct. */
 import type { Patch, Variant } from '../mutant.js';
-import { COHORT, COMMITS, STREAM, STRETCHES } from './files.js';
+import { COHORT, COMMITS, RANGES, STREAM } from './files.js';
 
-/** Every group is cut into fragments, and every stretch is as short as it gets. */
-export const TINY_STRETCHES: readonly Patch[] = [
-  { file: STREAM, find: 'const MAX_STRETCH_BYTES = 512 * 1024;', replace: 'const MAX_STRETCH_BYTES = 1;' },
+/** Every group is cut into fragments, and every range is as short as it gets. */
+export const TINY_RANGES: readonly Patch[] = [
+  { file: STREAM, find: 'const MAX_RANGE_BYTES = 512 * 1024;', replace: 'const MAX_RANGE_BYTES = 1;' },
 ];
 
 export const VARIANTS: readonly Variant[] = [
-  { name: 'tiny-stretches', does: 'replicates each transaction in a message of its own', patches: TINY_STRETCHES },
+  { name: 'tiny-ranges', does: 'replicates each transaction in a message of its own', patches: TINY_RANGES },
   {
     name: 'heartbeats-are-replicates',
     does: 'sends an empty Replicate where others send a Heartbeat',
-    patches: [{ file: STRETCHES, find: 'if (groups.length === 0 && !more) {', replace: 'if (upTo < 0) {' }],
+    patches: [{ file: RANGES, find: 'if (groups.length === 0 && !more) {', replace: 'if (upTo < 0) {' }],
   },
   {
     name: 'cohorts-in-reverse',

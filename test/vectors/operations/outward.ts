@@ -35,6 +35,6 @@ export const rotOut = ({ keys, seen, region, id }: ReturnType<OperationSession['
 });
 
 export function putOut(put: ReturnType<OperationSession['put']>): VectorPut {
-  const { txId, key, value, seen, region, birth, homes, depends } = put;
-  return { txId, key, value: valueOut(value), seen, region, birth, homes, ...dependsOut(depends) };
+  const { txId, key, value, seen, region, sentAfter, attemptRegions, depends } = put;
+  return { txId, key, value: valueOut(value), seen, region, sentAfter, attemptRegions, ...dependsOut(depends) };
 }

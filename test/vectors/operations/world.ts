@@ -93,11 +93,11 @@ export class OperationWorld {
 
   #withSeen(count: number): Seen {
     const depends = Array.from({ length: count }, () => this.#dependency());
-    const seen = this.#heard();
+    const seen = this.#dependencies();
     return count === 0 && this.#random.chance(0.7) ? { seen } : { seen, depends };
   }
 
-  #heard(): Deps {
+  #dependencies(): Deps {
     if (this.#random.chance(0.25)) this.#horizon = Math.max(this.#horizon, this.#times.any());
     const [highest, horizon, clock] = [this.#times.recent(), this.#horizon, this.#times.now];
     return drawChoice<Deps>(this.#random, [

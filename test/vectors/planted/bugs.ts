@@ -192,11 +192,11 @@ const TRANSACTIONS: readonly PlantedBug[] = [
 
 const SINGLE_OPERATIONS: readonly PlantedBug[] = [
   inOperations(
-    'same-homes',
+    'same-attemptRegions',
     'repeats a PUT elsewhere as the same attempt',
     OPERATIONS,
-    '{ put.homes.append(at) }',
-    '{ if !planted { put.homes.append(at) } }',
+    '{ put.attemptRegions.append(at) }',
+    '{ if !planted { put.attemptRegions.append(at) } }',
   ),
   inOperations(
     'put-goes-with-a-move',

@@ -46,7 +46,7 @@ export class Application {
   readonly #cluster: Cluster;
   readonly #choices: readonly Choice<Action>[];
   /** Ids of writes that were sent or settled, and the times of commits. */
-  readonly #writes: { readonly txId: string; readonly birth: Timestamp }[] = [];
+  readonly #writes: { readonly txId: string; readonly sentAfter: Timestamp }[] = [];
   #lastCommit: Timestamp = 0;
   #handles: number[] = [];
   #lastHandle = 0;
@@ -73,7 +73,8 @@ export class Application {
       }
       if (effect.do !== 'send') continue;
       for (const frame of effect.frames)
-        if (frame.type === 'commit' || frame.type === 'put') this.#writes.push({ txId: frame.tx, birth: frame.birth });
+        if (frame.type === 'commit' || frame.type === 'put')
+          this.#writes.push({ txId: frame.tx, sentAfter: frame.sentAfter });
     }
   }
 
@@ -147,11 +148,11 @@ export class Application {
   }
 
   #status(): StepInput {
-    const { txId, birth } =
+    const { txId, sentAfter } =
       this.#writes.length === 0 || this.#random.chance(0.2)
-        ? { txId: 'AAAAAAAAAAAAAAAAAAAAAA.0', birth: 0 }
+        ? { txId: 'AAAAAAAAAAAAAAAAAAAAAA.0', sentAfter: 0 }
         : this.#random.pick(this.#writes.slice(-3));
-    return this.call({ f: 'status', txId, ...(this.#random.chance(0.7) ? { birth } : {}) });
+    return this.call({ f: 'status', txId, ...(this.#random.chance(0.7) ? { sentAfter } : {}) });
   }
 
   #time(): Timestamp {

@@ -19,7 +19,7 @@ export type StepCall =
   | { readonly f: 'open' | 'commit'; readonly handle: number }
   | { readonly f: 'write'; readonly key: string; readonly value: VectorValue }
   | { readonly f: 'stable'; readonly ts: Timestamp; readonly timeoutMs: number }
-  | { readonly f: 'status'; readonly txId: string; readonly birth?: Timestamp };
+  | { readonly f: 'status'; readonly txId: string; readonly sentAfter?: Timestamp };
 
 /** An input of the machine. */
 export type StepInput =
@@ -43,7 +43,7 @@ export interface StepError {
   readonly retryable?: boolean;
   /** Of OUTCOME_UNKNOWN: the write. Of SESSION_BLOCKED: the write that blocks. */
   readonly txId?: string;
-  readonly birth?: Timestamp;
+  readonly sentAfter?: Timestamp;
 }
 
 /** Whatever a call resolves with: see `README.md`. */

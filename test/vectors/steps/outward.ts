@@ -30,8 +30,9 @@ export function errorOut(reason: unknown): StepError {
   if (reason === CANCELLED) return { code: CANCELLED };
   if (!(reason instanceof IsochronError)) throw reason;
   const { code, retryable } = reason;
-  if (reason instanceof OutcomeUnknownError) return { code, retryable, txId: reason.txId, birth: reason.birth };
-  if (reason instanceof SessionBlockedError) return { code, retryable, txId: reason.blockedBy, birth: reason.birth };
+  if (reason instanceof OutcomeUnknownError) return { code, retryable, txId: reason.txId, sentAfter: reason.sentAfter };
+  if (reason instanceof SessionBlockedError)
+    return { code, retryable, txId: reason.blockedBy, sentAfter: reason.sentAfter };
   return { code, retryable };
 }
 

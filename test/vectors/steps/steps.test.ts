@@ -86,7 +86,7 @@ describe('what happens to writes in the traces', () => {
   }
 
   const writes = traces.flatMap(writesOf);
-  const homesOf = (sendings: readonly WriteFrame[]): readonly string[] => sendings.at(-1)?.homes ?? [];
+  const homesOf = (sendings: readonly WriteFrame[]): readonly string[] => sendings.at(-1)?.attemptRegions ?? [];
   const statesOf = (is: (step: Step) => boolean): number => timesOf(steps, is);
 
   it('is that one is repeated under its id with the same writes', () => {

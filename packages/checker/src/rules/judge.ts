@@ -6,7 +6,7 @@ import { Digraph } from '../order/graph.js';
 import { CausalVisibility, FinalVisibility } from './causal-visibility.js';
 import { CommitOrder } from './commit-order.js';
 import type { Guarantee } from './guarantees.js';
-import { type NullReads, resolveNulls } from './null-reads.js';
+import { type NullReads, resolveNullReads } from './null-reads.js';
 import {
   MonotonicReads,
   MonotonicWrites,
@@ -42,7 +42,7 @@ export interface Outcome {
   readonly analysis: Analysis;
   readonly rule: VisibilityRule;
   readonly commitOrder: CommitOrder;
-  readonly nulls: NullReads;
+  readonly nullReads: NullReads;
   /** Where the forced orders contradict one another. */
   readonly knots: readonly Knot[];
 }
@@ -57,16 +57,16 @@ export interface CyclicOutcome {
 /** Where something can be wrong at all. */
 export interface Focus {
   /** Reads of null that may have to be explained. */
-  readonly nulls: readonly number[];
+  readonly nullReads: readonly number[];
   /** Transactions whose versions may have been read wrongly. */
   readonly isSuspect: (writer: number) => boolean;
 }
 
 /** Everywhere. */
 export function everywhere({ reads }: Analysis): Focus {
-  const nulls: number[] = [];
-  for (let read = 0; read < reads.length; read++) if (reads.write[read] === NONE) nulls.push(read);
-  return { nulls, isSuspect: () => true };
+  const nullReads: number[] = [];
+  for (let read = 0; read < reads.length; read++) if (reads.write[read] === NONE) nullReads.push(read);
+  return { nullReads, isSuspect: () => true };
 }
 
 /**
@@ -77,12 +77,12 @@ export function judge(guarantee: OrderGuarantee, start: Analysis, focus: Focus):
   let analysis = start;
   for (let round = 0; ; round++) {
     const rule = new VISIBILITY_RULES[guarantee](analysis);
-    const nulls = resolveNulls(analysis, rule, focus.nulls);
-    if (nulls.explained.size === 0 || round === MAX_ROUNDS) {
+    const nullReads = resolveNullReads(analysis, rule, focus.nullReads);
+    if (nullReads.explained.size === 0 || round === MAX_ROUNDS) {
       const commitOrder = new CommitOrder(analysis, rule, focus.isSuspect);
-      return { guarantee, analysis, rule, commitOrder, nulls, knots: knotsOf(analysis, commitOrder) };
+      return { guarantee, analysis, rule, commitOrder, nullReads, knots: knotsOf(analysis, commitOrder) };
     }
-    const reads = analysis.reads.withDeletes(nulls.explained);
+    const reads = analysis.reads.withDeletes(nullReads.explained);
     const next = buildAnalysis(analysis, reads);
     if (next instanceof Digraph) return { guarantee, reads, graph: next };
     analysis = next;
@@ -92,7 +92,7 @@ export function judge(guarantee: OrderGuarantee, start: Analysis, focus: Focus):
 /** Whether a history keeps what the guarantee demands. */
 export const isKept = (outcome: Outcome | CyclicOutcome): boolean =>
   !('graph' in outcome) &&
-  outcome.commitOrder.staleReads.length + outcome.nulls.stale.length + outcome.knots.length === 0;
+  outcome.commitOrder.staleReads.length + outcome.nullReads.stale.length + outcome.knots.length === 0;
 
 function knotsOf(analysis: Analysis, commitOrder: CommitOrder): Knot[] {
   if (commitOrder.from.length === 0) return [];
@@ -118,10 +118,10 @@ function commitGraph({ history, order, reads }: Analysis, more: readonly Edges[]
 export function focusOf(start: Analysis, convergence: Outcome | CyclicOutcome): Focus {
   const all = everywhere(start);
   if ('graph' in convergence) return all;
-  const { analysis, commitOrder, nulls } = convergence;
-  const open = new Set([...nulls.stale, ...nulls.explained.keys()]);
+  const { analysis, commitOrder, nullReads } = convergence;
+  const open = new Set([...nullReads.stale, ...nullReads.explained.keys()]);
   const isOpen = (read: number): boolean => open.has(read) || analysis.reads.write[read] !== NONE;
-  return { nulls: all.nulls.filter(isOpen), isSuspect: tiedBy(analysis, commitOrder) };
+  return { nullReads: all.nullReads.filter(isOpen), isSuspect: tiedBy(analysis, commitOrder) };
 }
 
 /** Whether a transaction is part of any contradiction. */

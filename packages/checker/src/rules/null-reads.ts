@@ -15,10 +15,10 @@ export interface NullReads {
  * see some write of the key, it was a delete: one that neither happened after the reader nor before such a write. Where
  * only one is left, that is what was read.
  */
-export function resolveNulls(analysis: Analysis, rule: VisibilityRule, nulls: readonly number[]): NullReads {
+export function resolveNullReads(analysis: Analysis, rule: VisibilityRule, nullReads: readonly number[]): NullReads {
   const { reads } = analysis;
   const found: NullReads = { stale: [], explained: new Map() };
-  for (const read of nulls) {
+  for (const read of nullReads) {
     if (reads.write[read] !== NONE) continue;
     const [reader, key] = [reads.tx.at(read), reads.key.at(read)];
     // No read observed these deletes, so they may have happened at any time.

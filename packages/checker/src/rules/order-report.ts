@@ -94,7 +94,8 @@ class OrderReport {
       this.#staleVersions.add(version);
       this.#addStale(outcome, read, breaks, () => explaining().staleRead(read));
     }
-    for (const read of outcome.nulls.stale) this.#addStale(outcome, read, breaks, () => explaining().staleNull(read));
+    for (const read of outcome.nullReads.stale)
+      this.#addStale(outcome, read, breaks, () => explaining().staleNull(read));
     for (const knot of outcome.knots) this.#addKnot(knot, isLast, breaks, () => explaining().cycle(knot));
   }
 

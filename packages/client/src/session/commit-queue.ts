@@ -8,7 +8,7 @@ import type { TxId } from '@isochron/core/ids';
 import { clientClosed, late, SessionBlockedError } from '../errors.js';
 import type { Caller, Cancellable } from '../link/exchange.js';
 import type { ClientParts } from './parts.js';
-import type { Job, Turn } from './turn.js';
+import type { QueuedExchange, QueueEntry } from './queued-exchange.js';
 
 /** Writes that are under way at a time. */
 const MAX_CHAINED = 128;
@@ -16,10 +16,10 @@ const MAX_CHAINED = 128;
 /** A job in the queue, or under way. */
 class Queued implements Cancellable {
   /** Undefined while it waits. */
-  turn: Turn | undefined;
+  turn: QueuedExchange | undefined;
 
   constructor(
-    readonly job: Job,
+    readonly job: QueueEntry,
     readonly caller: Caller<unknown>,
     readonly queuedMs: number,
     readonly queue: CommitQueue,
@@ -35,9 +35,9 @@ export class CommitQueue {
   readonly #core: ClientParts;
   #queue: Queued[] = [];
   /** What is under way, in order. Only the first one may have had an effect that those behind it have not had. */
-  readonly #chain: Turn[] = [];
+  readonly #chain: QueuedExchange[] = [];
   /** Writes that the session goes on without. */
-  readonly #detached = new Set<Turn>();
+  readonly #detached = new Set<QueuedExchange>();
   #closed = false;
 
   constructor(core: ClientParts) {
@@ -51,7 +51,7 @@ export class CommitQueue {
     return [...begun, ...queued].map(({ queuedMs }) => queuedMs!);
   }
 
-  get #begun(): Turn[] {
+  get #begun(): QueuedExchange[] {
     return [...this.#detached, ...this.#chain];
   }
 
@@ -61,7 +61,7 @@ export class CommitQueue {
   }
 
   /** What this one follows: the one before it, while that is not decided. */
-  before(turn: Turn): Turn | undefined {
+  before(turn: QueuedExchange): QueuedExchange | undefined {
     return this.#chain[this.#chain.indexOf(turn) - 1];
   }
 
@@ -81,7 +81,7 @@ export class CommitQueue {
   }
 
   /** Begins it when its turn has come. What is taken back before that has no effect; later its exchange is. */
-  enqueue<T>(job: Job<T>, caller: Caller<T>): Cancellable | undefined {
+  enqueue<T>(job: QueueEntry<T>, caller: Caller<T>): Cancellable | undefined {
     if (this.#closed) {
       caller.reject(clientClosed());
       return undefined;
@@ -111,8 +111,9 @@ export class CommitQueue {
 
   /** Why what waits for its turn was not sent. */
   #lateError(): IsochronError {
-    const { overdue, txId, birth } = this.#chain[0] ?? {};
-    if (overdue === true && txId !== undefined && birth !== undefined) return new SessionBlockedError(txId, birth);
+    const { overdue, txId, sentAfter } = this.#chain[0] ?? {};
+    if (overdue === true && txId !== undefined && sentAfter !== undefined)
+      return new SessionBlockedError(txId, sentAfter);
     return late(true);
   }
 
@@ -125,7 +126,7 @@ export class CommitQueue {
   #next(): void {
     while (this.#queue.length > 0 && this.#takesMore) {
       const queued = this.#queue.shift()!;
-      const turn: Turn = queued.job.begin((committed) => this.#ended(turn, committed));
+      const turn: QueuedExchange = queued.job.begin((committed) => this.#ended(turn, committed));
       queued.turn = turn;
       turn.queuedMs = queued.queuedMs;
       this.#chain.push(turn);
@@ -151,13 +152,13 @@ export class CommitQueue {
   }
 
   /** It has ended, one way or the other. */
-  #ended(turn: Turn, committed?: boolean): void {
+  #ended(turn: QueuedExchange, committed?: boolean): void {
     if (this.#detached.delete(turn)) this.#core.changed();
     else this.#leave(turn, committed);
   }
 
   /** It is the next one's turn. */
-  #leave(turn: Turn, committed?: boolean): void {
+  #leave(turn: QueuedExchange, committed?: boolean): void {
     const at = this.#chain.indexOf(turn);
     this.#chain.splice(at, 1);
     const next = this.#chain[at];

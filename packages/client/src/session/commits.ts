@@ -56,7 +56,7 @@ class CommitExchange extends OutcomeExchange {
   }
 
   frame(id: number, connection: Carrier): RequestFrame {
-    const { txId: tx, snapshot, deps, birth, writes } = this.attempt;
+    const { txId: tx, snapshot, deps, sentAfter, writes } = this.attempt;
     const { before: after } = this;
     // Where the transaction is open, the commit ends it. A commit with a snapshot asks for nothing open, anywhere.
     const open = !this.sent && this.#handle?.isOpenOn(connection) === true;
@@ -73,8 +73,8 @@ class CommitExchange extends OutcomeExchange {
       tx,
       ...(open ? {} : { snapshot, ...(deps === undefined ? {} : { deps }) }),
       hwt: this.#hwt ?? this.attempt.hwt,
-      birth,
-      homes: attempts.map(({ home }) => home),
+      sentAfter,
+      attemptRegions: attempts.map(({ home }) => home),
       ...(attempts.some(({ avoid }) => avoid.length > 0) ? { avoids: attempts.map(({ avoid }) => avoid) } : {}),
       ...(after === undefined ? {} : { after }),
       writes: this.#writes,

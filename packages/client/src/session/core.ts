@@ -286,7 +286,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
   }
 
   /** What became of a transaction, of this session or of any other. */
-  txStatus(txId: TxId, birth: Timestamp | undefined, caller: Caller<TransactionStatus>): Cancellable | undefined {
+  txStatus(txId: TxId, sentAfter: Timestamp | undefined, caller: Caller<TransactionStatus>): Cancellable | undefined {
     if (!this.can('transactions')) {
       caller.reject(this.unsupported('keeps no outcomes of writes'));
       return undefined;
@@ -297,7 +297,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
       const undecided = status.state !== 'committed' && this.queue.isUnderWay(txId);
       caller.resolve(undecided ? { state: 'pending', timestamp: undefined } : status);
     };
-    return new TxStatusExchange(txId, birth).run(dispatcher.submitTimed, { resolve, reject: caller.reject });
+    return new TxStatusExchange(txId, sentAfter).run(dispatcher.submitTimed, { resolve, reject: caller.reject });
   }
 
   /** Goes on without the write whose outcome is not known, as another session; returns its id. */

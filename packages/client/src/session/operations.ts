@@ -93,11 +93,11 @@ function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts }:
     }
 
     frame(id: number, connection: Carrier): PutFrame {
-      const { txId: tx, key, value, birth } = this.attempt;
+      const { txId: tx, key, value, sentAfter } = this.attempt;
       this.session.move(connection.region);
-      const homes = this.sending(connection).map(({ home }) => home);
+      const attemptRegions = this.sending(connection).map(({ home }) => home);
       const wireValue = value === null ? null : connection.codec.value(value);
-      return { type: 'put', id, tx, key, value: wireValue, birth, homes, ...this.#seen };
+      return { type: 'put', id, tx, key, value: wireValue, sentAfter, attemptRegions, ...this.#seen };
     }
 
     /** Only in its home, or where it was seen, is what the session depends on known to be. */

@@ -14,7 +14,7 @@ export interface Committed {
 /** What every sending of a write carries. */
 export interface Attempt {
   readonly txId: TxId;
-  readonly birth: Timestamp;
+  readonly sentAfter: Timestamp;
 }
 
 /** What fixes the cohorts of an attempt (D4): kept as it is from its first sending on. */
@@ -77,8 +77,8 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     return this.attempt.txId;
   }
 
-  get birth(): Timestamp {
-    return this.attempt.birth;
+  get sentAfter(): Timestamp {
+    return this.attempt.sentAfter;
   }
 
   /** Whether it may have had an effect, and it is not known whether it has. */
@@ -250,8 +250,8 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   #unknown(why: string, cause?: unknown): void {
     if (this.overdue) return;
     this.overdue = true;
-    const { txId, birth } = this.attempt;
-    this.#unknownError = new OutcomeUnknownError(txId, birth, why, cause);
+    const { txId, sentAfter } = this.attempt;
+    this.#unknownError = new OutcomeUnknownError(txId, sentAfter, why, cause);
     this.rejectCaller(this.#unknownError);
   }
 }

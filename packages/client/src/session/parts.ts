@@ -5,14 +5,14 @@ import type { Connector } from '../link/connector.js';
 import type { Caller, Cancellable, Exchange } from '../link/exchange.js';
 import type { Loop } from '../loop.js';
 import type { ClientSettings } from '../settings.js';
-import type { Job, Turn } from './turn.js';
+import type { QueuedExchange, QueueEntry } from './queued-exchange.js';
 
 /** Does in order what a session does. */
 export interface Queue {
   /** Begins a job when its turn has come. */
-  enqueue<T>(job: Job<T>, caller: Caller<T>): Cancellable | undefined;
+  enqueue<T>(job: QueueEntry<T>, caller: Caller<T>): Cancellable | undefined;
   /** What this one follows: the one before it, while that is not decided. */
-  before(turn: Turn): Turn | undefined;
+  before(turn: QueuedExchange): QueuedExchange | undefined;
 }
 
 export interface ClientParts {

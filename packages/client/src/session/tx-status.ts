@@ -8,13 +8,18 @@ import type { TransactionStatus } from '../transaction-status.js';
 export class TxStatusExchange extends Exchange<TransactionStatus> {
   constructor(
     readonly txId: TxId,
-    readonly birth: Timestamp | undefined,
+    readonly sentAfter: Timestamp | undefined,
   ) {
     super();
   }
 
   frame(id: number): RequestFrame {
-    return { type: 'status', id, tx: this.txId, ...(this.birth === undefined ? {} : { birth: this.birth }) };
+    return {
+      type: 'status',
+      id,
+      tx: this.txId,
+      ...(this.sentAfter === undefined ? {} : { sentAfter: this.sentAfter }),
+    };
   }
 
   answered(frame: Answer): void {

@@ -23,10 +23,10 @@ export class ScriptedStore {
   clock: Timestamp = 1000;
   ust: Timestamp = 1000;
 
-  commit({ tx, hwt, birth, writes }: Pick<CommitFrame, 'tx' | 'hwt' | 'birth' | 'writes'>): Timestamp {
+  commit({ tx, hwt, sentAfter, writes }: Pick<CommitFrame, 'tx' | 'hwt' | 'sentAfter' | 'writes'>): Timestamp {
     const known = this.outcomes.get(tx);
     if (known !== undefined) return known;
-    this.clock = Math.max(this.clock, hwt, birth) + 1;
+    this.clock = Math.max(this.clock, hwt, sentAfter) + 1;
     for (const { key, value } of writes) this.#values.set(key, { ts: this.clock, value });
     this.outcomes.set(tx, this.clock);
     this.ust = this.clock;

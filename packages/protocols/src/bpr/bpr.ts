@@ -38,7 +38,7 @@ class FreshSnapshots extends TimestampSnapshots {
   }
 
   /** Clocks follow at once: nobody waits for a slow one. The snapshot is no stable time. */
-  heard({ ts }: Snapshot): void {
+  observeSnapshot({ ts }: Snapshot): void {
     this.state.clock.observe(ts);
   }
 

@@ -412,7 +412,7 @@ describe('CC-LO: failures', () => {
     expect(t1.discarded).toBe(true);
   });
 
-  it('every later life of a node that has answered a ROT, or was told of one, begins when its time is over', () => {
+  it('every later incarnation of a node that has answered a ROT, or was told of one, begins when its time is over', () => {
     const world = oneRegion();
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const client = new OperationClient(world, 'virginia-4');

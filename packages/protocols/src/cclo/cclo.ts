@@ -121,7 +121,7 @@ class CcLo implements NamedProtocol {
     return [];
   }
 
-  /** Who has read here is not remembered in a later life: that begins when the ROT's time is over. */
+  /** Who has read here is not remembered in a later incarnation: that begins when the ROT's time is over. */
   outlives(at: Timestamp): Timestamp {
     return at + KEPT;
   }

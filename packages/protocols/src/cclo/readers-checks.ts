@@ -115,7 +115,7 @@ export class ReadersChecks {
     );
   }
 
-  /** A later life of this node does not know them: it begins when their time is over. */
+  /** A later incarnation of this node does not know them: it begins when their time is over. */
   #answered(check: Check, readers: readonly Reader[], out: Out): void {
     check.readers.push(...readers);
     const { clock } = this.replica.replication.state;

@@ -65,7 +65,13 @@ describe('Cure: physical clocks', () => {
     expect(reader.read(tx, key)).toEqual([null]);
     expect(tx.deps![0]).toBe(packWall(world.now));
     const writes = [{ key, value: '1' }];
-    const ids = { txId: 'blind-session-0001.0', hwt: 0, birth: 0, homes: ['virginia'], principal: 'anonymous' };
+    const ids = {
+      txId: 'blind-session-0001.0',
+      hwt: 0,
+      sentAfter: 0,
+      attemptRegions: ['virginia'],
+      principal: 'anonymous',
+    };
     const { ct } = world.call('virginia-1', { type: 'CommitReq', ...ids, snapshot: 0, writes }, 'CommitResp');
     expect(ct).toBe(tx.deps![0]! + 1);
   });

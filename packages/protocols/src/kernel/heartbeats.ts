@@ -17,14 +17,14 @@ export class HeartbeatCollector {
 
   constructor(readonly source: RegionId) {}
 
-  add(to: NodeId, { partition, from, to: upTo, vouched }: Heartbeat): void {
+  add(to: NodeId, { partition, from, to: upTo, verified }: Heartbeat): void {
     let spans = this.#spans.get(to);
     if (spans === undefined) {
       spans = [];
       this.#spans.set(to, spans);
     }
-    const same = spans.findLast((span) => span.from === from && span.to === upTo && span.vouched === vouched);
-    if (same === undefined) spans.push({ from, to: upTo, vouched, partitions: [partition] });
+    const same = spans.findLast((span) => span.from === from && span.to === upTo && span.verified === verified);
+    if (same === undefined) spans.push({ from, to: upTo, verified, partitions: [partition] });
     else same.partitions.push(partition);
   }
 
@@ -38,6 +38,6 @@ export class HeartbeatCollector {
 
 /** The heartbeats that one message stands for. */
 export const heartbeatsIn = ({ source, spans }: Heartbeats): Heartbeat[] =>
-  spans.flatMap(({ from, to, vouched, partitions }) =>
-    partitions.map((partition) => ({ type: 'Heartbeat', partition, source, from, to, vouched })),
+  spans.flatMap(({ from, to, verified, partitions }) =>
+    partitions.map((partition) => ({ type: 'Heartbeat', partition, source, from, to, verified })),
   );

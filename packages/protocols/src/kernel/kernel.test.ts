@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { DriftWatch } from './drift-watch.js';
 import { NodeClock } from './node-clock.js';
 import { Aggregator, aggregate, treeOf } from './replication/aggregation.js';
-import { stretches } from './replication/replication-stream.js';
+import { cutRanges } from './replication/replication-stream.js';
 import { StableTime } from './replication/stable-time.js';
 import { VersionVector } from './replication/version-vector.js';
 import { CommittedQueue } from './transactions/committed-queue.js';
@@ -177,7 +177,7 @@ describe('queues', () => {
       pt,
       home: 'a',
       attempt: 0,
-      birth: 0,
+      sentAfter: 0,
       epoch: 0,
       cohorts: [0, 1],
       digest: '',
@@ -193,7 +193,7 @@ describe('queues', () => {
   });
 });
 
-describe('replication stretches', () => {
+describe('replication ranges', () => {
   const group = (ct: number, txs: number, bytes: number) => ({
     ct,
     txs: Array.from({ length: txs }, (_, i) => ({
@@ -203,7 +203,7 @@ describe('replication stretches', () => {
   });
 
   it('a group that is cut counts with its last fragment only (P3)', () => {
-    const cut = stretches(10, 30, [group(15, 1, 10), group(20, 5, 300_000), group(25, 1, 10)]);
+    const cut = cutRanges(10, 30, [group(15, 1, 10), group(20, 5, 300_000), group(25, 1, 10)]);
     const fragments = cut.filter((s) => s.from === s.to);
     expect(fragments.length).toBeGreaterThan(1);
     for (const fragment of fragments) {
@@ -221,7 +221,7 @@ describe('replication stretches', () => {
     ]);
   });
 
-  it('stretches follow on each other without a gap, and no whole group lies outside of its own', () => {
+  it('ranges follow on each other without a gap, and no whole group lies outside of its own', () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -236,7 +236,7 @@ describe('replication stretches', () => {
             ct += step;
             return group(ct, txs, kib * 1024);
           });
-          const cut = stretches(0, ct + 3, groups);
+          const cut = cutRanges(0, ct + 3, groups);
           let at = 0;
           for (const { from, to, groups: part } of cut) {
             expect(from).toBe(at);

@@ -112,7 +112,7 @@ export class NodeClock {
   }
 
   /**
-   * Sees to it that every later life of this node begins at or above `ts`; this one may stay below.
+   * Sees to it that every later incarnation of this node begins at or above `ts`; this one may stay below.
    * @returns whether the disk says so already; else it does with this step's batch
    */
   reserve(ts: Timestamp, out: Writes): boolean {
@@ -179,7 +179,7 @@ export class PhysicalNodeClock extends NodeClock {
     this.#start = start;
   }
 
-  /** When the wall clock has passed it, and whatever a former life of this node may have issued (D7). */
+  /** When the wall clock has passed it, and whatever a previous incarnation of this node may have issued (D7). */
   override readyAt(ts: Timestamp): WallMs {
     return Math.floor(wallOf(Math.max(ts, this.#start))) + 1;
   }

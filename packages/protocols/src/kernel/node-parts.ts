@@ -165,10 +165,10 @@ export function recoverReplicaState(
     versionVector: topology.partitions[partition]!.regions.map(
       (region) => [region, Math.max(durable[region] ?? 0, ust)] as const,
     ),
-    heard: vectorOf(meta.get(`heard/${partition}`)),
-    lives: vectorOf(meta.get(`lives/${partition}`)),
+    highestGroups: vectorOf(meta.get(`heard/${partition}`)),
+    incarnations: vectorOf(meta.get(`lives/${partition}`)),
     limits: vectorOf(meta.get(`limits/${partition}`)),
-    doubt: vectorOf(meta.get(`doubt/${partition}`)),
+    evidence: vectorOf(meta.get(`doubt/${partition}`)),
     gcFloor: timestampOf(meta.get(`gcFloor/${partition}`)),
     forgottenUpTo: timestampOf(meta.get(`forgottenUpTo/${partition}`)),
     truncatedUpTo: timestampOf(meta.get(`logTruncatedUpTo/${partition}`)),

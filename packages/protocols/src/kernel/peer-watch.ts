@@ -44,14 +44,14 @@ export class PeerWatch {
 
   /**
    * Looks at all links.
-   * @param heardAtMs when the last frame came from a node, by the same clock as `nowMs`; undefined while its link is
+   * @param receivedAtMs when the last frame came from a node, by the same clock as `nowMs`; undefined while its link is
    *   down
    * @returns whether what does not answer has changed
    */
-  look(nowMs: number, heardAtMs: (node: NodeId) => number | undefined): boolean {
+  look(nowMs: number, receivedAtMs: (node: NodeId) => number | undefined): boolean {
     if (nowMs - this.#lookedAtMs > STALLED_AFTER_MS) this.#resumedAtMs = nowMs;
     this.#lookedAtMs = nowMs;
-    const nodes = this.#others.filter((node) => !this.#answers(nowMs, heardAtMs(node)));
+    const nodes = this.#others.filter((node) => !this.#answers(nowMs, receivedAtMs(node)));
     if (equal(nodes, this.#unresponsive.nodes)) return false;
     const regions = nodes
       .filter((node) => this.topology.partitionsOn(node).length > 0)
@@ -60,7 +60,7 @@ export class PeerWatch {
     return true;
   }
 
-  #answers(nowMs: number, heardAtMs: number | undefined): boolean {
-    return heardAtMs !== undefined && nowMs - Math.max(heardAtMs, this.#resumedAtMs) <= QUIET_AFTER_MS;
+  #answers(nowMs: number, receivedAtMs: number | undefined): boolean {
+    return receivedAtMs !== undefined && nowMs - Math.max(receivedAtMs, this.#resumedAtMs) <= QUIET_AFTER_MS;
   }
 }

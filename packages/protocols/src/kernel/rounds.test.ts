@@ -83,20 +83,20 @@ describe('rounds of a node', () => {
     world.inject(
       { node: 'oregon-1', machine: 'rounds' },
       { node: 'virginia-1', machine: 'rounds' },
-      { type: 'Heartbeats', source: 'virginia', spans: [{ from: 0, to: 9, vouched: true, partitions: [2, 77] }] },
+      { type: 'Heartbeats', source: 'virginia', spans: [{ from: 0, to: 9, verified: true, partitions: [2, 77] }] },
     );
     expect(vectors()).toEqual(before);
   });
 });
 
 describe('heartbeats of a round', () => {
-  const heartbeat = (partition: number, to: number, vouched = true): Heartbeat => ({
+  const heartbeat = (partition: number, to: number, verified = true): Heartbeat => ({
     type: 'Heartbeat',
     partition,
     source: 'virginia',
     from: 1,
     to,
-    vouched,
+    verified,
   });
 
   it('partitions with the same range share an entry, and each gets its own heartbeat back', () => {

@@ -80,10 +80,10 @@ describe('NoCC: what it claims', () => {
   it('does not have the start phase: it reads and writes without a transaction that was opened', () => {
     const world = settled();
     const key = keyIn(world, 0);
-    const homes = ['virginia'];
+    const attemptRegions = ['virginia'];
     const writes = [{ key, value: '1' }];
-    const ids = { txId: 'nocc-session-0001.0', hwt: 0, birth: 0, principal: 'anonymous' };
-    world.call('virginia-1', { type: 'CommitReq', ...ids, snapshot: 0, homes, writes }, 'CommitResp');
+    const ids = { txId: 'nocc-session-0001.0', hwt: 0, sentAfter: 0, principal: 'anonymous' };
+    world.call('virginia-1', { type: 'CommitReq', ...ids, snapshot: 0, attemptRegions, writes }, 'CommitResp');
     world.run(50);
     const { versions } = world.call(
       'virginia-1',

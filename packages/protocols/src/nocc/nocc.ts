@@ -25,7 +25,7 @@ class NoSnapshots extends TimestampSnapshots {
     return at;
   }
 
-  heard(): void {}
+  observeSnapshot(): void {}
 
   invariants(): void {}
 }

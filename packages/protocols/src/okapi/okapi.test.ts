@@ -303,7 +303,7 @@ describe('Okapi: operations (section 4.2)', () => {
     world.restart('virginia-1', new (store.constructor as new () => typeof store)());
     world.until(
       () =>
-        world.ust() > world.node('virginia-1').parts.membership.lostUpTo &&
+        world.ust() > world.node('virginia-1').parts.membership.incarnation &&
         newest(world, 'virginia-1', key) !== undefined,
     );
     world.run(100);

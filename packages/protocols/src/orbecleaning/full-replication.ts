@@ -41,7 +41,7 @@ export class FullReplication implements ReplicaPart {
       this.#rvv.set(other, stable.aggregated);
       if (other === region) continue;
       const address = addresses.replica(partition, other);
-      // What a former life has not said any more.
+      // What a previous incarnation has not said any more.
       const acknowledged = replication.vv.applied(other);
       this.#peers.set(other, { address, applied: [], acknowledged, again: acknowledged > 0, has: 0 });
     }

@@ -46,7 +46,7 @@ class OrbeClockRules extends MatrixRules {
     if (st < replication.gcFloor) return TOO_OLD;
     const { clock, stable, membership, topology, region } = this.state;
     if (clock.read(now) < st) return { notBefore: Math.max(Math.floor(wallOf(st)), now) + 1 };
-    if (stable.aggregated < membership.lostUpTo) return 'later';
+    if (stable.aggregated < membership.incarnation) return 'later';
     const { vv } = replication;
     return topology.regions.some((other) => other !== region && vv.durable(other) < st) ? 'later' : undefined;
   }

@@ -70,7 +70,7 @@ describe('PaRiS: timestamps', () => {
     world.restart('virginia-1');
     const virginia = world.node('virginia-1');
     world.run(100);
-    const commit = { ...commitOver(world, id(0), [0]), birth: 0, snapshot: 0 };
+    const commit = { ...commitOver(world, id(0), [0]), sentAfter: 0, snapshot: 0 };
     const refused = world.call('virginia-1', commit, 'Refused');
     expect(refused.code).toBe('CLOCK_DRIFT');
     expect(virginia.store.outcome(0, id(0))?.status).toBe('aborted');
@@ -147,7 +147,7 @@ describe('PaRiS: persist before you promise (D1)', () => {
   });
 });
 
-describe('PaRiS: a word of commit (D1, D10)', () => {
+describe('PaRiS: a commit decision (D1, D10)', () => {
   it('is on the disk before it is said, also of what is not applied yet', () => {
     const world = settled({ settings: { applyIntervalMs: 1_000, commitTimeoutMs: 3_000 } });
     const commit = commitOver(world, id(0), [0, 1]);
@@ -164,7 +164,7 @@ describe('PaRiS: a word of commit (D1, D10)', () => {
     const identity = { txId: id(0), attempt: 0, home: 'virginia', epoch: 0, cohorts: [0, 1] };
     const to = { node: 'virginia-1', machine: 'replica/0' };
     const from = { node: 'oregon-1', machine: 'replica/1' };
-    world.inject(to, from, { type: 'ResolveReq', partition: 0, identity, birth: commit.birth });
+    world.inject(to, from, { type: 'ResolveReq', partition: 0, identity, sentAfter: commit.sentAfter });
     world.until(() => kept.length > 0, 500);
     expect(kept).toEqual(['committed']);
     // And it outlives a crash.
@@ -237,12 +237,12 @@ describe('PaRiS: retries (D4, D5)', () => {
   it('another home is allowed only after a cohort of the list before has durably aborted it', () => {
     const world = settled({ settings: { commitTimeoutMs: 3_000 } });
     // Oregon is home and stays unreachable: its cohorts cannot prepare.
-    const commit = { ...commitOver(world, id(0), [0, 1]), homes: ['oregon'] };
+    const commit = { ...commitOver(world, id(0), [0, 1]), attemptRegions: ['oregon'] };
     for (const peer of ['virginia-1', 'ireland-1']) world.cut('oregon-1', peer);
-    const pending = world.call('virginia-1', { ...commit, homes: ['oregon', 'virginia'] }, 'Refused');
+    const pending = world.call('virginia-1', { ...commit, attemptRegions: ['oregon', 'virginia'] }, 'Refused');
     expect(pending.code).toBe('OUTCOME_PENDING');
     for (const peer of ['virginia-1', 'ireland-1']) world.heal('oregon-1', peer);
-    const { ct } = world.call('virginia-1', { ...commit, homes: ['oregon', 'virginia'] }, 'CommitResp');
+    const { ct } = world.call('virginia-1', { ...commit, attemptRegions: ['oregon', 'virginia'] }, 'CommitResp');
     const first = world.call('oregon-1', commit);
     expect(first).toMatchObject({ type: 'Refused' });
     world.until(() => world.ust() >= ct);
@@ -295,12 +295,15 @@ describe('PaRiS: retries (D4, D5)', () => {
     expect(refused.code).toBe('INVALID_REQUEST');
   });
 
-  it('a commit that is sent again asks about no attempt that is settled: many homes far away come to an end', () => {
+  it('a commit that is sent again asks about no attempt that is settled: many attemptRegions far away come to an end', () => {
     const world = settled({
       settings: { commitTimeoutMs: 1_000 },
       delayMs: (from, to) => (from === 'oregon-1' || to === 'oregon-1' ? 150 : 1),
     });
-    const commit = { ...commitOver(world, id(0), [0, 1]), homes: ['oregon', 'oregon', 'oregon', 'oregon', 'virginia'] };
+    const commit = {
+      ...commitOver(world, id(0), [0, 1]),
+      attemptRegions: ['oregon', 'oregon', 'oregon', 'oregon', 'virginia'],
+    };
     const answers = [0, 1, 2].map(() => world.call('virginia-1', commit));
     expect(answers.map(({ type }) => type)).toContain('CommitResp');
     world.sent.length = 0;
@@ -324,7 +327,7 @@ describe('PaRiS: retries (D4, D5)', () => {
     world.run(130_000);
     const { store } = world.node('virginia-1');
     expect(store.outcome(0, id(0))).toBeUndefined();
-    const next = world.call('oregon-1', { ...commit, homes: ['virginia', 'oregon'] }, 'Refused');
+    const next = world.call('oregon-1', { ...commit, attemptRegions: ['virginia', 'oregon'] }, 'Refused');
     expect([next.code, store.outcome(0, id(0))]).toEqual(['OUTCOME_FORGOTTEN', undefined]);
   });
 
@@ -387,11 +390,11 @@ describe('PaRiS: the cohorts finish what a coordinator leaves (D2)', () => {
 
   /** Oregon's attempt 0 was aborted, virginia's attempt 1 has committed. */
   function committedAgain(world: World): CommitResp {
-    const commit = { ...commitOver(world, id(0), [0]), homes: ['oregon'] };
+    const commit = { ...commitOver(world, id(0), [0]), attemptRegions: ['oregon'] };
     world.filter = ({ message }) => message.type !== 'PrepareReq';
     world.call('virginia-1', commit);
     world.filter = () => true;
-    return world.call('virginia-1', { ...commit, homes: ['oregon', 'virginia'] }, 'CommitResp');
+    return world.call('virginia-1', { ...commit, attemptRegions: ['oregon', 'virginia'] }, 'CommitResp');
   }
 
   it('a status question that not everybody has answered never says aborted: a later attempt may have committed (D4)', () => {
@@ -416,7 +419,7 @@ describe('PaRiS: the cohorts finish what a coordinator leaves (D2)', () => {
 
   it('a status question never says aborted where a disk may be an old one that has lost the commit of a later attempt (D10)', () => {
     const world = settled({ spec: everywhere(1), settings: { commitTimeoutMs: 300 } });
-    const commit = { ...commitOver(world, id(0), [0]), homes: ['virginia'] };
+    const commit = { ...commitOver(world, id(0), [0]), attemptRegions: ['virginia'] };
     world.refusal = 'OVERLOADED';
     expect(world.call('virginia-1', commit, 'Refused').code).toBe('OVERLOADED');
     world.refusal = undefined;
@@ -424,7 +427,7 @@ describe('PaRiS: the cohorts finish what a coordinator leaves (D2)', () => {
     const old = backup(world.node('oregon-1').store);
     world.cut('oregon-1', 'ireland-1');
     const key = keyIn(world, 0);
-    const { ct } = world.call('oregon-1', { ...commit, homes: ['virginia', 'oregon'] }, 'CommitResp');
+    const { ct } = world.call('oregon-1', { ...commit, attemptRegions: ['virginia', 'oregon'] }, 'CommitResp');
     world.until(() => world.node('virginia-1').store.read(0, key, ct)?.ts === ct, 2_000);
     world.cut('virginia-1', 'oregon-1');
     world.crash('oregon-1');

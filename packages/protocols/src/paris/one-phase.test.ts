@@ -114,11 +114,11 @@ describe('PaRiS: one phase on one node (P11)', () => {
     expect(world.node('oregon-1').store.chains.get(`0|${key}`)).toHaveLength(1);
   });
 
-  it('the timestamp of a one-phase commit lies above snapshot, hwt, birth and every published version clock', () => {
+  it('the timestamp of a one-phase commit lies above snapshot, hwt, sentAfter and every published version clock', () => {
     const world = settled();
     for (const [field, at] of [
       ['hwt', packWall(world.now + 1_000)],
-      ['birth', packWall(world.now + 2_000)],
+      ['sentAfter', packWall(world.now + 2_000)],
     ] as const) {
       const { ct } = world.call(V, { ...commitOver(world, id(at), HERE), [field]: at }, 'CommitResp');
       expect(ct).toBeGreaterThan(at);
@@ -138,7 +138,7 @@ describe('PaRiS: one phase on one node (P11)', () => {
     world.inject(
       { node: V, machine: 'replica/3' },
       { node: 'oregon-1', machine: 'coordinator' },
-      { type: 'ResolveReq', partition: 3, identity, birth: commit.birth },
+      { type: 'ResolveReq', partition: 3, identity, sentAfter: commit.sentAfter },
     );
     expect(world.call(V, commit, 'Refused').code).toBe('TRANSACTION_ABORTED');
     world.run(100);

@@ -43,7 +43,7 @@ class StableSnapshots extends TimestampSnapshots {
   }
 
   /** A transaction's snapshot is stable: a node that hears of it may use it too, as far as its own vectors go (P5). */
-  heard({ ts }: Snapshot): void {
+  observeSnapshot({ ts }: Snapshot): void {
     this.state.stable.learn(ts);
   }
 

@@ -31,7 +31,7 @@ const withoutCopies =
     !(message.type === 'CopyReq' && from.node === node && which(message, to.node));
 
 describe('D10: pages', () => {
-  it('a page asked for in a former life is never taken for one of the new copy', () => {
+  it('a page asked for in a previous incarnation is never taken for one of the new copy', () => {
     for (const gap of [40, 120, 200, 280]) {
       const world = new World({ spec: everywhere(2), prefetchMs: 300 });
       const keys = [...keysOf(world, 0, 8), ...keysOf(world, 1, 8)];
@@ -90,7 +90,7 @@ describe('D10: pages', () => {
     world.filter = () => true;
     for (const peer of [O, I]) world.heal(V, peer);
     world.until(recovered(world, V), 20_000);
-    expect(world.node(V).parts.membership.lostUpTo).toBeGreaterThan(ct);
+    expect(world.node(V).parts.membership.incarnation).toBeGreaterThan(ct);
     expect(world.call(O, request, 'Refused').code).toBe('OUTCOME_FORGOTTEN');
     same(world, 0);
   });
@@ -171,12 +171,12 @@ describe('D10: pages', () => {
     world.cut(V, I);
     world.diskMs.set(O, Number.POSITIVE_INFINITY);
     const { ct } = new TestClient(world, V).write({ [key]: '"acknowledged"' });
-    const heard = () => world.node(O).parts.replicas[0]!.replication.vv;
-    world.until(() => heard().applied('virginia') >= ct, 1000);
+    const versionVector = () => world.node(O).parts.replicas[0]!.replication.vv;
+    world.until(() => versionVector().applied('virginia') >= ct, 1000);
     loseDisk(world, V);
     world.heal(V, I);
     world.run(2000);
-    expect(heard().durable('virginia')).toBeLessThan(ct);
+    expect(versionVector().durable('virginia')).toBeLessThan(ct);
     expect(joined(world, V)()).toBe(false);
     world.diskMs.set(O, 1);
     world.until(recovered(world, V), 20_000);
@@ -278,7 +278,7 @@ describe('D10: who may lose what', () => {
     ).toContain(ct);
     world.filter = () => true;
     expect(runRebuilding(world, 30_000)).toEqual([]);
-    world.until(() => world.ust() > world.node(I).parts.membership.lostUpTo, 10_000);
+    world.until(() => world.ust() > world.node(I).parts.membership.incarnation, 10_000);
     for (const node of EVERYONE) expect(world.node(node).store.read(0, first!, ct)).toMatchObject({ ts: ct });
     same(world, 0);
   });
@@ -322,7 +322,7 @@ describe('D10: who may lose what', () => {
     for (const node of [O, V]) expect(joined(world, node)()).toBe(true);
   });
 
-  it('what is collected above the version clock that was seen travels with the first stretch, whenever that leaves', () => {
+  it('what is collected above the version clock that was seen travels with the first range, whenever that leaves', () => {
     for (let phase = 0; phase < 24; phase++) {
       const world = new World({ spec: everywhere(1), delayMs: () => 1, settings: { idleBackoff: 20 } });
       const key = keyIn(world, 0, 'f');
@@ -352,7 +352,7 @@ describe('D10: who may lose what', () => {
         from: have,
         to: have,
         more: false,
-        vouched: true,
+        verified: true,
         groups: [{ ct, txs }],
       },
     );

@@ -56,7 +56,7 @@ type Stage = typeof stage extends fc.Arbitrary<infer S> ? S : never;
 interface Sent {
   readonly keys: readonly string[];
   readonly node: NodeId;
-  readonly life: number;
+  readonly incarnation: number;
   readonly ref: number;
   ct: Timestamp | undefined;
   /** A stable time has covered it while every replica had it. */
@@ -120,7 +120,7 @@ class Disasters {
       node,
     );
     if (id === undefined || !this.#joined(id)) return;
-    const { parts, life } = this.world.node(id);
+    const { parts, incarnation } = this.world.node(id);
     const txId = `tx-${this.sent.size}`;
     const { length } = this.world.topology.partitions;
     const names = [...new Set(keys.map((k) => keyIn(this.world, k % length, 'abcdefgh'[k % 8])))];
@@ -130,12 +130,12 @@ class Disasters {
       txId,
       snapshot: ust,
       hwt: 0,
-      birth: ust,
-      homes: [this.world.topology.regionOf(id)],
+      sentAfter: ust,
+      attemptRegions: [this.world.topology.regionOf(id)],
       principal: 'p',
       writes: names.map((key) => ({ key, value: `"${txId}"` })),
     });
-    this.sent.set(txId, { keys: names, node: id, life, ref, ct: undefined, stable: false });
+    this.sent.set(txId, { keys: names, node: id, incarnation, ref, ct: undefined, stable: false });
   }
 
   cut({ node, other }: Step): void {
@@ -213,7 +213,7 @@ class Disasters {
     this.gaveUp += runRebuilding(this.world, ms).length;
     const ust = Math.max(...this.nodes.map((id) => this.world.node(id).parts.stable.aggregated));
     for (const [txId, sent] of this.sent) {
-      if (sent.ct === undefined && this.world.node(sent.node).life === sent.life) {
+      if (sent.ct === undefined && this.world.node(sent.node).incarnation === sent.incarnation) {
         const answer = this.world.answer(sent.node, sent.ref);
         if (answer?.type === 'CommitResp') sent.ct = answer.ct;
       }

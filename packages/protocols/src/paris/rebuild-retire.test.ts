@@ -99,10 +99,10 @@ describe('D10: a node that is about to be rebuilt', () => {
     const client = new TestClient(world, O);
     const tx = client.begin();
     tx.write(keyIn(world, 0), '"new"');
-    const request = { ...client.commitRequest(tx), snapshot: client.session.ust, homes: ['virginia'] };
+    const request = { ...client.commitRequest(tx), snapshot: client.session.ust, attemptRegions: ['virginia'] };
     expect(world.call(O, request)).toMatchObject({ type: 'Refused', code: 'OUTCOME_PENDING' });
     expect(world.node(V).store.outcomes.has(`0|${request.txId}`)).toBe(false);
-    expect(world.call(O, { ...request, homes: ['virginia', 'oregon'] })).toMatchObject({ type: 'CommitResp' });
+    expect(world.call(O, { ...request, attemptRegions: ['virginia', 'oregon'] })).toMatchObject({ type: 'CommitResp' });
   });
 });
 

@@ -279,7 +279,7 @@ describe('D10: a disk that was rolled back', () => {
       for (const node of [O, I]) expect(versions(world, node, 0)).toEqual(versions(world, V, 0));
     });
 
-    it('and is told at last: who has copied its disk, or a stretch with a hole, hears it again as well', () => {
+    it('and is told at last: who has copied its disk, or a range with a hole, hears it again as well', () => {
       for (const copier of [I, 'tokyo-1']) {
         const spec = everywhere(1);
         const world = new World({
@@ -303,7 +303,7 @@ describe('D10: a disk that was rolled back', () => {
       }
     });
 
-    it('and is told at last: who has its stretch with a hole remembers it through a crash', () => {
+    it('and is told at last: who has its range with a hole remembers it through a crash', () => {
       const { world, key, other, ct } = unnoticed();
       world.heal(V, I);
       const later = new TestClient(world, V).write({ [other]: '"c"' }).ct;
@@ -333,7 +333,7 @@ describe('D10: a disk that was rolled back', () => {
         expect([has(world, node, key, ct), has(world, node, other, later)]).toEqual([true, true]);
     });
 
-    it('that everybody has vouched for a disk is told at once, also while its version clock stands still', () => {
+    it('that every peer has verified a disk is told at once, also while its version clock stands still', () => {
       const world = new World({ spec: everywhere(1) });
       world.run(200);
       // All hybrid clocks are ahead of the wall clocks.
@@ -377,7 +377,7 @@ describe('D10: a disk that was rolled back', () => {
       world.until(() => world.ust() > later, 5_000);
     });
 
-    it('a disk that was as it should be is vouched for when the peer is back, and holds nothing up', () => {
+    it('a disk that was as it should be is verified when the peer is back, and holds nothing up', () => {
       const world = new World({ spec: everywhere(1) });
       const client = new TestClient(world, V);
       client.write({ [keyIn(world, 0)]: '"a"' });

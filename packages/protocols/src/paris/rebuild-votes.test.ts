@@ -84,7 +84,7 @@ describe('D10: votes when a cohort has lost its disk', () => {
     const client = new TestClient(world, O);
     const tx = client.begin();
     for (const p of [0, 1, 2]) tx.write(keyIn(world, p), '"whole"');
-    const ref = world.ask(O, { ...client.commitRequest(tx), homes: ['virginia'] });
+    const ref = world.ask(O, { ...client.commitRequest(tx), attemptRegions: ['virginia'] });
     world.until(() => world.node(x).parts.membership.settled, 20_000);
     expect(world.node(O).parts.losses.all).toMatchObject([{ committed: false, takenBack: true, partitions: [2] }]);
     world.filter = () => true; // the coordinator still has the votes of a and b
@@ -122,7 +122,7 @@ describe('D10: what came back with the copy', () => {
 
   it('a later attempt finds it too, and is not run beside it', () => {
     const { world, request, ct } = found();
-    const elsewhere = { ...request, homes: ['virginia', 'oregon'] };
+    const elsewhere = { ...request, attemptRegions: ['virginia', 'oregon'] };
     expect(world.call(O, elsewhere)).toMatchObject({ type: 'CommitResp', ct });
     world.run(1000);
     expect(world.node(O).store.chains.get(`0|${keyIn(world, 0)}`)).toHaveLength(1);
@@ -139,7 +139,7 @@ describe('D10: what came back with the copy', () => {
     expect(world.call(V, start)).toMatchObject({ type: 'Refused', code: 'NOT_READY' });
     world.heal(V, I);
     world.until(recovered(world, V), 5000);
-    expect(world.call(V, start, 'StartTxResp').snapshot).toBeGreaterThan(world.node(V).parts.membership.lostUpTo);
+    expect(world.call(V, start, 'StartTxResp').snapshot).toBeGreaterThan(world.node(V).parts.membership.incarnation);
   });
 
   it('outcomes up to the stable time that its peers knew count as forgotten', () => {
@@ -161,7 +161,7 @@ describe('D10: what came back with the copy', () => {
     const request = client.commitRequest(tx);
     loseDisk(world, V);
     world.until(recovered(world, V), 5000);
-    const later = { ...request, snapshot: client.session.ust, homes: ['virginia', 'oregon'] };
+    const later = { ...request, snapshot: client.session.ust, attemptRegions: ['virginia', 'oregon'] };
     for (let i = 0; i < 2; i++) {
       const asked = world.now;
       expect(world.call(O, later)).toMatchObject({ type: 'Refused', code: 'OUTCOME_FORGOTTEN' });
@@ -179,7 +179,7 @@ describe('D10: what came back with the copy', () => {
     world.until(recovered(world, x), 20_000);
     // The coordinator hears of the loss first.
     world.filter = ({ message }) => message.type !== 'ResolveResp' || message.state === 'lost';
-    const ref = world.ask(O, { ...request, snapshot: world.ust(), homes: ['virginia', 'oregon'] });
+    const ref = world.ask(O, { ...request, snapshot: world.ust(), attemptRegions: ['virginia', 'oregon'] });
     world.run(200);
     expect(world.answer(O, ref)).toBeUndefined();
     world.filter = () => true;
@@ -194,7 +194,7 @@ describe('D10: what came back with the copy', () => {
     const client = new TestClient(world, O);
     const tx = client.begin();
     for (const p of [0, 1]) tx.write(keyIn(world, p), '"whole"');
-    const request = { ...client.commitRequest(tx), snapshot: client.session.ust, homes: ['virginia'] };
+    const request = { ...client.commitRequest(tx), snapshot: client.session.ust, attemptRegions: ['virginia'] };
     const { ct } = world.call(O, request, 'CommitResp');
     world.until(() => world.ust() > ct, 1000);
     const forgetful = world.topology.replicaNode(0, 'virginia')!;

@@ -18,7 +18,7 @@ const commitOf = (world: World, key: string, txId: string) => ({
   txId,
   snapshot: world.node(V).parts.stable.value,
   hwt: 0,
-  homes: ['virginia'],
+  attemptRegions: ['virginia'],
   principal: 'anonymous',
   writes: [{ key, value: `"${txId}"` }],
 });
@@ -167,7 +167,7 @@ describe('D10: transactions that a lost disk knew', () => {
   it('are carried out once when they are repeated under an Idempotency-Key: peers know those that have reached them', () => {
     const world = new World({ spec: EVERYWHERE });
     world.run(300);
-    const keyed = (txId: string) => ({ ...commitOf(world, keyIn(world, 0), txId), birth: 1 });
+    const keyed = (txId: string) => ({ ...commitOf(world, keyIn(world, 0), txId), sentAfter: 1 });
     const before = keyed('idempotency-key-1.0');
     const { ct } = world.call(V, before, 'CommitResp');
     world.until(() => world.ust() > ct, 1000);
@@ -184,7 +184,7 @@ describe('D10: transactions that a lost disk knew', () => {
   it('are refused under an Idempotency-Key where no peer can know of them', () => {
     const world = new World({ spec: EVERYWHERE });
     world.run(300);
-    const before = { ...commitOf(world, keyIn(world, 0), 'idempotency-key-3.0'), birth: 1 };
+    const before = { ...commitOf(world, keyIn(world, 0), 'idempotency-key-3.0'), sentAfter: 1 };
     const { ct } = world.call(V, before, 'CommitResp');
     world.until(() => world.ust() > ct, 1000);
     for (const node of [O, I, V]) {
@@ -201,7 +201,7 @@ describe('D10: transactions that a lost disk knew', () => {
     const client = new TestClient(world, O);
     const tx = client.begin();
     for (const p of [0, 1, 2]) tx.write(keyIn(world, p), '"whole"');
-    const request = { ...client.commitRequest(tx), homes: ['virginia'] };
+    const request = { ...client.commitRequest(tx), attemptRegions: ['virginia'] };
     loseDisk(world, x!);
     world.until(recovered(world, x!), 5_000);
     world.run(200);
@@ -228,7 +228,7 @@ describe('D10: transactions that a lost disk knew', () => {
     const client = new TestClient(world, O);
     const tx = client.begin();
     for (const p of [0, 1]) tx.write(keyIn(world, p), '"half"');
-    const request = { ...client.commitRequest(tx), homes: ['virginia'] };
+    const request = { ...client.commitRequest(tx), attemptRegions: ['virginia'] };
     world.ask(O, request);
     world.until(() => [a!, b!].every((node) => world.node(node).store.prepared.size === 1), 1000);
     loseDisk(world, b!);

@@ -40,7 +40,7 @@ describe('PaRiS: links and restarts (D6, D7)', () => {
     }
   });
 
-  it('a stretch that does not begin at or below what is there is not applied: the gap is asked for', () => {
+  it('a range that does not begin at or below what is there is not applied: the gap is asked for', () => {
     const world = settled();
     let lost = false;
     world.filter = ({ message }) => {
@@ -63,7 +63,11 @@ describe('PaRiS: links and restarts (D6, D7)', () => {
     world.crash('virginia-1');
     world.node('virginia-1').skewMs = -60_000;
     world.restart('virginia-1');
-    const { ct } = world.call('virginia-1', { ...commitOver(world, id(0), [0]), birth: 0, snapshot: 0 }, 'CommitResp');
+    const { ct } = world.call(
+      'virginia-1',
+      { ...commitOver(world, id(0), [0]), sentAfter: 0, snapshot: 0 },
+      'CommitResp',
+    );
     expect(ct).toBeGreaterThan(published);
   });
 
@@ -74,7 +78,10 @@ describe('PaRiS: links and restarts (D6, D7)', () => {
       const asked = Array.from({ length: 60 }, (_, i) => {
         const node = world.topology.nodes[i % 3]!;
         const partitions = [i % 6, (i * 5 + 1) % 6].filter((p, at, all) => all.indexOf(p) === at);
-        const request = { ...commitOver(world, id(i), partitions, String(i)), homes: [world.topology.regionOf(node)] };
+        const request = {
+          ...commitOver(world, id(i), partitions, String(i)),
+          attemptRegions: [world.topology.regionOf(node)],
+        };
         if (i % 3 === 2) world.run(1);
         return { node, request, ref: world.ask(node, request) };
       });

@@ -213,7 +213,7 @@ describe('D10: a transaction of which a lost disk took a part', () => {
       const client = new TestClient(world, O);
       const tx = client.begin();
       for (const p of partitions) tx.write(keyIn(world, p), '"torn"');
-      return world.ask(O, { ...client.commitRequest(tx), homes: ['virginia'] });
+      return world.ask(O, { ...client.commitRequest(tx), attemptRegions: ['virginia'] });
     };
     // What is undecided at a holds back what commits there later.
     world.filter = (envelope) => envelope.to.node !== x || envelope.message.type !== 'PrepareReq';

@@ -183,8 +183,8 @@ describe('PaRiS: nonsense from peers', () => {
     { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'prepared', ts: 9 },
     { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'lost', ts: 0 },
     { type: 'PrepareResp', txId: 'nobody', attempt: 0, partition: 3, pt: 9 },
-    { type: 'Replicate', partition: 0, source: 'atlantis', from: 0, to: 9, groups: [], more: false, vouched: true },
-    { type: 'Heartbeat', partition: 0, source: 'ireland', from: 0, to: 9, vouched: true },
+    { type: 'Replicate', partition: 0, source: 'atlantis', from: 0, to: 9, groups: [], more: false, verified: true },
+    { type: 'Heartbeat', partition: 0, source: 'ireland', from: 0, to: 9, verified: true },
     { type: 'ReplayLog', region: 'atlantis', after: 0, upTo: 9 },
     {
       type: 'ResyncReq',
@@ -193,8 +193,8 @@ describe('PaRiS: nonsense from peers', () => {
       from: 0,
       clock: 0,
       group: 0,
-      life: 0,
-      peerLife: 0,
+      incarnation: 0,
+      peerIncarnation: 0,
       sourced: 0,
     },
     { type: 'GossipRoot', region: 'atlantis', gst: 9e15, sOld: 0, wallMs: 0 },
@@ -205,7 +205,7 @@ describe('PaRiS: nonsense from peers', () => {
       identity: { txId: 'x', attempt: 0, home: 'atlantis', epoch: 0, cohorts: [0, 999] },
       ust: 0,
       ht: 0,
-      birth: 0,
+      sentAfter: 0,
       principal: '',
       writes: [],
     },
@@ -213,7 +213,7 @@ describe('PaRiS: nonsense from peers', () => {
       type: 'ResolveReq',
       partition: 0,
       identity: { txId: 'x', attempt: 0, home: 'oregon', epoch: 0, cohorts: [999] },
-      birth: 0,
+      sentAfter: 0,
     },
     // What only a node that has lost its disk asks and hears (D10).
     { type: 'ResyncRefused', partition: 0, source: 'atlantis', truncatedUpTo: 9e15 },
@@ -259,7 +259,7 @@ describe('PaRiS: nonsense from peers', () => {
     world.run(3_000);
     expect([virginia.store.prepared.size, virginia.store.outcomes.size, virginia.store.chains.size]).toEqual([0, 0, 0]);
     expect(virginia.parts.replicas[0]!.cohort.counters.ignored).toBeGreaterThan(0);
-    expect(virginia.parts.rebuild.describe()).toMatchObject({ joined: true, retiring: null, lostUpTo: 0 });
+    expect(virginia.parts.rebuild.describe()).toMatchObject({ joined: true, retiring: null, incarnation: 0 });
     expect(virginia.parts.losses.all).toEqual([]);
     expect([virginia.parts.stable.gcFloor, virginia.parts.replicas[0]!.replication.gcFloor]).toEqual([0, 0]);
     expect(world.ust()).toBeLessThan(virginia.parts.clock.ceiling);
@@ -282,8 +282,8 @@ describe('PaRiS: nonsense from peers', () => {
       from: 0,
       clock: ct,
       group: ct,
-      life: 0,
-      peerLife: 0,
+      incarnation: 0,
+      peerIncarnation: 0,
       sourced: 0,
     };
     const messages = [refused, rolledBack, { ...rolledBack, clock: clock.last, group: clock.last }];

@@ -181,7 +181,7 @@ describe('D10: the verification of a disk', () => {
     const client = new TestClient(world, I);
     const tx = client.begin();
     tx.write(key, '"from elsewhere"');
-    const ref = world.ask(I, { ...client.commitRequest(tx), homes: ['virginia'] });
+    const ref = world.ask(I, { ...client.commitRequest(tx), attemptRegions: ['virginia'] });
     world.run(4_000);
     expect(world.answer(I, ref)).toBeUndefined();
     world.heal(V, O);

@@ -67,8 +67,8 @@ describe('PaRiS: which snapshots are served', () => {
       txId: 'future-session-0001.0',
       snapshot: 1,
       hwt: future,
-      birth: 1,
-      homes: ['virginia'],
+      sentAfter: 1,
+      attemptRegions: ['virginia'],
       principal: 'anonymous',
       writes: [{ key: 'default/x', value: '1' }],
     };
@@ -144,7 +144,7 @@ describe('PaRiS: remote reads', () => {
     expect(world.node('ireland-1').parts.coordinator.reads.counters.failovers).toBeGreaterThan(0);
   });
 
-  it('an answer to a read of a former life answers nothing, whatever its reference (P10)', () => {
+  it('an answer to a read of a previous incarnation answers nothing, whatever its reference (P10)', () => {
     const world = settled();
     const remote = world.topology.partitions.find((p) => !p.regions.includes('virginia'))!;
     const [first] = world.topology.preferredRegions(remote.id, 'virginia');

@@ -56,9 +56,19 @@ export class TestClient {
 
   /** The request that commits the transaction; send it as often as you like. */
   commitRequest(tx: SessionTransaction): Omit<CommitReq, 'ref'> {
-    const { txId, deps, hwt, birth, writes } = this.session.commit(tx);
-    const homes = [this.region];
-    return { type: 'CommitReq', txId, snapshot: null, deps, hwt, birth, homes, principal: 'anonymous', writes };
+    const { txId, deps, hwt, sentAfter, writes } = this.session.commit(tx);
+    const attemptRegions = [this.region];
+    return {
+      type: 'CommitReq',
+      txId,
+      snapshot: null,
+      deps,
+      hwt,
+      sentAfter,
+      attemptRegions,
+      principal: 'anonymous',
+      writes,
+    };
   }
 
   commit(tx: SessionTransaction): Timestamp {

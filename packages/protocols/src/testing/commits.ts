@@ -19,8 +19,8 @@ export function commitOver(world: World, txId: string, partitions: number[], val
     txId,
     snapshot: ust,
     hwt: 0,
-    birth: ust,
-    homes: ['virginia'],
+    sentAfter: ust,
+    attemptRegions: ['virginia'],
     principal: 'anonymous',
     writes,
   };

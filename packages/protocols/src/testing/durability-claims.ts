@@ -104,7 +104,7 @@ export function durabilityClaims(name: string, protocol: OperationProtocol): voi
       loseDisk(world, 'virginia-1');
       world.filter = () => true;
       world.until(joined(world, 'virginia-1'));
-      world.until(() => world.ust() > Math.max(last, world.node('virginia-1').parts.membership.lostUpTo));
+      world.until(() => world.ust() > Math.max(last, world.node('virginia-1').parts.membership.incarnation));
       const reader = new OperationClient(world, 'virginia-1');
       expect(keys.map((key) => reader.get(key))).toEqual(['last', keys[1], keys[2]]);
       expect(reader.rot(...keys)).toEqual(['last', keys[1], keys[2]]);
@@ -126,7 +126,7 @@ export function durabilityClaims(name: string, protocol: OperationProtocol): voi
       world.until(() => world.node('ireland-2').parts.stable.aggregated >= written, 600);
       world.run(200);
       world.filter = () => true;
-      world.until(() => world.ust() > Math.max(written, world.node('virginia-2').parts.membership.lostUpTo));
+      world.until(() => world.ust() > Math.max(written, world.node('virginia-2').parts.membership.incarnation));
       expect(new OperationClient(world, 'virginia-2').get(key)).toBe('1');
     });
 
@@ -153,7 +153,7 @@ export function durabilityClaims(name: string, protocol: OperationProtocol): voi
       const client = new OperationClient(world, 'virginia-1');
       expect(refusal(world, 'virginia-1', client.session.get(key))).toBe('NOT_READY');
       world.filter = () => true;
-      world.until(() => world.ust() > world.node('virginia-1').parts.membership.lostUpTo);
+      world.until(() => world.ust() > world.node('virginia-1').parts.membership.incarnation);
       client.session.refused();
       expect(client.get(key)).toBe('1');
     });
@@ -170,7 +170,14 @@ export function durabilityClaims(name: string, protocol: OperationProtocol): voi
       const { replication } = world.node('virginia-1').parts.replicas[0]!;
       const clock = replication.versionClock;
       const get = world.ask('virginia-1', client.session.get(key));
-      const settle = { type: 'SettleReq' as const, ref: 7, partition: 0, txId: 'x', attempt: 0, birth: world.ust() };
+      const settle = {
+        type: 'SettleReq' as const,
+        ref: 7,
+        partition: 0,
+        txId: 'x',
+        attempt: 0,
+        sentAfter: world.ust(),
+      };
       const coordinator = { node: 'oregon-1', machine: 'coordinator' };
       world.run(10);
       world.inject({ node: 'virginia-1', machine: 'replica/0' }, coordinator, settle);

@@ -45,7 +45,7 @@ export function preparedOnThree(filter: (envelope: Envelope<TransactionMessage>)
   const client = new TestClient(world, 'oregon-1');
   const tx = client.begin();
   for (const p of [0, 1, 2]) tx.write(keyIn(world, p), '"whole"');
-  const request = { ...client.commitRequest(tx), homes: ['virginia'] };
+  const request = { ...client.commitRequest(tx), attemptRegions: ['virginia'] };
   const ref = world.ask('oregon-1', request);
   world.until(() => [a, b, x].every((node) => world.node(node).store.prepared.size === 1), 1000);
   return { world, a, b, x, ref, request };

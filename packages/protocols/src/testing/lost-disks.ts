@@ -25,7 +25,7 @@ export const joined = (world: AnyWorld, node: string) => () => world.node(node).
 
 /** A condition: joined, and far enough for sessions to have been born after the loss. */
 export const recovered = (world: World, node: string) => () =>
-  joined(world, node)() && world.ust() > world.node(node).parts.membership.lostUpTo;
+  joined(world, node)() && world.ust() > world.node(node).parts.membership.incarnation;
 
 /** Loses the node's disk while it is down. */
 export function loseDisk(world: AnyWorld, node: string): void {

@@ -285,7 +285,7 @@ export function matrixClaims(name: string, protocol: OperationProtocol): void {
       world.run(300);
       expect(world.crossed('GetSliceResp')).toBe(0);
       world.filter = () => true;
-      world.until(() => world.ust() > world.node('oregon-1').parts.membership.lostUpTo);
+      world.until(() => world.ust() > world.node('oregon-1').parts.membership.incarnation);
       world.run(50);
       expect(world.crossed('GetSliceResp')).toBe(1);
     });
@@ -308,7 +308,7 @@ export function matrixClaims(name: string, protocol: OperationProtocol): void {
       world.run(100);
       expect(world.crossed('DepCheckResp')).toBe(before);
       world.filter = () => true;
-      world.until(() => world.ust() > world.node('oregon-2').parts.membership.lostUpTo);
+      world.until(() => world.ust() > world.node('oregon-2').parts.membership.incarnation);
       expect(new OperationClient(world, 'oregon-2').rot(y)).toEqual(['Y']);
     });
 
@@ -318,7 +318,7 @@ export function matrixClaims(name: string, protocol: OperationProtocol): void {
       loseDisk(world, 'oregon-1');
       world.filter = () => true;
       world.until(joined(world, 'oregon-1'));
-      world.until(() => world.ust() > world.node('oregon-1').parts.membership.lostUpTo);
+      world.until(() => world.ust() > world.node('oregon-1').parts.membership.incarnation);
       expect(new OperationClient(world, 'oregon-2').rot(y, x)).toEqual(['Y', 'X']);
     });
 
@@ -329,7 +329,7 @@ export function matrixClaims(name: string, protocol: OperationProtocol): void {
       loseDisk(world, 'virginia-2');
       world.until(joined(world, 'virginia-2'));
       world.filter = () => true;
-      world.until(() => world.ust() > world.node('virginia-2').parts.membership.lostUpTo);
+      world.until(() => world.ust() > world.node('virginia-2').parts.membership.incarnation);
       world.run(100);
       const shown = (key: string) => world.topology.nodes.map((node) => new OperationClient(world, node).get(key));
       expect(new Set(shown(y)).size).toBe(1);

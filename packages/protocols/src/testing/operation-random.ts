@@ -73,7 +73,7 @@ export function play(protocol: OperationProtocol, drawn: Drawn): Outcome {
 /** A client that has at most one operation under way and asks again until it knows how that ended. */
 class RandomClient {
   answered = 0;
-  #underWay: { readonly body: OperationBody; ref: number; life: number } | undefined;
+  #underWay: { readonly body: OperationBody; ref: number; incarnation: number } | undefined;
   /** Keys that it reads next, one after the other. */
   #reads: readonly string[] = [];
 
@@ -98,7 +98,7 @@ class RandomClient {
   }
 
   begin(body: OperationBody): void {
-    this.#underWay = { body, ref: 0, life: -1 };
+    this.#underWay = { body, ref: 0, incarnation: -1 };
     if (body.type === 'PutReq') this.causality.wrote(this.name, body.key, body.value as string);
     this.#ask();
   }
@@ -107,9 +107,9 @@ class RandomClient {
   look(): void {
     const underWay = this.#underWay;
     if (underWay === undefined) return;
-    const { life, up } = this.world.node(this.node);
+    const { incarnation, up } = this.world.node(this.node);
     if (!up) return;
-    if (life !== underWay.life) {
+    if (incarnation !== underWay.incarnation) {
       this.#ask();
       return;
     }
@@ -123,15 +123,15 @@ class RandomClient {
     this.session.move(this.world.topology.regionOf(node));
     this.#reads = [];
     if (this.#underWay === undefined) return;
-    if (this.#underWay.body.type === 'PutReq') this.#underWay = { body: this.session.retry(), ref: 0, life: -1 };
+    if (this.#underWay.body.type === 'PutReq') this.#underWay = { body: this.session.retry(), ref: 0, incarnation: -1 };
     else this.#underWay = undefined;
   }
 
   #ask(): void {
     const underWay = this.#underWay!;
-    const { life, up } = this.world.node(this.node);
+    const { incarnation, up } = this.world.node(this.node);
     if (!up) return;
-    underWay.life = life;
+    underWay.incarnation = incarnation;
     underWay.ref = this.world.ask(this.node, underWay.body);
   }
 

@@ -159,12 +159,12 @@ export function putClaims(name: string, protocol: OperationProtocol): void {
       world.call('virginia-1', request, 'PutResp');
       loseDisk(world, 'virginia-1');
       world.until(
-        () => world.ust() > world.node('virginia-1').parts.membership.lostUpTo && joined(world, 'virginia-1')(),
+        () => world.ust() > world.node('virginia-1').parts.membership.incarnation && joined(world, 'virginia-1')(),
       );
       const late = { ...request, txId: 'another-session-0001.0' };
       expect(refusal(world, 'virginia-1', late)).toBe('OUTCOME_FORGOTTEN');
-      const birth = world.node('virginia-1').parts.membership.lostUpTo - 1;
-      expect(refusal(world, 'virginia-1', { ...late, birth })).toBe('OUTCOME_FORGOTTEN');
+      const sentAfter = world.node('virginia-1').parts.membership.incarnation - 1;
+      expect(refusal(world, 'virginia-1', { ...late, sentAfter })).toBe('OUTCOME_FORGOTTEN');
     });
 
     it('nobody is told that a PUT has not happened by a region that has lost its disk since (D10)', () => {
@@ -174,7 +174,7 @@ export function putClaims(name: string, protocol: OperationProtocol): void {
       world.until(() => world.ust() > ts);
       world.run(50);
       loseDisk(world, 'virginia-1');
-      world.until(() => world.ust() > world.node('virginia-1').parts.membership.lostUpTo);
+      world.until(() => world.ust() > world.node('virginia-1').parts.membership.incarnation);
       world.until(joined(world, 'virginia-1'));
       client.move('oregon-1');
       expect(refusal(world, 'oregon-1', client.session.retry())).toBe('OUTCOME_FORGOTTEN');

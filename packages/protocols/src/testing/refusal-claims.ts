@@ -31,10 +31,10 @@ export function refusalClaims(name: string, protocol: OperationProtocol): void {
       expect(refusal(world, 'virginia-1', { ...request, key: 'nowhere/1' })).toBe('KEYSPACE_UNKNOWN');
       client.session.refused();
       const put = client.session.put(key, '1');
-      const birth = world.node('virginia-1').parts.clock.latest(world.now, HOUR);
-      expect(refusal(world, 'virginia-1', { ...put, birth })).toBe('TIMESTAMP_IN_FUTURE');
-      expect(refusal(world, 'virginia-1', { ...put, homes: [] })).toBe('INVALID_REQUEST');
-      expect(refusal(world, 'virginia-1', { ...put, homes: ['atlantis'] })).toBe('INVALID_REQUEST');
+      const sentAfter = world.node('virginia-1').parts.clock.latest(world.now, HOUR);
+      expect(refusal(world, 'virginia-1', { ...put, sentAfter })).toBe('TIMESTAMP_IN_FUTURE');
+      expect(refusal(world, 'virginia-1', { ...put, attemptRegions: [] })).toBe('INVALID_REQUEST');
+      expect(refusal(world, 'virginia-1', { ...put, attemptRegions: ['atlantis'] })).toBe('INVALID_REQUEST');
     });
 
     it('a node whose disk is full refuses PUTs for good, and goes on reading (D11)', () => {
@@ -84,7 +84,15 @@ export function refusalClaims(name: string, protocol: OperationProtocol): void {
       const replica = { node: 'virginia-1', machine: 'replica/0' };
       const stranger = { node: 'oregon-1', machine: 'coordinator' };
       const seen = [1, 2, 3, 4, 5, 6, 7, 8, 9];
-      const put = { txId: 'stranger-session-1.0', attempt: 0, birth: 0, principal: '', key, value: '2', seen } as const;
+      const put = {
+        txId: 'stranger-session-1.0',
+        attempt: 0,
+        sentAfter: 0,
+        principal: '',
+        key,
+        value: '2',
+        seen,
+      } as const;
       const slices: OperationMessage[] = [
         { type: 'GetSliceReq', ref: 1, partition: 0, key, seen },
         { type: 'PutSliceReq', ref: 2, partition: 0, ...put },
@@ -93,7 +101,14 @@ export function refusalClaims(name: string, protocol: OperationProtocol): void {
       ];
       for (const slice of slices) world.inject(replica, stranger, slice);
       const well = new Array(world.node('virginia-1').parts.coordinator.rules.entries.seen).fill(0);
-      const request = { type: 'PutSliceReq' as const, ref: 5, partition: 0, ...put, seen: well, birth: world.ust() };
+      const request = {
+        type: 'PutSliceReq' as const,
+        ref: 5,
+        partition: 0,
+        ...put,
+        seen: well,
+        sentAfter: world.ust(),
+      };
       world.inject(replica, stranger, { type: 'WaitedSlice', node: 'oregon-1', since: 0, request });
       const coordinator = { node: 'virginia-1', machine: 'coordinator' };
       for (const ref of [0, 1, world.node('virginia-1').parts.clock.last]) {

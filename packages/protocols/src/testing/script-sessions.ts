@@ -77,11 +77,13 @@ export const SESSION_COMMANDS: Readonly<Record<string, SessionCommand>> = {
     const named = stage.transaction(words.next('a transaction'));
     if (named.commit === undefined) throw new ScriptError(`${named.name} was not committed before`);
     const node = words.option('at') ?? client.node;
-    const homes: readonly RegionId[] = words.option('homes')?.split(',') ?? named.commit.homes;
+    const attemptRegions: readonly RegionId[] =
+      words.option('attemptRegions')?.split(',') ?? named.commit.attemptRegions;
     const forged = words.take('writing');
     const writes = forged ? writesOf(stage, words) : named.commit.writes;
-    const avoids = avoidsOf(words) ?? (homes === named.commit.homes ? named.commit.avoids : undefined);
-    const request: Omit<CommitReq, 'ref'> = { ...named.commit, homes, avoids, writes };
+    const avoids =
+      avoidsOf(words) ?? (attemptRegions === named.commit.attemptRegions ? named.commit.avoids : undefined);
+    const request: Omit<CommitReq, 'ref'> = { ...named.commit, attemptRegions, avoids, writes };
     return ask(stage, named.name, node, request, (answer) =>
       forged ? [outcome(stage, named, answer)] : told(stage, named, answer),
     );
@@ -110,8 +112,8 @@ export const SESSION_COMMANDS: Readonly<Record<string, SessionCommand>> = {
 /** Runs until the answer is there, and returns what the script shows of it. */
 export function awaitAnswer(stage: Stage, question: Question): readonly string[] {
   const { world } = stage;
-  const { node, ref, life, told } = question;
-  const lost = () => world.node(node).life !== life;
+  const { node, ref, incarnation, told } = question;
+  const lost = () => world.node(node).incarnation !== incarnation;
   world.until(() => lost() || answered(stage, question));
   stage.questions = stage.questions.filter((other) => other !== question);
   return lost() ? [`no answer: ${node} has died`] : told(world.answer(node, ref)!);
@@ -138,8 +140,8 @@ function readOnce(stage: Stage, { name, client }: Session, keys: readonly Qualif
 }
 
 function ask(stage: Stage, name: string, node: string, request: Unsent, told: Question['told']): Question {
-  const { life } = stage.world.node(stage.running(node));
-  const question = { name, node, ref: stage.world.ask(node, request), life, told };
+  const { incarnation } = stage.world.node(stage.running(node));
+  const question = { name, node, ref: stage.world.ask(node, request), incarnation, told };
   stage.questions.push(question);
   return question;
 }

@@ -17,8 +17,8 @@ export interface Question {
   readonly name: string;
   readonly node: NodeId;
   readonly ref: number;
-  /** The life of the node that was asked: an answer dies with its process. */
-  readonly life: number;
+  /** The incarnation of the node that was asked: an answer dies with its process. */
+  readonly incarnation: number;
   /** What the script shows of the answer. */
   readonly told: (answer: ClientResponse) => string[];
 }

@@ -168,7 +168,13 @@ export function vectorClaims(name: string, subject: WorldOptions): void {
       const refused = { type: 'Refused', code: 'TIMESTAMP_IN_FUTURE' };
       expect(world.call('virginia-1', read(1, [1, 1, future], key))).toMatchObject(refused);
       const writes = [{ key, value: '1' }];
-      const ids = { txId: 'future-vector-0001.0', hwt: 0, birth: 0, homes: ['virginia'], principal: 'anonymous' };
+      const ids = {
+        txId: 'future-vector-0001.0',
+        hwt: 0,
+        sentAfter: 0,
+        attemptRegions: ['virginia'],
+        principal: 'anonymous',
+      };
       const commit = { type: 'CommitReq', ...ids, snapshot: 1, deps: [1, 1, future], writes } as const;
       expect(world.call('virginia-1', commit)).toMatchObject(refused);
     });
@@ -179,7 +185,13 @@ export function vectorClaims(name: string, subject: WorldOptions): void {
       const refused = { type: 'Refused', code: 'INVALID_REQUEST' };
       expect(world.call('virginia-1', read(1, [1, 2], key))).toMatchObject(refused);
       const writes = [{ key, value: '1' }];
-      const ids = { txId: 'short-vector-0001.0', hwt: 0, birth: 0, homes: ['virginia'], principal: 'anonymous' };
+      const ids = {
+        txId: 'short-vector-0001.0',
+        hwt: 0,
+        sentAfter: 0,
+        attemptRegions: ['virginia'],
+        principal: 'anonymous',
+      };
       const commit = { type: 'CommitReq', ...ids, snapshot: 1, deps: [1], writes } as const;
       expect(world.call('virginia-1', commit)).toMatchObject(refused);
       const from: Address = { node: 'oregon-1', machine: 'coordinator' };
@@ -312,7 +324,7 @@ export function vectorClaims(name: string, subject: WorldOptions): void {
       });
     });
 
-    it('an answer to a read of a former life answers nothing, also where the coordinator holds no replica (P10)', () => {
+    it('an answer to a read of a previous incarnation answers nothing, also where the coordinator holds no replica (P10)', () => {
       const regions = [
         { id: 'virginia', nodes: [{ id: 'virginia-1' }, { id: 'virginia-2' }] },
         { id: 'oregon', nodes: [{ id: 'oregon-1' }] },
@@ -327,7 +339,7 @@ export function vectorClaims(name: string, subject: WorldOptions): void {
       for (const node of ['virginia-1', 'virginia-2']) world.cut(node, 'oregon-1');
       world.run(300);
       let highest = 0;
-      for (let life = 0; life < 3; life++) {
+      for (let incarnation = 0; incarnation < 3; incarnation++) {
         for (let i = 0; i < 3; i++) new TestClient(world, 'virginia-2').readOnce(keyIn(world, 0));
         expect(Math.min(...references())).toBeGreaterThan(highest);
         highest = Math.max(...references());
@@ -375,8 +387,8 @@ export function vectorClaims(name: string, subject: WorldOptions): void {
       const tx = client.begin();
       tx.write(keyIn(world, 0), '1');
       const request = { ...client.commitRequest(tx), snapshot: tx.snapshot! };
-      const second = world.call('virginia-1', { ...request, homes: ['virginia', 'virginia'] }, 'CommitResp');
-      const first = world.call('oregon-1', { ...request, homes: ['virginia'] }, 'CommitResp');
+      const second = world.call('virginia-1', { ...request, attemptRegions: ['virginia', 'virginia'] }, 'CommitResp');
+      const first = world.call('oregon-1', { ...request, attemptRegions: ['virginia'] }, 'CommitResp');
       expect(second.deps![VIRGINIA]).toBe(second.ct);
       expect(first).toMatchObject({ ct: second.ct, deps: undefined });
     });
@@ -387,7 +399,7 @@ export function vectorClaims(name: string, subject: WorldOptions): void {
       const client = new TestClient(world, 'virginia-1');
       const tx = client.begin();
       tx.write(key, '1');
-      const request = { ...client.commitRequest(tx), snapshot: tx.snapshot!, homes: ['virginia', 'oregon'] };
+      const request = { ...client.commitRequest(tx), snapshot: tx.snapshot!, attemptRegions: ['virginia', 'oregon'] };
       const { ct, deps } = world.call('oregon-1', request, 'CommitResp');
       expect(deps).toEqual(tx.deps!.map((ts, i) => (i === OREGON ? ct : ts)));
       world.run(100);

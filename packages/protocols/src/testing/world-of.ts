@@ -75,8 +75,8 @@ export interface WorldNode<M extends AnyMessage, Response extends Referring, Nod
   peers: PeerClocks<M>;
   up: boolean;
   wakeAt: WallMs | undefined;
-  /** Grows with every start, so that what belongs to a former life is dropped. */
-  life: number;
+  /** Grows with every start, so that what belongs to a previous incarnation is dropped. */
+  incarnation: number;
   /** Offset of its wall clock. */
   skewMs: number;
 }
@@ -250,14 +250,14 @@ export class WorldOf<
     const node = this.node(id);
     node.up = false;
     node.host.stop();
-    node.life++;
+    node.incarnation++;
     for (const other of this.nodes.values()) if (other !== node && other.up) other.host.link(id, false);
   }
 
   /** Starts a crashed node again, on its disk or on the one given, with what it is told (D10). */
   restart(id: NodeId, store = this.node(id).store, words: Words = {}): void {
-    const { life, skewMs } = this.node(id);
-    const node = this.#boot(id, store, life + 1, skewMs, words);
+    const { incarnation, skewMs } = this.node(id);
+    const node = this.#boot(id, store, incarnation + 1, skewMs, words);
     for (const other of this.nodes.values()) {
       if (other === node || !other.up || this.#cut.has(pair(id, other.id))) continue;
       this.#connect(other, node);
@@ -280,12 +280,18 @@ export class WorldOf<
     return true;
   }
 
-  #boot(id: NodeId, store: PlainStore, life: number, skewMs: number, words: Words = {}): WorldNode<M, Response, Node> {
+  #boot(
+    id: NodeId,
+    store: PlainStore,
+    incarnation: number,
+    skewMs: number,
+    words: Words = {},
+  ): WorldNode<M, Response, Node> {
     let booted: WorldNode<M, Response, Node> | undefined;
     const wall = () => this.now + (booted?.skewMs ?? skewMs);
     const host: Host<M> = new Host(id, {
       now: () => wall(),
-      persist: (records, done) => this.#persist(node, life, records, done),
+      persist: (records, done) => this.#persist(node, incarnation, records, done),
       resident: () => this.#prefetchMs === 0,
       prefetch: (_needs, done) => this.#at(this.now + this.#prefetchMs, done),
       transmit: (to, envelopes) => this.#transmit(node, to, envelopes),
@@ -325,7 +331,7 @@ export class WorldOf<
       peers: new PeerClocks<M>(machines.clock, machines.drift, this.newest),
       up: true,
       wakeAt: undefined,
-      life,
+      incarnation,
       skewMs,
     };
     booted = node;
@@ -338,14 +344,14 @@ export class WorldOf<
 
   #persist(
     node: WorldNode<M, Response, Node>,
-    life: number,
+    incarnation: number,
     records: readonly DurableRecord[],
     done: () => void,
   ): void {
     const batch = [...records];
     this.batches.set(node.id, (this.batches.get(node.id) ?? 0) + 1);
     const sync = (): void => {
-      if (node.life !== life || !node.up) return; // what was not synced is lost with the process
+      if (node.incarnation !== incarnation || !node.up) return; // what was not synced is lost with the process
       if (this.diskMs.get(node.id) === Number.POSITIVE_INFINITY) {
         this.#at(this.now + 1, sync);
         return;
@@ -360,11 +366,16 @@ export class WorldOf<
   #transmit(from: WorldNode<M, Response, Node>, to: NodeId, envelopes: readonly Envelope<M>[]): void {
     const kept = apart(envelopes).filter((envelope) => this.filter(envelope));
     this.frames.push(kept);
-    const lives = `${from.life}/${this.nodes.get(to)?.life}`;
+    const incarnations = `${from.incarnation}/${this.nodes.get(to)?.incarnation}`;
     const hlc = from.parts.clock.last;
     this.#at(this.now + this.#delayMs(from.id, to), () => {
       const target = this.node(to);
-      if (!target.up || lives !== `${from.life}/${target.life}` || this.#cut.has(pair(from.id, to))) return;
+      if (
+        !target.up ||
+        incarnations !== `${from.incarnation}/${target.incarnation}` ||
+        this.#cut.has(pair(from.id, to))
+      )
+        return;
       this.sent.push(...kept);
       const why = target.peers.receives(from.id, hlc, kept, this.now + target.skewMs);
       if (why === undefined) {

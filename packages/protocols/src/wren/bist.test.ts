@@ -38,17 +38,17 @@ describe('Wren: stabilisation (BiST)', () => {
   it('LST and RST never fall at a node that runs, and never exceed what its replicas have on disk, through crashes of every node', () => {
     const world = wrenWorld(everywhereOn(2, 2, 4), { delayMs: (a, b) => (a[0] === b[0] ? 1 : 20), syncMs: 3 });
     const nodes = [...world.nodes.keys()];
-    const seen = new Map<string, { life: number; lst: Timestamp; rst: Timestamp }>();
+    const seen = new Map<string, { incarnation: number; lst: Timestamp; rst: Timestamp }>();
     const look = () => {
-      for (const { id, life, up, parts } of world.nodes.values()) {
+      for (const { id, incarnation, up, parts } of world.nodes.values()) {
         if (!up) continue;
         const now = times(world, id);
         const before = seen.get(id);
-        if (before?.life === life) {
+        if (before?.incarnation === incarnation) {
           expect(now.lst).toBeGreaterThanOrEqual(before.lst);
           expect(now.rst).toBeGreaterThanOrEqual(before.rst);
         }
-        seen.set(id, { life, ...now });
+        seen.set(id, { incarnation, ...now });
         const [local = 0, remote = 0] = parts.coordinator.state.regional.own();
         expect([now.lst <= local, now.rst <= remote]).toEqual([true, true]);
       }

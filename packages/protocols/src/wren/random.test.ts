@@ -88,7 +88,7 @@ class Ledger {
 
 interface Pending {
   node: NodeId;
-  life: number;
+  incarnation: number;
   ref: number;
   readonly tx: SessionTransaction;
   readonly keys: readonly string[];
@@ -146,9 +146,9 @@ class Actor {
     const { pending } = this;
     if (pending === undefined) return;
     const { world } = this.chaos;
-    const { life, up } = world.node(pending.node);
-    const answer = life === pending.life ? world.answer(pending.node, pending.ref) : undefined;
-    if (answer === undefined && life === pending.life && up) return;
+    const { incarnation, up } = world.node(pending.node);
+    const answer = incarnation === pending.incarnation ? world.answer(pending.node, pending.ref) : undefined;
+    if (answer === undefined && incarnation === pending.incarnation && up) return;
     this.pending = undefined;
     if (pending.commit !== undefined) this.#ended(pending, answer);
     else if (answer !== undefined) pending.then(answer);
@@ -176,12 +176,16 @@ class Actor {
       session.refused();
     } else {
       this.client.node = this.chaos.running(this.client.node);
-      const { homes } = commit!;
+      const { attemptRegions } = commit!;
       const mismatch = answer?.type === 'Refused' && answer.code === 'ATTEMPT_MISMATCH';
-      const stuck = answer?.type === 'Refused' && answer.code === 'OUTCOME_PENDING' && homes.length < 4;
-      const moves = stuck && homes.at(-1) !== this.client.region;
-      const next = mismatch ? homes.slice(0, -1) : moves ? [...homes, this.client.region] : homes;
-      const again = { ...commit!, homes: next };
+      const stuck = answer?.type === 'Refused' && answer.code === 'OUTCOME_PENDING' && attemptRegions.length < 4;
+      const moves = stuck && attemptRegions.at(-1) !== this.client.region;
+      const next = mismatch
+        ? attemptRegions.slice(0, -1)
+        : moves
+          ? [...attemptRegions, this.client.region]
+          : attemptRegions;
+      const again = { ...commit!, attemptRegions: next };
       this.#ask(again, tx, keys, () => {});
       this.pending!.commit = again;
     }
@@ -218,8 +222,8 @@ class Actor {
   ): void {
     const { node } = this.client;
     const { world } = this.chaos;
-    const { life } = world.node(node);
-    this.pending = { node, life, ref: world.ask(node, request), tx, keys, commit: undefined, then };
+    const { incarnation } = world.node(node);
+    this.pending = { node, incarnation, ref: world.ask(node, request), tx, keys, commit: undefined, then };
   }
 }
 

@@ -200,7 +200,7 @@ describe('Wren: a transaction moves', () => {
     tx.write(key, '1');
     const request = { ...client.commitRequest(tx), snapshot: tx.snapshot! };
     const { ct, deps } = world.call('virginia-1', request, 'CommitResp');
-    const again = world.call('oregon-1', { ...request, homes: ['virginia', 'oregon'] }, 'CommitResp');
+    const again = world.call('oregon-1', { ...request, attemptRegions: ['virginia', 'oregon'] }, 'CommitResp');
     expect([again.ct, again.deps]).toEqual([ct, deps]);
     client.session.committed(again.ct, again.deps);
     expect(partsOf(client.session.seen)).toMatchObject({ place: 1, hwt: ct });
@@ -228,7 +228,7 @@ describe('Wren: a transaction moves', () => {
     client.write({ [x]: '0' });
     const tx = client.begin();
     for (const key of [x, y]) tx.write(key, '1');
-    const request = { ...client.commitRequest(tx), snapshot: tx.snapshot!, homes: ['virginia', 'oregon'] };
+    const request = { ...client.commitRequest(tx), snapshot: tx.snapshot!, attemptRegions: ['virginia', 'oregon'] };
     const { ct, deps } = world.call('oregon-1', request, 'CommitResp');
     client.session.committed(ct, deps);
     expect(depsIn(world, 'oregon-1', y)).toEqual([]);

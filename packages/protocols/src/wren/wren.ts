@@ -56,7 +56,7 @@ class RegionalSnapshots implements SnapshotRules {
 
   /** Alg. 2 lines 2–5. A session that comes from another region has to find here all that it has seen and written (D9). */
   assign(seen: Snapshot): Snapshot | undefined {
-    this.heard(seen);
+    this.observeSnapshot(seen);
     const parts = partsOf(seen);
     const here = parts.place === this.#place;
     const { lst, rst, ust } = this.#known();
@@ -73,7 +73,7 @@ class RegionalSnapshots implements SnapshotRules {
     if (place > this.state.topology.regions.length)
       throw new IsochronError('INVALID_REQUEST', 'The snapshot names a region that is none.');
     refuseCollected(Math.min(lt, rt), this.state);
-    this.heard(at);
+    this.observeSnapshot(at);
     const here = place === this.#place;
     const { lst, rst } = this.#known();
     if (lst < (here ? lt : rt) || rst < (here ? rt : lt)) return undefined;
@@ -81,7 +81,7 @@ class RegionalSnapshots implements SnapshotRules {
   }
 
   /** Alg. 2 lines 2–3, Alg. 3 lines 2–3: of this region, and as far as the own replicas go (P5). */
-  heard(snapshot: Snapshot): void {
+  observeSnapshot(snapshot: Snapshot): void {
     const { lt, rt, place } = partsOf(snapshot);
     if (place === this.#place) this.state.regional.learn([lt, rt].slice(0, this.state.regional.size));
   }

@@ -67,10 +67,10 @@ export class Outcomes {
 
   /**
    * Asks what became of a transaction: at the node that may have it open, if one is named, and at this node where that one does
-   * not answer. `birth` is the stable time when it was sent, or an earlier one: an unknown transaction that was sent before the
+   * not answer. `sentAfter` is the stable time when it was sent, or an earlier one: an unknown transaction that was sent before the
    * outcomes that are kept is *forgotten* (D5). Ends with `OVERLOADED` while too many questions are under way.
    */
-  status(txId: TxId, birth: Timestamp | null, done: Done<TxStatus>, coordinator?: NodeId): void {
+  status(txId: TxId, sentAfter: Timestamp | null, done: Done<TxStatus>, coordinator?: NodeId): void {
     if (this.#questions >= MAX_QUESTIONS) {
       const detail = 'Too many ask for outcomes at the same time. Repeat the request.';
       done(new IsochronError('OVERLOADED', detail));
@@ -79,7 +79,7 @@ export class Outcomes {
     this.#questions++;
     this.#ask(txId, coordinator, (result) => {
       this.#questions--;
-      done(result instanceof IsochronError ? result : this.#judged(result, birth));
+      done(result instanceof IsochronError ? result : this.#judged(result, sentAfter));
     });
   }
 
@@ -95,8 +95,8 @@ export class Outcomes {
     this.coordinator.txStatus({ txId }, orHere, coordinator);
   }
 
-  #judged({ status, ts }: TxStatus, birth: Timestamp | null): TxStatus {
-    const forgotten = status === 'unknown' && birth !== null && birth < this.#forgottenBefore();
+  #judged({ status, ts }: TxStatus, sentAfter: Timestamp | null): TxStatus {
+    const forgotten = status === 'unknown' && sentAfter !== null && sentAfter < this.#forgottenBefore();
     return { status: forgotten ? 'forgotten' : status, ts };
   }
 

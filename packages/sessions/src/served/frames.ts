@@ -106,11 +106,12 @@ export function keysField(frame: RawFrame, rules: Rules): QualifiedKey[] {
 
 /** @throws IsochronError `INVALID_REQUEST` */
 export function homesField(frame: RawFrame, isRegion: (name: string) => boolean): string[] {
-  const raw = frame.homes;
+  const raw = frame.attemptRegions;
   if (!Array.isArray(raw) || raw.length === 0 || raw.length > 16)
-    throw invalid('"homes" is not a list of 1 to 16 regions.');
+    throw invalid('"attemptRegions" is not a list of 1 to 16 regions.');
   for (const home of raw) {
-    if (typeof home !== 'string' || !isRegion(home)) throw invalid('"homes" names something that is not a region.');
+    if (typeof home !== 'string' || !isRegion(home))
+      throw invalid('"attemptRegions" names something that is not a region.');
   }
   return raw as string[];
 }
@@ -128,7 +129,7 @@ export function avoidsField(
     avoid.every((region) => typeof region === 'string') &&
     isAvoidList(avoid);
   if (Array.isArray(avoids) && avoids.length === attempts && avoids.every(fits)) return avoids;
-  throw invalid('"avoids" is not a list of sorted regions for each of "homes".');
+  throw invalid('"avoids" is not a list of sorted regions for each of "attemptRegions".');
 }
 
 /** The writes of a commit. @throws IsochronError for what the rules refuse */

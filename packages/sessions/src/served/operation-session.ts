@@ -143,10 +143,10 @@ function put(frame: RawFrame, id: number, context: ConnectedOperations, reply: R
   const { node, parts, principal } = context;
   const session = context.sessionOf(frame);
   const write = session.put(keyField(frame, node.rules), valueField(frame, node.rules), principal, txIdField(frame));
-  const birth = timestampField(frame, 'birth');
-  const homes = homesField(frame, (name) => node.topology.regions.includes(name));
+  const sentAfter = timestampField(frame, 'sentAfter');
+  const attemptRegions = homesField(frame, (name) => node.topology.regions.includes(name));
   parts.coordinator.put(
-    { ...write, birth, homes },
+    { ...write, sentAfter, attemptRegions },
     answered(reply, (answer) => {
       const { ts, seen, region, ust, depends } = answer;
       const token = context.tokenAfter(session, answer);

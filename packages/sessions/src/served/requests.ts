@@ -176,15 +176,15 @@ function rangeOf(context: TransactionRequests, frame: RawFrame, keyspace: string
 function commit(frame: RawFrame, id: number, context: TransactionRequests, reply: Reply): void {
   const { topology, rules } = context.node;
   const snapshot = snapshotField(context, frame, 'snapshot');
-  const homes = homesField(frame, (name) => topology.regions.includes(name));
+  const attemptRegions = homesField(frame, (name) => topology.regions.includes(name));
   const order = {
     txId: txIdField(frame),
     snapshot: snapshot?.ts ?? null,
     deps: snapshot?.deps,
     hwt: claimed(context, frame, 'hwt'),
-    birth: claimed(context, frame, 'birth'),
-    homes,
-    avoids: avoidsField(frame, homes.length, (avoid) => topology.isAvoidList(avoid)),
+    sentAfter: claimed(context, frame, 'sentAfter'),
+    attemptRegions,
+    avoids: avoidsField(frame, attemptRegions.length, (avoid) => topology.isAvoidList(avoid)),
     principal: context.principal,
     writes: writesField(frame, rules),
   };
@@ -212,10 +212,10 @@ function abort(frame: RawFrame, id: number, context: TransactionRequests, reply:
 }
 
 function status(frame: RawFrame, id: number, context: TransactionRequests, reply: Reply): void {
-  const birth = optionalTimestamp(frame, 'birth');
+  const sentAfter = optionalTimestamp(frame, 'sentAfter');
   context.parts.outcomes.status(
     txIdField(frame),
-    birth,
+    sentAfter,
     answered(reply, (answer) => ({ type: 'status', id, status: answer.status, ts: answer.ts })),
   );
 }

@@ -5,7 +5,7 @@ import { CREDITS } from './served-connection.js';
 
 const KEYS = ['default/a'];
 const WRITES = [{ key: 'default/a', value: '1' }];
-const COMMIT = { type: 'commit', snapshot: UST, hwt: 0, birth: UST, homes: ['p'], writes: WRITES };
+const COMMIT = { type: 'commit', snapshot: UST, hwt: 0, sentAfter: UST, attemptRegions: ['p'], writes: WRITES };
 const TX = ['session-of-tests.0', 'session-of-tests.1', 'session-of-tests.2'] as const;
 const codes = ({ frames }: TestLink) => frames.map((frame) => ('code' in frame ? frame.code : frame.type));
 
@@ -161,8 +161,8 @@ describe('a timestamp that a client names', () => {
     tx: 'sssssssssssssssss.1',
     snapshot: FAR,
     hwt: 0,
-    birth: 0,
-    homes: ['p'],
+    sentAfter: 0,
+    attemptRegions: ['p'],
     writes: WRITES,
   };
 

@@ -36,7 +36,7 @@ export interface NodeObservations {
   /** A link of the node has come up. */
   linked(node: NodeId): void;
   /** The node's disk has lost something; this is what is left. */
-  robbed(node: NodeId, left: MemoryState): void;
+  onDataLoss(node: NodeId, left: MemoryState): void;
   /** A fault of the plan begins, or is over. */
   fault(fault: FaultPlan, begins: boolean): void;
   crashed(node: NodeId): void;
@@ -97,7 +97,7 @@ const NAMES = {
   started: 1,
   linked: 1,
   crashed: 1,
-  robbed: 1,
+  onDataLoss: 1,
   fault: 1,
   round: 1,
   converged: 1,

@@ -85,9 +85,9 @@ describe('a lost disk, in the ledger', () => {
     bench.apply('q-1', 'applied', 6, one);
     const left = new MemoryState();
     await openMemoryStore(left).commit(prepares('left', 7, one));
-    ledger.robbed('p-1', left);
+    ledger.onDataLoss('p-1', left);
     expect(['alone', 'applied', 'left'].map((txId) => ledger.isDamaged(txId))).toEqual([true, false, false]);
-    ledger.robbed('q-1', nothing);
+    ledger.onDataLoss('q-1', nothing);
     expect(ledger.isDamaged('applied')).toBe(false);
   });
 
@@ -96,7 +96,7 @@ describe('a lost disk, in the ledger', () => {
     ledger.durable('p-1', [prepares('voted', 5, both)[0]!]);
     const older = new MemoryState();
     await openMemoryStore(older).commit([{ kind: 'meta', name: 'ust', value: 1 }]);
-    ledger.robbed('p-1', older);
+    ledger.onDataLoss('p-1', older);
     ledger.durable('p-1', prepares('again', 8, one));
     ledger.durable('q-1', prepares('elsewhere', 9, one));
     expect(['voted', 'again', 'elsewhere'].map((txId) => ledger.isDamaged(txId))).toEqual([true, true, false]);
@@ -109,7 +109,7 @@ describe('a lost disk, in the ledger', () => {
     bench.apply('q-1', 't', 5, one);
     bench.commit('u', 6, [{ key: A, value: 'lost' }]);
     expect(seen()).toEqual(['lost']);
-    bench.ledger.robbed('p-1', nothing);
+    bench.ledger.onDataLoss('p-1', nothing);
     expect(seen()).toEqual(['lost', '1']);
     const check = new ClientReads(bench.context, bench.ledger, UP_TO_A_TIMESTAMP);
     for (const value of ['lost', '1', 'other']) check.read(client(), A, value);
@@ -122,7 +122,7 @@ describe('a lost disk, in the ledger', () => {
     const own = new Map([[A, { ct: 6, txId: 'voted', value: 'lost' }]]);
     bench.commit('t', 5, one);
     bench.ledger.durable('p-1', [prepares('voted', 6, [{ key: A, value: 'lost' }, both[1]!])[0]!]);
-    bench.ledger.robbed('p-1', nothing);
+    bench.ledger.onDataLoss('p-1', nothing);
     for (const value of ['lost', '1']) check.read(client({ own }), A, value);
     expect(bench.failed).toEqual([]);
     check.read(client({ own }), A, 'other');
@@ -169,14 +169,14 @@ describe('stable-is-installed', () => {
     bench.commit('t', 5, one);
     for (const node of ['p-1', 'q-1']) bench.apply(node, 't', 5, one);
     bench.commit('u', 6, one);
-    bench.ledger.robbed('p-1', new MemoryState());
+    bench.ledger.onDataLoss('p-1', new MemoryState());
     check.stable('q-1', 6);
     expect([bench.failed, bench.ledger.isDamaged('t'), bench.ledger.isDamaged('u')]).toEqual([[], false, true]);
   });
 });
 
 describe('monotonic-stable-time', () => {
-  it('finds a stable time that falls in a life, or on a disk across lives', () => {
+  it('finds a stable time that falls in an incarnation, or on a disk across incarnations', () => {
     const bench = new CheckBench();
     const check = new StableTimeIsMonotonic(bench.context);
     const ust = (value: number) => check.durable('p-1', [{ kind: 'meta', name: 'ust', value }]);

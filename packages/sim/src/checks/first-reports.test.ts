@@ -73,7 +73,7 @@ describe('nothing-before-reports', () => {
       });
       const older = new MemoryState();
       older.meta.set('joined', 1);
-      ledger.robbed('p-1', older);
+      ledger.onDataLoss('p-1', older);
       ledger.durable('p-1', [PREPARE!]);
       expect(ledger.isDamaged('t')).toBe(mayDecide);
     }
@@ -94,7 +94,7 @@ describe('nothing-before-reports', () => {
           );
         const older = new MemoryState();
         older.meta.set('joined', 1);
-        ledger.robbed('p-1', older);
+        ledger.onDataLoss('p-1', older);
         expect(ledger.isDamaged('t')).toBe(false);
         mayDecide = true;
         ledger.revealed();

@@ -62,7 +62,7 @@ interface Known {
   committed?: Committed;
   damaged: boolean;
   /** Partitions whose cohort has lost its whole disk since. */
-  readonly robbed: Set<PartitionId>;
+  readonly lostAt: Set<PartitionId>;
   /** Versions in replicas that are durable: `region|key`. */
   readonly durable: Set<string>;
   /** The same, with what a disk has lost since: what a replica said of it may be on its way for long. */
@@ -169,7 +169,7 @@ export class Ledger implements Check {
     const slices = [...(known?.committed?.slices ?? [])];
     const { topology } = this.context;
     const nodes = new Set(slices.map(([partition, { region }]) => topology.replicaNode(partition, region)));
-    return nodes.size > 1 && slices.every(([partition]) => known!.robbed.has(partition));
+    return nodes.size > 1 && slices.every(([partition]) => known!.lostAt.has(partition));
   }
 
   /** Whether a node has come back with an older disk and not started over since. */
@@ -211,7 +211,7 @@ export class Ledger implements Check {
 
   durable(node: NodeId, records: readonly DurableRecord[]): void {
     const region = this.context.topology.regionOf(node);
-    if (this.#unaware.has(node) && this.reports.mayDecide(node)) for (const record of records) this.#distrust(record);
+    if (this.#unaware.has(node) && this.reports.mayDecide(node)) for (const record of records) this.#discount(record);
     for (const record of records) {
       if (record.kind === 'prepared' && record.record !== null)
         this.#prepared(record.partition, record.txId, record.record, region);
@@ -250,7 +250,7 @@ export class Ledger implements Check {
   }
 
   /** What is not left on the disk is durable there no more. */
-  robbed(node: NodeId, left: MemoryState): void {
+  onDataLoss(node: NodeId, left: MemoryState): void {
     this.#lacking.set(node, []);
     if (left.meta.size > 0) this.#unaware.add(node);
     else if (this.#unaware.delete(node)) this.#noticedLate(node);
@@ -274,7 +274,7 @@ export class Ledger implements Check {
     const region = this.context.topology.regionOf(node);
     const floor = this.#floorOf(region, partition);
     const isLeft = left?.prepared.has(txId) || left?.log.some(({ tx }) => tx.txId === txId);
-    if (left === undefined && known.committed?.slices.get(partition)?.region === region) known.robbed.add(partition);
+    if (left === undefined && known.committed?.slices.get(partition)?.region === region) known.lostAt.add(partition);
     for (const { prepared } of known.attempts.values()) {
       if (isLeft || prepared.get(partition)?.region !== region) continue;
       prepared.delete(partition);
@@ -329,7 +329,7 @@ export class Ledger implements Check {
   }
 
   /** What a node decides about a transaction that it may have decided before counts for nothing. */
-  #distrust(record: DurableRecord): void {
+  #discount(record: DurableRecord): void {
     if (record.kind === 'prepared' || record.kind === 'outcome') this.#damage(this.#of(record.txId));
   }
 
@@ -344,7 +344,7 @@ export class Ledger implements Check {
       known = {
         attempts: new Map(),
         damaged: false,
-        robbed: new Set(),
+        lostAt: new Set(),
         unnoticed: new Set(),
         durable: new Set(),
         everDurable: new Set(),

@@ -39,7 +39,7 @@ describe('losses-are-settled', () => {
 
   it('finds a half that is left, and every node that does not report the other one', () => {
     const { bench, ledger, check } = watched();
-    ledger.robbed('p-1', new MemoryState());
+    ledger.onDataLoss('p-1', new MemoryState());
     check.converged();
     expect(bench.failed).toHaveLength(3);
   });
@@ -47,7 +47,7 @@ describe('losses-are-settled', () => {
   it('finds a half that is left although every node reports it, where halves are taken back', () => {
     for (const takesBack of [true, false]) {
       const { bench, ledger, check, report } = watched(takesBack);
-      ledger.robbed('p-1', new MemoryState());
+      ledger.onDataLoss('p-1', new MemoryState());
       report('p-1', 'q-1');
       check.converged();
       expect(bench.failed).toHaveLength(takesBack ? 1 : 0);
@@ -56,7 +56,7 @@ describe('losses-are-settled', () => {
 
   it('accepts that nothing is left', () => {
     const { bench, ledger, check, disks } = watched();
-    ledger.robbed('p-1', new MemoryState());
+    ledger.onDataLoss('p-1', new MemoryState());
     disks.get('q-1')!.partitions.clear();
     check.converged();
     expect(bench.failed).toEqual([]);
@@ -64,17 +64,17 @@ describe('losses-are-settled', () => {
 
   it('excuses a transaction only when each of its cohorts has lost its disk', () => {
     const { bench, ledger, check } = watched();
-    for (const node of ['p-1', 'q-1']) ledger.robbed(node, new MemoryState());
+    for (const node of ['p-1', 'q-1']) ledger.onDataLoss(node, new MemoryState());
     check.converged();
     expect(bench.failed).toEqual([]);
   });
 
   it('excuses an older disk of which no peer has noticed anything, until its node starts over', () => {
     const { bench, ledger, check } = watched();
-    ledger.robbed('p-1', older());
+    ledger.onDataLoss('p-1', older());
     check.converged();
     expect(bench.failed).toEqual([]);
-    ledger.robbed('p-1', new MemoryState());
+    ledger.onDataLoss('p-1', new MemoryState());
     check.converged();
     expect(bench.failed).toHaveLength(3);
   });
@@ -82,8 +82,8 @@ describe('losses-are-settled', () => {
   it('excuses an older disk that its node gives up only after the stable time has passed what it lacks', () => {
     for (const stable of [4, 5]) {
       const { bench, ledger, check } = watched(true, stable);
-      ledger.robbed('p-1', older());
-      ledger.robbed('p-1', new MemoryState());
+      ledger.onDataLoss('p-1', older());
+      ledger.onDataLoss('p-1', new MemoryState());
       check.converged();
       expect(bench.failed).toHaveLength(stable < 5 ? 3 : 0);
     }
@@ -93,7 +93,7 @@ describe('losses-are-settled', () => {
     const { bench, ledger, check } = watched();
     const [newer] = prepares('u', 9, [{ key: A, value: '3' }]);
     ledger.durable('p-1', [newer!, { kind: 'collect', partition: TOPOLOGY.partitionOf(A), floor: 10 }]);
-    ledger.robbed('p-1', new MemoryState());
+    ledger.onDataLoss('p-1', new MemoryState());
     check.converged();
     expect(bench.failed).toEqual([]);
   });
@@ -103,7 +103,7 @@ describe('losses-are-settled', () => {
       const { bench, ledger, check } = watched();
       const [newer] = prepares('u', 9, [{ key: A, value: '3' }]);
       ledger.durable('q-1', [newer!, { kind: 'collect', partition: TOPOLOGY.partitionOf(A), floor }]);
-      ledger.robbed('p-1', new MemoryState());
+      ledger.onDataLoss('p-1', new MemoryState());
       check.converged();
       expect(bench.failed).toHaveLength(floor < 9 ? 3 : 0);
     }

@@ -11,7 +11,7 @@ export class NonblockingReads implements Check {
   readonly #asked = new WeakMap<object, number>();
   readonly #answeredSince = new Map<string, number>();
   readonly #crashed = new Set<NodeId>();
-  #robbed = false;
+  #lostData = false;
 
   constructor(readonly context: CheckContext) {}
 
@@ -28,12 +28,12 @@ export class NonblockingReads implements Check {
     this.#crashed.add(node);
   }
 
-  robbed(): void {
-    this.#robbed = true;
+  onDataLoss(): void {
+    this.#lostData = true;
   }
 
   waited(node: NodeId, partition: PartitionId, request: object): void {
-    if (this.#robbed || this.#crashed.has(node)) return;
+    if (this.#lostData || this.#crashed.has(node)) return;
     const since = this.#answeredSince.get(`${node}/${partition}`);
     const asked = this.#asked.get(request);
     if (since === undefined || asked === undefined || asked <= since) return;

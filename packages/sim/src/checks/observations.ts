@@ -44,7 +44,7 @@ export interface Observations {
   stable(node: NodeId, ust: Timestamp): void;
   /** The node says, or acts as if it were so, that every replica of the partition has all that the region has written there up to a timestamp. */
   complete(node: NodeId, partition: PartitionId, region: RegionId, upTo: Timestamp): void;
-  /** The node's own newest stable time, as it tells it to another node: never falls in a life. */
+  /** The node's own newest stable time, as it tells it to another node: never falls in an incarnation. */
   announced(node: NodeId, to: NodeId, ust: Timestamp): void;
   /** A replica answered a read of a snapshot. */
   slice(

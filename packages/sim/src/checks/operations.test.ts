@@ -31,7 +31,7 @@ describe('a read that waits', () => {
   it.each<[string, (check: NonblockingReads) => void]>([
     ['before the first answer of the replica', () => {}],
     ['after a crash', (check) => check.crashed('p-1')],
-    ['after the loss of a disk', (check) => check.robbed()],
+    ['after the loss of a disk', (check) => check.onDataLoss()],
   ])('may wait %s', (when, before) => {
     const { bench, check, request } = nonblocking();
     // The last two have answered before.
@@ -106,9 +106,9 @@ describe('what is called fully replicated', () => {
   it.each([
     ['a disk lost after it had everything', 'q-1', 5],
     ['what a lost disk alone had', 'p-1', 6],
-  ])('is not held against %s', (_what, robbed, upTo) => {
+  ])('is not held against %s', (_what, victim, upTo) => {
     const { bench, check } = halfReplicated();
-    bench.ledger.robbed(robbed, new MemoryState());
+    bench.ledger.onDataLoss(victim, new MemoryState());
     check.complete('p-1', 0, 'p', upTo);
     expect(bench.failed).toEqual([]);
   });

@@ -21,7 +21,7 @@ import type { Visibility } from './visibility.js';
  */
 export class SnapshotReads implements Check {
   readonly name = 'snapshot-reads';
-  /** Floors by replica: those asked for in this life, and those on disk. */
+  /** Floors by replica: those asked for in this incarnation, and those on disk. */
   readonly #asked = new Map<string, Timestamp>();
   readonly #durable = new Map<string, Timestamp>();
 
@@ -41,7 +41,7 @@ export class SnapshotReads implements Check {
   }
 
   /** The floors of what is left. */
-  robbed(node: NodeId, left: MemoryState): void {
+  onDataLoss(node: NodeId, left: MemoryState): void {
     for (const partition of this.context.topology.partitionsOn(node)) {
       const floor = left.partitions.get(partition)?.horizons.gcFloor ?? 0;
       for (const floors of [this.#asked, this.#durable]) floors.set(`${node}/${partition}`, floor);

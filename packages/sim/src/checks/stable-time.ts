@@ -10,7 +10,7 @@ import { Pending } from './pending.js';
 export class StableIsInstalled implements Check, LedgerListener {
   readonly name = 'stable-is-installed';
   #highest: Timestamp = 0;
-  #said = '';
+  #reporter = '';
   readonly #pending: Pending;
 
   constructor(
@@ -23,7 +23,7 @@ export class StableIsInstalled implements Check, LedgerListener {
 
   onCommitted(tx: Committed): void {
     if (tx.ct <= this.#highest) {
-      this.#fail(`${tx.txId} was committed at ${tx.ct}, and ${this.#said} had called ${this.#highest} stable`, tx);
+      this.#fail(`${tx.txId} was committed at ${tx.ct}, and ${this.#reporter} had called ${this.#highest} stable`, tx);
     }
     this.#pending.push(tx);
   }
@@ -31,7 +31,7 @@ export class StableIsInstalled implements Check, LedgerListener {
   stable(node: NodeId, ust: Timestamp): void {
     if (ust <= this.#highest) return;
     this.#highest = ust;
-    this.#said = node;
+    this.#reporter = node;
     for (const tx of this.#pending.claimed(ust))
       this.#fail(`${node} calls ${ust} stable, but ${tx.txId} of ${tx.ct} is not on the disk of every replica`, tx);
   }
@@ -44,21 +44,21 @@ export class StableIsInstalled implements Check, LedgerListener {
 /** The stable time that a node passes on never falls while the process lives; what it has on disk of it never falls at all. */
 export class StableTimeIsMonotonic implements Check {
   readonly name = 'monotonic-stable-time';
-  /** By node and by whom it was told. */
+  /** By node and by whom it was announced. */
   readonly #announced = new Map<NodeId, Map<NodeId, Timestamp>>();
   readonly #durable = new Map<NodeId, Timestamp>();
 
   constructor(readonly context: CheckContext) {}
 
   announced(node: NodeId, to: NodeId, ust: Timestamp): void {
-    let told = this.#announced.get(node);
-    if (told === undefined) {
-      told = new Map();
-      this.#announced.set(node, told);
+    let announced = this.#announced.get(node);
+    if (announced === undefined) {
+      announced = new Map();
+      this.#announced.set(node, announced);
     }
-    const before = told.get(to) ?? 0;
+    const before = announced.get(to) ?? 0;
     if (ust < before) this.#fail(`${node} tells ${to} the stable time ${ust} after ${before}`, node);
-    told.set(to, ust);
+    announced.set(to, ust);
   }
 
   durable(node: NodeId, records: readonly DurableRecord[]): void {
@@ -74,7 +74,7 @@ export class StableTimeIsMonotonic implements Check {
     this.#announced.delete(node);
   }
 
-  robbed(node: NodeId): void {
+  onDataLoss(node: NodeId): void {
     this.#durable.delete(node);
   }
 

@@ -44,7 +44,7 @@ describe('survivors-agree', () => {
   it('asks nothing of what a lost disk has said, and everything of the others', () => {
     const { bench, check, write } = watched();
     write('p-1', committed('d'));
-    check.robbed('p-1', new MemoryState());
+    check.onDataLoss('p-1', new MemoryState());
     write('q-1', aborted);
     expect(bench.failed).toEqual([]);
     write('q-1', committed('d'));
@@ -56,7 +56,7 @@ describe('survivors-agree', () => {
     write('p-1', prepares('t', 5, both)[0]!);
     const older = new MemoryState();
     await openMemoryStore(older).commit([{ kind: 'meta', name: 'ust', value: 1 }]);
-    check.robbed('p-1', older);
+    check.onDataLoss('p-1', older);
     write('p-1', committed('d'));
     write('q-1', aborted);
     expect(bench.failed).toEqual([]);

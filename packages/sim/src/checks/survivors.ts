@@ -34,7 +34,7 @@ export class SurvivorsAgree implements Check {
     }
   }
 
-  robbed(node: NodeId, left: MemoryState): void {
+  onDataLoss(node: NodeId, left: MemoryState): void {
     for (const [txId, attempts] of this.#transactions) {
       for (const words of attempts.values()) {
         if (words.delete(node) && left.meta.size > 0) this.#excused.add(txId);

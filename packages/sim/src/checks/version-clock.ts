@@ -25,7 +25,7 @@ export class NothingBelowVersionClock implements Check {
   }
 
   /** What a node without its disk may not go below is what others have heard; the promises that reached nobody are gone. */
-  robbed(node: NodeId): void {
+  onDataLoss(node: NodeId): void {
     this.#published.delete(node);
   }
 

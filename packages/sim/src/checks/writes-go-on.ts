@@ -30,7 +30,7 @@ export class WritesGoOn implements Check {
   readonly #waiting = new Map<TxId, { readonly sentMs: number; readonly node: NodeId }>();
   /** Nodes that have started again: they may have to wait for the word of the silent one. */
   readonly #restarted = new Set<NodeId>();
-  #robbed = false;
+  #lostData = false;
   readonly #detectedMs: number;
   readonly #promptMs: number;
 
@@ -66,8 +66,8 @@ export class WritesGoOn implements Check {
     if (this.context.time.now > 0) this.#restarted.add(node);
   }
 
-  robbed(): void {
-    this.#robbed = true;
+  onDataLoss(): void {
+    this.#lostData = true;
   }
 
   sent(txId: TxId, node: NodeId, writes: readonly KeyWrite[]): void {
@@ -75,7 +75,7 @@ export class WritesGoOn implements Check {
     const { time, topology } = this.context;
     if (silent === undefined || silent.nodes.includes(node) || time.now < silent.sinceMs + this.#detectedMs) return;
     const { founded, credits } = this.plan.environment;
-    if (this.#robbed || !founded || credits !== undefined) return;
+    if (this.#lostData || !founded || credits !== undefined) return;
     if ([...this.#restarted].some((restarted) => !silent.nodes.includes(restarted))) return;
     const { region } = silent;
     const elsewhere = writes.every(({ key }) =>

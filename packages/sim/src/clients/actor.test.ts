@@ -14,7 +14,7 @@ const SLOW_MS = 100;
  * Carries out a plan; transactions are given these snapshots, in the order in which they begin. Gives what was told of
  * snapshots.
  */
-function told(transactions: SessionPlan['transactions'], snapshots: readonly number[]) {
+function observationsOf(transactions: SessionPlan['transactions'], snapshots: readonly number[]) {
   const time = new VirtualTime();
   const pause = (ms: number): Co<void> => waitFor<void>((resume) => void time.after(ms, () => resume()));
   const left = [...snapshots];
@@ -46,8 +46,8 @@ function told(transactions: SessionPlan['transactions'], snapshots: readonly num
     begin,
     status: () => waitFor(() => {}),
   };
-  const heard: (readonly [before: number, snapshot: number])[] = [];
-  const tell = toAll([{ name: 'heard', snapshot: ({ floor }, { ts }) => heard.push([floor.ts, ts]) }]);
+  const observed: (readonly [before: number, snapshot: number])[] = [];
+  const observer = toAll([{ name: 'observed', snapshot: ({ floor }, { ts }) => observed.push([floor.ts, ts]) }]);
   const actor = new Actor(
     { name: 's', region: 'p', transactions },
     {
@@ -61,12 +61,12 @@ function told(transactions: SessionPlan['transactions'], snapshots: readonly num
       loseAnswers: () => () => {},
       die: () => {},
     },
-    { histories: new Histories(), tell, txIds: [], keys: [], newcomers: () => {}, note: () => {} },
+    { histories: new Histories(), observer, txIds: [], keys: [], newcomers: () => {}, note: () => {} },
     () => session,
   );
   actor.start();
   time.runUntil(10 * SLOW_MS, () => actor.finished);
-  return heard;
+  return observed;
 }
 
 describe('what a session has seen', () => {
@@ -75,8 +75,8 @@ describe('what a session has seen', () => {
   const later = { ...read, thinkMs: 2 * SLOW_MS };
 
   it('is every snapshot that it was given, those that stay open beside it too', () => {
-    const heard = told([read, watch, later], [10, 50, 20]);
-    expect(heard).toEqual([
+    const observed = observationsOf([read, watch, later], [10, 50, 20]);
+    expect(observed).toEqual([
       [0, 10],
       [10, 50],
       [50, 20],
@@ -84,8 +84,11 @@ describe('what a session has seen', () => {
   });
 
   it('goes with it when it is exported, but not what it is given afterwards', () => {
-    const heard = told([read, watch, { kind: 'move', thinkMs: 0, region: 'p', anew: true }, later], [10, 50, 20]);
-    expect(heard).toEqual([
+    const observed = observationsOf(
+      [read, watch, { kind: 'move', thinkMs: 0, region: 'p', anew: true }, later],
+      [10, 50, 20],
+    );
+    expect(observed).toEqual([
       [0, 10],
       [10, 50],
       [10, 20],

@@ -27,7 +27,7 @@ import { type BeginOptions, type Carried, type ClientSession, type CommitResult,
 /** What all clients of a run share. */
 export interface ActorWorld {
   readonly histories: Histories;
-  readonly tell: ClientObservations;
+  readonly observer: ClientObservations;
   /** Ids of transactions that wrote something, in the order in which they began. */
   readonly txIds: TxId[];
   /** Every key of the plan, in key order: those that a listing does not show are absent. */
@@ -160,10 +160,10 @@ export class Actor {
       } catch (error) {
         if (!(error instanceof RequestFailed)) throw error;
         this.refusals.push(error.code);
-        this.world.tell.failed(this.name, error.code);
+        this.world.observer.failed(this.name, error.code);
         this.world.note(this.name, () => `${plan.kind} fails: ${error.code}`);
         for (const recording of this.#current) {
-          if (error.collected) this.world.tell.collected(recording);
+          if (error.collected) this.world.observer.collected(recording);
           recording.tx.end();
         }
         this.abandon();
@@ -208,7 +208,7 @@ export class Actor {
         const askedMs = this.client.time.now;
         const { status, ts } = yield* this.#session.status(txId);
         this.world.note(this.name, () => `hears that ${txId} is ${status} (${ts})`);
-        return this.world.tell.status(txId, status, ts, askedMs);
+        return this.world.observer.status(txId, status, ts, askedMs);
       }
       case 'stable':
         return yield* this.#stable(plan.timeoutMs, plan.againMs);
@@ -225,7 +225,7 @@ export class Actor {
     this.transactions++;
     const recording = new Recording(this.name, this.#generation, tx, this.#floor, this.#own, this.#inDoubt);
     if (options.mode !== 'snapshot') this.#current = [...this.#current, recording];
-    this.world.tell.began(recording);
+    this.world.observer.began(recording);
     this.world.note(this.name, () => `begins ${tx.id} (${options.mode})`);
     return recording;
   }
@@ -260,7 +260,7 @@ export class Actor {
     for (const { key, value } of seen) {
       this.world.note(this.name, () => `reads ${key} = ${value} in ${recording.txId}`);
       recording.saw({ key, value });
-      this.world.tell.read(recording, key, value);
+      this.world.observer.read(recording, key, value);
     }
   }
 
@@ -273,7 +273,7 @@ export class Actor {
       if (next !== null && compareKeys(key, next) >= 0) continue;
       const value = values.get(key) ?? null;
       recording.saw({ key, value });
-      this.world.tell.read(recording, key, value);
+      this.world.observer.read(recording, key, value);
     }
   }
 
@@ -321,12 +321,12 @@ export class Actor {
     const result = yield* tx.commit({
       duplicated: plan.duplicate !== null,
       sent: (resend, node) => {
-        if (plan.loses === null) this.world.tell.sent(recording.txId, node, writes);
+        if (plan.loses === null) this.world.observer.sent(recording.txId, node, writes);
         this.#befall(plan, resend);
       },
     });
     // Some clients name a write when they send it.
-    this.world.tell.settled(recording.txId);
+    this.world.observer.settled(recording.txId);
     return result;
   }
 
@@ -338,15 +338,15 @@ export class Actor {
       const { ct } = result;
       this.#own = new Map([...this.#own, ...writes.map(({ key, value }) => [key, { ct, txId, value }] as const)]);
       this.#record(this.name, recording, 'committed');
-      this.world.tell.acknowledged(txId, result.ct, writes, this.name);
+      this.world.observer.acknowledged(txId, result.ct, writes, this.name);
       this.#lastCommit = { txId, ct: result.ct, keys: writes.map(({ key }) => key) };
       return;
     }
     this.refusals.push(result.code);
-    this.world.tell.failed(this.name, result.code);
+    this.world.observer.failed(this.name, result.code);
     this.world.note(this.name, () => `is told ${result.code} of ${txId}`);
     this.#record(this.name, recording, result.status);
-    if (result.status === 'aborted') this.world.tell.refused(txId);
+    if (result.status === 'aborted') this.world.observer.refused(txId);
     else this.#leaveInDoubt(txId, writes);
   }
 
@@ -364,7 +364,7 @@ export class Actor {
     const { txId, ct, keys } = commit;
     if (!(yield* this.client.stable(ct, timeoutMs))) return;
     this.world.note(this.name, () => `is told that ${txId} of ${ct} is served everywhere`);
-    this.world.tell.served(txId, ct, keys);
+    this.world.observer.served(txId, ct, keys);
     const begin = () => {
       if (!this.#stopped && !this.#dead) this.world.newcomers(keys);
     };
@@ -405,7 +405,7 @@ export class Actor {
       }
     } catch (error) {
       if (!(error instanceof RequestFailed)) throw error;
-      if (error.collected) this.world.tell.collected(recording);
+      if (error.collected) this.world.observer.collected(recording);
       this.world.note(this.name, () => `the snapshot ${recording.txId} fails: ${error.code}`);
     }
   }
@@ -417,7 +417,7 @@ export class Actor {
     const recording = new Recording(this.name, this.#generation, tx, BEFORE_ALL, NONE, NONE);
     for (const { key, value } of yield* tx.read(keys)) {
       recording.saw({ key, value });
-      this.world.tell.read(recording, key, value);
+      this.world.observer.read(recording, key, value);
     }
     this.#record(`${this.name}~${tx.id}`, recording, 'committed');
   }
@@ -427,7 +427,7 @@ export class Actor {
     const { snapshot } = recording;
     const before = this.#snapshots.at(-1) ?? BEFORE_ALL;
     if (snapshot === undefined || isSameSnapshot(before, snapshot)) return;
-    this.world.tell.snapshot(recording, snapshot);
+    this.world.observer.snapshot(recording, snapshot);
     this.#snapshots.push(snapshot);
     // What stayed open in a session that was exported, its successor knows nothing of.
     if (recording.generation === this.#generation && snapshot.ts > this.#floor.ts) this.#floor = snapshot;

@@ -36,7 +36,7 @@ interface Sent {
 /** What the callers of a run share with its other clients. */
 export interface CallerWorld {
   readonly histories: Histories;
-  readonly tell: Pick<ClientObservations, 'acknowledged' | 'httpRead'>;
+  readonly observer: Pick<ClientObservations, 'acknowledged' | 'httpRead'>;
   note(session: string, what: () => string): void;
 }
 
@@ -163,7 +163,7 @@ export class HttpCaller {
       const next = new Map(known);
       request.keys.forEach((key, i) => {
         const version = answer.versions[i] ?? null;
-        this.world.tell.httpRead(this.name, id, key, version, known.get(key));
+        this.world.observer.httpRead(this.name, id, key, version, known.get(key));
         if (version !== null) learn(next, key, { ct: version.ts, txId: version.txId, value: version.value });
       });
       this.#tokens.push({ text: answer.token, node, known: next });
@@ -181,7 +181,7 @@ export class HttpCaller {
     const next = new Map(known);
     for (const { key, value } of writes) learn(next, key, { ct, txId, value });
     this.#tokens.push({ text, node, known: next });
-    this.world.tell.acknowledged(txId, ct, writes);
+    this.world.observer.acknowledged(txId, ct, writes);
   }
 }
 

@@ -81,7 +81,7 @@ export class ClientSocket<M extends AnyMessage> implements SessionLink {
   #lastUp = 0;
   #lastDown = 0;
   #out: string[] = [];
-  readonly #life: number;
+  readonly #incarnation: number;
 
   constructor(
     readonly network: SocketNetwork<M>,
@@ -89,7 +89,7 @@ export class ClientSocket<M extends AnyMessage> implements SessionLink {
     readonly node: SimNode<M>,
     readonly user: SocketUser,
   ) {
-    this.#life = node.life;
+    this.#incarnation = node.incarnation;
   }
 
   delay(): number {
@@ -99,7 +99,7 @@ export class ClientSocket<M extends AnyMessage> implements SessionLink {
 
   /** The node takes the connection. False where no process is there that could. */
   admit(): boolean {
-    if (!this.#whole || this.node.life !== this.#life) return false;
+    if (!this.#whole || this.node.incarnation !== this.#incarnation) return false;
     this.#served = this.node.admit(this);
     if (this.#served === undefined) return false;
     this.#down(() => this.user.opened());
@@ -176,12 +176,12 @@ export class ClientSocket<M extends AnyMessage> implements SessionLink {
   #gone(): void {
     const served = this.#served;
     this.#served = undefined;
-    if (served !== undefined && this.node.up && this.node.life === this.#life) served.disconnected();
+    if (served !== undefined && this.node.up && this.node.incarnation === this.#incarnation) served.disconnected();
   }
 
   #atNode(run: (served: ServedConnection) => void): void {
     if (!this.#whole) return;
-    this.node.whenRunning(this.#life, () => {
+    this.node.whenRunning(this.#incarnation, () => {
       if (this.#served !== undefined) run(this.#served);
     });
   }

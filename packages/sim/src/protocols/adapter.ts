@@ -99,7 +99,7 @@ export interface ProtocolAdapter<M extends AnyMessage> {
    * Whether a node stopped because it does not trust its disk: its driver sets the data aside and starts it again
    * (D10).
    */
-  distrusts(error: unknown): boolean;
+  quarantines(error: unknown): boolean;
   /**
    * Whether new clients must be served once everything is healed. Where a protocol refuses clocks that are far off, what they left
    * behind may keep clients out for a while. `slowestMs`: the longest mean delay between two nodes, one way.
@@ -112,11 +112,11 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   /** The protocol's part of a client. */
   readonly engine: OpenEngine;
   /** Tells what a message promises. Called when it leaves its node, or reaches another machine of the same node. */
-  said(message: M, from: Address, to: Address, tell: Observations, topology: Topology): void;
+  observeSend(message: M, from: Address, to: Address, observer: Observations, topology: Topology): void;
   /** Tells what a message means to who receives it. Called when it reaches another node. */
-  arrived(message: M, to: Address, tell: Observations): void;
+  observeArrival(message: M, to: Address, observer: Observations): void;
   /** Tells what an answer claims. Called in the step that makes it, with the message that caused the step. */
-  answering(message: M, cause: M, from: Address, tell: Observations): void;
+  observeReply(message: M, cause: M, from: Address, observer: Observations): void;
 }
 
 export interface NodeOptions {

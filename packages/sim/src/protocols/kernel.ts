@@ -16,7 +16,7 @@ import { drawSettings, servesAgain } from './settings.js';
 
 type Shared = Pick<
   ProtocolAdapter<AnyMessage>,
-  'drawSettings' | 'founding' | 'lacksData' | 'servesAgain' | 'distrusts' | 'arrived'
+  'drawSettings' | 'founding' | 'lacksData' | 'servesAgain' | 'quarantines' | 'observeArrival'
 >;
 
 export const KERNEL: Shared = {
@@ -24,10 +24,10 @@ export const KERNEL: Shared = {
   founding: [{ kind: 'meta', name: 'joined', value: 1 }],
   lacksData,
   servesAgain,
-  distrusts: (error) => error instanceof IsochronError && error.code === 'REBUILD_NEEDED',
-  arrived: (message, { node }, tell) => {
+  quarantines: (error) => error instanceof IsochronError && error.code === 'REBUILD_NEEDED',
+  observeArrival: (message, { node }, observer) => {
     if (message.type === 'ResyncReq' && 'partition' in message && 'region' in message)
-      tell.reported(node, Number(message.partition), String(message.region));
+      observer.reported(node, Number(message.partition), String(message.region));
   },
 };
 
@@ -61,7 +61,7 @@ export function driven<M extends AnyMessage>(
     greeting: () => ({ hlc: clock.last, wallMs: drift.wall(wall()) }),
     meets: (peer, greeting) => peers.meets(peer, greeting, wall()),
     receives: (peer, hlc, envelopes) => peers.receives(peer, hlc, envelopes, wall()),
-    ready: (now) => node.stabilization.spoken && node.verification.status(now).state !== 'verifying',
+    ready: (now) => node.stabilization.hasStableTime && node.verification.status(now).state !== 'verifying',
     latest: () => clock.latest(wall(), (settings.maxClockDriftMs ?? DEFAULT_SETTINGS.maxClockDriftMs) / 2),
     ust: () => node.stable.value,
     served: () => node.stable.served,
@@ -74,21 +74,21 @@ export const sumOf = <R>(replicas: readonly R[], count: (replica: R) => number):
   replicas.reduce((total, replica) => total + count(replica), 0);
 
 /** What replicas and nodes promise one another. */
-export function saidOfReplication(
+export function observeReplication(
   message: Extract<ReplicationMessage, { type: 'Heartbeat' | 'Heartbeats' | 'Replicate' | 'GossipDown' }>,
   { node }: Address,
   to: Address,
-  tell: Observations,
+  observer: Observations,
 ): void {
   if (message.type === 'GossipDown') {
-    tell.stable(node, message.ust);
-    tell.announced(node, to.node, message.ust);
+    observer.stable(node, message.ust);
+    observer.announced(node, to.node, message.ust);
     return;
   }
   if (message.type === 'Heartbeats') {
-    for (const { partition, to: upTo } of heartbeatsIn(message)) tell.published(node, partition, upTo);
+    for (const { partition, to: upTo } of heartbeatsIn(message)) observer.published(node, partition, upTo);
     return;
   }
-  if (message.type === 'Replicate') tell.replicated(node, message.partition, message.groups);
-  tell.published(node, message.partition, message.to);
+  if (message.type === 'Replicate') observer.replicated(node, message.partition, message.groups);
+  observer.published(node, message.partition, message.to);
 }

@@ -43,7 +43,7 @@ type Patience = Pick<Environment, 'requestTimeoutMs' | 'commitTimeoutMs'>;
 export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   readonly #cluster: Cluster<M>;
   readonly #checks: Checks;
-  readonly #tell: ReturnType<typeof toAll>;
+  readonly #observer: ReturnType<typeof toAll>;
   readonly #trace: Trace;
   readonly #moments = new Moments();
   readonly #histories = new Histories();
@@ -78,7 +78,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
       () => this.#actors,
       adapter.demands,
     );
-    this.#tell = toAll(this.#checks.all);
+    this.#observer = toAll(this.#checks.all);
     this.#keys = keysOf(plan).sort(compareKeys);
     this.#actors = this.#createActors(plan.sessions);
     this.#callers = this.#createCallers();
@@ -100,18 +100,18 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
       const mayWait = this.adapter.demands.waitsForVersions && ledger.anyDamaged;
       if (!mayWait) this.#fail('liveness', missing.goal, missing.message, []);
     } else if (!this.#over) {
-      this.#tell.converged();
+      this.#observer.converged();
       if (this.adapter.servesAgain(this.plan.settings, slowestMs(this.plan))) this.#probe();
     }
     if (time.steps > this.#maxSteps) this.#fail('liveness', 'run-ends', `no end after ${time.steps} events`, []);
-    if (!this.#stopped) this.#tell.end();
+    if (!this.#stopped) this.#observer.end();
     return this.#result();
   }
 
   // What the cluster tells.
 
   stepping(self: Address, input: Input<M>): void {
-    if (input.kind === 'link' && input.up) this.#tell.linked(self.node);
+    if (input.kind === 'link' && input.up) this.#observer.linked(self.node);
     if (input.kind !== 'message') {
       if (input.kind !== 'persisted') this.#trace.add(self.node, () => `${self.machine} ${describeInput(input)}`);
       return;
@@ -120,8 +120,8 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     if (this.#moments.any) this.#moments.came(self.node, message.type, 'receive');
     if (!this.#cluster.node(self.node).up) return;
     this.#trace.add(self.node, () => `${self.machine} ← ${from.node}/${from.machine}: ${describeMessage(message)}`);
-    if (from.node === self.node) this.#said(message, from, self);
-    else this.adapter.arrived(message, self, this.#tell);
+    if (from.node === self.node) this.#observeSend(message, from, self);
+    else this.adapter.observeArrival(message, self, this.#observer);
   }
 
   stepped(self: Address, input: Input<M>): void {
@@ -129,11 +129,11 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   }
 
   wrote(self: Address, record: DurableRecord): void {
-    this.#tell.wrote(self.node, record);
+    this.#observer.wrote(self.node, record);
   }
 
   sends(self: Address, _to: Address, message: M, cause: M | undefined): void {
-    if (cause !== undefined) this.adapter.answering(message, cause, self, this.#tell);
+    if (cause !== undefined) this.adapter.observeReply(message, cause, self, this.#observer);
   }
 
   persisting(node: NodeId, records: readonly DurableRecord[]): void {
@@ -142,7 +142,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
 
   durable(node: NodeId, records: readonly DurableRecord[]): void {
     this.#trace.add(node, () => `${records.length} records are durable`);
-    this.#tell.durable(node, records);
+    this.#observer.durable(node, records);
   }
 
   refused(node: NodeId, peer: NodeId, why: string): void {
@@ -150,8 +150,8 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   }
 
   leaving(from: NodeId, _to: NodeId, envelopes: readonly Envelope<M>[], hlc: Timestamp): void {
-    this.#tell.frameLeft(from, hlc);
-    for (const envelope of envelopes) this.#said(envelope.message, envelope.from, envelope.to);
+    this.#observer.frameLeft(from, hlc);
+    for (const envelope of envelopes) this.#observeSend(envelope.message, envelope.from, envelope.to);
   }
 
   left(from: NodeId, _to: NodeId, envelopes: readonly Envelope<M>[]): void {
@@ -161,17 +161,17 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
 
   started(node: NodeId): void {
     this.#trace.add(node, () => 'starts');
-    this.#tell.started(node);
+    this.#observer.started(node);
   }
 
   crashed(node: NodeId): void {
     this.#crashes++;
     this.#trace.add(node, () => 'crashes');
-    this.#tell.crashed(node);
+    this.#observer.crashed(node);
   }
 
   failed(node: NodeId, error: unknown): void {
-    if (this.adapter.distrusts(error) && this.#cluster.mayDistrust(node)) {
+    if (this.adapter.quarantines(error) && this.#cluster.mayQuarantine(node)) {
       this.#trace.add(node, () => `does not trust its disk: ${String(error)}`);
       this.#cluster.rebuild(node);
       return;
@@ -181,15 +181,15 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     this.#fail('crash', nameOf(error), `${node}: ${text}`, [node]);
   }
 
-  robbed(node: NodeId, left: MemoryState): void {
+  onDataLoss(node: NodeId, left: MemoryState): void {
     this.#trace.add(node, () => `has lost data; ${left.meta.size === 0 ? 'nothing is' : 'something is'} left`);
-    this.#tell.robbed(node, left);
+    this.#observer.onDataLoss(node, left);
   }
 
   // How it goes.
 
-  #said(message: M, from: Address, to: Address): void {
-    this.adapter.said(message, from, to, this.#tell, this.#cluster.topology);
+  #observeSend(message: M, from: Address, to: Address): void {
+    this.adapter.observeSend(message, from, to, this.#observer, this.#cluster.topology);
   }
 
   get #maxSteps(): number {
@@ -202,7 +202,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
 
   #everyRound(): void {
     this.#cluster.time.after(ROUND_MS, () => {
-      this.#tell.round();
+      this.#observer.round();
       this.#everyRound();
     });
   }
@@ -221,9 +221,9 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
         this.#faults++;
         this.#trace.add('fault', () => JSON.stringify(fault));
         const heal = startFault(world, fault);
-        this.#tell.fault(fault, true);
+        this.#observer.fault(fault, true);
         if (heal === undefined) {
-          this.#tell.fault(fault, false);
+          this.#observer.fault(fault, false);
           return;
         }
         this.#healing.add(heal);
@@ -231,7 +231,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
           if (!this.#healing.delete(heal)) return;
           this.#trace.add('fault', () => `is over: ${JSON.stringify(fault)}`);
           heal();
-          this.#tell.fault(fault, false);
+          this.#observer.fault(fault, false);
         });
       });
     }
@@ -346,7 +346,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     const { engine } = this.adapter;
     const world = {
       histories: this.#histories,
-      tell: this.#tell,
+      observer: this.#observer,
       txIds: [],
       keys: this.#keys,
       note: (session: string, what: () => string) => this.#trace.add(session, what),
@@ -367,7 +367,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     const { streams } = this.#cluster;
     const world = {
       histories: this.#histories,
-      tell: this.#tell,
+      observer: this.#observer,
       note: (session: string, what: () => string) => this.#trace.add(session, what),
     };
     const { requestTimeoutMs } = this.plan.environment;

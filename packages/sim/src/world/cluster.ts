@@ -46,7 +46,7 @@ export interface ClusterListener<M extends AnyMessage> extends NodeListener<M> {
   /** A node refuses a frame because of its timestamps. */
   refused(node: NodeId, peer: NodeId, why: string): void;
   /** A disk has lost something; this is what is left. */
-  robbed(node: NodeId, left: MemoryState): void;
+  onDataLoss(node: NodeId, left: MemoryState): void;
 }
 
 export class Cluster<M extends AnyMessage> {
@@ -60,8 +60,8 @@ export class Cluster<M extends AnyMessage> {
   readonly diskSlowness = new Map<NodeId, number>();
   readonly #byId = new Map<NodeId, SimNode<M>>();
   readonly #links = new Map<NodeId, Map<NodeId, Link<Frame<M>>>>();
-  /** Nodes that a fault has robbed of something on their disks, and that have not started over since. */
-  readonly #robbed = new Set<NodeId>();
+  /** Nodes that a fault has taken something from the disks of, and that have not started over since. */
+  readonly #lostData = new Set<NodeId>();
   /** Regions that are cut off, and how often. */
   readonly #isolated = new Map<RegionId, number>();
 
@@ -145,8 +145,8 @@ export class Cluster<M extends AnyMessage> {
    * Whether a node has reason not to trust its disk: it has none of its own yet, or a fault has taken something from
    * it.
    */
-  mayDistrust(id: NodeId): boolean {
-    return this.#robbed.has(id) || this.adapter.lacksData(this.node(id).disk.recovered());
+  mayQuarantine(id: NodeId): boolean {
+    return this.#lostData.has(id) || this.adapter.lacksData(this.node(id).disk.recovered());
   }
 
   /** As a driver does it (D10): the data are set aside, and the node starts on an empty disk. */
@@ -164,7 +164,7 @@ export class Cluster<M extends AnyMessage> {
    */
   maySpare(id: NodeId): boolean {
     const replicated = this.topology.partitionsOn(id).every((p) => this.topology.partitions[p]!.regions.length > 1);
-    return replicated && this.nodes.every((node) => !this.mayDistrust(node.id));
+    return replicated && this.nodes.every((node) => !this.mayQuarantine(node.id));
   }
 
   /** A node dies, and comes back with an older image of its disk, or an empty one. */
@@ -172,8 +172,8 @@ export class Cluster<M extends AnyMessage> {
     this.crash(id, false);
     const node = this.node(id);
     node.disk.restore(image);
-    if (image.length > 0) this.#robbed.add(id);
-    this.listener.robbed(id, node.disk.durable);
+    if (image.length > 0) this.#lostData.add(id);
+    this.listener.onDataLoss(id, node.disk.durable);
   }
 
   /** Whether a node's clock may be set far off: all others are about right, so that most nodes know better. */
@@ -226,8 +226,8 @@ export class Cluster<M extends AnyMessage> {
 
   #empty(node: SimNode<M>): void {
     node.disk.restore([]);
-    this.#robbed.delete(node.id);
-    this.listener.robbed(node.id, node.disk.durable);
+    this.#lostData.delete(node.id);
+    this.listener.onDataLoss(node.id, node.disk.durable);
   }
 
   #passes(from: RegionId, to: RegionId): boolean {
@@ -262,7 +262,7 @@ export class Cluster<M extends AnyMessage> {
     });
   }
 
-  #openHttp({ id, region, life }: SimNode<M>, process: HttpProcess<M>) {
+  #openHttp({ id, region, incarnation }: SimNode<M>, process: HttpProcess<M>) {
     const { topology } = this;
     const limits = this.plan.http?.limits ?? {};
     const now = () => this.time.now;
@@ -272,13 +272,13 @@ export class Cluster<M extends AnyMessage> {
       region,
       topology,
       limits,
-      incarnation: life,
+      incarnation,
       now,
     });
   }
 
-  #openSessions({ id, region, life }: SimNode<M>, process: SessionsProcess<M>) {
-    const random = this.streams.of('frames', `${id}/${life}`);
+  #openSessions({ id, region, incarnation }: SimNode<M>, process: SessionsProcess<M>) {
+    const random = this.streams.of('frames', `${id}/${incarnation}`);
     return this.adapter.openSessions({
       ...process,
       node: id,
@@ -286,7 +286,7 @@ export class Cluster<M extends AnyMessage> {
       topology: this.topology,
       settings: this.plan.settings,
       credits: this.plan.environment.credits ?? CREDITS,
-      incarnation: life,
+      incarnation,
       random: () => random.float(),
     });
   }

@@ -50,7 +50,16 @@ describe('a disk', () => {
 
   it('hands a new process everything that was durable', () => {
     const { disk, run } = opened();
-    const record = { pt: 3, home: 'r', attempt: 0, birth: 1, epoch: 0, cohorts: [0], digest: 'd', coordinator: 'n' };
+    const record = {
+      pt: 3,
+      home: 'r',
+      attempt: 0,
+      sentAfter: 1,
+      epoch: 0,
+      cohorts: [0],
+      digest: 'd',
+      coordinator: 'n',
+    };
     const writes = [{ key: 'default/a', value: '1' }];
     disk.persist(
       [
@@ -77,7 +86,16 @@ describe('a disk', () => {
   it('hands a new process the same wherever between two checkpoints the crash falls', () => {
     const { disk, run } = opened();
     const writes = [{ key: 'default/a', value: '1' }];
-    const record = { pt: 3, home: 'r', attempt: 0, birth: 1, epoch: 0, cohorts: [0], digest: 'd', coordinator: 'n' };
+    const record = {
+      pt: 3,
+      home: 'r',
+      attempt: 0,
+      sentAfter: 1,
+      epoch: 0,
+      cohorts: [0],
+      digest: 'd',
+      coordinator: 'n',
+    };
     for (let n = 1; n <= 100; n++) {
       const txId = `t${n}`;
       disk.persist([{ kind: 'prepared', partition: 0, txId, record: { ...record, writes } }], () => {});

@@ -34,8 +34,8 @@ export class Disk {
   #reading = new LogRecords();
   #store: VersionStore = openMemoryStore();
   #inFlight: Batch | undefined;
-  /** Grows with every crash: a sync of a former life completes nothing. */
-  #life = 0;
+  /** Grows with every crash: a sync of a previous incarnation completes nothing. */
+  #incarnation = 0;
   #stalled = false;
   #restored = 0;
   #waiting: (() => void) | undefined;
@@ -99,11 +99,11 @@ export class Disk {
 
   /** Makes the records durable and then calls back. One batch at a time, as `Host` hands them in. */
   persist(records: readonly DurableRecord[], done: () => void): void {
-    const life = this.#life;
+    const incarnation = this.#incarnation;
     commit(this.#store, this.lateHorizons ? records.filter((record) => !isHorizon(record)) : records);
     this.#inFlight = { records, packed: this.#writing.pack(records), done };
     this.time.after(this.pace.syncMs(), () => {
-      if (life !== this.#life) return;
+      if (incarnation !== this.#incarnation) return;
       if (this.#stalled) this.#waiting = () => this.#complete();
       else this.#complete();
     });
@@ -120,7 +120,7 @@ export class Disk {
 
   /** The process is gone. A batch on its way may have reached the disk as a whole, although nobody was told. */
   crash(batchSurvives: boolean): void {
-    this.#life++;
+    this.#incarnation++;
     this.#waiting = undefined;
     const batch = this.#inFlight;
     this.#inFlight = undefined;

@@ -6,7 +6,7 @@ const PACE: LinkPace = { delayMs: 10, jitter: 1, noticeMs: 50, reconnectMs: [5, 
 
 class End {
   up = true;
-  life = 1;
+  incarnation = 1;
   readonly events: string[] = [];
   readonly frames: number[] = [];
 
@@ -103,7 +103,7 @@ describe('a link', () => {
       link.forget(b);
       const before = b.frames.length;
       b.up = true;
-      b.life++;
+      b.incarnation++;
       link.unblock();
       run(500);
       expect(b.frames).toHaveLength(before);

@@ -7,7 +7,7 @@ export interface LinkEnd<F> {
   readonly id: string;
   /** Whether its process runs, and how many have run before it. */
   readonly up: boolean;
-  readonly life: number;
+  readonly incarnation: number;
   link(peer: string, up: boolean): void;
   receive(peer: string, frame: F): void;
 }
@@ -154,11 +154,11 @@ export class Link<F> {
       outgoing.open = false;
       return;
     }
-    const { life } = end;
+    const { incarnation } = end;
     this.#unnoticed++;
     this.time.after(noticeMs, () => {
       this.#unnoticed--;
-      if (life !== end.life || !end.up) return;
+      if (incarnation !== end.incarnation || !end.up) return;
       outgoing.open = false;
       end.link(peer.id, false);
     });

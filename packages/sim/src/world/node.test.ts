@@ -14,11 +14,11 @@ interface Note extends AnyMessage {
 
 /** Writes down what it hears, promises it to `b`, and tells `c` at once. */
 class Clerk implements Machine<Note> {
-  readonly heard: number[] = [];
+  readonly received: number[] = [];
 
   step(input: Input<Note>, out: Effects<Note>): void {
     if (input.kind !== 'message') return;
-    this.heard.push(input.message.n);
+    this.received.push(input.message.n);
     out.write({ kind: 'meta', name: `n${input.message.n}`, value: 1 });
     out.send({ node: 'c', machine: 'clerk' }, input.message);
     out.sendAfterPersist({ node: 'b', machine: 'clerk' }, input.message);
@@ -94,7 +94,7 @@ function started() {
   const hear = (n: number) =>
     node.receive('b', { hlc: 0, envelopes: [{ to: address('a'), from: address('b'), message: { type: 'Note', n } }] });
   const run = (ms: number) => time.runUntil(time.now + ms, () => false);
-  return { node, durable, sent, hooks, hear, run, heard: () => clerk.heard };
+  return { node, durable, sent, hooks, hear, run, received: () => clerk.received };
 }
 
 describe('a simulated node', () => {
@@ -119,29 +119,29 @@ describe('a simulated node', () => {
   });
 
   it('hears in order, once it goes on, what came while it stood still', () => {
-    const { node, sent, hear, run, heard } = started();
+    const { node, sent, hear, run, received } = started();
     node.pause();
     node.pause();
     for (const n of [1, 2]) hear(n);
     node.resume();
     run(100);
-    expect(heard()).toEqual([]);
+    expect(received()).toEqual([]);
     node.resume();
     run(100);
-    expect([heard(), sent]).toEqual([
+    expect([received(), sent]).toEqual([
       [1, 2],
       ['c:1', 'c:2', 'b:1', 'b:2'],
     ]);
   });
 
   it('forgets with its process what came while it stood still', () => {
-    const { node, hear, run, heard } = started();
+    const { node, hear, run, received } = started();
     node.pause();
     hear(1);
     node.crash(false);
     node.boot();
     node.resume();
     run(100);
-    expect(heard()).toEqual([]);
+    expect(received()).toEqual([]);
   });
 });

@@ -60,7 +60,7 @@ export interface NodeListener<M extends AnyMessage> extends Listener<M> {
 
 export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
   up = false;
-  life = 0;
+  incarnation = 0;
   /** Its disk has no room left: its driver tells the machines so. */
   diskIsFull = false;
   #host: Host<M> | undefined;
@@ -107,13 +107,13 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     const { world, id } = this;
     const protocol = this.#create();
     if (protocol === undefined) return false;
-    this.life++;
+    this.incarnation++;
     this.up = true;
-    const { life } = this;
-    const host = this.#open(life);
+    const { incarnation } = this;
+    const host = this.#open(incarnation);
     this.#host = host;
     this.#protocol = protocol;
-    const process = this.#processOf(host, protocol, life);
+    const process = this.#processOf(host, protocol, incarnation);
     this.#http = world.openHttp(this, process);
     this.#sessions = world.openSessions(this, {
       ...process,
@@ -125,13 +125,13 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     });
     const ofClients = [...(this.#http?.machines ?? []), this.#sessions.machine];
     for (const [name, machine] of [...protocol.machines, ...ofClients]) {
-      const alive = () => this.up && this.life === life;
+      const alive = () => this.up && this.incarnation === incarnation;
       host.add(name, new Tap({ node: id, machine: name }, machine, world.listener, alive));
     }
     this.#health = new SimPeerHealth(id, world, () => this.#sessions?.sessions.tick(true));
     this.#health.start((ms, run) => {
       world.time.after(ms, () => {
-        if (this.life === life && this.up) this.#whenRunning(run);
+        if (this.incarnation === incarnation && this.up) this.#whenRunning(run);
       });
     });
     world.listener.started(id);
@@ -186,7 +186,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
   /** As the server's driver does it: what is refused reaches no machine, and its link is closed (K1). */
   receive(peer: NodeId, frame: Frame<M>): void {
     this.#whenRunning(() => {
-      this.#health?.heard(peer);
+      this.#health?.receivedFrom(peer);
       const refusal = this.#protocol?.receives(peer, frame.hlc, frame.envelopes);
       if (refusal === undefined) this.#host?.receive(frame.envelopes);
       else this.world.refuse(this, peer, refusal);
@@ -210,8 +210,8 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
   }
 
   /** Something comes for a process: it waits while that stands still, and is lost with it. */
-  whenRunning(life: number, run: () => void): void {
-    if (this.up && this.life === life) this.#whenRunning(run);
+  whenRunning(incarnation: number, run: () => void): void {
+    if (this.up && this.incarnation === incarnation) this.#whenRunning(run);
   }
 
   /** Sends clients elsewhere, and hands over what it keeps for HTTP callers; then calls back. */
@@ -233,7 +233,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     else if (this.up) this.#later.push(run);
   }
 
-  #processOf(host: Host<M>, protocol: ProtocolNode<M>, life: number): HttpProcess<M> {
+  #processOf(host: Host<M>, protocol: ProtocolNode<M>, incarnation: number): HttpProcess<M> {
     return {
       post: (envelope) => host.post(envelope),
       fire: (machine, timer) => host.fire(machine, timer),
@@ -241,21 +241,21 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
       ust: () => protocol.ust(),
       after: (ms, run) => {
         this.world.time.after(ms, () => {
-          if (this.life === life && this.up) this.#whenRunning(run);
+          if (this.incarnation === incarnation && this.up) this.#whenRunning(run);
         });
       },
     };
   }
 
-  #open(life: number): Host<M> {
+  #open(incarnation: number): Host<M> {
     const { time, listener } = this.world;
     const living = (run: () => void) => () => {
-      if (this.life === life && this.up) this.#whenRunning(run);
+      if (this.incarnation === incarnation && this.up) this.#whenRunning(run);
     };
     return new Host<M>(this.id, {
       now: () => this.clock.now(),
       persist: (records, done) => {
-        if (this.life !== life || !this.up) return; // it died in the turn that wanted this
+        if (this.incarnation !== incarnation || !this.up) return; // it died in the turn that wanted this
         listener.persisting(this.id, records);
         this.disk.persist(records, living(done));
       },
@@ -268,7 +268,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
         time.after(0, living(run));
       },
       wakeAt: (at) => {
-        if (this.life === life && this.up) this.#wakeAt(at);
+        if (this.incarnation === incarnation && this.up) this.#wakeAt(at);
       },
       fail: (error) => listener.failed(this.id, error),
     });

@@ -17,7 +17,7 @@ export interface HealthWorld {
 export class SimPeerHealth {
   readonly #watch: PeerWatch;
   /** When something came last from each node whose link is up. */
-  readonly #heardAtMs = new Map<NodeId, number>();
+  readonly #receivedAtMs = new Map<NodeId, number>();
 
   constructor(
     readonly node: NodeId,
@@ -33,25 +33,25 @@ export class SimPeerHealth {
   }
 
   link(peer: NodeId, up: boolean): void {
-    if (up) this.#heardAtMs.set(peer, this.world.time.now);
-    else this.#heardAtMs.delete(peer);
+    if (up) this.#receivedAtMs.set(peer, this.world.time.now);
+    else this.#receivedAtMs.delete(peer);
     this.#look();
   }
 
-  heard(peer: NodeId): void {
-    if (this.#heardAtMs.has(peer)) this.#heardAtMs.set(peer, this.world.time.now);
+  receivedFrom(peer: NodeId): void {
+    if (this.#receivedAtMs.has(peer)) this.#receivedAtMs.set(peer, this.world.time.now);
   }
 
   /** @param soon calls back after so many ms, if the process runs then, or when it goes on */
   start(soon: (ms: number, run: () => void) => void): void {
     soon(LOOK_INTERVAL_MS, () => {
-      for (const peer of this.#heardAtMs.keys()) if (this.world.pings(peer, this.node)) this.heard(peer);
+      for (const peer of this.#receivedAtMs.keys()) if (this.world.pings(peer, this.node)) this.receivedFrom(peer);
       this.#look();
       this.start(soon);
     });
   }
 
   #look(): void {
-    if (this.#watch.look(this.world.time.now, (peer) => this.#heardAtMs.get(peer))) this.changed();
+    if (this.#watch.look(this.world.time.now, (peer) => this.#receivedAtMs.get(peer))) this.changed();
   }
 }

@@ -17,7 +17,7 @@ public struct CausalTransaction: Sendable {
 
     private var reader: Reader { Reader(source: state, scope: scope) }
 
-    /// Its id: what `IsochronClient.transactionStatus(txId:birth:)` takes. Keep it before the commit where the process
+    /// Its id: what `IsochronClient.transactionStatus(txId:sentAfter:)` takes. Keep it before the commit where the process
     /// may die in between.
     public var id: TxId { state.id }
 

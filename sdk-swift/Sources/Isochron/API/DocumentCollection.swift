@@ -48,7 +48,7 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
     /// - Parameter id: name of the write, to repeat it safely: a call with the id of another one is the same write,
     ///   whatever it writes. Where that one has happened, it is returned, and nothing written; while its outcome is not
     ///   known, the call throws the same OUTCOME_UNKNOWN; where it had no effect, it is done. This client remembers the
-    ///   latest 10 000 ids: after a restart, ask with `IsochronClient.transactionStatus(txId:birth:)`.
+    ///   latest 10 000 ids: after a restart, ask with `IsochronClient.transactionStatus(txId:sentAfter:)`.
     @discardableResult
     public func set(_ key: String, _ document: Document, id: String? = nil) async throws -> Write {
         let limits = driver.limits.get()

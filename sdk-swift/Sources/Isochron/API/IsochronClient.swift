@@ -117,11 +117,11 @@ public actor IsochronClient {
 
     /// What became of a transaction: of this client or any other, also after a restart.
     ///
-    /// With `birth`, as an OUTCOME_UNKNOWN has it, *forgotten* is told from *unknown*; any snapshot's timestamp from
+    /// With `sentAfter`, as an OUTCOME_UNKNOWN has it, *forgotten* is told from *unknown*; any snapshot's timestamp from
     /// before the commit will do for it. A question changes nothing. Throws INVALID_REQUEST for what is no id,
     /// OFFLINE, CLIENT_CLOSED, NOT_SUPPORTED_BY_PROTOCOL, `CancellationError`.
-    public nonisolated func transactionStatus(txId: TxId, birth: Timestamp? = nil) async throws -> TransactionStatus {
-        try await lifetime.driver.transactionStatus(txId, birth)
+    public nonisolated func transactionStatus(txId: TxId, sentAfter: Timestamp? = nil) async throws -> TransactionStatus {
+        try await lifetime.driver.transactionStatus(txId, sentAfter)
     }
 
     /// Tells the client that the network may be another one, gone, or back, as when the app comes to the foreground or

@@ -70,7 +70,7 @@ extension IsochronError {
         public static let attemptMismatch = Code(rawValue: "ATTEMPT_MISMATCH")
         /// The outcome of the commit is not decided yet.
         public static let outcomePending = Code(rawValue: "OUTCOME_PENDING")
-        /// The commit may or may not have happened: see ``IsochronError/txId`` and ``IsochronError/birth``.
+        /// The commit may or may not have happened: see ``IsochronError/txId`` and ``IsochronError/sentAfter``.
         public static let outcomeUnknown = Code(rawValue: "OUTCOME_UNKNOWN")
         /// The transaction is too old for its outcome to be known.
         public static let outcomeForgotten = Code(rawValue: "OUTCOME_FORGOTTEN")

@@ -5,7 +5,7 @@ import IsochronSession
 /// ``code`` is what programs match on, ``message`` says what happened and what to do. With
 /// ``Code-swift.struct/outcomeUnknown`` a commit may or may not have happened: its answer was lost and nobody could be
 /// asked before the deadline. The client goes on asking in the background and holds the session's later commits until
-/// it knows; `IsochronClient.transactionStatus(txId:birth:)` with ``txId`` and ``birth`` asks what became of it, now or
+/// it knows; `IsochronClient.transactionStatus(txId:sentAfter:)` with ``txId`` and ``sentAfter`` asks what became of it, now or
 /// later, here or from another device. It is not retryable: another call is another transaction, and both may happen.
 /// ``outcome`` says what became of this one, and so whether to write again; a call with an `id` may be repeated under
 /// it.
@@ -30,7 +30,7 @@ public struct IsochronError: Error, Sendable {
     /// Id of the transaction whose outcome is not known, behind which a write waited that was not sent; else nil.
     public let blockedBy: TxId?
     /// Stable time when either transaction was sent: tells a transaction too old to be known from one that never was.
-    public let birth: Timestamp?
+    public let sentAfter: Timestamp?
     /// What becomes of the transaction whose outcome is not known; else nil.
     public let outcome: EventualStatus?
 
@@ -39,14 +39,14 @@ public struct IsochronError: Error, Sendable {
     /// - Parameter retryable: Overrides the code's own answer.
     public init(
         _ code: Code, _ message: String, retryable: Bool? = nil, cause: (any Error)? = nil, txId: TxId? = nil,
-        birth: Timestamp? = nil, blockedBy: TxId? = nil, outcome: EventualStatus? = nil
+        sentAfter: Timestamp? = nil, blockedBy: TxId? = nil, outcome: EventualStatus? = nil
     ) {
         self.code = code
         self.message = message
         self.retryable = retryable ?? code.isRetryable
         self.cause = cause
         self.txId = txId
-        self.birth = birth
+        self.sentAfter = sentAfter
         self.blockedBy = blockedBy
         self.outcome = outcome
     }

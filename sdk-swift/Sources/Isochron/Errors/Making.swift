@@ -23,17 +23,17 @@ extension IsochronError {
 
     /// Another call would be another transaction: it is not retryable.
     static func outcomeUnknown(
-        _ txId: TxId, _ birth: Timestamp, _ why: String, _ cause: (any Error)?, _ outcome: EventualStatus
+        _ txId: TxId, _ sentAfter: Timestamp, _ why: String, _ cause: (any Error)?, _ outcome: EventualStatus
     ) -> IsochronError {
         let message = "the outcome of transaction \(txId) is not known: \(why)"
         return IsochronError(
-            .outcomeUnknown, message, retryable: false, cause: cause, txId: txId, birth: birth, outcome: outcome)
+            .outcomeUnknown, message, retryable: false, cause: cause, txId: txId, sentAfter: sentAfter, outcome: outcome)
     }
 
     /// What waited for its turn behind a write whose outcome is not known.
-    static func sessionBlocked(by txId: TxId, _ birth: Timestamp) -> IsochronError {
+    static func sessionBlocked(by txId: TxId, _ sentAfter: Timestamp) -> IsochronError {
         let message = "the request was not sent: the outcome of transaction \(txId) before it is not known"
-        return IsochronError(.sessionBlocked, message, birth: birth, blockedBy: txId)
+        return IsochronError(.sessionBlocked, message, sentAfter: sentAfter, blockedBy: txId)
     }
 
     /// The error of an exported session that makes no sense.

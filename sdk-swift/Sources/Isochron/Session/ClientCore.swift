@@ -156,13 +156,13 @@ final class ClientCore {
 
     /// What became of a transaction, of this session or of any other.
     func transactionStatus(
-        _ txId: TxId, _ birth: Timestamp?, _ caller: @escaping Caller<TransactionStatus>
+        _ txId: TxId, _ sentAfter: Timestamp?, _ caller: @escaping Caller<TransactionStatus>
     ) throws -> any Cancellable {
         guard can("transactions") else {
             let instead = "a write that is repeated under its id says so itself"
             throw unsupported("cannot be asked what became of a write: \(instead)")
         }
-        let exchange = TxStatusExchange(txId, birth)
+        let exchange = TxStatusExchange(txId, sentAfter)
         let answered: Caller<TransactionStatus> = { [self] result in
             caller(
                 result.map { status in

@@ -7,7 +7,7 @@ import IsochronSession
 final class CommitQueue {
     /// Makes the exchange when its turn has come. `ended` is to be called once its outcome is known, or nothing can
     /// find it out any more.
-    typealias Begin<Outcome: Sendable> = @SessionActor (_ ended: @escaping Ended) throws -> Turn<Outcome>
+    typealias Begin<Outcome: Sendable> = @SessionActor (_ ended: @escaping Ended) throws -> QueuedExchange<Outcome>
     typealias Ended = @SessionActor (_ committed: Bool) -> Void
 
     /// Writes that are under way at a time.
@@ -83,7 +83,7 @@ final class CommitQueue {
             caller(.failure(IsochronError.clientWasClosed))
             return nil
         }
-        let job = Job(writes: writes, queuedMs: loop.nowMs, begin: begin, drop: drop, caller)
+        let job = QueueEntry(writes: writes, queuedMs: loop.nowMs, begin: begin, drop: drop, caller)
         job.withdrawn = { [weak self] job, reason in self?.withdraw([job], reason) }
         queue.append(job)
         changed()
@@ -124,8 +124,8 @@ final class CommitQueue {
 
     /// Why what waits for its turn was not sent.
     private var lateError: IsochronError {
-        if let head = chain.first, head.isOverdue, let txId = head.txId, let birth = head.birth {
-            return .sessionBlocked(by: txId, birth)
+        if let head = chain.first, head.isOverdue, let txId = head.txId, let sentAfter = head.sentAfter {
+            return .sessionBlocked(by: txId, sentAfter)
         }
         return .late(isOffline: true)
     }
@@ -189,13 +189,13 @@ final class CommitQueue {
 
 /// Whose turn it is.
 @SessionActor
-class Turn<Outcome: Sendable>: AwaitedExchange<Outcome> {
+class QueuedExchange<Outcome: Sendable>: AwaitedExchange<Outcome> {
     /// Its caller got OUTCOME_UNKNOWN; it goes on in the background.
     var isOverdue: Bool { false }
     /// The id that it writes under; nil for a read.
     var txIdOfWrite: TxId? { nil }
     /// Stable time when it was made; nil for a read.
-    var birthOfWrite: Timestamp? { nil }
+    var sentAfterOfWrite: Timestamp? { nil }
     /// Whether it may have had an effect, and it is not known whether it has.
     var isInDoubt: Bool { false }
     /// It waits until the one before it is decided: it was refused behind that one.
@@ -214,7 +214,7 @@ private protocol Queued: AnyObject {
     var writes: Bool { get }
     var queuedMs: Double { get }
     var txId: TxId? { get }
-    var birth: Timestamp? { get }
+    var sentAfter: Timestamp? { get }
     var isOverdue: Bool { get }
     var isInDoubt: Bool { get }
     var isHeld: Bool { get }
@@ -236,7 +236,7 @@ private protocol Queued: AnyObject {
 }
 
 @SessionActor
-private final class Job<Outcome: Sendable>: Queued, Cancellable {
+private final class QueueEntry<Outcome: Sendable>: Queued, Cancellable {
     let writes: Bool
     let queuedMs: Double
     /// Takes it out of the queue, where it still is in it.
@@ -244,7 +244,7 @@ private final class Job<Outcome: Sendable>: Queued, Cancellable {
     private var caller: Caller<Outcome>?
     private let begin: CommitQueue.Begin<Outcome>
     private let drop: @SessionActor () -> Void
-    private var turn: Turn<Outcome>?
+    private var turn: QueuedExchange<Outcome>?
 
     init(
         writes: Bool, queuedMs: Double, begin: @escaping CommitQueue.Begin<Outcome>,
@@ -259,7 +259,7 @@ private final class Job<Outcome: Sendable>: Queued, Cancellable {
 
     var txId: TxId? { turn?.txIdOfWrite }
 
-    var birth: Timestamp? { turn?.birthOfWrite }
+    var sentAfter: Timestamp? { turn?.sentAfterOfWrite }
 
     var isOverdue: Bool { turn?.isOverdue ?? false }
 

@@ -37,7 +37,7 @@ final class CommitExchange: OutcomeExchange {
         self.tx = tx
         self.handle = handle
         attempt = transactions.session.attempt(tx)
-        super.init(core, txId: attempt.txId, birth: attempt.birth, ended: ended)
+        super.init(core, txId: attempt.txId, sentAfter: attempt.sentAfter, ended: ended)
     }
 
     override func lead() {
@@ -58,7 +58,7 @@ final class CommitExchange: OutcomeExchange {
         return .commit(
             CommitRequest(
                 tx: attempt.txId, at: isOpen ? nil : Snapshot(ts: attempt.snapshot, deps: attempt.deps),
-                hwt: hwt ?? attempt.hwt, birth: attempt.birth, homes: attempts.map(\.home),
+                hwt: hwt ?? attempt.hwt, sentAfter: attempt.sentAfter, attemptRegions: attempts.map(\.home),
                 avoids: attempts.map(\.avoid), after: before, writes: attempt.writes))
     }
 

@@ -48,7 +48,7 @@ final class Operations: Engine {
 }
 
 /// A GET, or a read-only transaction. It is made anew for each sending: the session may have moved.
-private final class OperationReadExchange: Turn<[Value?]> {
+private final class OperationReadExchange: QueuedExchange<[Value?]> {
     private let operations: Operations
     private let keys: [QualifiedKey]
     private let ended: CommitQueue.Ended
@@ -97,7 +97,7 @@ private final class PutExchange: OutcomeExchange {
     init(_ core: ClientCore, _ operations: Operations, _ put: PutRequest, _ ended: @escaping CommitQueue.Ended) {
         self.operations = operations
         self.put = put
-        super.init(core, txId: put.txId, birth: put.birth, ended: ended)
+        super.init(core, txId: put.txId, sentAfter: put.sentAfter, ended: ended)
     }
 
     /// Else its token is that of a session that this client has left.
@@ -105,7 +105,7 @@ private final class PutExchange: OutcomeExchange {
 
     override func request(on connection: Connection) -> Request {
         if !isDetached { operations.session.move(to: connection.region) }
-        return .put(put, homes: sending(on: connection).map(\.home))
+        return .put(put, attemptRegions: sending(on: connection).map(\.home))
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {

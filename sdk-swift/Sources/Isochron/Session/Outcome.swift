@@ -14,7 +14,7 @@ extension Connection {
 
 /// A write: repeated, unchanged, until it is known what became of it.
 @SessionActor
-class OutcomeExchange: Turn<Committed> {
+class OutcomeExchange: QueuedExchange<Committed> {
     /// Answers after which nothing can have happened: the node refused before it began.
     private static let notStarted: Set<IsochronError.Code> = [
         .notReady, .creditsExhausted, .snapshotUnavailable, .sessionBlocked,
@@ -33,7 +33,7 @@ class OutcomeExchange: Turn<Committed> {
 
     let core: ClientCore
     let txId: TxId
-    private let birth: Timestamp
+    private let sentAfter: Timestamp
     private let ended: CommitQueue.Ended
     private var attempts: [Cohorts] = []
     /// It may have had an effect.
@@ -58,10 +58,10 @@ class OutcomeExchange: Turn<Committed> {
     private var outcome: EventualStatus?
 
     /// - Parameter ended: called when the outcome is known, or cannot be found out any more
-    init(_ core: ClientCore, txId: TxId, birth: Timestamp, ended: @escaping CommitQueue.Ended) {
+    init(_ core: ClientCore, txId: TxId, sentAfter: Timestamp, ended: @escaping CommitQueue.Ended) {
         self.core = core
         self.txId = txId
-        self.birth = birth
+        self.sentAfter = sentAfter
         self.ended = ended
     }
 
@@ -69,7 +69,7 @@ class OutcomeExchange: Turn<Committed> {
 
     final override var txIdOfWrite: TxId? { txId }
 
-    final override var birthOfWrite: Timestamp? { birth }
+    final override var sentAfterOfWrite: Timestamp? { sentAfter }
 
     final override var isInDoubt: Bool { inDoubt && !settled }
 
@@ -237,7 +237,7 @@ class OutcomeExchange: Turn<Committed> {
         overdue = true
         let outcome = EventualStatus()
         self.outcome = outcome
-        settleCaller(.failure(IsochronError.outcomeUnknown(txId, birth, why, cause, outcome)))
+        settleCaller(.failure(IsochronError.outcomeUnknown(txId, sentAfter, why, cause, outcome)))
     }
 
     private func addAttempt(_ cohorts: Cohorts) {

@@ -29,15 +29,15 @@ public struct TransactionStatus: Hashable, Sendable {
 /// Asks any node what became of a transaction.
 final class TxStatusExchange: AwaitedExchange<TransactionStatus> {
     private let txId: TxId
-    private let birth: Timestamp?
+    private let sentAfter: Timestamp?
 
-    init(_ txId: TxId, _ birth: Timestamp?) {
+    init(_ txId: TxId, _ sentAfter: Timestamp?) {
         self.txId = txId
-        self.birth = birth
+        self.sentAfter = sentAfter
     }
 
     override func request(on connection: Connection) -> Request {
-        .status(tx: txId, birth: birth)
+        .status(tx: txId, sentAfter: sentAfter)
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {

@@ -54,9 +54,9 @@ extension JSONWriter {
             self.commit(commit)
         case .abort(let tx):
             head(#"{"type":"abort","id":"#, id, tx: tx)
-        case .status(let tx, let birth):
+        case .status(let tx, let sentAfter):
             head(#"{"type":"status","id":"#, id, tx: tx)
-            if let birth { member(#","birth":"#, birth) }
+            if let sentAfter { member(#","sentAfter":"#, sentAfter) }
         case .get(let get, let depends):
             head(#"{"type":"get","id":"#, id)
             member(#","key":"#, get.key)
@@ -67,9 +67,9 @@ extension JSONWriter {
             list(rot.keys) { $0.string($1) }
             if let tx = rot.id { member(#","tx":"#, tx) }
             seen(rot.seen, rot.region, depends)
-        case .put(let put, let homes):
+        case .put(let put, let attemptRegions):
             head(#"{"type":"put","id":"#, id, tx: put.txId)
-            self.put(put, homes)
+            self.put(put, attemptRegions)
         case .stable(let ts, let timeoutMs):
             head(#"{"type":"stable","id":"#, id)
             member(#","ts":"#, ts)
@@ -160,7 +160,7 @@ extension JSONWriter {
             if let deps = at.deps { timestamps(#","deps":"#, deps) }
         }
         member(#","hwt":"#, commit.hwt)
-        attempt(commit.birth, commit.homes)
+        attempt(commit.sentAfter, commit.attemptRegions)
         if commit.avoids.contains(where: { !$0.isEmpty }) {
             raw(#","avoids":"#)
             list(commit.avoids) { out, regions in out.list(regions) { $0.string($1) } }
@@ -175,17 +175,17 @@ extension JSONWriter {
         }
     }
 
-    private mutating func put(_ put: PutRequest, _ homes: [RegionId]) {
+    private mutating func put(_ put: PutRequest, _ attemptRegions: [RegionId]) {
         member(#","key":"#, put.key)
         raw(#","value":"#)
         value(put.value)
-        attempt(put.birth, homes)
+        attempt(put.sentAfter, attemptRegions)
         seen(put.seen, put.region, put.depends)
     }
 
-    private mutating func attempt(_ birth: Timestamp, _ homes: [RegionId]) {
-        member(#","birth":"#, birth)
-        raw(#","homes":"#)
-        list(homes) { $0.string($1) }
+    private mutating func attempt(_ sentAfter: Timestamp, _ attemptRegions: [RegionId]) {
+        member(#","sentAfter":"#, sentAfter)
+        raw(#","attemptRegions":"#)
+        list(attemptRegions) { $0.string($1) }
     }
 }

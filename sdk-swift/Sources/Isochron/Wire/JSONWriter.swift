@@ -20,7 +20,7 @@ struct JSONWriter {
         byte("\"")
     }
 
-    /// The stretches between characters that need an escape are copied whole.
+    /// The ranges between characters that need an escape are copied whole.
     private mutating func escaped(_ text: UnsafeBufferPointer<UInt8>) {
         var start = 0
         for (i, byte) in text.enumerated() where byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")

@@ -15,11 +15,11 @@ enum Request: Sendable {
     case list(ListRequest, SnapshotFields)
     case commit(CommitRequest)
     case abort(tx: TxId)
-    case status(tx: TxId, birth: Timestamp?)
+    case status(tx: TxId, sentAfter: Timestamp?)
     case get(GetRequest, depends: [Dependency]?)
     case rot(RotRequest, depends: [Dependency]?)
-    /// The homes take the place of the request's own.
-    case put(PutRequest, homes: [RegionId])
+    /// The attemptRegions take the place of the request's own.
+    case put(PutRequest, attemptRegions: [RegionId])
     case stable(ts: Timestamp, timeoutMs: Int64)
     case ping(token: String?)
 }
@@ -45,10 +45,10 @@ struct CommitRequest: Sendable {
     let tx: TxId
     let at: Snapshot?
     let hwt: Timestamp
-    let birth: Timestamp
+    let sentAfter: Timestamp
     /// The regions whose cohorts were tried, the last one in force.
-    let homes: [RegionId]
-    /// For each of `homes` the regions that this attempt avoids, sorted.
+    let attemptRegions: [RegionId]
+    /// For each of `attemptRegions` the regions that this attempt avoids, sorted.
     let avoids: [[RegionId]]
     /// The session's commit before this one, where that was sent on this connection and is not answered yet.
     let after: TxId?

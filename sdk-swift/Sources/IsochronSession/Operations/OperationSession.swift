@@ -98,7 +98,7 @@ public struct OperationSession: Sendable {
         _ key: QualifiedKey, _ value: Value?, txId: TxId? = nil
     ) throws(SessionError) -> PutRequest {
         let put = PutRequest(
-            txId: txId ?? nextTxId(), key: key, value: value, seen: seen, region: region, birth: ust, homes: [at],
+            txId: txId ?? nextTxId(), key: key, value: value, seen: seen, region: region, sentAfter: ust, attemptRegions: [at],
             depends: named
         )
         try begin(.put(put))
@@ -110,7 +110,7 @@ public struct OperationSession: Sendable {
     /// Throws `noPutUnderWay`.
     public mutating func retry() throws(SessionError) -> PutRequest {
         guard case .put(var put) = underWay else { throw .noPutUnderWay }
-        if put.homes.last.map({ isSameText($0, at) }) != true { put.homes.append(at) }
+        if put.attemptRegions.last.map({ isSameText($0, at) }) != true { put.attemptRegions.append(at) }
         underWay = .put(put)
         return put
     }

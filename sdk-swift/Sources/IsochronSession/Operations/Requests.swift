@@ -33,9 +33,9 @@ public struct PutRequest: Sendable {
     /// The region in which it has seen that.
     public let region: RegionId
     /// The highest stable time that the session knew when it first sent the PUT.
-    public let birth: Timestamp
+    public let sentAfter: Timestamp
     /// The region of every attempt so far; the last is this one's.
-    public internal(set) var homes: [RegionId]
+    public internal(set) var attemptRegions: [RegionId]
     /// What the version depends on, under protocols whose dependencies name keys; nil when that is nothing.
     public let depends: [Dependency]?
 }

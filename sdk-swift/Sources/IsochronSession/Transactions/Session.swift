@@ -92,7 +92,7 @@ public struct Session: Sendable {
             snapshot: tx.snapshot ?? tx.floor,
             deps: tx.snapshot == nil ? tx.seen.deps : tx.deps,
             hwt: hwt,
-            birth: max(seen.ts, stableUpTo),
+            sentAfter: max(seen.ts, stableUpTo),
             writes: tx.writes
         )
     }

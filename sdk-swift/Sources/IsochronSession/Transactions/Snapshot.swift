@@ -43,19 +43,19 @@ public struct CommitAttempt: Hashable, Sendable {
     /// Commit timestamp of the session's last write before it.
     public let hwt: Timestamp
     /// A stable time when it was made: tells a transaction too old to be known from one that never was.
-    public let birth: Timestamp
+    public let sentAfter: Timestamp
     /// Its writes, in the order in which their keys were first written.
     public let writes: [KeyWrite]
 
     /// An attempt to commit.
     public init(
-        txId: TxId, snapshot: Timestamp, deps: [Timestamp]?, hwt: Timestamp, birth: Timestamp, writes: [KeyWrite]
+        txId: TxId, snapshot: Timestamp, deps: [Timestamp]?, hwt: Timestamp, sentAfter: Timestamp, writes: [KeyWrite]
     ) {
         self.txId = txId
         self.snapshot = snapshot
         self.deps = deps
         self.hwt = hwt
-        self.birth = birth
+        self.sentAfter = sentAfter
         self.writes = writes
     }
 }

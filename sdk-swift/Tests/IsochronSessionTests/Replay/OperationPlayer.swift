@@ -85,14 +85,14 @@ struct OperationPlayer: Player {
 
     private func text(_ put: PutRequest) -> String {
         let seen = "seen \(put.seen) in \(shown(put.region)), depends \(shown(put.depends))"
-        let sent = "birth \(put.birth), homes \(shown(put.homes))"
+        let sent = "sentAfter \(put.sentAfter), attemptRegions \(shown(put.attemptRegions))"
         return "\(shown(put.txId)), \(shown(put.key)): \(shown(put.value)), \(seen), \(sent)"
     }
 
     private func text(_ put: VectorPut) -> String {
         let depends = put.depends?.map(\.model)
         let seen = "seen \(put.seen) in \(shown(put.region)), depends \(shown(depends))"
-        let sent = "birth \(put.birth), homes \(shown(put.homes))"
+        let sent = "sentAfter \(put.sentAfter), attemptRegions \(shown(put.attemptRegions))"
         return "\(shown(put.txId)), \(shown(put.key)): \(shown(put.value?.model)), \(seen), \(sent)"
     }
 }

@@ -47,7 +47,7 @@ func shown(_ state: SessionState) -> String {
 func shown(_ attempt: CommitAttempt?) -> String {
     guard let attempt else { return "none" }
     let read = "snapshot \(attempt.snapshot), deps \(shown(attempt.deps)), hwt \(attempt.hwt)"
-    return "\(shown(attempt.txId)), \(read), birth \(attempt.birth), writes \(shown(attempt.writes))"
+    return "\(shown(attempt.txId)), \(read), sentAfter \(attempt.sentAfter), writes \(shown(attempt.writes))"
 }
 
 func shown(_ depends: [Dependency]?) -> String {

@@ -39,7 +39,7 @@ extension VectorVersion {
 extension VectorAttempt {
     var model: CommitAttempt {
         CommitAttempt(
-            txId: txId, snapshot: snapshot, deps: deps, hwt: hwt, birth: birth, writes: writes.map(\.model)
+            txId: txId, snapshot: snapshot, deps: deps, hwt: hwt, sentAfter: sentAfter, writes: writes.map(\.model)
         )
     }
 }

@@ -96,7 +96,7 @@ struct VectorAttempt: Decodable {
     let snapshot: Int64
     let deps: [Int64]?
     let hwt: Int64
-    let birth: Int64
+    let sentAfter: Int64
     let writes: [VectorWrite]
 }
 
@@ -162,8 +162,8 @@ struct VectorPut: Decodable {
     let value: VectorValue?
     let seen: [Int64]
     let region: String
-    let birth: Int64
-    let homes: [String]
+    let sentAfter: Int64
+    let attemptRegions: [String]
     let depends: [VectorDependency]?
 }
 

@@ -126,7 +126,7 @@ final class StepRecorder: ClientEffects {
             return .stable(
                 Int64(try call.required("ts").double()), timeoutMs: try call.required("timeoutMs").double())
         case "status":
-            return .status(try call.text("txId"), birth: try call["birth"].map { Int64(try $0.double()) })
+            return .status(try call.text("txId"), sentAfter: try call["sentAfter"].map { Int64(try $0.double()) })
         default: throw Unknown(what: name)
         }
     }

@@ -36,7 +36,7 @@ func shown(_ error: IsochronError) -> Raw {
     object(
         ("code", .string(error.code.rawValue)), ("retryable", .bool(error.retryable)),
         ("txId", (error.code == .sessionBlocked ? error.blockedBy : error.txId).map { .string($0) }),
-        ("birth", error.birth.map { .integer($0) }))
+        ("sentAfter", error.sentAfter.map { .integer($0) }))
 }
 
 func shown(_ status: CoreStatus) -> Raw {

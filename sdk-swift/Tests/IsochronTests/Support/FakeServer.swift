@@ -365,7 +365,7 @@ final class FakeServer {
             return errorFrame(frame.id, "TRANSACTION_UNKNOWN", retryable: false)
         }
         change(socket) { $0[tx] = nil }
-        let ts = store.commit(tx, hwt: frame.number("hwt") ?? 0, birth: frame.number("birth") ?? 0, frame.writes)
+        let ts = store.commit(tx, hwt: frame.number("hwt") ?? 0, sentAfter: frame.number("sentAfter") ?? 0, frame.writes)
         var answer: [String: JSONValue] = ["type": "committed", "id": .integer(frame.id), "ts": .integer(ts)]
         answer["token"] = .string("\(region)-w\(ts)")
         if let deps { answer["deps"] = deps }
@@ -383,10 +383,10 @@ final class FakeServer {
 
     private func put(_ frame: FakeFrame) -> JSONValue {
         let write = (key: frame.text("key") ?? "", value: frame["value"] ?? .null)
-        let ts = store.commit(frame.text("tx") ?? "", birth: frame.number("birth") ?? 0, [write])
+        let ts = store.commit(frame.text("tx") ?? "", sentAfter: frame.number("sentAfter") ?? 0, [write])
         return [
             "type": "written", "id": .integer(frame.id), "ts": .integer(ts), "seen": [.integer(ts), 0],
-            "region": .string(frame.texts("homes").last ?? region), "ust": .integer(store.ust),
+            "region": .string(frame.texts("attemptRegions").last ?? region), "ust": .integer(store.ust),
             "token": .string("\(region)-w\(ts)"),
         ]
     }

@@ -5,18 +5,21 @@ import type { EndpointOptions } from './client.js';
 
 /** Options of `isochron transaction`. */
 export interface OutcomeOptions extends EndpointOptions {
-  readonly birth?: Timestamp;
+  readonly sentAfter?: Timestamp;
   readonly json: boolean;
 }
 
 /** Asks the first node that answers. */
-export async function runOutcome(txId: string, { endpoint, birth, json, ...options }: OutcomeOptions): Promise<void> {
+export async function runOutcome(
+  txId: string,
+  { endpoint, sentAfter, json, ...options }: OutcomeOptions,
+): Promise<void> {
   const credentials = options.apiKey;
   const client = await connect({ endpoints: endpoint, ...(credentials === undefined ? {} : { credentials }) });
   try {
     const { state, timestamp = null } = await client.transactionStatus({
       txId,
-      ...(birth === undefined ? {} : { birth }),
+      ...(sentAfter === undefined ? {} : { sentAfter }),
     });
     if (json) print(JSON.stringify({ transaction: txId, status: state, timestamp }));
     else print(timestamp === null ? state : `${state} at ${timestamp}`);

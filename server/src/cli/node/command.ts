@@ -15,8 +15,8 @@ import { HttpLatency } from '../../http/latency.js';
 import { DEFAULT_NODE_LIMITS, type NodeLimits } from '../../http/limits.js';
 import { buildMetrics } from '../../http/metrics.js';
 import { isLoopback } from '../../http/origins.js';
-import { isDistrust } from '../../node/distrust.js';
 import { openNode } from '../../node/open.js';
+import { isDiskFailure } from '../../node/quarantine.js';
 import { failureOf } from '../failures.js';
 import { isSupervised, tellParent } from './parent.js';
 import { closeOnSignals, fatalExit } from './shutdown.js';
@@ -88,7 +88,7 @@ async function start(options: NodeOptions): Promise<void> {
   // A node whose disk is not to be trusted begins again: what is to become of its data was written down before it
   // failed (D10). So does one that could not write for want of room (D11).
   const onFailure = (error: unknown): void => {
-    if (!isDistrust(error) && !isOutOfRoom(error)) {
+    if (!isDiskFailure(error) && !isOutOfRoom(error)) {
       fatal(error);
       return;
     }

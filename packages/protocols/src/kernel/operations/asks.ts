@@ -56,7 +56,7 @@ type Pending = Omit<Ask<AnswerType>, 'taken' | 'takenLate'> & {
 export class Asks {
   readonly counters = { asked: 0, askedAgain: 0, unanswered: 0 };
   readonly #pending = new TransientMap<Ref, Pending>();
-  /** Begins at the clock: an answer to a question of a former life is nobody's. 0 before the first question. */
+  /** Begins at the clock: an answer to a question of a previous incarnation is nobody's. 0 before the first question. */
   #nextRef: Ref = 0;
 
   constructor(

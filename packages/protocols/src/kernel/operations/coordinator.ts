@@ -173,7 +173,7 @@ export class OperationCoordinator implements Machine<OperationMessage> {
     }
     const { membership, stable, clock, settings, topology } = this.state;
     // After a loss, what is served again lies above it.
-    if (!membership.joined || stable.value < membership.lostUpTo) {
+    if (!membership.joined || stable.value < membership.incarnation) {
       throw new IsochronError('NOT_READY', 'This node is fetching its data from its peers; use another one meanwhile.');
     }
     const { entries } = this.rules;
@@ -190,8 +190,8 @@ export class OperationCoordinator implements Machine<OperationMessage> {
     if (!topology.regions.includes(request.region)) {
       throw new IsochronError('INVALID_REQUEST', `There is no region "${request.region}".`);
     }
-    const birth = request.type === 'PutReq' ? request.birth : 0;
-    if (Math.max(this.rules.newest(seen), birth) > clock.latest(now, settings.maxClockDriftMs / 2)) {
+    const sentAfter = request.type === 'PutReq' ? request.sentAfter : 0;
+    if (Math.max(this.rules.newest(seen), sentAfter) > clock.latest(now, settings.maxClockDriftMs / 2)) {
       throw new IsochronError('TIMESTAMP_IN_FUTURE', 'What the session has seen lies in the future; start a new one.');
     }
     return seen;
@@ -199,7 +199,7 @@ export class OperationCoordinator implements Machine<OperationMessage> {
 
   /** What the session has seen, once that is where the operation goes. */
   #arrived(request: OperationRequest, seen: Deps): Deps | undefined {
-    const goesTo = request.type === 'PutReq' ? request.homes.at(-1) : this.state.region;
+    const goesTo = request.type === 'PutReq' ? request.attemptRegions.at(-1) : this.state.region;
     return request.region === goesTo ? seen : this.rules.arrive(seen, request.region);
   }
 
@@ -233,10 +233,10 @@ export class OperationCoordinator implements Machine<OperationMessage> {
 
   /** A PUT goes to the replica of the region, once every attempt at another one is known to have failed (D4). */
   #put(request: PutReq, seen: Deps, requester: Requester, now: WallMs, out: Out): void {
-    const { homes, region } = request;
-    const home = homes.at(-1);
+    const { attemptRegions, region } = request;
+    const home = attemptRegions.at(-1);
     const { topology } = this.state;
-    if (home === undefined || !homes.every((other) => topology.regions.includes(other))) {
+    if (home === undefined || !attemptRegions.every((other) => topology.regions.includes(other))) {
       throw new IsochronError('INVALID_REQUEST', 'A write names the regions that it was tried in.');
     }
     // A retry may come through any region; but only here, or where it was seen, is what the session depends on known to be.
@@ -252,9 +252,9 @@ export class OperationCoordinator implements Machine<OperationMessage> {
    * attempts before it there as well. The write begins when all of them are aborted; a commit at any home is the outcome.
    */
   #settle(request: PutReq, seen: Deps, requester: Requester, until: WallMs, now: WallMs, out: Out): void {
-    const { homes, txId, key, birth } = request;
+    const { attemptRegions, txId, key, sentAfter } = request;
     const partition = this.state.topology.partitionOf(key);
-    const earlier = new Map(homes.slice(0, -1).map((home, attempt) => [home, attempt]));
+    const earlier = new Map(attemptRegions.slice(0, -1).map((home, attempt) => [home, attempt]));
     const known = earlier.size === 0 ? new Map<RegionId, Settled>() : this.#settlements.of(partition, txId);
     const undecided = () => [...earlier].filter(([home, attempt]) => !decides(known.get(home), attempt));
     const decide = (at: WallMs, later: Out): boolean => {
@@ -277,7 +277,7 @@ export class OperationCoordinator implements Machine<OperationMessage> {
         {
           requester,
           to: this.#addresses.replica(partition, home),
-          request: (ref) => ({ type: 'SettleReq', ref, partition, txId, attempt, birth }),
+          request: (ref) => ({ type: 'SettleReq', ref, partition, txId, attempt, sentAfter }),
           answer: 'SettleResp',
           taken: (answer, at, later) => {
             add(answer);
@@ -294,10 +294,10 @@ export class OperationCoordinator implements Machine<OperationMessage> {
   }
 
   #write(request: PutReq, seen: Deps, requester: Requester, until: WallMs, now: WallMs, out: Out): void {
-    const { homes, txId, key, value, birth, principal, depends } = request;
+    const { attemptRegions, txId, key, value, sentAfter, principal, depends } = request;
     const partition = this.state.topology.partitionOf(key);
-    const home = homes.at(-1)!;
-    const attempt = homes.length - 1;
+    const home = attemptRegions.at(-1)!;
+    const attempt = attemptRegions.length - 1;
     this.#asks.ask(
       {
         requester,
@@ -308,7 +308,7 @@ export class OperationCoordinator implements Machine<OperationMessage> {
           partition,
           txId,
           attempt,
-          birth,
+          sentAfter,
           principal,
           key,
           value,

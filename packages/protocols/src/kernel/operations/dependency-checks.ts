@@ -63,7 +63,7 @@ export class DependencyChecks {
   /** Whether this replica has everything that it has ever shown: one that has lost its disk has, when the stable time has passed its loss (D10). */
   whole(now: WallMs): boolean {
     const { stable, membership } = this.replication.state;
-    return stable.aggregated >= membership.lostUpTo && !this.replication.suspects(now);
+    return stable.aggregated >= membership.incarnation && !this.replication.suspects(now);
   }
 
   /** D12: a region that does not exist is waited for by nobody. */

@@ -82,7 +82,7 @@ export class MatrixRules implements OperationRules {
   /** It has all of it, unless it has lost its disk (D10): what it holds then may be ahead of its region. */
   lacks(seen: Deps, { partition, replication }: ReplicaView): Wait | undefined {
     const { stable, membership, topology, region } = this.state;
-    if (stable.aggregated < membership.lostUpTo) return 'later';
+    if (stable.aggregated < membership.incarnation) return 'later';
     const missing = elementsOf(rowOf(seen, partition)).some(({ region: i, ts }) => {
       const source = topology.regions[i]!;
       return (source === region ? replication.vv.applied(source) : replication.vv.durable(source)) < ts;

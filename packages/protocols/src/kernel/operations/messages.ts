@@ -28,7 +28,7 @@ export interface GetReq {
   readonly region: RegionId;
 }
 
-/** Coordinator → client. `seen` is to be merged with what the session has seen before; `ust` is for the `birth` of its PUTs. */
+/** Coordinator → client. `seen` is to be merged with what the session has seen before; `ust` is for the `sentAfter` of its PUTs. */
 export interface GetResp {
   readonly type: 'GetResp';
   readonly ref: Ref;
@@ -41,7 +41,7 @@ export interface GetResp {
 
 /**
  * Client → coordinator: writes a version of a key, or deletes it (`null`). It is sent again, under the same id, until its outcome is
- * known (D4): `homes` holds the region of every attempt so far; the last is this one's.
+ * known (D4): `attemptRegions` holds the region of every attempt so far; the last is this one's.
  */
 export interface PutReq {
   readonly type: 'PutReq';
@@ -52,8 +52,8 @@ export interface PutReq {
   readonly seen: Deps;
   readonly region: RegionId;
   /** The highest `ust` that the session knew when it first sent the PUT (D5). */
-  readonly birth: Timestamp;
-  readonly homes: readonly RegionId[];
+  readonly sentAfter: Timestamp;
+  readonly attemptRegions: readonly RegionId[];
   readonly principal: string;
   /** What the version depends on, under protocols whose dependencies name keys; absent when that is nothing. */
   readonly depends?: readonly Dependency[] | undefined;
@@ -117,9 +117,9 @@ export interface PutSliceReq {
   readonly ref: Ref;
   readonly partition: PartitionId;
   readonly txId: TxId;
-  /** How many homes were tried before (D4). */
+  /** How many attempts came before (D4). */
   readonly attempt: number;
-  readonly birth: Timestamp;
+  readonly sentAfter: Timestamp;
   readonly principal: string;
   readonly key: QualifiedKey;
   readonly value: Value | null;
@@ -141,7 +141,7 @@ export interface SettleReq {
   readonly partition: PartitionId;
   readonly txId: TxId;
   readonly attempt: number;
-  readonly birth: Timestamp;
+  readonly sentAfter: Timestamp;
 }
 
 /**

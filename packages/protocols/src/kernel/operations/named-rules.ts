@@ -103,7 +103,7 @@ export class NamedDependencyRules implements OperationRules {
    */
   lacks(_seen: Deps, { replication }: ReplicaView, now: WallMs): Wait | undefined {
     const { stable, membership } = this.state;
-    return stable.aggregated < membership.lostUpTo || replication.lags(now) ? 'later' : undefined;
+    return stable.aggregated < membership.incarnation || replication.lags(now) ? 'later' : undefined;
   }
 
   get(key: QualifiedKey, seen: Deps, replica: ReplicaView): Found {

@@ -13,7 +13,7 @@ import { Versions } from './versions.js';
 const RUNS = { seed: 20_261_120, numRuns: 200 };
 
 const version: Version = { ts: 7, txId: 'session-0000000001.0', region: 'virginia', value: '1' };
-const put = { txId: 'session-0000000001.0', birth: 3, principal: 'anonymous', key: 'default/k', value: null };
+const put = { txId: 'session-0000000001.0', sentAfter: 3, principal: 'anonymous', key: 'default/k', value: null };
 const depends = [
   { key: 'default/k', source: 1, ts: 7, near: true },
   { key: 'default/l', source: 0, ts: 2 },
@@ -27,14 +27,22 @@ const MESSAGES: readonly OperationMessage[] = [
   { type: 'GetReq', ref: 1, key: 'default/k', seen: [], region: 'virginia' },
   { type: 'GetResp', ref: 1, version, seen: [5, 6], ust: 4 },
   { type: 'GetResp', ref: 1, version: null, seen: [], ust: 4 },
-  { type: 'PutReq', ref: 2, ...put, value: new Uint8Array([1]), seen: [1], region: 'virginia', homes: ['virginia'] },
+  {
+    type: 'PutReq',
+    ref: 2,
+    ...put,
+    value: new Uint8Array([1]),
+    seen: [1],
+    region: 'virginia',
+    attemptRegions: ['virginia'],
+  },
   { type: 'PutResp', ref: 2, txId: put.txId, ts: 9, seen: [9], region: 'virginia', ust: 4 },
   { type: 'RotReq', ref: 3, keys: ['default/a', 'default/b'], seen: [1], region: 'oregon' },
   { type: 'RotResp', ref: 3, versions: [version, null], seen: [1], ust: 4 },
   ...slices,
   { type: 'GetSliceResp', ref: 1, version, seen: [2] },
   { type: 'PutSliceResp', ref: 2, ts: 9 },
-  { type: 'SettleReq', ref: 4, partition: 1, txId: put.txId, attempt: 0, birth: 3 },
+  { type: 'SettleReq', ref: 4, partition: 1, txId: put.txId, attempt: 0, sentAfter: 3 },
   { type: 'SettleResp', ref: 4, state: 'lost', ts: 0 },
   { type: 'SnapReq', ref: 5, partition: 1, seen: [1, 2, 3] },
   { type: 'SnapResp', ref: 5, snapshot: [1, 2, 3] },
@@ -45,7 +53,7 @@ const MESSAGES: readonly OperationMessage[] = [
   { type: 'ReplicationAck', partition: 1, region: 'oregon', upTo: 8 },
   { type: 'ReplicationComplete', partition: 1, region: 'virginia', upTo: 8 },
   { type: 'AdmitUpdates', source: 'virginia', upTo: 7, keys: ['default/k'] },
-  { type: 'PutReq', ref: 2, ...put, seen: [1], region: 'virginia', homes: ['virginia'], depends },
+  { type: 'PutReq', ref: 2, ...put, seen: [1], region: 'virginia', attemptRegions: ['virginia'], depends },
   { type: 'PutResp', ref: 2, txId: put.txId, ts: 9, seen: [9], region: 'virginia', ust: 4, depends },
   { type: 'PutSliceReq', ref: 2, partition: 0, attempt: 1, ...put, seen: [], depends },
   { type: 'GetResp', ref: 1, version: null, seen: [], ust: 4, depends },
@@ -242,9 +250,9 @@ describe('a session of single operations', () => {
     const first = one.put('default/k', '1');
     expect(one.retry()).toEqual(first);
     one.move('oregon');
-    expect(one.retry()).toEqual({ ...first, homes: ['virginia', 'oregon'] });
-    expect(one.retry()).toEqual({ ...first, homes: ['virginia', 'oregon'] });
-    expect(first.birth).toBe(9);
+    expect(one.retry()).toEqual({ ...first, attemptRegions: ['virginia', 'oregon'] });
+    expect(one.retry()).toEqual({ ...first, attemptRegions: ['virginia', 'oregon'] });
+    expect(first.sentAfter).toBe(9);
   });
 
   it('what was read in another region is given up with a move; what it has seen says where it was seen', () => {

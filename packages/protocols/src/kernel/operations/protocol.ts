@@ -183,7 +183,7 @@ export interface OperationRules {
     versions: readonly (Version | null)[],
     absent: readonly Demand[],
   ): readonly Demand[];
-  /** A replica that has answered in this snapshot begins every later life at or above this timestamp. */
+  /** A replica that has answered in this snapshot begins every later incarnation at or above this timestamp. */
   outlives?(snapshot: Deps): Timestamp;
   /** Under protocols whose dependencies name keys. */
   readonly named?: NamedRules;

@@ -45,7 +45,7 @@ export class Puts {
   /** Starts anew after a lost disk: of what was born before, only what came back with the copy is known (D10). */
   join(forgottenUpTo: Timestamp): void {
     this.#forgottenUpTo = forgottenUpTo;
-    this.#recent = new RecentOutcomes(this.state.membership.lostUpTo);
+    this.#recent = new RecentOutcomes(this.state.membership.incarnation);
   }
 
   persisted(upTo: WriteSeq): void {
@@ -54,20 +54,20 @@ export class Puts {
 
   /** What a PUT has to wait for that will be written here: a clock that cannot be moved ahead. Undefined when it need not wait. */
   notBefore(request: PutSliceReq, now: WallMs): WallMs | undefined {
-    const { birth, seen } = request;
-    const at = this.state.clock.readyAt(Math.max(this.rules.floor(seen), birth));
+    const { sentAfter, seen } = request;
+    const at = this.state.clock.readyAt(Math.max(this.rules.floor(seen), sentAfter));
     return at > now && this.writes(request, now) ? at : undefined;
   }
 
   /** Whether it is new, and nothing speaks against it. */
   writes(request: PutSliceReq, now: WallMs): boolean {
-    return this.#outcome(request.txId, request.birth) === undefined && this.#refusal(request, now) === undefined;
+    return this.#outcome(request.txId, request.sentAfter) === undefined && this.#refusal(request, now) === undefined;
   }
 
   /** Writes the version, or says what became of it before. */
   put(request: PutSliceReq, now: WallMs, from: Address, out: Out): void {
-    const { txId, attempt, birth } = request;
-    const known = this.#outcome(txId, birth);
+    const { txId, attempt, sentAfter } = request;
+    const known = this.#outcome(txId, sentAfter);
     if (known?.status === 'committed') {
       this.#repeat(request, known, from, out);
       return;
@@ -90,14 +90,14 @@ export class Puts {
   }
 
   /** D4: after this, an attempt has happened or never will; said when it is durable. */
-  settle({ ref, txId, attempt, birth }: SettleReq, now: WallMs, from: Address, out: Out): void {
+  settle({ ref, txId, attempt, sentAfter }: SettleReq, now: WallMs, from: Address, out: Out): void {
     this.counters.settled++;
     const known = this.#outcome(txId, 0);
     const answer = (state: SettleResp['state'], ts: Timestamp) =>
       out.sendAfterPersist(from, { type: 'SettleResp', ref, state, ts });
     if (known?.status === 'committed') answer('committed', known.ts);
     // Never *aborted* about what was forgotten (D5), or what a lost disk may have known.
-    else if (known === undefined && birth < Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo))
+    else if (known === undefined && sentAfter < Math.max(this.#forgottenUpTo, this.state.membership.incarnation))
       answer('lost', 0);
     else {
       if (known === undefined || known.attempt < attempt) this.#tombstone(txId, attempt, now, out);
@@ -116,9 +116,9 @@ export class Puts {
   }
 
   #write(request: PutSliceReq, now: WallMs, from: Address, out: Out): void {
-    const { ref, txId, attempt, birth, seen, key, value, depends } = request;
+    const { ref, txId, attempt, sentAfter, seen, key, value, depends } = request;
     const { partition } = this;
-    const ts = this.state.clock.propose(now, Math.max(this.rules.floor(seen), birth), out);
+    const ts = this.state.clock.propose(now, Math.max(this.rules.floor(seen), sentAfter), out);
     const { deps, sent } = this.rules.stamp(seen, ts, () => this.versions.at(key, MAX_TIMESTAMP));
     const writes = [{ key, value }];
     const named = depends === undefined ? {} : { depends };
@@ -139,15 +139,15 @@ export class Puts {
     else out.sendAfterPersist(from, { type: 'PutSliceResp', ref: request.ref, ts });
   }
 
-  #refusal({ seen, birth }: PutSliceReq, now: WallMs): Refusal | undefined {
+  #refusal({ seen, sentAfter }: PutSliceReq, now: WallMs): Refusal | undefined {
     const { settings, clock, membership, node } = this.state;
-    if (birth < Math.max(this.#forgottenUpTo, membership.lostUpTo)) return FORGOTTEN;
+    if (sentAfter < Math.max(this.#forgottenUpTo, membership.incarnation)) return FORGOTTEN;
     const full = this.state.writable();
     if (full !== undefined) return { code: full, detail: takesNoWrites(node, full) };
     if (clock.problem !== undefined) {
       return { code: 'CLOCK_DRIFT', detail: `${node} takes no writes now: ${clock.problem}.` };
     }
-    if (Math.max(this.rules.newest(seen), birth) > clock.latest(now, settings.maxClockDriftMs)) {
+    if (Math.max(this.rules.newest(seen), sentAfter) > clock.latest(now, settings.maxClockDriftMs)) {
       return { code: 'TIMESTAMP_IN_FUTURE', detail: 'The session has seen a timestamp from the future.' };
     }
     return undefined;
@@ -158,10 +158,10 @@ export class Puts {
     out.sendAfterPersist(from, { type: 'Refused', ref, code, detail });
   }
 
-  /** What is below `forgottenUpTo` is forgotten, wherever it may still lie (D5). `birth` spares new PUTs the look at the disk. */
-  #outcome(txId: TxId, birth: Timestamp): OutcomeRecord | undefined {
+  /** What is below `forgottenUpTo` is forgotten, wherever it may still lie (D5). `sentAfter` spares new PUTs the look at the disk. */
+  #outcome(txId: TxId, sentAfter: Timestamp): OutcomeRecord | undefined {
     const recent = this.#recent.get(txId);
-    if (recent === undefined && this.#recent.complete(birth)) return undefined;
+    if (recent === undefined && this.#recent.complete(sentAfter)) return undefined;
     const outcome = recent ?? this.state.reader.outcome(this.partition, txId);
     return outcome === undefined || outcome.ts < this.#forgottenUpTo ? undefined : outcome;
   }

@@ -270,7 +270,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
     if (this.replication.suspects(now)) return 'later';
     if (request.type === 'GetSliceReq') {
       const { stable, membership } = this.state;
-      return stable.aggregated < membership.lostUpTo ? 'later' : this.rules.lacks(request.seen, this.#view, now);
+      return stable.aggregated < membership.incarnation ? 'later' : this.rules.lacks(request.seen, this.#view, now);
     }
     if (request.type === 'RotSliceReq') {
       const obstacle = this.rules.obstacle(request.snapshot, this.#view, now);

@@ -27,7 +27,7 @@ const putSlice = {
   partition: uint,
   txId: name,
   attempt: uint,
-  birth: timestamp,
+  sentAfter: timestamp,
   principal: name,
   key,
   value: nullable(value),
@@ -79,8 +79,8 @@ export const operationSchema: MessageSchema<OperationMessage> = {
       value: nullable(value),
       seen,
       region: name,
-      birth: timestamp,
-      homes: list(name, 16),
+      sentAfter: timestamp,
+      attemptRegions: list(name, 16),
       principal: name,
       depends: dependencies,
     },
@@ -100,7 +100,7 @@ export const operationSchema: MessageSchema<OperationMessage> = {
   PutSliceResp: { tag: 73, fields: { ref: count, ts: timestamp } },
   SettleReq: {
     tag: 74,
-    fields: { ref: count, partition: uint, txId: name, attempt: uint, birth: timestamp },
+    fields: { ref: count, partition: uint, txId: name, attempt: uint, sentAfter: timestamp },
   },
   SettleResp: {
     tag: 75,

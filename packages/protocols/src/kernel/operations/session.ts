@@ -134,8 +134,8 @@ export class OperationSession {
       value,
       seen: this.#seen,
       region: this.#region,
-      birth: this.#ust,
-      homes: [this.#at],
+      sentAfter: this.#ust,
+      attemptRegions: [this.#at],
       principal,
       ...this.#named(),
     });
@@ -145,8 +145,9 @@ export class OperationSession {
   retry(): Omit<PutReq, 'ref'> {
     const put = this.#underWay;
     invariant(put?.type === 'PutReq', 'no PUT is under way');
-    const homes = put.homes.at(-1) === this.#at ? put.homes : [...put.homes, this.#at];
-    this.#underWay = { ...put, homes };
+    const attemptRegions =
+      put.attemptRegions.at(-1) === this.#at ? put.attemptRegions : [...put.attemptRegions, this.#at];
+    this.#underWay = { ...put, attemptRegions };
     return this.#underWay as Omit<PutReq, 'ref'>;
   }
 

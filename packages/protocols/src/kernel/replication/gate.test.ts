@@ -1,6 +1,6 @@
 import type { LogGroup, Timestamp } from '@isochron/core';
 import fc from 'fast-check';
-import { Held } from './gate.js';
+import { PeerBacklog } from './gate.js';
 
 const RUNS = { seed: 20_261_120, numRuns: 300 };
 const group = (ct: Timestamp, bytes = 10): LogGroup => ({
@@ -10,60 +10,60 @@ const group = (ct: Timestamp, bytes = 10): LogGroup => ({
 
 describe('what waits at the gate', () => {
   it('leaves in order, and the version clock with the last group that it covers', () => {
-    const held = new Held(1_000);
-    expect(held.heard(5)).toBe(true);
+    const held = new PeerBacklog(1_000);
+    expect(held.advance(5)).toBe(true);
     held.add(group(7), 7);
     held.add(group(9), 9);
-    expect(held.heard(12)).toBe(false);
-    expect(held.heard(15)).toBe(false);
+    expect(held.advance(12)).toBe(false);
+    expect(held.advance(15)).toBe(false);
     expect([held.received, held.group]).toEqual([15, 9]);
     expect(held.take()).toEqual({ group: group(7), upTo: 7 });
     expect(held.take()).toEqual({ group: group(9), upTo: 15 });
-    expect(held.heard(16)).toBe(true);
+    expect(held.advance(16)).toBe(true);
   });
 
   it('a fragment raises nothing (P3)', () => {
-    const held = new Held(1_000);
+    const held = new PeerBacklog(1_000);
     held.add(group(7), 0);
-    held.heard(5);
+    held.advance(5);
     expect(held.group).toBe(0);
     expect(held.take().upTo).toBe(5);
     held.add(group(7), 7);
-    held.heard(8);
+    held.advance(8);
     expect([held.group, held.take().upTo]).toEqual([7, 8]);
   });
 
-  it('is full when it holds more than its share, and hungry when half of it is gone and something was turned away (D11)', () => {
+  it('is full when it holds more than its share, and canResume when half of it is gone and something was turned away (D11)', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 40 }), (sizes) => {
-        const held = new Held(1_000);
+        const held = new PeerBacklog(1_000);
         let bytes = 0;
         sizes.forEach((size, i) => {
           expect(held.full).toBe(bytes > 1_000);
           held.add(group(i + 1, size), i + 1);
           bytes += 32 + size + 1 + 16;
         });
-        expect(held.hungry).toBe(false);
-        held.turnAway();
+        expect(held.canResume).toBe(false);
+        held.reject();
         while (held.groups.length > 0) {
-          expect(held.hungry).toBe(bytes <= 500);
+          expect(held.canResume).toBe(bytes <= 500);
           bytes -= 32 + 1 + 16 + (held.take().group.txs[0]!.writes[0]!.value as string).length;
         }
-        expect([held.full, held.hungry]).toEqual([false, true]);
+        expect([held.full, held.canResume]).toEqual([false, true]);
         held.asked();
-        expect(held.hungry).toBe(false);
+        expect(held.canResume).toBe(false);
       }),
       RUNS,
     );
   });
 
   it('given up, it has received nothing', () => {
-    const held = new Held(1_000);
+    const held = new PeerBacklog(1_000);
     held.add(group(7), 7);
-    held.heard(9);
-    held.turnAway();
+    held.advance(9);
+    held.reject();
     held.clear();
-    expect([held.groups, held.received, held.group, held.full, held.hungry]).toEqual([[], 0, 0, false, false]);
-    expect(held.heard(3)).toBe(true);
+    expect([held.groups, held.received, held.group, held.full, held.canResume]).toEqual([[], 0, 0, false, false]);
+    expect(held.advance(3)).toBe(true);
   });
 });

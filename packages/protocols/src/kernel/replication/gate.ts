@@ -20,14 +20,14 @@ export interface Gate {
 }
 
 /** What one peer has sent and is not admitted yet. */
-export class Held {
+export class PeerBacklog {
   readonly #groups: LogGroup[] = [];
   /** How far the version clock comes with each group. */
   readonly #upTo: Timestamp[] = [];
   #bytes = 0;
   #received: Timestamp = 0;
   #group: Timestamp = 0;
-  #turnedAway = false;
+  #rejected = false;
 
   /** @param maxBytes beyond this nothing is taken in, in estimated bytes (D11) */
   constructor(readonly maxBytes: number) {}
@@ -52,23 +52,23 @@ export class Held {
   }
 
   /** Whether something was not taken in: it is asked for when there is room. */
-  get turnedAway(): boolean {
-    return this.#turnedAway;
+  get rejected(): boolean {
+    return this.#rejected;
   }
 
   /** There is room for it again. */
-  get hungry(): boolean {
-    return this.#turnedAway && this.#bytes <= this.maxBytes / 2;
+  get canResume(): boolean {
+    return this.#rejected && this.#bytes <= this.maxBytes / 2;
   }
 
   /** Something came, and there was no room. */
-  turnAway(): void {
-    this.#turnedAway = true;
+  reject(): void {
+    this.#rejected = true;
   }
 
   /** What was turned away is asked for. */
   asked(): void {
-    this.#turnedAway = false;
+    this.#rejected = false;
   }
 
   /** @param upTo how far the version clock comes with it; a fragment does not raise it (P3) */
@@ -80,7 +80,7 @@ export class Held {
   }
 
   /** The version clock of the source. Returns whether nothing waits that it covers. */
-  heard(to: Timestamp): boolean {
+  advance(to: Timestamp): boolean {
     this.#received = Math.max(this.#received, to);
     const last = this.#groups.length - 1;
     if (last < 0) return true;
@@ -102,6 +102,6 @@ export class Held {
     this.#bytes = 0;
     this.#received = 0;
     this.#group = 0;
-    this.#turnedAway = false;
+    this.#rejected = false;
   }
 }

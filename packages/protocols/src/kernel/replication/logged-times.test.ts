@@ -5,10 +5,10 @@ import { SendingEnd } from './replication-stream.js';
 const S = 1000 * HLC_TICKS_PER_MS;
 
 /** A peer that follows the stream on a disk that it has had since then. */
-function following(life: Timestamp) {
+function following(incarnation: Timestamp) {
   const stream = new SendingEnd();
   stream.live(0, true);
-  return { stream, life };
+  return { stream, incarnation };
 }
 
 describe('where a log may be truncated', () => {
@@ -30,7 +30,7 @@ describe('where a log may be truncated', () => {
 
   it('is nowhere while a peer has not asked for the stream: it may have lost its disk (D10)', () => {
     const logged = new LoggedTimes(S);
-    expect(logged.truncate([following(0), { stream: new SendingEnd(), life: 0 }], S)).toBe(0);
+    expect(logged.truncate([following(0), { stream: new SendingEnd(), incarnation: 0 }], S)).toBe(0);
     expect(logged.truncate([following(0)], S)).toBe(S);
   });
 });
@@ -39,7 +39,7 @@ describe('what a peer has confirmed', () => {
   it('is the last group at or below the stable time, also where the log is not truncated yet', () => {
     const logged = new LoggedTimes(0);
     for (const ct of [S, 2 * S, 3 * S]) logged.add(ct);
-    expect([S - 1, S, 3 * S - 1, 3 * S].map((stable) => logged.confirmedBy({ life: 0 }, stable))).toEqual([
+    expect([S - 1, S, 3 * S - 1, 3 * S].map((stable) => logged.confirmedBy({ incarnation: 0 }, stable))).toEqual([
       0,
       S,
       2 * S,
@@ -49,6 +49,6 @@ describe('what a peer has confirmed', () => {
 
   it('is nothing until the stable time counts its new disk (D10)', () => {
     const logged = new LoggedTimes(S);
-    expect([2 * S - 1, 2 * S].map((stable) => logged.confirmedBy({ life: 2 * S }, stable))).toEqual([0, S]);
+    expect([2 * S - 1, 2 * S].map((stable) => logged.confirmedBy({ incarnation: 2 * S }, stable))).toEqual([0, S]);
   });
 });

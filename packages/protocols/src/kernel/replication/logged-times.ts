@@ -29,18 +29,19 @@ export class LoggedTimes {
 
   /**
    * The highest remembered timestamp that a peer's present disk has confirmed by a stable time, 0 when there is none. A
-   * report that counts a lost disk may arrive after the loss is known; it lies below the `lostUpTo` of the new one.
+   * report that counts a lost disk may arrive after the loss is known; it lies below the `incarnation` of the new one.
    */
-  confirmedBy({ life }: Pick<Peer, 'life'>, stable: Timestamp): Timestamp {
-    return stable < life ? 0 : this.#upTo(stable);
+  confirmedBy({ incarnation }: Pick<Peer, 'incarnation'>, stable: Timestamp): Timestamp {
+    return stable < incarnation ? 0 : this.#upTo(stable);
   }
 
   /**
    * Where the log may be truncated: what every peer's present disk has confirmed. A peer that has not asked for the
    * stream may have a new disk. What lies below is forgotten.
    */
-  truncate(peers: Iterable<Pick<Peer, 'life' | 'stream'>>, stable: Timestamp): Timestamp {
-    if (![...peers].every(({ life, stream }) => stream.sentUpTo !== undefined && stable >= life)) return 0;
+  truncate(peers: Iterable<Pick<Peer, 'incarnation' | 'stream'>>, stable: Timestamp): Timestamp {
+    if (![...peers].every(({ incarnation, stream }) => stream.sentUpTo !== undefined && stable >= incarnation))
+      return 0;
     const covered = this.#upTo(stable);
     this.#times = this.#times.filter((ct) => ct > stable);
     return covered;

@@ -6,16 +6,16 @@ import type { NodeId, Timestamp } from '@isochron/core';
  */
 export class Membership {
   #joined: boolean;
-  #lostUpTo: Timestamp;
+  #incarnation: Timestamp;
   /** Other nodes that have lost their disks, and not decided yet what was lost with them. */
   readonly unsettledPeers = new Set<NodeId>();
   #retiring: string | undefined;
   #unsettledAfter: Timestamp;
 
   /** @param unsettledAfter as {@link unsettledAfter}; 0 when there is nothing to settle */
-  constructor(joined: boolean, lostUpTo: Timestamp, unsettledAfter: Timestamp) {
+  constructor(joined: boolean, incarnation: Timestamp, unsettledAfter: Timestamp) {
     this.#joined = joined;
-    this.#lostUpTo = lostUpTo;
+    this.#incarnation = incarnation;
     this.#unsettledAfter = unsettledAfter;
   }
 
@@ -24,8 +24,8 @@ export class Membership {
   }
 
   /** Transactions born below may have been known here and are not any more; 0 when nothing was ever lost. */
-  get lostUpTo(): Timestamp {
-    return this.#lostUpTo;
+  get incarnation(): Timestamp {
+    return this.#incarnation;
   }
 
   /** Why the node prepares for being rebuilt; undefined when it does not. */
@@ -51,9 +51,9 @@ export class Membership {
     return this.#joined && this.settled && this.#retiring === undefined;
   }
 
-  join(lostUpTo: Timestamp, unsettledAfter: Timestamp): void {
+  join(incarnation: Timestamp, unsettledAfter: Timestamp): void {
     this.#joined = true;
-    this.#lostUpTo = lostUpTo;
+    this.#incarnation = incarnation;
     this.#unsettledAfter = unsettledAfter;
   }
 

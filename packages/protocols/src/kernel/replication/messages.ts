@@ -36,8 +36,8 @@ export interface Replicate {
   readonly groups: readonly LogGroup[];
   /** A page of a replay that goes on: the receiver asks for the next one. */
   readonly more: boolean;
-  /** Whether every peer has vouched for the disk that this comes from (D10). */
-  readonly vouched: boolean;
+  /** Whether every peer has verified the disk that this comes from (D10). */
+  readonly verified: boolean;
 }
 
 /** Replica → peer replica (Alg. 4 line 21): nothing was applied in `(from, to]`. */
@@ -47,11 +47,11 @@ export interface Heartbeat {
   readonly source: RegionId;
   readonly from: Timestamp;
   readonly to: Timestamp;
-  readonly vouched: boolean;
+  readonly verified: boolean;
 }
 
 /** Partitions whose version clocks have moved over the same range. */
-export interface HeartbeatSpan extends Pick<Heartbeat, 'from' | 'to' | 'vouched'> {
+export interface HeartbeatSpan extends Pick<Heartbeat, 'from' | 'to' | 'verified'> {
   readonly partitions: readonly PartitionId[];
 }
 
@@ -79,9 +79,9 @@ export interface ResyncReq {
    */
   readonly clock: Timestamp;
   readonly group: Timestamp;
-  /** `lostUpTo` of the sender, and of the receiver as far as the sender knows: whose disk was lost since is met anew (D10). */
-  readonly life: Timestamp;
-  readonly peerLife: Timestamp;
+  /** `incarnation` of the sender, and of the receiver as far as the sender knows: whose disk was lost since is met anew (D10). */
+  readonly incarnation: Timestamp;
+  readonly peerIncarnation: Timestamp;
   /** The sender's own durable version clock: every group that it has ever sent lies at or below. */
   readonly sourced: Timestamp;
 }
@@ -94,7 +94,7 @@ export interface ResyncRefused {
   readonly truncatedUpTo: Timestamp;
 }
 
-/** Replica → itself: the stretch `(after, upTo]` of its log has been brought to memory; send it to `region`. */
+/** Replica → itself: the range `(after, upTo]` of its log has been brought to memory; send it to `region`. */
 export interface ReplayLog {
   readonly type: 'ReplayLog';
   readonly region: RegionId;

@@ -6,7 +6,7 @@
  * 1. takes the highest version clock that anybody ever saw from it as the floor of its own;
  * 2. copies each partition from the replica that has seen most of this node's versions, at that replica's durable version vector;
  * 3. collects from every other replica what it sourced itself above the stable time, and puts it into its log: not all of them may have it;
- * 4. knows of transactions born before its return (`lostUpTo`) only what came with the copies, answers LOST about the others, and joins; all
+ * 4. knows of transactions born before its return (`incarnation`) only what came with the copies, answers LOST about the others, and joins; all
  *    in one durable batch.
  *
  * Under protocols with a gate (`gate.ts`) what other regions sourced is copied up to the stable time only: what is above depends on what this region may
@@ -65,7 +65,7 @@ interface Gathered {
   readonly clock: Timestamp;
   readonly vector: Map<RegionId, Timestamp>;
   /** The newest version of each other region that came: it was on that region's disk, which may have to be told. */
-  readonly heard: Map<RegionId, Timestamp>;
+  readonly highestGroups: Map<RegionId, Timestamp>;
   gcFloor: Timestamp;
   /** Own transactions above the stable time, by timestamp and id: some peer may lack them, some cohort may ask how they ended. */
   readonly own: Map<string, OwnTx>;
@@ -101,7 +101,7 @@ export interface RebuildStatus {
   /** Why the node takes no new work and waits to be rebuilt. */
   readonly retiring: string | null;
   /** Transactions born below may have been forgotten here. */
-  readonly lostUpTo: Timestamp;
+  readonly incarnation: Timestamp;
   readonly answered: readonly NodeId[];
   /** What is still to be fetched; null while that is not known. */
   readonly remaining: readonly { readonly partition: PartitionId; readonly from: NodeId }[] | null;
@@ -167,12 +167,12 @@ export class Rebuild implements Machine<ReplicationMessage> {
   invariants(): void {}
 
   describe(): RebuildStatus {
-    const { joined, retiring, lostUpTo } = this.state.membership;
+    const { joined, retiring, incarnation } = this.state.membership;
     const remaining = this.#fetches?.map(({ partition, from }) => ({ partition, from: from.node }));
     return {
       joined,
       retiring: retiring ?? null,
-      lostUpTo,
+      incarnation,
       answered: [...this.#answers.keys()],
       remaining: remaining ?? null,
       lostPartitions: joined || this.#fetches !== undefined ? [] : this.#withoutSource(),
@@ -262,7 +262,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
       this.#gathered.set(partition, {
         clock,
         vector: new Map(),
-        heard: new Map(),
+        highestGroups: new Map(),
         gcFloor: 0,
         own: new Map(),
         stableOwn: 0,
@@ -271,7 +271,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
     }
     // Nothing that was ever published from here lies above the clock and its durable ceiling.
     const highest = Math.max(0, ...[...this.#gathered.values()].map(({ clock }) => clock));
-    // Above every number that a former life has asked under: its answers may still be on their way.
+    // Above every number that a previous incarnation has asked under: its answers may still be on their way.
     this.#ref = this.state.clock.propose(now, highest, out);
     this.#afterWrites((later, laterOut) => this.#fetch(later, laterOut), now, out);
   }
@@ -356,7 +356,10 @@ export class Rebuild implements Machine<ReplicationMessage> {
       this.counters.versions++;
       if (version.region === this.state.region) this.#takeOwn(gathered, key, version);
       else if (version.ts <= (gathered.vector.get(version.region) ?? 0))
-        gathered.heard.set(version.region, Math.max(version.ts, gathered.heard.get(version.region) ?? 0));
+        gathered.highestGroups.set(
+          version.region,
+          Math.max(version.ts, gathered.highestGroups.get(version.region) ?? 0),
+        );
     }
   }
 
@@ -388,12 +391,12 @@ export class Rebuild implements Machine<ReplicationMessage> {
   #finish(now: WallMs, out: Out): void {
     const { clock, membership, region } = this.state;
     const newest = ({ own }: Gathered) => Math.max(0, ...[...own.values()].map(({ ct }) => ct));
-    const lostUpTo = this.#lived
+    const incarnation = this.#lived
       ? clock.propose(now, Math.max(0, ...[...this.#gathered.values()].map(newest)), out)
       : 0;
     const forgottenUpTo = this.#stable;
     for (const [partition, gathered] of this.#gathered) {
-      const { clock: seen, vector, heard, gcFloor, own, stableOwn } = gathered;
+      const { clock: seen, vector, highestGroups, gcFloor, own, stableOwn } = gathered;
       // A fragment is above what anybody has seen whole; there will be no more of it.
       vector.set(region, Math.max(seen, vector.get(region) ?? 0, newest(gathered)));
       for (const { ct, writes, ...rest } of own.values()) {
@@ -404,7 +407,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
         out.write({ kind: 'outcome', partition, txId, record });
       }
       out.write({ kind: 'meta', name: `vv/${partition}`, value: Object.fromEntries(vector) });
-      out.write({ kind: 'meta', name: `heard/${partition}`, value: Object.fromEntries(heard) });
+      out.write({ kind: 'meta', name: `heard/${partition}`, value: Object.fromEntries(highestGroups) });
       out.write({ kind: 'collect', partition, floor: gcFloor });
       out.write({ kind: 'truncateLog', partition, upTo: stableOwn });
       out.write({ kind: 'forget', partition, upTo: forgottenUpTo });
@@ -412,16 +415,16 @@ export class Rebuild implements Machine<ReplicationMessage> {
     // A disk that is lost before its peers have received anything from it looks like a first start: there is nothing to
     // settle.
     const unsettledAfter = this.options.settles && this.#lived ? Math.max(1, forgottenUpTo) : 0;
-    out.write({ kind: 'meta', name: 'lostUpTo', value: lostUpTo });
+    out.write({ kind: 'meta', name: 'lostUpTo', value: incarnation });
     out.write({ kind: 'meta', name: 'unsettled', value: unsettledAfter });
     out.write({ kind: 'meta', name: 'joined', value: 1 });
     this.#afterWrites(
       (later, laterOut) => {
-        membership.join(lostUpTo, unsettledAfter);
+        membership.join(incarnation, unsettledAfter);
         for (const [partition, gathered] of this.#gathered) {
-          const { vector, heard, gcFloor, stableOwn } = gathered;
+          const { vector, highestGroups, gcFloor, stableOwn } = gathered;
           const logged = newest(gathered);
-          const rebuilt = { vector, heard, gcFloor, forgottenUpTo, logged, truncatedUpTo: stableOwn };
+          const rebuilt = { vector, highestGroups, gcFloor, forgottenUpTo, logged, truncatedUpTo: stableOwn };
           this.#replicas.get(partition)!.join(rebuilt, later, laterOut);
         }
         this.#gathered.clear();

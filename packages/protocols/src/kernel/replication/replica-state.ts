@@ -2,10 +2,10 @@
 import type { PartitionId, RegionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
-import { Held } from './gate.js';
+import { PeerBacklog } from './gate.js';
 import { SendingEnd } from './replication-stream.js';
-import type { Doubt } from './rollback-watch.js';
-import { Trust } from './trust.js';
+import type { RollbackEvidence } from './rollback-watch.js';
+import { StreamVerification } from './stream-verification.js';
 import type { VersionVector } from './version-vector.js';
 
 /** What a replica finds on its disk (D7). */
@@ -13,12 +13,12 @@ export interface RecoveredReplica {
   /** Per hosting region: `max(durable VV, durable ust)`. */
   readonly versionVector: readonly (readonly [RegionId, Timestamp])[];
   /** Highest `ct` of a group that came from each peer. */
-  readonly heard: { readonly [region: RegionId]: Timestamp };
-  /** Since when each peer has the disk that it had last: its `lostUpTo`. */
-  readonly lives: { readonly [region: RegionId]: Timestamp };
-  /** How far each peer's version clock counts, where it has a limit (`Trust`). */
+  readonly highestGroups: { readonly [region: RegionId]: Timestamp };
+  /** Since when each peer has the disk that it had last: its `incarnation`. */
+  readonly incarnations: { readonly [region: RegionId]: Timestamp };
+  /** How far each peer's version clock counts, where it has a limit (`StreamVerification`). */
   readonly limits: { readonly [region: RegionId]: Timestamp };
-  readonly doubt: Doubt;
+  readonly evidence: RollbackEvidence;
   readonly gcFloor: Timestamp;
   readonly forgottenUpTo: Timestamp;
   /** Highest commit timestamp that was ever truncated from the own log, and that is in it. */
@@ -30,7 +30,7 @@ export interface RecoveredReplica {
 export interface RebuiltReplica {
   readonly vector: ReadonlyMap<RegionId, Timestamp>;
   /** Highest `ct` of a copied group of each peer: its disk had it, and may have been rolled back since. */
-  readonly heard: ReadonlyMap<RegionId, Timestamp>;
+  readonly highestGroups: ReadonlyMap<RegionId, Timestamp>;
   readonly gcFloor: Timestamp;
   readonly forgottenUpTo: Timestamp;
   readonly logged: Timestamp;
@@ -53,11 +53,11 @@ export interface Peer {
   sourced: { readonly clock: Timestamp; readonly at: WallMs } | undefined;
   /** Highest `ct` of a group of it that was ever applied. */
   group: Timestamp;
-  /** Its `lostUpTo`, as far as it is known here: what it has said since then counts. */
-  life: Timestamp;
-  readonly trust: Trust;
+  /** Its `incarnation`, as far as it is known here: what it has said since then counts. */
+  incarnation: Timestamp;
+  readonly verification: StreamVerification;
   /** What waits to be admitted, under protocols with a gate. */
-  readonly held: Held | undefined;
+  readonly held: PeerBacklog | undefined;
 }
 
 /** The peers of a partition's replica, as the disk knows them. `gated`: what they send waits to be admitted. */
@@ -79,10 +79,10 @@ export function peersOf(
       askedAt: 0,
       clock: 0,
       sourced: undefined,
-      group: recovered.heard[region] ?? 0,
-      life: recovered.lives[region] ?? 0,
-      trust: new Trust(limit === undefined ? undefined : Math.min(limit, vv.applied(region))),
-      held: gated ? new Held(settings.maxPendingBytes / regions.length) : undefined,
+      group: recovered.highestGroups[region] ?? 0,
+      incarnation: recovered.incarnations[region] ?? 0,
+      verification: new StreamVerification(limit === undefined ? undefined : Math.min(limit, vv.applied(region))),
+      held: gated ? new PeerBacklog(settings.maxPendingBytes / regions.length) : undefined,
     });
   }
   return peers;

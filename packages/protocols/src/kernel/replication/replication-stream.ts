@@ -1,14 +1,14 @@
 import type { KeyWrite, LogGroup, LoggedTx, Timestamp } from '@isochron/core';
 
-/** A stretch of a replication stream: all groups in `(from, to]`; a fragment of a group has `to` = `from` (D6). */
-export interface Stretch {
+/** A range of a replication stream: all groups in `(from, to]`; a fragment of a group has `to` = `from` (D6). */
+export interface ReplicationRange {
   readonly from: Timestamp;
   readonly to: Timestamp;
   readonly groups: readonly LogGroup[];
 }
 
-/** Largest payload of one stretch, in estimated bytes. */
-const MAX_STRETCH_BYTES = 512 * 1024;
+/** Largest payload of one range, in estimated bytes. */
+const MAX_RANGE_BYTES = 512 * 1024;
 
 const writeBytes = (write: KeyWrite): number => write.key.length + (write.value?.length ?? 0) + 16;
 const namesBytes = (tx: LoggedTx): number => tx.depends?.reduce((sum, { key }) => sum + key.length + 16, 0) ?? 0;
@@ -18,11 +18,11 @@ const txBytes = (tx: LoggedTx): number =>
 export const groupBytes = (group: LogGroup): number => group.txs.reduce((sum, tx) => sum + txBytes(tx), 0);
 
 /**
- * Cuts groups into stretches of bounded size. A cut between groups raises the receiver's version clock; a cut inside a group does
+ * Cuts groups into ranges of bounded size. A cut between groups raises the receiver's version clock; a cut inside a group does
  * not, so that a group counts with its last part only (P3).
  */
-export function stretches(from: Timestamp, to: Timestamp, groups: readonly LogGroup[]): Stretch[] {
-  const cut: Stretch[] = [];
+export function cutRanges(from: Timestamp, to: Timestamp, groups: readonly LogGroup[]): ReplicationRange[] {
+  const cut: ReplicationRange[] = [];
   let start = from;
   let pending: LogGroup[] = [];
   let bytes = 0;
@@ -34,11 +34,11 @@ export function stretches(from: Timestamp, to: Timestamp, groups: readonly LogGr
   };
   for (const group of groups) {
     const size = groupBytes(group);
-    if (pending.length > 0 && bytes + size > MAX_STRETCH_BYTES) flush(pending.at(-1)!.ct);
-    const parts = size > MAX_STRETCH_BYTES ? fragments(group) : [group];
+    if (pending.length > 0 && bytes + size > MAX_RANGE_BYTES) flush(pending.at(-1)!.ct);
+    const parts = size > MAX_RANGE_BYTES ? fragments(group) : [group];
     for (const part of parts.slice(0, -1)) cut.push({ from: start, to: start, groups: [part] });
     pending.push(parts.at(-1)!);
-    bytes += Math.min(size, MAX_STRETCH_BYTES);
+    bytes += Math.min(size, MAX_RANGE_BYTES);
   }
   flush(to);
   return cut;
@@ -49,7 +49,7 @@ function fragments(group: LogGroup): LogGroup[] {
   let bytes = 0;
   for (const tx of group.txs) {
     const size = txBytes(tx);
-    if (bytes > 0 && bytes + size > MAX_STRETCH_BYTES) {
+    if (bytes > 0 && bytes + size > MAX_RANGE_BYTES) {
       parts.push([]);
       bytes = 0;
     }
@@ -65,22 +65,22 @@ function fragments(group: LogGroup): LogGroup[] {
  */
 export class SendingEnd {
   #sentUpTo: Timestamp | undefined;
-  #vouched = false;
+  #verified = false;
 
   /** How far a live stream has come; undefined while it is broken. */
   get sentUpTo(): Timestamp | undefined {
     return this.#sentUpTo;
   }
 
-  /** Whether its receiver was told that everybody has vouched for the disk (D10). */
-  get vouched(): boolean {
-    return this.#vouched;
+  /** Whether its receiver was told that every peer has verified the disk (D10). */
+  get verified(): boolean {
+    return this.#verified;
   }
 
   /** Everything up to here has left, and what follows will. */
-  live(sentUpTo: Timestamp, vouched: boolean): void {
+  live(sentUpTo: Timestamp, verified: boolean): void {
     this.#sentUpTo = sentUpTo;
-    this.#vouched = vouched;
+    this.#verified = verified;
   }
 
   /** What was in flight may be lost, or the receiver will ask for what follows. */

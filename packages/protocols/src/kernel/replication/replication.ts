@@ -2,7 +2,7 @@
  * How the replicas of one partition follow one another, under every protocol: each sends what it sourced, in the order of its
  * timestamps, and knows by a version vector how far it has followed the others (PaRiS Algorithm 4 lines 15 and 21–33).
  *
- * Departs from the pseudo-code by P3 (VV raised after the groups), D1 (only what is durable leaves), D6 (stretches with
+ * Departs from the pseudo-code by P3 (VV raised after the groups), D1 (only what is durable leaves), D6 (ranges with
  * a beginning, replay from the log) and D10 (rolled-back disks are noticed, copies are handed out). Under protocols
  * that track dependencies a gate admits what a peer has sent before it is applied (`gate.ts`).
  */
@@ -19,7 +19,7 @@ import type {
 import type { Address, Effects, Handlers, WriteSeq } from '../../machine.js';
 import { type NodeState, replicaName } from '../node-state.js';
 import { Copies } from './copies.js';
-import type { Gate, Held } from './gate.js';
+import type { Gate, PeerBacklog } from './gate.js';
 import { LoggedTimes } from './logged-times.js';
 import type { Loss } from './losses.js';
 import type {
@@ -31,9 +31,9 @@ import type {
   ResyncReq,
   StreamMessage,
 } from './messages.js';
+import { type Origin, sendRange } from './ranges.js';
 import { lagging, type Peer, peersOf, type RebuiltReplica, type RecoveredReplica } from './replica-state.js';
 import { RollbackWatch, rolledBack } from './rollback-watch.js';
-import { type Origin, sendStretch } from './stretches.js';
 import { VersionVector } from './version-vector.js';
 import { outcomeOf, recordsOfTakingBack, versionsOf, without } from './versions.js';
 
@@ -89,7 +89,7 @@ export class Replication {
     this.#lastVersion = Math.max(...recovered.versionVector.map(([, ts]) => ts));
     this.#logged = new LoggedTimes(Math.max(recovered.logged, recovered.truncatedUpTo));
     this.#truncatedUpTo = recovered.truncatedUpTo;
-    this.#rollback = new RollbackWatch(this.versionClock, state.clock.ceiling, this.#peers.keys(), recovered.doubt);
+    this.#rollback = new RollbackWatch(this.versionClock, state.clock.ceiling, this.#peers.keys(), recovered.evidence);
     state.verification.watch(partition, this.#rollback);
     this.#self = { node: state.node, machine: replicaName(partition) };
     this.#copies = new Copies(this.#self, partition, state, this.vv, (region) => this.#limitOf(region));
@@ -105,16 +105,16 @@ export class Replication {
   /** What this replica contributes to UST: what is on its disk, and of each peer what it may be trusted in. */
   get stableMin(): Timestamp {
     const { durableMin } = this.vv;
-    return Math.min(durableMin, ...[...this.#peers.values()].map(({ trust }) => trust.limit ?? durableMin));
+    return Math.min(durableMin, ...[...this.#peers.values()].map(({ verification }) => verification.cap ?? durableMin));
   }
 
   /** Whether every peer has reported what it knows of the disk. */
-  get vouched(): boolean {
-    return this.#rollback.vouched;
+  get verified(): boolean {
+    return this.#rollback.verified;
   }
 
   get #origin(): Origin {
-    return { partition: this.partition, source: this.state.region, vouched: this.vouched };
+    return { partition: this.partition, source: this.state.region, verified: this.verified };
   }
 
   get gcFloor(): Timestamp {
@@ -148,9 +148,9 @@ export class Replication {
   }
 
   /** Takes up its work with data that were copied from its peers, durably (D10). */
-  join({ vector, heard, gcFloor, logged, truncatedUpTo }: RebuiltReplica, now: WallMs, out: Out): void {
+  join({ vector, highestGroups, gcFloor, logged, truncatedUpTo }: RebuiltReplica, now: WallMs, out: Out): void {
     for (const [region, ts] of vector) if (this.vv.has(region)) this.vv.raise(region, ts, 0);
-    for (const [region, peer] of this.#peers) peer.group = Math.max(peer.group, heard.get(region) ?? 0);
+    for (const [region, peer] of this.#peers) peer.group = Math.max(peer.group, highestGroups.get(region) ?? 0);
     this.#gcFloor = gcFloor;
     this.state.stable.recovered(gcFloor);
     this.#lastVersion = Math.max(...vector.values());
@@ -178,7 +178,7 @@ export class Replication {
   publish(bound: Timestamp, wrote: boolean, out: Out): void {
     this.#raise(this.state.region, bound, wrote, out);
     this.#rollback.published(bound);
-    this.#keepDoubt(out);
+    this.#keepEvidence(out);
   }
 
   /**
@@ -189,11 +189,11 @@ export class Replication {
     const upTo = this.vv.durable(this.state.region);
     for (const { address, stream } of this.#peers.values()) {
       const from = stream.sentUpTo;
-      if (from === undefined || (from >= upTo && stream.vouched === this.vouched)) continue;
+      if (from === undefined || (from >= upTo && stream.verified === this.verified)) continue;
       const groups = this.#unsent.filter(({ ct }) => ct > from && ct <= upTo);
       const to = Math.max(from, upTo);
-      sendStretch(address, this.#origin, { from, to, groups }, false, out);
-      stream.live(to, this.vouched);
+      sendRange(address, this.#origin, { from, to, groups }, false, out);
+      stream.live(to, this.verified);
     }
     this.#unsent = this.#unsent.filter(({ ct }) => ct > upTo);
     this.#releasedUpTo = upTo;
@@ -218,7 +218,7 @@ export class Replication {
 
   persisted(upTo: WriteSeq): void {
     this.vv.persisted(upTo);
-    for (const { trust } of this.#peers.values()) trust.persisted(upTo);
+    for (const { verification } of this.#peers.values()) verification.persisted(upTo);
   }
 
   /** How many groups of peers wait to be admitted. */
@@ -244,7 +244,7 @@ export class Replication {
     if (wrote) this.#keepVector(out);
     this.#arrived(wrote, now, out);
     for (const source of this.#peers.keys()) this.#restore(source, out);
-    for (const [source, { held }] of this.#peers) if (held!.hungry) this.#askResync(source, now, out);
+    for (const [source, { held }] of this.#peers) if (held!.canResume) this.#askResync(source, now, out);
   }
 
   /** A node has lost its disk (D10): what it sourced and nobody has applied, nobody will ever have. */
@@ -308,39 +308,40 @@ export class Replication {
       else if (held !== undefined) held.add(group, whole ? ct : 0);
       else if (this.#take(source, group, whole, out)) wrote = true;
     }
-    this.#heard(source, to, wrote, out);
+    this.#advance(source, to, wrote, out);
     this.#arrived(wrote, now, out);
     if (more) this.#askResync(source, now, out);
   }
 
   /** Alg. 4 lines 31–33. */
   #onHeartbeat(message: Heartbeat, now: WallMs, out: Out): void {
-    if (this.#follows(message, now, out)) this.#heard(message.source, message.to, false, out);
+    if (this.#follows(message, now, out)) this.#advance(message.source, message.to, false, out);
   }
 
   /** A peer's version clock came from itself. It covers what waits at the gate: then it is raised behind that. */
-  #heard(source: RegionId, to: Timestamp, wrote: boolean, out: Out): void {
+  #advance(source: RegionId, to: Timestamp, wrote: boolean, out: Out): void {
     const peer = this.#peers.get(source)!;
     peer.clock = Math.max(peer.clock, to);
-    peer.trust.heard(to);
-    if (peer.held?.heard(to) ?? true) this.#raise(source, to, wrote, out);
+    peer.verification.received(to);
+    if (peer.held?.advance(to) ?? true) this.#raise(source, to, wrote, out);
     this.#restore(source, out);
   }
 
-  /** Whether everybody has vouched for the disk that this comes from. */
-  #vouched(source: RegionId, vouched: boolean, out: Out): void {
-    const { trust } = this.#peers.get(source)!;
-    if (vouched) trust.vouch();
-    else if (trust.doubt(this.#received(source))) this.#keep('limits', (peer) => peer.trust.kept, out);
+  /** Whether every peer has verified the disk that this comes from. */
+  #verified(source: RegionId, verified: boolean, out: Out): void {
+    const { verification } = this.#peers.get(source)!;
+    if (verified) verification.verify();
+    else if (verification.markUnverified(this.#received(source)))
+      this.#keep('limits', (peer) => peer.verification.persistedCap, out);
   }
 
-  /** The limit goes once the source is vouched for, was heard as far as the first time, and nothing of that waits. */
+  /** The limit goes once the source is verified, was heard as far as the first time, and nothing of that waits. */
   #restore(source: RegionId, out: Out): void {
-    const { trust, held } = this.#peers.get(source)!;
-    if (!trust.vouched || trust.kept === undefined) return;
-    const { position } = trust;
-    if (position !== undefined && (position < this.vv.applied(source) || (held?.groups.length ?? 0) > 0)) return;
-    trust.restore(() => this.#keep('limits', (peer) => peer.trust.kept, out));
+    const { verification, held } = this.#peers.get(source)!;
+    if (!verification.verified || verification.persistedCap === undefined) return;
+    const { resentUpTo } = verification;
+    if (resentUpTo !== undefined && (resentUpTo < this.vv.applied(source) || (held?.groups.length ?? 0) > 0)) return;
+    verification.restore(() => this.#keep('limits', (peer) => peer.verification.persistedCap, out));
   }
 
   /** Writes a peer's versions. Returns whether there were any. */
@@ -358,7 +359,7 @@ export class Replication {
   }
 
   /** The vector goes to disk when all that is admitted in this step is. */
-  #admitOne(source: RegionId, held: Held, out: Out): boolean {
+  #admitOne(source: RegionId, held: PeerBacklog, out: Out): boolean {
     const { group, upTo } = held.take();
     this.gate!.forget([group]);
     const wrote = this.#take(source, group, upTo >= group.ct, out);
@@ -366,8 +367,8 @@ export class Replication {
     return wrote;
   }
 
-  #keepDoubt(out: Out): void {
-    const value = this.#rollback.news();
+  #keepEvidence(out: Out): void {
+    const value = this.#rollback.takeChanges();
     if (value !== undefined) out.write({ kind: 'meta', name: `doubt/${this.partition}`, value });
   }
 
@@ -379,8 +380,8 @@ export class Replication {
 
   /** Everything that a peer sourced up to here has come. */
   #received(source: RegionId): Timestamp {
-    const { trust, held } = this.#peers.get(source)!;
-    return trust.position ?? Math.max(this.vv.applied(source), held?.received ?? 0);
+    const { verification, held } = this.#peers.get(source)!;
+    return verification.resentUpTo ?? Math.max(this.vv.applied(source), held?.received ?? 0);
   }
 
   /** What is known of the peers, and outlives a crash. */
@@ -392,22 +393,22 @@ export class Replication {
     return out.write({ kind: 'meta', name: `${what}/${this.partition}`, value: Object.fromEntries(entries) });
   }
 
-  /** Accepts a stretch only if it begins at or below what is there already; else asks for the gap (D6). */
-  #follows({ source, from, vouched }: Replicate | Heartbeat, now: WallMs, out: Out): boolean {
+  /** Accepts a range only if it begins at or below what is there already; else asks for the gap (D6). */
+  #follows({ source, from, verified }: Replicate | Heartbeat, now: WallMs, out: Out): boolean {
     const peer = this.#peers.get(source);
     if (peer === undefined) return false;
     if (peer.held?.full) {
-      peer.held.turnAway();
+      peer.held.reject();
       peer.askedAt = 0;
       return false;
     }
     if (from <= this.#received(source)) {
       peer.askedAt = 0;
-      this.#vouched(source, vouched, out);
+      this.#verified(source, verified, out);
       return true;
     }
     this.counters.gaps++;
-    if (peer.askedAt === 0 && !peer.held?.turnedAway) this.#askResync(source, now, out);
+    if (peer.askedAt === 0 && !peer.held?.rejected) this.#askResync(source, now, out);
     return false;
   }
 
@@ -422,28 +423,28 @@ export class Replication {
       from: this.#received(source),
       clock: peer.clock,
       group: Math.max(peer.group, peer.held?.group ?? 0),
-      life: this.state.membership.lostUpTo,
-      peerLife: peer.life,
+      incarnation: this.state.membership.incarnation,
+      peerIncarnation: peer.incarnation,
       sourced: this.vv.durable(this.state.region),
     });
   }
 
   /** A peer has lost its disk since it was met last (D10), perhaps after it had gone on with an old one. */
-  #meet(region: RegionId, life: Timestamp, now: WallMs, out: Out): boolean {
+  #meet(region: RegionId, incarnation: Timestamp, now: WallMs, out: Out): boolean {
     const peer = this.#peers.get(region)!;
-    if (peer.life === life) return false;
-    peer.life = life;
+    if (peer.incarnation === incarnation) return false;
+    peer.incarnation = incarnation;
     this.forget(peer.address.node);
-    peer.trust.hearAgain(this.vv.applied(region));
-    this.#keep('lives', ({ life }) => life, out);
+    peer.verification.restartFrom(this.vv.applied(region));
+    this.#keep('lives', ({ incarnation }) => incarnation, out);
     this.#askResync(region, now, out);
     return true;
   }
 
   /** How far an entry of the version vector may be trusted; undefined: as far as it goes. */
   #limitOf(region: RegionId): Timestamp | undefined {
-    if (region !== this.state.region) return this.#peers.get(region)?.trust.limit;
-    return this.vouched ? undefined : this.#rollback.trusted;
+    if (region !== this.state.region) return this.#peers.get(region)?.verification.cap;
+    return this.verified ? undefined : this.#rollback.trusted;
   }
 
   #onResyncReq(request: ResyncReq, now: WallMs, sender: Address, out: Out): void {
@@ -451,15 +452,15 @@ export class Replication {
     const peer = this.#peers.get(region);
     if (peer === undefined || sender.node !== peer.address.node) return;
     this.counters.resyncs++;
-    const met = this.#meet(region, request.life, now, out);
-    if (request.peerLife !== this.state.membership.lostUpTo) {
+    const met = this.#meet(region, request.incarnation, now, out);
+    if (request.peerIncarnation !== this.state.membership.incarnation) {
       if (!met) this.#askResync(region, now, out); // which tells it
       return;
     }
     if (this.#rollback.lost(region, clock, group))
       throw rolledBack(`${region} has versions of partition ${this.partition} from here that the disk does not have`);
     peer.sourced ??= { clock: request.sourced, at: now };
-    this.#keepDoubt(out);
+    this.#keepEvidence(out);
     const { partition, state } = this;
     const truncatedUpTo = Math.max(this.#truncatedUpTo, this.#logged.confirmedBy(peer, state.stable.aggregated));
     if (from < truncatedUpTo)
@@ -478,7 +479,7 @@ export class Replication {
   }
 
   /**
-   * The log is read in a step of its own, so that the driver can bring the stretch to memory, and only as far as it is
+   * The log is read in a step of its own, so that the driver can bring the range to memory, and only as far as it is
    * durable: what still waits for the disk may not be in the log yet.
    */
   #replay(region: RegionId, after: Timestamp, out: Out): void {
@@ -490,11 +491,11 @@ export class Replication {
     const { address, stream } = this.#peers.get(region)!;
     const page = this.state.reader.log(this.partition, after, upTo);
     const more = page.upTo < upTo;
-    sendStretch(address, this.#origin, { from: after, to: page.upTo, groups: page.groups }, more, out);
+    sendRange(address, this.#origin, { from: after, to: page.upTo, groups: page.groups }, more, out);
     if (more)
       stream.broken(); // the peer asks for the next page when it has this one
     else if (upTo < this.#releasedUpTo)
       this.#replay(region, upTo, out); // a round has passed meanwhile
-    else stream.live(upTo, this.vouched);
+    else stream.live(upTo, this.verified);
   }
 }

@@ -3,10 +3,10 @@ import { IsochronError, type RegionId, type Timestamp, type WallMs } from '@isoc
 /** Where one peer has reported, another one that is silent for so long after its link came up is waited for no more. */
 const GRACE_MS = 2_000;
 const NEVER = Number.POSITIVE_INFINITY;
-/** So many starts that nobody has vouched for are remembered. */
+/** So many starts that not every peer has verified are remembered. */
 const REMEMBERED = 100;
 
-/** A start: where the disk ended, and where the life on it began. This replica has made nothing between. */
+/** A start: where the disk ended, and where the incarnation on it began. This replica has made nothing between. */
 interface Start {
   /** Own version clock, and ceiling of the HLC, that the disk had. */
   readonly clock: Timestamp;
@@ -20,20 +20,20 @@ interface Start {
 const PARTS = ['clock', 'ceiling', 'firstClock', 'firstGroup'] as const;
 
 /** Starts as a meta record holds them. */
-export type Doubt = { readonly [name: string]: Timestamp };
+export type RollbackEvidence = { readonly [name: string]: Timestamp };
 
 /**
- * Notices that a disk was rolled back (D10): a peer has seen from this replica what neither the disk held at the start nor this life
+ * Notices that a disk was rolled back (D10): a peer has seen from this replica what neither the disk held at the start nor this incarnation
  * has made. A version clock never leaves above the durable ceiling, and a group never before it is durable; so what a
- * peer knows beyond them, and below the first of this life, was lost.
+ * peer knows beyond them, and below the first of this incarnation, was lost.
  *
  * After a start the node waits for the reports of the peers (`Verification`). Where one of them stays away,
- * life goes on without its word: a doubt, which outlives a crash. What was vouched for is forgotten.
+ * incarnation goes on without its word: rollback evidence, which outlives a crash. What was verified is forgotten.
  */
 export class RollbackWatch {
   readonly #former: readonly Start[];
   #start: Start;
-  /** Where the clock began: what is proposed in this life lies above. */
+  /** Where the clock began: what is proposed in this incarnation lies above. */
   #begin: Timestamp = 0;
   /** Peers that have not reported since the start. */
   readonly #silent: Set<RegionId>;
@@ -43,25 +43,25 @@ export class RollbackWatch {
   readonly #linkedAt = new Map<RegionId, WallMs>();
   #copied = false;
   /** Whether the disk remembers any start, and whether it remembers this one. */
-  #doubted: boolean;
+  #recorded: boolean;
   #kept = false;
 
   /**
    * @param clock own version clock that the disk has
    * @param ceiling durable ceiling of the HLC that the disk has
    * @param peers who may know better
-   * @param doubt of former lives on this disk
+   * @param evidence of previous incarnations on this disk
    */
-  constructor(clock: Timestamp, ceiling: Timestamp, peers: Iterable<RegionId>, doubt: Doubt = {}) {
+  constructor(clock: Timestamp, ceiling: Timestamp, peers: Iterable<RegionId>, evidence: RollbackEvidence = {}) {
     this.#silent = new Set(peers);
     this.#peerCount = this.#silent.size;
-    this.#former = startsOf(doubt);
-    this.#doubted = this.#former.length > 0;
+    this.#former = startsOf(evidence);
+    this.#recorded = this.#former.length > 0;
     this.#start = { clock, ceiling, firstClock: NEVER, firstGroup: NEVER, recovered: [] };
   }
 
   /** Whether every peer has said what it knows. */
-  get vouched(): boolean {
+  get verified(): boolean {
     return this.#silent.size === 0;
   }
 
@@ -70,19 +70,19 @@ export class RollbackWatch {
     return (this.#former[0] ?? this.#start).clock;
   }
 
-  /** What the disk is to remember from now on: this start, when the life on it has begun and is not vouched for. Undefined: as before. */
-  news(): Doubt | undefined {
-    if (this.vouched) {
-      const doubted = this.#doubted;
-      this.#doubted = false;
-      return doubted ? {} : undefined;
+  /** What the disk is to remember from now on: this start, when the incarnation on it has begun and is not verified. Undefined: as before. */
+  takeChanges(): RollbackEvidence | undefined {
+    if (this.verified) {
+      const recorded = this.#recorded;
+      this.#recorded = false;
+      return recorded ? {} : undefined;
     }
     const { firstClock, firstGroup } = this.#start;
     if (this.#kept || firstClock === NEVER) return undefined;
     this.#kept = true;
-    this.#doubted = true;
+    this.#recorded = true;
     const sofar = { ...this.#start, firstGroup: Math.min(firstGroup, Math.max(firstClock, this.#begin)) };
-    return doubtOf([...this.#former, sofar].slice(-REMEMBERED));
+    return evidenceOf([...this.#former, sofar].slice(-REMEMBERED));
   }
 
   /** The node runs; its clock begins at `clock`. */
@@ -120,14 +120,14 @@ export class RollbackWatch {
     return since.every((at) => at === undefined || now >= at + GRACE_MS);
   }
 
-  /** A version clock of this life. */
+  /** A version clock of this incarnation. */
   published(clock: Timestamp): void {
     if (clock < this.#start.firstClock) this.#start = { ...this.#start, firstClock: clock };
   }
 
-  /** A group that is applied in this life. */
+  /** A group that is applied in this incarnation. */
   applied(ct: Timestamp): void {
-    if (this.vouched) return;
+    if (this.verified) return;
     if (ct > this.#begin) {
       if (ct < this.#start.firstGroup) this.#start = { ...this.#start, firstGroup: ct };
     } else {
@@ -137,8 +137,8 @@ export class RollbackWatch {
   }
 
   /**
-   * Whether a peer's words show a loss: the version clock it has seen from here, and the highest group. Else it vouches for the disk, and what it says
-   * later is about this life.
+   * Whether a peer's words show a loss: the version clock it has seen from here, and the highest group. Else it verifies the disk, and what it says
+   * later is about this incarnation.
    */
   lost(peer: RegionId, clock: Timestamp, group: Timestamp): boolean {
     if (!this.#silent.has(peer)) return false;
@@ -155,7 +155,7 @@ export class RollbackWatch {
 export const rolledBack = (why: string): IsochronError =>
   new IsochronError('REBUILD_NEEDED', `${why}: it was rolled back.`);
 
-function doubtOf(starts: readonly Start[]): Doubt {
+function evidenceOf(starts: readonly Start[]): RollbackEvidence {
   const entries = starts.flatMap((start, i) => [
     ...PARTS.map((part) => [`${i}.${part}`, start[part]] as const),
     ...start.recovered.map((ct, j) => [`${i}.recovered.${j}`, ct] as const),
@@ -163,12 +163,12 @@ function doubtOf(starts: readonly Start[]): Doubt {
   return Object.fromEntries(entries);
 }
 
-function startsOf(doubt: Doubt): Start[] {
+function startsOf(evidence: RollbackEvidence): Start[] {
   const starts: Start[] = [];
-  for (let i = 0; doubt[`${i}.clock`] !== undefined; i++) {
-    const [clock, ceiling, firstClock, firstGroup] = PARTS.map((part) => doubt[`${i}.${part}`] ?? 0);
+  for (let i = 0; evidence[`${i}.clock`] !== undefined; i++) {
+    const [clock, ceiling, firstClock, firstGroup] = PARTS.map((part) => evidence[`${i}.${part}`] ?? 0);
     const recovered: Timestamp[] = [];
-    for (let ct = doubt[`${i}.recovered.0`]; ct !== undefined; ct = doubt[`${i}.recovered.${recovered.length}`])
+    for (let ct = evidence[`${i}.recovered.0`]; ct !== undefined; ct = evidence[`${i}.recovered.${recovered.length}`])
       recovered.push(ct);
     starts.push({ clock: clock!, ceiling: ceiling!, firstClock: firstClock!, firstGroup: firstGroup!, recovered });
   }

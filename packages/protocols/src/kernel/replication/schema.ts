@@ -57,7 +57,7 @@ const wallMs = count;
 const heartbeatSpan = struct<HeartbeatSpan>({
   from: timestamp,
   to: timestamp,
-  vouched: boolean,
+  verified: boolean,
   partitions: list(uint, 100_000),
 });
 const vector = list(struct<VectorEntry>({ region: name, ts: timestamp }), 1_000);
@@ -81,10 +81,10 @@ export const replicationSchema: MessageSchema<ReplicationMessage> = {
       to: timestamp,
       groups: list(group),
       more: boolean,
-      vouched: boolean,
+      verified: boolean,
     },
   },
-  Heartbeat: { tag: 28, fields: { partition: uint, source: name, from: timestamp, to: timestamp, vouched: boolean } },
+  Heartbeat: { tag: 28, fields: { partition: uint, source: name, from: timestamp, to: timestamp, verified: boolean } },
   Heartbeats: { tag: 53, fields: { source: name, spans: list(heartbeatSpan, 100_000) } },
   Wake: { tag: 54, fields: {} },
   ResyncReq: {
@@ -95,8 +95,8 @@ export const replicationSchema: MessageSchema<ReplicationMessage> = {
       from: timestamp,
       clock: timestamp,
       group: timestamp,
-      life: timestamp,
-      peerLife: timestamp,
+      incarnation: timestamp,
+      peerIncarnation: timestamp,
       sourced: timestamp,
     },
   },

@@ -91,7 +91,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
   }
 
   /** Whether UST has been computed or heard since the start. */
-  get spoken(): boolean {
+  get hasStableTime(): boolean {
     return this.state.stable.aggregated > 0;
   }
 

@@ -74,8 +74,8 @@ export class Cohort {
       this.counters.ignored++;
       return;
     }
-    this.rules.heard({ ts: request.ust });
-    const known = this.#known(identity.txId, request.birth);
+    this.rules.observeSnapshot({ ts: request.ust });
+    const known = this.#known(identity.txId, request.sentAfter);
     if (known === undefined && !this.state.membership.accepts) {
       this.counters.ignored++; // neither prepared nor refused: the commit goes on elsewhere, or is sent again
       return;
@@ -97,7 +97,7 @@ export class Cohort {
     return (
       this.#isCohortOf(request.identity) &&
       this.state.membership.accepts &&
-      this.#known(txId, request.birth) === undefined &&
+      this.#known(txId, request.sentAfter) === undefined &&
       !this.#repeats.mustAsk(request) &&
       this.#refusalOf(request, now, this.outcomes.rememberedFrom) === undefined
     );
@@ -105,7 +105,7 @@ export class Cohort {
 
   /** Commits a slice without a prepare (P11): all cohorts are on this node, and do so in the same step, at the same timestamp. */
   commitAtOnce(request: PrepareReq, ct: Timestamp, out: Out): void {
-    this.rules.heard({ ts: request.ust });
+    this.rules.observeSnapshot({ ts: request.ust });
     const { identity, writes } = request;
     const { txId, attempt } = identity;
     const digest = fullDigest(digestWrites(writes, request.principal), identity);
@@ -151,7 +151,7 @@ export class Cohort {
   }
 
   /** D2: a cohort that never prepared the attempt writes a tombstone, and only then says *aborted*. */
-  onResolveReq({ identity, birth }: ResolveReq, now: WallMs, from: Address, out: Out): void {
+  onResolveReq({ identity, sentAfter }: ResolveReq, now: WallMs, from: Address, out: Out): void {
     if (!this.#isCohortOf(identity)) {
       this.counters.ignored++;
       return;
@@ -173,7 +173,7 @@ export class Cohort {
       const found = known.digest === '';
       const same = found || (known.attempt === attempt && known.digest.endsWith(fullDigest('', identity)));
       answer(same ? 'committed' : 'aborted', same ? known.ct : 0);
-    } else if (known === undefined && birth < this.#unknownUpTo(from)) {
+    } else if (known === undefined && sentAfter < this.#unknownUpTo(from)) {
       // Never *aborted* about what was forgotten (D5), or what a lost disk may have known. A late prepare is refused without a tombstone.
       answer('lost', 0);
     } else {
@@ -260,15 +260,16 @@ export class Cohort {
     return outcome?.status === 'committed' && outcome.ts === ts;
   }
 
-  /** @param vouched whether everybody has said that the disk is not an old one, which knows less than it did (D10) */
-  onOutcomeReq(request: OutcomeReq, vouched: boolean, from: Address, out: Out): void {
+  /** @param verified whether everybody has said that the disk is not an old one, which knows less than it did (D10) */
+  onOutcomeReq(request: OutcomeReq, verified: boolean, from: Address, out: Out): void {
     const known = this.#known(request.txId);
-    const { lostUpTo } = this.state.membership;
+    const { incarnation } = this.state.membership;
     const { ref } = request;
     if (known?.state === 'committed') this.#keepDecided(request.txId, out);
     const state =
-      this.suspects.reportedState(request.txId, known) ?? (lostUpTo > this.outcomes.forgottenUpTo ? 'lost' : 'unknown');
-    const memory = Math.max(this.outcomes.rememberedFrom, vouched ? 0 : this.state.clock.last);
+      this.suspects.reportedState(request.txId, known) ??
+      (incarnation > this.outcomes.forgottenUpTo ? 'lost' : 'unknown');
+    const memory = Math.max(this.outcomes.rememberedFrom, verified ? 0 : this.state.clock.last);
     const ts = known === undefined ? memory : timeOf(known);
     const attempt = known === undefined ? 0 : attemptOf(known);
     out.sendAfterPersist(from, { type: 'OutcomeResp', ref, partition: this.partition, state, ts, attempt });
@@ -297,7 +298,7 @@ export class Cohort {
           type: 'ResolveReq',
           partition,
           identity,
-          birth: record.birth,
+          sentAfter: record.sentAfter,
         });
       }
     }
@@ -320,15 +321,15 @@ export class Cohort {
     );
   }
 
-  /** `birth`, where it is known, spares new transactions the look at the disk. */
-  #known(txId: TxId, birth = 0): Known | undefined {
+  /** `sentAfter`, where it is known, spares new transactions the look at the disk. */
+  #known(txId: TxId, sentAfter = 0): Known | undefined {
     const prepared = this.prepared.get(txId);
     if (prepared !== undefined) return { state: 'prepared', prepared };
     const committed = this.committed.get(txId);
     if (committed !== undefined) {
       return { state: 'committed', ct: committed.ct, attempt: committed.attempt, digest: committed.digest };
     }
-    const outcome = this.outcomes.get(txId, birth);
+    const outcome = this.outcomes.get(txId, sentAfter);
     if (outcome?.status === 'committed') {
       return { state: 'committed', ct: outcome.ts, attempt: outcome.attempt, digest: outcome.digest ?? '' };
     }
@@ -394,18 +395,18 @@ export class Cohort {
   #prepare(request: PrepareReq, now: WallMs, from: Address, out: Out): void {
     const { identity, writes } = request;
     const { txId, attempt, home, epoch, cohorts, avoid } = identity;
-    const pt = this.state.clock.propose(now, Math.max(request.ht, request.ust, request.birth), out);
+    const pt = this.state.clock.propose(now, Math.max(request.ht, request.ust, request.sentAfter), out);
     this.counters.prepares++;
     if (cohorts.length === 1) {
       // P11: a sole cohort commits at its own pt, with one durable write.
       this.commitAtOnce(request, pt, out);
     } else {
-      const { birth } = request;
+      const { sentAfter } = request;
       const record: PreparedRecord = {
         pt,
         home,
         attempt,
-        birth,
+        sentAfter,
         epoch,
         cohorts,
         digest: fullDigest(digestWrites(writes, request.principal), identity),
@@ -430,7 +431,7 @@ export class Cohort {
     out.write({ kind: 'prepared', partition: this.partition, txId, record: null });
   }
 
-  /** A word of commit stands after any crash and any loss (D10): it is on the disk before it is said, also of what is not applied yet. */
+  /** A commit decision stands after any crash and any loss (D10): it is on the disk before it is said, also of what is not applied yet. */
   #keepDecided(txId: TxId, out: Out): void {
     const tx = this.committed.get(txId);
     if (tx === undefined || tx.logged) return;

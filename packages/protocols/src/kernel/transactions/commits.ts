@@ -57,7 +57,7 @@ interface PendingCommit {
   readonly identity: CommitIdentity;
   readonly prepares: ReadonlyMap<PartitionId, PrepareReq>;
   readonly votes: Votes;
-  readonly birth: Timestamp;
+  readonly sentAfter: Timestamp;
   /** What its versions depend on where they have this home. */
   readonly depsAt: (home: RegionId) => Deps | undefined;
   /** Every attempt so far. */
@@ -116,7 +116,7 @@ export class Commits {
     const digest = digestWrites(writes, request.principal);
     const running = this.#pending.get(txId);
     this.#refuseReuse(running?.digest ?? this.#recent.get(txId), digest);
-    if (running !== undefined && running.identity.attempt >= request.homes.length - 1) {
+    if (running !== undefined && running.identity.attempt >= request.attemptRegions.length - 1) {
       this.counters.repeatedCommits++;
       running.requesters.push({ from, ref });
       return;
@@ -226,21 +226,24 @@ export class Commits {
   }
 
   /** The snapshot: of the open transaction, or the request's own (one-shot writes and retries). */
-  #context({ txId, snapshot, deps, hwt, birth, homes, avoids }: CommitReq, now: WallMs): Snapshot {
+  #context({ txId, snapshot, deps, hwt, sentAfter, attemptRegions, avoids }: CommitReq, now: WallMs): Snapshot {
     const latest = this.state.clock.latest(now, this.state.settings.maxClockDriftMs / 2);
     const asked = snapshot === null ? undefined : { ts: snapshot, deps };
-    if (Math.max(asked === undefined ? 0 : this.rules.newest(asked), hwt, birth) > latest) {
+    if (Math.max(asked === undefined ? 0 : this.rules.newest(asked), hwt, sentAfter) > latest) {
       throw new IsochronError(
         'TIMESTAMP_IN_FUTURE',
         'The session has seen a timestamp from the future; start a new session.',
       );
     }
-    const unknown = homes.find((home) => !this.state.topology.regions.includes(home));
-    if (homes.length === 0 || unknown !== undefined) {
+    const unknown = attemptRegions.find((home) => !this.state.topology.regions.includes(home));
+    if (attemptRegions.length === 0 || unknown !== undefined) {
       throw new IsochronError('INVALID_REQUEST', `A commit names its home region; "${unknown ?? ''}" is none.`);
     }
     const { topology } = this.state;
-    if (avoids !== undefined && !(avoids.length === homes.length && avoids.every((one) => topology.isAvoidList(one)))) {
+    if (
+      avoids !== undefined &&
+      !(avoids.length === attemptRegions.length && avoids.every((one) => topology.isAvoidList(one)))
+    ) {
       const detail = 'What its attempts avoid is a list for each of them: regions, sorted, none of them twice.';
       throw new IsochronError('INVALID_REQUEST', detail);
     }
@@ -272,7 +275,7 @@ export class Commits {
     now: WallMs,
     requesters: PendingCommit['requesters'],
   ): PendingCommit {
-    const { txId, hwt, birth, principal, writes } = request;
+    const { txId, hwt, sentAfter, principal, writes } = request;
     const slices = new Map<PartitionId, KeyWrite[]>();
     for (const write of writes) {
       const partition = this.state.topology.partitionOf(write.key);
@@ -294,7 +297,7 @@ export class Commits {
         identity,
         ust: snapshot.ts,
         ht,
-        birth,
+        sentAfter,
         principal,
         writes: slice,
         deps,
@@ -306,7 +309,7 @@ export class Commits {
       identity,
       prepares,
       votes: new Votes(cohorts),
-      birth,
+      sentAfter,
       depsAt,
       attempts,
       digest,
@@ -323,9 +326,9 @@ export class Commits {
    * What makes each attempt the same attempt anywhere: a function of the request alone (D4). Where all cohorts have to
    * be in the home, an attempt that avoids its home has another one.
    */
-  #attempts({ txId, homes, avoids }: CommitReq, cohorts: readonly PartitionId[]): CommitIdentity[] {
+  #attempts({ txId, attemptRegions, avoids }: CommitReq, cohorts: readonly PartitionId[]): CommitIdentity[] {
     const { epoch, topology } = this.state;
-    return homes.map((home, attempt) => {
+    return attemptRegions.map((home, attempt) => {
       const avoid = avoids?.[attempt] ?? [];
       if (avoid.length === 0) return { txId, attempt, home, epoch, cohorts };
       if (this.rules.cohortsAtHome) return { txId, attempt, home: topology.homeOf(home, avoid), epoch, cohorts };
@@ -354,7 +357,7 @@ export class Commits {
           type: 'ResolveReq',
           partition,
           identity: before,
-          birth: pending.birth,
+          sentAfter: pending.sentAfter,
         });
       }
       return;

@@ -75,8 +75,8 @@ interface StatusQuestion {
   waiting: number;
   /** Replicas out of reach: they are asked when they are back, for what nobody else knows they may know. */
   unasked: { readonly partition: PartitionId; readonly to: Address }[];
-  /** What was heard so far, and of which attempt at most. */
-  readonly heard: Map<OutcomeResp['state'], { readonly attempt: number; readonly ts: Timestamp }>;
+  /** The responses so far, each with the highest attempt and timestamp. */
+  readonly responses: Map<OutcomeResp['state'], { readonly attempt: number; readonly ts: Timestamp }>;
 }
 
 export class Coordinator implements Machine<TransactionMessage> {
@@ -86,7 +86,7 @@ export class Coordinator implements Machine<TransactionMessage> {
   readonly commits: Commits;
   readonly #addresses: Addresses;
   readonly #questions = new Map<number, StatusQuestion>();
-  /** As the references of reads: above those of every former life. 0 before the first question. */
+  /** As the references of reads: above those of every previous incarnation. 0 before the first question. */
   #nextQuestion = 0;
   #waiting: Waiting[] = [];
   /** When the timer is due; endless while nothing needs it. */
@@ -216,7 +216,7 @@ export class Coordinator implements Machine<TransactionMessage> {
   #serving(): void {
     const { membership, stable } = this.state;
     // After a loss, the first snapshot that is whole here is one above it.
-    if (membership.joined && stable.value >= membership.lostUpTo) return;
+    if (membership.joined && stable.value >= membership.incarnation) return;
     throw new IsochronError('NOT_READY', 'This node is fetching its data from its peers; use another one meanwhile.');
   }
 
@@ -303,7 +303,7 @@ export class Coordinator implements Machine<TransactionMessage> {
       }
     }
     const until = now + this.state.settings.readTimeoutMs;
-    this.#questions.set(question, { requester: { from, ref }, until, txId, waiting, unasked, heard: new Map() });
+    this.#questions.set(question, { requester: { from, ref }, until, txId, waiting, unasked, responses: new Map() });
   }
 
   #askAgain(node: string, out: Out): void {
@@ -319,19 +319,19 @@ export class Coordinator implements Machine<TransactionMessage> {
     const question = this.#questions.get(message.ref);
     if (question === undefined) return;
     question.waiting--;
-    const { heard } = question;
+    const { responses } = question;
     const { state, attempt, ts } = message;
-    const before = heard.get(state);
-    heard.set(state, { attempt: Math.max(attempt, before?.attempt ?? 0), ts: Math.max(ts, before?.ts ?? 0) });
+    const before = responses.get(state);
+    responses.set(state, { attempt: Math.max(attempt, before?.attempt ?? 0), ts: Math.max(ts, before?.ts ?? 0) });
     if (message.state === 'committed') this.#answerStatus(message.ref, question, message.ts, out);
     else if (question.waiting === 0) this.#answerStatus(message.ref, question, null, out);
   }
 
-  #answerStatus(id: number, { requester, heard, waiting }: StatusQuestion, ct: Timestamp | null, out: Out): void {
+  #answerStatus(id: number, { requester, responses, waiting }: StatusQuestion, ct: Timestamp | null, out: Out): void {
     this.#questions.delete(id);
-    const said = ct !== null ? 'committed' : undecided(heard, waiting === 0);
+    const said = ct !== null ? 'committed' : undecided(responses, waiting === 0);
     const status = said === 'prepared' ? 'pending' : said === 'reported' ? 'lost' : said;
-    const attempt = heard.get(said)?.attempt ?? 0;
+    const attempt = responses.get(said)?.attempt ?? 0;
     out.send(requester.from, { type: 'TxStatusResp', ref: requester.ref, status, ts: ct, attempt });
   }
 
@@ -401,12 +401,12 @@ export class Coordinator implements Machine<TransactionMessage> {
  * What the answers amount to when nobody says *committed*. An attempt that is aborted says nothing of a later one, which another
  * region may have committed (D4): *aborted* takes the word of every replica, and of none that may have forgotten or lost what came after.
  */
-function undecided(heard: StatusQuestion['heard'], everybody: boolean): OutcomeResp['state'] {
-  const [prepared, aborted, lost] = (['prepared', 'aborted', 'lost'] as const).map((state) => heard.get(state));
-  const reported = heard.get('reported');
+function undecided(responses: StatusQuestion['responses'], everybody: boolean): OutcomeResp['state'] {
+  const [prepared, aborted, lost] = (['prepared', 'aborted', 'lost'] as const).map((state) => responses.get(state));
+  const reported = responses.get('reported');
   if (reported !== undefined && reported.attempt >= (prepared?.attempt ?? -1)) return 'reported';
   if (prepared !== undefined && prepared.attempt > (aborted?.attempt ?? -1)) return 'prepared';
-  const memory = Math.max(lost?.ts ?? 0, heard.get('unknown')?.ts ?? 0);
+  const memory = Math.max(lost?.ts ?? 0, responses.get('unknown')?.ts ?? 0);
   if (everybody && aborted !== undefined && aborted.ts > memory) return 'aborted';
   return lost === undefined ? 'unknown' : 'lost';
 }

@@ -91,7 +91,7 @@ export interface ListResp {
 
 /**
  * Client → coordinator (Alg. 1 line 27). With `snapshot: null` it commits a transaction that StartTxReq opened; with a
- * number it needs no context: a one-shot write (P11), or a retry anywhere (D4). `homes` holds the home of every attempt
+ * number it needs no context: a one-shot write (P11), or a retry anywhere (D4). `attemptRegions` holds the home of every attempt
  * so far, and `avoids` what each of them avoids; absent where none avoids anything.
  */
 export interface CommitReq {
@@ -100,8 +100,8 @@ export interface CommitReq {
   readonly txId: TxId;
   readonly snapshot: Timestamp | null;
   readonly hwt: Timestamp;
-  readonly birth: Timestamp;
-  readonly homes: readonly RegionId[];
+  readonly sentAfter: Timestamp;
+  readonly attemptRegions: readonly RegionId[];
   readonly principal: string;
   readonly writes: readonly KeyWrite[];
   /** The other entries of `snapshot`, or of what the session has seen, under protocols that have them. */
@@ -235,7 +235,7 @@ export interface PrepareReq {
   readonly ust: Timestamp;
   /** `max(ust, hwt)`: everything the client has seen. */
   readonly ht: Timestamp;
-  readonly birth: Timestamp;
+  readonly sentAfter: Timestamp;
   readonly principal: string;
   readonly writes: readonly KeyWrite[];
   /** What the transaction's versions depend on beside their timestamp, under protocols that track it. */
@@ -298,7 +298,7 @@ export interface ResolveReq {
   readonly partition: PartitionId;
   readonly identity: CommitIdentity;
   /** As in PrepareReq: tells a cohort that lost its disk whether it may have known the transaction (D10). */
-  readonly birth: Timestamp;
+  readonly sentAfter: Timestamp;
 }
 
 /** Cohort → resolver, after what it says is durable. */
@@ -341,13 +341,13 @@ export interface OutcomeResp {
 export interface LossNotice {
   readonly type: 'LossNotice';
   /** Of the sender: names its incarnation. */
-  readonly lostUpTo: Timestamp;
+  readonly incarnation: Timestamp;
 }
 
 /** Node → node that has lost its disk: it holds no such vote. */
 export interface LossNoticed {
   readonly type: 'LossNoticed';
-  readonly lostUpTo: Timestamp;
+  readonly incarnation: Timestamp;
   /** Losses above its stable time: not every node may have stored their verdict. */
   readonly losses: readonly Loss[];
   /** All others that it reports: the lost disk reported them, too. */

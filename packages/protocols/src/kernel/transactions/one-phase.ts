@@ -48,9 +48,9 @@ export class OnePhase {
     const slices = this.#slices(prepares, now);
     const first = slices?.[0];
     if (slices === undefined || first === undefined) return undefined;
-    // All slices carry the same snapshot, `ht` and birth.
-    const { ht, ust, birth } = first.request;
-    const ct = clock.propose(now, Math.max(ht, ust, birth), out);
+    // All slices carry the same snapshot, `ht` and sentAfter.
+    const { ht, ust, sentAfter } = first.request;
+    const ct = clock.propose(now, Math.max(ht, ust, sentAfter), out);
     for (const { cohort, request } of slices) cohort.commitAtOnce(request, ct, out);
     activity.wake(now, out);
     this.counters.onePhaseCommits++;

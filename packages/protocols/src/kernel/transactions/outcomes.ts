@@ -34,13 +34,13 @@ export class Outcomes {
 
   /** The outcome of a transaction that was born before may be forgotten, or lost with a disk (D5, D10). */
   get rememberedFrom(): Timestamp {
-    return Math.max(this.#forgottenUpTo, this.state.membership.lostUpTo);
+    return Math.max(this.#forgottenUpTo, this.state.membership.incarnation);
   }
 
   /** Starts anew after a lost disk: of what was born before, only what came back with the copy is known (D10). */
   join(forgottenUpTo: Timestamp): void {
     this.#forgottenUpTo = forgottenUpTo;
-    this.#recent = new RecentOutcomes(this.state.membership.lostUpTo);
+    this.#recent = new RecentOutcomes(this.state.membership.incarnation);
   }
 
   persisted(upTo: WriteSeq): void {
@@ -50,11 +50,11 @@ export class Outcomes {
   /**
    * What is below `forgottenUpTo` is forgotten, wherever it may still lie (D5).
    *
-   * @param birth where it is known, spares new transactions the look at the disk; 0 otherwise
+   * @param sentAfter where it is known, spares new transactions the look at the disk; 0 otherwise
    */
-  get(txId: TxId, birth: Timestamp): OutcomeRecord | undefined {
+  get(txId: TxId, sentAfter: Timestamp): OutcomeRecord | undefined {
     const recent = this.#recent.get(txId);
-    if (recent === undefined && this.#recent.complete(birth)) return undefined;
+    if (recent === undefined && this.#recent.complete(sentAfter)) return undefined;
     const outcome = recent ?? this.state.reader.outcome(this.partition, txId);
     return outcome === undefined || outcome.ts < this.#forgottenUpTo ? undefined : outcome;
   }

@@ -61,7 +61,7 @@ export class Reads {
   readonly counters = { reads: 0, localSlices: 0, remoteSlices: 0, failovers: 0, unanswered: 0 };
   readonly #pending = new TransientMap<number, PendingRead>();
   readonly #regions: (readonly RegionId[])[];
-  /** Begins at the clock: an answer to a read of a former life is nobody's. 0 before the first read. */
+  /** Begins at the clock: an answer to a read of a previous incarnation is nobody's. 0 before the first read. */
   #nextRef = 0;
 
   constructor(

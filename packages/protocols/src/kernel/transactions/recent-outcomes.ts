@@ -21,7 +21,7 @@ class Generation {
 
 /**
  * The newest outcomes of a partition: those on their way to the disk, which its reader may not show yet, and enough others to
- * know without the disk that a new transaction is new. An outcome's timestamp is never below the `birth` of its transaction,
+ * know without the disk that a new transaction is new. An outcome's timestamp is never below the `sentAfter` of its transaction,
  * so one born after everything that was let go either is in here or has no outcome.
  */
 export class RecentOutcomes {
@@ -51,8 +51,8 @@ export class RecentOutcomes {
     return this.#young.records.get(txId) ?? this.#old.records.get(txId);
   }
 
-  /** Whether a transaction of this birth that is not in here has no outcome at all. */
-  complete(birth: Timestamp): boolean {
-    return birth > this.#completeAbove;
+  /** Whether a transaction of this sentAfter that is not in here has no outcome at all. */
+  complete(sentAfter: Timestamp): boolean {
+    return sentAfter > this.#completeAbove;
   }
 }

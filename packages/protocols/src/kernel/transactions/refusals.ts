@@ -13,7 +13,7 @@ export interface PrepareRefusal {
 /**
  * Why a cohort must not prepare a transaction of which it knows nothing; undefined when it may (D5, D10, D11, K2, T1).
  *
- * @param rememberedFrom the cohort may have known a transaction with a lower birth
+ * @param rememberedFrom the cohort may have known a transaction with a lower sentAfter
  * @param pendingBytes what its undecided and unapplied transactions take
  */
 export function refusalOf(
@@ -23,7 +23,7 @@ export function refusalOf(
   rememberedFrom: Timestamp,
   pendingBytes: number,
 ): PrepareRefusal | undefined {
-  if (request.birth < rememberedFrom) {
+  if (request.sentAfter < rememberedFrom) {
     const detail = 'The commit is older than the outcomes kept here; whether it happened cannot be known.';
     return { code: 'OUTCOME_FORGOTTEN', detail, durable: false };
   }
@@ -38,7 +38,7 @@ export function refusalOf(
   if (clock.problem !== undefined) {
     return { code: 'CLOCK_DRIFT', detail: `${node} takes no writes now: ${clock.problem}.`, durable: true };
   }
-  if (Math.max(request.ht, request.ust, request.birth) > clock.latest(now, settings.maxClockDriftMs)) {
+  if (Math.max(request.ht, request.ust, request.sentAfter) > clock.latest(now, settings.maxClockDriftMs)) {
     const detail = 'The session has seen a timestamp from the future.';
     return { code: 'TIMESTAMP_IN_FUTURE', detail, durable: true };
   }

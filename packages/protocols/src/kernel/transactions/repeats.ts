@@ -18,10 +18,10 @@ export interface Asked {
 const MAX_ASKED = 1_000;
 
 /**
- * Whether a request may be a repetition of an earlier one: its birth lies before anything that it has read, by the
+ * Whether a request may be a repetition of an earlier one: its sentAfter lies before anything that it has read, by the
  * window for repetitions.
  */
-export const isRepeatable = ({ birth, ust }: Pick<PrepareReq, 'birth' | 'ust'>): boolean => birth < ust;
+export const isRepeatable = ({ sentAfter, ust }: Pick<PrepareReq, 'sentAfter' | 'ust'>): boolean => sentAfter < ust;
 
 export class Repeats {
   readonly #addresses: Addresses;
@@ -42,7 +42,7 @@ export class Repeats {
 
   /** Whether a request of which nothing is known here may be one that the lost disk knew, and a peer can tell. */
   mustAsk(request: PrepareReq): boolean {
-    return request.birth < this.state.membership.lostUpTo && isRepeatable(request) && this.#peers.length > 0;
+    return request.sentAfter < this.state.membership.incarnation && isRepeatable(request) && this.#peers.length > 0;
   }
 
   /** Asks the peers about a request of which nothing is known here. False where it must be judged without them. */
@@ -70,7 +70,7 @@ export class Repeats {
   answered({ ref, state, ts }: OutcomeResp): (Asked & { readonly committed?: Timestamp }) | undefined {
     const asked = this.#asked.get(ref);
     if (asked === undefined) return undefined;
-    const knows = state === 'unknown' ? ts <= asked.request.birth : state === 'committed' || state === 'reported';
+    const knows = state === 'unknown' ? ts <= asked.request.sentAfter : state === 'committed' || state === 'reported';
     if (!knows) return undefined;
     this.#asked.delete(ref);
     return state === 'committed' ? { ...asked, committed: ts } : asked;

@@ -196,7 +196,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       ResolveNow: (message, now, _from, out) => this.cohort.resolveOverdue(now, out, message),
       ResolveReq: (message, now, from, out) => this.cohort.onResolveReq(message, now, from, out),
       ResolveResp: (message, now, _from, out) => this.cohort.onResolveResp(message, now, out),
-      OutcomeReq: (message, _now, from, out) => this.cohort.onOutcomeReq(message, this.replication.vouched, from, out),
+      OutcomeReq: (message, _now, from, out) => this.cohort.onOutcomeReq(message, this.replication.verified, from, out),
       OutcomeResp: (message, now, _from, out) => this.cohort.onOutcomeResp(message, now, out),
       SuspectsReq: (message, _now, from, out) => this.#onSuspectsReq(message, from, out),
       ReadSuspects: (message, _now, from, out) => {
@@ -251,7 +251,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
     }
     const snapshot = { ts: request.snapshot, deps };
     if (since === null) this.counters.slices++;
-    this.rules.heard(snapshot);
+    this.rules.observeSnapshot(snapshot);
     const obstacle = this.#reading.obstacle(snapshot, now);
     if (isWait(obstacle)) {
       if (this.state.membership.joined) {

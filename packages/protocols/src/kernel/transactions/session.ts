@@ -63,7 +63,7 @@ export interface CommitAttempt {
   /** The other entries of `snapshot`. */
   readonly deps?: Deps | undefined;
   readonly hwt: Timestamp;
-  readonly birth: Timestamp;
+  readonly sentAfter: Timestamp;
   readonly writes: readonly KeyWrite[];
 }
 
@@ -261,7 +261,7 @@ export class Session {
       snapshot: tx.snapshot ?? tx.floor,
       deps: tx.snapshot === undefined ? tx.seen.deps : tx.deps,
       hwt: this.#hwt,
-      birth: Math.max(this.#seen.ts, this.#stable),
+      sentAfter: Math.max(this.#seen.ts, this.#stable),
       writes: tx.writes,
     };
   }

@@ -138,28 +138,28 @@ export class Settlement implements Machine<TransactionMessage> {
 
   /** Sends, or sends again, whatever the present round waits for. */
   #ask(out: Out): void {
-    const { lostUpTo } = this.state.membership;
-    if (this.#round === 'notice') for (const to of this.#open()) out.send(to, { type: 'LossNotice', lostUpTo });
+    const { incarnation } = this.state.membership;
+    if (this.#round === 'notice') for (const to of this.#open()) out.send(to, { type: 'LossNotice', incarnation });
     else if (this.#round === 'collect') for (const page of this.#pages.values()) this.#askPage(page, out);
     else for (const to of this.#open()) this.#takeBack(to, out);
   }
 
   // Every node: round 1.
 
-  #onLossNotice({ lostUpTo }: LossNotice, from: Address, out: Out): void {
+  #onLossNotice({ incarnation }: LossNotice, from: Address, out: Out): void {
     this.commits.dropVotes(from.node);
     for (const { cohort } of this.replicas) cohort.dropVotes(from.node);
     // Another node that lost its disk may have stopped in the middle of its own verdict.
     const { all } = this.state.losses;
     const isOpen = ({ ts }: Loss) => ts > this.state.stable.aggregated;
     const [losses, reported] = [all.filter(isOpen), all.filter((loss) => !isOpen(loss))];
-    out.sendAfterPersist(from, { type: 'LossNoticed', lostUpTo, losses, reported });
+    out.sendAfterPersist(from, { type: 'LossNoticed', incarnation, losses, reported });
   }
 
   // The node with the lost disk.
 
-  #onLossNoticed({ lostUpTo, losses, reported }: LossNoticed, from: Address, out: Out): void {
-    if (this.#round !== 'notice' || lostUpTo !== this.state.membership.lostUpTo) return;
+  #onLossNoticed({ incarnation, losses, reported }: LossNoticed, from: Address, out: Out): void {
+    if (this.#round !== 'notice' || incarnation !== this.state.membership.incarnation) return;
     if (![...losses, ...reported].every((loss) => this.#makesSense(loss))) return;
     this.#noticed.add(from.node);
     this.state.losses.add(reported, out);

@@ -45,7 +45,7 @@ export interface SnapshotRules {
    */
   confirm(at: Snapshot, now: WallMs): Snapshot | undefined;
   /** A snapshot that another node uses came with a message. */
-  heard(snapshot: Snapshot): void;
+  observeSnapshot(snapshot: Snapshot): void;
   /** Its lowest entry: nothing above it may be collected while it is in use (P9). */
   oldest(snapshot: Snapshot): Timestamp;
   /** Its highest entry: what a transaction commits lies above (P6), and no client may name one in the future (T1). */

@@ -10,7 +10,7 @@ export abstract class TimestampSnapshots implements SnapshotRules {
 
   abstract confirm(at: Snapshot, now: WallMs): Snapshot | undefined;
 
-  abstract heard(snapshot: Snapshot): void;
+  abstract observeSnapshot(snapshot: Snapshot): void;
 
   abstract invariants(): void;
 

@@ -103,7 +103,7 @@ class VectorSnapshots implements SnapshotRules {
   }
 
   /** A vector of one region says nothing of what others have. */
-  heard(): void {}
+  observeSnapshot(): void {}
 
   oldest({ ts, deps }: Snapshot): Timestamp {
     return deps === undefined ? ts : Math.min(...deps);

@@ -99,8 +99,8 @@ export function operationAdapter(simulated: SimulatedOperations): ProtocolAdapte
     createNode: (options) => createNode(options, protocol),
     openSessions: (world) => openSessions(world, protocol),
     engine: openOperations(protocol.session),
-    said: (message, from, to, tell, topology) => answers.said(message, from, to, tell, topology),
-    answering: (message, cause) => answers.caused(message, cause),
+    observeSend: (message, from, to, observer, topology) => answers.observeSend(message, from, to, observer, topology),
+    observeReply: (message, cause) => answers.caused(message, cause),
   };
 }
 

@@ -19,7 +19,7 @@ import type { NodeOptions, ProtocolAdapter, ProtocolNode } from '../adapter.js';
 import { driven, everywhere, KERNEL, REPLICATION_CRASH_POINTS, startOf, sumOf } from '../kernel.js';
 import { HttpFront } from './http.js';
 import { isOfSessions, type NodeMessage, nodeSchema } from './message.js';
-import { answering, said } from './observe.js';
+import { observeReply, observeSend } from './observe.js';
 import { openSessions } from './sessions.js';
 import { sessionTokens } from './tokens.js';
 
@@ -88,11 +88,11 @@ export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAd
     openHttp: (world) => new HttpFront(world, sessionTokens(world.topology, protocol, createSession), createSession),
     openSessions: (world) => openSessions(world, protocol, capabilitiesOf(simulated), createSession),
     engine: openTransactions(createSession),
-    said: (message, from, to, tell) => {
-      if (!isOfSessions(message)) said(message, from, to, tell, stableSnapshots);
+    observeSend: (message, from, to, observer) => {
+      if (!isOfSessions(message)) observeSend(message, from, to, observer, stableSnapshots);
     },
-    answering: (message, cause, from, tell) => {
-      if (!isOfSessions(message) && !isOfSessions(cause)) answering(message, cause, from, tell);
+    observeReply: (message, cause, from, observer) => {
+      if (!isOfSessions(message) && !isOfSessions(cause)) observeReply(message, cause, from, observer);
     },
   };
 }

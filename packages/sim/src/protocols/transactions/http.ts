@@ -123,8 +123,17 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
   *#write(caller: Caller, { txId, writes }: Write): Co<HttpAnswer> {
     const snapshot = this.#callers.knownTo(caller);
     const { ts, deps } = snapshot;
-    const [birth, homes] = [this.world.ust(), [this.world.region]];
-    const order = { txId, snapshot: ts, deps, hwt: caller.hwt, birth, homes, principal: 'anonymous', writes };
+    const [sentAfter, attemptRegions] = [this.world.ust(), [this.world.region]];
+    const order = {
+      txId,
+      snapshot: ts,
+      deps,
+      hwt: caller.hwt,
+      sentAfter,
+      attemptRegions,
+      principal: 'anonymous',
+      writes,
+    };
     const answer = yield* this.#ask((ref) => ({ type: 'CommitReq', ref, ...order }));
     if (answer.type !== 'CommitResp') return refusal(answer);
     const commit = { ts: answer.ct, deps: answer.deps };

@@ -13,7 +13,7 @@ import { codeOfSystemError } from './system-error.js';
  * - `retire`: a record is damaged, the rest is good. The node takes no new work and is rebuilt once nothing is on its disk alone.
  * - `rebuild`: the data are set aside at the next start, and copied anew from the peers.
  */
-export interface Distrust {
+export interface Quarantine {
   readonly step: 'retire' | 'rebuild';
   /** For people. */
   readonly reason: string;
@@ -27,19 +27,19 @@ export const isDamage = (error: unknown): error is CorruptRecord =>
   error instanceof CorruptRecord && !NOT_THE_DISK.has(error.damage);
 
 /** Whether a node's failure is about its own disk's content. */
-export const isDistrust = (error: unknown): error is IsochronError =>
+export const isDiskFailure = (error: unknown): error is IsochronError =>
   isDamage(error) || (error instanceof IsochronError && error.code === 'REBUILD_NEEDED');
 
 /** File inside the data folder. */
-const FILE = 'DISTRUSTED.json';
+const FILE = 'QUARANTINE.json';
 
 /** Written at once: the process is about to end. */
-export function distrust(dataDir: string, verdict: Distrust): void {
+export function quarantine(dataDir: string, verdict: Quarantine): void {
   writeFileSync(join(dataDir, FILE), `${JSON.stringify(verdict, null, 2)}\n`);
 }
 
-/** What was found out in an earlier life; undefined when the disk is trusted. A file that cannot be read asks for the safe thing. */
-export function distrusted(dataDir: string): Distrust | undefined {
+/** What was found out in an earlier incarnation; undefined when the disk is trusted. A file that cannot be read asks for the safe thing. */
+export function quarantineOf(dataDir: string): Quarantine | undefined {
   let text: string;
   try {
     text = readFileSync(join(dataDir, FILE), 'utf8');
@@ -50,9 +50,9 @@ export function distrusted(dataDir: string): Distrust | undefined {
   return parse(text) ?? { step: 'rebuild', reason: `the file ${FILE} is damaged` };
 }
 
-function parse(text: string): Distrust | undefined {
+function parse(text: string): Quarantine | undefined {
   try {
-    const { step, reason } = Object(JSON.parse(text)) as Partial<Record<keyof Distrust, unknown>>;
+    const { step, reason } = Object(JSON.parse(text)) as Partial<Record<keyof Quarantine, unknown>>;
     if ((step === 'retire' || step === 'rebuild') && typeof reason === 'string') return { step, reason };
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
@@ -60,7 +60,7 @@ function parse(text: string): Distrust | undefined {
   return undefined;
 }
 
-export function trustAgain(dataDir: string): void {
+export function clearQuarantine(dataDir: string): void {
   rmSync(join(dataDir, FILE), { force: true });
 }
 

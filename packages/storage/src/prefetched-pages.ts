@@ -11,7 +11,7 @@ export interface Holdable {
  * Pages read from disk. A page lives until the turn of the event loop in which it was used ends, so that everything
  * delivered in that turn finds it.
  */
-export class Held<P extends Holdable> {
+export class PrefetchedPages<P extends Holdable> {
   readonly #pages = new Map<string, { page: P; loaded: Promise<void> }>();
   #dropping = false;
 

@@ -1,4 +1,4 @@
-/** Claims about streams that are heard a second time (D10), where what comes waits for what it depends on. */
+/** Claims about streams that are received a second time (D10), where what comes waits for what it depends on. */
 import { copsGt } from '../../copsgt/copsgt.js';
 import { keyIn } from '../../testing/clients.js';
 import { joined } from '../../testing/lost-disks.js';
@@ -9,7 +9,7 @@ const V = 'virginia-1';
 const O = 'oregon-1';
 const I = 'ireland-1';
 
-describe('a stream that is heard a second time', () => {
+describe('a stream that is received a second time', () => {
   it('brings what had come and was still waiting when its source lost its disk', () => {
     const world = new OperationWorld(copsGt, { spec: replicated(REGIONS, 1, 1) });
     world.run(300);

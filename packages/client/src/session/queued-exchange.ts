@@ -2,14 +2,14 @@ import type { Timestamp, TxId } from '@isochron/core/ids';
 import type { Exchange } from '../link/exchange.js';
 
 /** What is under way. */
-export interface Turn<T = unknown> extends Exchange<T> {
+export interface QueuedExchange<T = unknown> extends Exchange<T> {
   /** Its caller got OUTCOME_UNKNOWN; it goes on in the background. */
   readonly overdue?: boolean;
   /** When it was asked for. */
   queuedMs?: number;
   /** Of a write. */
   readonly txId?: TxId;
-  readonly birth?: Timestamp;
+  readonly sentAfter?: Timestamp;
   /** Whether it may have had an effect, and it is not known whether it has. */
   readonly inDoubt?: boolean;
   /** It waits until the one before it is decided: it was refused behind that one. */
@@ -23,10 +23,10 @@ export interface Turn<T = unknown> extends Exchange<T> {
 }
 
 /** What waits for its turn. */
-export interface Job<T = unknown> {
+export interface QueueEntry<T = unknown> {
   readonly writes: boolean;
   /** Its turn has come. `ended` is called once its outcome is known, or nothing can find it out any more. */
-  readonly begin: (ended: (committed?: boolean) => void) => Turn<T>;
+  readonly begin: (ended: (committed?: boolean) => void) => QueuedExchange<T>;
   /** It has been taken back. */
   readonly drop?: () => void;
 }
