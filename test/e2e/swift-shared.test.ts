@@ -7,8 +7,8 @@ jest.setTimeout(900_000);
 afterAll(cleanUp);
 
 const SESSIONS = 16;
-/** An answer of so many values is a hundred chunks and ten windows. */
-const LARGE = { values: 100, bytes: 64 * 1024 };
+/** An answer of so many values is forty chunks and more than two windows. */
+const LARGE = { values: 40, bytes: 64 * 1024 };
 
 let cluster: Cluster;
 let driver: SwiftDriver;
