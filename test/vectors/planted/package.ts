@@ -4,8 +4,8 @@
  */
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { OPERATION_PROTOCOLS, TRANSACTION_PROTOCOLS } from '@isochron/protocols';
 import { type Patch, patched } from '../../mutants/mutant.js';
-import { OPERATIONS, TRANSACTIONS } from '../protocols.js';
 import { STEP_PROTOCOLS } from '../steps/protocols.js';
 import { CLIENT_SOURCES, type PlantedBug, SESSIONS, sourcesOf } from './bugs.js';
 
@@ -103,8 +103,8 @@ struct VectorSet {
     let steps: [(name: String, text: String)]
 
     init() throws {
-        transactions = try ${JSON.stringify(Object.keys(TRANSACTIONS))}.map { try readSequences(of: $0) }
-        operations = try ${JSON.stringify(Object.keys(OPERATIONS))}.map { try readSequences(of: $0) }
+        transactions = try ${JSON.stringify(Object.keys(TRANSACTION_PROTOCOLS))}.map { try readSequences(of: $0) }
+        operations = try ${JSON.stringify(Object.keys(OPERATION_PROTOCOLS))}.map { try readSequences(of: $0) }
         keys = try readVectors("keys.json")
         values = try readVectors("values.json")
         backoff = try readVectors("backoff.json")
