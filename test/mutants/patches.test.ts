@@ -38,18 +38,50 @@ describe('the list', () => {
 });
 
 describe('a patch', () => {
-  const patch = { file: 'a.ts', find: 'x < y', replace: 'x <= $&' };
+  const patch = { file: 'a.ts', in: 'f', find: 'if (x < y) z(x, 1);', replace: 'if (x <= $&) z();' };
 
   it('replaces its place by exactly the text that it has', () => {
-    expect(patched('if (x < y) z();', patch)).toBe('if (x <= $&) z();');
+    expect(patched('function f() { if (x < y) z(x, 1); }', patch)).toBe('function f() { if (x <= $&) z(); }');
   });
 
-  it.each(['', 'x < y || x < y'])('is refused where its place is not there exactly once: %j', (text) => {
+  it.each([
+    'function f() { }',
+    'function f() { if (x < y) z(x, 1); if (x < y) z(x, 1); }',
+    'function g() { if (x < y) z(x, 1); }',
+    'function f() { if (xx < y) z(x, 1); }',
+    'function f() { if (x < y) z(x, 12); }',
+  ])('is refused where its place is not there exactly once: %s', (text) => {
     expect(() => patched(text, patch)).toThrow('not one');
+  });
+
+  it('finds its place however the formatter has laid it out', () => {
+    const text = 'function f() {\n  if (\n    x < y\n  )\n    z(\n      x,\n      1,\n    );\n}';
+    expect(patched(text, patch)).toBe('function f() {\n  if (x <= $&) z();\n}');
+  });
+
+  it('finds its place after other statements of the function and other functions have changed', () => {
+    const text = 'const e = () => { if (x < y) z(x, 1); };\nfunction f(q) { q("ä"); if (x < y) z(x, 1); }';
+    expect(patched(text, patch)).toBe(
+      'const e = () => { if (x < y) z(x, 1); };\nfunction f(q) { q("ä"); if (x <= $&) z(); }',
+    );
+  });
+
+  it.each([
+    ['C.m', 'class C { m() { return x; } }'],
+    ['C.#m', 'class C { #m() { return x; } }'],
+    ['C.constructor', 'class C { constructor() { return x; } }'],
+    ['C.m', 'export class C { m = () => { return x; }; }'],
+    ['C.m', 'class C { get m() { return x; } set m(v) {} }'],
+    ['rules.m', 'export const rules = { m() { return x; } };'],
+    ['rules.m', 'export const rules: Rules = { m: () => { return x; } };'],
+    ['outer.inner', 'function outer() { const inner = () => { return x; }; }'],
+  ])('is anchored on %s in %s', (part, text) => {
+    expect(patched(text, { file: 'a.ts', in: part, find: 'return x;', replace: 'return 0;' })).toContain('return 0;');
   });
 
   it('is refused where it leaves no TypeScript', () => {
     const file = 'packages/core/src/invariant.ts';
-    expect(() => testBuild([{ file, find: 'if (!condition)', replace: 'if (!condition' }])).toThrow();
+    const broken = { file, in: 'invariant', find: 'if (!condition)', replace: 'if (!condition' };
+    expect(() => testBuild([broken])).toThrow();
   });
 });

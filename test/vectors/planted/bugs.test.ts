@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../e2e/processes.js';
-import { patched } from '../../mutants/mutant.js';
 import { PLANTED, type PlantedBug, sourcesOf } from './bugs.js';
 import { chosen } from './package.js';
+import { patched } from './planted-bug.js';
 
 describe('the planted bugs', () => {
   it.each(PLANTED.map((bug) => [bug.name, bug] as [string, PlantedBug]))(

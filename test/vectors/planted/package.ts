@@ -5,9 +5,9 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { OPERATION_PROTOCOLS, TRANSACTION_PROTOCOLS } from '@isochron/protocols';
-import { type Patch, patched } from '../../mutants/mutant.js';
 import { STEP_PROTOCOLS } from '../steps/protocols.js';
 import { CLIENT_SOURCES, type PlantedBug, SESSIONS, sourcesOf } from './bugs.js';
+import { patched, type SwiftPatch } from './planted-bug.js';
 
 /** What the client machine is made of; the rest of the client is its driver, with sockets and documents. */
 const MACHINE = [
@@ -43,7 +43,7 @@ export function writePackage(folder: string, root: string, bugs: readonly Plante
 }
 
 /** The patch as the program has it: it takes effect while its bug is the chosen one. */
-export function chosen(name: string, { file, find, replace }: Patch): Patch {
+export function chosen(name: string, { file, find, replace }: SwiftPatch): SwiftPatch {
   const isChosen = `isPlanted(${JSON.stringify(name)})`;
   const text = /\bplanted\b/.test(replace) ? replace : `(planted ? (${replace}) : (${find}))`;
   return { file, find, replace: text.replace(/\bplanted\b/g, isChosen) };
