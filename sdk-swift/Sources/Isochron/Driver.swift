@@ -110,7 +110,9 @@ final class Driver {
     }
 
     func transactionStatus(_ txId: TxId, _ sentAfter: Timestamp?) async throws -> TransactionStatus {
-        guard case .status(let status) = try await call(.status(txId, sentAfter: sentAfter)) else { throw Self.mismatch }
+        guard case .status(let status) = try await call(.status(txId, sentAfter: sentAfter)) else {
+            throw Self.mismatch
+        }
         return status
     }
 

@@ -76,7 +76,8 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
                 ? refusal(frame.id, "TRANSACTION_ABORTED", retryable: false) : .answer
         }
         try await app.set("a", 1)
-        XCTAssertEqual(node.received("put").map { $0.texts("attemptRegions") }, [["virginia"], ["virginia", "virginia"]])
+        XCTAssertEqual(
+            node.received("put").map { $0.texts("attemptRegions") }, [["virginia"], ["virginia", "virginia"]])
         XCTAssertEqual(Set(node.received("put").map { $0.text("tx") }).count, 1)
     }
 

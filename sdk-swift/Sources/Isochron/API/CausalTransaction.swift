@@ -17,8 +17,8 @@ public struct CausalTransaction: Sendable {
 
     private var reader: Reader { Reader(source: state, scope: scope) }
 
-    /// Its id: what `IsochronClient.transactionStatus(txId:sentAfter:)` takes. Keep it before the commit where the process
-    /// may die in between.
+    /// Its id: what `IsochronClient.transactionStatus(txId:sentAfter:)` takes. Keep it before the commit where the
+    /// process may die in between.
     public var id: TxId { state.id }
 
     /// Its snapshot; nil before the first read has been answered.

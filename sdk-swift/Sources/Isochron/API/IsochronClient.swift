@@ -117,10 +117,11 @@ public actor IsochronClient {
 
     /// What became of a transaction: of this client or any other, also after a restart.
     ///
-    /// With `sentAfter`, as an OUTCOME_UNKNOWN has it, *forgotten* is told from *unknown*; any snapshot's timestamp from
-    /// before the commit will do for it. A question changes nothing. Throws INVALID_REQUEST for what is no id,
+    /// With `sentAfter`, as an OUTCOME_UNKNOWN has it, *forgotten* is told from *unknown*; any snapshot's timestamp
+    /// from before the commit will do for it. A question changes nothing. Throws INVALID_REQUEST for what is no id,
     /// OFFLINE, CLIENT_CLOSED, NOT_SUPPORTED_BY_PROTOCOL, `CancellationError`.
-    public nonisolated func transactionStatus(txId: TxId, sentAfter: Timestamp? = nil) async throws -> TransactionStatus {
+    public nonisolated func transactionStatus(txId: TxId, sentAfter: Timestamp? = nil) async throws -> TransactionStatus
+    {
         try await lifetime.driver.transactionStatus(txId, sentAfter)
     }
 

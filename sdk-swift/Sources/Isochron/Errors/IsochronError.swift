@@ -5,8 +5,8 @@ import IsochronSession
 /// ``code`` is what programs match on, ``message`` says what happened and what to do. With
 /// ``Code-swift.struct/outcomeUnknown`` a commit may or may not have happened: its answer was lost and nobody could be
 /// asked before the deadline. The client goes on asking in the background and holds the session's later commits until
-/// it knows; `IsochronClient.transactionStatus(txId:sentAfter:)` with ``txId`` and ``sentAfter`` asks what became of it, now or
-/// later, here or from another device. It is not retryable: another call is another transaction, and both may happen.
+/// it knows; `IsochronClient.transactionStatus(txId:sentAfter:)` with ``txId`` and ``sentAfter`` asks what became of
+/// it, now or later, here or from another device. It is not retryable: another call is another transaction, and both may happen.
 /// ``outcome`` says what became of this one, and so whether to write again; a call with an `id` may be repeated under
 /// it.
 ///

@@ -27,7 +27,8 @@ extension IsochronError {
     ) -> IsochronError {
         let message = "the outcome of transaction \(txId) is not known: \(why)"
         return IsochronError(
-            .outcomeUnknown, message, retryable: false, cause: cause, txId: txId, sentAfter: sentAfter, outcome: outcome)
+            .outcomeUnknown, message, retryable: false, cause: cause, txId: txId, sentAfter: sentAfter, outcome: outcome
+        )
     }
 
     /// What waited for its turn behind a write whose outcome is not known.

@@ -98,7 +98,8 @@ public struct OperationSession: Sendable {
         _ key: QualifiedKey, _ value: Value?, txId: TxId? = nil
     ) throws(SessionError) -> PutRequest {
         let put = PutRequest(
-            txId: txId ?? nextTxId(), key: key, value: value, seen: seen, region: region, sentAfter: ust, attemptRegions: [at],
+            txId: txId ?? nextTxId(), key: key, value: value, seen: seen, region: region, sentAfter: ust,
+            attemptRegions: [at],
             depends: named
         )
         try begin(.put(put))

@@ -54,7 +54,8 @@ final class ScriptedNode {
             return ["type": "started", "id": id, "snapshot": .integer(at)]
         case "commit":
             open[tx] = nil
-            let ts = store.commit(tx, hwt: frame.number("hwt") ?? 0, sentAfter: frame.number("sentAfter") ?? 0, frame.writes)
+            let ts = store.commit(
+                tx, hwt: frame.number("hwt") ?? 0, sentAfter: frame.number("sentAfter") ?? 0, frame.writes)
             store.stabilise()
             return ["type": "committed", "id": id, "ts": .integer(ts), "token": .string("\(name)-0")]
         case "abort":

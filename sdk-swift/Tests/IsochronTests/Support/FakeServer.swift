@@ -365,7 +365,8 @@ final class FakeServer {
             return errorFrame(frame.id, "TRANSACTION_UNKNOWN", retryable: false)
         }
         change(socket) { $0[tx] = nil }
-        let ts = store.commit(tx, hwt: frame.number("hwt") ?? 0, sentAfter: frame.number("sentAfter") ?? 0, frame.writes)
+        let ts = store.commit(
+            tx, hwt: frame.number("hwt") ?? 0, sentAfter: frame.number("sentAfter") ?? 0, frame.writes)
         var answer: [String: JSONValue] = ["type": "committed", "id": .integer(frame.id), "ts": .integer(ts)]
         answer["token"] = .string("\(region)-w\(ts)")
         if let deps { answer["deps"] = deps }

@@ -25,7 +25,9 @@ final class FakeStore {
     func stabilise() { ust = clock }
 
     @discardableResult
-    func commit(_ tx: String, hwt: Int64 = 0, sentAfter: Int64 = 0, _ writes: [(key: String, value: JSONValue)]) -> Int64 {
+    func commit(_ tx: String, hwt: Int64 = 0, sentAfter: Int64 = 0, _ writes: [(key: String, value: JSONValue)])
+        -> Int64
+    {
         if let known = outcomes[tx] { return known }
         clock = max(clock, hwt, sentAfter) + 1
         for write in writes { versions[write.key, default: []].append(Version(ts: clock, value: write.value)) }
