@@ -1,5 +1,6 @@
 /** The decoder of what comes over a link: whatever the bytes, a frame of the declared shape or `MalformedMessage`. */
 import { MalformedMessage } from '@isochron/core';
+import { SAMPLE_CONTEXT, transactionSamples } from '@isochron/protocols/testing/samples';
 import { FrameCodec } from '@isochron/wire';
 import { pack, unpack } from '@isochron/wire/msgpack';
 import fc from 'fast-check';
@@ -9,19 +10,10 @@ import { largestAllocation } from './allocations.js';
 import { damaged, damages, GIANT_HEADERS } from './damage.js';
 import { fuzz } from './fuzz.js';
 import { hostileValue, nested, place, replaced } from './hostile.js';
-import { samplesOf } from './samples.js';
 
 const codec = new FrameCodec<NodeMessage>(nodeSchema(servedProtocol('paris')));
-const NOW = 200_000_000_000_000;
-const paris = samplesOf({
-  partition: 0,
-  other: 4,
-  key: 'default/a',
-  txId: 'abcdefghijklmnopqrstuv.0',
-  now: NOW,
-  home: 'virginia',
-  source: 'oregon',
-});
+const { now: NOW } = SAMPLE_CONTEXT;
+const paris = transactionSamples(SAMPLE_CONTEXT);
 const entry = { key: 'default/a', ct: NOW, txId: 'abcdefghijklmnopqrstuv.0', value: '1' };
 const sessions: readonly NodeMessage[] = [
   { type: 'SessionCacheReq', ref: 1, session: 'abcdefghijklmnopqrstuv' },

@@ -1,4 +1,5 @@
 /** The peering port with real sockets: strangers learn and change nothing, and a peer that talks nonsense loses its link, not more. */
+import { SAMPLE_CONTEXT, transactionSamples } from '@isochron/protocols/testing/samples';
 import { CLOSE_CODES, type LinkStatus, WebSocketTransport } from '@isochron/transport';
 import { FrameCodec, Handshake, PROTOCOL_VERSION, randomNonce } from '@isochron/wire';
 import fc from 'fast-check';
@@ -7,21 +8,12 @@ import { type NodeMessage, nodeSchema } from '../../server/src/node/messages.js'
 import { servedProtocol } from '../../server/src/node/protocols.js';
 import { damaged, damages, GIANT_HEADERS } from './damage.js';
 import { fuzz } from './fuzz.js';
-import { samplesOf } from './samples.js';
 import { closeFrame, exchangeFrames, GIANT_FRAME, maskedFrame } from './sockets.js';
 
 const SECRET = 'a secret for tests only';
-const NOW = 200_000_000_000_000;
+const { now: NOW } = SAMPLE_CONTEXT;
 const codec = new FrameCodec<NodeMessage>(nodeSchema(servedProtocol('paris')));
-const samples = samplesOf({
-  partition: 0,
-  other: 4,
-  key: 'default/a',
-  txId: 'abcdefghijklmnopqrstuv.0',
-  now: NOW,
-  home: 'virginia',
-  source: 'oregon',
-});
+const samples = transactionSamples(SAMPLE_CONTEXT);
 const frameOf = (message: NodeMessage, epoch = 0): Uint8Array =>
   codec.encode({ hlc: NOW, epoch, envelopes: [{ to: 'replica/0', from: 'coordinator', message }] });
 const frames = fc.constantFrom(...Object.values(samples)).map((message) => frameOf(message));

@@ -5,13 +5,13 @@
 import { IsochronError, MalformedMessage, packWall, type Timestamp } from '@isochron/core';
 import { type TransactionMessage, transactionSchema } from '@isochron/protocols';
 import { keyIn, TestClient } from '@isochron/protocols/testing/clients';
+import { type TransactionSamples, transactionSamples } from '@isochron/protocols/testing/samples';
 import { World } from '@isochron/protocols/testing/world';
 import { FrameCodec } from '@isochron/wire';
 import { pack, unpack } from '@isochron/wire/msgpack';
 import fc from 'fast-check';
 import { fuzz } from './fuzz.js';
 import { place, replaced } from './hostile.js';
-import { type Samples, samplesOf } from './samples.js';
 
 const codec = new FrameCodec<TransactionMessage>(transactionSchema);
 const NODE = 'virginia-1';
@@ -40,7 +40,7 @@ const contextOf = (world: World) => ({
   source: 'oregon',
 });
 
-const TYPES = Object.keys(samplesOf(contextOf(new World()))) as (keyof Samples)[];
+const TYPES = Object.keys(transactionSamples(contextOf(new World()))) as (keyof TransactionSamples)[];
 const MACHINES = [
   'replica/0',
   'replica/5',
@@ -136,7 +136,7 @@ describe('messages of peers', () => {
     try {
       for (const { type, edits, to, from, thenMs } of messages) {
         const now = packWall(world.now);
-        const sample = samplesOf(contextOf(world))[type];
+        const sample = transactionSamples(contextOf(world))[type];
         const spoil = (fields: unknown) =>
           edits.reduce((part, [at, pick]) => replaced(part, at, (old) => another(old, pick, now, undecided)), fields);
         const message = overTheWire(sample, spoil);
@@ -161,7 +161,7 @@ describe('messages of peers', () => {
     (cohorts) => {
       const world = new World();
       world.until(() => world.ust() > 0);
-      const sample = samplesOf(contextOf(world)).PrepareReq;
+      const sample = transactionSamples(contextOf(world)).PrepareReq;
       const message = { ...sample, identity: { ...sample.identity, cohorts } };
       world.inject({ node: NODE, machine: 'replica/0' }, { node: 'oregon-1', machine: 'coordinator' }, message);
       world.run(100);
@@ -178,7 +178,7 @@ describe('messages of peers', () => {
     (field, aheadMs) => {
       const world = new World();
       world.until(() => world.ust() > 0);
-      const sample = samplesOf(contextOf(world)).PrepareReq;
+      const sample = transactionSamples(contextOf(world)).PrepareReq;
       const message = { ...sample, [field]: packWall(world.now + aheadMs) };
       world.inject({ node: NODE, machine: 'replica/0' }, { node: 'oregon-1', machine: 'coordinator' }, message);
       world.run(100);
@@ -209,7 +209,7 @@ describe('messages of peers', () => {
   fuzz('change nothing when they speak of nothing that there is', 40, [strange], (messages) => {
     const [injected, silent] = [quietWorld(), quietWorld()];
     for (const { type, number, name, to } of messages) {
-      const message = renamed(samplesOf(contextOf(injected))[type], number, name) as TransactionMessage;
+      const message = renamed(transactionSamples(contextOf(injected))[type], number, name) as TransactionMessage;
       for (const machine of [to, machineFor(type)]) {
         injected.inject({ node: NODE, machine }, { node: 'oregon-1', machine: 'replica/0' }, message);
       }

@@ -3,11 +3,16 @@ import { MAX_TIMESTAMP } from './hlc.js';
 import {
   boolean,
   count,
+  type Infer,
   type Kind,
   list,
   MalformedMessage,
+  type MessageOf,
+  type MessageSchema,
+  message,
   newestTimestamp,
   nullable,
+  object,
   oneOf,
   optional,
   struct,
@@ -114,4 +119,48 @@ test('the newest timestamp of a message is the highest one anywhere in it, and 0
     }),
   );
   expect(newest({ type: 'plain', n: 5 })).toBe(0);
+});
+
+/** Whether two types are the same, in what they have and in what they allow to be absent or written. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+
+describe('a message that is declared once', () => {
+  const Part = object({ at: timestamp, name: optional(text(10)) });
+  type Part = Infer<typeof Part>;
+  const Ask = message('Ask', 1, { ref: uint, parts: list(Part, 5), note: optional(text(5)) });
+  type Ask = Infer<typeof Ask>;
+  const Forward = message('Forward', 2, { request: Ask });
+  const messages = { Ask, Forward };
+  type Any = MessageOf<typeof messages>;
+
+  it('has the type that its fields give: those that may be undefined may be absent', () => {
+    const part: Same<Part, { readonly at: number; readonly name?: string | undefined }> = true;
+    const ask: Same<
+      Ask,
+      {
+        readonly type: 'Ask';
+        readonly ref: number;
+        readonly parts: readonly Part[];
+        readonly note?: string | undefined;
+      }
+    > = true;
+    const any: Same<Any, Ask | { readonly type: 'Forward'; readonly request: Ask }> = true;
+    expect([part, ask, any]).toEqual([true, true, true]);
+  });
+
+  it('is part of a schema under the name of its type only', () => {
+    const whole: typeof messages extends MessageSchema<Any> ? true : false = true;
+    const short: { Ask: typeof Ask } extends MessageSchema<Any> ? true : false = false;
+    const swapped: { Ask: typeof Forward; Forward: typeof Ask } extends MessageSchema<Any> ? true : false = false;
+    expect([whole, short, swapped]).toEqual([true, false, false]);
+  });
+
+  it('is encoded as the field of another message by its mark and its fields, and keeps its newest timestamp', () => {
+    const ask: Ask = { type: 'Ask', ref: 7, parts: [{ at: 5, name: 'a' }, { at: 9 }] };
+    const raw = Ask.encode(ask);
+    expect(raw).toEqual([0, 7, [[5, 'a'], [9]]]);
+    expect(Ask.decode(raw)).toEqual(ask);
+    expect(() => Ask.decode([1, 7, []])).toThrow('type: expected one of Ask');
+    expect(newestTimestamp<Any>(messages)({ type: 'Forward', request: ask })).toBe(9);
+  });
 });

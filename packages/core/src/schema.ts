@@ -2,8 +2,8 @@ import { isTimestamp } from './hlc.js';
 import type { Timestamp, Value } from './ids.js';
 
 /**
- * Shapes of messages, as data. One description gives the compact encoding (fields by position, no names on the wire) and
- * the validation of what a peer sends (D12): a decoder returns only what has the declared shape.
+ * Shapes of messages, as data. One description gives the compact encoding (fields by position, no names on the wire)
+ * and the validation of what a peer sends (D12): a decoder returns only what has the declared shape.
  */
 export interface Kind<T> {
   /** To plain arrays, numbers, strings and bytes. */
@@ -95,10 +95,35 @@ function newestOf<T>(items: readonly T[], newest: (item: T) => Timestamp): Times
   return highest;
 }
 
-/** An object, sent as an array of its fields in the order of `fields`. Add fields at the end only. */
-export function struct<T extends object>(fields: { readonly [F in keyof T]-?: Kind<T[F]> }): Kind<T> {
+/** The kind of every field of `T`. */
+export type Kinds<T> = { readonly [F in keyof T]-?: Kind<T[F]> };
+
+/** What an object with the fields of `T` is: those that may be undefined may be absent. */
+type ObjectOf<T> = Flat<
+  { readonly [F in keyof T as undefined extends T[F] ? never : F]: T[F] } & {
+    readonly [F in keyof T as undefined extends T[F] ? F : never]?: T[F];
+  }
+>;
+/** An editor shows the fields, not the name of this. */
+type Flat<T> = { [F in keyof T]: T[F] } & {};
+
+/** The type of the objects that a kind describes; an alias of it keeps its own name in an editor. */
+export type Infer<K extends { decode(raw: unknown): object }> = {
+  [F in keyof ReturnType<K['decode']>]: ReturnType<K['decode']>[F];
+};
+
+/**
+ * An object whose type is declared elsewhere, sent as an array of its fields in the order of `fields`. Add fields at
+ * the end only. Fails to compile when a field is missing.
+ */
+export const struct = <T extends object>(fields: Kinds<T>): Kind<T> => ofFields<T>(fields);
+
+/** As {@link struct}, of a type that its fields give: {@link Infer} takes it from there. */
+export const object = <T extends object>(fields: Kinds<T>): Kind<ObjectOf<T>> => ofFields<ObjectOf<T>>(fields);
+
+function ofFields<T extends object>(fields: object): Kind<T> {
   const names = Object.keys(fields) as (keyof T)[];
-  const kinds = names.map((name) => fields[name]);
+  const kinds = Object.values(fields) as Kind<T[keyof T]>[];
   return {
     encode: (object) => withoutAbsentEnd(kinds.map((kind, i) => kind.encode(object[names[i]!]))),
     decode: (raw) => {
@@ -111,19 +136,20 @@ export function struct<T extends object>(fields: { readonly [F in keyof T]-?: Ki
       }
       return object;
     },
-    newest: newestField(fields),
+    newest: newestField<T>(fields),
   };
 }
 
 /** The newest timestamp in the fields of an object; undefined where no field has one. */
-function newestField<T extends object>(
-  fields: {
-    readonly [F in keyof T]-?: Kind<T[F]>;
-  },
-): ((object: T) => Timestamp) | undefined {
-  const dated = (Object.keys(fields) as (keyof T)[]).filter((name) => fields[name].newest !== undefined);
+function newestField<T extends object>(fields: object): ((object: T) => Timestamp) | undefined {
+  const entries = Object.entries(fields) as [keyof T, Kind<T[keyof T]>][];
+  const [dated, readers]: [(keyof T)[], ((value: T[keyof T]) => Timestamp)[]] = [[], []];
+  for (const [name, { newest }] of entries) {
+    if (newest === undefined) continue;
+    dated.push(name);
+    readers.push(newest);
+  }
   if (dated.length === 0) return undefined;
-  const readers = dated.map((name) => fields[name].newest!);
   // Every frame goes through here.
   return (object) => {
     let highest = 0;
@@ -157,18 +183,37 @@ export interface AnyMessage {
   readonly type: string;
 }
 
+/** A declared message. As a field of another message it is sent as its fields after a mark. */
+export interface MessageKind<M extends AnyMessage> extends Kind<M> {
+  readonly tag: number;
+  readonly fields: Kinds<Omit<M, 'type'>>;
+}
+
 /**
- * A tag and the fields of every message of a union `M`. Fails to compile when a message or a field is missing. Tags are
- * for ever: the tag of a message that was dropped stays reserved.
+ * Declares a message: its encoding and validation, and the type that {@link Infer} takes from it. Tags are for ever:
+ * the tag of a message that was dropped stays reserved.
  */
+export function message<const N extends string, T extends object>(
+  type: N,
+  tag: number,
+  fields: Kinds<T>,
+): MessageKind<MessageWith<N, T>>;
+export function message<M extends AnyMessage>(type: M['type'], tag: number, fields: object): MessageKind<M> {
+  return { ...ofFields<M>({ type: oneOf(type), ...fields }), tag, fields: fields as Kinds<Omit<M, 'type'>> };
+}
+
+type MessageWith<N extends string, T> = Flat<{ readonly type: N } & ObjectOf<T>>;
+
+/** The tag and the fields of every message of a union `M`. Fails to compile when a message or a field is missing. */
 export type MessageSchema<M extends AnyMessage> = {
   readonly [T in M['type']]: {
     readonly tag: number;
-    readonly fields: {
-      readonly [F in Exclude<keyof Extract<M, { type: T }>, 'type'>]-?: Kind<Extract<M, { type: T }>[F]>;
-    };
+    readonly fields: Kinds<Omit<Extract<M, { type: T }>, 'type'>>;
   };
 };
+
+/** The union of the messages of a schema. */
+export type MessageOf<S> = S[keyof S] extends infer K ? (K extends MessageKind<infer M> ? M : never) : never;
 
 /**
  * Reads the newest timestamp in a message of a schema; 0 where it has none, or the schema does not know the message.

@@ -19,7 +19,6 @@ export { elementsOf, matrixSession } from './kernel/operations/dependency-matrix
 export * from './kernel/operations/messages.js';
 export { createOperationNode, type OperationNode } from './kernel/operations/node.js';
 export type { OperationProtocol } from './kernel/operations/protocol.js';
-export { operationSchema } from './kernel/operations/schema.js';
 export * from './kernel/operations/session.js';
 export { type ClockGreeting, PeerClocks } from './kernel/peer-clocks.js';
 export { LOOK_INTERVAL_MS, PeerWatch, type Unresponsive } from './kernel/peer-watch.js';
@@ -33,7 +32,6 @@ export { notFullyReplicated } from './kernel/transactions/full-replication.js';
 export * from './kernel/transactions/messages.js';
 export * from './kernel/transactions/newer.js';
 export * from './kernel/transactions/node.js';
-export { transactionSchema } from './kernel/transactions/schema.js';
 export * from './kernel/transactions/session.js';
 export type { Snapshot, TransactionProtocol } from './kernel/transactions/snapshots.js';
 export * from './machine.js';

@@ -1,5 +1,6 @@
 import type { AnyMessage, LogGroup } from '@isochron/core';
 import { operationSchema, transactionSchema } from '@isochron/protocols';
+import { sample } from '@isochron/protocols/testing/samples';
 import { sessionSchema } from '@isochron/sessions';
 import type { PackedFrame } from '@isochron/transport';
 import { FrameCodec } from '@isochron/wire';
@@ -25,17 +26,8 @@ function frameOf(...messages: Message[]): Counted {
 
 const TS = 2 ** 50;
 const traffic = () => new Traffic('virginia', (node) => (node === 'virginia-2' ? 'virginia' : 'oregon'));
-const replicate = (...groups: LogGroup[]): Message => ({
-  type: 'Replicate',
-  partition: 1,
-  source: 'virginia',
-  from: TS,
-  to: TS,
-  groups,
-  more: false,
-  verified: true,
-});
-const heartbeat: Message = { type: 'Heartbeat', partition: 1, source: 'virginia', from: TS, to: TS, verified: true };
+const replicate = (...groups: LogGroup[]): Message => sample('Replicate', { partition: 1, from: TS, to: TS, groups });
+const heartbeat: Message = sample('Heartbeat', { partition: 1, from: TS, to: TS });
 const gossip: Message = { type: 'GossipDown', ust: TS, sOld: TS, wallMs: TS };
 const read: Message = { type: 'ReadSliceReq', ref: 1, partition: 1, snapshot: TS, keys: ['default/a'] };
 

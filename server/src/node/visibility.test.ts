@@ -1,5 +1,6 @@
 import { packWall } from '@isochron/core';
 import type { Replicate } from '@isochron/protocols';
+import { sample } from '@isochron/protocols/testing/samples';
 import { VisibilitySampler } from './visibility.js';
 
 jest.useFakeTimers();
@@ -8,16 +9,7 @@ const START = Date.UTC(2026, 0, 1);
 const range = (at: number, value: string | null = '1'): Replicate => {
   const ct = packWall(at);
   const txs = [{ txId: 'a.1', writes: [{ key: 'default/a', value }] }];
-  return {
-    type: 'Replicate',
-    partition: 0,
-    source: 'oregon',
-    from: 0,
-    to: ct,
-    groups: [{ ct, txs }],
-    more: false,
-    verified: true,
-  };
+  return sample('Replicate', { from: 0, to: ct, groups: [{ ct, txs }] });
 };
 
 describe('the visibility of updates of other regions', () => {

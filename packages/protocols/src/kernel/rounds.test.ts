@@ -1,10 +1,11 @@
 /** Claims about the rounds of a node (PaRiS, SPEC.md deviation 11). */
 import { HLC_TICKS_PER_MS, type NodeId, packWall } from '@isochron/core';
 import { keyIn, TestClient } from '../testing/clients.js';
+import { sample } from '../testing/samples.js';
 import { World } from '../testing/world.js';
 import { Activity } from './activity.js';
 import { HeartbeatCollector, heartbeatsIn } from './heartbeats.js';
-import type { Heartbeat, ReplicationMessage } from './replication/messages.js';
+import type { ReplicationMessage } from './replication/messages.js';
 
 const IDLE_MS = 10_000;
 
@@ -90,14 +91,8 @@ describe('rounds of a node', () => {
 });
 
 describe('heartbeats of a round', () => {
-  const heartbeat = (partition: number, to: number, verified = true): Heartbeat => ({
-    type: 'Heartbeat',
-    partition,
-    source: 'virginia',
-    from: 1,
-    to,
-    verified,
-  });
+  const heartbeat = (partition: number, to: number, verified = true) =>
+    sample('Heartbeat', { partition, source: 'virginia', from: 1, to, verified });
 
   it('partitions with the same range share an entry, and each gets its own heartbeat back', () => {
     const collector = new HeartbeatCollector('virginia');

@@ -7,6 +7,7 @@ import { StableProgress } from '../kernel/replication/stable-progress.js';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
 import { keyIn, TestClient } from '../testing/clients.js';
+import { sample } from '../testing/samples.js';
 import { World } from '../testing/world.js';
 
 const LIMIT_MS = 5_000;
@@ -81,33 +82,9 @@ describe('PaRiS: timestamps of others (K1)', () => {
   });
 
   it.each<[string, (far: Timestamp) => TransactionMessage]>([
-    [
-      'Replicate.to',
-      (to) => ({
-        type: 'Replicate',
-        partition: 0,
-        source: 'oregon',
-        from: 0,
-        to,
-        groups: [],
-        more: false,
-        verified: true,
-      }),
-    ],
-    [
-      'a replicated group',
-      (ct) => ({
-        type: 'Replicate',
-        partition: 0,
-        source: 'oregon',
-        from: 0,
-        to: 1,
-        groups: [{ ct, txs: [] }],
-        more: false,
-        verified: true,
-      }),
-    ],
-    ['Heartbeat.to', (to) => ({ type: 'Heartbeat', partition: 0, source: 'oregon', from: 0, to, verified: true })],
+    ['Replicate.to', (to) => sample('Replicate', { from: 0, to, groups: [] })],
+    ['a replicated group', (ct) => sample('Replicate', { from: 0, to: 1, groups: [{ ct, txs: [] }] })],
+    ['Heartbeat.to', (to) => sample('Heartbeat', { from: 0, to, verified: true })],
     ['CommitTx.ct', (ct) => ({ type: 'CommitTx', partition: 0, txId: 'some-session-00001.0', attempt: 0, ct })],
     ['GossipDown.ust', (ust) => ({ type: 'GossipDown', ust, sOld: 0, wallMs: 0 })],
     [

@@ -6,6 +6,7 @@ import type { Envelope } from '../machine.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { everywhere, joined, loseDisk, rebuild, recovered, runRebuilding, versions } from '../testing/lost-disks.js';
 import { PlainStore } from '../testing/plain-store.js';
+import { sample } from '../testing/samples.js';
 import { World } from '../testing/world.js';
 
 const V = 'virginia-1';
@@ -345,16 +346,7 @@ describe('D10: who may lose what', () => {
     world.inject(
       { node: I, machine: 'replica/0' },
       { node: V, machine: 'replica/0' },
-      {
-        type: 'Replicate',
-        partition: 0,
-        source: 'virginia',
-        from: have,
-        to: have,
-        more: false,
-        verified: true,
-        groups: [{ ct, txs }],
-      },
+      sample('Replicate', { source: 'virginia', from: have, to: have, groups: [{ ct, txs }] }),
     );
     world.run(50);
     return ct;

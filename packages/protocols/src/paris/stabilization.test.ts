@@ -2,6 +2,7 @@
 import { type ClusterSpec, packWall } from '@isochron/core';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import { keyIn, TestClient } from '../testing/clients.js';
+import { sample } from '../testing/samples.js';
 import { THREE_REGIONS, World } from '../testing/world.js';
 
 const TWO_NODES_EACH: ClusterSpec = {
@@ -183,20 +184,10 @@ describe('PaRiS: nonsense from peers', () => {
     { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'prepared', ts: 9 },
     { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'lost', ts: 0 },
     { type: 'PrepareResp', txId: 'nobody', attempt: 0, partition: 3, pt: 9 },
-    { type: 'Replicate', partition: 0, source: 'atlantis', from: 0, to: 9, groups: [], more: false, verified: true },
-    { type: 'Heartbeat', partition: 0, source: 'ireland', from: 0, to: 9, verified: true },
+    sample('Replicate', { source: 'atlantis', from: 0, to: 9, groups: [] }),
+    sample('Heartbeat', { source: 'ireland', from: 0, to: 9, verified: true }),
     { type: 'ReplayLog', region: 'atlantis', after: 0, upTo: 9 },
-    {
-      type: 'ResyncReq',
-      partition: 0,
-      region: 'atlantis',
-      from: 0,
-      clock: 0,
-      group: 0,
-      incarnation: 0,
-      peerIncarnation: 0,
-      sourced: 0,
-    },
+    sample('ResyncReq', { region: 'atlantis', from: 0, clock: 0 }),
     { type: 'GossipRoot', region: 'atlantis', gst: 9e15, sOld: 0, wallMs: 0 },
     { type: 'ReadSliceResp', ref: 77, partition: 0, versions: [] },
     {
@@ -228,11 +219,11 @@ describe('PaRiS: nonsense from peers', () => {
       ust: 9e15,
       clocks: [{ partition: 999, clock: 9e15 }],
     },
-    { type: 'CopyReq', ref: 1, partition: 999, start: '', source: 'atlantis', above: 0, clock: 9e15 },
+    sample('CopyReq', { partition: 999, start: '', source: 'atlantis', clock: 9e15 }),
     {
       type: 'ReadCopy',
       node: 'atlantis-1',
-      request: { type: 'CopyReq', ref: 1, partition: 0, start: '', source: null, above: 0, clock: 0 },
+      request: sample('CopyReq', { start: '', source: null, clock: 0 }),
       vector: [{ region: 'atlantis', ts: 9e15 }],
     },
     {
@@ -275,17 +266,7 @@ describe('PaRiS: nonsense from peers', () => {
     const own = replicas.find(({ partition }) => partition === 0)!;
     expect(own.replication.vv.has('ireland')).toBe(false);
     const refused: TransactionMessage = { type: 'ResyncRefused', partition: 0, source: 'oregon', truncatedUpTo: 8e15 };
-    const rolledBack = {
-      type: 'ResyncReq' as const,
-      partition: 0,
-      region: 'oregon',
-      from: 0,
-      clock: ct,
-      group: ct,
-      incarnation: 0,
-      peerIncarnation: 0,
-      sourced: 0,
-    };
+    const rolledBack = sample('ResyncReq', { from: 0, clock: ct, group: ct });
     const messages = [refused, rolledBack, { ...rolledBack, clock: clock.last, group: clock.last }];
     const to = { node: 'virginia-1', machine: 'replica/0' };
     for (const message of messages) {
@@ -303,7 +284,7 @@ describe('PaRiS: nonsense from peers', () => {
     world.run(500);
     world.frames.length = 0;
     const to = { node: 'virginia-1', machine: 'replica/0' };
-    const request = { type: 'CopyReq' as const, ref: 1, partition: 0, start: '', source: null, above: 0, clock: 0 };
+    const request = sample('CopyReq', { start: '', source: null, clock: 0 });
     for (const node of ['ireland-1', 'atlantis-1']) {
       world.inject(to, { node, machine: 'rebuild' }, request);
       world.inject(to, { node, machine: 'rebuild' }, { type: 'ReadCopy', node, request, vector: [] });

@@ -1,7 +1,7 @@
 /** What a script has set up: the world, the links, and the names of its keys, sessions, transactions and times. */
 import type { NodeId, Timestamp, TxId } from '@isochron/core';
 import type { ClientResponse, TransactionMessage } from '../kernel/transactions/messages.js';
-import { transactionSchema } from '../kernel/transactions/schema.js';
+import { transactionSchema } from '../kernel/transactions/messages.js';
 import type { SessionTransaction } from '../kernel/transactions/session.js';
 import type { Snapshot } from '../kernel/transactions/snapshots.js';
 import type { TestClient } from './clients.js';

@@ -1,8 +1,8 @@
 /** The world of claim tests about interactive transactions: PaRiS unless a test names another protocol. */
 import { MAX_TIMESTAMP, newestTimestamp } from '@isochron/core';
 import type { ClientRequest, ClientResponse, TransactionMessage } from '../kernel/transactions/messages.js';
+import { transactionSchema } from '../kernel/transactions/messages.js';
 import { createTransactionNode, type TransactionNode, unappliedAfter } from '../kernel/transactions/node.js';
-import { transactionSchema } from '../kernel/transactions/schema.js';
 import type { Session } from '../kernel/transactions/session.js';
 import type { TransactionProtocol } from '../kernel/transactions/snapshots.js';
 import { paris } from '../paris/paris.js';

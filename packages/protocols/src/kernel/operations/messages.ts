@@ -1,307 +1,317 @@
 /**
- * The messages of protocols of single operations: GET and PUT of one key, and one-shot read-only transactions (ROTs). Each says who
- * sends it to whom, and what the papers call it. What replicas and nodes say to one another is in `../replication/messages.ts`.
+ * The messages of protocols of single operations: GET and PUT of one key, and one-shot read-only transactions (ROTs).
+ * Each is declared once: who sends it to whom, what the papers call it, its fields in the order in which they are
+ * encoded, their validation, and the type. The messages of replicas and nodes are in
+ * `../replication/messages.ts`.
  *
  * `seen` is what a session depends on, in entries whose meaning is the protocol's; empty when it has seen nothing yet.
  */
-import type {
-  Dependency,
-  Deps,
-  PartitionId,
-  QualifiedKey,
-  RegionId,
-  Timestamp,
-  TxId,
-  Value,
-  Version,
+import {
+  count,
+  type Infer,
+  type Kind,
+  list,
+  MalformedMessage,
+  type MessageOf,
+  type MessageSchema,
+  message,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  timestamp,
+  uint,
+  value,
 } from '@isochron/core';
-import type { Ref, ReplicationMessage } from '../replication/messages.js';
-import type { Refused } from '../transactions/messages.js';
+import {
+  dependencies,
+  key,
+  keys,
+  name,
+  node,
+  partition,
+  region,
+  txId,
+  version,
+  versions,
+} from '../replication/fields.js';
+import { type ReplicationMessage, replicationSchema } from '../replication/messages.js';
+import { Refused } from '../transactions/messages.js';
+
+const seen = list(timestamp, 1_000_000);
 
 /** Client → coordinator: the freshest version of a key that the session may see. */
-export interface GetReq {
-  readonly type: 'GetReq';
-  readonly ref: Ref;
-  readonly key: QualifiedKey;
-  readonly seen: Deps;
+export const GetReq = message('GetReq', 64, {
+  ref: uint,
+  key,
+  seen,
   /** The region in which `seen` was seen. */
-  readonly region: RegionId;
-}
-
-/** Coordinator → client. `seen` is to be merged with what the session has seen before; `ust` is for the `sentAfter` of its PUTs. */
-export interface GetResp {
-  readonly type: 'GetResp';
-  readonly ref: Ref;
-  readonly version: Version | null;
-  readonly seen: Deps;
-  readonly ust: Timestamp;
-  /** What the session depends on from now on, beside what it did, under protocols whose dependencies name keys. */
-  readonly depends?: readonly Dependency[] | undefined;
-}
+  region,
+});
+export type GetReq = Infer<typeof GetReq>;
 
 /**
- * Client → coordinator: writes a version of a key, or deletes it (`null`). It is sent again, under the same id, until its outcome is
- * known (D4): `attemptRegions` holds the region of every attempt so far; the last is this one's.
+ * Coordinator → client. `seen` is to be merged with what the session has seen before; `ust` is for the `sentAfter` of its
+ * PUTs.
  */
-export interface PutReq {
-  readonly type: 'PutReq';
-  readonly ref: Ref;
-  readonly txId: TxId;
-  readonly key: QualifiedKey;
-  readonly value: Value | null;
-  readonly seen: Deps;
-  readonly region: RegionId;
+export const GetResp = message('GetResp', 65, {
+  ref: uint,
+  version: nullable(version),
+  seen,
+  ust: timestamp,
+  /** What the session depends on from now on, beside what it did, under protocols whose dependencies name keys. */
+  depends: dependencies,
+});
+export type GetResp = Infer<typeof GetResp>;
+
+/**
+ * Client → coordinator: writes a version of a key, or deletes it (`null`). It is sent again, under the same id, until
+ * its outcome is known (D4): `attemptRegions` holds the region of every attempt so far; the last is this one's.
+ */
+export const PutReq = message('PutReq', 66, {
+  ref: uint,
+  txId,
+  key,
+  value: nullable(value),
+  seen,
+  region,
   /** The highest `ust` that the session knew when it first sent the PUT (D5). */
-  readonly sentAfter: Timestamp;
-  readonly attemptRegions: readonly RegionId[];
-  readonly principal: string;
+  sentAfter: timestamp,
+  attemptRegions: list(region, 16),
+  principal: name,
   /** What the version depends on, under protocols whose dependencies name keys; absent when that is nothing. */
-  readonly depends?: readonly Dependency[] | undefined;
-}
+  depends: dependencies,
+});
+export type PutReq = Infer<typeof PutReq>;
 
 /** Coordinator → client, when the version is on the disk of the region's replica. */
-export interface PutResp {
-  readonly type: 'PutResp';
-  readonly ref: Ref;
-  readonly txId: TxId;
-  readonly ts: Timestamp;
-  readonly seen: Deps;
+export const PutResp = message('PutResp', 67, {
+  ref: uint,
+  txId,
+  ts: timestamp,
+  seen,
   /** Where it was written: what the session has seen is of this region now. */
-  readonly region: RegionId;
-  readonly ust: Timestamp;
+  region,
+  ust: timestamp,
   /** What the session depends on now, as in GetResp. */
-  readonly depends?: readonly Dependency[] | undefined;
-}
+  depends: dependencies,
+});
+export type PutResp = Infer<typeof PutResp>;
 
 /** Client → coordinator: a one-shot read-only transaction. */
-export interface RotReq {
-  readonly type: 'RotReq';
-  readonly ref: Ref;
-  readonly keys: readonly QualifiedKey[];
-  readonly seen: Deps;
-  readonly region: RegionId;
+export const RotReq = message('RotReq', 68, {
+  ref: uint,
+  keys,
+  seen,
+  region,
   /** Its id and the session's, under protocols that remember who has read. */
-  readonly id?: TxId | undefined;
-}
+  id: optional(txId),
+});
+export type RotReq = Infer<typeof RotReq>;
 
 /** Coordinator → client. One entry for each key, in order; null where the snapshot has no version. */
-export interface RotResp {
-  readonly type: 'RotResp';
-  readonly ref: Ref;
-  readonly versions: readonly (Version | null)[];
-  readonly seen: Deps;
-  readonly ust: Timestamp;
-  readonly depends?: readonly Dependency[] | undefined;
-}
+export const RotResp = message('RotResp', 69, {
+  ref: uint,
+  versions,
+  seen,
+  ust: timestamp,
+  depends: dependencies,
+});
+export type RotResp = Infer<typeof RotResp>;
 
 /** Coordinator → replica (Okapi's GETReq). */
-export interface GetSliceReq {
-  readonly type: 'GetSliceReq';
-  readonly ref: Ref;
-  readonly partition: PartitionId;
-  readonly key: QualifiedKey;
-  readonly seen: Deps;
-}
+export const GetSliceReq = message('GetSliceReq', 70, { ref: count, partition, key, seen });
+export type GetSliceReq = Infer<typeof GetSliceReq>;
 
 /** Replica → coordinator, once what it shows is on disk (D1). */
-export interface GetSliceResp {
-  readonly type: 'GetSliceResp';
-  readonly ref: Ref;
-  readonly version: Version | null;
-  readonly seen: Deps;
-}
+export const GetSliceResp = message('GetSliceResp', 71, { ref: count, version: nullable(version), seen });
+export type GetSliceResp = Infer<typeof GetSliceResp>;
 
 /** Coordinator → the home's replica (the papers' PUTReq). */
-export interface PutSliceReq {
-  readonly type: 'PutSliceReq';
-  readonly ref: Ref;
-  readonly partition: PartitionId;
-  readonly txId: TxId;
+export const PutSliceReq = message('PutSliceReq', 72, {
+  ref: count,
+  partition,
+  txId,
   /** How many attempts came before (D4). */
-  readonly attempt: number;
-  readonly sentAfter: Timestamp;
-  readonly principal: string;
-  readonly key: QualifiedKey;
-  readonly value: Value | null;
-  readonly seen: Deps;
-  readonly depends?: readonly Dependency[] | undefined;
-}
+  attempt: uint,
+  sentAfter: timestamp,
+  principal: name,
+  key,
+  value: nullable(value),
+  seen,
+  depends: dependencies,
+});
+export type PutSliceReq = Infer<typeof PutSliceReq>;
 
 /** Replica → coordinator (PUTReply), once the version is on disk (D1). The same PUT again has the same timestamp. */
-export interface PutSliceResp {
-  readonly type: 'PutSliceResp';
-  readonly ref: Ref;
-  readonly ts: Timestamp;
-}
+export const PutSliceResp = message('PutSliceResp', 73, { ref: count, ts: timestamp });
+export type PutSliceResp = Infer<typeof PutSliceResp>;
 
 /** Coordinator → the replica of an earlier home (D4): this attempt must not happen any more, if it has not. */
-export interface SettleReq {
-  readonly type: 'SettleReq';
-  readonly ref: Ref;
-  readonly partition: PartitionId;
-  readonly txId: TxId;
-  readonly attempt: number;
-  readonly sentAfter: Timestamp;
-}
+export const SettleReq = message('SettleReq', 74, { ref: count, partition, txId, attempt: uint, sentAfter: timestamp });
+export type SettleReq = Infer<typeof SettleReq>;
 
 /**
  * Replica → coordinator, once the answer is durable. `lost`: it has forgotten (D5), or lost its disk since (D10), and
  * cannot know.
  */
-export interface SettleResp {
-  readonly type: 'SettleResp';
-  readonly ref: Ref;
-  readonly state: 'committed' | 'aborted' | 'lost';
+export const SettleResp = message('SettleResp', 75, {
+  ref: count,
+  state: oneOf('committed', 'aborted', 'lost'),
   /** Of a PUT that has happened; of no meaning otherwise. */
-  readonly ts: Timestamp;
-}
+  ts: timestamp,
+});
+export type SettleResp = Infer<typeof SettleResp>;
 
 /** The client's node → coordinator partition of a ROT (Contrarian's Snap-Req): choose its snapshot. */
-export interface SnapReq {
-  readonly type: 'SnapReq';
-  readonly ref: Ref;
-  readonly partition: PartitionId;
-  readonly seen: Deps;
-}
+export const SnapReq = message('SnapReq', 76, { ref: count, partition, seen });
+export type SnapReq = Infer<typeof SnapReq>;
 
 /** Coordinator partition → the client's node (Snap-Resp). */
-export interface SnapResp {
-  readonly type: 'SnapResp';
-  readonly ref: Ref;
-  readonly snapshot: Deps;
-}
+export const SnapResp = message('SnapResp', 77, { ref: count, snapshot: seen });
+export type SnapResp = Infer<typeof SnapResp>;
 
 /** Coordinator → replica: one partition's keys of a ROT (Contrarian's ROT-Req, Okapi's SliceREQ). */
-export interface RotSliceReq {
-  readonly type: 'RotSliceReq';
-  readonly ref: Ref;
-  readonly partition: PartitionId;
-  readonly snapshot: Deps;
-  readonly keys: readonly QualifiedKey[];
-  readonly id?: TxId | undefined;
-}
+export const RotSliceReq = message('RotSliceReq', 78, {
+  ref: count,
+  partition,
+  snapshot: seen,
+  keys,
+  id: optional(txId),
+});
+export type RotSliceReq = Infer<typeof RotSliceReq>;
 
 /** Replica → coordinator, once what it shows is on disk (D1). */
-export interface RotSliceResp {
-  readonly type: 'RotSliceResp';
-  readonly ref: Ref;
-  readonly versions: readonly (Version | null)[];
-}
+export const RotSliceResp = message('RotSliceResp', 79, { ref: count, versions });
+export type RotSliceResp = Infer<typeof RotSliceResp>;
 
 /** What a coordinator asks of a replica and what may have to wait there. */
 export type Slice = GetSliceReq | PutSliceReq | RotSliceReq;
 
+/** It never leaves its node: a replica refuses one that a peer sends. */
+const waiting = object({ get: nullable(GetSliceReq), put: nullable(PutSliceReq), rot: nullable(RotSliceReq) });
+const slice: Kind<Slice> = {
+  encode: (request) =>
+    waiting.encode({
+      get: request.type === 'GetSliceReq' ? request : null,
+      put: request.type === 'PutSliceReq' ? request : null,
+      rot: request.type === 'RotSliceReq' ? request : null,
+    }),
+  decode: (raw) => {
+    const { get, put, rot } = waiting.decode(raw);
+    const request = get ?? put ?? rot;
+    if (request === null) throw new MalformedMessage('expected an operation');
+    return request;
+  },
+};
+
 /** Replica → itself: what has waited since then goes on, so that the driver can bring what it reads to memory again. */
-export interface WaitedSlice {
-  readonly type: 'WaitedSlice';
+export const WaitedSlice = message('WaitedSlice', 80, {
   /** Whose coordinator asks. */
-  readonly node: string;
-  readonly request: Slice;
-  readonly since: number;
-}
+  node,
+  request: slice,
+  since: count,
+});
+export type WaitedSlice = Infer<typeof WaitedSlice>;
 
 /**
- * Replica → another replica of its region (the papers' dependency check): answer when this is there for good. What is needed of each source, as pairs of
- * its region's position in the cluster file and a timestamp.
+ * Replica → another replica of its region (the papers' dependency check): answer when this is there for good. What is
+ * needed of each source, as pairs of its region's position in the cluster file and a timestamp.
  */
-export interface DepCheckReq {
-  readonly type: 'DepCheckReq';
-  readonly ref: Ref;
-  readonly partition: PartitionId;
-  readonly needs: Deps;
-}
+export const DepCheckReq = message('DepCheckReq', 81, { ref: count, partition, needs: list(timestamp, 10_000) });
+export type DepCheckReq = Infer<typeof DepCheckReq>;
 
 /** Replica → replica: it is there, durably, and so is all that it depends on. */
-export interface DepCheckResp {
-  readonly type: 'DepCheckResp';
-  readonly ref: Ref;
-}
+export const DepCheckResp = message('DepCheckResp', 82, { ref: count });
+export type DepCheckResp = Infer<typeof DepCheckResp>;
 
 /** Replica → itself: the keys have been brought to memory; what waits of this source's up to here may be applied. */
-export interface AdmitUpdates {
-  readonly type: 'AdmitUpdates';
-  readonly source: RegionId;
-  readonly upTo: Timestamp;
-  readonly keys: readonly QualifiedKey[];
-}
+export const AdmitUpdates = message('AdmitUpdates', 83, { source: region, upTo: timestamp, keys });
+export type AdmitUpdates = Infer<typeof AdmitUpdates>;
 
 /**
- * Coordinator → replica: the second round of a ROT (COPS' get_by_version). For each key the versions that the first round has asked for, as pairs of a
- * region's position and a timestamp: the freshest of them is meant. Answered by RotSliceResp.
+ * Coordinator → replica: the second round of a ROT (COPS' get_by_version). For each key the versions that the first
+ * round has asked for, as pairs of a region's position and a timestamp: the freshest of them is meant. Answered by
+ * RotSliceResp.
  */
-export interface RotVersionsReq {
-  readonly type: 'RotVersionsReq';
-  readonly ref: Ref;
-  readonly partition: PartitionId;
-  readonly keys: readonly QualifiedKey[];
-  readonly wanted: readonly Deps[];
-}
+export const RotVersionsReq = message('RotVersionsReq', 92, {
+  ref: count,
+  partition,
+  keys,
+  wanted: list(list(timestamp, 100)),
+});
+export type RotVersionsReq = Infer<typeof RotVersionsReq>;
 
 /** A read-only transaction, and its logical time. */
-export interface Reader {
-  readonly id: TxId;
-  readonly at: Timestamp;
-}
+export const Reader = object({ id: txId, at: timestamp });
+export type Reader = Infer<typeof Reader>;
 
 /**
- * Replica → another replica of its region (COPS-SNOW's readers check): once what is needed is here (as in DepCheckReq), who has read older versions of
- * these keys?
+ * Replica → another replica of its region (COPS-SNOW's readers check): once what is needed is here (as in DepCheckReq),
+ * who has read older versions of these keys?
  */
-export interface ReadersCheckReq {
-  readonly type: 'ReadersCheckReq';
-  readonly ref: Ref;
-  readonly partition: PartitionId;
-  readonly keys: readonly QualifiedKey[];
-  readonly needs: Deps;
-}
+export const ReadersCheckReq = message('ReadersCheckReq', 90, {
+  ref: count,
+  partition,
+  keys,
+  needs: list(timestamp, 1_000_000),
+});
+export type ReadersCheckReq = Infer<typeof ReadersCheckReq>;
 
 /** Replica → replica: the old readers, of each client the latest. */
-export interface ReadersCheckResp {
-  readonly type: 'ReadersCheckResp';
-  readonly ref: Ref;
-  readonly readers: readonly Reader[];
-}
+export const ReadersCheckResp = message('ReadersCheckResp', 91, {
+  ref: count,
+  readers: list(Reader),
+});
+export type ReadersCheckResp = Infer<typeof ReadersCheckResp>;
 
-/** Replica → the source of updates (Orbe, section 6.2): all of yours up to here are applied at the replica of `region`, durably. */
-export interface ReplicationAck {
-  readonly type: 'ReplicationAck';
-  readonly partition: PartitionId;
+/**
+ * Replica → the source of updates (Orbe, section 6.2): all of yours up to here are applied at the replica of `region`,
+ * durably.
+ */
+export const ReplicationAck = message('ReplicationAck', 84, {
+  partition,
   /** Who says so. */
-  readonly region: RegionId;
-  readonly upTo: Timestamp;
-}
+  region,
+  upTo: timestamp,
+});
+export type ReplicationAck = Infer<typeof ReplicationAck>;
 
 /** Source → the other replicas: all updates of `region` up to here are applied everywhere. */
-export interface ReplicationComplete {
-  readonly type: 'ReplicationComplete';
-  readonly partition: PartitionId;
-  readonly region: RegionId;
-  readonly upTo: Timestamp;
-}
+export const ReplicationComplete = message('ReplicationComplete', 85, { partition, region, upTo: timestamp });
+export type ReplicationComplete = Infer<typeof ReplicationComplete>;
 
 export type OperationRequest = GetReq | PutReq | RotReq;
 export type OperationResponse = GetResp | PutResp | RotResp | Refused;
 
-export type OperationMessage =
-  | ReplicationMessage
-  | OperationRequest
-  | OperationResponse
-  | GetSliceReq
-  | GetSliceResp
-  | PutSliceReq
-  | PutSliceResp
-  | SettleReq
-  | SettleResp
-  | SnapReq
-  | SnapResp
-  | RotSliceReq
-  | RotSliceResp
-  | WaitedSlice
-  | DepCheckReq
-  | DepCheckResp
-  | AdmitUpdates
-  | ReplicationAck
-  | ReplicationComplete
-  | RotVersionsReq
-  | ReadersCheckReq
-  | ReadersCheckResp;
+const messages = {
+  GetReq,
+  PutReq,
+  RotReq,
+  GetResp,
+  PutResp,
+  RotResp,
+  Refused,
+  GetSliceReq,
+  GetSliceResp,
+  PutSliceReq,
+  PutSliceResp,
+  SettleReq,
+  SettleResp,
+  SnapReq,
+  SnapResp,
+  RotSliceReq,
+  RotSliceResp,
+  WaitedSlice,
+  DepCheckReq,
+  DepCheckResp,
+  AdmitUpdates,
+  ReplicationAck,
+  ReplicationComplete,
+  RotVersionsReq,
+  ReadersCheckReq,
+  ReadersCheckResp,
+};
+export type OperationMessage = ReplicationMessage | MessageOf<typeof messages>;
+/** Tags 64–85 and 90–92, and those of replication. */
+export const operationSchema: MessageSchema<OperationMessage> = { ...replicationSchema, ...messages };

@@ -2,69 +2,36 @@ import type { AnyMessage, DurableRecord, Kind, Version } from '@isochron/core';
 import { compareVersions, MAX_TIMESTAMP, MalformedMessage } from '@isochron/core';
 import fc from 'fast-check';
 import { PlainStore } from '../../testing/plain-store.js';
+import { operationSamples, SAMPLE_CONTEXT, sample } from '../../testing/samples.js';
 import { NodeClock, PhysicalNodeClock } from '../node-clock.js';
 import { Waiting } from '../waiting.js';
-import type { OperationMessage } from './messages.js';
-import { operationSchema } from './schema.js';
+import { type OperationMessage, operationSchema } from './messages.js';
 import { OperationSession } from './session.js';
 import { decides, Settlements } from './settlements.js';
 import { Versions } from './versions.js';
 
 const RUNS = { seed: 20_261_120, numRuns: 200 };
 
-const version: Version = { ts: 7, txId: 'session-0000000001.0', region: 'virginia', value: '1' };
-const put = { txId: 'session-0000000001.0', sentAfter: 3, principal: 'anonymous', key: 'default/k', value: null };
+const { version } = sample('GetResp');
+const { txId } = sample('PutReq');
 const depends = [
   { key: 'default/k', source: 1, ts: 7, near: true },
   { key: 'default/l', source: 0, ts: 2 },
 ];
-const slices = [
-  { type: 'GetSliceReq', ref: 1, partition: 0, key: 'default/k', seen: [1, 2] },
-  { type: 'PutSliceReq', ref: 2, partition: 0, attempt: 1, ...put, seen: [] },
-  { type: 'RotSliceReq', ref: 3, partition: 0, snapshot: [4], keys: ['default/k'] },
-] as const;
+const slices = [sample('GetSliceReq'), sample('PutSliceReq', { value: null }), sample('RotSliceReq', { id: txId })];
 const MESSAGES: readonly OperationMessage[] = [
-  { type: 'GetReq', ref: 1, key: 'default/k', seen: [], region: 'virginia' },
-  { type: 'GetResp', ref: 1, version, seen: [5, 6], ust: 4 },
-  { type: 'GetResp', ref: 1, version: null, seen: [], ust: 4 },
-  {
-    type: 'PutReq',
-    ref: 2,
-    ...put,
-    value: new Uint8Array([1]),
-    seen: [1],
-    region: 'virginia',
-    attemptRegions: ['virginia'],
-  },
-  { type: 'PutResp', ref: 2, txId: put.txId, ts: 9, seen: [9], region: 'virginia', ust: 4 },
-  { type: 'RotReq', ref: 3, keys: ['default/a', 'default/b'], seen: [1], region: 'oregon' },
-  { type: 'RotResp', ref: 3, versions: [version, null], seen: [1], ust: 4 },
-  ...slices,
-  { type: 'GetSliceResp', ref: 1, version, seen: [2] },
-  { type: 'PutSliceResp', ref: 2, ts: 9 },
-  { type: 'SettleReq', ref: 4, partition: 1, txId: put.txId, attempt: 0, sentAfter: 3 },
-  { type: 'SettleResp', ref: 4, state: 'lost', ts: 0 },
-  { type: 'SnapReq', ref: 5, partition: 1, seen: [1, 2, 3] },
-  { type: 'SnapResp', ref: 5, snapshot: [1, 2, 3] },
-  { type: 'RotSliceResp', ref: 3, versions: [null, version] },
-  ...slices.map((request) => ({ type: 'WaitedSlice', node: 'virginia-1', request, since: 11 }) as const),
-  { type: 'DepCheckReq', ref: 6, partition: 1, needs: [0, 5, 2, 7] },
-  { type: 'DepCheckResp', ref: 6 },
-  { type: 'ReplicationAck', partition: 1, region: 'oregon', upTo: 8 },
-  { type: 'ReplicationComplete', partition: 1, region: 'virginia', upTo: 8 },
-  { type: 'AdmitUpdates', source: 'virginia', upTo: 7, keys: ['default/k'] },
-  { type: 'PutReq', ref: 2, ...put, seen: [1], region: 'virginia', attemptRegions: ['virginia'], depends },
-  { type: 'PutResp', ref: 2, txId: put.txId, ts: 9, seen: [9], region: 'virginia', ust: 4, depends },
-  { type: 'PutSliceReq', ref: 2, partition: 0, attempt: 1, ...put, seen: [], depends },
-  { type: 'GetResp', ref: 1, version: null, seen: [], ust: 4, depends },
-  { type: 'RotReq', ref: 3, keys: [], seen: [1], region: 'oregon', id: put.txId },
-  { type: 'RotResp', ref: 3, versions: [], seen: [1], ust: 4, depends },
-  { type: 'RotSliceReq', ref: 3, partition: 0, snapshot: [4], keys: [], id: put.txId },
-  { type: 'RotSliceResp', ref: 3, versions: [{ ...version, depends }] },
-  { type: 'RotVersionsReq', ref: 3, partition: 0, keys: ['default/k'], wanted: [[0, 5, 1, 5]] },
-  { type: 'ReadersCheckReq', ref: 7, partition: 1, keys: ['default/k'], needs: [0, 5] },
-  { type: 'ReadersCheckResp', ref: 7, readers: [{ id: put.txId, at: 8 }] },
-  { type: 'Refused', ref: 1, code: 'NOT_READY', detail: 'Later.' },
+  ...Object.values(operationSamples(SAMPLE_CONTEXT)),
+  ...slices.map((request) => sample('WaitedSlice', { request })),
+  sample('GetResp', { version: null, seen: [] }),
+  sample('GetResp', { depends }),
+  sample('PutReq', { value: new Uint8Array([1]) }),
+  sample('PutReq', { value: null, depends }),
+  sample('PutResp', { depends }),
+  sample('PutSliceReq', { depends }),
+  sample('RotReq', { keys: [], id: txId }),
+  sample('RotResp', { versions: [], depends }),
+  sample('RotSliceReq', { keys: [], id: txId }),
+  sample('RotSliceResp', { versions: [{ ...version!, depends }] }),
 ];
 
 /** Through the fields that the schema names, and back. */

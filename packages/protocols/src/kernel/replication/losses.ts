@@ -1,24 +1,38 @@
 /** Transactions of which a lost disk took a part (D10): what operators see until they have acknowledged it. */
-import type { MetaValue, NodeId, PartitionId, QualifiedKey, Timestamp, TxId } from '@isochron/core';
+import {
+  boolean,
+  type Infer,
+  type MetaValue,
+  type NodeId,
+  object,
+  type PartitionId,
+  type QualifiedKey,
+  type Timestamp,
+  type TxId,
+  timestamp,
+  uint,
+} from '@isochron/core';
 import type { Effects } from '../../machine.js';
+import { keys, node, partitions, txId } from './fields.js';
 
 /** A transaction of which a lost disk took a part (D10). */
-export interface Loss {
-  readonly txId: TxId;
+export const Loss = object({
+  txId,
   /** Commit timestamp; for a transaction that was prepared and not known to be committed, its highest proposal. */
-  readonly ts: Timestamp;
-  readonly attempt: number;
+  ts: timestamp,
+  attempt: uint,
   /** Whether a surviving cohort had committed it. Otherwise it may have been acknowledged or not. */
-  readonly committed: boolean;
+  committed: boolean,
   /** Whether what survived of it was taken back; false where readers may have seen it, so that it was kept. */
-  readonly takenBack: boolean;
+  takenBack: boolean,
   /** Node whose disk was lost. */
-  readonly node: NodeId;
+  node,
   /** Partitions whose writes are gone, and the keys that are known from the others. */
-  readonly partitions: readonly PartitionId[];
-  readonly keys: readonly QualifiedKey[];
-  readonly acknowledged: boolean;
-}
+  partitions,
+  keys,
+  acknowledged: boolean,
+});
+export type Loss = Infer<typeof Loss>;
 
 /** Name of the meta record. */
 export const LOSSES_RECORD = 'losses';

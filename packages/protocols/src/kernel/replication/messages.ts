@@ -1,258 +1,263 @@
 /**
- * What replicas and nodes say to one another under every protocol: replication and its replay (D6), copies of lost disks (D10), and
- * stabilisation. Each says who sends it to whom. `schema.ts` gives their encoding and validation.
+ * The messages of replicas and nodes under every protocol: replication and its replay (D6), copies of lost
+ * disks (D10), and stabilisation. Each is declared once: its sender and receiver, its fields in the order in which they
+ * are encoded, their validation, and the type.
  */
-import type {
-  Deps,
-  LogGroup,
-  NodeId,
-  PartitionId,
-  QualifiedKey,
-  RegionId,
-  Timestamp,
-  TxId,
-  Version,
+import {
+  boolean,
+  count,
+  type Infer,
+  list,
+  type MessageOf,
+  type MessageSchema,
+  message,
+  nullable,
+  object,
+  optional,
+  timestamp,
+  uint,
 } from '@isochron/core';
+import { deps, group, key, node, partition, partitions, region, txId, version, wallMs } from './fields.js';
 
 /** Correlates an answer with its request; made by the requester. */
 export type Ref = number;
 
 /** A key and one of its versions. */
-export interface ListedVersion {
-  readonly key: QualifiedKey;
-  readonly version: Version;
-}
+export const ListedVersion = object({ key, version });
+export type ListedVersion = Infer<typeof ListedVersion>;
 
 /**
- * Replica → peer replica (Alg. 4 line 15), after the groups are durable here. All groups with `from < ct <= to` that `source`
- * sourced. A fragment of a group has `to` = `from`: only its last part raises the receiver's version clock (P3, D6).
+ * Replica → peer replica (Alg. 4 line 15), after the groups are durable here. All groups with `from < ct <= to` that
+ * `source` sourced. A fragment of a group has `to` = `from`: only its last part raises the receiver's version clock
+ * (P3, D6).
  */
-export interface Replicate {
-  readonly type: 'Replicate';
-  readonly partition: PartitionId;
-  readonly source: RegionId;
-  readonly from: Timestamp;
-  readonly to: Timestamp;
-  readonly groups: readonly LogGroup[];
+export const Replicate = message('Replicate', 27, {
+  partition,
+  source: region,
+  from: timestamp,
+  to: timestamp,
+  groups: list(group),
   /** A page of a replay that goes on: the receiver asks for the next one. */
-  readonly more: boolean;
+  more: boolean,
   /** Whether every peer has verified the disk that this comes from (D10). */
-  readonly verified: boolean;
-}
+  verified: boolean,
+});
+export type Replicate = Infer<typeof Replicate>;
 
 /** Replica → peer replica (Alg. 4 line 21): nothing was applied in `(from, to]`. */
-export interface Heartbeat {
-  readonly type: 'Heartbeat';
-  readonly partition: PartitionId;
-  readonly source: RegionId;
-  readonly from: Timestamp;
-  readonly to: Timestamp;
-  readonly verified: boolean;
-}
+export const Heartbeat = message('Heartbeat', 28, {
+  partition,
+  source: region,
+  from: timestamp,
+  to: timestamp,
+  verified: boolean,
+});
+export type Heartbeat = Infer<typeof Heartbeat>;
 
 /** Partitions whose version clocks have moved over the same range. */
-export interface HeartbeatSpan extends Pick<Heartbeat, 'from' | 'to' | 'verified'> {
-  readonly partitions: readonly PartitionId[];
-}
+export const HeartbeatSpan = object({
+  from: timestamp,
+  to: timestamp,
+  verified: boolean,
+  partitions,
+});
+export type HeartbeatSpan = Infer<typeof HeartbeatSpan>;
 
 /** Rounds of a node → rounds of a node that has replicas of the same partitions: the `Heartbeat`s of a round. */
-export interface Heartbeats {
-  readonly type: 'Heartbeats';
-  readonly source: RegionId;
-  readonly spans: readonly HeartbeatSpan[];
-}
+export const Heartbeats = message('Heartbeats', 53, { source: region, spans: list(HeartbeatSpan, 100_000) });
+export type Heartbeats = Infer<typeof Heartbeats>;
 
-/** Machine → rounds of its node → rounds of every other node: something is written, rounds come at their interval (`activity.ts`). */
-export interface Wake {
-  readonly type: 'Wake';
-}
+/**
+ * Machine → rounds of its node → rounds of every other node: something is written, rounds come at their interval
+ * (`activity.ts`).
+ */
+export const Wake = message('Wake', 54, {});
+export type Wake = Infer<typeof Wake>;
 
 /** Replica → peer replica (D6): send again what you sourced after `from`. */
-export interface ResyncReq {
-  readonly type: 'ResyncReq';
-  readonly partition: PartitionId;
-  readonly region: RegionId;
-  readonly from: Timestamp;
+export const ResyncReq = message('ResyncReq', 29, {
+  partition,
+  region,
+  from: timestamp,
   /**
-   * Highest version clock and highest `ct` of a group that came from the receiver itself since the sender started: what it no longer
-   * knows of, it has lost (D10). `from` says less: after a restart it may have been raised by UST.
+   * Highest version clock and highest `ct` of a group that came from the receiver itself since the sender started: what
+   * it no longer knows of, it has lost (D10). `from` says less: after a restart it may have been raised by UST.
    */
-  readonly clock: Timestamp;
-  readonly group: Timestamp;
-  /** `incarnation` of the sender, and of the receiver as far as the sender knows: whose disk was lost since is met anew (D10). */
-  readonly incarnation: Timestamp;
-  readonly peerIncarnation: Timestamp;
+  clock: timestamp,
+  group: timestamp,
+  /**
+   * `incarnation` of the sender, and of the receiver as far as the sender knows: whose disk was lost since is met anew
+   * (D10).
+   */
+  incarnation: timestamp,
+  peerIncarnation: timestamp,
   /** The sender's own durable version clock: every group that it has ever sent lies at or below. */
-  readonly sourced: Timestamp;
-}
+  sourced: timestamp,
+});
+export type ResyncReq = Infer<typeof ResyncReq>;
 
 /** Replica → peer replica (D10): what you lack is no longer in my log, so your disk has lost what it had confirmed. */
-export interface ResyncRefused {
-  readonly type: 'ResyncRefused';
-  readonly partition: PartitionId;
-  readonly source: RegionId;
-  readonly truncatedUpTo: Timestamp;
-}
+export const ResyncRefused = message('ResyncRefused', 34, { partition, source: region, truncatedUpTo: timestamp });
+export type ResyncRefused = Infer<typeof ResyncRefused>;
 
 /** Replica → itself: the range `(after, upTo]` of its log has been brought to memory; send it to `region`. */
-export interface ReplayLog {
-  readonly type: 'ReplayLog';
-  readonly region: RegionId;
-  readonly after: Timestamp;
-  readonly upTo: Timestamp;
-}
+export const ReplayLog = message('ReplayLog', 33, { region, after: timestamp, upTo: timestamp });
+export type ReplayLog = Infer<typeof ReplayLog>;
 
 /** Node without data → every other node (D10): what do you know of me? */
-export interface JoinReq {
-  readonly type: 'JoinReq';
-}
+export const JoinReq = message('JoinReq', 35, {});
+export type JoinReq = Infer<typeof JoinReq>;
 
 /** Node → node without data. */
-export interface JoinResp {
-  readonly type: 'JoinResp';
+export const JoinResp = message('JoinResp', 36, {
   /** Whether the answering node has its own data. */
-  readonly joined: boolean;
+  joined: boolean,
   /** It waits to be rebuilt itself: its data are damaged. */
-  readonly retiring: boolean;
+  retiring: boolean,
   /** It had data, which were set aside: the cluster has lived, whatever else is known. */
-  readonly setAside: boolean;
-  readonly ust: Timestamp;
+  setAside: boolean,
+  ust: timestamp,
   /** Highest version clock seen from the asker, for each partition that both hold. */
-  readonly clocks: readonly { readonly partition: PartitionId; readonly clock: Timestamp }[];
-}
+  clocks: list(object({ partition, clock: timestamp })),
+});
+export type JoinResp = Infer<typeof JoinResp>;
 
 /** Node without data → replica (D10): a page of your versions from key `start` on. */
-export interface CopyReq {
-  readonly type: 'CopyReq';
-  readonly ref: Ref;
-  readonly partition: PartitionId;
-  readonly start: QualifiedKey;
+export const CopyReq = message('CopyReq', 37, {
+  ref: count,
+  partition,
+  start: key,
   /** Only versions that this region sourced above `above`; null for all versions. */
-  readonly source: RegionId | null;
-  readonly above: Timestamp;
+  source: nullable(region),
+  above: timestamp,
   /** Answer once your durable version vector has reached this entry of the asker's region. */
-  readonly clock: Timestamp;
-}
+  clock: timestamp,
+});
+export type CopyReq = Infer<typeof CopyReq>;
+
+/** One region's entry of a version vector. */
+export const VectorEntry = object({ region, ts: timestamp });
+export type VectorEntry = Infer<typeof VectorEntry>;
+const vector = list(VectorEntry, 1_000);
 
 /** Replica → itself: the page has been brought to memory; send it to `node`. */
-export interface ReadCopy {
-  readonly type: 'ReadCopy';
-  readonly node: NodeId;
-  readonly request: CopyReq;
-  readonly vector: readonly VectorEntry[];
-}
+export const ReadCopy = message('ReadCopy', 38, {
+  node,
+  request: CopyReq,
+  vector,
+});
+export type ReadCopy = Infer<typeof ReadCopy>;
 
 /** Replica → node without data: one part of a page, at most about half a MiB. */
-export interface CopyResp {
-  readonly type: 'CopyResp';
-  readonly ref: Ref;
-  readonly part: number;
-  readonly parts: number;
-  readonly versions: readonly ListedVersion[];
-  readonly next: QualifiedKey | null;
-  /** The durable version vector before the page was read: every version that it covers is in this page or in another one. */
-  readonly vector: readonly VectorEntry[];
-  readonly gcFloor: Timestamp;
-}
-
-export interface VectorEntry {
-  readonly region: RegionId;
-  readonly ts: Timestamp;
-}
+export const CopyResp = message('CopyResp', 39, {
+  ref: count,
+  part: uint,
+  parts: uint,
+  versions: list(ListedVersion),
+  next: nullable(key),
+  /**
+   * The durable version vector before the page was read: every version that it covers is in this page or in another
+   * one.
+   */
+  vector,
+  gcFloor: timestamp,
+});
+export type CopyResp = Infer<typeof CopyResp>;
 
 /** Node → its parent in the region's tree (Alg. 4 lines 34–35): the minima over its subtree. */
-export interface GossipUp {
-  readonly type: 'GossipUp';
+export const GossipUp = message('GossipUp', 30, {
   /** Minimum over the subtree of every replica's durable version vector; null where it has no replica. */
-  readonly gst: Timestamp | null;
+  gst: nullable(timestamp),
   /** Oldest snapshot in use in the subtree (P9). */
-  readonly sOld: Timestamp;
+  sOld: timestamp,
   /** The sender's wall clock, for the drift watch (T1). */
-  readonly wallMs: number;
+  wallMs,
   /** Minima over the subtree of what its nodes have installed, under protocols that use them (`RegionalTimes`). */
-  readonly regional?: Deps | undefined;
+  regional: deps,
   /**
    * Minimum over the subtree's nodes, also those without replicas, of the stable times on their disks; absent for 0.
    */
-  readonly served?: Timestamp | undefined;
+  served: optional(timestamp),
   /** The highest time that a caller of one of these nodes waits for to be served everywhere; absent when none does. */
-  readonly wanted?: Timestamp | undefined;
-}
+  wanted: optional(timestamp),
+});
+export type GossipUp = Infer<typeof GossipUp>;
 
 /** Root → the other regions' roots. */
-export interface GossipRoot {
-  readonly type: 'GossipRoot';
-  readonly region: RegionId;
-  readonly gst: Timestamp | null;
-  readonly sOld: Timestamp;
-  readonly wallMs: number;
+export const GossipRoot = message('GossipRoot', 31, {
+  region,
+  gst: nullable(timestamp),
+  sOld: timestamp,
+  wallMs,
   /** The region's minima, under protocols that use those over all regions. */
-  readonly regional?: Deps | undefined;
+  regional: deps,
   /** The region's minimum, and the region's highest time that is waited for. */
-  readonly served?: Timestamp | undefined;
-  readonly wanted?: Timestamp | undefined;
-}
+  served: optional(timestamp),
+  wanted: optional(timestamp),
+});
+export type GossipRoot = Infer<typeof GossipRoot>;
 
 /** Root → down its tree (Alg. 4 lines 36–38). */
-export interface GossipDown {
-  readonly type: 'GossipDown';
-  readonly ust: Timestamp;
-  readonly sOld: Timestamp;
-  readonly wallMs: number;
+export const GossipDown = message('GossipDown', 32, {
+  ust: timestamp,
+  sOld: timestamp,
+  wallMs,
   /** The region's minima, under protocols that use them. */
-  readonly regional?: Deps | undefined;
+  regional: deps,
   /** What every node of every region serves, and the highest time that a caller of any node waits for to be served. */
-  readonly served?: Timestamp | undefined;
-  readonly wanted?: Timestamp | undefined;
-}
+  served: optional(timestamp),
+  wanted: optional(timestamp),
+});
+export type GossipDown = Infer<typeof GossipDown>;
 
 /** A node whose clock is off by what it knows of the others' → every node: compare once more (K2). */
-export interface ClockReq {
-  readonly type: 'ClockReq';
-}
+export const ClockReq = message('ClockReq', 51, {});
+export type ClockReq = Infer<typeof ClockReq>;
 
 /** For `PeerClocks`. */
-export interface ClockResp {
-  readonly type: 'ClockResp';
-  readonly wallMs: number;
-}
+export const ClockResp = message('ClockResp', 52, { wallMs });
+export type ClockResp = Infer<typeof ClockResp>;
 
 /** An operator, through the node's API → the node's `losses` machine (D10). */
-export interface AcknowledgeLossesReq {
-  readonly type: 'AcknowledgeLossesReq';
-  readonly ref: Ref;
+export const AcknowledgeLossesReq = message('AcknowledgeLossesReq', 41, {
+  ref: uint,
   /** Null for all of them. */
-  readonly transactions: readonly TxId[] | null;
-}
+  transactions: nullable(list(txId, 10_000)),
+});
+export type AcknowledgeLossesReq = Infer<typeof AcknowledgeLossesReq>;
 
 /** `losses` → the node's API, once it is durable. */
-export interface AcknowledgeLossesResp {
-  readonly type: 'AcknowledgeLossesResp';
-  readonly ref: Ref;
+export const AcknowledgeLossesResp = message('AcknowledgeLossesResp', 42, {
+  ref: uint,
   /** How many were open and are not any more. */
-  readonly acknowledged: number;
-}
+  acknowledged: uint,
+});
+export type AcknowledgeLossesResp = Infer<typeof AcknowledgeLossesResp>;
 
-export type ReplicationMessage =
-  | Replicate
-  | Heartbeat
-  | Heartbeats
-  | Wake
-  | ResyncReq
-  | ResyncRefused
-  | ReplayLog
-  | JoinReq
-  | JoinResp
-  | CopyReq
-  | ReadCopy
-  | CopyResp
-  | GossipUp
-  | GossipRoot
-  | GossipDown
-  | ClockReq
-  | ClockResp
-  | AcknowledgeLossesReq
-  | AcknowledgeLossesResp;
+const messages = {
+  Replicate,
+  Heartbeat,
+  Heartbeats,
+  Wake,
+  ResyncReq,
+  ResyncRefused,
+  ReplayLog,
+  JoinReq,
+  JoinResp,
+  CopyReq,
+  ReadCopy,
+  CopyResp,
+  GossipUp,
+  GossipRoot,
+  GossipDown,
+  ClockReq,
+  ClockResp,
+  AcknowledgeLossesReq,
+  AcknowledgeLossesResp,
+};
+export type ReplicationMessage = MessageOf<typeof messages>;
+/** Tags 27–39, 41, 42 and 51–54 are these. */
+export const replicationSchema: MessageSchema<ReplicationMessage> = messages;
 
 /** The messages that a replica takes of others. */
 export type StreamMessage = Extract<

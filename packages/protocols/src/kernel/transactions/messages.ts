@@ -1,443 +1,456 @@
 /**
- * The messages of interactive transactions, in the order in which a transaction meets them. Each says who sends it to whom and which
- * lines of the PaRiS paper it carries out. `schema.ts` gives their encoding and validation.
+ * The messages of interactive transactions, in the order in which a transaction meets them. Each is declared once: who
+ * sends it to whom, which lines of the PaRiS paper it carries out, its fields in the order in which they are encoded,
+ * their validation, and the type.
  */
-import type {
-  Deps,
-  ErrorCode,
-  KeyWrite,
-  ListRange,
-  NodeId,
-  PartitionId,
-  QualifiedKey,
-  RegionId,
-  Timestamp,
-  TxId,
-  Version,
+import {
+  boolean,
+  count,
+  ERROR_CODES,
+  type ErrorCode,
+  type Infer,
+  type Kind,
+  type ListRange,
+  list,
+  MalformedMessage,
+  type MessageOf,
+  type MessageSchema,
+  message,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  struct,
+  text,
+  timestamp,
+  uint,
 } from '@isochron/core';
-import type { Loss } from '../replication/losses.js';
-import type { ListedVersion, Ref, ReplicationMessage } from '../replication/messages.js';
+import {
+  deps,
+  key,
+  keys,
+  name,
+  node,
+  partition,
+  partitions,
+  region,
+  txId,
+  versions,
+  writes,
+} from '../replication/fields.js';
+import { Loss } from '../replication/losses.js';
+import { ListedVersion, type ReplicationMessage, replicationSchema } from '../replication/messages.js';
+
+const nullableTimestamp = nullable(timestamp);
+const range = struct<ListRange>({ start: key, end: nullable(key), limit: uint });
+/** The regions that an attempt avoids. */
+const avoid = list(region, 64);
+const code: Kind<ErrorCode> = {
+  encode: (c) => c,
+  decode: (raw) => (typeof raw === 'string' && Object.hasOwn(ERROR_CODES, raw) ? (raw as ErrorCode) : 'INTERNAL'),
+};
+const detail = text(1024);
+const losses = list(Loss);
 
 /** Client → coordinator (Alg. 1 line 2). Opens a transaction; its id is the client's (P8). */
-export interface StartTxReq {
-  readonly type: 'StartTxReq';
-  readonly ref: Ref;
-  readonly txId: TxId;
+export const StartTxReq = message('StartTxReq', 1, {
+  ref: uint,
+  txId,
   /** Highest stable snapshot that the session knows. */
-  readonly ust: Timestamp;
+  ust: timestamp,
   /** Asks for exactly this snapshot: a resumed transaction, or a read of the past. */
-  readonly at: Timestamp | null;
+  at: nullableTimestamp,
   /** What the session has seen beside its `ust`, or the other entries of `at`, under protocols that have them. */
-  readonly deps?: Deps | undefined;
-}
+  deps,
+});
+export type StartTxReq = Infer<typeof StartTxReq>;
 
 /** Coordinator → client (Alg. 2 line 5). */
-export interface StartTxResp {
-  readonly type: 'StartTxResp';
-  readonly ref: Ref;
-  readonly snapshot: Timestamp;
+export const StartTxResp = message('StartTxResp', 2, {
+  ref: uint,
+  snapshot: timestamp,
   /** The snapshot's other entries, under protocols that have them. */
-  readonly deps?: Deps | undefined;
-}
+  deps,
+});
+export type StartTxResp = Infer<typeof StartTxResp>;
 
 /**
- * Client → coordinator (Alg. 1 line 15). With a `txId` it reads in that open transaction; without one it starts, reads and
- * ends in one round trip (P11), with `ust` and `at` as in StartTxReq.
+ * Client → coordinator (Alg. 1 line 15). With a `txId` it reads in that open transaction; without one it starts, reads
+ * and ends in one round trip (P11), with `ust` and `at` as in StartTxReq.
  */
-export interface ReadReq {
-  readonly type: 'ReadReq';
-  readonly ref: Ref;
-  readonly txId: TxId | null;
-  readonly ust: Timestamp;
-  readonly at: Timestamp | null;
-  readonly keys: readonly QualifiedKey[];
+export const ReadReq = message('ReadReq', 3, {
+  ref: uint,
+  txId: nullable(txId),
+  ust: timestamp,
+  at: nullableTimestamp,
+  keys,
   /** What the session has seen beside its `ust`, or the other entries of `at`, under protocols that have them. */
-  readonly deps?: Deps | undefined;
-}
+  deps,
+});
+export type ReadReq = Infer<typeof ReadReq>;
 
 /** Coordinator → client (Alg. 2 line 16). One entry for each key, in order; null where the snapshot has no version. */
-export interface ReadResp {
-  readonly type: 'ReadResp';
-  readonly ref: Ref;
-  readonly snapshot: Timestamp;
-  readonly versions: readonly (Version | null)[];
+export const ReadResp = message('ReadResp', 4, {
+  ref: uint,
+  snapshot: timestamp,
+  versions,
   /** The snapshot's other entries, under protocols that have them. */
-  readonly deps?: Deps | undefined;
-}
+  deps,
+});
+export type ReadResp = Infer<typeof ReadResp>;
 
 /** Client → coordinator: one page of a keyspace in key order, over all its partitions, inside one snapshot. */
-export interface ListReq {
-  readonly type: 'ListReq';
-  readonly ref: Ref;
-  readonly txId: TxId | null;
-  readonly ust: Timestamp;
-  readonly at: Timestamp | null;
-  readonly keyspace: string;
-  readonly range: ListRange;
+export const ListReq = message('ListReq', 5, {
+  ref: uint,
+  txId: nullable(txId),
+  ust: timestamp,
+  at: nullableTimestamp,
+  keyspace: name,
+  range,
   /** What the session has seen beside its `ust`, or the other entries of `at`, under protocols that have them. */
-  readonly deps?: Deps | undefined;
-}
+  deps,
+});
+export type ListReq = Infer<typeof ListReq>;
 
 /** Coordinator → client: keys with a value, and where the next page starts. */
-export interface ListResp {
-  readonly type: 'ListResp';
-  readonly ref: Ref;
-  readonly snapshot: Timestamp;
-  readonly entries: readonly ListedVersion[];
-  readonly next: QualifiedKey | null;
+export const ListResp = message('ListResp', 6, {
+  ref: uint,
+  snapshot: timestamp,
+  entries: list(ListedVersion),
+  next: nullable(key),
   /** The snapshot's other entries, under protocols that have them. */
-  readonly deps?: Deps | undefined;
-}
+  deps,
+});
+export type ListResp = Infer<typeof ListResp>;
 
 /**
  * Client → coordinator (Alg. 1 line 27). With `snapshot: null` it commits a transaction that StartTxReq opened; with a
  * number it needs no context: a one-shot write (P11), or a retry anywhere (D4). `attemptRegions` holds the home of every attempt
  * so far, and `avoids` what each of them avoids; absent where none avoids anything.
  */
-export interface CommitReq {
-  readonly type: 'CommitReq';
-  readonly ref: Ref;
-  readonly txId: TxId;
-  readonly snapshot: Timestamp | null;
-  readonly hwt: Timestamp;
-  readonly sentAfter: Timestamp;
-  readonly attemptRegions: readonly RegionId[];
-  readonly principal: string;
-  readonly writes: readonly KeyWrite[];
+export const CommitReq = message('CommitReq', 7, {
+  ref: uint,
+  txId,
+  snapshot: nullableTimestamp,
+  hwt: timestamp,
+  sentAfter: timestamp,
+  attemptRegions: list(region, 16),
+  principal: name,
+  writes,
   /** The other entries of `snapshot`, or of what the session has seen, under protocols that have them. */
-  readonly deps?: Deps | undefined;
+  deps,
   /** For each attempt the regions that it avoids, sorted. */
-  readonly avoids?: readonly (readonly RegionId[])[] | undefined;
-}
+  avoids: optional(list(avoid, 16)),
+});
+export type CommitReq = Infer<typeof CommitReq>;
 
 /** Coordinator → client (Alg. 2 line 32), as soon as all prepares are durable (D3). */
-export interface CommitResp {
-  readonly type: 'CommitResp';
-  readonly ref: Ref;
-  readonly txId: TxId;
-  readonly ct: Timestamp;
+export const CommitResp = message('CommitResp', 8, {
+  ref: uint,
+  txId,
+  ct: timestamp,
   /** What the commit depends on, under protocols whose sessions must know. */
-  readonly deps?: Deps | undefined;
-}
+  deps,
+});
+export type CommitResp = Infer<typeof CommitResp>;
 
 /** Client → coordinator: the transaction ends without a commit; its context is freed. */
-export interface EndTxReq {
-  readonly type: 'EndTxReq';
-  readonly ref: Ref;
-  readonly txId: TxId;
-}
+export const EndTxReq = message('EndTxReq', 9, { ref: uint, txId });
+export type EndTxReq = Infer<typeof EndTxReq>;
 
 /** Coordinator → client: the context is gone, or was never there. */
-export interface EndTxResp {
-  readonly type: 'EndTxResp';
-  readonly ref: Ref;
-}
+export const EndTxResp = message('EndTxResp', 10, { ref: uint });
+export type EndTxResp = Infer<typeof EndTxResp>;
 
 /** Client → coordinator: how did this transaction end? Never causes a tombstone (D2). */
-export interface TxStatusReq {
-  readonly type: 'TxStatusReq';
-  readonly ref: Ref;
-  readonly txId: TxId;
-}
+export const TxStatusReq = message('TxStatusReq', 11, { ref: uint, txId });
+export type TxStatusReq = Infer<typeof TxStatusReq>;
 
 /**
- * How a transaction stands. `pending`: a cohort is prepared, the outcome is being decided. `lost`: a replica that may have known
- * it has lost its disk (D10). `unknown`: nobody who answered knows how it ended.
+ * How a transaction stands. `pending`: a cohort is prepared, the outcome is being decided. `lost`: a replica that may
+ * have known it has lost its disk (D10). `unknown`: nobody who answered knows how it ended.
  */
 export type TransactionStatus = (typeof STATUSES)[number];
-export const STATUSES = ['open', 'committed', 'aborted', 'pending', 'lost', 'unknown'] as const;
+const STATUSES = ['open', 'committed', 'aborted', 'pending', 'lost', 'unknown'] as const;
 
 /**
- * Coordinator → client. `ts` is the commit timestamp, or the snapshot of an open transaction. *Aborted* is said of attempts up to
- * `attempt`: whoever holds the transaction's writes may still try another one (D4).
+ * Coordinator → client. `ts` is the commit timestamp, or the snapshot of an open transaction. *Aborted* is said of
+ * attempts up to `attempt`: whoever holds the transaction's writes may still try another one (D4).
  */
-export interface TxStatusResp {
-  readonly type: 'TxStatusResp';
-  readonly ref: Ref;
-  readonly status: TransactionStatus;
-  readonly ts: Timestamp | null;
-  readonly attempt: number;
-}
+export const TxStatusResp = message('TxStatusResp', 12, {
+  ref: uint,
+  status: oneOf(...STATUSES),
+  ts: nullableTimestamp,
+  attempt: uint,
+});
+export type TxStatusResp = Infer<typeof TxStatusResp>;
 
 /** Coordinator → client, or replica → coordinator: the request with this `ref` is refused. */
-export interface Refused {
-  readonly type: 'Refused';
-  readonly ref: Ref;
-  readonly code: ErrorCode;
-  readonly detail: string;
-}
+export const Refused = message('Refused', 13, { ref: count, code, detail });
+export type Refused = Infer<typeof Refused>;
 
 /** Coordinator → replica, local or remote (Alg. 2 line 12). */
-export interface ReadSliceReq {
-  readonly type: 'ReadSliceReq';
-  readonly ref: Ref;
-  readonly partition: PartitionId;
-  readonly snapshot: Timestamp;
-  readonly keys: readonly QualifiedKey[];
+export const ReadSliceReq = message('ReadSliceReq', 14, {
+  ref: count,
+  partition,
+  snapshot: timestamp,
+  keys,
   /** The snapshot's other entries, under protocols that have them. */
-  readonly deps?: Deps | undefined;
-}
+  deps,
+});
+export type ReadSliceReq = Infer<typeof ReadSliceReq>;
 
 /** Replica → coordinator (Alg. 3 line 8). */
-export interface ReadSliceResp {
-  readonly type: 'ReadSliceResp';
-  readonly ref: Ref;
-  readonly partition: PartitionId;
-  readonly versions: readonly (Version | null)[];
-}
+export const ReadSliceResp = message('ReadSliceResp', 15, { ref: count, partition, versions });
+export type ReadSliceResp = Infer<typeof ReadSliceResp>;
 
 /** Coordinator → replica: one partition's share of a listing. */
-export interface ListSliceReq {
-  readonly type: 'ListSliceReq';
-  readonly ref: Ref;
-  readonly partition: PartitionId;
-  readonly snapshot: Timestamp;
-  readonly range: ListRange;
+export const ListSliceReq = message('ListSliceReq', 16, {
+  ref: count,
+  partition,
+  snapshot: timestamp,
+  range,
   /** The snapshot's other entries, under protocols that have them. */
-  readonly deps?: Deps | undefined;
-}
+  deps,
+});
+export type ListSliceReq = Infer<typeof ListSliceReq>;
 
 /** Replica → coordinator. */
-export interface ListSliceResp {
-  readonly type: 'ListSliceResp';
-  readonly ref: Ref;
-  readonly partition: PartitionId;
-  readonly entries: readonly ListedVersion[];
-  readonly next: QualifiedKey | null;
-}
+export const ListSliceResp = message('ListSliceResp', 17, {
+  ref: count,
+  partition,
+  entries: list(ListedVersion),
+  next: nullable(key),
+});
+export type ListSliceResp = Infer<typeof ListSliceResp>;
+
+/** It never leaves its node: a replica refuses one that a peer sends. */
+const waiting = object({ read: nullable(ReadSliceReq), list: nullable(ListSliceReq) });
+const waitedRequest: Kind<ReadSliceReq | ListSliceReq> = {
+  encode: (request) =>
+    waiting.encode(request.type === 'ReadSliceReq' ? { read: request, list: null } : { read: null, list: request }),
+  decode: (raw) => {
+    const { read, list: listing } = waiting.decode(raw);
+    const request = read ?? listing;
+    if (request === null) throw new MalformedMessage('expected a read');
+    return request;
+  },
+};
 
 /** Replica → itself: a read that has waited for its snapshot since then goes on. */
-export interface WaitedRead {
-  readonly type: 'WaitedRead';
-  readonly node: NodeId;
-  readonly request: ReadSliceReq | ListSliceReq;
-  readonly since: number;
-}
+export const WaitedRead = message('WaitedRead', 40, { node, request: waitedRequest, since: count });
+export type WaitedRead = Infer<typeof WaitedRead>;
 
-/** What makes a commit the same commit, wherever it is sent (D4). Travels with every prepare and every question about it. */
-export interface CommitIdentity {
-  readonly txId: TxId;
-  readonly attempt: number;
-  readonly home: RegionId;
-  readonly epoch: number;
+/**
+ * What makes a commit the same commit, wherever it is sent (D4). Travels with every prepare and every question about
+ * it.
+ */
+export const CommitIdentity = object({
+  txId,
+  attempt: uint,
+  home: region,
+  epoch: uint,
   /** All partitions written, ascending. With `home` and `avoid` they name the cohorts. */
-  readonly cohorts: readonly PartitionId[];
+  cohorts: partitions,
   /** Regions that the attempt avoids, sorted: fixed before it is first sent. Absent where it avoids none. */
-  readonly avoid?: readonly RegionId[] | undefined;
-}
+  avoid: optional(avoid),
+});
+export type CommitIdentity = Infer<typeof CommitIdentity>;
 
 /** Coordinator → cohort (Alg. 2 line 23). A sole cohort commits at its own `pt` (P11). */
-export interface PrepareReq {
-  readonly type: 'PrepareReq';
-  readonly partition: PartitionId;
-  readonly identity: CommitIdentity;
+export const PrepareReq = message('PrepareReq', 18, {
+  partition,
+  identity: CommitIdentity,
   /** Snapshot of the transaction. */
-  readonly ust: Timestamp;
+  ust: timestamp,
   /** `max(ust, hwt)`: everything the client has seen. */
-  readonly ht: Timestamp;
-  readonly sentAfter: Timestamp;
-  readonly principal: string;
-  readonly writes: readonly KeyWrite[];
+  ht: timestamp,
+  sentAfter: timestamp,
+  principal: name,
+  writes,
   /** What the transaction's versions depend on beside their timestamp, under protocols that track it. */
-  readonly deps?: Deps | undefined;
-}
+  deps,
+});
+export type PrepareReq = Infer<typeof PrepareReq>;
 
 /** Cohort → coordinator (Alg. 3 line 14), after the prepare is durable. */
-export interface PrepareResp {
-  readonly type: 'PrepareResp';
-  readonly txId: TxId;
-  readonly attempt: number;
-  readonly partition: PartitionId;
-  readonly pt: Timestamp;
-}
+export const PrepareResp = message('PrepareResp', 19, { txId, attempt: uint, partition, pt: timestamp });
+export type PrepareResp = Infer<typeof PrepareResp>;
 
 /** Cohort → coordinator: the prepare is refused, durably where it matters (D2). */
-export interface PrepareRefused {
-  readonly type: 'PrepareRefused';
-  readonly txId: TxId;
-  readonly attempt: number;
-  readonly partition: PartitionId;
-  readonly code: ErrorCode;
-  readonly detail: string;
-}
+export const PrepareRefused = message('PrepareRefused', 20, { txId, attempt: uint, partition, code, detail });
+export type PrepareRefused = Infer<typeof PrepareRefused>;
 
 /** Coordinator → cohort (Alg. 2 line 29, the paper's CommitReq to a cohort): all are prepared, commit at `ct`. */
-export interface CommitTx {
-  readonly type: 'CommitTx';
-  readonly partition: PartitionId;
-  readonly txId: TxId;
-  readonly attempt: number;
-  readonly ct: Timestamp;
-}
+export const CommitTx = message('CommitTx', 21, { partition, txId, attempt: uint, ct: timestamp });
+export type CommitTx = Infer<typeof CommitTx>;
 
 /** Coordinator → cohort: another cohort refused durably, so this attempt can never commit. */
-export interface AbortTx {
-  readonly type: 'AbortTx';
-  readonly partition: PartitionId;
-  readonly txId: TxId;
-  readonly attempt: number;
-}
+export const AbortTx = message('AbortTx', 22, { partition, txId, attempt: uint });
+export type AbortTx = Infer<typeof AbortTx>;
 
 /**
  * Coordinator → cohort: another cohort has refused the attempt and has not written that down. The receiver may have
  * prepared it: it asks the other cohorts at once for a decision (D2), because the coordinator sends none.
  */
-export interface ResolveNow {
-  readonly type: 'ResolveNow';
-  readonly partition: PartitionId;
-  readonly txId: TxId;
-  readonly attempt: number;
-}
+export const ResolveNow = message('ResolveNow', 43, { partition, txId, attempt: uint });
+export type ResolveNow = Infer<typeof ResolveNow>;
 
 /**
  * Resolver → cohort (D2): what do you know of this attempt? A cohort that never prepared it writes an abort tombstone
  * before it answers. Sent by a cohort whose commit message is overdue, and by a coordinator before attempt + 1 (D4).
  */
-export interface ResolveReq {
-  readonly type: 'ResolveReq';
-  readonly partition: PartitionId;
-  readonly identity: CommitIdentity;
+export const ResolveReq = message('ResolveReq', 23, {
+  partition,
+  identity: CommitIdentity,
   /** As in PrepareReq: tells a cohort that lost its disk whether it may have known the transaction (D10). */
-  readonly sentAfter: Timestamp;
-}
+  sentAfter: timestamp,
+});
+export type ResolveReq = Infer<typeof ResolveReq>;
 
 /** Cohort → resolver, after what it says is durable. */
-export interface ResolveResp {
-  readonly type: 'ResolveResp';
-  readonly txId: TxId;
-  readonly attempt: number;
-  readonly partition: PartitionId;
+export const ResolveResp = message('ResolveResp', 24, {
+  txId,
+  attempt: uint,
+  partition,
   /** `lost`: the cohort lost its disk since and cannot know (D10). */
-  readonly state: 'prepared' | 'committed' | 'aborted' | 'lost';
+  state: oneOf('prepared', 'committed', 'aborted', 'lost'),
   /** `pt`, or `ct`; of no meaning otherwise. */
-  readonly ts: Timestamp;
-}
+  ts: timestamp,
+});
+export type ResolveResp = Infer<typeof ResolveResp>;
 
 /** Coordinator → replica: do you know how this transaction ended? Writes nothing. */
-export interface OutcomeReq {
-  readonly type: 'OutcomeReq';
-  readonly ref: Ref;
-  readonly partition: PartitionId;
-  readonly txId: TxId;
-}
+export const OutcomeReq = message('OutcomeReq', 25, { ref: count, partition, txId });
+export type OutcomeReq = Infer<typeof OutcomeReq>;
 
 /** Replica → coordinator. */
-export interface OutcomeResp {
-  readonly type: 'OutcomeResp';
-  readonly ref: Ref;
-  readonly partition: PartitionId;
+export const OutcomeResp = message('OutcomeResp', 26, {
+  ref: count,
+  partition,
   /** `reported`: among the losses that are reported (D10), whatever else the replica has of it. */
-  readonly state: 'prepared' | 'committed' | 'aborted' | 'lost' | 'unknown' | 'reported';
+  state: oneOf('prepared', 'committed', 'aborted', 'lost', 'unknown', 'reported'),
   /** `ct`, `pt`, the time of a tombstone; of *lost* and *unknown*, up to when the replica has forgotten. */
-  readonly ts: Timestamp;
+  ts: timestamp,
   /** Which attempt this is known of (D4). */
-  readonly attempt: number;
-}
+  attempt: uint,
+});
+export type OutcomeResp = Infer<typeof OutcomeResp>;
 
 /**
  * Node that has lost its disk → every node (D10): no vote of the previous incarnation counts any more. See
  * `settlement.ts`.
  */
-export interface LossNotice {
-  readonly type: 'LossNotice';
+export const LossNotice = message('LossNotice', 44, {
   /** Of the sender: names its incarnation. */
-  readonly incarnation: Timestamp;
-}
+  incarnation: timestamp,
+});
+export type LossNotice = Infer<typeof LossNotice>;
 
 /** Node → node that has lost its disk: it holds no such vote. */
-export interface LossNoticed {
-  readonly type: 'LossNoticed';
-  readonly incarnation: Timestamp;
+export const LossNoticed = message('LossNoticed', 45, {
+  incarnation: timestamp,
   /** Losses above its stable time: not every node may have stored their verdict. */
-  readonly losses: readonly Loss[];
+  losses,
   /** All others that it reports: the lost disk reported them, too. */
-  readonly reported: readonly Loss[];
-}
+  reported: losses,
+});
+export type LossNoticed = Infer<typeof LossNoticed>;
 
 /**
  * Node that has lost its disk → replica (D10): which of your own transactions above `after` have a cohort on my node?
  */
-export interface SuspectsReq {
-  readonly type: 'SuspectsReq';
-  readonly partition: PartitionId;
-  readonly after: Timestamp;
-}
-
-/** Replica → itself: the range `(request.after, upTo]` of its log has been brought to memory; answer `request`. */
-export interface ReadSuspects {
-  readonly type: 'ReadSuspects';
-  readonly node: NodeId;
-  readonly request: SuspectsReq;
-  /** Those that were not in the log when the request came. */
-  readonly queued: readonly Suspect[];
-  readonly upTo: Timestamp;
-}
+export const SuspectsReq = message('SuspectsReq', 46, { partition, after: timestamp });
+export type SuspectsReq = Infer<typeof SuspectsReq>;
 
 /** A transaction that has, or had, a cohort on a lost disk. */
-export interface Suspect {
-  readonly txId: TxId;
-  readonly attempt: number;
+export const Suspect = object({
+  txId,
+  attempt: uint,
   /** Whether this cohort has committed it; otherwise it is prepared, and stays so until the verdict. */
-  readonly committed: boolean;
+  committed: boolean,
   /** Its commit timestamp, or the proposal of this cohort. */
-  readonly ts: Timestamp;
+  ts: timestamp,
   /** Partitions whose cohort was the asker. */
-  readonly partitions: readonly PartitionId[];
+  partitions,
   /** What this cohort wrote. */
-  readonly keys: readonly QualifiedKey[];
-}
+  keys,
+});
+export type Suspect = Infer<typeof Suspect>;
+
+/** Replica → itself: the range `(request.after, upTo]` of its log has been brought to memory; answer `request`. */
+export const ReadSuspects = message('ReadSuspects', 47, {
+  node,
+  request: SuspectsReq,
+  /** Those that were not in the log when the request came. */
+  queued: list(Suspect),
+  upTo: timestamp,
+});
+export type ReadSuspects = Infer<typeof ReadSuspects>;
 
 /** Replica → node that has lost its disk: one page of the log, and those that are not in the log yet. */
-export interface SuspectsResp {
-  readonly type: 'SuspectsResp';
-  readonly partition: PartitionId;
-  readonly region: RegionId;
-  readonly after: Timestamp;
-  readonly suspects: readonly Suspect[];
-  readonly next: Timestamp | null;
-}
+export const SuspectsResp = message('SuspectsResp', 48, {
+  partition,
+  region,
+  after: timestamp,
+  suspects: list(Suspect),
+  next: nullableTimestamp,
+});
+export type SuspectsResp = Infer<typeof SuspectsResp>;
 
 /** Node that has lost its disk → every node (D10): these transactions are lost; take back what may be taken back. */
-export interface TakeBackReq {
-  readonly type: 'TakeBackReq';
-  readonly part: number;
+export const TakeBackReq = message('TakeBackReq', 49, {
+  part: uint,
   /** What is not in the verdict is whole: it may be decided again. */
-  readonly last: boolean;
-  readonly losses: readonly Loss[];
-}
+  last: boolean,
+  losses,
+});
+export type TakeBackReq = Infer<typeof TakeBackReq>;
 
 /** Node → node that has lost its disk, after the verdict is durable. */
-export interface TakeBackResp {
-  readonly type: 'TakeBackResp';
-  readonly part: number;
-}
+export const TakeBackResp = message('TakeBackResp', 50, { part: uint });
+export type TakeBackResp = Infer<typeof TakeBackResp>;
 
 export type ClientRequest = StartTxReq | ReadReq | ListReq | CommitReq | EndTxReq | TxStatusReq;
 export type ClientResponse = StartTxResp | ReadResp | ListResp | CommitResp | EndTxResp | TxStatusResp | Refused;
 
-export type TransactionMessage =
-  | ReplicationMessage
-  | ClientRequest
-  | ClientResponse
-  | ReadSliceReq
-  | ReadSliceResp
-  | ListSliceReq
-  | ListSliceResp
-  | WaitedRead
-  | PrepareReq
-  | PrepareResp
-  | PrepareRefused
-  | CommitTx
-  | AbortTx
-  | ResolveReq
-  | ResolveNow
-  | ResolveResp
-  | OutcomeReq
-  | OutcomeResp
-  | LossNotice
-  | LossNoticed
-  | SuspectsReq
-  | ReadSuspects
-  | SuspectsResp
-  | TakeBackReq
-  | TakeBackResp;
+const messages = {
+  StartTxReq,
+  ReadReq,
+  ListReq,
+  CommitReq,
+  EndTxReq,
+  TxStatusReq,
+  StartTxResp,
+  ReadResp,
+  ListResp,
+  CommitResp,
+  EndTxResp,
+  TxStatusResp,
+  Refused,
+  ReadSliceReq,
+  ReadSliceResp,
+  ListSliceReq,
+  ListSliceResp,
+  WaitedRead,
+  PrepareReq,
+  PrepareResp,
+  PrepareRefused,
+  CommitTx,
+  AbortTx,
+  ResolveReq,
+  ResolveNow,
+  ResolveResp,
+  OutcomeReq,
+  OutcomeResp,
+  LossNotice,
+  LossNoticed,
+  SuspectsReq,
+  ReadSuspects,
+  SuspectsResp,
+  TakeBackReq,
+  TakeBackResp,
+};
+export type TransactionMessage = ReplicationMessage | MessageOf<typeof messages>;
+/** Tags 1–26, 40, 43–50, and those of replication. */
+export const transactionSchema: MessageSchema<TransactionMessage> = { ...replicationSchema, ...messages };

@@ -1,0 +1,69 @@
+/** Kinds of fields that messages share: what they hold, and how long it may be. `messages.ts` has the messages. */
+import {
+  boolean,
+  count,
+  type Dependency,
+  type Deps,
+  type KeyWrite,
+  type Kind,
+  type LogGroup,
+  type LoggedTx,
+  list,
+  type NodeId,
+  nullable,
+  optional,
+  type PartitionId,
+  type QualifiedKey,
+  type RegionId,
+  struct,
+  type TxId,
+  text,
+  timestamp,
+  uint,
+  type Version,
+  value,
+  type WallMs,
+} from '@isochron/core';
+
+export const partition: Kind<PartitionId> = uint;
+export const name = text(128);
+export const region: Kind<RegionId> = name;
+export const node: Kind<NodeId> = name;
+export const txId: Kind<TxId> = name;
+export const wallMs: Kind<WallMs> = count;
+export const key: Kind<QualifiedKey> = text(2048);
+export const keys = list(key, 100_000);
+/** Partitions of one transaction, or of one message. */
+export const partitions = list(partition, 100_000);
+/**
+ * Entries beside a timestamp (`Deps`): none under protocols with one timestamp, many under those that track
+ * dependencies.
+ */
+export const deps: Kind<Deps | undefined> = optional(list(timestamp, 100_000));
+export const writes = list(struct<KeyWrite>({ key, value: nullable(value) }), 100_000);
+/** Versions that something depends on. Absent, never empty, where there are none. */
+export const dependencies = optional(
+  list(struct<Dependency>({ key, source: uint, ts: timestamp, near: optional(boolean) }), 1_000_000),
+);
+const siblings = optional(partitions);
+export const version = struct<Version>({
+  ts: timestamp,
+  txId,
+  region,
+  value: nullable(value),
+  deps,
+  depends: dependencies,
+  siblings,
+});
+/** One version for each key, in order; null where there is none. */
+export const versions = list(nullable(version));
+const loggedTx = struct<LoggedTx>({
+  txId,
+  writes,
+  deps,
+  depends: dependencies,
+  siblings,
+  repeatable: optional(boolean),
+});
+/** Transactions with one commit timestamp. */
+export const group = struct<LogGroup>({ ct: timestamp, txs: list(loggedTx) });
