@@ -1,5 +1,5 @@
 import { parseBusyMs, shareOfOthers } from './machine-load.js';
-import { cpuMs, parseCpuMs, parseIo } from './proc.js';
+import { cpuMs, mappedBytes, parseCpuMs, parseIo, parseMappedBytes } from './proc.js';
 import { parseCalls, SyscallCount } from './profile/syscalls.js';
 
 describe('/proc/<pid>/stat', () => {
@@ -22,6 +22,18 @@ describe('/proc/<pid>/stat', () => {
 describe('/proc/<pid>/io', () => {
   it('gives its numbers by name', () => {
     expect(parseIo('rchar: 12\nsyscr: 3\nwrite_bytes: 4096\n').get('write_bytes')).toBe(4096);
+  });
+});
+
+describe('/proc/<pid>/status', () => {
+  it('gives the bytes of mapped files', () => {
+    expect(parseMappedBytes('VmRSS:\t  200 kB\nRssAnon:\t  120 kB\nRssFile:\t   80 kB\n')).toBe(80 * 1024);
+    expect(() => parseMappedBytes('VmRSS: 200 kB')).toThrow(/not the text/);
+  });
+
+  it('counts those of this process where there is one', () => {
+    if (process.platform === 'linux') expect(mappedBytes(process.pid)).toBeGreaterThan(0);
+    else expect(mappedBytes(process.pid)).toBeUndefined();
   });
 });
 

@@ -62,3 +62,24 @@ export function diskBytesWritten(pids: readonly number[]): number | undefined {
   }
   return total;
 }
+
+const KIB = 1024;
+
+/**
+ * Bytes of mapped files among the resident memory of a process, from the text of `/proc/<pid>/status`.
+ * @throws Error for a text that is none
+ */
+export function parseMappedBytes(status: string): number {
+  const kib = /^RssFile:\s+(\d+) kB$/m.exec(status)?.[1];
+  if (kib === undefined) throw new Error('not the text of /proc/<pid>/status');
+  return Number(kib) * KIB;
+}
+
+/**
+ * Bytes of mapped files, the program's own among them, in the resident memory of a live process: the system takes them back when it
+ * needs room. Undefined where it does not say.
+ */
+export function mappedBytes(pid: number): number | undefined {
+  if (!existsSync('/proc/self/status')) return undefined;
+  return parseMappedBytes(readFileSync(`/proc/${pid}/status`, 'utf8'));
+}

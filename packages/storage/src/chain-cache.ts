@@ -7,6 +7,8 @@ import type { Partition } from './partition.js';
  * versions on their way to disk, or being loaded) count but stay.
  */
 export class ChainCache {
+  /** By partition and key. */
+  readonly #chains: Map<QualifiedKey, Chain>[] = [];
   /** Ends of the list of chains that may be evicted. */
   #newest: Chain | null = null;
   #oldest: Chain | null = null;
@@ -17,11 +19,21 @@ export class ChainCache {
 
   constructor(readonly limitBytes: number) {}
 
+  /** The chain of a key, where it is in memory. */
+  get({ id }: Partition, key: QualifiedKey): Chain | undefined {
+    return this.#chains[id]?.get(key);
+  }
+
   /** Adds a chain without content, pinned once. */
   create(partition: Partition, key: QualifiedKey): Chain {
     const chain = new Chain(partition, key);
     chain.pins = 1;
-    partition.chains.set(key, chain);
+    let chains = this.#chains[partition.id];
+    if (chains === undefined) {
+      chains = new Map();
+      this.#chains[partition.id] = chains;
+    }
+    chains.set(key, chain);
     this.bytes += chain.bytes;
     this.chains++;
     return chain;
@@ -44,6 +56,12 @@ export class ChainCache {
     chain.bytes = bytes;
   }
 
+  /** Whether the pinned chains alone exceed the limit: only a checkpoint can change that. */
+  get isOverfull(): boolean {
+    this.#evict();
+    return this.bytes > this.limitBytes;
+  }
+
   #evict(): void {
     while (this.bytes > this.limitBytes && this.#oldest !== null) {
       const chain = this.#oldest;
@@ -52,7 +70,7 @@ export class ChainCache {
         chain.hot = false;
         this.#link(chain);
       } else {
-        chain.partition.chains.delete(chain.key);
+        this.#chains[chain.partition.id]!.delete(chain.key);
         this.bytes -= chain.bytes;
         this.chains--;
       }

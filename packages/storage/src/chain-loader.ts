@@ -19,7 +19,7 @@ export class ChainLoader {
 
   /** The chain of a key, pinned: loaded or not. */
   pinned(partition: Partition, key: QualifiedKey): Chain {
-    const chain = partition.chains.get(key);
+    const chain = this.cache.get(partition, key);
     if (chain === undefined) return this.cache.create(partition, key);
     this.cache.pin(chain);
     return chain;

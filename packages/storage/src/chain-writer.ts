@@ -1,8 +1,9 @@
 import { compareVersions, type Timestamp, type Version } from '@isochron/core';
-import { type Chain, contentBytes, indexAtOrBelow, insertSorted, Removal } from './chain.js';
+import { type Chain, Removal } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
 import type { Changes } from './changes.js';
 import { cutSegments, type Tails } from './tails.js';
+import { contentBytes, indexAtOrBelow, insertSorted } from './versions.js';
 
 /** A head that outgrows either of these moves its older versions to a segment, and keeps at least one. */
 const HEAD_VERSIONS = 8;

@@ -1,8 +1,6 @@
 import {
   type Belongs,
   compareVersions,
-  type Dependency,
-  type Deps,
   type QualifiedKey,
   type Timestamp,
   type TxId,
@@ -10,21 +8,11 @@ import {
 } from '@isochron/core';
 import type { Partition } from './partition.js';
 import type { Head } from './records.js';
+import { contentBytes, dependsBytes, depsBytes } from './versions.js';
 
 /** What a chain and a version cost in memory beside their texts; measured on V8 with 64-bit pointers. */
 const CHAIN_BYTES = 370;
 const VERSION_BYTES = 170;
-
-/** Estimate of the heap, and of the bytes on disk and on the wire, that dependencies take. */
-export const depsBytes = (deps: Deps | undefined): number => (deps === undefined ? 0 : 32 + 9 * deps.length);
-
-/** The same of dependencies that name keys. */
-export const dependsBytes = (depends: readonly Dependency[] | undefined): number =>
-  depends?.reduce((sum, { key }) => sum + 100 + key.length, 32) ?? 0;
-
-/** What of a version varies in size: its value and its dependencies. */
-export const contentBytes = ({ value, deps, depends }: Version): number =>
-  (value?.length ?? 0) + depsBytes(deps) + dependsBytes(depends);
 
 /** Estimate of the heap that a version takes. */
 function versionBytes(version: Version, wide: boolean): number {
@@ -52,51 +40,6 @@ export class Removal {
   matches({ ts, txId }: Version): boolean {
     return ts === this.ts && txId === this.txId;
   }
-}
-
-/** The freshest of `versions` (oldest first) at or below a snapshot. */
-export function visibleIn(versions: readonly Version[], snapshot: Timestamp): Version | undefined {
-  let i = versions.length - 1;
-  // Snapshots are recent: the answer is nearly always among the last few.
-  for (const near = i - 8; i >= 0 && i > near; i--) {
-    const version = versions[i]!;
-    if (version.ts <= snapshot) return version;
-  }
-  return i < 0 ? undefined : versions[indexAtOrBelow(versions, snapshot, i)];
-}
-
-/** The freshest of `versions` (oldest first) that belongs to a snapshot. */
-export function freshestIn(versions: readonly Version[], belongs: Belongs): Version | undefined {
-  for (let i = versions.length - 1; i >= 0; i--) {
-    const version = versions[i]!;
-    if (belongs(version)) return version;
-  }
-  return undefined;
-}
-
-/** Index of the newest of `versions[0..high]` at or below a timestamp, -1 when there is none. */
-export function indexAtOrBelow(versions: readonly Version[], ts: Timestamp, high = versions.length - 1): number {
-  let low = 0;
-  let above = high + 1;
-  while (low < above) {
-    const middle = (low + above) >>> 1;
-    if (versions[middle]!.ts <= ts) low = middle + 1;
-    else above = middle;
-  }
-  return low - 1;
-}
-
-/** Puts a version in its place in `versions`, oldest first. Returns its index, or -1 when it was there already. */
-export function insertSorted(versions: Version[], version: Version): number {
-  let i = versions.length;
-  for (; i > 0; i--) {
-    const order = compareVersions(versions[i - 1]!, version);
-    if (order === 0) return -1;
-    if (order < 0) break;
-  }
-  if (i === versions.length) versions.push(version);
-  else versions.splice(i, 0, version);
-  return i;
 }
 
 /**

@@ -1,6 +1,5 @@
 /** LevelDB as the checkpoint of the durable log: what reaches it, what a crash leaves, and folders of earlier formats. */
-import { cp, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DurableRecord } from '@isochron/core';
 import { ClassicLevel } from 'classic-level';
@@ -10,6 +9,7 @@ import { openLogIn } from './log/segment-log.js';
 import { META_VALUE, openAs, openCheckpoint } from './records.js';
 import type { VersionStore } from './store.js';
 import { collect, ended, FOREVER, logged, outcomeAt, P, prepared, put, range, v } from './suite-fixtures.js';
+import { testFolder } from './testing/folder.js';
 import { onRawDisk } from './testing/raw-disk.js';
 
 /** No checkpoint unless a test asks for one. */
@@ -37,7 +37,7 @@ const kill = async () => {
   location = left;
 };
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'isochron-checkpoints-'));
+  folder = await testFolder('checkpoints');
   location = join(folder, 'store');
 });
 afterEach(async () => {

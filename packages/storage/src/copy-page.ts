@@ -1,5 +1,5 @@
 import type { CopyPage, QualifiedKey, Version } from '@isochron/core';
-import { contentBytes } from './chain.js';
+import { contentBytes } from './versions.js';
 
 /** A page of chains ends here. */
 const PAGE_BYTES = 512 * 1024;

@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DurableRecord } from '@isochron/core';
 import { CorruptRecord } from './failure.js';
@@ -7,6 +6,7 @@ import { openLevelStore } from './level-store.js';
 import { seal, sealHead } from './records.js';
 import type { VersionStore } from './store.js';
 import { collect, ended, FOREVER, logged, outcomeAt, P, prepared, put, range, v } from './suite-fixtures.js';
+import { testFolder } from './testing/folder.js';
 import { onRawDisk, spoilRecord } from './testing/raw-disk.js';
 
 /** One record of every kind. */
@@ -39,7 +39,7 @@ describe('damage on disk', () => {
     store = undefined;
   };
   beforeEach(async () => {
-    location = await mkdtemp(join(tmpdir(), 'isochron-damage-'));
+    location = await testFolder('damage');
     await (await open()).commit(EVERYTHING);
     await close();
   });

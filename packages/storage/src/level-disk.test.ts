@@ -1,6 +1,5 @@
 import { type ChildProcess, execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { DurableRecord } from '@isochron/core';
 import { ClassicLevel } from 'classic-level';
@@ -8,6 +7,7 @@ import { build } from 'esbuild';
 import { openLevelStore } from './level-store.js';
 import { COUNTERS, openAs } from './records.js';
 import type { VersionStore } from './store.js';
+import { testFolder } from './testing/folder.js';
 import { onRawDisk } from './testing/raw-disk.js';
 
 const P = 1;
@@ -28,7 +28,7 @@ describe('the LevelDB store and its disk', () => {
     return store;
   };
   beforeEach(async () => {
-    location = await mkdtemp(join(tmpdir(), 'isochron-storage-'));
+    location = await testFolder('storage');
   });
   afterEach(async () => {
     await store?.close();

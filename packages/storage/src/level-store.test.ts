@@ -1,14 +1,14 @@
-import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LevelStoreOptions, openLevelStore } from './level-store.js';
 import { ReopenableStore } from './reopenable-store.js';
 import { runVersionStoreSuite, type StoreFactory } from './suite.js';
+import { testFolder } from './testing/folder.js';
 
 const factory =
   (options: Partial<LevelStoreOptions>): StoreFactory =>
   async () => {
-    const location = await mkdtemp(join(tmpdir(), 'isochron-storage-'));
+    const location = await testFolder('storage');
     const open = () => openLevelStore({ location, durability: 'memory', cacheBytes: 2 ** 24, ...options });
     let store = await open();
     return {
@@ -33,7 +33,7 @@ runVersionStoreSuite('LevelDB, with a checkpoint every few batches', factory({ c
 
 /** Every other time what a kill would leave is opened, with a part of the batches in the log alone. */
 runVersionStoreSuite('LevelDB, killed instead of closed', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'isochron-storage-'));
+  const folder = await testFolder('storage');
   const checkpoint = { bytes: 2 ** 40, ms: 2 ** 30 };
   let location = join(folder, 'store');
   const open = () => openLevelStore({ location, durability: 'memory', cacheBytes: 2 ** 24, checkpoint });
@@ -75,7 +75,7 @@ runVersionStoreSuite('LevelDB, killed instead of closed', async () => {
 
 describe('a store that is opened anew in place', () => {
   it('lets go of the disk when it is closed meanwhile', async () => {
-    const location = await mkdtemp(join(tmpdir(), 'isochron-storage-'));
+    const location = await testFolder('storage');
     const options = { location, durability: 'memory', cacheBytes: 2 ** 20 } as const;
     const store = await ReopenableStore.open(options);
     const reopening = store.reopen();
@@ -87,7 +87,7 @@ describe('a store that is opened anew in place', () => {
 });
 
 runVersionStoreSuite('LevelDB, opened anew in place', async () => {
-  const location = await mkdtemp(join(tmpdir(), 'isochron-storage-'));
+  const location = await testFolder('storage');
   const store = await ReopenableStore.open({ location, durability: 'memory', cacheBytes: 2 ** 24 });
   return {
     store,

@@ -8,7 +8,7 @@ import {
   type Timestamp,
   type Version,
 } from '@isochron/core';
-import { contentBytes, freshestIn } from './chain.js';
+import { contentBytes, freshestIn } from './versions.js';
 
 /** A page of a listing ends here even when it holds fewer keys than asked. */
 const PAGE_BYTES = 4 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import type { LogGroup, LoggedTx, LogPage, Timestamp } from '@isochron/core';
-import { dependsBytes, depsBytes } from './chain.js';
+import { dependsBytes, depsBytes } from './versions.js';
 
 /** A page of the log ends with the group that reaches one of these. */
 const PAGE_TXS = 1000;

@@ -17,13 +17,14 @@ import {
   type TxId,
   type Version,
 } from '@isochron/core';
-import { freshestIn, indexAtOrBelow, insertSorted, Removal, visibleIn } from './chain.js';
+import { Removal } from './chain.js';
 import { ownVersion } from './commit-job.js';
 import { CopyBuilder } from './copy-page.js';
 import { type Horizon, horizonName, horizonOf, newHorizons } from './horizons.js';
 import { PageBuilder } from './list-page.js';
 import { firstAbove, insertEntry, type LogEntry, logEntry, pageOf } from './log-entries.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
+import { freshestIn, indexAtOrBelow, insertSorted, visibleIn } from './versions.js';
 
 /** One partition of a {@link MemoryState}. */
 class MemoryPartition {

@@ -271,5 +271,6 @@ async function compare(store: VersionStore, model: Model, at: Timestamp, inFligh
     MAX_TS,
     ...model.log(at, MAX_TS),
   ]);
-  for (let i = 0; i < 50; i++) expect(store.outcome(partition, `t${i}`)).toEqual(model.outcome(`t${i}`));
+  const outcomes = Array.from({ length: 50 }, (_, i) => `t${i}`);
+  expect(outcomes.map((txId) => store.outcome(partition, txId))).toEqual(outcomes.map((txId) => model.outcome(txId)));
 }

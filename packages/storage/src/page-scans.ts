@@ -1,5 +1,4 @@
 import type { CopyPage, ListPage, ListRange, Timestamp } from '@isochron/core';
-import { visibleIn } from './chain.js';
 import { CopyBuilder } from './copy-page.js';
 import { type Disk, scan } from './disk.js';
 import { type DiskRange, type PartitionKeys, restOf, timeAndTx } from './disk-keys.js';
@@ -9,6 +8,7 @@ import type { HeldLog } from './log-page.js';
 import type { Partition } from './partition.js';
 import { LOGGED, openAs, openHead } from './records.js';
 import type { Tails } from './tails.js';
+import { visibleIn } from './versions.js';
 
 const headsIn = (keys: PartitionKeys, { start, end }: ListRange): DiskRange => ({
   gte: keys.head(start),

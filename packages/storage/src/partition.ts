@@ -1,5 +1,4 @@
 import type { OutcomeRecord, PartitionId, QualifiedKey, Timestamp, TxId } from '@isochron/core';
-import type { Chain } from './chain.js';
 import { HeldCopies } from './copy-page.js';
 import { PartitionKeys } from './disk-keys.js';
 import { newHorizons } from './horizons.js';
@@ -15,7 +14,6 @@ const MAX_GARBAGE = 20_000;
 /** What the LevelDB store keeps in memory about one partition. */
 export class Partition {
   readonly keys: PartitionKeys;
-  readonly chains = new Map<QualifiedKey, Chain>();
   /** Outcomes whose batch is not durable yet. */
   readonly outcomes = new Map<TxId, OutcomeRecord>();
   readonly horizons = newHorizons();
@@ -41,9 +39,9 @@ export class Partition {
     this.keys = new PartitionKeys(id);
   }
 
-  /** Remembers or forgets a chain as garbage. A chain that is remembered keeps its turn. */
-  track(chain: Chain, ripe: Timestamp): void {
-    if (!chain.untidy) this.garbage.delete(chain.key);
-    else if (!this.garbage.has(chain.key) && this.garbage.size < MAX_GARBAGE) this.garbage.set(chain.key, ripe);
+  /** Notes an untidy key as garbage; one that is noted keeps its turn. A tidy one is taken out. */
+  track({ key, untidy }: { readonly key: QualifiedKey; readonly untidy: boolean }, ripe: Timestamp): void {
+    if (!untidy) this.garbage.delete(key);
+    else if (!this.garbage.has(key) && this.garbage.size < MAX_GARBAGE) this.garbage.set(key, ripe);
   }
 }

@@ -159,7 +159,7 @@ export class Pipeline {
   /** Where commits come faster than LevelDB takes them, or chains that wait for it fill the cache, they wait for a checkpoint. */
   async #relieve(): Promise<void> {
     const { cache, checkpoints } = this.parts;
-    if (checkpoints.isBehind || cache.bytes > cache.limitBytes) await checkpoints.run();
+    if (checkpoints.isBehind || cache.isOverfull) await checkpoints.run();
   }
 }
 

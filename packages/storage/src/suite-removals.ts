@@ -11,7 +11,8 @@ export function removalCases(on: StoreCase): void {
       const times = new Set<number>();
       on.store.find(P, key, ({ ts }) => times.add(ts) === undefined);
       const sorted = [...times].sort((a, b) => a - b);
-      for (const ts of sorted) expect(on.store.read(P, key, ts)?.ts).toBe(ts);
+      // One comparison of all: each costs more than its read.
+      expect(sorted.map((ts) => on.store.read(P, key, ts)?.ts)).toEqual(sorted);
       expect(on.store.read(P, key, FOREVER)?.ts).toBe(sorted.at(-1));
       return sorted;
     };
@@ -93,10 +94,10 @@ export function removalCases(on: StoreCase): void {
     });
 
     it('takes versions out of the head and out of any segment of a long chain', async () => {
-      const all = times(300);
+      const all = times(200);
       await on.store.commit(all.map((ts) => put('a', v(ts))));
       const gone: number[] = [];
-      for (const ts of [10, 3000, 1500, 160, 170, 2990, 20]) {
+      for (const ts of [10, 2000, 1000, 160, 170, 1990, 20]) {
         await on.reopen();
         gone.push(ts);
         await always(on.store.commit([remove('a', ts)]), () => expect(timesOf('a')).toEqual(without(all, ...gone)));
@@ -225,12 +226,12 @@ export function removalCases(on: StoreCase): void {
     });
 
     it('is met whole by chains that are being brought to memory', async () => {
-      let all = times(300);
+      let all = times(180);
       await on.store.commit(all.map((ts) => put('a', v(ts))));
       for (let delay = -20; delay < 20; delay++) {
         await on.reopen();
         await on.store.prefetch({ kind: 'keys', partition: P, keys: ['a'] });
-        const gone = [1500 + 10 * delay, 500 + 10 * delay];
+        const gone = [1200 + 10 * delay, 500 + 10 * delay];
         all = without(all, ...gone);
         const commit = () => on.store.commit(gone.map((ts) => remove('a', ts)));
         const prefetch = () => on.store.prefetch({ kind: 'chains', partition: P, keys: ['a'] });

@@ -119,13 +119,11 @@ export function snapshotCases(on: StoreCase): void {
     });
 
     it('finds any version of a long chain, in memory or not', async () => {
-      const times = Array.from({ length: 500 }, (_, i) => 10 * (i + 1));
+      const times = Array.from({ length: 300 }, (_, i) => 10 * (i + 1));
       await on.store.commit(times.map((ts) => put('a', v(ts))));
       for (let round = 0; round < 2; round++) {
-        for (const wanted of times) {
-          expect(on.store.find(P, 'a', ({ ts }) => ts === wanted)?.ts).toBe(wanted);
-          expect(on.store.find(P, 'a', ({ ts }) => ts <= wanted)?.ts).toBe(wanted);
-        }
+        expect(times.map((wanted) => on.store.find(P, 'a', ({ ts }) => ts === wanted)?.ts)).toEqual(times);
+        expect(times.map((wanted) => on.store.find(P, 'a', ({ ts }) => ts <= wanted)?.ts)).toEqual(times);
         expect(on.store.find(P, 'a', none)).toBeUndefined();
         await on.reopen();
       }

@@ -1,10 +1,11 @@
 import { type Belongs, compareVersions, type Timestamp, type Version } from '@isochron/core';
-import { type Chain, contentBytes, freshestIn, insertSorted, visibleIn } from './chain.js';
+import type { Chain } from './chain.js';
 import type { Changes } from './changes.js';
 import type { Disk, DiskSnapshot } from './disk.js';
 import type { PartitionKeys } from './disk-keys.js';
 import { corrupt } from './failure.js';
 import { openSegment, sealSegment } from './records.js';
+import { contentBytes, freshestIn, insertSorted, visibleIn } from './versions.js';
 
 /** A new segment is closed at either of these; a late version may still be put into it. */
 const SEGMENT_VERSIONS = 16;

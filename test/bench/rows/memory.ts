@@ -4,6 +4,7 @@ import { type Cluster, REGIONS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
 import { atMost, figureOf, type Row, type Target } from '../figures.js';
 import type { ColdReadsJob } from '../load/cold-reads.js';
+import { mappedBytes } from '../proc.js';
 import { type Load, rowParts, sampleOf, takeTurns } from '../rounds.js';
 
 const VALUE_BYTES = 100;
@@ -39,6 +40,7 @@ async function run(context: Context, { name, keys, targets }: Size): Promise<Row
   const fill = () => context.fill(cluster, { numbered: count }, { values });
   const { peak, result } = await watchPeak(cluster, sampleOf(fill, cluster.pids));
   const after = await rss(cluster);
+  const mapped = cluster.pids.flatMap((pid) => mappedBytes(pid) ?? []);
   const held = (await cluster.nodes[0]!.status()).partitions.reduce((sum, partition) => sum + partition.keys, 0);
   if (held !== count) throw new Error(`the node holds ${held} keys instead of ${count}`);
   const cold = await coldReads(context, cluster, count);
@@ -54,6 +56,9 @@ async function run(context: Context, { name, keys, targets }: Size): Promise<Row
   return [
     row(`memory of a node after loading ${keysText} (RSS; the largest of 3)`, 'MB', after / 1e6, targets.memory),
     row(`the same with ${keysText}, highest while they were written`, 'MB', peak / 1e6),
+    ...(mapped.length === 0
+      ? []
+      : [row(`mapped files in the memory after loading ${keysText}`, 'MB', Math.max(...mapped) / 1e6)]),
     {
       benchmark: name,
       what: `keys written: SDK, 1000 in a commit, 6 sessions, 3 replicas, up to ${keysText}`,

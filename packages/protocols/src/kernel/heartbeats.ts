@@ -13,7 +13,8 @@ interface OpenSpan extends HeartbeatSpan {
  * share one entry.
  */
 export class HeartbeatCollector {
-  readonly #spans = new Map<NodeId, OpenSpan[]>();
+  /** Of this round. */
+  #spans = new Map<NodeId, OpenSpan[]>();
 
   constructor(readonly source: RegionId) {}
 
@@ -32,7 +33,8 @@ export class HeartbeatCollector {
   flush(out: Pick<Effects<ReplicationMessage>, 'send'>): void {
     for (const [node, spans] of this.#spans)
       out.send({ node, machine: ROUNDS_MACHINE }, { type: 'Heartbeats', source: this.source, spans });
-    this.#spans.clear();
+    // A new map: the old table of a cleared one would keep the next one alive, see core's `TransientMap`.
+    this.#spans = new Map();
   }
 }
 

@@ -1,5 +1,6 @@
 /** What a log does on a disk that is full, that fails, or that is slow. */
 import { isOutOfRoom } from '../failure.js';
+import { Gate, standstill } from '../testing/gate.js';
 import type { DurableLog } from './durable-log.js';
 import { SEGMENT_HEADER_BYTES } from './frame.js';
 import { openSegmentLog } from './segment-log.js';
@@ -116,6 +117,27 @@ describe('a log on a slow disk', () => {
     expect(acknowledged).toEqual([1, 2, 3, 4]);
     expect(steps).toEqual(['write', 'sync', 'write', 'sync']);
   });
+
+  it.each(['create', 'write', 'sync', 'rename', 'syncFolder'] as const)(
+    'keeps appends and close waiting while the %s of a new segment takes long, and goes on reading',
+    async (kind) => {
+      const gate = new Gate();
+      const folder = new VirtualDisk().mount((step) => (step.kind === kind ? gate.pass() : undefined));
+      const log = await openSegmentLog(folder, SMALL);
+      for (const position of [0, 1]) await log.append([recordAt(position)]);
+      gate.close();
+      const settled: (number | string)[] = [];
+      const appends = [2, 3].map((position) => log.append([recordAt(position)]).then((at) => settled.push(at)));
+      await gate.arrival();
+      expect(await textsFrom(log, 0)).toEqual(textsAt(2));
+      const closed = log.close().then(() => settled.push('closed'));
+      await standstill();
+      expect([settled, log.end]).toEqual([[], 2]);
+      gate.open();
+      await Promise.all([...appends, closed]);
+      expect(settled).toEqual([2, 3, 'closed']);
+    },
+  );
 
   it('makes a large frame of many appends, but not one without bound', async () => {
     const disk = new VirtualDisk();

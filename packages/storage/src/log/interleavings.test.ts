@@ -75,44 +75,55 @@ async function everyInterleaving(
   return count;
 }
 
-describe('in every interleaving of their steps', () => {
-  it('appends, a new segment and a cut leave what was acknowledged after a crash at any point', async () => {
-    const checked = new Set<string>();
-    const count = await everyInterleaving(
-      async (log, progress) => {
-        const appends = async () => {
-          for (let i = 0; i < 3; i++) await append(log, 1, progress);
-        };
-        await Promise.all([appends(), cut(log, 5, progress), cut(log, 6, progress)]);
-        expect(await log.end).toBe(8);
-      },
-      async ({ disk, progress }, steps) => {
-        // Two orders of the same steps leave the same disk, but for changes of names that are not synced.
-        const names = steps.filter((step) => /^(create|rename|remove|syncFolder)/.test(step));
-        const state = [...names, '|', ...[...steps].sort(), '|', progress.acknowledged, progress.cut].join();
-        if (checked.has(state)) return;
-        checked.add(state);
-        const images = [disk.files, ...disk.afterPowerFailure('some')];
-        for (const image of images) await checkSurvivor(new VirtualDisk(image), progress);
-      },
-    );
-    expect(count).toBeGreaterThan(50);
-    expect(checked.size).toBeGreaterThan(50);
-  });
+/** Thousands of runs on a busy machine. */
+const LIMIT_MS = 300_000;
 
-  it('a read gets every record that was durable when it was asked for, in order, while others are appended', async () => {
-    const ends = new Set<number>();
-    const count = await everyInterleaving(
-      async (log, progress) => {
-        const reading = textsFrom(log, 1).then((found) => {
-          ends.add(found.length + 1);
-          expect(found).toEqual(textsBetween(1, found.length + 1));
-        });
-        await Promise.all([reading, append(log, 1, progress).then(() => append(log, 1, progress))]);
-      },
-      async () => undefined,
-    );
-    expect(count).toBeGreaterThan(1000);
-    expect(Math.min(...ends)).toBe(5);
-  });
+describe('in every interleaving of their steps', () => {
+  it(
+    'appends, a new segment and a cut leave what was acknowledged after a crash at any point',
+    async () => {
+      const checked = new Set<string>();
+      const count = await everyInterleaving(
+        async (log, progress) => {
+          const appends = async () => {
+            for (let i = 0; i < 3; i++) await append(log, 1, progress);
+          };
+          await Promise.all([appends(), cut(log, 5, progress), cut(log, 6, progress)]);
+          expect(await log.end).toBe(8);
+        },
+        async ({ disk, progress }, steps) => {
+          // Two orders of the same steps leave the same disk, but for changes of names that are not synced.
+          const names = steps.filter((step) => /^(create|rename|remove|syncFolder)/.test(step));
+          const state = [...names, '|', ...[...steps].sort(), '|', progress.acknowledged, progress.cut].join();
+          if (checked.has(state)) return;
+          checked.add(state);
+          const images = [disk.files, ...disk.afterPowerFailure('some')];
+          for (const image of images) await checkSurvivor(new VirtualDisk(image), progress);
+        },
+      );
+      expect(count).toBeGreaterThan(50);
+      expect(checked.size).toBeGreaterThan(50);
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'a read gets every record that was durable when it was asked for, in order, while others are appended',
+    async () => {
+      const ends = new Set<number>();
+      const count = await everyInterleaving(
+        async (log, progress) => {
+          const reading = textsFrom(log, 1).then((found) => {
+            ends.add(found.length + 1);
+            expect(found).toEqual(textsBetween(1, found.length + 1));
+          });
+          await Promise.all([reading, append(log, 1, progress).then(() => append(log, 1, progress))]);
+        },
+        async () => undefined,
+      );
+      expect(count).toBeGreaterThan(1000);
+      expect(Math.min(...ends)).toBe(5);
+    },
+    LIMIT_MS,
+  );
 });

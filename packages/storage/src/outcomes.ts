@@ -1,0 +1,47 @@
+import type { OutcomeRecord, PartitionId, TxId } from '@isochron/core';
+import { LRUCache } from 'lru-cache';
+import type { Changes } from './changes.js';
+import type { Disk } from './disk.js';
+import { storageFailed } from './failure.js';
+import type { Partitions } from './partitions.js';
+import { OUTCOME, openAs } from './records.js';
+
+/** Recent outcomes in memory: what retries and resolvers ask for. */
+const RECENT_OUTCOMES = 8192;
+
+/** Reads the outcomes of transactions: from memory, and from LevelDB at once where they are not there. */
+export class Outcomes {
+  /** The latest ones by their disk keys. */
+  readonly recent = new LRUCache<string, OutcomeRecord>({ max: RECENT_OUTCOMES });
+
+  constructor(
+    readonly disk: Disk,
+    readonly partitions: Partitions,
+    readonly changes: Changes,
+  ) {}
+
+  /** The outcome of a transaction, unless the horizon has passed it. */
+  of(partitionId: PartitionId, txId: TxId): OutcomeRecord | undefined {
+    const partition = this.partitions.of(partitionId);
+    const name = partition.keys.outcome(txId);
+    const known =
+      partition.outcomes.get(txId) ??
+      this.recent.get(name) ??
+      this.changes.outcomeOf(partition, txId) ??
+      this.#onDisk(name);
+    return known === undefined || known.ts < partition.horizons.forgottenUpTo ? undefined : known;
+  }
+
+  #onDisk(name: string): OutcomeRecord | undefined {
+    let bytes: Buffer | undefined;
+    try {
+      bytes = this.disk.getSync(name);
+    } catch (error) {
+      throw storageFailed('Cannot read from disk', error);
+    }
+    if (bytes === undefined) return undefined;
+    const record = openAs(OUTCOME, bytes, name);
+    this.recent.set(name, record);
+    return record;
+  }
+}

@@ -1,0 +1,293 @@
+/** A store whose disk takes its time: gates stand for the time, so that none decides a test. */
+import { cp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { DurableRecord } from '@isochron/core';
+import { ClassicLevel } from 'classic-level';
+import { type Disk, openDisk } from './disk.js';
+import { openStoreOn } from './level-store.js';
+import { openSegmentLog } from './log/segment-log.js';
+import { type Step, VirtualDisk } from './log/testing/virtual-disk.js';
+import type { VersionStore } from './store.js';
+import { FOREVER, P, put, range, v } from './suite-fixtures.js';
+import { testFolder } from './testing/folder.js';
+import { Gate, standstill } from './testing/gate.js';
+
+/** No checkpoint unless a test asks for one. */
+const NEVER = { bytes: 2 ** 40, ms: 2 ** 30 };
+
+let folder: string;
+/** The steps of the log's files that wait here, by kind. */
+let gates: Map<Step['kind'], Gate>;
+/** The batches of LevelDB wait here. */
+let batches: Gate;
+let logDisk: VirtualDisk;
+const opened: { readonly store: VersionStore; readonly disk: Disk }[] = [];
+
+const gateOf = (kind: Step['kind']): Gate => {
+  const gate = gates.get(kind) ?? new Gate();
+  gates.set(kind, gate);
+  return gate;
+};
+
+interface Options {
+  readonly checkpoint?: { readonly bytes: number; readonly ms: number };
+  readonly cacheBytes?: number;
+  readonly segmentBytes?: number;
+}
+
+/** Opens the store in a folder, with its log on a disk in memory. */
+async function open(
+  location = join(folder, 'store'),
+  log = logDisk,
+  { checkpoint = NEVER, cacheBytes = 2 ** 20, segmentBytes = 2 ** 20 }: Options = {},
+): Promise<VersionStore> {
+  const disk = await openDisk(location, 2 ** 20, 2 ** 20);
+  const files = log.mount(({ kind }) => gates.get(kind)?.pass());
+  const options = { location, durability: 'memory', cacheBytes, checkpoint } as const;
+  const store = await openStoreOn(disk, () => openSegmentLog(files, { segmentBytes }), options);
+  opened.push({ store, disk });
+  return store;
+}
+
+/** Holds up what LevelDB writes. */
+function holdBatches(): void {
+  const begin = ClassicLevel.prototype.batch;
+  jest.spyOn(ClassicLevel.prototype, 'batch').mockImplementation(function (this: ClassicLevel) {
+    const batch = begin.call(this);
+    const write = batch.write.bind(batch);
+    batch.write = (async (options: object) => {
+      await batches.pass();
+      return write(options);
+    }) as never;
+    return batch as never;
+  });
+}
+
+/** Commits versions of other keys, and notes which are acknowledged. */
+class Committer {
+  readonly acknowledged: number[] = [];
+  readonly commits: Promise<unknown>[] = [];
+
+  constructor(readonly store: VersionStore) {}
+
+  start(count: number, value?: string): void {
+    for (let i = 0; i < count; i++) {
+      const number = this.commits.length;
+      const records: DurableRecord[] = [put(`k${number}`, v(10 + number, value)), put('all', v(10 + number))];
+      this.commits.push(this.store.commit(records).then(() => this.acknowledged.push(number)));
+    }
+  }
+
+  /** One commit after the other, until one waits. Returns how many were acknowledged. */
+  async untilOneWaits(limit: number, value?: string): Promise<number> {
+    while (this.acknowledged.length < limit) {
+      this.start(1, value);
+      await standstill();
+      if (this.acknowledged.length < this.commits.length) break;
+    }
+    return this.acknowledged.length;
+  }
+
+  get inOrder(): number[] {
+    return this.commits.map((_, i) => i);
+  }
+}
+
+const keysIn = (store: VersionStore, count: number): (number | undefined)[] =>
+  Array.from({ length: count }, (_, i) => store.read(P, `k${i}`, FOREVER)?.ts);
+const times = (count: number): number[] => Array.from({ length: count }, (_, i) => 10 + i);
+
+beforeEach(async () => {
+  folder = await testFolder('slow');
+  gates = new Map();
+  batches = new Gate();
+  logDisk = new VirtualDisk();
+});
+afterEach(async () => {
+  for (const gate of [...gates.values(), batches]) gate.open();
+  for (const { store } of opened.splice(0)) await store.close();
+  jest.restoreAllMocks();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('a store whose log takes long to sync', () => {
+  it('acknowledges nothing before its sync, then everything in the order of the commits, by one more write', async () => {
+    const store = await open();
+    const committer = new Committer(store);
+    let writes = 0;
+    const sync = gateOf('sync');
+    sync.close();
+    committer.start(1);
+    await sync.arrival();
+    committer.start(20);
+    await standstill();
+    expect([committer.acknowledged, store.stats().commits.waiting]).toEqual([[], 21]);
+    const write = gateOf('write');
+    write.pass = async () => {
+      writes++;
+    };
+    sync.open();
+    await Promise.all(committer.commits);
+    expect(committer.acknowledged).toEqual(committer.inOrder);
+    expect(writes).toBe(1);
+  });
+
+  it('serves reads and prefetches meanwhile, of what waits too', async () => {
+    const store = await open();
+    await store.commit([put('cold', v(5)), put('other', v(5))]);
+    await store.recover();
+    const sync = gateOf('sync');
+    sync.close();
+    const committer = new Committer(store);
+    committer.start(3);
+    await sync.arrival();
+    for (let i = 0; i < 3; i++) {
+      expect(keysIn(store, 3)).toEqual(times(3));
+      await store.prefetch({ kind: 'keys', partition: P, keys: ['cold', 'absent'] });
+      await store.prefetch({ kind: 'chains', partition: P, keys: ['other'] });
+      expect(store.read(P, 'cold', FOREVER)?.ts).toBe(5);
+      expect(store.find(P, 'other', () => true)?.ts).toBe(5);
+    }
+    expect(committer.acknowledged).toEqual([]);
+  });
+
+  it('shows a listing once what was committed before it is durable, and not earlier', async () => {
+    const store = await open();
+    const sync = gateOf('sync');
+    sync.close();
+    new Committer(store).start(2);
+    let isRead = false;
+    const prefetch = store
+      .prefetch({ kind: 'list', partition: P, range: range(), snapshot: FOREVER })
+      .then(() => (isRead = true));
+    await sync.arrival();
+    await standstill();
+    expect(isRead).toBe(false);
+    sync.open();
+    await prefetch;
+    expect(store.list(P, range(), FOREVER).entries.map(({ key }) => key)).toEqual(['all', 'k0', 'k1']);
+  });
+
+  it('waits in close for what is on its way, and leaves all of it to the next start', async () => {
+    const store = await open();
+    const committer = new Committer(store);
+    const sync = gateOf('sync');
+    sync.close();
+    committer.start(5);
+    let isClosed = false;
+    const closed = store.close().then(() => (isClosed = true));
+    await sync.arrival();
+    await standstill();
+    expect([isClosed, committer.acknowledged]).toEqual([false, []]);
+    await expect(store.commit([])).rejects.toMatchObject({ code: 'STORAGE_FAILED' });
+    sync.open();
+    await Promise.all([...committer.commits, closed]);
+    expect(committer.acknowledged).toEqual(committer.inOrder);
+    expect(keysIn(await open(), 5)).toEqual(times(5));
+  });
+
+  it('loses nothing acknowledged, and keeps a prefix of the rest, when the power fails meanwhile', async () => {
+    const store = await open();
+    const committer = new Committer(store);
+    committer.start(4);
+    await Promise.all(committer.commits);
+    const sync = gateOf('sync');
+    sync.close();
+    committer.start(1);
+    await sync.arrival();
+    committer.start(3);
+    const images = [...logDisk.afterPowerFailure('some')];
+    gates = new Map();
+    let number = 0;
+    for (const image of images) {
+      const left = join(folder, `left${number++}`);
+      await cp(join(folder, 'store'), left, { recursive: true });
+      const survivor = await open(left, new VirtualDisk(image));
+      const found = keysIn(survivor, 8).filter((ts) => ts !== undefined);
+      expect([number, found.slice(0, 4)]).toEqual([number, times(4)]);
+      expect([number, found]).toEqual([number, times(found.length)]);
+      expect(survivor.read(P, 'all', FOREVER)?.ts).toBe(found.at(-1));
+    }
+    expect(number).toBeGreaterThan(2);
+    sync.open();
+    await Promise.all(committer.commits);
+  });
+});
+
+describe('a store whose checkpoints take long', () => {
+  const BOUND = 2000;
+  const checkpoint = { bytes: BOUND, ms: 2 ** 30 };
+  const value = `"${'x'.repeat(300)}"`;
+
+  it('lets commits wait when the log is two checkpoints ahead, and reads go on', async () => {
+    holdBatches();
+    const store = await open(undefined, undefined, { checkpoint });
+    batches.close();
+    const committer = new Committer(store);
+    const before = await committer.untilOneWaits(1000, value);
+    // Each takes some 400 bytes of the log: one bound until the checkpoint begins, two more while it waits.
+    expect(before).toBeGreaterThan(BOUND / 400);
+    expect(before).toBeLessThan((4 * BOUND) / 300);
+    expect(batches.waiting).toBe(1);
+    committer.start(5, value);
+    await standstill();
+    expect(committer.acknowledged).toHaveLength(before);
+    expect(keysIn(store, before + 6)).toEqual(times(before + 6));
+    batches.open();
+    await Promise.all(committer.commits);
+    expect(committer.acknowledged).toEqual(committer.inOrder);
+    await store.close();
+    expect(keysIn(await open(), before + 6)).toEqual(times(before + 6));
+  });
+
+  it('lets commits wait when chains that wait for one fill the cache, and not earlier', async () => {
+    holdBatches();
+    const store = await open(undefined, undefined, { cacheBytes: 40_000 });
+    const committer = new Committer(store);
+    // Chains that no checkpoint needs make room for others.
+    committer.start(40, value);
+    await Promise.all(committer.commits);
+    await store.recover();
+    keysIn(store, 40);
+    batches.close();
+    const before = (await committer.untilOneWaits(1000, value)) - 40;
+    expect(before).toBeGreaterThan(20);
+    expect(store.stats().cache.bytes).toBeLessThan(40_000 + 2000);
+    expect(batches.waiting).toBe(1);
+    batches.open();
+    await Promise.all(committer.commits);
+    expect(committer.acknowledged).toEqual(committer.inOrder);
+  });
+
+  it('commits while the log is being cut', async () => {
+    const store = await open(undefined, undefined, { checkpoint, segmentBytes: 500 });
+    const remove = gateOf('remove');
+    remove.close();
+    const committer = new Committer(store);
+    for (; remove.waiting === 0; await standstill()) committer.start(1, value);
+    const before = committer.acknowledged.length;
+    const after = await committer.untilOneWaits(1000, value);
+    expect(after).toBeGreaterThan(before + 3);
+    // Until the next checkpoint is overdue, which waits for the cut.
+    expect(after).toBeLessThan(before + (4 * BOUND) / 300);
+    remove.open();
+    await Promise.all(committer.commits);
+  });
+
+  it('waits in close for the one on its way, and for the last one', async () => {
+    holdBatches();
+    const store = await open(undefined, undefined, { checkpoint });
+    batches.close();
+    const committer = new Committer(store);
+    committer.start(8, value);
+    await batches.arrival();
+    let isClosed = false;
+    const closed = store.close().then(() => (isClosed = true));
+    await standstill();
+    expect(isClosed).toBe(false);
+    batches.open();
+    await Promise.all([...committer.commits, closed]);
+    expect(committer.acknowledged).toEqual(committer.inOrder);
+    expect(keysIn(await open(), 8)).toEqual(times(8));
+  });
+});
