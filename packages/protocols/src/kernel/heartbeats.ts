@@ -33,7 +33,7 @@ export class HeartbeatCollector {
   flush(out: Pick<Effects<ReplicationMessage>, 'send'>): void {
     for (const [node, spans] of this.#spans)
       out.send({ node, machine: ROUNDS_MACHINE }, { type: 'Heartbeats', source: this.source, spans });
-    // A new one: the table of a map that was cleared is taken for alive by the one that takes its place, see `TransientMap`.
+    // A new map: the old table of a cleared one would keep the next one alive, see core's `TransientMap`.
     this.#spans = new Map();
   }
 }
