@@ -39,7 +39,9 @@ export class HeartbeatCollector {
 }
 
 /** The heartbeats that one message stands for. */
-export const heartbeatsIn = ({ source, spans }: Heartbeats): Heartbeat[] =>
-  spans.flatMap(({ from, to, verified, partitions }) =>
-    partitions.map((partition) => ({ type: 'Heartbeat', partition, source, from, to, verified })),
-  );
+export function heartbeatsIn({ source, spans }: Heartbeats): Heartbeat[] {
+  const heartbeats: Heartbeat[] = [];
+  for (const { from, to, verified, partitions } of spans)
+    for (const partition of partitions) heartbeats.push({ type: 'Heartbeat', partition, source, from, to, verified });
+  return heartbeats;
+}

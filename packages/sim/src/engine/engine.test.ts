@@ -27,6 +27,19 @@ describe('EventQueue', () => {
       last = at;
     }
   });
+
+  it('events for the time of the last one come after all others of that time, and not before an earlier limit', () => {
+    const queue = new EventQueue();
+    const first = queue.push(5, () => {});
+    const second = queue.push(5, () => {});
+    const later = queue.push(6, () => {});
+    expect(queue.pop(4)).toBeUndefined();
+    expect(queue.pop()).toBe(first);
+    const [third, fourth] = [queue.push(5, () => {}), queue.push(5, () => {})];
+    expect(queue.pop(4)).toBeUndefined();
+    expect([queue.pop(5), queue.pop(5), queue.pop(5), queue.pop(5)]).toEqual([second, third, fourth, undefined]);
+    expect([queue.pop(), queue.pop()]).toEqual([later, undefined]);
+  });
 });
 
 describe('VirtualTime', () => {

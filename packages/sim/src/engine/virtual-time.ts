@@ -31,12 +31,11 @@ export class VirtualTime {
   /** Lets events happen until the time has come, or `done` says so after one of them. */
   runUntil(end: number, done: () => boolean): void {
     for (;;) {
-      const next = this.#queue.peek();
-      if (next === undefined || next.at > end) {
+      const next = this.#queue.pop(end);
+      if (next === undefined) {
         this.#now = end;
         return;
       }
-      this.#queue.pop();
       if (next.run === undefined) continue;
       this.#now = next.at;
       this.#steps++;
