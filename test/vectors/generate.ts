@@ -5,6 +5,7 @@ import type { Sequence } from './format.js';
 import { OperationDriver } from './operations/drive.js';
 import { OPERATIONS, type OperationProtocolName, TRANSACTIONS, type TransactionProtocolName } from './protocols.js';
 import { backoff } from './pure/backoff.js';
+import { channels } from './pure/channels.js';
 import { documents } from './pure/documents.js';
 import { errors } from './pure/errors.js';
 import { exportedSessions } from './pure/exports.js';
@@ -107,6 +108,7 @@ function pure(seed: number): VectorFile[] {
     backoff: backoff(),
     patches: patches(),
     documents: documents(),
+    channels: channels(new Random(seed)),
   };
   return Object.entries(contents).map(([name, content]) => ({
     name: `${name}.json`,

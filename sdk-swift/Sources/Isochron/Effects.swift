@@ -1,6 +1,6 @@
 import IsochronSession
 
-/// What the machine asks for: sockets of a transport, one alarm, tasks for the ends of turns.
+/// What the machine asks for: sockets, one alarm, tasks for the ends of turns.
 @SessionActor
 final class Effects: ClientEffects {
     /// Holds this.
@@ -12,7 +12,7 @@ final class Effects: ClientEffects {
 
     @SessionActor
     private final class Socket {
-        var connection: (any WebSocketConnection)?
+        var connection: SessionSocket?
         /// Why it is given up, where its own reason would not say.
         var failure: String?
     }
@@ -24,17 +24,16 @@ final class Effects: ClientEffects {
     func open(_ id: SocketId, _ url: String) {
         let socket = Socket()
         sockets[id] = socket
-        let inbox = Inbox<WebSocketEvent> { [self, driver] event in take(event, id, url, driver) }
-        socket.connection = settings.transport.open(url, subprotocols: [JSONCodec.subprotocol]) { inbox.put($0) }
+        socket.connection = settings.sockets.open(url) { [self, driver] event in take(event, id, url, driver) }
     }
 
     func send(_ id: SocketId, _ message: WebSocketMessage) {
-        sockets[id]?.connection?.send([message])
+        sockets[id]?.connection?.send(message)
     }
 
     func close(_ id: SocketId, abrupt: Bool) {
         let connection = sockets[id]?.connection
-        if abrupt { connection?.terminate() } else { connection?.close(code: 1000, reason: "") }
+        if abrupt { connection?.terminate() } else { connection?.close() }
     }
 
     func load(_ protocolName: String) {

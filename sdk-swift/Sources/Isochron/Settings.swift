@@ -16,7 +16,7 @@ struct ClientSettings: Sendable {
 struct Settings: Sendable {
     let keyspace: String
     let client: ClientSettings
-    let transport: any WebSocketTransport
+    let sockets: any SessionSockets
     let timing: any Timing
     /// Uniform in `0 ..< 1`.
     let random: @Sendable () -> Double

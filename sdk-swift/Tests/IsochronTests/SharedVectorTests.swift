@@ -1,4 +1,3 @@
-import Foundation
 import IsochronSession
 import XCTest
 
@@ -7,7 +6,7 @@ import XCTest
 /// Exported sessions, errors and merge patches are those of TypeScript. The vectors come from `test/vectors`.
 final class SharedVectorTests: XCTestCase {
     func testExportedSessionsAreTakenRefusedAndWrittenAlike() throws {
-        for item in try file("exports.json").items("imports") {
+        for item in try vectors("exports.json").items("imports") {
             let members = try item.members("import")
             let text = try members.text("text")
             guard let exported = members["exported"] else {
@@ -21,7 +20,7 @@ final class SharedVectorTests: XCTestCase {
     }
 
     func testWhatASessionHasSeenIsTakenAndRefusedAlike() throws {
-        for item in try file("exports.json").items("seen") {
+        for item in try vectors("exports.json").items("seen") {
             let members = try item.members("seen")
             let text = try members.text("text")
             let isTaken = members["seen"] != nil
@@ -30,7 +29,7 @@ final class SharedVectorTests: XCTestCase {
     }
 
     func testErrorFramesMeanTheSame() throws {
-        for item in try file("errors.json").items("frames") {
+        for item in try vectors("errors.json").items("frames") {
             let members = try item.members("frame")
             let frame = try members.required("frame")
             switch Result(catching: { try Incoming(frame) }) {
@@ -47,7 +46,7 @@ final class SharedVectorTests: XCTestCase {
     }
 
     func testCodesAreTheSameAndSayTheSameOfRepeating() throws {
-        let codes = try file("errors.json").items("codes").map { try $0.members("code") }
+        let codes = try vectors("errors.json").items("codes").map { try $0.members("code") }
         XCTAssertEqual(try codes.map { try $0.text("code") }, IsochronError.Code.allCases.map(\.rawValue))
         for members in codes {
             let code = IsochronError.Code(rawValue: try members.text("code"))
@@ -56,7 +55,7 @@ final class SharedVectorTests: XCTestCase {
     }
 
     func testMergePatchesMakeTheSameDocuments() throws {
-        for item in try file("patches.json").items("patches") {
+        for item in try vectors("patches.json").items("patches") {
             let members = try item.members("patch")
             let patch = JSONValue(try JSONReader.read(try members.text("patch")))
             let value = try members.required("value").present?.value()
@@ -76,7 +75,7 @@ final class SharedVectorTests: XCTestCase {
     }
 
     func testDocumentsAreStoredAndRefusedAlikeWithThePathOfWhatIsRefused() throws {
-        let cases = try file("documents.json").items("documents")
+        let cases = try vectors("documents.json").items("documents")
         XCTAssertGreaterThan(cases.count, 15)
         for item in cases {
             let members = try item.members("document")
@@ -111,20 +110,6 @@ final class SharedVectorTests: XCTestCase {
         XCTAssertTrue(isSameText(got.message, try expected.text("message")))
         XCTAssertEqual(got.retryable, expected["retryable"] == .bool(true))
     }
-
-    /// From the folder that `ISOCHRON_VECTORS` names, or where `test/vectors` writes them.
-    private func file(_ name: String) throws -> Raw.Members {
-        let named = ProcessInfo.processInfo.environment["ISOCHRON_VECTORS"].map { URL(fileURLWithPath: $0) }
-        var package = URL(fileURLWithPath: #filePath)
-        for _ in 0..<3 { package.deleteLastPathComponent() }
-        let folder = named ?? package.appendingPathComponent(".vectors")
-        let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
-        return try JSONReader.read(text).members(name)
-    }
-}
-
-extension Raw.Members {
-    fileprivate func items(_ name: String) throws -> [Raw] { try required(name).items(name) }
 }
 
 extension Raw {

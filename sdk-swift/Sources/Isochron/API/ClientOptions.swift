@@ -16,11 +16,14 @@ public struct ClientOptions: Sendable {
     public var returnAfter: Duration? = .seconds(5)
     /// How documents become JSON.
     public var documents = DocumentCoding()
-    /// Sockets: by default the platform's own.
-    public var transport: any WebSocketTransport = Transports.webSocket
+    /// Opens a WebSocket for each client. By default clients have the platform's own, and those of a process that are
+    /// connected to the same node with the same credentials share one, on which each has a channel.
+    public var transport: (any WebSocketTransport)?
     /// Where the client tells what it does; by default nowhere. Called from any thread.
     public var logger: (@Sendable (LogLevel, String) -> Void)?
 
+    /// The sockets that clients share without a transport of their own.
+    var socketPool = SocketPool.ofProcess
     /// Monotonic time and timers.
     var timing: any Timing = SystemTiming()
     /// Spreads retries: uniform in `0 ..< 1`.
@@ -30,13 +33,14 @@ public struct ClientOptions: Sendable {
     public init() {}
 
     func settings(credentials: String?) -> Settings {
-        Settings(
+        let shared = SharedSockets(pool: socketPool, credentials: credentials)
+        return Settings(
             keyspace: keyspace,
             client: ClientSettings(
                 client: "isochron-swift/0.1.0", credentials: credentials, requestTimeoutMs: requestTimeout.inMs,
                 connectTimeoutMs: connectTimeout.inMs, commitTimeoutMs: commitTimeout.inMs,
                 returnAfterMs: returnAfter?.inMs ?? .infinity, newId: { randomSessionId() }),
-            transport: transport, timing: timing, random: random,
+            sockets: transport.map { OwnSockets(transport: $0) } ?? shared, timing: timing, random: random,
             logger: logger)
     }
 }
