@@ -4,45 +4,26 @@
  */
 
 import type { OpenEngine } from '@isochron/client/session/engine';
-import type { OperationSessionRules } from '@isochron/protocols/kernel/operations/session';
 import type { SessionRules } from '@isochron/protocols/kernel/transactions/session';
-
-/** Makes the engine of a protocol with transactions. */
-type Transactions = (rules: SessionRules) => OpenEngine;
-type Load = (transactions: Transactions) => Promise<OpenEngine>;
+import {
+  isOperationName,
+  isTransactionName,
+  OPERATION_SESSIONS,
+  TRANSACTION_SESSIONS,
+} from '@isochron/protocols/session-rules';
 
 /**
- * The client of single operations is a file of its own, too. @param load how its sessions remember, where not by the
- * highest entries
+ * The engine of a protocol by its name; undefined where the catalogue has no such protocol. The client of single
+ * operations is a file of its own, too.
+ * @param transactions makes the engine of a protocol with transactions
  */
-const operations =
-  (load?: () => Promise<OperationSessionRules>): Load =>
-  async () => {
-    const [{ openOperations }, rules] = await Promise.all([import('@isochron/client/session/operations'), load?.()]);
-    return openOperations(rules);
-  };
-
-const matrices = async () => (await import('@isochron/protocols/kernel/operations/dependency-matrix')).matrixSession;
-
-/** Paths that bundlers can follow: each becomes a file of its own, and only one of them is ever fetched. */
-export const ENGINES: Readonly<Record<string, Load>> = {
-  bpr: async (transactions) => transactions((await import('@isochron/protocols/bpr/session')).bprSession),
-  nocc: async (transactions) => transactions((await import('@isochron/protocols/nocc/session')).noccSession),
-  wren: async (transactions) => transactions((await import('@isochron/protocols/wren/session')).wrenSession),
-  cure: async (transactions) => transactions((await import('@isochron/protocols/cure/session')).cureSession),
-  'h-cure': async (transactions) => transactions((await import('@isochron/protocols/hcure/session')).hCureSession),
-  contrarian: operations(),
-  okapi: operations(),
-  gentlerain: operations(),
-  eventual: operations(),
-  orbe: operations(matrices),
-  'orbe-clock': operations(matrices),
-  'orbe-cleaning': operations(matrices),
-  'cops-gt': operations(async () => (await import('@isochron/protocols/copsgt/session')).copsGtSession),
-  'cc-lo': operations(async () => (await import('@isochron/protocols/cclo/session')).ccLoSession),
-};
-
-/** The engine of a protocol by its name; undefined where it is none of them. */
-export async function loadOther(protocol: string, transactions: Transactions): Promise<OpenEngine | undefined> {
-  return Object.hasOwn(ENGINES, protocol) ? ENGINES[protocol]!(transactions) : undefined;
+export async function loadOther(
+  protocol: string,
+  transactions: (rules: SessionRules) => OpenEngine,
+): Promise<OpenEngine | undefined> {
+  if (isTransactionName(protocol)) return transactions(await TRANSACTION_SESSIONS[protocol]());
+  if (!isOperationName(protocol)) return undefined;
+  const engine = import('@isochron/client/session/operations');
+  const rules = await OPERATION_SESSIONS[protocol]();
+  return (await engine).openOperations(rules);
 }

@@ -1,3 +1,4 @@
+import { TRANSACTION_PROTOCOLS } from '@isochron/protocols';
 import { connect } from '../src/index.js';
 import { FakeStore } from '../testing/fake-server.js';
 import { all, client, closeAll, codeOf, server } from '../testing/harness.js';
@@ -15,7 +16,7 @@ function vectors(deps: readonly number[] = [1000, 900]): FakeStore {
 }
 
 describe('the protocol of the cluster', () => {
-  it.each(['paris', 'bpr', 'nocc', 'wren', 'cure', 'h-cure'])('%s has a session of its own', async (protocol) => {
+  it.each(Object.keys(TRANSACTION_PROTOCOLS))('%s has a session of its own', async (protocol) => {
     const app = await client([await server(undefined, { protocol, capabilities: SNAPSHOTS })]);
     await app.set('a', 1);
     expect(app.status.state).toBe('online');

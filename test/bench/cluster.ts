@@ -1,8 +1,10 @@
 /** A cluster of real processes on real sockets and real LevelDB. */
+
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Topology } from '@isochron/core';
+import type { ProtocolName } from '@isochron/protocols/session-rules';
 import {
   awsOneWayMs,
   clusterSpec,
@@ -17,7 +19,7 @@ import { ROOT } from './root.js';
 
 /** What a cluster consists of. */
 export interface Layout {
-  readonly protocol: string;
+  readonly protocol: ProtocolName;
   readonly regions: readonly string[];
   readonly nodesPerRegion: number;
   readonly partitions: number;

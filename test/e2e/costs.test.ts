@@ -1,4 +1,5 @@
 /** What protocols cost, as the nodes of real clusters count it: each metric moves when its cause is there, and stays where there can be none. */
+import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { connect } from '@isochron/sdk';
 import { Cluster, cleanUp, logged } from './harness.js';
 import { call } from './http.js';
@@ -8,7 +9,7 @@ jest.setTimeout(120_000);
 afterAll(cleanUp);
 
 interface Case {
-  readonly protocol: string;
+  readonly protocol: ProtocolName;
   /** Bytes of the metadata of an update with two regions: a timestamp is 9, a list of them one more. Without, it depends on what was read. */
   readonly metadata?: number;
   /** Kinds of messages with which regions see to it that they have what an update depends on. */

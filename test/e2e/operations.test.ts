@@ -1,7 +1,9 @@
 /** Every protocol of single operations in the real server: what each of them does over HTTP, WebSocket, SDK and command line, and what it refuses. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { connect, type IsochronClient } from '@isochron/sdk';
 import { Cluster, cleanUp, logged } from './harness.js';
 import { type Answer, call, keyPath } from './http.js';
@@ -12,7 +14,7 @@ import { until } from './until.js';
 jest.setTimeout(180_000);
 
 interface Case {
-  readonly protocol: string;
+  readonly protocol: ProtocolName;
   /** What it can do beside operations on one key, and waiting for stable time. */
   readonly more: readonly string[];
   /** What no session of it can have seen in two regions. */

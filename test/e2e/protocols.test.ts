@@ -1,8 +1,10 @@
 /** Every protocol of interactive transactions in the real server: the same HTTP, WebSocket and SDK surface, with what each of them can do. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkHistory, formatVerdict, parseHistory } from '@isochron/checker';
+import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { connect, type IsochronClient } from '@isochron/sdk';
 import { writeClusterFile } from '@isochron/server';
 import { HistoryRecorder } from '@isochron/workload';
@@ -16,7 +18,7 @@ import { runSession } from './workload.js';
 jest.setTimeout(120_000);
 
 interface Case {
-  readonly protocol: string;
+  readonly protocol: ProtocolName;
   /** In how many of the three regions a partition is held. */
   readonly replication: number;
   /** Entries of a snapshot beside its timestamp. */

@@ -1,11 +1,17 @@
 /** Deliberate breakages, as data. */
 import type { SessionStoreLimits } from '@isochron/sessions';
 import type { FaultName } from '@isochron/sim/faults/table';
+import { placesOf } from './anchor.js';
 
-/** One place of the source that is replaced. The text must occur exactly once in the file. */
+/**
+ * One place of the source that is replaced: a statement, or a part of one, that occurs exactly once in a named part of a
+ * file. How it is laid out, and what stands around it, makes no difference.
+ */
 export interface Patch {
   /** Path of a TypeScript file of a package, from the repository's root. */
   readonly file: string;
+  /** The function, the constant or the member (`Cohort.#abort`) that has the place. */
+  readonly in: string;
   readonly find: string;
   readonly replace: string;
 }
@@ -62,8 +68,11 @@ export interface Variant {
  * The text with the patch in it.
  * @throws RangeError unless the place occurs exactly once
  */
-export function patched(text: string, { file, find, replace }: Patch): string {
-  const places = text.split(find).length - 1;
-  if (places !== 1) throw new RangeError(`${file} has ${places} places with ${JSON.stringify(find)}, not one`);
-  return text.replace(find, () => replace);
+export function patched(text: string, { file, in: part, find, replace }: Patch): string {
+  const places = placesOf(text, part, find);
+  const [place] = places;
+  if (place === undefined || places.length > 1) {
+    throw new RangeError(`${file} has ${places.length} places with ${JSON.stringify(find)} in ${part}, not one`);
+  }
+  return text.slice(0, place.start) + replace + text.slice(place.end);
 }

@@ -8,6 +8,7 @@ import { type Caught, type Run, runTrial } from './trial.js';
 /** The code without the invariants that it checks of itself: what still notices something looks from outside. */
 export const WITHOUT_INVARIANTS: Patch = {
   file: 'packages/core/src/invariant.ts',
+  in: 'invariant',
   find: 'if (!condition) throw',
   replace: 'if (!condition && message === undefined) throw',
 };

@@ -1,9 +1,14 @@
 /** All files, from one seed: the same bytes wherever they are made. */
 import { createHash } from 'node:crypto';
 import { Random } from '@isochron/core';
+import {
+  OPERATION_PROTOCOLS,
+  type OperationName,
+  TRANSACTION_PROTOCOLS,
+  type TransactionName,
+} from '@isochron/protocols';
 import type { Sequence } from './format.js';
 import { OperationDriver } from './operations/drive.js';
-import { OPERATIONS, type OperationProtocolName, TRANSACTIONS, type TransactionProtocolName } from './protocols.js';
 import { backoff } from './pure/backoff.js';
 import { documents } from './pure/documents.js';
 import { errors } from './pure/errors.js';
@@ -42,19 +47,19 @@ export function generate(options: GenerateOptions): VectorFile[] {
 
 function sessions({ seed, sequences }: GenerateOptions): VectorFile[] {
   return [
-    ...namesOf(TRANSACTIONS).map((protocol) => transactionFile(protocol, seed, sequences)),
-    ...namesOf(OPERATIONS).map((protocol) => operationFile(protocol, seed, sequences)),
+    ...namesOf(TRANSACTION_PROTOCOLS).map((protocol) => transactionFile(protocol, seed, sequences)),
+    ...namesOf(OPERATION_PROTOCOLS).map((protocol) => operationFile(protocol, seed, sequences)),
   ];
 }
 
-function transactionFile(protocol: TransactionProtocolName, seed: number, count: number): VectorFile {
+function transactionFile(protocol: TransactionName, seed: number, count: number): VectorFile {
   const drawn = sequencesOf(protocol, seed, count, (name, random) =>
     TransactionDriver.sequence(protocol, name, random),
   );
   return sessionFile(protocol, 'transactions', drawn);
 }
 
-function operationFile(protocol: OperationProtocolName, seed: number, count: number): VectorFile {
+function operationFile(protocol: OperationName, seed: number, count: number): VectorFile {
   const drawn = sequencesOf(protocol, seed, count, (name, random) => OperationDriver.sequence(protocol, name, random));
   return sessionFile(protocol, 'operations', drawn);
 }

@@ -1,11 +1,12 @@
-import { ParisSession, type Session, type SessionState, WrenSession } from '@isochron/protocols';
+import { Session, type SessionState, TRANSACTION_PROTOCOLS } from '@isochron/protocols';
 import { BoundedMap } from './bounded-map.js';
 import { KeptSession } from './kept-session.js';
 
 const LIMITS = { maxSessionBytes: 10_000 };
 const openWith = (create: (id: string, state?: SessionState) => Session): KeptSession =>
   new KeptSession('s', { seen: { ts: 0 }, hwt: 0, complete: 0 }, LIMITS, create);
-const open = (): KeptSession => openWith((id, state) => new ParisSession(id, state));
+const { paris, wren } = TRANSACTION_PROTOCOLS;
+const open = (): KeptSession => openWith((id, state) => new Session(id, paris.session, state));
 const write = (ts: number, key: string, txId = `t${ts}`) => ({
   txId,
   writes: [{ key, value: `${key}@${txId}` }],
@@ -50,7 +51,7 @@ describe('a kept session', () => {
   });
 
   it('has written in the region of the copy what it has merged, under a protocol whose sessions name their region', () => {
-    const [kept, other] = [0, 1].map(() => openWith((id, state) => new WrenSession(id, state))) as [
+    const [kept, other] = [0, 1].map(() => openWith((id, state) => new Session(id, wren.session, state))) as [
       KeptSession,
       KeptSession,
     ];

@@ -1,6 +1,7 @@
 /** Every command with its options and examples. What a command does is loaded when it is asked for. */
+
+import { DEFAULT_PROTOCOL, PROTOCOL_NAMES } from '@isochron/protocols/session-rules';
 import { Command, CommanderError, Option } from 'commander';
-import { DEFAULT_PROTOCOL, PROTOCOLS } from '../config/protocol-names.js';
 import { VERSION } from '../version.js';
 import type { BenchOptions } from './bench/command.js';
 import { type CredentialOptions, credentialsOf } from './credentials.js';
@@ -88,7 +89,9 @@ function clusterCommands(program: Command): void {
         .choices(['aws', 'none'])
         .default('none'),
     )
-    .addOption(new Option('--protocol <name>', 'replication protocol').choices(PROTOCOLS).default(DEFAULT_PROTOCOL))
+    .addOption(
+      new Option('--protocol <name>', 'replication protocol').choices(PROTOCOL_NAMES).default(DEFAULT_PROTOCOL),
+    )
     .option('--data <folder>', 'folder of cluster file, secret, data and logs', './data')
     .option('--port-base <port>', 'first port: API; +100: peering; +200: metrics', integer(1, MAX_PORT), 7101)
     .addOption(

@@ -1,6 +1,6 @@
 import { Topology } from '@isochron/core';
+import { isProtocolName, PROTOCOL_NAMES, type ProtocolName } from '@isochron/protocols/session-rules';
 import { servedProtocol } from '../node/protocols.js';
-import { isProtocolName, PROTOCOLS, type ProtocolName } from './protocol-names.js';
 import type { ClusterFile } from './schema.js';
 
 /** Ends the reading with a reason, at the line of what `path` leads to. */
@@ -10,7 +10,7 @@ export type Refuse = (path: readonly (string | number)[], reason: string) => nev
 export function checkMeaning(file: ClusterFile, refuse: Refuse): ProtocolName {
   const { protocol } = file;
   if (!isProtocolName(protocol)) {
-    return refuse(['protocol'], `unknown protocol "${protocol}"; known: ${PROTOCOLS.join(', ')}`);
+    return refuse(['protocol'], `unknown protocol "${protocol}"; known: ${PROTOCOL_NAMES.join(', ')}`);
   }
   checkNames(file, refuse);
   checkUrls(file, refuse);

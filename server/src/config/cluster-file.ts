@@ -10,12 +10,12 @@ import {
   type NodeId,
   type RegionId,
 } from '@isochron/core';
+import type { ProtocolName } from '@isochron/protocols/session-rules';
 import type { TSchema } from '@sinclair/typebox';
 import { Value, ValueErrorType } from '@sinclair/typebox/value';
 import { type Document, isNode, LineCounter, parseDocument, stringify } from 'yaml';
 import { canonicalHash } from './canonical.js';
 import { checkMeaning, type Refuse } from './checks.js';
-import type { ProtocolName } from './protocol-names.js';
 import { type ClusterFile, ClusterFileSchema, DEFAULT_SETTINGS, knownFields } from './schema.js';
 
 export type { ClusterFile } from './schema.js';

@@ -1,7 +1,7 @@
 /** The shape of the cluster file, as data: it validates, types and documents. Meanings that a shape cannot say are in `checks.ts`. */
 import { DEFAULT_LIMITS } from '@isochron/core';
+import { PROTOCOL_NAMES } from '@isochron/protocols/session-rules';
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { PROTOCOLS } from './protocol-names.js';
 
 /** How long an Idempotency-Key, or a lost commit's answer, can be asked for by default: one day. */
 const DAY_MS = 86_400_000;
@@ -91,7 +91,7 @@ const WanSchema = Type.Object(
 /** The cluster file. */
 export const ClusterFileSchema = Type.Object(
   {
-    protocol: Type.String({ description: `one of ${PROTOCOLS.join(', ')}` }),
+    protocol: Type.String({ description: `one of ${PROTOCOL_NAMES.join(', ')}` }),
     cluster: Type.Optional(Name('cluster id')),
     regions: Type.Array(RegionSchema, { minItems: 1, maxItems: 64, description: '1 to 64 regions' }),
     keyspaces: Type.Array(KeyspaceSchema, { minItems: 1, maxItems: 256, description: '1 to 256 keyspaces' }),

@@ -1,8 +1,8 @@
 /** What of the API depends on the kind of the cluster's protocol. */
 
+import type { Capability } from '@isochron/protocols';
 import type { Rules, Serving } from '@isochron/sessions';
 import {
-  type Capability,
   ConnectedOperations,
   type ServedNode,
   type ServedSession,

@@ -1,6 +1,6 @@
 /** The API under protocols whose snapshots have more than a timestamp, and under those that cannot do everything. */
 import { packWall, type Timestamp } from '@isochron/core';
-import type { ProtocolName } from '../config/protocol-names.js';
+import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { sessionTokens } from '../session/tokens.js';
 import { FakeCluster, fakeConfig } from '../testing/fake-node.js';
 import { SessionClient } from '../testing/session-client.js';

@@ -9,6 +9,7 @@ import {
   type Version,
 } from '@isochron/core';
 import type { OperationMessage, OperationNode, TransactionNode } from '@isochron/protocols';
+import type { ProtocolName } from '@isochron/protocols/session-rules';
 import {
   ASKED_TIMER,
   CLIENT_MACHINE,
@@ -19,7 +20,6 @@ import {
 } from '@isochron/sessions';
 import { isOutOfRoom } from '@isochron/storage';
 import { clusterSpec } from '../config/cluster-file.js';
-import type { ProtocolName } from '../config/protocol-names.js';
 import { newSessionId } from '../session/ids.js';
 import { snapshotChecks } from '../session/tokens.js';
 import type { AnyNode, OperationsNode, TransactionsNode } from './api.js';

@@ -1,15 +1,15 @@
 import { Topology } from '@isochron/core';
+import { PROTOCOL_NAMES, type ProtocolName } from '@isochron/protocols';
 import { requireCapability } from '@isochron/sessions';
-import { PROTOCOLS, type ProtocolName } from '../config/protocol-names.js';
 import { type ServedProtocol, servedProtocol, servedTransactions } from './protocols.js';
 
 const regions = ['virginia', 'oregon', 'ireland'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] }));
 const placedIn = (replication: number) =>
   new Topology({ regions, keyspaces: [{ name: 'default', partitions: 3, replication }] });
 const namesOf = (kind: ServedProtocol['kind']) =>
-  PROTOCOLS.filter((name) => servedProtocol<ProtocolName>(name).kind === kind);
+  PROTOCOL_NAMES.filter((name) => servedProtocol<ProtocolName>(name).kind === kind);
 
-describe.each(PROTOCOLS)('the protocol %s', (name) => {
+describe.each(PROTOCOL_NAMES)('the protocol %s', (name) => {
   const served: ServedProtocol = servedProtocol<ProtocolName>(name);
 
   it('has the name under which it is found', () => {
@@ -18,10 +18,6 @@ describe.each(PROTOCOLS)('the protocol %s', (name) => {
 
   it('runs where every region holds everything', () => {
     expect(served.unsupported(placedIn(3))).toBeUndefined();
-  });
-
-  it('can do what its kind does', () => {
-    expect(served.capabilities.has(served.kind)).toBe(true);
   });
 });
 

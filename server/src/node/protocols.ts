@@ -1,52 +1,33 @@
 /**
- * The protocols that a cluster can run. Everything that the server knows of one is in its entry here: what it offers, what it can be placed
- * on, how the machines of a node are opened, what they say to one another, and what a session remembers.
+ * The protocols of the catalogue as a node serves them: how the machines of a node are opened, the messages between them,
+ * and how a session begins.
  */
 import { invariant, type MessageSchema, type RegionId, type Topology } from '@isochron/core';
 import {
-  BprSession,
-  bpr,
   type CommonNodeOptions,
-  CureSession,
-  ccLo,
-  contrarian,
-  copsGt,
   createOperationNode,
   createTransactionNode,
-  cure,
-  eventual,
-  gentleRain,
-  HCureSession,
-  hCure,
-  highest,
-  NoccSession,
-  nocc,
-  notFullyReplicated,
+  OPERATION_PROTOCOLS,
+  type OperationEntry,
   type OperationMessage,
+  type OperationName,
   type OperationNode,
-  type OperationProtocol,
   OperationSession,
   type OperationSessionState,
-  okapi,
   operationSchema,
-  orbe,
-  orbeCleaning,
-  orbeClock,
-  ParisSession,
-  paris,
-  type Session,
+  type ProtocolName,
+  Session,
   type SessionRules,
   type SessionState,
+  TRANSACTION_PROTOCOLS,
+  type TransactionEntry,
   type TransactionMessage,
+  type TransactionName,
   type TransactionNode,
   type TransactionNodeOptions,
-  type TransactionProtocol,
   transactionSchema,
-  WrenSession,
-  wren,
 } from '@isochron/protocols';
-import type { Capability, Offer } from '@isochron/sessions';
-import type { ProtocolName } from '../config/protocol-names.js';
+import type { Offer } from '@isochron/sessions';
 
 interface Served extends Offer {
   readonly name: ProtocolName;
@@ -84,65 +65,35 @@ export interface ServedOperations extends Served {
 
 export type ServedProtocol = ServedTransactions | ServedOperations;
 
-const ALWAYS = ['transactions', 'list', 'stable', 'chained-commits'] as const;
-const SNAPSHOTS = ['snapshots', 'read-past'] as const;
+const transactions = ({ protocol, session, ...entry }: TransactionEntry): ServedTransactions => ({
+  ...entry,
+  name: protocol.name as TransactionName,
+  entries: (topology) => protocol.entries?.(topology) ?? 0,
+  schema: transactionSchema,
+  open: (options) => createTransactionNode(options, protocol),
+  session: (id, state) => new Session(id, session, state),
+  rules: session,
+});
 
-function transactions(
-  name: ProtocolName,
-  protocol: TransactionProtocol,
-  SessionClass: new (id: string, state?: SessionState) => Session,
-  capabilities: readonly Capability[],
-): ServedTransactions {
-  return {
-    kind: 'transactions',
-    name,
-    capabilities: new Set([...ALWAYS, ...capabilities]),
-    unsupported: (topology) => protocol.unsupported?.(topology),
-    entries: (topology) => protocol.entries?.(topology) ?? 0,
-    schema: transactionSchema,
-    open: (options) => createTransactionNode(options, protocol),
-    session: (id, state) => new SessionClass(id, state),
-    rules: new SessionClass('').rules,
-  };
-}
+const operations = ({ protocol, session, ...entry }: OperationEntry): ServedOperations => ({
+  ...entry,
+  name: protocol.name as OperationName,
+  schema: operationSchema,
+  open: (options) => createOperationNode(options, protocol),
+  session: (id, region, state) => new OperationSession(id, region, session, state),
+});
 
-function operations(
-  name: ProtocolName,
-  protocol: OperationProtocol,
-  capabilities: readonly Capability[],
-): ServedOperations {
-  const rots = protocol.rots === false ? [] : (['rot'] as const);
-  return {
-    kind: 'operations',
-    name,
-    capabilities: new Set(['operations', ...rots, 'stable', ...capabilities]),
-    unsupported: notFullyReplicated,
-    schema: operationSchema,
-    open: (options) => createOperationNode(options, protocol),
-    session: (id, region, state) => new OperationSession(id, region, protocol.session ?? highest, state),
-  };
-}
+type ServedProtocols = { readonly [Name in TransactionName]: ServedTransactions } & {
+  readonly [Name in OperationName]: ServedOperations;
+};
 
-const SERVED = {
-  paris: transactions('paris', paris, ParisSession, [...SNAPSHOTS, 'stable-snapshots']),
-  bpr: transactions('bpr', bpr, BprSession, SNAPSHOTS),
-  nocc: transactions('nocc', nocc, NoccSession, []),
-  wren: transactions('wren', wren, WrenSession, SNAPSHOTS),
-  cure: transactions('cure', cure, CureSession, SNAPSHOTS),
-  'h-cure': transactions('h-cure', hCure, HCureSession, SNAPSHOTS),
-  contrarian: operations('contrarian', contrarian, ['snapshots']),
-  okapi: operations('okapi', okapi, ['snapshots']),
-  gentlerain: operations('gentlerain', gentleRain, ['snapshots']),
-  eventual: operations('eventual', eventual, []),
-  orbe: operations('orbe', orbe, []),
-  'orbe-clock': operations('orbe-clock', orbeClock, ['snapshots']),
-  'orbe-cleaning': operations('orbe-cleaning', orbeCleaning, []),
-  'cops-gt': operations('cops-gt', copsGt, ['snapshots']),
-  'cc-lo': operations('cc-lo', ccLo, ['snapshots']),
-} satisfies { readonly [Name in ProtocolName]: ServedProtocol };
+const SERVED = Object.fromEntries([
+  ...Object.entries(TRANSACTION_PROTOCOLS).map(([name, entry]) => [name, transactions(entry)]),
+  ...Object.entries(OPERATION_PROTOCOLS).map(([name, entry]) => [name, operations(entry)]),
+]) as ServedProtocols;
 
 /** What a cluster that runs this protocol does. */
-export const servedProtocol = <Name extends ProtocolName>(name: Name): (typeof SERVED)[Name] => SERVED[name];
+export const servedProtocol = <Name extends ProtocolName>(name: Name): ServedProtocols[Name] => SERVED[name];
 
 /** The same where it has transactions. */
 export function servedTransactions(name: ProtocolName): ServedTransactions {

@@ -26,9 +26,9 @@ import {
   type Unresponsive,
   type VerificationStatus,
 } from '@isochron/protocols';
+import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { type After, type CoordinatorPort, type Done, SessionsMachine, StableWaiters } from '@isochron/sessions';
 import { type ClusterConfig, clusterSpec, parseClusterFile } from '../config/cluster-file.js';
-import type { ProtocolName } from '../config/protocol-names.js';
 import type { Costs, DiskStatus, LinkSummary, NodeStatus, PartitionStatus, TransactionsNode } from '../node/api.js';
 import { TransactionRequests } from '../node/promised.js';
 import { type ServedTransactions, servedTransactions } from '../node/protocols.js';

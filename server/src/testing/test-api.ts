@@ -2,6 +2,7 @@
 
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import type { Effects, Input } from '@isochron/protocols';
+import type { ProtocolName } from '@isochron/protocols/session-rules';
 import {
   ASKED_TIMER,
   SESSIONS_MACHINE,
@@ -10,7 +11,6 @@ import {
   type SnapshotChecks,
 } from '@isochron/sessions';
 import type { FastifyInstance } from 'fastify';
-import type { ProtocolName } from '../config/protocol-names.js';
 import { type ApiOptions, buildApi } from '../http/api.js';
 import { servedTransactions } from '../node/protocols.js';
 import { newSessionId } from '../session/ids.js';

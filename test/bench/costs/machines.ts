@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DurableRecord, NodeId } from '@isochron/core';
-import { ParisSession, paris, type TransactionMessage } from '@isochron/protocols';
+import { TRANSACTION_PROTOCOLS, type TransactionMessage } from '@isochron/protocols';
 import { type Cost, type CostModel, type Costs, FREE_MODEL, itemsOf } from '@isochron/sim/scale/cost-model';
 import { ScaleCluster } from '@isochron/sim/scale/scale-cluster';
 import { openLevelStore, type VersionStore } from '@isochron/storage';
@@ -128,8 +128,7 @@ async function runUnderLoad(folder: string, mix: TransactionMix, virtualMs: numb
   const cluster = new ScaleCluster(
     {
       ...place.options(mix),
-      protocol: paris,
-      createSession: (id) => new ParisSession(id),
+      entry: TRANSACTION_PROTOCOLS.paris,
       model: ROUGH_MODEL,
       cores: 1,
       delayMs: (a, b) => (a === b ? 0.1 : 20),

@@ -3,7 +3,7 @@
  * they cost beside other work. Event loops of real nodes under some loads are put beside simulated ones; what the parts that were
  * measured by themselves do not explain is these, by least squares.
  */
-import { ParisSession, paris } from '@isochron/protocols';
+import { TRANSACTION_PROTOCOLS } from '@isochron/protocols';
 import { awsOneWayMs } from '@isochron/server';
 import { type CostModel, FREE_MODEL } from '@isochron/sim/scale/cost-model';
 import { runScale, type ScalePoint } from '@isochron/sim/scale/run-scale';
@@ -134,8 +134,7 @@ function simulated(model: CostModel, layout: Layout, mix: TransactionMix): Scale
   const { points } = runScale(
     {
       ...place.options(mix),
-      protocol: paris,
-      createSession: (id) => new ParisSession(id),
+      entry: TRANSACTION_PROTOCOLS.paris,
       model,
       cores: 1,
       delayMs: (from, to) => delays[`${from}>${to}`] ?? LAN_MS,

@@ -1,4 +1,5 @@
 /** What an experiment is: data, which `run.ts` carries out and `report.ts` describes. */
+import type { ProtocolName } from '@isochron/protocols/session-rules';
 import type { OperationMix, TransactionMix } from '@isochron/workload';
 import type { Layout } from '../cluster.js';
 
@@ -16,7 +17,7 @@ export type LoadShape =
 export interface System {
   /** As plots and claims name it; unique in the experiment. */
   readonly name: string;
-  readonly protocol: string;
+  readonly protocol: ProtocolName;
   /** Where it is not the experiment's. */
   readonly replication?: number;
 }

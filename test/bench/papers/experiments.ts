@@ -1,10 +1,11 @@
 /** The papers' experiments of interactive transactions: PaRiS and Wren with what they are compared with. Those of single operations are in `operations.ts`. */
+import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { READ_HEAVY, type TransactionMix, WRITE_HEAVY } from '@isochron/workload';
 import type { Case, Experiment, System } from './experiment.js';
 import { FIVE_REGIONS, FULL, FULL_FIVE, PARTIAL, PARTIAL_FIVE, WIDE_SKEWS_MS } from './layouts.js';
 import { OPERATION_EXPERIMENTS } from './operations.js';
 
-const system = (name: string, protocol: string): System => ({ name, protocol });
+const system = (name: string, protocol: ProtocolName): System => ({ name, protocol });
 const PARIS = system('PaRiS', 'paris');
 const BPR = system('BPR', 'bpr');
 const NOCC = system('NoCC', 'nocc');

@@ -1,4 +1,5 @@
 /** What is computed from a round: each measure says which metrics of the nodes it needs. */
+import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { metricKey } from './metrics.js';
 import type { RoundSample } from './samples.js';
 
@@ -33,7 +34,7 @@ const REPLICATION = [bytes('replication', 'region'), bytes('replication', 'wan')
 const STABILISATION = [bytes('stabilization', 'region'), bytes('stabilization', 'wan')];
 
 /** Those whose updates name what they depend on. */
-const DEPENDENCY_TRACKING = ['orbe', 'orbe-clock', 'orbe-cleaning', 'cops-gt', 'cc-lo'];
+const DEPENDENCY_TRACKING: readonly ProtocolName[] = ['orbe', 'orbe-clock', 'orbe-cleaning', 'cops-gt', 'cc-lo'];
 
 /** Everything that a report shows beside throughput and latency. */
 export const MEASURES: readonly Measure[] = [

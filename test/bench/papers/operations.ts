@@ -1,9 +1,10 @@
 /** The papers' experiments of single reads and writes and one-shot read-only transactions: Okapi, Contrarian, Orbe. */
+import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { type OperationMix, shareOfWrites } from '@isochron/workload';
 import type { Case, Experiment, System } from './experiment.js';
 import { ALONE, FULL, FULL_FIVE_SINGLE, PAIR } from './layouts.js';
 
-const system = (name: string, protocol: string): System => ({ name, protocol });
+const system = (name: string, protocol: ProtocolName): System => ({ name, protocol });
 const operations = (name: string, mix: OperationMix, pauseMs = 0): Case => ({
   name,
   load: { kind: 'operations', mix, pauseMs },

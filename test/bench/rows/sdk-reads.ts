@@ -4,35 +4,22 @@ import { ratioAtLeast } from '../figures.js';
 import type { WsJob } from '../load/ws.js';
 import { type Contender, type Load, rowParts, takeTurns } from '../rounds.js';
 
-const IN_FLIGHT = 64;
+/** Reads at a time. */
+export const IN_FLIGHT = 64;
 /** A read of one key of the workload and its answer, as the SDK and the node write them in JSON. */
 const REQUEST_BYTES = '{"type":"read","id":1234567,"keys":["default/key-12345"]}'.length;
 const ANSWER_BYTES =
   '{"type":"values","id":1234567,"snapshot":195387383808000,"values":[[195387383808000,"\\"00000000\\""]]}'.length;
 
+type FilledCluster = Awaited<ReturnType<Context['filledCluster']>>;
+
 export const sdkReads: Benchmark = {
   name: 'sdk-reads',
   about: 'SDK one-shot reads over one WebSocket ÷ bare ws echo',
   run: async (context) => {
-    const { configFile, nodes } = await context.filledCluster();
-    const { keysPerPartition } = context;
-    const [{ region, process }] = nodes as [(typeof nodes)[number]];
+    const cluster = await context.filledCluster();
     const limit = await echo(context);
-    const subject: Contender = {
-      pids: [process.pid],
-      run: (durationMs, round) =>
-        context.sdk().run({
-          kind: 'read',
-          configFile,
-          keysPerPartition,
-          regions: [region],
-          sessions: 1,
-          inFlight: IN_FLIGHT,
-          values: context.valuesOf(),
-          durationMs,
-          seed: context.settings.seed + round,
-        }),
-    };
+    const subject = readsBySdk(context, cluster);
     const samples = await takeTurns({ limit, subject }, context.roundOptions);
     return [
       {
@@ -45,6 +32,27 @@ export const sdkReads: Benchmark = {
     ];
   },
 };
+
+/** The reads of one process with the TypeScript SDK, at the first node of the cluster. */
+export function readsBySdk(context: Context, { configFile, nodes }: FilledCluster): Contender {
+  const { keysPerPartition } = context;
+  const [{ region, process }] = nodes as [(typeof nodes)[number]];
+  return {
+    pids: [process.pid],
+    run: (durationMs, round) =>
+      context.sdk().run({
+        kind: 'read',
+        configFile,
+        keysPerPartition,
+        regions: [region],
+        sessions: 1,
+        inFlight: IN_FLIGHT,
+        values: context.valuesOf(),
+        durationMs,
+        seed: context.settings.seed + round,
+      }),
+  };
+}
 
 async function echo(context: Context): Promise<Contender> {
   const { url, pid } = await context.echo(ANSWER_BYTES);

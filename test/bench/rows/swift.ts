@@ -5,8 +5,7 @@ import type { Benchmark } from '../context.js';
 import { ratioAtLeast } from '../figures.js';
 import { hostedKeys } from '../load/loaded-cluster.js';
 import { type Contender, rowParts, takeTurns } from '../rounds.js';
-
-const IN_FLIGHT = 64;
+import { IN_FLIGHT, readsBySdk } from './sdk-reads.js';
 
 /** One-shot reads of one local key over one WebSocket, 64 in flight. */
 export const swiftReads: Benchmark = {
@@ -19,10 +18,10 @@ export const swiftReads: Benchmark = {
       context.progress.line(`swift-reads is left out: ${problem}`);
       return [];
     }
-    const { configFile, nodes, topology } = await context.filledCluster();
-    const { keysPerPartition } = context;
+    const cluster = await context.filledCluster();
+    const { nodes, topology } = cluster;
     const [{ region, url, process }] = nodes as [(typeof nodes)[number]];
-    const keys = hostedKeys(topology, new KeyTable(topology, keysPerPartition), region);
+    const keys = hostedKeys(topology, new KeyTable(topology, context.keysPerPartition), region);
     const driver = new SwiftDriver('release');
     try {
       const client = await driver.connect([url]);
@@ -31,21 +30,7 @@ export const swiftReads: Benchmark = {
         pids: [process.pid],
         run: (durationMs) => client.readLoad({ inFlight: IN_FLIGHT, durationMs }),
       };
-      const typescript: Contender = {
-        pids: [process.pid],
-        run: (durationMs, round) =>
-          context.sdk().run({
-            kind: 'read',
-            configFile,
-            keysPerPartition,
-            regions: [region],
-            sessions: 1,
-            inFlight: IN_FLIGHT,
-            values: context.valuesOf(),
-            durationMs,
-            seed: context.settings.seed + round,
-          }),
-      };
+      const typescript = readsBySdk(context, cluster);
       const samples = await takeTurns({ swift, typescript }, context.roundOptions);
       return [
         {

@@ -23,6 +23,7 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: PEER_WATCH,
+        in: 'PeerWatch.#answers',
         find: 'return receivedAtMs !== undefined && nowMs',
         replace: 'return receivedAtMs !== undefined || nowMs < 0 && nowMs',
       },
@@ -37,6 +38,7 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COHORT,
+        in: 'Cohort.resolveOverdue',
         find: 'this.#addresses.cohort(partition, identity)',
         replace: 'this.#addresses.cohort(partition, { home: identity.home })',
       },
@@ -51,6 +53,7 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COHORT,
+        in: 'Cohort.#prepare',
         find: '        avoid,\n      };',
         replace: '      };',
       },
@@ -65,6 +68,7 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: DIGEST,
+        in: 'fullDigest',
         find: 'avoid.map((region) => `',
         replace: 'avoid.slice(0, 0).map((region) => `',
       },
@@ -79,6 +83,7 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COMMITS,
+        in: 'Commits.#send',
         find: 'out.send(this.addresses.cohort(partition, before), {',
         replace: 'out.send(this.addresses.cohort(partition, { home: before.home }), {',
       },

@@ -38,6 +38,7 @@ const BURSTS: Profile = { ...RECONNECTING, bursts: 12 };
 /** What ends a write that may have had an effect is reported as its outcome. */
 const ENDS_AS_FAILED: Patch = {
   file: OUTCOME,
+  in: 'OutcomeExchange.failed',
   find: 'const isOpen = this.#inDoubt && ',
   replace: 'const isOpen = false && ',
 };
@@ -58,6 +59,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COMMITS,
+        in: 'CommitExchange.frame',
         find: 'const { txId: tx, snapshot, deps, sentAfter, writes } = this.attempt;',
         replace:
           'const { txId, snapshot, deps, sentAfter, writes } = this.attempt; const tx = this.sent ? txId.concat(String(0)) : txId;',
@@ -73,10 +75,16 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COMMITS,
+        in: 'CommitExchange.frame',
         find: '      writes: this.#writes,\n',
         replace: '      writes: attempts.length > 0 && this.#again++ > 0 ? this.#writes.slice(1) : this.#writes,\n',
       },
-      { file: COMMITS, find: '  #sentOpen = false;\n', replace: '  #sentOpen = false;\n  #again = 0;\n' },
+      {
+        file: COMMITS,
+        in: 'CommitExchange.#sentOpen',
+        find: '  #sentOpen = false;\n',
+        replace: '  #sentOpen = false;\n  #again = 0;\n',
+      },
     ],
     seeds: { from: 1, count: 40 },
     profile: RECONNECTING,
@@ -88,6 +96,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: OUTCOME,
+        in: 'OutcomeExchange.sending',
         find: 'if (home === undefined || this.orphaned || this.mustMove(home, connection)) this.#addAttempt(connection);',
         replace: 'this.#attempts = [cohortsOf(connection)];',
       },
@@ -101,11 +110,12 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     does: 'reports a commit as failed when its answer is late, although it may have happened',
     patches: [
       ENDS_AS_FAILED,
-      { file: OUTCOME, find: '    if (!this.#inDoubt) {\n      this.failed(', replace: '    {\n      this.failed(' },
+      { file: OUTCOME, in: 'OutcomeExchange.expired', find: 'if (!this.#inDoubt) {', replace: '{' },
       {
         file: OUTCOME,
-        find: '    this.deadlineMs = this.#answerDueMs(now);\n    return this.#attempts',
-        replace: '    this.deadlineMs = now + 30;\n    return this.#attempts',
+        in: 'OutcomeExchange.sending',
+        find: 'this.deadlineMs = this.#answerDueMs(now);',
+        replace: 'this.deadlineMs = now + 30;',
       },
     ],
     seeds: { from: 1, count: 40 },
@@ -118,6 +128,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: HANDLE,
+        in: 'SnapshotHandle.opening',
         find: '  opening(connection: Carrier): TxId {',
         replace: '  opening(connection: Carrier): TxId {\n    this.at = undefined;',
       },
@@ -132,11 +143,12 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: READS,
+        in: 'readKeys.resolve',
         find: 'caller.resolve(known.map((result) => (result ?? asked[next++]!).value));',
         replace:
           'caller.resolve([...asked, ...known.filter((result) => result !== undefined)].map(({ value }) => value));',
       },
-      { file: READS, find: '    let next = 0;\n', replace: '' },
+      { file: READS, in: 'readKeys.resolve', find: '    let next = 0;\n', replace: '' },
     ],
     seeds: { from: 1, count: 40 },
     profile: UNDISTURBED,
@@ -145,7 +157,9 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     name: 'exports-no-writes',
     breaks: 'D9',
     does: 'exports a session without its own writes',
-    patches: [{ file: EXPORTED, find: '  cache.map(([key', replace: '  cache.slice(0, 0).map(([key' }],
+    patches: [
+      { file: EXPORTED, in: 'exportWrites', find: '  cache.map(([key', replace: '  cache.slice(0, 0).map(([key' },
+    ],
     seeds: { from: 1, count: 60 },
     profile: BEHIND,
   },
@@ -153,7 +167,9 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     name: 'lists-without-own-writes',
     breaks: 'P7',
     does: "lists what the server has, without the session's own writes",
-    patches: [{ file: LISTING, find: '  if (own.size === 0) return', replace: '  if (own.size >= 0) return' }],
+    patches: [
+      { file: LISTING, in: 'merged', find: '  if (own.size === 0) return', replace: '  if (own.size >= 0) return' },
+    ],
     seeds: { from: 1, count: 60 },
     profile: UNDISTURBED,
   },
@@ -164,6 +180,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COMMITS,
+        in: 'CommitExchange.answered',
         find: 'if (!this.detached) this.#core.session.committed(frame.ts, frame.deps);',
         replace: 'if (!this.detached) this.#core.session.refused();',
       },
@@ -179,6 +196,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
       ENDS_AS_FAILED,
       {
         file: DISPATCHER,
+        in: 'Dispatcher.#survives',
         find: 'if (exchange.repeats && ',
         replace: "if (exchange.repeats && !('txId' in exchange) && ",
       },
@@ -191,7 +209,12 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     breaks: 'P8',
     does: 'sends a write behind another one without saying so, which may overtake that one',
     patches: [
-      { file: COMMITS, find: '(after === undefined ? {} : { after })', replace: '(after === undefined ? {} : {})' },
+      {
+        file: COMMITS,
+        in: 'CommitExchange.frame',
+        find: '(after === undefined ? {} : { after })',
+        replace: '(after === undefined ? {} : {})',
+      },
     ],
     seeds: { from: 1, count: 20 },
     profile: BURSTS,
@@ -200,7 +223,14 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     name: 'chained-at-once',
     breaks: 'P8',
     does: 'begins a commit at once that is to follow another one',
-    patches: [{ file: ORDER, find: '    if (after === null) {\n', replace: '    if (own.txId === txId) {\n' }],
+    patches: [
+      {
+        file: ORDER,
+        in: 'CommitOrder.add',
+        find: '    if (after === null) {\n',
+        replace: '    if (own.txId === txId) {\n',
+      },
+    ],
     seeds: { from: 1, count: 20 },
     profile: BURSTS,
   },
@@ -211,6 +241,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: ORDER,
+        in: 'CommitOrder.add',
         find: '      if (ct !== null) begun(ct);',
         replace: '      if (ct !== null || after !== null) begun(ct ?? 0);',
       },
@@ -225,7 +256,12 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     does: 'repeats a PUT through a region that does not pass it on to its home',
     patches: [
       ENDS_AS_FAILED,
-      { file: OPERATIONS, find: 'return home !== region && home !== this.#seen.region;', replace: 'return false;' },
+      {
+        file: OPERATIONS,
+        in: 'requestsOf.PutExchange',
+        find: 'return home !== region && home !== this.#seen.region;',
+        replace: 'return false;',
+      },
     ],
     seeds: { from: 314, count: 40 },
     profile: RECONNECTING,
@@ -237,8 +273,9 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: CONNECTION,
-        find: '    this.#inFlight.delete(id);\n    return exchange;',
-        replace: '    if (id % 8 > 0) this.#inFlight.delete(id);\n    return exchange;',
+        in: 'Connection.#answeredExchange',
+        find: 'this.#inFlight.delete(id);',
+        replace: 'if (id % 8 > 0) this.#inFlight.delete(id);',
       },
     ],
     seeds: { from: 1, count: 20 },
@@ -251,11 +288,13 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: CONNECTOR,
+        in: 'Connector.token',
         find: 'if (connection !== this.#current) this.dispatcher',
         replace: 'if (connection === undefined) this.dispatcher',
       },
       {
         file: CONNECTOR,
+        in: 'Connector.#adopt',
         find: 'if (token !== undefined && token !== connection.helloToken) {',
         replace: 'if (token !== undefined && token === null) {',
       },

@@ -23,7 +23,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     name: 'hlc-stays-behind',
     breaks: 'P1',
     does: 'publishes a version clock without moving the HLC to it',
-    patches: [{ file: REPLICA, find: 'clock.advance(bound);', replace: '' }],
+    patches: [{ file: REPLICA, in: 'Replica.#apply', find: 'clock.advance(bound);', replace: '' }],
     seeds: { from: 1, count: 20 },
   },
   {
@@ -33,6 +33,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COMMITTED,
+        in: 'CommittedQueue.drain',
         find: 'this.#items[count]!.ct <= bound) count++;',
         replace: 'this.#items[count]!.ct < bound) count++;',
       },
@@ -46,6 +47,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICA,
+        in: 'Replica.#apply',
         find: 'const groups = this.cohort.committed.drain(bound);',
         replace:
           'const groups = this.cohort.committed.drain(bound);\n    this.replication.publish(bound, groups.length > 0, out);',
@@ -60,6 +62,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICA,
+        in: 'Replica.#apply',
         find: 'for (const group of groups) this.#applyOwn(group, out);',
         replace: 'if (groups.length === 0) return;\n    for (const group of groups) this.#applyOwn(group, out);',
       },
@@ -73,6 +76,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COMMITTED,
+        in: 'CommittedQueue.drain',
         find: 'const groups: { ct: Timestamp; txs: Committed[] }[] = [];',
         replace:
           'if (count > 1 && this.#items[count - 1]!.ct === this.#items[count - 2]!.ct) count--;\n    const groups: { ct: Timestamp; txs: Committed[] }[] = [];',
@@ -88,6 +92,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'packages/protocols/src/kernel/transactions/two-phase-commit.ts',
+        in: 'Votes.prepared',
         find: 'pt > this.#maxPt) this.#maxPt = pt;',
         replace: 'this.#maxPt === 0) this.#maxPt = pt;',
       },
@@ -101,6 +106,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: VECTOR,
+        in: 'VersionVector.raise',
         find: 'if (seq > this.#persisted || this.#pending.length > 0)',
         replace: 'if (seq < 0)',
       },
@@ -114,6 +120,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: NODE_PARTS,
+        in: 'recoverState',
         find: 'const start = Math.max(ceiling, ust, known, highestVector(recovered));',
         replace: 'const start = Math.max(ust, known, highestVector(recovered));',
       },
@@ -128,6 +135,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: NODE,
+        in: 'recoverReplica',
         find: 'for (const { txId, record } of own) replica.cohort.prepared.add({ txId, record, since: options.now });',
         replace: '',
       },
@@ -141,6 +149,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'packages/storage/src/chain.ts',
+        in: 'insertSorted',
         find: 'const order = compareVersions(versions[i - 1]!, version);',
         replace:
           'const known = versions[i - 1]!;\n    const order = known.ts === version.ts && known.txId !== version.txId ? -1 : compareVersions(known, version);',
@@ -156,6 +165,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: DRIFT_WATCH,
+        in: 'DriftWatch.compared',
         find: 'return this.readings === undefined || this.peers === 0 || this.#clocks.size > 0;',
         replace: 'return true;',
       },
@@ -168,7 +178,12 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     breaks: 'K2',
     does: 'stamps and prepares with a wall clock that is further off than the limit',
     patches: [
-      { file: DRIFT_WATCH, find: 'return this.compared && !this.excessive;', replace: 'return this.compared;' },
+      {
+        file: DRIFT_WATCH,
+        in: 'DriftWatch.trusted',
+        find: 'return this.compared && !this.excessive;',
+        replace: 'return this.compared;',
+      },
     ],
     seeds: { from: 1, count: 50 },
     profile: FAR_OFF,
@@ -180,11 +195,13 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: PEER_CLOCKS,
+        in: 'PeerClocks.#refused',
         find: 'if (ts <= this.drift.newestAdoptable) return undefined;',
         replace: 'if (ts >= 0) return undefined;',
       },
       {
         file: DRIFT_WATCH,
+        in: 'DriftWatch.newestAdoptable',
         find: 'return packWall(this.readings.wall() - aheadMs + this.maxClockDriftMs);',
         replace: 'return Number.POSITIVE_INFINITY;',
       },

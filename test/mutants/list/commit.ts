@@ -34,6 +34,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COMMITS,
+        in: 'Commits.#begin',
         find: 'const ht = Math.max(this.rules.newest(snapshot), hwt);',
         replace: 'const ht = snapshot.ts;',
       },
@@ -47,8 +48,9 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COHORT,
-        find: "    }\n    out.sendAfterPersist(from, { type: 'PrepareResp'",
-        replace: "    }\n    out.send(from, { type: 'PrepareResp'",
+        in: 'Cohort.#prepare',
+        find: "out.sendAfterPersist(from, { type: 'PrepareResp'",
+        replace: "out.send(from, { type: 'PrepareResp'",
       },
     ],
     seeds: { from: 1, count: 10 },
@@ -60,6 +62,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'packages/protocols/src/kernel/transactions/two-phase-commit.ts',
+        in: 'Votes.decided',
         find: 'return this.#waiting.size === 0 ? this.#maxPt : undefined;',
         replace: 'return this.#waiting.size <= 1 && this.#maxPt > 0 ? this.#maxPt : undefined;',
       },
@@ -73,8 +76,9 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COHORT,
-        find: "        this.outcomes.tombstone(txId, attempt, now, out);\n      }\n      answer('aborted', 0);",
-        replace: "      }\n      answer('aborted', 0);",
+        in: 'Cohort.onResolveReq',
+        find: 'this.outcomes.tombstone(txId, attempt, now, out);\n      }',
+        replace: '}',
       },
     ],
     seeds: { from: 1, count: 200 },
@@ -86,6 +90,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COHORT,
+        in: 'Cohort.#answerKnown',
         find: 'if (known.attempt < attempt) return false;',
         replace: 'if (known.attempt <= attempt) return false;',
       },
@@ -99,6 +104,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COHORT,
+        in: 'Cohort.onResolveReq',
         find: "if (known?.state === 'prepared' && known.prepared.record.attempt < attempt) this.#abort(known.prepared, now, out);\n      if (known === undefined || attemptOf(known) < attempt) {",
         replace: "if (known === undefined || (known.state === 'aborted' && known.attempt < attempt)) {",
       },
@@ -113,6 +119,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COMMITS,
+        in: 'Commits.#begin',
         find: 'previous: attempts.slice(settled, -1),',
         replace: 'previous: attempts.slice(0, -1).slice(-1).slice(settled),',
       },
@@ -127,6 +134,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COMMITS,
+        in: 'Commits.#begin',
         find: 'previous: attempts.slice(settled, -1),',
         replace: 'previous: attempts.slice(settled, 0),',
       },
@@ -141,6 +149,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COHORT,
+        in: 'Cohort.#answerKnown',
         find: "} else if (stored.attempt === attempt && !stored.digest.endsWith(fullDigest('', request.identity))) {",
         replace: '} else if (stored.attempt < 0) {',
       },
@@ -156,6 +165,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: OUTCOMES,
+        in: 'Outcomes.forget',
         find: 'const upTo = Math.min(stable.aggregated, kept);',
         replace: 'const upTo = Math.max(stable.aggregated, kept);',
       },
@@ -170,6 +180,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: OUTCOMES,
+        in: 'Outcomes.rememberedFrom',
         find: 'return Math.max(this.#forgottenUpTo, this.state.membership.incarnation);',
         replace: 'return this.state.membership.incarnation;',
       },
@@ -184,12 +195,14 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: ONE_PHASE,
+        in: 'OnePhase.counters',
         find: '  readonly counters = { onePhaseCommits: 0 };\n',
         replace:
           '  readonly counters = { onePhaseCommits: 0 };\n  readonly rest: ((out: Effects<TransactionMessage>) => void)[] = [];\n',
       },
       {
         file: ONE_PHASE,
+        in: 'OnePhase.commit',
         find: 'for (const { cohort, request } of slices) cohort.commitAtOnce(request, ct, out);',
         replace:
           'first.cohort.commitAtOnce(first.request, ct, out);\n' +
@@ -198,6 +211,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
       },
       {
         file: COMMITS,
+        in: 'Commits.persisted',
         find: '    let durable = 0;\n',
         replace: '    for (const commit of this.onePhase.rest.splice(0)) commit(out);\n    let durable = 0;\n',
       },
@@ -208,7 +222,14 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     name: 'one-phase-runs-again',
     breaks: 'P11, D4',
     does: 'commits in one phase whatever its cohorts know of the transaction',
-    patches: [{ file: COHORT, find: '      this.#known(txId, request.sentAfter) === undefined &&\n', replace: '' }],
+    patches: [
+      {
+        file: COHORT,
+        in: 'Cohort.takesAtOnce',
+        find: '      this.#known(txId, request.sentAfter) === undefined &&\n',
+        replace: '',
+      },
+    ],
     seeds: { from: 2, count: 100 },
   },
   {
@@ -218,6 +239,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COMMITS,
+        in: 'Commits.#commitAtOnce',
         find: '    this.#atOnce.push(pending);\n',
         replace: '    this.#decide(pending, ct, out);\n',
       },
@@ -233,6 +255,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: ONE_PHASE,
+        in: 'OnePhase.commit',
         find: 'clock.propose(now, Math.max(ht, ust, sentAfter), out)',
         replace: 'clock.propose(now, 0, out)',
       },
@@ -246,6 +269,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COHORT,
+        in: 'Cohort.takesAtOnce',
         find: '      this.#known(txId, request.sentAfter) === undefined &&\n',
         replace: "      (this.#known(txId, request.sentAfter)?.state ?? 'aborted') === 'aborted' &&\n",
       },

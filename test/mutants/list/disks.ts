@@ -13,7 +13,9 @@ export const DISK_MUTANTS: readonly Mutant[] = [
     protocol: 'h-cure',
     breaks: 'D10',
     does: 'lets a cohort that prepared nothing before its disk was lost vote for a transaction that was taken back',
-    patches: [{ file: COHORT, find: 'isHere || (wasLostHere && endsAt < attempt)', replace: 'isHere' }],
+    patches: [
+      { file: COHORT, in: 'Cohort.takeBack', find: 'isHere || (wasLostHere && endsAt < attempt)', replace: 'isHere' },
+    ],
     seeds: FEW,
     profile: TORN_BY_LOST_DISKS,
   },
@@ -23,7 +25,12 @@ export const DISK_MUTANTS: readonly Mutant[] = [
     breaks: 'D13',
     does: "takes over a session's cache without the region in which its writes are covered",
     patches: [
-      { file: WREN_SESSION, find: 'return hwt <= Math.min(lt, rt) ? seen :', replace: 'return hwt >= 0 ? seen :' },
+      {
+        file: WREN_SESSION,
+        in: 'wrenSession.adopted',
+        find: 'return hwt <= Math.min(lt, rt) ? seen :',
+        replace: 'return hwt >= 0 ? seen :',
+      },
     ],
     seeds: FEW,
     profile: FORKED_TOKENS,
@@ -32,7 +39,14 @@ export const DISK_MUTANTS: readonly Mutant[] = [
     name: 'ceiling-far-above-the-clock',
     breaks: 'D7',
     does: 'sets the durable ceiling a second above a clock that is ahead itself, so that each start takes it further',
-    patches: [{ file: NODE_CLOCK, find: 'Math.min(ts, this.#wall) + CEILING_STEP);', replace: 'ts + CEILING_STEP);' }],
+    patches: [
+      {
+        file: NODE_CLOCK,
+        in: 'NodeClock.#raise',
+        find: 'Math.min(ts, this.#wall) + CEILING_STEP);',
+        replace: 'ts + CEILING_STEP);',
+      },
+    ],
     seeds: FEW,
   },
 ];

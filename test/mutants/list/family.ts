@@ -13,7 +13,7 @@ const WREN_MUTANTS: readonly Mutant[] = [
     protocol: 'wren',
     breaks: 'Alg. 3 line 8',
     does: 'shows versions of other regions up to the local time of the snapshot',
-    patches: [{ file: WREN, find: ': ut <= rt && rdt <= lt;', replace: ': ut <= lt && rdt <= lt;' }],
+    patches: [{ file: WREN, in: 'visible', find: ': ut <= rt && rdt <= lt;', replace: ': ut <= lt && rdt <= lt;' }],
     seeds: { from: 2, count: 60 },
   },
   {
@@ -21,7 +21,9 @@ const WREN_MUTANTS: readonly Mutant[] = [
     protocol: 'wren',
     breaks: 'Alg. 1 line 6',
     does: 'takes own writes above the remote time from the cache, although the snapshot may have something newer',
-    patches: [{ file: WREN_SESSION, find: 'partsOf(snapshot).lt,', replace: 'partsOf(snapshot).rt,' }],
+    patches: [
+      { file: WREN_SESSION, in: 'wrenSession', find: 'partsOf(snapshot).lt,', replace: 'partsOf(snapshot).rt,' },
+    ],
     seeds: { from: 1, count: 60 },
   },
   {
@@ -30,7 +32,12 @@ const WREN_MUTANTS: readonly Mutant[] = [
     breaks: 'D9',
     does: 'takes the local time of another region for its own when a session moves',
     patches: [
-      { file: WREN, find: 'const here = parts.place === this.#place;', replace: 'const here = parts.place >= 0;' },
+      {
+        file: WREN,
+        in: 'RegionalSnapshots.assign',
+        find: 'const here = parts.place === this.#place;',
+        replace: 'const here = parts.place >= 0;',
+      },
     ],
     seeds: { from: 1, count: 60 },
   },
@@ -39,7 +46,7 @@ const WREN_MUTANTS: readonly Mutant[] = [
     protocol: 'wren',
     breaks: 'P9',
     does: 'lets versions be collected up to the local time of the oldest snapshot in use',
-    patches: [{ file: WREN, find: 'return Math.min(lt, rt);', replace: 'return lt;' }],
+    patches: [{ file: WREN, in: 'RegionalSnapshots.oldest', find: 'return Math.min(lt, rt);', replace: 'return lt;' }],
     seeds: { from: 2, count: 60 },
   },
   {
@@ -47,7 +54,14 @@ const WREN_MUTANTS: readonly Mutant[] = [
     protocol: 'wren',
     breaks: 'Alg. 1 line 21',
     does: 'begins the next commit below the last one of its session',
-    patches: [{ file: WREN_SESSION, find: 'hwt: Math.max(hwt, commit.ts) });', replace: 'hwt });' }],
+    patches: [
+      {
+        file: WREN_SESSION,
+        in: 'wrenSession.committed',
+        find: 'hwt: Math.max(hwt, commit.ts) });',
+        replace: 'hwt });',
+      },
+    ],
     seeds: { from: 1, count: 60 },
   },
 ];
@@ -61,6 +75,7 @@ const BPR_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: BPR,
+        in: 'reading',
         find: "return ts <= replication.vv.durableMin ? undefined : 'later';",
         replace: "return ts <= Math.max(...Object.values(replication.vv.durableEntries())) ? undefined : 'later';",
       },
@@ -75,6 +90,7 @@ const BPR_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: BPR,
+        in: 'reading',
         find: "return ts <= replication.vv.durableMin ? undefined : 'later';",
         replace: "return ts <= replication.vv.durable(replication.state.region) ? undefined : 'later';",
       },
@@ -89,6 +105,7 @@ const BPR_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: BPR,
+        in: 'reading',
         find: "return ts <= replication.vv.durableMin ? undefined : 'later';",
         replace: "return ts <= Math.min(...Object.values(replication.vv.entries())) ? undefined : 'later';",
       },
@@ -100,7 +117,9 @@ const BPR_MUTANTS: readonly Mutant[] = [
     protocol: 'bpr',
     breaks: 'PaRiS paper, section V',
     does: 'begins the next transaction below the last commit of its session',
-    patches: [{ file: BPR_SESSION, find: 'committed: newerOf,', replace: 'committed: (seen) => seen,' }],
+    patches: [
+      { file: BPR_SESSION, in: 'bprSession', find: 'committed: newerOf,', replace: 'committed: (seen) => seen,' },
+    ],
     seeds: { from: 25, count: 60 },
   },
   {
@@ -108,7 +127,9 @@ const BPR_MUTANTS: readonly Mutant[] = [
     protocol: 'bpr',
     breaks: 'P9',
     does: 'reads snapshots of which versions were collected',
-    patches: [{ file: BPR, find: 'if (ts < replication.gcFloor) return TOO_OLD;', replace: 'void TOO_OLD;' }],
+    patches: [
+      { file: BPR, in: 'reading', find: 'if (ts < replication.gcFloor) return TOO_OLD;', replace: 'void TOO_OLD;' },
+    ],
     seeds: { from: 23, count: 60 },
   },
 ];
@@ -123,6 +144,7 @@ const vectorMutants = (protocol: string): readonly Mutant[] => [
     patches: [
       {
         file: VECTORS,
+        in: 'VectorReading.#missing',
         find: 'if (Math.min(pending, replication.undurable ?? Number.POSITIVE_INFINITY) <= local) return',
         replace: 'if ((replication.undurable ?? Number.POSITIVE_INFINITY) <= local) return',
       },
@@ -137,6 +159,7 @@ const vectorMutants = (protocol: string): readonly Mutant[] => [
     patches: [
       {
         file: VECTORS,
+        in: 'VectorReading.#missing',
         find: 'if (Math.min(pending, replication.undurable ?? Number.POSITIVE_INFINITY) <= local) return',
         replace: 'if (pending <= local) return',
       },
@@ -151,6 +174,7 @@ const vectorMutants = (protocol: string): readonly Mutant[] => [
     patches: [
       {
         file: VECTORS,
+        in: 'VectorReading.#belongs',
         find: 'deps?.every((dep, i) => dep <= entries[i]!)',
         replace: 'deps?.some((dep, i) => dep <= entries[i]!)',
       },
@@ -165,6 +189,7 @@ const vectorMutants = (protocol: string): readonly Mutant[] => [
     patches: [
       {
         file: VECTORS,
+        in: 'VectorReading.#missing',
         find: "return behind ? 'later' : undefined;",
         replace: 'void behind;\n    return undefined;',
       },
@@ -176,7 +201,14 @@ const vectorMutants = (protocol: string): readonly Mutant[] => [
     protocol,
     breaks: 'Cure, Alg. 2',
     does: "leaves the commit timestamp out of a version's vector",
-    patches: [{ file: VECTORS, find: '(region === source ? ct :', replace: '(region === source ? 0 :' }],
+    patches: [
+      {
+        file: VECTORS,
+        in: 'VectorSnapshots.stamp',
+        find: '(region === source ? ct :',
+        replace: '(region === source ? 0 :',
+      },
+    ],
     seeds: { from: 1, count: 60 },
   },
 ];

@@ -18,6 +18,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COPSGT,
+        in: 'CopsGt.demands',
         find: 'return wanted === undefined ? [] : [{ position, wanted }];',
         replace: 'return wanted === undefined || position >= 0 ? [] : [{ position, wanted }];',
       },
@@ -32,6 +33,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICA,
+        in: 'OperationReplica.#onRotVersions',
         find: 'return this.versions.find(key, belongs);',
         replace: 'void belongs;\n      return this.versions.find(key, () => true);',
       },
@@ -46,6 +48,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COPSGT,
+        in: 'CopsGt.#correct',
         find: 'const newest = Math.max(0, ...depends.map(({ ts }) => ts));',
         replace: 'const newest = depends.length === 0 ? 0 : Math.min(...depends.map(({ ts }) => ts));',
       },
@@ -60,8 +63,9 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COPSGT_SESSION,
-        find: 'above(mergeDependencies(depends.map(far), more), seenPartsOf(seen).horizon),\n  },',
-        replace: 'above(mergeDependencies(depends.map(far).slice(0, 0), more), seenPartsOf(seen).horizon),\n  },',
+        in: 'copsGtSession',
+        find: 'above(mergeDependencies(depends.map(far), more), seenPartsOf(seen).horizon),',
+        replace: 'above(mergeDependencies(depends.map(far).slice(0, 0), more), seenPartsOf(seen).horizon),',
       },
     ],
     seeds: { from: 1, count: 60 },
@@ -74,6 +78,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: COPSGT,
+        in: 'CopsGt.#needs',
         find: 'depends.filter(({ near }) => near),',
         replace: 'depends.filter(({ near }) => near && false),',
       },
@@ -88,6 +93,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: NAMED_RULES,
+        in: 'NamedDependencyRules.#saw',
         find: 'return [this.#dependency(key, version.ts, version.region), ...this.protocol.behind(version, horizon)];',
         replace: 'return [...this.protocol.behind(version, horizon)];',
       },
@@ -102,6 +108,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: NAMED_RULES,
+        in: 'NamedDependencyRules.arrive',
         find: 'return seenPartsOf(seen).highest <= this.state.stable.aggregated ? seen : undefined;',
         replace: 'return seenPartsOf(seen).highest <= this.state.stable.aggregated || true ? seen : undefined;',
       },
@@ -119,6 +126,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: CCLO,
+        in: 'Readers.put',
         find: "return this.checks.begin(txId, depends, now, out) ? undefined : 'later';",
         replace: 'void [txId, depends, out];\n    return undefined;',
       },
@@ -133,6 +141,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: READERS_CHECKS,
+        in: 'ReadersChecks.beginUpdate',
         find: 'if (this.begin(txId, depends, now, out)) ready();\n    else this.#checks.get(txId)!.ready.push(ready);',
         replace: 'void [txId, now, out];\n    ready();',
       },
@@ -147,6 +156,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: READERS_CHECKS,
+        in: 'ReadersChecks.onRequest',
         find: 'needs, (_at, later) => answer(later), now, out);',
         replace: '[], (_at, later) => answer(later), now, out);\n    void needs;',
       },
@@ -158,7 +168,14 @@ const CCLO_MUTANTS: readonly Mutant[] = [
     protocol: 'cc-lo',
     breaks: 'readers check',
     does: 'does not keep the old readers that a partition has answered',
-    patches: [{ file: READERS_CHECKS, find: 'check.readers.push(...readers);', replace: 'void check.readers;' }],
+    patches: [
+      {
+        file: READERS_CHECKS,
+        in: 'ReadersChecks.#answered',
+        find: 'check.readers.push(...readers);',
+        replace: 'void check.readers;',
+      },
+    ],
     seeds: { from: 1, count: 60 },
   },
   {
@@ -169,6 +186,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: READERS,
+        in: 'ReadersRecords.read',
         find: 'if (old !== undefined) return this.#find(key, old.shown);',
         replace: 'void old;\n    void this.#find;',
       },
@@ -180,7 +198,14 @@ const CCLO_MUTANTS: readonly Mutant[] = [
     protocol: 'cc-lo',
     breaks: 'CL1, readers',
     does: 'does not remember that a read-only transaction has read',
-    patches: [{ file: READERS, find: 'of(this.#readers, key).set(name, reader);', replace: 'void reader;' }],
+    patches: [
+      {
+        file: READERS,
+        in: 'ReadersRecords.read',
+        find: 'of(this.#readers, key).set(name, reader);',
+        replace: 'void reader;',
+      },
+    ],
     seeds: { from: 1, count: 60 },
   },
   {
@@ -191,6 +216,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: READERS,
+        in: 'ReadersRecords.written',
         find: 'for (const reader of this.#readers.get(key)?.values() ?? []) this.#outdate(key, reader, newest);\n    this.#readers.delete(key);',
         replace: 'this.#readers.delete(key);',
       },
@@ -205,6 +231,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: NAMED_RULES,
+        in: 'NamedDependencyRules.constructor',
         find: 'wrote: (key, ts, region) => [this.#dependency(key, ts, region)],',
         replace: 'wrote: (key, ts, region) => [this.#dependency(key, ts, region)].slice(0, 0),',
       },

@@ -13,7 +13,14 @@ const CONTRARIAN_MUTANTS: readonly Mutant[] = [
     protocol: 'contrarian',
     breaks: 'CN11, Alg. 2 line 21',
     does: 'does not leave the snapshot of a read-only transaction behind',
-    patches: [{ file: CONTRARIAN, find: 'return snapshot[this.#m]!;', replace: 'return snapshot[this.#m]! * 0;' }],
+    patches: [
+      {
+        file: CONTRARIAN,
+        in: 'ContrarianRules.closes',
+        find: 'return snapshot[this.#m]!;',
+        replace: 'return snapshot[this.#m]! * 0;',
+      },
+    ],
     seeds: { from: 1, count: 60 },
   },
   {
@@ -24,6 +31,7 @@ const CONTRARIAN_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: CONTRARIAN,
+        in: 'ContrarianRules.stamp',
         find: 'const deps = withEntry(seen, this.#m, ts);',
         replace: 'const deps = withEntry(seen.map(() => 0), this.#m, ts);',
       },
@@ -38,6 +46,7 @@ const CONTRARIAN_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: CONTRARIAN,
+        in: 'ContrarianRules.read',
         find: 'deps !== undefined && covered(deps, snapshot)',
         replace: 'deps !== undefined && deps.some((ts, i) => ts <= snapshot[i]!)',
       },
@@ -52,6 +61,7 @@ const CONTRARIAN_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'packages/protocols/src/kernel/operations/entries.ts',
+        in: 'installed',
         find: 'entrywiseMin(replicas.map(',
         replace: 'entrywiseMin(replicas.slice(0, 1).map(',
       },
@@ -66,6 +76,7 @@ const CONTRARIAN_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: CONTRARIAN,
+        in: 'ContrarianRules.wrote',
         find: 'return withEntry(seen, this.state.topology.regions.indexOf(region), ts);',
         replace: 'return withEntry(seen, this.state.topology.regions.indexOf(region), 0 * ts);',
       },
@@ -83,6 +94,7 @@ const OKAPI_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: OKAPI,
+        in: 'OkapiRules.#stable',
         find: 'return ts <= (usv[this.#regions.indexOf(region)] ?? 0);',
         replace: 'return ts <= (usv[this.#regions.indexOf(region)] ?? 0) || true;',
       },
@@ -97,6 +109,7 @@ const OKAPI_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: OKAPI,
+        in: 'OkapiRules.choose',
         find: 'return [lts, ...entrywiseMax(stableEntries(this.state), usvC)];',
         replace: 'void usvC;\n    return [lts, ...stableEntries(this.state)];',
       },
@@ -111,8 +124,9 @@ const OKAPI_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: OKAPI,
-        find: 'closes([lts = 0]: Deps): Timestamp {\n    return lts;',
-        replace: 'closes([lts = 0]: Deps): Timestamp {\n    return 0 * lts;',
+        in: 'OkapiRules.closes',
+        find: 'return lts;',
+        replace: 'return 0 * lts;',
       },
     ],
     seeds: { from: 1, count: 60 },
@@ -125,6 +139,7 @@ const OKAPI_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: OKAPI,
+        in: 'OkapiRules.stamp',
         find: 'return { deps: withEntry(usvC, this.#m, ts) };',
         replace: 'return { deps: withEntry(usvC.map(() => 0), this.#m, ts) };',
       },
@@ -139,6 +154,7 @@ const OKAPI_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: OKAPI,
+        in: 'OkapiRules.#saw',
         find: 'return [Math.max(dt, version.ts), ...entrywiseMax(usv, remote)];',
         replace: 'return [dt, ...entrywiseMax(usv, remote)];',
       },
@@ -153,7 +169,14 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
     protocol: 'gentlerain',
     breaks: 'read-only transactions',
     does: 'reads at GST although the client depends on something newer',
-    patches: [{ file: GENTLERAIN, find: "return dt > gst ? 'later' : [gst];", replace: 'void dt;\n    return [gst];' }],
+    patches: [
+      {
+        file: GENTLERAIN,
+        in: 'GentleRainRules.choose',
+        find: "return dt > gst ? 'later' : [gst];",
+        replace: 'void dt;\n    return [gst];',
+      },
+    ],
     seeds: { from: 1, count: 60 },
   },
   {
@@ -164,8 +187,9 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: GENTLERAIN,
-        find: 'floor([dt = 0]: Deps): Timestamp {\n    return dt;',
-        replace: 'floor([dt = 0]: Deps): Timestamp {\n    return 0 * dt;',
+        in: 'GentleRainRules.floor',
+        find: 'return dt;',
+        replace: 'return 0 * dt;',
       },
     ],
     seeds: { from: 1, count: 60 },
@@ -178,6 +202,7 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: GENTLERAIN,
+        in: 'GentleRainRules.get',
         find: 'region === this.state.region || ts <= gst',
         replace: 'region === this.state.region || ts <= gst || true',
       },
@@ -192,6 +217,7 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: GENTLERAIN,
+        in: 'GentleRainRules.get',
         find: 'Math.max(gst, version.deps?.[0] ?? 0)',
         replace: 'Math.max(gst, (version.deps?.[0] ?? 0) * 0)',
       },
@@ -203,7 +229,14 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
     protocol: 'gentlerain',
     breaks: 'GET',
     does: 'does not count what was read among what a client depends on',
-    patches: [{ file: GENTLERAIN, find: 'seen: [Math.max(dt, version.ts), Math', replace: 'seen: [dt, Math' }],
+    patches: [
+      {
+        file: GENTLERAIN,
+        in: 'GentleRainRules.get',
+        find: 'seen: [Math.max(dt, version.ts), Math',
+        replace: 'seen: [dt, Math',
+      },
+    ],
     seeds: { from: 1, count: 60 },
   },
   {
@@ -211,7 +244,9 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
     protocol: 'gentlerain',
     breaks: 'PUT',
     does: 'does not tell a client of the timestamp of its PUT',
-    patches: [{ file: GENTLERAIN, find: 'return [ts, gstC];', replace: 'return [0 * ts, gstC];' }],
+    patches: [
+      { file: GENTLERAIN, in: 'GentleRainRules.wrote', find: 'return [ts, gstC];', replace: 'return [0 * ts, gstC];' },
+    ],
     seeds: { from: 1, count: 60 },
   },
   {
@@ -219,7 +254,14 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
     protocol: 'gentlerain',
     breaks: 'PUT',
     does: 'does not keep with a version which stable time its writer knew',
-    patches: [{ file: GENTLERAIN, find: 'return { deps: [gstC] };', replace: 'return { deps: [0 * gstC] };' }],
+    patches: [
+      {
+        file: GENTLERAIN,
+        in: 'GentleRainRules.stamp',
+        find: 'return { deps: [gstC] };',
+        replace: 'return { deps: [0 * gstC] };',
+      },
+    ],
     seeds: { from: 1, count: 60 },
   },
 ];
@@ -234,6 +276,7 @@ const KERNEL_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICA,
+        in: 'OperationReplica.#onGet',
         find: 'if (this.#settled(key, version)) out.send(from, answer);',
         replace: 'if (this.#settled(key, version) || from.node !== "") out.send(from, answer);',
       },
@@ -248,8 +291,9 @@ const KERNEL_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: PUTS,
-        find: "this.replication.publish(ts, true, out);\n    out.sendAfterPersist(from, { type: 'PutSliceResp', ref, ts });",
-        replace: "this.replication.publish(ts, true, out);\n    out.send(from, { type: 'PutSliceResp', ref, ts });",
+        in: 'Puts.#write',
+        find: "out.sendAfterPersist(from, { type: 'PutSliceResp', ref, ts });",
+        replace: "out.send(from, { type: 'PutSliceResp', ref, ts });",
       },
     ],
     seeds: { from: 1, count: 60 },
@@ -262,8 +306,9 @@ const KERNEL_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: PUTS,
-        find: "if (known?.status === 'committed') {\n      this.#repeat",
-        replace: "if (known?.status === 'committed' && from.node === '') {\n      this.#repeat",
+        in: 'Puts.put',
+        find: "if (known?.status === 'committed') {",
+        replace: "if (known?.status === 'committed' && from.node === '') {",
       },
     ],
     seeds: { from: 1, count: 60 },

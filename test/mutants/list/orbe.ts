@@ -14,7 +14,14 @@ const DM_MUTANTS: readonly Mutant[] = [
     protocol: 'orbe',
     breaks: 'Section 3.2, update replication',
     does: 'applies an update of another region at once',
-    patches: [{ file: MATRIX, find: '? needsOf(matrix, this.state.topology) : [];', replace: '? [] : [];' }],
+    patches: [
+      {
+        file: MATRIX,
+        in: 'MatrixRules.#needs',
+        find: '? needsOf(matrix, this.state.topology) : [];',
+        replace: '? [] : [];',
+      },
+    ],
     seeds: { from: 1, count: 30 },
   },
   {
@@ -25,6 +32,7 @@ const DM_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: ADMISSION,
+        in: 'Admission.#begin',
         find: 'if (partition !== view.partition) this.#check(',
         replace: 'if (partition < 0) this.#check(',
       },
@@ -39,6 +47,7 @@ const DM_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: CHECKS,
+        in: 'DependencyChecks.wait',
         find: 'if (this.#covers(needs, now)) satisfied',
         replace: 'if (this.#covers(needs, now) || id !== "") satisfied',
       },
@@ -53,6 +62,7 @@ const DM_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: MATRIX,
+        in: 'MatrixRules.saw',
         find: 'this.#position(version.region), version.ts));',
         replace: 'this.#position(version.region), 0 * version.ts));',
       },
@@ -67,6 +77,7 @@ const DM_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: MATRIX,
+        in: 'MatrixRules.wrote',
         find: 'return only(partition, this.#position(region), ts);',
         replace: 'return only(partition, this.#position(region), 0 * ts);',
       },
@@ -81,6 +92,7 @@ const DM_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: MATRIX,
+        in: 'MatrixRules.arrive',
         find: '<= this.state.stable.aggregated ? seen : undefined;',
         replace: '<= this.state.stable.aggregated + Infinity ? seen : undefined;',
       },
@@ -95,7 +107,14 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
     protocol: 'orbe-clock',
     breaks: 'OC6, section 4.3',
     does: 'does not wait until the clocks of other regions have passed a snapshot',
-    patches: [{ file: CLOCK, find: 'vv.durable(other) < st)', replace: 'vv.durable(other) < 0 * st)' }],
+    patches: [
+      {
+        file: CLOCK,
+        in: 'OrbeClockRules.obstacle',
+        find: 'vv.durable(other) < st)',
+        replace: 'vv.durable(other) < 0 * st)',
+      },
+    ],
     seeds: { from: 1, count: 30 },
   },
   {
@@ -106,6 +125,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: CLOCK,
+        in: 'OrbeClockRules.obstacle',
         find: 'topology.regions.some((other) => other !== region && vv',
         replace: 'topology.regions.every((other) => other === region || vv',
       },
@@ -120,8 +140,9 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: MATRIX,
-        find: 'floor(seen: Deps): Timestamp {\n    return newestOf(seen);',
-        replace: 'floor(seen: Deps): Timestamp {\n    return 0 * newestOf(seen);',
+        in: 'MatrixRules.floor',
+        find: 'return newestOf(seen);',
+        replace: 'return 0 * newestOf(seen);',
       },
     ],
     seeds: { from: 1, count: 30 },
@@ -134,6 +155,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: CLOCK,
+        in: 'OrbeClockRules.choose',
         find: '[Math.max(this.state.clock.physical(now) - delta, this.#atLeast(seen))];',
         replace: '[Math.max(this.state.clock.physical(now) - delta, 0 * this.#atLeast(seen))];',
       },
@@ -145,7 +167,14 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
     protocol: 'orbe-clock',
     breaks: 'OC7',
     does: 'shows what is newer than the snapshot',
-    patches: [{ file: CLOCK, find: 'return versions.at(key, st);', replace: 'return versions.at(key, st + 2 ** 40);' }],
+    patches: [
+      {
+        file: CLOCK,
+        in: 'OrbeClockRules.read',
+        find: 'return versions.at(key, st);',
+        replace: 'return versions.at(key, st + 2 ** 40);',
+      },
+    ],
     seeds: { from: 1, count: 30 },
   },
   {
@@ -156,6 +185,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: CLOCK,
+        in: 'OrbeClockRules.patience',
         find: 'const smaller = this.#atLeast(seen);',
         replace: 'void seen;\n      const smaller = this.state.stable.value;',
       },
@@ -170,7 +200,14 @@ const CLEANING_MUTANTS: readonly Mutant[] = [
     protocol: 'orbe-cleaning',
     breaks: 'L3',
     does: 'takes for complete what one other region has acknowledged',
-    patches: [{ file: REPLICATED, find: 'const all = Math.min(', replace: 'const all = Math.max(' }],
+    patches: [
+      {
+        file: REPLICATED,
+        in: 'FullReplication.#onAck',
+        find: 'const all = Math.min(',
+        replace: 'const all = Math.max(',
+      },
+    ],
     seeds: { from: 1, count: 30 },
   },
   {
@@ -181,6 +218,7 @@ const CLEANING_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATED,
+        in: 'FullReplication.#onAck',
         find: 'Math.min(upTo, vv.durable(state.region))',
         replace: 'Math.max(upTo, vv.durable(state.region))',
       },
@@ -195,6 +233,7 @@ const CLEANING_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATED,
+        in: 'FullReplication.round',
         find: "'ReplicationComplete', partition, region, upTo: complete }",
         replace: "'ReplicationComplete', partition, region, upTo: replication.vv.durable(region) }",
       },
@@ -206,7 +245,9 @@ const CLEANING_MUTANTS: readonly Mutant[] = [
     protocol: 'orbe-cleaning',
     breaks: 'L4',
     does: 'raises the vector of what is everywhere to what is here',
-    patches: [{ file: REPLICATED, find: 'Math.min(upTo, own)', replace: 'Math.max(upTo, own)' }],
+    patches: [
+      { file: REPLICATED, in: 'FullReplication.#raise', find: 'Math.min(upTo, own)', replace: 'Math.max(upTo, own)' },
+    ],
     seeds: { from: 1, count: 30 },
   },
   {
@@ -217,6 +258,7 @@ const CLEANING_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATED,
+        in: 'FullReplication.covers',
         find: 'this.#peers.size === 0 ||',
         replace: 'this.#peers.size === 0 || region === this.replica.replication.state.region ||',
       },
@@ -231,6 +273,7 @@ const CLEANING_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: CLEANING,
+        in: 'CleaningRules.get',
         find: '|| !replicated.covers(version)) return',
         replace: '|| (!replicated.covers(version) && version.ts < 0)) return',
       },
@@ -245,6 +288,7 @@ const CLEANING_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATED,
+        in: 'FullReplication.covers',
         find: 'this.entry(region) >= ts;',
         replace: 'Math.max(...this.#rvv.values()) >= (region === "" ? 0 : ts);',
       },

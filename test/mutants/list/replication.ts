@@ -63,8 +63,9 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATION,
-        find: 'const upTo = this.vv.durable(this.state.region);\n    for (const',
-        replace: 'const upTo = this.vv.applied(this.state.region);\n    for (const',
+        in: 'Replication.release',
+        find: 'const upTo = this.vv.durable(this.state.region);',
+        replace: 'const upTo = this.vv.applied(this.state.region);',
       },
     ],
     seeds: { from: 1, count: 10 },
@@ -76,6 +77,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATION,
+        in: 'Replication.#onReplayLog',
         find: 'const page = this.state.reader.log(this.partition, after, upTo);',
         replace:
           'const page = this.state.reader.log(this.partition, Math.min(upTo, Math.max(after, this.vv.applied(region))), upTo);',
@@ -90,6 +92,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATION,
+        in: 'Replication.#onHeartbeat',
         find: 'if (this.#follows(message, now, out)) this.#advance(message.source, message.to, false, out);',
         replace: 'if (this.#peers.has(message.source)) this.#advance(message.source, message.to, false, out);',
       },
@@ -104,6 +107,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'packages/protocols/src/kernel/heartbeats.ts',
+        in: 'HeartbeatCollector.add',
         find: 'span.from === from && span.to === upTo && span.verified === verified',
         replace: 'span.from === from && span.verified === verified',
       },
@@ -117,6 +121,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATION,
+        in: 'Replication.#follows',
         find: 'if (from <= this.#received(source)) {',
         replace: 'if (from >= 0) {',
       },
@@ -132,9 +137,9 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
       ...TINY_RANGES,
       {
         file: REPLICATION,
-        find: 'this.#advance(source, to, wrote, out);\n    this.#arrived(wrote, now, out);\n    if (more)',
-        replace:
-          'this.#advance(source, Math.max(to, groups.at(-1)?.ct ?? 0), wrote, out);\n    this.#arrived(wrote, now, out);\n    if (more)',
+        in: 'Replication.#onReplicate',
+        find: 'this.#advance(source, to, wrote, out);',
+        replace: 'this.#advance(source, Math.max(to, groups.at(-1)?.ct ?? 0), wrote, out);',
       },
     ],
     seeds: { from: 1, count: 20 },
@@ -147,10 +152,16 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATION,
+        in: 'Replication.collect',
         find: 'this.#logged.truncate(this.#peers.values(), state.stable.aggregated)',
         replace: 'this.#logged.truncate([], this.versionClock)',
       },
-      { file: REPLICATION, find: 'if (from < truncatedUpTo)', replace: 'if (from < 0)' },
+      {
+        file: REPLICATION,
+        in: 'Replication.#onResyncReq',
+        find: 'if (from < truncatedUpTo)',
+        replace: 'if (from < 0)',
+      },
     ],
     seeds: { from: 1, count: 50 },
   },
@@ -161,11 +172,13 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REBUILD,
+        in: 'Rebuild.#planOf',
         find: 'if (!others.every(({ node }) => this.#answers.has(node))) return undefined;',
         replace: 'if (others.length > 0 && !others.some(({ node }) => this.#answers.has(node))) return undefined;',
       },
       {
         file: REBUILD,
+        in: 'Rebuild.#planOf',
         find: 'const holders = others.filter(({ node }) => this.#answers.get(node)!.joined);',
         replace: 'const holders = others.filter(({ node }) => this.#answers.get(node)?.joined);',
       },
@@ -180,11 +193,13 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REBUILD,
+        in: 'Rebuild.#planOf',
         find: 'const source = holders.reduce((best, next) => (clockAt(next) > clockAt(best) ? next : best));',
         replace: 'const source = holders[0]!;',
       },
       {
         file: REBUILD,
+        in: 'Rebuild.#planOf',
         find: 'const collects = holders.filter((holder) => holder !== source);',
         replace: 'const collects: Address[] = [];',
       },
@@ -199,6 +214,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REBUILD,
+        in: 'Rebuild.#take',
         find: 'if (version.region === this.state.region) this.#takeOwn(gathered, key, version);',
         replace: 'if (version.region === this.state.region) void this.#takeOwn;',
       },
@@ -213,6 +229,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICA_STATE,
+        in: 'peersOf',
         find: 'group: recovered.highestGroups[region] ?? 0,',
         replace: 'group: 0,',
       },
@@ -227,6 +244,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REBUILD,
+        in: 'Rebuild.#finish',
         find: 'this.options.settles && this.#lived ? Math.max(1, forgottenUpTo) : 0;',
         replace: '0;',
       },
@@ -241,6 +259,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATION,
+        in: 'Replication.#verified',
         find: 'if (verification.markUnverified(this.#received(source)))',
         replace: 'if (this.#received(source) < 0)',
       },
@@ -255,6 +274,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATION,
+        in: 'Replication.#meet',
         find: 'peer.verification.restartFrom(this.vv.applied(region));',
         replace: 'void peer.verification.restartFrom;',
       },
@@ -269,6 +289,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATION,
+        in: 'Replication.stableMin',
         find: 'verification.cap ?? durableMin)',
         replace: '(verification.resentUpTo === undefined ? verification.cap : undefined) ?? durableMin)',
       },
@@ -283,6 +304,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: READS,
+        in: 'Reads.#ask',
         find: 'const ref = this.#nextRef === 0 ? this.state.clock.latest(now, 0) : this.#nextRef;',
         replace: 'const ref = this.#nextRef + 1;',
       },
@@ -296,6 +318,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: VERIFICATION,
+        in: 'Verification.#every',
         find: 'if (!holds(watch)) return false;\n    return true;',
         replace: 'if (holds(watch)) return true;\n    return false;',
       },

@@ -19,11 +19,13 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: CALLERS,
+        in: 'Callers.#keptHere',
         find: '#keptHere({ cache }: SessionClaims)',
         replace: '#keptHere({ cache, hwt }: SessionClaims)',
       },
       {
         file: CALLERS,
+        in: 'Callers.#keptHere',
         find: 'return own ?? this.machine.store.adopted(session, changes);',
         replace:
           'const copy = this.machine.store.adopted(session, changes - changes); return own ?? (copy !== undefined && copy.hwt >= hwt ? copy : undefined);',
@@ -39,6 +41,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: KEPT_SESSION,
+        in: 'KeptSession.merge',
         find: '    this.#changed(entries.map(({ ct }) => ct));',
         replace: '    this.#changed(entries.map(({ ct }) => ct));\n    this.#changes--;',
       },
@@ -53,6 +56,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: KEPT_SESSION,
+        in: 'KeptSession.merge',
         find: 'const union = new Map(this.entries().map((entry) => [entry.key, entry]));',
         replace: 'const union = new Map(this.entries().slice(0, 0).map((entry) => [entry.key, entry]));',
       },
@@ -67,6 +71,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: KEPT_SESSION,
+        in: 'KeptSession.completeElsewhere',
         find: 'return Math.max(this.#complete, this.#pruned);',
         replace: 'return Math.max(this.#complete, this.#pruned - this.#pruned);',
       },
@@ -81,6 +86,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: KEPT_SESSION,
+        in: 'KeptSession.#changed',
         find: '    this.#complete = this.hwt;',
         replace: '    this.#complete = Math.min(this.#complete, this.hwt);',
       },
@@ -95,6 +101,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: CALLERS,
+        in: 'Callers.hasGap',
         find: 'return completeOf(caller) > this.node.ust();',
         replace: 'return completeOf(caller) > this.node.ust() + 2 ** 52;',
       },

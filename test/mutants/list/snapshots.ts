@@ -16,6 +16,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: AGGREGATION,
+        in: 'aggregate',
         find: 'if (c.gst !== null && (gst === null || c.gst < gst)) gst = c.gst;',
         replace: 'if (c.gst !== null && (gst === null || c.gst > gst)) gst = c.gst;',
       },
@@ -29,6 +30,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: NODE_PARTS,
+        in: 'stableMinimum',
         find: 'replicas.map(({ replication }) => replication.stableMin);',
         replace: 'replicas.slice(0, Math.max(1, replicas.length - 1)).map(({ replication }) => replication.stableMin);',
       },
@@ -42,6 +44,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: STABILIZATION,
+        in: 'Stabilization.#gossip',
         find: 'if (!this.isRoot) return;',
         replace: 'if (!this.isRoot && !this.#down.has(this.#parent!)) return;',
       },
@@ -55,6 +58,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: AGGREGATION,
+        in: 'Aggregator.complete',
         find: 'return this.#reported.size === this.members.length ? this.#reported.values() : undefined;',
         replace: 'return this.#reported.values();',
       },
@@ -68,6 +72,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: READS,
+        in: 'Reads.read',
         find: "this.#slice(partition, (r) => ({ type: 'ReadSliceReq', ref: r, partition, snapshot: ts, keys: asked, deps })),",
         replace:
           "this.#slice(partition, (r) => ({ type: 'ReadSliceReq', ref: r, partition, snapshot: this.#regions[partition]![0] === this.state.region ? ts : this.state.stable.value, keys: asked, deps })),",
@@ -82,6 +87,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: SNAPSHOTS,
+        in: 'reading',
         find: 'if (ts < replication.gcFloor) return TOO_OLD;',
         replace: 'void TOO_OLD;',
       },
@@ -95,6 +101,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: 'packages/storage/src/memory-store.ts',
+        in: 'MemoryPartition.#prune',
         find: 'const gone = chain[keep]!.value === null ? keep + 1 : keep;',
         replace: 'const gone = chain[keep]!.value === null ? keep + 1 : Math.min(keep + 1, chain.length - 1);',
       },
@@ -105,7 +112,14 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     name: 'floor-not-durable',
     breaks: 'P9',
     does: 'forgets in a restart below which snapshots it has collected',
-    patches: [{ file: NODE_PARTS, find: 'gcFloor: timestampOf(meta', replace: 'gcFloor: 0 * timestampOf(meta' }],
+    patches: [
+      {
+        file: NODE_PARTS,
+        in: 'recoverReplicaState',
+        find: 'gcFloor: timestampOf(meta',
+        replace: 'gcFloor: 0 * timestampOf(meta',
+      },
+    ],
     seeds: { from: 1, count: 200 },
     profile: OLD_SNAPSHOTS,
   },
@@ -116,6 +130,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICA,
+        in: 'Replica.#collect',
         find: 'this.replication.collect(Math.min(stable.sOld, stable.aggregated, kept), out);',
         replace: 'this.replication.collect(Math.min(stable.aggregated, kept), out);',
       },
@@ -129,6 +144,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: SESSION,
+        in: 'SessionTransaction.#cached',
         find: 'this.#snapshot === undefined || cached.ct <= this.#covered) return undefined;',
         replace: 'this.#snapshot === undefined) return undefined;',
       },
@@ -139,7 +155,14 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     name: 'cache-pruned-too-far',
     breaks: 'P7',
     does: 'prunes what lies just above the stable snapshot',
-    patches: [{ file: CACHE, find: 'if (write.ct > floor) return;', replace: 'if (write.ct > floor + 1) return;' }],
+    patches: [
+      {
+        file: CACHE,
+        in: 'WriteCache.prune',
+        find: 'if (write.ct > floor) return;',
+        replace: 'if (write.ct > floor + 1) return;',
+      },
+    ],
     seeds: { from: 1, count: 100 },
   },
   {
@@ -147,7 +170,12 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     breaks: 'P7',
     does: 'keeps every write of a session in its cache',
     patches: [
-      { file: CACHE, find: 'if (write.ct > floor) return;', replace: 'if (write.ct > floor - 2 ** 52) return;' },
+      {
+        file: CACHE,
+        in: 'WriteCache.prune',
+        find: 'if (write.ct > floor) return;',
+        replace: 'if (write.ct > floor - 2 ** 52) return;',
+      },
     ],
     seeds: { from: 1, count: 20 },
   },
@@ -155,7 +183,14 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     name: 'cache-not-frozen',
     breaks: 'P7',
     does: 'lets an open transaction see what the session wrote after its start',
-    patches: [{ file: CACHE, find: 'if (this.#shared) {', replace: 'if (this.#shared && this.#entries.size < 0) {' }],
+    patches: [
+      {
+        file: CACHE,
+        in: 'WriteCache.#own',
+        find: 'if (this.#shared) {',
+        replace: 'if (this.#shared && this.#entries.size < 0) {',
+      },
+    ],
     seeds: { from: 1, count: 100 },
   },
 ];

@@ -10,8 +10,9 @@ export const STABLE_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: STABLE_TIME,
-        find: 'get served(): Timestamp {\n    return this.#served;',
-        replace: 'get served(): Timestamp {\n    return this.#value;',
+        in: 'StableTime.served',
+        find: 'return this.#served;',
+        replace: 'return this.#value;',
       },
     ],
     seeds: { from: 1, count: 20 },
@@ -23,6 +24,7 @@ export const STABLE_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: STABILIZATION,
+        in: 'Stabilization.#computeUst',
         find: 'this.#raise(minimum.gst, minimum.sOld, minimum.served, now, out);',
         replace: 'this.#raise(minimum.gst, minimum.sOld, this.#contribution(now)?.served ?? 0, now, out);',
       },
@@ -36,6 +38,7 @@ export const STABLE_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: STABILIZATION,
+        in: 'Stabilization.#contribution',
         find: 'served: this.#durableUst, wanted }',
         replace: 'served: this.own.gst() === null ? Number.MAX_SAFE_INTEGER : this.#durableUst, wanted }',
       },

@@ -4,7 +4,7 @@ import { COHORT, COMMITS, RANGES, STREAM } from './files.js';
 
 /** Every group is cut into fragments, and every range is as short as it gets. */
 export const TINY_RANGES: readonly Patch[] = [
-  { file: STREAM, find: 'const MAX_RANGE_BYTES = 512 * 1024;', replace: 'const MAX_RANGE_BYTES = 1;' },
+  { file: STREAM, in: 'MAX_RANGE_BYTES', find: '512 * 1024', replace: '1' },
 ];
 
 export const VARIANTS: readonly Variant[] = [
@@ -12,7 +12,9 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: 'heartbeats-are-replicates',
     does: 'sends an empty Replicate where others send a Heartbeat',
-    patches: [{ file: RANGES, find: 'if (groups.length === 0 && !more) {', replace: 'if (upTo < 0) {' }],
+    patches: [
+      { file: RANGES, in: 'sendRange', find: 'if (groups.length === 0 && !more) {', replace: 'if (upTo < 0) {' },
+    ],
   },
   {
     name: 'cohorts-in-reverse',
@@ -20,14 +22,15 @@ export const VARIANTS: readonly Variant[] = [
     patches: [
       {
         file: COMMITS,
+        in: 'Commits.#send',
         find: 'for (const partition of votes.waiting) {',
         replace: 'for (const partition of [...votes.waiting, ...votes.waiting].reverse()) {',
       },
       {
         file: COMMITS,
-        find: "for (const partition of cohorts) {\n      out.send(this.addresses.cohort(partition, identity), { type: 'CommitTx'",
-        replace:
-          "for (const partition of [...cohorts, ...cohorts].reverse()) {\n      out.send(this.addresses.cohort(partition, identity), { type: 'CommitTx'",
+        in: 'Commits.#tellCohorts',
+        find: 'for (const partition of cohorts) {',
+        replace: 'for (const partition of [...cohorts, ...cohorts].reverse()) {',
       },
     ],
   },
@@ -37,6 +40,7 @@ export const VARIANTS: readonly Variant[] = [
     patches: [
       {
         file: COHORT,
+        in: 'Cohort.resolveOverdue',
         find: 'for (const partition of resolution.ask(now)) {',
         replace: 'for (const partition of resolution.ask(now).flatMap((p) => [p, p])) {',
       },
@@ -48,6 +52,7 @@ export const VARIANTS: readonly Variant[] = [
     patches: [
       {
         file: 'packages/protocols/src/kernel/activity.ts',
+        in: 'Activity.nextRound',
         find: 'const interval = intervalMs * Math.min(this.idleBackoff, 2 ** Math.floor(idleFor / IDLE_AFTER_MS));',
         replace: 'const interval = intervalMs + 0 * idleFor;',
       },

@@ -1,5 +1,6 @@
 /** Drives one session of single operations at random, and writes down what it is told and what comes of it. */
 import type { Random } from '@isochron/core';
+import { OPERATION_PROTOCOLS, type OperationName } from '@isochron/protocols';
 import {
   OperationSession,
   type OperationSessionRules,
@@ -8,7 +9,6 @@ import {
 import { type Choice, drawChoice, drawId, drawKey, drawValue, REGIONS, Times } from '../drawing.js';
 import type { OperationEvent, Refusal, Sequence, VectorAnswer } from '../format.js';
 import { attempt, valueOut } from '../outward.js';
-import { OPERATIONS, type OperationProtocolName } from '../protocols.js';
 import { dependsOut, getOut, putOut, rotOut, seenOut } from './outward.js';
 import { OperationWorld } from './world.js';
 
@@ -24,16 +24,16 @@ export class OperationDriver {
   #region: string;
   #underWay: 'read' | 'put' | undefined;
 
-  private constructor(protocol: OperationProtocolName, random: Random, id: string, region: string) {
+  private constructor(protocol: OperationName, random: Random, id: string, region: string) {
     this.#random = random;
     this.#times = new Times(random);
     this.#world = new OperationWorld(protocol, random, this.#times);
-    this.#rules = OPERATIONS[protocol];
+    this.#rules = OPERATION_PROTOCOLS[protocol].session;
     this.#region = region;
     this.#session = new OperationSession(id, region, this.#rules);
   }
 
-  static sequence(protocol: OperationProtocolName, name: string, random: Random): Sequence<OperationEvent> {
+  static sequence(protocol: OperationName, name: string, random: Random): Sequence<OperationEvent> {
     const [id, region] = [drawId(random), random.pick(REGIONS)];
     const driver = new OperationDriver(protocol, random, id, region);
     return { name, id, region, events: driver.#events(10 + random.below(50)) };

@@ -1,8 +1,8 @@
 /** What nodes would answer, for each protocol of single operations: mostly what they do, and some of what no node does. */
 import type { Random } from '@isochron/core';
 import type { Dependency, Deps, Timestamp } from '@isochron/core/ids';
+import type { OperationName } from '@isochron/protocols';
 import { drawChoice, drawKey, REGIONS, type Times } from '../drawing.js';
-import type { OperationProtocolName } from '../protocols.js';
 
 /** What an answer says of what was seen. */
 export interface Seen {
@@ -24,7 +24,7 @@ export class OperationWorld {
   #horizon: Timestamp = 0;
   #told: Dependency;
 
-  constructor(protocol: OperationProtocolName, random: Random, times: Times) {
+  constructor(protocol: OperationName, random: Random, times: Times) {
     this.#random = random;
     this.#times = times;
     this.#shape = this.#shapeOf(protocol);
@@ -39,7 +39,7 @@ export class OperationWorld {
     return this.#shape.wrote();
   }
 
-  #shapeOf(protocol: OperationProtocolName): Shape {
+  #shapeOf(protocol: OperationName): Shape {
     switch (protocol) {
       case 'eventual':
         return this.#entries(0);

@@ -4,10 +4,10 @@
  */
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Patch, patched } from '../../mutants/mutant.js';
-import { OPERATIONS, TRANSACTIONS } from '../protocols.js';
+import { OPERATION_PROTOCOLS, TRANSACTION_PROTOCOLS } from '@isochron/protocols';
 import { STEP_PROTOCOLS } from '../steps/protocols.js';
 import { CLIENT_SOURCES, type PlantedBug, SESSIONS, sourcesOf } from './bugs.js';
+import { patched, type SwiftPatch } from './planted-bug.js';
 
 /** What the client machine is made of; the rest of the client is its driver, with sockets and documents. */
 const MACHINE = [
@@ -43,7 +43,7 @@ export function writePackage(folder: string, root: string, bugs: readonly Plante
 }
 
 /** The patch as the program has it: it takes effect while its bug is the chosen one. */
-export function chosen(name: string, { file, find, replace }: Patch): Patch {
+export function chosen(name: string, { file, find, replace }: SwiftPatch): SwiftPatch {
   const isChosen = `isPlanted(${JSON.stringify(name)})`;
   const text = /\bplanted\b/.test(replace) ? replace : `(planted ? (${replace}) : (${find}))`;
   return { file, find, replace: text.replace(/\bplanted\b/g, isChosen) };
@@ -103,8 +103,8 @@ struct VectorSet {
     let steps: [(name: String, text: String)]
 
     init() throws {
-        transactions = try ${JSON.stringify(Object.keys(TRANSACTIONS))}.map { try readSequences(of: $0) }
-        operations = try ${JSON.stringify(Object.keys(OPERATIONS))}.map { try readSequences(of: $0) }
+        transactions = try ${JSON.stringify(Object.keys(TRANSACTION_PROTOCOLS))}.map { try readSequences(of: $0) }
+        operations = try ${JSON.stringify(Object.keys(OPERATION_PROTOCOLS))}.map { try readSequences(of: $0) }
         keys = try readVectors("keys.json")
         values = try readVectors("values.json")
         backoff = try readVectors("backoff.json")

@@ -2,7 +2,6 @@
 import type { Deps } from '@isochron/core/ids';
 import { type Session, type SessionState, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
-import type { SessionClass } from '../protocols.js';
 import type { Player } from './compare.js';
 import type { Fields, ReadSequence } from './reader.js';
 import { refusalOf } from './refusals.js';
@@ -25,14 +24,17 @@ function state(fields: Fields): SessionState {
   return { ust: fields.count('ust'), deps: deps(fields), hwt: fields.count('hwt'), cache };
 }
 
+/** Makes the sessions of a protocol. */
+type OpenSession = (id: string, state?: SessionState) => Session;
+
 export class TransactionPlayer implements Player {
-  readonly #SessionOf: SessionClass;
+  readonly #open: OpenSession;
   readonly #txs = new Map<string, SessionTransaction>();
   #session: Session;
 
-  constructor(SessionOf: SessionClass, { id }: ReadSequence) {
-    this.#SessionOf = SessionOf;
-    this.#session = new SessionOf(id);
+  constructor(open: OpenSession, { id }: ReadSequence) {
+    this.#open = open;
+    this.#session = open(id);
   }
 
   state(): object {
@@ -85,7 +87,7 @@ export class TransactionPlayer implements Player {
     end: (event) => this.#told(() => this.#session.end(this.#tx(event))),
     ids: (event) => ({ id: Array.from({ length: event.count('count') }, () => this.#session.nextTxId()).at(-1) }),
     import: (event) => {
-      this.#session = new this.#SessionOf(event.text('id'), state(event.fields('from')));
+      this.#session = this.#open(event.text('id'), state(event.fields('from')));
       this.#txs.clear();
       return {};
     },

@@ -5,6 +5,7 @@ import { wallOf } from '@isochron/core/hlc';
 import type { Timestamp } from '@isochron/core/ids';
 import { ERROR_CODES } from '@isochron/core/retryable-codes';
 import { compareKeys } from '@isochron/core/versions';
+import type { OperationName, TransactionName } from '@isochron/protocols';
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
 import type {
   ClientFrame,
@@ -20,7 +21,6 @@ import type {
 import { drawKey, drawValue, REGIONS, Times } from '../drawing.js';
 import { OperationWorld, type Seen } from '../operations/world.js';
 import { valueOut } from '../outward.js';
-import type { OperationProtocolName, TransactionProtocolName } from '../protocols.js';
 import { World } from '../transactions/world.js';
 import type { StepProtocol } from './protocols.js';
 
@@ -68,8 +68,8 @@ export class Cluster {
     this.#random = random;
     this.times = new Times(random);
     // Each protocol asks one of them only.
-    this.#world = new World(protocol.name as TransactionProtocolName, random, this.times);
-    this.#operations = new OperationWorld(protocol.name as OperationProtocolName, random, this.times);
+    this.#world = new World(protocol.name as TransactionName, random, this.times);
+    this.#operations = new OperationWorld(protocol.name as OperationName, random, this.times);
     this.#credits = random.pick([1, 1, 2, 4, 16, 16]);
     this.#maxRequestBytes = random.pick([1_000_000, 1_000_000, 1_000_000, 900]);
     const count = random.pick([1, 2, 3, 3, 4, 6]);

@@ -1,9 +1,9 @@
 /** The protocols of the step traces: one of each kind that a client treats differently. */
-import type { OperationProtocolName, TransactionProtocolName } from '../protocols.js';
+import type { OperationName, TransactionName } from '@isochron/protocols';
 
 export type StepProtocol = { readonly capabilities: readonly string[] } & (
-  | { readonly kind: 'transactions'; readonly name: TransactionProtocolName }
-  | { readonly kind: 'operations'; readonly name: OperationProtocolName }
+  | { readonly kind: 'transactions'; readonly name: TransactionName }
+  | { readonly kind: 'operations'; readonly name: OperationName }
 );
 
 const TRANSACTIONS = ['transactions', 'list', 'stable'];

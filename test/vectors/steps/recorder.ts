@@ -17,9 +17,9 @@ import { openOperations } from '@isochron/client/session/operations';
 import { openTransactions } from '@isochron/client/session/transactions';
 import { IsochronError } from '@isochron/core/errors';
 import type { Value } from '@isochron/core/ids';
+import { CATALOGUE, type ProtocolName, Session } from '@isochron/protocols';
 import type { ClientFrame } from '@isochron/wire/session-frames';
 import type { VectorValue } from '../format.js';
-import { OPERATIONS, TRANSACTIONS } from '../protocols.js';
 import type { Step, StepCall, StepEffect, StepInput, StepSettings } from './format.js';
 import { CANCELLED, errorOut, settledOut, statusOut } from './outward.js';
 
@@ -197,7 +197,8 @@ const callIn = (call: StepCall): Call => (call.f === 'write' ? { ...call, value:
 /** The client of a protocol, or why there is none. */
 function engineOf(protocol: string, failed: IsochronError['code'] | undefined) {
   if (failed !== undefined) return new IsochronError(failed, `no client of ${protocol}`);
-  if (Object.hasOwn(TRANSACTIONS, protocol))
-    return openTransactions((id, state) => new TRANSACTIONS[protocol as keyof typeof TRANSACTIONS](id, state));
-  return openOperations(OPERATIONS[protocol as keyof typeof OPERATIONS]);
+  const entry = CATALOGUE[protocol as ProtocolName];
+  return entry.kind === 'operations'
+    ? openOperations(entry.session)
+    : openTransactions((id, state) => new Session(id, entry.session, state));
 }

@@ -1,10 +1,15 @@
 /** Drives one session of transactions at random, and writes down what it is told and what comes of it. */
 import type { Random } from '@isochron/core';
-import { type Session, type SessionState, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
+import { TRANSACTION_PROTOCOLS, type TransactionName } from '@isochron/protocols';
+import {
+  Session,
+  type SessionRules,
+  type SessionState,
+  SessionTransaction,
+} from '@isochron/protocols/kernel/transactions/session';
 import { type Choice, drawChoice, drawId, drawKey, drawValue, Times } from '../drawing.js';
 import type { Sequence, TransactionEvent } from '../format.js';
 import { attempt, readOut, snapshotOut, stateOut, valueOut, viewOut, writesOut } from '../outward.js';
-import { type SessionClass, TRANSACTIONS, type TransactionProtocolName } from '../protocols.js';
 import { World } from './world.js';
 
 /** A transaction by its name within the sequence. */
@@ -19,7 +24,7 @@ export class TransactionDriver {
   readonly #random: Random;
   readonly #times: Times;
   readonly #world: World;
-  readonly #SessionOf: SessionClass;
+  readonly #rules: SessionRules;
   #session: Session;
   #txs: Named[] = [];
   /** Ended ones, which a caller may still hold. */
@@ -29,15 +34,15 @@ export class TransactionDriver {
   #names = 0;
   #committing: string | undefined;
 
-  private constructor(protocol: TransactionProtocolName, random: Random, id: string) {
+  private constructor(protocol: TransactionName, random: Random, id: string) {
     this.#random = random;
     this.#times = new Times(random);
     this.#world = new World(protocol, random, this.#times);
-    this.#SessionOf = TRANSACTIONS[protocol];
-    this.#session = new this.#SessionOf(id);
+    this.#rules = TRANSACTION_PROTOCOLS[protocol].session;
+    this.#session = new Session(id, this.#rules);
   }
 
-  static sequence(protocol: TransactionProtocolName, name: string, random: Random): Sequence<TransactionEvent> {
+  static sequence(protocol: TransactionName, name: string, random: Random): Sequence<TransactionEvent> {
     const id = drawId(random);
     const driver = new TransactionDriver(protocol, random, id);
     return { name, id, events: driver.#events(10 + random.below(50)) };
@@ -227,7 +232,7 @@ export class TransactionDriver {
 
   #import(state: SessionState): TransactionEvent {
     const id = drawId(this.#random);
-    this.#session = new this.#SessionOf(id, state);
+    this.#session = new Session(id, this.#rules, state);
     this.#txs = [];
     this.#ended = [];
     this.#committing = undefined;

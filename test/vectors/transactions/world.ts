@@ -1,10 +1,10 @@
 /** What nodes would answer, for each protocol of transactions: mostly what they do, and some of what no node does. */
 import type { Random } from '@isochron/core';
 import type { Timestamp } from '@isochron/core/ids';
+import type { TransactionName } from '@isochron/protocols';
 import type { SessionState } from '@isochron/protocols/kernel/transactions/session';
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
 import { type Choice, drawChoice, drawId, drawKey, drawValue, REGIONS, type Times } from '../drawing.js';
-import type { TransactionProtocolName } from '../protocols.js';
 
 /** The entries of a snapshot beside its timestamp. */
 type Entries = readonly Timestamp[] | undefined;
@@ -25,7 +25,7 @@ export class World {
   /** When the session has written last: what is exactly there is where mistakes are. */
   #written: Timestamp = 0;
 
-  constructor(protocol: TransactionProtocolName, random: Random, times: Times) {
+  constructor(protocol: TransactionName, random: Random, times: Times) {
     this.#random = random;
     this.#times = times;
     this.#shapes = this.#shapesOf(protocol);
@@ -86,7 +86,7 @@ export class World {
     return deps === undefined ? { ts } : { ts, deps };
   }
 
-  #shapesOf(protocol: TransactionProtocolName): Shapes {
+  #shapesOf(protocol: TransactionName): Shapes {
     if (protocol === 'wren') return this.#wren();
     return protocol === 'cure' || protocol === 'h-cure' ? this.#vectors() : this.#timestamps();
   }

@@ -3,7 +3,8 @@
  * takes real time. What every driver may rely on is checked with each effect; `violations` has what did not hold.
  */
 import type { TxId } from '@isochron/core/ids';
-import { ParisSession } from '@isochron/protocols/sessions';
+import { Session } from '@isochron/protocols/kernel/transactions/session';
+import { parisSession } from '@isochron/protocols/paris/session';
 import type { ClientFrame, RequestFrame, ServerFrame } from '@isochron/wire/session-frames';
 import { jsonCodec } from '../link/codec.js';
 import { Homing } from '../link/homing.js';
@@ -57,7 +58,7 @@ export interface WorldOptions {
   readonly engine?: OpenEngine;
 }
 
-const ofParis = openTransactions((id, state) => new ParisSession(id, state));
+const ofParis = openTransactions((id, state) => new Session(id, parisSession, state));
 
 type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
 

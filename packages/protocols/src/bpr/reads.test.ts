@@ -1,13 +1,13 @@
 /** Claims about BPR's snapshots, and about how long its reads wait for them (PaRiS paper, section V). */
 import { packWall } from '@isochron/core';
-import { BprSession } from '../sessions.js';
 import { blockingIn } from '../testing/blocking.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { World, type WorldOptions } from '../testing/world.js';
 import { bpr } from './bpr.js';
+import { bprSession } from './session.js';
 
 function settled(options: WorldOptions = {}): World {
-  const world = new World({ protocol: bpr, Session: BprSession, ...options });
+  const world = new World({ protocol: bpr, session: bprSession, ...options });
   world.run(100);
   return world;
 }

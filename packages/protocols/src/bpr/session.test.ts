@@ -1,7 +1,7 @@
-import type { Session } from '../kernel/transactions/session.js';
-import { BprSession } from '../sessions.js';
+import { Session } from '../kernel/transactions/session.js';
+import { bprSession } from './session.js';
 
-const session = (): Session => new BprSession('bpr-session-0001');
+const session = (): Session => new Session('bpr-session-0001', bprSession);
 
 describe('the session of BPR', () => {
   it('has seen its own commits: the next snapshot contains them', () => {

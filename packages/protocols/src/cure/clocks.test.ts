@@ -1,6 +1,6 @@
 /** Cure knows physical clocks only, and waits for them; H-Cure does not (Wren paper, section V). */
 import { packWall } from '@isochron/core';
-import { CureSession } from '../sessions.js';
+import { vectorSession } from '../kernel/transactions/vector-session.js';
 import { blockingIn } from '../testing/blocking.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { FULLY_REPLICATED } from '../testing/transaction-claims.js';
@@ -9,7 +9,7 @@ import { World, type WorldOptions } from '../testing/world.js';
 import { cure } from './cure.js';
 
 function settled(options: WorldOptions = {}): World {
-  const world = new World({ protocol: cure, Session: CureSession, spec: FULLY_REPLICATED, ...options });
+  const world = new World({ protocol: cure, session: vectorSession, spec: FULLY_REPLICATED, ...options });
   world.run(200);
   return world;
 }

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { operationClaims } from '../testing/operation-claims.js';
 import { settledWorld } from '../testing/operation-fixtures.js';
 import { drawnWorld, play } from '../testing/operation-random.js';
 import {
@@ -14,8 +13,6 @@ import {
 } from '../testing/operation-world.js';
 import type { WorldOptions } from '../testing/world-of.js';
 import { eventual } from './eventual.js';
-
-operationClaims('Eventual', eventual);
 
 const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(eventual, options);
 

@@ -1,6 +1,6 @@
 /** "HLCs enable H-Cure to avoid blocking the read of a transaction T because of clock skew" (Wren paper, section V). */
 import { packWall } from '@isochron/core';
-import { HCureSession } from '../sessions.js';
+import { vectorSession } from '../kernel/transactions/vector-session.js';
 import { blockingIn } from '../testing/blocking.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { ONE_REGION } from '../testing/vector-claims.js';
@@ -8,7 +8,7 @@ import { World, type WorldOptions } from '../testing/world.js';
 import { hCure } from './hcure.js';
 
 function settled(options: WorldOptions = {}): World {
-  const world = new World({ protocol: hCure, Session: HCureSession, spec: ONE_REGION, ...options });
+  const world = new World({ protocol: hCure, session: vectorSession, spec: ONE_REGION, ...options });
   world.run(200);
   return world;
 }

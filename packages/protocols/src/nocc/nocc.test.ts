@@ -3,14 +3,14 @@ import type { Belongs, VersionReader } from '@isochron/core';
 import type { NodeState } from '../kernel/node-state.js';
 import { VersionVector } from '../kernel/replication/version-vector.js';
 import type { ReplicaView } from '../kernel/transactions/snapshots.js';
-import { NoccSession } from '../sessions.js';
 import { blockingIn } from '../testing/blocking.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { World, type WorldOptions } from '../testing/world.js';
 import { nocc } from './nocc.js';
+import { noccSession } from './session.js';
 
 function settled(options: WorldOptions = {}): World {
-  const world = new World({ protocol: nocc, Session: NoccSession, ...options });
+  const world = new World({ protocol: nocc, session: noccSession, ...options });
   world.run(100);
   return world;
 }

@@ -1,7 +1,7 @@
 import type { Version } from '@isochron/core';
 import fc from 'fast-check';
-import type { Session } from '../kernel/transactions/session.js';
-import { ParisSession } from '../sessions.js';
+import { Session } from '../kernel/transactions/session.js';
+import { parisSession } from './session.js';
 
 const version = (ts: number, value: string | null): Version => ({ ts, txId: `other.${ts}`, region: 'r', value });
 
@@ -14,7 +14,7 @@ function committed(session: Session, ct: number, writes: Record<string, string |
 
 describe('ParisSession (Algorithm 1)', () => {
   it("uses a cache entry exactly when its ct lies above this transaction's snapshot (P7)", () => {
-    const session = new ParisSession('s');
+    const session = new Session('s', parisSession);
     committed(session, 10, { x: 'mine' });
     const below = session.begin();
     session.started(below, 9);
@@ -27,7 +27,7 @@ describe('ParisSession (Algorithm 1)', () => {
   });
 
   it('sees the cache as it was at its start (P7)', () => {
-    const session = new ParisSession('s');
+    const session = new Session('s', parisSession);
     committed(session, 10, { x: '1' });
     const open = session.begin();
     session.started(open, 5);
@@ -40,7 +40,7 @@ describe('ParisSession (Algorithm 1)', () => {
   });
 
   it('keeps what an open transaction needs when the stable time passes it (PS3)', () => {
-    const session = new ParisSession('s');
+    const session = new Session('s', parisSession);
     committed(session, 10, { x: '1' });
     const open = session.begin();
     session.started(open, 5);
@@ -51,7 +51,7 @@ describe('ParisSession (Algorithm 1)', () => {
   });
 
   it('has one commit in flight (P8)', () => {
-    const session = new ParisSession('s');
+    const session = new Session('s', parisSession);
     const [a, b] = [session.begin(), session.begin()];
     a.write('x', '1');
     b.write('x', '2');
@@ -62,7 +62,7 @@ describe('ParisSession (Algorithm 1)', () => {
   });
 
   it('remembers absent keys and tombstones for repeatable reads (P7)', () => {
-    const session = new ParisSession('s');
+    const session = new Session('s', parisSession);
     const tx = session.begin();
     session.started(tx, 5);
     expect(tx.record('x', null)).toEqual({ value: null, ts: null });
@@ -72,7 +72,7 @@ describe('ParisSession (Algorithm 1)', () => {
   });
 
   it('a refused commit leaves no trace in the cache', () => {
-    const session = new ParisSession('s');
+    const session = new Session('s', parisSession);
     const tx = session.begin();
     tx.write('x', '1');
     session.commit(tx);
@@ -81,10 +81,10 @@ describe('ParisSession (Algorithm 1)', () => {
   });
 
   it('continues elsewhere under a new id with everything it has seen (D9, P8)', () => {
-    const session = new ParisSession('one');
+    const session = new Session('one', parisSession);
     session.observe({ ts: 5 });
     committed(session, 10, { x: '1' });
-    const next = new ParisSession('two', session.export());
+    const next = new Session('two', parisSession, session.export());
     expect([next.ust, next.hwt]).toEqual([5, 10]);
     expect(next.nextTxId()).not.toBe(session.nextTxId());
     const tx = next.begin();
@@ -93,7 +93,7 @@ describe('ParisSession (Algorithm 1)', () => {
   });
 
   it('knows what a commit sends that is to follow the one in flight (P8)', () => {
-    const session = new ParisSession('s');
+    const session = new Session('s', parisSession);
     const [a, b] = [session.begin(), session.begin()];
     a.write('x', '1');
     b.write('y', '1');
@@ -105,7 +105,7 @@ describe('ParisSession (Algorithm 1)', () => {
   });
 
   it('that is detached from its commit in flight has seen the same and follows it no more; a later commit may begin', () => {
-    const session = new ParisSession('first-session-of-two');
+    const session = new Session('first-session-of-two', parisSession);
     committed(session, 5, { x: '1' });
     const doubtful = session.begin();
     doubtful.write('x', '2');
@@ -119,11 +119,11 @@ describe('ParisSession (Algorithm 1)', () => {
     expect(tx.lookup('x')).toEqual({ value: '1', ts: 5 });
     tx.write('y', '1');
     expect(session.commit(tx)).toMatchObject({ txId: tx.id, hwt: 5 });
-    expect(() => new ParisSession('s').detach('t')).toThrow('no commit is in flight');
+    expect(() => new Session('s', parisSession).detach('t')).toThrow('no commit is in flight');
   });
 
   it('a snapshot below what the session has seen is a broken coordinator', () => {
-    const session = new ParisSession('s');
+    const session = new Session('s', parisSession);
     session.observe({ ts: 9 });
     expect(() => session.started(session.begin(), 8)).toThrow('below');
   });
@@ -136,7 +136,7 @@ describe('ParisSession (Algorithm 1)', () => {
     });
     fc.assert(
       fc.property(fc.array(step), (steps) => {
-        const session = new ParisSession('s');
+        const session = new Session('s', parisSession);
         const store = new Map<string, Version[]>();
         const last = new Map<string, string>();
         let ct = 0;

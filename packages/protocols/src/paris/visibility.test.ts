@@ -3,7 +3,6 @@ import { packWall } from '@isochron/core';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
 import { keyIn, TestClient } from '../testing/clients.js';
-import { transactionClaims } from '../testing/transaction-claims.js';
 import { World } from '../testing/world.js';
 
 function settled(options?: ConstructorParameters<typeof World>[0]): World {
@@ -11,8 +10,6 @@ function settled(options?: ConstructorParameters<typeof World>[0]): World {
   world.run(100);
   return world;
 }
-
-transactionClaims('PaRiS', {});
 
 describe('PaRiS: what a transaction sees of its own session', () => {
   it('a session reads its own commits long before they are stable, through its write cache', () => {

@@ -1,7 +1,7 @@
 /// <reference types="jest" />
 /**
- * What every causally consistent protocol of single operations claims about what clients see. Each such protocol runs them:
- * `causalityClaims('Okapi', okapi)`.
+ * What every causally consistent protocol of single operations claims about what clients see.
+ * `causality-claims.test.ts` runs them for each such protocol.
  */
 import type { Deps, NodeId, Timestamp } from '@isochron/core';
 import fc from 'fast-check';
@@ -17,7 +17,6 @@ const RUNS = { seed: 20_261_120, numRuns: 25, endOnFailure: true };
 
 /** Registers the claims for one protocol. */
 export function causalityClaims(
-  name: string,
   protocol: OperationProtocol,
   /** What a session has seen that has seen everything up to a timestamp. */
   seenUpTo: (ts: Timestamp, world: OperationWorld) => Deps = seenEverything,
@@ -26,7 +25,7 @@ export function causalityClaims(
 ): void {
   const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(protocol, options);
 
-  describe(`${name}: what a client sees`, () => {
+  describe('what a client sees', () => {
     it('whoever has seen an effect sees its cause from then on, whichever node of the region is asked', () => {
       const world = settled({
         spec: replicated(REGIONS, 2),
@@ -185,7 +184,7 @@ export function causalityClaims(
   });
 
   if (protocol.rots === false) return;
-  describe(`${name}: what a read-only transaction shows`, () => {
+  describe('what a read-only transaction shows', () => {
     it('a read-only transaction never shows an effect without its cause: album and access list', () => {
       const world = settled({ delayMs: (a, b) => (a === 'oregon-1' || b === 'oregon-1' ? 80 : 1) });
       const [acl, album] = [keyIn(world, 0, 'acl'), keyIn(world, 4, 'album')];

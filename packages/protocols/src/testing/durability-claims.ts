@@ -7,10 +7,10 @@ import { keyIn, OperationClient, type OperationWorld, REGIONS, replicated } from
 import type { WorldOptions } from './world-of.js';
 
 /** Registers the claims for one protocol. */
-export function durabilityClaims(name: string, protocol: OperationProtocol): void {
+export function durabilityClaims(protocol: OperationProtocol): void {
   const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(protocol, options);
 
-  describe(`${name}: what is kept`, () => {
+  describe('what is kept', () => {
     it('a PUT is not answered before its version is on disk (D1)', () => {
       const world = settled();
       const client = new OperationClient(world, 'virginia-1');

@@ -9,7 +9,7 @@ import { keyIn, OperationClient, type OperationWorld, REGIONS, replicated } from
 import type { WorldOptions } from './world-of.js';
 
 /** Registers the claims for one protocol. */
-export function matrixClaims(name: string, protocol: OperationProtocol): void {
+export function matrixClaims(protocol: OperationProtocol): void {
   /** Regions of two nodes: partition 0 is at the first, partition 1 at the second. */
   const settled = (options: WorldOptions = {}): OperationWorld =>
     settledWorld(protocol, { spec: replicated(REGIONS, 2), ...options });
@@ -32,7 +32,7 @@ export function matrixClaims(name: string, protocol: OperationProtocol): void {
     return { world, x, y, tsX, tsY, client };
   };
 
-  describe(`${name}: dependency matrices`, () => {
+  describe('dependency matrices', () => {
     it('an update is installed only after what it depends on: “p applies Y only after X” (Orbe, Fig. 2)', () => {
       const { world, x, y, tsY } = written();
       world.run(60);
@@ -124,7 +124,7 @@ export function matrixClaims(name: string, protocol: OperationProtocol): void {
     });
   });
 
-  describe(`${name}: conflicts (section 3.4)`, () => {
+  describe('conflicts (section 3.4)', () => {
     const conflicts = (world: OperationWorld) => world.topology.nodes.map((node) => world.counted(node, 'conflicts'));
 
     it('“d and d′ are created concurrently by different replicas, idt ≠ ut: they conflict”, and the application can be told', () => {
@@ -187,7 +187,7 @@ export function matrixClaims(name: string, protocol: OperationProtocol): void {
     });
   });
 
-  describe(`${name}: what waits is safe`, () => {
+  describe('what waits is safe', () => {
     it('a dependency check is answered when what it asks for is on disk: the answer is a promise (D1)', () => {
       const { world, x, y, tsX } = written();
       world.diskMs.set('oregon-1', Number.POSITIVE_INFINITY);

@@ -3,38 +3,17 @@
  * (`script-scene.ts`). The language is described in `kernel/operations/SPEC.md`.
  */
 import type { Dependency, Deps, NodeId, TxId, Version } from '@isochron/core';
-import { ccLo } from '../cclo/cclo.js';
-import { contrarian } from '../contrarian/contrarian.js';
-import { copsGt } from '../copsgt/copsgt.js';
-import { eventual } from '../eventual/eventual.js';
-import { gentleRain } from '../gentlerain/gentlerain.js';
+import { OPERATION_PROTOCOLS } from '../catalogue.js';
 import { elementsOf, matrixSession } from '../kernel/operations/dependency-matrix.js';
 import type { OperationMessage, OperationResponse } from '../kernel/operations/messages.js';
-import type { OperationProtocol } from '../kernel/operations/protocol.js';
 import { operationSchema } from '../kernel/operations/schema.js';
 import type { OperationBody } from '../kernel/operations/session.js';
 import type { Envelope } from '../machine.js';
-import { okapi } from '../okapi/okapi.js';
-import { orbe } from '../orbe/orbe.js';
-import { orbeCleaning } from '../orbecleaning/orbecleaning.js';
-import { orbeClock } from '../orbeclock/orbeclock.js';
+import type { OperationName } from '../session-rules.js';
 import { blockedIn, OperationClient, OperationWorld } from './operation-world.js';
 import { matches, ScriptNetwork } from './script-network.js';
 import { type ClusterOptions, type Play, patternOf, SCENE_COMMANDS, Scene } from './script-scene.js';
 import { numberOf, oneOfWords, ScriptError, valueOfWord, type Words, wordOfValue } from './script-words.js';
-
-/** By the word behind `protocol=`. */
-export const OPERATION_PROTOCOLS: Readonly<Record<string, OperationProtocol>> = {
-  'cc-lo': ccLo,
-  contrarian,
-  'cops-gt': copsGt,
-  eventual,
-  gentlerain: gentleRain,
-  okapi,
-  orbe,
-  'orbe-cleaning': orbeCleaning,
-  'orbe-clock': orbeClock,
-};
 
 /** A session, and what it waits for. */
 interface Actor {
@@ -271,9 +250,9 @@ function lineOf(stage: OperationStage, { from, to, message }: Envelope<Operation
 }
 
 /** Begins a script of one of these protocols. */
-export function operationLanguage(name: string, options: ClusterOptions): Play {
+export function operationLanguage(name: OperationName, options: ClusterOptions): Play {
   const { delays, world } = options.read(String(numberOf(options.peek('regions', '3'))));
-  const scene = new OperationStage(new OperationWorld(OPERATION_PROTOCOLS[name]!, world), delays);
+  const scene = new OperationStage(new OperationWorld(OPERATION_PROTOCOLS[name].protocol, world), delays);
   return {
     scene,
     carryOut: (words) => {

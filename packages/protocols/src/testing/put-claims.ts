@@ -7,10 +7,10 @@ import { keyIn, OperationClient, type OperationWorld, REGIONS, replicated } from
 import type { WorldOptions } from './world-of.js';
 
 /** Registers the claims for one protocol. */
-export function putClaims(name: string, protocol: OperationProtocol): void {
+export function putClaims(protocol: OperationProtocol): void {
   const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(protocol, options);
 
-  describe(`${name}: a PUT happens once`, () => {
+  describe('a PUT happens once', () => {
     it('the same PUT again has the same timestamp, also after a crash, and for another node of the region (D4)', () => {
       const world = settled({ spec: replicated(REGIONS, 2) });
       const client = new OperationClient(world, 'virginia-1');

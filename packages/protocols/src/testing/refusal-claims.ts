@@ -11,10 +11,10 @@ import type { WorldOptions } from './world-of.js';
 const HOUR = 3_600_000;
 
 /** Registers the claims for one protocol. */
-export function refusalClaims(name: string, protocol: OperationProtocol): void {
+export function refusalClaims(protocol: OperationProtocol): void {
   const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(protocol, options);
 
-  describe(`${name}: what is refused`, () => {
+  describe('what is refused', () => {
     it('a placement that lacks a replica somewhere', () => {
       const spec = { ...replicated(REGIONS), keyspaces: [{ name: 'default', partitions: 3, replication: 2 }] };
       expect(() => settled({ spec })).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
@@ -123,7 +123,7 @@ export function refusalClaims(name: string, protocol: OperationProtocol): void {
     });
   });
 
-  describe(`${name}: a node is put together`, () => {
+  describe('a node is put together', () => {
     it('from an empty disk it waits for its peers before it serves (D10)', () => {
       const world = new OperationWorld(protocol, { empty: true });
       const client = new OperationClient(world, 'virginia-1');

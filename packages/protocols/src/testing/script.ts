@@ -3,7 +3,8 @@
  * virtual clock, and what it shows is written where the expectations are: the same text means that nothing has changed. The language
  * is described in the README of `paris/testdata`.
  */
-import { OPERATION_PROTOCOLS, operationLanguage } from './operation-script.js';
+import { isOperationName } from '../session-rules.js';
+import { operationLanguage } from './operation-script.js';
 import { COMMANDS, sessionCommand, setUp } from './script-commands.js';
 import { ClusterOptions, type Play } from './script-scene.js';
 import { ScriptError, Words } from './script-words.js';
@@ -65,7 +66,7 @@ export function scriptDifferences(file: string, expected: string, played: string
 /** The protocol says which operations there are. */
 function begin(options: ClusterOptions): Play {
   const protocol = options.take('protocol', 'paris');
-  if (Object.hasOwn(OPERATION_PROTOCOLS, protocol)) return operationLanguage(protocol, options);
+  if (isOperationName(protocol)) return operationLanguage(protocol, options);
   const scene = setUp(protocol, options);
   return {
     scene,

@@ -1,7 +1,7 @@
 /// <reference types="jest" />
 /**
- * What every protocol with transactional causal consistency claims about what a transaction sees, as tests. Each such protocol runs them:
- * `transactionClaims('BPR', { protocol: bpr, Session: BprSession })`.
+ * What every protocol with transactional causal consistency claims about what a transaction sees, as tests. `transaction-claims.test.ts` runs
+ * them for each such protocol.
  */
 import { keyIn, TestClient } from './clients.js';
 import { THREE_REGIONS, World, type WorldOptions } from './world.js';
@@ -12,14 +12,14 @@ const REGIONS = ['virginia-1', 'oregon-1', 'ireland-1'];
 export const FULLY_REPLICATED = { ...THREE_REGIONS, keyspaces: [{ name: 'default', partitions: 6, replication: 3 }] };
 
 /** Registers the claims for one protocol. */
-export function transactionClaims(name: string, subject: WorldOptions): void {
+export function transactionClaims(subject: WorldOptions): void {
   const settled = (options: WorldOptions = {}): World => {
     const world = new World({ ...subject, ...options });
     world.run(100);
     return world;
   };
 
-  describe(`${name}: what a transaction sees`, () => {
+  describe('what a transaction sees', () => {
     it('a snapshot contains all of a transaction or nothing of it (Prop. 4)', () => {
       const world = settled({ delayMs: (a, b) => (a === 'ireland-1' || b === 'ireland-1' ? 60 : 2) });
       const keys = [0, 1, 2, 3, 4, 5].map((partition) => keyIn(world, partition));
@@ -172,7 +172,7 @@ export function transactionClaims(name: string, subject: WorldOptions): void {
     });
   });
 
-  describe(`${name}: what is kept of the past, and of a crash`, () => {
+  describe('what is kept of the past, and of a crash', () => {
     it('a read below the garbage collection floor is refused, never answered wrongly (P9)', () => {
       const world = settled({ settings: { retentionMs: 500 } });
       const key = keyIn(world, 0);

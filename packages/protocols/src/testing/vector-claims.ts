@@ -1,8 +1,9 @@
 /// <reference types="jest" />
-/** What Cure and H-Cure claim alike, as tests: `vectorClaims('Cure', { protocol: cure, Session: CureSession })`. */
+/** What protocols whose snapshots are vectors claim alike, as tests. */
 import { IsochronError, type Timestamp } from '@isochron/core';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
-import type { Session } from '../kernel/transactions/session.js';
+import { Session, type SessionRules } from '../kernel/transactions/session.js';
+import type { TransactionProtocol } from '../kernel/transactions/snapshots.js';
 import type { Address } from '../machine.js';
 import { blockingIn } from './blocking.js';
 import { keyIn, TestClient } from './clients.js';
@@ -19,9 +20,10 @@ export const ONE_REGION = {
 /** Positions in the vectors. */
 const [VIRGINIA, OREGON, IRELAND] = [0, 1, 2];
 
-export function vectorClaims(name: string, subject: WorldOptions): void {
+/** Registers the claims for one protocol. */
+export function vectorClaims(protocol: TransactionProtocol, session: SessionRules): void {
   const settled = (options: WorldOptions = {}): World => {
-    const world = new World({ ...subject, spec: FULLY_REPLICATED, ...options });
+    const world = new World({ protocol, session, spec: FULLY_REPLICATED, ...options });
     world.run(200);
     return world;
   };
@@ -30,7 +32,7 @@ export function vectorClaims(name: string, subject: WorldOptions): void {
   const read = (at: Timestamp, deps: Timestamp[] | undefined, key: string) =>
     ({ type: 'ReadReq', txId: null, ust: 0, at, deps, keys: [key] }) as const;
 
-  describe(`${name}: snapshots and dependencies are vectors`, () => {
+  describe('snapshots and dependencies are vectors', () => {
     it('the remote entries of a snapshot are what all partitions of the region have installed (GSS)', () => {
       const world = settled({ delayMs: (a, b) => (a === 'ireland-1' || b === 'ireland-1' ? 60 : 5) });
       const tx = new TestClient(world, 'virginia-1').begin();
@@ -204,7 +206,7 @@ export function vectorClaims(name: string, subject: WorldOptions): void {
     });
   });
 
-  describe(`${name}: reads that wait`, () => {
+  describe('reads that wait', () => {
     it('px has to block the read because it cannot determine which version of x to return: T2 is prepared (Wren Fig. 1a)', () => {
       const world = settled({ spec: ONE_REGION });
       const keys = [keyIn(world, 0), keyIn(world, 1)];
@@ -290,7 +292,7 @@ export function vectorClaims(name: string, subject: WorldOptions): void {
     });
   });
 
-  describe(`${name}: restarts, retries and placements`, () => {
+  describe('restarts, retries and placements', () => {
     it('what was read stays true: after a crash nothing is committed below an answered snapshot, even when the clock went back (D7)', () => {
       const world = settled();
       const key = keyIn(world, 0);
@@ -416,25 +418,25 @@ export function vectorClaims(name: string, subject: WorldOptions): void {
     });
 
     it('cannot run where a region lacks a partition', () => {
-      const start = () => new World({ ...subject, spec: THREE_REGIONS });
+      const start = () => new World({ protocol, session, spec: THREE_REGIONS });
       expect(start).toThrow(IsochronError);
       expect(start).toThrow(/partition default\/0 has no replica in ireland/);
-      expect(subject.protocol!.unsupported!(settled().topology)).toBeUndefined();
+      expect(protocol.unsupported?.(settled().topology)).toBeUndefined();
     });
   });
 
-  describe(`${name}: the session`, () => {
-    const session = (): Session => new subject.Session!('vector-session-0001');
+  describe('the session', () => {
+    const created = (): Session => new Session('vector-session-0001', session);
 
     it('merges what it has seen entry by entry', () => {
-      const client = session();
+      const client = created();
       client.observe({ ts: 30, deps: [10, 30] });
       client.observe({ ts: 20, deps: [20, 5] });
       expect(client.seen).toEqual({ ts: 30, deps: [20, 30] });
     });
 
     it('takes a timestamp alone for one that stands in every entry', () => {
-      const client = session();
+      const client = created();
       client.observe({ ts: 15 });
       client.observe({ ts: 30, deps: [10, 30] });
       expect(client.seen).toEqual({ ts: 30, deps: [15, 30] });
@@ -443,7 +445,7 @@ export function vectorClaims(name: string, subject: WorldOptions): void {
     });
 
     it('has seen its commits, and keeps no writes', () => {
-      const client = session();
+      const client = created();
       const tx = client.begin();
       client.started(tx, 30, [10, 30]);
       tx.write('default/x', '1');
@@ -454,7 +456,7 @@ export function vectorClaims(name: string, subject: WorldOptions): void {
     });
 
     it('a commit of which only the timestamp is known is waited for everywhere', () => {
-      const client = session();
+      const client = created();
       const tx = client.begin();
       client.started(tx, 30, [10, 30]);
       tx.write('default/x', '1');

@@ -3,29 +3,25 @@ import { MAX_TIMESTAMP, newestTimestamp } from '@isochron/core';
 import type { ClientRequest, ClientResponse, TransactionMessage } from '../kernel/transactions/messages.js';
 import { createTransactionNode, type TransactionNode, unappliedAfter } from '../kernel/transactions/node.js';
 import { transactionSchema } from '../kernel/transactions/schema.js';
-import type { Session } from '../kernel/transactions/session.js';
+import { Session, type SessionRules } from '../kernel/transactions/session.js';
 import type { TransactionProtocol } from '../kernel/transactions/snapshots.js';
 import { paris } from '../paris/paris.js';
-import { ParisSession } from '../sessions.js';
+import { parisSession } from '../paris/session.js';
 import { WorldOf, type WorldOptions as WorldOfOptions } from './world-of.js';
 
 export { THREE_REGIONS } from './world-of.js';
 
 export interface WorldOptions extends WorldOfOptions {
   readonly protocol?: TransactionProtocol;
-  /** What the sessions of its clients are; PaRiS' by default, as the protocol. */
-  readonly Session?: new (
-    id: string,
-  ) => Session;
+  /** The rules of its clients' sessions; PaRiS' by default, as the protocol. */
+  readonly session?: SessionRules;
 }
 
 export class World extends WorldOf<TransactionMessage, ClientRequest, ClientResponse, TransactionNode> {
-  readonly #Session: new (
-    id: string,
-  ) => Session;
+  readonly #session: SessionRules;
 
   constructor(options: WorldOptions = {}) {
-    const { protocol = paris, Session = ParisSession } = options;
+    const { protocol = paris, session = parisSession } = options;
     super(
       options,
       (common, store) => {
@@ -37,11 +33,11 @@ export class World extends WorldOf<TransactionMessage, ClientRequest, ClientResp
       },
       newestTimestamp(transactionSchema),
     );
-    this.#Session = Session;
+    this.#session = session;
   }
 
   /** A session of the protocol's clients. */
   newSession(id: string): Session {
-    return new this.#Session(id);
+    return new Session(id, this.#session);
   }
 }

@@ -1,6 +1,6 @@
 /** Shorthands of Wren's claim tests. */
 import type { ClusterSpec, NodeId, RegionId, Timestamp } from '@isochron/core';
-import { WrenSession } from '../sessions.js';
+import { wrenSession } from '../wren/session.js';
 import { partsOf } from '../wren/snapshot.js';
 import { wren } from '../wren/wren.js';
 import { World, type WorldOptions } from './world.js';
@@ -18,7 +18,7 @@ export const everywhereOn = (regions: number, nodes: number, partitions: number)
 
 /** A world of Wren nodes that have begun to hear of one another. */
 export function wrenWorld(spec: ClusterSpec, options: WorldOptions = {}): World {
-  const world = new World({ spec, protocol: wren, Session: WrenSession, ...options });
+  const world = new World({ spec, protocol: wren, session: wrenSession, ...options });
   world.run(300);
   return world;
 }

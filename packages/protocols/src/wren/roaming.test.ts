@@ -1,9 +1,10 @@
 /** Claims about sessions, transactions and commits that leave their region (section II-A footnote 1; D4, D8, D9). */
 import type { ClientResponse } from '../kernel/transactions/messages.js';
-import { WrenSession } from '../sessions.js';
+import { Session } from '../kernel/transactions/session.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import type { World } from '../testing/world.js';
 import { everywhereOn, times, wrenWorld } from '../testing/wren-world.js';
+import { wrenSession } from './session.js';
 import { partsOf } from './snapshot.js';
 
 const slow = () => wrenWorld(everywhereOn(3, 1, 2), { delayMs: () => 60 });
@@ -75,7 +76,7 @@ describe('Wren: a session moves', () => {
     client.write({ [key]: '1' });
     const state = client.session.export();
     expect(state.deps![1]).toBe(1);
-    const again = new TestClient(world, 'ireland-1', new WrenSession('another-session-00001', state));
+    const again = new TestClient(world, 'ireland-1', new Session('another-session-00001', wrenSession, state));
     expect(again.readOnce(key)).toEqual(['1']);
   });
 

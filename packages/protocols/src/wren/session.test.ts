@@ -1,7 +1,6 @@
 import fc from 'fast-check';
-import type { Session } from '../kernel/transactions/session.js';
+import { Session } from '../kernel/transactions/session.js';
 import type { Snapshot } from '../kernel/transactions/snapshots.js';
-import { WrenSession } from '../sessions.js';
 import { wrenSession } from './session.js';
 import { type Parts, partsOf, reachOf, snapshotOf } from './snapshot.js';
 
@@ -19,7 +18,7 @@ function committed(session: Session, ct: number, deps: readonly number[] | undef
 
 describe('WrenSession (Algorithm 1)', () => {
   it('uses a cache entry exactly when its ct lies above lt (Alg. 1 line 6)', () => {
-    const session = new WrenSession('s');
+    const session = new Session('s', wrenSession);
     session.observe(at(5, 3));
     committed(session, 10, [3]);
     const below = session.begin();
@@ -33,17 +32,17 @@ describe('WrenSession (Algorithm 1)', () => {
   });
 
   it('keeps the greater of both times of its region, and how far it has written', () => {
-    const session = new WrenSession('s');
+    const session = new Session('s', wrenSession);
     session.observe(at(9, 4));
     committed(session, 12, [4]);
     session.observe(at(10, 3));
     expect(session.seen).toEqual(at(10, 4, VIRGINIA, 12));
     expect(session.export()).toMatchObject({ ust: 10, deps: [4, VIRGINIA, 12], hwt: 12 });
-    expect(new WrenSession('t', session.export()).seen).toEqual(session.seen);
+    expect(new Session('t', wrenSession, session.export()).seen).toEqual(session.seen);
   });
 
   it('forgets own writes that are stable, also when it never reads', () => {
-    const session = new WrenSession('s');
+    const session = new Session('s', wrenSession);
     session.stable(7);
     expect(session.seen).toEqual({ ts: 0 }); // of no region yet
     committed(session, 12, [0, VIRGINIA]);
@@ -56,7 +55,7 @@ describe('WrenSession (Algorithm 1)', () => {
   });
 
   it('never takes the maximum of the times of two regions: the one that has all of the other stands (D9)', () => {
-    const session = new WrenSession('s');
+    const session = new Session('s', wrenSession);
     session.observe(at(9, 4));
     committed(session, 12, [4]);
     session.observe(at(20, 13, OREGON));
@@ -70,18 +69,18 @@ describe('WrenSession (Algorithm 1)', () => {
   });
 
   it('a commit of another home than its snapshot belongs to no region, and one of a new session to its home (D9)', () => {
-    const moved = new WrenSession('s');
+    const moved = new Session('s', wrenSession);
     moved.observe(at(9, 4));
     committed(moved, 12, [9, OREGON]);
     expect(partsOf(moved.seen)).toEqual({ lt: 12, rt: 12, place: 0, hwt: 12 });
-    const fresh = new WrenSession('t');
+    const fresh = new Session('t', wrenSession);
     committed(fresh, 12, [0, OREGON]);
     expect(partsOf(fresh.seen)).toEqual({ lt: 0, rt: 0, place: OREGON, hwt: 12 });
     expect(fresh.cacheSize).toBe(1);
   });
 
   it('a commit whose home nobody knows belongs to no region', () => {
-    const session = new WrenSession('s');
+    const session = new Session('s', wrenSession);
     session.observe(at(9, 4));
     committed(session, 12, undefined);
     expect(partsOf(session.seen)).toEqual({ lt: 12, rt: 12, place: 0, hwt: 12 });
@@ -89,7 +88,7 @@ describe('WrenSession (Algorithm 1)', () => {
 
   it('a commit that depends on more from elsewhere than its session has seen belongs to no region (D9)', () => {
     for (const rdt of [4, 5]) {
-      const session = new WrenSession('s');
+      const session = new Session('s', wrenSession);
       session.observe(at(9, 4));
       committed(session, 12, [rdt, VIRGINIA]);
       expect(session.seen).toEqual(rdt > 4 ? at(12, 12, 0, 12) : at(9, 4, VIRGINIA, 12));
@@ -97,7 +96,7 @@ describe('WrenSession (Algorithm 1)', () => {
   });
 
   it('a commit without writes says no more than its snapshot', () => {
-    const session = new WrenSession('s');
+    const session = new Session('s', wrenSession);
     session.observe(at(9, 4));
     const tx = session.begin();
     session.started(tx, 11, [6, VIRGINIA, 0]);

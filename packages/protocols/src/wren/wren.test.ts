@@ -1,13 +1,10 @@
 /** Claims about what a transaction sees (sections III-B and IV-B): CANToR's snapshots and cache, BDT's two timestamps. */
 
-import { WrenSession } from '../sessions.js';
 import { keyIn, TestClient } from '../testing/clients.js';
-import { FULLY_REPLICATED, transactionClaims } from '../testing/transaction-claims.js';
 import { World } from '../testing/world.js';
 import { assigned, everywhereOn, snapshotOf, times, wrenWorld } from '../testing/wren-world.js';
+import { wrenSession } from './session.js';
 import { wren } from './wren.js';
-
-transactionClaims('Wren', { protocol: wren, Session: WrenSession, spec: FULLY_REPLICATED });
 
 describe('Wren: snapshots (CANToR)', () => {
   it('all reads proceed without blocking while commits of what they read are pending (section III-B)', () => {
@@ -283,7 +280,7 @@ describe('Wren: garbage collection (section IV-B)', () => {
 
 describe('Wren: placement (section II-A)', () => {
   it('"the data-set is fully replicated: each partition is replicated at all M DCs", and nothing else runs', () => {
-    expect(() => new World({ protocol: wren, Session: WrenSession })).toThrow('no replica in');
+    expect(() => new World({ protocol: wren, session: wrenSession })).toThrow('no replica in');
     expect(wren.unsupported!(wrenWorld(everywhereOn(3, 1, 2)).topology)).toBeUndefined();
   });
 

@@ -1,29 +1,6 @@
 /** What protocols can do, and the refusals of what they cannot. */
 import { IsochronError } from '@isochron/core';
-
-/**
- * What a protocol, and this server with it, can do.
- *
- * - `transactions`: interactive ones: start, read, commit.
- * - `list`: listings, every page in the same snapshot.
- * - `operations`: get, set and delete of one key at a time.
- * - `rot`: one-shot reads of several keys. Where there are transactions, these read as many keys as they like.
- * - `stable`: waiting until a timestamp is visible in every region.
- * - `snapshots`: all reads of a transaction, a one-shot one too, see one state.
- * - `read-past`: reads at a timestamp (`at`).
- * - `stable-snapshots`: what a snapshot shows, every region has.
- * - `chained-commits`: a session may send commits without waiting for the one before (`after`).
- */
-export type Capability =
-  | 'transactions'
-  | 'list'
-  | 'operations'
-  | 'rot'
-  | 'stable'
-  | 'snapshots'
-  | 'read-past'
-  | 'stable-snapshots'
-  | 'chained-commits';
+import type { Capability } from '@isochron/protocols';
 
 /** What a cluster offers under its protocol. */
 export interface Offer {

@@ -1,12 +1,12 @@
 /** What each request of a session asks of the coordinator, and the frame that answers it. */
 import { IsochronError, type ListRange, type Timestamp } from '@isochron/core';
-import type { ListResp, Snapshot } from '@isochron/protocols';
+import type { Capability, ListResp, Snapshot } from '@isochron/protocols';
 import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
 import type { CoordinatorPort } from '../coordinator/client-port.js';
 import type { Outcomes } from '../coordinator/outcomes.js';
 import type { Done } from '../coordinator/request-port.js';
 import { answerBytes, cutPage } from '../requests/answer-size.js';
-import { type Capability, requireCapability, unsupported } from '../requests/capabilities.js';
+import { requireCapability, unsupported } from '../requests/capabilities.js';
 import { asIsochronError } from '../requests/errors.js';
 import { listRange } from '../requests/range.js';
 import { depsField, snapshotOf, wanted } from '../snapshot.js';

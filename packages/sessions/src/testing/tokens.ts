@@ -1,12 +1,5 @@
 /** Tokens of a cluster for tests. */
-import {
-  BprSession,
-  CureSession,
-  NoccSession,
-  ParisSession,
-  type SessionRules,
-  WrenSession,
-} from '@isochron/protocols';
+import { type SessionRules, TRANSACTION_PROTOCOLS } from '@isochron/protocols';
 import { OperationTokens } from '../tokens/operation-token.js';
 import { SessionTokens } from '../tokens/session-token.js';
 import type { TokenCluster } from '../tokens/signed.js';
@@ -14,16 +7,10 @@ import { SnapshotChecks } from '../tokens/snapshot-checks.js';
 
 export const MAX_DRIFT_MS = 1_000;
 
-/** Protocols with transactions: their rules, and the number of entries of a snapshot in two regions. */
-const PROTOCOLS = {
-  paris: [new ParisSession('').rules, 0],
-  bpr: [new BprSession('').rules, 0],
-  nocc: [new NoccSession('').rules, 0],
-  wren: [new WrenSession('').rules, 3],
-  cure: [new CureSession('').rules, 2],
-} satisfies Record<string, readonly [SessionRules, number]>;
+/** Protocols with transactions: the number of entries of a snapshot in two regions. */
+const ENTRIES = { paris: 0, bpr: 0, nocc: 0, wren: 3, cure: 2 } as const;
 
-export type TransactionsName = keyof typeof PROTOCOLS;
+export type TransactionsName = keyof typeof ENTRIES;
 
 const clusterOf = (protocol: string, more: Partial<TokenCluster>): TokenCluster => ({
   secret: 'a secret for tests only',
@@ -32,9 +19,9 @@ const clusterOf = (protocol: string, more: Partial<TokenCluster>): TokenCluster 
   ...more,
 });
 
-export const rulesOf = (protocol: TransactionsName): SessionRules => PROTOCOLS[protocol][0];
+export const rulesOf = (protocol: TransactionsName): SessionRules => TRANSACTION_PROTOCOLS[protocol].session;
 
-export const checksOf = (protocol: TransactionsName): SnapshotChecks => new SnapshotChecks(PROTOCOLS[protocol][1]);
+export const checksOf = (protocol: TransactionsName): SnapshotChecks => new SnapshotChecks(ENTRIES[protocol]);
 
 export const sessionTokens = (protocol: TransactionsName = 'paris', more: Partial<TokenCluster> = {}): SessionTokens =>
   new SessionTokens(clusterOf(protocol, more), rulesOf(protocol), checksOf(protocol));

@@ -1,6 +1,5 @@
-import { drawPlan } from '../plan/draw.js';
 import type { FaultPlan, SessionPlan } from '../plan/plan.js';
-import { paris } from '../protocols/transactions/paris.js';
+import { PROTOCOLS } from '../protocols/index.js';
 import { CheckBench } from './fixtures.js';
 import { UndisturbedAreAnswered } from './undisturbed.js';
 
@@ -14,7 +13,7 @@ describe('undisturbed-are-answered', () => {
   const fault: FaultPlan = { kind: 'crash', atMs: 1, forMs: 1, node: 'p-1' };
 
   const clocksApart = (ms: number) => ({
-    ...drawPlan(paris, 1).environment,
+    ...PROTOCOLS.get('paris')!.draw(1).environment,
     requestTimeoutMs: 1_000,
     clocks: [0, ms].map((skewMs) => ({ skewMs, driftPpm: 0 })),
   });

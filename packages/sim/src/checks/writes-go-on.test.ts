@@ -1,8 +1,7 @@
 import { Topology } from '@isochron/core';
 import { VirtualTime } from '../engine/virtual-time.js';
-import { drawPlan } from '../plan/draw.js';
 import type { Environment, FaultPlan } from '../plan/plan.js';
-import { paris } from '../protocols/transactions/paris.js';
+import { PROTOCOLS } from '../protocols/index.js';
 import { WritesGoOn } from './writes-go-on.js';
 
 const cluster = {
@@ -10,7 +9,7 @@ const cluster = {
   keyspaces: [{ name: 'default', partitions: 3, replication: 2 }],
 };
 const topology = new Topology(cluster);
-const drawn = drawPlan(paris, 1);
+const drawn = PROTOCOLS.get('paris')!.draw(1);
 const { credits: _few, ...enough } = drawn.environment;
 const environment = {
   ...enough,

@@ -1,24 +1,14 @@
 import type { AnyMessage } from '@isochron/core';
+import { OPERATION_PROTOCOLS, TRANSACTION_PROTOCOLS } from '@isochron/protocols';
 import { drawPlan, type PlanSize } from '../plan/draw.js';
 import type { Plan } from '../plan/plan.js';
 import type { Limits, Result } from '../run/result.js';
 import { Simulation } from '../run/simulation.js';
 import type { AtOnce, ProtocolAdapter } from './adapter.js';
-import { ccLo } from './operations/cc-lo.js';
-import { contrarian } from './operations/contrarian.js';
-import { copsGt } from './operations/cops-gt.js';
-import { eventual } from './operations/eventual.js';
-import { gentleRain } from './operations/gentlerain.js';
-import { okapi } from './operations/okapi.js';
-import { orbe } from './operations/orbe.js';
-import { orbeCleaning } from './operations/orbe-cleaning.js';
-import { orbeClock } from './operations/orbe-clock.js';
-import { bpr } from './transactions/bpr.js';
-import { cure } from './transactions/cure.js';
-import { hCure } from './transactions/h-cure.js';
-import { nocc } from './transactions/nocc.js';
-import { paris } from './transactions/paris.js';
-import { wren } from './transactions/wren.js';
+import { operationAdapter } from './operations/adapter.js';
+import { OPERATIONS } from './operations/table.js';
+import { transactionAdapter } from './transactions/adapter.js';
+import { TRANSACTIONS } from './transactions/table.js';
 
 /** A protocol that can be simulated. */
 export interface SimulatedProtocol {
@@ -44,12 +34,16 @@ function simulated<M extends AnyMessage>(adapter: ProtocolAdapter<M>): Simulated
   };
 }
 
-const TRANSACTIONS = [paris, wren, cure, hCure, bpr, nocc].map(simulated);
-const OPERATIONS = [contrarian, okapi, gentleRain, orbe, orbeClock, orbeCleaning, copsGt, ccLo, eventual].map(
-  simulated,
-);
+const namesOf = <Name extends string>(table: Readonly<Record<Name, unknown>>) => Object.keys(table) as Name[];
 
-/** All of them, by name, the product's own one first. */
+/** All protocols of the catalogue, by name, the product's own one first. */
 export const PROTOCOLS: ReadonlyMap<string, SimulatedProtocol> = new Map(
-  [...TRANSACTIONS, ...OPERATIONS].map((protocol) => [protocol.name, protocol]),
+  [
+    ...namesOf(TRANSACTION_PROTOCOLS).map((name) =>
+      simulated(transactionAdapter(TRANSACTION_PROTOCOLS[name], TRANSACTIONS[name])),
+    ),
+    ...namesOf(OPERATION_PROTOCOLS).map((name) =>
+      simulated(operationAdapter(OPERATION_PROTOCOLS[name], OPERATIONS[name])),
+    ),
+  ].map((protocol) => [protocol.name, protocol]),
 );

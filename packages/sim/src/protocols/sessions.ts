@@ -11,8 +11,8 @@ import {
 } from '@isochron/core';
 import { DEFAULT_SETTINGS, type Envelope, type Machine, type Unresponsive } from '@isochron/protocols';
 import {
-  type Capability,
   type Done,
+  type Offer,
   Rules,
   type ServedNode,
   type ServedSession,
@@ -75,8 +75,7 @@ export const urlOf = (node: NodeId): string => `ws://${node}`;
 /** @param open makes the session of a connection */
 export function sessionsNode<M extends AnyMessage>(
   world: SessionsWorld<M>,
-  protocol: string,
-  capabilities: readonly Capability[],
+  protocol: Offer,
   port: Machine<M>,
   open: (node: ServedNode) => ServedSession,
 ): SessionsNode<M> {
@@ -112,7 +111,7 @@ export function sessionsNode<M extends AnyMessage>(
     id,
     region,
     cluster: 'simulated',
-    protocol: { name: protocol, capabilities: new Set(capabilities) },
+    protocol,
     topology,
     rules: new Rules(topology, DEFAULT_LIMITS),
     credits: world.credits,

@@ -1,5 +1,5 @@
 import { type QualifiedKey, qualify, Random, type RegionId, Topology } from '@isochron/core';
-import { ParisSession, paris } from '@isochron/protocols';
+import { TRANSACTION_PROTOCOLS } from '@isochron/protocols';
 import type { Transactions } from './closed-loop.js';
 import { type Cost, type CostModel, FREE_MODEL } from './cost-model.js';
 import { type Ramp, runScale } from './run-scale.js';
@@ -55,8 +55,7 @@ function optionsOf(regions: number, nodesPerRegion: number, model: CostModel, mo
     topology.partitions.filter((partition) => partition.regions.includes(region)).map(({ id }) => keys.get(id)!);
   return {
     spec,
-    protocol: paris,
-    createSession: (id: string) => new ParisSession(id),
+    entry: TRANSACTION_PROTOCOLS.paris,
     model,
     cores: 1,
     delayMs: (from: RegionId, to: RegionId) => (from === to ? LAN_MS : WAN_MS),

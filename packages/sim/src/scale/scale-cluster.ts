@@ -14,11 +14,12 @@ import {
   Topology,
 } from '@isochron/core';
 import {
+  type Capability,
   createTransactionNode,
   DEFAULT_SETTINGS,
   type ProtocolSettings,
-  type Session,
-  type TransactionProtocol,
+  Session,
+  type TransactionEntry,
 } from '@isochron/protocols';
 import { openMemoryStore, type VersionStore } from '@isochron/storage';
 import { VirtualTime } from '../engine/virtual-time.js';
@@ -31,13 +32,8 @@ import type { CostModel } from './cost-model.js';
 import { FOUNDED, type ScaleFrame, ScaleNode } from './scale-node.js';
 import type { StepListener } from './step-tap.js';
 
-/** How a protocol comes in: its machines, and the sessions of its clients. */
-export interface ScaledProtocol {
-  readonly protocol: TransactionProtocol;
-  readonly createSession: (id: string) => Session;
-}
-
-export interface ScaleClusterOptions extends ScaledProtocol {
+export interface ScaleClusterOptions {
+  readonly entry: TransactionEntry;
   readonly spec: ClusterSpec;
   readonly model: CostModel;
   /** Of each node. */
@@ -71,7 +67,7 @@ const START_MS = 600;
 const SPREAD_MS = 50;
 const INITIAL_VALUE = '"initial"';
 /** What clients of the protocols make use of here. */
-const CAPABILITIES = ['transactions', 'snapshots'] as const;
+const CAPABILITIES: ReadonlySet<Capability> = new Set(['transactions', 'snapshots'] as const);
 
 export class ScaleCluster {
   readonly time = new VirtualTime();
@@ -112,13 +108,13 @@ export class ScaleCluster {
 
   /** Adds clients to each node, until each has that many. They begin one after the other. */
   raise(clientsPerNode: number): void {
-    const { transactions, createSession, clientMs, seed } = this.options;
+    const { transactions, entry, clientMs, seed } = this.options;
     while (this.#clients.length < clientsPerNode * this.nodes.length) {
       const number = this.#clients.length;
       const node = this.nodes[number % this.nodes.length]!;
       const own = transactions(node.region, seed * SEEDS_PER_RUN + number);
       const id = `scale-session-${String(number).padStart(8, '0')}`;
-      const engine = openTransactions(createSession);
+      const engine = openTransactions((session, state) => new Session(session, entry.session, state));
       const loop = new ClosedLoop(id, engine, node, own, this.listener, this.time, clientMs, this.#drawn);
       this.#clients.push(loop);
       this.time.after(this.#random.float() * SPREAD_MS, () => loop.start());
@@ -128,7 +124,7 @@ export class ScaleCluster {
   #node(id: NodeId, skewMs: number): ScaleNode {
     const { options, topology } = this;
     const store = options.probe?.openStore(id) ?? openMemoryStore();
-    const entries = options.protocol.entries?.(topology) ?? 0;
+    const entries = options.entry.protocol.entries?.(topology) ?? 0;
     for (const partition of topology.partitionsOn(id)) {
       void store.commit(initialOf(partition, options.keysOf(partition), entries));
     }
@@ -145,10 +141,9 @@ export class ScaleCluster {
       watcher: options.probe?.watcher,
       transmit: (from: NodeId, to: NodeId, frame: ScaleFrame) => this.#transmit(from, to, frame),
     };
-    const { protocol, createSession } = options;
-    const create = () => createTransactionNode({ ...common, now: clock.now() }, protocol);
-    const openFrames = (frames: SessionsWorld<NodeMessage>) =>
-      openSessions(frames, protocol, CAPABILITIES, createSession);
+    const entry = { ...options.entry, capabilities: CAPABILITIES };
+    const create = () => createTransactionNode({ ...common, now: clock.now() }, entry.protocol);
+    const openFrames = (frames: SessionsWorld<NodeMessage>) => openSessions(frames, entry);
     return new ScaleNode(id, topology.regionOf(id), clock, store, world, create, openFrames);
   }
 

@@ -1,8 +1,8 @@
 /** What a development cluster consists of, as a pure function of its options. */
 import { join } from 'node:path';
 import { Topology } from '@isochron/core';
+import type { ProtocolName } from '@isochron/protocols/session-rules';
 import type { ClusterFile } from '../../config/cluster-file.js';
-import type { ProtocolName } from '../../config/protocol-names.js';
 import { servedProtocol } from '../../node/protocols.js';
 import { UsageError } from '../failures.js';
 import { awsOneWayMs } from './wan.js';

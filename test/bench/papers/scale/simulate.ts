@@ -1,8 +1,7 @@
 /** Simulates one configuration. */
-import { BprSession, bpr, ParisSession, paris, WrenSession, wren } from '@isochron/protocols';
+import { TRANSACTION_PROTOCOLS, type TransactionEntry } from '@isochron/protocols';
 import type { CostModel } from '@isochron/sim/scale/cost-model';
 import { runScale, type ScaleResult } from '@isochron/sim/scale/run-scale';
-import type { ScaledProtocol } from '@isochron/sim/scale/scale-cluster';
 import { oneWayMs, TEN_REGIONS } from './delays.js';
 import { type Conditions, type Configuration, MIXES, type SystemName } from './experiment.js';
 import { placed } from './placement.js';
@@ -15,28 +14,28 @@ export interface ScaleJob {
 }
 
 /** A system, and where it can have its partitions: in two regions, or in all of them. */
-interface System extends ScaledProtocol {
+interface System {
+  readonly entry: TransactionEntry;
   readonly replication: 2 | 'full';
 }
 
 const SYSTEMS: Readonly<Record<SystemName, System>> = {
-  PaRiS: { protocol: paris, createSession: (id) => new ParisSession(id), replication: 2 },
-  BPR: { protocol: bpr, createSession: (id) => new BprSession(id), replication: 2 },
-  Wren: { protocol: wren, createSession: (id) => new WrenSession(id), replication: 'full' },
+  PaRiS: { entry: TRANSACTION_PROTOCOLS.paris, replication: 2 },
+  BPR: { entry: TRANSACTION_PROTOCOLS.bpr, replication: 2 },
+  Wren: { entry: TRANSACTION_PROTOCOLS.wren, replication: 'full' },
 };
 
 export function simulate({ configuration, conditions, model, seed }: ScaleJob): ScaleResult {
   const { system, mix, nodesPerRegion } = configuration;
   const { cores, lanMs, skewsMs, keysPerPartition, ramps } = conditions;
-  const { protocol, createSession, replication } = SYSTEMS[system];
+  const { entry, replication } = SYSTEMS[system];
   const regions = TEN_REGIONS.slice(0, configuration.regions);
   const copies = replication === 'full' ? regions.length : replication;
   const place = placed({ regions, nodesPerRegion, replication: copies, keysPerPartition });
   return runScale(
     {
       ...place.options(MIXES[mix]),
-      protocol,
-      createSession,
+      entry,
       model,
       cores,
       delayMs: (from, to) => (from === to ? lanMs : oneWayMs(from, to)),

@@ -3,21 +3,18 @@
  * became of the first (D4, D5).
  */
 import {
-  HLC_TICKS_PER_MS,
   type LogGroup,
   MAX_TIMESTAMP,
   type OutcomeRecord,
   type PartitionId,
-  packWall,
   type Timestamp,
-  type TxId,
   type WallMs,
 } from '@isochron/core';
-import type { Address, Effects, WriteSeq } from '../../machine.js';
+import type { Address, Effects } from '../../machine.js';
 import { type NodeState, takesNoWrites } from '../node-state.js';
 import type { Replication } from '../replication/replication.js';
 import { digestWrites } from '../transactions/digest.js';
-import { RecentOutcomes } from '../transactions/recent-outcomes.js';
+import { Outcomes } from '../transactions/outcomes.js';
 import type { Refusal } from '../transactions/snapshots.js';
 import type { OperationMessage, PutSliceReq, SettleReq, SettleResp } from './messages.js';
 import type { OperationRules } from './protocol.js';
@@ -27,8 +24,8 @@ type Out = Effects<OperationMessage>;
 
 export class Puts {
   readonly counters = { puts: 0, repeats: 0, refusedPuts: 0, settled: 0, ignored: 0 };
-  #recent: RecentOutcomes;
-  #forgottenUpTo: Timestamp;
+  /** How the PUTs of the partition ended (D4, D5). */
+  readonly outcomes: Outcomes;
 
   constructor(
     readonly partition: PartitionId,
@@ -38,18 +35,7 @@ export class Puts {
     readonly rules: OperationRules,
     forgottenUpTo: Timestamp,
   ) {
-    this.#forgottenUpTo = forgottenUpTo;
-    this.#recent = new RecentOutcomes(state.clock.last);
-  }
-
-  /** Starts anew after a lost disk: of what was born before, only what came back with the copy is known (D10). */
-  join(forgottenUpTo: Timestamp): void {
-    this.#forgottenUpTo = forgottenUpTo;
-    this.#recent = new RecentOutcomes(this.state.membership.incarnation);
-  }
-
-  persisted(upTo: WriteSeq): void {
-    this.#recent.persisted(upTo);
+    this.outcomes = new Outcomes(partition, state, forgottenUpTo);
   }
 
   /** What a PUT has to wait for that will be written here: a clock that cannot be moved ahead. Undefined when it need not wait. */
@@ -61,13 +47,15 @@ export class Puts {
 
   /** Whether it is new, and nothing speaks against it. */
   writes(request: PutSliceReq, now: WallMs): boolean {
-    return this.#outcome(request.txId, request.sentAfter) === undefined && this.#refusal(request, now) === undefined;
+    return (
+      this.outcomes.get(request.txId, request.sentAfter) === undefined && this.#refusal(request, now) === undefined
+    );
   }
 
   /** Writes the version, or says what became of it before. */
   put(request: PutSliceReq, now: WallMs, from: Address, out: Out): void {
     const { txId, attempt, sentAfter } = request;
-    const known = this.#outcome(txId, sentAfter);
+    const known = this.outcomes.get(txId, sentAfter);
     if (known?.status === 'committed') {
       this.#repeat(request, known, from, out);
       return;
@@ -85,34 +73,23 @@ export class Puts {
     else {
       this.#refuse(request, refusal, from, out);
       // Nobody may find it done later who was told that it was not.
-      if (refusal.code !== 'OUTCOME_FORGOTTEN') this.#tombstone(txId, attempt, now, out);
+      if (refusal.code !== 'OUTCOME_FORGOTTEN') this.outcomes.tombstone(txId, attempt, now, out);
     }
   }
 
   /** D4: after this, an attempt has happened or never will; said when it is durable. */
   settle({ ref, txId, attempt, sentAfter }: SettleReq, now: WallMs, from: Address, out: Out): void {
     this.counters.settled++;
-    const known = this.#outcome(txId, 0);
+    const known = this.outcomes.get(txId, 0);
     const answer = (state: SettleResp['state'], ts: Timestamp) =>
       out.sendAfterPersist(from, { type: 'SettleResp', ref, state, ts });
     if (known?.status === 'committed') answer('committed', known.ts);
     // Never *aborted* about what was forgotten (D5), or what a lost disk may have known.
-    else if (known === undefined && sentAfter < Math.max(this.#forgottenUpTo, this.state.membership.incarnation))
-      answer('lost', 0);
+    else if (known === undefined && sentAfter < this.outcomes.rememberedFrom) answer('lost', 0);
     else {
-      if (known === undefined || known.attempt < attempt) this.#tombstone(txId, attempt, now, out);
+      if (known === undefined || known.attempt < attempt) this.outcomes.tombstone(txId, attempt, now, out);
       answer('aborted', 0);
     }
-  }
-
-  /** D5: outcomes below `min(ust, now - outcomeRetention)` go. Moves in steps of a minute: each step is a scan. */
-  forget(now: WallMs, out: Out): void {
-    const { stable, settings } = this.state;
-    const kept = packWall(this.state.drift.stampable(now) - settings.outcomeRetentionMs);
-    const upTo = Math.min(stable.aggregated, kept);
-    if (upTo < this.#forgottenUpTo + 60_000 * HLC_TICKS_PER_MS) return;
-    this.#forgottenUpTo = upTo;
-    out.write({ kind: 'forget', partition: this.partition, upTo });
   }
 
   #write(request: PutSliceReq, now: WallMs, from: Address, out: Out): void {
@@ -127,7 +104,7 @@ export class Puts {
     this.counters.puts++;
     this.replication.apply(group, out, { ct: ts, txs: [travels] });
     out.write({ kind: 'log', partition, ct: ts, tx: travels });
-    this.#writeOutcome(txId, { status: 'committed', ts, attempt, digest: digestOf(request) }, out);
+    this.outcomes.write(txId, { status: 'committed', ts, attempt, digest: digestOf(request) }, out);
     this.replication.publish(ts, true, out);
     out.sendAfterPersist(from, { type: 'PutSliceResp', ref, ts });
   }
@@ -140,8 +117,8 @@ export class Puts {
   }
 
   #refusal({ seen, sentAfter }: PutSliceReq, now: WallMs): Refusal | undefined {
-    const { settings, clock, membership, node } = this.state;
-    if (sentAfter < Math.max(this.#forgottenUpTo, membership.incarnation)) return FORGOTTEN;
+    const { settings, clock, node } = this.state;
+    if (sentAfter < this.outcomes.rememberedFrom) return FORGOTTEN;
     const full = this.state.writable();
     if (full !== undefined) return { code: full, detail: takesNoWrites(node, full) };
     if (clock.problem !== undefined) {
@@ -156,23 +133,6 @@ export class Puts {
   #refuse({ ref }: PutSliceReq, { code, detail }: Refusal, from: Address, out: Out): void {
     this.counters.refusedPuts++;
     out.sendAfterPersist(from, { type: 'Refused', ref, code, detail });
-  }
-
-  /** What is below `forgottenUpTo` is forgotten, wherever it may still lie (D5). `sentAfter` spares new PUTs the look at the disk. */
-  #outcome(txId: TxId, sentAfter: Timestamp): OutcomeRecord | undefined {
-    const recent = this.#recent.get(txId);
-    if (recent === undefined && this.#recent.complete(sentAfter)) return undefined;
-    const outcome = recent ?? this.state.reader.outcome(this.partition, txId);
-    return outcome === undefined || outcome.ts < this.#forgottenUpTo ? undefined : outcome;
-  }
-
-  #tombstone(txId: TxId, attempt: number, now: WallMs, out: Out): void {
-    const ts = this.state.clock.propose(now, 0, out);
-    this.#writeOutcome(txId, { status: 'aborted', ts, attempt, digest: null }, out);
-  }
-
-  #writeOutcome(txId: TxId, record: OutcomeRecord, out: Out): void {
-    this.#recent.add(txId, record, out.write({ kind: 'outcome', partition: this.partition, txId, record }));
   }
 }
 

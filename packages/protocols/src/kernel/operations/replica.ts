@@ -137,7 +137,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
 
   /** Takes up its work with data that were copied from its peers, durably (D10). */
   join(rebuilt: RebuiltReplica, now: WallMs, out: Out): void {
-    this.puts.join(rebuilt.forgottenUpTo);
+    this.puts.outcomes.join(rebuilt.forgottenUpTo);
     this.replication.join(rebuilt, now, out);
     this.part?.joined?.();
   }
@@ -161,7 +161,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
         this.state.clock.persisted(input.upTo);
         this.replication.persisted(input.upTo);
         this.versions.persisted(input.upTo);
-        this.puts.persisted(input.upTo);
+        this.puts.outcomes.persisted(input.upTo);
         break;
       case 'link':
         this.replication.link(input.node, input.up, input.now, out);
@@ -398,7 +398,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
     if (!membership.joined) return;
     const kept = packWall(this.state.drift.stampable(now) - settings.retentionMs);
     this.replication.collect(Math.min(stable.sOld, stable.aggregated, kept), out);
-    this.puts.forget(now, out);
+    this.puts.outcomes.forget(now, out);
   }
 }
 

@@ -1,11 +1,12 @@
 /**
- * Protocols of single operations in the simulator. All of them are one kernel, and speak the same messages: a protocol comes in by saying
- * what is its own ({@link SimulatedOperations}).
+ * Protocols of single operations in the simulator. All of them are one kernel, and speak the same messages: a protocol comes in by its
+ * entry in the catalogue and its row in `table.ts` ({@link SimulatedOperations}).
  */
 import type { LevelName } from '@isochron/checker';
 import { openOperations } from '@isochron/client';
 import {
   createOperationNode,
+  type OperationEntry,
   type OperationMessage,
   type OperationNode,
   type OperationProtocol,
@@ -18,22 +19,22 @@ import { Answers } from './observe.js';
 import { openSessions } from './sessions.js';
 import type { SimulatedComplete, SimulatedSeen, SimulatedSnapshots } from './simulated.js';
 
-/** What the simulator must know of one of them. */
+/** What the simulator must know of one of them, beside its entry in the catalogue. */
 export interface SimulatedOperations {
-  readonly protocol: OperationProtocol;
   readonly clocks: ProtocolAdapter<OperationMessage>['clocks'];
   /** What it promises, and what it does not and is held to as well, to be seen to be caught. */
   readonly promises: Pick<Demands, 'level' | 'beyond'>;
   readonly readsWait: ReadsWait;
-  /** Whether its writes wait for the very versions that they depend on; no where it is absent. */
-  readonly waitsForVersions?: boolean;
   /** The snapshots of its read-only transactions; none where they have none that anybody could be held to. */
   readonly snapshots?: SimulatedSnapshots;
   /** What its sessions have seen; none where histories alone judge it. */
   readonly seen?: SimulatedSeen;
   /** What its nodes call fully replicated; none where they speak of that by stable times alone. */
   readonly complete?: SimulatedComplete;
-  /** Messages that it alone has, between any two of which a node may crash. */
+  /**
+   * Messages by which its writes wait for the very versions that they depend on; none where they wait for none. Between
+   * any two of them a node may crash.
+   */
   readonly ownMessages?: readonly OperationMessage['type'][];
   /** Plans that give what is its own occasion to show. */
   readonly plans?: Pick<ProtocolAdapter<OperationMessage>, 'fit' | 'drawTimes' | 'drawMix'>;
@@ -74,9 +75,12 @@ const CRASH_POINTS: readonly OperationMessage['type'][] = [
 const ROT_WEIGHT = 6;
 
 /** How a protocol comes into the simulator. */
-export function operationAdapter(simulated: SimulatedOperations): ProtocolAdapter<OperationMessage> {
-  const { protocol, clocks, promises, readsWait, snapshots, seen, complete, ownMessages = [], plans } = simulated;
-  const { waitsForVersions = false } = simulated;
+export function operationAdapter(
+  entry: OperationEntry,
+  simulated: SimulatedOperations,
+): ProtocolAdapter<OperationMessage> {
+  const { protocol } = entry;
+  const { clocks, promises, readsWait, snapshots, seen, complete, ownMessages = [], plans } = simulated;
   const readsAtOnce = protocol.rots !== false;
   const answers = new Answers(snapshots, seen, complete);
   return {
@@ -87,7 +91,7 @@ export function operationAdapter(simulated: SimulatedOperations): ProtocolAdapte
       visibility: snapshots?.visibility,
       clientSnapshots: false,
       readsWait,
-      waitsForVersions,
+      waitsForVersions: ownMessages.length > 0,
       takesBack: false,
     },
     clocks,
@@ -97,8 +101,8 @@ export function operationAdapter(simulated: SimulatedOperations): ProtocolAdapte
     ...(plans ?? { fit: everywhere, drawMix: operationMix(readsAtOnce ? ROT_WEIGHT : 0) }),
     atOnce: { reads: readsAtOnce ? 10_000 : 1, writes: 1 },
     createNode: (options) => createNode(options, protocol),
-    openSessions: (world) => openSessions(world, protocol),
-    engine: openOperations(protocol.session),
+    openSessions: (world) => openSessions(world, entry),
+    engine: openOperations(entry.session),
     observeSend: (message, from, to, observer, topology) => answers.observeSend(message, from, to, observer, topology),
     observeReply: (message, cause) => answers.caused(message, cause),
   };

@@ -1,14 +1,13 @@
 /** The session frames of a node under protocols of single operations. */
 import {
   type Address,
-  highest,
   type Machine,
+  type OperationEntry,
   type OperationMessage,
-  type OperationProtocol,
   type OperationRequest,
   OperationSession,
 } from '@isochron/protocols';
-import { type Capability, ConnectedOperations, OperationPort, OperationTokens } from '@isochron/sessions';
+import { ConnectedOperations, OperationPort, OperationTokens } from '@isochron/sessions';
 import {
   FRAMES_MACHINE,
   REFS,
@@ -20,18 +19,16 @@ import {
 
 export function openSessions(
   world: SessionsWorld<OperationMessage>,
-  protocol: OperationProtocol,
+  { protocol, session: rules, capabilities }: OperationEntry,
 ): SessionsNode<OperationMessage> {
   const post = (to: Address, from: Address, message: OperationRequest) => world.post({ to, from, message });
   const port = new OperationPort(world.node, { firstRef: world.incarnation * REFS, post }, FRAMES_MACHINE);
   const tokens = new OperationTokens(tokenCluster(protocol.name));
-  const capabilities: Capability[] = ['operations', 'stable', ...(protocol.rots === false ? [] : (['rot'] as const))];
   const session: ConstructorParameters<typeof ConnectedOperations>[1]['session'] = (id, region, state) =>
-    new OperationSession(id, region, protocol.session ?? highest, state);
+    new OperationSession(id, region, rules, state);
   return sessionsNode(
     world,
-    protocol.name,
-    capabilities,
+    { name: protocol.name, capabilities },
     port as Machine<OperationMessage>,
     (node) => new ConnectedOperations(node, { coordinator: port, tokens, session }),
   );

@@ -1,18 +1,18 @@
 /**
  * Protocols of interactive transactions in the simulator. All of them are one kernel, and speak the same messages: a protocol comes in by
- * saying what is its own ({@link SimulatedTransactions}).
+ * its entry in the catalogue and its row in `table.ts` ({@link SimulatedTransactions}).
  */
 import { openTransactions } from '@isochron/client';
 import {
   createTransactionNode,
-  type Session,
+  Session,
   type SessionState,
+  type TransactionEntry,
   type TransactionMessage,
   type TransactionNode,
   type TransactionProtocol,
   unappliedAfter,
 } from '@isochron/protocols';
-import type { Capability } from '@isochron/sessions';
 import type { VisibilityIn } from '../../checks/visibility.js';
 import { transactionMix } from '../../plan/mix.js';
 import type { NodeOptions, ProtocolAdapter, ProtocolNode } from '../adapter.js';
@@ -23,24 +23,16 @@ import { observeReply, observeSend } from './observe.js';
 import { openSessions } from './sessions.js';
 import { sessionTokens } from './tokens.js';
 
-/** What the simulator must know of one of them. */
+/** What the simulator must know of one of them, beside its entry in the catalogue. */
 export interface SimulatedTransactions {
-  readonly protocol: TransactionProtocol;
-  createSession(id: string, state?: SessionState): Session;
-  /** Where a partition may be: in some regions, or in all of them. */
-  readonly replication: 'partial' | 'full';
   readonly clocks: ProtocolAdapter<TransactionMessage>['clocks'];
-  /** Every snapshot that a client is given is installed in every region. */
-  readonly stableSnapshots: boolean;
   /** Whether a replica lets reads wait until it has their snapshot. */
   readonly readsWait: boolean;
-  /** What snapshots show, after the paper; undefined where they decide nothing. */
-  readonly visibility: VisibilityIn | undefined;
   /**
-   * Whether it promises transactional causal consistency. All are held to it, so that one that does not is seen to be
-   * caught.
+   * What snapshots show, after the paper; undefined where they decide nothing. A protocol without them does not promise
+   * transactional causal consistency. It is held to it all the same, so that it is seen to be caught.
    */
-  readonly causal: boolean;
+  readonly visibility: VisibilityIn | undefined;
 }
 
 /** Messages between any two of which a node may crash. */
@@ -64,13 +56,18 @@ const CAUSAL = { level: 'transactional-causal', beyond: [] } as const;
 const NOT_CAUSAL = { level: 'eventual', beyond: ['transactional-causal'] } as const;
 
 /** How a protocol comes into the simulator. */
-export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAdapter<NodeMessage> {
-  const { protocol, replication, clocks, stableSnapshots, readsWait, visibility, causal, createSession } = simulated;
+export function transactionAdapter(
+  entry: TransactionEntry,
+  { clocks, readsWait, visibility }: SimulatedTransactions,
+): ProtocolAdapter<NodeMessage> {
+  const { protocol, capabilities } = entry;
+  const stableSnapshots = capabilities.has('stable-snapshots');
+  const createSession = (id: string, state?: SessionState) => new Session(id, entry.session, state);
   return {
     ...KERNEL,
     name: protocol.name,
     demands: {
-      ...(causal ? CAUSAL : NOT_CAUSAL),
+      ...(visibility === undefined ? NOT_CAUSAL : CAUSAL),
       visibility,
       clientSnapshots: true,
       readsWait: readsWait ? 'for-snapshots' : 'never',
@@ -80,13 +77,13 @@ export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAd
     clocks,
     schema: nodeSchema,
     crashPoints: CRASH_POINTS,
-    fit: replication === 'full' ? everywhere : (cluster) => cluster,
+    fit: protocol.unsupported === undefined ? (cluster) => cluster : everywhere,
     drawMix: transactionMix,
     drawsBursts: true,
     atOnce: AT_ONCE,
     createNode: (options) => createNode(options, protocol),
-    openHttp: (world) => new HttpFront(world, sessionTokens(world.topology, protocol, createSession), createSession),
-    openSessions: (world) => openSessions(world, protocol, capabilitiesOf(simulated), createSession),
+    openHttp: (world) => new HttpFront(world, sessionTokens(world.topology, entry), createSession),
+    openSessions: (world) => openSessions(world, entry),
     engine: openTransactions(createSession),
     observeSend: (message, from, to, observer) => {
       if (!isOfSessions(message)) observeSend(message, from, to, observer, stableSnapshots);
@@ -96,15 +93,6 @@ export function transactionAdapter(simulated: SimulatedTransactions): ProtocolAd
     },
   };
 }
-
-const capabilitiesOf = ({ causal, stableSnapshots }: SimulatedTransactions): Capability[] => [
-  'transactions',
-  'list',
-  'stable',
-  'chained-commits',
-  ...(causal ? (['snapshots', 'read-past'] as const) : []),
-  ...(stableSnapshots ? (['stable-snapshots'] as const) : []),
-];
 
 function createNode(options: NodeOptions, protocol: TransactionProtocol): ProtocolNode<NodeMessage> {
   const { node: id, topology, recovered, logAfter } = options;

@@ -1,10 +1,8 @@
-import { elementsOf, orbeCleaning as protocol } from '@isochron/protocols';
-import { CAUSAL_OPERATIONS, operationAdapter } from './adapter.js';
-import { overtakingPlans } from './overtaking.js';
+import { elementsOf } from '@isochron/protocols';
 import type { SimulatedComplete } from './simulated.js';
 
 /** A completion says it; so does an answer that leaves out of its client's matrix what it shows (section 6.2). */
-const complete: SimulatedComplete = (message, question, { regions }) => {
+export const orbeCompletion: SimulatedComplete = (message, question, { regions }) => {
   if (message.type === 'ReplicationComplete') return message;
   if (message.type !== 'GetSliceResp' || question?.type !== 'GetSliceReq' || message.version === null) return undefined;
   const { partition } = question;
@@ -14,15 +12,3 @@ const complete: SimulatedComplete = (message, question, { regions }) => {
   );
   return remembered ? undefined : { partition, region, upTo: ts };
 };
-
-/** Orbe whose matrices leave out what every replica is known to have. */
-export const orbeCleaning = operationAdapter({
-  protocol,
-  clocks: 'hybrid',
-  promises: CAUSAL_OPERATIONS,
-  readsWait: 'for-lost-data',
-  waitsForVersions: true,
-  complete,
-  plans: overtakingPlans(0),
-  ownMessages: ['DepCheckReq', 'DepCheckResp'],
-});

@@ -1,8 +1,7 @@
 import type { Deps, Topology } from '@isochron/core';
-import { okapi as protocol, type Snapshot } from '@isochron/protocols';
+import type { Snapshot } from '@isochron/protocols';
 import type { Visibility } from '../../checks/visibility.js';
 import { isWithin } from '../vector-visibility.js';
-import { CAUSAL, operationAdapter } from './adapter.js';
 
 /**
  * Okapi Alg. 2 lines 32–37. A snapshot's timestamp is `lts`; beside it stand USV and the region that reads, as its place in the cluster. Local
@@ -29,23 +28,3 @@ export function okapiVisibility({ regions }: Topology): Visibility {
     localDeps: true,
   };
 }
-
-/** Versions of other regions are shown once every region has them; ROTs see local ones up to their clock. */
-export const okapi = operationAdapter({
-  protocol,
-  clocks: 'hybrid',
-  promises: CAUSAL,
-  readsWait: 'for-lost-data',
-  snapshots: {
-    visibility: okapiVisibility,
-    snapshot: ([lts = 0, ...usv], region, { regions }) => ({ ts: lts, deps: [...usv, regions.indexOf(region)] }),
-    closes: ([lts = 0]) => lts,
-  },
-  // `[dt, ...USVc]`: a version lies above all of it, and its vector covers the stable part.
-  seen: {
-    inSnapshot: isWithin,
-    inVersion: ([dt = 0, ...usv], { ts, deps = [] }) => isWithin(usv, deps) && dt < ts && usv.every((u) => u < ts),
-    hasVersion: ([dt = 0, ...usv], version, region, topology) =>
-      okapiVisibility(topology).shows({ ts: dt, deps: [...usv, topology.regions.indexOf(region)] }, version),
-  },
-});

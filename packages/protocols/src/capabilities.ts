@@ -1,0 +1,23 @@
+/**
+ * An operation, or a property of reads, that a protocol offers, and a server under it.
+ *
+ * - `transactions`: interactive ones: start, read, commit.
+ * - `list`: listings, every page in the same snapshot.
+ * - `operations`: get, set and delete of one key at a time.
+ * - `rot`: one-shot reads of several keys. Where there are transactions, these read as many keys as they like.
+ * - `stable`: waiting until a timestamp is visible in every region.
+ * - `snapshots`: all reads of a transaction, a one-shot one too, see one state.
+ * - `read-past`: reads at a timestamp (`at`).
+ * - `stable-snapshots`: what a snapshot shows, every region has.
+ * - `chained-commits`: a session may send commits without waiting for the one before (`after`).
+ */
+export type Capability =
+  | 'transactions'
+  | 'list'
+  | 'operations'
+  | 'rot'
+  | 'stable'
+  | 'snapshots'
+  | 'read-past'
+  | 'stable-snapshots'
+  | 'chained-commits';

@@ -1,4 +1,0 @@
-import { operationClaims } from '../testing/operation-claims.js';
-import { okapi } from './okapi.js';
-
-operationClaims('Okapi', okapi);

@@ -1,4 +1,0 @@
-import { operationClaims } from '../testing/operation-claims.js';
-import { orbe } from './orbe.js';
-
-operationClaims('Orbe', orbe);

@@ -1,4 +1,0 @@
-import { matrixClaims } from '../testing/matrix-claims.js';
-import { orbeCleaning } from './orbecleaning.js';
-
-matrixClaims('Orbe with dependency cleaning', orbeCleaning);
