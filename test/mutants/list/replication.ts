@@ -1,7 +1,7 @@
 /** Replication, replay, copies: D1, D5, D6, D10, P3. */
 import type { Mutant, Profile } from '../mutant.js';
 import { SAME_TIMES } from './clock.js';
-import { READS, REBUILD, REPLICA_STATE, REPLICATION, VERIFICATION } from './files.js';
+import { READS, REBUILD, RECEIVER, REPLICA_STATE, REPLICATION, RETENTION, SENDER, VERIFICATION } from './files.js';
 import { TINY_RANGES } from './variants.js';
 
 /** Single frames are lost, come twice, or come late, and the connections stay. */
@@ -62,8 +62,8 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     does: 'replicates what is applied, not what is on disk',
     patches: [
       {
-        file: REPLICATION,
-        in: 'Replication.release',
+        file: SENDER,
+        in: 'Sender.release',
         find: 'const upTo = this.vv.durable(this.state.region);',
         replace: 'const upTo = this.vv.applied(this.state.region);',
       },
@@ -76,8 +76,8 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     does: "replays the log from its own entry of the peer's region instead of where the peer is",
     patches: [
       {
-        file: REPLICATION,
-        in: 'Replication.#onReplayLog',
+        file: SENDER,
+        in: 'Sender.onReplayLog',
         find: 'const page = this.state.reader.log(this.partition, after, upTo);',
         replace:
           'const page = this.state.reader.log(this.partition, Math.min(upTo, Math.max(after, this.vv.applied(region))), upTo);',
@@ -91,10 +91,10 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     does: 'believes a heartbeat whatever lies between it and what is there',
     patches: [
       {
-        file: REPLICATION,
-        in: 'Replication.#onHeartbeat',
+        file: RECEIVER,
+        in: 'Receiver.onHeartbeat',
         find: 'if (this.#follows(message, now, out)) this.#advance(message.source, message.to, false, out);',
-        replace: 'if (this.#peers.has(message.source)) this.#advance(message.source, message.to, false, out);',
+        replace: 'if (this.parts.peers.has(message.source)) this.#advance(message.source, message.to, false, out);',
       },
     ],
     seeds: { from: 1, count: 50 },
@@ -120,8 +120,8 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     does: 'accepts a range that does not begin where the last one ended',
     patches: [
       {
-        file: REPLICATION,
-        in: 'Replication.#follows',
+        file: RECEIVER,
+        in: 'Receiver.#follows',
         find: 'if (from <= this.#received(source)) {',
         replace: 'if (from >= 0) {',
       },
@@ -136,8 +136,8 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       ...TINY_RANGES,
       {
-        file: REPLICATION,
-        in: 'Replication.#onReplicate',
+        file: RECEIVER,
+        in: 'Receiver.onReplicate',
         find: 'this.#advance(source, to, wrote, out);',
         replace: 'this.#advance(source, Math.max(to, groups.at(-1)?.ct ?? 0), wrote, out);',
       },
@@ -151,10 +151,10 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     does: 'truncates the log up to its own version clock instead of UST, and replays what is left as if it were all',
     patches: [
       {
-        file: REPLICATION,
-        in: 'Replication.collect',
-        find: 'this.#logged.truncate(this.#peers.values(), state.stable.aggregated)',
-        replace: 'this.#logged.truncate([], this.versionClock)',
+        file: RETENTION,
+        in: 'Retention.collect',
+        find: 'this.#logged.truncate(this.peers.values(), state.stable.aggregated)',
+        replace: 'this.#logged.truncate([], this.#logged.last)',
       },
       {
         file: REPLICATION,
@@ -258,10 +258,10 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     does: 'takes the version clock of a disk that not every peer has verified into UST',
     patches: [
       {
-        file: REPLICATION,
-        in: 'Replication.#verified',
-        find: 'if (verification.markUnverified(this.#received(source)))',
-        replace: 'if (this.#received(source) < 0)',
+        file: RECEIVER,
+        in: 'Receiver.#follows',
+        find: 'if (peer.rangeCame(verified, this.#received(source))) this.#keepCaps(out);',
+        replace: 'peer.rangeCame(true, 0);',
       },
     ],
     seeds: { from: 71, count: 1 },
@@ -273,10 +273,10 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     does: 'goes on behind the version clock that a peer had before it lost its disk, although a range of an old disk may have had a hole',
     patches: [
       {
-        file: REPLICATION,
-        in: 'Replication.#meet',
-        find: 'peer.verification.restartFrom(this.vv.applied(region));',
-        replace: 'void peer.verification.restartFrom;',
+        file: RECEIVER,
+        in: 'Receiver.meet',
+        find: 'peer.restartFrom(this.#applied(region));',
+        replace: 'void peer.restartFrom;',
       },
     ],
     seeds: { from: 71, count: 1 },
@@ -290,8 +290,8 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
       {
         file: REPLICATION,
         in: 'Replication.stableMin',
-        find: 'verification.cap ?? durableMin)',
-        replace: '(verification.resentUpTo === undefined ? verification.cap : undefined) ?? durableMin)',
+        find: 'peer.cap ?? durableMin)',
+        replace: '(peer.resentUpTo === undefined ? peer.cap : undefined) ?? durableMin)',
       },
     ],
     seeds: { from: 71, count: 1 },

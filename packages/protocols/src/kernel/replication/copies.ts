@@ -13,7 +13,7 @@ export class Copies {
     readonly partition: PartitionId,
     readonly state: NodeState,
     readonly vv: VersionVector,
-    /** How far an entry may be trusted (`StreamVerification`): a copy takes no hole with it as if it were whole. */
+    /** How far an entry may be trusted (`PeerProgress`): a copy takes no hole with it as if it were whole. */
     readonly limitOf: (region: RegionId) => Timestamp | undefined,
   ) {}
 

@@ -1,5 +1,5 @@
 import { HLC_TICKS_PER_MS, type Timestamp } from '@isochron/core';
-import type { Peer } from './replica-state.js';
+import type { PeerProgress } from './peer-progress.js';
 
 /** Two remembered timestamps lie at least this far apart: a log that cannot be truncated for hours costs little memory. */
 const APART: Timestamp = 50 * HLC_TICKS_PER_MS;
@@ -31,7 +31,7 @@ export class LoggedTimes {
    * The highest remembered timestamp that a peer's present disk has confirmed by a stable time, 0 when there is none. A
    * report that counts a lost disk may arrive after the loss is known; it lies below the `incarnation` of the new one.
    */
-  confirmedBy({ incarnation }: Pick<Peer, 'incarnation'>, stable: Timestamp): Timestamp {
+  confirmedBy({ incarnation }: Pick<PeerProgress, 'incarnation'>, stable: Timestamp): Timestamp {
     return stable < incarnation ? 0 : this.#upTo(stable);
   }
 
@@ -39,7 +39,7 @@ export class LoggedTimes {
    * Where the log may be truncated: what every peer's present disk has confirmed. A peer that has not asked for the
    * stream may have a new disk. What lies below is forgotten.
    */
-  truncate(peers: Iterable<Pick<Peer, 'incarnation' | 'stream'>>, stable: Timestamp): Timestamp {
+  truncate(peers: Iterable<Pick<PeerProgress, 'incarnation' | 'stream'>>, stable: Timestamp): Timestamp {
     if (![...peers].every(({ incarnation, stream }) => stream.sentUpTo !== undefined && stable >= incarnation))
       return 0;
     const covered = this.#upTo(stable);

@@ -1,11 +1,9 @@
 /** What a replica starts with and what it knows of its peers. */
 import type { PartitionId, RegionId, Timestamp, WallMs } from '@isochron/core';
-import type { Address } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
 import { PeerBacklog } from './gate.js';
-import { SendingEnd } from './replication-stream.js';
+import { PeerProgress } from './peer-progress.js';
 import type { RollbackEvidence } from './rollback-watch.js';
-import { StreamVerification } from './stream-verification.js';
 import type { VersionVector } from './version-vector.js';
 
 /** What a replica finds on its disk (D7). */
@@ -16,7 +14,7 @@ export interface RecoveredReplica {
   readonly highestGroups: { readonly [region: RegionId]: Timestamp };
   /** Since when each peer has the disk that it had last: its `incarnation`. */
   readonly incarnations: { readonly [region: RegionId]: Timestamp };
-  /** How far each peer's version clock counts, where it has a limit (`StreamVerification`). */
+  /** How far each peer's version clock counts, where it has a limit (`PeerProgress`). */
   readonly limits: { readonly [region: RegionId]: Timestamp };
   readonly evidence: RollbackEvidence;
   readonly gcFloor: Timestamp;
@@ -38,28 +36,6 @@ export interface RebuiltReplica {
   readonly truncatedUpTo: Timestamp;
 }
 
-/** A peer replica: another region's copy of the partition. */
-export interface Peer {
-  readonly address: Address;
-  readonly stream: SendingEnd;
-  /** When a resync was asked for; 0 when none is awaited. */
-  askedAt: WallMs;
-  /** Highest version clock that came from it since the start. */
-  clock: Timestamp;
-  /**
-   * Its version clock when it first reported since the start: an older disk may lack what lies at or below. Undefined
-   * before.
-   */
-  sourced: { readonly clock: Timestamp; readonly at: WallMs } | undefined;
-  /** Highest `ct` of a group of it that was ever applied. */
-  group: Timestamp;
-  /** Its `incarnation`, as far as it is known here: what it has said since then counts. */
-  incarnation: Timestamp;
-  readonly verification: StreamVerification;
-  /** What waits to be admitted, under protocols with a gate. */
-  readonly held: PeerBacklog | undefined;
-}
-
 /** The peers of a partition's replica, as the disk knows them. `gated`: what they send waits to be admitted. */
 export function peersOf(
   partition: PartitionId,
@@ -67,30 +43,26 @@ export function peersOf(
   recovered: RecoveredReplica,
   vv: VersionVector,
   gated: boolean,
-): Map<RegionId, Peer> {
+): Map<RegionId, PeerProgress> {
   const addresses = new Addresses(topology);
   const regions = recovered.versionVector.map(([region]) => region).filter((region) => region !== own);
-  const peers = new Map<RegionId, Peer>();
+  const peers = new Map<RegionId, PeerProgress>();
   for (const region of regions) {
     const limit = recovered.limits[region];
-    peers.set(region, {
-      address: addresses.replica(partition, region),
-      stream: new SendingEnd(),
-      askedAt: 0,
-      clock: 0,
-      sourced: undefined,
+    const held = gated ? new PeerBacklog(settings.maxPendingBytes / regions.length) : undefined;
+    const progress = new PeerProgress(addresses.replica(partition, region), held, {
       group: recovered.highestGroups[region] ?? 0,
       incarnation: recovered.incarnations[region] ?? 0,
-      verification: new StreamVerification(limit === undefined ? undefined : Math.min(limit, vv.applied(region))),
-      held: gated ? new PeerBacklog(settings.maxPendingBytes / regions.length) : undefined,
+      cap: limit === undefined ? undefined : Math.min(limit, vv.applied(region)),
     });
+    peers.set(region, progress);
   }
   return peers;
 }
 
 /** Whether a peer sourced something before its first report that is not applied here, since less than a time. */
 export const lagging = (
-  peers: ReadonlyMap<RegionId, Peer>,
+  peers: ReadonlyMap<RegionId, PeerProgress>,
   vv: VersionVector,
   now: WallMs,
   withinMs: number,

@@ -1,0 +1,237 @@
+/** Applies what peers send (Alg. 4 lines 23–33, with P3 and D6), and asks for what is missing. */
+import type { LogGroup, PartitionId, RegionId, Timestamp, WallMs } from '@isochron/core';
+import type { Address, Effects, WriteSeq } from '../../machine.js';
+import type { NodeState } from '../node-state.js';
+import type { Gate, PeerBacklog } from './gate.js';
+import type { Heartbeat, Replicate, ReplicationMessage, ResyncRefused } from './messages.js';
+import type { PeerProgress } from './peer-progress.js';
+import type { ReplicaWriter } from './replica-writer.js';
+import type { Retention } from './retention.js';
+import { rolledBack } from './rollback-watch.js';
+import { outcomeOf } from './versions.js';
+
+type Out = Effects<ReplicationMessage>;
+
+/** A resync request without an answer is repeated after this time. */
+const RESYNC_RETRY_MS = 1_000;
+
+/** The parts of a replica that a receiver works with. */
+export interface ReceiverParts {
+  readonly partition: PartitionId;
+  readonly state: NodeState;
+  readonly peers: ReadonlyMap<RegionId, PeerProgress>;
+  readonly writer: ReplicaWriter;
+  readonly retention: () => Retention;
+  /** New versions have come from a peer. */
+  readonly received: (now: WallMs) => void;
+  /** What peers' groups have to wait for; undefined: for nothing. */
+  readonly gate: Gate | undefined;
+}
+
+export class Receiver {
+  readonly counters = { replicated: 0, stale: 0, gaps: 0 };
+
+  constructor(readonly parts: ReceiverParts) {}
+
+  /** How many groups of peers wait to be admitted. */
+  get held(): number {
+    return [...this.parts.peers.values()].reduce((count, { held }) => count + (held?.groups.length ?? 0), 0);
+  }
+
+  /** Alg. 4 lines 23–30, with P3 and D6. */
+  onReplicate(message: Replicate, now: WallMs, out: Out): void {
+    const { source, from, to, groups, more } = message;
+    if (!this.#follows(message, now, out)) return;
+    const have = this.#received(source);
+    const { held } = this.#peer(source);
+    let wrote = false;
+    for (const group of groups) {
+      const { ct } = group;
+      // A fragment proves nothing yet: its source may lose the rest.
+      const whole = ct <= to;
+      if (ct <= have || (!whole && from !== to)) this.counters.stale++;
+      else if (held !== undefined) held.add(group, whole ? ct : 0);
+      else if (this.#take(source, group, whole, out)) wrote = true;
+    }
+    this.#advance(source, to, wrote, out);
+    this.#arrived(wrote, now, out);
+    if (more) this.askResync(source, now, out);
+  }
+
+  /** Alg. 4 lines 31–33. */
+  onHeartbeat(message: Heartbeat, now: WallMs, out: Out): void {
+    if (this.#follows(message, now, out)) this.#advance(message.source, message.to, false, out);
+  }
+
+  // A log is, or may be, truncated below what every disk has had, and trusted: a disk that lacks it has lost it, and so
+  // has one that has a cap below it (D10).
+  onResyncRefused({ source, truncatedUpTo }: ResyncRefused, sender: Address): void {
+    const peer = this.parts.peers.get(source);
+    // Only the node that was asked may refuse: the consequence is drastic (D12).
+    if (peer === undefined || sender.node !== peer.address.node || peer.askedAt === 0) return;
+    if (Math.min(this.#applied(source), this.#received(source)) >= truncatedUpTo) return;
+    throw rolledBack(
+      `The disk lacks versions of partition ${this.parts.partition} that it once confirmed to ${source}`,
+    );
+  }
+
+  /** Applies what the gate admits. What one source's group waits for may be another one's. */
+  admit(now: WallMs, out: Out): void {
+    const { gate, peers, writer } = this.parts;
+    if (gate === undefined) return;
+    let [admitted, wrote, more] = [false, false, true];
+    while (more) {
+      more = false;
+      for (const [source, { held }] of peers) {
+        while (held!.groups.length > 0 && gate.admits(source, held!.groups, now, out)) {
+          more = true;
+          admitted = true;
+          if (this.#admitOne(source, held!, gate, out)) wrote = true;
+        }
+      }
+    }
+    if (!admitted) return;
+    if (wrote) writer.vector(out);
+    this.#arrived(wrote, now, out);
+    for (const source of peers.keys()) this.#lift(source, out);
+    for (const [source, { held }] of peers) if (held!.canResume) this.askResync(source, now, out);
+  }
+
+  /** A node has lost its disk (D10): what it sourced and no replica has applied is lost. */
+  forget(node: string): void {
+    const { peers, gate } = this.parts;
+    for (const [region, peer] of peers) {
+      if (peer.address.node !== node || peer.held === undefined) continue;
+      gate!.forget(peer.held.groups);
+      peer.held.clear();
+      peer.clock = Math.min(peer.clock, this.#applied(region));
+    }
+  }
+
+  /** Asks again for what was asked for and has not come. */
+  retry(now: WallMs, out: Out): void {
+    for (const [region, { askedAt }] of this.parts.peers) {
+      if (askedAt !== 0 && now - askedAt > RESYNC_RETRY_MS) this.askResync(region, now, out);
+    }
+  }
+
+  /** Asks a peer for its stream from where it has come here (D6). */
+  askResync(source: RegionId, now: WallMs, out: Out): void {
+    const { partition, state, writer } = this.parts;
+    const peer = this.#peer(source);
+    peer.askedAt = now;
+    peer.held?.asked();
+    out.sendAfterPersist(peer.address, {
+      type: 'ResyncReq',
+      partition,
+      region: state.region,
+      from: this.#received(source),
+      clock: peer.clock,
+      group: Math.max(peer.group, peer.held?.group ?? 0),
+      incarnation: state.membership.incarnation,
+      peerIncarnation: peer.incarnation,
+      sourced: writer.vv.durable(state.region),
+    });
+  }
+
+  /** A peer has lost its disk since it was met last (D10), perhaps after it had gone on with an old one. */
+  meet(region: RegionId, incarnation: Timestamp, now: WallMs, out: Out): boolean {
+    const peer = this.#peer(region);
+    if (peer.incarnation === incarnation) return false;
+    peer.incarnation = incarnation;
+    this.forget(peer.address.node);
+    peer.restartFrom(this.#applied(region));
+    this.#keep('lives', ({ incarnation: known }) => known, out);
+    this.askResync(region, now, out);
+    return true;
+  }
+
+  /** A peer's version clock came from itself. It covers what waits at the gate: then it is raised behind that. */
+  #advance(source: RegionId, to: Timestamp, wrote: boolean, out: Out): void {
+    const peer = this.#peer(source);
+    peer.clockCame(to);
+    if (peer.held?.advance(to) ?? true) this.parts.writer.raise(source, to, wrote, out);
+    this.#lift(source, out);
+  }
+
+  #lift(source: RegionId, out: Out): void {
+    const peer = this.#peer(source);
+    if (peer.mayLift(this.#applied(source))) peer.lift(() => this.#keepCaps(out));
+  }
+
+  /** Writes a peer's versions. Returns whether there were any. */
+  #take(source: RegionId, { ct, txs }: LogGroup, whole: boolean, out: Out): boolean {
+    const { partition, state, writer, retention } = this.parts;
+    const peer = this.#peer(source);
+    retention().stored(ct);
+    if (whole) peer.group = Math.max(peer.group, ct);
+    const kept = txs.filter(({ txId }) => !state.losses.isTakenBack(txId, ct));
+    for (const tx of kept) {
+      writer.versions(tx, ct, source, out);
+      if (tx.repeatable) out.write(outcomeOf(partition, tx.txId, ct));
+    }
+    this.counters.replicated += txs.length;
+    return kept.some(({ writes }) => writes.length > 0);
+  }
+
+  /** The vector goes to disk when all that is admitted in this step is. */
+  #admitOne(source: RegionId, held: PeerBacklog, gate: Gate, out: Out): boolean {
+    const { group, upTo } = held.take();
+    gate.forget([group]);
+    const wrote = this.#take(source, group, upTo >= group.ct, out);
+    this.parts.writer.vv.raise(source, upTo, wrote ? out.lastWrite() : 0);
+    return wrote;
+  }
+
+  #arrived(wrote: boolean, now: WallMs, out: Out): void {
+    if (!wrote) return;
+    this.#keep('heard', ({ group }) => group, out); // a peer whose disk was rolled back needs it (D10)
+    this.parts.received(now);
+  }
+
+  /** Accepts a range only if it begins at or below what is there already; else asks for the gap (D6). */
+  #follows({ source, from, verified }: Replicate | Heartbeat, now: WallMs, out: Out): boolean {
+    const peer = this.parts.peers.get(source);
+    if (peer === undefined) return false;
+    if (peer.held?.full) {
+      peer.held.reject();
+      peer.askedAt = 0;
+      return false;
+    }
+    if (from <= this.#received(source)) {
+      peer.askedAt = 0;
+      if (peer.rangeCame(verified, this.#received(source))) this.#keepCaps(out);
+      return true;
+    }
+    this.counters.gaps++;
+    if (peer.askedAt === 0 && !peer.held?.rejected) this.askResync(source, now, out);
+    return false;
+  }
+
+  #keepCaps(out: Out): WriteSeq {
+    return this.#keep('limits', ({ persistedCap }) => persistedCap, out);
+  }
+
+  /** Writes what is known of the peers, and outlives a crash. */
+  #keep(what: 'heard' | 'lives' | 'limits', of: (peer: PeerProgress) => Timestamp | undefined, out: Out): WriteSeq {
+    const { partition, peers } = this.parts;
+    const entries = [...peers].flatMap(([region, peer]) => {
+      const ts = of(peer);
+      return ts === undefined ? [] : [[region, ts] as const];
+    });
+    return out.write({ kind: 'meta', name: `${what}/${partition}`, value: Object.fromEntries(entries) });
+  }
+
+  #peer(source: RegionId): PeerProgress {
+    return this.parts.peers.get(source)!;
+  }
+
+  #applied(source: RegionId): Timestamp {
+    return this.parts.writer.vv.applied(source);
+  }
+
+  /** Everything that a peer sourced up to here has come. */
+  #received(source: RegionId): Timestamp {
+    return this.#peer(source).receivedUpTo(this.#applied(source));
+  }
+}

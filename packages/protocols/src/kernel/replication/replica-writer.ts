@@ -1,0 +1,36 @@
+/** What a replica writes of the versions that it applies, its own and its peers', with the version vector that covers them. */
+import type { LoggedTx, PartitionId, QualifiedKey, RegionId, Timestamp, Version } from '@isochron/core';
+import type { Effects, WriteSeq } from '../../machine.js';
+import type { ReplicationMessage } from './messages.js';
+import type { VersionVector } from './version-vector.js';
+import { versionsOf } from './versions.js';
+
+type Out = Effects<ReplicationMessage>;
+
+/** A version, own or a peer's, is on its way to the disk; it is there with the batch of this number. */
+export type Written = (key: QualifiedKey, version: Version, seq: WriteSeq) => void;
+
+export class ReplicaWriter {
+  constructor(
+    readonly partition: PartitionId,
+    readonly vv: VersionVector,
+    readonly written: Written,
+  ) {}
+
+  /** Writes the versions of a transaction of a region. */
+  versions(tx: LoggedTx, ts: Timestamp, region: RegionId, out: Out): void {
+    for (const { key, version } of versionsOf(tx, ts, region))
+      this.written(key, version, out.write({ kind: 'version', partition: this.partition, key, version }));
+  }
+
+  /** Raises a VV entry; with new versions the vector goes to disk in their batch. */
+  raise(region: RegionId, ts: Timestamp, wrote: boolean, out: Out): void {
+    this.vv.raise(region, ts, wrote ? out.lastWrite() : 0);
+    if (wrote) this.vector(out);
+  }
+
+  /** Writes the version vector. */
+  vector(out: Out): void {
+    out.write({ kind: 'meta', name: `vv/${this.partition}`, value: this.vv.entries() });
+  }
+}

@@ -1,0 +1,76 @@
+/** How long a replica keeps data: versions above the GC floor (P9), and its own log while a peer may ask for it (D5, D10). */
+import type { PartitionId, RegionId, Timestamp } from '@isochron/core';
+import type { Effects } from '../../machine.js';
+import type { NodeState } from '../node-state.js';
+import { LoggedTimes } from './logged-times.js';
+import type { ReplicationMessage } from './messages.js';
+import type { PeerProgress } from './peer-progress.js';
+
+/** The data of a replica when it starts, or when it takes up its work with a copy. */
+export interface Retained {
+  /** Highest timestamp of a version. */
+  readonly lastVersion: Timestamp;
+  readonly gcFloor: Timestamp;
+  /** Highest commit timestamp in the own log, and the highest that was truncated from it. */
+  readonly logged: Timestamp;
+  readonly truncatedUpTo: Timestamp;
+}
+
+export class Retention {
+  #gcFloor: Timestamp;
+  /** Highest timestamp of a version: an idle replica has nothing to collect. */
+  #lastVersion: Timestamp;
+  readonly #logged: LoggedTimes;
+  #truncatedUpTo: Timestamp;
+
+  constructor(
+    readonly partition: PartitionId,
+    readonly state: NodeState,
+    readonly peers: ReadonlyMap<RegionId, PeerProgress>,
+    { lastVersion, gcFloor, logged, truncatedUpTo }: Retained,
+  ) {
+    this.#gcFloor = gcFloor;
+    this.#lastVersion = lastVersion;
+    this.#logged = new LoggedTimes(Math.max(logged, truncatedUpTo));
+    this.#truncatedUpTo = truncatedUpTo;
+    state.stable.recovered(gcFloor);
+  }
+
+  get gcFloor(): Timestamp {
+    return this.#gcFloor;
+  }
+
+  /** Highest commit timestamp that this replica ever logged. */
+  get lastLogged(): Timestamp {
+    return this.#logged.last;
+  }
+
+  /** Versions of this timestamp are written. */
+  stored(ct: Timestamp): void {
+    this.#lastVersion = Math.max(this.#lastVersion, ct);
+  }
+
+  /** An own group is in the log. */
+  logged(ct: Timestamp): void {
+    this.#logged.add(ct);
+  }
+
+  /** Up to here the log is truncated, or the peer's disk has confirmed what it holds. */
+  truncatedFor(peer: PeerProgress): Timestamp {
+    return Math.max(this.#truncatedUpTo, this.#logged.confirmedBy(peer, this.state.stable.aggregated));
+  }
+
+  /** P9 and D5: versions below the floor that no snapshot needs, and log entries below UST. */
+  collect(floor: Timestamp, out: Effects<ReplicationMessage>): void {
+    const { partition, state } = this;
+    if (floor > this.#gcFloor && this.#gcFloor < this.#lastVersion) {
+      this.#gcFloor = floor;
+      state.stable.collected(floor);
+      out.write({ kind: 'collect', partition, floor });
+    }
+    const covered = this.#logged.truncate(this.peers.values(), state.stable.aggregated);
+    if (covered <= this.#truncatedUpTo) return;
+    this.#truncatedUpTo = covered;
+    out.write({ kind: 'truncateLog', partition, upTo: covered });
+  }
+}
