@@ -148,7 +148,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     does: 'lets what a replica got last win a tie of timestamps, so that every region has its own order',
     patches: [
       {
-        file: 'packages/storage/src/chain.ts',
+        file: 'packages/storage/src/versions.ts',
         in: 'insertSorted',
         find: 'const order = compareVersions(versions[i - 1]!, version);',
         replace:
