@@ -31,8 +31,8 @@ const NETWORK_EVENTS = ['online', 'offline', 'pageshow', 'visibilitychange'];
 /** The longest delay of a timer. The machine asks again after one that comes early. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
-/** An input without its time. */
-type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
+/** An input that gets its time from the driver. */
+type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> & { nowMs?: number } : never;
 
 export class Driver implements ClientEffects {
   readonly machine: ClientMachine;
@@ -132,7 +132,8 @@ export class Driver implements ClientEffects {
   }
 
   step(input: Untimed<ClientInput>): void {
-    this.machine.step({ ...input, nowMs: performance.now() } as ClientInput);
+    input.nowMs = performance.now();
+    this.machine.step(input as ClientInput);
     if (!this.#hasNews) return;
     this.#hasNews = false;
     if (this.#listeners.size === 0) return;

@@ -58,7 +58,7 @@ export abstract class ReadCollection<T> {
     return new Listing<T>(this.source, this.scope, options);
   }
 
-  async #read(keys: readonly QualifiedKey[], options: CallOptions | undefined): Promise<readonly (Value | null)[]> {
+  #read(keys: readonly QualifiedKey[], options: CallOptions | undefined): Promise<readonly (Value | null)[]> {
     checkOptions(options, 'signal');
     const { driver } = this.source;
     return driver.call({ f: 'read', handle: this.source.handle()?.id, keys }, options?.signal);

@@ -170,7 +170,7 @@ export async function runTransaction<R>(
     const { begun: handle } = state;
     try {
       result = await driver.inside.run(state, () => run(new Transaction(state, scope)));
-      await Promise.all(state.updates);
+      if (state.updates.size > 0) await Promise.all(state.updates);
       options.signal?.throwIfAborted();
       checkCount(handle.tx.writes.length, driver.limits);
     } catch (error) {

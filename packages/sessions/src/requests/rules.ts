@@ -2,7 +2,7 @@
 import {
   IsochronError,
   isTimestamp,
-  isWellFormed as isWellFormedText,
+  isWellFormed,
   type Limits,
   MAX_DOCUMENT_DEPTH,
   nestedTooDeeply,
@@ -12,10 +12,6 @@ import {
   type Value,
 } from '@isochron/core';
 import { maxAnswerBytes } from './answer-size.js';
-
-/** Node's own check looks at nothing in a string without wide characters; the regular expression does. */
-const isWellFormed = (text: string & { isWellFormed?: () => boolean }): boolean =>
-  text.isWellFormed === undefined ? isWellFormedText(text) : text.isWellFormed();
 
 /** Checks keys and values against one cluster's keyspaces and limits. */
 export class Rules {

@@ -76,9 +76,11 @@ export const answered =
     reply(answer);
   };
 
-/** Adds the token where there is a new one. */
-export const withToken = <F extends AnswerFrame>(frame: F, token: string | undefined): F =>
-  token === undefined ? frame : { ...frame, token };
+/** Adds the token to the caller's own frame, where there is a new one. A copy of the frame would cost as much as making it. */
+export function withToken<F extends AnswerFrame>(frame: F, token: string | undefined): F {
+  if (token !== undefined) (frame as { token?: string }).token = token;
+  return frame;
+}
 
 /** A timestamp that a client claims (T1). */
 function claimed(context: RequestContext, frame: RawFrame, name: string): Timestamp {

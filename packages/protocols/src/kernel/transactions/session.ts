@@ -158,8 +158,9 @@ export class SessionTransaction {
   }
 
   #cached(key: QualifiedKey): ReadResult | undefined {
+    if (this.#snapshot === undefined) return undefined;
     const cached = this.#cache.get(key);
-    if (cached === undefined || this.#snapshot === undefined || cached.ct <= this.#covered) return undefined;
+    if (cached === undefined || cached.ct <= this.#covered) return undefined;
     return { value: cached.value, ts: cached.ct };
   }
 }
