@@ -145,8 +145,8 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
       {
         file: SESSION,
         in: 'SessionTransaction.#cached',
-        find: 'this.#snapshot === undefined || cached.ct <= this.#covered) return undefined;',
-        replace: 'this.#snapshot === undefined) return undefined;',
+        find: 'cached === undefined || cached.ct <= this.#covered) return undefined;',
+        replace: 'cached === undefined) return undefined;',
       },
     ],
     seeds: { from: 1, count: 50 },
