@@ -311,6 +311,40 @@ describe('the channels of a shared socket', () => {
     expect(server.channels.size).toBe(5);
   });
 
+  it('a place among the messages in parts passes on from channels that have no credit to one that has', () => {
+    const { client, server } = pair();
+    const stuck = Array.from({ length: 4 }, () => client.open());
+    const [large, last] = [Array.from({ length: 4 }, () => client.open()), client.open()];
+    carry(client, server);
+    for (const channel of stuck) {
+      server.channels.pause(channel);
+      for (let i = 0; i < 15; i++) client.send(channel, new Uint8Array(chunkBytes));
+    }
+    carry(client, server);
+    for (const channel of [...large, ...stuck, last]) client.send(channel, new Uint8Array(3 * chunkBytes));
+    carry(client, server);
+    expect(server.messages.get(last)?.map((message) => message.length)).toEqual([3 * chunkBytes]);
+    for (const channel of stuck) server.channels.resume(channel);
+    carry(client, server);
+    expect(stuck.map((channel) => server.messages.get(channel)!.at(-1)!.length)).toEqual(
+      stuck.map(() => 3 * chunkBytes),
+    );
+  });
+
+  it('a channel that is closed before it used its place among the messages in parts passes it on', () => {
+    const client = new Side(false, { partialsOut: 1 });
+    const [first, closed, last] = [client.open(), client.open(), client.open()];
+    for (const channel of [first, closed, last]) client.send(channel, new Uint8Array(2 * chunkBytes));
+    const taken = [client.channels.takeMessage()!, client.channels.takeMessage()!].flatMap(entriesOf);
+    expect(taken).toContain(`4 ${first} ${chunkBytes}`);
+    expect(taken).not.toContain(`2 ${closed} ${chunkBytes}`);
+    client.channels.receive(raw([ENTRY.close, closed, Uint8Array.of(3, 232)]));
+    const rest = Array.from({ length: 3 }, () => client.channels.takeMessage()).filter(
+      (message) => message !== undefined,
+    );
+    expect(rest.flatMap(entriesOf)).toContain(`4 ${last} ${chunkBytes}`);
+  });
+
   it('a message above the limit is refused on its channel alone, in parts or whole', () => {
     const { client, server } = pair({ maxMessageBytes: 2 * chunkBytes });
     const [large, small, other] = [client.open(), client.open(), client.open()];

@@ -38,7 +38,8 @@ export class Turns {
   drop(channel: Channel): void {
     this.#ready.delete(channel);
     this.#waiting.delete(channel);
-    this.#cut(channel);
+    this.#cutting.delete(channel);
+    this.#offerPlace();
   }
 
   write(writer: EntryWriter): void {
@@ -84,6 +85,8 @@ export class Turns {
       // What the peer does not take in does not delay the close.
       if (channel.closing !== undefined) this.#close(channel, writer);
       else if (!mayBegin) this.#waiting.add(channel);
+      // Without credit it cannot use a place that it was offered.
+      else this.#offerPlace();
       return false;
     }
     const end = channel.isText ? ENTRY.text : ENTRY.bytes;
@@ -92,7 +95,7 @@ export class Turns {
     channel.offset += size;
     if (isLast) {
       channel.message = undefined;
-      this.#cut(channel);
+      if (this.#cutting.delete(channel)) this.#offerPlace();
     } else this.#cutting.add(channel);
     return true;
   }
@@ -104,9 +107,9 @@ export class Turns {
     this.closed(channel);
   }
 
-  /** Nothing of the channel is under way in parts any more: another one may begin. */
-  #cut(channel: Channel): void {
-    if (!this.#cutting.delete(channel)) return;
+  /** Offers a free place among the messages in parts to the next channel that waits for one. */
+  #offerPlace(): void {
+    if (this.#cutting.size >= this.partials) return;
     for (const next of this.#waiting) {
       this.#waiting.delete(next);
       this.#ready.add(next);
