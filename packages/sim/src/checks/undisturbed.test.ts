@@ -30,14 +30,34 @@ describe('undisturbed-are-answered', () => {
       faults,
       sessions: [staying, moving],
       environment: clocksApart(900),
+      settings: {},
     }).failed(session, code);
     expect(bench.failed).toHaveLength(found);
   });
 
   it('finds nothing where the clocks differ by more than a request may take', () => {
     const bench = new CheckBench();
-    const plan = { faults: [], sessions: [staying], environment: clocksApart(1_100) };
+    const plan = { faults: [], sessions: [staying], environment: clocksApart(1_100), settings: {} };
     new UndisturbedAreAnswered(bench.context, plan).failed('s', 'CONNECTION_LOST');
     expect(bench.failed).toHaveLength(0);
   });
+
+  it.each([
+    ['nothing', 'less', 900, 0],
+    ['a request without an answer', 'more', 1_100, 1],
+  ])(
+    'finds %s where a coordinator waits %s than a round trip over the slowest link',
+    (_what, _than, readDeadlineMs, found) => {
+      const bench = new CheckBench();
+      const environment = {
+        ...clocksApart(0),
+        delayMs: [[50]],
+        jitter: 1,
+        slowLinks: [{ a: 'p-1', b: 'q-1', factor: 2 }],
+      };
+      const plan = { faults: [], sessions: [staying], environment, settings: { readDeadlineMs } };
+      new UndisturbedAreAnswered(bench.context, plan).failed('s', 'OFFLINE');
+      expect(bench.failed).toHaveLength(found);
+    },
+  );
 });

@@ -1,4 +1,6 @@
+import { DEFAULT_SETTINGS } from '@isochron/protocols';
 import type { Environment, Plan, TransactionPlan } from '../plan/plan.js';
+import { slowestMs } from '../run/probe.js';
 import type { Check, CheckContext } from './check.js';
 
 /** How requests end that nothing has answered. */
@@ -7,7 +9,8 @@ const UNANSWERED: ReadonlySet<string> = new Set(['OFFLINE', 'CONNECTION_LOST', '
 /**
  * Where no fault disturbs a run, every request of a session that stays in its region is answered: clients keep to their
  * credits, and give each of them back. A bound of liveness; a request may be refused all the same. It holds where a
- * request may take longer than the clocks differ: protocols that block reads wait for the clock that is behind.
+ * request may take longer than the clocks differ, since protocols that block reads wait for the clock that is behind,
+ * and where a coordinator waits longer for a cohort than the slowest link takes there and back.
  */
 export class UndisturbedAreAnswered implements Check {
   readonly name = 'undisturbed-are-answered';
@@ -15,10 +18,11 @@ export class UndisturbedAreAnswered implements Check {
 
   constructor(
     readonly context: CheckContext,
-    { faults, sessions, environment }: Pick<Plan, 'faults' | 'sessions' | 'environment'>,
+    { faults, sessions, environment, settings }: Pick<Plan, 'faults' | 'sessions' | 'environment' | 'settings'>,
   ) {
+    const { readDeadlineMs = DEFAULT_SETTINGS.readDeadlineMs } = settings;
     const staying = sessions.filter(({ transactions }) => transactions.every(keepsItsConnection));
-    const patient = environment.requestTimeoutMs > spreadMs(environment);
+    const patient = environment.requestTimeoutMs > spreadMs(environment) && readDeadlineMs > roundTripMs(environment);
     this.#undisturbed = new Set(faults.length > 0 || !patient ? [] : staying.map(({ name }) => name));
   }
 
@@ -27,6 +31,9 @@ export class UndisturbedAreAnswered implements Check {
     this.context.fail(this.name, `a request of ${session} ends with ${code}, and nothing was wrong`, [session]);
   }
 }
+
+/** A round trip over the slowest link that jitter almost never exceeds: less than once in 800. */
+const roundTripMs = (environment: Environment): number => 2 * slowestMs({ environment }) * (1 + 4 * environment.jitter);
 
 /** How far the clocks of the nodes are apart. */
 function spreadMs({ clocks }: Pick<Environment, 'clocks'>): number {

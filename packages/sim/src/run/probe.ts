@@ -61,7 +61,7 @@ function inPieces<T>(items: readonly T[], most: number): T[][] {
 }
 
 /** The longest mean delay between two nodes of a plan, one way. */
-export function slowestMs({ environment }: Plan): number {
+export function slowestMs({ environment }: Pick<Plan, 'environment'>): number {
   const factor = Math.max(1, ...environment.slowLinks.map((link) => link.factor));
   return factor * Math.max(...environment.delayMs.flat());
 }
