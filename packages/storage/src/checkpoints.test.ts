@@ -81,7 +81,7 @@ async function batchesOf(work: () => Promise<void>): Promise<string[][]> {
 }
 
 describe('a store whose process was killed', () => {
-  it('has every commit that was acknowledged, whether a checkpoint holds it or not', async () => {
+  it('a store whose process was killed has every acknowledged commit, whether a checkpoint holds it or not', async () => {
     await open();
     for (let i = 0; i < 50; i++) {
       await store!.commit([
@@ -104,7 +104,7 @@ describe('a store whose process was killed', () => {
     expect(recovered.logEnds.get(P)).toBe(59);
   });
 
-  it('has them also when the process that replayed them is killed, over and over', async () => {
+  it('a store has every acknowledged commit also when the process that replayed it is killed, over and over', async () => {
     await open();
     for (let i = 0; i < 10; i++) {
       await store!.commit([put('a', v(10 + i)), put('b', v(10 + i))]);
@@ -114,7 +114,7 @@ describe('a store whose process was killed', () => {
     expect(store!.stats().partitions.get(P)).toEqual({ keys: 2, versions: 20 });
   });
 
-  it('removes a prepared transaction that an earlier process has taken to LevelDB', async () => {
+  it('a store removes a prepared transaction that an earlier process has taken to LevelDB', async () => {
     await open();
     await store!.commit([prepare]);
     await close();
@@ -123,7 +123,7 @@ describe('a store whose process was killed', () => {
     expect((await (await open()).recover()).prepared).toEqual([]);
   });
 
-  it('does not bring back what was collected, forgotten, truncated or taken out', async () => {
+  it('a restart does not bring back versions, outcomes and log entries that were dropped before', async () => {
     await open();
     const all = [10, 20, 30].flatMap((ts) => [put('a', v(ts)), logged(ts), ended(`t${ts}`, outcomeAt(ts))]);
     await store!.commit([...all, prepare]);
@@ -149,14 +149,14 @@ describe('a store whose process was killed', () => {
 });
 
 describe('a checkpoint', () => {
-  it('leaves a clean start nothing to replay', async () => {
+  it('a checkpoint leaves a clean start nothing to replay', async () => {
     await open();
     for (let i = 0; i < 5; i++) await store!.commit([put('a', v(10 + i))]);
     await close();
     expect(await replayed()).toBe(0);
   });
 
-  it('comes by itself, after some bytes or some time, and frees the log', async () => {
+  it('a checkpoint comes by itself, after some bytes or some time, and frees the log', async () => {
     for (const checkpoint of [
       { bytes: 20_000, ms: 2 ** 30 },
       { bytes: 2 ** 40, ms: 1 },
@@ -170,7 +170,7 @@ describe('a checkpoint', () => {
     }
   });
 
-  it('writes neither a put nor a removal of what came and went since the one before', async () => {
+  it('a checkpoint writes neither a put nor a removal of a record that came and went since the one before', async () => {
     await open();
     const batches = await batchesOf(async () => {
       await store!.commit([prepare, logged(10), put('a', v(10))]);
@@ -181,7 +181,7 @@ describe('a checkpoint', () => {
     expect(batches).toEqual([['put m/logTruncatedUpTo/3', 'put c0003/']]);
   });
 
-  it('removes what one before it has written', async () => {
+  it('a checkpoint removes records that an earlier one has written', async () => {
     await open();
     await store!.commit([prepare, logged(10), put('a', v(10))]);
     await store!.recover();
@@ -196,7 +196,7 @@ describe('a checkpoint', () => {
     expect(left.filter((key) => !/^[bmc]/.test(key))).toEqual([]);
   });
 
-  it('writes a record once that has changed many times', async () => {
+  it('a checkpoint writes a record once that has changed many times', async () => {
     await open();
     const batches = await batchesOf(async () => {
       for (let i = 0; i < 30; i++) await store!.commit([meta('ust', i), put('a', v(10)), ended('t', outcomeAt(i))]);
@@ -207,7 +207,7 @@ describe('a checkpoint', () => {
     ]);
   });
 
-  it('holds what was there when it began, and nothing that came while it was being made', async () => {
+  it('a checkpoint holds the records that were there when it began, and none that came later', async () => {
     await open({ cacheBytes: 2 ** 24 });
     // Several turns of the event loop: the commits fall between them.
     const keys = [...Array(2000).keys()].map((i) => `k${i}`);
@@ -221,7 +221,7 @@ describe('a checkpoint', () => {
     expect(store!.stats().partitions.get(P)).toEqual({ keys: 2000, versions: 4000 });
   });
 
-  it('is not made while nothing has changed', async () => {
+  it('a checkpoint is not made while nothing has changed', async () => {
     await open({ checkpoint: { bytes: 2 ** 40, ms: 1 } });
     await store!.commit([meta('ust', 1)]);
     await store!.recover();
@@ -229,7 +229,7 @@ describe('a checkpoint', () => {
     expect(batches).toEqual([]);
   });
 
-  it('that fails ends the writing, and loses nothing', async () => {
+  it('a checkpoint that fails ends the writing, and loses nothing', async () => {
     await open({ checkpoint: { bytes: 1, ms: 2 ** 30 } });
     const full = Object.assign(new Error('no room'), { code: 'ENOSPC' });
     const clear = jest.spyOn(ClassicLevel.prototype, 'batch').mockImplementation(() => {
@@ -245,7 +245,7 @@ describe('a checkpoint', () => {
 });
 
 describe('reads between two checkpoints', () => {
-  it('see in listings, logs and copies what LevelDB does not hold yet', async () => {
+  it('reads between two checkpoints see in listings, logs and copies the records that LevelDB does not hold yet', async () => {
     await open({ logTailBytes: 0 });
     await store!.commit([put('a', v(10)), put('c', v(10)), logged(10)]);
     await store!.recover();
@@ -275,7 +275,7 @@ describe('damage between LevelDB and the log', () => {
     await kill();
   };
 
-  it('is a record of the log with flipped bits: nothing is served', async () => {
+  it('a record of the log with flipped bits is damage, and nothing is served', async () => {
     await written();
     const bytes = await readFile(await segment());
     const clean = Buffer.from(bytes);
@@ -287,7 +287,7 @@ describe('damage between LevelDB and the log', () => {
     }
   });
 
-  it('is not the torn end of an append that was not acknowledged', async () => {
+  it('the torn end of an append that was not acknowledged is no damage', async () => {
     await written();
     const bytes = await readFile(await segment());
     await truncate(await segment(), bytes.length - 1);
@@ -295,7 +295,7 @@ describe('damage between LevelDB and the log', () => {
     expect(store!.read(P, 'a', FOREVER)?.ts).toBe(21);
   });
 
-  it('is a log that lacks what LevelDB covers, or is gone', async () => {
+  it('a log that lacks records below the position that LevelDB covers, or is gone, is damage', async () => {
     await written();
     await open();
     await close();
@@ -306,7 +306,7 @@ describe('damage between LevelDB and the log', () => {
     await expect(open()).rejects.toMatchObject({ code: 'STORAGE_FAILED', damage: 'missing' });
   });
 
-  it('is a log that is gone also before the first checkpoint', async () => {
+  it('a log that is gone before the first checkpoint is damage', async () => {
     await open();
     await store!.commit([put('a', v(10))]);
     await kill();
@@ -314,7 +314,7 @@ describe('damage between LevelDB and the log', () => {
     await expect(open()).rejects.toMatchObject({ code: 'STORAGE_FAILED', damage: 'missing' });
   });
 
-  it('is a log without the record of the position that LevelDB covers', async () => {
+  it('a log without the record of the position that LevelDB covers is damage', async () => {
     await written();
     await onRawDisk(location, (disk) => disk.del('m/checkpoint'));
     await expect(open()).rejects.toMatchObject({ code: 'STORAGE_FAILED', damage: 'missing' });
@@ -334,7 +334,7 @@ describe('a data folder of the format before the log', () => {
     });
   };
 
-  it('is taken over at the first start, as a whole', async () => {
+  it('a data folder of the format before the log is taken over at the first start, as a whole', async () => {
     await previous();
     await open();
     expect([store!.read(P, 'a', FOREVER)?.ts, store!.outcome(P, 't')?.ts]).toEqual([10, 10]);
@@ -349,7 +349,7 @@ describe('a data folder of the format before the log', () => {
     expect(await onRawDisk(location, (disk) => disk.keys({ gte: 'x', lt: 'y' }).all())).toEqual([]);
   });
 
-  it('is taken over also when a crash stopped the first start in between', async () => {
+  it('a data folder of the format before the log is taken over also when a crash stopped the first start', async () => {
     await previous();
     const log = await openLogIn(join(location, 'log'));
     await log.close();
@@ -361,7 +361,7 @@ describe('a data folder of the format before the log', () => {
     expect(store!.read(P, 'a', FOREVER)?.ts).toBe(10);
   });
 
-  it('is the only one that an earlier version of Isochron opens: it refuses the new one by its format', async () => {
+  it('an earlier version of Isochron opens the format before the log alone: it refuses the new one', async () => {
     await open();
     await close();
     // Earlier versions read every meta value at the start, as this does.

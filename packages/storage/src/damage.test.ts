@@ -87,7 +87,7 @@ describe('damage on disk', () => {
     ['m/gcFloor/3', 'open', 'meta', P, 'gcFloor/3'],
     ['m/ceiling', 'open', 'meta', null, 'ceiling'],
     ['b/00000000001', 'open', 'batch', null, '1'],
-  ])('of %j is reported by %s, with kind, partition and key', async (diskKey, what, kind, partition, key) => {
+  ])('damage of %j on disk is reported by %s, with kind, partition and key', async (diskKey, what, kind, partition, key) => {
     await ask(what);
     await close();
     await spoilRecord(location, diskKey, flip);
@@ -101,12 +101,12 @@ describe('damage on disk', () => {
     ['a missing end', 'truncated', (value: Buffer) => value.subarray(0, 5)],
     ['nothing at all', 'truncated', () => Buffer.alloc(0)],
     ['a changed length', 'checksum', (value: Buffer) => value.subarray(0, value.length - 1)],
-  ])('is told apart: %s is %s', async (_, damage, change) => {
+  ])('the kinds of damage on disk are told apart: %s is %s', async (_, damage, change) => {
     await spoilRecord(location, 'v0003/short', change);
     await expect(ask('a prefetch')).rejects.toMatchObject({ damage });
   });
 
-  it('is also a record that is missing, and the record of another key', async () => {
+  it('a missing record, and the record of another key, are damage on disk', async () => {
     await onRawDisk(location, async (disk) => {
       await disk.del('t0003/long\u00000');
       await disk.put('v0003/short', (await disk.get('v0003/long'))!);
@@ -121,7 +121,7 @@ describe('damage on disk', () => {
     [3, 1, 0],
     [0, -1, 5],
     [0, 4, 3],
-  ])('is also a head whose segments %i to %i cannot hold %i versions', async (first, last, tailCount) => {
+  ])('a head whose segments %i to %i cannot hold %i versions is damage on disk', async (first, last, tailCount) => {
     const head = { first, last, tailCount, versions: [v(10)] };
     await spoilRecord(location, 'v0003/short', () => sealHead(head, 0, 'v0003/short'));
     await expect(ask('a prefetch')).rejects.toMatchObject({ damage: 'malformed', record: { key: 'short' } });
@@ -140,14 +140,14 @@ describe('damage on disk', () => {
     [['k', 0, 3], 4],
     [1, ['k', 0]],
   ];
-  it.each(malformed)('is also a head with dependencies that are none: %j', async (...deps) => {
+  it.each(malformed)('a head with malformed dependencies is damage on disk: %j', async (...deps) => {
     const flat = [0, -1, 0, 10, 'tx10', 'virginia', '"10"', deps];
     await spoilRecord(location, 'v0003/short', () => seal(flat, 'v0003/short'));
     await expect(ask('a prefetch')).rejects.toMatchObject({ damage: 'malformed', record: { key: 'short' } });
     expect(() => store!.find(P, 'short', () => true)).toThrow(CorruptRecord);
   });
 
-  it('is also a segment and a log entry with dependencies that are none', async () => {
+  it('a segment or a log entry with malformed dependencies is damage on disk', async () => {
     const first = 'l0003/00000000005/first';
     await onRawDisk(location, async (disk) => {
       await disk.put(
@@ -169,14 +169,14 @@ describe('damage on disk', () => {
     }
   });
 
-  it('is also a prepared transaction with dependencies that are none', async () => {
+  it('a prepared transaction with malformed dependencies is damage on disk', async () => {
     await onRawDisk(location, (disk) =>
       disk.put('p0003/p', Buffer.from(seal([7, 'o', 0, 5, 2, [], 'd', 'o-1', [], [-1]], 'p0003/p'))),
     );
     await expect(open()).rejects.toMatchObject({ damage: 'malformed', record: { kind: 'prepared' } });
   });
 
-  it('ends the writing: memory and disk may differ', async () => {
+  it('damage on disk ends the writing: memory and disk may differ', async () => {
     await spoilRecord(location, 'v0003/short', flip);
     await expect(ask('a commit')).rejects.toBeInstanceOf(CorruptRecord);
     await expect(store!.commit([put('other', v(20))])).rejects.toBeInstanceOf(CorruptRecord);
@@ -192,13 +192,13 @@ describe('damage on disk', () => {
     ['a damaged MANIFEST', () => spoilFile(/^MANIFEST/, (bytes) => bytes.fill(0, 20, 24))],
     ['a damaged CURRENT', () => spoilFile(/^CURRENT/, () => Buffer.from('MANIFEST-000099\n'))],
     ['no CURRENT', () => rm(join(location, 'CURRENT'))],
-  ])("of LevelDB's own files is found by opening: %s", async (_, spoil) => {
+  ])("damage of LevelDB's own files is found by opening: %s", async (_, spoil) => {
     await spoil();
     await expect(open()).rejects.toBeInstanceOf(CorruptRecord);
     await expect(open()).rejects.toMatchObject({ damage: 'database', record: null, partition: null });
   });
 
-  it('that lost a batch between two others is found by opening', async () => {
+  it('the loss of a batch between two others is found by opening', async () => {
     store = await openLevelStore({ location, durability: 'memory', cacheBytes: 2 ** 20, checkpoint: { bytes: 1 } });
     for (let i = 0; i < 40; i++) await store!.commit([put(`k${i}`, v(10, `"${'x'.repeat(3000)}"`))]);
     await close();

@@ -14,7 +14,7 @@ describe('a disk operation that failed', () => {
     ['a quota of the file system', systemError('EDQUOT', 'quota exceeded')],
     ['a full disk, as LevelDB reports it', levelError('No space left on device')],
     ['a quota, as LevelDB reports it', levelError('Disk quota exceeded')],
-  ])('for want of room is STORAGE_FULL, which passes: %s', (_what, error) => {
+  ])('a disk operation that fails for want of room is the transient STORAGE_FULL: %s', (_what, error) => {
     for (const failure of [storageFailed('Cannot write to disk', error), cannotOpen('/data', error)]) {
       const message = expect.stringMatching(/make room/i);
       expect(failure).toMatchObject({ code: 'STORAGE_FULL', retryable: true, message });
@@ -26,7 +26,7 @@ describe('a disk operation that failed', () => {
     ['an I/O error', levelError('Input/output error'), IsochronError],
     ['a lost file', levelError('No such file or directory'), CorruptRecord],
     ['a text that holds the words', systemError('LEVEL_IO_ERROR', 'No space left on device: a'), IsochronError],
-  ])('for another reason is not: %s', (_what, error, kind) => {
+  ])('a disk operation that fails for another reason is not STORAGE_FULL: %s', (_what, error, kind) => {
     const failure = storageFailed('Cannot write to disk', error);
     expect(failure).toBeInstanceOf(kind);
     expect([failure.code, isOutOfRoom(failure)]).toEqual(['STORAGE_FAILED', false]);

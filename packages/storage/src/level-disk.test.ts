@@ -36,7 +36,7 @@ describe('the LevelDB store and its disk', () => {
     await rm(location, { recursive: true, force: true });
   });
 
-  it('reads a cold key with one get, and a cached one with none', async () => {
+  it('the LevelDB store reads a cold key with one get, and a cached one with none', async () => {
     await (await open()).commit([...Array(8).keys()].map((i) => put('a', 10 + i)));
     await store!.close();
     await open();
@@ -49,7 +49,7 @@ describe('the LevelDB store and its disk', () => {
     }
   });
 
-  it('brings whole chains to memory for find, and heads alone for read', async () => {
+  it('the LevelDB store brings whole chains to memory for find, and heads alone for read', async () => {
     await (await open()).commit([...Array(200).keys()].map((i) => put('a', 10 + i)));
     await store!.close();
     await open();
@@ -68,7 +68,7 @@ describe('the LevelDB store and its disk', () => {
     }
   });
 
-  it('holds each version once when it brings in those that memory had let go', async () => {
+  it('the LevelDB store holds each version once when it brings in evicted ones', async () => {
     await open();
     for (let ts = 10; ts < 400; ts++) await store!.commit([put('a', ts)]);
     const needs = { kind: 'chains', partition: P, keys: ['a'] } as const;
@@ -79,14 +79,14 @@ describe('the LevelDB store and its disk', () => {
     expect(seen).toEqual([...Array(390).keys()].map((i) => 399 - i));
   });
 
-  it('counts dependencies in the memory that the cache takes', async () => {
+  it('the LevelDB store counts dependencies in the memory that the cache takes', async () => {
     await open();
     const deps = Array.from({ length: 1000 }, (_, i) => i);
     await store!.commit([{ kind: 'version', partition: P, key: 'a', version: { ...version(10), deps } }]);
     expect(store!.stats().cache.bytes).toBeGreaterThan(8 * deps.length);
   });
 
-  it('finds a version deep in a tail of 5,000 with a handful of gets', async () => {
+  it('the LevelDB store finds a version deep in a tail of 5,000 with a handful of gets', async () => {
     await (await open()).commit([...Array(5000).keys()].map((i) => put('a', 10 + i)));
     await store!.close();
     await open();
@@ -102,7 +102,7 @@ describe('the LevelDB store and its disk', () => {
     }
   });
 
-  it('writes the head of a key once a checkpoint', async () => {
+  it('the LevelDB store writes the head of a key once a checkpoint', async () => {
     await open();
     const begin = jest.spyOn(ClassicLevel.prototype, 'batch');
     try {
@@ -116,7 +116,7 @@ describe('the LevelDB store and its disk', () => {
     }
   });
 
-  it('keeps the cache under its limit with data many times larger', async () => {
+  it('the LevelDB store keeps the cache under its limit with data many times larger', async () => {
     const limit = 200_000;
     const value = `"${'x'.repeat(100)}"`;
     await open(limit);
@@ -132,7 +132,7 @@ describe('the LevelDB store and its disk', () => {
     expect(store!.stats().partitions.get(P)).toEqual({ keys: 10_000, versions: 10_000 });
   });
 
-  it('keeps what is read often and evicts what is not', async () => {
+  it('the LevelDB store caches keys that are read often and evicts others', async () => {
     await open(100_000);
     await store!.commit([put('hot', 10)]);
     for (let i = 0; i < 2000; i++) {
@@ -143,7 +143,7 @@ describe('the LevelDB store and its disk', () => {
     expect(store!.resident({ kind: 'keys', partition: P, keys: ['cold0'] })).toBe(false);
   });
 
-  it('never caches what a commit has made outdated', async () => {
+  it('the LevelDB store never caches a chain that a commit has made outdated', async () => {
     await (await open(0)).commit([put('a', 10)]);
     for (let ts = 11; ts < 200; ts++) {
       const early = store!.prefetch({ kind: 'keys', partition: P, keys: ['a'] });
@@ -154,7 +154,7 @@ describe('the LevelDB store and its disk', () => {
     }
   });
 
-  it('removes collected versions, forgotten outcomes and truncated log entries from disk', async () => {
+  it('the LevelDB store removes collected versions, forgotten outcomes and truncated log entries from disk', async () => {
     await open();
     const records: DurableRecord[] = [...Array(400).keys()].flatMap((i) => [
       put('long', 10 + i),
@@ -185,7 +185,7 @@ describe('the LevelDB store and its disk', () => {
     });
   });
 
-  it('leaves nothing on disk of a key whose last version is removed, however long its chain was', async () => {
+  it('the LevelDB store leaves nothing on disk of a key whose last version is removed, however long its chain was', async () => {
     await open();
     const all = [...Array(100).keys()].map((i) => 10 + i);
     await store!.commit([...all.map((ts) => put('long', ts)), put('short', 10), put('kept', 10)]);
@@ -197,7 +197,7 @@ describe('the LevelDB store and its disk', () => {
     });
   });
 
-  it('writes the rest of a long chain anew, in segments of its own', async () => {
+  it('a removal writes the rest of a long chain anew, in segments of its own', async () => {
     await (await open()).commit([...Array(100).keys()].map((i) => put('a', 10 + i)));
     const segments = () => onRawDisk(location, (disk) => disk.keys({ gte: 't', lt: 'u' }).all());
     await store!.close();
@@ -211,7 +211,7 @@ describe('the LevelDB store and its disk', () => {
     expect([39, 40, 41].map((ts) => store!.read(P, 'a', ts)?.ts)).toEqual([39, 39, 41]);
   });
 
-  it('leaves the disk alone where the version to be removed is not there', async () => {
+  it('a removal of a version that is not there leaves the disk alone', async () => {
     await open();
     await store!.commit([...Array(100).keys()].map((i) => put('a', 10 + i)));
     await store!.close();
@@ -227,7 +227,7 @@ describe('the LevelDB store and its disk', () => {
     }
   });
 
-  it('visits a chain that a removal has left untidy, and no other, when the floor rises', async () => {
+  it('a rising floor visits a chain that a removal has left untidy, and no other', async () => {
     await open();
     const chain = (key: string) => [put(key, 10), put(key, 20), put(key, 30)];
     await store!.commit([...chain('a'), ...chain('b'), ...chain('c')]);
@@ -248,14 +248,14 @@ describe('the LevelDB store and its disk', () => {
     expect(openAs(COUNTERS, counters!, 'c0001/')).toEqual({ keys: 2, versions: 2, untidy: 0, cursor: '' });
   });
 
-  it('keeps a log entry in memory that is replaced over and over', async () => {
+  it('the LevelDB store keeps a log entry in memory that is replaced over and over', async () => {
     await open();
     const tx = { txId: 't', writes: [{ key: 'a', value: `"${'x'.repeat(100_000)}"` }] };
     for (let i = 0; i < 30; i++) await store!.commit([{ kind: 'log', partition: P, ct: 10, tx }]);
     expect(store!.resident({ kind: 'log', partition: P, after: 0, upTo: 100 })).toBe(true);
   });
 
-  it('says in one line that the folder is in use, and by whom to free it', async () => {
+  it('the LevelDB store reports in one line that the folder is in use, and how to free it', async () => {
     await open();
     const second = openLevelStore({ location, durability: 'memory', cacheBytes: 0 });
     await expect(second).rejects.toMatchObject({
@@ -264,13 +264,13 @@ describe('the LevelDB store and its disk', () => {
     });
   });
 
-  it('makes the folders above its own', async () => {
+  it('the LevelDB store makes the folders above its own', async () => {
     const deep = await openLevelStore({ location: join(location, 'a', 'b', 'c'), durability: 'memory', cacheBytes: 0 });
     await deep.close();
   });
 
   it.each(['file/data', 'file', '/proc/isochron'])(
-    'says in one line that the folder cannot be made: %s',
+    'the LevelDB store reports in one line that the folder cannot be made: %s',
     async (where) => {
       await writeFile(join(location, 'file'), '');
       const wrong = openLevelStore({ location: resolve(location, where), durability: 'memory', cacheBytes: 0 });
@@ -305,7 +305,7 @@ describe('the LevelDB store and its disk', () => {
       return next;
     };
 
-    it('finds every batch whole or not at all, and every acknowledged one', async () => {
+    it('after kill -9 the LevelDB store finds every batch whole or not at all, and every acknowledged one', async () => {
       const data = join(location, 'data');
       let first = 0;
       for (let round = 0; round < 4; round++) {
@@ -316,7 +316,7 @@ describe('the LevelDB store and its disk', () => {
     }, 60_000);
 
     it.each(['append', 'checkpoint', 'clear', 'cut', 'segment'])(
-      'finds them also when it died before a step or right after it: %s',
+      'a store that died before or right after a step finds every batch whole or not at all: %s',
       async (step) => {
         const data = join(location, 'data');
         let first = await check(data, await runChild(script, [data, '0'], root, 0, 20));

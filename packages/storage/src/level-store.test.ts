@@ -74,7 +74,7 @@ runVersionStoreSuite('LevelDB, killed instead of closed', async () => {
 });
 
 describe('a store that is opened anew in place', () => {
-  it('lets go of the disk when it is closed meanwhile', async () => {
+  it('a store that is opened anew in place lets go of the disk when it is closed meanwhile', async () => {
     const location = await testFolder('storage');
     const options = { location, durability: 'memory', cacheBytes: 2 ** 20 } as const;
     const store = await ReopenableStore.open(options);

@@ -60,11 +60,11 @@ const damageOf = (bytes: Uint8Array): unknown => {
 };
 
 describe('batches as records of the log', () => {
-  it('come back as they were, whatever records are in them', () => {
+  it('batches in the log are read as they were written, whatever records are in them', () => {
     expect(throughLog([EVERYTHING, [], EVERYTHING])).toEqual([EVERYTHING, [], EVERYTHING]);
   });
 
-  it('hold each value of a transaction once, from its prepare to its versions', () => {
+  it('batches in the log hold each value of a transaction once, from its prepare to its versions', () => {
     const writer = new LogRecords();
     const batches = [[prepare], [entry, outcome, unprepare, ...versions]];
     const sizes = batches.map((batch) => writer.pack(batch).length);
@@ -73,7 +73,7 @@ describe('batches as records of the log', () => {
     expect(throughLog(batches)).toEqual(batches);
   });
 
-  it('hold the values anew where the transaction is not prepared any more, or has others', () => {
+  it('batches in the log hold the values anew where the transaction is no longer prepared, or has others', () => {
     const other = { ...entry, tx: { txId: 't', writes: [...WRITES].reverse() } };
     for (const batches of [
       [[prepare], [other]],
@@ -83,7 +83,7 @@ describe('batches as records of the log', () => {
       expect(throughLog(batches)).toEqual(batches);
   });
 
-  it('keep a version that differs from its log entry in anything', () => {
+  it('batches in the log keep a version that differs from its log entry in anything', () => {
     const different: readonly DurableRecord[] = [
       put('a', v(9, '"other"', 't')),
       put('b', v(9, WRITES[0]!.value, 't')),
@@ -94,7 +94,7 @@ describe('batches as records of the log', () => {
     for (const record of different) expect(throughLog([[entry, record]])).toEqual([[entry, record]]);
   });
 
-  it('are read from behind the prepare on, given the transactions that were prepared there', () => {
+  it('batches in the log are read from behind the prepare on, given the transactions that were prepared there', () => {
     const writer = new LogRecords();
     writer.pack([prepare]);
     const packed = writer.pack([entry]);
@@ -104,7 +104,7 @@ describe('batches as records of the log', () => {
     expect(damageOf(packed)).toMatchObject({ damage: 'malformed' });
   });
 
-  it('are refused in a format that this version does not know', () => {
+  it('batches in the log are refused in an unknown format', () => {
     expect(damageOf(packr.pack([2]))).toMatchObject({ code: 'STORAGE_FAILED', damage: 'version' });
   });
 
@@ -123,13 +123,13 @@ describe('batches as records of the log', () => {
     [[1, [3, P, 0, null]]],
     [[1, [11, P, 't', ['committed', 5, 0, null]]]],
     [[1, [10, 'a', -1]]],
-  ])('are refused when they are none: %j', (content) => {
+  ])('a record of the log that is no batch is refused: %j', (content) => {
     const error = damageOf(packr.pack(content));
     expect(error).toBeInstanceOf(CorruptRecord);
     expect(error).toMatchObject({ code: 'STORAGE_FAILED', damage: 'malformed', record: null });
   });
 
-  it('are read or refused, and nothing else, when their bytes are changed at random', () => {
+  it('batches whose bytes are changed at random are read or refused, and nothing else', () => {
     const bytes = new LogRecords().pack(EVERYTHING);
     const changed = fc
       .array(fc.record({ at: fc.nat(bytes.length - 1), to: fc.nat(255) }), { minLength: 1, maxLength: 4 })

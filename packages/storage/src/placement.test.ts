@@ -21,26 +21,26 @@ describe('placement on disk (D14)', () => {
   };
   const mismatch = (message: RegExp) => ({ code: 'PLACEMENT_MISMATCH', message: expect.stringMatching(message) });
 
-  it('gives a new folder a random store id and keeps it', async () => {
+  it('the check of the placement gives a new folder a random store id and keeps it', async () => {
     const { storeId } = await verifyPlacement(location, placement);
     expect(storeId).toMatch(/^[0-9a-f-]{36}$/);
     expect(await verifyPlacement(location, placement)).toEqual({ storeId });
     expect((await verifyPlacement(join(location, 'other'), placement)).storeId).not.toBe(storeId);
   });
 
-  it('makes folders that only its user may read', async () => {
+  it('the check of the placement makes folders that only its user may read', async () => {
     await verifyPlacement(join(location, 'above', 'data'), placement);
     for (const folder of ['above', 'above/data']) expect((await stat(join(location, folder))).mode & 0o777).toBe(0o700);
   });
 
-  it('lives in the folder of the database', async () => {
+  it('the placement file is in the folder of the database', async () => {
     const { storeId } = await verifyPlacement(location, placement);
     const store = await openLevelStore({ location, durability: 'memory', cacheBytes: 0 });
     await store.close();
     expect(await verifyPlacement(location, placement)).toEqual({ storeId });
   });
 
-  it('does not mind the order of the partitions', async () => {
+  it('the order of the partitions does not matter to the check of the placement', async () => {
     await verifyPlacement(location, placement);
     await verifyPlacement(location, { ...placement, partitions: [...placement.partitions].reverse() });
   });
@@ -68,12 +68,12 @@ describe('placement on disk (D14)', () => {
       /written under the protocol paris, not wren/,
     ],
     ['the data is of another cluster', { ...placement, clusterId: 'c2' }, /belongs to cluster c1, not to c2/],
-  ])('refuses to open when %s', async (_, changed, message) => {
+  ])('the check of the placement refuses to open when %s', async (_, changed, message) => {
     await verifyPlacement(location, placement);
     await expect(verifyPlacement(location, changed)).rejects.toMatchObject(mismatch(message));
   });
 
-  it.each(['.', 'store'])('refuses data without a placement, in folder %s', async (folder) => {
+  it.each(['.', 'store'])('the check of the placement refuses data without a placement, in folder %s', async (folder) => {
     const store = await openLevelStore({ location: join(location, folder), durability: 'memory', cacheBytes: 0 });
     await store.close();
     await expect(verifyPlacement(location, placement)).rejects.toMatchObject(
@@ -81,7 +81,7 @@ describe('placement on disk (D14)', () => {
     );
   });
 
-  it.each(['', '{', '{}', '{"format":1,"storeId":7}'])('refuses a damaged file: %j', async (text) => {
+  it.each(['', '{', '{}', '{"format":1,"storeId":7}'])('the check of the placement refuses a damaged file: %j', async (text) => {
     await writeFile(join(location, PLACEMENT_FILE), text);
     await expect(verifyPlacement(location, placement)).rejects.toMatchObject({
       code: 'STORAGE_FAILED',
@@ -90,7 +90,7 @@ describe('placement on disk (D14)', () => {
     expect(await readFile(join(location, PLACEMENT_FILE), 'utf8')).toBe(text);
   });
 
-  it('says in one line that the folder cannot be used', async () => {
+  it('the check of the placement reports in one line that the folder cannot be used', async () => {
     await writeFile(join(location, 'file'), '');
     await expect(verifyPlacement(join(location, 'file', 'data'), placement)).rejects.toMatchObject({
       code: 'STORAGE_FAILED',

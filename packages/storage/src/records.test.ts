@@ -18,7 +18,7 @@ const tx = {
 const bytes = (sealed: Buffer): Buffer => Buffer.from(sealed);
 
 describe('records of what has one timestamp', () => {
-  it('are the bytes that they were before versions had dependencies', () => {
+  it('records with one timestamp have the bytes that they had before versions had dependencies', () => {
     expect(bytes(sealHead(head(v(10)), 0, KEY))).toEqual(bytes(seal([1, 2, 20, ...plain], KEY)));
     expect(bytes(sealSegment([v(10)], KEY))).toEqual(bytes(seal(plain, KEY)));
     expect(bytes(sealAs(LOGGED, tx, KEY))).toEqual(bytes(seal(writes, KEY)));
@@ -40,7 +40,7 @@ describe('records of what has one timestamp', () => {
     expect(bytes(sealAs(PREPARED, prepared, KEY))).toEqual(bytes(seal(fields, KEY)));
   });
 
-  it('open without dependencies', () => {
+  it('records with one timestamp open without dependencies', () => {
     expect(openHead(bytes(seal([1, 2, 20, ...plain], KEY)), KEY)).toStrictEqual(head(v(10)));
     expect(openAs(LOGGED, bytes(seal(writes, KEY)), KEY)).toStrictEqual(tx);
     expect(openAs(LOGGED, bytes(seal([], KEY)), KEY)).toStrictEqual({ writes: [] });
@@ -49,7 +49,7 @@ describe('records of what has one timestamp', () => {
 });
 
 describe('a prepare', () => {
-  it('keeps what its attempt avoids, with dependencies and without', () => {
+  it('a prepare keeps the nodes that its attempt avoids, with dependencies and without', () => {
     for (const record of [
       { ...prepared, avoid: ['oregon'] },
       { ...prepared, deps: [1, 2], avoid: ['ireland', 'oregon'] },
@@ -59,14 +59,14 @@ describe('a prepare', () => {
 });
 
 describe('records with dependencies', () => {
-  it('take one element more for each version that has some', () => {
+  it('records with dependencies take one element more for each version that has some', () => {
     const versions = [v(10), dependent(20, [5, 2 ** 52]), v(30), dependent(40, [0])];
     const sealed = bytes(sealSegment(versions, KEY));
     expect(openSegment(sealed, KEY)).toStrictEqual(versions);
     expect(openHead(bytes(sealHead(head(...versions), 1, KEY)), KEY)).toStrictEqual(head(...versions.slice(1)));
   });
 
-  it('that name keys stand behind those that are numbers', () => {
+  it('dependencies that name keys stand behind those that are numbers', () => {
     const depends = [
       { key: 'k', source: 2, ts: 2 ** 52, near: true },
       { key: 'l', source: 0, ts: 1 },
@@ -83,7 +83,7 @@ describe('records with dependencies', () => {
     expect(openAs(LOGGED, bytes(sealAs(LOGGED, { ...tx, depends: [] }, KEY)), KEY)).toStrictEqual(tx);
   });
 
-  it('hold siblings behind dependencies that are numbers', () => {
+  it('records hold siblings behind dependencies that are numbers', () => {
     const depends = [{ key: 'k', source: 2, ts: 5, near: true }];
     const versions = [
       { ...v(10), siblings: [0, 7] },
@@ -105,7 +105,7 @@ describe('records with dependencies', () => {
     });
   });
 
-  it('take an empty list for none', () => {
+  it('records with dependencies keep an empty list as none', () => {
     expect(openSegment(bytes(sealSegment([dependent(10, [])], KEY)), KEY)).toStrictEqual([v(10)]);
     expect(openAs(LOGGED, bytes(sealAs(LOGGED, { ...tx, deps: [] }, KEY)), KEY)).toStrictEqual(tx);
   });

@@ -111,7 +111,7 @@ afterEach(async () => {
 });
 
 describe('a store whose log takes long to sync', () => {
-  it('acknowledges nothing before its sync, then everything in the order of the commits, by one more write', async () => {
+  it('a store with a slow log acknowledges nothing before its sync, then all commits in their order, by one more write', async () => {
     const store = await open();
     const committer = new Committer(store);
     let writes = 0;
@@ -132,7 +132,7 @@ describe('a store whose log takes long to sync', () => {
     expect(writes).toBe(1);
   });
 
-  it('serves reads and prefetches meanwhile, of what waits too', async () => {
+  it('a store with a slow log serves reads and prefetches meanwhile, of waiting batches too', async () => {
     const store = await open();
     await store.commit([put('cold', v(5)), put('other', v(5))]);
     await store.recover();
@@ -151,7 +151,7 @@ describe('a store whose log takes long to sync', () => {
     expect(committer.acknowledged).toEqual([]);
   });
 
-  it('shows a listing once what was committed before it is durable, and not earlier', async () => {
+  it('a store with a slow log shows a listing once the commits before it are durable, and not earlier', async () => {
     const store = await open();
     const sync = gateOf('sync');
     sync.close();
@@ -168,7 +168,7 @@ describe('a store whose log takes long to sync', () => {
     expect(store.list(P, range(), FOREVER).entries.map(({ key }) => key)).toEqual(['all', 'k0', 'k1']);
   });
 
-  it('waits in close for what is on its way, and leaves all of it to the next start', async () => {
+  it('a store with a slow log waits in close for the batches on their way, and leaves all of them to the next start', async () => {
     const store = await open();
     const committer = new Committer(store);
     const sync = gateOf('sync');
@@ -186,7 +186,7 @@ describe('a store whose log takes long to sync', () => {
     expect(keysIn(await open(), 5)).toEqual(times(5));
   });
 
-  it('loses nothing acknowledged, and keeps a prefix of the rest, when the power fails meanwhile', async () => {
+  it('a store with a slow log loses nothing acknowledged in a power failure, and keeps a prefix of the rest', async () => {
     const store = await open();
     const committer = new Committer(store);
     committer.start(4);
@@ -219,7 +219,7 @@ describe('a store whose checkpoints take long', () => {
   const checkpoint = { bytes: BOUND, ms: 2 ** 30 };
   const value = `"${'x'.repeat(300)}"`;
 
-  it('lets commits wait when the log is two checkpoints ahead, and reads go on', async () => {
+  it('commits wait when the log is two checkpoints ahead, and reads go on', async () => {
     holdBatches();
     const store = await open(undefined, undefined, { checkpoint });
     batches.close();
@@ -240,7 +240,7 @@ describe('a store whose checkpoints take long', () => {
     expect(keysIn(await open(), before + 6)).toEqual(times(before + 6));
   });
 
-  it('lets commits wait when chains that wait for one fill the cache, and not earlier', async () => {
+  it('commits wait when chains that wait for a checkpoint fill the cache, and not earlier', async () => {
     holdBatches();
     const store = await open(undefined, undefined, { cacheBytes: 40_000 });
     const committer = new Committer(store);
@@ -259,7 +259,7 @@ describe('a store whose checkpoints take long', () => {
     expect(committer.acknowledged).toEqual(committer.inOrder);
   });
 
-  it('commits while the log is being cut', async () => {
+  it('a store commits while the log is being cut', async () => {
     const store = await open(undefined, undefined, { checkpoint, segmentBytes: 500 });
     const remove = gateOf('remove');
     remove.close();
@@ -274,7 +274,7 @@ describe('a store whose checkpoints take long', () => {
     await Promise.all(committer.commits);
   });
 
-  it('waits in close for the one on its way, and for the last one', async () => {
+  it('the close of a store waits for the checkpoint on its way, and for the last one', async () => {
     holdBatches();
     const store = await open(undefined, undefined, { checkpoint });
     batches.close();

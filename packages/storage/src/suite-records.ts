@@ -6,7 +6,7 @@ import { ended, logged, outcomeAt, P, prepared, put, type StoreCase, txIds, v } 
 /** Log, outcomes, prepared transactions, meta values and commits. */
 export function recordCases(on: StoreCase): void {
   describe('log', () => {
-    it('returns the groups after one timestamp up to another, in order, each whole', async () => {
+    it('the log returns the groups after one timestamp up to another, in order, each whole', async () => {
       await on.store.commit([logged(20, 'b'), logged(10), logged(20, 'a'), logged(30), logged(40)]);
       const page = await on.log(10, 30);
       expect(page.groups.map(({ ct }) => ct)).toEqual([20, 30]);
@@ -15,13 +15,13 @@ export function recordCases(on: StoreCase): void {
       expect(page.groups[1]!.txs[0]).toEqual({ txId: 'tx30', writes: [{ key: 'a', value: '"x"' }] });
     });
 
-    it('shows entries before they are durable', async () => {
+    it('the log shows entries before they are durable', async () => {
       const done = on.store.commit([logged(10)]);
       expect(txIds(await on.log(0, 100))).toEqual(['tx10']);
       await done;
     });
 
-    it('has the log after a restart, and what is added to it later', async () => {
+    it('the log is there after a restart, with entries that are added later', async () => {
       await on.store.commit([logged(10), logged(20)]);
       await on.reopen();
       expect(txIds(await on.log(0, 100))).toEqual(['tx10', 'tx20']);
@@ -30,7 +30,7 @@ export function recordCases(on: StoreCase): void {
       expect(txIds(await on.log(20, 100))).toEqual(['tx30']);
     });
 
-    it('sees entries that came between the prefetch and the use', async () => {
+    it('a page of the log has entries that came between the prefetch and the use', async () => {
       await on.store.commit([logged(10), logged(20)]);
       await on.reopen();
       await on.store.prefetch({ kind: 'log', partition: P, after: 0, upTo: 20 });
@@ -39,7 +39,7 @@ export function recordCases(on: StoreCase): void {
       await late;
     });
 
-    it('replaces an entry by a later one of the same transaction, also by one that writes nothing', async () => {
+    it('the log replaces an entry by a later one of the same transaction, also by one that writes nothing', async () => {
       const empty = { kind: 'log', partition: P, ct: 20, tx: { txId: 'tx20', writes: [] } } as const;
       await on.store.commit([logged(10), logged(20), logged(20, 'other'), logged(30)]);
       const done = on.store.commit([empty]);
@@ -58,7 +58,7 @@ export function recordCases(on: StoreCase): void {
       }
     });
 
-    it('shows the replacement of an entry that comes while a page is being read', async () => {
+    it('the log shows the replacement of an entry that comes while a page is being read', async () => {
       await on.store.commit([...Array(50).keys()].map((i) => logged(10 + i)));
       // A little later each time, so that every step of the prefetch is met.
       for (let delay = 0; delay < 30; delay++) {
@@ -73,7 +73,7 @@ export function recordCases(on: StoreCase): void {
       }
     });
 
-    it('cuts long ranges into pages but never inside a group', async () => {
+    it('the log cuts long ranges into pages but never inside a group', async () => {
       const records = [...Array(2500).keys()].map((i) =>
         logged(10 + Math.floor(i / 400), `t${String(i).padStart(4, '0')}`),
       );
@@ -94,14 +94,14 @@ export function recordCases(on: StoreCase): void {
       }
     });
 
-    it('cuts pages of large transactions by size', async () => {
+    it('the log cuts pages of large transactions by size', async () => {
       await on.store.commit([...Array(10).keys()].map((i) => logged(10 + i, `t${i}`, `"${'x'.repeat(400_000)}"`)));
       const page = await on.log(0, 100);
       expect(page.groups.length).toBe(3);
       expect(page.upTo).toBe(12);
     });
 
-    it('drops entries at or below a truncation, for good', async () => {
+    it('the log drops entries at or below a truncation, for good', async () => {
       await on.store.commit([logged(10), logged(20), logged(30)]);
       await on.store.commit([{ kind: 'truncateLog', partition: P, upTo: 20 }]);
       expect(txIds(await on.log(0, 100))).toEqual(['tx30']);
@@ -111,7 +111,7 @@ export function recordCases(on: StoreCase): void {
       expect(txIds(await on.log(0, 100))).toEqual(['tx30']);
     });
 
-    it('keeps the logs of partitions apart', async () => {
+    it('the logs of partitions are kept apart', async () => {
       await on.store.commit([logged(10, 'a', '"x"', 1), logged(10, 'b', '"x"', 2)]);
       await on.reopen();
       expect(txIds(await on.log(0, 100, 1))).toEqual(['a']);
@@ -121,7 +121,7 @@ export function recordCases(on: StoreCase): void {
   });
 
   describe('outcomes, prepared transactions and meta values', () => {
-    it('knows how a transaction ended, at once and after a restart', async () => {
+    it('a store returns the outcome of a transaction, at once and after a restart', async () => {
       const tombstone: OutcomeRecord = { status: 'aborted', ts: 20, attempt: 1, digest: null };
       const done = on.store.commit([ended('t1', outcomeAt(10)), ended('t2', tombstone)]);
       expect(on.store.outcome(P, 't1')).toEqual(outcomeAt(10));
@@ -133,7 +133,7 @@ export function recordCases(on: StoreCase): void {
       expect(on.store.outcome(P + 1, 't1')).toBeUndefined();
     });
 
-    it('replaces an outcome by that of a later attempt', async () => {
+    it('a store replaces an outcome by that of a later attempt', async () => {
       await on.store.commit([ended('t1', { status: 'aborted', ts: 10, attempt: 0, digest: null })]);
       await on.store.commit([ended('t1', { ...outcomeAt(50), attempt: 1 })]);
       await on.store.commit([{ kind: 'forget', partition: P, upTo: 30 }]);
@@ -142,7 +142,7 @@ export function recordCases(on: StoreCase): void {
       expect(on.store.outcome(P, 't1')).toEqual({ ...outcomeAt(50), attempt: 1 });
     });
 
-    it('forgets outcomes below a horizon, and says where that is', async () => {
+    it('a store drops outcomes below a horizon, and returns the horizon', async () => {
       await on.store.commit([10, 20, 30].map((ts) => ended(`t${ts}`, outcomeAt(ts))));
       await on.store.commit([{ kind: 'forget', partition: P, upTo: 20 }]);
       await on.store.commit([{ kind: 'forget', partition: P, upTo: 15 }]);
@@ -154,7 +154,7 @@ export function recordCases(on: StoreCase): void {
       }
     });
 
-    it('recovers prepared transactions until they are removed', async () => {
+    it('a store recovers prepared transactions until they are removed', async () => {
       await on.store.commit([
         { kind: 'prepared', partition: P, txId: 't1', record: prepared },
         {
@@ -177,7 +177,7 @@ export function recordCases(on: StoreCase): void {
       expect((await on.store.recover()).prepared.map(({ txId }) => txId)).toEqual(['t2']);
     });
 
-    it('recovers meta values: timestamps, and timestamps by name', async () => {
+    it('a store recovers meta values: timestamps, and timestamps by name', async () => {
       await on.store.commit([
         { kind: 'meta', name: 'ceiling', value: 5 },
         { kind: 'meta', name: 'vv/3', value: { virginia: 7, oregon: 2 ** 52 } },
@@ -192,7 +192,7 @@ export function recordCases(on: StoreCase): void {
   });
 
   describe('commits', () => {
-    it('become durable in the order of the calls', async () => {
+    it('commits become durable in the order of the calls', async () => {
       const order: number[] = [];
       const commits = [1, 2, 3, 4].map((n) =>
         on.store.commit([{ kind: 'meta', name: 'n', value: n }]).then(() => order.push(n)),
@@ -202,7 +202,7 @@ export function recordCases(on: StoreCase): void {
       expect((await on.store.recover()).meta.get('n')).toBe(4);
     });
 
-    it('are waited for by close, and refused after it', async () => {
+    it('close waits for commits, and later commits are refused', async () => {
       const commits = [...Array(20).keys()].map((i) => on.store.commit([put(`k${i}`, v(10))]));
       await on.reopen();
       await Promise.all(commits);
@@ -211,7 +211,7 @@ export function recordCases(on: StoreCase): void {
       await expect(on.store.commit([put('a', v(10))])).rejects.toMatchObject({ code: 'STORAGE_FAILED' });
     });
 
-    it('count in the statistics', async () => {
+    it('commits count in the statistics', async () => {
       await on.store.commit([put('a', v(10)), put('b', v(10)), put('a', v(20, null))]);
       await on.store.commit([put('c', v(10), 1)]);
       expect(on.store.stats()).toMatchObject({ commits: { batches: 2, records: 4, waiting: 0 } });

@@ -27,7 +27,7 @@ export function removalCases(on: StoreCase): void {
     const times = (count: number) => Array.from({ length: count }, (_, i) => 10 * (i + 1));
     const without = (all: readonly number[], ...gone: number[]) => all.filter((ts) => !gone.includes(ts));
 
-    it('takes one version out of a chain: the one with its timestamp and transaction', async () => {
+    it('remove takes one version out of a chain: the one with its timestamp and transaction', async () => {
       await on.store.commit([put('a', v(10)), put('a', v(20)), put('a', v(20, '"x"', 'other')), put('b', v(20))]);
       await always(on.store.commit([remove('a', 20)]), () => {
         expect(on.store.read(P, 'a', 20)).toEqual(v(20, '"x"', 'other'));
@@ -37,13 +37,13 @@ export function removalCases(on: StoreCase): void {
       expect(size()).toEqual({ keys: 2, versions: 3 });
     });
 
-    it('makes no difference between regions', async () => {
+    it('remove makes no difference between regions', async () => {
       await on.store.commit([put('a', v(10, '1', 'tx', 'oregon')), put('a', v(20, '2', 'tx2', 'ireland'))]);
       await always(on.store.commit([remove('a', 20, 'tx2')]), () => expect(timesOf('a')).toEqual([10]));
       expect(size()).toEqual({ keys: 1, versions: 1 });
     });
 
-    it('changes nothing where the version is not there', async () => {
+    it('remove changes nothing where the version is not there', async () => {
       const all = times(100);
       await on.store.commit([...all.map((ts) => put('long', v(ts))), put('a', v(10)), put('a', v(10), P + 1)]);
       const wrong = [
@@ -62,7 +62,7 @@ export function removalCases(on: StoreCase): void {
       });
     });
 
-    it('takes back a version that the same batch, or one that is not durable yet, has put in', async () => {
+    it('remove takes back a version that the same batch, or one that is not durable yet, has put in', async () => {
       const commits = [
         on.store.commit([put('a', v(10)), put('b', v(10)), remove('b', 10)]),
         on.store.commit([remove('a', 10), put('a', v(20))]),
@@ -77,7 +77,7 @@ export function removalCases(on: StoreCase): void {
       expect(size()).toEqual({ keys: 1, versions: 1 });
     });
 
-    it('leaves a version that is put in again after it', async () => {
+    it('remove leaves a version that is put in again after it', async () => {
       await on.store.commit([put('a', v(10, '"first"')), put('b', v(10))]);
       const commits = [
         on.store.commit([remove('a', 10), put('a', v(10, '"second"')), remove('b', 10)]),
@@ -93,7 +93,7 @@ export function removalCases(on: StoreCase): void {
       expect(size()).toEqual({ keys: 2, versions: 2 });
     });
 
-    it('takes versions out of the head and out of any segment of a long chain', async () => {
+    it('remove takes versions out of the head and out of any segment of a long chain', async () => {
       const all = times(200);
       await on.store.commit(all.map((ts) => put('a', v(ts))));
       const gone: number[] = [];
@@ -105,7 +105,7 @@ export function removalCases(on: StoreCase): void {
       }
     });
 
-    it('goes with late and new versions of a long chain in one batch, in their order', async () => {
+    it('remove goes with late and new versions of a long chain in one batch, in their order', async () => {
       const all = times(200);
       await on.store.commit(all.map((ts) => put('a', v(ts))));
       await on.reopen();
@@ -127,7 +127,7 @@ export function removalCases(on: StoreCase): void {
       expect(size()).toEqual({ keys: 1, versions: left.length });
     });
 
-    it('leaves a chain that grows, shrinks and is collected as before', async () => {
+    it('remove leaves a chain that grows, shrinks and is collected as before', async () => {
       const all = times(100);
       await on.store.commit(all.map((ts) => put('a', v(ts))));
       await on.store.commit([remove('a', 500), remove('a', 1000)]);
@@ -151,7 +151,7 @@ export function removalCases(on: StoreCase): void {
       ['a tombstone', [v(10, null)]],
       ['two versions and a tombstone', [v(10), v(20), v(30, null)]],
       ['a long chain', times(60).map((ts) => v(ts))],
-    ])('removes the key with its last version: %s', async (_, versions) => {
+    ])('remove takes the key away with its last version: %s', async (_, versions) => {
       await on.store.commit([...versions.map((version) => put('a', version)), put('b', v(10))]);
       await on.reopen();
       const done = on.store.commit(versions.map(({ ts }) => remove('a', ts)));
@@ -166,7 +166,7 @@ export function removalCases(on: StoreCase): void {
       expect(size()).toEqual({ keys: 2, versions: 2 });
     });
 
-    it('shows what a removed tombstone hid', async () => {
+    it('remove shows the version that a removed tombstone hid', async () => {
       await on.store.commit([put('a', v(10)), put('a', v(20, null))]);
       await always(on.store.commit([remove('a', 20)]), async () => {
         expect(on.store.read(P, 'a', FOREVER)).toEqual(v(10));
@@ -174,7 +174,7 @@ export function removalCases(on: StoreCase): void {
       });
     });
 
-    it('shows in a listing that was prefetched before it', async () => {
+    it('remove takes effect in a listing that was prefetched before it', async () => {
       await on.store.commit([
         put('a', v(10)),
         put('b', v(10)),
@@ -196,7 +196,7 @@ export function removalCases(on: StoreCase): void {
       expect((await on.list(range(), 50)).entries).toEqual(left);
     });
 
-    it('shows in a listing that is being read meanwhile', async () => {
+    it('remove takes effect in a listing that is being read meanwhile', async () => {
       for (let delay = 0; delay < 30; delay++) {
         await on.store.commit([put('a', v(10)), put('b', v(10)), put('b', v(20))]);
         const lists = [range('', null, 10 + delay), range('a', null, 10 + delay)];
@@ -214,7 +214,7 @@ export function removalCases(on: StoreCase): void {
       }
     });
 
-    it('is part of every copy that is asked for when it is durable', async () => {
+    it('every copy that begins after a durable remove includes it', async () => {
       const all = times(100);
       await on.store.commit([...all.map((ts) => put('a', v(ts))), put('b', v(10))]);
       await on.store.prefetch({ kind: 'copy', partition: P, start: '' });
@@ -225,7 +225,7 @@ export function removalCases(on: StoreCase): void {
       ]);
     });
 
-    it('is met whole by chains that are being brought to memory', async () => {
+    it('chains that are being brought to memory have all of a remove or nothing of it', async () => {
       let all = times(180);
       await on.store.commit(all.map((ts) => put('a', v(ts))));
       for (let delay = -20; delay < 20; delay++) {

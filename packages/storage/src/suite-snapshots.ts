@@ -22,7 +22,7 @@ export function snapshotCases(on: StoreCase): void {
     });
     const writes = [{ key: 'a', value: '1' }];
 
-    it('of versions are kept, also deep in a long chain and in copies, and none stay none', async () => {
+    it('dependencies of versions are kept, also deep in a long chain and in copies, and none stay none', async () => {
       const chain = Array.from({ length: 100 }, (_, i) => (i % 3 === 0 ? v(10 + i) : dependent(10 + i, [i, 2 ** 52])));
       await on.store.commit([...chain.map((version) => put('a', version)), put('b', dependent(7, [0], null))]);
       for (const round of ['open', 'reopened']) {
@@ -34,7 +34,7 @@ export function snapshotCases(on: StoreCase): void {
       }
     });
 
-    it('that name keys are kept', async () => {
+    it('dependencies that name keys are kept', async () => {
       const depends = [
         { key: 'k', source: 1, ts: 9, near: true },
         { key: 'l', source: 0, ts: 2 ** 52 },
@@ -47,7 +47,7 @@ export function snapshotCases(on: StoreCase): void {
       }
     });
 
-    it('of logged transactions are kept, and none stay none', async () => {
+    it('dependencies of logged transactions are kept, and none stay none', async () => {
       const txs = [
         { txId: 'one', writes, deps: [3] },
         { txId: 'several', writes: [...writes, ...writes], deps: [0, 2 ** 52, 7] },
@@ -64,7 +64,7 @@ export function snapshotCases(on: StoreCase): void {
       }
     });
 
-    it('of prepared transactions are kept, and none stay none', async () => {
+    it('dependencies of prepared transactions are kept, and none stay none', async () => {
       const records = [{ ...prepared, deps: [5, 2 ** 52] }, prepared];
       await on.store.commit(
         records.map((record, i) => ({ kind: 'prepared' as const, partition: P, txId: `t${i}`, record })),
@@ -75,7 +75,7 @@ export function snapshotCases(on: StoreCase): void {
   });
 
   describe('find', () => {
-    it('returns the freshest version that belongs, whatever is fresher or has a higher timestamp', async () => {
+    it('find returns the freshest version that belongs, whichever others are fresher or have a higher timestamp', async () => {
       await on.store.commit([
         put('a', dependent(10, [5])),
         put('a', dependent(20, [90])),
@@ -90,7 +90,7 @@ export function snapshotCases(on: StoreCase): void {
       expect(on.store.find(P + 1, 'a', all)).toBeUndefined();
     });
 
-    it('orders versions of one timestamp by transaction id, then region', async () => {
+    it('find orders versions of one timestamp by transaction id, then region', async () => {
       const ties = [v(10, '1', 'b', 'z'), v(10, '2', 'c', 'a'), v(10, '3', 'c', 'b'), v(10, '4', 'a', 'z')];
       await on.store.commit(ties.map((version) => put('a', version)));
       for (let round = 0; round < 2; round++) {
@@ -100,13 +100,13 @@ export function snapshotCases(on: StoreCase): void {
       }
     });
 
-    it('returns a tombstone as a version without value', async () => {
+    it('find returns a tombstone as a version without value', async () => {
       await on.store.commit([put('a', v(10)), put('a', v(20, null))]);
       expect(on.store.find(P, 'a', all)).toEqual(v(20, null));
       expect(on.store.find(P, 'a', ({ ts }) => ts < 20)).toEqual(v(10));
     });
 
-    it('sees a version before its commit is durable, among those on disk', async () => {
+    it('find sees a version before its commit is durable, among those on disk', async () => {
       await on.store.commit([put('a', v(10)), put('a', v(30))]);
       await on.reopen();
       const done = on.store.commit([put('a', dependent(20, [1])), put('a', dependent(40, [99])), put('b', v(10))]);
@@ -118,7 +118,7 @@ export function snapshotCases(on: StoreCase): void {
       }
     });
 
-    it('finds any version of a long chain, in memory or not', async () => {
+    it('find returns any version of a long chain, in memory or not', async () => {
       const times = Array.from({ length: 300 }, (_, i) => 10 * (i + 1));
       await on.store.commit(times.map((ts) => put('a', v(ts))));
       for (let round = 0; round < 2; round++) {
@@ -129,7 +129,7 @@ export function snapshotCases(on: StoreCase): void {
       }
     });
 
-    it('reads any version of a chain that was prefetched', async () => {
+    it('find reads any version of a chain that was prefetched', async () => {
       await on.store.commit([...Array(100).keys()].map((i) => put('a', v(10 + i))));
       const needs = { kind: 'chains', partition: P, keys: ['a', 'absent'] } as const;
       await on.reopen();
@@ -139,7 +139,7 @@ export function snapshotCases(on: StoreCase): void {
       expect(on.store.read(P, 'a', FOREVER)?.ts).toBe(109);
     });
 
-    it('finds every version while a commit changes the chain that is being brought to memory', async () => {
+    it('find returns every version while a commit changes the chain that is being brought to memory', async () => {
       const times = Array.from({ length: 300 }, (_, i) => 10 * (i + 1));
       await on.store.commit(times.map((ts) => put('a', v(ts))));
       const needs = { kind: 'chains', partition: P, keys: ['a'] } as const;
@@ -164,7 +164,7 @@ export function snapshotCases(on: StoreCase): void {
       }
     });
 
-    it('finds what collection keeps: the newest version at or below the floor and everything above', async () => {
+    it('find returns the versions that collection keeps: the newest one at or below the floor and everything above', async () => {
       await on.store.commit([
         put('a', dependent(10, [1])),
         put('a', dependent(20, [90])),
@@ -180,7 +180,7 @@ export function snapshotCases(on: StoreCase): void {
   });
 
   describe('list with a predicate', () => {
-    it('lists the keys whose freshest version that belongs has a value, in order', async () => {
+    it('list with a predicate lists the keys whose freshest version that belongs has a value, in order', async () => {
       await on.store.commit([
         put('c', v(10)),
         put('a', dependent(10, [1])),
@@ -202,7 +202,7 @@ export function snapshotCases(on: StoreCase): void {
       }
     });
 
-    it('goes through every key, page after page, past keys that do not belong', async () => {
+    it('list with a predicate goes through every key, page after page, past keys that do not belong', async () => {
       const keys = [...Array(25).keys()].map((i) => `k${String(i).padStart(2, '0')}`);
       await on.store.commit(keys.map((key, i) => put(key, dependent(10, [i % 5]))));
       const seen: string[] = [];
@@ -215,13 +215,13 @@ export function snapshotCases(on: StoreCase): void {
       expect(seen).toEqual(['k00', 'k05', 'k10', 'k15', 'k20']);
     });
 
-    it('finds old versions of long chains', async () => {
+    it('list with a predicate finds old versions of long chains', async () => {
       await on.store.commit([...Array(100).keys()].map((i) => put('a', dependent(10 + i, [i]))));
       await on.reopen();
       expect((await on.list(range(), dependsUpTo(27))).entries).toEqual([{ key: 'a', version: dependent(37, [27]) }]);
     });
 
-    it('answers different snapshots from one page, with what was committed since the prefetch', async () => {
+    it('list with a predicate answers different snapshots from one page, with the commits since the prefetch', async () => {
       await on.store.commit([put('b', v(10)), put('d', v(10))]);
       const needs = { kind: 'list', partition: P, range: range('', null, 3), snapshot: 'any' } as const;
       await on.store.prefetch(needs);

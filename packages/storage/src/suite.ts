@@ -19,7 +19,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
     const on = eachWithStore(factory);
 
     describe('versions', () => {
-      it('returns the freshest version at or below the snapshot', async () => {
+      it('a read returns the freshest version at or below the snapshot', async () => {
         await on.store.commit([put('a', v(10)), put('a', v(20)), put('a', v(30))]);
         expect(on.store.read(P, 'a', 9)).toBeUndefined();
         expect(on.store.read(P, 'a', 10)).toEqual(v(10));
@@ -27,12 +27,12 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         expect(on.store.read(P, 'a', FOREVER)).toEqual(v(30));
       });
 
-      it('returns nothing for a key that was never written', () => {
+      it('a read returns nothing for a key that was never written', () => {
         expect(on.store.read(P, 'missing', FOREVER)).toBeUndefined();
         expect(on.store.read(P, 'missing', FOREVER)).toBeUndefined();
       });
 
-      it('shows a version before its commit is durable, also of a key that was read as absent', async () => {
+      it('a read shows a version before its commit is durable, also of a key that was read as absent', async () => {
         expect(on.store.read(P, 'a', FOREVER)).toBeUndefined();
         const done = on.store.commit([put('a', v(10)), put('b', v(11))]);
         expect(on.store.read(P, 'a', FOREVER)).toEqual(v(10));
@@ -41,7 +41,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         expect(on.store.read(P, 'a', FOREVER)).toEqual(v(10));
       });
 
-      it('merges what is staged with what is on disk', async () => {
+      it('a read merges staged versions with those on disk', async () => {
         await on.store.commit([put('a', v(10)), put('a', v(30))]);
         await on.reopen();
         const done = on.store.commit([put('a', v(20))]);
@@ -50,7 +50,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         expect([10, 20, 29, 30].map((ts) => on.store.read(P, 'a', ts)?.ts)).toEqual([10, 20, 20, 30]);
       });
 
-      it('orders versions of one timestamp by transaction id, then region', async () => {
+      it('a read orders versions of one timestamp by transaction id, then region', async () => {
         const ties = [v(10, '1', 'b', 'z'), v(10, '2', 'c', 'a'), v(10, '3', 'c', 'b'), v(10, '4', 'a', 'z')];
         await on.store.commit(ties.map((version) => put('a', version)));
         expect(on.store.read(P, 'a', 10)?.value).toBe('3');
@@ -58,25 +58,25 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         expect(on.store.read(P, 'a', 10)?.value).toBe('3');
       });
 
-      it('does not depend on the order of arrival', async () => {
+      it('a read does not depend on the order in which versions arrived', async () => {
         for (const ts of [30, 10, 20]) await on.store.commit([put('a', v(ts))]);
         expect([10, 20, 30].map((ts) => on.store.read(P, 'a', ts)?.ts)).toEqual([10, 20, 30]);
       });
 
-      it('keeps the first of two versions with the same timestamp, transaction and region', async () => {
+      it('a store keeps the first of two versions with the same timestamp, transaction and region', async () => {
         await on.store.commit([put('a', v(10, '"first"'))]);
         await on.store.commit([put('a', v(10, '"second"')), put('a', v(10, '"third"'))]);
         expect(on.store.read(P, 'a', 10)?.value).toBe('"first"');
         expect(on.store.stats().partitions.get(P)).toEqual({ keys: 1, versions: 1 });
       });
 
-      it('returns a tombstone as a version without value', async () => {
+      it('a read returns a tombstone as a version without value', async () => {
         await on.store.commit([put('a', v(10)), put('a', v(20, null))]);
         expect(on.store.read(P, 'a', 15)).toEqual(v(10));
         expect(on.store.read(P, 'a', 20)).toEqual(v(20, null));
       });
 
-      it('keeps bytes as bytes and text as text, of any size', async () => {
+      it('a store keeps bytes as bytes and text as text, of any size', async () => {
         const large = `"${'é😀'.repeat(100_000)}"`;
         await on.store.commit([
           put('bytes', v(1, new Uint8Array([0, 255, 7]))),
@@ -93,21 +93,21 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         }
       });
 
-      it('does not follow later changes of the frame that a value was a view of', async () => {
+      it('a stored value does not follow later changes of the frame that it was a view of', async () => {
         const frame = new Uint8Array(100_000);
         await on.store.commit([put('a', v(10, frame.subarray(10, 12)))]);
         frame.fill(9);
         expect(on.store.read(P, 'a', 10)?.value).toEqual(new Uint8Array(2));
       });
 
-      it('keeps partitions apart', async () => {
+      it('a store keeps partitions apart', async () => {
         await on.store.commit([put('a', v(10), 1), put('a', v(20), 2)]);
         expect(on.store.read(1, 'a', FOREVER)?.ts).toBe(10);
         expect(on.store.read(2, 'a', FOREVER)?.ts).toBe(20);
         expect(on.store.read(0, 'a', FOREVER)).toBeUndefined();
       });
 
-      it('says that keys are resident once they were prefetched', async () => {
+      it('a store reports keys as resident once they were prefetched', async () => {
         await on.store.commit([put('a', v(10))]);
         await on.reopen();
         await on.store.prefetch({ kind: 'keys', partition: P, keys: ['a', 'absent'] });
@@ -118,7 +118,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
     });
 
     describe('copies (D10)', () => {
-      it('hands over whole chains, oldest first, tombstones and long tails too, page after page', async () => {
+      it('a copy holds whole chains, oldest first, tombstones and long tails too, page after page', async () => {
         const long = Array.from({ length: 200 }, (_, i) => put('long', v(10 * (i + 1))));
         await on.store.commit([...long, put('gone', v(5)), put('gone', v(6, null)), put('other', v(7), P + 1)]);
         for (let i = 0; i < 30; i++) await on.store.commit([put(`k${10 + i}`, v(50 + i, `"${'x'.repeat(40_000)}"`))]);
@@ -142,7 +142,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         }
       });
 
-      it('holds everything that was committed before it was asked for, also by the second who asks', async () => {
+      it('a copy holds everything that was committed before its call, also for a second caller', async () => {
         await on.store.commit([put('a', v(10))]);
         const first = on.copy('');
         const late = on.store.commit([put('a', v(20)), put('b', v(21))]);
@@ -161,7 +161,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
       /** What a read at each of these times finds: one comparison of all, as each costs more than its read. */
       const timesRead = (times: readonly number[]) => times.map((ts) => on.store.read(P, 'a', ts)?.ts);
 
-      it('finds every version of a chain that grew by one at a time', async () => {
+      it('a store finds every version of a long chain that grew by one at a time', async () => {
         for (const ts of all) await on.store.commit([put('a', v(ts))]);
         for (const round of [1, 2]) {
           expect([round, ...all.map((ts) => on.store.read(P, 'a', ts + 5)?.ts)]).toEqual([round, ...all]);
@@ -170,14 +170,14 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         }
       });
 
-      it('finds every version of a chain that was written at once', async () => {
+      it('a store finds every version of a long chain that was written at once', async () => {
         await on.store.commit(all.map((ts) => put('a', v(ts))));
         await on.reopen();
         expect(timesRead(all)).toEqual(all);
         expect(on.store.stats().partitions.get(P)).toEqual({ keys: 1, versions: 500 });
       });
 
-      it('takes late versions anywhere in a long chain, staged and stored', async () => {
+      it('a store takes late versions anywhere in a long chain, staged and stored', async () => {
         await on.store.commit(all.map((ts) => put('a', v(ts))));
         await on.reopen();
         const late = [3, 7, 15, 1005, 1006, 2555, 4999, 4999, 5001, 10];
@@ -191,7 +191,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         expect(on.store.stats().partitions.get(P)?.versions).toBe(expected.length);
       });
 
-      it('takes a long run of late versions below everything', async () => {
+      it('a store takes a long run of late versions below everything', async () => {
         await on.store.commit(all.map((ts) => put('a', v(ts + 100_000))));
         await on.reopen();
         for (let i = 0; i < all.length; i += 50)
@@ -202,7 +202,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         expect(timesRead(high)).toEqual(high);
       });
 
-      it('reads large old values while the batch that displaced them is on its way', async () => {
+      it('a store reads large old values while the batch that displaced them is on its way', async () => {
         const large = (ts: number) => v(ts, `"${String(ts).repeat(50_000)}"`);
         await on.store.commit([put('a', large(10))]);
         const commits = [20, 30, 40].map((ts) => on.store.commit([put('a', large(ts))]));
@@ -227,7 +227,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
       };
       const versions = () => on.store.stats().partitions.get(P)?.versions ?? 0;
 
-      it('keeps the newest version at or below the floor and everything above', async () => {
+      it('collection keeps the newest version at or below the floor and everything above', async () => {
         await on.store.commit([10, 20, 30, 40].map((ts) => put('a', v(ts))));
         await on.store.commit([collect(25)]);
         await settle(25, () => versions() === 3);
@@ -237,14 +237,14 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         expect([25, 30, 40].map((ts) => on.store.read(P, 'a', ts)?.ts)).toEqual([20, 30, 40]);
       });
 
-      it('answers a read at the floor from the version below it', async () => {
+      it('a read at the floor of a collection returns the version below it', async () => {
         await on.store.commit([put('a', v(10)), put('a', v(50))]);
         await on.store.commit([collect(49)]);
         await on.store.commit([put('a', v(60))]);
         expect(on.store.read(P, 'a', 49)?.ts).toBe(10);
       });
 
-      it('drops a tombstone with what it hides, and the key with it', async () => {
+      it('collection drops a tombstone with the versions that it hides, and the key with it', async () => {
         await on.store.commit([put('a', v(10)), put('a', v(20, null)), put('b', v(10))]);
         await on.store.commit([collect(30)]);
         await settle(30, () => versions() === 1);
@@ -255,7 +255,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         expect(keysOf(await on.list(range()))).toEqual(['b']);
       });
 
-      it('never lets a deleted value show again', async () => {
+      it('collection never lets a deleted value show again', async () => {
         await on.store.commit([...Array(40).keys()].map((i) => put('a', v(10 + i))));
         await on.store.commit([put('a', v(100, null))]);
         for (let floor = 20; floor < 140; floor += 10) {
@@ -266,19 +266,19 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         }
       });
 
-      it('keeps a tombstone above the floor', async () => {
+      it('collection keeps a tombstone above the floor', async () => {
         await on.store.commit([put('a', v(10)), put('a', v(20, null))]);
         await settle(15, () => false);
         expect(on.store.read(P, 'a', 1000)?.value ?? null).toBeNull();
       });
 
-      it('prunes a chain that is written again', async () => {
+      it('collection prunes a chain that is written again', async () => {
         await on.store.commit([put('a', v(10)), put('a', v(20)), collect(25)]);
         await on.store.commit([put('a', v(30))]);
         expect(versions()).toBe(2);
       });
 
-      it('reaches long chains and keys that it knew before a restart', async () => {
+      it('collection reaches long chains, and keys from before a restart', async () => {
         const keys = [...Array(300).keys()].map((i) => `k${i}`);
         await on.store.commit(keys.flatMap((key) => [put(key, v(10)), put(key, v(20))]));
         await on.store.commit([...Array(300).keys()].map((i) => put('long', v(10 + i))));
@@ -291,14 +291,14 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         expect(on.store.read(P, 'long', 2000)?.ts).toBe(309);
       });
 
-      it('keeps the floor over a restart and never lowers it', async () => {
+      it('collection keeps the floor over a restart and never lowers it', async () => {
         await on.store.commit([collect(50)]);
         await on.store.commit([collect(40)]);
         await on.reopen();
         expect((await on.store.recover()).meta.get(`gcFloor/${P}`)).toBe(50);
       });
 
-      it('takes an old version of a key that has none, for a refill', async () => {
+      it('a store takes an old version of a key that has none, for a refill', async () => {
         await on.store.commit([collect(50)]);
         await on.store.commit([put('a', v(10))]);
         expect(on.store.read(P, 'a', 50)?.ts).toBe(10);
@@ -306,7 +306,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
     });
 
     describe('list', () => {
-      it('lists keys with a value in the snapshot, in order, without tombstones', async () => {
+      it('a listing has the keys with a value in the snapshot, in order, without tombstones', async () => {
         await on.store.commit([
           put('c', v(10)),
           put('a', v(10)),
@@ -319,7 +319,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         expect((await on.list(range(), 30)).entries[2]).toEqual({ key: 'd', version: v(30) });
       });
 
-      it('cuts pages at the limit and says where the next one starts', async () => {
+      it('a listing cuts pages at the limit and names the start of the next one', async () => {
         const keys = [...Array(25).keys()].map((i) => `k${String(i).padStart(2, '0')}`);
         await on.store.commit(keys.map((key) => put(key, v(10))));
         const seen: string[] = [];
@@ -332,7 +332,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         expect(seen).toEqual(keys);
       });
 
-      it('begins at the start and ends before the end of the range', async () => {
+      it('a listing begins at the start and ends before the end of the range', async () => {
         await on.store.commit(['a', 'b', 'c', 'd'].map((key) => put(key, v(10))));
         expect(await on.list(range('b', 'd'))).toEqual({
           entries: [
@@ -343,19 +343,19 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         });
       });
 
-      it('orders keys by their UTF-8 bytes', async () => {
+      it('a listing orders keys by their UTF-8 bytes', async () => {
         const ordered = ['', '\0', 'a', 'a\0', 'a/b', 'ab', 'z', 'é', '￿', '😀', '😀a'];
         await on.store.commit([...ordered].reverse().map((key) => put(key, v(10))));
         expect(keysOf(await on.list(range()))).toEqual(ordered);
         expect(keysOf(await on.list(range('￿', '😀a')))).toEqual(['￿', '😀']);
       });
 
-      it('does not run into the next partition', async () => {
+      it('a listing does not run into the next partition', async () => {
         await on.store.commit([put('a', v(10), P - 1), put('b', v(10)), put('c', v(10), P + 1)]);
         expect(keysOf(await on.list(range()))).toEqual(['b']);
       });
 
-      it('sees what is staged, also between the prefetch and the use', async () => {
+      it('a listing sees staged versions, also between the prefetch and the use', async () => {
         await on.store.commit([put('b', v(10)), put('d', v(10))]);
         void on.store.commit([put('c', v(20))]);
         const needs = { kind: 'list', partition: P, range: range('', null, 3), snapshot: 50 } as const;
@@ -368,20 +368,20 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
         if (page.next !== null) expect(keysOf(await on.list(range(page.next), 50))).toEqual([]);
       });
 
-      it('finds old versions of long chains', async () => {
+      it('a listing finds old versions of long chains', async () => {
         await on.store.commit([...Array(100).keys()].map((i) => put('a', v(10 + i))));
         await on.reopen();
         expect((await on.list(range(), 37)).entries).toEqual([{ key: 'a', version: v(37) }]);
         expect((await on.list(range(), 9)).entries).toEqual([]);
       });
 
-      it('serves the same page to two readers at once', async () => {
+      it('a listing serves the same page to two readers at once', async () => {
         await on.store.commit([put('a', v(10))]);
         const pages = await Promise.all([on.list(range()), on.list(range()), on.list(range())]);
         expect(pages.map(keysOf)).toEqual([['a'], ['a'], ['a']]);
       });
 
-      it('ends a page of large values early', async () => {
+      it('a listing ends a page of large values early', async () => {
         const value = `"${'x'.repeat(1_000_000)}"`;
         await on.store.commit([...Array(12).keys()].map((i) => put(`k${i}`, v(10, value))));
         const page = await on.list(range());
@@ -394,7 +394,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
     recordCases(on);
     removalCases(on);
 
-    it('agrees with a naive model on random records and reads', async () => {
+    it('a store agrees with a naive model on random records and reads', async () => {
       await fc.assert(
         fc.asyncProperty(storeCommands, async (commands) => {
           const own = await factory();

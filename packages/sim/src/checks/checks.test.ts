@@ -34,7 +34,7 @@ const atOnce: DurableRecord[] = [0, 1].flatMap((partition) => [
 ]);
 
 describe('the ledger', () => {
-  it('knows a transaction as committed once every cohort has a durable prepare, at the greatest proposal', () => {
+  it('the ledger counts a transaction as committed once every cohort has a durable prepare, at the greatest proposal', () => {
     const { ledger, failed } = new CheckBench();
     ledger.durable('p-1', [prepares('t', 5, both)[0]!]);
     expect(ledger.committed('t')).toBeUndefined();
@@ -43,7 +43,7 @@ describe('the ledger', () => {
     expect([ledger.visible(A, upTo(6)), ledger.visible(A, upTo(7))?.value, failed]).toEqual([undefined, '1', []]);
   });
 
-  it('knows what a sole cohort has written down', () => {
+  it('the ledger counts a transaction as committed once its only cohort has written it', () => {
     const { ledger } = new CheckBench();
     ledger.durable('p-1', [
       { kind: 'log', partition: 0, ct: 5, tx: { txId: 't', writes: one } },
@@ -52,7 +52,7 @@ describe('the ledger', () => {
     expect(ledger.committed('t')?.ct).toBe(5);
   });
 
-  it('knows what all cohorts of a node have written down in one batch', () => {
+  it('the ledger counts a transaction as committed once one batch of a node commits it at all its cohorts', () => {
     const { ledger, failed } = new CheckBench();
     ledger.durable('p-1', atOnce);
     expect([...ledger.committed('t')!.slices.keys()]).toEqual([0, 1]);
@@ -63,12 +63,12 @@ describe('the ledger', () => {
     ['half of a transaction that one node has committed', atOnce.slice(0, 2)],
     ['a commit without all prepares', [prepares('t', 5, both)[0]!, outcome(0, 't', 'committed', 5)]],
     ['another commit timestamp', [...prepares('t', 5, one), outcome(0, 't', 'committed', 6)]],
-    ['a version that nobody committed', [version('t', 5, one[0]!)]],
+    ['a version without a commit', [version('t', 5, one[0]!)]],
     ['a version with another timestamp', [...prepares('t', 5, one), version('t', 6, one[0]!)]],
     ['a version that depends on something else', [...prepares('t', 5, one), dependent]],
     ['a version with another value', [...prepares('t', 5, one), version('t', 5, { key: A, value: '9' })]],
     ['two proposals for one attempt', [...prepares('t', 5, one), ...prepares('t', 6, one)]],
-  ])('finds %s', (_what, records) => {
+  ])('the ledger finds %s', (_what, records) => {
     const { ledger, failed } = new CheckBench();
     ledger.durable('p-1', records);
     expect(failed).toHaveLength(1);
@@ -78,7 +78,7 @@ describe('the ledger', () => {
 describe('a lost disk, in the ledger', () => {
   const nothing = new MemoryState();
 
-  it('damages what its cohort alone had, and nothing that another replica has or that is left', async () => {
+  it('a lost disk damages the transactions that its cohort alone had, and no others', async () => {
     const bench = new CheckBench();
     const { ledger } = bench;
     for (const [i, txId] of ['alone', 'applied', 'left'].entries()) bench.commit(txId, 5 + i, one);
@@ -91,7 +91,7 @@ describe('a lost disk, in the ledger', () => {
     expect(ledger.isDamaged('applied')).toBe(false);
   });
 
-  it('damages what lost a vote, and what a node decides that does not know of its loss', async () => {
+  it('a lost disk damages the transactions that lost a vote, and those that a node unaware of its loss decides', async () => {
     const { ledger } = new CheckBench();
     ledger.durable('p-1', [prepares('voted', 5, both)[0]!]);
     const older = new MemoryState();
@@ -102,7 +102,7 @@ describe('a lost disk, in the ledger', () => {
     expect(['voted', 'again', 'elsewhere'].map((txId) => ledger.isDamaged(txId))).toEqual([true, true, false]);
   });
 
-  it('leaves open whether a damaged version is seen', () => {
+  it('a reader may see a damaged version or the one before it', () => {
     const bench = new CheckBench();
     const seen = () => bench.ledger.visibleOnes(A, upTo(9)).map((v) => v?.value);
     bench.commit('t', 5, one);
@@ -116,7 +116,7 @@ describe('a lost disk, in the ledger', () => {
     expect(bench.failed).toHaveLength(1);
   });
 
-  it('leaves open whether its own session sees a damaged write that the cluster has lost', () => {
+  it('a session may see its own damaged write, or the version before it, after the cluster has lost the write', () => {
     const bench = new CheckBench();
     const check = new ClientReads(bench.context, bench.ledger, UP_TO_A_TIMESTAMP);
     const own = new Map([[A, { ct: 6, txId: 'voted', value: 'lost' }]]);
@@ -136,7 +136,7 @@ describe('stable-is-installed', () => {
     return { bench, check: new StableIsInstalled(bench.context, bench.ledger) };
   }
 
-  it('accepts a stable time once every replica has everything below', () => {
+  it('stable-is-installed accepts a stable time once every replica has everything below', () => {
     const { bench, check } = watched();
     bench.commit('t', 5, both);
     check.stable('q-1', 4);
@@ -148,7 +148,7 @@ describe('stable-is-installed', () => {
   it.each([
     ['one replica lacks', both.slice(0, 1)],
     ['no replica has', []],
-  ])('finds a stable time above a version that %s', (_who, applied) => {
+  ])('stable-is-installed finds a stable time above a version that %s', (_who, applied) => {
     const { bench, check } = watched();
     bench.commit('t', 5, both);
     bench.apply('p-1', 't', 5, both);
@@ -157,14 +157,14 @@ describe('stable-is-installed', () => {
     expect(bench.failed).toHaveLength(1);
   });
 
-  it('finds a commit at or below a stable time', () => {
+  it('stable-is-installed finds a commit at or below a stable time', () => {
     const { bench, check } = watched();
     check.stable('q-1', 5);
     bench.commit('t', 5, one);
     expect(bench.failed).toHaveLength(1);
   });
 
-  it('lets what a replica said before its disk was lost count, and asks nothing of what nobody else had', () => {
+  it('stable-is-installed counts versions that a replica had before its disk was lost, and excuses those that it alone had', () => {
     const { bench, check } = watched();
     bench.commit('t', 5, one);
     for (const node of ['p-1', 'q-1']) bench.apply(node, 't', 5, one);
@@ -176,7 +176,7 @@ describe('stable-is-installed', () => {
 });
 
 describe('monotonic-stable-time', () => {
-  it('finds a stable time that falls in an incarnation, or on a disk across incarnations', () => {
+  it('monotonic-stable-time finds a stable time that falls in an incarnation, or on a disk across incarnations', () => {
     const bench = new CheckBench();
     const check = new StableTimeIsMonotonic(bench.context);
     const ust = (value: number) => check.durable('p-1', [{ kind: 'meta', name: 'ust', value }]);
@@ -194,7 +194,7 @@ describe('monotonic-stable-time', () => {
 describe('nothing-below-version-clock', () => {
   const log = (ct: number) => ({ kind: 'log' as const, partition: 0, ct, tx: { txId: 't', writes: one } });
 
-  it('finds proposals and commits at or below a published clock, also after a restart', () => {
+  it('nothing-below-version-clock finds proposals and commits at or below a published clock, also after a restart', () => {
     const bench = new CheckBench();
     const check = new NothingBelowVersionClock(bench.context, bench.ledger);
     check.published('p-1', 0, 5);
@@ -210,7 +210,7 @@ describe('nothing-below-version-clock', () => {
 });
 
 describe('promises-are-durable', () => {
-  it('finds a promised prepare that is not on disk, and a replicated group that is not', () => {
+  it('promises-are-durable finds a promised prepare that is not on disk, and a replicated group that is not', () => {
     const bench = new CheckBench();
     const check = new PromisesAreDurable(bench.context, bench.ledger);
     bench.commit('t', 5, one);
@@ -225,7 +225,7 @@ describe('promises-are-durable', () => {
     expect(bench.failed).toHaveLength(3);
   });
 
-  it('finds a version that is shown to a reader before it is on disk', () => {
+  it('promises-are-durable finds a version that is shown to a reader before it is on disk', () => {
     const bench = new CheckBench();
     const check = new PromisesAreDurable(bench.context, bench.ledger);
     const shown = { ts: 5, txId: 't', region: 'p', value: '1' };
@@ -246,7 +246,7 @@ describe('one-outcome', () => {
     return { bench, check: new OneOutcome(bench.context, bench.ledger) };
   }
 
-  it('accepts an aborted attempt before the one that commits', () => {
+  it('one-outcome accepts an aborted attempt before the one that commits', () => {
     const { bench, check } = watched();
     check.aborted('p-1', 't', 0);
     bench.commit('t', 5, one, 1);
@@ -261,10 +261,10 @@ describe('one-outcome', () => {
     ['another attempt', (check) => check.committed('q-1', 't', 1, 5)],
     ['an abort of what is committed', (check) => check.aborted('q-1', 't', 0)],
     ['a tombstone of what is committed', (check) => check.durable('q-1', [outcome(0, 't', 'aborted', 9)])],
-    ['an answer that calls it aborted', (check) => check.refused('t')],
-    ['a status that calls it aborted', (check) => check.status('t', 'aborted', null, 1)],
+    ['an answer that reports it as aborted', (check) => check.refused('t')],
+    ['a status that reports it as aborted', (check) => check.status('t', 'aborted', null, 1)],
     ['a status with another timestamp', (check) => check.status('t', 'committed', 6, 0)],
-  ])('finds %s', (_what, says) => {
+  ])('one-outcome finds %s', (_what, says) => {
     const { bench, check } = watched();
     bench.commit('t', 5, one);
     says(check);
@@ -272,16 +272,16 @@ describe('one-outcome', () => {
   });
 
   it.each<[string, (check: OneOutcome) => void]>([
-    ['a cohort had called aborted', (check) => check.aborted('q-1', 't', 0)],
-    ['its client was told to be aborted', (check) => check.refused('t')],
-  ])('finds a commit of what %s', (_what, says) => {
+    ['a cohort had reported as aborted', (check) => check.aborted('q-1', 't', 0)],
+    ['its client had received as aborted', (check) => check.refused('t')],
+  ])('one-outcome finds a commit of a transaction that %s', (_what, says) => {
     const { bench, check } = watched();
     says(check);
     bench.commit('t', 5, one);
     expect(bench.failed).toHaveLength(1);
   });
 
-  it('finds a commit that nobody made', () => {
+  it('one-outcome finds a commit without any prepare', () => {
     const { bench, check } = watched();
     check.acknowledged('t', 5, one);
     expect(bench.failed).toHaveLength(1);
@@ -299,7 +299,7 @@ describe('snapshot-reads', () => {
   const u = { ts: 8, txId: 'u', region: 'p', value: null };
   const collect = { kind: 'collect' as const, partition: 0, floor: 9 };
 
-  it('accepts what the snapshot shows, and no tombstone that may be collected', () => {
+  it('snapshot-reads accepts the versions that the snapshot shows, and a missing tombstone that may be collected', () => {
     const { bench, check } = watched();
     check.slice('p-1', 0, { ts: 4 }, [A], [null]);
     check.slice('p-1', 0, { ts: 5 }, [A], [t]);
@@ -330,19 +330,19 @@ describe('snapshot-reads', () => {
           { start: '', end: null, limit: 9, entries: [{ key: A, version: t }], next: null },
         ),
     ],
-  ])('finds %s', (_what, answers) => {
+  ])('snapshot-reads finds %s', (_what, answers) => {
     const { bench, check } = watched();
     answers(check);
     expect(bench.failed).toHaveLength(1);
   });
 
-  it('finds what was collected while somebody needed it', () => {
+  it('snapshot-reads finds that a version was collected while an open transaction needed it', () => {
     const { bench, check } = watched();
     check.collected(client());
     expect(bench.failed).toHaveLength(1);
   });
 
-  it('finds an answer below the floor, also below one that is not durable yet; a crash takes that one back', () => {
+  it('snapshot-reads finds an answer below the floor, also below one that is not durable yet and that a crash takes back', () => {
     const { bench, check } = watched();
     check.wrote('p-1', collect);
     check.slice('p-1', 0, { ts: 5 }, [A], [t]);
@@ -365,7 +365,7 @@ describe('client-reads', () => {
   }
   const own = (ct: number) => new Map([[A, { ct, txId: 'mine', value: 'mine' }]]);
 
-  it('accepts the own write, then the cache above the snapshot, then the snapshot', () => {
+  it('client-reads accepts the own write, then the cache above the snapshot, then the snapshot', () => {
     const { bench, check } = watched();
     check.read(client({ written: new Map([[A, null]]), own: own(12) }), A, null);
     check.read(client({ own: own(12) }), A, 'mine');
@@ -377,7 +377,7 @@ describe('client-reads', () => {
 
   const late = new Map([[A, [{ txId: 'late', value: 'late' }]]]);
 
-  it('accepts an own write in doubt from its commit on, and that the session has not learned of it', () => {
+  it('client-reads accepts an own write in doubt from its commit on, and a session that has not received the outcome', () => {
     const { bench, check } = watched();
     bench.commit('late', 12, [{ key: A, value: 'late' }]);
     for (const value of ['late', '1']) check.read(client({ inDoubt: late }), A, value);
@@ -385,7 +385,7 @@ describe('client-reads', () => {
     expect(bench.failed).toEqual([]);
   });
 
-  it('finds an own write in doubt that is shown without its commit, or instead of a newer own one', () => {
+  it('client-reads finds an own write in doubt that is shown without its commit, or instead of a newer own one', () => {
     const { bench, check } = watched();
     check.read(client({ inDoubt: late }), A, 'late');
     bench.commit('late', 12, [{ key: A, value: 'late' }]);
@@ -401,7 +401,7 @@ describe('client-reads', () => {
       (check) => check.read(client({ written: new Map([[A, 'x']]) }), A, '1'),
     ],
     ['a snapshot that falls', (check) => check.snapshot(client({ floor: { ts: 11 } }), { ts: 10 })],
-  ])('finds %s', (_what, reads) => {
+  ])('client-reads finds %s', (_what, reads) => {
     const { bench, check } = watched();
     reads(check);
     expect(bench.failed).toHaveLength(1);
@@ -421,15 +421,15 @@ describe('acknowledged-is-kept', () => {
     return bench.failed.length;
   }
 
-  it('accepts the write, or a newer one, on every replica', async () => {
+  it('acknowledged-is-kept accepts the write, or a newer one, on every replica', async () => {
     expect([await ended(one[0]), await ended({ key: A, value: 'newer' }, 6)]).toEqual([0, 0]);
   });
 
-  it('finds a replica that ends without it, or with an older one', async () => {
+  it('acknowledged-is-kept finds a replica that ends without the write, or with an older one', async () => {
     expect([await ended(undefined), await ended({ key: A, value: 'older' }, 4)]).toEqual([1, 1]);
   });
 
-  it('finds an acknowledged write that is on no disk', () => {
+  it('acknowledged-is-kept finds an acknowledged write that is on no disk', () => {
     const bench = new CheckBench();
     const check = new AcknowledgedIsKept(bench.context, bench.ledger, () => new MemoryState());
     check.acknowledged('t', 5, one);
@@ -438,7 +438,7 @@ describe('acknowledged-is-kept', () => {
 });
 
 describe('memory-is-bounded, and histories', () => {
-  it('finds what grows beyond its bound', () => {
+  it('memory-is-bounded finds state that grows beyond its bound', () => {
     const bench = new CheckBench();
     const loads = [['p-1', { reads: 3, commits: 9 }]] as const;
     new MemoryIsBounded(
@@ -457,7 +457,7 @@ describe('memory-is-bounded, and histories', () => {
     expect(bench.failed).toHaveLength(1);
   });
 
-  it('finds a session that misses its own write, where the protocol promises that it does not', () => {
+  it('the check of histories finds a session that misses its own write, where the protocol promises that it does not', () => {
     const bench = new CheckBench();
     const line = { session: 's', status: 'committed' as const };
     const history: Transaction[] = [

@@ -27,7 +27,7 @@ async function missing(disks: Record<string, readonly DurableRecord[]>, change: 
 const t = version('t', 5, write('1'));
 
 describe('the goals of a healed cluster', () => {
-  it('are reached when replicas are equal and nothing is left over', async () => {
+  it('the goals of a healed cluster are reached when replicas are equal and nothing is left over', async () => {
     expect(await missing({ 'p-1': [t], 'q-1': [t] })).toEqual([]);
   });
 
@@ -40,11 +40,11 @@ describe('the goals of a healed cluster', () => {
     ['replicas-hold-identical-chains', [{ 'p-1': [t] }]],
     ['replicas-hold-identical-chains', [{ 'p-1': [t], 'q-1': [version('u', 5, write('1'))] }]],
     ['replicas-hold-identical-chains', [{ 'p-1': [t, version('u', 3, write('0'))], 'q-1': [t] }]],
-  ])('include %s', async (goal, world) => {
+  ])('the goals of a healed cluster include %s', async (goal, world) => {
     expect(await missing(...world)).toEqual([goal]);
   });
 
-  it('do not count what garbage collection may take from one replica before the other', async () => {
+  it('the goals of a healed cluster do not count versions that one replica may collect before the other', async () => {
     const collect = { kind: 'collect' as const, partition: 0, floor: 6 };
     const old = version('u', 3, write('0'));
     expect(await missing({ 'p-1': [old, t], 'q-1': [old, t, collect] })).toEqual([]);

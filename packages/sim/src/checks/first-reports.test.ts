@@ -22,20 +22,20 @@ describe('nothing-before-reports', () => {
     return { bench, clock, reports, check };
   }
 
-  it('finds a node that prepares before a peer replica of each partition has reported', () => {
+  it('nothing-before-reports finds a node that prepares before a peer replica of each partition has reported', () => {
     const { bench, reports, check } = watched();
     reports.reported('p-1', 0, 'q');
     check.wrote('p-1', PREPARE!);
     expect(bench.failed).toHaveLength(1);
   });
 
-  it('finds a node that commits alone before that', () => {
+  it('nothing-before-reports finds a node that commits alone before the reports', () => {
     const { bench, check } = watched();
     check.wrote('p-1', outcome(0, 't', 'committed', 5));
     expect(bench.failed).toHaveLength(1);
   });
 
-  it('accepts what was decided before, and what is aborted', () => {
+  it('nothing-before-reports accepts earlier decisions, and aborts', () => {
     const { bench, check } = watched();
     bench.commit('t', 5, both);
     check.wrote('p-1', outcome(0, 't', 'committed', 5));
@@ -43,7 +43,7 @@ describe('nothing-before-reports', () => {
     expect(bench.failed).toEqual([]);
   });
 
-  it('accepts everything after the reports, after the time that the node waits, and from a node without data', () => {
+  it('nothing-before-reports accepts everything after the reports, after the time that the node waits, and from a node without data', () => {
     const reported = watched();
     for (const partition of [0, 1]) reported.reports.reported('p-1', partition, 'q');
     const late = watched();
@@ -64,7 +64,7 @@ describe('nothing-before-reports', () => {
     expect(mayDecide).toEqual([true, false, false, true]);
   });
 
-  it('what a rolled-back node decides is excused by the ledger only once the node may decide', () => {
+  it('the ledger excuses the decisions of a rolled-back node only once the node may decide', () => {
     for (const mayDecide of [true, false]) {
       const bench = new CheckBench();
       const ledger = new Ledger(bench.context, UP_TO_A_TIMESTAMP, {
@@ -79,7 +79,7 @@ describe('nothing-before-reports', () => {
     }
   });
 
-  it('what an older disk lacks is demanded no more where replicas show the unstable, once the node goes on without a report', () => {
+  it('the ledger excuses versions that an older disk lacks where replicas show the unstable, once the node goes on without a report', () => {
     for (const unstable of ['own', 'nothing'] as const) {
       for (const hasReported of [true, false]) {
         const bench = new CheckBench();

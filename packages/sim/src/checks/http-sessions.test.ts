@@ -12,7 +12,7 @@ function watched() {
 }
 
 describe('http-sessions', () => {
-  it('accepts what the lineage of a token knows, and what is newer', () => {
+  it('http-sessions accepts the versions that the lineage of a token has seen, and newer ones', () => {
     const { bench, check } = watched();
     check.httpRead('h0', 'r', A, shown(5, '1'), known);
     check.httpRead('h0', 'r', A, shown(6, '2'), known);
@@ -23,13 +23,13 @@ describe('http-sessions', () => {
   it.each([
     ['something older', shown(4, '0')],
     ['nothing', null],
-  ])('finds a read that shows %s', (_what, version) => {
+  ])('http-sessions finds a read that shows %s', (_what, version) => {
     const { bench, check } = watched();
     check.httpRead('h0', 'r', A, version, known);
     expect(bench.failed).toHaveLength(1);
   });
 
-  it('accepts absence once the key was deleted, by the lineage or after it', () => {
+  it('http-sessions accepts absence once the key was deleted, by the lineage or after it', () => {
     const { bench, check } = watched();
     bench.commit('d', 7, [{ key: A, value: null }]);
     check.httpRead('h0', 'r', A, null, known);

@@ -37,14 +37,14 @@ describe('losses-are-settled', () => {
     return state;
   };
 
-  it('finds a half that is left, and every node that does not report the other one', () => {
+  it('losses-are-settled finds a half that is left, and every node that does not report the other one', () => {
     const { bench, ledger, check } = watched();
     ledger.onDataLoss('p-1', new MemoryState());
     check.converged();
     expect(bench.failed).toHaveLength(3);
   });
 
-  it('finds a half that is left although every node reports it, where halves are taken back', () => {
+  it('losses-are-settled finds a half that is left although every node reports it, where halves are taken back', () => {
     for (const takesBack of [true, false]) {
       const { bench, ledger, check, report } = watched(takesBack);
       ledger.onDataLoss('p-1', new MemoryState());
@@ -54,7 +54,7 @@ describe('losses-are-settled', () => {
     }
   });
 
-  it('accepts that nothing is left', () => {
+  it('losses-are-settled accepts that nothing is left', () => {
     const { bench, ledger, check, disks } = watched();
     ledger.onDataLoss('p-1', new MemoryState());
     disks.get('q-1')!.partitions.clear();
@@ -62,14 +62,14 @@ describe('losses-are-settled', () => {
     expect(bench.failed).toEqual([]);
   });
 
-  it('excuses a transaction only when each of its cohorts has lost its disk', () => {
+  it('losses-are-settled excuses a transaction only when each of its cohorts has lost its disk', () => {
     const { bench, ledger, check } = watched();
     for (const node of ['p-1', 'q-1']) ledger.onDataLoss(node, new MemoryState());
     check.converged();
     expect(bench.failed).toEqual([]);
   });
 
-  it('excuses an older disk of which no peer has noticed anything, until its node starts over', () => {
+  it('losses-are-settled excuses an older disk that no peer has noticed, until its node starts over', () => {
     const { bench, ledger, check } = watched();
     ledger.onDataLoss('p-1', older());
     check.converged();
@@ -79,7 +79,7 @@ describe('losses-are-settled', () => {
     expect(bench.failed).toHaveLength(3);
   });
 
-  it('excuses an older disk that its node gives up only after the stable time has passed what it lacks', () => {
+  it('losses-are-settled excuses an older disk that its node gives up only after the stable time has passed the missing data', () => {
     for (const stable of [4, 5]) {
       const { bench, ledger, check } = watched(true, stable);
       ledger.onDataLoss('p-1', older());
@@ -89,7 +89,7 @@ describe('losses-are-settled', () => {
     }
   });
 
-  it('does not take a slice for lost that was collected before', () => {
+  it('losses-are-settled does not count a slice as lost that was collected before', () => {
     const { bench, ledger, check } = watched();
     const [newer] = prepares('u', 9, [{ key: A, value: '3' }]);
     ledger.durable('p-1', [newer!, { kind: 'collect', partition: TOPOLOGY.partitionOf(A), floor: 10 }]);
@@ -98,7 +98,7 @@ describe('losses-are-settled', () => {
     expect(bench.failed).toEqual([]);
   });
 
-  it('does not take a slice for lost that its peer has collected', () => {
+  it('losses-are-settled does not count a slice as lost that its peer has collected', () => {
     for (const floor of [8, 10]) {
       const { bench, ledger, check } = watched();
       const [newer] = prepares('u', 9, [{ key: A, value: '3' }]);

@@ -19,7 +19,7 @@ describe('a read that waits', () => {
   };
   const later = (bench: CheckBench) => bench.context.time.runUntil(bench.context.time.now + 10, () => false);
 
-  it('is noticed where its replica has answered before it was asked, and nothing was lost', () => {
+  it('a read that waits is noticed where its replica has answered before it was asked, and nothing was lost', () => {
     const { bench, check, request } = nonblocking();
     check.revealed('p-1', 0, []);
     later(bench);
@@ -32,7 +32,7 @@ describe('a read that waits', () => {
     ['before the first answer of the replica', () => {}],
     ['after a crash', (check) => check.crashed('p-1')],
     ['after the loss of a disk', (check) => check.onDataLoss()],
-  ])('may wait %s', (when, before) => {
+  ])('a read may wait %s', (when, before) => {
     const { bench, check, request } = nonblocking();
     // The last two have answered before.
     if (when.startsWith('after')) check.revealed('p-1', 0, []);
@@ -45,7 +45,7 @@ describe('a read that waits', () => {
 });
 
 describe('what sessions have seen', () => {
-  it('is covered by snapshots, by what they write, and after what they read', () => {
+  it('snapshots cover the versions that a session has seen, and later writes and reads depend on them', () => {
     const bench = new CheckBench();
     const check = new SessionsAreCovered(bench.context, bench.ledger);
     put(bench, 't', 5, '1');
@@ -73,29 +73,29 @@ describe('what is called fully replicated', () => {
   };
 
   it.each([
-    ['only up to what every replica has', 'p', 0, 5],
-    ['of another region', 'q', 0, 6],
-    ['of another partition', 'p', 1, 6],
-  ])('may be that, %s', (_what, region, partition, upTo) => {
+    ['up to the last version that every replica has', 'p', 0, 5],
+    ['for another region', 'q', 0, 6],
+    ['for another partition', 'p', 1, 6],
+  ])('a node may report full replication %s', (_what, region, partition, upTo) => {
     const { bench, check } = halfReplicated();
     check.complete('q-1', partition, region, upTo);
     expect(bench.failed).toEqual([]);
   });
 
-  it('is noticed where a replica lacks a part of it', () => {
+  it('a report of full replication is noticed where a replica lacks a part of it', () => {
     const { bench, check } = halfReplicated();
     check.complete('p-1', 0, 'p', 6);
     expect(bench.failed).toEqual([expect.stringContaining('a replica lacks u of 6')]);
   });
 
-  it('is noticed where one replica has written twice what another lacks', () => {
+  it('a report of full replication is noticed where one replica has written twice the version that another lacks', () => {
     const { bench, check } = halfReplicated();
     bench.apply('p-1', 'u', 6, [{ key: A, value: '2' }]);
     check.complete('p-1', 0, 'p', 6);
     expect(bench.failed).toEqual([expect.stringContaining('a replica lacks u of 6')]);
   });
 
-  it('is noticed by the part that is lacking, also if the last of it is everywhere', () => {
+  it('a report of full replication is noticed by the missing part, also if the last version is everywhere', () => {
     const { bench, check } = halfReplicated();
     put(bench, 'v', 7, '3');
     bench.apply('q-1', 'v', 7, [{ key: A, value: '3' }]);
@@ -105,8 +105,8 @@ describe('what is called fully replicated', () => {
 
   it.each([
     ['a disk lost after it had everything', 'q-1', 5],
-    ['what a lost disk alone had', 'p-1', 6],
-  ])('is not held against %s', (_what, victim, upTo) => {
+    ['a version that a lost disk alone had', 'p-1', 6],
+  ])('a report of full replication is not held against %s', (_what, victim, upTo) => {
     const { bench, check } = halfReplicated();
     bench.ledger.onDataLoss(victim, new MemoryState());
     check.complete('p-1', 0, 'p', upTo);
@@ -115,7 +115,7 @@ describe('what is called fully replicated', () => {
 });
 
 describe('a read when all is well', () => {
-  it('shows the newest version, or one that is newer still', () => {
+  it('a read of a healed cluster shows the newest version, or one that is newer still', () => {
     const bench = new CheckBench();
     const check = new VisibleInTheEnd(bench.context, bench.ledger);
     put(bench, 't', 5, '1');

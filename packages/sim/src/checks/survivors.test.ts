@@ -26,7 +26,7 @@ describe('survivors-agree', () => {
   it.each([
     ['first', [committed('d'), aborted] as const],
     ['last', [aborted, committed('d')] as const],
-  ])('finds an attempt that one cohort has committed %s, and another one has aborted', (_when, [earlier, later]) => {
+  ])('survivors-agree finds an attempt that one cohort has committed %s, and another one has aborted', (_when, [earlier, later]) => {
     const { bench, write } = watched();
     write('p-1', earlier);
     expect(bench.failed).toEqual([]);
@@ -34,14 +34,14 @@ describe('survivors-agree', () => {
     expect(bench.failed).toHaveLength(1);
   });
 
-  it('accepts what became of other attempts, and outcomes that were found among copied versions', () => {
+  it('survivors-agree accepts the outcomes of other attempts, and outcomes that were found among copied versions', () => {
     const { bench, write } = watched();
     write('p-1', aborted);
     write('q-1', committed('d', 1), committed(null));
     expect(bench.failed).toEqual([]);
   });
 
-  it('asks nothing of what a lost disk has said, and everything of the others', () => {
+  it('survivors-agree ignores the records of a lost disk, and compares all others', () => {
     const { bench, check, write } = watched();
     write('p-1', committed('d'));
     check.onDataLoss('p-1', new MemoryState());
@@ -51,7 +51,7 @@ describe('survivors-agree', () => {
     expect(bench.failed).toHaveLength(1);
   });
 
-  it('asks nothing of what was on a disk that went back', async () => {
+  it('survivors-agree ignores the records of a disk that was rolled back', async () => {
     const { bench, check, write } = watched();
     write('p-1', prepares('t', 5, both)[0]!);
     const older = new MemoryState();

@@ -24,7 +24,7 @@ describe('undisturbed-are-answered', () => {
     ['no refusal', 's', 'SNAPSHOT_TOO_OLD', [], 0],
     ['nothing of a session that moves', 'm', 'OFFLINE', [], 0],
     ['nothing of a run with faults', 's', 'OFFLINE', [fault], 0],
-  ])('finds %s', (_what, session, code, faults, found) => {
+  ])('undisturbed-are-answered finds %s', (_what, session, code, faults, found) => {
     const bench = new CheckBench();
     new UndisturbedAreAnswered(bench.context, {
       faults,
@@ -35,7 +35,7 @@ describe('undisturbed-are-answered', () => {
     expect(bench.failed).toHaveLength(found);
   });
 
-  it('finds nothing where the clocks differ by more than a request may take', () => {
+  it('undisturbed-are-answered finds nothing where the clocks differ by more than a request may take', () => {
     const bench = new CheckBench();
     const plan = { faults: [], sessions: [staying], environment: clocksApart(1_100), settings: {} };
     new UndisturbedAreAnswered(bench.context, plan).failed('s', 'CONNECTION_LOST');
@@ -46,7 +46,7 @@ describe('undisturbed-are-answered', () => {
     ['nothing', 'less', 900, 0],
     ['a request without an answer', 'more', 1_100, 1],
   ])(
-    'finds %s where a coordinator waits %s than a round trip over the slowest link',
+    'undisturbed-are-answered finds %s where a coordinator waits %s than a round trip over the slowest link',
     (_what, _than, readDeadlineMs, found) => {
       const bench = new CheckBench();
       const environment = {

@@ -37,7 +37,7 @@ function checked(more: Partial<Environment> = {}) {
 }
 
 describe('writes go on', () => {
-  it('fails for a commit that waits while one node does not answer and nothing else is wrong', () => {
+  it('the check writes-go-on fails for a commit that waits while one node does not answer and nothing else is wrong', () => {
     const { check, failures, at } = checked();
     at(10, () => check.fault(freeze, true));
     at(3_000, () => check.sent('tx.1', 'p-1', writes));
@@ -47,7 +47,7 @@ describe('writes go on', () => {
     expect(failures).toHaveLength(1);
   });
 
-  it('holds where nodes give few credits', () => {
+  it('the check writes-go-on holds where nodes give few credits', () => {
     const { check, failures, at } = checked({ credits: 2 });
     at(10, () => check.fault(freeze, true));
     at(3_000, () => check.sent('tx.1', 'p-1', writes));
@@ -60,7 +60,7 @@ describe('writes go on', () => {
     ['was sent before the fault was detected', (check, at) => at(1_000, () => check.sent('tx.2', 'p-1', writes))],
     ['was sent to the node itself', (check, at) => at(3_100, () => check.sent('tx.2', 'q-1', writes))],
     ['meets another fault', (check, at) => at(3_500, () => check.fault({ ...freeze, node: 'r-1' }, true))],
-  ])('holds where a commit %s', (what, befall) => {
+  ])('the check writes-go-on holds where a commit %s', (what, befall) => {
     const { check, failures, at } = checked();
     at(10, () => check.fault(freeze, true));
     const early = what.startsWith('was sent');

@@ -33,7 +33,7 @@ async function sim(...args: string[]) {
 const small = ['--transactions', '20', '--workers', '1'];
 
 describe('npm run sim', () => {
-  it('runs seeds and says how many, how fast and what was in them', async () => {
+  it('npm run sim runs seeds and prints how many, how fast and which faults they had', async () => {
     const { code, err } = await sim('--seeds', '5', '--seed-start', '10', ...small);
     expect(code).toBe(0);
     expect(err).toMatch(
@@ -41,7 +41,7 @@ describe('npm run sim', () => {
     );
   });
 
-  it('prints a line of JSON for each seed, with the checks that failed', async () => {
+  it('npm run sim prints a line of JSON for each seed, with the checks that failed', async () => {
     const { code, out } = await sim('--seeds', '3', '--seed-start', '20', '--json', ...small);
     const lines = out
       .trim()
@@ -55,7 +55,7 @@ describe('npm run sim', () => {
     ]);
   });
 
-  it('runs one seed, and prints every event of it when asked', async () => {
+  it('npm run sim runs one seed, and prints every event of it with --verbose', async () => {
     const short = await sim('--seed', '4', '--transactions', '20');
     expect(short).toMatchObject({ code: 0, out: expect.stringMatching(/^seed 4: passed, \d+ transactions/) });
     const long = await sim('--seed', '4', '--transactions', '20', '--verbose');
@@ -63,7 +63,7 @@ describe('npm run sim', () => {
     expect(long.out).toContain('everything is healed');
   });
 
-  it('replays a saved plan', async () => {
+  it('npm run sim replays a saved plan', async () => {
     const file = join(folder, 'plan.json');
     writeFileSync(file, JSON.stringify(PROTOCOLS.get('paris')!.draw(4, { transactions: 20 })));
     const [plan, seed] = [await sim('--plan', file), await sim('--seed', '4', '--transactions', '20')];
@@ -79,27 +79,27 @@ describe('npm run sim', () => {
     ['an argument', ['8812'], 'too many arguments'],
     ['a plan that is not there', ['--plan', '/nowhere/plan.json'], 'is not a plan'],
     ['a plan that is none', ['--plan', join(folder, 'none.json')], 'it names no protocol'],
-  ])('refuses %s in one line, with exit code 2', async (_what, args, message) => {
+  ])('npm run sim refuses %s in one line, with exit code 2', async (_what, args, message) => {
     writeFileSync(join(folder, 'none.json'), '{}');
     const { code, err } = await sim(...args);
     expect([code, err.trim().split('\n').length]).toEqual([2, 1]);
     expect(err).toContain(message);
   });
 
-  it('explains itself', async () => {
+  it('npm run sim explains itself', async () => {
     const { code, out } = await sim('--help');
     expect(code).toBe(0);
     expect(out).toContain('--seed 8812 --verbose');
     expect(out).toContain('Exit code');
   });
 
-  it('tells a broken promise, a standstill and a thrown error apart', () => {
+  it('the exit code tells a broken promise, a standstill and a thrown error apart', () => {
     expect([undefined, 'safety', 'liveness', 'crash'].map((kind) => exitCodeOf(kind as never))).toEqual([0, 1, 3, 4]);
   });
 });
 
 describe('a seed that fails', () => {
-  it('is made smaller, shown with its replay, and saved', async () => {
+  it('a seed that fails is made smaller, shown with its replay, and saved', async () => {
     const saved = join(folder, 'saved');
     const paris = PROTOCOLS.get('paris')!;
     // A time that no run can keep stands for a protocol that does not come to its end.

@@ -74,7 +74,7 @@ describe('what a session has seen', () => {
   const watch = { kind: 'watch', thinkMs: 0, keys: ['default/a'], reads: 1, pauseMs: 0 } as const;
   const later = { ...read, thinkMs: 2 * SLOW_MS };
 
-  it('is every snapshot that it was given, those that stay open beside it too', () => {
+  it('a session has seen every snapshot that it was given, those of transactions that stay open beside it too', () => {
     const observed = observationsOf([read, watch, later], [10, 50, 20]);
     expect(observed).toEqual([
       [0, 10],
@@ -83,7 +83,7 @@ describe('what a session has seen', () => {
     ]);
   });
 
-  it('goes with it when it is exported, but not what it is given afterwards', () => {
+  it('an exported session takes along the snapshots that it has seen, but not those that it is given afterwards', () => {
     const observed = observationsOf(
       [read, watch, { kind: 'move', thinkMs: 0, region: 'p', anew: true }, later],
       [10, 50, 20],

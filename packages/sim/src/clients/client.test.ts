@@ -17,20 +17,20 @@ function answersIn(plan: Plan): Set<string> {
 }
 
 describe("an SDK's client in the simulator", () => {
-  it('reads, commits, lists and asks through session frames', () => {
+  it('a simulated client reads, commits, lists and asks through session frames', () => {
     const answers = new Set([1, 2, 3, 4, 5, 6].flatMap((seed) => [...answersIn(planOf(seed))]));
     expect([...answers].sort()).toEqual(
       expect.arrayContaining(['CommitResp', 'EndTxResp', 'ListResp', 'ReadResp', 'StartTxResp']),
     );
   });
 
-  it('commits what it writes, where nothing goes wrong', () => {
+  it('a simulated client commits its writes where nothing goes wrong', () => {
     const plan = planOf(5);
     const { stats } = paris.run({ ...plan, http: undefined });
     expect([stats.unknown, stats.committed / stats.transactions > 0.9]).toEqual([0, true]);
   });
 
-  it('goes on where its connections are lost over and over', () => {
+  it('a simulated client goes on where its connections are lost over and over', () => {
     const { sessions } = planOf(7);
     const faults = Array.from({ length: 40 }, (_, i) => ({
       kind: 'clientDisconnect' as const,
@@ -41,7 +41,7 @@ describe("an SDK's client in the simulator", () => {
     expect(answersIn(planOf(7, faults)).has('CommitResp')).toBe(true);
   });
 
-  it('gives the same run for the same plan', () => {
+  it('a simulated client gives the same run for the same plan', () => {
     const [one, two] = [planOf(9), planOf(9)].map((plan) => paris.run(plan, { trace: true }));
     expect(one!.stats).toEqual(two!.stats);
     expect(one!.trace).toEqual(two!.trace);

@@ -6,7 +6,7 @@ import { Streams } from './streams.js';
 import { VirtualTime } from './virtual-time.js';
 
 describe('EventQueue', () => {
-  it('gives events in the order of their times, and of their scheduling among equals', () => {
+  it('the event queue gives events in the order of their times, and of their scheduling among equals', () => {
     const random = new Random(7);
     const queue = new EventQueue();
     const all = Array.from({ length: 500 }, () => queue.push(random.below(50), () => {}));
@@ -15,7 +15,7 @@ describe('EventQueue', () => {
     expect(queue.pop()).toBeUndefined();
   });
 
-  it('stays in order while events come and go', () => {
+  it('the event queue stays in order while events come and go', () => {
     const random = new Random(8);
     const queue = new EventQueue();
     let last = 0;
@@ -43,7 +43,7 @@ describe('EventQueue', () => {
 });
 
 describe('VirtualTime', () => {
-  it('moves from event to event, lets events schedule others, and never back', () => {
+  it('virtual time moves from event to event, lets events schedule others, and never moves back', () => {
     const time = new VirtualTime();
     const seen: [string, number][] = [];
     const note = (name: string) => seen.push([name, time.now]);
@@ -64,7 +64,7 @@ describe('VirtualTime', () => {
     expect([time.now, time.steps]).toEqual([10, 4]);
   });
 
-  it('ends where it is told to', () => {
+  it('virtual time ends at the given limit', () => {
     const time = new VirtualTime();
     for (let i = 1; i <= 10; i++) time.at(i, () => {});
     time.runUntil(10, () => time.now === 3);
@@ -75,14 +75,14 @@ describe('VirtualTime', () => {
 describe('Streams', () => {
   const draw = (random: Random) => Array.from({ length: 8 }, () => random.uint32());
 
-  it('gives the same draws for the same seed and purpose, others for another', () => {
+  it('random streams give the same draws for the same seed and purpose, and others for another', () => {
     const a = draw(new Streams(42).of('link', 'a', 'b'));
     expect(draw(new Streams(42).of('link', 'a', 'b'))).toEqual(a);
     expect(draw(new Streams(42).of('link', 'b', 'a'))).not.toEqual(a);
     expect(draw(new Streams(43).of('link', 'a', 'b'))).not.toEqual(a);
   });
 
-  it('does not reshuffle one purpose when another is asked for more', () => {
+  it('a random stream does not change when another one draws more', () => {
     const streams = new Streams(1);
     const other = streams.of('faults');
     const disk = streams.of('disk');
@@ -99,20 +99,20 @@ describe('draws', () => {
   const many = (draw: () => number) => Array.from({ length: 20_000 }, draw);
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-  it('are exponential with the mean that is asked for', () => {
+  it('exponential draws have the given mean', () => {
     const values = many(() => exponential(random, 7));
     expect(Math.abs(mean(values) - 7)).toBeLessThan(0.3);
     expect(Math.min(...values)).toBeGreaterThanOrEqual(0);
   });
 
-  it('give every order of magnitude equally often', () => {
+  it('logarithmic draws give every order of magnitude equally often', () => {
     const values = many(() => logBetween(random, 1, 1000));
     const share = values.filter((value) => value < 10).length / values.length;
     expect(Math.abs(share - 1 / 3)).toBeLessThan(0.02);
     expect([Math.min(...values) >= 1, Math.max(...values) <= 1000]).toEqual([true, true]);
   });
 
-  it('follow weights; what weighs nothing is never drawn', () => {
+  it('weighted draws follow their weights, and never give an entry of weight 0', () => {
     const values = Array.from({ length: 10_000 }, () =>
       weighted(random, [
         ['a', 3],
@@ -132,7 +132,7 @@ describe('coroutines', () => {
     return sum;
   }
 
-  it('wait for values and give a result; a second value for the same wait is ignored', () => {
+  it('a coroutine waits for values and gives a result, and ignores a second value for the same wait', () => {
     const resumes: ((value: number) => void)[] = [];
     const results: number[] = [];
     run(
@@ -148,7 +148,7 @@ describe('coroutines', () => {
     expect(results).toEqual([6]);
   });
 
-  it('go no further once their owner is dead', () => {
+  it('a coroutine goes no further once its owner is dead', () => {
     const resumes: ((value: number) => void)[] = [];
     let alive = true;
     const results: number[] = [];
@@ -162,7 +162,7 @@ describe('coroutines', () => {
     expect([resumes.length, results]).toEqual([1, []]);
   });
 
-  it('may be resumed at once', () => {
+  it('a coroutine may be resumed at once', () => {
     const results: number[] = [];
     function* atOnce(): Co<number> {
       return (yield* waitFor<number>((resume) => resume(20))) + (yield* waitFor<number>((resume) => resume(1)));

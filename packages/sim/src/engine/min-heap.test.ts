@@ -2,7 +2,7 @@ import { Random } from '@isochron/core';
 import { MinHeap } from './min-heap.js';
 
 describe('MinHeap', () => {
-  it('gives the least first, whatever comes and goes', () => {
+  it('a min-heap gives the least item first, whatever comes and goes', () => {
     const random = new Random(5);
     const queue = new MinHeap<{ n: number }>((a, b) => a.n < b.n);
     const model: number[] = [];

@@ -53,7 +53,7 @@ function planWith(protocol: SimulatedProtocol, fault: Plan['faults'][number]): P
 describe.each(FAULT_NAMES)('the fault %s', (name) => {
   const { draw, forMs } = faultKind(name)!;
 
-  it.each(correct)('is drawn, happens, and $name survives it', (protocol) => {
+  it.each(correct)('the fault is drawn and happens, and $name survives it', (protocol) => {
     for (let seed = 1; seed <= 2; seed++) {
       const parameters = draw(new Random(seed), SCENE)!;
       const fault = { kind: name, atMs: 150, forMs: Math.round((forMs[0] + forMs[1]) / 2), ...parameters };

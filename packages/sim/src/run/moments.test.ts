@@ -3,7 +3,7 @@ import { Moments } from './moments.js';
 describe('moments', () => {
   const moment = { node: 'n', type: 'PrepareReq', point: 'handle' as const };
 
-  it('come once, at the time that is asked for, and for the right node, message and point', () => {
+  it('a moment comes once, at the given time, and for the right node, message and point', () => {
     const moments = new Moments();
     const came: number[] = [];
     moments.on(moment, 2, () => came.push(2));

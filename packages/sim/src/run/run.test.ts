@@ -8,7 +8,7 @@ const paris = PROTOCOLS.get('paris')!;
 const SMALL = { transactions: 40 };
 
 describe('a run', () => {
-  it('is the same every time, event by event', () => {
+  it('a run is the same every time, event by event', () => {
     for (const seed of [1, 2, 3, 4]) {
       const [a, b] = [0, 1].map(() => paris.run(paris.draw(seed, SMALL), { trace: true }));
       expect(a!.trace.length).toBeGreaterThan(100);
@@ -17,7 +17,7 @@ describe('a run', () => {
     }
   });
 
-  it('is the same whether it is traced or not, and from a plan that was written down', () => {
+  it('a run is the same with and without a trace, and from a plan that was written down', () => {
     for (const seed of [5, 6]) {
       const plan = paris.draw(seed, SMALL);
       const { stats } = paris.run(plan);
@@ -26,12 +26,12 @@ describe('a run', () => {
     }
   });
 
-  it('differs from seed to seed', () => {
+  it('a run differs from seed to seed', () => {
     const steps = [11, 12, 13, 14, 15].map((seed) => runSeed('paris', seed, {}, SMALL).stats.steps);
     expect(new Set(steps).size).toBe(5);
   });
 
-  it('commits most of its transactions, under faults, in a time that no wall clock measures', () => {
+  it('a run commits most of its transactions, under faults, in virtual time', () => {
     const totals = { transactions: 0, committed: 0, faults: 0, crashes: 0 };
     for (let seed = 100; seed < 120; seed++) {
       const { ok, stats, plan } = runSeed('paris', seed, {}, SMALL);
@@ -46,7 +46,7 @@ describe('a run', () => {
     expect([totals.faults > 20, totals.crashes > 5]).toEqual([true, true]);
   });
 
-  it('ends when the check that is asked for has failed, and tells it with its plan and trace', () => {
+  it('a run ends when the selected check has failed, and reports it with its plan and trace', () => {
     // A limit that nothing can keep stands for a fault of a protocol.
     const { plan } = runSeed('paris', 1, {}, SMALL);
     const result = paris.run(plan, { livenessMs: 0, trace: true, stopAt: 'logs-are-truncated' });
@@ -57,7 +57,7 @@ describe('a run', () => {
     expect(formatTrace(linesAbout(result.trace, failure!))).toContain('FAILS');
   });
 
-  it('refuses a protocol that is not simulated', () => {
+  it('a run of a protocol that is not simulated is refused', () => {
     expect(() => runSeed('raft', 1)).toThrow('known: paris');
   });
 });

@@ -19,7 +19,7 @@ function closedLoop(time: VirtualTime, loop: EventLoop, clients: number, us: num
 const run = (time: VirtualTime, ms: number): void => time.runUntil(time.now + ms, () => false);
 
 describe('EventLoop', () => {
-  it('is saturated at 1 / service time', () => {
+  it('an event loop is saturated at 1 / service time', () => {
     const time = new VirtualTime();
     const loop = new EventLoop(time, 1);
     const ended = closedLoop(time, loop, 50, 500, 1);
@@ -31,7 +31,7 @@ describe('EventLoop', () => {
     expect(loop.busyMs - before[1]).toBeCloseTo(10_000, 6);
   });
 
-  it('is busy for the share that its load gives it, and serves all of it', () => {
+  it('an event loop is busy for the share that its load gives it, and serves all of it', () => {
     const time = new VirtualTime();
     const loop = new EventLoop(time, 1);
     // Ten clients, each 1 ms of service and 39 ms of thought: 10 of 40 ms, where they do not meet.
@@ -41,7 +41,7 @@ describe('EventLoop', () => {
     expect(loop.busyMs / 40_000).toBeCloseTo(0.25, 2);
   });
 
-  it('does twice as much with two cores', () => {
+  it('an event loop with two cores does twice as much', () => {
     const rates = [1, 2].map((cores) => {
       const time = new VirtualTime();
       const loop = new EventLoop(time, cores);
@@ -53,7 +53,7 @@ describe('EventLoop', () => {
     expect(rates[1]! / rates[0]!).toBeCloseTo(2, 1);
   });
 
-  it('counts the time of a turn while it goes on, not before', () => {
+  it('an event loop counts the time of a turn while it goes on, not before', () => {
     const time = new VirtualTime();
     const loop = new EventLoop(time, 1);
     loop.submit(() => loop.charge('reads', 4_000));
@@ -63,7 +63,7 @@ describe('EventLoop', () => {
     expect(loop.busyMs).toBeCloseTo(4, 9);
   });
 
-  it('takes what waits as one turn, whose effects leave together at its end', () => {
+  it('an event loop takes all waiting tasks as one turn, whose effects leave together at its end', () => {
     const time = new VirtualTime();
     const loop = new EventLoop(time, 1);
     const seen: (readonly [string, number])[] = [];
@@ -83,7 +83,7 @@ describe('EventLoop', () => {
     ]);
   });
 
-  it('lets effects leave in the order of their turns, also where a later turn of another core ends first', () => {
+  it('effects leave an event loop in the order of their turns, also where a later turn of another core ends first', () => {
     const time = new VirtualTime();
     const loop = new EventLoop(time, 2);
     const seen: (readonly [string, number])[] = [];

@@ -2,7 +2,7 @@ import { transactionSchema } from '@isochron/protocols';
 import { groupOf } from './groups.js';
 
 describe('groupOf', () => {
-  it('knows what kinds of work are for', () => {
+  it('groupOf assigns each kind of work to its group', () => {
     expect(groupOf('ReadSliceResp')).toBe('reads');
     expect(groupOf('PrepareReq')).toBe('commits');
     expect(groupOf('Heartbeat')).toBe('replication');
@@ -12,7 +12,7 @@ describe('groupOf', () => {
     expect(groupOf('coordinator sweep')).toBe('rest');
   });
 
-  it('leaves no message of an undisturbed transaction to the rest', () => {
+  it('groupOf leaves no message of an undisturbed transaction to the rest', () => {
     const repairs =
       /^(Join|Copy|ReplayLog|Outcome|TxStatus|Refused|WaitedRead|ReadCopy|Loss|Suspects|TakeBack|AcknowledgeLosses)/;
     const kinds = Object.keys(transactionSchema).filter((type) => !repairs.test(type));

@@ -77,7 +77,7 @@ const cost = (us: number): Cost => ({ us, perItemUs: 0 });
 const clientsCost = (us: number): CostModel => ({ ...FREE_MODEL, client: { receive: cost(us), send: cost(0) } });
 
 describe('runScale', () => {
-  it('takes no time but that of the links and the disk where work is free', () => {
+  it('a scale run takes the time of the links and the disk alone where work is free', () => {
     const syncMs = 3;
     const model = { ...FREE_MODEL, batch: { ...FREE_MODEL.batch, disk: cost(syncMs * 1000) } };
     // One node a region: two partitions in two regions, every transaction is its node's own.
@@ -90,26 +90,26 @@ describe('runScale', () => {
     expect(point.diskUtilisation.mean).toBeGreaterThan(0);
   });
 
-  it('is latency alone where nothing but links takes time: two round trips of the client', () => {
+  it('a scale run has the latency of two round trips of the client where nothing but links takes time', () => {
     const { points } = runScale(optionsOf(2, 1, FREE_MODEL), RAMP);
     expect(points[0]!.p50Ms).toBeCloseTo(4 * CLIENT_MS, 6);
     expect(points[0]!.meanMs).toBeCloseTo(4 * CLIENT_MS, 6);
     expect(points[0]!.perSecond).toBeCloseTo((2 * 4 * 1000) / (4 * CLIENT_MS), -1);
   });
 
-  it('adds the service time of what a client asks for, also where nobody else waits', () => {
+  it("a scale run adds the service time of the client's requests, also where no other client waits", () => {
     const { points } = runScale(optionsOf(2, 1, clientsCost(2_000)), { ...RAMP, clientsPerNode: [1] });
     expect(points[0]!.p50Ms).toBeCloseTo(4 * CLIENT_MS + 2 * 2, 6);
   });
 
-  it('adds the way to another node where the partition is elsewhere in the region', () => {
+  it('a scale run adds the way to another node where the partition is elsewhere in the region', () => {
     const { points } = runScale(optionsOf(2, 2, FREE_MODEL), RAMP);
     expect(points[0]!.p50Ms).toBeGreaterThan(4 * CLIENT_MS - 1e-6);
     // Read and prepare of a node beside it.
     expect(points[0]!.p99Ms).toBeCloseTo(4 * CLIENT_MS + 4 * LAN_MS, 6);
   });
 
-  it('is saturated where clients ask for more than 1 / service time, node by node, and twice the nodes do twice as much', () => {
+  it('a scale run is saturated at 1 / service time of each node, and twice the nodes do twice as much', () => {
     const ramp = { ...RAMP, clientsPerNode: [20], measureMs: 2_000 };
     // A transaction has two messages of a client: 500 a second and node.
     const [small, large] = [1, 2].map((nodes) => runScale(optionsOf(2, nodes, clientsCost(1_000), NEAR), ramp));
@@ -124,14 +124,14 @@ describe('runScale', () => {
     expect(large!.points[0]!.perSecond / small!.points[0]!.perSecond).toBeCloseTo(2, 1);
   });
 
-  it('does as much more as there are more cores', () => {
+  it('a scale run does as much more as there are more cores', () => {
     const ramp = { ...RAMP, clientsPerNode: [30], measureMs: 2_000 };
     const [one, three] = [1, 3].map((cores) => runScale(optionsOf(2, 1, clientsCost(1_000), { cores, ...NEAR }), ramp));
     expect(three!.points[0]!.perSecond / one!.points[0]!.perSecond).toBeCloseTo(3, 1);
     expect(three!.points[0]!.utilisation.most).toBeLessThanOrEqual(1 + 1e-9);
   });
 
-  it('charges every part of the model', () => {
+  it('a scale run charges every part of the model', () => {
     const charged = (model: CostModel): number => runScale(optionsOf(2, 2, model), RAMP).points[0]!.utilisation.mean;
     const some = { other: cost(20) };
     const parts: Partial<CostModel>[] = [
@@ -148,13 +148,13 @@ describe('runScale', () => {
     for (const part of parts) expect(charged({ ...FREE_MODEL, ...part })).toBeGreaterThan(0.001);
   });
 
-  it('gives the same figures for the same seed, and others for another one', () => {
+  it('a scale run gives the same figures for the same seed, and others for another one', () => {
     const once = (seed: number): unknown => runScale(optionsOf(3, 2, clientsCost(200), { seed }), RAMP);
     expect(once(1)).toEqual(once(1));
     expect(once(1)).not.toEqual(once(2));
   });
 
-  it('ends every transaction that it began, or has it under way: no client has two, and none is idle', () => {
+  it('a scale run ends every transaction, or has it under way: each client has exactly one', () => {
     const ramp = { ...RAMP, clientsPerNode: [2, 6] };
     const { begun, ended, underWay, nodes, points } = runScale(optionsOf(3, 2, clientsCost(200)), ramp);
     expect(begun).toBe(ended + underWay);
@@ -163,7 +163,7 @@ describe('runScale', () => {
     expect(ended).toBeGreaterThan(points[0]!.committed + points[1]!.committed);
   });
 
-  it('adds clients until throughput grows no more', () => {
+  it('a scale run adds clients until throughput grows no more', () => {
     const ramp = { ...RAMP, clientsPerNode: [1, 20, 40, 80], leastGain: 0.02 };
     const { points } = runScale(optionsOf(2, 1, clientsCost(1_000)), ramp);
     expect(points.map(({ clientsPerNode }) => clientsPerNode)).toEqual([1, 20, 40]);

@@ -17,7 +17,7 @@ function richPlan(): Plan {
 }
 
 describe('minimise', () => {
-  it('finds the items that matter, in few questions', () => {
+  it('minimise finds the items that matter, in few questions', () => {
     let asked = 0;
     const items = Array.from({ length: 200 }, (_, i) => i);
     const rest = minimise(items, (some) => {
@@ -28,13 +28,13 @@ describe('minimise', () => {
     expect(asked).toBeLessThan(80);
   });
 
-  it('leaves nothing where nothing matters', () => {
+  it('minimise leaves nothing where nothing matters', () => {
     expect(minimise([1, 2, 3], () => true)).toEqual([]);
   });
 });
 
 describe('shrink', () => {
-  it('removes sessions, transactions, steps, faults, nodes and what makes the world colourful', () => {
+  it('shrink removes sessions, transactions, steps, faults, nodes and settings that the failure does not need', () => {
     const plan = richPlan();
     const wanted = transactionsOf(plan).find((tx) => tx.kind === 'interactive' && tx.steps.length > 2)!;
     const [fault] = plan.faults;
@@ -53,7 +53,7 @@ describe('shrink', () => {
     expect(paris.run(small).ok).toBe(true);
   });
 
-  it('tries only plans that run', () => {
+  it('shrink tries only plans that run', () => {
     let tried = 0;
     shrink(
       paris.draw(3, { transactions: 20 }),
@@ -67,7 +67,7 @@ describe('shrink', () => {
     expect(tried).toBeGreaterThan(20);
   });
 
-  it('stops when its budget is used up', () => {
+  it('shrink stops when its budget is used up', () => {
     let left = 5;
     const plan = richPlan();
     shrink(plan, () => true, { goesOn: () => left-- > 0 });
@@ -78,7 +78,7 @@ describe('shrink', () => {
 describe('removing a node', () => {
   const plan = richPlan();
 
-  it('takes it out of everything that speaks of it', () => {
+  it('removing a node takes it out of every part of the plan that names it', () => {
     const bare = { ...plan, faults: [], sessions: [], http: undefined };
     const node = plan.cluster.regions.at(-1)!.nodes.at(-1)!.id;
     const smaller = removeNode(bare, node)!;
@@ -92,7 +92,7 @@ describe('removing a node', () => {
     expect(paris.run(smaller).ok).toBe(true);
   });
 
-  it('leaves a node that a fault names, and the last one', () => {
+  it('removing a node leaves a node that a fault names, and the last one', () => {
     const node = plan.cluster.regions[0]!.nodes[0]!.id;
     const named = { ...plan, faults: [{ kind: 'crash', atMs: 1, forMs: 1, node, batchSurvives: true }] };
     expect(removeNode(named, node)).toBeUndefined();

@@ -19,7 +19,7 @@ function opened(lateHorizons = false) {
 }
 
 describe('a disk', () => {
-  it('shows a batch at once, and reports it when it is synced', () => {
+  it('a simulated disk shows a batch at once, and reports it when it is synced', () => {
     const { disk, durable, run } = opened();
     let done = false;
     disk.persist([version(5)], () => {
@@ -30,7 +30,7 @@ describe('a disk', () => {
     expect([done, durable]).toEqual([true, [1]]);
   });
 
-  it('loses the batch on its way in a crash, or keeps all of it, and reports it to nobody', () => {
+  it('a simulated disk loses the batch on its way in a crash, or keeps all of it, and does not report it', () => {
     for (const survives of [false, true]) {
       const { disk, durable, run } = opened();
       let done = false;
@@ -48,7 +48,7 @@ describe('a disk', () => {
     }
   });
 
-  it('hands a new process everything that was durable', () => {
+  it('a simulated disk gives a new process everything that was durable', () => {
     const { disk, run } = opened();
     const record = {
       pt: 3,
@@ -83,7 +83,7 @@ describe('a disk', () => {
     expect([5, 7].map((at) => disk.store.read(0, 'default/a', at)?.ts)).toEqual([5, 7]);
   });
 
-  it('hands a new process the same wherever between two checkpoints the crash falls', () => {
+  it('a simulated disk gives a new process the same wherever between two checkpoints the crash falls', () => {
     const { disk, run } = opened();
     const writes = [{ key: 'default/a', value: '1' }];
     const record = {
@@ -114,7 +114,7 @@ describe('a disk', () => {
     expect(wholeLog(disk.store, 0, 0)).toHaveLength(100);
   });
 
-  it('copies for others what is durable alone', () => {
+  it('a simulated disk copies durable data alone for other nodes', () => {
     const { disk, run } = opened();
     const { reader } = disk;
     disk.persist([version(5)], () => {});
@@ -123,7 +123,7 @@ describe('a disk', () => {
     expect(reader.copy(0, '').chains).toHaveLength(1);
   });
 
-  it('lets horizons take effect with their batch where that is asked for', () => {
+  it('a simulated disk lets horizons take effect with their batch where the plan has it so', () => {
     for (const late of [false, true]) {
       const { disk, run } = opened(late);
       disk.persist([{ kind: 'log', partition: 0, ct: 7, tx: { txId: 't', writes: [] } }], () => {});
@@ -135,7 +135,7 @@ describe('a disk', () => {
     }
   });
 
-  it('completes nothing while it is stalled', () => {
+  it('a simulated disk completes nothing while it is stalled', () => {
     const { disk, run } = opened();
     let done = false;
     disk.stall(true);
@@ -148,7 +148,7 @@ describe('a disk', () => {
     expect(done).toBe(true);
   });
 
-  it('can be emptied, and rolled back to an older image', () => {
+  it('a simulated disk can be emptied, and rolled back to an older image', () => {
     const { disk, run } = opened();
     disk.persist([meta('a', 1), version(5)], () => {});
     run(10);

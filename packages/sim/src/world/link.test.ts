@@ -35,7 +35,7 @@ function connected(seed: number, pace: Partial<LinkPace> = {}) {
 const seeds = Array.from({ length: 50 }, (_, i) => i);
 
 describe('a link', () => {
-  it('tells both ends that it is up before anything arrives, and keeps the order of frames', () => {
+  it('a link reports to both ends that it is up before any frame arrives, and keeps the order of frames', () => {
     for (const seed of seeds) {
       const { a, b, link, run } = connected(seed);
       for (let i = 0; i < 20; i++) {
@@ -49,7 +49,7 @@ describe('a link', () => {
     }
   });
 
-  it('loses what is in flight from some frame on when it drops, and nothing in between', () => {
+  it('a link that drops loses the frames in flight from some frame on, and none in between', () => {
     let lost = 0;
     for (const seed of seeds) {
       const { a, b, link, run } = connected(seed);
@@ -65,7 +65,7 @@ describe('a link', () => {
     expect(lost).toBeGreaterThan(100);
   });
 
-  it('is noticed down by both ends before it comes up again', () => {
+  it('both ends notice that a link is down before it comes up again', () => {
     for (const seed of seeds) {
       const { a, b, link, run } = connected(seed);
       link.drop();
@@ -77,7 +77,7 @@ describe('a link', () => {
     }
   });
 
-  it('stays down while anything blocks it', () => {
+  it('a link stays down while anything blocks it', () => {
     const { a, b, link, run } = connected(1);
     link.block();
     link.block();
@@ -93,7 +93,7 @@ describe('a link', () => {
     expect(b.frames).toEqual([2]);
   });
 
-  it('brings nothing of a former connection to the successor of a dead process', () => {
+  it('a link brings no frame of a previous connection to the successor of a dead process', () => {
     for (const seed of seeds) {
       const { a, b, link, run } = connected(seed);
       for (let i = 0; i < 10; i++) link.send(a, i);
@@ -111,7 +111,7 @@ describe('a link', () => {
     }
   });
 
-  it('does not reach a process that knows of no connection, and takes nothing from it', () => {
+  it('a link does not reach a process without a connection, and takes nothing from it', () => {
     const { time, a, b, link, run } = connected(1, { reconnectMs: [100, 100] });
     link.drop();
     run(60);

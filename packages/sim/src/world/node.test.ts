@@ -98,7 +98,7 @@ function started() {
 }
 
 describe('a simulated node', () => {
-  it('keeps a promise until what it stands for is on the disk', () => {
+  it('a simulated node keeps a promise until the records behind it are on the disk', () => {
     const { sent, hear, run } = started();
     hear(1);
     run(5);
@@ -107,7 +107,7 @@ describe('a simulated node', () => {
     expect(sent).toEqual(['c:1', 'b:1']);
   });
 
-  it('does nothing more once it has died between two frames of a turn: nothing of its turn reaches the disk', () => {
+  it('a simulated node does nothing more once it has died between two frames of a turn: nothing of its turn reaches the disk', () => {
     const { node, durable, sent, hooks, hear, run } = started();
     hooks.onTransmit = () => node.crash(false);
     hear(1);
@@ -118,7 +118,7 @@ describe('a simulated node', () => {
     expect([durable, sent]).toEqual([[], ['c:1']]);
   });
 
-  it('hears in order, once it goes on, what came while it stood still', () => {
+  it('a simulated node that was paused receives in order the messages that came meanwhile', () => {
     const { node, sent, hear, run, received } = started();
     node.pause();
     node.pause();
@@ -134,7 +134,7 @@ describe('a simulated node', () => {
     ]);
   });
 
-  it('forgets with its process what came while it stood still', () => {
+  it('a simulated node loses the messages that came while it was paused with its process', () => {
     const { node, hear, run, received } = started();
     node.pause();
     hear(1);

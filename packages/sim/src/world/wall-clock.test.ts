@@ -16,21 +16,21 @@ describe('a wall clock', () => {
     return wall.now() - right.now();
   };
 
-  it('is off by its skew and drifts away', () => {
+  it('a wall clock is off by its skew and drifts away', () => {
     expect(at(1_000, { skewMs: 30, driftPpm: 0 })).toBe(30);
     expect(at(10_000, { skewMs: 30, driftPpm: 10_000 })).toBe(130);
   });
 
-  it('jumps, forwards and backwards', () => {
+  it('a wall clock jumps, forwards and backwards', () => {
     expect(at(1_000, { skewMs: 0, driftPpm: 0 }, (clock) => clock.jump(500))).toBe(500);
     expect(at(1_000, { skewMs: 0, driftPpm: 0 }, (clock) => clock.jump(-500))).toBe(-500);
   });
 
-  it('keeps what it has gathered when its drift changes', () => {
+  it('a wall clock keeps its error when its drift changes', () => {
     expect(at(10_000, { skewMs: 0, driftPpm: 10_000 }, (clock) => clock.drift(0))).toBe(50);
   });
 
-  it('moves forward by itself and by jumps, and not back when it is set back', () => {
+  it('a wall clock moves forward by itself and by jumps, and not back when it is set back', () => {
     const time = new VirtualTime();
     const clock = new WallClock(time, { skewMs: 50, driftPpm: 0 });
     const begin = clock.forwardMs;
@@ -45,7 +45,7 @@ describe('a wall clock', () => {
     expect(clock.forwardMs - begin).toBe(5_510);
   });
 
-  it('is right again once it is corrected', () => {
+  it('a wall clock is right again once it is corrected', () => {
     for (const sign of [1, -1])
       expect(at(10_000, { skewMs: 70 * sign, driftPpm: 1_000 * sign }, (clock) => clock.correct())).toBe(0);
   });

@@ -69,14 +69,14 @@ describe('after a crash at any step of append, roll, cut and open', () => {
     }
   }
 
-  it('a killed process leaves every acknowledged record, and of the others whole appends in order', async () => {
+  it('after a crash at any step a killed process leaves every acknowledged record, and of the others whole appends in order', async () => {
     const steps = await atEveryStep(smallRun, async (disk, progress) => {
       await checkSurvivor(new VirtualDisk(disk.files), progress);
     });
     expect(steps).toBeGreaterThan(40);
   });
 
-  it('a power failure does too, whatever is lost of what was not synced: any byte of a write, any change of a name', async () => {
+  it('after a crash at any step a power failure leaves every acknowledged record, whichever unsynced bytes and names are lost', async () => {
     let count = 0;
     await atEveryStep(smallRun, async (disk, progress) => {
       for (const image of disk.afterPowerFailure('every')) {

@@ -58,7 +58,7 @@ describe('damage of a log', () => {
     expect([where, read]).toEqual([where, textsAt(read.length)]);
   }
 
-  it('by any flipped bit is reported, also of the last record, and nothing of it is read', async () => {
+  it('a flipped bit of a log is reported as damage, also of the last record, and nothing of it is read', async () => {
     for (const [name, at] of placesIn(files)) {
       for (let bit = 0; bit < 8; bit++) {
         const damaged = copyOf(files);
@@ -68,7 +68,7 @@ describe('damage of a log', () => {
     }
   });
 
-  it('by any lost part before a durable record is reported: zeros from any byte to any other', async () => {
+  it('a lost part before a durable record of a log is reported as damage: zeros from any byte to any other', async () => {
     const lastFrame = files.get(newest!)!.length - FRAME_BYTES;
     for (const [name, from] of placesIn(files)) {
       const end = name === newest ? lastFrame : files.get(name)!.length;
@@ -87,7 +87,7 @@ describe('damage of a log', () => {
     }
   });
 
-  it('by a segment that ends too early is reported, unless it is the newest', async () => {
+  it('a segment of a log that ends too early is reported as damage, unless it is the newest', async () => {
     for (let size = 0; size < files.get(older!)!.length; size++) {
       const damaged = copyOf(files);
       damaged.set(older!, damaged.get(older!)!.subarray(0, size));
@@ -95,7 +95,7 @@ describe('damage of a log', () => {
     }
   });
 
-  it('is not a newest segment that ends anywhere behind its header: the torn record is cut off', async () => {
+  it('a newest segment that ends anywhere behind its header is no damage: the torn record is cut off', async () => {
     const content = files.get(newest!)!;
     for (let size = SEGMENT_HEADER_BYTES; size < content.length; size++) {
       for (const zeros of [0, 1, content.length - size, 600]) {
@@ -106,25 +106,25 @@ describe('damage of a log', () => {
     }
   });
 
-  it('by a lost segment is reported', async () => {
+  it('a lost segment of a log is reported as damage', async () => {
     files.delete(older!);
     expectDamage(await readAll(files), older);
   });
 
-  it('by the segment of another place, or of another log, is reported', async () => {
+  it('the segment of another place, or of another log, is reported as damage', async () => {
     const swapped = copyOf(files).set(older!, files.get(newest!)!);
     expectDamage(await readAll(swapped), 'swapped');
     const other = await sixRecords();
     expectDamage(await readAll(copyOf(files).set(newest!, other.get(newest!)!)), 'newest of another log');
   });
 
-  it('is not a segment in an unknown format: another version of Isochron reads it', async () => {
+  it('a segment in an unknown format is no damage: another version of Isochron reads it', async () => {
     const header = encodeSegmentHeader({ format: 2, first: 3, salt: 1, chain: 1 });
     const { error } = await readAll(copyOf(files).set(newest!, header));
     expect(error).toMatchObject({ damage: 'version', message: expect.stringContaining('format 2') });
   });
 
-  it('in a record that holds empty sectors is told from a torn end too', async () => {
+  it('damage in a record that holds empty sectors is told from a torn end too', async () => {
     const disk = new VirtualDisk();
     const log = await openSegmentLog(disk.mount());
     await log.append([Buffer.concat([Buffer.from('a'), Buffer.alloc(3000), Buffer.from('b')])]);
@@ -138,7 +138,7 @@ describe('damage of a log', () => {
     expect(await readAll(new Map([[name, torn]]))).toEqual({ read: [], error: undefined });
   });
 
-  it('does not follow from records that hold copies of frames, at a torn end', async () => {
+  it('records that hold copies of frames do not make damage of a torn end', async () => {
     const later = await framesOf(6);
     const disk = new VirtualDisk();
     const log = await openSegmentLog(disk.mount());

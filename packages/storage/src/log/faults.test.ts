@@ -47,7 +47,7 @@ describe('a log on a disk that fails', () => {
     ['is full', FULL, 'STORAGE_FULL'],
     ['reports an error', BROKEN, 'STORAGE_FAILED'],
   ])(
-    'refuses everything after the first failure, and loses nothing acknowledged: it %s, at any step',
+    'a log whose disk %s at any step refuses everything after that, and loses nothing acknowledged',
     async (...at) => {
       const [, failure, code] = at;
       const kinds = new Set<string>();
@@ -73,7 +73,7 @@ describe('a log on a disk that fails', () => {
     },
   );
 
-  it('reports an error of a read as such, and not as damage', async () => {
+  it('a log reports an error of a read as such, and not as damage', async () => {
     const disk = new VirtualDisk();
     await run(await openSegmentLog(disk.mount(), SMALL), 3);
     const folder = disk.mount(({ kind }) => {
@@ -86,7 +86,7 @@ describe('a log on a disk that fails', () => {
 });
 
 describe('a log on a slow disk', () => {
-  it('gathers what is appended during a sync into one write, acknowledges nothing early, and waits in close', async () => {
+  it('a log on a slow disk gathers the appends during a sync into one write, acknowledges nothing early, and waits in close', async () => {
     const steps: string[] = [];
     let slow = false;
     const syncs: (() => void)[] = [];
@@ -119,7 +119,7 @@ describe('a log on a slow disk', () => {
   });
 
   it.each(['create', 'write', 'sync', 'rename', 'syncFolder'] as const)(
-    'keeps appends and close waiting while the %s of a new segment takes long, and goes on reading',
+    'a log keeps appends and close waiting while the %s of a new segment takes long, and goes on reading',
     async (kind) => {
       const gate = new Gate();
       const folder = new VirtualDisk().mount((step) => (step.kind === kind ? gate.pass() : undefined));
@@ -139,7 +139,7 @@ describe('a log on a slow disk', () => {
     },
   );
 
-  it('makes a large frame of many appends, but not one without bound', async () => {
+  it('a log on a slow disk makes a large frame of many appends, but not one without bound', async () => {
     const disk = new VirtualDisk();
     let writes = 0;
     const log = await openSegmentLog(

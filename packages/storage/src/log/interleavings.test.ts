@@ -80,7 +80,7 @@ const LIMIT_MS = 300_000;
 
 describe('in every interleaving of their steps', () => {
   it(
-    'appends, a new segment and a cut leave what was acknowledged after a crash at any point',
+    'in every interleaving appends, a new segment and a cut leave every acknowledged record after a crash at any point',
     async () => {
       const checked = new Set<string>();
       const count = await everyInterleaving(
@@ -108,7 +108,7 @@ describe('in every interleaving of their steps', () => {
   );
 
   it(
-    'a read gets every record that was durable when it was asked for, in order, while others are appended',
+    'in every interleaving a read gets every record that was durable at its call, in order, while others are appended',
     async () => {
       const ends = new Set<number>();
       const count = await everyInterleaving(

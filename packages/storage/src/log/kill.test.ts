@@ -30,7 +30,7 @@ describe('a process that is killed with SIGKILL', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('leaves everything that it has acknowledged in its log, and nothing damaged', async () => {
+  it('a process that is killed with SIGKILL leaves every acknowledged record in its log, and no damage', async () => {
     const script = join(folder, 'child.cjs');
     await build({
       entryPoints: [join(__dirname, 'kill-child.ts')],

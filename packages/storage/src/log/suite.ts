@@ -44,14 +44,14 @@ export function runDurableLogSuite(name: string, factory: LogFactory): void {
     });
     afterEach(() => harness.destroy());
 
-    it('is empty at first, and begins at position 0', async () => {
+    it('a log is empty at first, and begins at position 0', async () => {
       for (const round of ['open', 'reopened']) {
         expect([round, log.first, log.end, await textsFrom(log, 0)]).toEqual([round, 0, 0, []]);
         await reopen();
       }
     });
 
-    it('reads what was appended, in order, from any position, before and after it is opened anew', async () => {
+    it('a log reads the appended records, in order, from any position, before and after it is opened anew', async () => {
       expect(await log.append(recordsAt(0, 3))).toBe(0);
       expect(await log.append([recordAt(3)])).toBe(3);
       for (const round of ['open', 'reopened']) {
@@ -64,14 +64,14 @@ export function runDurableLogSuite(name: string, factory: LogFactory): void {
       expect(await textsFrom(log, 0)).toEqual(textsAt(0, 5));
     });
 
-    it('gives positions in the order of the calls, also of those that wait at the same time', async () => {
+    it('a log gives positions in the order of the calls, also of those that wait at the same time', async () => {
       const calls = Array.from({ length: 50 }, (_, i) => log.append(recordsAt(2 * i, 2)));
       expect(await Promise.all(calls)).toEqual(calls.map((_, i) => 2 * i));
       await reopen();
       expect(await textsFrom(log, 0)).toEqual(textsAt(0, 100));
     });
 
-    it('resolves in the order of the calls', async () => {
+    it('a log resolves appends in the order of the calls', async () => {
       const resolved: number[] = [];
       await Promise.all(
         Array.from({ length: 20 }, (_, i) => log.append([recordAt(i)]).then((at) => resolved.push(at))),
@@ -79,7 +79,7 @@ export function runDurableLogSuite(name: string, factory: LogFactory): void {
       expect(resolved).toEqual([...Array(20).keys()]);
     });
 
-    it('keeps bytes of any content and length: none, zeros, and many', async () => {
+    it('a log keeps bytes of any content and length: none, zeros, and many', async () => {
       const records = [Buffer.alloc(0), Buffer.alloc(3000), Buffer.alloc(300_000, 'é😀'), Buffer.from([0, 255, 0])];
       await log.append(records);
       for (const record of records) await log.append([record]);
@@ -90,14 +90,14 @@ export function runDurableLogSuite(name: string, factory: LogFactory): void {
       expect(Buffer.concat(found).equals(Buffer.concat([...records, ...records]))).toBe(true);
     });
 
-    it('does not follow changes of the bytes once the append has resolved', async () => {
+    it('a log does not follow changes of the bytes once the append has resolved', async () => {
       const bytes = Buffer.from('before');
       await log.append([bytes]);
       bytes.fill('x');
       expect(await textsFrom(log, 0)).toEqual([[0, 'before']]);
     });
 
-    it('waits for the appends before when it is handed no record, and gives the position that comes next', async () => {
+    it('an append without records waits for the appends before, and gives the position that comes next', async () => {
       let done = false;
       void log.append(recordsAt(0, 2)).then(() => {
         done = true;
@@ -106,7 +106,7 @@ export function runDurableLogSuite(name: string, factory: LogFactory): void {
       expect([done, log.end]).toEqual([true, 2]);
     });
 
-    it('may free what is below a cut, and keeps everything else', async () => {
+    it('a log may free the records below a cut, and keeps everything else', async () => {
       for (let i = 0; i < 100; i++) await log.append([recordAt(i)]);
       await log.cut(60);
       for (const round of ['open', 'reopened']) {
@@ -119,7 +119,7 @@ export function runDurableLogSuite(name: string, factory: LogFactory): void {
       expect(await textsFrom(log, 99)).toEqual(textsAt(99, 2));
     });
 
-    it('goes on with its positions when everything was cut', async () => {
+    it('a log goes on with its positions when everything was cut', async () => {
       await log.append(recordsAt(0, 40));
       await log.cut(40);
       await log.cut(0);
@@ -130,14 +130,14 @@ export function runDurableLogSuite(name: string, factory: LogFactory): void {
       expect(await textsFrom(log, 40)).toEqual(textsAt(40, 1));
     });
 
-    it('refuses to read from a position behind its end: records that should be there are not', async () => {
+    it('a log refuses to read from a position behind its end: records that should be there are missing', async () => {
       await log.append(recordsAt(0, 2));
       const error = await textsFrom(log, 3).catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(CorruptRecord);
       expect(error).toMatchObject({ code: 'STORAGE_FAILED', retryable: false, damage: 'missing', record: null });
     });
 
-    it('reads what was durable at the time of the call while it is appended to and cut', async () => {
+    it('a log reads the records that were durable at the call while it is appended to and cut', async () => {
       for (let i = 0; i < 60; i++) await log.append([recordAt(i)]);
       const first = textsFrom(log, 0);
       const changes = [log.cut(60), ...recordsAt(60, 40).map((record) => log.append([record]))];
@@ -148,7 +148,7 @@ export function runDurableLogSuite(name: string, factory: LogFactory): void {
       expect(await textsFrom(log, 60)).toEqual(textsAt(60, 40));
     });
 
-    it('hands on what its reader throws, and is readable afterwards', async () => {
+    it('a log passes on the errors of its reader, and is readable afterwards', async () => {
       await log.append(recordsAt(0, 2));
       const mine = new Error('enough');
       const reading = log.read(0, () => {
@@ -158,7 +158,7 @@ export function runDurableLogSuite(name: string, factory: LogFactory): void {
       expect(await textsFrom(log, 0)).toEqual(textsAt(0, 2));
     });
 
-    it('waits in close for what is in flight, and refuses what comes later', async () => {
+    it('the close of a log waits for calls in flight, and later calls are refused', async () => {
       const appended = log.append(recordsAt(0, 3));
       await log.close();
       expect(await appended).toBe(0);

@@ -26,17 +26,17 @@ describe('what a Wren snapshot shows', () => {
   const inQ: Snapshot = { ts: 10, deps: [7, 2, 0] };
   const nowhere: Snapshot = { ts: 8, deps: [8, 0, 0] };
 
-  it('is what its region sourced up to lt, with what it depends on up to rt (Alg. 3 line 7)', () => {
+  it('a Wren snapshot shows versions of its region up to lt that depend on versions up to rt (Alg. 3 line 7)', () => {
     const versions = [version('q', 10, 7), version('q', 10, 8), version('q', 11, 7), version('q', 7), version('q', 8)];
     expect(shown(visibility, inQ, versions)).toEqual([true, false, false, true, false]);
   });
 
-  it('is what other regions sourced up to rt, with what it depends on up to lt (Alg. 3 line 8)', () => {
+  it('a Wren snapshot shows versions of other regions up to rt that depend on versions up to lt (Alg. 3 line 8)', () => {
     const versions = [version('p', 7, 6), version('p', 8, 6), version('r', 7, 10), version('r', 7, 11)];
     expect(shown(visibility, inQ, versions)).toEqual([true, false, true, false]);
   });
 
-  it('is the same from everywhere where it belongs to no region', () => {
+  it('a Wren snapshot of no region shows the same from everywhere', () => {
     expect(shown(visibility, nowhere, [version('p', 8, 7), version('q', 8, 7), version('r', 9, 7)])).toEqual([
       true,
       true,
@@ -45,7 +45,7 @@ describe('what a Wren snapshot shows', () => {
     expect(shown(visibility, { ts: 8 }, [version('p', 8, 7), version('p', 9, 7)])).toEqual([true, false]);
   });
 
-  it('may follow another one when it shows all of it, wherever it was assigned', () => {
+  it('a Wren snapshot may follow another one when it shows all of it, wherever it was assigned', () => {
     const follows = (before: Snapshot, after: Snapshot) => visibility.follows(before, after);
     expect(follows(inQ, { ts: 10, deps: [7, 2, 0] })).toBe(true);
     expect([follows(inQ, { ts: 11, deps: [6, 2, 0] }), follows(inQ, { ts: 9, deps: [7, 2, 0] })]).toEqual([
@@ -64,7 +64,7 @@ describe('what a snapshot vector shows', () => {
   const visibility = vectorVisibility(TOPOLOGY);
   const snapshot: Snapshot = { ts: 9, deps: [9, 5, 7] };
 
-  it('is what depends on nothing above it, entry by entry', () => {
+  it('a snapshot vector shows the versions that depend on nothing above it, entry by entry', () => {
     const versions = [
       version('p', 9, 9, 5, 7),
       version('q', 5, 8, 5, 1),
@@ -74,13 +74,13 @@ describe('what a snapshot vector shows', () => {
     expect(shown(visibility, snapshot, versions)).toEqual([true, true, false, false]);
   });
 
-  it('has one entry for all regions where it is a timestamp alone', () => {
+  it('a snapshot vector has one entry for all regions where it is a timestamp alone', () => {
     expect(shown(visibility, { ts: 6 }, [version('q', 6, 1, 6, 1), version('q', 7, 1, 7, 1)])).toEqual([true, false]);
     expect(visibility.follows(snapshot, { ts: 9 })).toBe(true);
     expect(visibility.follows({ ts: 6 }, snapshot)).toBe(false);
   });
 
-  it('depends on its commit in the region that made it, and on its snapshot in the others', () => {
+  it('a version vector depends on its commit in the region that made it, and on its snapshot in the others', () => {
     expect(visibility.stamp([9, 5, 7], 12, 'q')).toEqual([9, 12, 7]);
     expect(visibility.lowest(snapshot)).toBe(5);
   });
