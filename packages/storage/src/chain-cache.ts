@@ -3,8 +3,8 @@ import { Chain } from './chain.js';
 import type { Partition } from './partition.js';
 
 /**
- * Chains in memory under a byte limit: second chance, so that a read costs one map lookup and one flag. Pinned chains (with
- * versions on their way to disk, or being loaded) count but stay.
+ * Chains in memory under a byte limit: second chance, so that a read costs one map lookup and one flag. Pinned chains
+ * (with versions on their way to disk, or being loaded) count but stay.
  */
 export class ChainCache {
   /** By partition and key. */
@@ -19,7 +19,7 @@ export class ChainCache {
 
   constructor(readonly limitBytes: number) {}
 
-  /** The chain of a key, where it is in memory. */
+  /** The chain of a key, if it is in memory. */
   get({ id }: Partition, key: QualifiedKey): Chain | undefined {
     return this.#chains[id]?.get(key);
   }

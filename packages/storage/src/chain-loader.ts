@@ -17,7 +17,7 @@ export class ChainLoader {
     readonly tails: Tails,
   ) {}
 
-  /** The chain of a key, pinned: loaded or not. */
+  /** The chain of a key, pinned, whether it is loaded or not. */
   pinned(partition: Partition, key: QualifiedKey): Chain {
     const chain = this.cache.get(partition, key);
     if (chain === undefined) return this.cache.create(partition, key);
@@ -26,8 +26,8 @@ export class ChainLoader {
   }
 
   /**
-   * Loads those that are not, with one disk operation for all of them. The chains must be pinned: were one evicted and
-   * written meanwhile, what comes back here would be outdated.
+   * Loads the chains that are not loaded, with one disk operation for all of them. The chains must be pinned: if one
+   * were evicted and written meanwhile, the result would be outdated.
    */
   async load(chains: readonly Chain[]): Promise<void> {
     const missing = chains.filter((chain) => !chain.loaded);
@@ -38,7 +38,10 @@ export class ChainLoader {
     });
   }
 
-  /** Brings in the older versions of loaded chains. What changes meanwhile is left as it is: its readers go to disk. */
+  /**
+   * Brings in the older versions of loaded chains. A chain that changes meanwhile is left as it is: its readers go to
+   * disk.
+   */
   async complete(chains: readonly Chain[]): Promise<void> {
     const partial = chains.filter((chain) => !chain.whole);
     const tails = await Promise.all(partial.map((chain) => this.tails.readAll(chain)));
@@ -51,8 +54,8 @@ export class ChainLoader {
   }
 
   /**
-   * The same as `load` for the chains that a commit is about to rewrite. A few are read at once: most of them are new keys, which the bloom
-   * filters answer in 2 µs, where handing the question to another thread and back costs the commit some 100 µs.
+   * As `load`, for the chains that a commit is about to rewrite. A few are read at once: most of them are new keys,
+   * which the bloom filters answer in 2 µs, while a request to another thread costs the commit some 100 µs.
    */
   async loadForCommit(chains: readonly Chain[]): Promise<void> {
     const missing = chains.filter((chain) => !chain.loaded);
@@ -60,7 +63,7 @@ export class ChainLoader {
     for (const chain of missing) this.#fill(chain, this.disk.getSync(chain.partition.keys.head(chain.key)));
   }
 
-  /** Loads one chain at once. */
+  /** Loads one chain synchronously. */
   loadSync(partition: Partition, key: QualifiedKey): Chain {
     const chain = this.pinned(partition, key);
     try {

@@ -15,7 +15,7 @@ export type ChainNeeds = Extract<ReadNeeds, { kind: 'keys' | 'chains' }>;
 const holds = (chain: Chain | undefined, kind: ChainNeeds['kind']): boolean =>
   chain?.loaded === true && (kind === 'keys' || chain.whole);
 
-/** Reads versions: from memory, and from LevelDB at once where they are not there. */
+/** Reads versions: from memory, or from LevelDB synchronously. */
 export class ChainReads {
   constructor(
     readonly partitions: Partitions,
@@ -43,12 +43,12 @@ export class ChainReads {
     return chain.staged === null ? version : chain.withStaged(version, belongs);
   }
 
-  /** Whether memory has what is needed. */
+  /** Whether memory has the needed chains. */
   resident(partition: Partition, { kind, keys }: ChainNeeds): boolean {
     return keys.every((key) => holds(this.cache.get(partition, key), kind));
   }
 
-  /** Brings what is needed to memory. */
+  /** Brings the needed chains to memory. */
   async load(partition: Partition, { kind, keys }: ChainNeeds): Promise<void> {
     const missing = keys.filter((key) => !holds(this.cache.get(partition, key), kind));
     this.cache.misses += missing.length;
@@ -61,7 +61,7 @@ export class ChainReads {
     }
   }
 
-  /** The chain of a key, loaded at once when it must be. */
+  /** The chain of a key, loaded synchronously when it must be. */
   #chain(partitionId: PartitionId, key: QualifiedKey): Chain {
     const partition = this.partitions.of(partitionId);
     let chain = this.cache.get(partition, key);

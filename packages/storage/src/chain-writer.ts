@@ -8,19 +8,19 @@ import { contentBytes, indexAtOrBelow, insertSorted } from './versions.js';
 /** A head that outgrows either of these moves its older versions to a segment, and keeps at least one. */
 const HEAD_VERSIONS = 8;
 const HEAD_BYTES = 4096;
-/** What it keeps then: some room to grow, so that not every write spills. */
+/** The versions that it keeps then: some room to grow, so that not every write spills. */
 const KEPT_VERSIONS = 4;
 const KEPT_BYTES = 2048;
 /** Older versions that stay in memory behind the head: reads lag behind writes. */
 const MEMORY_VERSIONS = 256;
 const MEMORY_BYTES = 128 * 1024;
-/** Their sizes are summed up once in so many writes, or whenever versions are large. */
+/** Their sizes are summed up once in this many writes, or whenever versions are large. */
 const MEMORY_CHECK = 32;
 const LARGE_BYTES = MEMORY_BYTES / MEMORY_CHECK;
-/** Segments that one visit removes at most. */
+/** At most this many segments are removed in one visit. */
 const SEGMENTS_PER_VISIT = 64;
 
-/** Changes chains in memory, and hands what changed to the next checkpoint. */
+/** Changes chains in memory, and adds the changes to the next checkpoint. */
 export class ChainWriter {
   constructor(
     readonly tails: Tails,
@@ -28,7 +28,7 @@ export class ChainWriter {
     readonly changes: Changes,
   ) {}
 
-  /** Does the chain's next `count` staged changes, and prunes. */
+  /** Carries out the chain's next `count` staged changes, and prunes. */
   add(chain: Chain, count: number): void {
     this.#rewrite(chain, () => {
       let changed = this.#change(chain, count);
@@ -39,7 +39,7 @@ export class ChainWriter {
     chain.partition.track(chain, ripeAt(chain, gcFloor));
   }
 
-  /** Versions that come late are added together, but none is moved past a removal. */
+  /** Late versions are added together, but none is moved past a removal. */
   #change(chain: Chain, count: number): boolean {
     let changed = false;
     let late: Version[] | undefined;
@@ -63,7 +63,7 @@ export class ChainWriter {
 
   /**
    * Takes a version out. A chain with segments is read as a whole and becomes all head, from which `#spill` cuts new
-   * segments: rare enough, since only a lost disk needs it. Their numbers go on behind the old ones, see
+   * segments: removals are rare, since only a lost disk needs them. Segment numbers go on behind the old ones, see
    * `Tails.readAll`.
    */
   #remove(chain: Chain, removal: Removal): boolean {
@@ -76,7 +76,7 @@ export class ChainWriter {
     return true;
   }
 
-  /** Removes what the floor allows. Returns false when it stopped at its budget. */
+  /** Removes the versions that the floor allows. Returns false when it stopped at its budget. */
   tidy(chain: Chain): boolean {
     const { gcFloor } = chain.partition.horizons;
     let removed = 0;
@@ -123,7 +123,7 @@ export class ChainWriter {
     const floor = chain.partition.horizons.gcFloor;
     const keep = indexAtOrBelow(versions, floor);
     if (keep < chain.headStart || keep < 0 || chain.segments > SEGMENTS_PER_VISIT) return false;
-    // A tombstone goes with the last of what it hides.
+    // A tombstone goes with the last version that it hides.
     const from = versions[keep]!.value === null ? keep + 1 : keep;
     if (from === 0 && chain.segments === 0) return false;
     this.#removeSegments(chain);
@@ -175,7 +175,7 @@ function isOverfull(chain: Chain): boolean {
   return bytes > HEAD_BYTES;
 }
 
-/** The floor from which on something of an untidy chain can go. */
+/** The floor from which on a part of an untidy chain can be collected. */
 export function ripeAt(chain: Chain, floor: Timestamp): Timestamp {
   if (chain.segments > 0) return floor + 1;
   return chain.versions[chain.headCount > 1 ? 1 : 0]?.ts ?? 0;

@@ -10,7 +10,7 @@ import type { Partition } from './partition.js';
 import type { Head } from './records.js';
 import { contentBytes, dependsBytes, depsBytes } from './versions.js';
 
-/** What a chain and a version cost in memory beside their texts; measured on V8 with 64-bit pointers. */
+/** Memory of a chain and of a version beside their texts, measured on V8 with 64-bit pointers. */
 const CHAIN_BYTES = 370;
 const VERSION_BYTES = 170;
 
@@ -26,7 +26,10 @@ function versionBytes(version: Version, wide: boolean): number {
 /** Whether V8 keeps the text with two bytes a character. A sample decides: this is an estimate. */
 const isWide = (text: string): boolean => /[^\0-\xff]/.test(text.length > 1024 ? text.slice(0, 1024) : text);
 
-/** A chain is measured anew when this part of it has come or gone: a hot key's is long, and changes with every write. */
+/**
+ * A chain is measured anew when this part of it has come or gone: the chain of a hot key is long, and changes with
+ * every write.
+ */
 const MEASURED_PART = 1 / 16;
 
 /** Takes the version of a transaction out of a chain. */
@@ -44,17 +47,17 @@ export class Removal {
 
 /**
  * One key's versions in memory: its newest ones without a gap. The newest `headCount` of them are in the head record on
- * disk, older ones in numbered segments, `first` to `last`, of which none, some or all are in memory too.
+ * disk, older ones in numbered segments, `first` to `last`. None, some or all of the segments are in memory too.
  */
 export class Chain {
-  /** Oldest first. What is staged for a later batch is not among them. */
+  /** Oldest first, without the versions that are staged for a later batch. */
   versions: Version[] = [];
   headCount = 0;
   first = 0;
   last = -1;
   /** Versions in all segments together. */
   tailCount = 0;
-  /** False until the head was read: then only `staged` means something. */
+  /** False until the head was read: before that only `staged` is valid. */
   loaded = false;
   /** Whether the key has versions. */
   stored = false;
@@ -66,14 +69,14 @@ export class Chain {
   untidy = false;
   /** Versions and removals whose batch is not durable yet, in the order of the commits. */
   staged: (Version | Removal)[] | null = null;
-  /** How many of them are removals. */
+  /** Number of removals in `staged`. */
   removals = 0;
   /** Reasons not to evict the chain. */
   pins = 0;
   /** Read since eviction last considered it. */
   hot = false;
   bytes: number;
-  /** Bytes of what was written since the chain was measured, and how many versions it had then. */
+  /** Bytes written since the chain was measured, and how many versions it had then. */
   #unmeasured = 0;
   #measured = 0;
   /** Neighbours in the cache's list; null while pinned or evicted. */
@@ -94,7 +97,7 @@ export class Chain {
     return this.last - this.first + 1;
   }
 
-  /** Index in `versions` of the oldest one that is in the head record. */
+  /** Index in `versions` of the oldest one in the head record. */
   get headStart(): number {
     return this.versions.length - this.headCount;
   }
@@ -104,7 +107,7 @@ export class Chain {
     return this.tailCount === 0 || this.versions.length >= this.headCount + this.tailCount;
   }
 
-  /** Takes over what the head record holds; undefined when there is none. */
+  /** Takes over the content of the head record; undefined when there is no record. */
   fill(head: Head | undefined): void {
     this.loaded = true;
     this.stored = head !== undefined;
@@ -118,7 +121,7 @@ export class Chain {
     this.untidy = this.isUntidy();
   }
 
-  /** Whether garbage collection will have something to do here some day. */
+  /** Whether garbage collection will have work here later. */
   isUntidy(): boolean {
     return this.segments > 0 || this.headCount > 1 || (this.headCount === 1 && this.versions.at(-1)!.value === null);
   }
@@ -138,7 +141,7 @@ export class Chain {
     this.#unmeasured += change instanceof Removal ? this.bytes : VERSION_BYTES + contentBytes(change);
   }
 
-  /** Whether `bytes` is no good estimate any more. */
+  /** Whether `bytes` is no longer a good estimate. */
   get needsMeasuring(): boolean {
     const haveGone = this.versions.length < this.#measured * (1 - MEASURED_PART);
     return haveGone || this.#unmeasured >= this.bytes * MEASURED_PART;
@@ -156,7 +159,7 @@ export class Chain {
     if (this.staged!.length === 0) this.staged = null;
   }
 
-  /** The fresher of a version and what is staged and belongs to a snapshot. */
+  /** The fresher of a version and the staged versions that belong to a snapshot. */
   withStaged(base: Version | undefined, belongs: Belongs): Version | undefined {
     let best = base;
     const staged = this.staged ?? [];
@@ -168,7 +171,7 @@ export class Chain {
     return best;
   }
 
-  /** What of the stored versions belongs to a snapshot: those that no staged removal takes out. */
+  /** The predicate for stored versions: those that belong to a snapshot and that no staged removal takes out. */
   belonging(belongs: Belongs): Belongs {
     return this.removals === 0 ? belongs : (version) => !this.#isRemoved(version, 0) && belongs(version);
   }

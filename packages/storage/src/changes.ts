@@ -1,6 +1,7 @@
 /**
- * What the durable log holds and LevelDB does not yet, as its net effect: what was put and removed again since the last checkpoint
- * costs LevelDB nothing, and a record that changed a hundred times is written once.
+ * The changes that are in the durable log and not yet in LevelDB, as their net effect: a record that was put and
+ * removed again since the last checkpoint costs LevelDB nothing, and a record that changed a hundred times is written
+ * once.
  */
 import type { OutcomeRecord, PreparedRecord, TxId } from '@isochron/core';
 import type { Chain } from './chain.js';
@@ -27,13 +28,13 @@ class PartitionChanges {
   readonly outcomes = new Map<TxId, OutcomeRecord>();
   /** In the order of the replication log. */
   readonly log: LogEntry[] = [];
-  /** As they are to be written, once a checkpoint has begun. */
+  /** As they will be written, once a checkpoint has begun. */
   counters: Counters | undefined;
 }
 
 /** The changes between two checkpoints. */
 class ChangeSet {
-  /** By disk key; null removes what is there. */
+  /** By disk key; null removes the record. */
   readonly records = new Map<string, Put | null>();
   readonly chains = new Set<Chain>();
   readonly partitions = new Map<Partition, PartitionChanges>();
@@ -55,7 +56,7 @@ class ChangeSet {
 /** Chains with changes are pinned until a checkpoint has written them. */
 export class Changes {
   #next = new ChangeSet();
-  /** What the checkpoint on its way writes, and into which batch. */
+  /** The changes that the checkpoint on its way writes, and their batch. */
   #current: { readonly set: ChangeSet; readonly batch: Batch } | undefined;
   /** Disk keys of the prepared transactions that LevelDB holds, or will with the checkpoint on its way. */
   readonly #prepared = new Set<string>();
@@ -76,14 +77,14 @@ export class Changes {
     this.#next.records.set(diskKey, null);
   }
 
-  /** What is to be put in the place of a record; undefined when it is as on disk. Null: it is removed. */
+  /** The content that replaces a record; undefined when the record is as on disk, null when it is removed. */
   pending(diskKey: string): unknown {
     const { records } = this.#next;
     const put = records.has(diskKey) ? records.get(diskKey) : this.#current?.set.records.get(diskKey);
     return put === null || put === undefined ? put : put.content;
   }
 
-  /** A prepared transaction that LevelDB holds. */
+  /** Adds a prepared transaction that LevelDB holds. */
   preparedOnDisk(diskKey: string): void {
     this.#prepared.add(diskKey);
   }
@@ -100,7 +101,7 @@ export class Changes {
     this.#next.of(partition).outcomes.set(txId, record);
   }
 
-  /** The outcome of a transaction, where LevelDB does not hold it. */
+  /** The outcome of a transaction, if LevelDB does not hold it. */
   outcomeOf(partition: Partition, txId: TxId): OutcomeRecord | undefined {
     return (
       this.#next.partitions.get(partition)?.outcomes.get(txId) ??
@@ -112,13 +113,13 @@ export class Changes {
     insertEntry(this.#next.of(partition).log, entry);
   }
 
-  /** Log entries that LevelDB does not hold, newer ones first where one replaces another. */
+  /** Log entries that LevelDB does not hold; of two entries of a transaction, the newer one comes first. */
   *entriesOf(partition: Partition): Generator<LogEntry> {
     yield* this.#next.partitions.get(partition)?.log ?? [];
     yield* this.#current?.set.partitions.get(partition)?.log ?? [];
   }
 
-  /** To be called before a chain changes: the checkpoint on its way writes the chain as it was when it began. */
+  /** Must be called before a chain changes: the checkpoint on its way writes the chain as it was when it began. */
   beforeChange(chain: Chain): void {
     if (chain.unwritten) this.#writeHead(chain, this.#current!.batch);
   }
@@ -136,7 +137,7 @@ export class Changes {
     this.#next.of(partition);
   }
 
-  /** Chains of a partition that are not on LevelDB as they are in memory. */
+  /** Chains of a partition that differ from LevelDB. */
   *chainsOf(partition: Partition): Generator<Chain> {
     for (const set of [this.#current?.set, this.#next]) {
       if (set?.partitions.has(partition))
@@ -145,8 +146,8 @@ export class Changes {
   }
 
   /**
-   * Begins a checkpoint: from now on `write` puts what has changed so far into the batch. What changes meanwhile belongs to the
-   * next one.
+   * Begins a checkpoint: from now on `write` puts the changes so far into the batch. Later changes belong to the next
+   * checkpoint.
    */
   begin(batch: Batch): void {
     const set = this.#next;
@@ -160,7 +161,10 @@ export class Changes {
     }
   }
 
-  /** Puts the changes into the batch, one operation after each step. `covered` tells blocks of outcomes of two checkpoints apart. */
+  /**
+   * Puts the changes into the batch, one operation after each step. `covered` tells blocks of outcomes of two
+   * checkpoints apart.
+   */
   *write(covered: number): Generator<void> {
     const { set, batch } = this.#current!;
     for (const [diskKey, put] of set.records) {
@@ -175,7 +179,7 @@ export class Changes {
     for (const [partition, changes] of set.partitions) yield* writePartition(partition, changes, covered, batch);
   }
 
-  /** LevelDB holds what the checkpoint wrote. */
+  /** LevelDB holds the changes of the checkpoint. */
   written(): void {
     const { chains } = this.#current!.set;
     this.#current = undefined;
@@ -209,7 +213,7 @@ function* writePartition(
   batch.put(keys.counters, sealAs(COUNTERS, counters!, keys.counters));
 }
 
-/** Outcomes, and one record that lists them by the time at which all of them can be forgotten. */
+/** Outcomes, and one record that lists them by the time at which all of them can be dropped. */
 function* writeOutcomes(
   { keys }: Partition,
   outcomes: ReadonlyMap<TxId, OutcomeRecord>,

@@ -1,4 +1,7 @@
-/** LevelDB as the checkpoint of the durable log: what reaches it, what a crash leaves, and folders of earlier formats. */
+/**
+ * LevelDB as the checkpoint of the durable log: the records that reach it, the state after a crash, and folders of
+ * earlier formats.
+ */
 import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DurableRecord } from '@isochron/core';
@@ -29,7 +32,7 @@ const close = async () => {
   await store?.close();
   store = undefined;
 };
-/** Goes on with what a kill of the process would leave now. */
+/** Continues with the files that a kill of the process would leave now. */
 const kill = async () => {
   const left = `${location}+`;
   await cp(location, left, { recursive: true });
@@ -45,7 +48,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What the log holds and LevelDB does not. */
+/** Number of records that the log holds and LevelDB does not. */
 async function replayed(): Promise<number> {
   const covered = await onRawDisk(location, async (disk) => openCheckpoint((await disk.get('m/checkpoint'))!));
   const log = await openLogIn(join(location, 'log'));

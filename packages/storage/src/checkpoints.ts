@@ -1,4 +1,4 @@
-/** Takes what the durable log holds to LevelDB, and frees the log. */
+/** Takes the changes in the durable log to LevelDB, and frees the log. */
 import type { Changes } from './changes.js';
 import type { Disk } from './disk.js';
 import { CHECKPOINT } from './disk-keys.js';
@@ -20,7 +20,7 @@ export interface CheckpointPolicy {
   readonly ms: number;
 }
 
-/** What a checkpoint works with. */
+/** The parts that a checkpoint works with. */
 export interface CheckpointParts {
   readonly disk: Disk;
   readonly log: DurableLog;
@@ -30,9 +30,9 @@ export interface CheckpointParts {
 }
 
 /**
- * A checkpoint is one batch of LevelDB: what has changed since the one before it, and the position of the log that it covers. So
- * LevelDB is always as it was at that position, whatever happens in the middle. Once the batch is on disk, the log before the
- * position may go.
+ * A checkpoint is one batch of LevelDB: all changes since the one before it, and the position of the log that it
+ * covers. So LevelDB is always as it was at that position, even after a crash in the middle. Once the batch is on disk,
+ * the log before the position may go.
  */
 export class Checkpoints {
   /** Position of the first batch that memory does not hold. */
@@ -59,7 +59,7 @@ export class Checkpoints {
     return this.#applied === this.#covered && this.parts.changes.isEmpty;
   }
 
-  /** A batch of so many bytes in the log is in memory now. */
+  /** A batch of this many bytes in the log is in memory now. */
   applied(position: Position, bytes: number): void {
     this.#applied = position + 1;
     this.#bytes += bytes;
@@ -70,14 +70,14 @@ export class Checkpoints {
     this.#truncated.add(partition);
   }
 
-  /** Begins a checkpoint if one is due, and sees to it that one will be. */
+  /** Begins a checkpoint if one is due, and schedules the next one. */
   schedule(): void {
     if (this.#running !== undefined || this.#isComplete) return;
     if (this.#bytes >= this.policy.bytes) void this.run().catch(() => undefined);
     else this.#timer ??= setTimeout(() => void this.run().catch(() => undefined), this.policy.ms).unref();
   }
 
-  /** Whether commits come faster than checkpoints: they have to wait for one. */
+  /** Whether commits come faster than checkpoints, and must wait for one. */
   get isBehind(): boolean {
     return this.#bytes >= 2 * this.policy.bytes;
   }
@@ -88,14 +88,14 @@ export class Checkpoints {
    */
   async run(): Promise<void> {
     this.parts.failure.check();
-    // One that is on its way may have begun without the latest changes.
+    // The present one may have begun without the latest changes.
     await this.#running;
     if (this.#isComplete) return;
     this.#running ??= this.#next();
     await this.#running;
   }
 
-  /** Waits for the one on its way. After a failure there is no further one. */
+  /** Waits for the present checkpoint. After a failure there is no further one. */
   async stop(): Promise<void> {
     this.#cancel();
     await this.#running?.catch(() => undefined);
@@ -136,12 +136,12 @@ export class Checkpoints {
     await this.parts.log.cut(covered);
   }
 
-  /** Removes truncated log entries. Not synced: what a crash undoes is done again. */
+  /** Removes truncated log entries. Not synced: after a crash it is done again. */
   async #clear(partition: Partition): Promise<void> {
     const { keys, clearedUpTo, loggedOnDisk } = partition;
     const { logTruncatedUpTo } = partition.horizons;
     partition.clearedUpTo = logTruncatedUpTo;
-    // With nearly every checkpoint, what was truncated has never been on LevelDB.
+    // With nearly every checkpoint, the truncated entries have never been on LevelDB.
     if (loggedOnDisk <= clearedUpTo) return;
     await this.parts.disk.clear(keys.logBetween(clearedUpTo, logTruncatedUpTo));
   }
@@ -150,8 +150,8 @@ export class Checkpoints {
 const nextTurn = (): Promise<void> => new Promise((done) => setImmediate(done));
 
 /**
- * The position of the log that LevelDB covers. A folder of the previous format has all that it holds in LevelDB: it gets a log, whose first
- * record is empty, so that a log that was lost is told from a new one.
+ * The position of the log that LevelDB covers. In a folder of the previous format LevelDB holds all data: the folder
+ * gets a log, whose first record is empty, so that a lost log is told from a new one.
  * @throws CorruptRecord
  */
 export async function coveredBy(disk: Disk, log: DurableLog): Promise<Position> {

@@ -8,15 +8,15 @@ import { restOf, timeAndTx } from './disk-keys.js';
 import type { Partition } from './partition.js';
 import { OUTCOME, OUTCOME_IDS, openAs, openHead } from './records.js';
 
-/** Chains, heads and outcomes that one slice looks at: one or two milliseconds. */
+/** Chains, heads and outcomes in one slice: one or two milliseconds. */
 const SLICE_CHAINS = 128;
 const SLICE_HEADS = 128;
 const SLICE_OUTCOMES = 256;
 
 /**
- * Drops what the horizons allow (P9, D5), a slice at a time between two commits; the next checkpoint takes it to disk. Untidy keys
- * queue up as they are written; a slow walk over the disk finds those that the queue lost in a restart. Only work that is there
- * costs anything.
+ * Drops the records that the horizons allow (P9, D5), a slice at a time between two commits; the next checkpoint takes
+ * the changes to disk. Untidy keys queue up as they are written; a slow walk over the disk finds those that the queue
+ * lost in a restart. Without garbage it costs nothing.
  */
 export class Collector {
   readonly #due = new Set<Partition>();
@@ -37,7 +37,7 @@ export class Collector {
     return this.#due.size === 0;
   }
 
-  /** Does one slice of one partition. What a crash undoes is done again. */
+  /** Does one slice of one partition. After a crash it is done again. */
   async slice(): Promise<void> {
     const partition: Partition = this.#due.values().next().value!;
     this.#due.delete(partition);
@@ -114,7 +114,7 @@ export class Collector {
       this.changes.del(diskKey);
       return true;
     });
-    // A later attempt may have ended since: another list has it. The checkpoint on its way may be writing that.
+    // A later attempt may have ended since: another list has it, perhaps one that the present checkpoint writes.
     const due = ids.filter((txId) => this.changes.outcomeOf(partition, txId) === undefined);
     const outcomes = await this.disk.getMany(due.map((txId) => keys.outcome(txId)));
     due.forEach((txId, i) => {
@@ -126,6 +126,6 @@ export class Collector {
   }
 }
 
-/** The transactions of one record of the index; one without content names its only one in the key. */
+/** The transactions of one record of the index; a record without content has its only one in the key. */
 const listedIn = (diskKey: string, bytes: Buffer): readonly TxId[] =>
   bytes.length === 0 ? [timeAndTx(restOf(diskKey)).txId] : openAs(OUTCOME_IDS, bytes, diskKey);

@@ -21,7 +21,7 @@ export interface CommitJob {
   readonly reject: (error: unknown) => void;
 }
 
-/** The chains of a job without repetitions; counts in each how many of its staged changes belong to the job. */
+/** The chains of a job without repetitions; sets in each the number of its staged changes that belong to the job. */
 export function distinctChains(job: Pick<CommitJob, 'number' | 'chains'>): Chain[] {
   const distinct: Chain[] = [];
   for (const chain of job.chains) {
@@ -35,7 +35,7 @@ export function distinctChains(job: Pick<CommitJob, 'number' | 'chains'>): Chain
   return distinct;
 }
 
-/** Makes the records of a job, which the log holds, changes for the next checkpoint. Its chains must be loaded. */
+/** Turns the records of a job, which the log holds, into changes for the next checkpoint. Its chains must be loaded. */
 export class JobWriter {
   constructor(
     readonly partitions: Partitions,
@@ -47,7 +47,7 @@ export class JobWriter {
 
   write(job: Pick<CommitJob, 'number' | 'chains' | 'records'>): void {
     for (const record of job.records) this.#write(record);
-    // After the horizons, which prune what is written here.
+    // After the horizons, which prune the versions that are written here.
     for (const chain of distinctChains(job)) this.writer.add(chain, chain.batchCount);
   }
 
@@ -96,7 +96,7 @@ export class JobWriter {
 
 const sealMeta: Seal<MetaValue> = (value, diskKey) => sealAs(META_VALUE, value, diskKey);
 
-/** A version that holds on to no more memory than it needs: bytes may be a view of a large frame. */
+/** A version that keeps no more memory alive than it needs: bytes may be a view of a large frame. */
 export function ownVersion(version: Version): Version {
   const { value } = version;
   if (!(value instanceof Uint8Array) || value.buffer.byteLength <= value.byteLength + 1024) return version;

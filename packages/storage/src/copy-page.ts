@@ -6,7 +6,7 @@ const PAGE_BYTES = 512 * 1024;
 /** Chains in a page of a copy. */
 export const COPY_CHAINS = 2_000;
 
-/** Collects one page of whole chains. Fed with the partition's keys in order. */
+/** Collects one page of whole chains from the partition's keys in order. */
 export class CopyBuilder {
   readonly chains: { key: QualifiedKey; versions: readonly Version[] }[] = [];
   next: QualifiedKey | null = null;
@@ -29,8 +29,8 @@ export class CopyBuilder {
 }
 
 /**
- * Pages of a copy that were read from disk and wait for their use. One that is read anew replaces the one before it: it holds
- * all that was durable when either was asked for.
+ * Pages of a copy that were read from disk and wait for their use. A page that is read again replaces the one before
+ * it: it holds everything that was durable when either was asked for.
  */
 export class HeldCopies {
   readonly #pages = new Map<QualifiedKey, CopyPage>();
@@ -39,7 +39,7 @@ export class HeldCopies {
     this.#pages.set(start, page);
   }
 
-  /** The page, which stays until the turn of the event loop ends; undefined when nobody prefetched it. */
+  /** The page, which stays until the turn of the event loop ends; undefined when it was not prefetched. */
   take(start: QualifiedKey): CopyPage | undefined {
     const page = this.#pages.get(start);
     setImmediate(() => {

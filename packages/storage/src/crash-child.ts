@@ -1,6 +1,6 @@
 /**
- * A process that commits numbered batches until it is killed, and prints the number of each that is durable. Where a step is named, it
- * kills itself at one of them, before it is done or right after.
+ * A process that commits numbered batches until it is killed, and prints the number of each that is durable. When a
+ * step is named, the process kills itself at one of these steps, before it is done or right after.
  */
 import fs from 'node:fs';
 import promises from 'node:fs/promises';
@@ -57,7 +57,7 @@ function dying(owner: object, name: string): void {
   };
 }
 
-/** What each step of the store is, by its name. */
+/** Each step of the store, by its name. */
 const STEPS: Readonly<Record<string, () => void>> = {
   append: () => dying(fs, 'write'),
   checkpoint: () => {

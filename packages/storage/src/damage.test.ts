@@ -202,7 +202,7 @@ describe('damage on disk', () => {
     store = await openLevelStore({ location, durability: 'memory', cacheBytes: 2 ** 20, checkpoint: { bytes: 1 } });
     for (let i = 0; i < 40; i++) await store!.commit([put(`k${i}`, v(10, `"${'x'.repeat(3000)}"`))]);
     await close();
-    // In the second of the blocks of 32 KiB: LevelDB drops what is left of the block, and goes on after it.
+    // In the second of the blocks of 32 KiB: LevelDB drops the rest of the block, and goes on after it.
     await spoilFile(/\.log$/, (bytes) => bytes.fill(0, 50_000, 50_001));
     await expect(open()).rejects.toMatchObject({
       damage: 'database',

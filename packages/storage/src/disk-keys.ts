@@ -27,7 +27,7 @@ export interface DiskRange {
   readonly lt: string;
 }
 
-/** What a record is. A `head` holds a key's newest versions, its `segment`s the older ones. */
+/** The kind of a record. A `head` holds a key's newest versions, its `segment`s the older ones. */
 export type RecordKind =
   | 'batch'
   | 'counters'
@@ -51,10 +51,10 @@ const KINDS: Readonly<Record<string, RecordKind>> = {
   x: 'outcomeTime',
 };
 
-/** A record by what it is about. */
+/** The identity of a record. */
 export interface RecordName {
   readonly kind: RecordKind | 'unknown';
-  /** Null for what concerns the whole node (`ust`, `ceiling`), and when not even the key can be read. */
+  /** Null for records of the whole node (`ust`, `ceiling`), and when not even the key can be read. */
   readonly partition: PartitionId | null;
   /** Qualified key of a head or segment, transaction id of an outcome or a prepare, `<ct>/<txId>` of a log entry, name of a meta value. */
   readonly key: string;
@@ -72,7 +72,7 @@ export const batchOf = (diskKey: string): number => fromDigits(diskKey.slice(MAR
 
 export const META = under('m/');
 export const metaKey = (name: string): string => META.gte + name;
-/** Position of the durable log that LevelDB covers. Among the meta values: there, a build that does not know it finds it. */
+/** Position of the durable log that LevelDB covers. It is a meta value, so that older builds find and refuse it. */
 export const CHECKPOINT = metaKey('checkpoint');
 export const metaName = (diskKey: string): string => diskKey.slice(META.gte.length);
 
@@ -83,7 +83,7 @@ export const allOf = (kind: 'c' | 'l' | 'p'): DiskRange => ({
 });
 /** The partition that a disk key belongs to. */
 export const partitionIn = (diskKey: string): PartitionId => fromDigits(diskKey.slice(1, 5));
-/** What follows the partition in a disk key. */
+/** The part of a disk key behind the partition. */
 export const restOf = (diskKey: string): string => diskKey.slice(6);
 
 /** The disk keys of one partition; prefixes are made once. */
@@ -143,7 +143,7 @@ export class PartitionKeys {
   }
 }
 
-/** What a disk key stands for. The key may be damaged itself. */
+/** The record that a disk key names. The key may be damaged itself. */
 export function recordNameOf(diskKey: string): RecordName {
   const kind = KINDS[diskKey[0] ?? ''] ?? 'unknown';
   if (kind === 'unknown') return { kind, partition: null, key: '', diskKey };
@@ -164,7 +164,7 @@ function keyIn(kind: RecordKind, rest: string): string {
   return `${ts}/${txId}`;
 }
 
-/** Splits what follows the partition in a key of the log or of the outcomes by time. */
+/** Splits the part behind the partition in a key of the log or of the outcomes by time. */
 export function timeAndTx(rest: string): { ts: Timestamp; txId: TxId } {
   return { ts: fromDigits(rest.slice(0, 11)), txId: rest.slice(12) };
 }

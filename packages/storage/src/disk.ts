@@ -22,7 +22,7 @@ export async function openDisk(location: string, blockCacheBytes: number, writeB
   try {
     await makeFolder(location);
     await refuseHeadless(location);
-    // A database opens itself soon after it was made: only once its folder is there.
+    // A database opens itself soon after it was made: its folder must exist before.
     const disk: Disk = new ClassicLevel(location, {
       keyEncoding: 'utf8',
       valueEncoding: 'buffer',
@@ -37,7 +37,7 @@ export async function openDisk(location: string, blockCacheBytes: number, writeB
   }
 }
 
-/** Where `CURRENT` is lost, LevelDB would begin anew and delete the data. */
+/** If `CURRENT` is lost, LevelDB would begin anew and delete the data. */
 async function refuseHeadless(location: string): Promise<void> {
   const files = await readdir(location);
   if (files.includes('CURRENT') || !files.some((file) => /^\d+\.(ldb|log)$/.test(file))) return;

@@ -1,7 +1,9 @@
 import { IsochronError, type PartitionId } from '@isochron/core';
 import { type RecordName, recordNameOf } from './disk-keys.js';
 
-/** What errors of Node and of LevelDB carry. Asked by shape: `instanceof` fails for errors of another V8 context. */
+/**
+ * The fields of errors of Node and of LevelDB. Checked by shape: `instanceof` fails for errors of another V8 context.
+ */
 interface ErrorLike {
   readonly message?: unknown;
   readonly code?: unknown;
@@ -28,24 +30,25 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * What is wrong with a record.
+ * The kinds of damage of a record.
  *
- * - `checksum`: it is not what was written under its key: flipped bits, or the record of another key.
+ * - `checksum`: it is not the record that was written under its key: flipped bits, or the record of another key.
  * - `truncated`: too short to be a record.
- * - `missing`: another record says that it is there, and it is not.
- * - `malformed`: written so, by an error of ours.
- * - `version`: whole, but in a format that this version does not know. The disk is fine: another version of Isochron reads it.
- * - `database`: LevelDB itself finds its files damaged, and cannot say which records are concerned.
+ * - `missing`: another record refers to it, and it is not there.
+ * - `malformed`: written so, by a bug.
+ * - `version`: whole, but in a format that this version does not know. The disk is fine: another version of Isochron
+ *   reads it.
+ * - `database`: LevelDB itself finds its files damaged, and cannot name the records.
  */
 export type Damage = 'checksum' | 'truncated' | 'missing' | 'malformed' | 'version' | 'database';
 
 /**
- * What is on disk is not what was written there. Thrown, or rejected with, by whatever meets it: opening, recovery, reads, prefetches,
- * commits. Nothing of the record was used.
+ * The disk does not hold the data that were written. Thrown, or rejected with, by opening, recovery, reads, prefetches
+ * and commits. No part of the record was used.
  */
 export class CorruptRecord extends IsochronError {
   constructor(
-    /** Null when LevelDB does not say which record it is (`damage` is `database`), and for a record of the durable log. */
+    /** Null when LevelDB does not name the record (`damage` is `database`), and for a record of the durable log. */
     readonly record: RecordName | null,
     readonly damage: Damage,
     message: string,
@@ -54,19 +57,19 @@ export class CorruptRecord extends IsochronError {
     super('STORAGE_FAILED', message, { retryable: false, cause });
   }
 
-  /** The partition that has lost something; null when it is the whole node, or not known. */
+  /** The partition that has lost data; null when it is the whole node, or unknown. */
   get partition(): PartitionId | null {
     return this.record?.partition ?? null;
   }
 }
 
-/** A record on disk is not what was written there. */
+/** The error for a record on disk that is not the one that was written. */
 export function corrupt(diskKey: string, damage: Damage, what: string): CorruptRecord {
   const shown = JSON.stringify(diskKey);
   return new CorruptRecord(recordNameOf(diskKey), damage, `The record ${shown} on disk is damaged: ${what}`);
 }
 
-/** Whether an operation failed because there is no room on the disk, or none left of a quota. */
+/** Whether an operation failed because the disk is full, or a quota is used up. */
 export function isOutOfRoom(error: unknown): boolean {
   if (error instanceof IsochronError) return error.code === 'STORAGE_FULL';
   const code = codeOf(error);
@@ -83,7 +86,7 @@ export function storageFailed(what: string, error: unknown): IsochronError {
   return new IsochronError('STORAGE_FAILED', message, { cause: error });
 }
 
-/** The first failure of a store. After it memory and disk may differ: nothing is written any more. */
+/** The first failure of a store. After it memory and disk may differ: nothing more is written. */
 export class FirstFailure {
   #error: IsochronError | undefined;
 
@@ -91,7 +94,7 @@ export class FirstFailure {
     return this.#error;
   }
 
-  /** Keeps the first one, and returns it. */
+  /** Keeps the first failure, and returns it. */
   fail(what: string, error: unknown): IsochronError {
     this.#error ??= storageFailed(what, error);
     return this.#error;
@@ -103,14 +106,14 @@ export class FirstFailure {
   }
 }
 
-/** Files that are lost or cut are I/O errors to LevelDB. */
+/** LevelDB reports lost and truncated files as I/O errors. */
 function isDamage(error: unknown): boolean {
   const code = codeOf(error);
   const lost = /: (Invalid argument|No such file or directory)$/;
   return code === 'LEVEL_CORRUPTION' || (code === 'LEVEL_IO_ERROR' && lost.test(reasonOf(error)));
 }
 
-/** The folder cannot be opened: says what to do about it. */
+/** The error for a folder that cannot be opened, with advice. */
 export function cannotOpen(location: string, error: unknown): IsochronError {
   if (error instanceof IsochronError) return error;
   if (isDamage(error)) return storageFailed(`Cannot use the data folder ${location}`, error);

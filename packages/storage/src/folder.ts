@@ -14,14 +14,14 @@ export async function makeFolder(location: string): Promise<void> {
     await mkdir(location, MODE);
   } catch (error) {
     const code = codeOf(error);
-    if (code === 'EEXIST') return; // a file of that name is found out by who uses the folder
+    if (code === 'EEXIST') return; // a file of that name is noticed when the folder is used
     if (code !== 'ENOENT' || dirname(location) === location) throw error;
     await makeFolder(dirname(location));
     await mkdirUnlessThere(location);
   }
 }
 
-/** Somebody else may have made it meanwhile. */
+/** Another process may have made it meanwhile. */
 async function mkdirUnlessThere(location: string): Promise<void> {
   try {
     await mkdir(location, MODE);

@@ -4,9 +4,9 @@ import type { PartitionId, Timestamp } from '@isochron/core';
 export interface Horizons {
   /** Reads below are refused: versions may be gone (P9). */
   gcFloor: Timestamp;
-  /** Outcomes below are gone (D5). */
+  /** Outcomes below were dropped (D5). */
   forgottenUpTo: Timestamp;
-  /** Log entries at or below are gone. */
+  /** Log entries at or below were dropped. */
   logTruncatedUpTo: Timestamp;
 }
 
@@ -19,7 +19,7 @@ export const horizonName = (horizon: Horizon, partition: PartitionId): string =>
 
 const NAME = /^(gcFloor|forgottenUpTo|logTruncatedUpTo)\/(\d{1,9})$/;
 
-/** The horizon that a meta name stands for, if it does. */
+/** The horizon of a meta name, if it is one. */
 export function horizonOf(name: string): { horizon: Horizon; partition: PartitionId } | undefined {
   const match = NAME.exec(name);
   return match === null ? undefined : { horizon: match[1] as Horizon, partition: Number(match[2]) };

@@ -176,7 +176,7 @@ describe('the LevelDB store and its disk', () => {
     ]);
     const versions = () => store!.stats().partitions.get(P)?.versions;
     for (let i = 0; i < 1000 && versions() !== 1; i++) await new Promise((done) => setImmediate(done));
-    // Each occasion does one slice of what is left.
+    // Each occasion does one slice of the remaining work.
     for (let i = 0; i < 10; i++) await store!.commit([{ kind: 'meta', name: 'n', value: i }]);
     await store!.close();
     await onRawDisk(location, async (disk) => {
@@ -296,7 +296,7 @@ describe('the LevelDB store and its disk', () => {
         alias: { '@isochron/core': join(root, 'packages/core/src/index.ts') },
       });
     });
-    /** Opens what is left, and returns the number of the next batch. */
+    /** Opens the files that are left, and returns the number of the next batch. */
     const check = async (data: string, acknowledged: number, logged = (last: number) => last + 1) => {
       store = await openLevelStore({ location: data, durability: 'memory', cacheBytes: 2 ** 20 });
       const next = await checkWhole(store, acknowledged, logged);
@@ -331,7 +331,10 @@ describe('the LevelDB store and its disk', () => {
   });
 });
 
-/** Runs the child until it dies, or kills it once it has acknowledged so many batches. Returns the last acknowledged number. */
+/**
+ * Runs the child until it dies, or kills it once it has acknowledged this many batches. Returns the last acknowledged
+ * number.
+ */
 function runChild(
   script: string,
   args: readonly string[],

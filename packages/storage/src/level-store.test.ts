@@ -31,7 +31,7 @@ runVersionStoreSuite('LevelDB that caches next to nothing', factory({ cacheBytes
 
 runVersionStoreSuite('LevelDB, with a checkpoint every few batches', factory({ checkpoint: { bytes: 2000, ms: 1 } }));
 
-/** Every other time what a kill would leave is opened, with a part of the batches in the log alone. */
+/** Every other time the files that a kill would leave are opened, with a part of the batches in the log alone. */
 runVersionStoreSuite('LevelDB, killed instead of closed', async () => {
   const folder = await testFolder('storage');
   const checkpoint = { bytes: 2 ** 40, ms: 2 ** 30 };
@@ -46,7 +46,7 @@ runVersionStoreSuite('LevelDB, killed instead of closed', async () => {
       await store.commit([]);
       if (reopened++ % 3 === 2) await store.recover();
       const left = join(folder, `store-${reopened}`);
-      // LevelDB merges files in the background: a copy from which one went away meanwhile is made again.
+      // LevelDB merges files in the background: a copy during which a file disappeared is made again.
       const files = async () =>
         (await readdir(location))
           .filter((name) => name !== 'log')
@@ -62,7 +62,7 @@ runVersionStoreSuite('LevelDB, killed instead of closed', async () => {
       await store.close();
       location = left;
       store = await open();
-      // The collector does anew what the kill undid.
+      // The collector repeats the work that the kill undid.
       await store.commit([]);
       return store;
     },

@@ -41,8 +41,8 @@ import type { VersionStore, VersionStoreStats } from './store.js';
 import { Tails } from './tails.js';
 
 /**
- * What waits for a checkpoint is in memory, where it takes some six times what it takes in the log. Log entries and prepares that end
- * before one never reach LevelDB: most of them live for less than a second.
+ * Changes that wait for a checkpoint are in memory, where they take some six times their size in the log. Log entries
+ * and prepares that end before a checkpoint never reach LevelDB: most of them last for less than a second.
  */
 const CHECKPOINT_POLICY: CheckpointPolicy = { bytes: 2 * 1024 * 1024, ms: 5000 };
 /** The log frees whole segments. */
@@ -50,11 +50,11 @@ const SEGMENT_BYTES = 4 * 1024 * 1024;
 
 /** How to open a store on LevelDB. */
 export interface LevelStoreOptions {
-  /** Folder of the database; created when it is not there. */
+  /** Folder of the database; created when it is missing. */
   readonly location: string;
   /** `synced`: a commit resolves after fsync. `memory`: after it was handed to the operating system. */
   readonly durability: 'synced' | 'memory';
-  /** Limit of the version chains in memory. What is on its way to disk may exceed it. */
+  /** Limit of the version chains in memory. Chains on their way to disk may exceed it. */
   readonly cacheBytes: number;
   /** LevelDB's own cache of uncompressed blocks. 8 MiB unless given. */
   readonly blockCacheBytes?: number | undefined;
@@ -65,7 +65,10 @@ export interface LevelStoreOptions {
   readonly writeBufferBytes?: number | undefined;
   /** Per partition, newest log entries in memory. 1 MiB unless given. */
   readonly logTailBytes?: number | undefined;
-  /** When what the durable log holds is written to LevelDB: what a start after a crash has to read. See `CHECKPOINT_POLICY`. */
+  /**
+   * When the durable log is written to LevelDB, which bounds the log that a start after a crash reads. See
+   * `CHECKPOINT_POLICY`.
+   */
   readonly checkpoint?: Partial<CheckpointPolicy> | undefined;
   /** Size of a segment of the durable log. 4 MiB unless given. */
   readonly segmentBytes?: number | undefined;
@@ -73,8 +76,8 @@ export interface LevelStoreOptions {
 
 /**
  * Opens the store in a folder, or creates it.
- * @throws IsochronError `STORAGE_FAILED`, with advice, when the folder cannot be used; of class `CorruptRecord` when a horizon, the counters
- * or the end of a log are damaged, or LevelDB finds its own files so
+ * @throws IsochronError `STORAGE_FAILED`, with advice, when the folder cannot be used; of class `CorruptRecord` when a
+ * horizon, the counters or the end of a log are damaged, or LevelDB reports its own files as damaged
  */
 export async function openLevelStore(options: LevelStoreOptions): Promise<VersionStore> {
   const { location, blockCacheBytes = 8 * 1024 * 1024, writeBufferBytes = 16 * 1024 * 1024 } = options;
@@ -83,8 +86,8 @@ export async function openLevelStore(options: LevelStoreOptions): Promise<Versio
 }
 
 /**
- * The same on an open database, with a log that is opened once the database is known to be whole. Closes both with the store, and when
- * it cannot be opened.
+ * As `openLevelStore`, on an open database, with a log that is opened once the database is verified. Closes both with
+ * the store, and when it cannot be opened.
  */
 export async function openStoreOn(
   disk: Disk,

@@ -12,10 +12,13 @@ import { contentBytes, freshestIn } from './versions.js';
 
 /** A page of a listing ends here even when it holds fewer keys than asked. */
 const PAGE_BYTES = 4 * 1024 * 1024;
-/** Keys that one page looks at: a range full of tombstones gives short, even empty, pages that name the next one. */
+/**
+ * Keys that one page examines: a range full of tombstones gives short, even empty, pages with the start of the next
+ * one.
+ */
 const PAGE_EXAMINED = 100_000;
 
-/** Collects one page. Fed with the keys of the range in order. */
+/** Collects one page from the keys of the range in order. */
 export class PageBuilder {
   readonly entries: { key: QualifiedKey; version: Version }[] = [];
   next: QualifiedKey | null = null;
@@ -24,7 +27,7 @@ export class PageBuilder {
 
   constructor(readonly limit: number) {}
 
-  /** Takes a key and what it resolves to in the snapshot. Returns false when the page ended before it. */
+  /** Takes a key and its version in the snapshot. Returns false when the page ended before it. */
   add(key: QualifiedKey, version: () => Version | undefined): boolean {
     if (this.entries.length >= this.limit || this.#bytes >= PAGE_BYTES || this.#examined >= PAGE_EXAMINED) {
       this.next = key;
@@ -39,7 +42,7 @@ export class PageBuilder {
   }
 }
 
-/** What chains show of a snapshot. */
+/** The page of a snapshot, from whole chains. */
 function pageOf({ chains, next }: CopyPage, belongs: Belongs): ListPage {
   const entries: { key: QualifiedKey; version: Version }[] = [];
   for (const { key, versions } of chains) {
@@ -50,14 +53,14 @@ function pageOf({ chains, next }: CopyPage, belongs: Belongs): ListPage {
 }
 
 /**
- * A page that was read from disk and waits for its use. Commits that come between the two touch it: their keys are looked
- * up again when it is used.
+ * A page that was read from disk and waits for its use. Commits in between touch it: their keys are looked up again
+ * when it is used.
  */
 export class HeldPage {
-  /** The answer for one snapshot, or the chains that any one is answered from. */
+  /** The result for one snapshot, or the chains for any snapshot. */
   #page: ListPage | CopyPage | undefined;
   readonly #touched = new Set<QualifiedKey>();
-  /** Handed out: may be dropped at the end of this turn of the event loop. */
+  /** Already used: may be dropped at the end of this turn of the event loop. */
   used = false;
 
   constructor(
@@ -77,14 +80,14 @@ export class HeldPage {
     this.#page = page;
   }
 
-  /** A version of this timestamp comes to a key, or goes. */
+  /** A version of this timestamp is added to a key, or removed. */
   touch(key: QualifiedKey, ts: Timestamp): void {
     const { start, end } = this.range;
     if ((this.snapshot !== 'any' && ts > this.snapshot) || compareKeys(key, start) < 0) return;
     if (end === null || compareKeys(key, end) < 0) this.#touched.add(key);
   }
 
-  /** What belongs to a snapshot; for a page of one snapshot, to that one. */
+  /** The keys of a snapshot; for a page of one snapshot, of that one. */
   take(belongs: Belongs, lookUp: (key: QualifiedKey) => Version | undefined): ListPage {
     this.used = true;
     const page = 'chains' in this.#page! ? pageOf(this.#page, belongs) : this.#page!;

@@ -27,7 +27,7 @@ export function compareEntries(a: LogEntry, b: LogEntry): number {
   return a.tx.txId < b.tx.txId ? -1 : a.tx.txId > b.tx.txId ? 1 : 0;
 }
 
-/** Puts an entry in its place; one that is there already is replaced, and returned. */
+/** Inserts an entry in its place; replaces one of the same transaction, and returns it. */
 export function insertEntry(entries: LogEntry[], entry: LogEntry): LogEntry | undefined {
   let i = entries.length;
   while (i > 0) {
@@ -57,7 +57,7 @@ export function firstAbove(entries: readonly LogEntry[], ct: Timestamp): number 
   return low;
 }
 
-/** Decides where a page of the log ends. Fed with the entries in order. */
+/** Decides where a page of the log ends, from the entries in order. */
 export class PageCutter {
   #ct: Timestamp = -1;
   #txs = 0;

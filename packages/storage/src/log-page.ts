@@ -1,7 +1,7 @@
 import type { LogPage, Timestamp } from '@isochron/core';
 import { insertEntry, type LogEntry, pageOf } from './log-entries.js';
 
-/** A range of the log that was read from disk and waits for its use. Entries committed meanwhile are put into it. */
+/** A range of the log that was read from disk and waits for its use. Entries that are committed meanwhile are added. */
 export class HeldLog {
   readonly #entries: LogEntry[] = [];
   #complete: Timestamp | undefined;
@@ -24,7 +24,7 @@ export class HeldLog {
     if (entry.ct > this.after && entry.ct <= this.upTo) insertEntry(this.#entries, entry);
   }
 
-  /** Takes an entry from below. One that is there already is newer: it stays. */
+  /** Takes an entry from disk. One that is there already is newer, and stays. */
   fill(entry: LogEntry): void {
     const newer = insertEntry(this.#entries, entry);
     if (newer !== undefined) insertEntry(this.#entries, newer);

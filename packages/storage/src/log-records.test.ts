@@ -45,7 +45,7 @@ const EVERYTHING: readonly DurableRecord[] = [
   { kind: 'meta', name: 'ceiling', value: 5 },
 ];
 
-/** What comes out of the log when batches went in. */
+/** The batches as they are read from the log. */
 function throughLog(batches: readonly (readonly DurableRecord[])[]): DurableRecord[][] {
   const [writer, reader] = [new LogRecords(), new LogRecords()];
   return batches.map((batch) => reader.unpack(writer.pack(batch)));

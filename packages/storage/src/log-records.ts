@@ -1,6 +1,7 @@
 /**
- * Batches as records of the durable log: one MessagePack array for each, which begins with the number of the format. What a batch repeats
- * of itself, or of a prepared transaction, is packed as a reference: a value is in the log once, however many records carry it.
+ * Batches as records of the durable log: one MessagePack array for each, which begins with the number of the format. A
+ * part that repeats the batch itself, or a prepared transaction, is packed as a reference: a value is in the log once,
+ * however many records carry it.
  */
 import {
   type DurableRecord,
@@ -23,7 +24,7 @@ const packr = new Packr({ useRecords: false });
 /** Number of the format of a packed batch. */
 const FORMAT = 1;
 
-/** The first element of each packed record. Numbers that are retired stay reserved. */
+/** The first element of each packed record. Retired numbers stay reserved. */
 const TAG = {
   version: 0,
   /** A version that repeats a write of a log entry in the same batch. */
@@ -45,7 +46,7 @@ const TAG = {
 type Entry = Extract<DurableRecord, { kind: 'log' }>;
 type VersionRecord = Extract<DurableRecord, { kind: 'version' }>;
 
-/** Log entries of one batch, by the order in which they stand in it, with the number of writes that versions have repeated. */
+/** Log entries of one batch in their order, with the number of writes that versions have repeated. */
 class Entries {
   readonly #all: { readonly entry: Entry; repeated: number }[] = [];
   readonly #numbers = new Map<string, number>();
@@ -54,7 +55,7 @@ class Entries {
     this.#numbers.set(nameOf(entry.partition, entry.tx.txId), this.#all.push({ entry, repeated: 0 }) - 1);
   }
 
-  /** Number of the entry whose next write a version repeats; undefined when there is none. */
+  /** Number of the entry whose next write a version repeats; undefined without such an entry. */
   repeatedBy({ partition, key, version }: VersionRecord): number | undefined {
     if (this.#all.length === 0) return undefined;
     const number = this.#numbers.get(nameOf(partition, version.txId));
@@ -70,12 +71,12 @@ class Entries {
     return number;
   }
 
-  /** What stands for the id of a transaction: the number of its entry where there is one, which is shorter. */
+  /** The packed id of a transaction: the number of its entry if it has one, which is shorter. */
   nameOf(partition: PartitionId, txId: TxId): number | TxId {
     return this.#numbers.get(nameOf(partition, txId)) ?? txId;
   }
 
-  /** The id of the transaction that something stands for. */
+  /** The id of the transaction that a packed id names. */
   txIdOf(raw: unknown): TxId {
     const entry = typeof raw === 'number' ? this.#all[raw]?.entry : undefined;
     return entry === undefined ? name.decode(raw) : entry.tx.txId;
@@ -123,7 +124,7 @@ export class LogRecords {
    */
   unpack(bytes: Uint8Array): DurableRecord[] {
     try {
-      // A copy: values that are bytes are views of it, and must not hold on to a whole segment.
+      // A copy: bytes values are views of it, and must not keep a whole segment alive.
       const packed: unknown = packr.unpack(Buffer.from(bytes));
       if (!Array.isArray(packed)) throw new MalformedMessage('expected a list of records');
       if (packed[0] !== FORMAT) throw unknownFormat(packed[0]);

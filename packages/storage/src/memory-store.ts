@@ -83,7 +83,7 @@ class MemoryPartition {
   #prune(key: QualifiedKey, chain: Version[]): void {
     const keep = indexAtOrBelow(chain, this.horizons.gcFloor);
     if (keep >= 0) {
-      // A tombstone goes with the last of what it hides.
+      // A tombstone goes with the last version that it hides.
       const gone = chain[keep]!.value === null ? keep + 1 : keep;
       chain.splice(0, gone);
       this.versions -= gone;
@@ -105,7 +105,7 @@ class MemoryPartition {
   }
 }
 
-/** What a memory store keeps. It outlives the store that was opened on it, as a disk outlives a process. */
+/** The content of a memory store. It outlives the store that was opened on it, as a disk outlives a process. */
 export class MemoryState {
   readonly partitions = new Map<PartitionId, MemoryPartition>();
   readonly meta = new Map<string, MetaValue>();
@@ -120,7 +120,10 @@ export class MemoryState {
   }
 }
 
-/** Opens a store in memory, empty or on what an earlier one left. A commit resolves in the same turn of the event loop. */
+/**
+ * Opens a store in memory, empty or on the state of an earlier one. A commit resolves in the same turn of the event
+ * loop.
+ */
 export function openMemoryStore(state = new MemoryState()): VersionStore {
   return new MemoryStore(state);
 }

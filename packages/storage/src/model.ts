@@ -1,5 +1,5 @@
 /// <reference types="jest" />
-/** A store so simple that it is plainly right, and random programs that compare another store with it. */
+/** A model store that is so simple that it is plainly right, and random programs that compare another store with it. */
 import {
   type Belongs,
   compareKeys,
@@ -13,7 +13,7 @@ import fc from 'fast-check';
 import type { VersionStore } from './store.js';
 import type { StoreHarness } from './suite-fixtures.js';
 
-/** Keeps every version for ever; knows only which answers may differ once something was collected. */
+/** Keeps every version for ever, and knows which results may differ after a collection. */
 class Model {
   readonly #versions = new Map<string, Version[]>();
   readonly #outcomes = new Map<string, OutcomeRecord>();
@@ -111,7 +111,10 @@ const value = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 0, max: 9 }).map((n) => `${n}`.repeat(1500)) },
 );
 
-/** No entry, one or two. The same for the same timestamp and transaction, as in reality: a version may come twice. */
+/**
+ * No entry, one or two. The same timestamp and transaction always have the same, as in reality: a version may come
+ * twice.
+ */
 function depsOf(ts: Timestamp, tx: string): { deps?: Timestamp[] } {
   const entry = (ts * 7919 + tx.charCodeAt(0)) % MAX_TS;
   if (entry % 3 === 0) return {};
@@ -183,7 +186,7 @@ export const storeCommands: fc.Arbitrary<readonly Command[]> = fc.array(
   { maxLength: 40, size: 'max' },
 );
 
-/** Runs a program on a store and on the model, and compares what they answer. */
+/** Runs a program on a store and on the model, and compares their results. */
 export async function checkAgainstModel(harness: StoreHarness, commands: readonly Command[]): Promise<void> {
   const model = new Model();
   const inFlight: Promise<void>[] = [];
@@ -215,7 +218,7 @@ export async function checkAgainstModel(harness: StoreHarness, commands: readonl
   }
 }
 
-/** Timestamp of the version that a record puts in or takes out. */
+/** Timestamp of the version that a record adds or removes. */
 function timeIn(r: DurableRecord): Timestamp | undefined {
   if (r.kind === 'version') return r.version.ts;
   return r.kind === 'remove' ? r.ts : undefined;
@@ -256,7 +259,7 @@ async function compare(store: VersionStore, model: Model, at: Timestamp, inFligh
   for (const key of KEYS) {
     const wanted = model.read(key, snapshot);
     const found = store.read(partition, key, snapshot);
-    // A tombstone at or below the floor may be gone: the answer is the same.
+    // A tombstone at or below the floor may be gone: the result is the same.
     if (wanted?.value === null && wanted.ts <= model.floor && found === undefined) continue;
     expect(found).toEqual(wanted);
   }

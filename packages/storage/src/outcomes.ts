@@ -6,10 +6,10 @@ import { storageFailed } from './failure.js';
 import type { Partitions } from './partitions.js';
 import { OUTCOME, openAs } from './records.js';
 
-/** Recent outcomes in memory: what retries and resolvers ask for. */
+/** Number of recent outcomes in memory, for retries and resolvers. */
 const RECENT_OUTCOMES = 8192;
 
-/** Reads the outcomes of transactions: from memory, and from LevelDB at once where they are not there. */
+/** Reads the outcomes of transactions: from memory, or from LevelDB synchronously. */
 export class Outcomes {
   /** The latest ones by their disk keys. */
   readonly recent = new LRUCache<string, OutcomeRecord>({ max: RECENT_OUTCOMES });

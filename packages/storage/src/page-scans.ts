@@ -23,7 +23,7 @@ export async function scanList(
   snapshot: Timestamp,
 ): Promise<ListPage> {
   const builder = new PageBuilder(range.limit);
-  // The collector may remove segments meanwhile: heads and segments must be of one moment.
+  // The collector may remove segments meanwhile: heads and segments must come from one snapshot of the disk.
   const view = tails.disk.snapshot();
   const visit = (diskKey: string, bytes: Buffer) => {
     const key = restOf(diskKey);

@@ -26,7 +26,7 @@ import type { Tails } from './tails.js';
 /** The needs that pages meet. */
 export type PageNeeds = Extract<ReadNeeds, { kind: 'list' | 'log' | 'copy' }>;
 
-/** What pages are read from. */
+/** The parts that pages are read from. */
 export interface PageParts {
   readonly disk: Disk;
   readonly tails: Tails;
@@ -37,7 +37,10 @@ export interface PageParts {
   readonly chains: ChainReads;
 }
 
-/** Pages of listings, of the replication log and of copies: read ahead from LevelDB, and handed out with what it lacks. */
+/**
+ * Pages of listings, of the replication log and of copies: prefetched from LevelDB, and completed with the changes that
+ * it lacks.
+ */
 export class Pages {
   constructor(readonly parts: PageParts) {}
 
@@ -71,7 +74,7 @@ export class Pages {
     return page;
   }
 
-  /** Whether memory has what is needed. */
+  /** Whether memory has the needed page. */
   resident(partition: Partition, needs: PageNeeds): boolean {
     switch (needs.kind) {
       case 'list':
@@ -81,11 +84,11 @@ export class Pages {
         return partition.log.covers(after) || partition.logs.get(HeldLog.nameOf(needs.after, needs.upTo)) !== undefined;
       }
       case 'copy':
-        return false; // a page that another copy read may be older than what is durable now
+        return false; // a page of another copy may be older than the durable state
     }
   }
 
-  /** Reads what is needed. */
+  /** Reads the needed page. */
   async load(partition: Partition, needs: PageNeeds): Promise<void> {
     if (needs.kind === 'list') await this.#loadList(partition, needs.range, needs.snapshot);
     else if (needs.kind === 'copy') await this.#loadCopy(partition, needs.start);
@@ -105,7 +108,7 @@ export class Pages {
     const page = new HeldPage(range, snapshot);
     return partition.lists.load(HeldPage.nameOf(range, snapshot), page, async () => {
       await pipeline.settled();
-      // LevelDB has these as they were: they are looked up again when the page is used.
+      // LevelDB has the old values of these keys: they are looked up again when the page is used.
       for (const { key } of changes.chainsOf(partition)) page.touch(key, 0);
       page.fill(
         snapshot === 'any'
@@ -124,7 +127,7 @@ export class Pages {
     });
   }
 
-  /** Reads a page anew for each who asks: it must hold what is durable at the time of the question. */
+  /** Reads a page anew for each caller: it must hold everything that is durable at the call. */
   async #loadCopy(partition: Partition, start: QualifiedKey): Promise<void> {
     const { pipeline, checkpoints, tails } = this.parts;
     await pipeline.settled();

@@ -8,10 +8,10 @@ import type { HeldLog } from './log-page.js';
 import { PrefetchedPages } from './prefetched-pages.js';
 import type { Counters } from './records.js';
 
-/** Keys that a partition's collector remembers as worth a visit. The others are found by its walk over the disk. */
+/** Keys that a partition's collector keeps as worth a visit. Its walk over the disk finds the others. */
 const MAX_GARBAGE = 20_000;
 
-/** What the LevelDB store keeps in memory about one partition. */
+/** The LevelDB store's state in memory of one partition. */
 export class Partition {
   readonly keys: PartitionKeys;
   /** Outcomes whose batch is not durable yet. */
@@ -21,13 +21,15 @@ export class Partition {
   readonly logs = new PrefetchedPages<HeldLog>();
   readonly copies = new HeldCopies();
   counters: { -readonly [C in keyof Counters]: Counters[C] } = { keys: 0, versions: 0, untidy: 0, cursor: '' };
-  /** Untidy keys, in the order in which they will be ripe, and the floor from which on something can go. */
+  /**
+   * Untidy keys, in the order in which they will be ripe, and the floor from which on a part of them can be collected.
+   */
   readonly garbage = new Map<QualifiedKey, Timestamp>();
   /** The floor rose: one step of the walk over the disk is due. */
   walkDue = false;
   /** Log entries at or below are not on LevelDB any more. -1: perhaps some, since before the start. */
   clearedUpTo: Timestamp = -1;
-  /** The highest commit timestamp of a log entry that LevelDB holds or held; -1 where it never held one. */
+  /** The highest commit timestamp of a log entry that LevelDB holds or held; -1 if it never held one. */
   loggedOnDisk: Timestamp = -1;
   /** Outcomes below the horizon may be left on disk: those that the index lists from this disk key on. */
   forgetting: string | undefined;
@@ -39,7 +41,7 @@ export class Partition {
     this.keys = new PartitionKeys(id);
   }
 
-  /** Notes an untidy key as garbage; one that is noted keeps its turn. A tidy one is taken out. */
+  /** Adds an untidy key to the garbage; a key that is there already keeps its turn. A tidy one is removed. */
   track({ key, untidy }: { readonly key: QualifiedKey; readonly untidy: boolean }, ripe: Timestamp): void {
     if (!untidy) this.garbage.delete(key);
     else if (!this.garbage.has(key) && this.garbage.size < MAX_GARBAGE) this.garbage.set(key, ripe);

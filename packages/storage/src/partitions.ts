@@ -18,7 +18,7 @@ import { LogTail } from './log-entries.js';
 import { Partition } from './partition.js';
 import { COUNTERS, LOGGED, META_VALUE, openAs, seal, unseal } from './records.js';
 
-/** The partitions of a store, made when they are first named. */
+/** The partitions of a store, made at first use. */
 export class Partitions {
   readonly #all: Partition[] = [];
   /** Number of the latest batch. */
@@ -42,8 +42,8 @@ export class Partitions {
   }
 
   /**
-   * Puts the mark of the next batch in the place of the one before. LevelDB leaves out what it cannot read of its log file after a crash:
-   * where that was in the middle, the mark before is still there.
+   * Replaces the mark of the batch before by that of the next one. After a crash LevelDB skips unreadable parts of its
+   * log file: if a part in the middle is lost, the older mark is still there.
    */
   mark(batch: Batch): void {
     if (this.#batch > 0) batch.del(markKey(this.#batch));
@@ -52,7 +52,7 @@ export class Partitions {
   }
 
   /**
-   * What a store has to know before its first read: horizons, counters, and where each log ends.
+   * Loads the state that a store needs before its first read: horizons, counters, and the end of each log.
    * @throws CorruptRecord
    */
   async load(disk: Disk): Promise<void> {
@@ -88,7 +88,10 @@ export async function readMeta(disk: Disk): Promise<Map<string, MetaValue>> {
   return meta;
 }
 
-/** The highest commit timestamp in each partition's log: two seeks a partition. Its record is opened, as its key may be damaged. */
+/**
+ * The highest commit timestamp in each partition's log: two seeks a partition. Its record is opened, as its key may be
+ * damaged.
+ */
 export async function logEnds(disk: Disk): Promise<Map<PartitionId, number>> {
   const ends = new Map<PartitionId, number>();
   const range = allOf('l');

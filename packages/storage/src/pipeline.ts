@@ -1,4 +1,7 @@
-/** The way of a batch: staged, appended to the durable log, taken into memory, and written to LevelDB by a checkpoint later on. */
+/**
+ * The way of a batch: staged, appended to the durable log, taken into memory, and written to LevelDB by a later
+ * checkpoint.
+ */
 import { type DurableRecord, IsochronError } from '@isochron/core';
 import type { ChainCache } from './chain-cache.js';
 import type { ChainLoader } from './chain-loader.js';
@@ -11,7 +14,7 @@ import type { LogRecords } from './log-records.js';
 import type { Staging } from './staging.js';
 import type { VersionStoreStats } from './store.js';
 
-/** What a pipeline works with. */
+/** The parts of a pipeline. */
 export interface PipelineParts {
   readonly log: DurableLog;
   readonly packing: LogRecords;
@@ -24,13 +27,13 @@ export interface PipelineParts {
   readonly failure: FirstFailure;
 }
 
-/** Commits batches in the order of the calls. Those that wait at the same time share one write of the log. */
+/** Commits batches in the order of the calls. Waiting batches share one write of the log. */
 export class Pipeline {
   #queue: CommitJob[] = [];
   #jobs = 0;
   /** Settles with the latest commit. */
   #lastCommit: Promise<void> = Promise.resolve();
-  /** Settles when nothing waits. */
+  /** Settles when no batch waits. */
   #running: Promise<void> | undefined;
   #isClosed = false;
   readonly #counts = { batches: 0, records: 0, waiting: 0, lastSyncMs: 0, slowestSyncMs: 0 };
@@ -53,7 +56,6 @@ export class Pipeline {
 
   /**
    * Takes in a batch that the log held when it was opened, as if it had just been committed.
-   * @throws CorruptRecord when it, or a chain that it belongs to, is damaged
    */
   async replay(position: Position, packed: Uint8Array): Promise<void> {
     const { packing, staging, loader, writer, checkpoints } = this.parts;
@@ -65,7 +67,7 @@ export class Pipeline {
     checkpoints.applied(position, packed.length);
   }
 
-  /** Lets the collector go on with what the replay has brought up. */
+  /** Lets the collector go on after the replay. */
   replayed(): void {
     this.#start();
   }
@@ -79,7 +81,7 @@ export class Pipeline {
     return { ...this.#counts };
   }
 
-  /** Lets nothing more in, and waits for what is under way. */
+  /** Refuses new batches, and waits for those under way. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#running;
@@ -133,7 +135,7 @@ export class Pipeline {
     }
   }
 
-  /** Before anything is in the log: a commit that a damaged chain refuses must not come back. */
+  /** Before anything is in the log: a commit that fails on a damaged chain must not come back. */
   async #load(jobs: readonly CommitJob[]): Promise<void> {
     for (const { chains } of jobs) await this.parts.loader.loadForCommit(chains);
   }
@@ -156,7 +158,10 @@ export class Pipeline {
     });
   }
 
-  /** Where commits come faster than LevelDB takes them, or chains that wait for it fill the cache, they wait for a checkpoint. */
+  /**
+   * Commits wait for a checkpoint when they come faster than LevelDB takes them, or when chains that wait for it fill
+   * the cache.
+   */
   async #relieve(): Promise<void> {
     const { cache, checkpoints } = this.parts;
     if (checkpoints.isBehind || cache.isOverfull) await checkpoints.run();

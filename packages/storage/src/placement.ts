@@ -1,6 +1,6 @@
 /**
- * The placement that a data folder was made for (D14). A node that opens its data under another placement would answer for
- * partitions that it does not hold; it refuses to start instead.
+ * The placement that a data folder was made for (D14). Under another placement a node would answer for partitions that
+ * it does not hold; it refuses to start instead.
  */
 import { randomUUID } from 'node:crypto';
 import { access, open, readdir, readFile, rename } from 'node:fs/promises';
@@ -9,11 +9,11 @@ import { IsochronError, type NodeId, type PartitionId } from '@isochron/core';
 import { cannotOpen, codeOf } from './failure.js';
 import { makeFolder } from './folder.js';
 
-/** What of the cluster file a node's data depends on. */
+/** The part of the cluster file that a node's data depend on. */
 export interface Placement {
   /** Id of the cluster; a folder of another cluster is refused. */
   readonly clusterId: string;
-  /** The protocol that wrote the data: another one would misread what its versions depend on. */
+  /** The protocol that wrote the data: another one would misread the dependencies of versions. */
   readonly protocol?: string;
   readonly node: NodeId;
   /** The partitions that the node holds: number and name (`default/3`). */
@@ -23,15 +23,14 @@ export interface Placement {
 /** File inside the data folder. */
 export const PLACEMENT_FILE = 'PLACEMENT.json';
 const FORMAT = 1;
-/** Folders from before there was a choice do not name theirs. */
+/** Folders without a protocol are from before there was a choice. */
 const FIRST_PROTOCOL = 'paris';
 
 /**
- * Writes the placement into a new data folder, or compares it with the one that is there. Call it before the store is
- * opened.
+ * Writes the placement into a new data folder, or compares it with the stored one. Call it before the store is opened.
  *
- * @param hasData whether the folder holds data although it has no placement file; by default, whether a LevelDB is
- * in it or in a folder directly below
+ * @param hasData whether the folder holds data although it has no placement file; by default, whether a LevelDB is in
+ * it or in a folder directly below
  * @returns the random id of the store, made with the folder (D10)
  * @throws IsochronError `PLACEMENT_MISMATCH` when the data is another node's or the partitions differ; `STORAGE_FAILED` when
  * the folder cannot be used or the file is damaged
@@ -128,7 +127,7 @@ function compare(stored: StoredPlacement, wanted: Placement, location: string): 
   return stored.storeId;
 }
 
-/** `CURRENT` is what makes a folder a LevelDB. */
+/** A folder with `CURRENT` is a LevelDB. */
 async function holdsDatabase(location: string): Promise<boolean> {
   const entries = await readdir(location, { withFileTypes: true });
   const folders = ['.', ...entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)];
@@ -168,7 +167,7 @@ async function writeAtomically(folder: string, file: string, text: string): Prom
     await handle.close();
   }
   await rename(temporary, file);
-  // The name is durable only once the folder is.
+  // The name is durable only after a sync of the folder.
   const directory = await open(folder, 'r');
   try {
     await directory.sync();

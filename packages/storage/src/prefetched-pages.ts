@@ -1,7 +1,7 @@
-/** How long a page waits for somebody who never comes. */
+/** How long a page is kept without being used. */
 const UNUSED_MS = 1000;
 
-/** Something read from disk for a message that is about to be delivered. */
+/** A page that was read from disk for a message that is about to be delivered. */
 export interface Holdable {
   readonly ready: boolean;
   used: boolean;
@@ -21,7 +21,7 @@ export class PrefetchedPages<P extends Holdable> {
     return held?.ready ? held : undefined;
   }
 
-  /** Reads a page, or joins who is reading it already. */
+  /** Reads a page, or waits for a read of it that is under way. */
   async load(name: string, page: P, read: (page: P) => Promise<void>): Promise<void> {
     const present = this.#pages.get(name);
     if (present !== undefined) {
@@ -39,7 +39,7 @@ export class PrefetchedPages<P extends Holdable> {
     setTimeout(() => this.#remove(name, page), UNUSED_MS).unref();
   }
 
-  /** Calls `each` for every page, also those still being read; cheap when there is none. */
+  /** Calls `each` for every page, also those still being read; cheap when there are no pages. */
   tell(each: (page: P) => void): void {
     if (this.#pages.size > 0) for (const { page } of this.#pages.values()) each(page);
   }

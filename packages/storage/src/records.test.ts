@@ -14,7 +14,7 @@ const tx = {
     { key: 'b', value: null },
   ],
 };
-/** Copies: what is sealed next may take the same memory. */
+/** A copy: the next sealed record may use the same memory. */
 const bytes = (sealed: Buffer): Buffer => Buffer.from(sealed);
 
 describe('records of what has one timestamp', () => {
@@ -49,7 +49,7 @@ describe('records of what has one timestamp', () => {
 });
 
 describe('a prepare', () => {
-  it('a prepare keeps the nodes that its attempt avoids, with dependencies and without', () => {
+  it('a prepare keeps the regions that its attempt avoids, with dependencies and without', () => {
     for (const record of [
       { ...prepared, avoid: ['oregon'] },
       { ...prepared, deps: [1, 2], avoid: ['ireland', 'oregon'] },

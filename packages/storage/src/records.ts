@@ -1,7 +1,7 @@
 /**
- * Values of LevelDB records: a CRC-32, the number of the format, and a MessagePack array without field names. LevelDB does not verify
- * its own checksums on reads, so every record carries one: a damaged record is an error, never a wrong answer. It covers
- * the record's key too: the value of one key never passes for that of another.
+ * Values of LevelDB records: a CRC-32, the number of the format, and a MessagePack array without field names. LevelDB
+ * does not verify its own checksums on reads, so every record carries one: a damaged record is an error, never a wrong
+ * result. It covers the record's key too: the value of one key never passes for that of another.
  */
 import {
   boolean,
@@ -37,7 +37,10 @@ import { CHECKPOINT } from './disk-keys.js';
 import { corrupt, reasonOf } from './failure.js';
 
 const packr = new Packr({ useRecords: false });
-/** Number of the format. Checksum and number stay where they are in every format, so that an unknown one is told from damage. */
+/**
+ * Number of the format. Checksum and number have the same place in every format, so that an unknown one is told from
+ * damage.
+ */
 const FORMAT = 1;
 const CHECKSUM_BYTES = 4;
 const HEADER_BYTES = CHECKSUM_BYTES + 1;
@@ -47,7 +50,10 @@ const PAYLOAD = { start: HEADER_BYTES };
 
 const checksumOf = (key: string, bytes: Buffer): number => crc32(bytes.subarray(CHECKSUM_BYTES), crc32(key));
 
-/** Packs the record of a disk key. The result may share memory with others: hand it to LevelDB in the same tick or copy it. */
+/**
+ * Packs the record of a disk key. The result may share memory with others: pass it to LevelDB in the same tick or copy
+ * it.
+ */
 export function seal(payload: unknown, key: string, format = FORMAT): Buffer {
   const bytes = packr.pack(payload, WITH_ROOM);
   bytes[CHECKSUM_BYTES] = format;
@@ -75,7 +81,7 @@ export function unseal(bytes: Buffer, key: string, known = FORMAT): unknown {
 
 /** The newest versions of a key, oldest first, and which segments hold the older ones. */
 export interface Head {
-  /** Numbers of the segments, oldest first; none when `first > last`. */
+  /** Numbers of the segments, oldest first; no segments when `first > last`. */
   readonly first: number;
   readonly last: number;
   /** Versions in all segments together. */
@@ -103,7 +109,7 @@ function flattened(flat: unknown[], versions: readonly Version[], from: number):
   return flat;
 }
 
-/** Puts the elements of a version behind others. Hot: they are packed for the log, and with every head of the key. */
+/** Appends the elements of a version. Hot: versions are packed for the log, and with every head of the key. */
 export function flattenVersion(flat: unknown[], version: Version): void {
   flat.push(version.ts, version.txId, version.region, version.value);
   const { deps, depends, siblings } = version;
@@ -140,7 +146,7 @@ function unsealFlat(bytes: Buffer, key: string): unknown[] {
   return flat;
 }
 
-/** One string per region in memory, however many records name it. */
+/** One string per region in memory, however many records have it. */
 const regions = new Map<string, string>();
 
 /**
@@ -240,12 +246,12 @@ const deps: Kind<Deps> = list(timestamp);
 const depends: Kind<readonly Dependency[]> = list(DEPENDENCY);
 const writes: Kind<readonly KeyWrite[]> = list(struct<KeyWrite>({ key: text(65536), value: nullable(value) }));
 
-/** In front of a logged transaction that may be repeated. */
+/** The mark in front of a logged transaction that may be repeated. */
 const REPEATABLE = true;
 
 /**
- * A logged transaction but for its id: its writes, each of them a list, and before them whether it may be repeated, and
- * its dependencies and siblings: those that are numbers, and one list of lists with dependencies that name keys.
+ * A logged transaction without its id: its writes, each of them a list, and before them whether it may be repeated, and
+ * its dependencies and siblings: the numbers, and one list of lists with dependencies that name keys.
  */
 export const LOGGED: Kind<Omit<LoggedTx, 'txId'>> = {
   encode: ({ writes: all, deps = [], depends: named = [], siblings = [], repeatable = false }) => [
@@ -290,13 +296,16 @@ export const PREPARED: Kind<PreparedRecord> = struct<PreparedRecord>({
   avoid: optional(list(text(1024))),
 });
 
-/** Transactions whose outcomes are forgotten together. */
+/** Transactions whose outcomes are dropped together. */
 export const OUTCOME_IDS: Kind<readonly TxId[]> = list(text(65536));
 
-/** Number of the format of a data folder whose newest records are in the durable log. Earlier builds refuse what has it. */
+/**
+ * Number of the format of a data folder whose newest records are in the durable log. Earlier builds refuse such a
+ * folder.
+ */
 const LOG_FORMAT = 2;
 
-/** The record that names the position of the log which LevelDB covers. */
+/** The record with the position of the log that LevelDB covers. */
 export const sealCheckpoint = (covered: number): Buffer => seal(covered, CHECKPOINT, LOG_FORMAT);
 
 /** @throws CorruptRecord */
@@ -323,7 +332,7 @@ export interface Counters {
   /** Keys with a head on disk. */
   readonly keys: number;
   readonly versions: number;
-  /** Keys with more than one version, or a tombstone: what garbage collection may have to visit. */
+  /** Keys with more than one version, or a tombstone: garbage collection may have to visit them. */
   readonly untidy: number;
   /** Where the collector's slow walk over all keys goes on. */
   readonly cursor: string;

@@ -18,8 +18,8 @@ import { type LevelStoreOptions, openLevelStore } from './level-store.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
 
 /**
- * A store on LevelDB that can go on after its disk was full. LevelDB writes no more after a write that failed, as its
- * files may end in the middle of a record, until they are opened and read anew.
+ * A store on LevelDB that can go on after its disk was full. After a failed write LevelDB writes no more until its
+ * files are opened and read anew, as they may end in the middle of a record.
  */
 export class ReopenableStore implements VersionStore {
   #store: VersionStore;
@@ -39,9 +39,9 @@ export class ReopenableStore implements VersionStore {
   }
 
   /**
-   * Closes the disk and opens it again, with what is on it: commits that were refused are not, and their callers may
-   * repeat them, even those that a failing disk has taken after all. Nothing may be read or committed meanwhile, and
-   * afterwards everything has to be prefetched anew.
+   * Closes the disk and opens it again with the data on it. Refused commits are not there, and their callers may repeat
+   * them, even those that a failing disk has taken after all. Nothing may be read or committed meanwhile, and
+   * afterwards all data must be prefetched anew.
    * @throws IsochronError as {@link openLevelStore}; the store is closed then
    */
   reopen(): Promise<void> {
@@ -49,7 +49,7 @@ export class ReopenableStore implements VersionStore {
     return this.#reopening;
   }
 
-  /** One that is closed meanwhile stays closed. */
+  /** A store that is closed meanwhile stays closed. */
   async #reopen(): Promise<void> {
     await this.#store.close();
     if (!this.#isClosed) this.#store = await openLevelStore(this.options);
@@ -101,7 +101,7 @@ export class ReopenableStore implements VersionStore {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    // Whether that went well is for its caller to know.
+    // The caller of that reopening gets its error.
     await this.#reopening?.catch(() => undefined);
     await this.#store.close();
   }

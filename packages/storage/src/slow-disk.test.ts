@@ -1,4 +1,4 @@
-/** A store whose disk takes its time: gates stand for the time, so that none decides a test. */
+/** A store on a slow disk: gates stand for the time, so that no test depends on real time. */
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DurableRecord } from '@isochron/core';
@@ -16,9 +16,9 @@ import { Gate, standstill } from './testing/gate.js';
 const NEVER = { bytes: 2 ** 40, ms: 2 ** 30 };
 
 let folder: string;
-/** The steps of the log's files that wait here, by kind. */
+/** Gates for the steps of the log's files, by kind. */
 let gates: Map<Step['kind'], Gate>;
-/** The batches of LevelDB wait here. */
+/** The gate of LevelDB's batches. */
 let batches: Gate;
 let logDisk: VirtualDisk;
 const opened: { readonly store: VersionStore; readonly disk: Disk }[] = [];
@@ -49,7 +49,7 @@ async function open(
   return store;
 }
 
-/** Holds up what LevelDB writes. */
+/** Makes LevelDB's writes wait. */
 function holdBatches(): void {
   const begin = ClassicLevel.prototype.batch;
   jest.spyOn(ClassicLevel.prototype, 'batch').mockImplementation(function (this: ClassicLevel) {
@@ -63,7 +63,7 @@ function holdBatches(): void {
   });
 }
 
-/** Commits versions of other keys, and notes which are acknowledged. */
+/** Commits versions of new keys, and notes which are acknowledged. */
 class Committer {
   readonly acknowledged: number[] = [];
   readonly commits: Promise<unknown>[] = [];
@@ -268,7 +268,7 @@ describe('a store whose checkpoints take long', () => {
     const before = committer.acknowledged.length;
     const after = await committer.untilOneWaits(1000, value);
     expect(after).toBeGreaterThan(before + 3);
-    // Until the next checkpoint is overdue, which waits for the cut.
+    // Until the next checkpoint, which waits for the cut, is overdue.
     expect(after).toBeLessThan(before + (4 * BOUND) / 300);
     remove.open();
     await Promise.all(committer.commits);

@@ -34,7 +34,7 @@ export class Staging {
     return chains;
   }
 
-  /** The batch is durable, and its records are where reads find them. */
+  /** The batch is durable, and reads find its records in their places. */
   unstage(records: readonly DurableRecord[], chains: readonly Chain[]): void {
     for (const chain of chains) {
       chain.unstage();

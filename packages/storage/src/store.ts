@@ -3,22 +3,22 @@ import type { DurableRecord, PartitionId, ReadNeeds, RecoveredState, VersionRead
 /**
  * The versions, prepared transactions, outcomes, replication log and meta values of one node.
  *
- * `list`, `log` and `copy` answer from memory only: call them when `resident` says so, or right after `prefetch` with the same
- * arguments. `read` and `outcome` always answer, from disk when they must, or throw `CorruptRecord`.
+ * `list`, `log` and `copy` use memory only: call them when `resident` returns true, or right after `prefetch` with the
+ * same arguments. `read` and `outcome` always return a result, from disk when they must, or throw `CorruptRecord`.
  */
 export interface VersionStore extends VersionReader {
   /**
-   * Makes the records durable: all or none, in the order of the calls. Versions, outcomes and log entries are visible to
-   * the reads at once; resolves when they are on disk. After a failure every later commit is refused with it.
+   * Makes the records durable: all or none, in the order of the calls. Versions, outcomes and log entries are visible
+   * to reads at once; resolves when they are on disk. After a failure every later commit is refused with it.
    * @throws IsochronError `STORAGE_FAILED`; `STORAGE_FULL` when there is no room; of class `CorruptRecord` when a
    * chain that the records belong to is damaged
    */
   commit(records: readonly DurableRecord[]): Promise<void>;
-  /** Whether everything that `needs` names is in memory. */
+  /** Whether everything in `needs` is in memory. */
   resident(needs: ReadNeeds): boolean;
   /**
-   * Brings it there. A page of a listing or of the log stays until it was used (and a little longer).
-   * @throws IsochronError `STORAGE_FAILED`; of class `CorruptRecord` when something of it is damaged
+   * Brings the data to memory. A page of a listing or of the log stays until it was used (and a little longer).
+   * @throws IsochronError `STORAGE_FAILED`; of class `CorruptRecord` when a part of the data is damaged
    */
   prefetch(needs: ReadNeeds): Promise<void>;
   /**
@@ -41,7 +41,7 @@ export interface VersionStoreStats {
     readonly bytes: number;
     readonly limitBytes: number;
     readonly chains: number;
-    /** Reads and prefetched keys that found their chain, and those that did not. */
+    /** Reads and prefetched keys whose chain was in memory, and those whose chain was not. */
     readonly hits: number;
     readonly misses: number;
   };

@@ -1,5 +1,5 @@
 /// <reference types="jest" />
-/** What the acceptance tests of a store share: sample records and a fresh store for each test. */
+/** The shared part of a store's acceptance tests: sample records and a fresh store for each test. */
 import type {
   Belongs,
   CopyPage,
@@ -15,7 +15,7 @@ import type {
 } from '@isochron/core';
 import type { VersionStore } from './store.js';
 
-/** A store under test and what is around it. */
+/** A store under test with its environment. */
 export interface StoreHarness {
   readonly store: VersionStore;
   /** Closes the store and opens it again on the same data. */
@@ -49,7 +49,7 @@ export const put = (key: string, version: Version, partition = P): DurableRecord
   key,
   version,
 });
-/** Takes out the version that `v(ts)` puts in. */
+/** Removes the version that `v(ts)` adds. */
 export const remove = (key: string, ts: Timestamp, txId = `tx${ts}`, partition = P): DurableRecord => ({
   kind: 'remove',
   partition,

@@ -1,5 +1,5 @@
 /// <reference types="jest" />
-/** The acceptance tests of what a store keeps beside versions. */
+/** The acceptance tests of a store's other records: log, outcomes, prepared transactions and meta values. */
 import type { OutcomeRecord } from '@isochron/core';
 import { ended, logged, outcomeAt, P, prepared, put, type StoreCase, txIds, v } from './suite-fixtures.js';
 
@@ -60,7 +60,7 @@ export function recordCases(on: StoreCase): void {
 
     it('the log shows the replacement of an entry that comes while a page is being read', async () => {
       await on.store.commit([...Array(50).keys()].map((i) => logged(10 + i)));
-      // A little later each time, so that every step of the prefetch is met.
+      // A little later each time, so that the commit meets every step of the prefetch.
       for (let delay = 0; delay < 30; delay++) {
         await on.reopen();
         const prefetch = on.store.prefetch({ kind: 'log', partition: P, after: 0, upTo: 40 });

@@ -1,5 +1,5 @@
 /// <reference types="jest" />
-/** The acceptance tests of `remove`: a version is taken out of a chain. */
+/** The acceptance tests of `remove`, which takes a version out of a chain. */
 import { collect, FOREVER, keysOf, P, put, range, remove, type StoreCase, v } from './suite-fixtures.js';
 
 /** `remove` records. */

@@ -1,5 +1,8 @@
 /// <reference types="jest" />
-/** The acceptance tests of snapshots that one timestamp does not describe: dependencies of versions, `find` and `list` with a predicate. */
+/**
+ * The acceptance tests of snapshots that are more than one timestamp: dependencies of versions, `find`, and `list` with
+ * a predicate.
+ */
 import type { DurableRecord, ListPage, Version } from '@isochron/core';
 import { collect, dependent, FOREVER, keysOf, P, prepared, put, range, type StoreCase, v } from './suite-fixtures.js';
 
@@ -143,7 +146,7 @@ export function snapshotCases(on: StoreCase): void {
       const times = Array.from({ length: 300 }, (_, i) => 10 * (i + 1));
       await on.store.commit(times.map((ts) => put('a', v(ts))));
       const needs = { kind: 'chains', partition: P, keys: ['a'] } as const;
-      // One begins a little later than the other, a little more each time, so that every step of the other is met.
+      // One begins a little later than the other, a little more each time, so that it meets every step of the other.
       for (let delay = -20; delay < 20; delay++) {
         await on.reopen();
         await on.store.prefetch({ ...needs, kind: 'keys' });

@@ -1,6 +1,6 @@
 /// <reference types="jest" />
 /**
- * What every `VersionStore` must do, as tests. Each implementation runs it: `runVersionStoreSuite('memory', …)`.
+ * The acceptance tests of every `VersionStore`. Each implementation runs them: `runVersionStoreSuite('memory', …)`.
  */
 import type { CopyPage, ListPage, Timestamp } from '@isochron/core';
 import fc from 'fast-check';
@@ -158,7 +158,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
 
     describe('long chains', () => {
       const all = Array.from({ length: 500 }, (_, i) => 10 * (i + 1));
-      /** What a read at each of these times finds: one comparison of all, as each costs more than its read. */
+      /** The results of reads at these times, as one comparison: each comparison costs more than its read. */
       const timesRead = (times: readonly number[]) => times.map((ts) => on.store.read(P, 'a', ts)?.ts);
 
       it('a store finds every version of a long chain that grew by one at a time', async () => {
@@ -218,7 +218,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
     });
 
     describe('collect', () => {
-      /** Collection is lazy: gives it enough occasions to reach everything. */
+      /** Collection is lazy: gives it enough occasions to reach all keys. */
       const settle = async (floor: Timestamp, done: () => boolean) => {
         for (let i = 0; i < 200 && !done(); i++) {
           await on.store.commit([collect(floor + i)]);
@@ -404,7 +404,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
             await own.destroy();
           }
         }),
-        // Other programs for each implementation.
+        // Each implementation gets other programs.
         { seed: crc32(Buffer.from(name)), numRuns: 10 },
       );
     }, 300_000);

@@ -13,7 +13,7 @@ const SEGMENT_BYTES = 16 * 1024;
 /** A segment that late versions made longer is divided. */
 const MAX_SEGMENT_VERSIONS = 64;
 
-/** Which segments of which key. */
+/** Names the segments of a key. */
 export interface TailRef {
   readonly keys: PartitionKeys;
   readonly key: string;
@@ -48,7 +48,7 @@ function openStored(bytes: Buffer | undefined, diskKey: string): Version[] {
 
 /**
  * The part of long chains that is not in their heads. LevelDB has no synchronous iterator, so segments have consecutive
- * numbers and are found by binary search: usually the newest one answers.
+ * numbers and are found by binary search: usually the newest one has the version.
  */
 export class Tails {
   constructor(
@@ -71,7 +71,7 @@ export class Tails {
     return this.changes.pending(diskKey) as readonly Version[] | undefined;
   }
 
-  /** The versions of a segment, a copy of one's own; through a `view`, as they were on disk then. */
+  /** The versions of a segment, as a copy that the caller owns; through a `view`, as they were on disk then. */
   read(tail: TailRef, segment: number, view?: DiskSnapshot): Version[] {
     const diskKey = tail.keys.segment(tail.key, segment);
     const pending = view === undefined ? this.#pending(diskKey) : undefined;
@@ -80,8 +80,8 @@ export class Tails {
   }
 
   /**
-   * The versions of all segments, oldest first, without holding up the thread; undefined when a commit or the collector changes
-   * the segments meanwhile.
+   * The versions of all segments, oldest first, without blocking the thread; undefined when a commit or the collector
+   * changes the segments meanwhile.
    */
   async readAll(chain: Chain): Promise<Version[] | undefined> {
     const { first, last, tailCount, partition, key } = chain;
@@ -89,12 +89,12 @@ export class Tails {
     for (let segment = first; segment <= last; segment++) diskKeys.push(partition.keys.segment(key, segment));
     const pending = diskKeys.map((diskKey) => this.#pending(diskKey));
     const stored = await this.disk.getMany(diskKeys);
-    // Each removal raises `first`, and whatever is added is counted.
+    // Each removal raises `first`, and each added version is counted.
     if (chain.first !== first || chain.tailCount !== tailCount) return undefined;
     return diskKeys.flatMap((diskKey, i) => pending[i] ?? openStored(stored[i], diskKey));
   }
 
-  /** Every version of a chain, oldest first, at once. */
+  /** Every version of a chain, oldest first, read synchronously. */
   whole(chain: Chain): Version[] {
     const tail = tailOf(chain);
     const versions: Version[] = [];
@@ -132,7 +132,7 @@ export class Tails {
     return found;
   }
 
-  /** Adds versions that came late, older than the chain's head. Returns those that were not there already. */
+  /** Adds late versions, older than the chain's head. Returns those that were not there already. */
   insert(chain: Chain, late: readonly Version[]): Version[] {
     const tail = tailOf(chain);
     const edits = new Map<number, Version[]>();

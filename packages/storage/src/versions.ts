@@ -1,4 +1,4 @@
-/** Versions as such, and lists of them: sizes, order, what a snapshot shows. */
+/** Versions and lists of them: sizes, order, and the version that a snapshot shows. */
 import {
   type Belongs,
   compareVersions,
@@ -15,14 +15,14 @@ export const depsBytes = (deps: Deps | undefined): number => (deps === undefined
 export const dependsBytes = (depends: readonly Dependency[] | undefined): number =>
   depends?.reduce((sum, { key }) => sum + 100 + key.length, 32) ?? 0;
 
-/** What of a version varies in size: its value and its dependencies. */
+/** The part of a version that varies in size: its value and its dependencies. */
 export const contentBytes = ({ value, deps, depends }: Version): number =>
   (value?.length ?? 0) + depsBytes(deps) + dependsBytes(depends);
 
 /** The freshest of `versions` (oldest first) at or below a snapshot. */
 export function visibleIn(versions: readonly Version[], snapshot: Timestamp): Version | undefined {
   let i = versions.length - 1;
-  // Snapshots are recent: the answer is nearly always among the last few.
+  // Snapshots are recent: the version is nearly always among the last few.
   for (const near = i - 8; i >= 0 && i > near; i--) {
     const version = versions[i]!;
     if (version.ts <= snapshot) return version;
@@ -39,7 +39,7 @@ export function freshestIn(versions: readonly Version[], belongs: Belongs): Vers
   return undefined;
 }
 
-/** Index of the newest of `versions[0..high]` at or below a timestamp, -1 when there is none. */
+/** Index of the newest of `versions[0..high]` at or below a timestamp, -1 without such a version. */
 export function indexAtOrBelow(versions: readonly Version[], ts: Timestamp, high = versions.length - 1): number {
   let low = 0;
   let above = high + 1;
@@ -51,7 +51,7 @@ export function indexAtOrBelow(versions: readonly Version[], ts: Timestamp, high
   return low - 1;
 }
 
-/** Puts a version in its place in `versions`, oldest first. Returns its index, or -1 when it was there already. */
+/** Inserts a version in its place in `versions`, oldest first. Returns its index, or -1 when it was there already. */
 export function insertSorted(versions: Version[], version: Version): number {
   let i = versions.length;
   for (; i > 0; i--) {

@@ -33,7 +33,7 @@ async function sim(...args: string[]) {
 const small = ['--transactions', '20', '--workers', '1'];
 
 describe('npm run sim', () => {
-  it('npm run sim runs seeds and prints how many, how fast and which faults they had', async () => {
+  it('npm run sim runs seeds and prints how many, how fast and with which content', async () => {
     const { code, err } = await sim('--seeds', '5', '--seed-start', '10', ...small);
     expect(code).toBe(0);
     expect(err).toMatch(

@@ -1,4 +1,4 @@
-/** What a log holds after a kill or a power failure at any step, and after errors of the disk. */
+/** The content of a log after a kill or a power failure at any step, and after errors of the disk. */
 import type { LogFolder } from './files.js';
 import { openSegmentLog } from './segment-log.js';
 import { append, checkSurvivor, cut, fresh, type Progress, SMALL } from './testing/crash-checks.js';
@@ -49,7 +49,7 @@ async function runUntil(step: number, script: Script, disk = new VirtualDisk(), 
   return { disk, progress: before, died };
 }
 
-/** Opens what a crash has left, reads it, and appends. What was read counts as acknowledged. */
+/** Opens the files that a crash left, reads them, and appends. Records that were read count as acknowledged. */
 const readAndAppend: Script = async (folder, progress) => {
   const log = await openSegmentLog(folder, SMALL);
   await log.read(log.first, () => undefined);

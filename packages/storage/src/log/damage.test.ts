@@ -24,7 +24,7 @@ async function sixRecords(): Promise<Files> {
 
 const copyOf = (files: Image): Files => new Map([...files].map(([name, content]) => [name, Buffer.from(content)]));
 
-/** Opens the log, and reads all of it. Returns what was read, and the error. */
+/** Opens the log, and reads all of it. Returns the records that were read, and the error. */
 async function readAll(files: Files): Promise<{ read: string[]; error: unknown }> {
   const read: string[] = [];
   try {
@@ -51,7 +51,7 @@ describe('damage of a log', () => {
     [older, newest] = [...files.keys()].sort();
   });
 
-  /** Nothing damaged was handed out, and the error is the stable one. */
+  /** No damaged record was read, and the error is always the same. */
   function expectDamage({ read, error }: { read: string[]; error: unknown }, where: unknown): void {
     expect([where, error]).toEqual([where, expect.any(CorruptRecord)]);
     expect(error).toMatchObject({ code: 'STORAGE_FAILED', retryable: false, partition: null });
@@ -150,7 +150,7 @@ describe('damage of a log', () => {
     expect(await readAll(new Map([[name, torn]]))).toEqual({ read: textsAt(3), error: undefined });
   });
 
-  /** The frames of another log with so many records. */
+  /** The frames of another log with this many records. */
   async function framesOf(count: number): Promise<Buffer> {
     const disk = new VirtualDisk();
     const log = await openSegmentLog(disk.mount());

@@ -1,23 +1,25 @@
-/** The port of a node's durable log: records in one order, durable before anything that follows from them is sent. */
+/**
+ * The port of a node's durable log: records in one order, durable before the node sends anything that depends on them.
+ */
 
 /** Number of a record in its log. The first record of a new log is 0, and each next one is one more. */
 export type Position = number;
 
-/** What `read` hands out for each record. The bytes may share memory with other records: copy what is kept. */
+/** The callback of `read` for each record. The bytes may share memory with other records: copy them to keep them. */
 export type OnRecord = (record: Uint8Array, position: Position) => void;
 
 /**
  * Opaque records in one order. The owner appends records before it acts on them, applies them to its database without
  * a sync, and cuts the log below the position that a checkpoint of the database covers.
  *
- * The guarantees, whatever happens to the process or the machine:
+ * The guarantees, at any failure of the process or the machine:
  * - a record whose `append` resolved is read again until it is cut;
  * - the records of one `append` survive together or not at all;
- * - what survives is a prefix of what was appended: no record is read without all that precede it;
- * - what `read` has handed out once is durable.
+ * - the surviving records are a prefix of the appended ones: no record is read without all that precede it;
+ * - a record that `read` has passed on once is durable.
  *
- * A log has one owner: two open logs on the same data are a mistake that the log does not notice. After the first
- * failure nothing is written any more, as memory and disk may differ: the owner opens the log anew.
+ * A log has one owner: the log does not notice a second one that is open on the same data. After the first failure
+ * nothing more is written, as memory and disk may differ: the owner opens the log anew.
  */
 export interface DurableLog {
   /** The lowest position that can be read. At most the position of the latest `cut`. */
@@ -33,15 +35,15 @@ export interface DurableLog {
    */
   append(records: readonly Uint8Array[]): Promise<Position>;
   /**
-   * Hands out the records from a position on, in order: at least all that were durable at the time of the call. What
-   * `each` throws ends the reading.
+   * Calls `each` for the records from a position on, in order: at least all that were durable at the call. An error
+   * that `each` throws ends the reading.
    * @throws IsochronError `STORAGE_FAILED`; of class `CorruptRecord` when a record is damaged, was cut, or should be
    * there and is not: then `each` has got all records before it and none after it
    */
   read(from: Position, each: OnRecord): Promise<void>;
   /**
-   * Records below the position are not needed any more. The log may keep some of them: it frees whole files. Resolves when
-   * what it frees is gone.
+   * Records below the position are not needed any more. The log may keep some of them: it frees whole files. Resolves
+   * when the freed files are removed.
    * @throws IsochronError `STORAGE_FAILED`
    */
   cut(below: Position): Promise<void>;

@@ -1,4 +1,4 @@
-/** What a log does on a disk that is full, that fails, or that is slow. */
+/** A log on a disk that is full, that fails, or that is slow. */
 import { isOutOfRoom } from '../failure.js';
 import { Gate, standstill } from '../testing/gate.js';
 import type { DurableLog } from './durable-log.js';

@@ -1,8 +1,8 @@
 /**
  * Frames and the headers of segments, as bytes. Numbers are little-endian.
  *
- * A frame is what one write takes to disk: the records of one or several appends. The next frame is written when this one
- * is durable, so at most the last frame of a log is incomplete.
+ * A frame is the content of one write to disk: the records of one or several appends. The next frame is written when
+ * this one is durable, so at most the last frame of a log is incomplete.
  *
  *     frame   mark · CRC of the rest of the header (4) · CRC of the body (4) · position of the first record (6) ·
  *             records (4) · bytes of the body (4) · sectors of nothing but zeros (4) · mark · body
@@ -15,7 +15,7 @@
 import { crc32 } from '../crc32.js';
 import type { Position } from './durable-log.js';
 
-/** Not zero, so that a byte which was not written is told from it. */
+/** Not zero, so that a byte that was not written is told from it. */
 const MARK = 0xb7;
 export const FRAME_HEADER_BYTES = 28;
 const CRC_AT = 1;
@@ -51,7 +51,7 @@ export function encodeSegmentHeader({ format, first, salt, chain }: SegmentHeade
   return bytes;
 }
 
-/** Undefined when the bytes are not a segment's header. */
+/** Undefined when the bytes are no header of a segment. */
 export function decodeSegmentHeader(bytes: Buffer): SegmentHeader | undefined {
   if (bytes.length < SEGMENT_HEADER_BYTES) return undefined;
   const checked = bytes.subarray(4, SEGMENT_HEADER_BYTES);
@@ -64,7 +64,7 @@ export function decodeSegmentHeader(bytes: Buffer): SegmentHeader | undefined {
   };
 }
 
-/** Where a frame is to be written. */
+/** The place of a frame that is to be written. */
 export interface FramePlace {
   readonly salt: number;
   /** In the segment's file. */
@@ -74,11 +74,11 @@ export interface FramePlace {
   readonly position: Position;
 }
 
-/** Bytes of a frame with records of so many bytes in all. */
+/** Size of a frame whose records have this many bytes in all. */
 export const frameBytes = (records: number, bytes: number): number =>
   FRAME_HEADER_BYTES + records * LENGTH_BYTES + bytes + 1;
 
-/** Fills a buffer that has exactly the frame's size. Returns the CRC of the body, which the next frame goes on from. */
+/** Fills a buffer that has exactly the frame's size. Returns the CRC of the body, from which the next frame goes on. */
 export function encodeFrame(frame: Buffer, records: readonly Uint8Array[], place: FramePlace): number {
   let at = FRAME_HEADER_BYTES;
   for (const record of records) {
@@ -112,7 +112,7 @@ export interface FrameHeader {
   readonly emptySectors: number;
 }
 
-/** The header at an offset of a segment's bytes; undefined when there is none. */
+/** The header at an offset of a segment's bytes; undefined when there is no header. */
 export function decodeFrameHeader(bytes: Buffer, at: number, salt: number): FrameHeader | undefined {
   if (at + FRAME_HEADER_BYTES > bytes.length || bytes[at] !== MARK || bytes[at + LAST_MARK_AT] !== MARK)
     return undefined;
@@ -126,7 +126,7 @@ export function decodeFrameHeader(bytes: Buffer, at: number, salt: number): Fram
   };
 }
 
-/** Whether the body of a frame is what was written, after a body with the CRC `chain`. */
+/** Whether the body of a frame is whole, after a body with the CRC `chain`. */
 export function isWhole(bytes: Buffer, at: number, { end, chain }: FrameHeader, before: number): boolean {
   return end <= bytes.length && crc32(bytes.subarray(at + FRAME_HEADER_BYTES, end), before) === chain;
 }
@@ -142,15 +142,18 @@ export function* recordsIn(bytes: Buffer, at: number, records: number): Generato
 }
 
 /**
- * Whether a part of a frame did not reach the disk. What is lost of an append is absent or zeros: from some byte on, or
- * any of its sectors. Flipped bits look otherwise, as each frame begins and ends with a mark and counts its empty sectors.
+ * Whether a part of a frame did not reach the disk. The lost part of an append is absent or zeros: from some byte on,
+ * or any of its sectors. Flipped bits look otherwise, as each frame begins and ends with a mark and counts its empty
+ * sectors.
  */
 export function isTorn(bytes: Buffer, at: number, end: number, emptySectorsWritten: number): boolean {
   if (end > bytes.length || bytes[end - 1] === 0) return true;
   return emptySectors(bytes, at, end, at) > emptySectorsWritten;
 }
 
-/** How many sectors, of which a range holds all or a part, are zeros there. `offset` is that of `from` in the file. */
+/**
+ * Number of empty sectors in a range, which may begin and end inside a sector. `offset` is that of `from` in the file.
+ */
 function emptySectors(bytes: Buffer, from: number, end: number, offset: number): number {
   let count = 0;
   for (let at = from; at < end; ) {

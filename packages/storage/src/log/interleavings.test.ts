@@ -4,10 +4,10 @@ import { textsFrom } from './suite.js';
 import { append, checkSurvivor, cut, fresh, type Progress, SMALL, textsBetween } from './testing/crash-checks.js';
 import { VirtualDisk } from './testing/virtual-disk.js';
 
-/** Steps that wait, each with how to let it go. */
+/** Waiting steps, each with a function that lets it go on. */
 type Waiting = { readonly label: string; readonly go: () => void }[];
 
-/** Which of the waiting steps goes first at each point of a run, and how many there were to choose from. */
+/** The waiting step that goes first at each point of a run, and how many there were to choose from. */
 interface Path {
   readonly choices: number[];
   readonly options: number[];
@@ -92,7 +92,7 @@ describe('in every interleaving of their steps', () => {
           expect(await log.end).toBe(8);
         },
         async ({ disk, progress }, steps) => {
-          // Two orders of the same steps leave the same disk, but for changes of names that are not synced.
+          // Two orders of the same steps leave the same disk, except for changes of names that are not synced.
           const names = steps.filter((step) => /^(create|rename|remove|syncFolder)/.test(step));
           const state = [...names, '|', ...[...steps].sort(), '|', progress.acknowledged, progress.cut].join();
           if (checked.has(state)) return;

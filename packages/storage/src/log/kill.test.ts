@@ -57,7 +57,10 @@ describe('a process that is killed with SIGKILL', () => {
   });
 });
 
-/** Runs the child until it has acknowledged so many records and a little longer, then kills it. Returns the highest position. */
+/**
+ * Runs the child until it has acknowledged this many records and a little longer, then kills it. Returns the highest
+ * position.
+ */
 async function killAfter(script: string, data: string, records: number, afterMs: number): Promise<number> {
   const child = spawn(process.execPath, [script, data, String(SEGMENT_BYTES)], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -12,7 +12,7 @@ export class MemoryLogState {
   }
 }
 
-/** A log that is as durable as the state's owner, for tests and simulations. A cut frees exactly what it may. */
+/** A log that is as durable as the state's owner, for tests and simulations. A cut frees all records below it. */
 export function openMemoryLog(state: MemoryLogState = new MemoryLogState()): DurableLog {
   return new MemoryLog(state);
 }

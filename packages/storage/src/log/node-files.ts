@@ -7,10 +7,15 @@ import type { LogFile, LogFolder } from './files.js';
 
 /** Only the user of the node reads its data. */
 const MODE = 0o600;
-/** With `O_DSYNC` a write returns when it is durable: one trip to another thread instead of two. Not every system has it. */
+/**
+ * With `O_DSYNC` a write returns when it is durable: one trip to another thread instead of two. Some systems do not
+ * have it.
+ */
 const { O_CREAT, O_DSYNC = 0, O_EXCL, O_RDWR } = constants;
 
-/** Opens a folder, and makes it and those above it where they are not there. With `durable`, every write of its files is. */
+/**
+ * Opens a folder; makes it and those above it if they are missing. With `durable`, every write of its files is durable.
+ */
 export async function openLogFolder(location: string, durable: boolean): Promise<LogFolder> {
   await makeFolder(location);
   return new NodeFolder(location, durable ? O_DSYNC : 0);
@@ -76,7 +81,7 @@ class NodeFile implements LogFile {
     return bytes;
   }
 
-  // By callbacks: in the path of every commit, and a file handle's promises cost a multiple.
+  // By callbacks: every commit comes here, and the promises of a file handle cost a multiple.
 
   write(bytes: Uint8Array, offset: number): Promise<void> {
     return new Promise((resolve, reject) => {

@@ -18,21 +18,25 @@ import {
 
 /** How to open a log. */
 export interface SegmentLogOptions {
-  /** A segment that has so many bytes is followed by a new one. 16 MiB unless given. A cut frees whole segments. */
+  /** A segment that has this many bytes is followed by a new one. 16 MiB unless given. A cut frees whole segments. */
   readonly segmentBytes?: number | undefined;
-  /** Whether an append waits for the disk, as it does unless given. Otherwise it survives the process, and not the machine. */
+  /**
+   * Whether an append waits for the disk; true unless given. Without it an append survives the process, but not the
+   * machine.
+   */
   readonly sync?: boolean | undefined;
 }
 
 const SEGMENT_BYTES = 16 * 1024 * 1024;
-/** Appends that wait share one frame of about so many bytes. */
+/** Waiting appends share one frame of about this many bytes. */
 const FRAME_BYTES = 4 * 1024 * 1024;
 const MAX_BATCH_BYTES = 2 ** 30;
 /** The buffer for frames that is kept between writes. */
 const BUFFER_BYTES = 256 * 1024;
 
 /**
- * Opens the log in a folder of the file system, or creates it. Nobody else may have it open: lock what is around it.
+ * Opens the log in a folder of the file system, or creates it. The caller must hold a lock that keeps other processes
+ * out.
  * @throws IsochronError as {@link openSegmentLog}; `STORAGE_FAILED`, with advice, when the folder cannot be used
  */
 export async function openLogIn(location: string, options: SegmentLogOptions = {}): Promise<DurableLog> {
@@ -46,7 +50,7 @@ export async function openLogIn(location: string, options: SegmentLogOptions = {
 }
 
 /**
- * Opens the log in a folder, or creates it. Cuts off an append that was not durable, and makes durable what is read.
+ * Opens the log in a folder, or creates it. Cuts off an append that was not durable, and makes the rest durable.
  * @throws IsochronError `STORAGE_FAILED`, `STORAGE_FULL`; of class `CorruptRecord` when the newest segment, or the header
  * of another, is damaged. Damage further back is found by `read`
  */
@@ -68,7 +72,7 @@ interface Segment {
   readonly first: Position;
 }
 
-/** The segment that is written to. All but its file and salt moves with each frame. */
+/** The segment for new records. All but its file and salt moves with each frame. */
 interface ActiveSegment extends Segment {
   readonly file: LogFile;
   readonly salt: number;
@@ -79,7 +83,7 @@ interface ActiveSegment extends Segment {
   position: Position;
 }
 
-/** The segments, oldest first. Removes what a crash has left of one that was being made. */
+/** The segments, oldest first. Removes an unfinished one that a crash has left. */
 async function segmentsIn(folder: LogFolder): Promise<Segment[]> {
   const names = await folder.list();
   for (const name of names.filter(isUnfinished)) await folder.remove(name);
@@ -90,7 +94,7 @@ async function segmentsIn(folder: LogFolder): Promise<Segment[]> {
 }
 
 /**
- * Makes a segment, durable before it has its name: a header that is not whole is damage. The folder's sync comes last, so
+ * Makes a segment, durable before it has its name: an incomplete header is damage. The folder's sync comes last, so
  * that no record is in a file whose name may be lost.
  */
 async function createSegment(folder: LogFolder, first: Position, chain: number): Promise<ActiveSegment> {
@@ -117,7 +121,7 @@ async function recoverSegment(folder: LogFolder, { name, first }: Segment): Prom
     const { salt } = openSegmentHeader(name, bytes);
     const { offset, position, chain, lastFrame } = scanSegment(name, bytes, true, Infinity, ignore);
     if (offset < bytes.length) await file.truncate(offset);
-    // The last frame may be known to the operating system alone, even as one that needs no sync: its sync may have failed.
+    // The last frame may be in the operating system's memory alone, even if it looks durable: its sync may have failed.
     if (lastFrame !== undefined) await file.write(bytes.subarray(lastFrame, offset), lastFrame);
     await file.sync();
     await folder.sync();
@@ -224,7 +228,7 @@ class SegmentLog implements DurableLog {
     return this.#failure ?? (this.#closed && closedError());
   }
 
-  /** After the first failure memory and disk may differ: nothing is written any more. */
+  /** After the first failure memory and disk may differ: nothing more is written. */
   #fail(what: string, error: unknown): IsochronError {
     this.#failure ??= storageFailed(what, error);
     return this.#failure;
@@ -240,7 +244,7 @@ class SegmentLog implements DurableLog {
 
   /** One frame after the other. */
   async #write(): Promise<void> {
-    // What is appended in the same tick shares the first frame.
+    // Appends in the same tick share the first frame.
     await Promise.resolve();
     while (this.#queue.length > 0) {
       const group = this.#nextGroup();
@@ -261,7 +265,7 @@ class SegmentLog implements DurableLog {
     this.#writing = undefined;
   }
 
-  /** The appends that wait, up to the size of a frame, and at least one. */
+  /** The waiting appends, up to the size of a frame, and at least one. */
   #nextGroup(): Append[] {
     let [count, bytes] = [0, 0];
     while (count < this.#queue.length && (count === 0 || bytes < FRAME_BYTES)) bytes += this.#queue[count++]!.bytes;
@@ -303,7 +307,7 @@ class SegmentLog implements DurableLog {
   // Reading and cutting.
 
   async #read(from: Position, each: OnRecord): Promise<void> {
-    // What is durable now: an append may be writing, and may begin a segment meanwhile.
+    // The durable part: an append may be writing, and may begin a segment meanwhile.
     const [segments, { size, position: end }] = [[...this.#segments], this.#active];
     if (from < this.first || from > end)
       throw new CorruptRecord(null, 'missing', `The log holds positions ${this.first} to ${end}, and not ${from}`);
@@ -325,7 +329,7 @@ class SegmentLog implements DurableLog {
   async #cut(below: Position): Promise<void> {
     while (this.#segments.length > 1 && this.#segments[1]!.first <= below) {
       await this.#folder.remove(this.#segments[0]!.name);
-      // Before the next one goes: a crash must not leave the older one of two.
+      // Before the next one is removed: a crash must not leave the older one of two.
       await this.#folder.sync();
       this.#segments.shift();
     }
@@ -345,7 +349,7 @@ async function readFile(folder: LogFolder, name: string, size?: number): Promise
   }
 }
 
-/** Carries what a reader of records throws past the errors of the disk. */
+/** Carries an error that a reader of records throws past the errors of the disk. */
 class ReaderError extends Error {}
 
 function guarded(each: OnRecord): OnRecord {

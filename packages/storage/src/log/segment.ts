@@ -1,4 +1,4 @@
-/** What the bytes of a segment hold: whole frames, then its end, a torn frame, or damage. */
+/** The content of a segment: whole frames, then its end, a torn frame, or damage. */
 import { CorruptRecord, type Damage } from '../failure.js';
 import type { OnRecord, Position } from './durable-log.js';
 import {
@@ -26,7 +26,7 @@ export const unfinishedName = (name: string): string => `${name}.new`;
 export const isSegment = (name: string): boolean => NAME.test(name);
 export const isUnfinished = (name: string): boolean => UNFINISHED.test(name);
 
-/** What is wrong with a file of the log, and where. */
+/** The error for damage in a file of the log, with its place. */
 export function logDamage(name: string, offset: number, damage: Damage, what: string): CorruptRecord {
   const where = `The file ${name} of the log on disk is damaged at byte ${offset}`;
   return new CorruptRecord(null, damage, `${where}: ${what}. Refill the node, or restore the file`);
@@ -60,7 +60,7 @@ export interface SegmentEnd {
  * Hands out the records of a segment from a position on.
  * @param bytes the segment's file from its beginning
  * @param mayBeTorn whether its last frame may not have been durable: then it is left out, and the end is before it
- * @throws CorruptRecord when a frame is not what was written, and the end of a log that was not durable does not explain it
+ * @throws CorruptRecord when a frame is damaged, and is not the torn end of a log
  */
 export function scanSegment(
   name: string,
@@ -91,7 +91,7 @@ export function scanSegment(
   return end;
 }
 
-/** Whether what stands at the end is a frame that was not durable: it looks torn, and no frame follows it. */
+/** Whether the end is a frame that was not durable: it looks torn, and no frame follows it. */
 function isTornEnd(
   bytes: Buffer,
   { offset, position }: SegmentEnd,

@@ -1,9 +1,9 @@
 /// <reference types="jest" />
-/** What every `DurableLog` must do, as tests. Each implementation runs it: `runDurableLogSuite('memory', …)`. */
+/** The acceptance tests of every `DurableLog`. Each implementation runs them: `runDurableLogSuite('memory', …)`. */
 import { CorruptRecord } from '../failure.js';
 import type { DurableLog, Position } from './durable-log.js';
 
-/** A log under test and what is around it. */
+/** A log under test with its environment. */
 export interface LogHarness {
   readonly log: DurableLog;
   /** Closes the log and opens it again on the same data. */

@@ -1,4 +1,4 @@
-/** Folders for tests that do not ask what a disk does. */
+/** Folders for tests that do not depend on a real disk. */
 import { mkdtemp, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ const IN_MEMORY = '/dev/shm';
 /** Containers may have a small one. */
 const ENOUGH_BYTES = 2 ** 30;
 
-/** Makes an empty folder: in memory where the system has room for that, where a sync costs next to nothing. */
+/** Makes an empty folder: in memory if the system has room for it, where a sync costs next to nothing. */
 export async function testFolder(name: string): Promise<string> {
   const { bavail, bsize } = await statfs(IN_MEMORY).catch(() => ({ bavail: 0, bsize: 0 }));
   return mkdtemp(join(bavail * bsize >= ENOUGH_BYTES ? IN_MEMORY : tmpdir(), `isochron-${name}-`));

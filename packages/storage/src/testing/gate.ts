@@ -1,11 +1,11 @@
-/** Holds steps of a disk up until a test lets them go: a slow disk without a clock. */
+/** Makes steps of a disk wait until a test lets them go: a slow disk without a clock. */
 export class Gate {
-  /** Steps that wait here, oldest first. */
+  /** Waiting steps, oldest first. */
   readonly #held: (() => void)[] = [];
   #arrived: (() => void)[] = [];
   #isOpen = true;
 
-  /** How many steps wait here. */
+  /** Number of waiting steps. */
   get waiting(): number {
     return this.#held.length;
   }
@@ -15,7 +15,7 @@ export class Gate {
     this.#isOpen = false;
   }
 
-  /** Lets the steps go on that wait, and all that come later. */
+  /** Lets the waiting steps go on, and all later ones. */
   open(): void {
     this.#isOpen = true;
     for (const go of this.#held.splice(0)) go();
@@ -35,7 +35,10 @@ export class Gate {
   }
 }
 
-/** Lets everything go on that waits for no gate: no step of a disk in memory takes as many turns of the event loop. */
+/**
+ * Waits until everything that waits for no gate is done: no step of a disk in memory takes as many turns of the event
+ * loop.
+ */
 export async function standstill(): Promise<void> {
   for (let turn = 0; turn < 50; turn++) await new Promise((done) => setImmediate(done));
 }

@@ -1,4 +1,4 @@
-/** The database under a store, for tests that spoil what is in it. The store must be closed. */
+/** The database under a store, for tests that damage its content. The store must be closed. */
 import { ClassicLevel } from 'classic-level';
 
 /** Opens the database, and closes it after the use. */

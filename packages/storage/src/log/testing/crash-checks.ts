@@ -1,5 +1,5 @@
 /// <reference types="jest" />
-/** What a run did with its log until it died, and whether what it left behind fits that. */
+/** The progress of a run with its log until it died, and a check of the files that it left. */
 import type { DurableLog, Position } from '../durable-log.js';
 import { SEGMENT_HEADER_BYTES } from '../frame.js';
 import { openSegmentLog } from '../segment-log.js';
@@ -9,7 +9,7 @@ import type { VirtualDisk } from './virtual-disk.js';
 /** Three frames of one record fill a segment. */
 export const SMALL = { segmentBytes: SEGMENT_HEADER_BYTES + 3 * 41 };
 
-/** What a run has done so far. */
+/** The progress of a run so far. */
 export interface Progress {
   /** Where each append begins, and where the last one ends: a crash leaves a log that ends at one of them. */
   readonly bounds: Position[];
@@ -27,13 +27,13 @@ export async function append(log: DurableLog, count: number, progress: Progress)
   progress.acknowledged = Math.max(progress.acknowledged, from + count);
 }
 
-/** Cuts the log and notes what may be gone from now on. */
+/** Cuts the log and notes which records may be gone from now on. */
 export async function cut(log: DurableLog, below: Position, progress: Progress): Promise<void> {
   progress.cut = below;
   await log.cut(below);
 }
 
-/** Opens what is left, compares it with what the run did, appends, and reads again. */
+/** Opens the files that are left, compares them with the progress of the run, appends, and reads again. */
 export async function checkSurvivor(disk: VirtualDisk, { bounds, acknowledged, cut }: Progress): Promise<void> {
   const log = await openSegmentLog(disk.mount(), SMALL);
   const { first, end } = log;
@@ -48,6 +48,6 @@ export async function checkSurvivor(disk: VirtualDisk, { bounds, acknowledged, c
   await again.close();
 }
 
-/** What `textsFrom` finds of the tests' records. */
+/** The result of `textsFrom` for the tests' records. */
 export const textsBetween = (from: Position, end: Position): [Position, string][] =>
   recordsAt(from, end - from).map((record, i) => [from + i, record.toString('latin1')]);

@@ -1,4 +1,4 @@
-/** A disk in memory that fails as disks do: for tests of what a log holds after a crash. */
+/** A disk in memory that fails as disks do: for tests of the content of a log after a crash. */
 import type { LogFile, LogFolder } from '../files.js';
 
 /** One call of the file layer. */
@@ -37,7 +37,7 @@ type NameChange =
   | { readonly kind: 'unlink'; readonly name: string };
 
 class Inode {
-  /** What a read returns. */
+  /** The content that a read returns. */
   content: Buffer = Buffer.alloc(0);
   durable: Buffer = Buffer.alloc(0);
   pending: Change[] = [];
@@ -116,8 +116,8 @@ export class VirtualDisk {
   }
 
   /**
-   * What may be left after a power failure: of names and contents that were not synced any part. A lost part of a write
-   * keeps what was there before: the end of the file, zeros, or older bytes.
+   * The possible states after a power failure: any part of the unsynced names and contents may be left. A lost part of
+   * a write keeps the older content: the end of the file, zeros, or older bytes.
    */
   *afterPowerFailure(thoroughness: Thoroughness): Generator<Image> {
     for (const names of this.#survivingNames()) yield* imagesOf([...names], thoroughness);
@@ -236,7 +236,7 @@ function* contentsOf(durable: Buffer, pending: readonly Change[], thoroughness: 
   else for (const content of survivals(durable, first, thoroughness)) yield* contentsOf(content, others, thoroughness);
 }
 
-/** What may be on disk of one change. */
+/** Possible states of a file after one change. */
 function* survivals(content: Buffer, change: Change, thoroughness: Thoroughness): Generator<Buffer> {
   yield content;
   yield applied(content, change);
@@ -256,7 +256,7 @@ function* cutsOf(length: number, thoroughness: Thoroughness): Generator<number> 
   else for (let cut = 0; cut < length; cut++) yield cut;
 }
 
-/** Every choice of the sectors that a write touches, where those are a handful. */
+/** Every choice of the sectors that a write touches, if they are few. */
 function* sectorSurvivals(grown: Buffer, offset: number, bytes: Buffer): Generator<Buffer> {
   const first = Math.floor(offset / SECTOR_BYTES);
   const count = Math.ceil((offset + bytes.length) / SECTOR_BYTES) - first;
