@@ -97,8 +97,8 @@ class Entries {
 const nameOf = (partition: PartitionId, txId: TxId): string => `${partition}/${txId}`;
 
 /**
- * Packs the batches of one log, and unpacks them again. A record may refer to a transaction that is prepared: one of the batches that were
- * packed or unpacked before, in the order of the log, or one that was prepared where the log begins.
+ * Packs the batches of one log, and unpacks them again. A record may refer to a prepared transaction: one of the
+ * batches that were packed or unpacked before, in the order of the log, or one that was prepared where the log begins.
  */
 export class LogRecords {
   readonly #prepared = new Map<string, PreparedRecord>();

@@ -90,8 +90,8 @@ export interface Head {
 }
 
 /**
- * Elements of a version, after which comes one more where it has dependencies or siblings: the only one that is a list.
- * It holds dependencies that are numbers, siblings as numbers below zero, and then dependencies that name keys, each of
+ * Number of elements of a version. One more follows if it has dependencies or siblings, the only one that is a list. It
+ * holds dependencies that are numbers, siblings as numbers below zero, and then dependencies that name keys, each of
  * them a list.
  */
 const VERSION_FIELDS = 4;

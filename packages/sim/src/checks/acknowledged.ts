@@ -37,7 +37,7 @@ export class AcknowledgedIsKept implements Check {
       const newest = this.disk(node).partitions.get(partition)?.chains.get(key)?.at(-1);
       const own = { ts: ct, txId, region };
       if (newest !== undefined && compareVersions({ ...newest, region }, own) >= 0) continue;
-      // A deletion leaves with the last of what it deletes.
+      // A deletion disappears with the last version that it deletes.
       const lasts = this.ledger.visibleOnes(key, () => true);
       if (newest === undefined && lasts.some((last) => (last?.value ?? null) === null)) continue;
       this.#fail(`${node} ends with ${newest?.ts ?? 'nothing'} for ${key}, ${txId} wrote it at ${ct}`, txId, key);

@@ -4,11 +4,11 @@ import type { VirtualTime } from '../engine/virtual-time.js';
 import type { FaultPlan } from '../plan/plan.js';
 import type { ClientObservations, Observations } from './observations.js';
 
-/** How bad a failure is of which sort. */
+/** The kinds of failures. */
 export type FailureKind =
   /** A promise was broken. */
   | 'safety'
-  /** After everything was healed, something did not come to its end. */
+  /** After everything was healed, some work did not end. */
   | 'liveness'
   /** A machine threw: a broken invariant, or worse. */
   | 'crash';
@@ -17,14 +17,14 @@ export interface Failure {
   readonly check: string;
   readonly kind: FailureKind;
   readonly message: string;
-  /** Number of the event during which it was noticed, and its time. */
+  /** Number and time of the event during which the failure was noticed. */
   readonly step: number;
   readonly atMs: number;
-  /** Names that the failure is about (transactions, keys, nodes): what a trace is searched for. */
+  /** Names in the failure (transactions, keys, nodes), which a trace is searched for. */
   readonly about: readonly string[];
 }
 
-/** What a check hears beside messages and clients. */
+/** Events that a check receives beside those of messages and clients. */
 export interface NodeObservations {
   /** A machine asks for a record in its step. */
   wrote(node: NodeId, record: DurableRecord): void;
@@ -35,23 +35,23 @@ export interface NodeObservations {
   started(node: NodeId): void;
   /** A link of the node has come up. */
   linked(node: NodeId): void;
-  /** The node's disk has lost something; this is what is left. */
+  /** The node's disk has lost data; `left` is the rest. */
   onDataLoss(node: NodeId, left: MemoryState): void;
   /** A fault of the plan begins, or is over. */
   fault(fault: FaultPlan, begins: boolean): void;
   crashed(node: NodeId): void;
-  /** Time for whatever is too dear for every event. */
+  /** Called now and then, for work that is too expensive for every event. */
   round(): void;
-  /** Everything was healed and has come to its end. */
+  /** Everything was healed, and all work has ended. */
   converged(): void;
   /** The run is over, however it went. */
   end(): void;
 }
 
-/** One thing that must hold. It watches from outside and trusts nothing that the machines say of themselves. */
+/** A rule that must hold. A check observes from outside and trusts no report of the machines. */
 export type Check = { readonly name: string } & Partial<Observations & ClientObservations & NodeObservations>;
 
-/** What a check is given. */
+/** The context of a check. */
 export interface CheckContext {
   readonly topology: Topology;
   readonly time: VirtualTime;
@@ -104,7 +104,7 @@ const NAMES = {
   end: 1,
 } as const satisfies Record<keyof Everything, 1>;
 
-/** One that tells every check, in their order, what it listens to. */
+/** Passes each event on to every check that listens to it, in their order. */
 export function toAll(checks: readonly Check[]): Everything {
   const everything: Record<string, Handler> = {};
   for (const name of Object.keys(NAMES) as (keyof Everything)[]) {

@@ -264,19 +264,19 @@ describe('one-outcome', () => {
     ['an answer that reports it as aborted', (check) => check.refused('t')],
     ['a status that reports it as aborted', (check) => check.status('t', 'aborted', null, 1)],
     ['a status with another timestamp', (check) => check.status('t', 'committed', 6, 0)],
-  ])('one-outcome finds %s', (_what, says) => {
+  ])('one-outcome finds %s', (_what, report) => {
     const { bench, check } = watched();
     bench.commit('t', 5, one);
-    says(check);
+    report(check);
     expect(bench.failed).toHaveLength(1);
   });
 
   it.each<[string, (check: OneOutcome) => void]>([
     ['a cohort had reported as aborted', (check) => check.aborted('q-1', 't', 0)],
     ['its client had received as aborted', (check) => check.refused('t')],
-  ])('one-outcome finds a commit of a transaction that %s', (_what, says) => {
+  ])('one-outcome finds a commit of a transaction that %s', (_what, report) => {
     const { bench, check } = watched();
-    says(check);
+    report(check);
     bench.commit('t', 5, one);
     expect(bench.failed).toHaveLength(1);
   });

@@ -7,8 +7,9 @@ import type { ClientView, OwnWrite } from './observations.js';
 import type { Visibility } from './visibility.js';
 
 /**
- * A client's cache never hides a newer visible version, and never misses an own write: what a read shows is the transaction's own
- * write, else the newer of what the snapshot shows and what the session wrote before (P7). Snapshots of a session never fall.
+ * A client's cache never hides a newer visible version, and never misses an own write: a read shows the transaction's
+ * own write, else the newer of the snapshot's version and the session's earlier write (P7). Snapshots of a session
+ * never fall.
  */
 export class ClientReads implements Check {
   readonly name = 'client-reads';
@@ -34,8 +35,8 @@ export class ClientReads implements Check {
   }
 
   /**
-   * What may be seen: one value, unless something was damaged, or the session has writes whose outcome it does not
-   * know.
+   * The values that may be seen: one, unless a write was damaged, or the outcome of own writes is unknown to the
+   * session.
    */
   #wanted({ written, own, inDoubt, snapshot }: ClientView, key: QualifiedKey): readonly KeyWrite['value'][] {
     const mine = written.get(key);
@@ -52,7 +53,7 @@ export class ClientReads implements Check {
   }
 
   /**
-   * Those that have been committed, and win over what else is seen: the session shows them once it has learned that.
+   * The committed writes that win over the other versions: the session shows them once it has learned of the commit.
    */
   #learnedLater(writes: readonly Omit<OwnWrite, 'ct'>[], seen: Placed | undefined): KeyWrite['value'][] {
     return writes.flatMap(({ txId, value }) => {

@@ -4,10 +4,11 @@ import type { Committed, Ledger, LedgerListener } from './ledger.js';
 import { Pending } from './pending.js';
 
 /**
- * What a node calls fully replicated, or lets a client forget for that reason, every replica has on its disk, with all that its region wrote there before:
- * of protocols whose transactions write one key. Histories hardly ever show it: an effect must overtake its cause where somebody reads both.
+ * Under protocols whose transactions write one key: when a node reports a version as fully replicated, or lets a client
+ * drop it for that reason, every replica has it on disk, with everything that its region wrote there before. Histories
+ * rarely show a violation: an effect must overtake its cause where a client reads both.
  *
- * A disk that is lost or goes back afterwards proves nobody a liar, as with stable times: once is enough.
+ * It is enough that a replica had the version once: a disk may be lost or rolled back afterwards, as with stable times.
  */
 export class CompleteIsEverywhere implements Check, LedgerListener {
   readonly name = 'complete-is-everywhere';
@@ -26,7 +27,7 @@ export class CompleteIsEverywhere implements Check, LedgerListener {
 
   complete(node: NodeId, partition: PartitionId, region: RegionId, upTo: Timestamp): void {
     for (const { txId, ct } of this.#of(partition, region).claimed(upTo)) {
-      const message = `${node} says that all of ${region} on ${partition} up to ${upTo} is everywhere; a replica lacks ${txId} of ${ct}`;
+      const message = `${node} reports all of ${region} on ${partition} up to ${upTo} as fully replicated; a replica lacks ${txId} of ${ct}`;
       this.context.fail(this.name, message, [txId, node]);
     }
   }

@@ -5,7 +5,7 @@ import { A, CheckBench, prepares, TOPOLOGY, version } from './fixtures.js';
 
 const write = (value: string | null) => ({ key: A, value });
 
-/** What is missing, by goal, in a cluster whose disks hold these records. */
+/** The missing goals of a cluster whose disks hold these records. */
 async function missing(disks: Record<string, readonly DurableRecord[]>, change: Partial<HealedWorld> = {}) {
   const states = new Map(TOPOLOGY.nodes.map((node) => [node, new MemoryState()]));
   for (const [node, state] of states) await openMemoryStore(state).commit(disks[node] ?? []);

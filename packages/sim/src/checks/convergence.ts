@@ -1,4 +1,4 @@
-/** What must have come true some time after everything was healed. */
+/** The conditions that must hold some time after everything was healed. */
 import type { NodeId, PartitionId, QualifiedKey, Timestamp, Topology, Version } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 import type { Ledger } from './ledger.js';
@@ -7,7 +7,7 @@ export interface HealedWorld {
   readonly topology: Topology;
   readonly ledger: Ledger;
   disk(node: NodeId): MemoryState;
-  /** Whether versions have what they depend on in every region, or in the one that made them alone. */
+  /** Whether versions have their dependencies in every region, or only in the one that made them. */
   readonly depsTravel: boolean;
   /** Stable time of every node. */
   ust(node: NodeId): Timestamp;
@@ -16,7 +16,7 @@ export interface HealedWorld {
   unfinished(): readonly string[];
 }
 
-/** One thing that must come true: says what is missing, or nothing when it has. */
+/** A condition that must come true: returns the missing part, or nothing when it holds. */
 export interface Goal {
   readonly name: string;
   missing(world: HealedWorld): string | undefined;

@@ -4,16 +4,16 @@ import type { Ledger } from './ledger.js';
 
 /** A node whose disk is being verified. */
 interface Waiting {
-  /** When its clock has moved forward so far, the node may have waited long enough: never later than it does. */
+  /** When its clock has moved forward this far, the node may have waited long enough: never later than it does. */
   readonly untilMs: number;
   readonly isLinked: boolean;
-  /** Partitions of which no peer replica has reported since the start. */
+  /** Partitions from which no peer replica has reported since the start. */
   readonly silent: Set<PartitionId>;
 }
 
 const nameOf = (partition: PartitionId, region: RegionId): string => `${partition}/${region}`;
 
-/** What this needs to see of a node. */
+/** The parts of a node that this check needs. */
 export interface WatchedNode {
   /** Whether the disk holds data that the node goes on with. */
   hasData(node: NodeId): boolean;
@@ -78,7 +78,7 @@ export class FirstReports implements Check {
     return waiting === undefined || waiting.silent.size === 0 || this.nodes.forwardMs(node) >= waiting.untilMs;
   }
 
-  /** Nodes know whole milliseconds. */
+  /** Nodes measure whole milliseconds. */
   #untilMs(node: NodeId): number {
     return this.nodes.forwardMs(node) + this.verifyTimeoutMs - 1;
   }
@@ -86,8 +86,8 @@ export class FirstReports implements Check {
 
 /**
  * After a start a node decides nothing until a peer replica of each of its partitions has reported, or
- * `verifyTimeoutMs` has passed: what it acknowledged on an older disk would be lost with that disk (D10). What it only
- * carries out (a commit or an abort that a coordinator sends) was decided before.
+ * `verifyTimeoutMs` has passed: writes that it acknowledged on an older disk would be lost with that disk (D10). A
+ * commit or an abort that a coordinator sends was decided before, and may be carried out.
  */
 export class NothingBeforeReports implements Check {
   readonly name = 'nothing-before-reports';
@@ -107,7 +107,7 @@ export class NothingBeforeReports implements Check {
 
   #decides(node: NodeId, txId: string, what: string): void {
     if (this.reports.mayDecide(node)) return;
-    this.context.fail(this.name, `${node} ${what} ${txId} before its peers have reported what they received from it`, [
+    this.context.fail(this.name, `${node} ${what} ${txId} before its peers have reported`, [
       txId,
       node,
     ]);

@@ -1,4 +1,4 @@
-/** What the tests of checks share: a small cluster, and what its disks and machines tell. */
+/** The shared part of the tests of checks: a small cluster, and events of its disks and machines. */
 import { type DurableRecord, type KeyWrite, type Timestamp, Topology, type TxId } from '@isochron/core';
 import { VirtualTime } from '../engine/virtual-time.js';
 import type { CheckContext } from './check.js';
@@ -18,7 +18,7 @@ const keyIn = (partition: number): string => {
 export const A = keyIn(0);
 export const B = keyIn(1);
 
-/** A check's world: collects what fails. */
+/** The context of a check, which collects failures. */
 export class CheckBench {
   readonly failed: string[] = [];
   readonly context: CheckContext = {
@@ -77,7 +77,7 @@ export const outcome = (
   attempt = 0,
 ): DurableRecord => ({ kind: 'outcome', partition, txId, record: { status, ts, attempt, digest: null } });
 
-/** A client that knows nothing yet. */
+/** A client that has seen nothing. */
 export const client = (view: Partial<ClientView> = {}): ClientView => ({
   session: 's',
   txId: 't',

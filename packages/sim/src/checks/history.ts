@@ -2,7 +2,7 @@ import { checkHistory, LEVELS, type LevelName, type Op, type Transaction } from 
 import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
 
-/** What clients saw is consistent to a level, judged from their histories alone (`packages/checker`). */
+/** The clients' observations are consistent to a level, judged from their histories alone (`packages/checker`). */
 export class ConsistentHistory implements Check {
   readonly name: string;
 
@@ -25,7 +25,10 @@ export class ConsistentHistory implements Check {
     }
   }
 
-  /** Takes out what damaged transactions wrote, and who read it: part of it is gone, so nothing follows from it. */
+  /**
+   * Removes the writes of damaged transactions, and the transactions that read them: part of them is gone, so nothing
+   * follows from them.
+   */
   #withoutDamage(): readonly Transaction[] {
     const damaged = this.history.filter(({ tx }) => this.ledger.isDamaged(tx));
     if (damaged.length === 0) return this.history;

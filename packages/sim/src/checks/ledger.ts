@@ -1,9 +1,11 @@
 /**
- * What is true, found out from the disks alone: a transaction is committed exactly when every cohort of its list holds a durable prepare,
- * at the greatest proposal (D2), or when one batch of a node commits it at all its cohorts (P11). Other checks compare with it.
+ * The true state, derived from the disks alone: a transaction is committed exactly when every cohort of its list holds
+ * a durable prepare, at the greatest proposal (D2), or when one batch of a node commits it at all its cohorts (P11).
+ * Other checks compare with it.
  *
- * A disk that loses data may take with it what nobody else has yet. Such a transaction is *damaged*: nothing is demanded of it any
- * more, its versions may be there or not (D10 leaves this window open); only that those who still have it agree (`survivors.ts`).
+ * A disk that loses data may take the only copy of a transaction's part with it. Such a transaction is *damaged*: its
+ * versions may be there or not (D10 leaves this window open). It is only required that the nodes that still have it
+ * agree (`survivors.ts`).
  */
 import {
   compareVersions,
@@ -25,7 +27,7 @@ import type { Visibility } from './visibility.js';
 
 export type { Committed } from './slices.js';
 
-/** What is known of a node since its start. */
+/** The reports that a node has received since its start. */
 export interface Reports {
   /** Whether the node may decide transactions: its disk is not being verified. */
   mayDecide(node: NodeId): boolean;
@@ -44,12 +46,12 @@ interface Lacking {
 }
 
 /**
- * What replicas show beside what is stable: nothing, what their own region has written, or everything that has come. The
- * last is for protocols whose snapshots name no versions of other regions, so that nothing is waited for.
+ * The versions that replicas show beside the stable ones: none, those of their own region, or all that have arrived.
+ * The last is for protocols whose snapshots name no versions of other regions, so that no read waits for them.
  */
 export type Unstable = 'nothing' | 'own' | 'all';
 
-/** Who wants to know at once. */
+/** Receives commits at once. */
 export interface LedgerListener {
   /** A transaction has just become committed. */
   onCommitted(tx: Committed): void;
@@ -65,9 +67,11 @@ interface Known {
   readonly lostAt: Set<PartitionId>;
   /** Versions in replicas that are durable: `region|key`. */
   readonly durable: Set<string>;
-  /** The same, with what a disk has lost since: what a replica said of it may be on its way for long. */
+  /**
+   * The same, including versions that a disk has lost since: a replica's message about them may be in flight for long.
+   */
   readonly everDurable: Set<string>;
-  /** Partitions whose slice a lost disk alone had, and whose disk that was. */
+  /** Partitions whose slice only a lost disk had, with the node of that disk. */
   readonly lost: Map<PartitionId, NodeId>;
   /** Partitions among them that an older disk lacked until the stable time had passed them. */
   readonly unnoticed: Set<PartitionId>;
@@ -81,9 +85,9 @@ export class Ledger implements Check {
   readonly #listeners: LedgerListener[] = [];
   #lastCt: Timestamp = 0;
   #anyDamaged = false;
-  /** Nodes that came back with an older disk: they may go on as if nothing had happened after waiting for reports. */
+  /** Nodes with an older disk: after waiting for reports they may go on as if they had lost nothing. */
   readonly #unaware = new Set<NodeId>();
-  /** What their disks lack; until they go on. */
+  /** The slices that their disks lack, until they go on. */
   readonly #lacking = new Map<NodeId, Lacking[]>();
   /** Floors of garbage collection on the disks, by node and partition. */
   readonly #floors = new Map<string, Timestamp>();
@@ -97,7 +101,7 @@ export class Ledger implements Check {
     readonly stable: () => Timestamp = () => 0,
   ) {}
 
-  /** The greatest commit timestamp of all that is somewhere. */
+  /** The greatest commit timestamp of all existing versions. */
   get lastCt(): Timestamp {
     return this.#lastCt;
   }
@@ -127,7 +131,7 @@ export class Ledger implements Check {
     return this.#known.get(txId)?.durable.has(`${region}|${key}`) ?? false;
   }
 
-  /** The same for a version whose key is not told: values are unique, but for deletions. */
+  /** The same for a version without its key: values are unique, except those of deletions. */
   holds({ txId, value }: Version, region: RegionId, partition: PartitionId): boolean {
     const writes = this.committed(txId)?.slices.get(partition)?.writes ?? [];
     return writes.some((write) => write.value === value && this.isDurable(txId, region, write.key));
@@ -139,20 +143,20 @@ export class Ledger implements Check {
     return known?.committed !== undefined && known.missing === 0;
   }
 
-  /** Whether a lost disk has taken a part of it that nobody else had. */
+  /** Whether a lost disk has taken the only copy of a part of it. */
   isDamaged(txId: TxId): boolean {
     this.#giveUpLacking();
     return this.#known.get(txId)?.damaged ?? false;
   }
 
-  /** Partitions whose slice of it a lost disk alone had. */
+  /** Partitions whose slice of it only a lost disk had. */
   lostSlices(txId: TxId): readonly PartitionId[] {
     return [...(this.#known.get(txId)?.lost.keys() ?? [])];
   }
 
   /**
    * Whether its slice was lost with an older disk that its node goes on with, or went on with until the stable time had
-   * passed it: no peer has received what shows it.
+   * passed it: no peer has received evidence of it.
    */
   isUnnoticed(txId: TxId, partition: PartitionId): boolean {
     const known = this.#known.get(txId);
@@ -161,8 +165,8 @@ export class Ledger implements Check {
   }
 
   /**
-   * Whether several nodes had its cohorts, and each of them has lost its disk since: what a copy brings back names no
-   * cohort on another node.
+   * Whether several nodes had its cohorts, and each of them has lost its disk since: a copy that brings it back names
+   * no cohort on another node.
    */
   isUntraced(txId: TxId): boolean {
     const known = this.#known.get(txId);
@@ -177,7 +181,7 @@ export class Ledger implements Check {
     return this.#unaware.has(node);
   }
 
-  /** Whether a lost disk has taken a part of any transaction that nobody else had. */
+  /** Whether a lost disk has taken the only copy of a part of any transaction. */
   get anyDamaged(): boolean {
     this.#giveUpLacking();
     return this.#anyDamaged;
@@ -197,7 +201,7 @@ export class Ledger implements Check {
     return this.#newest(key, shows, Number.POSITIVE_INFINITY).version;
   }
 
-  /** What may be seen of a key: one version, or none, as long as nothing was damaged. */
+  /** The possible versions of a key that a reader may see: one, or none, unless a transaction was damaged. */
   visibleOnes(key: QualifiedKey, shows: (version: Version) => boolean): readonly (Version | undefined)[] {
     let { version, at } = this.#newest(key, shows, Number.POSITIVE_INFINITY);
     if (!this.anyDamaged) return [version];
@@ -231,12 +235,12 @@ export class Ledger implements Check {
     for (const record of records) {
       if (record.kind !== 'version') continue;
       this.#version(record.key, record.version, record.partition, region);
-      // It was on its way to a peer.
+      // It was in flight to a peer.
       this.#known.get(record.version.txId)?.lost.delete(record.partition);
     }
   }
 
-  /** What a node shows while it goes on with an older disk is seen as it is, whatever its peers report later. */
+  /** Versions that a node shows while it goes on with an older disk count as shown, even if its peers report later. */
   revealed(): void {
     this.#giveUpLacking();
   }
@@ -249,14 +253,14 @@ export class Ledger implements Check {
     return { version: chain[at], at };
   }
 
-  /** What is not left on the disk is durable there no more. */
+  /** Data that is not left on the disk is no longer durable there. */
   onDataLoss(node: NodeId, left: MemoryState): void {
     this.#lacking.set(node, []);
     if (left.meta.size > 0) this.#unaware.add(node);
     else if (this.#unaware.delete(node)) this.#noticedLate(node);
     const partitions = this.context.topology.partitionsOn(node);
     for (const [txId, known] of this.#known)
-      for (const partition of partitions) this.#rob(txId, known, node, partition, left.partitions.get(partition));
+      for (const partition of partitions) this.#lose(txId, known, node, partition, left.partitions.get(partition));
     for (const partition of partitions) {
       const floor = left.partitions.get(partition)?.horizons.gcFloor ?? 0;
       this.#floors.set(`${node}/${partition}`, floor);
@@ -270,7 +274,7 @@ export class Ledger implements Check {
       for (const [partition, where] of lost) if (where === node && committed!.ct <= stable) unnoticed.add(partition);
   }
 
-  #rob(txId: TxId, known: Known, node: NodeId, partition: PartitionId, left: LeftPartition | undefined): void {
+  #lose(txId: TxId, known: Known, node: NodeId, partition: PartitionId, left: LeftPartition | undefined): void {
     const region = this.context.topology.regionOf(node);
     const floor = this.#floorOf(region, partition);
     const isLeft = left?.prepared.has(txId) || left?.log.some(({ tx }) => tx.txId === txId);
@@ -289,7 +293,7 @@ export class Ledger implements Check {
       if (this.unstable === 'all' || (this.unstable === 'own' && slice.region === region))
         this.#lacking.get(node)!.push({ known, partition, source: slice.region, key });
     }
-    // Its cohort alone had it, and has it no more.
+    // Its cohort had the only copy, and lost it.
     const applied = this.context.topology.partitions[partition]!.regions.some(
       (r) =>
         slice.writes.every(({ key }) => known.durable.has(`${r}|${key}`)) ||
@@ -310,8 +314,9 @@ export class Ledger implements Check {
   }
 
   /**
-   * Where replicas show what lies above the stable time, a node that goes on with an older disk shows that something is
-   * missing: what a peer sourced that has not reported, or whose stream is not waited for any more, and of its own what such a peer may have.
+   * Where replicas show versions above the stable time, a node that goes on with an older disk reveals its loss:
+   * versions of peers that have not reported, or whose stream it no longer waits for, and its own versions that such a
+   * peer may have.
    */
   #giveUpLacking(): void {
     for (const [node, lacking] of this.#lacking) {
@@ -328,7 +333,7 @@ export class Ledger implements Check {
     }
   }
 
-  /** What a node decides about a transaction that it may have decided before counts for nothing. */
+  /** The decisions of a node about a transaction that it may have decided before are ignored. */
   #discount(record: DurableRecord): void {
     if (record.kind === 'prepared' || record.kind === 'outcome') this.#damage(this.#of(record.txId));
   }
@@ -391,7 +396,7 @@ export class Ledger implements Check {
     return new Map([...prepared].map(([partition, slice]) => [partition, stamped(slice)]));
   }
 
-  /** What a batch commits of a transaction. */
+  /** The parts of a transaction that a batch commits. */
   #slicesIn(records: readonly DurableRecord[], txId: TxId, region: RegionId): Map<PartitionId, Slice> {
     const slices = new Map<PartitionId, Slice>();
     for (const record of records) {
@@ -417,7 +422,7 @@ export class Ledger implements Check {
     const { committed } = known;
     if (committed !== undefined) {
       if (known.damaged) return;
-      // An outcome that was found among copied versions knows no attempt (D10).
+      // An outcome that was found among copied versions has no attempt (D10).
       if (committed.ct !== ts || (committed.attempt !== attempt && digest !== null)) {
         this.#fail(
           `${txId} is committed at ${committed.ct} (attempt ${committed.attempt}), ${partition} wrote ${ts} (attempt ${attempt})`,
@@ -459,7 +464,7 @@ export class Ledger implements Check {
   #version(key: QualifiedKey, version: Version, partition: PartitionId, region: RegionId): void {
     const known = this.#known.get(version.txId);
     if (known?.damaged) {
-      // Its disk has forgotten it, and it was run again.
+      // The disk has lost its outcome, and it was run again.
       this.#lastCt = Math.max(this.#lastCt, version.ts);
       this.#insert(key, version);
       return;
@@ -495,6 +500,6 @@ export class Ledger implements Check {
   }
 }
 
-/** With a copy (D10), what one region has kept of it comes to another, and what has travelled comes back. */
+/** A copy (D10) brings one region's dependencies to another, and returns versions with the dependencies that travel. */
 const dependsSo = ({ deps }: Version, slice: Slice): boolean =>
   `${deps}` === `${slice.sent}` || `${deps}` === `${slice.deps}`;

@@ -5,10 +5,10 @@ import type { Check, CheckContext } from './check.js';
 import type { Committed, Ledger, LedgerListener } from './ledger.js';
 
 /**
- * A transaction of which a lost disk took a part is reported by every node, and where no reader sees what is above the
- * stable time, nothing is left of it (D10). Looked at when all is healed. Excused are transactions each of whose
- * cohorts has lost its disk: no survivor knows what they were; and those of which an older disk lacks a part that no
- * peer has received anything of: its node does not notice.
+ * Every node reports a transaction of which a lost disk took a part, and where no reader sees versions above the stable
+ * time, no part of it is left (D10). Checked when all is healed. Excused are transactions each of whose cohorts has
+ * lost its disk, as no survivor has their list of cohorts, and those whose missing part no peer has received anything
+ * of: the node of the older disk does not notice.
  */
 export class LossesAreSettled implements Check, LedgerListener {
   readonly name = 'losses-are-settled';
@@ -19,7 +19,7 @@ export class LossesAreSettled implements Check, LedgerListener {
     readonly ledger: Ledger,
     readonly disk: (node: NodeId) => MemoryState,
     readonly losses: (node: NodeId) => readonly Loss[],
-    /** Whether the protocol's snapshots are stable: what survives is taken back. */
+    /** Whether the protocol's snapshots are stable: surviving parts are taken back. */
     readonly takesBack: boolean,
   ) {
     ledger.listen(this);
@@ -49,7 +49,7 @@ export class LossesAreSettled implements Check, LedgerListener {
     }
   }
 
-  /** Whether a replica still stores a version of its slice. The ledger knows which slices were collected, and not lost. */
+  /** Whether a replica still stores a version of its slice. The ledger tells collected slices from lost ones. */
   #isLeft({ txId, slices }: Committed, partition: PartitionId): boolean {
     const { topology } = this.context;
     return topology.partitions[partition]!.regions.some((region) => {

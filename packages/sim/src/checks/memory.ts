@@ -1,7 +1,7 @@
 import type { NodeId } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
 
-/** What lies in a node's memory is bounded by what clients can have in flight, whatever happens to the cluster. */
+/** A node's memory is bounded by the requests that clients can have in flight, in every fault. */
 export class MemoryIsBounded implements Check {
   readonly name = 'memory-is-bounded';
 
@@ -23,7 +23,7 @@ export class MemoryIsBounded implements Check {
     }
   }
 
-  /** A session that knows that its writes are stable needs them no more (P7). */
+  /** A session that has learned that its writes are stable needs them no more (P7). */
   converged(): void {
     for (const [session, count] of this.caches()) {
       if (count > 0) this.context.fail(this.name, `the cache of ${session} keeps ${count} stable writes`, [session]);

@@ -2,9 +2,9 @@ import type { NodeId, PartitionId, Version } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
 
 /**
- * A replica whose process and disk were never lost has everything that anybody may claim to have seen: once it has answered a read, no later
- * one waits there. Before that it may have to hear from its peers whether its disk is an old one (D10); and what was claimed before a loss
- * may have to come again.
+ * A replica whose process and disk were never lost has everything that a client may have seen: once it has answered a
+ * read, no later one waits there. Before its first answer it may have to wait for its peers' reports about its disk
+ * (D10), and versions that were seen before a loss may have to come again.
  */
 export class NonblockingReads implements Check {
   readonly name = 'reads-wait-for-lost-data-only';

@@ -3,14 +3,14 @@ import type { Check, CheckContext } from './check.js';
 import type { Committed, Ledger, LedgerListener } from './ledger.js';
 
 /**
- * One outcome per transaction id, across cohorts, coordinators, clients and lives: whoever says that it is committed says the same
- * timestamp, and nobody ever says that an attempt was aborted which is, or becomes, committed (D2, D4).
+ * One outcome per transaction id, across cohorts, coordinators, clients and incarnations: all reports of a commit have
+ * the same timestamp, and an attempt that is, or becomes, committed is never reported as aborted (D2, D4).
  */
 export class OneOutcome implements Check, LedgerListener {
   readonly name = 'one-outcome';
-  /** Who first said that the attempt never commits. */
+  /** The first sender of a report that the attempt never commits. */
   readonly #aborted = new Map<TxId, Map<number, string>>();
-  /** Told to its client: no attempt commits. */
+  /** Its client received that no attempt commits. */
   readonly #dead = new Map<TxId, string>();
 
   constructor(
@@ -22,18 +22,18 @@ export class OneOutcome implements Check, LedgerListener {
 
   onCommitted({ txId, attempt, ct }: Committed): void {
     const who = this.#aborted.get(txId)?.get(attempt) ?? this.#dead.get(txId);
-    if (who !== undefined) this.#fail(`${txId} was committed at ${ct} after ${who} had called it aborted`, txId);
+    if (who !== undefined) this.#fail(`${txId} was committed at ${ct} after ${who} had reported it as aborted`, txId);
   }
 
   committed(node: NodeId, txId: TxId, attempt: number | null, ct: Timestamp): void {
     const tx = this.ledger.committed(txId);
     if (tx?.ct === ct && (attempt === null || tx.attempt === attempt)) return;
-    this.#fail(`${node} says that ${txId} is committed at ${ct} (attempt ${attempt}), ${truth(tx)}`, txId);
+    this.#fail(`${node} reports that ${txId} is committed at ${ct} (attempt ${attempt}), ${truth(tx)}`, txId);
   }
 
   aborted(node: NodeId, txId: TxId, attempt: number): void {
     const tx = this.ledger.committed(txId);
-    if (tx?.attempt === attempt) this.#fail(`${node} says that ${txId} is aborted, ${truth(tx)}`, txId);
+    if (tx?.attempt === attempt) this.#fail(`${node} reports that ${txId} is aborted, ${truth(tx)}`, txId);
     let attempts = this.#aborted.get(txId);
     if (attempts === undefined) {
       attempts = new Map();
@@ -56,16 +56,19 @@ export class OneOutcome implements Check, LedgerListener {
   refused(txId: TxId): void {
     const who = 'the answer to its client';
     const tx = this.ledger.committed(txId);
-    if (tx !== undefined) this.#fail(`${who} says that ${txId} is aborted, ${truth(tx)}`, txId);
+    if (tx !== undefined) this.#fail(`${who} reports that ${txId} is aborted, ${truth(tx)}`, txId);
     this.#dead.set(txId, who);
   }
 
-  /** An aborted attempt may be followed by another one, until the client knows: then nobody may call it aborted any more. */
+  /**
+   * Another attempt may follow an aborted one, until the client has the outcome: after that it must not be reported as
+   * aborted.
+   */
   status(txId: TxId, status: string, ts: Timestamp | null, askedMs: number): void {
     if (status === 'committed' && ts !== null) this.committed('a status', txId, null, ts);
     const tx = this.ledger.committed(txId);
     if (status === 'aborted' && tx !== undefined && tx.atMs < askedMs)
-      this.#fail(`a status that was asked for at ${askedMs} ms says that ${txId} is aborted, ${truth(tx)}`, txId);
+      this.#fail(`a status that was asked for at ${askedMs} ms reports that ${txId} is aborted, ${truth(tx)}`, txId);
   }
 
   #fail(message: string, txId: TxId): void {

@@ -2,7 +2,7 @@ import type { Timestamp } from '@isochron/core';
 import { MinHeap } from '../engine/min-heap.js';
 import type { Committed, Ledger } from './ledger.js';
 
-/** What is committed, until somebody claims that every replica has it. */
+/** Committed transactions, until a node reports that every replica has them. */
 export class Pending {
   readonly #committed = new MinHeap<Committed>((a, b) => a.ct < b.ct);
 
@@ -12,7 +12,10 @@ export class Pending {
     this.#committed.push(tx);
   }
 
-  /** Every replica is said to have all up to there: what of it a replica never had on its disk, and no lost disk excuses. */
+  /**
+   * Every replica is reported to have all up to there: returns those that a replica never had on its disk, and that no
+   * lost disk excuses.
+   */
   claimed(upTo: Timestamp): Committed[] {
     const missing: Committed[] = [];
     for (;;) {

@@ -2,7 +2,10 @@ import type { LogGroup, NodeId, PartitionId, Timestamp, TxId, Version } from '@i
 import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
 
-/** Persist before you promise (D1): what a prepare, a commit, a Replicate or a read stands for is on disk when it leaves. */
+/**
+ * Persist before you promise (D1): the records behind a prepare, a commit, a Replicate or a read are on disk when it
+ * leaves.
+ */
 export class PromisesAreDurable implements Check {
   readonly name = 'promises-are-durable';
 

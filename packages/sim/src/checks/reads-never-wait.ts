@@ -1,7 +1,7 @@
 import type { NodeId, PartitionId } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
 
-/** A replica has every snapshot that it is asked for, or says that it has not: no read waits for one to be installed. */
+/** A replica has every snapshot that it is asked for, or refuses the read: no read waits for one to be installed. */
 export class ReadsNeverWait implements Check {
   readonly name = 'reads-never-wait';
 

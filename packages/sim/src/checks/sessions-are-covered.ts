@@ -3,8 +3,9 @@ import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
 
 /**
- * Causality, from one message to the next: a snapshot covers what its session has seen; a version depends on all that its session has seen;
- * and whoever is shown a version has seen what that depends on. Histories show it only when somebody happens to read the difference.
+ * Causality, from one message to the next: a snapshot covers everything that its session has seen, a version depends on
+ * everything that its session has seen, and a session that is shown a version has seen its dependencies. Histories show
+ * a violation only when a client happens to read the difference.
  */
 export class SessionsAreCovered implements Check {
   readonly name = 'sessions-are-covered';
@@ -33,7 +34,7 @@ export class SessionsAreCovered implements Check {
     const version = this.#version(txId, key);
     if (version === undefined || this.ledger.isDamaged(txId) || covers(version)) return;
     this.#fail(
-      `${node} shows ${key} of ${txId} with ${show(version)}, and does not tell what it depends on`,
+      `${node} shows ${key} of ${txId} with ${show(version)}, without its dependencies`,
       txId,
       key,
     );

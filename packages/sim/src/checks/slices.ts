@@ -1,13 +1,13 @@
 /** Transactions as the records on disks show them. */
 import type { Deps, DurableRecord, KeyWrite, LoggedTx, PartitionId, RegionId, Timestamp, TxId } from '@isochron/core';
 
-/** What a transaction writes on one partition. */
+/** The writes of a transaction on one partition. */
 export interface Slice {
   readonly region: RegionId;
   readonly writes: readonly KeyWrite[];
-  /** Of all its versions there, in the region that made them. */
+  /** Dependencies of all its versions there, in the region that made them. */
   readonly deps: Deps | undefined;
-  /** The same, as it travels. */
+  /** The same, as they travel. */
   readonly sent: Deps | undefined;
 }
 
@@ -22,14 +22,14 @@ export interface Committed {
   readonly txId: TxId;
   readonly ct: Timestamp;
   readonly attempt: number;
-  /** When it became so. */
+  /** When it became committed. */
   readonly atMs: number;
   readonly slices: ReadonlyMap<PartitionId, Slice>;
 }
 
-/** Of an outcome that comes without its writes. */
+/** The content of an outcome that comes without its writes. */
 export const NOTHING: Pick<LoggedTx, 'writes' | 'deps' | 'siblings'> = { writes: [], deps: undefined };
-/** What a replica has prepared is the same everywhere. */
+/** A prepared slice, which is the same everywhere. */
 export type Prepared = Omit<Slice, 'sent'> & { readonly pt: Timestamp };
 
 /** A transaction's log entry in a batch. */
@@ -39,7 +39,7 @@ export function loggedIn(records: readonly DurableRecord[], partition: Partition
   return undefined;
 }
 
-/** What the version depends on that a batch with a transaction's outcome writes. */
+/** The dependencies of the version in a batch with a transaction's outcome. */
 export function writtenWith(records: readonly DurableRecord[], partition: PartitionId, txId: TxId): Deps | undefined {
   for (const record of records)
     if (record.kind === 'version' && record.partition === partition && record.version.txId === txId)

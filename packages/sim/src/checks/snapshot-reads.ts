@@ -16,8 +16,8 @@ import type { ClientView, ListedSlice } from './observations.js';
 import type { Visibility } from './visibility.js';
 
 /**
- * Replicas answer a snapshot with exactly the committed versions that it shows: nothing that was never written, nothing that a
- * live snapshot needs collected, and nothing at all below the floor of garbage collection (P9).
+ * Replicas answer a snapshot with exactly the committed versions that it shows: no version that was never written, no
+ * absence of one that a live snapshot needs, and no answer below the floor of garbage collection (P9).
  */
 export class SnapshotReads implements Check {
   readonly name = 'snapshot-reads';
@@ -40,7 +40,7 @@ export class SnapshotReads implements Check {
       if (record.kind === 'collect') raise(this.#durable, `${node}/${record.partition}`, record.floor);
   }
 
-  /** The floors of what is left. */
+  /** The floors that are left on the disk. */
   onDataLoss(node: NodeId, left: MemoryState): void {
     for (const partition of this.context.topology.partitionsOn(node)) {
       const floor = left.partitions.get(partition)?.horizons.gcFloor ?? 0;
@@ -48,7 +48,7 @@ export class SnapshotReads implements Check {
     }
   }
 
-  /** What had not reached the disk was not collected either. */
+  /** Collections that had not reached the disk did not happen. */
   crashed(node: NodeId): void {
     for (const name of this.#asked.keys())
       if (name.startsWith(`${node}/`)) this.#asked.set(name, this.#durable.get(name) ?? 0);
@@ -79,10 +79,10 @@ export class SnapshotReads implements Check {
   }
 
   collected({ session, txId, snapshot }: ClientView): void {
-    // Whose disk has gone back gives old snapshots away until it is told.
+    // A node whose disk was rolled back assigns old snapshots until its peers report.
     if (this.ledger.anyUnaware) return;
     const at = snapshot === undefined ? 'no snapshot yet' : textOfSnapshot(snapshot);
-    this.#fail(`what ${txId} of ${session} reads at ${at} was collected while it was open`, txId, session);
+    this.#fail(`a version that ${txId} of ${session} reads at ${at} was collected while it was open`, txId, session);
   }
 
   listed(node: NodeId, partition: PartitionId, snapshot: Snapshot, { start, end, entries, next }: ListedSlice): void {
@@ -104,10 +104,10 @@ export class SnapshotReads implements Check {
         node,
       );
     }
-    for (const key of found.keys()) this.#fail(`${node} lists ${key}, which is outside of what was asked for`, key);
+    for (const key of found.keys()) this.#fail(`${node} lists ${key}, which is outside of the requested range`, key);
   }
 
-  /** Whether somebody shows a version of a transaction of which nothing is demanded any more. */
+  /** Whether a version belongs to a damaged transaction, of which nothing is required. */
   #isOfDamage(version: Version | undefined): boolean {
     return version !== undefined && this.ledger.isDamaged(version.txId);
   }

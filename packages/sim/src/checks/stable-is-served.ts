@@ -23,7 +23,7 @@ interface Served {
 /**
  * After an answer that every node serves a transaction, each transaction that begins later, in any region, sees it: its
  * snapshot has it, and a read of its keys shows it or a newer version. Excused are transactions that lost disks have
- * damaged, and what happens while a node goes on with an older disk that no peer has noticed.
+ * damaged, and violations while a node goes on with an older disk that no peer has noticed.
  */
 export class StableIsServed implements Check {
   readonly name = 'stable-is-served';
@@ -71,11 +71,11 @@ export class StableIsServed implements Check {
   #mayShow(key: QualifiedKey, value: KeyWrite['value'], written: Version): boolean {
     const shown = this.ledger.chain(key).filter((version) => version.value === value);
     const isNewer = (version: Version) => compareVersions(version, written) >= 0 || this.ledger.isDamaged(version.txId);
-    // A value that no disk has is another check's matter; nothing at all is what a deletion leaves.
+    // A value that no disk has belongs to another check; a deletion may leave no version at all.
     return shown.some(isNewer) || (shown.length === 0 && value !== null);
   }
 
-  /** What was served everywhere when the client's transaction began, and is not excused. */
+  /** The transactions that were served everywhere when the client's transaction began, and are not excused. */
   #servedBefore(client: ClientView): Served[] {
     const count = this.#begun.get(client) ?? 0;
     if (count === 0 || this.ledger.anyUnaware) return [];

@@ -4,8 +4,8 @@ import type { Committed, Ledger, LedgerListener } from './ledger.js';
 import { Pending } from './pending.js';
 
 /**
- * UST is never above any replica's durable version vector: whatever a node calls stable, every replica has on disk, and nothing
- * can be committed below it any more.
+ * UST is never above any replica's durable version vector: every replica has everything at or below a node's stable
+ * time on disk, and no commit below it is possible any more.
  */
 export class StableIsInstalled implements Check, LedgerListener {
   readonly name = 'stable-is-installed';
@@ -23,7 +23,7 @@ export class StableIsInstalled implements Check, LedgerListener {
 
   onCommitted(tx: Committed): void {
     if (tx.ct <= this.#highest) {
-      this.#fail(`${tx.txId} was committed at ${tx.ct}, and ${this.#reporter} had called ${this.#highest} stable`, tx);
+      this.#fail(`${tx.txId} was committed at ${tx.ct}, and ${this.#reporter} had reported ${this.#highest} as stable`, tx);
     }
     this.#pending.push(tx);
   }
@@ -33,7 +33,7 @@ export class StableIsInstalled implements Check, LedgerListener {
     this.#highest = ust;
     this.#reporter = node;
     for (const tx of this.#pending.claimed(ust))
-      this.#fail(`${node} calls ${ust} stable, but ${tx.txId} of ${tx.ct} is not on the disk of every replica`, tx);
+      this.#fail(`${node} reports ${ust} as stable, but ${tx.txId} of ${tx.ct} is not on the disk of every replica`, tx);
   }
 
   #fail(message: string, { txId }: Committed): void {
@@ -41,10 +41,10 @@ export class StableIsInstalled implements Check, LedgerListener {
   }
 }
 
-/** The stable time that a node passes on never falls while the process lives; what it has on disk of it never falls at all. */
+/** The stable time that a node sends never falls while the process lives; the one on its disk never falls at all. */
 export class StableTimeIsMonotonic implements Check {
   readonly name = 'monotonic-stable-time';
-  /** By node and by whom it was announced. */
+  /** By node and by the sender of the announcement. */
   readonly #announced = new Map<NodeId, Map<NodeId, Timestamp>>();
   readonly #durable = new Map<NodeId, Timestamp>();
 
@@ -57,7 +57,7 @@ export class StableTimeIsMonotonic implements Check {
       this.#announced.set(node, announced);
     }
     const before = announced.get(to) ?? 0;
-    if (ust < before) this.#fail(`${node} tells ${to} the stable time ${ust} after ${before}`, node);
+    if (ust < before) this.#fail(`${node} sends ${to} the stable time ${ust} after ${before}`, node);
     announced.set(to, ust);
   }
 

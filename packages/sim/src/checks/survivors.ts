@@ -3,31 +3,31 @@ import { LOSSES_RECORD, Losses } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from './check.js';
 
-/** What disks say of one attempt of a transaction. */
-type Words = Map<NodeId, Set<'prepared' | OutcomeRecord['status']>>;
+/** The records of one attempt of a transaction, by node. */
+type NodeRecords = Map<NodeId, Set<'prepared' | OutcomeRecord['status']>>;
 
 /**
- * What one cohort has committed, no other one has aborted (D2, D10), of those that still have their disks. So it is with damaged transactions
- * too, of which the ledger demands nothing: a lost disk takes its own part with it, and never a half of what is left.
+ * If one cohort has committed an attempt, no other one has aborted it (D2, D10), among those that still have their
+ * disks. This holds for damaged transactions too, of which the ledger requires nothing: a lost disk takes its own part
+ * with it, and never a half of the rest.
  *
- * A disk that goes back without losing anything that a peer has seen is noticed by nobody, and may vote against what it has voted before:
- * nothing is demanded of what was on it.
+ * A rolled-back disk that has lost nothing that a peer has seen is not noticed, and its node may vote against an
+ * earlier vote: attempts that were on it are excused.
  */
 export class SurvivorsAgree implements Check {
   readonly name = 'survivors-agree';
-  readonly #transactions = new Map<TxId, Map<number, Words>>();
+  readonly #transactions = new Map<TxId, Map<number, NodeRecords>>();
   readonly #excused = new Set<TxId>();
 
   constructor(readonly context: CheckContext) {}
 
   durable(node: NodeId, records: readonly DurableRecord[]): void {
     for (const record of records) {
-      // What is taken back is aborted by those who had committed it, one after the other (`losses.ts` looks at the end
-      // of it).
+      // A commit that is taken back is aborted by one cohort after the other (`losses.ts` checks the result).
       if (record.kind === 'meta' && record.name === LOSSES_RECORD)
         for (const { txId } of new Losses(record.value).all) this.#excused.add(txId);
       if (record.kind === 'prepared' && record.record !== null) {
-        this.#wordsOf(record.txId, record.record.attempt, node).add('prepared');
+        this.#recordsOf(record.txId, record.record.attempt, node).add('prepared');
       } else if (record.kind === 'outcome') {
         this.#ended(node, record.txId, record.record);
       }
@@ -36,32 +36,32 @@ export class SurvivorsAgree implements Check {
 
   onDataLoss(node: NodeId, left: MemoryState): void {
     for (const [txId, attempts] of this.#transactions) {
-      for (const words of attempts.values()) {
-        if (words.delete(node) && left.meta.size > 0) this.#excused.add(txId);
+      for (const records of attempts.values()) {
+        if (records.delete(node) && left.meta.size > 0) this.#excused.add(txId);
       }
     }
   }
 
   #ended(node: NodeId, txId: TxId, { status, attempt, digest }: OutcomeRecord): void {
-    // One that was found among copied versions knows no attempt (D10).
+    // An outcome that was found among copied versions has no attempt (D10).
     if (status === 'committed' && digest === null) return;
-    this.#wordsOf(txId, attempt, node).add(status);
+    this.#recordsOf(txId, attempt, node).add(status);
     const opposite = status === 'committed' ? 'aborted' : 'committed';
-    for (const [other, words] of this.#transactions.get(txId)!.get(attempt)!) {
-      if (!words.has(opposite) || this.#excused.has(txId)) continue;
+    for (const [other, records] of this.#transactions.get(txId)!.get(attempt)!) {
+      if (!records.has(opposite) || this.#excused.has(txId)) continue;
       const message = `${node} has ${status} attempt ${attempt} of ${txId}, ${other} has ${opposite} it`;
       this.context.fail(this.name, message, [txId, node, other]);
     }
   }
 
-  #wordsOf(txId: TxId, attempt: number, node: NodeId): Set<'prepared' | OutcomeRecord['status']> {
-    const attempts = entry(this.#transactions, txId, () => new Map<number, Words>());
-    const words = entry(attempts, attempt, (): Words => new Map());
-    return entry(words, node, () => new Set());
+  #recordsOf(txId: TxId, attempt: number, node: NodeId): Set<'prepared' | OutcomeRecord['status']> {
+    const attempts = entry(this.#transactions, txId, () => new Map<number, NodeRecords>());
+    const records = entry(attempts, attempt, (): NodeRecords => new Map());
+    return entry(records, node, () => new Set());
   }
 }
 
-/** What stands under a name; put there first where nothing does. */
+/** The entry of a name; created if it is missing. */
 function entry<K, V>(map: Map<K, V>, name: K, create: () => V): V {
   let value = map.get(name);
   if (value === undefined) {

@@ -7,13 +7,12 @@ import type { Check, CheckContext } from './check.js';
  * A durable ceiling lies ahead of the clock (D7), and some protocols leave a window behind themselves after a restart.
  */
 const AHEAD_MS = 2_000;
-/** Most that a clock which runs too fast gains while its fault lasts. */
+/** The most that a fast clock gains while its fault lasts. */
 const DRIFT_MS = 2_000;
 
 /**
- * No timestamp that is on a disk or on a link lies further ahead of true time than the drift limit and the clocks that
- * the plan draws explain (K1, K2): a clock that is far off takes nothing with it, whatever it shows, and whenever it is
- * set.
+ * No timestamp on a disk or on a link lies further ahead of true time than the drift limit and the drawn clocks explain
+ * (K1, K2): a clock that is far off does not move other clocks, whatever it shows, and whenever it is set.
  */
 export class TimestampsStayNear implements Check {
   readonly name = 'timestamps-stay-near';

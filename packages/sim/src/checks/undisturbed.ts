@@ -3,7 +3,7 @@ import type { Environment, Plan, TransactionPlan } from '../plan/plan.js';
 import { slowestMs } from '../run/probe.js';
 import type { Check, CheckContext } from './check.js';
 
-/** How requests end that nothing has answered. */
+/** Codes of requests that ended without an answer. */
 const UNANSWERED: ReadonlySet<string> = new Set(['OFFLINE', 'CONNECTION_LOST', 'CREDITS_EXHAUSTED']);
 
 /**

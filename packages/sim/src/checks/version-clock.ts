@@ -3,8 +3,8 @@ import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
 
 /**
- * No proposal at or below a published version clock (P1), and nothing is applied below it: what a replica has told its peers to be
- * complete gets no further version, also not after a restart (D7).
+ * No proposal at or below a published version clock (P1), and no version is applied below it: a replica that has sent a
+ * version clock gets no further version up to it, also not after a restart (D7).
  */
 export class NothingBelowVersionClock implements Check {
   readonly name = 'nothing-below-version-clock';
@@ -24,7 +24,10 @@ export class NothingBelowVersionClock implements Check {
     if (clock > (clocks.get(partition) ?? 0)) clocks.set(partition, clock);
   }
 
-  /** What a node without its disk may not go below is what others have heard; the promises that reached nobody are gone. */
+  /**
+   * A node without its disk may not go below the clocks that others have received; promises that were not delivered do
+   * not count.
+   */
   onDataLoss(node: NodeId): void {
     this.#published.delete(node);
   }
@@ -39,7 +42,7 @@ export class NothingBelowVersionClock implements Check {
 
   #above(node: NodeId, partition: PartitionId, ts: Timestamp, what: string, txId: string): void {
     const clock = this.#published.get(node)?.get(partition) ?? 0;
-    // One that does not know what it has lost decides again what it had decided.
+    // A node that has not noticed its loss repeats earlier decisions.
     if (ts > clock || this.ledger.isUnaware(node)) return;
     const message = `${node} gives ${what} of ${ts} on partition ${partition}, whose version clock ${clock} was published`;
     this.context.fail(this.name, message, [txId, node]);

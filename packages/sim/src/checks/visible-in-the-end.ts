@@ -3,7 +3,7 @@ import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
 import type { ClientView } from './observations.js';
 
-/** Once everything has come to its end, whoever reads a key sees the newest version of it, or one that is newer still. */
+/** Once all work has ended, every read of a key shows the newest version of it, or a newer one. */
 export class VisibleInTheEnd implements Check {
   readonly name = 'visible-in-the-end';
   /** How many versions of each key are older than the newest one at that time. */
@@ -24,10 +24,10 @@ export class VisibleInTheEnd implements Check {
     const chain = this.ledger.chain(key);
     if (chain.slice(older).some((version) => version.value === value)) return;
     const newest = String(chain.at(-1)?.value);
-    this.context.fail(this.name, `${session} reads ${key} as ${value} when all is well; it is ${newest}`, [txId, key]);
+    this.context.fail(this.name, `${session} reads ${key} as ${value} in the healed cluster; it is ${newest}`, [txId, key]);
   }
 
-  /** Behind the newest version that no lost disk has damaged; negative where there is none. */
+  /** Index of the newest version that no lost disk has damaged; -1 without one. */
   #settled(key: QualifiedKey): number {
     const chain = this.ledger.chain(key);
     let at = chain.length - 1;

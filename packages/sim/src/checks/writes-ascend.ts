@@ -2,7 +2,7 @@ import type { KeyWrite, Timestamp, TxId } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
 
 /**
- * Each acknowledged write of a session has a commit timestamp above that of the one that was asked for before it (P8).
+ * Each acknowledged write of a session has a commit timestamp above that of its preceding write (P8).
  */
 export class WritesAscend implements Check {
   readonly name = 'writes-ascend';

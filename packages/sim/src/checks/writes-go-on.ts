@@ -5,7 +5,7 @@ import type { Check, CheckContext } from './check.js';
 
 /** Faults that keep one node, or the nodes of one region, from answering. */
 const SILENT: ReadonlySet<string> = new Set(['pause', 'freeze', 'crash', 'isolateNode', 'isolateRegion']);
-/** After this time a fault is known to every node, and to its clients. */
+/** After this time every node, and its clients, have noticed a fault. */
 const DETECTED_MS = 2_000;
 const PROMPT_MS = 1_500;
 
@@ -25,10 +25,10 @@ interface Silent {
 export class WritesGoOn implements Check {
   readonly name = 'writes-go-on';
   readonly #active: FaultPlan[] = [];
-  /** What does not answer, while nothing else is wrong, and since when that is so. */
+  /** The nodes that do not answer, while nothing else is wrong, and since when. */
   #silent: Silent | undefined;
   readonly #waiting = new Map<TxId, { readonly sentMs: number; readonly node: NodeId }>();
-  /** Nodes that have started again: they may have to wait for the word of the silent one. */
+  /** Restarted nodes: they may have to wait for the report of the silent one. */
   readonly #restarted = new Set<NodeId>();
   #lostData = false;
   readonly #detectedMs: number;

@@ -10,7 +10,7 @@ import type { Summary } from './summary.js';
 const folder = mkdtempSync(join(tmpdir(), 'isochron-sim-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Runs the command; what it printed, and its exit code. */
+/** Runs the command; returns its output and its exit code. */
 async function sim(...args: string[]) {
   const printed = { out: '', err: '' };
   const spies = [
@@ -102,7 +102,7 @@ describe('a seed that fails', () => {
   it('a seed that fails is made smaller, shown with its replay, and saved', async () => {
     const saved = join(folder, 'saved');
     const paris = PROTOCOLS.get('paris')!;
-    // A time that no run can keep stands for a protocol that does not come to its end.
+    // A time that no run can keep simulates a protocol whose work does not end.
     const broken = jest.spyOn(PROTOCOLS, 'get').mockReturnValue({
       ...paris,
       run: (plan, limits) => paris.run(plan, { ...limits, livenessMs: 0 }),

@@ -18,15 +18,15 @@ import { Progress } from './progress.js';
 import { commitOfTree } from './source-tree.js';
 import { type Summary, summaryOf } from './summary.js';
 
-/** Shrinking a failure takes at most so long. */
+/** Time limit for shrinking one failure. */
 const SHRINK_MS = 60_000;
 const DEFAULT_SEEDS = 100;
-/** After so many failing seeds there is nothing new to learn. */
+/** After this many failing seeds there is nothing new to learn. */
 const ENOUGH_FAILURES = 10;
-/** So many of them are made smaller. */
+/** This many of them are made smaller. */
 const EXPLAINED = 3;
 
-/** Runs the command; gives its exit code. */
+/** Runs the command; returns its exit code. */
 export async function runSimCommand(args: readonly string[]): Promise<number> {
   let exitCode: number = EXIT.passed;
   const command = simCommand(async (options) => {
@@ -43,7 +43,7 @@ export async function runSimCommand(args: readonly string[]): Promise<number> {
   return exitCode;
 }
 
-/** A plan file that is none. */
+/** A file that is not a plan. */
 class UnreadablePlan extends Error {}
 
 async function simulate(options: SimOptions): Promise<FailureKind | undefined> {
@@ -66,7 +66,7 @@ function readPlan(file: string): Plan {
 
 const simulatedBy = (plan: Plan): SimulatedProtocol => PROTOCOLS.get(plan.protocol)!;
 
-/** One run, shown. */
+/** Runs one seed or plan and shows it. */
 function single(simulated: SimulatedProtocol, plan: Plan, options: SimOptions): FailureKind | undefined {
   const print = (text: string) => process.stdout.write(`${text}\n`);
   const { verbose, json } = options;
@@ -80,7 +80,7 @@ function single(simulated: SimulatedProtocol, plan: Plan, options: SimOptions): 
   return worstKind(result.failures);
 }
 
-/** Many seeds on all processors. */
+/** Runs many seeds on all processors. */
 async function many(simulated: SimulatedProtocol, options: SimOptions): Promise<FailureKind | undefined> {
   const seedStart = options.seedStart ?? Math.floor(Date.now() / 1000) * 1000;
   const total = options.minutes === undefined ? (options.seeds ?? DEFAULT_SEEDS) : undefined;
@@ -105,7 +105,7 @@ async function many(simulated: SimulatedProtocol, options: SimOptions): Promise<
   return worstKind(failed.flatMap(({ failures }) => failures));
 }
 
-/** The first ones as small as they get; the others, which are often the same again, in a few lines. */
+/** The first failures as small as they get; the others, which often have the same cause, in a few lines. */
 function explainAll(simulated: SimulatedProtocol, failed: readonly Summary[], options: SimOptions): void {
   for (const [i, summary] of failed.entries()) {
     if (i < EXPLAINED) explain(simulated, simulated.run(simulated.draw(summary.seed, options)), options);

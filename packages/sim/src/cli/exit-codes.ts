@@ -1,7 +1,7 @@
 import type { FailureKind } from '../checks/check.js';
 
-/** Exit codes of the command: they tell a broken promise, a standstill and a thrown error apart, and a broken simulator. */
+/** Exit codes of the command. They tell a broken promise, a standstill, a thrown error and a broken simulator apart. */
 export const EXIT = { passed: 0, safety: 1, usage: 2, liveness: 3, crash: 4, broken: 5 } as const;
 
-/** The code for what was found. */
+/** The code for the kind of a failure. */
 export const exitCodeOf = (kind: FailureKind | undefined): number => (kind === undefined ? EXIT.passed : EXIT[kind]);

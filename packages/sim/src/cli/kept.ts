@@ -4,11 +4,11 @@ import type { Plan } from '../plan/plan.js';
 
 /** A plan that failed once. It runs in every test from then on. */
 export interface KeptSeed {
-  /** The seed that it was found with, and the draws that this seed meant then (`Plan.draw`). */
+  /** The seed that it was found with, and the version of the draws at that time (`Plan.draw`). */
   readonly seed: number;
-  /** Which check failed. */
+  /** The failed check. */
   readonly check: string;
-  /** What was wrong, in one sentence. */
+  /** The failure in one sentence. */
   readonly why: string;
   readonly plan: Plan;
 }
@@ -16,7 +16,7 @@ export interface KeptSeed {
 /** The seeds of a file, one in each line. */
 export const readKept = (file: string): KeptSeed[] => JSON.parse(readFileSync(file, 'utf8')) as KeptSeed[];
 
-/** Adds a failing plan to a file of kept seeds, unless the same one is there. */
+/** Adds a failing plan to a file of kept seeds, unless it is there already. */
 export function keep(file: string, plan: Plan, { check, message }: Failure): void {
   const kept = existsSync(file) ? readKept(file) : [];
   if (kept.some((old) => JSON.stringify(old.plan) === JSON.stringify(plan))) return;

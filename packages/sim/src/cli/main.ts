@@ -2,7 +2,7 @@
 import { runSimCommand } from './command.js';
 import { EXIT } from './exit-codes.js';
 
-// A reader that has seen enough, such as head.
+// A reader that closes the pipe early, such as head.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 141 : EXIT.broken));
 
 process.exitCode = await runSimCommand(process.argv.slice(2)).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-/** The command line: what it takes, and what it says when it is misused. */
+/** The command line: its options, and its errors. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { DEFAULT_SIZE } from '../plan/draw.js';
 import { PROTOCOLS } from '../protocols/index.js';
@@ -49,7 +49,7 @@ Examples:
   npm run sim -- --plan data/sim/paris-8812.json --verbose
   npm run -s sim -- --seeds 100 --json | jq 'select(.ok | not)'`;
 
-/** Parses; `run` gets the options. */
+/** Parses the arguments; `run` gets the options. */
 export function simCommand(run: (options: SimOptions) => Promise<void>): Command {
   return new Command('sim')
     .description(

@@ -3,13 +3,13 @@ import { Worker } from 'node:worker_threads';
 import { runSeed } from '../run/run-seed.js';
 import { type Summary, summaryOf } from './summary.js';
 
-/** What a thread is started with. */
+/** The input of a thread. */
 export interface WorkerTask {
   readonly protocol: string;
   readonly transactions: number;
 }
 
-/** Runs seeds on several threads; on one, in this very thread. */
+/** Runs seeds on several threads; if there is only one, on the calling thread. */
 export class Pool {
   readonly #threads: number;
 
@@ -21,7 +21,7 @@ export class Pool {
     this.#threads = threads ?? availableParallelism();
   }
 
-  /** Asks for the next seed until there is none, and hands out what became of each, in the order of their ends. */
+  /** Asks for the next seed until there are no more, and reports the result of each, in the order of their ends. */
   async run(nextSeed: () => number | undefined, onDone: (summary: Summary) => void): Promise<void> {
     if (this.#threads === 1) {
       await this.#runHere(nextSeed, onDone);
@@ -33,7 +33,7 @@ export class Pool {
     try {
       await Promise.all(workers.map((worker) => feed(worker, nextSeed, onDone)));
     } finally {
-      // Also where one of them failed, or the others would keep the process from ending.
+      // Also after a failure of one of them: otherwise the others would keep the process from ending.
       await Promise.all(workers.map((worker) => worker.terminate()));
     }
   }
@@ -48,7 +48,7 @@ export class Pool {
   }
 }
 
-/** Hands a thread one seed after the other. */
+/** Sends a thread one seed after the other. */
 function feed(worker: Worker, nextSeed: () => number | undefined, onDone: (summary: Summary) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const next = (): void => {

@@ -2,7 +2,7 @@ import type { Summary } from './summary.js';
 
 const EVERY_MS = 250;
 
-/** A line on stderr that says how far it is: moving on a terminal, once at the end elsewhere. */
+/** A line on stderr with the progress: updated on a terminal, printed once at the end elsewhere. */
 export class Progress {
   readonly #startMs = performance.now();
   #drawnMs = 0;

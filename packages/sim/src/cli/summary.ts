@@ -1,7 +1,7 @@
 import type { Failure } from '../checks/check.js';
 import type { Result, RunStats } from '../run/result.js';
 
-/** What is kept of a run of many: a line of `--json`. */
+/** The summary of one run of many: a line of `--json`. */
 export interface Summary extends RunStats {
   readonly protocol: string;
   readonly seed: number;

@@ -1,4 +1,4 @@
-/** A thread that runs the seeds it is sent. */
+/** A thread that runs the seeds that it receives. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { runSeed } from '../run/run-seed.js';
 import type { WorkerTask } from './pool.js';

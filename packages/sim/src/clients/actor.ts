@@ -207,7 +207,7 @@ export class Actor {
         if (txId === undefined) return;
         const askedMs = this.client.time.now;
         const { status, ts } = yield* this.#session.status(txId);
-        this.world.note(this.name, () => `hears that ${txId} is ${status} (${ts})`);
+        this.world.note(this.name, () => `receives that ${txId} is ${status} (${ts})`);
         return this.world.observer.status(txId, status, ts, askedMs);
       }
       case 'stable':
@@ -334,7 +334,7 @@ export class Actor {
     const { txId, writes } = recording;
     this.#current = this.#current.filter((other) => other !== recording);
     if (result.status === 'committed') {
-      this.world.note(this.name, () => `is told that ${txId} is committed at ${result.ct}`);
+      this.world.note(this.name, () => `receives that ${txId} is committed at ${result.ct}`);
       const { ct } = result;
       this.#own = new Map([...this.#own, ...writes.map(({ key, value }) => [key, { ct, txId, value }] as const)]);
       this.#record(this.name, recording, 'committed');
@@ -344,7 +344,7 @@ export class Actor {
     }
     this.refusals.push(result.code);
     this.world.observer.failed(this.name, result.code);
-    this.world.note(this.name, () => `is told ${result.code} of ${txId}`);
+    this.world.note(this.name, () => `receives ${result.code} for ${txId}`);
     this.#record(this.name, recording, result.status);
     if (result.status === 'aborted') this.world.observer.refused(txId);
     else this.#leaveInDoubt(txId, writes);
@@ -363,7 +363,7 @@ export class Actor {
     if (commit === undefined) return;
     const { txId, ct, keys } = commit;
     if (!(yield* this.client.stable(ct, timeoutMs))) return;
-    this.world.note(this.name, () => `is told that ${txId} of ${ct} is served everywhere`);
+    this.world.note(this.name, () => `receives that ${txId} of ${ct} is served everywhere`);
     this.world.observer.served(txId, ct, keys);
     const begin = () => {
       if (!this.#stopped && !this.#dead) this.world.newcomers(keys);

@@ -91,16 +91,16 @@ function started() {
   });
   node.boot();
   const address = (id: string) => ({ node: id, machine: 'clerk' });
-  const hear = (n: number) =>
+  const deliver = (n: number) =>
     node.receive('b', { hlc: 0, envelopes: [{ to: address('a'), from: address('b'), message: { type: 'Note', n } }] });
   const run = (ms: number) => time.runUntil(time.now + ms, () => false);
-  return { node, durable, sent, hooks, hear, run, received: () => clerk.received };
+  return { node, durable, sent, hooks, deliver, run, received: () => clerk.received };
 }
 
 describe('a simulated node', () => {
   it('a simulated node keeps a promise until the records behind it are on the disk', () => {
-    const { sent, hear, run } = started();
-    hear(1);
+    const { sent, deliver, run } = started();
+    deliver(1);
     run(5);
     expect(sent).toEqual(['c:1']);
     run(10);
@@ -108,9 +108,9 @@ describe('a simulated node', () => {
   });
 
   it('a simulated node does nothing more once it has died between two frames of a turn: nothing of its turn reaches the disk', () => {
-    const { node, durable, sent, hooks, hear, run } = started();
+    const { node, durable, sent, hooks, deliver, run } = started();
     hooks.onTransmit = () => node.crash(false);
-    hear(1);
+    deliver(1);
     run(100);
     hooks.onTransmit = () => {};
     node.boot();
@@ -119,10 +119,10 @@ describe('a simulated node', () => {
   });
 
   it('a simulated node that was paused receives in order the messages that came meanwhile', () => {
-    const { node, sent, hear, run, received } = started();
+    const { node, sent, deliver, run, received } = started();
     node.pause();
     node.pause();
-    for (const n of [1, 2]) hear(n);
+    for (const n of [1, 2]) deliver(n);
     node.resume();
     run(100);
     expect(received()).toEqual([]);
@@ -135,9 +135,9 @@ describe('a simulated node', () => {
   });
 
   it('a simulated node loses the messages that came while it was paused with its process', () => {
-    const { node, hear, run, received } = started();
+    const { node, deliver, run, received } = started();
     node.pause();
-    hear(1);
+    deliver(1);
     node.crash(false);
     node.boot();
     node.resume();

@@ -95,8 +95,8 @@ export class Answers {
   ): void {
     shown(from, partition, [version], observer);
     const region = topology.regionOf(from.node);
-    const knows = (one: Version) => this.seen?.hasVersion(seen, one, region, topology) ?? true;
-    if (version !== null) observer.learned(from.node, version.txId, key, knows);
+    const covers = (one: Version) => this.seen?.hasVersion(seen, one, region, topology) ?? true;
+    if (version !== null) observer.learned(from.node, version.txId, key, covers);
   }
 
   #observePut(
