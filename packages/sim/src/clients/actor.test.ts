@@ -7,12 +7,12 @@ import { Actor } from './actor.js';
 import { Histories } from './recorder.js';
 import type { BeginOptions, ClientSession, ClientTransaction } from './session.js';
 
-/** So long a snapshot that stays open is waited for. */
+/** How long the test waits for a snapshot that stays open. */
 const SLOW_MS = 100;
 
 /**
- * Carries out a plan; transactions are given these snapshots, in the order in which they begin. Gives what was told of
- * snapshots.
+ * Carries out a plan; transactions are given these snapshots, in the order in which they begin. Returns the snapshots
+ * that were reported.
  */
 function observationsOf(transactions: SessionPlan['transactions'], snapshots: readonly number[]) {
   const time = new VirtualTime();

@@ -1,4 +1,4 @@
-/** A client that carries out its session's plan, transaction by transaction, and writes down what it sees. */
+/** A client that carries out its session's plan, transaction by transaction, and records its reads and writes. */
 import {
   compareKeys,
   type KeyWrite,
@@ -24,17 +24,17 @@ import { isSameSnapshot } from '../protocols/snapshot.js';
 import { type Histories, Recording } from './recorder.js';
 import { type BeginOptions, type Carried, type ClientSession, type CommitResult, RequestFailed } from './session.js';
 
-/** What all clients of a run share. */
+/** The shared state of all clients of a run. */
 export interface ActorWorld {
   readonly histories: Histories;
   readonly observer: ClientObservations;
-  /** Ids of transactions that wrote something, in the order in which they began. */
+  /** Ids of transactions that wrote a key, in the order in which they began. */
   readonly txIds: TxId[];
   /** Every key of the plan, in key order: those that a listing does not show are absent. */
   readonly keys: readonly QualifiedKey[];
-  /** Clients that have seen nothing begin in every region, and read these keys. */
+  /** Starts clients without a past in every region, which read these keys. */
   newcomers(keys: readonly QualifiedKey[]): void;
-  /** Something for people who follow a run. */
+  /** A note for people who follow a run. */
   note(session: string, what: () => string): void;
 }
 
@@ -42,28 +42,28 @@ export interface ActorWorld {
 export interface ActorClient {
   readonly time: VirtualTime;
   readonly region: RegionId;
-  /** Whether it still repeats a write whose outcome it does not know. */
+  /** Whether it still repeats a write whose outcome is unknown to it. */
   readonly settling: boolean;
   /** Waits until the session that was opened last can begin transactions. */
   connection(): Co<void>;
   stable(ts: Timestamp, timeoutMs: number): Co<boolean>;
   pause(ms: number): Co<void>;
   moveTo(region: RegionId): void;
-  /** What comes to its present connections is lost. Returns how to break them. */
+  /** Loses all messages to its present connections. Returns a function that breaks them. */
   loseAnswers(): () => void;
   die(): void;
 }
 
-/** What a session has seen that has seen nothing. */
+/** The snapshot of a session without a past. */
 const BEFORE_ALL: Snapshot = { ts: 0 };
 const NONE: ReadonlyMap<QualifiedKey, never> = new Map<QualifiedKey, never>();
 
 export class Actor {
   readonly name: string;
-  /** What it is doing, for those who wait for it. */
+  /** Its present activity, for reports about standstills. */
   doing = 'connecting';
   transactions = 0;
-  /** Codes of what was refused for good, or not answered in time. */
+  /** Codes of requests that were refused for good, or not answered in time. */
   readonly refusals: string[] = [];
   #session: ClientSession;
   #generation = 0;
@@ -73,7 +73,7 @@ export class Actor {
   #finished = false;
   #beside = 0;
   #floor: Snapshot = BEFORE_ALL;
-  /** What is not finished: of what stays open beside the session's order, nothing. */
+  /** Unfinished transactions, without those that stay open beside the session's order. */
   #current: readonly Recording[] = [];
   #own: ReadonlyMap<QualifiedKey, OwnWrite> = new Map();
   #inDoubt: ClientView['inDoubt'] = new Map();
@@ -90,12 +90,12 @@ export class Actor {
     this.#session = this.#open({});
   }
 
-  /** Whether nothing of it is under way any more. */
+  /** Whether none of its requests is under way any more. */
   get finished(): boolean {
     return this.#dead || (this.#finished && this.#beside === 0 && !this.client.settling);
   }
 
-  /** How many own writes the session keeps although the stable time has passed all that there is. */
+  /** How many own writes the session keeps although the stable time has passed all versions. */
   cachedAt(ust: Timestamp): number {
     if (this.#dead) return 0;
     this.#session.observe(ust);
@@ -113,12 +113,12 @@ export class Actor {
     );
   }
 
-  /** Begins nothing new. */
+  /** Starts no new transactions. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /** The process of the client ends; nobody will know how its commit does. */
+  /** The process of the client ends; the outcome of its commit stays unknown. */
   die(): void {
     if (this.#dead) return;
     this.#dead = true;
@@ -135,7 +135,7 @@ export class Actor {
     return this.client.loseAnswers();
   }
 
-  /** Writes down what is not finished. */
+  /** Records the unfinished transactions. */
   abandon(): void {
     const those = this.#current;
     this.#current = [];
@@ -288,7 +288,7 @@ export class Actor {
     this.#concluded(recording, yield* this.#send(recording, plan));
   }
 
-  /** Writes that do not wait for one another. What became of them is written down in the order of the calls. */
+  /** Writes that do not wait for one another. Their outcomes are recorded in the order of the calls. */
   *#burst({ writes, commit }: BurstPlan): Co<void> {
     const burst = writes.map(({ key, deletes }) => {
       const recording = this.#begin({ mode: 'one-shot' });
@@ -350,14 +350,14 @@ export class Actor {
     else this.#leaveInDoubt(txId, writes);
   }
 
-  /** Its client may find out later what became of it. */
+  /** Its client may learn the outcome later. */
   #leaveInDoubt(txId: TxId, writes: readonly KeyWrite[]): void {
     const inDoubt = new Map(this.#inDoubt);
     for (const { key, value } of writes) inDoubt.set(key, [...(inDoubt.get(key) ?? []), { txId, value }]);
     this.#inDoubt = inDoubt;
   }
 
-  /** What was reported as served is seen by whoever begins now, wherever it is. */
+  /** A write that was reported as served is seen by every client that begins now, in any region. */
   *#stable(timeoutMs: number, againMs: number): Co<void> {
     const commit = this.#lastCommit;
     if (commit === undefined) return;
@@ -372,7 +372,7 @@ export class Actor {
     this.client.time.after(againMs, begin);
   }
 
-  /** What the plan has in store for a commit that was sent. */
+  /** Applies the plan's faults to a commit that was sent. */
   #befall({ loses, duplicate }: CommitPlan, resend: (region: string) => void): void {
     const { time } = this.client;
     if (duplicate !== null) time.after(duplicate.afterMs, () => resend(duplicate.region));
@@ -398,7 +398,7 @@ export class Actor {
   *#rereads(recording: Recording, keys: readonly QualifiedKey[], reads: number, pauseMs: number): Co<void> {
     try {
       for (let i = 0; i < reads; i++) {
-        // Another key each time, so that not all of them come from what was read before.
+        // Another key each time, so that not all of them come from earlier reads.
         yield* this.#read(recording, keys.slice(0, 1 + (i % keys.length)));
         yield* this.client.pause(pauseMs);
         if (this.#stopped) return;
@@ -429,7 +429,7 @@ export class Actor {
     if (snapshot === undefined || isSameSnapshot(before, snapshot)) return;
     this.world.observer.snapshot(recording, snapshot);
     this.#snapshots.push(snapshot);
-    // What stayed open in a session that was exported, its successor knows nothing of.
+    // The successor of an exported session does not have the snapshots of transactions that stayed open in it.
     if (recording.generation === this.#generation && snapshot.ts > this.#floor.ts) this.#floor = snapshot;
   }
 

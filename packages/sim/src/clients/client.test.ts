@@ -8,7 +8,7 @@ function planOf(seed: number, faults: Plan['faults'] = []): Plan {
   return { ...paris.draw(seed, { transactions: 60 }), faults };
 }
 
-/** Everything that a node's machine of session frames has answered, by type. */
+/** All responses of a node's machine of session frames, by type. */
 function answersIn(plan: Plan): Set<string> {
   const { ok, failures, trace } = paris.run(plan, { trace: true });
   expect([ok, failures]).toEqual([true, []]);

@@ -43,11 +43,11 @@ import {
 import type { ClientSocket, SocketNetwork } from './sockets.js';
 import { MachineOperation, MachineTransaction, type TransactionsSession } from './transactions.js';
 
-/** How long a client that has moved finds no node but those of its new region. */
+/** How long a client that has moved finds only the nodes of its new region. */
 const MOVING_MS = 2_000;
 const CONNECT_TIMEOUT_MS = 1_000;
 const RETURN_AFTER_MS = 3_000;
-/** How long a client waits about that has found no node, as at the beginning of a run. */
+/** About how long a client waits that has found no node, as at the beginning of a run. */
 const CONNECT_AGAIN_MS = 250;
 /** How many nodes of other regions an application names. */
 const FAR_ENDPOINTS = 2;
@@ -63,35 +63,35 @@ type WriteFrame = Extract<ClientFrame, { readonly type: 'commit' | 'put' }>;
 /** A write whose first sending is reported. */
 interface WatchedWrite {
   readonly sent: CommitHooks['sent'];
-  /** Of a commit: what it reads from, where its frame does not say so. */
+  /** The snapshot that a commit reads from, if its frame does not have it. */
   readonly snapshot?: () => Snapshot;
-  /** What was sent last, unless it was refused before it began. */
+  /** The frame that was sent last, unless it was refused before it began. */
   frame: WriteFrame | undefined;
   isReported: boolean;
-  /** The same has gone to another coordinator. */
+  /** The same write was sent to another coordinator too. */
   isElsewhere: boolean;
 }
 
-/** A commit as it is sent where its transaction is not open. */
+/** A commit as it is sent when its transaction is not open. */
 const inItsSnapshot = (frame: WriteFrame, { ts: snapshot, deps }: Snapshot): WriteFrame =>
   frame.type === 'put' || frame.snapshot !== undefined ? frame : { ...frame, snapshot, ...(deps && { deps }) };
 
 const NOT_SENT = { frame: undefined, isReported: false, isElsewhere: false };
 
-/** Refusals after which nothing can have happened. */
+/** Refusals after which the request cannot have taken effect. */
 const NOT_BEGUN = /"(NOT_READY|CREDITS_EXHAUSTED|SNAPSHOT_UNAVAILABLE)"/;
 
-/** What a call came to. */
+/** The result of a call. */
 type Settled = { readonly value: unknown } | { readonly reason: unknown };
 
-/** Where a client is. */
+/** The place of a client. */
 export interface ClientPlace<M extends AnyMessage> {
   readonly time: VirtualTime;
   readonly random: Random;
   readonly sockets: SocketNetwork<M>;
   readonly topology: Topology;
   readonly requestTimeoutMs: number;
-  /** A commit is asked for this long before the application learns that its outcome is unknown. */
+  /** After this time an unfinished commit is reported to the application as unknown. */
   readonly commitTimeoutMs: number;
   readonly engine: OpenEngine;
   note(what: () => string): void;
@@ -100,7 +100,7 @@ export interface ClientPlace<M extends AnyMessage> {
 /** One client: its place, and the session that it holds now. */
 export class Client<M extends AnyMessage> implements ActorClient {
   #session: MachineSession<M> | undefined;
-  /** Where it finds nodes after a move, and until when. */
+  /** The only region whose nodes it finds after a move, and until when. */
   #only: { readonly region: RegionId; readonly untilMs: number } | undefined;
 
   constructor(
@@ -112,7 +112,7 @@ export class Client<M extends AnyMessage> implements ActorClient {
     return this.place.time;
   }
 
-  /** A session that begins, or continues an exported one: the one before it is closed. */
+  /** Opens a session, new or as the continuation of an exported one; closes the one before it. */
   open(id: string, carried: Carried): MachineSession<M> {
     this.#session?.close();
     this.#session = new MachineSession(this, id, carried);
@@ -152,7 +152,7 @@ export class Client<M extends AnyMessage> implements ActorClient {
     return only === undefined || this.time.now >= only.untilMs || this.place.topology.regionOf(node) === only.region;
   }
 
-  /** Whether the session still repeats a write whose outcome it does not know. */
+  /** Whether the session still repeats a write whose outcome is unknown to it. */
   get settling(): boolean {
     return this.#session?.settling ?? false;
   }
@@ -211,7 +211,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     );
   }
 
-  // As actors see it.
+  // The interface for actors.
 
   get cached(): number {
     return this.#hasTransactions ? this.#machine.core.session.cacheSize : 0;
@@ -246,9 +246,9 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     return { status: state, ts: timestamp ?? null };
   }
 
-  // As its client sees it.
+  // The interface for its client.
 
-  /** Connects, and goes on trying where no node can be reached. */
+  /** Connects, and tries again when no node can be reached. */
   *connected(): Co<void> {
     while (!this.#connected) {
       try {
@@ -298,7 +298,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     for (const socket of this.#sockets.values()) socket.break();
   }
 
-  /** What comes to its sockets is lost. Returns how to break them. */
+  /** Loses all messages to its sockets. Returns a function that breaks them. */
   loseAnswers(): () => void {
     const sockets = [...this.#sockets.values()];
     for (const socket of sockets) socket.loseAnswers();
@@ -316,7 +316,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     for (const socket of this.#sockets.values()) socket.break();
   }
 
-  /** What the machine asks for. */
+  /** The effects that the machine asks for. */
   readonly #effects: ClientEffects = {
     open: (id, url) => this.#open(id, url),
     send: (id, message) => this.#send(id, message as string),
@@ -357,7 +357,10 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     this.#sockets.set(id, socket);
   }
 
-  /** What an application names: the nodes of its region, and some others. The rest are learned from those. */
+  /**
+   * The endpoints that an application names: the nodes of its region, and some others. The client learns the rest from
+   * those.
+   */
   #endpoints(): string[] {
     const { region, place } = this.client;
     const { topology, random } = place;
@@ -366,7 +369,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     return [...new Set([...topology.nodesOf(region), ...some])].map(urlOf);
   }
 
-  /** A write is on its way to the socket that is sent to next. */
+  /** A write is passed to the socket that sends next. */
   #encode(frame: ClientFrame): Encoded {
     if (frame.type === 'commit' || frame.type === 'put') this.#leaving.push(frame);
     return jsonCodec.encode(frame);
@@ -393,7 +396,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     }
   }
 
-  /** Reports the first sending of a write that is watched, and keeps what was sent last. */
+  /** Reports the first sending of a watched write, and keeps the frame that was sent last. */
   #report(frame: WriteFrame, node: NodeId): void {
     const { tx } = frame;
     if (frame.type === 'put' && this.#put !== undefined && !this.#watched.has(tx)) {
@@ -410,9 +413,9 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
   }
 
   /**
-   * Where a write was refused before it began, the next sending is another one: it may have another home. The one
-   * before cannot come anywhere after that. Where it has gone elsewhere as well, its refusal is lost. Returns whether
-   * it is.
+   * After a refusal before the write began, the next sending is a new one: it may have another home. The earlier one
+   * cannot take effect elsewhere after that. If it was also sent elsewhere, its refusal is lost. Returns whether that
+   * is so.
    */
   #losesRefusal(message: string): boolean {
     if (!NOT_BEGUN.test(message)) return false;

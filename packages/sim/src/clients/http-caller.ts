@@ -29,11 +29,11 @@ interface Sent {
   readonly id: TxId;
   readonly node: NodeId;
   readonly request: HttpRequest;
-  /** What its token knows. */
+  /** The newest versions of its token's lineage. */
   readonly known: Token['known'];
 }
 
-/** What the callers of a run share with its other clients. */
+/** The shared state of a run's callers and its other clients. */
 export interface CallerWorld {
   readonly histories: Histories;
   readonly observer: Pick<ClientObservations, 'acknowledged' | 'httpRead'>;
@@ -47,7 +47,7 @@ export interface CallerNetwork {
   http(random: Random, from: RegionId, node: NodeId, request: HttpRequest, done: (answer: HttpAnswer) => void): void;
 }
 
-/** How often it looks whether a node serves yet, ms. */
+/** How often it checks whether a node serves yet, ms. */
 const READY_POLL_MS = 20;
 
 const NOTHING_KNOWN: Token['known'] = new Map();
@@ -74,7 +74,7 @@ export class HttpCaller {
     this.#time = network.time;
   }
 
-  /** Whether nothing of it is under way any more. */
+  /** Whether none of its requests is under way any more. */
   get finished(): boolean {
     return this.#launched && this.#waiting === 0;
   }
@@ -101,7 +101,7 @@ export class HttpCaller {
     );
   }
 
-  /** Begins nothing new. */
+  /** Sends no new requests. */
   stop(): void {
     this.#stopped = true;
     this.#launched = true;

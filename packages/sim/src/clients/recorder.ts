@@ -4,11 +4,11 @@ import type { Snapshot } from '@isochron/protocols';
 import type { ClientView } from '../checks/observations.js';
 import type { ClientTransaction, Seen } from './session.js';
 
-/** What one transaction saw and did, from its client's point of view. */
+/** The reads and writes of one transaction, from its client's point of view. */
 export class Recording implements ClientView {
   readonly ops: Op[] = [];
   readonly written = new Map<QualifiedKey, KeyWrite['value']>();
-  /** The commit request has left: from now on it may happen. */
+  /** The commit request was sent: from now on it may take effect. */
   sent = false;
 
   constructor(

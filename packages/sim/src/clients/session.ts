@@ -1,28 +1,28 @@
-/** What an application does with a session, in simulated time. */
+/** The interface of a session for an application, in simulated time. */
 import type { HandleMode } from '@isochron/client';
 import type { NodeId, QualifiedKey, Timestamp, TxId, Value } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { Co } from '../engine/coroutine.js';
 
-/** What a read showed to the application. */
+/** A read as the application sees it. */
 export interface Seen {
   readonly key: QualifiedKey;
   readonly value: Value | null;
 }
 
-/** What a session begins with: the exported state of another one, the token of another one, or nothing. */
+/** The start of a session: the exported state of another one, the token of another one, or nothing. */
 export type Carried = { readonly session?: string; readonly token?: string | undefined };
 
 /** A session, as an SDK gives it to an application. */
 export interface ClientSession {
-  /** Another one continues it: with the whole state, as an SDK exports it, or with its token. */
+  /** Exports the session for a successor: the whole state, as an SDK exports it, or its token. */
   export(part: keyof Carried): Carried;
   /** A node reports its stable time. */
   observe(ust: Timestamp): void;
   /** How many own writes it keeps, because its snapshots may not have them yet. */
   readonly cached: number;
   begin(options: BeginOptions): ClientTransaction;
-  /** How another transaction ended, as a node says. */
+  /** The outcome of another transaction, as a node reports it. */
   status(txId: TxId): Co<{ readonly status: string; readonly ts: Timestamp | null }>;
 }
 
@@ -45,9 +45,9 @@ export interface ClientTransaction {
   end(): void;
 }
 
-/** What a plan does to a commit while it is under way. */
+/** The faults that a plan applies to a commit while it is under way. */
 export interface CommitHooks {
-  /** The request will reach another coordinator as well: a refusal of this one says nothing of that one. */
+  /** The request will reach another coordinator as well: a refusal by this one does not settle it. */
   readonly duplicated: boolean;
   /** The request has been sent to this node, for the first time. */
   sent(resend: (region: string) => void, node: NodeId): void;
@@ -55,18 +55,18 @@ export interface CommitHooks {
 
 export type CommitResult =
   | { readonly status: 'committed'; readonly ct: Timestamp }
-  /** Nothing has happened and never will. */
+  /** The commit has not taken effect and never will. */
   | { readonly status: 'aborted'; readonly code: string }
-  /** Refused for good, in a way that leaves open whether it happened. */
+  /** Refused for good, with an open outcome. */
   | { readonly status: 'unknown'; readonly code: string };
 
-/** A request that an SDK gives up: the application is told. */
+/** A request that an SDK gives up: the application gets an error. */
 export class RequestFailed extends Error {
   override readonly name = 'RequestFailed';
 
   constructor(
     readonly code: string,
-    /** What an open transaction reads was garbage collected (P9). */
+    /** The versions that an open transaction reads were garbage collected (P9). */
     readonly collected = false,
   ) {
     super(code);

@@ -1,6 +1,6 @@
 /**
- * Sockets between SDK clients and nodes: messages cross encoded, and in order; what is on its way when one breaks is
- * lost.
+ * Sockets between SDK clients and nodes: messages cross encoded, and in order; messages in flight are lost when a
+ * socket breaks.
  */
 import type { AnyMessage, NodeId, Random, RegionId } from '@isochron/core';
 import { isLarge, type Outgoing, PlainFrames, type ServedConnection, type SessionLink } from '@isochron/sessions';
@@ -8,18 +8,18 @@ import { exponential } from '../engine/draws.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
 import type { SimNode } from '../world/node.js';
 
-/** What the network of clients knows of the world. */
+/** The state of the world that the network of clients depends on. */
 export interface Reachability<M extends AnyMessage> {
   node(id: NodeId): SimNode<M>;
-  /** Whether a client of a region gets through to a node's machine at the moment. */
+  /** Whether a client of a region can reach a node's machine at the moment. */
   reaches(region: RegionId, node: NodeId): boolean;
   /** Mean one-way delay. */
   delayMs(region: RegionId, node: NodeId): number;
 }
 
-/** How long an end of a broken socket takes to notice at most. */
+/** The longest time that an end of a broken socket takes to notice. */
 const NOTICE_MS = 300;
-/** An address that does not answer is given up after this time. */
+/** A connection attempt fails after this time without an answer. */
 const CONNECT_TIMEOUT_MS = 400;
 
 /** The client's end of a socket. */
@@ -50,7 +50,7 @@ export class SocketNetwork<M extends AnyMessage> {
     return socket;
   }
 
-  /** A node's process is gone: so are its sockets. */
+  /** A node's process is gone, and its sockets with it. */
   crashed(id: NodeId): void {
     this.breakWhere((socket) => socket.node.id === id);
   }
@@ -97,7 +97,7 @@ export class ClientSocket<M extends AnyMessage> implements SessionLink {
     return mean / 2 + exponential(this.network.random, mean / 2);
   }
 
-  /** The node takes the connection. False where no process is there that could. */
+  /** The node takes the connection. False when no process runs there. */
   admit(): boolean {
     if (!this.#whole || this.node.incarnation !== this.#incarnation) return false;
     this.#served = this.node.admit(this);
@@ -113,7 +113,7 @@ export class ClientSocket<M extends AnyMessage> implements SessionLink {
     time.at(this.#lastUp, () => this.#atNode((served) => served.receive(JSON.parse(text))));
   }
 
-  /** The node sends: what it sends at one time leaves as one message. */
+  /** The node sends: data that it sends at one time leave as one message. */
   send(outgoing: Outgoing): void {
     this.#out.push(JSON.stringify(isLarge(outgoing) ? outgoing.encode(FRAMES) : outgoing));
     if (this.#out.length === 1) this.network.time.after(0, () => this.#flush());
@@ -143,7 +143,7 @@ export class ClientSocket<M extends AnyMessage> implements SessionLink {
     time.after(this.network.noticeMs(), () => this.#gone());
   }
 
-  /** What the node sends is lost, until the socket breaks. */
+  /** Loses all messages of the node, until the socket breaks. */
   loseAnswers(): void {
     this.#carriesAnswers = false;
   }

@@ -1,4 +1,4 @@
-/** What a session of the client machine reads and writes at once: transactions, or single operations. */
+/** The reads and writes of a session of the client machine: transactions, or single operations. */
 import type { Call, Committed, HandleId, MergedPage } from '@isochron/client';
 import type { NodeId, QualifiedKey, RegionId, TxId, Value } from '@isochron/core';
 import type { SessionTransaction, Snapshot } from '@isochron/protocols';
@@ -19,9 +19,9 @@ export interface TransactionsSession {
   end(handle: HandleId): void;
   /** Whether the server has had the handle's snapshot in use ever since it assigned it. */
   isInUse(handle: HandleId): boolean;
-  /** The next commit of this id is reported when it is sent first. */
+  /** Reports the next commit of this id when it is sent first. */
   watch(txId: TxId, hooks: CommitHooks, snapshot: () => Snapshot): void;
-  /** The next PUT is reported when it is sent first. */
+  /** Reports the next PUT when it is sent first. */
   watchPut(sent: (txId: TxId, resend: (region: RegionId) => void, node: NodeId) => void): void;
 }
 
@@ -78,8 +78,8 @@ export class MachineTransaction implements ClientTransaction {
   }
 
   /**
-   * A snapshot in use is never collected, but its lease may have ended before the read came. Asked again, the server
-   * has no such transaction then, and the handle opens it anew.
+   * A snapshot in use is never collected, but its lease may have ended before the read arrived. At the next read the
+   * server has no such transaction, and the handle opens it anew.
    */
   *#call(call: Call): Co<unknown> {
     try {
@@ -101,7 +101,7 @@ const isTooOld = (error: unknown): error is RequestFailed =>
 
 /** A GET, a read-only transaction, or a PUT. Its id is known once it is sent. */
 export class MachineOperation implements ClientTransaction {
-  /** No client is given the snapshot. */
+  /** The client is not given the snapshot. */
   readonly snapshot = undefined;
   id: TxId;
   #write: { readonly key: QualifiedKey; readonly value: Value | null } | undefined;
@@ -138,7 +138,10 @@ export class MachineOperation implements ClientTransaction {
   end(): void {}
 }
 
-/** What a commit came to. An SDK promises that after every error but those of open outcomes nothing has happened. */
+/**
+ * The result of a commit. An SDK promises that after every error with a settled outcome the commit has not taken
+ * effect.
+ */
 function* committed(call: Co<unknown>, hooks: CommitHooks): Co<CommitResult> {
   try {
     const { timestamp: ct } = (yield* call) as Committed;
@@ -146,7 +149,7 @@ function* committed(call: Co<unknown>, hooks: CommitHooks): Co<CommitResult> {
   } catch (error) {
     if (!(error instanceof RequestFailed)) throw error;
     const { code } = error;
-    // What another coordinator has got as well may happen there, unless that was ruled out durably.
+    // A commit that was sent to another coordinator as well may take effect there, unless that was ruled out durably.
     const isOpen = code.startsWith('OUTCOME_') || (hooks.duplicated && code !== 'TRANSACTION_ABORTED');
     return { status: isOpen ? 'unknown' : 'aborted', code };
   }

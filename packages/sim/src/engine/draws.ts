@@ -1,4 +1,4 @@
-/** Draws that are more than uniform numbers. */
+/** Draws beyond uniform numbers. */
 import type { Random } from '@isochron/core';
 
 /** Uniform between two bounds. */

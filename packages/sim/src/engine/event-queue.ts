@@ -1,9 +1,9 @@
 import { MinHeap } from './min-heap.js';
 
-/** Something that will happen at a virtual time. */
+/** An event that will happen at a virtual time. */
 export interface Scheduled {
   readonly at: number;
-  /** Breaks ties: what was scheduled first happens first. */
+  /** Breaks ties: the event that was scheduled first happens first. */
   readonly order: number;
   /** Undefined once it was called off. */
   run: (() => void) | undefined;
@@ -12,8 +12,8 @@ export interface Scheduled {
 const before = (a: Scheduled, b: Scheduled): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);
 
 /**
- * Events, earliest first. Nothing is pushed that is earlier than the last event that came out. Many events are pushed
- * for that very time: they come after all others of it, in their order, and never enter the heap.
+ * Events, earliest first. No event may be pushed that is earlier than the last one that came out. Many events are
+ * pushed for that very time: they come after all others of it, in their order, and never enter the heap.
  */
 export class EventQueue {
   readonly #heap = new MinHeap(before);

@@ -1,4 +1,4 @@
-/** A binary heap, least first. What the order depends on must not change while an item is in it. */
+/** A binary heap, least first. The sort key must not change while an item is in it. */
 export class MinHeap<T> {
   readonly #items: T[] = [];
 

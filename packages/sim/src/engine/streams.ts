@@ -1,7 +1,7 @@
 import { hashKey, Random } from '@isochron/core';
 
 /**
- * Sources of randomness by purpose, all from one seed. What one of them is asked for changes nothing in the others, so a plan that
+ * Sources of randomness by purpose, all from one seed. Draws from one of them do not change the others, so a plan that
  * loses a session or a fault keeps the rest of its run as far as possible.
  */
 export class Streams {

@@ -28,7 +28,7 @@ export class VirtualTime {
     event.run = undefined;
   }
 
-  /** Lets events happen until the time has come, or `done` says so after one of them. */
+  /** Lets events happen until the time has come, or `done` returns true after one of them. */
   runUntil(end: number, done: () => boolean): void {
     for (;;) {
       const next = this.#queue.pop(end);

@@ -1,4 +1,4 @@
-/** What happens to clients from outside. */
+/** Faults of clients. */
 import type { FaultKind } from './fault.js';
 
 /** The client's process dies, in whatever state it is. */
@@ -12,7 +12,7 @@ export const clientDeath: FaultKind<{ session: string }> = {
   },
 };
 
-/** The client loses its connection, with whatever was under way. */
+/** The client loses its connection, with all requests under way. */
 export const clientDisconnect: FaultKind<{ session: string }> = {
   weight: 3,
   forMs: [0, 0],
@@ -24,8 +24,8 @@ export const clientDisconnect: FaultKind<{ session: string }> = {
 };
 
 /**
- * The client receives nothing on the connections that it has now, while nodes take in what it sends: it repeats
- * elsewhere what is done already, and nodes serve several connections of its session.
+ * The client receives nothing on its present connections, while nodes receive its messages: it repeats finished
+ * requests elsewhere, and nodes serve several connections of its session.
  */
 export const answersLost: FaultKind<{ session: string }> = {
   weight: 0,

@@ -19,7 +19,7 @@ export interface FaultyNode {
   readonly clock: WallClock;
   readonly disk: Disk;
   diskIsFull: boolean;
-  /** Something comes over the link from a peer. */
+  /** A frame of a peer arrives over the link. */
   receive(peer: NodeId, frame: { readonly hlc: Timestamp; readonly envelopes: readonly never[] }): void;
   pause(): void;
   resume(): void;
@@ -36,11 +36,11 @@ export interface FaultyCluster {
   isolate(region: RegionId, isolated: boolean): void;
   crash(node: NodeId, batchSurvives: boolean): void;
   restart(node: NodeId): void;
-  /** The node takes no HTTP requests any more, and hands over what it keeps for callers. */
+  /** The node takes no more HTTP requests, and hands the sessions of its callers over. */
   drain(node: NodeId, done: () => void): void;
-  /** Whether a node may lose data without the cluster losing them. */
+  /** Whether a node may lose its data: the cluster has them elsewhere. */
   maySpare(node: NodeId): boolean;
-  /** Whether a node's clock may be set far off: those of all others are about right. */
+  /** Whether a node's clock may be set far off: the clocks of all others are about right. */
   mayMisread(node: NodeId): boolean;
   /** The node dies, and its disk holds an older image, or nothing, when it comes back. */
   rob(node: NodeId, image: readonly DurableRecord[]): void;
@@ -50,14 +50,17 @@ export interface FaultyCluster {
 export interface FaultyClient {
   die(): void;
   disconnect(): void;
-  /** What nodes send on its present connections is lost from now on. Returns how to break these connections. */
+  /**
+   * From now on messages of nodes on its present connections are lost. Returns a function that breaks these
+   * connections.
+   */
   loseAnswers(): () => void;
 }
 
-/** What a fault can reach. */
+/** The objects that a fault can act on. */
 export interface FaultWorld {
   readonly cluster: FaultyCluster;
-  /** Calls back once, at the `nth` time that the moment comes. Returns how to call it off. */
+  /** Calls back once, at the `nth` occurrence of the moment. Returns a function that cancels it. */
   onMoment(moment: Moment, nth: number, run: () => void): () => void;
   /** The client of a session. */
   client(session: string): FaultyClient | undefined;
@@ -68,13 +71,13 @@ export interface Moment {
   readonly node: NodeId;
   readonly type: string;
   /**
-   * `receive`: it has arrived and is not handled. `handle`: it is handled, and nothing of what follows has left. `send`: the frame with
-   * it has left, and those behind it have not.
+   * `receive`: it has arrived and is not handled. `handle`: it is handled, and none of its effects has left. `send`:
+   * the frame with it has left, and those behind it have not.
    */
   readonly point: 'receive' | 'handle' | 'send';
 }
 
-/** What the draws of a fault may look at. */
+/** The inputs for the draws of a fault. */
 export interface FaultScene {
   readonly topology: Topology;
   readonly sessions: readonly string[];
@@ -83,14 +86,14 @@ export interface FaultScene {
 
 type Parameters = Readonly<Record<string, unknown>>;
 
-/** One kind of fault: how it is drawn, and what it does. Adding one is adding it to the table. */
+/** One kind of fault: how it is drawn, and its effect. A new kind is added to the table. */
 export interface FaultKind<P extends Parameters = Parameters> {
   /** How often a plan has it in comparison with others; 0: only plans that name it have it. */
   readonly weight: number;
   /** How long it lasts at least and at most, ms. */
   readonly forMs: readonly [number, number];
-  /** Its parameters; undefined when the cluster has nothing to break so. */
+  /** Its parameters; undefined when the cluster has no target for it. */
   draw(random: Random, scene: FaultScene): P | undefined;
-  /** Lets it happen; returns what heals it, if it has to be healed. */
+  /** Starts it; returns a function that heals it, if it has to be healed. */
   start(world: FaultWorld, fault: P & FaultPlan): (() => void) | undefined;
 }

@@ -10,7 +10,7 @@ const CLUSTER = {
 };
 const SCENE = { topology: new Topology(CLUSTER), sessions: ['s-p', 's-q'], crashPoints: ['PrepareReq', 'CommitTx'] };
 
-/** A small cluster in which nothing is left to chance but what the fault itself does. */
+/** A small cluster in which only the fault itself is random. */
 function planWith(protocol: SimulatedProtocol, fault: Plan['faults'][number]): Plan {
   const drawn = protocol.draw(77, { transactions: 30 });
   const nodes = CLUSTER.regions.flatMap((region) => region.nodes);

@@ -26,7 +26,7 @@ export const stalledDisk: FaultKind<{ node: NodeId }> = {
   },
 };
 
-/** No room is left on the disk: the driver refuses new writes (D11), what is promised still gets through. */
+/** The disk is full: the driver refuses new writes (D11), but the writes behind promises still succeed. */
 export const diskFull: FaultKind<{ node: NodeId }> = {
   weight: 1,
   forMs: [200, 5_000],
@@ -45,7 +45,7 @@ export const clockJump: FaultKind<{ node: NodeId; ms: number }> = {
   weight: 3,
   forMs: [0, 0],
   draw: (random, { topology }) => {
-    // Now and then so far that outcomes are forgotten (D5).
+    // Now and then so far that outcomes are dropped (D5).
     const ms = Math.round(random.chance(0.1) ? between(random, 60_000, 90_000) : logBetween(random, 1, 3_000));
     return { node: random.pick(topology.nodes), ms: random.chance(0.5) ? ms : -ms };
   },
@@ -91,8 +91,8 @@ export const clockFarOff: FaultKind<{ node: NodeId; ms: number }> = {
 };
 
 /**
- * A node starts with a clock that is far off, as with a dead battery; it is set right later, with another start or
- * without one.
+ * A node starts with a clock that is far off, as with a dead battery; it is set right later, with or without another
+ * start.
  */
 export const clockFarOffAtStart: FaultKind<{ node: NodeId; ms: number; downMs: number; startsAgain: boolean }> = {
   weight: 1.5,

@@ -1,4 +1,4 @@
-/** Links that drop, slow down or stay away. */
+/** Links that drop, slow down or stay down. */
 import { MAX_TIMESTAMP, type NodeId, type Random, type RegionId, type Timestamp, type Topology } from '@isochron/core';
 import { rounded } from '../engine/draws.js';
 import type { FaultKind } from './fault.js';
@@ -51,7 +51,7 @@ export const slowLink: FaultKind<Pair & { factor: number }> = {
   },
 };
 
-/** Frames are lost, come twice or come late, and the connection stays: correctness rests on none of that (D6). */
+/** Frames are lost, come twice or come late, and the connection stays: no guarantee depends on their order (D6). */
 export const unrulyLink: FaultKind<Pair & { share: number }> = {
   weight: 2,
   forMs: [50, 4_000],
@@ -93,7 +93,7 @@ export const isolateRegion: FaultKind<{ region: RegionId }> = {
   },
 };
 
-/** An empty frame of a peer that does not bound its clock: of another build, or of one that was broken into (K1). */
+/** An empty frame of a peer that does not bound its clock: of another build, or of a compromised one (K1). */
 export const farFrame: FaultKind<Pair & { hlc: Timestamp }> = {
   weight: 1,
   forMs: [0, 0],

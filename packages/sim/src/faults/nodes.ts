@@ -3,7 +3,7 @@ import type { NodeId, RegionId } from '@isochron/core';
 import { logBetween } from '../engine/draws.js';
 import type { FaultKind, FaultWorld, FaultyCluster, Moment } from './fault.js';
 
-/** kill -9; the batch on its way to the disk is there as a whole or not at all. */
+/** kill -9; the batch on its way to the disk survives as a whole or not at all. */
 export const crash: FaultKind<{ node: NodeId; batchSurvives: boolean }> = {
   weight: 5,
   forMs: [1, 3_000],
@@ -56,7 +56,9 @@ export const massCrash: FaultKind<{ region: RegionId | null; batchSurvives: bool
   },
 };
 
-/** SIGTERM: the node gives what it keeps for HTTP callers to another one, and ends. Plans with such callers have it. */
+/**
+ * SIGTERM: the node hands the sessions of HTTP callers over to another one, and ends. Plans with such callers have it.
+ */
 export const drain: FaultKind<{ node: NodeId }> = {
   weight: 0,
   forMs: [200, 3_000],
@@ -75,7 +77,9 @@ export const drain: FaultKind<{ node: NodeId }> = {
   },
 };
 
-/** SIGSTOP and SIGCONT: the process does nothing for a while and then goes on, with everything that came meanwhile. */
+/**
+ * SIGSTOP and SIGCONT: the process stands still for a while and then goes on, with all messages that came meanwhile.
+ */
 export const pause: FaultKind<{ node: NodeId }> = {
   weight: 2,
   forMs: [10, 3_000],
@@ -86,10 +90,10 @@ export const pause: FaultKind<{ node: NodeId }> = {
   },
 };
 
-/** The same for longer than anybody waits for a sign of life. */
+/** The same for longer than any peer waits for a sign of life. */
 export const freeze: FaultKind<{ node: NodeId }> = { ...pause, weight: 1, forMs: [3_000, 10_000] };
 
-/** A node comes back with an empty disk (D10). Only where nobody else's copy is in danger. */
+/** A node comes back with an empty disk (D10). Only when no other copy is in danger. */
 export const wipe: FaultKind<{ node: NodeId }> = {
   weight: 1.5,
   forMs: [1, 2_000],
@@ -157,7 +161,7 @@ function peersOf({ topology }: FaultyCluster, node: NodeId): NodeId[] {
   return [...new Set(peers)].filter((id) => id !== node);
 }
 
-/** @param onLoss what else happens when the node loses what came since; what it returns heals that */
+/** @param onLoss a further effect when the node loses its newer data; returns a function that heals it */
 function rollBack(
   cluster: FaultyCluster,
   node: NodeId,
@@ -175,7 +179,7 @@ function rollBack(
     isDown = false;
   };
   const robbing = cluster.time.after(backMs, () => {
-    // An image of before another loss would bring back what everybody has got over.
+    // An image from before another loss would bring back data that the cluster has given up.
     if (!cluster.node(node).up || !cluster.maySpare(node) || disk.restored !== restored) return;
     cluster.rob(node, image);
     isDown = true;
@@ -189,7 +193,7 @@ function rollBack(
   };
 }
 
-/** Those of the nodes that run die; what it returns starts them again. */
+/** Stops those of the nodes that run; returns a function that starts them again. */
 function down(world: FaultWorld, nodes: readonly NodeId[], batchSurvives: boolean): () => void {
   const victims = nodes.filter((id) => world.cluster.node(id).up);
   for (const id of victims) world.cluster.crash(id, batchSurvives);

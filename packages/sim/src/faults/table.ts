@@ -38,7 +38,7 @@ export const FAULTS = {
 export type FaultName = keyof typeof FAULTS;
 export const FAULT_NAMES = Object.keys(FAULTS) as FaultName[];
 
-/** The kinds under one type: a plan's parameters are those that the kind itself drew. */
+/** The kinds under one type: a plan has the parameters that the kind itself drew. */
 export const faultKind = (name: string): FaultKind | undefined =>
   (FAULTS as Readonly<Record<string, unknown>>)[name] as FaultKind | undefined;
 

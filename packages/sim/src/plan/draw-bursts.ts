@@ -4,7 +4,7 @@ import { exponential, integer, logBetween, rounded } from '../engine/draws.js';
 import { keysOf } from './keys.js';
 import type { BurstPlan, SessionPlan } from './plan.js';
 
-/** The sessions with bursts behind what they do, in a part of all runs. */
+/** The sessions with bursts after their transactions, in a part of all runs. */
 export function withBursts(
   random: Random,
   topology: Topology,

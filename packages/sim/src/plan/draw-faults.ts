@@ -6,8 +6,8 @@ import { FAULT_NAMES, type FaultName, faultKind } from '../faults/table.js';
 import type { FaultPlan } from './plan.js';
 
 /**
- * Draws which kinds of faults a run has, and then the faults, so that some runs have many of one kind and others none. Each kind
- * is decided for itself: a new one changes only the plans that have it.
+ * Draws which kinds of faults a run has, and then the faults, so that some runs have many of one kind and others none.
+ * Each kind is drawn independently: a new one changes only the plans that have it.
  */
 export function drawFaults(streams: Streams, scene: FaultScene, spanMs: number): FaultPlan[] {
   const kinds = FAULT_NAMES.filter((name) => faultKind(name)!.weight > 0 && streams.of('draw fault', name).chance(0.4));

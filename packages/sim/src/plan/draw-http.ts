@@ -20,7 +20,7 @@ export function drawCallers(random: Random, topology: Topology, keys: readonly Q
 
 function drawCaller(random: Random, topology: Topology, keys: readonly QualifiedKey[], name: string): HttpCallerPlan {
   const region = topology.regionOf(random.pick(topology.nodes));
-  // Forks need two nodes: of one region, where it has them.
+  // Forks need two nodes: of one region, if it has them.
   const alone = topology.nodesOf(region).length === 1;
   const style = {
     thinkMs: logBetween(random, 1, 100),
@@ -32,7 +32,7 @@ function drawCaller(random: Random, topology: Topology, keys: readonly Qualified
   const bursts = Array.from({ length: integer(random, 8, 60) }, () => {
     const first = { thinkMs: rounded(exponential(random, style.thinkMs)), back: drawBack(random, style.forks) };
     return Array.from({ length: integer(random, 1, 4) }, (_, i): HttpRequestPlan => {
-      // What is sent at once carries one token.
+      // Simultaneous requests carry one token.
       const when = i === 0 ? first : { ...first, thinkMs: 0 };
       const node = random.chance(style.stays) ? null : random.below(4);
       const where = { region: random.chance(style.roams) ? random.pick(topology.regions) : region, node };

@@ -1,4 +1,4 @@
-/** Draws what the sessions do. */
+/** Draws the transactions of the sessions. */
 import { compareKeys, type QualifiedKey, qualify, type Random, type Topology } from '@isochron/core';
 import { exponential, integer, logBetween, rounded, weighted } from '../engine/draws.js';
 import type { DrawMix, Mix } from './mix.js';
@@ -124,7 +124,7 @@ class SessionDraws {
     return { key: this.#key(), deletes: this.random.chance(this.mix.deletes) };
   }
 
-  /** Up to so many different keys, in key order. */
+  /** Up to this many different keys, in key order. */
   #keys(count: number): QualifiedKey[] {
     return [...new Set(Array.from({ length: count }, () => this.#key()))].sort(compareKeys);
   }

@@ -1,9 +1,9 @@
-/** Draws which commits a session waits for until they are served everywhere. */
+/** Draws the commits after which a session waits until they are served everywhere. */
 import type { Random } from '@isochron/core';
 import { logBetween, rounded } from '../engine/draws.js';
 import type { SessionPlan, TransactionPlan } from './plan.js';
 
-/** The sessions with waits behind some of their writes, in a part of all runs. */
+/** The sessions with waits after some of their writes, in a part of all runs. */
 export function withStableWaits(random: Random, sessions: readonly SessionPlan[]): readonly SessionPlan[] {
   if (random.chance(0.5)) return sessions;
   const share = logBetween(random, 0.03, 0.4);

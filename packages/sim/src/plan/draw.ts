@@ -14,7 +14,7 @@ import { keysOf } from './keys.js';
 import type { DrawMix } from './mix.js';
 import { DRAW_VERSION, type Environment, type Plan, type SessionPlan } from './plan.js';
 
-/** What of a protocol decides about its plans. */
+/** The properties of a protocol that its plans depend on. */
 export interface DrawnProtocol {
   readonly name: string;
   readonly crashPoints: readonly string[];
@@ -36,7 +36,7 @@ export interface PlanSize {
 
 export const DEFAULT_SIZE: PlanSize = { transactions: 200 };
 
-/** The plan of a seed. The same seed gives the same plan as long as {@link DRAW_VERSION} does not move. */
+/** The plan of a seed. The same seed gives the same plan as long as {@link DRAW_VERSION} does not change. */
 export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize = DEFAULT_SIZE): Plan {
   const streams = new Streams(seed);
   const cluster = protocol.fit(drawCluster(streams.of('draw cluster')), streams.of('draw fit'));
@@ -145,11 +145,11 @@ function drawEnvironment(random: Random, topology: Topology): Environment {
   };
 }
 
-/** Some clients wait for the outcome of a commit for a while only. */
+/** Some clients wait for the outcome of a commit for a limited time. */
 const drawImpatience = (random: Random): Pick<Environment, 'commitTimeoutMs'> =>
   random.chance(0.7) ? {} : { commitTimeoutMs: Math.round(logBetween(random, 100, 5_000)) };
 
-/** Some sessions that go on under a new id take along their token alone. */
+/** Some sessions that go on under a new id carry only their token. */
 const drawTokens = (random: Random, sessions: readonly SessionPlan[]): readonly SessionPlan[] =>
   sessions.map((session) => ({
     ...session,
@@ -162,7 +162,7 @@ const drawTokens = (random: Random, sessions: readonly SessionPlan[]): readonly 
 const drawCredits = (random: Random): Pick<Environment, 'credits'> =>
   random.chance(0.9) ? {} : { credits: integer(random, 1, 3) };
 
-/** A permanent delay, one way, that no protocol setting is meant for. */
+/** A permanent one-way delay that exceeds every protocol setting. */
 const MAX_PERMANENT_MS = 400;
 
 /** One slow link while others are fast. */
@@ -174,7 +174,7 @@ function drawSlowLinks(random: Random, nodes: readonly NodeId[], delayMs: number
   return factor > 1 ? [{ a, b, factor: rounded(factor) }] : [];
 }
 
-/** About how long the sessions will take, ms: faults should fall into it. */
+/** About how long the sessions will take, ms: faults should fall into this time. */
 function expectedMs(environment: Environment, sessions: Plan['sessions']): number {
   const remote = environment.delayMs.flat().reduce((sum, ms) => sum + ms, 0) / environment.delayMs.flat().length;
   const perTx = 4 * (remote + environment.clientMs) + 3 * Math.max(...environment.syncMs);

@@ -1,10 +1,10 @@
-/** What the transactions of one run are like. */
+/** The mix of transactions of one run. */
 import type { Random } from '@isochron/core';
 import { integer, logBetween } from '../engine/draws.js';
 import type { TransactionPlan } from './plan.js';
 
 /**
- * What is drawn among others: not the waits for stable time between them (`draw-stable.ts`), and bursts
+ * The kinds that are drawn among others: not the waits for stable time between them (`draw-stable.ts`), and bursts
  * (`draw-bursts.ts`).
  */
 type MixedKind = Exclude<TransactionPlan['kind'], 'stable' | 'burst'>;
@@ -29,10 +29,10 @@ export interface Mix {
 /** Draws the mix of a run. */
 export type DrawMix = (random: Random) => Mix;
 
-/** The weight, in so many runs of all. */
+/** The weight, in this share of all runs. */
 const someTimes = (random: Random, share: number, weight: number): number => (random.chance(share) ? weight : 0);
 
-/** Interactive transactions, one-shot forms, and whatever else a session of them can do. */
+/** Interactive transactions, one-shot forms, and the other operations of such a session. */
 export const transactionMix: DrawMix = (random) => ({
   kinds: [
     ['interactive', 10],
@@ -56,7 +56,7 @@ export const transactionMix: DrawMix = (random) => ({
   hot: random.chance(0.4) ? 0 : random.float() * 3,
 });
 
-/** GET and PUT, and one-shot read-only transactions where the protocol has them (a weight of 0: it has none). */
+/** GET and PUT, and one-shot read-only transactions where the protocol has them (a weight of 0: none). */
 export const operationMix =
   (readOnlyTransactions: number): DrawMix =>
   (random) => ({

@@ -1,11 +1,12 @@
 /**
- * A plan: everything that is drawn before a run. A seed is only stable while the order of draws is, a plan replays for ever;
- * shrinking takes away from it. What is drawn while it runs (delays, choices of a fault's moment) comes from streams of `seed`.
+ * A plan: everything that is drawn before a run. A seed is only stable while the order of draws is, a plan replays for
+ * ever; shrinking takes parts away from it. Draws during the run (delays, choices of a fault's moment) come from
+ * streams of `seed`.
  */
 import type { ClusterSpec, NodeId, QualifiedKey, RegionId } from '@isochron/core';
 import type { SessionStoreLimits } from '@isochron/sessions';
 
-/** Moves whenever the draws change, so that an old seed is known to mean another plan now. */
+/** Changes with the draws, so that an old seed is recognised as meaning another plan. */
 export const DRAW_VERSION = 9;
 
 export interface Plan {
@@ -17,14 +18,14 @@ export interface Plan {
   readonly settings: Readonly<Record<string, number>>;
   readonly environment: Environment;
   readonly sessions: readonly SessionPlan[];
-  /** Callers over HTTP; absent in runs without any, and in plans of before there were some. */
+  /** Callers over HTTP; absent in runs without any, and in plans from before there were some. */
   readonly http?: HttpPlan | undefined;
   readonly faults: readonly FaultPlan[];
   /** The first phase ends when all sessions have, but not later than this (ms). */
   readonly safetyMs: number;
 }
 
-/** The world as it is without faults. Times are in ms, one way. */
+/** The world without faults. Times are in ms, one way. */
 export interface Environment {
   /** Mean delays between regions in the order of the cluster; inside a region on the diagonal. */
   readonly delayMs: readonly (readonly number[])[];
@@ -33,11 +34,12 @@ export interface Environment {
   /** Links that are slower than the others between their regions. */
   readonly slowLinks: readonly { readonly a: NodeId; readonly b: NodeId; readonly factor: number }[];
   /**
-   * How long an end may take to notice that its link has dropped, and how long a new one takes at least and at most.
+   * How long an end may take to notice that its link has dropped, and the shortest and longest time to a new
+   * connection.
    */
   readonly noticeMs: number;
   readonly reconnectMs: readonly [number, number];
-  /** What of a link dropped in flight may still arrive at an end that has not noticed. */
+  /** Frames in flight on a dropped link may still arrive at an end that has not noticed. */
   readonly lateFrames: boolean;
   /** Mean sync time by node. */
   readonly syncMs: readonly number[];
@@ -45,22 +47,22 @@ export interface Environment {
   readonly coldReads: number;
   readonly prefetchMs: number;
   /**
-   * Garbage collection, truncation and forgetting take effect when their batch is durable, not when it is handed in.
+   * Garbage collection, truncation and forgetting take effect when their batch is durable, not when it is passed to the
+   * disk.
    */
   readonly lateHorizons: boolean;
-  /** The cluster has met before; otherwise its nodes find out that nobody has data. */
+  /** The cluster was founded before; otherwise its nodes find out that none of them has data. */
   readonly founded: boolean;
   /** Clocks by node: offset, and how much too fast in millionths. */
   readonly clocks: readonly { readonly skewMs: number; readonly driftPpm: number }[];
-  /** Messages between nodes cross as validated fields, as on a wire. */
+  /** Messages between nodes are encoded and validated, as on a wire. */
   readonly encoded: boolean;
   /** Mean delay between a client and its region. */
   readonly clientMs: number;
-  /** The client's patience: for a request, and until it asks for another home for a commit. */
+  /** The client's timeouts: for a request, and until it asks for another home for a commit. */
   readonly requestTimeoutMs: number;
   /**
-   * After this time a client reports that the outcome of a commit is unknown, and finds it out on its own; absent:
-   * never.
+   * After this time a client reports that the outcome of a commit is unknown, and finds it out later; absent: never.
    */
   readonly commitTimeoutMs?: number;
   /** Requests that a client's connection may have in flight; absent: as many as at a server. */
@@ -74,9 +76,9 @@ export interface SessionPlan {
   readonly transactions: readonly TransactionPlan[];
 }
 
-/** Clients that carry nothing but tokens. */
+/** Clients that carry only tokens. */
 export interface HttpPlan {
-  /** What nodes keep for them at most. */
+  /** The limits of the sessions that nodes keep for them. */
   readonly limits: Partial<SessionStoreLimits>;
   readonly callers: readonly HttpCallerPlan[];
 }
@@ -87,16 +89,16 @@ export interface HttpCallerPlan {
   readonly requests: readonly HttpRequestPlan[];
 }
 
-/** Sent so long after the request before, which need not be answered by then. */
+/** Sent this long after the request before, which need not be answered by then. */
 export interface HttpRequestPlan {
   readonly thinkMs: number;
   /**
-   * To this node of the region, counted round; null: to the one that the token names, as a load balancer that sticks to
-   * it.
+   * Sent to this node of the region, counted round; null: to the one that the token names, as by a load balancer with
+   * sticky sessions.
    */
   readonly region: RegionId;
   readonly node: number | null;
-  /** With which token: the one of the last answer, or of the answer this many before it; null: with none. */
+  /** Its token: the one of the last answer, or of the answer this many before it; null: none. */
   readonly back: number | null;
   readonly f: 'get' | 'put';
   readonly keys: readonly QualifiedKey[];
@@ -131,23 +133,23 @@ export type TransactionPlan =
       readonly back: number;
       readonly keys: readonly QualifiedKey[];
     }
-  /** How did an earlier transaction of any session end? */
+  /** Asks for the outcome of an earlier transaction of any session. */
   | { readonly kind: 'status'; readonly thinkMs: number; readonly back: number }
   /**
-   * The session waits at most this many ms until its node reports that every node serves its last commit; then a session
-   * that has seen nothing begins in every region, and reads what it wrote; and another one in every region after
+   * The session waits at most this many ms until its node reports that every node serves its last commit; then a
+   * session without a past begins in every region, and reads the written keys; and another one in every region after
    * `againMs`.
    */
   | { readonly kind: 'stable'; readonly thinkMs: number; readonly timeoutMs: number; readonly againMs: number }
   /** The session goes to another region; `anew` under a new id, with its exported state, or with its token alone. */
   | { readonly kind: 'move'; readonly thinkMs: number; readonly region: RegionId; readonly anew: boolean | 'token' };
 
-/** Writes that are asked for at once, each of them a transaction of its own. */
+/** Simultaneous writes, each of them a transaction of its own. */
 export interface BurstPlan {
   readonly kind: 'burst';
   readonly thinkMs: number;
   readonly writes: readonly WritePlan[];
-  /** What befalls the first one. */
+  /** The faults of the first one. */
   readonly commit: CommitPlan;
 }
 
@@ -159,7 +161,7 @@ export interface InteractivePlan {
   readonly commit: CommitPlan;
 }
 
-/** What a transaction does between its start and its end. */
+/** A step of a transaction between its start and its end. */
 export type StepPlan =
   | { readonly f: 'read'; readonly keys: readonly QualifiedKey[] }
   | ({ readonly f: 'write' } & WritePlan)
@@ -180,19 +182,19 @@ export interface ListPlan {
   readonly limit: number;
 }
 
-/** What befalls a commit. */
+/** The faults of a commit. */
 export interface CommitPlan {
-  /** The client loses its connection so long after sending, and goes to this region. */
+  /** The client loses its connection this long after sending, and goes to this region. */
   readonly loses: { readonly region: RegionId; readonly afterMs: number } | null;
   /** The same request reaches another coordinator as well, this much later. */
   readonly duplicate: { readonly region: RegionId; readonly afterMs: number } | null;
 }
 
-/** One fault. `atMs` counts from the beginning; after `forMs`, or with the end of the first phase, it is healed. */
+/** One fault. `atMs` counts from the beginning; it is healed after `forMs`, or with the end of the first phase. */
 export interface FaultPlan {
   readonly kind: string;
   readonly atMs: number;
   readonly forMs: number;
-  /** What the kind needs to know, as its entry of the table of faults drew it. */
+  /** The parameters of the kind, as its entry of the table of faults drew them. */
   readonly [parameter: string]: unknown;
 }
