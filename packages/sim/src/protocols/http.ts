@@ -1,4 +1,4 @@
-/** The HTTP API of a simulated node, as far as sessions go: its callers carry nothing but tokens. */
+/** The HTTP API of a simulated node, limited to sessions: its callers carry only tokens. */
 import type {
   AnyMessage,
   KeyWrite,
@@ -13,7 +13,7 @@ import type {
 import type { Envelope, Machine, TimerKind } from '@isochron/protocols';
 import type { SessionStoreLimits } from '@isochron/sessions';
 
-/** One request, with the token of an answer before it. */
+/** One request, with the token of an earlier answer. */
 export type HttpRequest =
   | { readonly token: string | undefined; readonly f: 'get'; readonly keys: readonly QualifiedKey[] }
   | {
@@ -28,7 +28,7 @@ export type HttpAnswer =
   | { readonly status: 'written'; readonly token: string; readonly ct: Timestamp }
   | { readonly status: 'refused'; readonly code: string };
 
-/** What the API of a node takes from its process. */
+/** The parts of the process that the API of a node uses. */
 export interface HttpWorld<M extends AnyMessage> {
   readonly node: NodeId;
   readonly region: RegionId;
@@ -50,6 +50,6 @@ export interface HttpWorld<M extends AnyMessage> {
 export interface HttpNode<M extends AnyMessage> {
   readonly machines: readonly (readonly [name: string, machine: Machine<M>])[];
   handle(request: HttpRequest, done: (answer: HttpAnswer) => void): void;
-  /** Takes no requests any more, finishes those that it has, and gives what it keeps to another node. */
+  /** Refuses new requests, finishes those under way, and hands its sessions over to another node. */
   leave(done: () => void): void;
 }

@@ -13,7 +13,9 @@ import { TRANSACTIONS } from './transactions/table.js';
 /** A protocol that can be simulated. */
 export interface SimulatedProtocol {
   readonly name: string;
-  /** Checks that are meant to fail now and then, because they ask for more than it promises; none for most. */
+  /**
+   * Checks that are expected to fail now and then, because they ask for more than it promises; none for most protocols.
+   */
   readonly caughtBy: readonly string[];
   /** Messages around which a plan may let a node crash. */
   readonly crashPoints: readonly string[];
@@ -22,7 +24,7 @@ export interface SimulatedProtocol {
   run(plan: Plan, limits?: Limits): Result;
 }
 
-/** Hides which messages an adapter speaks. */
+/** Hides the message type of an adapter. */
 function simulated<M extends AnyMessage>(adapter: ProtocolAdapter<M>): SimulatedProtocol {
   return {
     name: adapter.name,

@@ -1,4 +1,4 @@
-/** What the adapters of all protocols have in common, because their nodes are of one kernel. */
+/** The common part of the adapters of all protocols, whose nodes have one kernel. */
 import { type AnyMessage, type ClusterSpec, IsochronError, type MessageSchema, newestTimestamp } from '@isochron/core';
 import {
   type Address,
@@ -40,7 +40,7 @@ export const everywhere = ({ regions, keyspaces }: ClusterSpec): ClusterSpec => 
   keyspaces: keyspaces.map(({ name, partitions }) => ({ name, partitions, replication: regions.length })),
 });
 
-/** How a driver starts a node. */
+/** The options with which a driver starts a node. */
 export const startOf = ({ settings, diskIsFull, ...options }: NodeOptions) => ({
   ...options,
   epoch: 0,
@@ -48,7 +48,7 @@ export const startOf = ({ settings, diskIsFull, ...options }: NodeOptions) => ({
   writable: () => (diskIsFull() ? ('STORAGE_FULL' as const) : undefined),
 });
 
-/** What a driver uses of a node. */
+/** The interface of a node for its driver. */
 export function driven<M extends AnyMessage>(
   node: Pick<TransactionNode | OperationNode, 'clock' | 'drift' | 'stabilization' | 'stable' | 'verification'>,
   { readings: { wall }, settings }: NodeOptions,
@@ -73,7 +73,7 @@ export function driven<M extends AnyMessage>(
 export const sumOf = <R>(replicas: readonly R[], count: (replica: R) => number): number =>
   replicas.reduce((total, replica) => total + count(replica), 0);
 
-/** What replicas and nodes promise one another. */
+/** The promises between replicas and nodes. */
 export function observeReplication(
   message: Extract<ReplicationMessage, { type: 'Heartbeat' | 'Heartbeats' | 'Replicate' | 'GossipDown' }>,
   { node }: Address,

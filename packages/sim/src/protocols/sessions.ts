@@ -1,4 +1,4 @@
-/** The session frames of a simulated node: what the server hosts, driven as the server drives it. */
+/** The session frames of a simulated node: the server's session host, driven as the server drives it. */
 import {
   type AnyMessage,
   DEFAULT_LIMITS,
@@ -26,11 +26,11 @@ import {
 export const FRAMES_MACHINE = 'session-frames';
 /** References of different processes of a node lie this far apart. */
 export const REFS = 1_000_000;
-/** How often a node looks whether a time that a client waits for is reached, ms. */
+/** How often a node checks whether a time that a client waits for is reached, ms. */
 const POLL_MS = 5;
 const TICK_MS = 1_000;
 
-/** What the frames of a node take from its process. */
+/** The parts of the process that the frames of a node use. */
 export interface SessionsWorld<M extends AnyMessage> {
   readonly node: NodeId;
   readonly region: RegionId;
@@ -58,11 +58,11 @@ export interface SessionsWorld<M extends AnyMessage> {
 export interface SessionsNode<M extends AnyMessage> {
   readonly machine: readonly [name: string, machine: Machine<M>];
   readonly sessions: ServedSessions;
-  /** No new sessions. */
+  /** Refuses new sessions. */
   leave(): void;
 }
 
-/** What all clusters of the simulator sign their tokens with. */
+/** The key with which all clusters of the simulator sign their tokens. */
 export const tokenCluster = (protocol: string): TokenCluster => ({
   secret: 'simulated',
   protocol,
@@ -145,7 +145,7 @@ export function sessionsNode<M extends AnyMessage>(
   return { machine: [FRAMES_MACHINE, port], sessions, leave: () => serving.leave() };
 }
 
-/** Waits for times of the node, which it looks at every few ms while anything waits. */
+/** Waits for times of the node, which it checks every few ms while a client waits. */
 class Waiting {
   #count = 0;
   #polls = false;

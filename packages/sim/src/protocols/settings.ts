@@ -1,4 +1,4 @@
-/** The timings of a node, drawn small enough that what they govern happens within a run. */
+/** The timings of a node, drawn small enough to take effect within a run. */
 import type { Random } from '@isochron/core';
 import { DEFAULT_SETTINGS, type ProtocolSettings } from '@isochron/protocols';
 import { integer, logBetween, rounded } from '../engine/draws.js';
@@ -9,7 +9,7 @@ const WIDE_DRIFT_MS = 600_000;
 /** A retention below this is an experiment. */
 const MIN_RETENTION_MS = 2_000;
 
-/** The default, one that no fault of a clock exceeds but those that are far off, or anything. */
+/** The default, a limit that only clocks that are far off exceed, or any number. */
 function drawDriftLimit(random: Random): number {
   const share = random.float();
   if (share < 0.4) return DEFAULT_SETTINGS.maxClockDriftMs;
@@ -17,7 +17,7 @@ function drawDriftLimit(random: Random): number {
   return Math.round(logBetween(random, 500, 20_000));
 }
 
-/** Everything that a setting governs should happen in some runs: a lease that ends, a snapshot that is too old, a failover. */
+/** Every setting should take effect in some runs: a lease that ends, a snapshot that is too old, a failover. */
 export function drawSettings(random: Random): Settings {
   const ms = (low: number, high: number): number => Math.round(logBetween(random, low, high));
   const roundMs = ms(5, 60);
@@ -46,17 +46,18 @@ export const drawVerification = (random: Random): Settings => ({
 });
 
 /**
- * How much may wait on a replica: in some runs so little that it refuses prepares as overloaded. From a stream of its
- * own.
+ * The room for waiting requests of a replica: in some runs so little that it refuses prepares as overloaded. From a
+ * stream of its own.
  */
 export const drawRoom = (random: Random): Settings => ({
   maxPendingBytes: random.chance(0.8) ? DEFAULT_SETTINGS.maxPendingBytes : Math.round(logBetween(random, 20, 1_000)),
 });
 
 /**
- * Whether nodes with these settings serve new clients as soon as everything is healed. A clock that was ahead comes back slowly, and its
- * node refuses prepares for as long (T1). A read in one round trip is in no table of open transactions: versions must be kept for as
- * long as it takes. And cohorts that ask for an outcome before the slowest prepare can have arrived abort every commit.
+ * Whether nodes with these settings serve new clients as soon as everything is healed. A clock that was ahead is
+ * corrected slowly, and its node refuses prepares for as long (T1). A read in one round trip is in no table of open
+ * transactions: versions must be kept for as long as it takes. Cohorts that ask for an outcome before the slowest
+ * prepare can have arrived abort every commit.
  */
 export const servesAgain = (
   { maxClockDriftMs = 0, retentionMs = 0, resolveAfterMs = 0 }: Settings,

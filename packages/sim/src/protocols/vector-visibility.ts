@@ -6,8 +6,8 @@ import type { Visibility } from '../checks/visibility.js';
 export const isWithin = (a: Deps, b: Deps): boolean => a.every((ts, i) => ts <= b[i]!);
 
 /**
- * Cure: snapshots and versions have an entry for each region, in the order of the cluster. A version depends on all that its transaction's
- * snapshot shows, and on itself. A timestamp alone has all entries at once.
+ * Cure: snapshots and versions have an entry for each region, in the order of the cluster. A version depends on
+ * everything that its transaction's snapshot shows, and on itself. A timestamp alone has all entries at once.
  */
 export function vectorVisibility({ regions }: Topology): Visibility {
   const entriesOf = ({ ts, deps }: Snapshot): Deps => deps ?? regions.map(() => ts);

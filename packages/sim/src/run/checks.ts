@@ -36,11 +36,11 @@ import type { Cluster } from '../world/cluster.js';
 /** Every check of a run. */
 export interface Checks {
   readonly all: readonly Check[];
-  /** What the goals of the second phase look at. */
+  /** The state that the goals of the second phase depend on. */
   healed(unfinished: () => readonly string[]): HealedWorld;
 }
 
-/** Creates them; the ledger comes first, so that the others find in it what has just become true. */
+/** Creates them; the ledger comes first, so that the others find the newest state in it. */
 export function createChecks<M extends AnyMessage>(
   context: CheckContext,
   cluster: Pick<Cluster<M>, 'nodes' | 'node' | 'topology'>,

@@ -7,11 +7,11 @@ interface Watch {
   readonly run: () => void;
 }
 
-/** Counts moments in the life of messages, and tells those who wait for one. */
+/** Counts moments in the life of messages, and calls the waiting functions back. */
 export class Moments {
   readonly #watches = new Set<Watch>();
 
-  /** Whether anybody waits at all: nearly never. */
+  /** Whether any function waits: nearly never. */
   get any(): boolean {
     return this.#watches.size > 0;
   }

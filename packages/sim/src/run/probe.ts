@@ -5,16 +5,16 @@ import type { AtOnce } from '../protocols/adapter.js';
 
 /** How long an answer may take in a healed cluster, ms. */
 export const PROBE_TIMEOUT_MS = 10_000;
-/** How often they try, and how long they wait in between, ms. */
+/** How often new clients try, and how long they wait in between, ms. */
 export const PROBE_ROUNDS = 5;
 export const PROBE_PAUSE_MS = 500;
 /** How many keys one of them writes. */
 const WRITES = 3;
 
 /**
- * New clients for a healed cluster, one in each region: each reads every key of the plan in one snapshot, writes some, and reads
- * again, in one round trip each, so that no lease is too short for them. All of it must succeed in one of some rounds. Where a protocol
- * takes fewer keys at once, they come one after the other.
+ * New clients for a healed cluster, one in each region: each reads every key of the plan in one snapshot, writes some,
+ * and reads again, in one round trip each, so that no lease is too short for them. All of it must succeed in one of a
+ * few rounds. Where a protocol takes fewer keys at once, they come one after the other.
  */
 export function probesOf(plan: Plan, { regions }: Topology, round: number, atOnce: AtOnce): SessionPlan[] {
   const keys = keysOf(plan).sort();
@@ -39,7 +39,8 @@ export function probesOf(plan: Plan, { regions }: Topology, round: number, atOnc
 }
 
 /**
- * New clients, one in each region, that read these keys: in one snapshot, as far as the protocol reads several keys at once.
+ * New clients, one in each region, that read these keys: in one snapshot, as far as the protocol reads several keys at
+ * once.
  */
 export const newcomersOf = (
   name: string,
@@ -54,7 +55,7 @@ const readsOf = (keys: readonly QualifiedKey[], atOnce: AtOnce): TransactionPlan
     ? keys.map((key) => ({ kind: 'get' as const, thinkMs: 0, key }))
     : inPieces(keys, atOnce.reads).map((some) => ({ kind: 'read' as const, thinkMs: 0, keys: some }));
 
-/** In their order, so many at most in each piece. */
+/** In their order, at most this many in each piece. */
 function inPieces<T>(items: readonly T[], most: number): T[][] {
   const count = Math.ceil(items.length / Math.min(most, items.length));
   return Array.from({ length: count }, (_, i) => items.slice(i * most, (i + 1) * most));

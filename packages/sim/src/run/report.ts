@@ -4,7 +4,7 @@ import type { Plan } from '../plan/plan.js';
 import type { Result } from './result.js';
 import { formatLine, type TraceLine } from './trace.js';
 
-/** Lines of a trace that are shown at most. */
+/** The most lines of a trace that are shown. */
 const TRACE_LINES = 120;
 
 /** One line per failure. */
@@ -15,7 +15,7 @@ export function formatFailures({ seed, failures }: Pick<Result, 'seed' | 'failur
 const formatFailure = (seed: number, { check, kind, message, step, atMs }: Failure): string =>
   `seed ${seed}: ${kind.toUpperCase()} ${check} at step ${step}, ${atMs.toFixed(1)} ms\n  ${message.split('\n', 1)[0]}`;
 
-/** What a plan consists of, in a few lines. */
+/** The content of a plan, in a few lines. */
 export function formatPlan(plan: Plan): string {
   const { cluster, environment, sessions, faults, settings } = plan;
   const regions = cluster.regions.map(({ id, nodes }) => `${id} (${nodes.length})`).join(', ');
@@ -39,7 +39,7 @@ const pairs = (object: object): string =>
     .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
     .join(' ');
 
-/** The lines of a trace that lead to a failure: faults, and whatever names what the failure is about. */
+/** The lines of a trace that lead to a failure: faults, and lines with a name from the failure. */
 export function linesAbout(trace: readonly TraceLine[], failure: Failure): readonly TraceLine[] {
   const { step, about } = failure;
   const names = about.filter((name) => !/-\d$/.test(name));

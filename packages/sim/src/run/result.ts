@@ -2,7 +2,7 @@ import type { Failure, FailureKind } from '../checks/check.js';
 import type { Plan } from '../plan/plan.js';
 import type { TraceLine } from './trace.js';
 
-/** What came out of a run. */
+/** The result of a run. */
 export interface Result {
   readonly protocol: string;
   readonly seed: number;
@@ -26,20 +26,20 @@ export interface RunStats {
   readonly crashes: number;
 }
 
-/** What a run may take. */
+/** The limits of a run. */
 export interface Limits {
-  /** Virtual time after healing until everything must have come to its end, ms; one minute by default. */
+  /** Virtual time after healing until all work must have ended, ms; one minute by default. */
   readonly livenessMs?: number;
-  /** Events until a run counts as one that does not end; 3 000 000 by default. */
+  /** Events until a run counts as endless; 3 000 000 by default. */
   readonly maxSteps?: number;
   /** Ends when this check has failed, instead of gathering the failures of all checks. */
   readonly stopAt?: string;
-  /** Keeps a trace of everything; gives every line to `onLine` as well. */
+  /** Keeps a trace of everything; passes every line to `onLine` as well. */
   readonly trace?: boolean;
   readonly onLine?: (line: TraceLine) => void;
 }
 
-/** The worst kind among failures: a broken promise before a thrown error before something that does not end. */
+/** The worst kind among failures: a broken promise before a thrown error before unfinished work. */
 export function worstKind(failures: readonly Failure[]): FailureKind | undefined {
   const order: readonly FailureKind[] = ['safety', 'crash', 'liveness'];
   return order.find((kind) => failures.some((failure) => failure.kind === kind));

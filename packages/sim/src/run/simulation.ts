@@ -1,6 +1,5 @@
 /**
- * One run of a plan: builds the world, lets it run under faults, heals it, and waits until everything has come to its
- * end.
+ * One run of a plan: builds the world, lets it run under faults, heals it, and waits until all work has ended.
  */
 import {
   type AnyMessage,
@@ -32,7 +31,7 @@ import { newcomersOf, PROBE_PAUSE_MS, PROBE_ROUNDS, PROBE_TIMEOUT_MS, probesOf, 
 import type { Limits, Result } from './result.js';
 import { describeMessage, Trace } from './trace.js';
 
-/** How often what is too dear for every event is looked at, and whether the goals are reached. */
+/** How often expensive checks are made, and the goals are checked. */
 const ROUND_MS = 200;
 const LIVENESS_MS = 60_000;
 const MAX_STEPS = 3_000_000;
@@ -108,7 +107,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     return this.#result();
   }
 
-  // What the cluster tells.
+  // Events of the cluster.
 
   stepping(self: Address, input: Input<M>): void {
     if (input.kind === 'link' && input.up) this.#observer.linked(self.node);
@@ -186,7 +185,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     this.#observer.onDataLoss(node, left);
   }
 
-  // How it goes.
+  // The phases of the run.
 
   #observeSend(message: M, from: Address, to: Address): void {
     this.adapter.observeSend(message, from, to, this.#observer, this.#cluster.topology);
@@ -237,7 +236,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     }
   }
 
-  /** Phase two begins: everything is whole, clocks are right, nothing new breaks. */
+  /** Phase two begins: everything is whole, clocks are right, no new faults happen. */
   #heal(): void {
     this.#healed = true;
     this.#trace.add('fault', () => 'everything is healed');
@@ -250,7 +249,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   }
 
   /**
-   * How long right clocks take to reach the highest timestamp of all nodes, where anybody has to wait for them: under
+   * How long right clocks take to reach the highest timestamp of all nodes, if anything has to wait for them: under
    * physical clocks, and where nodes refuse each other's timestamps (K1).
    */
   #leadMs(): number {
@@ -261,15 +260,15 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   }
 
   /**
-   * A node's clock that was ahead goes on slowly until it is right (`steady-clock.ts`); what it gives out meanwhile
-   * others wait for.
+   * A node's clock that was ahead goes on slowly until it is right (`steady-clock.ts`); other nodes wait for its
+   * timestamps.
    */
   #awaitClocks(): void {
     const { time } = this.#cluster;
     while (this.#leadMs() > ROUND_MS && !this.#over) time.runUntil(time.now + ROUND_MS, () => this.#over);
   }
 
-  /** Runs until all goals are reached; says which one is not. */
+  /** Runs until all goals are reached; returns the first one that is not. */
   #awaitGoals(): { goal: string; message: string } | undefined {
     const { time } = this.#cluster;
     const healedAt = time.now;
@@ -314,7 +313,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     return problems.flat();
   }
 
-  /** Asked after every event: the client that has not finished yet is mostly the same as before. */
+  /** Called after every event: the first unfinished client is mostly the same as before. */
   #allFinished(): boolean {
     if (this.#awaited?.finished === false) return false;
     this.#awaited = [...this.#actors, ...this.#callers].find((client) => !client.finished);

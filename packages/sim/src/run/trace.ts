@@ -1,4 +1,4 @@
-/** What happened, line by line, for people. Off unless asked for: a run without a trace builds no text. */
+/** The events of a run, line by line, for people. Off by default: a run without a trace builds no text. */
 export interface TraceLine {
   readonly step: number;
   readonly atMs: number;

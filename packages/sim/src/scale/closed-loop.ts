@@ -16,12 +16,12 @@ import type { Scheduled } from '../engine/event-queue.js';
 import type { VirtualTime } from '../engine/virtual-time.js';
 import type { ClientLink, ScaleNode } from './scale-node.js';
 
-/** After a refusal. */
+/** The wait after a refusal. */
 const BACK_OFF_MS = 50;
 const TIMEOUT_MS = 60_000;
 const URL = 'ws://node';
 
-/** Frames cross as they are, under numbers: the cost model knows what their encoding costs. */
+/** Frames cross as they are, under numbers: the cost model has the costs of their encoding. */
 class Numbered implements Codec {
   readonly subprotocol = jsonCodec.subprotocol;
   readonly value = jsonCodec.value;
@@ -65,10 +65,10 @@ export interface Transactions {
   nextValue(): string;
 }
 
-/** What is told of transactions. */
+/** Receives the events of transactions. */
 export interface LoopListener {
   begin(): void;
-  /** @param ms from its start until its client knew that it had committed, or that it was refused */
+  /** @param ms from its start until its client received the commit or the refusal */
   end(outcome: 'committed' | 'refused', ms: number): void;
 }
 
@@ -84,7 +84,7 @@ export class ClosedLoop implements ClientLink {
   #handle: HandleId = 0;
   #beganAt = 0;
   #underWay = false;
-  /** What the present step has settled. */
+  /** The calls that the present step has settled. */
   readonly #settled: (() => void)[] = [];
 
   /** @param oneWayMs between the client and its node */
@@ -135,7 +135,7 @@ export class ClosedLoop implements ClientLink {
     this.#machine = new ClientMachine({ endpoints: [URL] }, settings, effects, random, time.now);
   }
 
-  /** Whether a transaction of it is under way. */
+  /** Whether one of its transactions is under way. */
   get underWay(): boolean {
     return this.#underWay;
   }
@@ -145,7 +145,7 @@ export class ClosedLoop implements ClientLink {
     this.#call({ f: 'connect' }, () => this.#begin());
   }
 
-  /** What the node sends reaches the client a while later. */
+  /** A message of the node reaches the client after the delay. */
   sent(message: object): void {
     this.#time.after(this.#oneWayMs, () => this.#give({ kind: 'message', socket: 1, data: message }));
   }
@@ -193,7 +193,7 @@ export class ClosedLoop implements ClientLink {
     this.#give({ kind: 'call', call, caller });
   }
 
-  /** What a step settles goes on when that is over. */
+  /** Calls that a step settles go on after the step. */
   #give(input: Untimed<ClientInput>): void {
     this.#machine.step({ ...input, nowMs: this.#time.now } as ClientInput);
     for (let next = this.#settled.shift(); next !== undefined; next = this.#settled.shift()) next();

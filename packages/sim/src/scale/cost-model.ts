@@ -1,6 +1,6 @@
 /**
- * What the work of a node costs. Every figure is a measured one: `us` of CPU for one, and `perItemUs` for each item in it (a key, a
- * version, a write, a record).
+ * The costs of a node's work. Every figure is a measured one: `us` of CPU for one, and `perItemUs` for each item in it
+ * (a key, a version, a write, a record).
  */
 import type { TransactionMessage } from '@isochron/protocols';
 import { type Group, groupOf } from './groups.js';
@@ -10,7 +10,7 @@ export interface Cost {
   readonly perItemUs: number;
 }
 
-/** Costs by kind. What has none of its own costs what `other` does. */
+/** Costs by kind. A kind without an entry costs as much as `other`. */
 export interface Costs {
   readonly [kind: string]: Cost;
   readonly other: Cost;
@@ -26,16 +26,16 @@ export interface CostModel {
   readonly frame: { readonly sendUs: number; readonly receiveUs: number };
   /** A WebSocket message from a client, and one to it: sockets, encoding, validation. */
   readonly client: { readonly receive: Cost; readonly send: Cost };
-  /** A durable batch: what the event loop has to do with it, and how long it takes until it is on disk. */
+  /** A durable batch: its cost on the event loop, and the time until it is on disk. */
   readonly batch: { readonly loop: Cost; readonly disk: Cost };
-  /** A turn of the event loop, whatever it has to do. */
+  /** The fixed cost of a turn of the event loop. */
   readonly turnUs: number;
 }
 
 const FREE: Cost = { us: 0, perItemUs: 0 };
 const FREE_OF_ALL: Costs = { other: FREE };
 
-/** Nothing takes any time. */
+/** All work is free. */
 export const FREE_MODEL: CostModel = {
   steps: FREE_OF_ALL,
   encode: FREE_OF_ALL,
@@ -46,16 +46,16 @@ export const FREE_MODEL: CostModel = {
   turnUs: 0,
 };
 
-/** µs. */
+/** In µs. */
 export const costOf = ({ us, perItemUs }: Cost, items: number): number => us + perItemUs * items;
 
-/** A kind of work: what it costs, and what it counts as. */
+/** A kind of work: its cost, and its group. */
 export interface Price {
   readonly cost: Cost;
   readonly group: Group;
 }
 
-/** Prices by kind, each put together once: they are asked for with every message. */
+/** Prices by kind, each computed once: they are needed for every message. */
 export class Prices {
   readonly #costs: Costs;
   readonly #known = new Map<string, Price>();

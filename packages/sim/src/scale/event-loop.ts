@@ -1,7 +1,8 @@
 /**
- * A node as a server with a queue. Its cores take what waits, turn by turn as an event loop does: everything that is there when a core
- * is free is one turn, takes the sum of what it costs, and what it causes leaves at its end. With several free cores each takes its
- * share of what waits; what leaves keeps the order of the turns, as a link between nodes keeps its own.
+ * A node as a server with a queue. Its cores take the waiting tasks, turn by turn as an event loop does: all tasks that
+ * are there when a core is free are one turn, which takes the sum of their costs, and whose effects leave at its end.
+ * With several free cores each takes its share of the tasks; effects leave in the order of the turns, as a link between
+ * nodes keeps its order.
  */
 import type { VirtualTime } from '../engine/virtual-time.js';
 import { GROUPS, type Group } from './groups.js';
@@ -19,7 +20,7 @@ export class EventLoop {
   #waiting: (() => void)[] = [];
   #starting = false;
   readonly #running = new Set<Turn>();
-  /** Of the turn whose tasks run now. */
+  /** CPU time of the turn whose tasks run now. */
   #us = 0;
   #leaving: (() => void)[] = [];
   #lasts: (() => void)[] = [];
@@ -27,26 +28,26 @@ export class EventLoop {
   #leftAt = 0;
   readonly #usByGroup = new Map<Group, number>(GROUPS.map((group) => [group, 0]));
 
-  /** @param turnUs what each turn costs, whatever it has to do */
+  /** @param turnUs the fixed cost of each turn */
   constructor(time: VirtualTime, cores: number, turnUs = 0) {
     this.#time = time;
     this.#cores = cores;
     this.#turnUs = turnUs;
   }
 
-  /** Adds something to do. */
+  /** Adds a task. */
   submit(task: () => void): void {
     this.#waiting.push(task);
     this.#startSoon();
   }
 
-  /** The turn takes that much longer. */
+  /** Adds this much time to the turn. */
   charge(group: Group, us: number): void {
     this.#us += us;
     this.#usByGroup.set(group, this.#usByGroup.get(group)! + us);
   }
 
-  /** Happens when the turn is over. */
+  /** The effect happens when the turn is over. */
   afterTurn(effect: () => void): void {
     this.#leaving.push(effect);
   }
@@ -64,12 +65,12 @@ export class EventLoop {
     return ms;
   }
 
-  /** CPU time by what it went to, µs; of turns that have begun. */
+  /** CPU time of the turns that have begun, by group, µs. */
   get usByGroup(): ReadonlyMap<Group, number> {
     return this.#usByGroup;
   }
 
-  /** What comes at the same moment is in the same turn. */
+  /** Tasks that come at the same moment are in the same turn. */
   #startSoon(): void {
     if (this.#starting || this.#running.size >= this.#cores) return;
     this.#starting = true;

@@ -1,4 +1,4 @@
-/** What the CPU time of nodes goes to, in the few parts that a report has room for. */
+/** The groups of a node's CPU time, few enough for a report. */
 
 export const GROUPS = [
   'clients',
@@ -13,7 +13,7 @@ export const GROUPS = [
 ] as const;
 export type Group = (typeof GROUPS)[number];
 
-/** The first pattern that fits a kind of work. */
+/** The first pattern that fits a kind of work decides. */
 const PATTERNS: readonly (readonly [RegExp, Group])[] = [
   [/persisted$/, 'durable batches'],
   [/Gossip|^Clock|^Wake|^stabilization/, 'stabilisation'],
@@ -22,5 +22,5 @@ const PATTERNS: readonly (readonly [RegExp, Group])[] = [
   [/Commit|Prepare|Abort|EndTx|Resolve/, 'commits'],
 ];
 
-/** @param kind a step as in the cost model, or what else an event loop has to do */
+/** @param kind a step as in the cost model, or other work of an event loop */
 export const groupOf = (kind: string): Group => PATTERNS.find(([pattern]) => pattern.test(kind))?.[1] ?? 'rest';

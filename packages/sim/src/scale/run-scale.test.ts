@@ -69,18 +69,21 @@ function optionsOf(regions: number, nodesPerRegion: number, model: CostModel, mo
 }
 
 const RAMP: Ramp = { clientsPerNode: [4], settleMs: 300, measureMs: 300, leastGain: 0 };
-/** Clients that ask again at once: turns of many requests end together, and their clients' next ones would come together. */
+/**
+ * Clients that ask again at once: turns of many requests end together, so the next requests of their clients would come
+ * together.
+ */
 const NEAR = { clientMs: 0.05 };
 const cost = (us: number): Cost => ({ us, perItemUs: 0 });
 
-/** Clients' messages cost this, nothing else costs anything. */
+/** The clients' messages cost this, and all other work is free. */
 const clientsCost = (us: number): CostModel => ({ ...FREE_MODEL, client: { receive: cost(us), send: cost(0) } });
 
 describe('runScale', () => {
   it('a scale run takes the time of the links and the disk alone where work is free', () => {
     const syncMs = 3;
     const model = { ...FREE_MODEL, batch: { ...FREE_MODEL.batch, disk: cost(syncMs * 1000) } };
-    // One node a region: two partitions in two regions, every transaction is its node's own.
+    // One node a region: two partitions in two regions, every transaction is local to its node.
     const { points } = runScale(optionsOf(2, 1, model), RAMP);
     const [point] = points as [(typeof points)[0]];
     // Start with read, and commit: two round trips. The prepare is durable first; a batch may be under way before it.

@@ -1,8 +1,10 @@
-/** One configuration under a growing number of clients, until its nodes can do no more. Everything is in virtual time. */
+/**
+ * One configuration under a growing number of clients, until its nodes are saturated. Everything is in virtual time.
+ */
 import { GROUPS, type Group } from './groups.js';
 import { ScaleCluster, type ScaleClusterOptions } from './scale-cluster.js';
 
-/** How the number of clients grows. */
+/** The growth of the number of clients. */
 export interface Ramp {
   /** Clients beside each node, ascending. */
   readonly clientsPerNode: readonly number[];
@@ -10,13 +12,13 @@ export interface Ramp {
   readonly settleMs: number;
   readonly measureMs: number;
   /**
-   * It ends after a point that has not that much more throughput than the best before it, as a share. That cores are busy is no sign of the
-   * end: with more to do in each turn, a turn, a frame and a batch serve more.
+   * The ramp ends after a point whose throughput is not higher than the best before it by this share. Busy cores are no
+   * sign of the end: with more to do in each turn, a turn, a frame and a batch serve more.
    */
   readonly leastGain: number;
 }
 
-/** What was measured with so many clients. */
+/** The measurement with one number of clients. */
 export interface ScalePoint {
   readonly clientsPerNode: number;
   /** Transactions that ended within the time. */
@@ -30,7 +32,7 @@ export interface ScalePoint {
   readonly utilisation: { readonly mean: number; readonly least: number; readonly most: number };
   /** The same of the disks. */
   readonly diskUtilisation: { readonly mean: number; readonly most: number };
-  /** CPU time of all nodes, µs a transaction, by what it goes to. */
+  /** CPU time of all nodes, µs a transaction, by group. */
   readonly cpuUs: Readonly<Record<Group, number>>;
   /** Turns of the event loops of all nodes for a transaction. */
   readonly turns: number;
@@ -39,7 +41,7 @@ export interface ScalePoint {
 export interface ScaleResult {
   readonly nodes: number;
   readonly points: readonly ScalePoint[];
-  /** Transactions of the whole run; what has begun has ended, or is under way. */
+  /** Transactions of the whole run; those that have begun have ended, or are under way. */
   readonly begun: number;
   readonly ended: number;
   readonly underWay: number;
@@ -65,7 +67,7 @@ class TransactionCounts {
   begun = 0;
   ended = 0;
   refused = 0;
-  /** Of those that committed, ms. */
+  /** Of the committed ones, ms. */
   latencies: number[] = [];
 
   begin(): void {

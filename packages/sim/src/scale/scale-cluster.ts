@@ -47,13 +47,13 @@ export interface ScaleClusterOptions {
   readonly settings?: Partial<ProtocolSettings>;
   /** Keys of a partition that are there from the beginning. */
   readonly keysOf: (partition: PartitionId) => readonly QualifiedKey[];
-  /** What a client of a region does; the same seed, the same. */
+  /** The transactions of a client of a region; the same seed gives the same ones. */
   readonly transactions: (region: RegionId, seed: number) => Transactions;
   readonly seed: number;
   readonly probe?: ScaleProbe;
 }
 
-/** For those who want to know what steps cost: they look on, and bring their own stores. */
+/** Measures the costs of steps: observes them, and provides the stores. */
 export interface ScaleProbe {
   readonly watcher: StepListener;
   openStore(node: NodeId): VersionStore;
@@ -61,12 +61,12 @@ export interface ScaleProbe {
   sent(frame: ScaleFrame): void;
 }
 
-/** How long a cluster is left alone at its beginning, until stable times have gone round. */
+/** How long a cluster runs without clients at its beginning, until stable times have gone round. */
 const START_MS = 600;
 /** New clients begin within this time. */
 const SPREAD_MS = 50;
 const INITIAL_VALUE = '"initial"';
-/** What clients of the protocols make use of here. */
+/** The capabilities that clients of the protocols use here. */
 const CAPABILITIES: ReadonlySet<Capability> = new Set(['transactions', 'snapshots'] as const);
 
 export class ScaleCluster {
@@ -154,7 +154,7 @@ export class ScaleCluster {
   }
 }
 
-/** More clients than one run has: seeds of different runs do not meet. */
+/** More clients than one run has, so that seeds of different runs differ. */
 const SEEDS_PER_RUN = 1_000_000;
 
 /** A version of each key, older than every snapshot. */

@@ -24,13 +24,13 @@ type ServerFrame = ReturnType<PlainFrames['frame']>;
 
 const FRAMES = new PlainFrames();
 
-/** What crosses a link at once. */
+/** The content of one frame on a link. */
 export interface ScaleFrame {
   readonly hlc: Timestamp;
   readonly envelopes: readonly Envelope<M>[];
 }
 
-/** What a node is given of its world. */
+/** The parts of the world that a node uses. */
 export interface ScaleWorld {
   readonly time: VirtualTime;
   readonly model: CostModel;
@@ -38,7 +38,7 @@ export interface ScaleWorld {
   readonly topology: Topology;
   readonly settings: ProtocolSettings & Readonly<Record<string, number>>;
   readonly random: () => number;
-  /** Told of each step, too. */
+  /** Receives each step, too. */
   readonly watcher?: StepListener | undefined;
   transmit(from: NodeId, to: NodeId, frame: ScaleFrame): void;
 }
@@ -49,7 +49,7 @@ export interface ClientLink {
   sent(message: readonly ServerFrame[]): void;
 }
 
-/** A node that has data, and nothing else. */
+/** The content of a node's disk that has data, and nothing else. */
 export const FOUNDED: RecoveredState = { meta: new Map([['joined', 1]]), prepared: [], logEnds: new Map() };
 
 export class ScaleNode {
@@ -57,7 +57,7 @@ export class ScaleNode {
   readonly parts: TransactionNode;
   readonly host: Host<M>;
   readonly #sessions: SessionsNode<NodeMessage>;
-  /** What a turn has for each client. */
+  /** Messages of the present turn for each client. */
   readonly #answers = new Map<ClientLink, ServerFrame[]>();
   #answersTurn = 0;
   readonly #steps: Prices;
@@ -203,7 +203,7 @@ export class ScaleNode {
     this.loop.charge(group, costOf(cost, items));
   }
 
-  /** As the server's driver does it: a timer is moved only when an earlier time is asked for. */
+  /** As in the server's driver: a timer is moved only when an earlier time is requested. */
   #wakeAt(at: number): void {
     const { time } = this.world;
     if (this.#wake !== undefined) {

@@ -1,11 +1,14 @@
-/** Stands around a machine and tells of each step: what it was, and how much was in it. The cost model and its measurement see the same. */
+/**
+ * Wraps a machine and reports each step with its kind and number of items. The cost model and its measurement see the
+ * same steps.
+ */
 import type { DurableRecord, ReadNeeds } from '@isochron/core';
 import type { Effects, Input, Machine, TransactionMessage, WriteSeq } from '@isochron/protocols';
 import { itemsOf } from './cost-model.js';
 
 type M = TransactionMessage;
 
-/** What is told. */
+/** Receives the steps. */
 export interface StepListener {
   /** Before a step. */
   stepping(): void;
@@ -39,7 +42,7 @@ export class StepTap implements Machine<M>, Effects<M> {
     this.#machine.step(input, this);
   }
 
-  /** A host asks for them right after each step: they are part of it. */
+  /** A host calls it right after each step: it is part of the step. */
   invariants(): void {
     this.#machine.invariants();
     const input = this.#input!;

@@ -1,7 +1,7 @@
 import type { ClusterSpec, NodeId } from '@isochron/core';
 import type { Plan } from '../plan/plan.js';
 
-/** The plan without a node, and without its region when that was its last; undefined where that is no plan any more. */
+/** The plan without a node, and without its region when that was its last; undefined if no valid plan is left. */
 export function removeNode(plan: Plan, node: NodeId): Plan | undefined {
   const nodes = plan.cluster.regions.flatMap((region) => region.nodes.map(({ id }) => id));
   const gone = nodes.indexOf(node);

@@ -3,14 +3,14 @@ import type { HttpCallerPlan, HttpRequestPlan, Plan, SessionPlan, TransactionPla
 import { minimise } from './minimise.js';
 import { removeNode } from './remove-node.js';
 
-/** How much shrinking may cost. */
+/** The budget of shrinking. */
 export interface ShrinkBudget {
-  /** Called before each run: false ends it with what has been reached. */
+  /** Called before each run: false ends the shrinking with the present result. */
   goesOn(): boolean;
 }
 
 /**
- * The smallest plan found for which `fails` still holds. Every plan that is tried comes from the one before by taking something away.
+ * The smallest plan found for which `fails` still holds. Each tried plan is the one before with a part removed.
  */
 export function shrink(plan: Plan, fails: (plan: Plan) => boolean, budget: ShrinkBudget): Plan {
   const stillFails = (candidate: Plan): boolean => budget.goesOn() && fails(candidate);
@@ -35,7 +35,7 @@ const PASSES: readonly Pass[] = [
   shorter,
 ];
 
-/** Whether a round of passes has achieved anything. */
+/** A measure of the progress of a round of passes. */
 const sizeOf = (plan: Plan): number => JSON.stringify(plan).length;
 
 function fewerFaults(plan: Plan, fails: (plan: Plan) => boolean): Plan {
@@ -52,7 +52,7 @@ function fewerTransactions(plan: Plan, fails: (plan: Plan) => boolean): Plan {
   return only(plan, new Set(rest));
 }
 
-/** Callers over HTTP, their requests, and what bounds the caches of nodes. */
+/** Callers over HTTP, their requests, and the bounds of the nodes' caches. */
 function fewerRequests(plan: Plan, fails: (plan: Plan) => boolean): Plan {
   const { http } = plan;
   if (http === undefined) return plan;
@@ -116,7 +116,7 @@ function fewerNodes(plan: Plan, fails: (plan: Plan) => boolean): Plan {
   return best;
 }
 
-/** No jitter, right clocks, fast disks: whatever the failure does not need. */
+/** No jitter, right clocks, fast disks: without everything that the failure does not need. */
 function plainerWorld(plan: Plan, fails: (plan: Plan) => boolean): Plan {
   const { environment } = plan;
   const plainer: Partial<Plan['environment']>[] = [

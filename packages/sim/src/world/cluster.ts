@@ -30,22 +30,22 @@ const MAX_SYNC_MS = 3_000;
 /** How long a process that stopped by itself takes to come back. */
 const RESTART_MS = 50;
 
-/** What counts as a clock that is far off: more than any fault of a clock that is only wrong. */
+/** Clocks further off than this count as far off: more than any other fault of a clock causes. */
 const FAR_OFF_MS = 100_000;
 
-/** How long one that refused to start waits. */
+/** How long a process that refused to start waits. */
 const RETRY_MS = 500;
 
-/** What is heard of the whole cluster. */
+/** Receives the events of the whole cluster. */
 export interface ClusterListener<M extends AnyMessage> extends NodeListener<M> {
-  /** A frame leaves its node: what it promises may be known elsewhere from now on. */
+  /** A frame leaves its node: from now on other nodes may receive its promises. */
   leaving(from: NodeId, to: NodeId, envelopes: readonly Envelope<M>[], hlc: Timestamp): void;
   /** A frame has left. */
   left(from: NodeId, to: NodeId, envelopes: readonly Envelope<M>[]): void;
   durable(node: NodeId, records: readonly DurableRecord[]): void;
   /** A node refuses a frame because of its timestamps. */
   refused(node: NodeId, peer: NodeId, why: string): void;
-  /** A disk has lost something; this is what is left. */
+  /** A disk has lost data; `left` is the rest. */
   onDataLoss(node: NodeId, left: MemoryState): void;
 }
 
@@ -60,7 +60,7 @@ export class Cluster<M extends AnyMessage> {
   readonly diskSlowness = new Map<NodeId, number>();
   readonly #byId = new Map<NodeId, SimNode<M>>();
   readonly #links = new Map<NodeId, Map<NodeId, Link<Frame<M>>>>();
-  /** Nodes that a fault has taken something from the disks of, and that have not started over since. */
+  /** Nodes whose disks lost data by a fault, and that have not started over since. */
   readonly #lostData = new Set<NodeId>();
   /** Regions that are cut off, and how often. */
   readonly #isolated = new Map<RegionId, number>();
@@ -128,7 +128,7 @@ export class Cluster<M extends AnyMessage> {
   }
 
   /**
-   * Starts a process where none runs; one that refuses its disk because of its clock is started again, as under a
+   * Starts a process where none runs. One that refuses its disk because of its clock is started again, as under a
    * supervisor.
    */
   restart(id: NodeId): void {
@@ -142,14 +142,13 @@ export class Cluster<M extends AnyMessage> {
   }
 
   /**
-   * Whether a node has reason not to trust its disk: it has none of its own yet, or a fault has taken something from
-   * it.
+   * Whether a node has reason not to trust its disk: it has no data yet, or a fault has removed some.
    */
   mayQuarantine(id: NodeId): boolean {
     return this.#lostData.has(id) || this.adapter.lacksData(this.node(id).disk.recovered());
   }
 
-  /** As a driver does it (D10): the data are set aside, and the node starts on an empty disk. */
+  /** As in a driver (D10): the data are set aside, and the node starts on an empty disk. */
   rebuild(id: NodeId): void {
     this.time.after(0, () => {
       this.crash(id, false);
@@ -159,8 +158,8 @@ export class Cluster<M extends AnyMessage> {
   }
 
   /**
-   * Whether a node may lose data without anybody else losing them too: every partition has another replica, and all other nodes hold
-   * theirs. What no disk holds any more, no protocol brings back.
+   * Whether no data are lost when a node loses its own: every partition has another replica, and all other nodes hold
+   * theirs. No protocol brings back data that are on no disk.
    */
   maySpare(id: NodeId): boolean {
     const replicated = this.topology.partitionsOn(id).every((p) => this.topology.partitions[p]!.regions.length > 1);
@@ -176,7 +175,7 @@ export class Cluster<M extends AnyMessage> {
     this.listener.onDataLoss(id, node.disk.durable);
   }
 
-  /** Whether a node's clock may be set far off: all others are about right, so that most nodes know better. */
+  /** Whether a node's clock may be set far off: all others are about right, so that most nodes have the right time. */
   mayMisread(id: NodeId): boolean {
     return this.nodes.every((node) => node.id === id || Math.abs(node.clock.errorMs) < FAR_OFF_MS);
   }
@@ -200,7 +199,7 @@ export class Cluster<M extends AnyMessage> {
     return clientMs + delayMs[this.topology.regions.indexOf(region)]![to]!;
   }
 
-  /** Sends a request over HTTP. The answer comes never when the node, or the way to it, fails meanwhile. */
+  /** Sends a request over HTTP. No answer comes when the node, or the way to it, fails meanwhile. */
   http(random: Random, from: RegionId, id: NodeId, request: HttpRequest, done: (answer: HttpAnswer) => void): void {
     const mean = this.delayMs(from, id);
     const delay = () => mean / 2 + exponential(random, mean / 2);
@@ -219,7 +218,7 @@ export class Cluster<M extends AnyMessage> {
     });
   }
 
-  /** Each once, in an order that is always the same. */
+  /** Each link once, in a fixed order. */
   #allLinks(): Link<Frame<M>>[] {
     return this.nodes.flatMap(({ id }) => this.linksOf(id).filter(({ a }) => a.id === id));
   }
@@ -327,7 +326,7 @@ export class Cluster<M extends AnyMessage> {
     const [i, j] = [a.region, b.region].map((region) => this.topology.regions.indexOf(region)) as [number, number];
     const slow = environment.slowLinks.find((l) => pair(l.a, l.b) === pair(a.id, b.id))?.factor ?? 1;
     const greet = (): boolean => {
-      const [one, two] = [a.meets(b), b.meets(a)]; // both learn of it
+      const [one, two] = [a.meets(b), b.meets(a)]; // both receive the other's greeting
       return one && two;
     };
     const pace = { ...environment, delayMs: environment.delayMs[i]![j]! * slow, greet };

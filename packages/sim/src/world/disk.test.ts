@@ -102,7 +102,7 @@ describe('a disk', () => {
       run(10);
       disk.crash(false);
       const [prepared] = disk.recover().prepared;
-      // What the log has of this entry is the name of the transaction: the writes are in its prepare.
+      // The log refers to the transaction in this entry: the writes are in its prepare.
       const entry: DurableRecord = { kind: 'log', partition: 0, ct: n, tx: { txId, writes: prepared!.record.writes } };
       disk.persist([entry, { kind: 'prepared', partition: 0, txId, record: null }, version(n)], () => {});
       run(10);

@@ -2,7 +2,7 @@ import { type DurableRecord, MAX_TIMESTAMP, type RecoveredState, type VersionRea
 import { LogRecords, MemoryState, openMemoryStore, type VersionStore } from '@isochron/storage';
 import type { VirtualTime } from '../engine/virtual-time.js';
 
-/** How a disk behaves at a moment. */
+/** The speed of a disk at a moment. */
 export interface DiskPace {
   /** How long the next sync takes, in ms. */
   syncMs(): number;
@@ -10,18 +10,18 @@ export interface DiskPace {
 
 interface Batch {
   readonly records: readonly DurableRecord[];
-  /** As the durable log holds it. */
+  /** As in the durable log. */
   readonly packed: Uint8Array;
   readonly done: () => void;
 }
 
-/** A checkpoint comes with every so many batches: a crash falls anywhere between two of them. */
+/** Batches between two checkpoints: a crash falls anywhere between two of them. */
 const CHECKPOINT_BATCHES = 40;
 
 /**
- * One node's disk. What is handed in is visible to reads at once and durable after a sync; a crash loses what was not synced. The
- * store that a process reads is its own copy: it dies with the process. As on a real disk, batches are packed for a log; a process
- * that starts has the latest checkpoint, and unpacks the batches after it.
+ * One node's disk. A batch is visible to reads at once and durable after a sync; a crash loses batches that were not
+ * synced. The store that a process reads is its own copy: it dies with the process. As on a real disk, batches are
+ * packed for a log; a process that starts has the latest checkpoint, and unpacks the batches after it.
  */
 export class Disk {
   #durable = new MemoryState();
@@ -29,12 +29,12 @@ export class Disk {
   #checkpoint = new MemoryState();
   /** The batches since then. */
   #log: Pick<Batch, 'packed' | 'records'>[] = [];
-  /** Pack what is handed in, and unpack what is durable. */
+  /** Pack new batches, and unpack durable ones. */
   #writing = new LogRecords();
   #reading = new LogRecords();
   #store: VersionStore = openMemoryStore();
   #inFlight: Batch | undefined;
-  /** Grows with every crash: a sync of a previous incarnation completes nothing. */
+  /** Rises with every crash: a sync of a previous incarnation completes nothing. */
   #incarnation = 0;
   #stalled = false;
   #restored = 0;
@@ -49,12 +49,12 @@ export class Disk {
     readonly onDurable: (records: readonly DurableRecord[]) => void,
   ) {}
 
-  /** What the running process reads. */
+  /** The store of the running process. */
   get store(): VersionStore {
     return this.#store;
   }
 
-  /** What machines read: as the store, but a copy for another node holds what is durable alone, as on LevelDB. */
+  /** The reads of machines: as the store, but a copy for another node holds durable data alone, as on LevelDB. */
   get reader(): VersionReader {
     const [live, durable] = [this.#store, openMemoryStore(this.#durable)];
     return {
@@ -67,12 +67,12 @@ export class Disk {
     };
   }
 
-  /** How often something was taken off it. */
+  /** How often data were removed from it. */
   get restored(): number {
     return this.#restored;
   }
 
-  /** What would survive a crash. */
+  /** The state that would survive a crash. */
   get durable(): MemoryState {
     return this.#durable;
   }
@@ -92,12 +92,12 @@ export class Disk {
     return recoveredFrom(this.#durable);
   }
 
-  /** What a process that started now would find. */
+  /** The state that a process would find now. */
   recovered(): RecoveredState {
     return recoveredFrom(this.#durable);
   }
 
-  /** Makes the records durable and then calls back. One batch at a time, as `Host` hands them in. */
+  /** Makes the records durable and then calls back. One batch at a time, as `Host` sends them. */
   persist(records: readonly DurableRecord[], done: () => void): void {
     const incarnation = this.#incarnation;
     commit(this.#store, this.lateHorizons ? records.filter((record) => !isHorizon(record)) : records);
@@ -118,7 +118,10 @@ export class Disk {
     waiting?.();
   }
 
-  /** The process is gone. A batch on its way may have reached the disk as a whole, although nobody was told. */
+  /**
+   * The process is gone. A batch on its way may have reached the disk as a whole, although its completion was not
+   * reported.
+   */
   crash(batchSurvives: boolean): void {
     this.#incarnation++;
     this.#waiting = undefined;
@@ -137,7 +140,7 @@ export class Disk {
     return [...recordsOf(this.#durable)];
   }
 
-  /** Takes everything off it, and puts an older image in its place, or nothing. No process may be using it. */
+  /** Replaces its content by an older image, or by nothing. No process may be using it. */
   restore(image: readonly DurableRecord[]): void {
     this.#restored++;
     this.#durable = new MemoryState();
@@ -165,7 +168,7 @@ export class Disk {
   }
 }
 
-/** What packs the batches of a log that begins at a state. */
+/** The packing of a log that begins at a state. */
 function packingAt(state: MemoryState): LogRecords {
   const packing = new LogRecords();
   for (const { id, prepared } of state.partitions.values())
@@ -176,12 +179,12 @@ function packingAt(state: MemoryState): LogRecords {
 const isHorizon = ({ kind }: DurableRecord): boolean =>
   kind === 'collect' || kind === 'truncateLog' || kind === 'forget';
 
-/** A memory store applies a batch before its promise is handed out, so nobody needs to wait for it. */
+/** A memory store applies a batch before it returns its promise, so there is no need to wait for it. */
 function commit(store: VersionStore, records: readonly DurableRecord[]): void {
   void store.commit(records);
 }
 
-/** What a state holds, as the records that make it. */
+/** The content of a state, as the records that make it. */
 function* recordsOf(state: MemoryState): Generator<DurableRecord> {
   for (const [partition, { chains, outcomes, prepared, log }] of state.partitions) {
     for (const [key, versions] of chains) {
@@ -194,7 +197,7 @@ function* recordsOf(state: MemoryState): Generator<DurableRecord> {
   for (const [name, value] of state.meta) yield { kind: 'meta', name, value };
 }
 
-/** What `VersionStore.recover` gives, without its promise. */
+/** The result of `VersionStore.recover`, without its promise. */
 function recoveredFrom(state: MemoryState): RecoveredState {
   const partitions = [...state.partitions.values()].sort((a, b) => a.id - b.id);
   return {

@@ -1,7 +1,7 @@
 import type { AnyMessage, MessageSchema, Timestamp } from '@isochron/core';
 import type { Envelope } from '@isochron/protocols';
 
-/** What crosses a link at once. */
+/** The content of one frame on a link. */
 export interface Frame<M extends AnyMessage> {
   readonly hlc: Timestamp;
   readonly envelopes: readonly Envelope<M>[];

@@ -23,10 +23,10 @@ export interface LinkPace {
   readonly greet?: () => boolean;
 }
 
-/** Slower than this no link becomes: its connection would have been given up. */
+/** Links do not become slower than this: such a connection would have been given up. */
 const MAX_DELAY_MS = 2_000;
 
-/** What travels to one end. */
+/** The frames that travel to one end. */
 class Direction {
   /** Frames keep their order: none arrives before this. */
   lastArrival = 0;
@@ -37,9 +37,9 @@ class Direction {
 }
 
 /**
- * The link between two nodes: FIFO while connected; a drop loses what is in flight, in each direction from a moment of its own on,
- * and each end notices it when it does. What an end sends before it notices is lost too. After a crash of an end, or while
- * something blocks it, it stays down.
+ * The link between two nodes: FIFO while connected. A drop loses the frames in flight, in each direction from a moment
+ * of its own on, and each end notices it when it does. Frames that an end sends before it notices are lost too. After a
+ * crash of an end, or while something blocks it, it stays down.
  */
 export class Link<F> {
   /** Multiplies delays while a fault slows the link. */
@@ -64,7 +64,7 @@ export class Link<F> {
     readonly b: LinkEnd<F>,
   ) {}
 
-  /** Sends from an end; lost where the end knows of no connection, or the connection is no more. */
+  /** Sends a frame from an end; lost where the end has no connection, or the connection has dropped. */
   send(from: LinkEnd<F>, frame: F): void {
     const direction = from === this.a ? this.#toB : this.#toA;
     const to = from === this.a ? this.b : this.a;
@@ -79,7 +79,7 @@ export class Link<F> {
     }
   }
 
-  /** When a frame arrives: once and in its order, where nothing makes the link unruly. */
+  /** The arrival times of a frame: once and in its order, if nothing makes the link unruly. */
   #arrivals(direction: Direction): number[] {
     const arrival = Math.max(direction.lastArrival, this.time.now + this.#delay());
     direction.lastArrival = arrival;
@@ -88,7 +88,7 @@ export class Link<F> {
     return this.random.pick([[], [late], [arrival, late]]);
   }
 
-  /** Whether its connection is whole: what is sent gets through. */
+  /** Whether its connection is whole: frames get through. */
   get whole(): boolean {
     return this.#connected;
   }
@@ -129,7 +129,7 @@ export class Link<F> {
   #connect(): void {
     this.#connected = true;
     this.#connection++;
-    // Each end learns of the connection before anything arrives over it.
+    // Each end notices the connection before any frame arrives over it.
     for (const [direction, end] of [
       [this.#toA, this.a],
       [this.#toB, this.b],
@@ -164,7 +164,7 @@ export class Link<F> {
     });
   }
 
-  /** An end's process died: it knows of nothing any more, and nothing reaches its successor. */
+  /** An end's process died: its connection state is gone, and no frame reaches its successor. */
   forget(end: LinkEnd<F>): void {
     (end === this.a ? this.#toB : this.#toA).open = false;
     (end === this.a ? this.#toA : this.#toB).cutAt = this.time.now;

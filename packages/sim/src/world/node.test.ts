@@ -12,7 +12,7 @@ interface Note extends AnyMessage {
   readonly n: number;
 }
 
-/** Writes down what it hears, promises it to `b`, and tells `c` at once. */
+/** Records its messages, promises them to `b`, and sends them to `c` at once. */
 class Clerk implements Machine<Note> {
   readonly received: number[] = [];
 

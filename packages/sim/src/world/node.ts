@@ -23,16 +23,16 @@ import type { WallClock } from './wall-clock.js';
 /** How long a node that closes waits for its clients to leave, ms. */
 const LEAVE_MS = 1_000;
 
-/** What the HTTP API of a node uses of the process. */
+/** The parts of the process that the HTTP API of a node uses. */
 export type HttpProcess<M extends AnyMessage> = Pick<HttpWorld<M>, 'post' | 'fire' | 'after' | 'ust' | 'latest'>;
 
-/** What the session frames of a node use of the process. */
+/** The parts of the process that the session frames of a node use. */
 export type SessionsProcess<M extends AnyMessage> = Omit<
   SessionsWorld<M>,
   'node' | 'region' | 'topology' | 'settings' | 'credits' | 'incarnation' | 'random'
 >;
 
-/** What a node is given of its world. */
+/** The parts of the world that a node uses. */
 export interface NodeWorld<M extends AnyMessage> extends HealthWorld {
   readonly listener: NodeListener<M>;
   /** Decides about cold reads. */
@@ -49,9 +49,9 @@ export interface NodeWorld<M extends AnyMessage> extends HealthWorld {
   refuse(node: SimNode<M>, peer: NodeId, why: string): void;
 }
 
-/** What is heard of a node, beside what is heard of its machines. */
+/** Receives the events of a node, beside those of its machines. */
 export interface NodeListener<M extends AnyMessage> extends Listener<M> {
-  /** A batch is handed to the disk. */
+  /** A batch is sent to the disk. */
   persisting(node: NodeId, records: readonly DurableRecord[]): void;
   started(node: NodeId): void;
   crashed(node: NodeId): void;
@@ -61,7 +61,7 @@ export interface NodeListener<M extends AnyMessage> extends Listener<M> {
 export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
   up = false;
   incarnation = 0;
-  /** Its disk has no room left: its driver tells the machines so. */
+  /** Its disk is full: its driver reports that to the machines. */
   diskIsFull = false;
   #host: Host<M> | undefined;
   #protocol: ProtocolNode<M> | undefined;
@@ -70,7 +70,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
   #health: SimPeerHealth | undefined;
   #wake: { readonly at: number; readonly event: Scheduled } | undefined;
   readonly #random: Random;
-  /** How many reasons there are for the process to stand still, and what waits until it goes on. */
+  /** Number of reasons for the process to stand still, and the events that wait until it goes on. */
   #pauses = 0;
   #later: (() => void)[] = [];
 
@@ -94,7 +94,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     return this.#pauses > 0;
   }
 
-  /** What does not answer it, as it last reported. */
+  /** The peers that do not answer it, as last reported. */
   get unresponsive(): Unresponsive {
     return this.#health?.unresponsive ?? { nodes: [], regions: [] };
   }
@@ -163,12 +163,12 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     this.world.listener.crashed(this.id);
   }
 
-  /** The process stands still: whatever comes waits. */
+  /** The process stands still: all events wait. */
   pause(): void {
     this.#pauses++;
   }
 
-  /** It goes on, with everything that came meanwhile. */
+  /** It goes on, with all events that came meanwhile. */
   resume(): void {
     if (--this.#pauses > 0) return;
     const later = this.#later;
@@ -183,7 +183,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     });
   }
 
-  /** As the server's driver does it: what is refused reaches no machine, and its link is closed (K1). */
+  /** As in the server's driver: a refused frame reaches no machine, and its link is closed (K1). */
   receive(peer: NodeId, frame: Frame<M>): void {
     this.#whenRunning(() => {
       this.#health?.receivedFrom(peer);
@@ -209,12 +209,12 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     return this.up && !this.paused ? this.#sessions?.sessions.admit(link) : undefined;
   }
 
-  /** Something comes for a process: it waits while that stands still, and is lost with it. */
+  /** An event for a process: it waits while the process stands still, and is lost with it. */
   whenRunning(incarnation: number, run: () => void): void {
     if (this.up && this.incarnation === incarnation) this.#whenRunning(run);
   }
 
-  /** Sends clients elsewhere, and hands over what it keeps for HTTP callers; then calls back. */
+  /** Sends clients elsewhere, and hands over the sessions of HTTP callers; then calls back. */
   drain(done: () => void): void {
     this.#whenRunning(() => {
       const handOver = () => (this.#http === undefined ? done() : this.#http.leave(done));
@@ -255,7 +255,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     return new Host<M>(this.id, {
       now: () => this.clock.now(),
       persist: (records, done) => {
-        if (this.incarnation !== incarnation || !this.up) return; // it died in the turn that wanted this
+        if (this.incarnation !== incarnation || !this.up) return; // it died in the turn of this write
         listener.persisting(this.id, records);
         this.disk.persist(records, living(done));
       },
@@ -280,7 +280,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
   }
 
   /**
-   * As the server's driver does it: a timer runs on steady time, and is moved only when an earlier time is asked for.
+   * As in the server's driver: a timer runs on steady time, and is moved only when an earlier time is requested.
    */
   #wakeAt(at: number): void {
     const { time } = this.world;

@@ -2,7 +2,7 @@ import type { NodeId, Topology } from '@isochron/core';
 import { LOOK_INTERVAL_MS, PeerWatch, type Unresponsive } from '@isochron/protocols';
 import type { VirtualTime } from '../engine/virtual-time.js';
 
-/** What a node's driver knows of its links. */
+/** The state of its links that a node's driver uses. */
 export interface HealthWorld {
   readonly topology: Topology;
   readonly time: VirtualTime;
@@ -16,7 +16,7 @@ export interface HealthWorld {
  */
 export class SimPeerHealth {
   readonly #watch: PeerWatch;
-  /** When something came last from each node whose link is up. */
+  /** When the last frame or ping arrived from each node whose link is up. */
   readonly #receivedAtMs = new Map<NodeId, number>();
 
   constructor(
@@ -42,7 +42,7 @@ export class SimPeerHealth {
     if (this.#receivedAtMs.has(peer)) this.#receivedAtMs.set(peer, this.world.time.now);
   }
 
-  /** @param soon calls back after so many ms, if the process runs then, or when it goes on */
+  /** @param soon calls back after this many ms, if the process runs then, or when it goes on */
   start(soon: (ms: number, run: () => void) => void): void {
     soon(LOOK_INTERVAL_MS, () => {
       for (const peer of this.#receivedAtMs.keys()) if (this.world.pings(peer, this.node)) this.receivedFrom(peer);

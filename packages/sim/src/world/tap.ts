@@ -1,15 +1,15 @@
-/** Listens to a machine from outside, without the machine or its host knowing. */
+/** Observes a machine from outside; the machine and its host do not notice. */
 import type { AnyMessage, DurableRecord, ReadNeeds } from '@isochron/core';
 import type { Address, Effects, Input, Machine, TimerKind, WriteSeq } from '@isochron/protocols';
 
-/** What is heard. */
+/** Receives the events of a machine. */
 export interface Listener<M extends AnyMessage> {
   /** Before a step. */
   stepping(self: Address, input: Input<M>): void;
   /** After a step, its effects asked for but not carried out. */
   stepped(self: Address, input: Input<M>): void;
   wrote(self: Address, record: DurableRecord): void;
-  /** `cause` is the message that is being handled, if one is. */
+  /** `cause` is the message that is being handled, if there is one. */
   sends(self: Address, to: Address, message: M, cause: M | undefined): void;
 }
 
@@ -22,7 +22,7 @@ export class Tap<M extends AnyMessage> implements Machine<M>, Effects<M> {
     readonly self: Address,
     readonly machine: Machine<M>,
     readonly listener: Listener<M>,
-    /** A process that died in the middle of a turn does nothing of the rest. */
+    /** A process that died in the middle of a turn does nothing more in it. */
     readonly alive: () => boolean,
   ) {
     if (machine.needs !== undefined) this.needs = (message) => machine.needs!(message);

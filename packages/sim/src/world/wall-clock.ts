@@ -1,7 +1,7 @@
 import { HLC_EPOCH_MS, type WallMs } from '@isochron/core';
 import type { VirtualTime } from '../engine/virtual-time.js';
 
-/** What the wall clocks show at the beginning. */
+/** The time of the wall clocks at the beginning. */
 const START: WallMs = HLC_EPOCH_MS + 30 * 24 * 3_600_000;
 
 /** A node's wall clock: off by an offset, too fast or too slow, and movable. */
@@ -20,7 +20,7 @@ export class WallClock {
     this.#rate = driftPpm / 1e6;
   }
 
-  /** What it shows, in whole milliseconds as clocks of operating systems are asked for. */
+  /** Its time, in whole milliseconds as clocks of operating systems return it. */
   now(): WallMs {
     return Math.floor(START + this.time.now + this.#error());
   }
@@ -30,7 +30,7 @@ export class WallClock {
     return this.time.now + this.#error() + this.#setBackMs;
   }
 
-  /** What a right clock shows. */
+  /** The time of a right clock. */
   static truth(time: VirtualTime): WallMs {
     return START + time.now;
   }

@@ -1,6 +1,6 @@
 /**
- * Protocols of single operations in the simulator. All of them are one kernel, and speak the same messages: a protocol comes in by its
- * entry in the catalogue and its row in `table.ts` ({@link SimulatedOperations}).
+ * Protocols of single operations in the simulator. All of them have one kernel and the same messages: a protocol is
+ * added by its entry in the catalogue and its row in `table.ts` ({@link SimulatedOperations}).
  */
 import type { LevelName } from '@isochron/checker';
 import { openOperations } from '@isochron/client';
@@ -19,24 +19,24 @@ import { Answers } from './observe.js';
 import { openSessions } from './sessions.js';
 import type { SimulatedComplete, SimulatedSeen, SimulatedSnapshots } from './simulated.js';
 
-/** What the simulator must know of one of them, beside its entry in the catalogue. */
+/** The simulator's view of one of them, beside its entry in the catalogue. */
 export interface SimulatedOperations {
   readonly clocks: ProtocolAdapter<OperationMessage>['clocks'];
-  /** What it promises, and what it does not and is held to as well, to be seen to be caught. */
+  /** The level that it promises, and levels that it does not promise, to show that the checks notice. */
   readonly promises: Pick<Demands, 'level' | 'beyond'>;
   readonly readsWait: ReadsWait;
-  /** The snapshots of its read-only transactions; none where they have none that anybody could be held to. */
+  /** The snapshots of its read-only transactions; absent if there are none that can be checked. */
   readonly snapshots?: SimulatedSnapshots;
-  /** What its sessions have seen; none where histories alone judge it. */
+  /** The rules for what its sessions have seen; absent if only histories judge it. */
   readonly seen?: SimulatedSeen;
-  /** What its nodes call fully replicated; none where they speak of that by stable times alone. */
+  /** The reports of full replication by its nodes; absent if they report it by stable times alone. */
   readonly complete?: SimulatedComplete;
   /**
-   * Messages by which its writes wait for the very versions that they depend on; none where they wait for none. Between
+   * Messages by which its writes wait for the very versions that they depend on; absent if writes do not wait. Between
    * any two of them a node may crash.
    */
   readonly ownMessages?: readonly OperationMessage['type'][];
-  /** Plans that give what is its own occasion to show. */
+  /** Plans under which its own rules matter. */
   readonly plans?: Pick<ProtocolAdapter<OperationMessage>, 'fit' | 'drawTimes' | 'drawMix'>;
 }
 
@@ -46,7 +46,7 @@ export const CAUSAL: SimulatedOperations['promises'] = { level: 'causal-with-rea
 /** The same without read-only transactions. */
 export const CAUSAL_OPERATIONS: SimulatedOperations['promises'] = { level: 'causal-operations', beyond: [] };
 
-/** Convergence and nothing else. */
+/** Convergence alone. */
 export const NOT_CAUSAL: SimulatedOperations['promises'] = {
   level: 'eventual',
   beyond: ['causal-with-read-only-transactions' satisfies LevelName],
@@ -74,7 +74,7 @@ const CRASH_POINTS: readonly OperationMessage['type'][] = [
 /** How often a plan has read-only transactions, in comparison with its other operations. */
 const ROT_WEIGHT = 6;
 
-/** How a protocol comes into the simulator. */
+/** The adapter of a protocol. */
 export function operationAdapter(
   entry: OperationEntry,
   simulated: SimulatedOperations,

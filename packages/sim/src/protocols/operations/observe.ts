@@ -1,4 +1,4 @@
-/** What the messages of single operations say, in the words of the checks. */
+/** The meaning of the messages of single operations for the checks. */
 import type { Deps, PartitionId, Topology, Version } from '@isochron/core';
 import type { Address, OperationMessage, PutSliceReq, RotSliceReq, SettleReq } from '@isochron/protocols';
 import type { Observations } from '../../checks/observations.js';
@@ -7,7 +7,9 @@ import type { SimulatedComplete, SimulatedSeen, SimulatedSnapshots } from './sim
 
 type MessageOf<T extends OperationMessage['type']> = Extract<OperationMessage, { type: T }>;
 
-/** Answers name their question by a reference alone. So what a message answers is kept beside it, until it leaves. */
+/**
+ * An answer refers to its question by a reference alone. So the question is kept beside its answer, until that leaves.
+ */
 export class Answers {
   readonly #questions = new WeakMap<OperationMessage, OperationMessage>();
 
@@ -22,7 +24,7 @@ export class Answers {
     this.#questions.set(message, cause.type === 'WaitedSlice' ? cause.request : cause);
   }
 
-  /** Promises, at the moment at which somebody else may hear them. */
+  /** Promises, at the moment at which another machine may receive them. */
   observeSend(message: OperationMessage, from: Address, to: Address, observer: Observations, topology: Topology): void {
     this.#complete(message, from, observer, topology);
     switch (message.type) {
@@ -74,7 +76,7 @@ export class Answers {
       this.#covers(question.seen, message.snapshot, from, observer);
   }
 
-  /** Where the client's node chooses, what it asks for shows what it has chosen. */
+  /** Where the client's node chooses the snapshot, its requests show the choice. */
   #chosen(message: MessageOf<'GetSliceReq' | 'RotSliceReq'>, from: Address, observer: Observations): void {
     const question = this.#questions.get(message);
     if (message.type === 'RotSliceReq' && question?.type === 'RotReq')

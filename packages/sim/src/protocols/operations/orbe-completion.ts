@@ -1,7 +1,10 @@
 import { elementsOf } from '@isochron/protocols';
 import type { SimulatedComplete } from './simulated.js';
 
-/** A completion says it; so does an answer that leaves out of its client's matrix what it shows (section 6.2). */
+/**
+ * Reported by a completion, and by an answer that leaves out of its client's matrix the version that it shows (section
+ * 6.2).
+ */
 export const orbeCompletion: SimulatedComplete = (message, question, { regions }) => {
   if (message.type === 'ReplicationComplete') return message;
   if (message.type !== 'GetSliceResp' || question?.type !== 'GetSliceReq' || message.version === null) return undefined;

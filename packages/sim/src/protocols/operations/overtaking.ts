@@ -1,6 +1,7 @@
 /**
- * Plans for protocols whose updates wait in another region for what they depend on. To be seen, an effect must come before its cause: so in most of these
- * plans some links between regions are much slower than others, inside a region everything is quick, and clients hardly rest.
+ * Plans for protocols whose updates wait in another region for their dependencies. This matters when an effect arrives
+ * before its cause: so in most of these plans some links between regions are much slower than others, inside a region
+ * everything is quick, and clients hardly rest.
  */
 import type { ClusterSpec, Random, Topology } from '@isochron/core';
 import { between, integer, logBetween, rounded } from '../../engine/draws.js';
@@ -8,7 +9,7 @@ import { type DrawMix, operationMix } from '../../plan/mix.js';
 import type { Environment } from '../../plan/plan.js';
 import { everywhere } from '../kernel.js';
 
-/** How many plans of all, in each respect. */
+/** Share of the plans, in each respect. */
 const SHARE = 0.75;
 /** Regions, nodes of each, and partitions. */
 const SIZE = 3;

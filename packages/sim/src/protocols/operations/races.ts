@@ -1,7 +1,7 @@
 /**
- * Plans for protocols that ask the partitions of a region about one another. What they rule out happens while one partition of a region answers and
- * another one is still on its way: so in most of these plans a region has many nodes, messages inside it take longer than what a client does meanwhile, and clients
- * hardly rest.
+ * Plans for protocols whose partitions of a region ask one another. The races that they rule out happen while one
+ * partition of a region answers and the message of another one is still in flight: so in most of these plans a region
+ * has many nodes, messages inside it take longer than a client's operations meanwhile, and clients hardly rest.
  */
 import type { ClusterSpec, NodeId, Random, RegionId, Topology } from '@isochron/core';
 import { between, integer, logBetween, rounded } from '../../engine/draws.js';
@@ -9,9 +9,9 @@ import { type DrawMix, operationMix } from '../../plan/mix.js';
 import type { Environment } from '../../plan/plan.js';
 import { everywhere } from '../kernel.js';
 
-/** How many plans of all, in each respect. */
+/** Share of the plans, in each respect. */
 const SHARE = 0.75;
-/** Nodes of a region, and partitions, at least. */
+/** The least number of nodes of a region, and of partitions. */
 const NODES = 3;
 
 /** Every region has several nodes, and enough partitions for them. */
@@ -30,7 +30,10 @@ function manyNodes(cluster: ClusterSpec, random: Random): ClusterSpec {
   };
 }
 
-/** In every region one message takes far longer than what clients do meanwhile on other links; the streams between regions overtake one another. */
+/**
+ * In every region one message takes far longer than the clients' operations on other links meanwhile; the streams
+ * between regions overtake one another.
+ */
 function unevenTimes(environment: Environment, random: Random, topology: Topology): Environment {
   if (!random.chance(SHARE)) return environment;
   const { delayMs, syncMs } = environment;

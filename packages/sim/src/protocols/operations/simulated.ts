@@ -1,30 +1,31 @@
-/** What the simulator must know of snapshots and sessions of a protocol of single operations. */
+/** The simulator's view of the snapshots and sessions of a protocol of single operations. */
 import type { Deps, PartitionId, RegionId, Timestamp, Topology, Version } from '@isochron/core';
 import type { OperationMessage, Snapshot } from '@isochron/protocols';
 import type { VisibilityIn } from '../../checks/visibility.js';
 
-/** What the snapshots of a protocol's read-only transactions are. */
+/** The snapshots of a protocol's read-only transactions. */
 export interface SimulatedSnapshots {
-  /** What they show, after the paper. */
+  /** The versions that they show, after the paper. */
   readonly visibility: VisibilityIn;
-  /** As checks compare it, where a replica of a region was asked for it. */
+  /** A snapshot as checks compare it, for a read at a replica of a region. */
   snapshot(asked: Deps, region: RegionId, topology: Topology): Snapshot;
   /**
-   * Up to where a replica that has answered promises to write nothing any more (Contrarian, Lemma 6); 0 where it
-   * promises nothing.
+   * The time up to which a replica that has answered promises to write no more (Contrarian, Lemma 6); 0 if it promises
+   * nothing.
    */
   closes(asked: Deps, region: RegionId, topology: Topology): number;
 }
 
 /**
- * How what a session has seen goes with what it reads and writes, after the paper. `seen` has as many entries as the protocol's sessions.
+ * How a session's past relates to its reads and writes, after the paper. `seen` has as many entries as the protocol's
+ * sessions.
  */
 export interface SimulatedSeen {
   /** Whether a snapshot covers it. */
   inSnapshot(seen: Deps, snapshot: Deps): boolean;
   /** Whether a version that a region writes depends on it. */
   inVersion(seen: Deps, version: Version, region: RegionId, topology: Topology): boolean;
-  /** Whether it has what a version depends on that a region shows. */
+  /** Whether it has everything that a version which a region shows depends on. */
   hasVersion(seen: Deps, version: Version, region: RegionId, topology: Topology): boolean;
 }
 
@@ -36,9 +37,9 @@ export interface Writes {
 }
 
 /**
- * What a message claims to be in every replica, or its sender would not have said it so.
+ * The writes that a message claims, explicitly or by its form, to be in every replica.
  *
- * @param question what it answers, where it answers something
+ * @param question the message that it answers, if it is an answer
  */
 export type SimulatedComplete = (
   message: OperationMessage,

@@ -1,4 +1,4 @@
-/** What the simulator holds each protocol of single operations to. */
+/** The checks of each protocol of single operations. */
 import type { OperationName } from '@isochron/protocols';
 import { UP_TO_A_TIMESTAMP } from '../../checks/visibility.js';
 import { isWithin, vectorVisibility } from '../vector-visibility.js';
@@ -19,7 +19,8 @@ export const OPERATIONS: { readonly [Name in OperationName]: SimulatedOperations
       snapshot: (asked, region, { regions }) => ({ ts: asked[regions.indexOf(region)]!, deps: asked }),
       closes: (asked, region, { regions }) => asked[regions.indexOf(region)]!,
     },
-    // DVc: SV lies nowhere below it, DV is it with the version's own timestamp, and what a GET shows lies within it.
+    // DVc: SV is at or above it, DV is it with the version's own timestamp, and a version that a GET shows lies within
+    // it.
     seen: {
       inSnapshot: isWithin,
       inVersion: (seen, { ts, deps = [] }) => isWithin(seen, deps) && seen.every((before) => before < ts),
@@ -54,7 +55,7 @@ export const OPERATIONS: { readonly [Name in OperationName]: SimulatedOperations
       snapshot: ([st = 0]) => ({ ts: st }),
       closes: ([st = 0]) => st,
     },
-    // `[dt, GSTc]`: a version lies above what was read and written, and its writer's stable time stays with it.
+    // `[dt, GSTc]`: a version lies above all earlier reads and writes, and its writer's stable time stays with it.
     seen: {
       inSnapshot: (seen, [st = 0]) => seen.every((ts) => ts <= st),
       inVersion: ([dt = 0, gst = 0], { ts, deps: [known = 0] = [] }) => dt < ts && gst <= known,
@@ -68,7 +69,7 @@ export const OPERATIONS: { readonly [Name in OperationName]: SimulatedOperations
     promises: NOT_CAUSAL,
     readsWait: 'for-lost-data',
   },
-  /** Single operations alone; updates of other regions wait for what their matrix names. */
+  /** Single operations alone; updates of other regions wait for the versions that their matrix names. */
   orbe: {
     clocks: 'hybrid',
     promises: CAUSAL_OPERATIONS,
@@ -89,7 +90,7 @@ export const OPERATIONS: { readonly [Name in OperationName]: SimulatedOperations
     plans: overtakingPlans(6),
     ownMessages: ['DepCheckReq', 'DepCheckResp'],
   },
-  /** Orbe whose matrices leave out what every replica is known to have. */
+  /** Orbe whose matrices leave out versions that every replica is known to have. */
   'orbe-cleaning': {
     clocks: 'hybrid',
     promises: CAUSAL_OPERATIONS,
@@ -98,7 +99,7 @@ export const OPERATIONS: { readonly [Name in OperationName]: SimulatedOperations
     plans: overtakingPlans(0),
     ownMessages: ['DepCheckReq', 'DepCheckResp'],
   },
-  /** Dependencies name keys; a read-only transaction asks a second time for what the first answers depend on. */
+  /** Dependencies name keys; a read-only transaction asks a second time for the dependencies of the first answers. */
   'cops-gt': {
     clocks: 'hybrid',
     promises: CAUSAL,

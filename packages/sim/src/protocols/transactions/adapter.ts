@@ -1,6 +1,6 @@
 /**
- * Protocols of interactive transactions in the simulator. All of them are one kernel, and speak the same messages: a protocol comes in by
- * its entry in the catalogue and its row in `table.ts` ({@link SimulatedTransactions}).
+ * Protocols of interactive transactions in the simulator. All of them have one kernel and the same messages: a protocol
+ * is added by its entry in the catalogue and its row in `table.ts` ({@link SimulatedTransactions}).
  */
 import { openTransactions } from '@isochron/client';
 import {
@@ -23,14 +23,15 @@ import { observeReply, observeSend } from './observe.js';
 import { openSessions } from './sessions.js';
 import { sessionTokens } from './tokens.js';
 
-/** What the simulator must know of one of them, beside its entry in the catalogue. */
+/** The simulator's view of one of them, beside its entry in the catalogue. */
 export interface SimulatedTransactions {
   readonly clocks: ProtocolAdapter<TransactionMessage>['clocks'];
   /** Whether a replica lets reads wait until it has their snapshot. */
   readonly readsWait: boolean;
   /**
-   * What snapshots show, after the paper; undefined where they decide nothing. A protocol without them does not promise
-   * transactional causal consistency. It is held to it all the same, so that it is seen to be caught.
+   * The versions that snapshots show, after the paper; undefined if reads do not follow them. A protocol without
+   * snapshots does not promise transactional causal consistency. It is checked for it all the same, to show that the
+   * checks notice.
    */
   readonly visibility: VisibilityIn | undefined;
 }
@@ -49,13 +50,13 @@ const CRASH_POINTS: readonly TransactionMessage['type'][] = [
   ...REPLICATION_CRASH_POINTS,
 ];
 
-/** No protocol bounds them; the wire does, far above what plans have. */
+/** No protocol bounds them; the wire does, far above the numbers in plans. */
 const AT_ONCE = { reads: 10_000, writes: 10_000 };
 
 const CAUSAL = { level: 'transactional-causal', beyond: [] } as const;
 const NOT_CAUSAL = { level: 'eventual', beyond: ['transactional-causal'] } as const;
 
-/** How a protocol comes into the simulator. */
+/** The adapter of a protocol. */
 export function transactionAdapter(
   entry: TransactionEntry,
   { clocks, readsWait, visibility }: SimulatedTransactions,

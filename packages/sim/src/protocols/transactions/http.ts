@@ -19,7 +19,7 @@ import type { NodeMessage } from './message.js';
 
 /** Name of the machine that gets the coordinator's answers. */
 const HTTP_MACHINE = 'http';
-/** How long a read waits for the gap of its session to close, and how often it looks, ms. */
+/** How long a read waits for the gap of its session to close, and how often it checks, ms. */
 const GAP_WAIT_MS = 2_000;
 const GAP_POLL_MS = 5;
 /** How long a node that closes waits for requests that have begun, ms. */
@@ -147,7 +147,7 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     return yield* request.f === 'get' ? this.#read(caller, request.keys) : this.#write(caller, request);
   }
 
-  /** Who is calling, or why the token is refused. */
+  /** The caller, or the reason to refuse its token. */
   *#caller(token: HttpRequest['token']): Co<Caller | IsochronError> {
     if (token === undefined) return ANONYMOUS;
     try {
@@ -159,7 +159,7 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     }
   }
 
-  /** Waits until the caller's own writes are visible, not too long. */
+  /** Waits until the caller's own writes are visible, up to a limit. */
   *#closes(caller: Caller): Co<boolean> {
     for (let waited: Timestamp = 0; this.#callers.hasGap(caller); waited += GAP_POLL_MS) {
       if (waited >= GAP_WAIT_MS) return false;

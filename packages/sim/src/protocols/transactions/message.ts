@@ -2,7 +2,7 @@ import type { MessageSchema } from '@isochron/core';
 import { type TransactionMessage, transactionSchema } from '@isochron/protocols';
 import { type SessionMessage, sessionSchema } from '@isochron/sessions';
 
-/** Everything that travels between the machines of a cluster: the protocol's messages and those of HTTP sessions. */
+/** All messages between the machines of a cluster: the protocol's and those of HTTP sessions. */
 export type NodeMessage = TransactionMessage | SessionMessage;
 
 export const nodeSchema: MessageSchema<NodeMessage> = { ...transactionSchema, ...sessionSchema };

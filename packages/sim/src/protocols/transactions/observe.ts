@@ -1,12 +1,12 @@
-/** What the messages of interactive transactions say, in the words of the checks. */
+/** The meaning of the messages of interactive transactions for the checks. */
 import type { Version } from '@isochron/core';
 import type { Address, TransactionMessage } from '@isochron/protocols';
 import type { Observations } from '../../checks/observations.js';
 import { observeReplication } from '../kernel.js';
 
 /**
- * Promises, at the moment at which somebody else may hear them.
- * @param stableSnapshots what a client is given as a snapshot is installed everywhere
+ * Promises, at the moment at which another machine may receive them.
+ * @param stableSnapshots whether a client's snapshot is installed everywhere
  */
 export function observeSend(
   message: TransactionMessage,
@@ -61,7 +61,7 @@ export function observeSend(
 const present = (versions: readonly (Version | null)[]): readonly Version[] =>
   versions.filter((version) => version !== null);
 
-/** What replicas answer to reads. */
+/** The answers of replicas to reads. */
 export function observeReply(
   message: TransactionMessage,
   cause: TransactionMessage,

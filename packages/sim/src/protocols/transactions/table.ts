@@ -1,4 +1,4 @@
-/** What the simulator holds each protocol of interactive transactions to. */
+/** The checks of each protocol of interactive transactions. */
 import type { TransactionName } from '@isochron/protocols';
 import { UP_TO_A_TIMESTAMP } from '../../checks/visibility.js';
 import { vectorVisibility } from '../vector-visibility.js';

@@ -2,15 +2,15 @@ import type { RegionId, Topology } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { Visibility } from '../../checks/visibility.js';
 
-/** `lt` and `rt`, and whose they are; without a region, both are the greater one. */
+/** `lt` and `rt`, and their region; without a region, both are the greater one. */
 function partsOf({ ts, deps: [rt = ts, place = 0] = [] }: Snapshot, { regions }: Topology) {
   const t = Math.max(ts, rt);
   return place === 0 ? { lt: t, rt: t, local: undefined } : { lt: ts, rt, local: regions[place - 1] };
 }
 
 /**
- * Wren Algorithm 3 lines 7–8. A snapshot's timestamp is `lt`; beside it stand `rt` and the region that assigned it, as its place in the
- * cluster. A version has the remote time that it depends on.
+ * Wren Algorithm 3 lines 7–8. A snapshot's timestamp is `lt`; beside it stand `rt` and the region that assigned it, as
+ * its place in the cluster. A version has the remote time that it depends on.
  */
 export function wrenVisibility(topology: Topology): Visibility {
   const upTo = (snapshot: Snapshot, region: RegionId) => {
