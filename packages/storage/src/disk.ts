@@ -48,7 +48,7 @@ async function refuseHeadless(location: string): Promise<void> {
 const STEP_ENTRIES = 256;
 const STEP_BYTES = 256 * 1024;
 
-/** Hands every entry of a range to `each`, in order, until that returns false. */
+/** Passes every entry of a range to `each`, in order, until that returns false. */
 export async function scan(
   disk: Disk,
   range: DiskRange,

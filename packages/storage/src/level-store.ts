@@ -52,7 +52,7 @@ const SEGMENT_BYTES = 4 * 1024 * 1024;
 export interface LevelStoreOptions {
   /** Folder of the database; created when it is missing. */
   readonly location: string;
-  /** `synced`: a commit resolves after fsync. `memory`: after it was handed to the operating system. */
+  /** `synced`: a commit resolves after fsync. `memory`: after the operating system has the data. */
   readonly durability: 'synced' | 'memory';
   /** Limit of the version chains in memory. Chains on their way to disk may exceed it. */
   readonly cacheBytes: number;
@@ -171,7 +171,7 @@ class LevelStore implements VersionStore {
     this.#pages = new Pages({ disk, tails, partitions, changes, checkpoints, pipeline, chains });
   }
 
-  /** Takes in what the log holds and LevelDB does not. */
+  /** Replays the records that the log holds and LevelDB does not. */
   async replay(): Promise<void> {
     await scan(this.#disk, allOf('p'), (key, bytes) => {
       this.#packing.prepared(partitionIn(key), restOf(key), openAs(PREPARED, bytes, key));
@@ -272,11 +272,11 @@ class LevelStore implements VersionStore {
     }
   }
 
-  /** A clean start replays nothing. Where the last checkpoint cannot be written, a synced log still holds everything. */
+  /** A clean start replays nothing. If the last checkpoint cannot be written, a synced log still holds everything. */
   async #endCleanly(): Promise<void> {
     try {
       await this.#checkpoints.run();
-      // One synced write takes all before it to disk, whatever they were handed to.
+      // One synced write takes all before it to disk, also writes that were not synced.
       if (!this.#sync) await this.#disk.del(metaKey('closed'), { sync: true });
     } catch (error) {
       if (!this.#sync) throw storageFailed('Cannot write to disk', error);

@@ -13,7 +13,7 @@ import fc from 'fast-check';
 import type { VersionStore } from './store.js';
 import type { StoreHarness } from './suite-fixtures.js';
 
-/** Keeps every version for ever, and knows which results may differ after a collection. */
+/** Keeps every version for ever, and computes which results may differ after a collection. */
 class Model {
   readonly #versions = new Map<string, Version[]>();
   readonly #outcomes = new Map<string, OutcomeRecord>();

@@ -334,7 +334,7 @@ export interface Counters {
   readonly versions: number;
   /** Keys with more than one version, or a tombstone: garbage collection may have to visit them. */
   readonly untidy: number;
-  /** Where the collector's slow walk over all keys goes on. */
+  /** The key at which the collector's slow walk over all keys goes on. */
   readonly cursor: string;
 }
 

@@ -85,7 +85,7 @@ function differentChains(world: HealedWorld): string | undefined {
   return undefined;
 }
 
-/** The versions that snapshots from the floor on can see; a tombstone that hides nothing is as good as none. */
+/** The versions that snapshots from the floor on can see, without tombstones that hide nothing. */
 function liveChain(versions: readonly Version[], floor: Timestamp, depsTravel: boolean): string {
   let first = versions.length - 1;
   while (first > 0 && versions[first]!.ts > floor) first--;

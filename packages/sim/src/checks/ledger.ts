@@ -267,7 +267,7 @@ export class Ledger implements Check {
     }
   }
 
-  /** A node gives up its older disk: stable time may have passed what that lacked. */
+  /** A node gives up its older disk: stable time may have passed the missing versions. */
   #noticedLate(node: NodeId): void {
     const stable = this.stable();
     for (const { committed, lost, unnoticed } of this.#known.values())

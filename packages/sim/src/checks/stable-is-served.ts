@@ -31,7 +31,7 @@ export class StableIsServed implements Check {
   /** How many such answers there were when a transaction began. */
   readonly #begun = new WeakMap<ClientView, number>();
 
-  /** @param visibility what snapshots show; undefined where they decide nothing */
+  /** @param visibility the versions that snapshots show; undefined if reads do not follow them */
   constructor(
     readonly context: CheckContext,
     readonly ledger: Ledger,

@@ -78,7 +78,7 @@ describe('npm run sim', () => {
     ['options that contradict each other', ['--seed', '1', '--seeds', '2'], 'cannot be used with'],
     ['an argument', ['8812'], 'too many arguments'],
     ['a plan that is not there', ['--plan', '/nowhere/plan.json'], 'is not a plan'],
-    ['a plan that is none', ['--plan', join(folder, 'none.json')], 'it names no protocol'],
+    ['a file that is no plan', ['--plan', join(folder, 'none.json')], 'it names no protocol'],
   ])('npm run sim refuses %s in one line, with exit code 2', async (_what, args, message) => {
     writeFileSync(join(folder, 'none.json'), '{}');
     const { code, err } = await sim(...args);

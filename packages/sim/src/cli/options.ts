@@ -39,8 +39,8 @@ function minutes(text: string): number {
 
 const EXAMPLES = `
 Exit code: 0 everything passed, 1 a promise was broken (safety), 2 a wrong command line,
-3 something did not come to its end after everything was healed (liveness), 4 a machine threw (crash),
-5 the simulator itself did.
+3 work did not end after everything was healed (liveness), 4 a machine threw an error (crash),
+5 the simulator itself threw one.
 
 Examples:
   npm run sim -- --seeds 1000                   a thousand fresh seeds
@@ -53,10 +53,10 @@ Examples:
 export function simCommand(run: (options: SimOptions) => Promise<void>): Command {
   return new Command('sim')
     .description(
-      'Runs clusters on a virtual clock, network and disk, each drawn from one seed, under faults, and checks what they do. ' +
+      'Runs clusters on a virtual clock, network and disk, each drawn from one seed, under faults, and checks their promises.' +
         'A seed that fails is made smaller, shown and saved.',
     )
-    .addOption(new Option('--protocol <name>', 'what to simulate').choices([...PROTOCOLS.keys()]).default('paris'))
+    .addOption(new Option('--protocol <name>', 'the protocol to simulate').choices([...PROTOCOLS.keys()]).default('paris'))
     .addOption(
       new Option('--seed <n>', 'run this seed only')
         .argParser(whole(0, MAX_SEED))
@@ -71,9 +71,9 @@ export function simCommand(run: (options: SimOptions) => Promise<void>): Command
       ]),
     )
     .addOption(
-      new Option('--seeds <n>', 'run so many seeds (default: 100)').argParser(whole(1, 1e9)).conflicts('minutes'),
+      new Option('--seeds <n>', 'run this many seeds (default: 100)').argParser(whole(1, 1e9)).conflicts('minutes'),
     )
-    .addOption(new Option('--minutes <n>', 'run seeds for so long').argParser(minutes))
+    .addOption(new Option('--minutes <n>', 'run seeds for this many minutes').argParser(minutes))
     .addOption(
       new Option('--seed-start <n>', 'first seed (default: from the clock)').argParser(whole(0, MAX_SEED - 1e9)),
     )
@@ -84,8 +84,8 @@ export function simCommand(run: (options: SimOptions) => Promise<void>): Command
     )
     .addOption(new Option('--workers <n>', 'threads (default: one for each processor)').argParser(whole(1, 256)))
     .option('--no-shrink', 'show failures as they are')
-    .option('--save <folder>', 'where plans that fail are saved', 'data/sim')
-    .option('--keep <file>', 'also add them to a file of seeds that are kept, such as test/sim/seeds.json')
+    .option('--save <folder>', 'folder for plans that fail', 'data/sim')
+    .option('--keep <file>', 'also add them to a file of kept seeds, such as test/sim/seeds.json')
     .option('--verbose', 'print every event of a single seed or plan', false)
     .option('--json', 'print one line of JSON for each seed', false)
     .addHelpText('after', EXAMPLES)

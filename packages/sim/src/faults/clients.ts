@@ -1,7 +1,7 @@
 /** Faults of clients. */
 import type { FaultKind } from './fault.js';
 
-/** The client's process dies, in whatever state it is. */
+/** The client's process dies, in any state. */
 export const clientDeath: FaultKind<{ session: string }> = {
   weight: 1,
   forMs: [0, 0],

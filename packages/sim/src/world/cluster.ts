@@ -128,7 +128,7 @@ export class Cluster<M extends AnyMessage> {
   }
 
   /**
-   * Starts a process where none runs. One that refuses its disk because of its clock is started again, as under a
+   * Starts a process if there is none. One that refuses its disk because of its clock is started again, as under a
    * supervisor.
    */
   restart(id: NodeId): void {

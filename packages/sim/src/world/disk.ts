@@ -209,7 +209,7 @@ function recoveredFrom(state: MemoryState): RecoveredState {
   };
 }
 
-/** Every log entry of a partition that a store holds after a timestamp, whatever the size of its pages. */
+/** Every log entry of a partition that a store holds after a timestamp, for any size of its pages. */
 export function wholeLog(store: VersionStore, partition: number, after: number) {
   const groups = [];
   for (let from = after; from < MAX_TIMESTAMP; ) {

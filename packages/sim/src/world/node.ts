@@ -100,7 +100,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
   }
 
   /**
-   * Starts a process on what the disk holds. False when it refuses to start because the disk is ahead of its clock
+   * Starts a process on the content of the disk. False when it refuses to start because the disk is ahead of its clock
    * (K5).
    */
   boot(): boolean {

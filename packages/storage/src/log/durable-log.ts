@@ -38,7 +38,7 @@ export interface DurableLog {
    * Calls `each` for the records from a position on, in order: at least all that were durable at the call. An error
    * that `each` throws ends the reading.
    * @throws IsochronError `STORAGE_FAILED`; of class `CorruptRecord` when a record is damaged, was cut, or should be
-   * there and is not: then `each` has got all records before it and none after it
+   * there and is not: then `each` has received all records before it and none after it
    */
   read(from: Position, each: OnRecord): Promise<void>;
   /**

@@ -30,7 +30,7 @@ export const FORMAT = 1;
 export const SEGMENT_HEADER_BYTES = 24;
 const MAGIC = Buffer.from('ISLOG');
 
-/** Where a segment begins. */
+/** The beginning of a segment. */
 export interface SegmentHeader {
   readonly format: number;
   readonly first: Position;

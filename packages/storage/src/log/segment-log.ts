@@ -154,7 +154,7 @@ class SegmentLog implements DurableLog {
   #queue: Append[] = [];
   /** Settles when no append waits. */
   #writing: Promise<void> | undefined;
-  /** Reads and cuts take turns: a cut would remove what is being read. */
+  /** Reads and cuts take turns: a cut would remove files that are being read. */
   #lastTurn: Promise<unknown> = Promise.resolve();
   #buffer: Buffer = Buffer.alloc(0);
   #failure: IsochronError | undefined;

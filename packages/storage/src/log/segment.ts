@@ -35,7 +35,7 @@ export function logDamage(name: string, offset: number, damage: Damage, what: st
 /** @throws CorruptRecord */
 export function openSegmentHeader(name: string, bytes: Buffer): SegmentHeader {
   const header = decodeSegmentHeader(bytes);
-  if (header === undefined) throw logDamage(name, 0, 'checksum', 'its header is not what was written');
+  if (header === undefined) throw logDamage(name, 0, 'checksum', 'its header is damaged');
   if (header.format !== FORMAT) {
     const message = `The file ${name} of the log has format ${header.format}, and this version of Isochron reads ${FORMAT}`;
     throw new CorruptRecord(null, 'version', message);
@@ -45,19 +45,19 @@ export function openSegmentHeader(name: string, bytes: Buffer): SegmentHeader {
   return header;
 }
 
-/** Where the whole frames of a segment end. */
+/** The end of the whole frames of a segment. */
 export interface SegmentEnd {
   /** Of the next frame in the file. */
   readonly offset: number;
   /** Of the next record. */
   readonly position: Position;
   readonly chain: number;
-  /** Offset of the last whole frame; undefined when there is none. */
+  /** Offset of the last whole frame; undefined without one. */
   readonly lastFrame: number | undefined;
 }
 
 /**
- * Hands out the records of a segment from a position on.
+ * Passes on the records of a segment from a position on.
  * @param bytes the segment's file from its beginning
  * @param mayBeTorn whether its last frame may not have been durable: then it is left out, and the end is before it
  * @throws CorruptRecord when a frame is damaged, and is not the torn end of a log
@@ -76,7 +76,7 @@ export function scanSegment(
     const header = decodeFrameHeader(bytes, offset, salt);
     if (header === undefined || !isWhole(bytes, offset, header, end.chain)) {
       if (!mayBeTorn || !isTornEnd(bytes, end, header, salt))
-        throw logDamage(name, offset, 'checksum', `the records from position ${position} on are not what was written`);
+        throw logDamage(name, offset, 'checksum', `the records from position ${position} on are damaged`);
       return end;
     }
     if (header.position !== position)

@@ -11,7 +11,10 @@ export const SMALL = { segmentBytes: SEGMENT_HEADER_BYTES + 3 * 41 };
 
 /** The progress of a run so far. */
 export interface Progress {
-  /** Where each append begins, and where the last one ends: a crash leaves a log that ends at one of them. */
+  /**
+   * The position at which each append begins, and the end of the last one: a crash leaves a log that ends at one of
+   * them.
+   */
   readonly bounds: Position[];
   acknowledged: Position;
   cut: Position;
