@@ -87,15 +87,18 @@ describe('damage on disk', () => {
     ['m/gcFloor/3', 'open', 'meta', P, 'gcFloor/3'],
     ['m/ceiling', 'open', 'meta', null, 'ceiling'],
     ['b/00000000001', 'open', 'batch', null, '1'],
-  ])('damage of %j on disk is reported by %s, with kind, partition and key', async (diskKey, what, kind, partition, key) => {
-    await ask(what);
-    await close();
-    await spoilRecord(location, diskKey, flip);
-    const error = await ask(what).catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(CorruptRecord);
-    expect(error).toMatchObject({ code: 'STORAGE_FAILED', retryable: false, damage: 'checksum', partition });
-    expect(error).toMatchObject({ record: { kind, partition, key, diskKey }, message: expect.stringContaining(key) });
-  });
+  ])(
+    'damage of %j on disk is reported by %s, with kind, partition and key',
+    async (diskKey, what, kind, partition, key) => {
+      await ask(what);
+      await close();
+      await spoilRecord(location, diskKey, flip);
+      const error = await ask(what).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(CorruptRecord);
+      expect(error).toMatchObject({ code: 'STORAGE_FAILED', retryable: false, damage: 'checksum', partition });
+      expect(error).toMatchObject({ record: { kind, partition, key, diskKey }, message: expect.stringContaining(key) });
+    },
+  );
 
   it.each([
     ['a missing end', 'truncated', (value: Buffer) => value.subarray(0, 5)],

@@ -73,22 +73,28 @@ describe('placement on disk (D14)', () => {
     await expect(verifyPlacement(location, changed)).rejects.toMatchObject(mismatch(message));
   });
 
-  it.each(['.', 'store'])('the check of the placement refuses data without a placement, in folder %s', async (folder) => {
-    const store = await openLevelStore({ location: join(location, folder), durability: 'memory', cacheBytes: 0 });
-    await store.close();
-    await expect(verifyPlacement(location, placement)).rejects.toMatchObject(
-      mismatch(/holds data but no PLACEMENT.json/),
-    );
-  });
+  it.each(['.', 'store'])(
+    'the check of the placement refuses data without a placement, in folder %s',
+    async (folder) => {
+      const store = await openLevelStore({ location: join(location, folder), durability: 'memory', cacheBytes: 0 });
+      await store.close();
+      await expect(verifyPlacement(location, placement)).rejects.toMatchObject(
+        mismatch(/holds data but no PLACEMENT.json/),
+      );
+    },
+  );
 
-  it.each(['', '{', '{}', '{"format":1,"storeId":7}'])('the check of the placement refuses a damaged file: %j', async (text) => {
-    await writeFile(join(location, PLACEMENT_FILE), text);
-    await expect(verifyPlacement(location, placement)).rejects.toMatchObject({
-      code: 'STORAGE_FAILED',
-      message: expect.stringContaining(PLACEMENT_FILE),
-    });
-    expect(await readFile(join(location, PLACEMENT_FILE), 'utf8')).toBe(text);
-  });
+  it.each(['', '{', '{}', '{"format":1,"storeId":7}'])(
+    'the check of the placement refuses a damaged file: %j',
+    async (text) => {
+      await writeFile(join(location, PLACEMENT_FILE), text);
+      await expect(verifyPlacement(location, placement)).rejects.toMatchObject({
+        code: 'STORAGE_FAILED',
+        message: expect.stringContaining(PLACEMENT_FILE),
+      });
+      expect(await readFile(join(location, PLACEMENT_FILE), 'utf8')).toBe(text);
+    },
+  );
 
   it('the check of the placement reports in one line that the folder cannot be used', async () => {
     await writeFile(join(location, 'file'), '');

@@ -107,9 +107,6 @@ export class NothingBeforeReports implements Check {
 
   #decides(node: NodeId, txId: string, what: string): void {
     if (this.reports.mayDecide(node)) return;
-    this.context.fail(this.name, `${node} ${what} ${txId} before its peers have reported`, [
-      txId,
-      node,
-    ]);
+    this.context.fail(this.name, `${node} ${what} ${txId} before its peers have reported`, [txId, node]);
   }
 }

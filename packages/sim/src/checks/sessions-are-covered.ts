@@ -33,11 +33,7 @@ export class SessionsAreCovered implements Check {
   learned(node: NodeId, txId: TxId, key: QualifiedKey, covers: (version: Version) => boolean): void {
     const version = this.#version(txId, key);
     if (version === undefined || this.ledger.isDamaged(txId) || covers(version)) return;
-    this.#fail(
-      `${node} shows ${key} of ${txId} with ${show(version)}, without its dependencies`,
-      txId,
-      key,
-    );
+    this.#fail(`${node} shows ${key} of ${txId} with ${show(version)}, without its dependencies`, txId, key);
   }
 
   #version(txId: TxId, key: QualifiedKey): Version | undefined {

@@ -23,7 +23,10 @@ export class StableIsInstalled implements Check, LedgerListener {
 
   onCommitted(tx: Committed): void {
     if (tx.ct <= this.#highest) {
-      this.#fail(`${tx.txId} was committed at ${tx.ct}, and ${this.#reporter} had reported ${this.#highest} as stable`, tx);
+      this.#fail(
+        `${tx.txId} was committed at ${tx.ct}, and ${this.#reporter} had reported ${this.#highest} as stable`,
+        tx,
+      );
     }
     this.#pending.push(tx);
   }
@@ -33,7 +36,10 @@ export class StableIsInstalled implements Check, LedgerListener {
     this.#highest = ust;
     this.#reporter = node;
     for (const tx of this.#pending.claimed(ust))
-      this.#fail(`${node} reports ${ust} as stable, but ${tx.txId} of ${tx.ct} is not on the disk of every replica`, tx);
+      this.#fail(
+        `${node} reports ${ust} as stable, but ${tx.txId} of ${tx.ct} is not on the disk of every replica`,
+        tx,
+      );
   }
 
   #fail(message: string, { txId }: Committed): void {

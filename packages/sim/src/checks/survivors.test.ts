@@ -26,13 +26,16 @@ describe('survivors-agree', () => {
   it.each([
     ['first', [committed('d'), aborted] as const],
     ['last', [aborted, committed('d')] as const],
-  ])('survivors-agree finds an attempt that one cohort has committed %s, and another one has aborted', (_when, [earlier, later]) => {
-    const { bench, write } = watched();
-    write('p-1', earlier);
-    expect(bench.failed).toEqual([]);
-    write('q-1', later);
-    expect(bench.failed).toHaveLength(1);
-  });
+  ])(
+    'survivors-agree finds an attempt that one cohort has committed %s, and another one has aborted',
+    (_when, [earlier, later]) => {
+      const { bench, write } = watched();
+      write('p-1', earlier);
+      expect(bench.failed).toEqual([]);
+      write('q-1', later);
+      expect(bench.failed).toHaveLength(1);
+    },
+  );
 
   it('survivors-agree accepts the outcomes of other attempts, and outcomes that were found among copied versions', () => {
     const { bench, write } = watched();

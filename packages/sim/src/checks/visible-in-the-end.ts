@@ -24,7 +24,10 @@ export class VisibleInTheEnd implements Check {
     const chain = this.ledger.chain(key);
     if (chain.slice(older).some((version) => version.value === value)) return;
     const newest = String(chain.at(-1)?.value);
-    this.context.fail(this.name, `${session} reads ${key} as ${value} in the healed cluster; it is ${newest}`, [txId, key]);
+    this.context.fail(this.name, `${session} reads ${key} as ${value} in the healed cluster; it is ${newest}`, [
+      txId,
+      key,
+    ]);
   }
 
   /** Index of the newest version that no lost disk has damaged; -1 without one. */

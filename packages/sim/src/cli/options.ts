@@ -56,7 +56,9 @@ export function simCommand(run: (options: SimOptions) => Promise<void>): Command
       'Runs clusters on a virtual clock, network and disk, each drawn from one seed, under faults, and checks their promises.' +
         'A seed that fails is made smaller, shown and saved.',
     )
-    .addOption(new Option('--protocol <name>', 'the protocol to simulate').choices([...PROTOCOLS.keys()]).default('paris'))
+    .addOption(
+      new Option('--protocol <name>', 'the protocol to simulate').choices([...PROTOCOLS.keys()]).default('paris'),
+    )
     .addOption(
       new Option('--seed <n>', 'run this seed only')
         .argParser(whole(0, MAX_SEED))

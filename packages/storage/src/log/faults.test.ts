@@ -46,32 +46,29 @@ describe('a log on a disk that fails', () => {
   it.each([
     ['is full', FULL, 'STORAGE_FULL'],
     ['reports an error', BROKEN, 'STORAGE_FAILED'],
-  ])(
-    'a log whose disk %s at any step refuses everything after that, and loses nothing acknowledged',
-    async (...at) => {
-      const [, failure, code] = at;
-      const kinds = new Set<string>();
-      for (let step = 0; ; step++) {
-        const { disk, log, acknowledged, error, failed } = await failingAt(step, failure);
-        if (failed === undefined) break;
-        kinds.add(failed.kind);
-        expect([step, error]).toEqual([step, expect.objectContaining({ code, retryable: true })]);
-        expect(isOutOfRoom(error)).toBe(failure === FULL);
-        await expect(log?.append([recordAt(99)]) ?? Promise.reject(error)).rejects.toBe(error);
-        await log?.close();
-        // After room was made; also when the power fails right after the log was opened anew.
-        const again = await openSegmentLog(disk.mount(), SMALL);
-        const { first, end } = again;
-        expect([step, end]).toEqual([step, acknowledged === end ? end : acknowledged + 1]);
-        for (const image of disk.afterPowerFailure('some')) {
-          const later = await openSegmentLog(new VirtualDisk(image).mount(), SMALL);
-          expect([step, await textsFrom(later, first)]).toEqual([step, textsAt(end).slice(first)]);
-        }
-        expect(await run(again, 8)).toEqual({ acknowledged: 8, error: undefined });
+  ])('a log whose disk %s at any step refuses everything after that, and loses nothing acknowledged', async (...at) => {
+    const [, failure, code] = at;
+    const kinds = new Set<string>();
+    for (let step = 0; ; step++) {
+      const { disk, log, acknowledged, error, failed } = await failingAt(step, failure);
+      if (failed === undefined) break;
+      kinds.add(failed.kind);
+      expect([step, error]).toEqual([step, expect.objectContaining({ code, retryable: true })]);
+      expect(isOutOfRoom(error)).toBe(failure === FULL);
+      await expect(log?.append([recordAt(99)]) ?? Promise.reject(error)).rejects.toBe(error);
+      await log?.close();
+      // After room was made; also when the power fails right after the log was opened anew.
+      const again = await openSegmentLog(disk.mount(), SMALL);
+      const { first, end } = again;
+      expect([step, end]).toEqual([step, acknowledged === end ? end : acknowledged + 1]);
+      for (const image of disk.afterPowerFailure('some')) {
+        const later = await openSegmentLog(new VirtualDisk(image).mount(), SMALL);
+        expect([step, await textsFrom(later, first)]).toEqual([step, textsAt(end).slice(first)]);
       }
-      expect([...kinds].sort()).toEqual(['create', 'list', 'remove', 'rename', 'sync', 'syncFolder', 'write']);
-    },
-  );
+      expect(await run(again, 8)).toEqual({ acknowledged: 8, error: undefined });
+    }
+    expect([...kinds].sort()).toEqual(['create', 'list', 'remove', 'rename', 'sync', 'syncFolder', 'write']);
+  });
 
   it('a log reports an error of a read as such, and not as damage', async () => {
     const disk = new VirtualDisk();
