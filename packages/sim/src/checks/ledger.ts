@@ -46,8 +46,8 @@ interface Lacking {
 }
 
 /**
- * The versions that replicas show beside the stable ones: none, those of their own region, or all that have arrived.
- * The last is for protocols whose snapshots name no versions of other regions, so that no read waits for them.
+ * Unstable versions that replicas show: none, their own region's, or all. The last is for protocols whose snapshots
+ * name no versions of other regions, so that no read waits for them.
  */
 export type Unstable = 'nothing' | 'own' | 'all';
 
@@ -67,9 +67,7 @@ interface Known {
   readonly lostAt: Set<PartitionId>;
   /** Versions in replicas that are durable: `region|key`. */
   readonly durable: Set<string>;
-  /**
-   * The same, including versions that a disk has lost since: a replica's message about them may be in flight for long.
-   */
+  /** The same, including versions that a disk has lost since: messages about them may be in flight for long. */
   readonly everDurable: Set<string>;
   /** Partitions whose slice only a lost disk had, with the node of that disk. */
   readonly lost: Map<PartitionId, NodeId>;
@@ -164,10 +162,7 @@ export class Ledger implements Check {
     return node !== undefined && (this.isUnaware(node) || known!.unnoticed.has(partition));
   }
 
-  /**
-   * Whether several nodes had its cohorts, and each of them has lost its disk since: a copy that brings it back names
-   * no cohort on another node.
-   */
+  /** Whether several nodes had its cohorts, and all have lost their disks since: a copy names no cohorts elsewhere. */
   isUntraced(txId: TxId): boolean {
     const known = this.#known.get(txId);
     const slices = [...(known?.committed?.slices ?? [])];

@@ -53,7 +53,7 @@ Examples:
 export function simCommand(run: (options: SimOptions) => Promise<void>): Command {
   return new Command('sim')
     .description(
-      'Runs clusters on a virtual clock, network and disk, each drawn from one seed, under faults, and checks their promises.' +
+      'Runs clusters on a virtual clock, network and disk, each drawn from one seed, under faults, and checks their promises. ' +
         'A seed that fails is made smaller, shown and saved.',
     )
     .addOption(
