@@ -7,7 +7,7 @@ interface Waiting {
   /** When its clock has moved forward this far, the node may have waited long enough: never later than it does. */
   readonly untilMs: number;
   readonly isLinked: boolean;
-  /** Partitions from which no peer replica has reported since the start. */
+  /** Partitions of which no peer replica has reported since the start. */
   readonly silent: Set<PartitionId>;
 }
 

@@ -1,7 +1,7 @@
 import type { NodeId } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
 
-/** A node's memory is bounded by the requests that clients can have in flight, in every fault. */
+/** A node's memory is bounded by the requests that clients can have in flight, under all faults. */
 export class MemoryIsBounded implements Check {
   readonly name = 'memory-is-bounded';
 
