@@ -78,8 +78,8 @@ export class MachineTransaction implements ClientTransaction {
   }
 
   /**
-   * A snapshot in use is never collected, but its lease may have ended before the read arrived. At the next read the
-   * server has no such transaction, and the handle opens it anew.
+   * A snapshot in use is never collected, but its lease may have ended before the read arrived. The server has no such
+   * transaction then, when the read is repeated, and the handle opens it anew.
    */
   *#call(call: Call): Co<unknown> {
     try {

@@ -76,7 +76,7 @@ describe('after a crash at any step of append, roll, cut and open', () => {
     expect(steps).toBeGreaterThan(40);
   });
 
-  it('after a crash at any step a power failure leaves every acknowledged record, whichever unsynced bytes and names are lost', async () => {
+  it('after a crash at any step a power failure leaves every acknowledged record and whole appends, whichever unsynced bytes and names are lost', async () => {
     let count = 0;
     await atEveryStep(smallRun, async (disk, progress) => {
       for (const image of disk.afterPowerFailure('every')) {
