@@ -4,8 +4,8 @@ import type { FaultName } from '@isochron/sim/faults/table';
 import { placesOf } from './anchor.js';
 
 /**
- * One place of the source that is replaced: a statement, or a part of one, that occurs exactly once in a named part of a
- * file. Its layout and the code around it make no difference.
+ * A place of the source that is replaced: a statement, or a part of one, that occurs exactly once in a named part of
+ * a file. Its layout and the code around it make no difference.
  */
 export interface Patch {
   /** Path of a TypeScript file of a package, from the repository's root. */
@@ -38,16 +38,16 @@ export interface SeedRange {
 
 /** A deliberate breakage that must be caught. */
 export interface Mutant {
-  /** The protocol whose runs must show it; default PaRiS. */
+  readonly name: string;
   /** The protocol whose runs must show it; PaRiS when absent. */
   readonly protocol?: string;
   /** The rule of `SPEC.md`, or the line of the paper, that it breaks. */
-  /** What the mutant does wrong. */
-  /** What it does. */
+  readonly breaks: string;
+  /** What the mutant does wrong: a verb and the rest, for "it ...". */
   readonly does: string;
   readonly patches: readonly Patch[];
   /**
-   * The first of these seeds catches it, as long as no change shifts the runs, and otherwise another one. If it needs a rare run,
+   * One of these must catch it: the first one, until a change shifts the runs. For a breakage that needs a rare run,
    * `plans/<name>.json` has such a run, which is tried before them.
    */
   readonly seeds: SeedRange;
@@ -59,7 +59,7 @@ export interface Mutant {
 /** An unusual behaviour that is correct: it must pass. */
 export interface Variant {
   readonly name: string;
-  /** What the variant does differently. */
+  /** What the variant does differently, as in {@link Mutant.does}. */
   readonly does: string;
   readonly patches: readonly Patch[];
 }

@@ -14,7 +14,7 @@ export const LOADED = 'isochronLoadedPatches';
 
 /**
  * Compiles every file that the patches touch.
- * @throws RangeError for a patch whose place does not occur exactly once; an error of the compiler for invalid TypeScript
+ * @throws RangeError for a patch whose place does not occur exactly once; the compiler's error for invalid TypeScript
  */
 export function testBuild(patches: readonly Patch[]): Replacements {
   const files = new Set(patches.map(({ file }) => file));

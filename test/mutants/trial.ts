@@ -18,28 +18,28 @@ export interface Trial {
   readonly runs: readonly Run[];
   /** Ends with the first run that fails. */
   readonly untilCaught: boolean;
-  /** Ends with the first run that fails. */
+  /** Failures that do not count. */
   readonly ignored: readonly FailureKind[];
-  /** Makes the plan of a run that failed smaller for so long, and gives it back (ms). */
+  /** How long to shrink the plan of a failed run, in ms; the result then has the smaller plan. */
   readonly shrinkMs?: number;
-/** How long to shrink the plan of a failed run, in ms; the result has the smaller plan. */
+}
 
-/** Something that a check noticed. */
+/** A failure that a check reported. */
 export interface Notice {
-  /** A failure that a check reported. */
+  readonly check: string;
   readonly kind: FailureKind;
   readonly message: string;
 }
 
-/** A run that failed, and what noticed it, in the order in which it did. */
+/** A failed run, and its failures in the order in which checks reported them. */
 export interface Caught {
-  /** A failed run, and the failures in the order in which checks reported them. */
-  /** Of the simulator. */
-  readonly seed?: number;
+  readonly run: Run;
   /** The simulator's seed. */
-  /** Where it was asked for. */
+  readonly seed?: number;
+  readonly by: readonly [Notice, ...Notice[]];
+  /** The smaller plan, if the trial asks for one. */
   readonly plan?: Plan;
-/** The smaller plan, if the trial asks for one. */
+}
 
 export interface TrialResult {
   /** How many runs there were. */

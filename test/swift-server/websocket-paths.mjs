@@ -29,8 +29,8 @@ function count(connection, params) {
   });
 }
 
-/** Answers each message in three fragments with empty ones between, and with pings between when they are asked for. */
 /** Answers each message in three fragments with empty ones between, and with pings between if `pings` is set. */
+function fragments(connection, params) {
   const withPings = params.has('pings');
   connection.on('message', (data, binary) => {
     const cuts = [0, Math.floor(data.length / 3), Math.floor(data.length / 3), Math.floor((2 * data.length) / 3)];
@@ -62,13 +62,13 @@ function drop(connection, params, socket) {
   if (params.has('now')) socket.destroy();
   else connection.on('message', () => socket.destroy());
 }
+
 /** Sends bytes that are not frames. */
-/** Bytes that are no frames. */
 function garbage(_connection, params, socket) {
   socket.write(Buffer.alloc(number(params, 'bytes', 64), 0xff));
 }
+
 /** Reads nothing: the bytes that the client sends pile up. */
-/** Reads nothing: what is sent to it piles up. */
 function deaf(_connection, _params, socket) {
   socket.pause();
 }
