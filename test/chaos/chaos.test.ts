@@ -86,7 +86,7 @@ describe('a minute of faults of every kind', () => {
   });
 
   it.each([
-    ['a read of an older value than the session's own', withStaleRead],
+    ["a read of an older value than its session's own", withStaleRead],
     ['a read of a part of a transaction', withFracturedRead],
   ])('%s in the history is reported', (_what, spoil) => {
     const lines = history();

@@ -173,7 +173,7 @@ export const BAD_REQUESTS: readonly BadRequest[] = [
     ),
     path: (context) => `/v1/transactions/${TX_ID}@${context.node}/commit`,
   },
-  token('a token that is no token', () => 'hello', 'TOKEN_INVALID'),
+  token('a malformed token', () => 'hello', 'TOKEN_INVALID'),
   token('a forged token', (context) => forge(context.token), 'TOKEN_INVALID'),
   token('a truncated token', (context) => context.token.slice(0, -4), 'TOKEN_INVALID'),
   token('a token that is too long', () => 'A'.repeat(300), 'TOKEN_INVALID'),
