@@ -67,7 +67,10 @@ async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder:
     await until(`${least} transactions`, isEnough, { timeoutMs: LIMIT_MS });
   };
   const startMs = performance.now();
-  const progress = setInterval(() => options.onStep(progressOf(startMs, options, tally, nemesis)), PROGRESS_INTERVAL_MS);
+  const progress = setInterval(
+    () => options.onStep(progressOf(startMs, options, tally, nemesis)),
+    PROGRESS_INTERVAL_MS,
+  );
   try {
     // A session that ends early fails the run: without it, nothing would be tested.
     await Promise.race([faults(), sessions.ended]);

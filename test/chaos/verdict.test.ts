@@ -99,7 +99,7 @@ describe('an error that a session meets', () => {
     expect([without.unexplained, withFill.unexplained]).toEqual([['c met STORAGE_FULL: no room'], []]);
   });
 
-  it('an error that is not the product\'s ends the run', () => {
+  it("an error that is not the product's ends the run", () => {
     expect(() => new Tally().failed('c', new TypeError('a mistake'))).toThrow('a mistake');
   });
 });

@@ -98,6 +98,8 @@ export function disputes(
     const isOver = new Set(statuses).size === 1 && !UNDECIDED.has(status!);
     const fits = INCONCLUSIVE.has(status!) || isThere.every((there) => there === (status === 'committed'));
     if (isOver && fits) return [];
-    return [`${id}: ${statuses.join(', ')}${isThere.length === 0 ? '' : `; its writes are there: ${isThere.join(', ')}`}`];
+    return [
+      `${id}: ${statuses.join(', ')}${isThere.length === 0 ? '' : `; its writes are there: ${isThere.join(', ')}`}`,
+    ];
   });
 }

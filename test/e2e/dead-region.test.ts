@@ -42,7 +42,10 @@ describe('a region that is down', () => {
         await until(`${api} reports stale stable time`, async () => (await stabilityOf(api)).stale);
         expect((await stabilityOf(api)).heldBackBy).toMatchObject({ region: 'ireland', node: 'ireland-1' });
       }
-      const { stale, heldBackBy } = await until('the SDK reports the region', () => client.status.heldBackBy && client.status);
+      const { stale, heldBackBy } = await until(
+        'the SDK reports the region',
+        () => client.status.heldBackBy && client.status,
+      );
       expect([stale, heldBackBy]).toMatchObject([true, { region: 'ireland', node: 'ireland-1' }]);
       const before = client.status.stalenessMs!;
       expect(before).toBeGreaterThan(ALERT_MS);

@@ -66,7 +66,7 @@ function expectOutput(block: CodeBlock, stdout: string): void {
 }
 
 describe('the pages', () => {
-  it('the README shows the code of the Swift SDK\'s documentation in both languages', () => {
+  it("the README shows the code of the Swift SDK's documentation in both languages", () => {
     const page = readFileSync(join(ROOT, 'sdk-swift/Sources/Isochron/Isochron.docc/Isochron.md'), 'utf8');
     const [example] = blocks.filter(({ path, kind }) => path === 'README.md' && kind === 'run');
     expect(page).toContain(`\`\`\`ts\n${example!.code}\n\`\`\``);
@@ -92,19 +92,17 @@ describe('the pages', () => {
     expect(result).toMatchObject({ code: 0, stdout: '' });
   });
 
-  it.each(blocksOf('curl'))(
-    'the last command of a page soon shows what the first one wrote: %s',
-    (_name, { code }) =>
-      logged(async () => {
-        const script = here(code);
-        expect(await run('bash', ['-euo', 'pipefail', '-c', script])).toMatchObject({ code: 0 });
-        const written = /-d '([^']+)'/.exec(code)![1]!;
-        const last = script.trim().split('\n').at(-1)!;
-        await until('the other region shows it', async () => {
-          const { stdout } = await run('bash', ['-c', last]);
-          return stdout === written;
-        });
-      })(),
+  it.each(blocksOf('curl'))('the last command of a page soon shows what the first one wrote: %s', (_name, { code }) =>
+    logged(async () => {
+      const script = here(code);
+      expect(await run('bash', ['-euo', 'pipefail', '-c', script])).toMatchObject({ code: 0 });
+      const written = /-d '([^']+)'/.exec(code)![1]!;
+      const last = script.trim().split('\n').at(-1)!;
+      await until('the other region shows it', async () => {
+        const { stdout } = await run('bash', ['-c', last]);
+        return stdout === written;
+      });
+    })(),
   );
 
   it.each(blocksOf('http'))('the requests of a page succeed, and give the announced answers: %s', (_name, block) =>

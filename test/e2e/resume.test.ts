@@ -46,65 +46,67 @@ async function overtake(key: string, from: IsochronClient): Promise<void> {
 }
 
 describe('a transaction whose coordinator is killed by kill -9 (D8)', () => {
-  it.each(cases)('a transaction whose coordinator is killed goes on in its snapshot, and commits once: %s, the whole %s', (moment, where) =>
-    logged(async () => {
-      const name = `${moment} ${where}`.replaceAll(' ', '-');
-      const [a, b, c] = [`${name}/a`, `${name}/b`, `${name}/c`] as const;
-      const client = await connect({ endpoints: cluster.endpoints('virginia') });
-      const other = await connect({ endpoints: cluster.endpoints('oregon') });
-      try {
-        const before = await client.transaction((tx) => {
-          tx.set(a, 'old');
-          tx.set(b, 'old');
-        });
-        await before.write!.stable();
-        const die = async (now: Moment) => {
-          if (now === moment) await killCoordinator(client, where);
-        };
-        const run = async (tx: Transaction) => {
-          // The first read also starts the transaction; for a key that does not matter, only the start counts.
-          await tx.get(`${name}/none`);
-          const at = tx.timestamp;
-          // While all nodes can reach both regions: later, stable time may stand still.
-          for (const key of [a, b]) await overtake(key, other);
-          await die('between start and first read');
-          const first = await tx.get(a);
-          await die('between two reads');
-          const second = await tx.get(b);
-          await die('before the commit');
-          tx.set(c, [first, second]);
-          return { first, second, sameSnapshot: tx.timestamp === at };
-        };
-        let dying: Promise<void> | undefined;
-        // `overtake` commits through the other client.
-        const unsubscribe = client.on('status', ({ pendingCommits }) => {
-          if (pendingCommits === 0) return;
-          unsubscribe();
-          // A microtask after the commit was sent: it may or may not arrive.
-          dying = die('while it commits');
-        });
-        const { result, write } = await client.transaction(run);
-        await dying;
-        await cluster.ready();
-        expect(result).toEqual({ first: 'old', second: 'old', sameSnapshot: true });
-        // Exactly once: every region has it at the acknowledged timestamp, under the transaction's own id.
-        await write!.stable();
-        for (const api of cluster.endpoints()) {
-          const got = await call(api, 'GET', keyPath(c));
-          expect(got.json).toEqual(['old', 'old']);
-          expect(got.headers['isochron-commit-timestamp']).toBe(String(write!.timestamp));
+  it.each(cases)(
+    'a transaction whose coordinator is killed goes on in its snapshot, and commits once: %s, the whole %s',
+    (moment, where) =>
+      logged(async () => {
+        const name = `${moment} ${where}`.replaceAll(' ', '-');
+        const [a, b, c] = [`${name}/a`, `${name}/b`, `${name}/c`] as const;
+        const client = await connect({ endpoints: cluster.endpoints('virginia') });
+        const other = await connect({ endpoints: cluster.endpoints('oregon') });
+        try {
+          const before = await client.transaction((tx) => {
+            tx.set(a, 'old');
+            tx.set(b, 'old');
+          });
+          await before.write!.stable();
+          const die = async (now: Moment) => {
+            if (now === moment) await killCoordinator(client, where);
+          };
+          const run = async (tx: Transaction) => {
+            // The first read also starts the transaction; for a key that does not matter, only the start counts.
+            await tx.get(`${name}/none`);
+            const at = tx.timestamp;
+            // While all nodes can reach both regions: later, stable time may stand still.
+            for (const key of [a, b]) await overtake(key, other);
+            await die('between start and first read');
+            const first = await tx.get(a);
+            await die('between two reads');
+            const second = await tx.get(b);
+            await die('before the commit');
+            tx.set(c, [first, second]);
+            return { first, second, sameSnapshot: tx.timestamp === at };
+          };
+          let dying: Promise<void> | undefined;
+          // `overtake` commits through the other client.
+          const unsubscribe = client.on('status', ({ pendingCommits }) => {
+            if (pendingCommits === 0) return;
+            unsubscribe();
+            // A microtask after the commit was sent: it may or may not arrive.
+            dying = die('while it commits');
+          });
+          const { result, write } = await client.transaction(run);
+          await dying;
+          await cluster.ready();
+          expect(result).toEqual({ first: 'old', second: 'old', sameSnapshot: true });
+          // Exactly once: every region has it at the acknowledged timestamp, under the transaction's own id.
+          await write!.stable();
+          for (const api of cluster.endpoints()) {
+            const got = await call(api, 'GET', keyPath(c));
+            expect(got.json).toEqual(['old', 'old']);
+            expect(got.headers['isochron-commit-timestamp']).toBe(String(write!.timestamp));
+          }
+          const { timestamp, txId } = write!;
+          // The answering node may not have detected yet that another one is gone, and wait for it in vain.
+          const state = await until('it is known', async () => {
+            const status = await other.transactionStatus(txId);
+            return status.state !== 'unknown' && status;
+          });
+          expect(state).toEqual({ state: 'committed', timestamp });
+        } finally {
+          await Promise.all([client.close(), other.close()]);
         }
-        const { timestamp, txId } = write!;
-        // The answering node may not have detected yet that another one is gone, and wait for it in vain.
-        const state = await until('it is known', async () => {
-          const status = await other.transactionStatus(txId);
-          return status.state !== 'unknown' && status;
-        });
-        expect(state).toEqual({ state: 'committed', timestamp });
-      } finally {
-        await Promise.all([client.close(), other.close()]);
-      }
-    })(),
+      })(),
   );
 });
 

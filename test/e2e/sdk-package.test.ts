@@ -147,19 +147,21 @@ describe('an application', () => {
   it.each([
     ['module', "import { connect, isIsochronError } from '@isochron/sdk';", 'mjs'],
     ['CommonJS', "const { connect, isIsochronError } = require('@isochron/sdk');", 'cjs'],
-  ])('an application in Node uses the package as a %s, and gets an error that names the missing WebSocket', (_kind, load, extension) =>
-    logged(async () => {
-      const file = `app.${extension}`;
-      const call = `use(process.argv[2]).then((seen) => console.log(JSON.stringify(seen)), (error) => console.log(error.message));`;
-      writeFileSync(join(project, file), `${load}\n${USED}\n${call}`);
-      const go = () => run(process.execPath, [file, cluster.endpoint('virginia')], { cwd: project });
-      if (!('WebSocket' in globalThis)) expect((await go()).stdout).toContain('install the package "ws"');
-      const ws = join(project, 'node_modules/ws');
-      symlinkSync(join(ROOT, 'node_modules/ws'), ws);
-      const { code, stdout, stderr } = await go();
-      rmSync(ws);
-      expect([code, stderr, JSON.parse(stdout)]).toEqual([0, '', SEEN]);
-    })(),
+  ])(
+    'an application in Node uses the package as a %s, and gets an error that names the missing WebSocket',
+    (_kind, load, extension) =>
+      logged(async () => {
+        const file = `app.${extension}`;
+        const call = `use(process.argv[2]).then((seen) => console.log(JSON.stringify(seen)), (error) => console.log(error.message));`;
+        writeFileSync(join(project, file), `${load}\n${USED}\n${call}`);
+        const go = () => run(process.execPath, [file, cluster.endpoint('virginia')], { cwd: project });
+        if (!('WebSocket' in globalThis)) expect((await go()).stdout).toContain('install the package "ws"');
+        const ws = join(project, 'node_modules/ws');
+        symlinkSync(join(ROOT, 'node_modules/ws'), ws);
+        const { code, stdout, stderr } = await go();
+        rmSync(ws);
+        expect([code, stderr, JSON.parse(stdout)]).toEqual([0, '', SEEN]);
+      })(),
   );
 
   describe('in a browser', () => {
