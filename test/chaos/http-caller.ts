@@ -1,5 +1,5 @@
 /**
- * A client without a cache: it carries nothing but tokens, sends several requests at once with one token, and each of
+ * A client without a cache: it carries only tokens, sends several requests at once with one token, and each of
  * them to any node. A read with a token must show what the token's lineage has written.
  */
 import { setTimeout as delay } from 'node:timers/promises';

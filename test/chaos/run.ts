@@ -24,7 +24,7 @@ export interface RunOptions {
   readonly onStep: (text: string) => void;
 }
 
-/** What a scenario does between the start of the cluster and its healing. */
+/** The steps between the start of the cluster and its healing. */
 export interface Scenario {
   readonly name: string;
   /** Runs its load and its faults; resolves when the faults are over, with the load still going on. */

@@ -106,7 +106,7 @@ export class ChaosSession {
     }
   }
 
-  /** Goes on in another region with what it has seen and written. */
+  /** Continues in another region with its reads and writes. */
   async #move(from: IsochronClient): Promise<void> {
     // An undecided commit is not part of an exported session, and may be ordered behind the commits of that session.
     if (from.status.pendingCommits > 0) return this.#die();

@@ -1,4 +1,4 @@
-/** A run's figures as a table for people, and what is wrong below it. */
+/** A run's figures as a table for people, and its violations below it. */
 import type { Verdict } from '@isochron/checker';
 import Table from 'cli-table3';
 import type { Converged } from './convergence.js';
@@ -49,7 +49,7 @@ const convergenceText = ({ answeredMs, convergedMs }: Converged): string =>
 const historyText = ({ stats }: Verdict): string =>
   `${stats.transactions} transactions, ${stats.reads} reads, ${stats.writes} writes`;
 
-/** A check that did not run is no zero. */
+/** A check that did not run is not shown as zero. */
 const countOf = (found: readonly string[] | undefined): string =>
   found === undefined ? 'not looked for' : String(found.length);
 

@@ -44,9 +44,9 @@ export function violationsOf(report: Report): Record<string, readonly string[] |
   const { audit: found, differences, disputed, ahead, failures, tally, history } = report;
   return {
     'lost acknowledged writes': found?.lost,
-    'half transactions': found?.torn,
-    'aborted, yet there': found?.undead,
-    'never written, yet there': found?.alien,
+    'partial transactions': found?.torn,
+    'aborted, yet present': found?.undead,
+    'never written, yet present': found?.alien,
     'not the same in all regions': differences,
     'disputed outcomes': disputed,
     'violations of causal consistency': history.ok ? [] : [formatVerdict('history', history, 0)],

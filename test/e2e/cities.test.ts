@@ -21,7 +21,7 @@ describe('the example "cities"', () => {
     ]);
 
   it(
-    'the example imports 5,000 cities into one region, and every region shows all of them in one snapshot at the same timestamp',
+    'the cities example imports 5,000 cities into one region, and every region shows all of them in one snapshot at the same timestamp',
     logged(async () => {
       const result = await cities('--rows', '5000', '--json');
       expect(result).toMatchObject({ code: 0 });
@@ -45,7 +45,7 @@ describe('the example "cities"', () => {
   );
 
   it(
-    'the example imports from another region and prints its result in words',
+    'the cities example imports from another region and prints its result in words',
     logged(async () => {
       const result = await cities('--rows', '500', '--from', 'ireland', '--collection', 'again');
       expect(result.code).toBe(0);
@@ -54,7 +54,7 @@ describe('the example "cities"', () => {
     }),
   );
 
-  it('the example fails with one line for an unknown region', async () => {
+  it('the cities example fails with one line for an unknown region', async () => {
     const result = await cities('--rows', '10', '--from', 'atlantis');
     expect(result).toMatchObject({ code: 1, stdout: '' });
     expect(result.stderr).toMatch(/^error: .*atlantis.*virginia, oregon, ireland\n$/);

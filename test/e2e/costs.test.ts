@@ -10,7 +10,7 @@ afterAll(cleanUp);
 
 interface Case {
   readonly protocol: ProtocolName;
-  /** Bytes of metadata per update with two regions: 9 for a timestamp, 10 for a list. Unset if it depends on reads. */
+  /** Bytes of metadata of an update with two regions: 9 a timestamp, 1 more a list. Unset if it depends on reads. */
   readonly metadata?: number;
   /** Kinds of messages by which regions ensure that they have the dependencies of an update. */
   readonly checks?: readonly string[];

@@ -118,7 +118,7 @@ describe('isochron dev', () => {
     const dev = await start();
     const victim = processes().find((line) => line.includes('--node oregon-1'))!;
     process.kill(Number(victim.split(' ')[0]), 'SIGKILL');
-    await until('it says so', () => /oregon-1 ended \(signal SIGKILL\)/.test(dev.stderr));
+    await until('it reports the end of the node', () => /oregon-1 ended \(signal SIGKILL\)/.test(dev.stderr));
     await until('the node serves again', async () => (await call(api(1), 'GET', '/readyz')).status === 200);
     expect(await dev.kill('SIGINT')).toEqual({ code: 0, signal: null });
     expect(processes()).toEqual([]);

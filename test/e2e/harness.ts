@@ -88,7 +88,7 @@ export class Cluster {
     clusters.add(this);
   }
 
-  /** Writes the files, and starts nothing yet. */
+  /** Writes the files, and starts no node. */
   static async prepare(options: ClusterOptions = {}): Promise<Cluster> {
     const { regions, nodesPerRegion } = withDefaults(options);
     return new Cluster(options, await freePorts(3 * regions.length * nodesPerRegion));

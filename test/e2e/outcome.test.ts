@@ -54,8 +54,8 @@ describe('the status of a transaction by its id', () => {
         last = `exit code ${result.code}: ${result.stdout}${result.stderr}`;
         return result.code === 0 && result;
       };
-      const told = await until('the command line says so', report, { explain: () => last });
-      expect(told.stdout).toBe(`committed at ${timestamp}\n`);
+      const output = await until('the command line reports it', report, { explain: () => last });
+      expect(output.stdout).toBe(`committed at ${timestamp}\n`);
       const json = await isochron(['transaction', txId, '--json', ...options]);
       expect(JSON.parse(json.stdout)).toEqual({ transaction: txId, status: 'committed', timestamp });
       const got = await until('it is visible', async () => {

@@ -272,7 +272,7 @@ describe('a node', () => {
       writeFileSync(configFile, writeClusterFile({ ...cluster.file, protocol: 'bpr' }));
       cluster.launch('oregon-1');
       cluster.launch('virginia-1', { configFile });
-      const error = await until('oregon-1 knows why its link is down', async () => {
+      const error = await until('oregon-1 reports why its link is down', async () => {
         const { node } = await cluster.status('oregon-1');
         const { lastError } = node.links[0] ?? {};
         // Until the peer listens, its port does not answer.

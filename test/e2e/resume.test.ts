@@ -39,7 +39,7 @@ const MOMENTS: Moment[] = [
 const WHERE: Where[] = ['node', 'region'];
 const cases = MOMENTS.flatMap((moment) => WHERE.map((where) => [moment, where] as const));
 
-/** Writes somewhere else, and waits until every region shows it. */
+/** Writes through another client, and waits until every region has the write. */
 async function overtake(key: string, from: IsochronClient): Promise<void> {
   const write = await from.set(key, 'newer');
   await write.stable();
@@ -124,7 +124,7 @@ describe('a coordinator that stands still, SIGSTOP', () => {
           process.signal('SIGSTOP');
           const a = await tx.get('still/a');
           expect(client.status.node).not.toBe(node);
-          // Its replicas take part in commits of its region, which would wait for it.
+          // The stopped node is a cohort of commits of its region, which would wait for it.
           process.signal('SIGCONT');
           tx.set('still/b', a);
           return a;

@@ -126,7 +126,7 @@ const documents = ({ values }: Reply): (string | undefined)[] => values!.map((va
 /** A client of the Swift SDK. */
 export class SwiftClient implements WorkloadClient {
   readonly session = {
-    export: async (): Promise<unknown> => JSON.parse((await this.#tell('export')).session!),
+    export: async (): Promise<unknown> => JSON.parse((await this.#send('export')).session!),
   };
 
   constructor(
@@ -135,15 +135,15 @@ export class SwiftClient implements WorkloadClient {
   ) {}
 
   async getMany(keys: readonly string[]): Promise<(string | undefined)[]> {
-    return documents(await this.#tell('getMany', { keys }));
+    return documents(await this.#send('getMany', { keys }));
   }
 
   set(key: string, value: string): Promise<unknown> {
-    return this.#tell('set', { key, value });
+    return this.#send('set', { key, value });
   }
 
   delete(key: string): Promise<unknown> {
-    return this.#tell('delete', { key });
+    return this.#send('delete', { key });
   }
 
   async snapshot(): Promise<WorkloadSnapshot> {
@@ -173,27 +173,27 @@ export class SwiftClient implements WorkloadClient {
 
   /** Commits one after the other. Resolves with the memory of the process afterwards, in bytes. */
   async sequential(count: number): Promise<number> {
-    return (await this.#tell('sequential', { count })).residentBytes!;
+    return (await this.#send('sequential', { count })).residentBytes!;
   }
 
   /** The keys that {@link readLoad} reads. */
   async readsOf(keys: readonly string[]): Promise<void> {
-    await this.#tell('readsOf', { keys });
+    await this.#send('readsOf', { keys });
   }
 
   /** @throws Error where a key has no value */
   async readLoad(
     load: ReadLoad,
   ): Promise<{ operations: number; elapsedMs: number; latency: { p50Ms: number; p99Ms: number } }> {
-    const { operations, elapsedMs, p50Ms, p99Ms } = await this.#tell('readLoad', { ...load });
+    const { operations, elapsedMs, p50Ms, p99Ms } = await this.#send('readLoad', { ...load });
     return { operations: operations!, elapsedMs: elapsedMs!, latency: { p50Ms: p50Ms!, p99Ms: p99Ms! } };
   }
 
   async close(): Promise<void> {
-    await this.#tell('close');
+    await this.#send('close');
   }
 
-  #tell(does: string, more: Readonly<Record<string, unknown>> = {}): Promise<Reply> {
+  #send(does: string, more: Readonly<Record<string, unknown>> = {}): Promise<Reply> {
     return this.driver.tell({ does, of: this.name, ...more });
   }
 }

@@ -104,21 +104,23 @@ describe('the sessions of one Swift process', () => {
   it.each([
     ['drained', 'SIGTERM'],
     ['killed', 'SIGKILL'],
-  ] as const)('each go on in their order on one socket of another node when theirs is %s', (_how, signal) =>
-    withSwift(async () => {
-      const clients = await connectAll();
-      await allOn('virginia-1');
-      let isOver = false;
-      const writing = writeUntil(clients, () => isOver);
-      await cluster.kill('virginia-1', signal);
-      await allOn('oregon-1');
-      // Operations in flight may need the other node for their outcomes.
-      await cluster.restart('virginia-1');
-      isOver = true;
-      const last = await writing;
-      const read = await Promise.all(clients.map((client, i) => client.getMany([`order/${i}`])));
-      expect(read).toEqual(last.map((n) => [String(n)]));
-      await closeAll(clients);
-    })(),
+  ] as const)(
+    'the sessions of one Swift process go on in their order on one socket of another node when theirs is %s',
+    (_how, signal) =>
+      withSwift(async () => {
+        const clients = await connectAll();
+        await allOn('virginia-1');
+        let isOver = false;
+        const writing = writeUntil(clients, () => isOver);
+        await cluster.kill('virginia-1', signal);
+        await allOn('oregon-1');
+        // Operations in flight may need the other node for their outcomes.
+        await cluster.restart('virginia-1');
+        isOver = true;
+        const last = await writing;
+        const read = await Promise.all(clients.map((client, i) => client.getMany([`order/${i}`])));
+        expect(read).toEqual(last.map((n) => [String(n)]));
+        await closeAll(clients);
+      })(),
   );
 });

@@ -37,7 +37,7 @@ async function settled(): Promise<void> {
   });
 }
 
-/** What a node's status reports on the verification of its disk. */
+/** The verification of its disk that a node's status reports. */
 const verification = async (): Promise<unknown> => {
   const { json } = await call(chaos.cluster.node(VICTIM).api, 'GET', '/v1/cluster');
   return (json as { node: { verification: unknown } }).node.verification;

@@ -31,7 +31,7 @@ export type ConnectWorkload = (endpoint: string, session?: string) => Promise<Wo
 
 export interface SessionPlan {
   readonly recorder: SessionRecorder;
-  /** URLs of the regions, in the order in which the session visits them, round and round. */
+  /** URLs of the regions, in the order in which the session visits them, repeatedly. */
   readonly route: readonly string[];
   readonly seed: number;
   readonly keys: number;

@@ -24,7 +24,7 @@ function cellsOf({ mutant, caught, outside, tried }: Verdict): string[] {
   return [name, breaks, noticedBy(caught), whereOf(caught), allowed, beyond];
 }
 
-/** What detected it first: a check, or an invariant of a machine. */
+/** The check or the invariant of a machine that detected it first. */
 export function noticedBy({ by: [{ check, kind, message }] }: Caught): string {
   if (kind !== 'crash') return check;
   const what = /^\S+: (\w+): /.exec(message)?.[1];

@@ -8,7 +8,7 @@ import { call, keyPath } from '../http.js';
 /** All of 127.0.0.0/8 is this machine. Callers without keys have their shares by address. */
 export const ATTACKER = '127.0.0.2';
 
-/** Sockets of an attacker. What the node sends stays unread until `resume`. */
+/** Sockets of an attacker. They do not read until `resume`. */
 export class Attack {
   readonly sockets: Socket[] = [];
   /** How many have ended, by either side. */

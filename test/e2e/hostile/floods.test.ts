@@ -71,7 +71,7 @@ describe('readers that do not read', () => {
   });
 
   it(
-    'connections over HTTP that do not read are ended, those with most first when too much waits in all',
+    'connections over HTTP that do not read are ended, and so are those with most unsent data when too much waits in all',
     logged(async () => {
       const before = memory(victim.cluster);
       const attack = new Attack(victim.api);

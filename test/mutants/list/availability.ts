@@ -1,4 +1,4 @@
-/** Attempts that avoid regions which do not answer (D4). */
+/** Attempts that avoid unresponsive regions (D4, retries anywhere). */
 import type { Mutant, Profile } from '../mutant.js';
 import { COHORT, COMMITS, DIGEST, PEER_WATCH } from './files.js';
 
