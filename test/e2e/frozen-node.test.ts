@@ -90,7 +90,7 @@ describe('a node that does not answer', () => {
       await client.set('seen', 1);
       chaos.signal('oregon-1', 'SIGSTOP');
       // Before the fault is detected: some of the keys have their cohort there.
-      const keys = Array.from({ length: 60 }, (_, i) => `undecided-${i}`);
+      const keys = Array.from({ length: 60 }, (_, i) => `doubt-${i}`);
       const write = client.transaction((tx) => {
         for (const key of keys) tx.set(key, 1);
       });
