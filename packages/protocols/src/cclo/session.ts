@@ -9,7 +9,7 @@ export const ccLoSession: OperationSessionRules = {
   ...highest,
   depends: {
     merge: (depends, more, seen) => above(mergeDependencies(depends, more), seenPartsOf(seen).horizon),
-    /** What was written depends on all that came before: it alone is nearest. */
+    /** A write depends on everything before it, so it alone is nearest. */
     wrote: (_depends, more) => more,
   },
   rotId: (session) => session.nextTxId(),
