@@ -144,7 +144,7 @@ describe('D10: the verification of a disk', () => {
     expect(statusOf(world, V)).toEqual({ state: 'unverified', missing: [O], timedOut: false });
   });
 
-  it('a peer replica whose link stays down holds nothing up where another one has reported', () => {
+  it('a peer replica whose link stays down delays nothing where another one has reported', () => {
     const world = new World({ spec: everywhere(1) });
     world.run(100);
     restarted(world);
