@@ -7,7 +7,7 @@ import type { World } from '../testing/world.js';
 const V = 'virginia-1';
 const HERE = [0, 3];
 
-/** The batches that a node's disk takes from now on. */
+/** The records that a node's disk takes from now on. */
 function recordsOf(world: World, node: string): DurableRecord[] {
   const { store } = world.node(node);
   const records: DurableRecord[] = [];

@@ -367,7 +367,7 @@ describe('D10: a disk that was rolled back', () => {
       const { ct } = client.write({ [key]: '"b"' });
       world.until(() => has(world, I, key, ct), 500);
       world.run(500);
-      // It has all that the stream has brought, within its ceiling.
+      // It has all groups of the stream, within its ceiling.
       const old = backup(world.node(I).store);
       expect(old.meta.get('limits/0')).toMatchObject({ virginia: expect.any(Number) });
       world.heal(V, O);
@@ -379,7 +379,7 @@ describe('D10: a disk that was rolled back', () => {
       world.until(() => world.ust() > later, 5_000);
     });
 
-    it('an intact disk is verified when the peer is back, and does not delay anything', () => {
+    it('an intact disk is verified when the peer is back, and delays nothing', () => {
       const world = new World({ spec: everywhere(1) });
       const client = new TestClient(world, V);
       client.write({ [keyIn(world, 0)]: '"a"' });
