@@ -1,5 +1,5 @@
 /**
- * Runs the machines of one node: delivers messages between them without serialising, gathers what leaves for other
+ * Runs the machines of one node: delivers messages between them without serialising, gathers messages for other
  * nodes, keeps one durable batch in flight while the next fills, and holds promises until their batch is on disk (D1).
  * It does no I/O of its own: the server hands it sockets and LevelDB, a simulation hands it a virtual network and disk.
  */
@@ -8,7 +8,7 @@ import type { Address, Effects, Envelope, Input, Machine, TimerKind, WriteSeq } 
 import { SteadyClock } from './steady-clock.js';
 import { TimerQueue } from './timer-queue.js';
 
-/** What a host needs from the world. */
+/** The environment of a host. */
 export interface HostPorts<M extends AnyMessage> {
   /** The node's wall clock. */
   now(): WallMs;

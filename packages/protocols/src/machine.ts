@@ -2,8 +2,8 @@
  * The seam. A protocol is a set of machines that do no I/O: they take an input, change their state and fill in effects.
  * The same machines run in the server, in simulations, in benchmarks and (sessions) in the SDKs.
  *
- * Beyond the architecture page: a `link` input tells a machine that a peer became reachable or unreachable (resync after a
- * reconnect, failover of remote reads, the acting root of P13), and `needs` names what a message reads, so that the
+ * Beyond the architecture page: a `link` input reports to a machine that a peer became reachable or unreachable (resync after a
+ * reconnect, failover of remote reads, the acting root of P13), and `needs` names the data that a message reads, so that the
  * driver can bring it to memory before it delivers the message.
  */
 import type { AnyMessage, DurableRecord, NodeId, ReadNeeds, WallMs } from '@isochron/core';

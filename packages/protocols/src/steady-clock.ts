@@ -28,7 +28,7 @@ export class SteadyClock {
     return Math.ceil(wall + this.#ahead);
   }
 
-  /** When the machine's clock will show about this time, if it goes on as it does. */
+  /** When the machine's clock will show about this time, at its present speed. */
   wallOf(at: WallMs): WallMs {
     return at - this.#ahead;
   }

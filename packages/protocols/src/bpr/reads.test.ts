@@ -127,7 +127,7 @@ describe('BPR: reads that wait', () => {
     expect(blockingIn(world).ms).toBeGreaterThan(40);
   });
 
-  it('a region that is cut off blocks the reads of what it hosts, which are refused within their deadline, and no others', () => {
+  it('a region that is cut off blocks the reads of its partitions, which are refused within their deadline, and no others', () => {
     const world = settled();
     world.cut('ireland-1', 'virginia-1');
     world.cut('ireland-1', 'oregon-1');

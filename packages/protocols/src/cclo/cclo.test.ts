@@ -81,7 +81,7 @@ const count = (world: OperationWorld, name: string): number =>
   world.topology.nodes.reduce((sum, node) => sum + world.counted(node, name), 0);
 
 describe('CC-LO: the readers check (section 3)', () => {
-  it('a ROT that has read X0 is an old reader of x once X1 is there, and must not see what depends on X1 (Fig. 3)', () => {
+  it('a ROT that has read X0 is an old reader of x once X1 is there, and must not see versions that depend on X1 (Fig. 3)', () => {
     const world = oneRegion();
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const c2 = new OperationClient(world, 'virginia-4');
@@ -96,7 +96,7 @@ describe('CC-LO: the readers check (section 3)', () => {
     expect(new Rot(world, 'client-3').reads(y)).toBe('Y1');
   });
 
-  it('a ROT that has read X1 sees what depends on it', () => {
+  it('a ROT that has read X1 sees versions that depend on it', () => {
     const world = oneRegion();
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const c2 = new OperationClient(world, 'virginia-4');
@@ -120,7 +120,7 @@ describe('CC-LO: the readers check (section 3)', () => {
     expect(t1.reads(z)).toBe('old');
   });
 
-  it('what an old reader is shown does not change, however much is written after it', () => {
+  it('the version that an old reader is shown does not change, however many are written after it', () => {
     const world = oneRegion();
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const c2 = new OperationClient(world, 'virginia-4');
@@ -163,7 +163,7 @@ describe('CC-LO: the readers check (section 3)', () => {
     expect(t1.reads(z)).toBe('old');
   });
 
-  it('an old reader is shown what was there before the write that it must not see, not what was there when it read: that may be too old', () => {
+  it('an old reader is shown the version before the write that it must not see, not the one at the time of its read: that may be too old', () => {
     const world = oneRegion();
     const [x, y, z] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y'), keyIn(world, 2, 'z')];
     const [c1, c2] = ['virginia-4', 'virginia-4'].map((node) => new OperationClient(world, node));

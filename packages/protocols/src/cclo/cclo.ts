@@ -30,7 +30,7 @@ const PASSED = new WeakSet<NodeClock>();
 export class Readers implements ReplicaPart {
   readonly records: ReadersRecords;
   readonly checks: ReadersChecks;
-  #forgotten: Timestamp = 0;
+  #droppedUpTo: Timestamp = 0;
 
   constructor(
     readonly replica: ReplicaView,
@@ -77,8 +77,8 @@ export class Readers implements ReplicaPart {
     const { clock, settings } = this.replica.replication.state;
     this.checks.expire(now - 2 * settings.commitTimeoutMs);
     const upTo = clock.last - KEPT;
-    if (upTo < this.#forgotten + FORGET_INTERVAL) return;
-    this.#forgotten = upTo;
+    if (upTo < this.#droppedUpTo + FORGET_INTERVAL) return;
+    this.#droppedUpTo = upTo;
     this.records.forget(upTo);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The client of CC-LO: it depends on what it has read since it wrote, and on what it wrote; its read-only transactions
+ * The client of CC-LO: it depends on its reads since its last write, and on that write; its read-only transactions
  * have ids.
  */
 import { above, mergeDependencies, seenPartsOf } from '../kernel/operations/named-sessions.js';

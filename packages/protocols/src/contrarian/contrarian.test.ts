@@ -74,7 +74,7 @@ describe('Contrarian: tracking causality (section 4.1)', () => {
     expect(new OperationClient(world, 'virginia-1').rot(key, keyIn(world, 1))).toEqual(['X', null]);
   });
 
-  it('a remote version can be read only when all partitions of the region have what was created before it (GSS)', () => {
+  it('a remote version can be read only when all partitions of the region have the versions created before it (GSS)', () => {
     const world = settled();
     withLaggard(world);
     world.run(50);

@@ -244,7 +244,7 @@ describe('COPS-GT: read-only transactions (COPS, section 5.2)', () => {
     expect(world.counted('virginia-4', 'secondTries')).toBe(1);
   });
 
-  it('a version that was lost with a disk is requested once, and what is left is shown, also when the floor has passed it', () => {
+  it('a version that was lost with a disk is requested once, and the remaining one is shown, also when the floor has passed it', () => {
     const world = oneRegion({ settings: { retentionMs: 0 } });
     const [x, y, z] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y'), keyIn(world, 2, 'z')];
     const writer = new OperationClient(world, 'virginia-4');
@@ -294,7 +294,7 @@ describe('dependencies that name keys', () => {
     expect(above(one, 3)).toEqual([one[0]]);
   });
 
-  it('dependencies that name nothing that exists wait for nothing (D12)', () => {
+  it('dependencies that name nonexistent versions delay nothing (D12)', () => {
     const world = settled();
     const key = keyIn(world, 2);
     const { topology } = world;

@@ -63,7 +63,7 @@ class CopsGt implements NamedProtocol {
   }
 
   /**
-   * The causally correct version of each key (`ccv`): the newest of what was read and of what the others depend on.
+   * The causally correct version of each key (`ccv`): the newest of the version read and the others' dependencies.
    *
    * A version that an earlier try has requested in vain was lost with a disk. All before it was there by then, so this
    * try has read nothing older.

@@ -52,7 +52,7 @@ describe('GentleRain: physical clocks', () => {
     expect(ts).toBeLessThan(packWall(world.now + 1));
   });
 
-  it('after a crash a PUT waits until the clock has passed what the node may have published (D7)', () => {
+  it('after a crash a PUT waits until the clock has passed every timestamp that the node may have published (D7)', () => {
     const world = settled();
     const { ceiling } = world.node('virginia-1').parts.clock;
     world.crash('virginia-1');
@@ -113,7 +113,7 @@ describe('GentleRain: global stable time', () => {
     expect(world.counted('virginia-1', 'blockedRots')).toBe(1);
   });
 
-  it('the client remembers the highest timestamp that it has read, and GST (Okapi, section 3.2)', () => {
+  it('the client keeps the highest timestamp that it has read, and GST (Okapi, section 3.2)', () => {
     const world = settled();
     const keys = [0, 1].map((partition) => keyIn(world, partition));
     const [x, y] = keys.map((key) => new OperationClient(world, 'oregon-1').put(key, 'X'));
@@ -126,7 +126,7 @@ describe('GentleRain: global stable time', () => {
     expect(b.session.seen[1]).toBeGreaterThanOrEqual(y!);
   });
 
-  it('a replica that lacks what a session or a snapshot claims waits for it, and counts that (D10)', () => {
+  it("a replica that lacks a session's or a snapshot's claim waits for it, and counts that (D10)", () => {
     const world = settled();
     const key = keyIn(world, 0);
     const to = { node: 'virginia-1', machine: 'replica/0' };

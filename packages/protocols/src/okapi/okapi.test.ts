@@ -30,7 +30,7 @@ function withSlowIreland(world: OperationWorld): void {
 }
 
 describe('Okapi: what is universal (D7, D9)', () => {
-  it('a local version that every region has is shown here as it is elsewhere, whatever its vector is', () => {
+  it('a local version that every region has is shown here as elsewhere, whatever its vector is', () => {
     const world = settled();
     withSlowIreland(world);
     world.run(200);
@@ -218,10 +218,10 @@ describe('Okapi: universal stable time (section 3.2)', () => {
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];
     const alice = new OperationClient(world, 'virginia-1');
     // Alice's USV is ahead of this node's.
-    const knows = packWall(world.now) + 4096 * 200;
+    const ahead = packWall(world.now) + 4096 * 200;
     world.call('virginia-1', { ...alice.session.put(y, 'Y'), seen: [0, 0, 0, 0] }, 'PutResp');
     alice.session.refused();
-    const request = { ...alice.session.put(x, 'X'), seen: [0, 0, knows, 0] };
+    const request = { ...alice.session.put(x, 'X'), seen: [0, 0, ahead, 0] };
     world.call('virginia-1', request, 'PutResp');
     const bob = new OperationClient(world, 'virginia-1');
     expect(bob.rot(x, y)).toEqual([null, 'Y']);

@@ -73,7 +73,7 @@ export class FullReplication implements ReplicaPart {
     return true;
   }
 
-  /** Acknowledgements of what is on disk by now, and completions, in the order of the updates. */
+  /** Acknowledgements of updates that are on disk by now, and completions, in the order of the updates. */
   round(now: WallMs, out: Out): void {
     const { partition, replication } = this.replica;
     if (replication.suspects(now)) return;

@@ -59,7 +59,7 @@ describe('Orbe: dependency cleaning (section 6)', () => {
     for (const node of ['virginia-1', 'oregon-1', 'ireland-1']) expect(dependsAfter(world, node, key)).toBe(0);
   });
 
-  it('an acknowledgement covers what is on disk: it is a promise (D1)', () => {
+  it('an acknowledgement covers updates on disk: it is a promise (D1)', () => {
     const world = settled();
     const key = keyIn(world, 0);
     world.diskMs.set('oregon-1', Number.POSITIVE_INFINITY);
@@ -73,7 +73,7 @@ describe('Orbe: dependency cleaning (section 6)', () => {
     expect(dependsAfter(world, 'virginia-1', key)).toBe(0);
   });
 
-  it("“RVV ≤ VV always holds”: no peer's claim raises RVV above what is here (D12)", () => {
+  it("“RVV ≤ VV always holds”: no peer's claim raises RVV above the own version vector (D12)", () => {
     const world = settled();
     const key = keyIn(world, 0);
     without(world, 'ReplicationAck', 'ReplicationComplete');

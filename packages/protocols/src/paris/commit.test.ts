@@ -397,7 +397,7 @@ describe('PaRiS: cohorts resolve a transaction without its coordinator (D2)', ()
     return world.call('virginia-1', { ...commit, attemptRegions: ['oregon', 'virginia'] }, 'CommitResp');
   }
 
-  it('a status response never says aborted while a replica has not answered: a later attempt may have committed (D4)', () => {
+  it('a status response never reports aborted while a replica has not answered: a later attempt may have committed (D4)', () => {
     const world = settled({ settings: { commitTimeoutMs: 300 } });
     const { ct } = committedAgain(world);
     const ask = () => world.call('ireland-1', { type: 'TxStatusReq', txId: id(0) }, 'TxStatusResp');
@@ -407,7 +407,7 @@ describe('PaRiS: cohorts resolve a transaction without its coordinator (D2)', ()
     expect(ask()).toMatchObject({ status: 'unknown' });
   });
 
-  it('a status response never says aborted where a replica may have dropped the commit of a later attempt (D5)', () => {
+  it('a status response never reports aborted where a replica may have dropped the commit of a later attempt (D5)', () => {
     const world = settled({ settings: { commitTimeoutMs: 300, outcomeRetentionMs: 1_000 } });
     world.node('oregon-1').skewMs = -20_000;
     committedAgain(world);
@@ -417,7 +417,7 @@ describe('PaRiS: cohorts resolve a transaction without its coordinator (D2)', ()
     expect(status).toBe('unknown');
   });
 
-  it('a status response never says aborted where a disk may be an old one that has lost the commit of a later attempt (D10)', () => {
+  it('a status response never reports aborted where a disk may be an old one that has lost the commit of a later attempt (D10)', () => {
     const world = settled({ spec: everywhere(1), settings: { commitTimeoutMs: 300 } });
     const commit = { ...commitOver(world, id(0), [0]), attemptRegions: ['virginia'] };
     world.refusal = 'OVERLOADED';

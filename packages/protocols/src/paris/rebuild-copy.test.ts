@@ -165,7 +165,7 @@ describe('D10: pages', () => {
     same(world, 0);
   });
 
-  it('the copy waits until its source has on its disk what it has reported', () => {
+  it('the copy waits until its source has its reported groups on disk', () => {
     const world = new World({ spec: everywhere(1) });
     const key = keyIn(world, 0);
     world.run(100);

@@ -34,7 +34,7 @@ describe('D10: the logs of the peers', () => {
       .store.logs.get(1)!
       .map(({ ct }) => ct);
 
-  it('the logs of the peers keep what a rebuilt node lacks, although a stable time that still counts its lost disk passes it', () => {
+  it("the logs of the peers keep a rebuilt node's missing groups, although a stable time that still counts its lost disk passes them", () => {
     const { world, ct } = copying();
     world.until(() => world.node(V).parts.stable.aggregated >= ct, 2 * FAR_MS);
     world.run(200);
@@ -44,7 +44,7 @@ describe('D10: the logs of the peers', () => {
     expect(logOf(world, V)).toEqual([]);
   });
 
-  it('the logs of the peers keep what a rebuilt node lacks through a restart, too', () => {
+  it("the logs of the peers keep a rebuilt node's missing groups through a restart, too", () => {
     const { world, ct } = copying();
     const { ct: later } = new TestClient(world, I).write({ [key]: '"b"' });
     world.until(() => vectorOf(world, I).durable('virginia') > ct, BEHIND_MS);

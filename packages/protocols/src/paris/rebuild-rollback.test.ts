@@ -121,29 +121,32 @@ describe('D10: a disk that was rolled back', () => {
   it.each([
     ['at once', false],
     ['after another crash', true],
-  ])('a rolled-back disk is detected although the peer with the lost group has it from a copy alone, %s', (_when, crashes) => {
-    const world = new World({ spec: twoRegions });
-    const client = new TestClient(world, V);
-    const key = keyIn(world, 0);
-    client.write({ [key]: '"a"' });
-    world.run(100);
-    const old = backup(world.node(V).store);
-    const { ct } = client.write({ [key]: '"b"' });
-    world.until(() => world.node(O).store.read(0, key, ct)?.ts === ct, 1_000);
-    loseDisk(world, O);
-    // Nothing comes from the source itself: only the copy shows its progress.
-    world.filter = ({ message }) => message.type !== 'Replicate' && message.type !== 'Heartbeat';
-    world.until(joined(world, O), 4_000);
-    world.run(100);
-    expect(world.node(O).store.read(0, key, ct)?.ts).toBe(ct);
-    if (crashes) {
-      world.crash(O);
-      world.restart(O);
-    }
-    world.crash(V);
-    world.restart(V, old);
-    noticed(world);
-  });
+  ])(
+    'a rolled-back disk is detected although the peer with the lost group has it from a copy alone, %s',
+    (_when, crashes) => {
+      const world = new World({ spec: twoRegions });
+      const client = new TestClient(world, V);
+      const key = keyIn(world, 0);
+      client.write({ [key]: '"a"' });
+      world.run(100);
+      const old = backup(world.node(V).store);
+      const { ct } = client.write({ [key]: '"b"' });
+      world.until(() => world.node(O).store.read(0, key, ct)?.ts === ct, 1_000);
+      loseDisk(world, O);
+      // Nothing comes from the source itself: only the copy shows its progress.
+      world.filter = ({ message }) => message.type !== 'Replicate' && message.type !== 'Heartbeat';
+      world.until(joined(world, O), 4_000);
+      world.run(100);
+      expect(world.node(O).store.read(0, key, ct)?.ts).toBe(ct);
+      if (crashes) {
+        world.crash(O);
+        world.restart(O);
+      }
+      world.crash(V);
+      world.restart(V, old);
+      noticed(world);
+    },
+  );
 
   it('a rolled-back disk is detected when another cohort has a commit below what it has proposed since', () => {
     const world = new World({ settings: { verifyTimeoutMs: 2_000 } });
@@ -262,7 +265,7 @@ describe('D10: a disk that was rolled back', () => {
       world.filter = ({ message }) => message.type !== 'ResyncReq' || message.region !== 'oregon';
       world.heal(V, O);
       world.run(2_000);
-      // Ireland has what came after, and not the lost group, although its version clock of virginia covers it.
+      // Ireland has the later group, and not the lost one, although its version clock of virginia covers it.
       expect(has(world, I, key, ct)).toBe(false);
       const known = [V, O, I].map((node) => world.node(node).parts.stable.value);
       expect(Math.max(...known)).toBeLessThan(ct);
@@ -300,8 +303,8 @@ describe('D10: a disk that was rolled back', () => {
         world.heal(V, O);
         expect(runRebuilding(world, 5_000)).toEqual([V]);
         world.until(() => world.ust() > later, 10_000);
-        const everybody = [V, O, I, 'tokyo-1'];
-        expect(everybody.map((node) => has(world, node, key, ct))).toEqual(everybody.map(() => true));
+        const nodes = [V, O, I, 'tokyo-1'];
+        expect(nodes.map((node) => has(world, node, key, ct))).toEqual(nodes.map(() => true));
       }
     });
 

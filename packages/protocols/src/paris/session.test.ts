@@ -122,7 +122,7 @@ describe('ParisSession (Algorithm 1)', () => {
     expect(() => new Session('s', parisSession).detach('t')).toThrow('no commit is in flight');
   });
 
-  it('a snapshot below what the session has seen is a broken coordinator', () => {
+  it("a snapshot below the session's last one is an error of the coordinator", () => {
     const session = new Session('s', parisSession);
     session.observe({ ts: 9 });
     expect(() => session.started(session.begin(), 8)).toThrow('below');

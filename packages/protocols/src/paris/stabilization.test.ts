@@ -178,12 +178,12 @@ describe('PaRiS: one phase', () => {
 
 describe('PaRiS: invalid messages of peers', () => {
   const nonsense: TransactionMessage[] = [
-    { type: 'CommitTx', partition: 0, txId: 'nobody', attempt: 0, ct: 5 },
-    { type: 'AbortTx', partition: 0, txId: 'nobody', attempt: 0 },
-    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'committed', ts: 9 },
-    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'prepared', ts: 9 },
-    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'lost', ts: 0 },
-    { type: 'PrepareResp', txId: 'nobody', attempt: 0, partition: 3, pt: 9 },
+    { type: 'CommitTx', partition: 0, txId: 'unknown', attempt: 0, ct: 5 },
+    { type: 'AbortTx', partition: 0, txId: 'unknown', attempt: 0 },
+    { type: 'ResolveResp', txId: 'unknown', attempt: 0, partition: 3, state: 'committed', ts: 9 },
+    { type: 'ResolveResp', txId: 'unknown', attempt: 0, partition: 3, state: 'prepared', ts: 9 },
+    { type: 'ResolveResp', txId: 'unknown', attempt: 0, partition: 3, state: 'lost', ts: 0 },
+    { type: 'PrepareResp', txId: 'unknown', attempt: 0, partition: 3, pt: 9 },
     sample('Replicate', { source: 'atlantis', from: 0, to: 9, groups: [] }),
     sample('Heartbeat', { source: 'ireland', from: 0, to: 9, verified: true }),
     { type: 'ReplayLog', region: 'atlantis', after: 0, upTo: 9 },
@@ -231,7 +231,7 @@ describe('PaRiS: invalid messages of peers', () => {
       ref: 1,
       part: 0,
       parts: 1,
-      versions: [{ key: 'default/k', version: { ts: 9e15, txId: 'nobody', region: 'oregon', value: null } }],
+      versions: [{ key: 'default/k', version: { ts: 9e15, txId: 'unknown', region: 'oregon', value: null } }],
       next: null,
       vector: [{ region: 'virginia', ts: 9e15 }],
       gcFloor: 9e15,

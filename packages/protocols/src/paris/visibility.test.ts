@@ -97,7 +97,7 @@ describe('PaRiS: which snapshots are served', () => {
     const read = (txId: string) =>
       world.call('virginia-1', { type: 'ReadReq', txId, ust: 0, at: null, keys: ['default/x'] });
     expect(read(tx.id)).toMatchObject({ type: 'Refused', code: 'TRANSACTION_FINISHED' });
-    expect(read('nobody-ever-made-it.0')).toMatchObject({ type: 'Refused', code: 'TRANSACTION_UNKNOWN' });
+    expect(read('never-made.0')).toMatchObject({ type: 'Refused', code: 'TRANSACTION_UNKNOWN' });
   });
 });
 

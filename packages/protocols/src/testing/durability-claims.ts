@@ -110,7 +110,7 @@ export function durabilityClaims(protocol: OperationProtocol): void {
       expect(reader.rot(...keys)).toEqual(['last', keys[1], keys[2]]);
     });
 
-    it('a lost disk comes back although a stable time that still counts it has passed what it copies (D10)', () => {
+    it('a lost disk comes back although a stable time that still counts it has passed the copied versions (D10)', () => {
       // Messages of virginia's root take long: they arrive after its other node has lost its disk and has asked
       // every node.
       const delayMs = (from: string, to: string) => (from === 'virginia-1' && !to.startsWith('virginia') ? 300 : 1);

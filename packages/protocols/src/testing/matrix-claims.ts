@@ -128,11 +128,11 @@ export function matrixClaims(protocol: OperationProtocol): void {
     const conflicts = (world: OperationWorld) => world.topology.nodes.map((node) => world.counted(node, 'conflicts'));
 
     it('“d and d′ are created concurrently by different replicas, idt ≠ ut: they conflict”, and the application can observe it', () => {
-      const conflicts: Conflict[] = [];
+      const reported: Conflict[] = [];
       const world = settled({
         spec: replicated(REGIONS),
         delayMs: () => 20,
-        conflict: (conflict) => conflicts.push(conflict),
+        conflict: (conflict) => reported.push(conflict),
       });
       const key = keyIn(world, 0);
       const clients = ['virginia-1', 'oregon-1'].map((node) => new OperationClient(world, node));
@@ -140,8 +140,8 @@ export function matrixClaims(protocol: OperationProtocol): void {
       world.until(() => refs.every((ref, i) => world.answer(clients[i]!.node, ref) !== undefined));
       world.run(200);
       expect(conflicts(world)).toEqual([1, 1, 1]);
-      expect(conflicts.map(({ key: k }) => k)).toEqual([key, key, key]);
-      expect(conflicts[0]!.update.value).not.toBe(conflicts[0]!.existing!.value);
+      expect(reported.map(({ key: k }) => k)).toEqual([key, key, key]);
+      expect(reported[0]!.update.value).not.toBe(reported[0]!.existing!.value);
     });
 
     it('“if d is created after d′ is replicated, idt = ut, then d and d′ do not conflict”', () => {

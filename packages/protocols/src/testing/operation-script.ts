@@ -58,7 +58,7 @@ class OperationStage extends Scene {
     return deps.map((ts) => this.time(ts)).join(', ');
   }
 
-  /** What a session has seen. */
+  /** The state of a session. */
   seen(seen: Deps): string {
     return this.#hasMatrices ? this.#matrix(seen) : this.times(seen);
   }
@@ -130,7 +130,7 @@ export const OPERATION_SHOW: Readonly<Record<string, Command>> = {
     });
   },
 
-  /** What a session has seen. */
+  /** The state of a session. */
   seen: (stage, words) => {
     const { session } = stage.actor(words.next('a session')).client;
     const seen = session.seen.length === 0 ? 'nothing' : stage.seen(session.seen);

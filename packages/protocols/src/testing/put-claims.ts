@@ -42,7 +42,7 @@ export function putClaims(protocol: OperationProtocol): void {
       const request = new OperationClient(world, 'virginia-1').session.put(keyIn(world, 0), '1');
       world.call('virginia-1', request, 'PutResp');
       expect(refusal(world, 'virginia-1', { ...request, value: '2' })).toBe('TX_ID_REUSED');
-      expect(refusal(world, 'virginia-1', { ...request, principal: 'somebody' })).toBe('TX_ID_REUSED');
+      expect(refusal(world, 'virginia-1', { ...request, principal: 'another' })).toBe('TX_ID_REUSED');
     });
 
     it('a PUT that continues in another region happened, if the first region reports so (D4)', () => {

@@ -1,5 +1,5 @@
 /// <reference types="jest" />
-/** What every protocol of single operations refuses, and what it does when it cannot continue. */
+/** The refusals of every protocol of single operations, and its behaviour when it cannot continue. */
 import type { OperationMessage } from '../kernel/operations/messages.js';
 import { createOperationNode } from '../kernel/operations/node.js';
 import type { OperationProtocol } from '../kernel/operations/protocol.js';

@@ -70,7 +70,7 @@ export const SHOW: Readonly<Record<string, Show>> = {
     });
   },
 
-  /** Own committed transactions of a replica that UST has not passed: what a reconnect replays. */
+  /** Own committed transactions of a replica that UST has not passed: a reconnect replays them. */
   log: (stage, words) => {
     const node = stage.node(words.next('a node'));
     const partition = stage.partition(words.next('a partition'));

@@ -1,4 +1,4 @@
-/** What a script has set up: the world, the links, and the names of its keys, sessions, transactions and times. */
+/** The state of a script: the world, the links, and the names of its keys, sessions, transactions and times. */
 import type { NodeId, Timestamp, TxId } from '@isochron/core';
 import type { ClientResponse, TransactionMessage } from '../kernel/transactions/messages.js';
 import { transactionSchema } from '../kernel/transactions/messages.js';

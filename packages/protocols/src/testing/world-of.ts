@@ -1,6 +1,6 @@
 /**
  * A small world for claim tests: nodes on a virtual clock, links with delays that can be cut, disks that sync after a delay and lose
- * what was not synced when a node crashes. Nothing here is random: a test controls every event.
+ * unsynced writes when a node crashes. Nothing here is random: a test controls every event.
  */
 import {
   type AnyMessage,
@@ -29,7 +29,7 @@ import { DEFAULT_SETTINGS, type ProtocolSettings } from '../kernel/settings.js';
 import type { Address, Effects, Envelope, Input, Machine } from '../machine.js';
 import { PlainStore } from './plain-store.js';
 
-/** What the nodes of every family of protocols have. */
+/** The parts of the nodes of every family of protocols. */
 export interface AnyNode<M extends AnyMessage> {
   readonly clock: NodeClock;
   readonly drift: DriftWatch;

@@ -48,7 +48,7 @@ const stage = fc.record({
 });
 type Stage = typeof stage extends fc.Arbitrary<infer S> ? S : never;
 
-/** For every transaction: what it wrote, and what its session had seen before. */
+/** For every transaction: its writes, and what its session had seen before. */
 class Ledger {
   readonly #writes = new Map<TxId, readonly string[]>();
   readonly #past = new Map<TxId, ReadonlySet<TxId>>();

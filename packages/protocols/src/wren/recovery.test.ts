@@ -1,4 +1,4 @@
-/** Claims about nodes that come back: what they serve at once, what waits, and that no answer is wrong meanwhile. */
+/** Claims about nodes that come back: they serve at once or wait within a bound, and never answer wrongly. */
 import type { ClientResponse } from '../kernel/transactions/messages.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { loseDisk, recovered } from '../testing/lost-disks.js';
@@ -66,7 +66,7 @@ describe('Wren: after a restart', () => {
     const key = keyOn(world, 'virginia-2');
     const request = { type: 'ReadReq' as const, txId: null, ust: 0, at: null, keys: [key] };
     expect(world.call('virginia-1', request, 'Refused').code).toBe('SNAPSHOT_UNAVAILABLE');
-    // Its own version clock goes on soon; of the other region it has less than the snapshot.
+    // Its own version clock moves on soon; of the other region it has less than the snapshot.
     world.run(2_000);
     const { lst, rst } = times(world, 'virginia-1');
     const { vv } = world.node('virginia-2').parts.replicas[0]!.replication;
@@ -81,7 +81,7 @@ describe('Wren: after a restart', () => {
     // Nothing is written in the third partition: its disk has least of oregon.
     const world = wrenWorld(everywhereOn(2, 1, 3), { settings: { verifyTimeoutMs: 2_000 } });
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];
-    // UST, which is on the disk, stands still; RST goes on.
+    // UST, which is on the disk, stands still; RST rises.
     world.filter = ({ message }) => message.type !== 'GossipRoot';
     world.run(200);
     const { ct } = new TestClient(world, 'oregon-1').write({ [x]: 'X' });

@@ -41,7 +41,7 @@ describe('Wren: a session moves', () => {
     expect(client.session.cacheSize).toBe(0);
   });
 
-  it('a session that moves waits for what it has read of the new region, too, and never takes the lst of one region for that of another', () => {
+  it('a session that moves waits for its reads of the new region, too, and never takes the lst of one region for that of another', () => {
     const world = slow();
     const key = keyIn(world, 0);
     const { ct } = new TestClient(world, 'virginia-1').write({ [key]: '1' });
@@ -168,7 +168,7 @@ describe('Wren: a transaction moves', () => {
     expect(client.readOnce(x, y)).toEqual([null, '2']);
   });
 
-  it('the first write of a new session waits for nothing, and its next read neither', () => {
+  it('the first write of a new session does not wait, and its next read neither', () => {
     const world = slow();
     const key = keyIn(world, 0);
     const client = new TestClient(world, 'virginia-1');

@@ -238,7 +238,7 @@ describe('Wren: garbage collection (section IV-B)', () => {
     expect(reader.read(tx, key)).toEqual([had?.value ?? null]);
   });
 
-  it('a snapshot below what was collected is refused, never answered wrongly', () => {
+  it('a snapshot below the floor of garbage collection is refused, never answered wrongly', () => {
     const world = wrenWorld(everywhereOn(2, 1, 1), { settings: { retentionMs: 0 } });
     const key = keyIn(world, 0);
     const writer = new TestClient(world, 'oregon-1');
