@@ -35,7 +35,7 @@ export interface HostPorts<M extends AnyMessage> {
 interface Added<M extends AnyMessage> {
   readonly machine: Machine<M>;
   readonly address: Address;
-  /** The times of its timers in the queue. */
+  /** Each timer that it has set: the key in the queue. */
   readonly timers: Map<TimerKind, Timer<M>>;
 }
 

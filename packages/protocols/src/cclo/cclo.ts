@@ -21,7 +21,7 @@ import { ccLoSession } from './session.js';
 type Out = Effects<OperationMessage>;
 
 /** The interval between two removals of expired ids. */
-const FORGET_INTERVAL: Timestamp = KEPT / 8;
+const DROP_INTERVAL: Timestamp = KEPT / 8;
 
 /** Clocks that have passed the ROTs of their lost records: a process joins once, with all its replicas. */
 const PASSED = new WeakSet<NodeClock>();
@@ -77,7 +77,7 @@ export class Readers implements ReplicaPart {
     const { clock, settings } = this.replica.replication.state;
     this.checks.expire(now - 2 * settings.commitTimeoutMs);
     const upTo = clock.last - KEPT;
-    if (upTo < this.#droppedUpTo + FORGET_INTERVAL) return;
+    if (upTo < this.#droppedUpTo + DROP_INTERVAL) return;
     this.#droppedUpTo = upTo;
     this.records.forget(upTo);
   }

@@ -35,7 +35,7 @@ class CopsGt implements NamedProtocol {
   readonly rotMs = TRANSACTION_MS;
   readonly rotsHaveIds = false;
   readonly admission: AdmissionRules;
-  /** Dependencies of peers' updates, by the replica that received them. */
+  /** The number of dependencies of peers' updates, by the receiving replica. */
   readonly #counters = new Map<PartitionId, { dependencies: number }>();
 
   constructor(readonly state: NodeState) {

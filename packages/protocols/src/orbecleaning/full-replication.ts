@@ -4,7 +4,7 @@
  * all have, sends the others a completion. Both are cumulative: one message stands for all updates up to a timestamp,
  * leaves with the round's replication, and is not sent when nothing was written.
  *
- * A crash loses the vector, not its truth: it begins again at UST, which every replica has reached.
+ * A crash loses the vector: it begins again at UST, which every replica has reached.
  */
 import type { RegionId, Timestamp, Version, WallMs } from '@isochron/core';
 import { Addresses } from '../kernel/node-state.js';
@@ -30,7 +30,7 @@ export class FullReplication implements ReplicaPart {
   readonly counters = { conflicts: 0, replicationAcks: 0, replicationsComplete: 0, cleaned: 0 };
   readonly #rvv = new Map<RegionId, Timestamp>();
   readonly #peers = new Map<RegionId, Peer>();
-  /** The own update up to which completions were sent. */
+  /** The timestamp up to which completions were sent. */
   #completed: Timestamp;
 
   constructor(readonly replica: ReplicaView) {
@@ -42,7 +42,7 @@ export class FullReplication implements ReplicaPart {
       this.#rvv.set(other, stable.aggregated);
       if (other === region) continue;
       const address = addresses.replica(partition, other);
-      // Acknowledgements that a previous incarnation has not sent.
+      // Acknowledgements that a previous incarnation may not have sent.
       const acknowledged = replication.vv.applied(other);
       this.#peers.set(other, { address, applied: [], acknowledged, again: acknowledged > 0, has: 0 });
     }
@@ -102,9 +102,7 @@ export class FullReplication implements ReplicaPart {
     }
   }
 
-  /**
-   * Whether there is an acknowledgement for a source: of updates that are on disk now, or that were never acknowledged.
-   */
+  /** Whether an acknowledgement is due to a source: of updates that are on disk now, or again after a lost link. */
   #acknowledges(peer: Peer, durable: Timestamp): boolean {
     const from = peer.acknowledged;
     while (peer.applied.length > 0 && peer.applied[0]! <= durable) peer.acknowledged = peer.applied.shift()!;

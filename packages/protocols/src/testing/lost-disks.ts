@@ -23,7 +23,7 @@ interface AnyWorld extends Pick<World, 'crash' | 'run' | 'restart'> {
 /** A condition: the node has its data. */
 export const joined = (world: AnyWorld, node: string) => () => world.node(node).parts.membership.joined;
 
-/** A condition: the node has joined, and the sessions that it serves were begun after the loss. */
+/** A condition: the node has joined, and UST has passed its loss. */
 export const recovered = (world: World, node: string) => () =>
   joined(world, node)() && world.ust() > world.node(node).parts.membership.incarnation;
 

@@ -84,7 +84,7 @@ class OperationStage extends Scene {
 
 type Command = (stage: OperationStage, words: Words) => readonly string[];
 
-/** The settings beside the commands of every script. */
+/** These commands, and those of every script. */
 export const OPERATION_COMMANDS: Readonly<Record<string, Command>> = {
   ...SCENE_COMMANDS,
 
