@@ -28,7 +28,7 @@ const ONE_NODE = { regions: ['virginia'], partitions: 2, replication: 1 };
 const silent = () => undefined;
 
 let folder: string;
-/** Whether somebody has to look into what a run left. */
+/** Whether the folder of a run is kept for inspection. */
 let keep = false;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'isochron-chaos-'));
@@ -66,7 +66,7 @@ describe('a minute of faults of every kind', () => {
   const isConsistent = (lines: readonly HistoryLine[]): boolean =>
     checkHistory(parseHistory(lines.map((line) => JSON.stringify(line)).join('\n'))).ok;
 
-  it('loses nothing, tears nothing, and leaves a cluster whose regions agree', async () => {
+  it('a minute of faults of every kind loses nothing, tears no transaction, and leaves regions that agree', async () => {
     const options = optionsOf('storm', THREE_REGIONS);
     const scenario = storm({ ...options, durationMs: STORM_MS, kinds: ALWAYS, sessions: 9, keys: 50, least: 500 });
     report = await run(scenario, options);
@@ -75,7 +75,7 @@ describe('a minute of faults of every kind', () => {
     expect(report.tally.ledger.some(({ status }) => status === 'committed')).toBe(true);
   });
 
-  it('would be found out if an acknowledged write were missing in one region', () => {
+  it('an acknowledged write that is missing in one region is reported', () => {
     const spoilt = new Map(report.contents!);
     const [lost] = report.tally.ledger.find(({ status }) => status === 'committed')!.writes.keys();
     spoilt.set('oregon', new Map([...spoilt.get('oregon')!].filter(([key]) => key !== lost)));
@@ -86,9 +86,9 @@ describe('a minute of faults of every kind', () => {
   });
 
   it.each([
-    ['a session had read an older value than its own', withStaleRead],
-    ['a transaction had been read in part', withFracturedRead],
-  ])('would be found out if %s', (_what, spoil) => {
+    ["a read of an older value than its session's own", withStaleRead],
+    ['a read of a part of a transaction', withFracturedRead],
+  ])('%s in the history is reported', (_what, spoil) => {
     const lines = history();
     expect(isConsistent(lines)).toBe(true);
     expect(isConsistent(spoil(lines))).toBe(false);
@@ -96,30 +96,30 @@ describe('a minute of faults of every kind', () => {
 });
 
 describe('a region that is cut off', () => {
-  it('stops nobody from reading and writing what is local; staleness shows, and everything catches up', async () => {
+  it('a region that is cut off goes on with local reads and writes, shows its staleness, and catches up', async () => {
     const scenario = isolation({ seed: SEED, phaseMs: 10_000, sessionsPerRegion: 2, onStep: silent });
     const report = await run(scenario, optionsOf('isolation', THREE_REGIONS));
     expectFine(report);
     expect(report.tally.outcomes.committed).toBeGreaterThan(0);
   });
 
-  it('is found out when it is never connected again', async () => {
+  it('a region that is never connected again is reported as not converged', async () => {
     const scenario = isolation({ seed: SEED, phaseMs: 1000, sessionsPerRegion: 1, onStep: silent });
-    const forgetful: Scenario = {
+    const unhealed: Scenario = {
       ...scenario,
       load: async (...args) => ({ ...(await scenario.load(...args)), heal: async () => undefined }),
     };
     const cluster = { regions: ['virginia', 'oregon'], partitions: 4 };
-    const report = await run(forgetful, { ...optionsOf('forgetful', cluster), limitMs: 3000 });
+    const report = await run(unhealed, { ...optionsOf('unhealed', cluster), limitMs: 3000 });
     expect(report.notConverged).toContain('UST passes all clocks');
     expect(exitCodeOf(report)).toBe(EXIT.notConverged);
   });
 });
 
-describe('what no fault asked for is found out', () => {
-  it('a node that ends by itself', async () => {
+describe('failures that no fault explains', () => {
+  it('a node that ends by itself is reported', async () => {
     const scenario = calm('ended');
-    const murderous: Scenario = {
+    const withKill: Scenario = {
       ...scenario,
       load: async (chaos, recorder) => {
         const load = await scenario.load(chaos, recorder);
@@ -127,14 +127,14 @@ describe('what no fault asked for is found out', () => {
         return load;
       },
     };
-    const report = await run(murderous, optionsOf('ended', ONE_NODE));
+    const report = await run(withKill, optionsOf('ended', ONE_NODE));
     expect(report.failures).toEqual([expect.stringContaining('virginia-1 ended by itself (SIGKILL)')]);
     expect(exitCodeOf(report)).toBe(EXIT.violation);
   });
 
-  it('a data folder that is gone, of which there was no other copy', async () => {
+  it('the loss of the only data folder is reported', async () => {
     const scenario = calm('wiped');
-    const careless: Scenario = {
+    const withWipe: Scenario = {
       ...scenario,
       load: async (chaos, recorder) => {
         const load = await scenario.load(chaos, recorder);
@@ -144,7 +144,7 @@ describe('what no fault asked for is found out', () => {
         return load;
       },
     };
-    const report = await run(careless, optionsOf('wiped', ONE_NODE));
+    const report = await run(withWipe, optionsOf('wiped', ONE_NODE));
     const acknowledged = report.tally.ledger.filter(({ status }) => status === 'committed');
     expect(acknowledged.length).toBeGreaterThan(0);
     expect(report.audit?.lost).toHaveLength(acknowledged.length);

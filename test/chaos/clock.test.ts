@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 /** Answers every message with its clock. */
 const PROGRAM = "process.on('message', () => process.send(Date.now()))";
 
-it('is wrong from the start, and becomes wrong in another way while it runs', async () => {
+it('the clock of a node is wrong from its start, and can get another error while the node runs', async () => {
   const clock = (offsetMs: number): WrongClock => ({ offsetMs, rate: 0, sinceMs: 0 });
   const child = spawn(process.execPath, ['--import', MODULE, '--eval', PROGRAM], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -29,7 +29,7 @@ it('is wrong from the start, and becomes wrong in another way while it runs', as
   }
 });
 
-it('drifts by its rate from the moment on that it is told', () => {
+it('a wrong clock drifts by its rate from sinceMs on', () => {
   expect(errorOf({ offsetMs: 5, rate: -0.1, sinceMs: 1000 }, 3000)).toBe(-195);
   expect(errorOf({ offsetMs: 5, rate: 0.5, sinceMs: 1000 }, 1000)).toBe(5);
 });

@@ -1,9 +1,9 @@
 /**
- * Loaded into a node by `--import`: its wall clock is wrong by as much as it is told, at its start by the environment and later over the
- * channel. Nothing in the product knows of it: `Date.now` is the only wall clock that it reads.
+ * Loaded into a node by `--import`: gives its wall clock an error, at the start from the environment and later from
+ * messages over the channel. The product has no hook for it: `Date.now` is the only wall clock that it reads.
  */
 
-/** How a clock is wrong: by `offsetMs`, and by `rate` ms more for every ms since `sinceMs`, a reading of the right clock. */
+/** The error of a clock: `offsetMs`, and `rate` ms for every ms since `sinceMs`, a reading of the right clock. */
 export interface WrongClock {
   readonly offsetMs: number;
   readonly rate: number;
@@ -13,7 +13,7 @@ export interface WrongClock {
 /** The environment variable with the {@link WrongClock} of a node's start, as JSON. */
 export const CLOCK_VARIABLE = 'CHAOS_CLOCK';
 
-/** What it is off by at a moment of the right clock, in ms. */
+/** The error at a moment of the right clock, in ms. */
 export const errorOf = ({ offsetMs, rate, sinceMs }: WrongClock, nowMs: number): number =>
   offsetMs + rate * (nowMs - sinceMs);
 

@@ -1,4 +1,4 @@
-/** A cluster of real processes in which everything can be made to go wrong: processes, links, clocks, disks. */
+/** A cluster of real processes with faults of processes, links, clocks and disks. */
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,20 +13,20 @@ import { CLOCK_VARIABLE, type WrongClock } from './clock.js';
 import { crossing, type Shape } from './faults.js';
 import { PeerLinks } from './links.js';
 
-/** Compiled: nodes are not run by a test runner. */
+/** The compiled module: nodes run without the test runner. */
 const CLOCK_MODULE = pathToFileURL(join(ROOT, 'test/dist/chaos/clock.js')).href;
 const RIGHT: WrongClock = { offsetMs: 0, rate: 0, sinceMs: 0 };
 /** Many nodes start at the same time on few cores. */
 const START_LIMIT_MS = 120_000;
-/** A node gives itself ten seconds to close. */
+/** A node takes at most ten seconds to close. */
 const END_LIMIT_MS = 60_000;
-/** A node that ends by itself starts again after this pause, as under a supervisor, but not for ever. */
+/** A node that ends by itself starts again after this pause, as under a supervisor, for a limited number of times. */
 const RESTART_PAUSE_MS = 250;
 const MAX_RESTARTS = 20;
-/** One that refuses to start because of its clock is tried again after this pause. */
+/** A node that refuses to start because of its clock starts again after this pause. */
 const CLOCK_PAUSE_MS = 1_000;
 
-/** Clocks of a node, as `/v1/clock` tells them. */
+/** Clocks of a node, as `/v1/clock` reports them. */
 export interface NodeClocks {
   readonly ust: number;
   readonly hlc: number;
@@ -35,11 +35,11 @@ export interface NodeClocks {
 
 export class ChaosCluster {
   readonly shape: Shape;
-  /** What nodes did that no fault asked for: they ended by themselves, or not in order. */
+  /** Failures that no fault explains: nodes that ended by themselves, or not in order. */
   readonly failures: string[] = [];
   readonly #clocks = new Map<string, WrongClock>();
-  /** Processes that were told to end. */
-  readonly #told = new Set<Child>();
+  /** Processes that received a signal to end. */
+  readonly #signalled = new Set<Child>();
   #closing = false;
 
   private constructor(
@@ -53,8 +53,8 @@ export class ChaosCluster {
   }
 
   /**
-   * Starts all nodes, with a proxy between each two, and waits until each is ready. The peer addresses of the cluster file lead nowhere:
-   * every node listens elsewhere and is dialled through the proxies.
+   * Starts all nodes, with a proxy between each two, and waits until each is ready. No node listens at its address in
+   * the cluster file: every node listens elsewhere, and its peers dial the proxies.
    */
   static async start(options: ClusterOptions): Promise<ChaosCluster> {
     const settings = { diskQuotaBytes: DISK_QUOTA_BYTES, ...options.settings };
@@ -80,7 +80,7 @@ export class ChaosCluster {
     return Object.keys(this.shape);
   }
 
-  /** Starts a node that does not run, with the clock that it has. */
+  /** Starts a node that does not run, with its present clock. */
   launch(id: string): void {
     if (this.cluster.runs(id) || this.#closing) return;
     const listen = ['--peer-listen', `127.0.0.1:${this.peerPorts.get(id)}`];
@@ -92,15 +92,15 @@ export class ChaosCluster {
     void child.exited.then((exit) => this.#ended(id, child, exit));
   }
 
-  /** Ends a node by a signal, and waits for its end. One that is down already, or on its way, is left alone. */
+  /** Ends a node by a signal, and waits for its end. Sends no second SIGTERM to a node that is ending. */
   async end(id: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     if (!this.cluster.runs(id)) return;
     const child = this.cluster.process(id);
-    const isLeaving = this.#told.has(child);
-    this.#told.add(child);
-    // A second SIGTERM would tell it not to wait.
+    const isLeaving = this.#signalled.has(child);
+    this.#signalled.add(child);
+    // A second SIGTERM would end it without waiting.
     const { code } = isLeaving && signal === 'SIGTERM' ? await child.exited : await child.kill(signal, END_LIMIT_MS);
-    // Without a code it was killed meanwhile, or had not come so far as to listen to signals.
+    // No code: it was killed meanwhile, or had not installed its signal handlers yet.
     if (isLeaving || signal === 'SIGKILL' || code === 0 || code === null) return;
     this.failures.push(`${id} ended with ${code} on ${signal}: ${lastLine(child)}`);
   }
@@ -110,7 +110,7 @@ export class ChaosCluster {
     if (this.cluster.runs(id)) this.cluster.process(id).signal(signal);
   }
 
-  /** Cuts all links between a region and the others, or lets them go silent. */
+  /** Cuts or mutes all links between a region and the others. */
   isolate(region: string, how: 'cut' | 'mute'): void {
     for (const pair of crossing(region, this.shape, this.links.pairs)) {
       if (how === 'cut') this.links.proxy(pair).cut();
@@ -122,26 +122,26 @@ export class ChaosCluster {
     for (const pair of crossing(region, this.shape, this.links.pairs)) this.links.proxy(pair).heal();
   }
 
-  /** From now on the node's wall clock is wrong by this, also after a restart. */
+  /** Sets the error of the node's wall clock, for its later starts, too. */
   setClock(id: string, offsetMs: number, rate = 0): void {
     const clock = { offsetMs, rate, sinceMs: Date.now() };
     this.#clocks.set(id, clock);
     if (this.cluster.runs(id)) this.cluster.process(id).tell(clock);
   }
 
-  /** Deletes everything that a node has on disk. It must not run. */
+  /** Deletes everything on a node's disk. The node must not run. */
   wipe(id: string): void {
     rmSync(this.cluster.node(id).dataDir, { recursive: true, force: true });
   }
 
-  /** Copies everything that a node has on disk. It must not run. */
+  /** Copies everything on a node's disk. The node must not run. */
   backUp(id: string): void {
     const { dataDir } = this.cluster.node(id);
     rmSync(`${dataDir}.old`, { recursive: true, force: true });
     cpSync(dataDir, `${dataDir}.old`, { recursive: true });
   }
 
-  /** Puts the copy in the place of what the node has on disk. It must not run. */
+  /** Replaces the contents of a node's disk by the copy. The node must not run. */
   restore(id: string): void {
     this.wipe(id);
     cpSync(`${this.cluster.node(id).dataDir}.old`, this.cluster.node(id).dataDir, { recursive: true });
@@ -182,19 +182,20 @@ export class ChaosCluster {
     return json as NodeClocks;
   }
 
-  /** Stops all nodes in order; one that cannot is a failure. */
+  /** Stops all nodes in order; a node that does not end in order is a failure. */
   async stop(): Promise<void> {
     this.#closing = true;
     await Promise.all(this.nodes.map((id) => this.end(id, 'SIGTERM')));
   }
 
-  /** Writes what every node has logged to a folder. */
+  /** Writes the logs of all nodes to a folder. */
   writeLogs(folder: string): void {
     for (const id of this.nodes) writeFileSync(join(folder, `${id}.log`), this.cluster.fullLog(id));
   }
 
   /**
-   * Nodes whose timestamps lie further ahead of true time than any clock may: what a wrong clock has left behind (K1).
+   * Nodes whose timestamps lie further ahead of true time than any clock may, because of a wrong clock
+   * (K1, no clock from afar).
    */
   async clocksFromTheFuture(): Promise<string[]> {
     const limit = packWall(Date.now() + MAX_CLOCK_DRIFT_MS);
@@ -202,7 +203,7 @@ export class ChaosCluster {
     return clocks.filter(({ hlc, ust }) => Math.max(hlc, ust) > limit).map(({ id, hlc }) => `${id} is at ${hlc}`);
   }
 
-  /** Whether a node has refused to start because its clock is behind, as it should (K5). */
+  /** Whether a node refused to start because its clock is behind, as it should (K5, no start on data of the future). */
   #isBehindItsData(id: string, child: Child): boolean {
     return (this.#clocks.get(id)?.offsetMs ?? 0) < 0 && child.stderr.includes('CLOCK_BEHIND_DATA');
   }
@@ -215,7 +216,7 @@ export class ChaosCluster {
   }
 
   async #ended(id: string, child: Child, { code, signal }: Exit): Promise<void> {
-    if (this.#told.has(child) || this.#closing) return;
+    if (this.#signalled.has(child) || this.#closing) return;
     if (this.#isBehindItsData(id, child)) {
       await delay(CLOCK_PAUSE_MS);
       this.launch(id);
@@ -228,7 +229,7 @@ export class ChaosCluster {
   }
 }
 
-/** How far a clock may be ahead of another one, as the cluster file has it by default. */
+/** The default limit of the drift between two clocks in the cluster file. */
 const MAX_CLOCK_DRIFT_MS = 5_000;
 
 const lastLine = ({ stderr }: Child): string => stderr.trimEnd().split('\n').at(-1) ?? '';

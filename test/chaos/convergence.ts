@@ -1,4 +1,4 @@
-/** Whether a cluster that was healed becomes one again, and what it then holds. */
+/** Whether a healed cluster converges, and what it then holds. */
 import type { Timestamp } from '@isochron/core';
 import { call } from '../e2e/http.js';
 import { entriesAt } from '../e2e/rows.js';
@@ -8,22 +8,22 @@ import type { ChaosCluster } from './cluster.js';
 /** Keys and values by region. */
 export type Contents = ReadonlyMap<string, ReadonlyMap<string, unknown>>;
 
-/** A cluster that has become one again. */
+/** A cluster that has converged. */
 export interface Converged {
   /** A snapshot that covers everything. */
   readonly at: Timestamp;
-  /** How long it took until every process answered, and until UST had passed everything, in ms. */
+  /** Time until every process answered, and until UST had passed everything, in ms. */
   readonly answeredMs: number;
   readonly convergedMs: number;
 }
 
-/** The cluster did not become one again. */
+/** The cluster did not converge. */
 export class NotConverged extends Error {}
 
 /**
- * Waits until every node runs, and has installed everything that any of them had promised when it answered first: UST has passed all
- * clocks, so every commit is visible everywhere and no prepared transaction is left below.
- * @param greatest the greatest timestamp that a client has heard of; UST must pass it, too
+ * Waits until every node runs and has installed everything that any node had promised at its first answer: UST has
+ * passed all clocks, so every commit is visible everywhere and no prepared transaction is left below.
+ * @param greatest the greatest timestamp that a client has received; UST must pass it, too
  * @throws NotConverged
  */
 export async function converged(cluster: ChaosCluster, limitMs: number, greatest = 0): Promise<Converged> {
@@ -48,7 +48,7 @@ export async function converged(cluster: ChaosCluster, limitMs: number, greatest
   }
 }
 
-/** Everything that each region shows in one snapshot: of the partitions that it hosts, its own replicas. */
+/** The contents of each region in one snapshot: for the partitions that it hosts, its own replicas. */
 export async function contents(cluster: ChaosCluster, at: number): Promise<Contents> {
   const regions = new Map<string, Map<string, unknown>>();
   for (const region of cluster.regions) {
@@ -60,7 +60,7 @@ export async function contents(cluster: ChaosCluster, at: number): Promise<Conte
   return regions;
 }
 
-/** Keys for which regions do not show the same, one sentence each. */
+/** Keys with different values in different regions, one sentence each. */
 export function differences(regions: Contents): string[] {
   const [first, ...others] = regions;
   if (first === undefined) return [];
@@ -73,15 +73,15 @@ export function differences(regions: Contents): string[] {
 
 const text = (value: unknown): string => (value === undefined ? 'not there' : JSON.stringify(value));
 
-/** Asks every region how transactions ended. Returns, by id, what each of them says. */
+/** Asks every region for the outcomes of transactions. Returns the regions' answers by id. */
 export async function outcomes(cluster: ChaosCluster, ids: readonly string[]): Promise<Map<string, string[]>> {
   const answers = new Map<string, string[]>();
   for (const id of ids) {
-    const said = cluster.regions.map(async (region) => {
+    const statuses = cluster.regions.map(async (region) => {
       const { json } = await call(cluster.cluster.endpoint(region), 'GET', `/v1/transactions/${id}`);
       return (json as { status?: string } | undefined)?.status ?? 'no answer';
     });
-    answers.set(id, await Promise.all(said));
+    answers.set(id, await Promise.all(statuses));
   }
   return answers;
 }

@@ -31,14 +31,14 @@ const stopped = ({ fault }: Step, shape: Shape): readonly string[] => {
 };
 
 describe('a schedule', () => {
-  it('is the same for the same seed and cluster, and another one for another seed', () => {
+  it('a schedule is the same for the same seed and cluster, and differs for another seed', () => {
     const shape = shapeOf(3, 2);
     const draw = { durationMs: 60_000, shape, pairs: pairsOf(shape), kinds: ALWAYS };
     expect(drawSchedule({ ...draw, seed: 7 })).toEqual(drawSchedule({ ...draw, seed: 7 }));
     expect(drawSchedule({ ...draw, seed: 7 })).not.toEqual(drawSchedule({ ...draw, seed: 8 }));
   });
 
-  it('has every kind of fault, however short it is', () => {
+  it('a schedule has every kind of fault, however short it is', () => {
     const shape = shapeOf(3, 2);
     for (let seed = 0; seed < 50; seed++) {
       const steps = drawSchedule({ seed, durationMs: 20_000, shape, pairs: pairsOf(shape), kinds: ALWAYS });
@@ -46,7 +46,7 @@ describe('a schedule', () => {
     }
   });
 
-  it('begins its faults in order, within its time but for kinds that had no room, and only those it may', () => {
+  it('a schedule begins only the given kinds of faults, in order, and late only for a kind that had no room', () => {
     fc.assert(
       fc.property(draws, (draw) => {
         const steps = drawSchedule(draw);
@@ -61,7 +61,7 @@ describe('a schedule', () => {
     );
   });
 
-  it('never stops a process that another fault has stopped', () => {
+  it('a schedule never stops a process that another fault has stopped', () => {
     fc.assert(
       fc.property(draws, (draw) => {
         const until = new Map<string, number>();
@@ -75,7 +75,7 @@ describe('a schedule', () => {
     );
   });
 
-  it('is empty where nothing can go wrong', () => {
+  it('a schedule of no kinds of faults is empty', () => {
     const draw = { seed: 1, durationMs: 60_000, shape: shapeOf(1, 1), pairs: [] };
     expect(drawSchedule({ ...draw, kinds: [] })).toEqual([]);
     expect(drawSchedule({ ...draw, kinds: ['cut', 'mute', 'delay', 'isolate'] })).toEqual([]);

@@ -1,11 +1,11 @@
-/** What the nemesis can do, and how a run's faults are drawn from its seed. */
+/** The faults of the nemesis, and how those of a run are drawn from its seed. */
 import { Random } from '@isochron/core';
 import type { Way } from '@isochron/transport/testing/tcp-proxy';
 
-/** Two nodes: the one that dials, and the other one. */
+/** Two nodes: the one that dials, and its peer. */
 export type Pair = readonly [from: string, to: string];
 
-/** One thing that goes wrong. How long it lasts is in its {@link Step}. */
+/** One fault. Its duration is in its {@link Step}. */
 export type Fault =
   /** `kill -9`, and started again at the end. */
   | { readonly kind: 'kill'; readonly node: string }
@@ -13,31 +13,31 @@ export type Fault =
   | { readonly kind: 'stop'; readonly node: string }
   /** SIGSTOP, and SIGCONT at the end. */
   | { readonly kind: 'pause'; readonly node: string }
-  /** The same for so long that it is noticed, with nothing else wrong: new writes in other regions have to go on. */
+  /** SIGSTOP for long enough to be detected, without other faults: new writes in other regions must go on. */
   | { readonly kind: 'freeze'; readonly node: string }
   /** The connection of two nodes is reset, and refused until the end. */
   | { readonly kind: 'cut'; readonly pair: Pair }
-  /** No byte gets through any more, one way or both, and nobody is told. */
+  /** The connection stays open but carries no bytes, one way or both. */
   | { readonly kind: 'mute'; readonly pair: Pair; readonly ways: readonly Way[] }
-  /** Bytes come late, in ms, not the same both ways. */
+  /** Bytes are delayed, in ms, with different delays for each direction. */
   | { readonly kind: 'delay'; readonly pair: Pair; readonly ms: Readonly<Record<Way, number>> }
   /** All links of a region to the others. */
   | { readonly kind: 'isolate'; readonly region: string; readonly how: 'cut' | 'mute' }
   /** The wall clock jumps, and jumps back at the end. */
   | { readonly kind: 'jump'; readonly node: string; readonly byMs: number }
-  /** The wall clock goes faster or slower, by this share; set right at the end. */
+  /** The wall clock runs faster or slower, by this share; set right at the end. */
   | { readonly kind: 'drift'; readonly node: string; readonly rate: number }
   /** The wall clock of a running node is off by minutes to decades, and set right at the end. */
   | { readonly kind: 'far-clock'; readonly node: string; readonly byMs: number }
   /**
-   * The node is killed and starts with such a clock; it is set right at the end, with another start where it says so.
+   * The node is killed and starts with such a clock; it is set right at the end, with another start if `startsAgain`.
    */
   | { readonly kind: 'far-start'; readonly node: string; readonly byMs: number; readonly startsAgain: boolean }
   /** A ballast file fills the disk up to the quota. */
   | { readonly kind: 'fill'; readonly node: string }
-  /** The data folder is gone after a kill (D10). */
+  /** The data folder is lost after a kill (D10, lost, damaged and rolled-back disks). */
   | { readonly kind: 'wipe'; readonly node: string }
-  /** The data folder is an older one after a kill, and the node's links stay down until the end (D10). */
+  /** The data folder is replaced by an older one after a kill, and the node's links stay down until the end (D10). */
   | { readonly kind: 'rollback'; readonly node: string }
   /** All nodes at once. */
   | { readonly kind: 'restart-all'; readonly signal: 'SIGKILL' | 'SIGTERM' };
@@ -54,17 +54,17 @@ export interface Step {
 /** The nodes of a cluster, by region. */
 export type Shape = Readonly<Record<string, readonly string[]>>;
 
-/** Everything a schedule depends on. */
+/** The input of a schedule. */
 export interface Draw {
   readonly seed: number;
   readonly durationMs: number;
   readonly shape: Shape;
   readonly kinds: readonly FaultKind[];
-  /** Who dials whom. */
+  /** Which node dials which. */
   readonly pairs: readonly Pair[];
 }
 
-/** How often each kind is dealt before the cards are shuffled again, and how long it lasts at least and at most, in ms. */
+/** How many cards a kind has in the deck, and its shortest and longest duration, in ms. */
 const CARDS: Readonly<Record<FaultKind, { count: number; forMs: readonly [number, number] }>> = {
   kill: { count: 3, forMs: [0, 4000] },
   stop: { count: 1, forMs: [0, 2000] },
@@ -84,7 +84,7 @@ const CARDS: Readonly<Record<FaultKind, { count: number; forMs: readonly [number
   freeze: { count: 1, forMs: [8000, 10_000] },
 };
 
-/** All kinds that a healthy product has to bear at any time. */
+/** All kinds that a healthy product has to withstand at any time. */
 export const ALWAYS: readonly FaultKind[] = [
   'kill',
   'stop',
@@ -124,13 +124,13 @@ export function drawSchedule({ seed, durationMs, shape, kinds, pairs }: Draw): S
   const missing = new Set(possible);
   for (let atMs = FIRST_AFTER_MS; atMs < durationMs || missing.size > 0; atMs += between(random, GAP_MS)) {
     const kind = deck.deal();
-    // What has no room in the time comes after it, once: a run without a kind of fault shows nothing about it.
+    // A kind without room comes after the time, once: otherwise the run would show nothing about it.
     if (atMs >= durationMs && !missing.has(kind)) continue;
     const fault = drawFault(kind, random, shape, pairs);
     const forMs = between(random, CARDS[kind].forMs);
     const claims = claimsOf(fault, shape, pairs);
     const freeAtMs = Math.max(...claims.map((claim) => busyUntil.get(claim) ?? 0));
-    // One thing goes wrong at a time with each of them.
+    // Each resource has one fault at a time.
     atMs = Math.max(atMs, freeAtMs);
     if (atMs >= durationMs && !missing.has(kind)) continue;
     missing.delete(kind);
@@ -140,13 +140,13 @@ export function drawSchedule({ seed, durationMs, shape, kinds, pairs }: Draw): S
   return steps;
 }
 
-/** Links take two nodes, and cutting a region off takes another one. */
+/** Faults of links take two nodes; the isolation of a region takes another region. */
 function isPossible(kind: FaultKind, shape: Shape, pairs: readonly Pair[]): boolean {
   if (kind === 'isolate' || kind === 'freeze') return Object.keys(shape).length > 1;
   return pairs.length > 0 || !['cut', 'mute', 'delay'].includes(kind);
 }
 
-/** Every kind comes up before any comes up again too often. */
+/** The kinds in random order, so that every kind comes up before any is repeated too often. */
 class Deck {
   #cards: FaultKind[] = [];
 
@@ -205,7 +205,7 @@ function drawFault(kind: FaultKind, random: Random, shape: Shape, pairs: readonl
 const between = (random: Random, [least, most]: readonly [number, number]): number =>
   least + random.below(most - least + 1);
 
-/** Small ones as often as large ones, in both directions. */
+/** Small and large errors with equal chance, in both directions. */
 const skewed = (random: Random, most: number): number =>
   Math.round(most ** random.float()) * (random.chance(0.5) ? 1 : -1);
 
@@ -214,7 +214,7 @@ function farOff(random: Random): number {
   return Math.round(least * (most / least) ** random.float()) * (random.chance(0.6) ? 1 : -1);
 }
 
-/** What only one fault at a time may hold. Links and clocks may go wrong while their node is down. */
+/** Resources that only one fault at a time may hold. Links and clocks may have faults while their node is down. */
 function claimsOf(fault: Fault, shape: Shape, pairs: readonly Pair[]): string[] {
   const all = Object.values(shape).flat();
   switch (fault.kind) {
@@ -231,7 +231,7 @@ function claimsOf(fault: Fault, shape: Shape, pairs: readonly Pair[]): string[] 
     case 'jump':
     case 'drift':
       return [`clock ${fault.node}`];
-    // Most nodes must have about the right time: they find out who has not.
+    // Most clocks must be about right: nodes compare theirs with the median.
     case 'far-clock':
       return all.map((node) => `clock ${node}`);
     case 'far-start':

@@ -1,6 +1,6 @@
 import { Gate } from './gate.js';
 
-/** Something that goes on until it is told to end. */
+/** A task inside the gate that goes on until `end` is called. */
 function job(gate: Gate): { readonly started: () => boolean; readonly end: () => void; readonly done: Promise<void> } {
   let started = false;
   let end = (): void => undefined;
@@ -14,7 +14,7 @@ function job(gate: Gate): { readonly started: () => boolean; readonly end: () =>
   return { started: () => started, end, done };
 }
 
-it('waits for those inside when it closes, and lets nobody in until it opens', async () => {
+it('a closing gate waits for the tasks inside, and admits none until it opens', async () => {
   const gate = new Gate();
   const [first, second] = [job(gate), job(gate)];
   let closed = false;
@@ -34,7 +34,7 @@ it('waits for those inside when it closes, and lets nobody in until it opens', a
   expect(third.started()).toBe(true);
 });
 
-it('closes at once when nobody is inside', async () => {
+it('an empty gate closes at once', async () => {
   const gate = new Gate();
   await gate.close();
   gate.open();

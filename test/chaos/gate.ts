@@ -1,11 +1,11 @@
-/** Lets sessions through, one transaction at a time each, or holds them all. */
+/** Admits sessions, one transaction at a time each, or holds them all. */
 export class Gate {
   #inside = 0;
   #closed: Promise<void> | undefined;
   #open: () => void = () => undefined;
   #empty: () => void = () => undefined;
 
-  /** Runs something inside, once the gate is open. */
+  /** Runs a task inside, once the gate is open. */
   async pass<T>(run: () => Promise<T>): Promise<T> {
     while (this.#closed !== undefined) await this.#closed;
     this.#inside++;
@@ -17,7 +17,7 @@ export class Gate {
     }
   }
 
-  /** Lets nobody in any more; resolves when nobody is inside. */
+  /** Admits no task any more; resolves when none is inside. */
   async close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
       this.#open = resolve;

@@ -1,5 +1,5 @@
 /**
- * A client without a cache: it carries nothing but tokens, sends several requests at once with one token, and each of
+ * A client without a cache: it carries only tokens, sends several requests at once with one token, and each of
  * them to any node. A read with a token must show what the token's lineage has written.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,7 +10,7 @@ import type { Gate } from './gate.js';
 import { LEDGER_PREFIX } from './ledger.js';
 import type { Tally } from './tally.js';
 
-/** What all callers of a run share. */
+/** Shared by all callers of a run. */
 export interface CallersOptions {
   readonly recorder: HistoryRecorder;
   readonly tally: Tally;
@@ -28,11 +28,11 @@ interface Token {
   readonly written: ReadonlyMap<string, string>;
 }
 
-/** What a caller counts, and what must not be. */
+/** What a caller counts, and what must not happen. */
 export interface CallersFound {
   reads: number;
   writes: number;
-  /** Requests that were not answered, or refused, by status: 0 is no answer. */
+  /** Requests without an answer or refused, by status: 0 stands for no answer. */
   readonly failed: Record<string, number>;
   /** Writes that a later request of the token's lineage did not see. */
   readonly missed: string[];
@@ -42,12 +42,12 @@ const REQUEST_TIMEOUT_MS = 8000;
 const MAX_PAUSE_MS = 30;
 /** Requests in flight together, at most. */
 const AT_ONCE = 4;
-/** How many of its last tokens a caller uses again, and how many writes of a lineage it looks for. */
+/** How many of its last tokens a caller uses again, and how many writes of a lineage it reads back. */
 const TOKENS = 6;
 const RECALLED = 6;
-/** Writes of all callers together; after them they only read: each write is a session of the history, which the checker keeps in memory. */
+/** Limit of the writes of all callers together: each is a session of the history, which the checker keeps in memory. */
 const MAX_WRITES = 5_000;
-/** Chance of a request to go to another region. */
+/** Chance that a request goes to another region. */
 const ROAMS = 0.1;
 const NOTHING_WRITTEN: Token['written'] = new Map();
 
@@ -69,13 +69,13 @@ export class HttpCaller {
     this.#region = regions[number % regions.length]!;
   }
 
-  /** Runs until it is told to stop. Rejects only for what is no error of the product. */
+  /** Runs until `signal` is aborted. Rejects only for errors that are not the product's. */
   async run(): Promise<void> {
     const { signal, gate } = this.#shared;
     while (!signal.aborted) {
       const token = this.#random.chance(0.5) ? this.#tokens.at(-1) : this.#anyToken();
       const count = 1 + this.#random.below(AT_ONCE);
-      // A fork: all of them carry the same token.
+      // A fork: all requests carry the same token.
       await gate.pass(() => Promise.all(Array.from({ length: count }, () => this.#request(token))));
       await delay(this.#random.below(MAX_PAUSE_MS + 1));
     }
@@ -125,7 +125,7 @@ export class HttpCaller {
     this.#tokens = [...this.#tokens, { text: String(headers['isochron-session']), written }].slice(-TOKENS);
   }
 
-  /** The answer, where the node has one: 200 or 404. Everything else may be a fault's. */
+  /** The answer, if the node gives one: 200 or 404. Other statuses may be due to a fault. */
   async #call(node: string, method: string, key: string, token: Token | undefined, body?: string) {
     const headers = {
       ...(token === undefined ? {} : { 'isochron-session': token.text }),

@@ -1,6 +1,7 @@
 /**
- * The scenario `isolation`: one region is cut off for a while. Every region, that one too, must go on answering transactions on its own
- * partitions; snapshots stop getting fresher everywhere, and say so; then everything catches up (D11).
+ * The scenario `isolation`: one region is cut off for a while. Every region, that one too, must go on answering local
+ * transactions; snapshots age everywhere, and every node reports it; then everything catches up
+ * (D11, a dead region freezes UST).
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Topology } from '@isochron/core';
@@ -15,7 +16,7 @@ import { Tally } from './tally.js';
 
 export interface IsolationOptions {
   readonly seed: number;
-  /** How long the region is cut off, and how long it is watched before, in ms. */
+  /** How long the region is cut off, and how long it is observed before, in ms. */
   readonly phaseMs: number;
   readonly sessionsPerRegion: number;
   readonly onStep: (text: string) => void;
@@ -25,7 +26,7 @@ type Phase = 'warm-up' | 'together' | 'cut off' | 'over';
 
 const WARM_UP_MS = 3000;
 const KEYS_PER_PARTITION = 50;
-/** What the p99 of a reachable region may be, as a multiple of what it was before. */
+/** Limit of the p99 of a reachable region, as a multiple of its p99 before. */
 const TARGET_RATIO = 2;
 
 export const isolation = (options: IsolationOptions): Scenario => ({
@@ -127,7 +128,7 @@ class Isolation {
     histogram.recordValue(Math.max(1, Math.round(ms * 1000)));
   }
 
-  /** What every node says about the age of its snapshots, by all the ways in which it says so. */
+  /** The age of the snapshots as every node reports it, through each of its interfaces. */
   #look(): Promise<Look[]> {
     return Promise.all(
       this.cluster.nodes.map(async (id) => {
@@ -141,7 +142,7 @@ class Isolation {
     );
   }
 
-  /** Nothing gets stable without the region, and every word about it says that snapshots have become older. */
+  /** Nothing becomes stable without the region, and every report shows that snapshots have aged. */
   #compare(early: readonly Look[], late: readonly Look[]): void {
     early.forEach(({ id, ust, ages }, i) => {
       const then = late[i]!;
@@ -178,7 +179,7 @@ class Isolation {
 interface Look {
   readonly id: string;
   readonly ust: number;
-  /** Ages in ms, by the way in which they were told. */
+  /** Ages in ms, by the interface that reported them. */
   readonly ages: readonly number[];
 }
 

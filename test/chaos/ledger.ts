@@ -1,6 +1,6 @@
 /**
- * What clients were told about their writes, and whether that is what the cluster holds in the end. Every entry has keys of its own that
- * nobody writes again, so nothing can hide a loss.
+ * The outcomes that clients received for their writes, compared with the final data of the cluster. Every entry has
+ * keys that are written only once, so nothing can hide a loss.
  */
 import type { TxId } from '@isochron/core';
 import type { HistoryStatus } from '@isochron/workload';
@@ -8,31 +8,31 @@ import type { HistoryStatus } from '@isochron/workload';
 /** One transaction's keys and values. */
 export interface LedgerEntry {
   readonly name: string;
-  /** Its transaction, where its client knows it. */
+  /** Its transaction, if its client has the id. */
   readonly txId?: TxId | undefined;
   readonly writes: ReadonlyMap<string, string>;
-  /** What its client was told. */
+  /** The outcome that its client received. */
   readonly status: HistoryStatus;
 }
 
 /** All keys of the ledger begin with this. */
 export const LEDGER_PREFIX = 'ledger/';
 
-/** What does not fit, one sentence each. */
+/** Violations, one sentence each. */
 export interface Audit {
-  /** Acknowledged, and not there, or not all of it. */
+  /** Acknowledged, and missing, at least in part. */
   readonly lost: readonly string[];
-  /** Of unknown outcome, and there in part. */
+  /** Of unknown outcome, and present in part. */
   readonly torn: readonly string[];
-  /** Said to be aborted, and there. */
+  /** Reported as aborted, and present. */
   readonly undead: readonly string[];
-  /** There, and never written so. */
+  /** Present, and never written like this. */
   readonly alien: readonly string[];
-  /** Entries of unknown outcome, by what became of them. */
+  /** Entries of unknown outcome, by their final outcome. */
   readonly resolved: { readonly committed: number; readonly aborted: number };
 }
 
-/** Compares what was told with what one region shows. */
+/** Compares the ledger with the contents of one region. */
 export function audit(entries: Iterable<LedgerEntry>, found: ReadonlyMap<string, unknown>): Audit {
   const lost: string[] = [];
   const torn: string[] = [];

@@ -26,7 +26,7 @@ export class PeerLinks {
     return this.#proxies.get(nameOf(pair))!;
   }
 
-  /** The option of a node that makes it dial its peers through the proxies; none for a node that dials nobody. */
+  /** The option of a node that makes it dial its peers through the proxies; empty for a node that dials no peer. */
   dialOption(node: string): string[] {
     const urls = this.pairs
       .filter(([from]) => from === node)

@@ -1,4 +1,4 @@
-/** A session that touches only partitions of its own region: whatever happens between regions is nothing to it. */
+/** A session that touches only partitions of its own region: faults between regions must not affect it. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { IsochronError, qualify, Random, type RegionId, type Topology, unqualify } from '@isochron/core';
 import { connect, type IsochronClient } from '@isochron/sdk';
@@ -12,7 +12,7 @@ import {
 import { LEDGER_PREFIX } from './ledger.js';
 import type { Tally } from './tally.js';
 
-/** What all sessions share. */
+/** Shared by all sessions. */
 export interface LocalOptions {
   readonly recorder: HistoryRecorder;
   readonly tally: Tally;
@@ -20,9 +20,9 @@ export interface LocalOptions {
   readonly table: KeyTable;
   readonly seed: number;
   readonly signal: AbortSignal;
-  /** Told how long a transaction took from its call to its answer. */
+  /** Called with the time from a transaction's call to its answer. */
   readonly answered: (region: RegionId, kind: 'read' | 'write', ms: number) => void;
-  /** Told why a transaction was not answered as it should be. */
+  /** Called with the reason when a transaction was not answered as it should be. */
   readonly refused: (sentence: string) => void;
 }
 
@@ -49,7 +49,7 @@ export class LocalSession {
     this.#random = new Random(seed);
   }
 
-  /** Runs until it is told to stop. Rejects only for what is no error of the product. */
+  /** Runs until `signal` is aborted. Rejects only for errors that are not the product's. */
   async run(): Promise<void> {
     const client = await connect({ endpoints: this.#endpoints });
     while (!this.#shared.signal.aborted) {
@@ -113,7 +113,7 @@ export class LocalSession {
     }
   }
 
-  /** A key that nobody else writes, in a partition of this region. */
+  /** A key that only this session writes, in a partition of this region. */
   #nextEntry(): string {
     const { topology } = this.#shared;
     for (;;) {

@@ -30,7 +30,7 @@ interface Options {
 
 const REGION_NAMES = ['virginia', 'oregon', 'ireland', 'mumbai', 'sydney'];
 const DEFAULT_MINUTES = { storm: 5, isolation: 1 } as const;
-/** A seed that is not given is one of these, so that it is short enough to type. */
+/** Seeds that are drawn are below this, so that they are short enough to type. */
 const SEEDS = 1_000_000;
 
 function positive(text: string): number {
@@ -125,7 +125,7 @@ function clusterOptions({ regions, nodes, partitions, replication }: Options) {
   return { regions: names, nodesPerRegion: nodes, partitions, replication, wan: delaysBetween(names) };
 }
 
-/** Some milliseconds, not the same both ways, so that much is under way when something breaks. */
+/** Some milliseconds, different for each direction, so that much is in flight when a fault begins. */
 function delaysBetween(regions: readonly string[]): Record<string, number> {
   const delays: Record<string, number> = {};
   for (const [i, a] of regions.entries()) {
@@ -134,7 +134,7 @@ function delaysBetween(regions: readonly string[]): Record<string, number> {
   return delays;
 }
 
-/** Whatever happens, no process stays behind. */
+/** Ends all processes on a signal. */
 function endOnSignals(): void {
   for (const [signal, code] of [
     ['SIGINT', 130],
@@ -151,6 +151,6 @@ try {
 } catch (error) {
   await cleanUp();
   process.stderr.write(`\nerror: ${error instanceof Error ? error.stack : String(error)}\n`);
-  // Between two faults it has to become one, too, where the next one waits for that.
+  // It has to converge between faults, too, where the next fault waits for that.
   process.exitCode = error instanceof NotConverged ? EXIT.notConverged : EXIT.harness;
 }

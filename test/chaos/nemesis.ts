@@ -1,22 +1,22 @@
-/** Does to a cluster what a schedule says. */
+/** Carries out a schedule on a cluster. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ChaosCluster } from './cluster.js';
 import type { Fault, FaultKind, Step } from './faults.js';
 import type { Gate } from './gate.js';
 import { writesGoOn } from './writes-go-on.js';
 
-/** Faults that are over before the next one begins. */
+/** Faults that end before the next one begins. */
 const ALONE: ReadonlySet<FaultKind> = new Set(['wipe', 'rollback', 'freeze']);
-/** How much later than the copy of its disk a rolled-back node is killed, at least. */
+/** Minimum time between the copy of the disk and the kill of a rolled-back node. */
 const ROLLED_BACK_MS = 4_000;
 
 export interface NemesisOptions {
   readonly cluster: ChaosCluster;
-  /** Holds the sessions back where a fault would destroy what the product does not promise to keep. */
+  /** Holds the sessions back where a fault would destroy data that the product does not promise to keep. */
   readonly gate: Gate;
   /** Resolves when everything that was written is visible everywhere. */
   readonly settled: () => Promise<void>;
-  /** Told when a fault begins and when it ends. */
+  /** Called when a fault begins and when it ends. */
   readonly onEvent: (what: 'begins' | 'ends', fault: Fault) => void;
 }
 
@@ -39,9 +39,9 @@ export class Nemesis {
     return [...this.#now].map(({ fault }) => fault);
   }
 
-  /** Goes through the schedule; resolves after its time, when faults may still go on. */
+  /** Carries out the schedule; resolves after its time, when faults may still be active. */
   async run(steps: readonly Step[], durationMs: number): Promise<void> {
-    // What one fault takes longer than planned, because it had to wait, the others come later.
+    // When a fault takes longer than planned because it had to wait, the others are postponed by as much.
     let startMs = performance.now();
     for (const step of steps) {
       await delay(Math.max(0, startMs + step.atMs - performance.now()));
@@ -49,7 +49,7 @@ export class Nemesis {
       this.#active.add(done);
       done.then(
         () => this.#active.delete(done),
-        // Looked at when all is healed.
+        // Errors are reported by `heal`.
         () => undefined,
       );
       if (!ALONE.has(step.fault.kind)) continue;
@@ -60,7 +60,7 @@ export class Nemesis {
     await delay(Math.max(0, startMs + durationMs - performance.now()));
   }
 
-  /** Ends every fault, whatever its time. @throws what went wrong with the faults themselves */
+  /** Ends every active fault. @throws the error of a fault that could not be carried out */
   async heal(): Promise<void> {
     this.#healing.abort();
     await Promise.all(this.#active);
@@ -79,7 +79,7 @@ export class Nemesis {
     await over;
     await this.#end(fault);
     const blocked = await probe;
-    // What was healed before its time proves nothing.
+    // A fault that was healed early proves nothing.
     if (!this.#healing.signal.aborted) this.blocked.push(...blocked);
     this.#now.delete(step);
     onEvent('ends', fault);
@@ -184,15 +184,15 @@ export class Nemesis {
   }
 
   /**
-   * A lost disk takes with it what no other replica has yet: that is said so in the documentation. So nothing is under way when it happens,
-   * and everything must be there afterwards.
+   * A lost disk takes with it all data without another replica, as the documentation states. So the loss happens when
+   * nothing is in flight, and all data must be there afterwards.
    */
   async #wipe(node: string): Promise<void> {
     await this.#onceSettled(node, (cluster) => cluster.wipe(node));
   }
 
   /**
-   * The node comes back on a disk that lacks the latest writes, while its links are down. Other replicas have all of
+   * The node starts on a disk that lacks the latest writes, while its links are down. Other replicas have all of
    * them; what the node acknowledges from then on must not be lost with the disk.
    */
   async #rollBack(node: string): Promise<void> {
@@ -207,7 +207,7 @@ export class Nemesis {
     cluster.launch(node);
   }
 
-  /** Ends the node when nothing is under way and everything that was written is everywhere. */
+  /** Ends the node when nothing is in flight and every write has reached all its replicas. */
   async #onceSettled(node: string, then: (cluster: ChaosCluster) => void): Promise<void> {
     const { cluster } = this.#options;
     await this.#settle(async () => {
@@ -216,9 +216,7 @@ export class Nemesis {
     });
   }
 
-  /**
-   * Waits until nothing is under way, and everything is where it belongs; nobody begins anything until `then` is done.
-   */
+  /** Waits until nothing is in flight and every write is replicated; no task begins until `then` is done. */
   async #settle(then: () => Promise<void> = () => Promise.resolve()): Promise<void> {
     const { gate, settled } = this.#options;
     await gate.close();

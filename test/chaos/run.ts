@@ -1,4 +1,4 @@
-/** A run from its beginning to its end: cluster, sessions, faults, healing, and everything that is looked at afterwards. */
+/** A run from start to end: cluster, sessions, faults, healing, and the checks afterwards. */
 import { appendFileSync, cpSync, createWriteStream, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
@@ -12,26 +12,26 @@ import { auditAll, disputes, EXIT, exitCodeOf, judge, type Report } from './verd
 
 const CONVERGENCE_LIMIT_MS = 180_000;
 
-/** What every scenario is told. */
+/** The options of every scenario. */
 export interface RunOptions {
   readonly seed: number;
   readonly cluster: ClusterOptions;
   /** History, logs and schedule go here. */
   readonly folder: string;
-  /** How long convergence may take at most, in ms. What it took is reported, and decides nothing. Default 3 minutes. */
+  /** Limit of the time of convergence, in ms. The time itself is reported, not judged. Default 3 minutes. */
   readonly limitMs?: number;
-  /** Told what goes on, in a few words. */
+  /** Called with a few words about the present step. */
   readonly onStep: (text: string) => void;
 }
 
-/** What a scenario does between the start of the cluster and its healing. */
+/** The steps between the start of the cluster and its healing. */
 export interface Scenario {
   readonly name: string;
   /** Runs its load and its faults; resolves when the faults are over, with the load still going on. */
   readonly load: (cluster: ChaosCluster, recorder: HistoryRecorder) => Promise<Load>;
 }
 
-/** A load that goes on until it is told to stop. */
+/** A load that goes on until `stop`. */
 export interface Load {
   readonly tally: Tally;
   readonly faults: Readonly<Partial<Record<FaultKind, number>>>;
@@ -39,22 +39,22 @@ export interface Load {
   readonly heal: () => Promise<void>;
   /** Ends all sessions; resolves when the last one has. */
   readonly stop: () => Promise<void>;
-  /** Lines of its own for the table, at the end. */
+  /** The scenario's own lines of the table, at the end. */
   readonly figures: () => readonly (readonly [what: string, figure: string])[];
-  /** What must not be, besides what is looked for in every scenario. */
+  /** Violations that only this scenario looks for. */
   readonly violations: () => Readonly<Record<string, readonly string[]>>;
 }
 
 /**
- * Runs a scenario and looks at what it left.
- * @throws what went wrong with the run itself
+ * Runs a scenario and judges its results.
+ * @throws the error of the run itself
  */
 export async function run(scenario: Scenario, options: RunOptions): Promise<Report> {
   mkdirSync(options.folder, { recursive: true });
   const cluster = await ChaosCluster.start(options.cluster);
   try {
     const report = await runOn(cluster, scenario, options);
-    // To look into: only what was not as it should be.
+    // Only a run with findings is kept for inspection.
     if (exitCodeOf(report) !== EXIT.fine)
       cpSync(cluster.cluster.folder, join(options.folder, 'data'), { recursive: true });
     return report;
@@ -95,7 +95,7 @@ async function runOn(cluster: ChaosCluster, scenario: Scenario, options: RunOpti
   };
 }
 
-/** What a cluster was like in the end. */
+/** The final state of a cluster. */
 type End = Pick<Report, 'convergence' | 'notConverged' | 'contents' | 'audit' | 'differences' | 'disputed' | 'ahead'>;
 
 async function endOf(
@@ -135,7 +135,7 @@ async function endOf(
   }
 }
 
-/** The final state is part of the history: one more reader in each region, who reads every key that was ever written. */
+/** The final state is part of the history: one more session in each region that reads every key ever written. */
 function recordContents(recorder: HistoryRecorder, tally: Tally, regions: Contents): void {
   for (const [region, found] of regions) {
     const open = recorder.session(`final/${region}`).begin();
@@ -145,12 +145,12 @@ function recordContents(recorder: HistoryRecorder, tally: Tally, regions: Conten
   }
 }
 
-/** Leaves a schedule for people, one fault on a line. */
+/** Writes a schedule for people, one fault on a line. */
 export function writeSchedule(folder: string, steps: readonly { readonly fault: Fault }[]): void {
   writeFileSync(join(folder, 'schedule.jsonl'), steps.map((step) => `${JSON.stringify(step)}\n`).join(''));
 }
 
-/** Writes down when faults began and ended by the wall clock, to read beside the logs. */
+/** Records when faults began and ended by the wall clock, to read beside the logs. */
 export function eventWriter(folder: string): (what: 'begins' | 'ends', fault: Fault) => void {
   const file = join(folder, 'events.jsonl');
   writeFileSync(file, '');

@@ -1,4 +1,4 @@
-/** A session of the SDK that goes on whatever happens to the cluster, and writes down what it saw and was told. */
+/** A session of the SDK that goes on during faults, and records what it read and the outcomes that it received. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Random } from '@isochron/core';
 import {
@@ -16,7 +16,7 @@ import type { Gate } from './gate.js';
 import { LEDGER_PREFIX } from './ledger.js';
 import type { Tally } from './tally.js';
 
-/** What all sessions of a run share. */
+/** Shared by all sessions of a run. */
 export interface SessionsOptions {
   readonly recorder: HistoryRecorder;
   readonly tally: Tally;
@@ -31,12 +31,12 @@ export interface SessionsOptions {
 }
 
 const CONNECTION = { requestTimeoutMs: 5000, commitTimeoutMs: 8000, connectTimeoutMs: 3000 } as const;
-/** Between two transactions of a session, at most, in ms. */
+/** Longest pause between two transactions of a session, in ms. */
 const MAX_PAUSE_MS = 20;
 const MOVE_CHANCE = 0.01;
 const DEATH_CHANCE = 0.003;
 const GIVE_UP_CHANCE = 0.05;
-/** So many of its last entries a session reads again. */
+/** How many of its last entries a session reads again. */
 const RECALLED = 4;
 
 interface Outcome {
@@ -44,7 +44,7 @@ interface Outcome {
   readonly txId?: TxId | undefined;
 }
 
-/** A transaction that its own function ends. */
+/** A transaction that its own function aborts. */
 class GivenUp extends Error {}
 
 export class ChaosSession {
@@ -60,7 +60,7 @@ export class ChaosSession {
   #entries = 0;
   #recorder: SessionRecorder;
   #hot: HotTransactions;
-  /** Keys that it was told are written. */
+  /** Keys whose writes were acknowledged. */
   #written: string[] = [];
 
   constructor(shared: SessionsOptions, number: number) {
@@ -72,12 +72,12 @@ export class ChaosSession {
     [this.#recorder, this.#hot] = this.#born();
   }
 
-  /** Runs until it is told to stop. Rejects only for what is no error of the product. */
+  /** Runs until `signal` is aborted. Rejects only for errors that are not the product's. */
   async run(): Promise<void> {
     const { signal, gate } = this.#shared;
     while (!signal.aborted) {
       await gate.pass(() => this.#step());
-      // Sessions of people pause, too; without it, latency would be that of a queue.
+      // Sessions of people pause, too; without pauses, latency would be that of a queue.
       await delay(this.#random.below(MAX_PAUSE_MS + 1));
     }
     await this.#client?.close();
@@ -106,9 +106,9 @@ export class ChaosSession {
     }
   }
 
-  /** Goes on in another region with what it has seen and written. */
+  /** Continues in another region with its reads and writes. */
   async #move(from: IsochronClient): Promise<void> {
-    // What is not decided is not part of an exported session, and may be ordered behind what that one does.
+    // An undecided commit is not part of an exported session, and may be ordered behind the commits of that session.
     if (from.status.pendingCommits > 0) return this.#die();
     this.#exported = JSON.stringify(from.session.export());
     this.#region = this.#random.pick(this.#regions);
@@ -117,7 +117,7 @@ export class ChaosSession {
     await from.close();
   }
 
-  /** The device is lost, and with it the session: somebody else begins. */
+  /** The device is lost with its session: a new session begins. */
   async #die(): Promise<void> {
     const client = this.#client;
     this.#client = undefined;
@@ -204,7 +204,7 @@ export class ChaosSession {
     return client.set(key, value);
   }
 
-  /** Its last own entries, which it must see wherever it is. */
+  /** Its last own entries, which it must read in every region. */
   async #recall(client: IsochronClient, open: TransactionRecorder): Promise<undefined> {
     const keys = [...this.#written.slice(-RECALLED), ...this.#hot.someKeys(1)];
     const values = await client.getMany<string>(keys);

@@ -1,4 +1,4 @@
-/** The scenario `storm`: faults of all kinds at once, drawn from the seed, under sessions that do everything a session can do. */
+/** The scenario `storm`: faults of all kinds at once, drawn from the seed, and sessions with every kind of operation. */
 import type { ErrorCode } from '@isochron/core';
 import type { HistoryRecorder } from '@isochron/workload';
 import { until } from '../e2e/until.js';
@@ -15,18 +15,18 @@ import { Tally } from './tally.js';
 /** Errors that only some faults explain. */
 const EXPLAINED: readonly (readonly [FaultKind, ErrorCode])[] = [
   ['fill', 'STORAGE_FULL'],
-  // A node that knows its clock to be off takes no writes (K2), and its clients have seen what its clock says.
+  // A node whose clock is off takes no writes (K2, compare before stamping); its clients have seen its timestamps.
   ['jump', 'CLOCK_DRIFT'],
   ['jump', 'TIMESTAMP_IN_FUTURE'],
   ['drift', 'CLOCK_DRIFT'],
   ['drift', 'TIMESTAMP_IN_FUTURE'],
   ['far-clock', 'CLOCK_DRIFT'],
   ['far-start', 'CLOCK_DRIFT'],
-  // A node that has lost its disk knows nothing of commits that began before it came back, new ones among them (D10).
+  // A node that lost its disk has no outcomes of commits that began before it returned (D10).
   ['wipe', 'OUTCOME_FORGOTTEN'],
   ['rollback', 'OUTCOME_FORGOTTEN'],
 ];
-/** What takes longer has failed. */
+/** A run that takes longer has failed. */
 const LIMIT_MS = 180_000;
 /** Callers over HTTP, beside the sessions. */
 const CALLERS = 3;
@@ -39,7 +39,7 @@ export interface StormOptions {
   readonly sessions: number;
   /** Hot keys. */
   readonly keys: number;
-  /** The run goes on for longer, without new faults, until so many transactions have committed. Default 0. */
+  /** The run goes on, without new faults, until this many transactions have committed. Default 0. */
   readonly least?: number;
   readonly folder: string;
   readonly onStep: (text: string) => void;
@@ -67,15 +67,18 @@ async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder:
     await until(`${least} transactions`, isEnough, { timeoutMs: LIMIT_MS });
   };
   const startMs = performance.now();
-  const told = setInterval(() => options.onStep(progressOf(startMs, options, tally, nemesis)), PROGRESS_INTERVAL_MS);
+  const progress = setInterval(
+    () => options.onStep(progressOf(startMs, options, tally, nemesis)),
+    PROGRESS_INTERVAL_MS,
+  );
   try {
-    // A session that ends early is a fault of the run: nobody would notice that nothing is tested any more.
+    // A session that ends early fails the run: without it, nothing would be tested.
     await Promise.race([faults(), sessions.ended]);
   } catch (error) {
     await sessions.stop();
     throw error;
   } finally {
-    clearInterval(told);
+    clearInterval(progress);
   }
   const { counts } = nemesis;
   const { stop } = sessions;
@@ -93,7 +96,7 @@ async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder:
 }
 
 interface Sessions {
-  /** Rejects, or resolves, with the first one that ends. */
+  /** Resolves or rejects with the first session that ends. */
   readonly ended: Promise<unknown>;
   readonly stop: () => Promise<void>;
   readonly found: CallersFound;

@@ -1,15 +1,15 @@
-/** A run's figures as a table for people, and what is wrong below it. */
+/** A run's figures as a table for people, and its violations below it. */
 import type { Verdict } from '@isochron/checker';
 import Table from 'cli-table3';
 import type { Converged } from './convergence.js';
 import { type Report, violationsOf } from './verdict.js';
 
-/** Of each kind of violation so many are shown. */
+/** How many violations of each kind are shown. */
 const SHOWN = 5;
 /** Lines between rows would double the table. */
 const CHARS = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
 
-/** Everything that a run came to. */
+/** The results of a run. */
 export function summaryOf(report: Report): string {
   const table = new Table({ head: ['what', 'figure'], style: { head: [], border: [], compact: true }, chars: CHARS });
   for (const row of rowsOf(report)) table.push([...row]);
@@ -49,7 +49,7 @@ const convergenceText = ({ answeredMs, convergedMs }: Converged): string =>
 const historyText = ({ stats }: Verdict): string =>
   `${stats.transactions} transactions, ${stats.reads} reads, ${stats.writes} writes`;
 
-/** What was not looked for is no zero. */
+/** A check that did not run is not shown as zero. */
 const countOf = (found: readonly string[] | undefined): string =>
   found === undefined ? 'not looked for' : String(found.length);
 

@@ -1,9 +1,9 @@
-/** What became of the transactions of a run, and the errors that clients met. */
+/** The outcomes of the transactions of a run, and the errors that clients received. */
 import { type ErrorCode, IsochronError, type Timestamp, type TxId } from '@isochron/core';
 import type { HistoryStatus } from '@isochron/workload';
 import type { LedgerEntry } from './ledger.js';
 
-/** What a client may hear because of any fault. */
+/** Errors that a client may receive because of any fault. */
 const ALWAYS_EXPLAINED: readonly ErrorCode[] = [
   'CONNECTION_LOST',
   'OFFLINE',
@@ -29,23 +29,23 @@ export class Tally {
   /** Transactions of unknown outcome. */
   readonly unknown: TxId[] = [];
   moves = 0;
-  /** Sessions that ended without a word, as when a device is lost. */
+  /** Sessions that ended without a close, as when a device is lost. */
   deaths = 0;
   /** The greatest timestamp of a commit that was acknowledged. */
   greatest: Timestamp = 0;
   readonly #explained: ReadonlySet<ErrorCode>;
 
-  /** @param explained what clients may hear besides, because of the faults of this run */
+  /** @param explained errors that clients may also receive, because of the faults of this run */
   constructor(explained: readonly ErrorCode[] = []) {
     this.#explained = new Set([...ALWAYS_EXPLAINED, ...explained]);
   }
 
-  /** A session met an error. Returns how its transaction has ended. @throws whatever is no error of the product */
+  /** Counts a session's error. Returns the outcome of its transaction. @throws an error that is not the product's */
   failed(session: string, error: unknown): Exclude<HistoryStatus, 'committed'> {
     if (!(error instanceof IsochronError)) throw error;
     this.errors[error.code] = (this.errors[error.code] ?? 0) + 1;
     if (!this.#explained.has(error.code)) this.unexplained.push(`${session} met ${error.code}: ${error.message}`);
-    // Any other error of a commit says that nothing has happened, or that nobody can find out any more.
+    // OUTCOME_FORGOTTEN: the outcome is no longer available. After any other error the transaction is aborted.
     return error.code === 'OUTCOME_UNKNOWN' || error.code === 'OUTCOME_FORGOTTEN' ? 'unknown' : 'aborted';
   }
 

@@ -15,7 +15,7 @@ const entry = (status: LedgerEntry['status'], writes: Record<string, string>): L
 const found = (contents: Record<string, unknown>) => new Map(Object.entries(contents));
 const WHOLE = { 'ledger/a': 'x', 'ledger/b': 'y' };
 
-describe('what clients were told, against what is there', () => {
+describe('the ledger against the contents of a region', () => {
   it.each([
     ['acknowledged and there', entry('committed', WHOLE), WHOLE, []],
     ['acknowledged and gone', entry('committed', WHOLE), {}, ['lost']],
@@ -27,20 +27,20 @@ describe('what clients were told, against what is there', () => {
     ['aborted and not there', entry('aborted', WHOLE), {}, []],
     ['aborted and there in part', entry('aborted', WHOLE), { 'ledger/a': 'x' }, ['undead']],
     ['never written and there', entry('committed', {}), { 'ledger/c': 'x' }, ['alien']],
-    ['none of the ledger', entry('committed', {}), { 'hot/1': 'x' }, []],
-  ])('%s', (_what, told, contents, complaints) => {
-    const result = audit([told], found(contents));
+    ['outside the ledger', entry('committed', {}), { 'hot/1': 'x' }, []],
+  ])('the audit judges an entry that is %s', (_what, status, contents, complaints) => {
+    const result = audit([status], found(contents));
     expect((['lost', 'torn', 'undead', 'alien'] as const).filter((kind) => result[kind].length > 0)).toEqual(
       complaints,
     );
   });
 
-  it('counts what became of unknown outcomes', () => {
+  it('the audit counts the final outcomes of unknown transactions', () => {
     const entries = [entry('unknown', { 'ledger/a': 'x' }), entry('unknown', { 'ledger/b': 'y' })];
     expect(audit(entries, found({ 'ledger/a': 'x' })).resolved).toEqual({ committed: 1, aborted: 1 });
   });
 
-  it('is looked for in every region', () => {
+  it('an entry of the ledger is looked for in every region', () => {
     const tally = new Tally();
     tally.ledger.push(entry('committed', WHOLE));
     const regions = new Map([
@@ -52,7 +52,7 @@ describe('what clients were told, against what is there', () => {
   });
 });
 
-describe('what regions say about the end of a transaction', () => {
+describe('outcomes of a transaction, by region', () => {
   it.each([
     [['committed', 'committed', 'committed'], 0],
     [['aborted', 'aborted', 'aborted'], 0],
@@ -62,12 +62,12 @@ describe('what regions say about the end of a transaction', () => {
     [['no answer', 'no answer', 'no answer'], 1],
     [['pending', 'pending', 'pending'], 1],
     [['open', 'open', 'open'], 1],
-  ])('%j', (said, complaints) => {
-    expect(disputes(new Map([['t', said]]))).toHaveLength(complaints);
+  ])('the outcomes %j of the regions give %d disputes', (statuses, complaints) => {
+    expect(disputes(new Map([['t', statuses]]))).toHaveLength(complaints);
   });
 });
 
-describe('what regions say about the end of a transaction, against what is there', () => {
+describe('outcomes of a transaction against the contents', () => {
   const entries = [{ ...entry('unknown', WHOLE), txId: 't' }];
   it.each([
     ['committed', WHOLE, 0],
@@ -76,13 +76,13 @@ describe('what regions say about the end of a transaction, against what is there
     ['unknown', {}, 0],
     ['aborted', WHOLE, 1],
     ['lost', WHOLE, 0],
-  ])('%s, and %j', (said, contents, complaints) => {
-    expect(disputes(new Map([['t', [said, said]]]), entries, found(contents))).toHaveLength(complaints);
+  ])('the outcome %s and the contents %j give %d disputes', (status, contents, complaints) => {
+    expect(disputes(new Map([['t', [status, status]]]), entries, found(contents))).toHaveLength(complaints);
   });
 });
 
 describe('an error that a session meets', () => {
-  it('leaves the outcome open only where it says so', () => {
+  it('OUTCOME_UNKNOWN leaves the outcome of a transaction unknown, CONNECTION_LOST does not', () => {
     const tally = new Tally();
     expect(tally.failed('c', new OutcomeUnknownError('t', 0, 'no answer'))).toBe('unknown');
     expect(tally.failed('c', new IsochronError('CONNECTION_LOST', 'it was not sent'))).toBe('aborted');
@@ -92,14 +92,14 @@ describe('an error that a session meets', () => {
     });
   });
 
-  it('is a complaint when no fault of the run explains it', () => {
+  it('an error that no fault of the run explains is a violation', () => {
     const full = new IsochronError('STORAGE_FULL', 'no room');
     const [without, withFill] = [new Tally(), new Tally(['STORAGE_FULL'])];
     for (const tally of [without, withFill]) tally.failed('c', full);
     expect([without.unexplained, withFill.unexplained]).toEqual([['c met STORAGE_FULL: no room'], []]);
   });
 
-  it('that is none of the product ends the run', () => {
+  it("an error that is not the product's ends the run", () => {
     expect(() => new Tally().failed('c', new TypeError('a mistake'))).toThrow('a mistake');
   });
 });
@@ -159,20 +159,20 @@ describe('the exit code', () => {
     ['the scenario complains', { violations: { 'local transactions that were refused': ['one'] } }, EXIT.violation],
     ['it did not converge', never, EXIT.notConverged],
     ['it did not converge, and a node ended by itself', { ...never, failures: ['a ended'] }, EXIT.violation],
-  ])('when %s', (_what, changes, code) => {
+  ])('the exit code is right when %s', (_what, changes, code) => {
     expect(exitCodeOf(report(changes))).toBe(code);
   });
 });
 
 describe('the summary', () => {
-  it('shows figures, and what is wrong', () => {
+  it('the summary shows figures and violations', () => {
     const text = summaryOf(report({ audit: audit([entry('committed', WHOLE)], new Map()) }));
     expect(text).toMatch(/lost acknowledged writes +│ 1 /);
     expect(text).toMatch(/converged after the last fault in +│ 1\.2 s/);
     expect(text).toContain('missing: ledger/a, ledger/b');
   });
 
-  it('does not show a zero for what was not looked for', () => {
+  it('the summary shows no zero for a check that did not run', () => {
     const text = summaryOf(report(never));
     expect(text).toMatch(/lost acknowledged writes +│ not looked for/);
     expect(text).toContain('UST stands still');

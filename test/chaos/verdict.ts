@@ -1,4 +1,4 @@
-/** What a run came to, and what that means for its exit code. */
+/** The results of a run, and the exit code that follows from them. */
 import { createReadStream } from 'node:fs';
 import { formatVerdict, HistoryChecker, readHistory, type Verdict } from '@isochron/checker';
 import type { Contents, Converged } from './convergence.js';
@@ -15,38 +15,38 @@ export interface Report {
   readonly seed: number;
   readonly tally: Tally;
   readonly faults: Readonly<Partial<Record<FaultKind, number>>>;
-  /** From the end of the last fault until everything promised before was visible everywhere; undefined when it never was. */
+  /** Time from the last fault until everything promised before was visible everywhere; undefined if it never was. */
   readonly convergence: Converged | undefined;
-  /** Why it never was. */
+  /** Why it did not converge. */
   readonly notConverged?: string;
-  /** What each region held in the end. It and what follows from it are undefined when the cluster never converged. */
+  /** The final contents of each region. These and their audits are undefined when the cluster did not converge. */
   readonly contents: Contents | undefined;
-  /** Entries of the ledger by what was found of them. */
+  /** Entries of the ledger by their violations. */
   readonly audit: Audit | undefined;
-  /** Keys that are not the same in all regions. */
+  /** Keys that differ between regions. */
   readonly differences: readonly string[] | undefined;
-  /** Answers about the end of a transaction that contradict one another. */
+  /** Answers about the outcome of a transaction that contradict one another. */
   readonly disputed: readonly string[] | undefined;
-  /** The checker's word on the whole history. */
+  /** The checker's verdict on the whole history. */
   readonly history: Verdict;
   /** Nodes with timestamps from the future; undefined when the cluster never converged. */
   readonly ahead: readonly string[] | undefined;
-  /** What nodes did that nobody asked for. */
+  /** Failures of nodes that no fault explains. */
   readonly failures: readonly string[];
-  /** Lines of a scenario's own, for the table. */
+  /** The scenario's own lines of the table. */
   readonly figures: readonly (readonly [what: string, figure: string])[];
-  /** What a scenario found besides that must not be. */
+  /** Violations that only the scenario looks for. */
   readonly violations: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Everything that must not be, by what it is; undefined where it was not looked for. */
+/** All violations by their kind; undefined for a check that did not run. */
 export function violationsOf(report: Report): Record<string, readonly string[] | undefined> {
   const { audit: found, differences, disputed, ahead, failures, tally, history } = report;
   return {
     'lost acknowledged writes': found?.lost,
-    'half transactions': found?.torn,
-    'aborted, yet there': found?.undead,
-    'never written, yet there': found?.alien,
+    'partial transactions': found?.torn,
+    'aborted, yet present': found?.undead,
+    'never written, yet present': found?.alien,
     'not the same in all regions': differences,
     'disputed outcomes': disputed,
     'violations of causal consistency': history.ok ? [] : [formatVerdict('history', history, 0)],
@@ -63,7 +63,7 @@ export function exitCodeOf(report: Report): number {
   return report.convergence === undefined ? EXIT.notConverged : EXIT.fine;
 }
 
-/** Judges a history file. @throws HistoryError when it is none */
+/** Judges a history file. @throws HistoryError when it is not a history */
 export async function judge(file: string): Promise<Verdict> {
   const checker = new HistoryChecker();
   for await (const transaction of readHistory(createReadStream(file))) checker.add(transaction);
@@ -79,25 +79,27 @@ export function auditAll(tally: Tally, regions: Contents): Audit {
   return { lost: all('lost'), torn: all('torn'), undead: all('undead'), alien: all('alien'), resolved };
 }
 
-/** What must not be said when everything is over. */
+/** Statuses that no region may report at the end of a run. */
 const UNDECIDED: ReadonlySet<string> = new Set(['open', 'pending', 'no answer']);
 
-/** These say nothing about the data: who knew how it ended has lost its disk, or keeps outcomes for a time only (D5, D10). */
-const WITHOUT_MEMORY: ReadonlySet<string> = new Set(['lost', 'forgotten']);
+/** Statuses that imply nothing about the data: the disk with the outcome was lost, or it was dropped (D5, D10). */
+const INCONCLUSIVE: ReadonlySet<string> = new Set(['lost', 'forgotten']);
 
-/** Transactions about whose end regions do not say the same, or not what the data says. */
+/** Transactions with different outcomes in different regions, or with an outcome that contradicts the data. */
 export function disputes(
   answers: ReadonlyMap<string, readonly string[]>,
   entries: readonly LedgerEntry[] = [],
   found: ReadonlyMap<string, unknown> = new Map(),
 ): string[] {
   const writes = new Map(entries.map((entry) => [entry.txId, entry.writes]));
-  return [...answers].flatMap(([id, said]) => {
+  return [...answers].flatMap(([id, statuses]) => {
     const isThere = [...(writes.get(id)?.keys() ?? [])].map((key) => found.has(key));
-    const [status] = said;
-    const isOver = new Set(said).size === 1 && !UNDECIDED.has(status!);
-    const fits = WITHOUT_MEMORY.has(status!) || isThere.every((there) => there === (status === 'committed'));
+    const [status] = statuses;
+    const isOver = new Set(statuses).size === 1 && !UNDECIDED.has(status!);
+    const fits = INCONCLUSIVE.has(status!) || isThere.every((there) => there === (status === 'committed'));
     if (isOver && fits) return [];
-    return [`${id}: ${said.join(', ')}${isThere.length === 0 ? '' : `; its writes are there: ${isThere.join(', ')}`}`];
+    return [
+      `${id}: ${statuses.join(', ')}${isThere.length === 0 ? '' : `; its writes are there: ${isThere.join(', ')}`}`,
+    ];
   });
 }

@@ -4,18 +4,18 @@ import { connect } from '@isochron/sdk';
 import { within } from '../e2e/until.js';
 import type { ChaosCluster } from './cluster.js';
 
-/** After this time every node and every client that connects knows of it. */
+/** After this time every node and every connecting client has detected the fault. */
 const DETECTED_MS = 2_500;
-/** Far less than what is left of the fault, and far more than a write takes on a busy machine. */
+/** Far less than the rest of the fault, and far more than a write takes on a busy machine. */
 const PROMPT_MS = 4_000;
 const KEYS = 24;
 
 /**
- * Writes in each region but the node's own, single keys and a transaction, and deletes them again.
- * @returns what took too long, in sentences
+ * Writes in each region except the node's own, single keys and a transaction, and deletes them again.
+ * @returns the operations that took too long, in sentences
  */
 export async function writesGoOn(cluster: ChaosCluster, frozen: string): Promise<string[]> {
-  // Where a region has the only copy of something, its writes have to wait.
+  // If a region has the only copy of a partition, writes to it have to wait.
   const { keyspaces } = cluster.cluster.file;
   if (keyspaces.some(({ replication = 1 }) => replication < 2)) return [];
   await delay(DETECTED_MS);

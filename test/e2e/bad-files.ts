@@ -7,7 +7,7 @@ interface Node {
   peer: string;
 }
 
-/** A cluster file as plain data, to be spoilt. */
+/** A cluster file as plain data, to be corrupted. */
 export interface PlainFile {
   [field: string]: unknown;
   regions: { id: string; nodes: Node[]; [field: string]: unknown }[];
@@ -16,9 +16,9 @@ export interface PlainFile {
 
 export interface BadFile {
   readonly name: string;
-  /** What is done to a good file; text replaces it. */
+  /** The change to a good file; text replaces the file. */
   readonly spoil: (file: PlainFile) => unknown;
-  /** What the message says. */
+  /** The text of the message. */
   readonly reason: RegExp;
 }
 
@@ -37,7 +37,7 @@ const goodFile = (): PlainFile => ({
   keyspaces: [{ name: 'default', partitions: 6, replication: 2 }],
 });
 
-/** The text of a spoilt file. */
+/** The text of a corrupted file. */
 export function badFileText({ spoil }: BadFile): string {
   const file = goodFile();
   const spoilt = spoil(file);

@@ -26,7 +26,7 @@ let pids: readonly number[];
 const tokenOf = async (base: string): Promise<string> =>
   String((await call(base, 'GET', keyPath('nothing'))).headers['isochron-session']);
 
-/** A cluster that is gone when its tokens have been taken. */
+/** A cluster that is stopped after its tokens have been taken. */
 async function tokensElsewhere(options: Parameters<typeof Cluster.start>[0]): Promise<{ token: string; ust: number }> {
   const other = await Cluster.start(options);
   const base = other.endpoints()[0]!;
@@ -56,7 +56,7 @@ afterAll(cleanUp);
 
 describe('over HTTP', () => {
   it.each(BAD_REQUESTS)(
-    '$name is answered with $status $code',
+    'over HTTP $name is answered with $status $code',
     async ({ method, path, headers, body, status, code }) => {
       const request = { headers: headers?.(context) ?? {}, body: typeof body === 'function' ? body(context) : body };
       const answer = await call(api, method, typeof path === 'string' ? path : path(context), request);
@@ -64,31 +64,31 @@ describe('over HTTP', () => {
     },
   );
 
-  it('an expired transaction is answered with 410 TRANSACTION_EXPIRED', async () => {
+  it('over HTTP an expired transaction is answered with 410 TRANSACTION_EXPIRED', async () => {
     const id = await open();
     await until('it has expired', async () => (await readIn(id)).status !== 200);
     expectProblem(await readIn(id), 410, 'TRANSACTION_EXPIRED');
     expectProblem(await commitIn(id, 'expired'), 410, 'TRANSACTION_EXPIRED');
   });
 
-  it('a transaction that was aborted is answered with 409 TRANSACTION_FINISHED', async () => {
+  it('over HTTP a transaction that was aborted is answered with 409 TRANSACTION_FINISHED', async () => {
     const id = await open();
     expect((await call(api, 'DELETE', `/v1/transactions/${id}`)).status).toBe(204);
     expectProblem(await readIn(id), 409, 'TRANSACTION_FINISHED');
     expectProblem(await commitIn(id, 'aborted'), 409, 'TRANSACTION_FINISHED');
   });
 
-  it('a transaction that was committed is read no more, and commits nothing else', async () => {
+  it('over HTTP a committed transaction is closed to reads and to a different commit', async () => {
     const id = await open();
     const first = await commitIn(id, 'good/finished');
     expect(first.status).toBe(200);
     expectProblem(await readIn(id), 409, 'TRANSACTION_FINISHED');
     expectProblem(await commitIn(id, 'good/finished', 2), 409, 'TX_ID_REUSED');
-    // The same commit again is no second one.
+    // A repetition of the same commit does not commit again.
     expect((await commitIn(id, 'good/finished')).json).toEqual(first.json);
   });
 
-  it('an idempotency key is refused for other writes, and repeats the same one', async () => {
+  it('an idempotency key is refused for different writes, and repeats the result for the same ones', async () => {
     const headers = { 'idempotency-key': 'bad-input-idempotency.1' };
     const first = await call(api, 'PUT', keyPath('good/once'), { headers, body: { n: 1 } });
     expect(first.status).toBe(200);
@@ -110,10 +110,10 @@ describe('over HTTP', () => {
   });
 
   it.each([
-    ['no HTTP at all', 'hello\r\n\r\n'],
+    ['text that is not HTTP', 'hello\r\n\r\n'],
     ['a broken header', 'GET /v1/clock HTTP/1.1\r\nHost: localhost\r\nbroken\r\n\r\n'],
     ['a header that is too large', `GET /v1/clock HTTP/1.1\r\nHost: localhost\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`],
-  ])('%s is answered with a status of 4xx, and the connection ends', async (_name, bytes) => {
+  ])('over HTTP %s is answered with a status of 4xx, and the connection ends', async (_name, bytes) => {
     expect(await sendBytes(api, bytes)).toMatch(/^HTTP\/1\.1 4\d\d /);
   });
 });
@@ -139,7 +139,7 @@ function expectProblem(answer: Awaited<ReturnType<typeof call>>, status: number,
   expect(answer.headers['content-type']).toContain('application/problem+json');
 }
 
-/** Sends bytes over TCP, and gives what came back until the other side ended the connection. */
+/** Sends bytes over TCP, and returns what the server sent until the connection ended. */
 async function sendBytes(base: string, bytes: string | Buffer): Promise<string> {
   const { hostname, port } = new URL(base);
   const socket = connectTcp(Number(port), hostname);
@@ -161,7 +161,7 @@ async function sendBytes(base: string, bytes: string | Buffer): Promise<string> 
 }
 
 describe('over WebSocket', () => {
-  it.each(BAD_FRAMES)('$name is answered with $code', async ({ messages, hello, code, closes }) => {
+  it.each(BAD_FRAMES)('over WebSocket $name is answered with $code', async ({ messages, hello, code, closes }) => {
     const client = await SessionClient.open(api);
     if (hello !== false) await client.hello();
     for (const message of typeof messages === 'function' ? messages(context) : messages) client.send(message);
@@ -203,11 +203,11 @@ describe('over WebSocket', () => {
         socket.on('close', resolve);
       }),
     );
-    // The library refuses an answer without the subprotocol that it asked for.
+    // The library refuses an answer without the requested subprotocol.
     expect([4400, 'Server sent no subprotocol']).toContain(code);
   });
 
-  it('more requests in flight than were granted are refused with CREDITS_EXHAUSTED', async () => {
+  it('requests above the granted number in flight are refused with CREDITS_EXHAUSTED', async () => {
     const client = await SessionClient.open(api);
     const { credits } = await client.hello();
     const frames = Array.from({ length: Number(credits) + 10 }, (_, i) => ({
@@ -238,7 +238,7 @@ describe('through the SDK', () => {
   const CALLS: readonly (readonly [string, ErrorCode, (client: IsochronClient) => Promise<unknown>])[] = [
     ['an unknown keyspace', 'KEYSPACE_UNKNOWN', (c) => c.keyspace('nowhere').get('a')],
     ['a write to an unknown keyspace', 'KEYSPACE_UNKNOWN', (c) => c.keyspace('nowhere').set('a', 1)],
-    ['a keyspace that none can be', 'KEYSPACE_UNKNOWN', async (c) => c.keyspace('no/where')],
+    ['an invalid keyspace name', 'KEYSPACE_UNKNOWN', async (c) => c.keyspace('no/where')],
     ['an empty key', 'KEY_INVALID', (c) => c.get('')],
     ['a key over 1 KiB', 'KEY_INVALID', (c) => c.get('k'.repeat(1025))],
     ['a key over 1 KiB of UTF-8', 'KEY_INVALID', (c) => c.set('é'.repeat(513), 1)],
@@ -297,7 +297,7 @@ describe('through the SDK', () => {
     ['a listing of pages that are too large', 'INVALID_REQUEST', async (c) => c.list({ pageSize: 1001 })],
   ];
 
-  it.each(CALLS)('%s rejects with %s', async (_name, code, use) => {
+  it.each(CALLS)('through the SDK %s rejects with %s', async (_name, code, use) => {
     const error = await use(client).then(
       () => undefined,
       (thrown: unknown) => thrown,
@@ -306,7 +306,7 @@ describe('through the SDK', () => {
     expect(isIsochronError(error, code)).toBe(true);
   });
 
-  it('a transaction that stays open for too long rejects with TRANSACTION_EXPIRED, and writes nothing', async () => {
+  it('through the SDK a transaction that stays open for too long rejects with TRANSACTION_EXPIRED, and writes nothing', async () => {
     const slow = client.transaction(async (tx) => {
       await tx.get('a');
       tx.set('expired', 1);
@@ -319,17 +319,17 @@ describe('through the SDK', () => {
   });
 
   it.each<[string, ErrorCode, (context: BadInputContext) => string]>([
-    ['a token that is no token', 'TOKEN_INVALID', () => 'hello'],
+    ['a malformed token', 'TOKEN_INVALID', () => 'hello'],
     ['a forged token', 'TOKEN_INVALID', ({ token }) => forge(token)],
     ['a truncated token', 'TOKEN_INVALID', ({ token }) => token.slice(0, -4)],
     ['a token of another cluster', 'TOKEN_FOREIGN', ({ foreignToken }) => foreignToken],
     ['a token from the future', 'TIMESTAMP_IN_FUTURE', ({ futureToken }) => futureToken],
-  ])('%s rejects with %s', async (_name, code, pick) => {
+  ])('through the SDK %s rejects with %s', async (_name, code, pick) => {
     await expect(connect({ endpoints: [api], token: pick(context) })).rejects.toMatchObject({ code });
   });
 
   it.each<[string, string]>([
-    ['text that is no JSON', '{'],
+    ['invalid JSON', '{'],
     ['another object', '{"version":1}'],
     ['another version', '{"version":2,"token":"","ust":1,"hwt":1,"writes":[]}'],
     ['a damaged write', '{"version":1,"token":"","ust":1,"hwt":1,"writes":[["a"]]}'],
@@ -339,9 +339,9 @@ describe('through the SDK', () => {
 
   it.each<[string, ErrorCode, readonly string[]]>([
     ['no endpoint', 'INVALID_REQUEST', []],
-    ['an endpoint that is no URL', 'INVALID_REQUEST', ['here']],
-    ['an endpoint where nobody is', 'CONNECTION_LOST', ['http://127.0.0.1:1']],
-  ])('%s rejects with %s', async (_name, code, endpoints) => {
+    ['an endpoint that is not a URL', 'INVALID_REQUEST', ['here']],
+    ['an endpoint without a listener', 'CONNECTION_LOST', ['http://127.0.0.1:1']],
+  ])('through the SDK %s rejects with %s', async (_name, code, endpoints) => {
     await expect(connect({ endpoints, connectTimeoutMs: 2000 })).rejects.toMatchObject({ code });
   });
 });
@@ -369,8 +369,8 @@ describe('on the command line', () => {
       () => ['commit', '-', ...at()],
       '{"key":"half","value":1}\n{"key":"a"}',
     ],
-    ['nothing to commit', 'INVALID_REQUEST', () => ['commit', '-', ...at()], '\n'],
-    ['a token that is no token', 'TOKEN_INVALID', () => ['get', 'a', ...token('hello'), ...at()], ''],
+    ['an empty commit', 'INVALID_REQUEST', () => ['commit', '-', ...at()], '\n'],
+    ['a malformed token', 'TOKEN_INVALID', () => ['get', 'a', ...token('hello'), ...at()], ''],
     ['a forged token', 'TOKEN_INVALID', () => ['get', 'a', ...token(forge(context.token)), ...at()], ''],
     ['a token of another cluster', 'TOKEN_FOREIGN', () => ['get', 'a', ...token(context.foreignToken), ...at()], ''],
     ['a token from the future', 'TIMESTAMP_IN_FUTURE', () => ['get', 'a', ...token(context.futureToken), ...at()], ''],
@@ -381,7 +381,7 @@ describe('on the command line', () => {
       '',
     ],
     ['a file that is not there', 'ENOENT', () => ['import', '/nowhere/rows.jsonl', ...at()], ''],
-    ['nobody at the endpoint', 'CONNECTION_LOST', () => ['status', '--endpoint', 'http://127.0.0.1:1'], ''],
+    ['an endpoint without a listener', 'CONNECTION_LOST', () => ['status', '--endpoint', 'http://127.0.0.1:1'], ''],
     ['a cluster file that is not there', 'ENOENT', () => ['node', '--config', '/nowhere.yaml', '--node', 'a'], ''],
     [
       'a node that is not in the file',
@@ -392,7 +392,7 @@ describe('on the command line', () => {
     ['no secret', 'CONFIG_INVALID', () => ['node', '--config', cluster.configFile, '--node', 'virginia-1'], ''],
   ];
 
-  it.each(COMMANDS)('%s ends with exit code 1 and one line: %s', async (...[, code, args, stdin]) => {
+  it.each(COMMANDS)('a command with %s ends with exit code 1 and one line: %s', async (...[, code, args, stdin]) => {
     const result = await isochron(args(), { stdin });
     expect(result).toMatchObject({ code: 1, stdout: '' });
     expect(result.stderr).toMatch(new RegExp(`^error: ${code}: .+\n$`));
@@ -402,10 +402,10 @@ describe('on the command line', () => {
     ['an unknown command', ['fly']],
     ['an unknown option', ['get', 'a', '--fast']],
     ['a missing argument', ['get']],
-    ['an endpoint that is no URL', ['get', 'a', '--endpoint', 'here']],
-    ['a number that is none', ['list', '--limit', 'many']],
+    ['an endpoint that is not a URL', ['get', 'a', '--endpoint', 'here']],
+    ['a malformed number', ['list', '--limit', 'many']],
     ['a replication factor above the number of regions', ['dev', '--regions', 'a,b', '--replication', '3']],
-  ])('%s ends with exit code 2 and one line', async (_name, args) => {
+  ])('a command with %s ends with exit code 2 and one line', async (_name, args) => {
     const result = await isochron(args);
     expect(result).toMatchObject({ code: 2, stdout: '' });
     expect(result.stderr).toMatch(/^error: .+\n$/);
@@ -425,26 +425,26 @@ describe('on the command line', () => {
 describe('at the peering port', () => {
   it.each<[string, (socket: WebSocket) => void]>([
     ['text', (socket) => socket.send('hello')],
-    ['bytes that mean nothing', (socket) => socket.send(Buffer.from([0xc1, 0xff, 0x00]))],
+    ['meaningless bytes', (socket) => socket.send(Buffer.from([0xc1, 0xff, 0x00]))],
     ['a message of another form', (socket) => socket.send(Buffer.from([0x93, 0xa8, 0x69, 0x01]))],
     ['more bytes than a handshake may have', (socket) => socket.send(Buffer.alloc(2 ** 20))],
     ['nothing', () => undefined],
-  ])('a stranger who sends %s is turned away', async (_name, speak) => {
+  ])('the peering port closes the connection of a stranger that sends %s', async (_name, send) => {
     const socket = new WebSocket(cluster.node('virginia-1').peer);
     const closed = new Promise<number>((resolve) => socket.on('close', resolve));
     socket.on('error', () => undefined);
-    socket.on('open', () => speak(socket));
+    socket.on('open', () => send(socket));
     expect(await within('the close', 15_000, closed)).toBeGreaterThan(1000);
   });
 
-  it('bytes that are no WebSocket end the connection', async () => {
+  it('bytes that are not a WebSocket handshake end a connection to the peering port', async () => {
     await sendBytes(cluster.node('virginia-1').peer, Buffer.alloc(4096, 0xff));
   });
 });
 
 describe('after all of this', () => {
   it(
-    'both nodes still run and serve',
+    'after all bad input both nodes still run and serve',
     logged(async () => {
       expect(cluster.nodes.map(({ id }) => cluster.process(id).pid)).toEqual(pids);
       for (const { id, api: base } of cluster.nodes) {
@@ -457,7 +457,7 @@ describe('after all of this', () => {
     }),
   );
 
-  it('no refused write has left anything: only the good ones are there', async () => {
+  it('after all bad input only the accepted writes are stored', async () => {
     const listed = await call(api, 'GET', '/v1/keyspaces/default/keys?limit=1000');
     const keys = (listed.json as { entries: { key: string }[] }).entries.map(({ key }) => key);
     expect(keys).toEqual(['good/finished', 'good/last', 'good/once']);
@@ -469,5 +469,5 @@ describe('after all of this', () => {
     });
   });
 
-  it('the nodes end in order', () => cluster.stop());
+  it('after all bad input the nodes end in order', () => cluster.stop());
 });

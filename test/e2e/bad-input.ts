@@ -1,17 +1,17 @@
 /**
- * What a client may get wrong, and the code it hears: one table for the API's own tests and for the tests with real processes.
+ * Invalid input of clients, and the code of the answer: one table for the API's tests and for the tests with processes.
  * Limits are the defaults: keys of 1 KiB, values of 1 MiB, 1,000 keys in a request.
  */
 
-/** What only the runner of the table can make. */
+/** The values that only the runner of the table can make. */
 export interface BadInputContext {
   /** A token of this cluster. */
   readonly token: string;
   /** A token of another cluster, or of another history of this one. */
   readonly foreignToken: string;
-  /** A token of this cluster with a timestamp that lies far ahead. */
+  /** A token of this cluster with a timestamp far ahead. */
   readonly futureToken: string;
-  /** A timestamp that lies far ahead. */
+  /** A timestamp far ahead. */
   readonly futureTimestamp: number;
   /** The id of a node of the region that is asked, and of a node of another one. */
   readonly node: string;
@@ -38,7 +38,7 @@ const withToken = (pick: (context: BadInputContext) => string) => (context: BadI
 const refs = (count: number, key = (i: number) => `k${i}`) =>
   Array.from({ length: count }, (_, i) => ({ keyspace: 'default', key: key(i) }));
 
-/** Changes one character, so that the text stays well formed and the MAC does not. */
+/** Changes one character, so that the text stays well-formed and its MAC does not match. */
 export const forge = (token: string): string =>
   `${token.slice(0, 30)}${token[30] === 'A' ? 'B' : 'A'}${token.slice(31)}`;
 
@@ -173,7 +173,7 @@ export const BAD_REQUESTS: readonly BadRequest[] = [
     ),
     path: (context) => `/v1/transactions/${TX_ID}@${context.node}/commit`,
   },
-  token('a token that is no token', () => 'hello', 'TOKEN_INVALID'),
+  token('a malformed token', () => 'hello', 'TOKEN_INVALID'),
   token('a forged token', (context) => forge(context.token), 'TOKEN_INVALID'),
   token('a truncated token', (context) => context.token.slice(0, -4), 'TOKEN_INVALID'),
   token('a token that is too long', () => 'A'.repeat(300), 'TOKEN_INVALID'),
@@ -183,15 +183,15 @@ export const BAD_REQUESTS: readonly BadRequest[] = [
   get('a method that the route does not have', '/v1/read', 405, 'METHOD_NOT_ALLOWED'),
 ];
 
-/** What is sent on a session after (or instead of) its hello, and what comes back. */
+/** The frames of a session after (or instead of) its hello, and the answer. */
 export interface BadFrames {
   readonly name: string;
   /** Messages: text as it is, bytes as a binary message, anything else as JSON. */
   readonly messages: readonly unknown[] | ((context: BadInputContext) => readonly unknown[]);
-  /** Whether a good hello goes before. Default true. */
+  /** Whether a valid hello is sent before. Default true. */
   readonly hello?: boolean;
   readonly code: string;
-  /** The close code that follows; undefined: the connection goes on. */
+  /** The close code that follows; undefined if the connection goes on. */
   readonly closes?: number;
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { ROOT, run } from './processes.js';
 
-/** Whether `npm ci` has brought the browser along: it is built for Linux on x64. */
+/** Whether `npm ci` has installed the browser: it is built for Linux on x64. */
 const BUNDLED = process.platform === 'linux' && process.arch === 'x64';
 
 /**
@@ -11,7 +11,7 @@ const BUNDLED = process.platform === 'linux' && process.arch === 'x64';
  */
 export async function launchBrowser(folder: string): Promise<Browser> {
   if (!BUNDLED) return chromium.launch({ channel: 'chrome' });
-  // Containers have no sandbox to offer, and all that is shown are pages of tests.
+  // Containers have no sandbox, and the only pages are those of tests.
   return chromium.launch({ executablePath: await unpacked(folder), args: ['--no-sandbox'] });
 }
 

@@ -21,7 +21,7 @@ describe('the example "cities"', () => {
     ]);
 
   it(
-    'imports 5,000 cities into one region, and every region shows all of them in one snapshot at the same timestamp',
+    'the cities example imports 5,000 cities into one region, and every region shows all of them in one snapshot at the same timestamp',
     logged(async () => {
       const result = await cities('--rows', '5000', '--json');
       expect(result).toMatchObject({ code: 0 });
@@ -37,7 +37,7 @@ describe('the example "cities"', () => {
       expect(report.timestamp).toBeGreaterThan(0);
       const shown = { count: 5000, checksum: source.checksum, agrees: true };
       expect(report.regions).toEqual(REGIONS.map((region) => ({ region, readMs: expect.any(Number), ...shown })));
-      // Another region read meanwhile, and saw whole transactions that stayed.
+      // Another region read meanwhile, and every transaction that it saw was whole and stayed.
       expect(reader).toMatchObject({ region: 'oregon', torn: 0, vanished: 0, wrong: 0 });
       expect(reader.reads).toBeGreaterThan(0);
       expect(result.stderr).toMatch(/Importing: \d+ of 5000/);
@@ -45,7 +45,7 @@ describe('the example "cities"', () => {
   );
 
   it(
-    'imports from another region and says in words what came of it',
+    'the cities example imports from another region and prints its result in words',
     logged(async () => {
       const result = await cities('--rows', '500', '--from', 'ireland', '--collection', 'again');
       expect(result.code).toBe(0);
@@ -54,7 +54,7 @@ describe('the example "cities"', () => {
     }),
   );
 
-  it('fails with one line for a region that is not there', async () => {
+  it('the cities example fails with one line for an unknown region', async () => {
     const result = await cities('--rows', '10', '--from', 'atlantis');
     expect(result).toMatchObject({ code: 1, stdout: '' });
     expect(result.stderr).toMatch(/^error: .*atlantis.*virginia, oregon, ireland\n$/);

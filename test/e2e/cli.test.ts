@@ -31,7 +31,7 @@ async function ok(...args: readonly string[]): Promise<Result> {
 }
 
 describe('help', () => {
-  it.each(COMMANDS)('isochron %s --help prints how it is used and ends with 0', async (command) => {
+  it.each(COMMANDS)('isochron %s --help prints its usage and ends with 0', async (command) => {
     const { stdout, stderr } = await ok(command, '--help');
     expect(stdout).toMatch(new RegExp(`^Usage: isochron ${command} `));
     expect(stderr).toBe('');
@@ -49,7 +49,7 @@ describe('help', () => {
 
 describe('a document', () => {
   it(
-    'is set in one region, read in another, listed and deleted',
+    'a document is set in one region, read in another, listed and deleted',
     logged(async () => {
       const set = await json('set', 'cli/a', '{"title":"buy milk"}', '--stable', ...at('virginia'));
       expect(set).toMatchObject({ stable: true, timestamp: expect.any(Number), transaction: expect.any(String) });
@@ -62,18 +62,18 @@ describe('a document', () => {
       const gone = await isochron(['get', 'cli/a', ...at('virginia')]);
       expect(gone).toMatchObject({ code: 1, stdout: '' });
       expect(gone.stderr).toMatch(/^error: KEY_NOT_FOUND: /);
-      // The past is still there.
+      // The old snapshot still has the document.
       const past = await json('get', 'cli/a', '--at', String(set.timestamp), ...at('virginia'));
       expect(past).toEqual({ key: 'cli/a', value: { title: 'buy milk' } });
     }),
   );
 
-  it('comes from stdin as well', async () => {
+  it('a document comes from stdin as well', async () => {
     const set = await isochron(['set', 'cli/stdin', '-', ...at('virginia')], { stdin: '{"é":[1,null]}' });
     expect(set).toMatchObject({ code: 0, stdout: expect.stringMatching(/^committed at \d+\n$/) });
   });
 
-  it('is seen by the session that wrote it, in any region, with --session-file', async () => {
+  it('a document is visible to its session in any region, with --session-file', async () => {
     const session = ['--session-file', file('session.json')];
     for (let i = 0; i < 3; i++) {
       const [here, there] = i % 2 === 0 ? ['virginia', 'ireland'] : ['ireland', 'oregon'];
@@ -88,7 +88,7 @@ describe('many documents', () => {
   const rows = Array.from({ length: 1234 }, (_, i) => ({ key: `many/${String(i).padStart(5, '0')}`, value: { i } }));
   const lines = (all: readonly object[]) => `${all.map((row) => JSON.stringify(row)).join('\n')}\n`;
 
-  it('are written in one transaction with commit', async () => {
+  it('many documents are written in one transaction with commit', async () => {
     const stdin = lines([
       { key: 'one/a', value: 1 },
       { key: 'one/b', bytes: 'AP8=' },
@@ -104,7 +104,7 @@ describe('many documents', () => {
   });
 
   it(
-    'are imported in one region and exported from another, the same ones',
+    'many documents are imported in one region, and the same ones exported from another',
     logged(async () => {
       writeFileSync(file('rows.jsonl'), lines(rows));
       expect(await json('import', file('rows.jsonl'), ...at('virginia'))).toMatchObject({ rows: 1234, stable: true });
@@ -115,7 +115,7 @@ describe('many documents', () => {
     }),
   );
 
-  it('are imported from CSV', async () => {
+  it('many documents are imported from CSV', async () => {
     writeFileSync(file('rows.csv'), 'id,name\n1,"a ""quoted"", name"\n2,"two\nlines"\n');
     const imported = await json('import', file('rows.csv'), '--key', 'id', '--prefix', 'csv/', ...at('virginia'));
     expect(imported).toMatchObject({ rows: 2 });
@@ -125,7 +125,7 @@ describe('many documents', () => {
     ]);
   });
 
-  it('end an import with the line that is wrong, and exit code 1', async () => {
+  it('an invalid document ends an import with its line number and exit code 1', async () => {
     const result = await isochron(['import', '-', ...at('virginia')], {
       stdin: '{"key":"bad/1","value":1}\n{"key":2}\n',
     });
@@ -135,7 +135,7 @@ describe('many documents', () => {
 });
 
 describe('status', () => {
-  it('shows every region, node, partition and link as JSON', async () => {
+  it('the status command shows every region, node, partition and link as JSON', async () => {
     const status = await json('status', ...at('virginia'));
     const text = JSON.stringify(status);
     for (const { id } of cluster.nodes) expect(text).toContain(`"${id}"`);
@@ -143,7 +143,7 @@ describe('status', () => {
     expect(text).toContain('stalenessMs');
   });
 
-  it('shows them in a table for people', async () => {
+  it('the status command shows a table for people', async () => {
     const { stdout } = await ok('status', ...at('oregon'));
     for (const { region, id } of cluster.nodes) {
       expect(stdout).toContain(region);
@@ -152,7 +152,7 @@ describe('status', () => {
     expect(stdout).toMatch(/stale/i);
   });
 
-  it('tells of a node that does not run, and ends with another code than 0 when none does', async () => {
+  it('the status command reports a node that does not run, and fails when no node runs', async () => {
     await cluster.kill('oregon-1');
     const status = await isochron(['status', '--json', ...at('virginia')]);
     expect(JSON.stringify(JSON.parse(status.stdout))).toMatch(/ECONNREFUSED|no node answers/);
@@ -164,7 +164,7 @@ describe('status', () => {
 });
 
 describe('bench', () => {
-  it('runs the mix that it is told to, and prints figures', async () => {
+  it('the bench command runs the given mix, and prints figures', async () => {
     const load = ['--mix', 'set', '--duration', '1', '--sessions', '4', '--keys', '20'];
     const result = await json('bench', ...load, '--keyspace', 'default', ...at('virginia'));
     expect(result).toMatchObject({ mix: 'set', sessions: 4, latencyMs: { p99: expect.any(Number) } });

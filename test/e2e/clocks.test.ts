@@ -1,4 +1,4 @@
-/** Clocks that are far off (K1, K2), and the way back for data that were written under one (K5). */
+/** Clocks that are far off (K1, K2), and the export of data written under such a clock (K5). */
 import { join } from 'node:path';
 import { Cluster, cleanUp, logged } from './harness.js';
 import { call, keyPath } from './http.js';
@@ -8,7 +8,7 @@ import { until } from './until.js';
 jest.setTimeout(120_000);
 afterEach(cleanUp);
 
-/** A clock battery that is dead. */
+/** The clock of a machine with an empty battery. */
 const DECADES = ['--clock-skew-ms', '1577000000000'];
 
 interface Clock {
@@ -23,7 +23,7 @@ const clockOf = async (cluster: Cluster, id: string): Promise<Clock> =>
 
 const wallOf = (timestamp: number): number => Date.UTC(2025, 0, 1) + timestamp / 4096;
 
-/** Writes as many keys as it takes until some are on partitions that need nobody else. */
+/** Writes keys until some are on partitions for which no other node is needed. */
 async function writeSome(cluster: Cluster, region: string): Promise<number> {
   const puts = Array.from({ length: 30 }, (_, i) =>
     call(cluster.endpoint(region), 'PUT', keyPath(`k${i}`), { body: { i } }),
@@ -33,13 +33,13 @@ async function writeSome(cluster: Cluster, region: string): Promise<number> {
 
 describe('K2: a node that starts with a clock decades ahead', () => {
   it(
-    'is not ready and says why, takes no timestamp with it, and the others go on; it is ready when its clock is right',
+    'a node with a clock decades ahead is not ready, reports why and spreads no timestamp; it is ready once its clock is right',
     logged(async () => {
       const cluster = await Cluster.start({ settings: { stalenessAlertMs: 2_000 } });
       await cluster.kill('oregon-1');
       cluster.launch('oregon-1', { args: DECADES });
       const { api } = cluster.node('oregon-1');
-      await until('it says what is wrong', async () => {
+      await until('it reports the reason', async () => {
         const { status, text } = await call(api, 'GET', '/readyz');
         return status === 503 && /clock is \d+ ms ahead of/.test(text);
       });
@@ -62,7 +62,7 @@ describe('K2: a node that starts with a clock decades ahead', () => {
 
 describe('K5: a cluster whose disks hold timestamps from the future', () => {
   it(
-    'refuses to start, serves an export when told to accept them, and a new cluster takes the data',
+    'a cluster whose disks hold timestamps from the future refuses to start; with a flag it serves an export for a new cluster',
     logged(async () => {
       const poisoned = await Cluster.start({ args: ['--clock-skew-ms', '0'] });
       await poisoned.stop();

@@ -11,7 +11,7 @@ import { until } from './until.js';
 
 jest.setTimeout(90_000);
 
-/** Commits a document per key in one transaction, and gives its timestamp. */
+/** Commits a document per key in one transaction, and returns its timestamp. */
 async function commit(api: string, documents: Readonly<Record<string, unknown>>): Promise<number> {
   const writes = Object.entries(documents).map(([key, value]) => ({ keyspace: 'default', key, value }));
   const answer = await call(api, 'POST', '/v1/commit', { body: { writes } });
@@ -48,7 +48,7 @@ describe('a cluster of three regions', () => {
   afterEach(cleanUp);
 
   it(
-    'shows what one region wrote to every region, in one snapshot',
+    'every region reads the writes of one region in one snapshot',
     logged(async () => {
       const cluster = await Cluster.start();
       const first = await commit(cluster.endpoint('virginia'), documents('first'));
@@ -66,7 +66,7 @@ describe('a cluster of three regions', () => {
   );
 
   it.each(['SIGTERM', 'SIGINT'] as const)(
-    'ends with exit code 0 on %s and has kept everything when it starts again over the same data',
+    'a cluster ends with exit code 0 on %s and has all data after a restart',
     (signal) =>
       logged(async () => {
         const cluster = await Cluster.prepare();
@@ -74,7 +74,7 @@ describe('a cluster of three regions', () => {
         await cluster.ready();
         await commit(cluster.endpoint('oregon'), documents('old'));
         const ts = await commit(cluster.endpoint('oregon'), documents('kept'));
-        // Not waited for: what was acknowledged a moment ago must be there as well.
+        // Not waited for: the last acknowledged write must be there, too.
         const exits = await Promise.all(cluster.nodes.map(({ id }) => cluster.kill(id, signal)));
         expect(exits).toEqual(cluster.nodes.map(() => ({ code: 0, signal: null })));
         await cluster.startAgain();
@@ -84,7 +84,7 @@ describe('a cluster of three regions', () => {
   );
 
   it(
-    'has kept everything that was acknowledged when all nodes were killed at once',
+    'all acknowledged writes survive a kill of all nodes at once',
     logged(async () => {
       const cluster = await Cluster.start();
       const ts = await commit(cluster.endpoint('virginia'), documents('kept'));
@@ -95,7 +95,7 @@ describe('a cluster of three regions', () => {
   );
 
   it(
-    'serves its metrics on a port of their own',
+    'each node serves its metrics on a separate port',
     logged(async () => {
       const cluster = await Cluster.start({ regions: ['virginia'] });
       const { metrics, api } = cluster.nodes[0]!;
@@ -118,7 +118,7 @@ describe('three regions of two nodes', () => {
   afterAll(cleanUp);
 
   it(
-    'place the partitions over the nodes of a region, and any node coordinates',
+    'two nodes of a region share its partitions, and either coordinates',
     logged(async () => {
       for (const region of ['virginia', 'oregon', 'ireland']) {
         const held = await Promise.all(
@@ -141,14 +141,14 @@ describe('three regions of two nodes', () => {
   );
 
   it(
-    'continue an interactive transaction on the other node of its region',
+    'an interactive transaction continues on the other node of its region',
     logged(async () => {
       const [one, other] = cluster.endpoints('oregon');
       await stable(one!, await commit(one!, documents('before')));
       const opened = await call(one!, 'POST', '/v1/transactions');
       expect(opened.status).toBe(201);
       const { id, snapshot } = opened.json as { id: string; snapshot: number };
-      // The transaction goes on in its snapshot, whatever is written meanwhile.
+      // The transaction goes on in its snapshot, independent of later writes.
       await stable(other!, await commit(cluster.endpoint('virginia'), documents('meanwhile')));
       const keys = KEYS.slice(0, 6).map((key) => ({ keyspace: 'default', key }));
       for (const api of [other!, one!]) {
@@ -168,7 +168,7 @@ describe('three regions of two nodes', () => {
       });
       await stable(one!, timestamp);
       expect(await readAt(one!, ['moved'], timestamp)).toEqual(['by the other node']);
-      // The other regions pass requests on, too: it has ended.
+      // The other regions pass requests on, too: the transaction has ended.
       const elsewhere = await call(cluster.endpoint('ireland'), 'POST', `/v1/transactions/${id}/read`, {
         body: { keys },
       });
@@ -177,7 +177,7 @@ describe('three regions of two nodes', () => {
   );
 
   it(
-    'show a session its own writes on either node of the region, and in another region',
+    'a session reads its own writes on either node of the region, and in another region',
     logged(async () => {
       const [one, other] = cluster.endpoints('virginia');
       for (let i = 0; i < 20; i++) {
@@ -196,7 +196,7 @@ describe('a node', () => {
   afterEach(cleanUp);
 
   it(
-    'refuses a cluster file that moves a partition over its data',
+    'a node refuses a cluster file that moves a partition over its data',
     logged(async () => {
       const cluster = await Cluster.start({ cluster: 'moving' });
       await commit(cluster.endpoint('virginia'), documents('here'));
@@ -214,7 +214,7 @@ describe('a node', () => {
   );
 
   it(
-    'keeps its links down, with the reason, to peers with another secret, cluster file or version',
+    'a node keeps its links down, and reports why, to peers with another secret, cluster file or version',
     logged(async () => {
       const cluster = await Cluster.prepare({ regions: ['ireland', 'oregon', 'sydney', 'virginia'] });
       const secretFile = join(cluster.folder, 'other-secret');
@@ -229,11 +229,11 @@ describe('a node', () => {
         cluster.launch('virginia-1', { configFile });
         let seen = '';
         const links = await until(
-          'the nodes know why no link is up',
+          'the nodes report why no link is up',
           async () => {
             const { node } = await cluster.status('oregon-1');
             const stranger = (await cluster.status('ireland-1')).node;
-            // Without the secret ireland-1 cannot prove who it is: it alone knows that it is refused.
+            // Without the secret ireland-1 cannot prove its identity: only ireland-1 reports the refusal.
             const all = [...stranger.links.slice(0, 1), ...node.links.slice(1)];
             seen = JSON.stringify(all, null, 2);
             return all.every(({ lastError }) => lastError?.startsWith('PEER_')) && all;
@@ -248,7 +248,7 @@ describe('a node', () => {
           ['virginia-1', false, 0, 'PEER_CONFIG_MISMATCH'],
         ]);
         expect(impostor.links().map(({ up }) => up)).toEqual([false, false, false]);
-        // Without the other regions there is no stable time, and the node says that it is not ready.
+        // Without the other regions there is no stable time, and the node reports that it is not ready.
         expect(await call(cluster.endpoint('oregon'), 'GET', '/readyz')).toMatchObject({
           status: 503,
           json: { code: 'NOT_READY' },
@@ -260,7 +260,7 @@ describe('a node', () => {
   );
 });
 
-/** A node of the cluster that speaks the next version of the peering protocol. */
+/** A node of the cluster that uses the next version of the peering protocol. */
 function otherVersion(cluster: Cluster, id: string): Promise<WebSocketTransport<TransactionMessage>> {
   const config = parseClusterFile(readFileSync(cluster.configFile, 'utf8'), cluster.configFile);
   return WebSocketTransport.open<TransactionMessage>({

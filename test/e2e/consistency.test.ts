@@ -14,7 +14,7 @@ const SEED = 20_250_101;
 const SESSIONS = 8;
 const TRANSACTIONS = 650;
 const REGIONS = ['virginia', 'oregon', 'ireland'];
-/** Uneven, and not the same both ways. */
+/** Uneven, and different for each direction. */
 const ONE_WAY_MS = {
   'virginia>oregon': 1,
   'oregon>virginia': 4,
@@ -35,7 +35,7 @@ beforeAll(async () => {
 
 describe('eight sessions in three regions, on hot keys and with uneven link delays', () => {
   it(
-    'see a history that is causally consistent',
+    'sessions on hot keys in three regions record a causally consistent history',
     logged(async () => {
       const recorder = new HistoryRecorder(lines);
       const results = await Promise.all(
@@ -47,7 +47,7 @@ describe('eight sessions in three regions, on hot keys and with uneven link dela
             seed: SEED + i,
             keys: 50,
             transactions: TRANSACTIONS,
-            // Half of the sessions stay where they are.
+            // Half of the sessions stay in their regions.
             stay: i % 2 === 0 ? 100 : TRANSACTIONS,
           });
         }),
@@ -62,7 +62,7 @@ describe('eight sessions in three regions, on hot keys and with uneven link dela
     }),
   );
 
-  it('are checked by the command line with the same result', async () => {
+  it('the command line gives the same verdict on the history', async () => {
     const file = join(cluster.folder, 'history.jsonl');
     writeFileSync(file, `${lines.join('\n')}\n`);
     const result = await run(process.execPath, [join(ROOT, 'packages/checker/dist/main.js'), '--json', file]);
@@ -70,7 +70,7 @@ describe('eight sessions in three regions, on hot keys and with uneven link dela
     expect(JSON.parse(result.stdout)).toMatchObject({ ok: true });
   });
 
-  it('are found out when a read is replaced by an older value that its session had overwritten itself', async () => {
+  it('the checker detects a read of a value that its session had overwritten', async () => {
     const history = linesOf();
     const broken = withStaleRead(history);
     expect(verdictOf(broken.map((line) => JSON.stringify(line)))).toMatchObject({ ok: false });
@@ -80,7 +80,7 @@ describe('eight sessions in three regions, on hot keys and with uneven link dela
     expect(result.code).toBe(1);
   });
 
-  it('are found out when a read shows half of a transaction', () => {
+  it('the checker detects a read of half of a transaction', () => {
     const broken = withFracturedRead(linesOf());
     expect(verdictOf(broken.map((line) => JSON.stringify(line)))).toMatchObject({ ok: false });
   });

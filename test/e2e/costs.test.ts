@@ -1,4 +1,4 @@
-/** What protocols cost, as the nodes of real clusters count it: each metric moves when its cause is there, and stays where there can be none. */
+/** The costs of protocols as real nodes count them: each metric moves with its cause, and stays where there is none. */
 import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { connect } from '@isochron/sdk';
 import { Cluster, cleanUp, logged } from './harness.js';
@@ -10,11 +10,11 @@ afterAll(cleanUp);
 
 interface Case {
   readonly protocol: ProtocolName;
-  /** Bytes of the metadata of an update with two regions: a timestamp is 9, a list of them one more. Without, it depends on what was read. */
+  /** Bytes of metadata of an update with two regions: 9 a timestamp, 1 more a list. Unset if it depends on reads. */
   readonly metadata?: number;
-  /** Kinds of messages with which regions see to it that they have what an update depends on. */
+  /** Kinds of messages by which regions ensure that they have the dependencies of an update. */
   readonly checks?: readonly string[];
-  /** It reads one key at a time. */
+  /** The protocol reads one key at a time. */
   readonly singly?: boolean;
   readonly readsBlock: boolean;
   readonly writesBlock: boolean;
@@ -35,7 +35,7 @@ const CASES: readonly Case[] = [
   { protocol: 'cc-lo', checks: ['readers-checks'], readsBlock: false, writesBlock: true },
 ];
 
-/** Clocks of the nodes of a region, ms: who goes from the first to the second comes from the future. */
+/** Clocks of the nodes of a region, in ms: a session that moves from the first to the second comes from the future. */
 const SKEWS_MS = [40, 0];
 const ROUNDS = 8;
 const KEYS = Array.from({ length: 8 }, (_, i) => `costs/${i}`);
@@ -82,7 +82,7 @@ describe.each(CASES)(
       total(cluster, `isochron_sent_${unit}_total`, { protocol, kind, scope });
 
     it(
-      'is bytes and messages by what they are for, near and far; together they are all that was sent',
+      'bytes and messages are counted by purpose and distance, and add up to all that was sent',
       logged(async () => {
         for (const [kind, scope] of [
           ['operations', 'region'],
@@ -108,14 +108,14 @@ describe.each(CASES)(
     );
 
     it(
-      'is the metadata of each update, once for every other region',
+      'the metadata of each update is counted once for every other region',
       logged(async () => {
         const updates = ROUNDS * KEYS.length;
         const replicated = () => total(cluster, 'isochron_replicated_updates_total', { protocol });
         await until('all updates have been sent', async () => (await replicated()) >= updates);
         expect(await replicated()).toBe(updates);
         const bytes = await total(cluster, 'isochron_metadata_bytes_total', { protocol });
-        // The first ones depend on nothing yet, and zeros are short.
+        // The first updates depend on nothing yet, and zeros are short.
         expect(bytes).toBeGreaterThan((updates - 4) * (metadata ?? 9));
         if (metadata !== undefined) expect(bytes).toBeLessThanOrEqual(updates * metadata);
         else expect(bytes).toBeGreaterThan(updates * 9);
@@ -123,7 +123,7 @@ describe.each(CASES)(
     );
 
     it(
-      'is the time that reads and writes wait: none where nothing can',
+      'the waits of reads and writes are measured, and zero where the protocol cannot block',
       logged(async () => {
         for (const [kind, blocks] of [
           ['read', readsBlock],
@@ -138,7 +138,7 @@ describe.each(CASES)(
     );
 
     it(
-      'is how long updates of the other region take to be visible',
+      'the visibility delay of updates of the other region is measured',
       logged(async () => {
         const labels = { protocol, source: 'virginia' };
         await until('a sample', async () => (await total(cluster, 'isochron_visibility_seconds_count', labels)) > 0);

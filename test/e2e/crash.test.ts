@@ -20,7 +20,7 @@ describe('after kill -9 of a node in the middle of an import, and its restart', 
     ['virginia-1', 'the one that imports'],
     ['oregon-1', 'another one'],
     ['ireland-1', 'the third one'],
-  ])('nothing that was acknowledged is lost, and all regions agree (%s: %s)', (victim) =>
+  ])('after kill -9 during an import no acknowledged write is lost, and all regions agree (%s: %s)', (victim) =>
     logged(async () => {
       const cluster = await Cluster.start();
       const survivor = cluster.endpoint(victim === 'ireland-1' ? 'oregon' : 'ireland');
@@ -37,13 +37,13 @@ describe('after kill -9 of a node in the middle of an import, and its restart', 
           acknowledgedRows = rows;
         };
         const importing = importRows({ clients, rows: ROWS, rowsPerTransaction: 25, acknowledged });
-        // Its failure is looked at below, after the crash.
+        // Its failure is checked below, after the crash.
         importing.catch(() => undefined);
         await until('a third of the rows is acknowledged', () => acknowledgedRows > ROWS.length / 3);
         const killedAt = acknowledgedRows;
         expect(await cluster.kill(victim)).toEqual({ code: null, signal: 'SIGKILL' });
         expect(killedAt).toBeLessThan(ROWS.length);
-        // Whoever is left reads on.
+        // The surviving nodes still answer reads.
         await until(
           'a surviving region answers',
           async () => (await call(survivor, 'GET', keyPath('before'))).status === 200,
@@ -74,7 +74,7 @@ describe('after kill -9 of a node in the middle of an import, and its restart', 
 
 describe('while every node in turn is killed and started again', () => {
   it(
-    'sessions on hot keys see a history that is causally consistent',
+    'the history is causally consistent while every node in turn is killed and restarted',
     logged(async () => {
       const cluster = await Cluster.start();
       const lines: string[] = [];
@@ -96,7 +96,7 @@ describe('while every node in turn is killed and started again', () => {
         }),
       );
       const all = Promise.all(sessions);
-      // Its failure is looked at below.
+      // Its failure is checked below.
       all.catch(() => undefined);
       for (const [i, { id }] of cluster.nodes.entries()) {
         await until(`part ${i + 1} of the transactions`, () => done > ((i + 1) * sessions.length * transactions) / 5);
@@ -113,7 +113,7 @@ describe('while every node in turn is killed and started again', () => {
   );
 });
 
-/** The sessions' own counters add up to all transactions: none was applied twice or in part, the last one of each won. */
+/** The sessions' counters add up to all transactions: each was applied once and as a whole, the last of each won. */
 async function expectTransactionsWhole(cluster: Cluster, at: number): Promise<void> {
   const keys = Array.from({ length: SESSIONS }, (_, i) => ({ keyspace: 'default', key: `progress/${i}` }));
   for (const api of cluster.endpoints()) {

@@ -9,7 +9,7 @@ afterEach(cleanUp);
 
 const ALERT_MS = 1000;
 
-/** The parts of `/v1/cluster` that tell of stable time. */
+/** The fields of `/v1/cluster` about stable time. */
 interface Stability {
   readonly stale: boolean;
   readonly stalenessMs: number;
@@ -22,16 +22,16 @@ const stabilityOf = async (api: string): Promise<Stability> =>
 
 describe('a region that is down', () => {
   it(
-    'freezes stable time, and status, metrics, log and SDK say so and by whom; reads and writes go on, and all is well again afterwards',
+    'a dead region freezes stable time; status, metrics, log and SDK name it; reads and writes go on, and it recovers',
     logged(async () => {
       const cluster = await Cluster.start({ settings: { stalenessAlertMs: ALERT_MS } });
       const [virginia, oregon] = ['virginia', 'oregon'].map((region) => cluster.endpoint(region)) as [string, string];
       const client = await connect({ endpoints: [virginia] });
-      const told: (string | undefined)[] = [];
+      const regions: (string | undefined)[] = [];
       client.on('status', ({ stale, heldBackBy }) => {
-        // The client finds by its own clock that stable time is stale before a node reports which region holds it back.
+        // By its own clock the client detects stale time before a node reports which region holds it back.
         const now = stale ? heldBackBy?.region : 'fresh';
-        if (now !== undefined && now !== told.at(-1)) told.push(now);
+        if (now !== undefined && now !== regions.at(-1)) regions.push(now);
       });
       await (await client.set('a', 1)).stable();
       expect(client.status).toMatchObject({ stale: false, heldBackBy: undefined });
@@ -39,14 +39,17 @@ describe('a region that is down', () => {
 
       await cluster.kill('ireland-1');
       for (const api of [virginia, oregon]) {
-        await until(`${api} says that stable time is stale`, async () => (await stabilityOf(api)).stale);
+        await until(`${api} reports stale stable time`, async () => (await stabilityOf(api)).stale);
         expect((await stabilityOf(api)).heldBackBy).toMatchObject({ region: 'ireland', node: 'ireland-1' });
       }
-      const { stale, heldBackBy } = await until('the SDK knows', () => client.status.heldBackBy && client.status);
+      const { stale, heldBackBy } = await until(
+        'the SDK reports the region',
+        () => client.status.heldBackBy && client.status,
+      );
       expect([stale, heldBackBy]).toMatchObject([true, { region: 'ireland', node: 'ireland-1' }]);
       const before = client.status.stalenessMs!;
       expect(before).toBeGreaterThan(ALERT_MS);
-      // Reads of what is stable and of what the session wrote itself go on, and so do writes.
+      // Reads of stable and of own data go on, and so do writes.
       await client.set('virginia-writes', 2);
       expect(await client.getMany(['a', 'virginia-writes'])).toEqual([1, 2]);
       const snapshot = await client.snapshot();
@@ -64,15 +67,15 @@ describe('a region that is down', () => {
       expect(shown.stdout).toContain('unreachable');
 
       await cluster.restart('ireland-1');
-      await until('the SDK is told that all is well', () => !client.status.stale);
+      await until('the SDK reports fresh snapshots', () => !client.status.stale);
       await until('the whole cluster is fresh', async () => {
         const all = await Promise.all(cluster.endpoints().map(stabilityOf));
         return all.every((stability) => !stability.stale && stability.heldBackBy === null);
       });
-      expect(told.filter((region) => region !== 'fresh')).toEqual(['ireland']);
+      expect(regions.filter((region) => region !== 'fresh')).toEqual(['ireland']);
       const log = cluster.log('virginia-1');
       expect(log).toContain('snapshots are stale');
-      await until('the log says that all is well', () =>
+      await until('the log reports fresh snapshots', () =>
         cluster.log('virginia-1').includes('snapshots are fresh again'),
       );
       expect((await isochron(['status', '--endpoint', virginia])).stdout).not.toContain('snapshots are');

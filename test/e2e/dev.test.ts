@@ -28,7 +28,7 @@ afterEach(async () => {
 const args = (...more: readonly string[]) => ['dev', '--data', join(folder, 'data'), '--port-base', `${base}`, ...more];
 const api = (index: number) => `http://127.0.0.1:${base + index}`;
 
-/** Starts the command and waits until it has printed where the nodes are. */
+/** Starts the command and waits until it has printed the addresses of the nodes. */
 async function start(...more: readonly string[]): Promise<Child> {
   const dev = new Child(process.execPath, [ISOCHRON, ...args(...more)], { channel: true });
   const explain = () => `${dev.stdout}${dev.stderr}${JSON.stringify(dev.exit)}`;
@@ -56,7 +56,7 @@ function fromProc(): string[] {
     try {
       return [`${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`];
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
       return [];
     }
   });
@@ -65,7 +65,7 @@ function fromProc(): string[] {
 const fromPs = (): string[] =>
   execFileSync('ps', ['-axo', 'pid=,command='], { encoding: 'utf8' }).trim().split(/\n\s*/);
 
-/** A folder in which nothing can be made: for root, too, one of the kernel's own. */
+/** A folder in which no file can be made: a folder of the kernel, so that it holds for root, too. */
 function unwritable(): string | undefined {
   if (process.getuid?.() === 0) return existsSync('/proc/self') ? '/proc' : undefined;
   const path = join(folder, 'read-only');
@@ -75,7 +75,7 @@ function unwritable(): string | undefined {
 
 describe('isochron dev', () => {
   it(
-    'starts three regions, says where they are, and stops every process on Ctrl-C with exit code 0',
+    'isochron dev starts three regions, prints their addresses, and stops all processes on Ctrl-C with exit code 0',
     logged(async () => {
       const dev = await start();
       expect(dev.stdout).toContain('Isochron is running: 3 regions, 3 nodes, 6 partitions, protocol paris.');
@@ -85,7 +85,7 @@ describe('isochron dev', () => {
         expect((await call(api(index), 'GET', '/readyz')).status).toBe(200);
         expect((await call(api(index), 'GET', '/docs/')).status).toBe(200);
       }
-      // What it says to try.
+      // The commands that it suggests.
       expect(dev.stdout.match(/^ {2}(curl|npm|node) /gm)).toHaveLength(3);
       expect(processes().length).toBe(4);
       expect(await dev.kill('SIGINT')).toEqual({ code: 0, signal: null });
@@ -95,7 +95,7 @@ describe('isochron dev', () => {
   );
 
   it(
-    'starts again over the same data, and has kept it',
+    'isochron dev keeps its data over a restart',
     logged(async () => {
       const first = await start('--json');
       const { nodes } = JSON.parse(first.stdout) as { nodes: { region: string; api: string }[] };
@@ -114,23 +114,23 @@ describe('isochron dev', () => {
     }),
   );
 
-  it('starts a node again that was killed', async () => {
+  it('isochron dev restarts a node that was killed', async () => {
     const dev = await start();
     const victim = processes().find((line) => line.includes('--node oregon-1'))!;
     process.kill(Number(victim.split(' ')[0]), 'SIGKILL');
-    await until('it says so', () => /oregon-1 ended \(signal SIGKILL\)/.test(dev.stderr));
+    await until('it reports the end of the node', () => /oregon-1 ended \(signal SIGKILL\)/.test(dev.stderr));
     await until('the node serves again', async () => (await call(api(1), 'GET', '/readyz')).status === 200);
     expect(await dev.kill('SIGINT')).toEqual({ code: 0, signal: null });
     expect(processes()).toEqual([]);
   });
 
-  it('leaves no process behind when it is killed itself', async () => {
+  it('isochron dev leaves no process behind when it is killed', async () => {
     const dev = await start();
     await dev.kill('SIGKILL');
     await until('all nodes have ended', () => processes().length === 0);
   });
 
-  it('says in one line that a port is in use, and starts nothing', async () => {
+  it('isochron dev reports a used port in one line, and starts no node', async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(base + 101, '127.0.0.1', resolve));
     try {
@@ -143,7 +143,7 @@ describe('isochron dev', () => {
     expect(processes()).toEqual([]);
   });
 
-  it('says in one line that its folder cannot be made', async () => {
+  it('isochron dev reports in one line that its folder cannot be made', async () => {
     writeFileSync(join(folder, 'data'), 'a file');
     const result = await isochron(args());
     expect(result).toMatchObject({ code: 1, stdout: '' });
@@ -153,7 +153,7 @@ describe('isochron dev', () => {
     expect(below.stderr).toMatch(/^error: (ENOTDIR|EEXIST): .*choose another place.*\n$/);
   });
 
-  it('says in one line that nothing can be written to its folder', async () => {
+  it('isochron dev reports in one line that its folder is not writable', async () => {
     const path = unwritable();
     if (path === undefined) {
       process.stderr.write('Not tested: root may write everywhere, and this system has no folder of its own.\n');
@@ -164,7 +164,7 @@ describe('isochron dev', () => {
     expect(result.stderr).toMatch(/^error: [A-Z]+: .+\n$/);
   });
 
-  it('says in one line that its data belongs to another placement', async () => {
+  it('isochron dev reports in one line that its data belongs to another placement', async () => {
     const first = await start('--partitions', '4');
     await first.kill('SIGINT');
     const result = await isochron(args('--partitions', '6'));
@@ -173,7 +173,7 @@ describe('isochron dev', () => {
     expect(processes()).toEqual([]);
   });
 
-  it('emulates the distances between regions with --wan aws', async () => {
+  it('isochron dev emulates the distances between regions with --wan aws', async () => {
     const dev = await start('--wan', 'aws');
     await until('round trips have been measured', async () => {
       const { node } = (await call(api(0), 'GET', '/v1/cluster')).json as {

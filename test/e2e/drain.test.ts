@@ -11,7 +11,7 @@ const SEED = 20_250_303;
 
 describe('while every node in turn is closed by SIGTERM and started again', () => {
   it(
-    'nothing that an application does fails, and what it sees is causally consistent',
+    'no request fails while every node in turn is closed and restarted, and the history is causally consistent',
     logged(async () => {
       const cluster = await Cluster.start();
       const load = await Load.start(cluster.endpoints(), SEED);
@@ -35,7 +35,7 @@ describe('while every node in turn is closed by SIGTERM and started again', () =
 
 describe('SIGTERM', () => {
   it(
-    'lets a session leave, finishes what was begun, and refuses new work meanwhile',
+    'SIGTERM lets sessions leave, finishes work in progress, and refuses new work meanwhile',
     logged(async () => {
       const cluster = await Cluster.start({ regions: ['virginia', 'oregon'] });
       const api = cluster.endpoint('virginia');
@@ -69,7 +69,7 @@ describe('SIGTERM', () => {
   );
 
   it(
-    'a second time does not wait any more',
+    'a second SIGTERM ends the node at once',
     logged(async () => {
       const cluster = await Cluster.start({ regions: ['virginia'] });
       const session = await SessionClient.open(cluster.endpoint('virginia'));
@@ -79,7 +79,7 @@ describe('SIGTERM', () => {
       await session.next('goaway', ({ type }) => type === 'goaway');
       node.signal('SIGTERM');
       expect(await node.exited).toEqual({ code: 1, signal: null });
-      // Nothing that was acknowledged depends on an orderly end.
+      // Acknowledged writes do not depend on an orderly end.
       await cluster.restart('virginia-1');
     }),
   );

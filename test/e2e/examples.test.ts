@@ -54,7 +54,7 @@ const ask = (api: string, method: string, path: string, body?: unknown): Promise
   call(api, method, path, { headers: { authorization: `Bearer ${KEY}` }, ...(body === undefined ? {} : { body }) });
 
 describe('the clusters of infra/examples', () => {
-  it('are for two and for six machines', () => {
+  it('the example clusters are for two and for six machines', () => {
     const sizes = files.map((name) => {
       const config = parseClusterFile(readFileSync(join(ROOT, EXAMPLES, name), 'utf8'), name);
       return [name, apis(config).length];
@@ -65,7 +65,7 @@ describe('the clusters of infra/examples', () => {
     ]);
   });
 
-  it.each(files)('start, and what one node of %s writes every node reads', async (name) => {
+  it.each(files)('the example cluster %s starts, and every node reads the writes of one node', async (name) => {
     const file = join(folder, 'cluster.yaml');
     const text = await onThisMachine(name);
     const config = parseClusterFile(text, file);

@@ -1,4 +1,4 @@
-/** A node that does not answer: writes go on in every region, as long as each partition has another replica. */
+/** A node that does not answer: writes go on in every region if each partition has another replica. */
 import { connect, type IsochronClient, SessionBlockedError } from '@isochron/sdk';
 import { ChaosCluster } from '../chaos/cluster.js';
 import { cleanUp, logged } from './harness.js';
@@ -12,12 +12,9 @@ afterEach(async () => {
   await cleanUp();
 });
 
-/** After this time a fault is known everywhere. */
+/** After this time every node has detected the fault. */
 const DETECTED_MS = 2_000;
-/**
- * A write that waits for nothing takes far less, also on a busy machine; one that waits for the node takes many times
- * as long.
- */
+/** Far more than a write that does not wait takes on a busy machine, and far less than one that waits for the node. */
 const PROMPT_MS = 1_500;
 const KEYS = 12;
 
@@ -25,10 +22,7 @@ const keysOf = (prefix: string): string[] => Array.from({ length: KEYS }, (_, i)
 
 const prompt = <T>(what: string, promise: Promise<T>): Promise<T> => within(what, PROMPT_MS, promise);
 
-/**
- * New sessions write single keys and whole transactions in these regions, each of them promptly; and all is read back
- * there.
- */
+/** New sessions write keys and transactions in these regions, each write promptly, and read everything back there. */
 async function writesGoOn(regions: readonly string[], name: string): Promise<void> {
   for (const region of regions) {
     const endpoints = chaos!.cluster.endpoints(region);
@@ -53,7 +47,7 @@ async function writesGoOn(regions: readonly string[], name: string): Promise<voi
   }
 }
 
-/** The node of the connection has reported it. */
+/** Resolves when the node of the connection has reported it. */
 const reported = (client: IsochronClient, node: string): Promise<unknown> =>
   until(`the status names ${node}`, () => client.status.unresponsive.includes(node), { timeoutMs: DETECTED_MS });
 
@@ -64,12 +58,12 @@ const FAULTS: readonly (readonly [
 ])[] = [
   ['is stopped', (c) => c.signal('oregon-1', 'SIGSTOP'), (c) => c.signal('oregon-1', 'SIGCONT')],
   ['is killed', (c) => c.end('oregon-1', 'SIGKILL'), (c) => c.launch('oregon-1')],
-  ['is cut off, with nothing but silence', (c) => c.isolate('oregon', 'mute'), (c) => c.reconnect('oregon')],
+  ['is cut off by silent links', (c) => c.isolate('oregon', 'mute'), (c) => c.reconnect('oregon')],
 ];
 
 describe('a node that does not answer', () => {
   it.each(FAULTS)(
-    'keeps no new write in the other regions waiting, from 2 s after it %s',
+    'new writes in the other regions do not wait for a node, from 2 s after it %s',
     logged(async (_what, begin, end) => {
       chaos = await ChaosCluster.start({});
       const { cluster } = chaos;
@@ -87,7 +81,7 @@ describe('a node that does not answer', () => {
   );
 
   it(
-    'blocks the session of a write that is in doubt until it is back, and says so; detach goes on without it',
+    'a frozen node blocks the session of an undecided write until it is back, and the session reports it; detach goes on',
     logged(async () => {
       chaos = await ChaosCluster.start({});
       const { cluster } = chaos;
@@ -95,7 +89,7 @@ describe('a node that does not answer', () => {
       const client = await connect({ endpoints: cluster.endpoints('virginia'), ...options });
       await client.set('seen', 1);
       chaos.signal('oregon-1', 'SIGSTOP');
-      // At once, before anybody knows: some of the keys have their cohort there.
+      // Before the fault is detected: some of the keys have their cohort there.
       const keys = Array.from({ length: 60 }, (_, i) => `doubt-${i}`);
       const write = client.transaction((tx) => {
         for (const key of keys) tx.set(key, 1);
@@ -123,7 +117,7 @@ describe('a node that does not answer', () => {
   );
 
   it(
-    'is left within 2 s by the clients that are connected to it, and their writes are done elsewhere as the same attempt',
+    'clients leave a frozen node within 2 s, and their writes are done elsewhere as the same attempt',
     logged(async () => {
       chaos = await ChaosCluster.start({});
       const { cluster } = chaos;

@@ -8,7 +8,7 @@ import { freePorts } from './ports.js';
 import { Child, type Exit, ISOCHRON, killAll } from './processes.js';
 import { until } from './until.js';
 
-/** What kind of cluster a test wants. */
+/** Options of a cluster. */
 export interface ClusterOptions {
   /** Default paris. */
   readonly protocol?: string;
@@ -32,13 +32,13 @@ export interface ClusterOptions {
   readonly args?: readonly string[];
 }
 
-/** How one start of a node differs from that of the others. */
+/** Differences of one start of a node from the others. */
 export interface StartOptions {
   /** A cluster file of its own. */
   readonly configFile?: string;
   /** A secret of its own. */
   readonly secretFile?: string;
-  /** Without a channel it is on its own, as in production. Default true. */
+  /** Without a channel the node outlives the tests, as in production. Default true. */
   readonly channel?: boolean;
   /** Further arguments, behind those that all nodes get. */
   readonly args?: readonly string[];
@@ -60,7 +60,7 @@ export interface ClusterNode {
 
 const SECRET = 'the secret of an end-to-end test';
 const LOG_LINES_SHOWN = 40;
-/** Whether a node serves, however the others are. */
+/** Whether a node serves, independent of the others. */
 const SERVES = '/readyz?exclude=cluster-file,links,stable-time';
 const clusters = new Set<Cluster>();
 
@@ -88,7 +88,7 @@ export class Cluster {
     clusters.add(this);
   }
 
-  /** Writes the files, and starts nothing yet. */
+  /** Writes the files, and starts no node. */
   static async prepare(options: ClusterOptions = {}): Promise<Cluster> {
     const { regions, nodesPerRegion } = withDefaults(options);
     return new Cluster(options, await freePorts(3 * regions.length * nodesPerRegion));
@@ -146,9 +146,7 @@ export class Cluster {
     return child;
   }
 
-  /**
-   * Waits until these nodes, or all, serve. They may be cut off, as parts of a cluster that is broken on purpose are.
-   */
+  /** Waits until these nodes, or all, serve. They may be parts of a cluster that is broken on purpose. */
   async ready(ids: readonly string[] = this.nodes.map(({ id }) => id), timeoutMs?: number): Promise<void> {
     await Promise.all(ids.map((id) => this.#ready(id, timeoutMs)));
   }
@@ -173,7 +171,7 @@ export class Cluster {
     await this.ready([id]);
   }
 
-  /** Stops all nodes in order. @throws Error when one ends with another code than 0 */
+  /** Stops all nodes in order. @throws Error when one ends with an exit code other than 0 */
   async stop(): Promise<void> {
     const ids = [...this.#running.keys()];
     const exits = await Promise.all(ids.map((id) => this.kill(id, 'SIGTERM')));
@@ -187,7 +185,7 @@ export class Cluster {
     await this.ready();
   }
 
-  /** What `/v1/cluster` of a node says. */
+  /** The answer of `/v1/cluster` of a node. */
   async status(id: string): Promise<ClusterStatus> {
     return (await call(this.node(id).api, 'GET', '/v1/cluster')).json as ClusterStatus;
   }
@@ -210,7 +208,7 @@ export class Cluster {
   }
 }
 
-/** The part of `/v1/cluster` that tests look at. */
+/** The part of `/v1/cluster` that tests use. */
 export interface ClusterStatus {
   readonly cluster: string;
   readonly protocol: string;
@@ -228,13 +226,13 @@ export interface ClusterStatus {
   };
 }
 
-/** Ends all processes and deletes all data, whoever made them. */
+/** Ends all processes and deletes all data of all clusters. */
 export async function cleanUp(): Promise<void> {
   await Promise.all([...clusters].map((cluster) => cluster.dispose()));
   await killAll();
 }
 
-/** A test's function that, when it fails, shows what the nodes have logged last. */
+/** A test's function that shows the nodes' last log lines when it fails. */
 export const logged =
   <A extends unknown[]>(test: (...args: A) => Promise<void>) =>
   async (...args: A): Promise<void> => {

@@ -10,7 +10,7 @@ const FAR_MS = 25;
 
 describe('a client whose nearest region fails', () => {
   it(
-    'goes on in another one, and comes back when the region does, with its open transaction',
+    'a client whose nearest region fails goes on in another, and returns with its open transaction when the region is back',
     logged(async () => {
       const cluster = await Cluster.start({ regions: ['virginia', 'oregon'] });
       // Oregon lies far away from this client.
@@ -43,7 +43,7 @@ describe('a client whose nearest region fails', () => {
   );
 });
 
-/** Somebody else changes what the transaction has read, and adds to it. */
+/** Another client changes what the transaction has read, and adds to it. */
 async function overtake(cluster: Cluster): Promise<void> {
   const other = await connect({ endpoints: [cluster.endpoint('oregon')] });
   try {

@@ -1,4 +1,4 @@
-/** HTTP as it is: `fetch` would tidy up what these tests send on purpose, and keep connections to nodes that are killed. */
+/** Plain HTTP: `fetch` would correct these requests, and keep connections to killed nodes. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 
 export interface Answer {

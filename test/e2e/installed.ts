@@ -1,4 +1,4 @@
-/** What `npm ci` has installed, for the tests to run or to link. */
+/** Packages that `npm ci` has installed, for the tests to run or to link. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './processes.js';

@@ -1,5 +1,5 @@
 /**
- * Applications at work while a cluster is operated: sessions of the SDK and plain HTTP callers. Nothing that they do
+ * Applications that run while a cluster is operated: sessions of the SDK and plain HTTP callers. None of their requests
  * may fail.
  */
 import { checkHistory, formatVerdict, parseHistory } from '@isochron/checker';
@@ -12,7 +12,7 @@ import { HotTransactions } from './workload.js';
 
 const SESSIONS = 6;
 const CALLERS = 3;
-/** Of all sessions and callers, before it counts as going on. */
+/** Number of transactions after which the load counts as going on. */
 const TRANSACTIONS = 150;
 
 export class Load {
@@ -33,7 +33,7 @@ export class Load {
     this.#recorder = new HistoryRecorder(this.#lines);
   }
 
-  /** Connects to nodes of all regions, and begins. */
+  /** Connects to nodes of all regions, and starts. */
   static async start(endpoints: readonly string[], seed: number): Promise<Load> {
     const load = new Load(endpoints, seed);
     load.#clients = await Promise.all(
@@ -43,14 +43,14 @@ export class Load {
       ...load.#clients.map((client, i) => load.#work(client, load.#recorder.session(`c${i}`), seed + i)),
       ...Array.from({ length: CALLERS }, (_, i) => load.#callAround(load.#from(i), `caller/${i}`, seed + i)),
     ]);
-    // A failure ends the test at once, wherever it waits.
+    // A failure ends the test at once, also while it waits.
     load.#working.catch((error: unknown) => {
       load.#failure = error;
     });
     return load;
   }
 
-  /** Waits until work has gone on for a while. @throws what an application met */
+  /** Waits until the load has gone on for a while. @throws the error of an application */
   async more(what: string): Promise<void> {
     const { transactions, requests } = this;
     await until(`work goes on ${what}`, () => {
@@ -60,9 +60,7 @@ export class Load {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /**
-   * Ends it, and judges what the sessions have seen. @throws Error with the verdict, unless it was causally consistent
-   */
+  /** Ends the load, and judges the history. @throws Error with the verdict, unless it was causally consistent */
   async stop(): Promise<void> {
     this.#stopped = true;
     await within('the last transactions', 60_000, this.#working);
@@ -96,8 +94,8 @@ export class Load {
   }
 
   /**
-   * A plain HTTP caller as one should be: on 503, on a gap and on a broken connection it repeats the request, at
-   * another node. It reads back what it wrote, each time somewhere else.
+   * A plain HTTP caller that follows the rules: on 503, on a gap and on a broken connection it repeats the request at
+   * another node. It reads its writes back, each at another node.
    */
   async #callAround(endpoints: readonly string[], key: string, seed: number): Promise<void> {
     const random = new Random(seed);

@@ -19,7 +19,7 @@ afterEach(async () => {
 const keysOf = (name: string): string[] => Array.from({ length: KEYS_EACH }, (_, i) => `${name}-${i}`);
 const nameOf = (i: number): string => `torn${i}`;
 
-/** Commits keys through the victim's neighbour. Returns the transaction's id. */
+/** Commits keys through a neighbour of the victim. Returns the transaction's id. */
 async function commit(name: string): Promise<string> {
   const writes = keysOf(name).map((key) => ({ keyspace: 'default', key, value: name }));
   const id = `losses-test-session.${name}`;
@@ -45,7 +45,7 @@ const lossesOf = async (node: string): Promise<LossesAnswer> =>
 
 describe('D10: a lost disk that other regions have received nothing from', () => {
   it(
-    'leaves no half of a transaction behind, and every node reports what it took until an operator has acknowledged it',
+    'a disk lost with unreplicated data leaves no half transaction; every node reports the loss until it is acknowledged',
     logged(async () => {
       chaos = await ChaosCluster.start({ nodesPerRegion: 2, settings: { stalenessAlertMs: 60_000 } });
       await until('the cluster takes writes', async () => {

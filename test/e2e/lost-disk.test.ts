@@ -21,7 +21,7 @@ async function writeSome(cluster: Cluster, count: number, region = 'virginia'): 
   return last;
 }
 
-/** Waits until every region has what was written last, so that no disk alone has it. */
+/** Waits until every region has the last writes, so that no disk alone has them. */
 const stableEverywhere = (cluster: Cluster, timestamp: number): Promise<unknown> =>
   until('all of it is stable', async () => {
     const all = await Promise.all(cluster.nodes.map(({ id }) => cluster.status(id)));
@@ -38,7 +38,7 @@ async function expectAllReadable(cluster: Cluster, region: string, count: number
 const keysOn = async (cluster: Cluster, id: string): Promise<Record<string, number>> =>
   Object.fromEntries((await cluster.status(id)).node.partitions.map(({ partition, keys }) => [partition, keys]));
 
-/** Every partition that both hold has as many keys here as there. */
+/** Every partition that both nodes host has the same number of keys in both. */
 async function expectSameKeys(cluster: Cluster, id: string): Promise<void> {
   const mine = await keysOn(cluster, id);
   for (const other of cluster.nodes.filter((node) => node.id !== id)) {
@@ -52,7 +52,7 @@ const store = (cluster: Cluster): string => join(cluster.node(VICTIM).dataDir, '
 
 describe('D10: a node whose data folder is gone', () => {
   it(
-    'fetches everything from its peers and takes part again',
+    'a node whose data folder is gone fetches everything from its peers and takes part again',
     logged(async () => {
       const cluster = await Cluster.start();
       await stableEverywhere(cluster, await writeSome(cluster, 60));
@@ -61,7 +61,7 @@ describe('D10: a node whose data folder is gone', () => {
       await cluster.restart(VICTIM);
       await expectAllReadable(cluster, 'virginia', 60);
       await expectSameKeys(cluster, VICTIM);
-      // The other replicas may go now: what was fetched is all there is.
+      // The other replicas may end now: the node has all data.
       await stableEverywhere(cluster, await writeSome(cluster, 60));
       await cluster.kill('oregon-1');
       await expectAllReadable(cluster, 'virginia', 60);
@@ -69,7 +69,7 @@ describe('D10: a node whose data folder is gone', () => {
   );
 
   it(
-    'whose partitions have no other replica stays closed and says so, until an operator accepts the loss',
+    'a node that lost the only replica of a partition stays closed and reports it, until an operator accepts the loss',
     logged(async () => {
       const cluster = await Cluster.start({ replication: 1 });
       await stableEverywhere(cluster, await writeSome(cluster, 12));
@@ -90,7 +90,7 @@ describe('D10: a node whose data folder is gone', () => {
 
 describe('D10: a node with a damaged record', () => {
   it(
-    'does not serve it, is rebuilt from its peers without a restart of the process, and keeps the old data',
+    'a node with a damaged record does not serve it, is rebuilt from its peers without a restart, and keeps the old data',
     logged(async () => {
       const cluster = await Cluster.start();
       await stableEverywhere(cluster, await writeSome(cluster, 40));
@@ -118,12 +118,12 @@ describe('D10: a node with a damaged record', () => {
 
 describe('D10: durability memory', () => {
   it(
-    'after the machine went down, the node does not trust what was never synced',
+    'a node with memory durability does not use an unsynced disk after a restart of the machine',
     logged(async () => {
       const cluster = await Cluster.start({ settings: { durability: 'memory' } });
       await stableEverywhere(cluster, await writeSome(cluster, 20));
       await cluster.kill(VICTIM);
-      await cluster.restart(VICTIM); // the process was killed, the machine runs on: nothing is lost
+      await cluster.restart(VICTIM); // only the process was killed: no data is lost
       expect(cluster.fullLog(VICTIM)).not.toMatch(/set aside/);
       await stableEverywhere(cluster, await writeSome(cluster, 20));
       await cluster.kill(VICTIM);
@@ -137,7 +137,7 @@ describe('D10: durability memory', () => {
 
 describe('D11: a full disk', () => {
   it(
-    'writes are refused with STORAGE_FULL while reads go on, and are taken again when there is room',
+    'on a full disk writes are refused with STORAGE_FULL while reads go on, and are accepted again when there is room',
     logged(async () => {
       const cluster = await Cluster.start({ settings: { diskQuotaBytes: 8 * 2 ** 20 } });
       await writeSome(cluster, 12);
@@ -163,7 +163,7 @@ describe('D11: a full disk', () => {
   );
 });
 
-/** Flips a bit in every value that it finds in the tables. Returns which keys' values. */
+/** Flips a bit in every value that it finds in the tables. Returns the keys of the values. */
 function damageRecords(folder: string): number[] {
   const found = new Set<number>();
   for (const name of readdirSync(folder).filter((file) => file.endsWith('.ldb'))) {

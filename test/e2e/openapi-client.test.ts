@@ -1,4 +1,4 @@
-/** What a developer gets who makes a typed client of the OpenAPI document. */
+/** A typed client that a developer generates from the OpenAPI document. */
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { transform } from 'esbuild';
@@ -54,7 +54,7 @@ done.refused = (await open.GET('/v1/clock')).error?.code;
 done.ready = must(await open.GET('/readyz')).status;
 console.log(JSON.stringify(done));
 `;
-/** Mistakes that the types have to show. */
+/** Mistakes that the types must detect. */
 const MISTAKES = [
   "client.GET('/v1/clocks');",
   "client.POST('/v1/read', { body: { keys: [{ keyspace: 'default' }] } });",
@@ -82,7 +82,7 @@ beforeAll(async () => {
 });
 afterAll(cleanUp);
 
-/** What the compiler says of a program beside the generated file. */
+/** The output of the compiler for a program beside the generated file. */
 async function compiled(name: string, program: string): Promise<string> {
   writeFileSync(join(folder, name), program);
   const options = ['--strict', '--noEmit', '--target', 'es2022', '--module', 'nodenext', '--types', 'node'];
@@ -100,16 +100,16 @@ async function runs(name: string, program: string, ...args: string[]): Promise<s
 }
 
 describe('a client that openapi-typescript makes of the OpenAPI document', () => {
-  it('compiles strictly, with the names and types of the document', async () => {
+  it('a generated client compiles strictly, with the names and types of the document', async () => {
     expect(await compiled('program.ts', PROGRAM)).toBe('');
   });
 
-  it.each(MISTAKES)('does not compile with a mistake: %s', async (mistake) => {
+  it.each(MISTAKES)('a program with a mistake does not compile against the generated client: %s', async (mistake) => {
     expect(await compiled('mistake.ts', HEAD)).toBe('');
     expect(await compiled('mistake.ts', HEAD + mistake)).toContain('mistake.ts(4,');
   });
 
-  it('works against a node that asks for keys', () =>
+  it('a generated client works against a node that requires keys', () =>
     logged(async () => {
       expect(JSON.parse(await runs('program.js', PROGRAM, cluster.endpoint('virginia')))).toEqual({
         once: true,
@@ -123,7 +123,7 @@ describe('a client that openapi-typescript makes of the OpenAPI document', () =>
       });
     })());
 
-  it('is on the page about HTTP as it compiles and runs', () =>
+  it('the page about HTTP shows the tested client', () =>
     logged(async () => {
       const page = readFileSync(join(ROOT, 'server/src/http/README.md'), 'utf8');
       const [, example = ''] = /<!-- test: openapi -->\n+```ts\n([\s\S]*?)\n```/.exec(page) ?? [];

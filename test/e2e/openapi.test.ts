@@ -17,7 +17,7 @@ afterAll(cleanUp);
 
 describe('the OpenAPI document', () => {
   it(
-    'describes a fixed set of answers',
+    'the OpenAPI document describes a fixed set of answers',
     logged(async () => {
       const document = (await call(api, 'GET', '/openapi.json')).json as OpenApi;
       expect(document.openapi).toMatch(/^3\.1\./);
@@ -34,7 +34,7 @@ describe('the OpenAPI document', () => {
   );
 
   it(
-    'says what the server does with whatever it is sent',
+    'the OpenAPI document describes the answers to generated requests',
     logged(async () => {
       const installer = await run('bash', [`${ROOT}/infra/ci/ensure-schemathesis.sh`], { timeoutMs: 180_000 });
       if (installer.code === UNAVAILABLE) {
@@ -48,7 +48,7 @@ describe('the OpenAPI document', () => {
   );
 
   it(
-    'has a page, to which the start page leads, and the pages of errors that its problems name',
+    'the OpenAPI document has a page that the start page links to, and a page for each error',
     logged(async () => {
       const start = await call(api, 'GET', '/');
       expect(start).toMatchObject({ status: 302, headers: { location: '/docs' } });
@@ -62,7 +62,7 @@ describe('the OpenAPI document', () => {
     }),
   );
 
-  it('has not brought the node down', () => cluster.stop());
+  it('the node still runs after all requests', () => cluster.stop());
 });
 
 const CHECKS = [
@@ -72,7 +72,7 @@ const CHECKS = [
   'response_headers_conformance',
   'response_schema_conformance',
 ];
-/** Exit code of the installer on a machine that cannot have the tool. */
+/** Exit code of the installer on a machine that does not support the tool. */
 const UNAVAILABLE = 3;
 
 async function runSchemathesis(tool: string): Promise<void> {
@@ -85,7 +85,7 @@ async function runSchemathesis(tool: string): Promise<void> {
   if (result.code !== 0) throw new Error(`schemathesis ended with ${result.code}:\n${result.stdout}\n${result.stderr}`);
 }
 
-/** The part of the document that is looked at. */
+/** The part of the document that the test uses. */
 interface OpenApi {
   readonly openapi: string;
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
@@ -103,7 +103,7 @@ interface Response {
 
 interface Exchange {
   readonly method: string;
-  /** The path as the document has it. */
+  /** The path in the document. */
   readonly template: string;
   readonly answer: Answer;
 }
@@ -115,7 +115,7 @@ const keys = [
   { keyspace: 'default', key: 'none' },
 ];
 
-/** At least one request to every operation, and those that fail in the usual ways. */
+/** At least one request for every operation, and its usual failures. */
 async function exchanges(): Promise<Exchange[]> {
   const done: Exchange[] = [];
   const ask = async (method: string, template: string, path: string, request?: Parameters<typeof call>[3]) => {
@@ -158,10 +158,10 @@ async function exchanges(): Promise<Exchange[]> {
 }
 
 const ajv = new Ajv({ strict: false, validateFormats: false });
-/** Headers that HTTP itself and the web's rules about origins add. */
+/** Headers that HTTP itself and the CORS rules add. */
 const COMMON = /^(?:connection|content-length|content-type|date|keep-alive|transfer-encoding|access-control-.*)$/;
 
-/** Status, content type, headers and body of an answer are as the document says. */
+/** Checks status, content type, headers and body of an answer against the document. */
 function expectDescribed(document: OpenApi, { method, template, answer }: Exchange): void {
   const what = `${method} ${template}: ${answer.status} ${answer.text}`;
   const responses = document.paths[template]?.[method.toLowerCase()]?.responses ?? {};

@@ -1,4 +1,4 @@
-/** Every protocol of single operations in the real server: what each of them does over HTTP, WebSocket, SDK and command line, and what it refuses. */
+/** Every protocol of single operations in the real server, over HTTP, WebSocket, SDK and command line. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,11 +15,11 @@ jest.setTimeout(180_000);
 
 interface Case {
   readonly protocol: ProtocolName;
-  /** What it can do beside operations on one key, and waiting for stable time. */
+  /** Its capabilities beside operations on one key and waiting for stable time. */
   readonly more: readonly string[];
-  /** What no session of it can have seen in two regions. */
+  /** A state that no session can have from two regions. */
   readonly impossible: readonly number[];
-  /** What a session would have seen in the future; undefined where sessions do not say what they have seen. */
+  /** A state from the future; undefined if tokens do not show what a session has seen. */
   readonly future: readonly number[] | undefined;
 }
 
@@ -78,12 +78,12 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
   });
   afterAll(() => cluster.dispose());
 
-  /** At once, where that can be. */
+  /** In one read-only transaction if the protocol has them. */
   const several = (client: IsochronClient, keys: readonly string[]): Promise<unknown[]> =>
     rots ? client.getMany(keys) : Promise.all(keys.map((key) => client.get(key)));
 
   it(
-    'is what the cluster and the handshake of a session name, with what it can do',
+    'the cluster and the handshake of a session name the protocol and its capabilities',
     logged(async () => {
       const status = await cluster.status('oregon-2');
       expect({ ...status, capabilities: [...status.capabilities].sort() }).toMatchObject({
@@ -99,13 +99,13 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
   );
 
   it(
-    'gets, sets, deletes and reads through the SDK, and every region sees it',
+    'the SDK gets, sets, deletes and reads, and every region has the result',
     logged(async () => {
       const client = await connect({ endpoints: [virginia[0]!] });
       const elsewhere = await connect({ endpoints: [oregon[1]!] });
       await client.set('sdk/a', { n: 1 });
       await client.set('sdk/bytes', Uint8Array.of(0, 255));
-      // All at once: the session does them one after the other.
+      // All at once: the session runs them one after the other.
       const mixed = [client.get('sdk/a'), client.set('sdk/a', { n: 2 }), client.get('sdk/a'), client.delete('sdk/c')];
       expect((await Promise.all(mixed)).filter((_one, i) => i % 2 === 0)).toEqual([{ n: 1 }, { n: 2 }]);
       expect(await client.get('sdk/bytes')).toEqual(Uint8Array.of(0, 255));
@@ -123,7 +123,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
   );
 
   it(
-    'gets, sets, deletes and reads through HTTP',
+    'HTTP gets, sets, deletes and reads',
     logged(async () => {
       const [api, other] = virginia as [string, string];
       const written = await put(api, 'http/a', { n: 1 });
@@ -160,7 +160,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
   );
 
   it(
-    'works from the command line',
+    'the command line gets, sets and deletes, and refuses the rest',
     logged(async () => {
       const at = ['--endpoint', virginia[1]!];
       expect(await isochron(['set', 'cli/a', '{"n":1}', ...at, '--stable'])).toMatchObject({ code: 0 });
@@ -185,12 +185,12 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
 
   if (causal) {
     it(
-      'shows nobody an effect without its cause, over two nodes and two regions',
+      'no session reads an effect without its cause, over two nodes and two regions',
       logged(async () => {
         for (let round = 0; round < 15; round++) {
           const [cause, effect] = [`causal/${round}/cause`, `causal/${round}/effect`];
           const first = await put(virginia[0]!, cause, round);
-          // Another node of the region, with what the first one's session has done.
+          // Another node of the region, with the state of the first node's session.
           const second = await get(virginia[1]!, cause, tokenIn(first));
           expect(second).toMatchObject({ status: 200, json: round });
           await put(virginia[1]!, effect, round, tokenIn(second));
@@ -208,7 +208,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
     );
 
     it(
-      'lets a session that goes to another region see there what it wrote before',
+      'a session reads its earlier writes in another region',
       logged(async () => {
         let headers = {};
         for (const [i, api] of [virginia[0]!, oregon[0]!, virginia[1]!, oregon[1]!].entries()) {
@@ -241,7 +241,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
   }
 
   it(
-    'gives tokens that name it, and refuses forged ones and those of other protocols',
+    'tokens name the protocol, and forged ones and those of other protocols are refused',
     logged(async () => {
       const answer = await get(virginia[0]!, 'nothing');
       const token = tokenIn(answer)['isochron-session']!;
@@ -262,7 +262,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
       const seen = { seen: [], region: 'virginia' };
       for (const session of [
         { ...exported, protocol: 'other', seen },
-        // Of this protocol, by its own word, and without what it has seen.
+        // A token that names this protocol, without the session's state.
         { ...exported, protocol },
         { ...exported, protocol, seen: { ...seen, region: 7 } as never },
       ]) {
@@ -272,7 +272,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
   );
 
   it(
-    'refuses over HTTP what it cannot do, and says what to do instead',
+    'unsupported requests over HTTP are refused with an alternative',
     logged(async () => {
       const [api] = virginia as [string];
       const two = { writes: [...refs('a', 'b')].map((ref) => ({ ...ref, value: 1 })) };
@@ -309,7 +309,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
   );
 
   it(
-    'refuses in the SDK what it cannot do',
+    'unsupported calls of the SDK are refused',
     logged(async () => {
       const client = await connect({ endpoints: [oregon[0]!] });
       for (const [name, attempt] of Object.entries({
@@ -323,7 +323,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
       })) {
         expect([name, await codeOf(attempt())]).toEqual([name, 'NOT_SUPPORTED_BY_PROTOCOL']);
       }
-      // And goes on.
+      // The client still works.
       await client.set('after/refusals', 1);
       expect(await client.get('after/refusals')).toBe(1);
       await client.close();
@@ -331,7 +331,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
   );
 
   it(
-    'answers frames that make no sense with a code, and goes on',
+    'meaningless frames are answered with a code, and the session goes on',
     logged(async () => {
       const session = await SessionClient.open(virginia[0]!);
       await session.hello();
@@ -377,7 +377,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
   );
 
   it(
-    'writes once however often a request is repeated under its Idempotency-Key, also after the node was killed',
+    'a write that is repeated under its Idempotency-Key happens once, also after the node was killed',
     logged(async () => {
       const ids = [0, 1, 2, 3, 4, 5].map((i) => `idempotent-${protocol}-x.${i}`);
       const write = (id: string, body: unknown, api = virginia[0]!) =>
@@ -399,7 +399,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
   );
 
   it(
-    'knows in another region what became of a write in the first, and writes it there when that has given it up (D4)',
+    'another region reports the outcome of a write, and does the write when the first region has aborted it (D4)',
     logged(async () => {
       const [here, there] = [await SessionClient.open(virginia[0]!), await SessionClient.open(oregon[0]!)];
       await Promise.all([here.hello(), there.hello()]);
@@ -435,21 +435,21 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
   );
 
   it(
-    'takes a session of the SDK to another node, and to another region, when its own are gone',
+    'a session of the SDK moves to another node, or to another region, when its own are gone',
     logged(async () => {
       const client = await connect({ endpoints: [...virginia, ...oregon], requestTimeoutMs: 30_000 });
       const start = client.status.region!;
       const here = cluster.nodes.filter(({ region }) => region === start);
       const { timestamp } = await client.set('failover/a', 1);
-      // Every node knows that it is everywhere: where the other region is dead nobody learns that any more.
+      // Every node must report that it is served everywhere: after the region's failure no node can find out.
       for (const api of [...virginia, ...oregon]) await call(api, 'GET', `/v1/stable?ts=${timestamp}&timeout=20000`);
       await cluster.kill(client.status.node!);
       const reading = client.get('failover/b');
       const left = here.find(({ id }) => cluster.runs(id))!;
-      // Its partitions are there, the others' are not: some of these wait until the session is elsewhere.
+      // It serves its own partitions only: reads of the others may wait until the session is elsewhere.
       await cluster.kill(left.id);
       expect(await reading).toBeUndefined();
-      // Begun now: what only the dead region had could not be read elsewhere.
+      // A new write: data that only the dead region had could not be read elsewhere.
       await client.set('failover/a', 2);
       expect(client.status.region).not.toBe(start);
       expect(await client.get('failover/a')).toBe(2);
@@ -461,7 +461,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
   );
 });
 
-it.each(CASES)('$protocol is refused where a keyspace is not in every region, with the line', async ({ protocol }) => {
+it.each(CASES)('$protocol is refused with the line of a keyspace that is not in every region', async ({ protocol }) => {
   const folder = mkdtempSync(join(tmpdir(), 'isochron-e2e-'));
   const partial = await isochron(['dev', '--protocol', protocol, '--replication', '2', '--data', folder]);
   rmSync(folder, { recursive: true });
@@ -469,7 +469,7 @@ it.each(CASES)('$protocol is refused where a keyspace is not in every region, wi
   expect(partial.stderr).toMatch(new RegExp(`CONFIG_INVALID: .*cluster\\.yaml:\\d+: protocol "${protocol}": `));
 });
 
-it('a cluster with transactions does not know single operations', async () => {
+it('a cluster with transactions refuses single operations', async () => {
   const cluster = await Cluster.start({ regions: ['virginia'] });
   const session = await SessionClient.open(cluster.endpoint('virginia'));
   await session.hello();

@@ -21,14 +21,14 @@ const asked = async (api: string, id: string, query = ''): Promise<unknown> =>
 
 describe('the status of a transaction by its id', () => {
   it(
-    'is found later by another process, in another region, when the answer to its commit was lost',
+    'the status of a transaction whose answer was lost is found by another process in another region',
     logged(async () => {
       const api = cluster.endpoint('virginia');
       const client = await connect({ endpoints: [api], requestTimeoutMs: 300, commitTimeoutMs: 600 });
       const process = cluster.process('virginia-1');
       let error: unknown;
       try {
-        // The commit arrives at a node that does nothing with it yet, and nobody else has heard of it.
+        // The commit arrives at a node that does not process it yet, and has reached no other node.
         process.signal('SIGSTOP');
         error = await client.set('lost', 1).catch((reason: unknown) => reason);
         expect(error).toBeInstanceOf(OutcomeUnknownError);
@@ -47,15 +47,15 @@ describe('the status of a transaction by its id', () => {
       await later.close();
       expect(await asked(api, txId)).toEqual({ id: txId, status: 'committed', timestamp });
       const options = ['--endpoint', cluster.endpoint('oregon'), '--sent-after', String(sentAfter)];
-      // The node that stood still may not answer the first question of the other one.
+      // The stopped node may not answer the first request of the other one.
       let last = '';
       const report = async () => {
         const result = await isochron(['transaction', txId, ...options]);
         last = `exit code ${result.code}: ${result.stdout}${result.stderr}`;
         return result.code === 0 && result;
       };
-      const told = await until('the command line says so', report, { explain: () => last });
-      expect(told.stdout).toBe(`committed at ${timestamp}\n`);
+      const output = await until('the command line reports it', report, { explain: () => last });
+      expect(output.stdout).toBe(`committed at ${timestamp}\n`);
       const json = await isochron(['transaction', txId, '--json', ...options]);
       expect(JSON.parse(json.stdout)).toEqual({ transaction: txId, status: 'committed', timestamp });
       const got = await until('it is visible', async () => {
@@ -67,7 +67,7 @@ describe('the status of a transaction by its id', () => {
   );
 
   it(
-    'survives the restart of every node',
+    'the status of a transaction survives the restart of every node',
     logged(async () => {
       const client = await connect({ endpoints: cluster.endpoints() });
       const { txId, timestamp } = await client.set('kept', 1);
@@ -80,7 +80,7 @@ describe('the status of a transaction by its id', () => {
   );
 
   it(
-    'is unknown or forgotten, by the sentAfter, and a commit that old is refused with OUTCOME_FORGOTTEN',
+    'the status of an old transaction is unknown or forgotten, by sentAfter, and a commit that old is refused',
     logged(async () => {
       const api = cluster.endpoint('virginia');
       expect(await asked(api, NEVER)).toEqual({ id: NEVER, status: 'unknown', timestamp: null });
@@ -92,7 +92,7 @@ describe('the status of a transaction by its id', () => {
       const writes = [{ key: 'default/forgotten', value: '1' }];
       const commit = { type: 'commit', tx: NEVER, snapshot: ust, hwt: 0, attemptRegions: ['virginia'], writes };
       let id = 0;
-      // The horizon of what is kept moves when the node has looked after it.
+      // The horizon of kept outcomes moves when the node looks after it.
       await until('it is refused', async () => {
         session.send({ ...commit, id: ++id, sentAfter: 1 });
         const mine = id;
@@ -103,7 +103,7 @@ describe('the status of a transaction by its id', () => {
     }),
   );
 
-  it('is refused for what is no id', async () => {
+  it('the status of a malformed id is refused', async () => {
     const { code, stderr } = await isochron(['transaction', 'nonsense', '--endpoint', cluster.endpoint('virginia')]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: INVALID_REQUEST: /)]);
   });

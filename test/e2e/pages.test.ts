@@ -1,4 +1,4 @@
-/** The code of the documentation, run as it stands against a cluster: see `test/tidy/pages.ts` for the kinds of blocks. */
+/** The code of the documentation, run unchanged against a cluster: see `test/tidy/pages.ts` for the kinds of blocks. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const blocks = repository.paths
 const blocksOf = (kind: string): [string, CodeBlock][] =>
   blocks.filter((block) => block.kind === kind).map((block) => [`${block.path}:${block.line}`, block]);
 
-/** Where `npm start` puts the nodes. */
+/** The ports of the nodes of `npm start`. */
 const DEFAULT_PORTS = [7101, 7102, 7103];
 /** API, peering and metrics of three nodes that `isochron dev` starts. */
 const OFFSETS = [0, 1, 2, 100, 101, 102, 200, 201, 202];
@@ -41,7 +41,7 @@ function here(code: string): string {
   );
 }
 
-/** The project of an app that has installed the packages. */
+/** The project of an app with the installed packages. */
 function project(): string {
   const folder = mkdtempSync(join(cluster.folder, 'app-'));
   mkdirSync(join(folder, 'node_modules/@isochron'), { recursive: true });
@@ -53,26 +53,26 @@ function project(): string {
   return folder;
 }
 
-/** What a block says that it prints, in comments; undefined where it says nothing. */
+/** The output that a block announces in comments; undefined if it announces none. */
 function expectedOutput({ code }: CodeBlock): string[] | undefined {
   const lines = [...code.matchAll(/(?:\/\/|#) prints: (.*)$/gm)].map(([, text]) => text!);
   return lines.length === 0 ? undefined : lines;
 }
 
-/** Fails unless the output is what the block says. */
+/** Fails unless the output is the announced one. */
 function expectOutput(block: CodeBlock, stdout: string): void {
   const expected = expectedOutput(block);
   if (expected !== undefined) expect(stdout.trimEnd().split('\n')).toEqual(expected);
 }
 
 describe('the pages', () => {
-  it('show in the README what the documentation of the Swift SDK shows in both languages', () => {
+  it("the README shows the code of the Swift SDK's documentation in both languages", () => {
     const page = readFileSync(join(ROOT, 'sdk-swift/Sources/Isochron/Isochron.docc/Isochron.md'), 'utf8');
     const [example] = blocks.filter(({ path, kind }) => path === 'README.md' && kind === 'run');
     expect(page).toContain(`\`\`\`ts\n${example!.code}\n\`\`\``);
   });
 
-  it.each(blocksOf('run'))('have code that runs as it stands, and prints what it says: %s', (_name, block) =>
+  it.each(blocksOf('run'))('the code of a page runs unchanged, and prints the announced output: %s', (_name, block) =>
     logged(async () => {
       const folder = project();
       const { code: script } = await transform(here(block.code), { loader: 'ts', format: 'esm', target: 'node20' });
@@ -83,7 +83,7 @@ describe('the pages', () => {
     })(),
   );
 
-  it.each(blocksOf('run'))('have code that a strict compiler accepts: %s', async (_name, block) => {
+  it.each(blocksOf('run'))('a strict compiler accepts the code of a page: %s', async (_name, block) => {
     const folder = project();
     writeFileSync(join(folder, 'example.ts'), block.code);
     const options = ['--strict', '--noEmit', '--target', 'es2022', '--module', 'nodenext', '--skipLibCheck'];
@@ -92,22 +92,20 @@ describe('the pages', () => {
     expect(result).toMatchObject({ code: 0, stdout: '' });
   });
 
-  it.each(blocksOf('curl'))(
-    'have commands whose last one shows, a moment later, what the first one wrote: %s',
-    (_name, { code }) =>
-      logged(async () => {
-        const script = here(code);
-        expect(await run('bash', ['-euo', 'pipefail', '-c', script])).toMatchObject({ code: 0 });
-        const written = /-d '([^']+)'/.exec(code)![1]!;
-        const last = script.trim().split('\n').at(-1)!;
-        await until('the other region shows it', async () => {
-          const { stdout } = await run('bash', ['-c', last]);
-          return stdout === written;
-        });
-      })(),
+  it.each(blocksOf('curl'))('the last command of a page soon shows what the first one wrote: %s', (_name, { code }) =>
+    logged(async () => {
+      const script = here(code);
+      expect(await run('bash', ['-euo', 'pipefail', '-c', script])).toMatchObject({ code: 0 });
+      const written = /-d '([^']+)'/.exec(code)![1]!;
+      const last = script.trim().split('\n').at(-1)!;
+      await until('the other region shows it', async () => {
+        const { stdout } = await run('bash', ['-c', last]);
+        return stdout === written;
+      });
+    })(),
   );
 
-  it.each(blocksOf('http'))('have requests that succeed, and print what they say: %s', (_name, block) =>
+  it.each(blocksOf('http'))('the requests of a page succeed, and give the announced answers: %s', (_name, block) =>
     logged(async () => {
       const curl = `curl() { command curl -sS --fail-with-body "$@"; }\n`;
       const result = await run('bash', ['-euo', 'pipefail', '-c', curl + here(block.code)], { cwd: cluster.folder });
@@ -116,7 +114,7 @@ describe('the pages', () => {
     })(),
   );
 
-  it.each(blocksOf('cli'))('have commands that succeed: %s', (_name, block) =>
+  it.each(blocksOf('cli'))('the commands of a page succeed: %s', (_name, block) =>
     logged(async () => {
       const cwd = mkdtempSync(join(cluster.folder, 'shell-'));
       for (const line of block.code.split('\n')) {
@@ -128,7 +126,7 @@ describe('the pages', () => {
     })(),
   );
 
-  it.each(blocksOf('start'))('have commands that start a cluster: %s', async (_name, { code }) => {
+  it.each(blocksOf('start'))('the commands of a page start a cluster: %s', async (_name, { code }) => {
     const args = /^npm start(?: -- (?<args>.+))?$/.exec(code)?.groups?.args?.split(' ') ?? [];
     const folder = mkdtempSync(join(tmpdir(), 'isochron-pages-'));
     // The last value of an option counts.

@@ -1,6 +1,6 @@
 /**
- * Free ports. They are taken from below the range that the system gives to outgoing connections: a node that restarts needs the
- * port that it had, and nobody else must have got it meanwhile.
+ * Free ports. They are below the range that the system uses for outgoing connections: a node that restarts needs its
+ * old port, which no other process may have taken meanwhile.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -11,7 +11,7 @@ const given = new Set<number>();
 
 const candidate = (room: number): number => FIRST + Math.floor(Math.random() * (LAST - FIRST - room));
 
-/** Ports that nobody listens at now, each given out once by this process. */
+/** Ports without a listener, each given out once by this process. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
   while (ports.length < count) {
@@ -37,7 +37,7 @@ async function take(ports: readonly number[]): Promise<boolean> {
   return true;
 }
 
-/** Whether a port of 127.0.0.1 can be listened at. */
+/** Whether it is possible to listen at a port of 127.0.0.1. */
 export async function isFree(port: number): Promise<boolean> {
   const server = createServer();
   server.listen(port, '127.0.0.1');

@@ -1,4 +1,4 @@
-/** Processes that tests start: their output is kept, and none of them outlives the tests. */
+/** Processes of tests: their output is kept, and none of them outlives the tests. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -21,16 +21,16 @@ export interface Exit {
 export interface SpawnOptions {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** What it reads from stdin; default nothing. */
+  /** The contents of stdin; default empty. */
   readonly stdin?: string;
   /**
-   * Whether it gets a channel to this process. A node with a channel closes when the channel does, so none stays behind even when the
-   * tests are killed.
+   * Whether the process gets a channel to this one. A node with a channel closes when the channel does, so that none
+   * remains even when the tests are killed.
    */
   readonly channel?: boolean;
 }
 
-/** Variables of the surroundings that would change what is tested. */
+/** Environment variables that would change the behaviour under test. */
 const ours = /^(ISOCHRON_|NODE_OPTIONS$|FORCE_COLOR$|NO_COLOR$)/;
 
 /** The environment of a process under test. */
@@ -42,7 +42,7 @@ export const cleanEnv = (env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({
 
 const alive = new Set<Child>();
 
-/** Ends at once whatever still runs: for `afterAll`. */
+/** Ends all running processes at once: for `afterAll`. */
 export async function killAll(): Promise<void> {
   await Promise.all([...alive].map((child) => child.kill('SIGKILL')));
 }
@@ -67,7 +67,7 @@ export class Child {
     this.#process.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.stderr = tail(this.stderr + text);
     });
-    // It may end without having read its input.
+    // The process may end without having read its input.
     this.#process.stdin?.on('error', () => undefined);
     this.#process.stdin?.end(stdin ?? '');
     this.exited = this.#ended();
@@ -86,7 +86,7 @@ export class Child {
     this.#process.kill(signal);
   }
 
-  /** Sends a message over its channel; one that has ended, or ends, does not get it. */
+  /** Sends a message over the channel, unless the process has ended or is ending. */
   tell(message: object): void {
     if (this.#process.connected) this.#process.send(message, () => undefined);
   }
@@ -112,7 +112,7 @@ export class Child {
 
 const tail = (text: string): string => (text.length > MAX_OUTPUT ? text.slice(-MAX_OUTPUT / 2) : text);
 
-/** What a command that ran to its end left. */
+/** The output and the exit code of a command. */
 export interface Result extends Exit {
   readonly stdout: string;
   readonly stderr: string;

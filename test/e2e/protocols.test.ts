@@ -1,4 +1,4 @@
-/** Every protocol of interactive transactions in the real server: the same HTTP, WebSocket and SDK surface, with what each of them can do. */
+/** Every protocol of interactive transactions in the real server: the same HTTP, WebSocket and SDK interfaces. */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ jest.setTimeout(120_000);
 
 interface Case {
   readonly protocol: ProtocolName;
-  /** In how many of the three regions a partition is held. */
+  /** How many of the three regions hold each partition. */
   readonly replication: number;
   /** Entries of a snapshot beside its timestamp. */
   readonly entries: number;
@@ -43,7 +43,7 @@ const CASES: readonly Case[] = [
 const SEED = 20_250_102;
 const REGIONS = ['virginia', 'oregon', 'ireland'];
 const ONE_WAY_MS = { 'virginia<>oregon': 5, 'virginia<>ireland': 15, 'oregon<>ireland': 25 };
-/** A token of each cluster; all have one id, placement and secret, as far as their protocols allow it. */
+/** A token of each cluster; all have one id and secret, and one placement if their protocols allow it. */
 const tokens = new Map<string, string>();
 
 const tokenIn = ({ headers }: Answer): Record<string, string> => ({
@@ -65,7 +65,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, replication, entries
   afterAll(() => cluster.dispose());
 
   it(
-    'is what the cluster and the handshake of a session name, with what it can do',
+    'the cluster and the handshake of a session name the protocol and its capabilities',
     logged(async () => {
       expect(await cluster.status('oregon-1')).toMatchObject({ protocol, capabilities });
       const session = await SessionClient.open(cluster.endpoint('oregon'));
@@ -75,7 +75,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, replication, entries
   );
 
   it(
-    'runs interactive transactions and one-shot reads and writes through the SDK',
+    'interactive transactions and one-shot reads and writes run through the SDK',
     logged(async () => {
       const client = await connect({ endpoints: [cluster.endpoint('virginia')] });
       await (await client.set('sdk/a', { n: 1 })).stable();
@@ -96,7 +96,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, replication, entries
   );
 
   it(
-    'runs them through HTTP',
+    'interactive transactions and one-shot reads and writes run through HTTP',
     logged(async () => {
       const api = cluster.endpoint('oregon');
       const written = await put(api, 'http/a', { n: 1 });
@@ -104,7 +104,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, replication, entries
       expect((await call(api, 'GET', `/v1/stable?ts=${timestamp}&timeout=20000`)).status).toBe(200);
       const opened = await call(api, 'POST', '/v1/transactions', { headers: tokenIn(written) });
       const path = String(opened.headers.location);
-      // Another node of another region passes it on.
+      // Another node of another region passes the request on.
       const far = cluster.endpoint('ireland');
       const seen = await call(far, 'POST', `${path}/read`, { body: { keys: [ref('http/a'), ref('http/b')] } });
       expect(seen).toMatchObject({ status: 200, json: { values: [{ value: { n: 1 } }, null] } });
@@ -123,7 +123,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, replication, entries
   );
 
   it(
-    'gives a session tokens that name it, and signs what it has seen',
+    'the tokens of a session name the protocol, and sign what the session has seen',
     logged(async () => {
       const answer = await call(cluster.endpoint('virginia'), 'GET', keyPath('nothing'));
       const token = tokenIn(answer)['isochron-session']!;
@@ -138,14 +138,14 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, replication, entries
   );
 
   it(
-    'refuses the token and the exported session of another protocol',
+    'the token and the exported session of another protocol are refused',
     logged(async () => {
       const others = CASES.filter((other) => other.protocol !== protocol && tokens.has(other.protocol));
       const api = cluster.endpoint('virginia');
       for (const other of others) {
         const headers = { 'isochron-session': tokens.get(other.protocol)! };
         const answer = await call(api, 'GET', keyPath('nothing'), { headers });
-        // Where the placement differs, it is another cluster to begin with.
+        // With another placement, the token is of another cluster.
         const same = other.replication === replication;
         expect(answer.json).toMatchObject({ status: 400, code: same ? 'TOKEN_INVALID' : 'TOKEN_FOREIGN' });
         if (same) expect(answer.text).toContain(`under the protocol ${other.protocol}`);
@@ -164,7 +164,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, replication, entries
 
   if (causal) {
     it(
-      'lets a session that its token carries to another region see what it wrote there',
+      'a session that moves to another region with its token reads its own writes there',
       logged(async () => {
         const key = 'moved/http';
         let headers = {};
@@ -179,7 +179,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, replication, entries
           const written = await put(api, key, String(i + 1), tokenIn(seen));
           expect(written.status).toBe(200);
           headers = tokenIn(written);
-          // Read at once, where it was written.
+          // The read follows at once, in the region of the write.
           const own = await call(api, 'GET', keyPath(key), { headers });
           expect([own.status, own.json]).toEqual([200, i + 1]);
           headers = tokenIn(own);
@@ -188,7 +188,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, replication, entries
     );
 
     it(
-      'shows six sessions that move between the regions a history that is causally consistent',
+      'six sessions that move between the regions record a causally consistent history',
       logged(async () => {
         const lines: string[] = [];
         const recorder = new HistoryRecorder(lines);
@@ -209,11 +209,11 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, replication, entries
   }
 
   it(
-    'counts the reads that waited, and how long they did',
+    'the reads that waited are counted, with their times',
     logged(async () => {
       const api = cluster.endpoint('virginia');
       const client = await connect({ endpoints: [api] });
-      // What was just written is not there yet: who reads the freshest state waits for it.
+      // The new write is not applied yet: a read of the freshest snapshot waits for it.
       for (let i = 0; i < 5; i++) {
         await client.set(`blocked/${i}`, i);
         await client.getMany(Array.from({ length: 6 }, (_, k) => `blocked/${k}`));
@@ -231,7 +231,7 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, replication, entries
   );
 
   it(
-    'refuses what it cannot do, and snapshots that are none',
+    'unsupported requests and malformed snapshots are refused',
     logged(async () => {
       const api = cluster.endpoint('virginia');
       const { ust } = (await call(api, 'GET', '/v1/clock')).json as { ust: number };
@@ -265,17 +265,17 @@ describe('a node', () => {
   afterEach(cleanUp);
 
   it(
-    'keeps its link down to a peer that runs another protocol',
+    'a node keeps its link down to a peer that runs another protocol',
     logged(async () => {
       const cluster = await Cluster.prepare({ regions: ['oregon', 'virginia'] });
       const configFile = join(cluster.folder, 'bpr.yaml');
       writeFileSync(configFile, writeClusterFile({ ...cluster.file, protocol: 'bpr' }));
       cluster.launch('oregon-1');
       cluster.launch('virginia-1', { configFile });
-      const error = await until('oregon-1 knows why its link is down', async () => {
+      const error = await until('oregon-1 reports why its link is down', async () => {
         const { node } = await cluster.status('oregon-1');
         const { lastError } = node.links[0] ?? {};
-        // Before the other one listens, nobody answers at all.
+        // Until the peer listens, its port does not answer.
         return lastError?.startsWith('ECONNREFUSED') ? undefined : (lastError ?? undefined);
       });
       expect(error).toMatch(/^PEER_CONFIG_MISMATCH/);
@@ -283,7 +283,7 @@ describe('a node', () => {
   );
 
   it(
-    'does not open the data of another protocol',
+    'a node does not open the data of another protocol',
     logged(async () => {
       const cluster = await Cluster.start({ regions: ['oregon'] });
       await cluster.stop();
@@ -297,7 +297,7 @@ describe('a node', () => {
   );
 });
 
-it('isochron dev knows the protocols by name, and refuses what one of them cannot be placed on', async () => {
+it('isochron dev accepts the protocols by name, and refuses a placement that a protocol does not support', async () => {
   const unknown = await isochron(['dev', '--protocol', 'raft']);
   expect(unknown).toMatchObject({ code: 2, stdout: '' });
   for (const { protocol } of CASES) expect(unknown.stderr).toContain(protocol);
@@ -329,7 +329,7 @@ async function listing(api: string, prefix: string, limit: number): Promise<stri
   }
 }
 
-/** The same token with one bit of what was seen raised. */
+/** The same token with one bit of its clock values changed. */
 function forge(token: string): string {
   const record = Buffer.from(token, 'base64url');
   record[12]! ^= 1;

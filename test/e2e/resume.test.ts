@@ -19,7 +19,7 @@ async function killCoordinator(client: IsochronClient, where: Where): Promise<vo
   const { node, region } = client.status;
   const victims = cluster.nodes.filter(({ id, region: its }) => (where === 'node' ? id === node : its === region));
   await Promise.all(victims.map(({ id }) => cluster.kill(id)));
-  // Starting takes long: what the transaction does next, it does without them. Only a commit that needs one of their replicas waits.
+  // A restart takes long: the transaction goes on without these nodes. Only a commit that needs their replicas waits.
   for (const { id } of victims) cluster.launch(id);
 }
 
@@ -39,78 +39,80 @@ const MOMENTS: Moment[] = [
 const WHERE: Where[] = ['node', 'region'];
 const cases = MOMENTS.flatMap((moment) => WHERE.map((where) => [moment, where] as const));
 
-/** Writes somewhere else, and waits until every region shows it. */
+/** Writes through another client, and waits until every region has the write. */
 async function overtake(key: string, from: IsochronClient): Promise<void> {
   const write = await from.set(key, 'newer');
   await write.stable();
 }
 
 describe('a transaction whose coordinator is killed by kill -9 (D8)', () => {
-  it.each(cases)('goes on in its snapshot on what is left, and commits once: %s, the whole %s', (moment, where) =>
-    logged(async () => {
-      const name = `${moment} ${where}`.replaceAll(' ', '-');
-      const [a, b, c] = [`${name}/a`, `${name}/b`, `${name}/c`] as const;
-      const client = await connect({ endpoints: cluster.endpoints('virginia') });
-      const other = await connect({ endpoints: cluster.endpoints('oregon') });
-      try {
-        const before = await client.transaction((tx) => {
-          tx.set(a, 'old');
-          tx.set(b, 'old');
-        });
-        await before.write!.stable();
-        const die = async (now: Moment) => {
-          if (now === moment) await killCoordinator(client, where);
-        };
-        const run = async (tx: Transaction) => {
-          // The first read brings the start along; of a key that does not matter, it is the start alone.
-          await tx.get(`${name}/none`);
-          const at = tx.timestamp;
-          // While both regions can be seen by all: later, stable time may stand still.
-          for (const key of [a, b]) await overtake(key, other);
-          await die('between start and first read');
-          const first = await tx.get(a);
-          await die('between two reads');
-          const second = await tx.get(b);
-          await die('before the commit');
-          tx.set(c, [first, second]);
-          return { first, second, sameSnapshot: tx.timestamp === at };
-        };
-        let dying: Promise<void> | undefined;
-        // `overtake` commits through the other client.
-        const unsubscribe = client.on('status', ({ pendingCommits }) => {
-          if (pendingCommits === 0) return;
-          unsubscribe();
-          // A microtask after the commit has left: it may or may not arrive.
-          dying = die('while it commits');
-        });
-        const { result, write } = await client.transaction(run);
-        await dying;
-        await cluster.ready();
-        expect(result).toEqual({ first: 'old', second: 'old', sameSnapshot: true });
-        // Exactly once: every region has it at the timestamp that was acknowledged, by the transaction's own id.
-        await write!.stable();
-        for (const api of cluster.endpoints()) {
-          const got = await call(api, 'GET', keyPath(c));
-          expect(got.json).toEqual(['old', 'old']);
-          expect(got.headers['isochron-commit-timestamp']).toBe(String(write!.timestamp));
+  it.each(cases)(
+    'a transaction whose coordinator is killed goes on in its snapshot, and commits once: %s, the whole %s',
+    (moment, where) =>
+      logged(async () => {
+        const name = `${moment} ${where}`.replaceAll(' ', '-');
+        const [a, b, c] = [`${name}/a`, `${name}/b`, `${name}/c`] as const;
+        const client = await connect({ endpoints: cluster.endpoints('virginia') });
+        const other = await connect({ endpoints: cluster.endpoints('oregon') });
+        try {
+          const before = await client.transaction((tx) => {
+            tx.set(a, 'old');
+            tx.set(b, 'old');
+          });
+          await before.write!.stable();
+          const die = async (now: Moment) => {
+            if (now === moment) await killCoordinator(client, where);
+          };
+          const run = async (tx: Transaction) => {
+            // The first read also starts the transaction; for a key that does not matter, only the start counts.
+            await tx.get(`${name}/none`);
+            const at = tx.timestamp;
+            // While all nodes can reach both regions: later, stable time may stand still.
+            for (const key of [a, b]) await overtake(key, other);
+            await die('between start and first read');
+            const first = await tx.get(a);
+            await die('between two reads');
+            const second = await tx.get(b);
+            await die('before the commit');
+            tx.set(c, [first, second]);
+            return { first, second, sameSnapshot: tx.timestamp === at };
+          };
+          let dying: Promise<void> | undefined;
+          // `overtake` commits through the other client.
+          const unsubscribe = client.on('status', ({ pendingCommits }) => {
+            if (pendingCommits === 0) return;
+            unsubscribe();
+            // A microtask after the commit was sent: it may or may not arrive.
+            dying = die('while it commits');
+          });
+          const { result, write } = await client.transaction(run);
+          await dying;
+          await cluster.ready();
+          expect(result).toEqual({ first: 'old', second: 'old', sameSnapshot: true });
+          // Exactly once: every region has it at the acknowledged timestamp, under the transaction's own id.
+          await write!.stable();
+          for (const api of cluster.endpoints()) {
+            const got = await call(api, 'GET', keyPath(c));
+            expect(got.json).toEqual(['old', 'old']);
+            expect(got.headers['isochron-commit-timestamp']).toBe(String(write!.timestamp));
+          }
+          const { timestamp, txId } = write!;
+          // The answering node may not have detected yet that another one is gone, and wait for it in vain.
+          const state = await until('it is known', async () => {
+            const status = await other.transactionStatus(txId);
+            return status.state !== 'unknown' && status;
+          });
+          expect(state).toEqual({ state: 'committed', timestamp });
+        } finally {
+          await Promise.all([client.close(), other.close()]);
         }
-        const { timestamp, txId } = write!;
-        // Who asks may not have noticed yet that a node is gone, and waits for it in vain.
-        const state = await until('it is known', async () => {
-          const status = await other.transactionStatus(txId);
-          return status.state !== 'unknown' && status;
-        });
-        expect(state).toEqual({ state: 'committed', timestamp });
-      } finally {
-        await Promise.all([client.close(), other.close()]);
-      }
-    })(),
+      })(),
   );
 });
 
 describe('a coordinator that stands still, SIGSTOP', () => {
   it(
-    'is left for another one before any operation times out, and does no harm when it goes on',
+    'a client leaves a stopped coordinator before any operation times out, and its continuation does no harm',
     logged(async () => {
       const client = await connect({ endpoints: cluster.endpoints('virginia') });
       await (await client.set('still/a', 'old')).stable();
@@ -122,7 +124,7 @@ describe('a coordinator that stands still, SIGSTOP', () => {
           process.signal('SIGSTOP');
           const a = await tx.get('still/a');
           expect(client.status.node).not.toBe(node);
-          // Its replicas take part in commits of its region, which would wait for it.
+          // The stopped node is a cohort of commits of its region, which would wait for it.
           process.signal('SIGCONT');
           tx.set('still/b', a);
           return a;
@@ -140,7 +142,7 @@ describe('a coordinator that stands still, SIGSTOP', () => {
 
 describe('a transaction that is resumed too late', () => {
   it(
-    'ends with SNAPSHOT_TOO_OLD: its versions have been collected',
+    'a transaction that is resumed too late ends with SNAPSHOT_TOO_OLD, because its versions have been collected',
     logged(async () => {
       const small = await Cluster.start({
         regions: REGIONS,
@@ -156,7 +158,7 @@ describe('a transaction that is resumed too late', () => {
         await small.kill(node!);
         const at = tx.timestamp!;
         await small.restart(node!);
-        // The lease went with the coordinator, so nothing holds the snapshot any more.
+        // The lease ended with the coordinator, so the versions of the snapshot may be collected.
         await until('the snapshot is collected', async () => {
           await other.set('a', 'newer');
           const past = await call(small.endpoint('oregon'), 'GET', `${keyPath('a')}?at=${at}`);
@@ -166,7 +168,7 @@ describe('a transaction that is resumed too late', () => {
       });
       const error: unknown = await transaction.catch((reason: unknown) => reason);
       expect(isIsochronError(error, 'SNAPSHOT_TOO_OLD')).toBe(true);
-      // The session itself goes on.
+      // The session still works.
       expect(await client.get('a')).toBe('newer');
       await Promise.all([client.close(), other.close()]);
       await small.stop();

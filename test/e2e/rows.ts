@@ -1,4 +1,4 @@
-/** Rows to import, and what a region holds of them: a count and a checksum that does not depend on the order. */
+/** Rows to import, and a summary of those in a region: a count and a checksum that does not depend on the order. */
 import { createHash } from 'node:crypto';
 import type { Entry, IsochronClient } from '@isochron/sdk';
 import { connect, type Timestamp } from '@isochron/sdk';
@@ -15,7 +15,7 @@ export const makeRows = (count: number): Row[] =>
     document: { name: `Place ${i} – “é”`, population: (i * 7919) % 1_000_003, at: [(i % 180) - 90, (i % 360) - 180] },
   }));
 
-/** What a set of rows amounts to. */
+/** The summary of a set of rows. */
 export interface Digest {
   readonly count: number;
   /** Sum of the hashes of all rows, modulo 2^64, in hex. */
@@ -64,14 +64,14 @@ export async function* entriesAt(
   }
 }
 
-/** What {@link entriesAt} amounts to. */
+/** The summary of {@link entriesAt}. */
 export async function digestAt(endpoint: string, region: string, prefix: string, at: Timestamp): Promise<Digest> {
   const sum = new DigestOf();
   for await (const { key, value } of entriesAt([endpoint], region, prefix, at)) sum.add(key, value);
   return sum.digest;
 }
 
-/** An import over several sessions, which tells of every transaction that was acknowledged. */
+/** An import over several sessions, which reports every acknowledged transaction. */
 export interface Import {
   readonly clients: readonly IsochronClient[];
   readonly rows: readonly Row[];
@@ -81,8 +81,8 @@ export interface Import {
 }
 
 /**
- * Imports rows; each session also notes under `progress/<session>` how many of its transactions are done. Resolves with the highest
- * commit timestamp.
+ * Imports rows; each session also records under `progress/<session>` how many of its transactions are done. Resolves
+ * with the highest commit timestamp.
  */
 export async function importRows({ clients, rows, rowsPerTransaction, acknowledged }: Import): Promise<Timestamp> {
   const slices: Row[][] = [];

@@ -1,4 +1,4 @@
-/** What a developer gets who installs the package of the SDK in an empty project. */
+/** The package of the SDK, installed in an empty project. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ beforeAll(async () => {
   project = join(folder, 'app');
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), '{"name":"app","version":"1.0.0","private":true,"type":"module"}');
-  // Nothing but the tarball: what it needed beside would have to come from a registry.
+  // Only the tarball: anything else that it needed would have to come from a registry.
   const options = ['--offline', '--no-audit', '--no-fund', '--loglevel=error'];
   expect(await run('npm', ['install', ...options, tarball], { cwd: project })).toMatchObject({ code: 0 });
 });
@@ -35,14 +35,14 @@ afterAll(async () => {
 const sdk = (): string => join(project, 'node_modules/@isochron/sdk');
 const filesOf = (path: string): string[] => readdirSync(path, { recursive: true }).map(String);
 describe('the package of the SDK', () => {
-  it('installs alone, with its licence, and brings no other package and nothing native', () => {
+  it('the package installs with its licence, and without other packages or native code', () => {
     expect(readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['@isochron']);
     expect(readdirSync(join(project, 'node_modules/@isochron'))).toEqual(['sdk']);
     expect(readFileSync(join(sdk(), 'LICENSE'), 'utf8')).toContain('Apache License');
     expect(filesOf(sdk()).filter((name) => /\.node$|binding\.gyp|node_modules|\.ts\.map$/.test(name))).toEqual([]);
   });
 
-  it('has the sessions of protocols in it, and nothing of the machines that run on nodes', () => {
+  it('the package contains the sessions of protocols, and no machines of nodes', () => {
     const code = filesOf(sdk()).filter((name) => /\.c?js$/.test(name));
     const sources = code.flatMap((name) =>
       [...readFileSync(join(sdk(), name), 'utf8').matchAll(/^\/\/ ([\w./-]+\.js)$/gm)].map(([, source]) => source!),
@@ -56,12 +56,12 @@ describe('the package of the SDK', () => {
     expect(sources.filter((source) => !client.test(source) && !session.test(source))).toEqual([]);
   });
 
-  it('is in order for publint', async () => {
+  it('publint accepts the package', async () => {
     const result = await run(process.execPath, [join(installed('publint'), 'src/cli.js'), 'run', tarball, '--strict']);
     expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining('All good!') });
   });
 
-  it('has types that every module resolution finds, by Are The Types Wrong', async () => {
+  it('Are The Types Wrong finds the types in every module resolution', async () => {
     const args = [join(installed('@arethetypeswrong/cli'), 'dist/index.js'), tarball, '--format', 'json'];
     const { code, stdout } = await run(process.execPath, args);
     const { analysis, problems } = JSON.parse(stdout) as {
@@ -105,7 +105,7 @@ describe('a compiler', () => {
     ['TypeScript 7, nodenext, require', typescript7, ['--module', 'nodenext'], 'cts'],
     ['TypeScript 7, bundler', typescript7, ['--module', 'esnext', '--moduleResolution', 'bundler'], 'ts'],
   ])(
-    'finds the types and accepts them, those of the package as well: %s',
+    'a compiler finds and accepts the types, including those of the package: %s',
     async (name, compiler, options, extension) => {
       const compile = async (text: string) => {
         const file = `typed-${name.replace(/\W+/g, '-')}.${extension}`;
@@ -118,7 +118,7 @@ describe('a compiler', () => {
   );
 });
 
-/** What an application does first; resolves to what it has seen. */
+/** The first steps of an application; resolves to the results. */
 const USED = `
 async function use(endpoint) {
   const client = await connect({ endpoints: [endpoint] });
@@ -147,19 +147,21 @@ describe('an application', () => {
   it.each([
     ['module', "import { connect, isIsochronError } from '@isochron/sdk';", 'mjs'],
     ['CommonJS', "const { connect, isIsochronError } = require('@isochron/sdk');", 'cjs'],
-  ])('in Node uses it as a %s, and is told what is missing where Node has no WebSocket', (_kind, load, extension) =>
-    logged(async () => {
-      const file = `app.${extension}`;
-      const call = `use(process.argv[2]).then((seen) => console.log(JSON.stringify(seen)), (error) => console.log(error.message));`;
-      writeFileSync(join(project, file), `${load}\n${USED}\n${call}`);
-      const go = () => run(process.execPath, [file, cluster.endpoint('virginia')], { cwd: project });
-      if (!('WebSocket' in globalThis)) expect((await go()).stdout).toContain('install the package "ws"');
-      const ws = join(project, 'node_modules/ws');
-      symlinkSync(join(ROOT, 'node_modules/ws'), ws);
-      const { code, stdout, stderr } = await go();
-      rmSync(ws);
-      expect([code, stderr, JSON.parse(stdout)]).toEqual([0, '', SEEN]);
-    })(),
+  ])(
+    'an application in Node uses the package as a %s, and gets an error that names the missing WebSocket',
+    (_kind, load, extension) =>
+      logged(async () => {
+        const file = `app.${extension}`;
+        const call = `use(process.argv[2]).then((seen) => console.log(JSON.stringify(seen)), (error) => console.log(error.message));`;
+        writeFileSync(join(project, file), `${load}\n${USED}\n${call}`);
+        const go = () => run(process.execPath, [file, cluster.endpoint('virginia')], { cwd: project });
+        if (!('WebSocket' in globalThis)) expect((await go()).stdout).toContain('install the package "ws"');
+        const ws = join(project, 'node_modules/ws');
+        symlinkSync(join(ROOT, 'node_modules/ws'), ws);
+        const { code, stdout, stderr } = await go();
+        rmSync(ws);
+        expect([code, stderr, JSON.parse(stdout)]).toEqual([0, '', SEEN]);
+      })(),
   );
 
   describe('in a browser', () => {
@@ -175,7 +177,7 @@ describe('an application', () => {
 
     const vite = (...args: string[]) => [join(installed('vite'), 'bin/vite.js'), ...args];
 
-    /** Serves the project, opens it, and returns what the application has seen, and the scripts that it fetched. */
+    /** Serves and opens the project. Returns the results of the application, and the scripts that it fetched. */
     async function visit(args: readonly string[]): Promise<{ seen: unknown; scripts: string[] }> {
       const [port] = await freePorts(1);
       const place = ['--host', '127.0.0.1', '--port', String(port), '--strictPort'];
@@ -202,7 +204,7 @@ describe('an application', () => {
       return { seen: JSON.parse(title), scripts };
     }
 
-    it('uses it as Vite bundles it, and fetches the session of one protocol only', () =>
+    it('a page bundled by Vite uses the package, and fetches the session of one protocol only', () =>
       logged(async () => {
         const built = await run(process.execPath, vite('build'), { cwd: project });
         expect(built).toMatchObject({ code: 0 });
@@ -214,7 +216,7 @@ describe('an application', () => {
         expect(scripts.length).toBeLessThan(chunks.length);
       })());
 
-    it('uses it as Vite serves it in development', () =>
+    it('a page served by Vite in development uses the package', () =>
       logged(async () => {
         expect((await visit([])).seen).toEqual(SEEN);
       })());

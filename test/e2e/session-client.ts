@@ -1,4 +1,4 @@
-/** A bare client of `/v1/session` that sends what it is told to, right or wrong. */
+/** A bare client of `/v1/session` that sends given frames, valid or not. */
 import { once } from 'node:events';
 import { SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
 import { WebSocket } from 'ws';
@@ -16,7 +16,7 @@ export class SessionClient {
       const message: unknown = JSON.parse(data.toString('utf8'));
       this.frames.push(...((Array.isArray(message) ? message : [message]) as ReceivedFrame[]));
     });
-    // What happens to the socket shows in its close code.
+    // Errors of the socket show in its close code.
     socket.on('error', () => undefined);
     socket.on('close', (code) => {
       this.closeCode = code;
@@ -40,13 +40,13 @@ export class SessionClient {
     this.socket.send(typeof message === 'string' || Buffer.isBuffer(message) ? message : JSON.stringify(message));
   }
 
-  /** The first frame, received or to come, for which the condition holds. */
+  /** The first frame, received or future, that satisfies the condition. */
   next(what: string, wanted: (frame: ReceivedFrame) => boolean): Promise<ReceivedFrame> {
     const explain = (): string => `received ${JSON.stringify(this.frames)}, close code ${this.closeCode}`;
     return until(what, () => this.frames.find(wanted), { timeoutMs: 10_000, explain });
   }
 
-  /** The close code, once there is one. */
+  /** The close code, once the session is closed. */
   closed(): Promise<number> {
     return until('the close', () => this.closeCode, { timeoutMs: 10_000 });
   }

@@ -1,6 +1,5 @@
 /**
- * Disks that are really full: file systems in memory, of a few megabytes, mounted over data folders. Mounting takes
- * root.
+ * Small disks that fill up: file systems in memory, of a few megabytes, mounted over data folders. Mounting needs root.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
@@ -51,7 +50,7 @@ export class SmallDisk {
     this.#file = join(folder, 'somebody-elses-file');
   }
 
-  /** Takes all the room that there is now, to the last byte. Returns how much that was. */
+  /** Takes all the free space, to the last byte. Returns its size. */
   fill(): number {
     const file = openSync(this.#file, 'a');
     let bytes = 0;
@@ -70,7 +69,7 @@ export class SmallDisk {
     }
   }
 
-  /** Gives back what `fill` has taken. */
+  /** Frees the space that `fill` has taken. */
   free(): void {
     rmSync(this.#file, { force: true });
   }

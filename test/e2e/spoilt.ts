@@ -1,6 +1,6 @@
 /**
- * Recorded histories made wrong, to see that the checker finds out. Only what committed is touched: nobody was promised anything of the
- * reads of others, and a write of which nobody knows the outcome may take effect after what follows it.
+ * Recorded histories with an error, to show that the checker detects it. Only committed transactions are changed: the
+ * reads of others have no guarantees, and a write of unknown outcome may take effect after those that follow it.
  */
 import type { HistoryLine } from '@isochron/workload';
 
@@ -29,7 +29,7 @@ export function withStaleRead(history: readonly HistoryLine[]): HistoryLine[] {
   throw new Error('no session read a key that it had written twice');
 }
 
-/** A transaction that read two writes of another one gets, for the second, what that one had read there. */
+/** In a transaction that read two writes of another one, the second read gets the value that the writer read there. */
 export function withFracturedRead(history: readonly HistoryLine[]): HistoryLine[] {
   const writers = new Map<string, HistoryLine>();
   for (const line of history) for (const { f, v } of line.ops) if (f === 'w' && v !== null) writers.set(v, line);

@@ -24,7 +24,7 @@ async function withLinks(options: ClusterOptions): Promise<{ cluster: Cluster; l
   return { cluster, links };
 }
 
-/** Nothing that is sent to a node arrives any more; what it sends does, until its links give up. */
+/** No byte that is sent to a node arrives any more; its own do, until its links give up. */
 function cutInwards(links: PeerLinks, node: string): void {
   for (const pair of links.pairs) {
     if (pair[1] === node) links.proxy(pair).silence(['there']);
@@ -32,13 +32,13 @@ function cutInwards(links: PeerLinks, node: string): void {
   }
 }
 
-/** What clients that have seen nothing read at each of these nodes. */
+/** The values that new clients read at each of these nodes. */
 const readBy = (apis: readonly string[], key: string): Promise<string[]> =>
   Promise.all(apis.map(async (api) => (await call(api, 'GET', keyPath(key))).text));
 
 describe('stable()', () => {
   it(
-    'resolves when every new client of every region reads the write: over HTTP, in the SDK, at every node',
+    'stable() resolves when every new client of every region reads the write: over HTTP, in the SDK, at every node',
     logged(async () => {
       const cluster = await Cluster.start({ wan: WAN, nodesPerRegion: 2 });
       const endpoints = cluster.endpoints();
@@ -61,7 +61,7 @@ describe('stable()', () => {
   );
 
   it(
-    'does not resolve while nothing reaches a region that has no replica and holds stable time back nowhere; afterwards it does',
+    'stable() waits for a region without a replica that is cut off inwards, and resolves afterwards',
     logged(async () => {
       const { cluster, links } = await withLinks({ wan: WAN, partitions: 1 });
       const statuses = await Promise.all(cluster.nodes.map(({ id }) => cluster.status(id)));
@@ -88,7 +88,7 @@ describe('stable()', () => {
   );
 
   it(
-    'does not resolve while a region is cut off inwards; afterwards it does, and whoever begins there reads the write',
+    'stable() waits for a region that is cut off inwards; afterwards it resolves, and new clients there read the write',
     logged(async () => {
       const { cluster, links } = await withLinks({ wan: WAN });
       const client = await connect({ endpoints: [cluster.endpoint('virginia')] });

@@ -1,6 +1,6 @@
 /**
- * The Swift SDK in a process of its own, told what to do by lines of JSON: `sdk-swift/Tests/Driver` is the other side. It has the methods of the
- * TypeScript client that the workload of the tests uses.
+ * The Swift SDK in a process of its own, driven by lines of JSON: `sdk-swift/Tests/Driver` is the other side. It has
+ * the methods of the TypeScript client that the workload of the tests uses.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -45,8 +45,8 @@ export const swift = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Pro
   run('sh', [ENSURE, ...args], { env: { ...swiftEnv(), ...env }, timeoutMs: FETCH_TIMEOUT_MS });
 
 /**
- * Builds the driver, and fetches the toolchain where there is none.
- * @returns why that cannot be done on this machine; undefined when it is there
+ * Builds the driver, and fetches the toolchain if it is missing.
+ * @returns why that is not possible on this machine; undefined when the driver is built
  */
 export async function prepareSwift(configuration: Configuration = 'debug'): Promise<string | undefined> {
   const setup = await swift(['--setup']);
@@ -57,13 +57,13 @@ export async function prepareSwift(configuration: Configuration = 'debug'): Prom
 }
 
 export interface HowToConnect {
-  /** An exported session, to go on with. */
+  /** An exported session to continue. */
   readonly session?: string;
-  /** File that keeps the session over the end of the process. */
+  /** File that keeps the session when the process ends. */
   readonly store?: string;
 }
 
-/** One process, with as many clients in it as are asked for. */
+/** One process with several clients. */
 export class SwiftDriver {
   readonly #process: ChildProcessByStdio<Writable, Readable, null>;
   readonly #waiting = new Map<number, { resolve(reply: Reply): void; reject(error: Error): void }>();
@@ -88,7 +88,7 @@ export class SwiftDriver {
     return new SwiftClient(this, of);
   }
 
-  /** A name that nothing else has. */
+  /** A name that no other object has. */
   name(what: string): string {
     return `${what}-${++this.#names}`;
   }
@@ -100,7 +100,7 @@ export class SwiftDriver {
     return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
   }
 
-  /** kill -9, as when the system ends an app. */
+  /** kill -9, like the end of an app by the system. */
   kill(): void {
     this.#process.kill('SIGKILL');
   }
@@ -126,7 +126,7 @@ const documents = ({ values }: Reply): (string | undefined)[] => values!.map((va
 /** A client of the Swift SDK. */
 export class SwiftClient implements WorkloadClient {
   readonly session = {
-    export: async (): Promise<unknown> => JSON.parse((await this.#tell('export')).session!),
+    export: async (): Promise<unknown> => JSON.parse((await this.#send('export')).session!),
   };
 
   constructor(
@@ -135,15 +135,15 @@ export class SwiftClient implements WorkloadClient {
   ) {}
 
   async getMany(keys: readonly string[]): Promise<(string | undefined)[]> {
-    return documents(await this.#tell('getMany', { keys }));
+    return documents(await this.#send('getMany', { keys }));
   }
 
   set(key: string, value: string): Promise<unknown> {
-    return this.#tell('set', { key, value });
+    return this.#send('set', { key, value });
   }
 
   delete(key: string): Promise<unknown> {
-    return this.#tell('delete', { key });
+    return this.#send('delete', { key });
   }
 
   async snapshot(): Promise<WorkloadSnapshot> {
@@ -161,7 +161,7 @@ export class SwiftClient implements WorkloadClient {
     try {
       await body({
         getMany: async (keys) => documents(await this.driver.tell({ does: 'txGetMany', of, keys })),
-        // Where it fails, so does what follows.
+        // If it fails, the following commits fail, too.
         set: (key, value) => void this.driver.tell({ does: 'txSet', of, key, value }).catch(() => undefined),
       });
     } catch (error) {
@@ -171,29 +171,29 @@ export class SwiftClient implements WorkloadClient {
     return this.driver.tell({ does: 'commit', of });
   }
 
-  /** Commits one after the other. Resolves with the bytes of memory that the process holds then. */
+  /** Commits one after the other. Resolves with the memory of the process afterwards, in bytes. */
   async sequential(count: number): Promise<number> {
-    return (await this.#tell('sequential', { count })).residentBytes!;
+    return (await this.#send('sequential', { count })).residentBytes!;
   }
 
-  /** Which keys {@link readLoad} reads. */
+  /** The keys that {@link readLoad} reads. */
   async readsOf(keys: readonly string[]): Promise<void> {
-    await this.#tell('readsOf', { keys });
+    await this.#send('readsOf', { keys });
   }
 
   /** @throws Error where a key has no value */
   async readLoad(
     load: ReadLoad,
   ): Promise<{ operations: number; elapsedMs: number; latency: { p50Ms: number; p99Ms: number } }> {
-    const { operations, elapsedMs, p50Ms, p99Ms } = await this.#tell('readLoad', { ...load });
+    const { operations, elapsedMs, p50Ms, p99Ms } = await this.#send('readLoad', { ...load });
     return { operations: operations!, elapsedMs: elapsedMs!, latency: { p50Ms: p50Ms!, p99Ms: p99Ms! } };
   }
 
   async close(): Promise<void> {
-    await this.#tell('close');
+    await this.#send('close');
   }
 
-  #tell(does: string, more: Readonly<Record<string, unknown>> = {}): Promise<Reply> {
+  #send(does: string, more: Readonly<Record<string, unknown>> = {}): Promise<Reply> {
     return this.driver.tell({ does, of: this.name, ...more });
   }
 }

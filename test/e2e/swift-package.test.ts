@@ -1,4 +1,4 @@
-/** What a developer gets whose app depends on the Swift package. */
+/** An app that depends on the Swift package. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ const headOf = async (repository: string): Promise<string> =>
   (await run('git', ['-C', repository, 'rev-parse', 'HEAD', '0.1.0^{commit}'])).stdout;
 
 describe('the repository of the Swift package', () => {
-  it('has the package and its licence at its root, and the same commit whenever it is made of the same sources', async () => {
+  it('the repository of the Swift package has it and its licence at the root, and the same commit for the same sources', async () => {
     const [one, other] = [join(folder, 'one'), join(folder, 'other')];
     for (const repository of [one, other]) expect(await mirror(repository)).toMatchObject({ code: 0 });
     const { stdout } = await run('git', ['-C', one, 'ls-tree', '--name-only', 'HEAD']);
@@ -63,8 +63,8 @@ describe('the repository of the Swift package', () => {
 });
 
 /**
- * A folder that is kept for the next run, which then compiles only what has changed. It is another one for other
- * sources: SwiftPM does not accept that a version changes.
+ * A folder that is kept for the next run, which then compiles only the changes. Other sources have another folder:
+ * SwiftPM does not accept that a version changes.
  */
 async function keptPlace(): Promise<string> {
   const build = join(ROOT, 'sdk-swift/.build');
@@ -78,7 +78,7 @@ async function keptPlace(): Promise<string> {
 
 describe('an app', () => {
   it(
-    'adds the package by the URL of its repository as the README says, builds and runs',
+    'an app adds the package by the URL of its repository as the README shows, builds and runs',
     logged(async () => {
       const setup = await swift(['--setup']);
       if (setup.code !== 0) {

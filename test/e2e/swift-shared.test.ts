@@ -7,12 +7,12 @@ jest.setTimeout(900_000);
 afterAll(cleanUp);
 
 const SESSIONS = 16;
-/** An answer of so many values is forty chunks and more than two windows. */
+/** An answer with this many values is forty chunks and more than two windows. */
 const LARGE = { values: 40, bytes: 64 * 1024 };
 
 let cluster: Cluster;
 let driver: SwiftDriver;
-/** Why there is no Swift here. */
+/** Why Swift is not available. */
 let problem: string | undefined;
 
 beforeAll(async () => {
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => driver?.end());
 
-/** Continuous integration has to be able to run it. */
+/** Continuous integration must have Swift. */
 const withSwift = (test: () => Promise<void>) =>
   logged(async () => {
     if (problem === undefined) return test();
@@ -45,13 +45,13 @@ const allOn = (id: string): Promise<unknown> =>
     return JSON.stringify(counts) === JSON.stringify([SESSIONS, 1, 1]);
   });
 
-/** They are told the other region by their node. */
+/** They receive the other region from their node. */
 const connectAll = (): Promise<SwiftClient[]> =>
   Promise.all(Array.from({ length: SESSIONS }, () => driver.connect([cluster.endpoint('virginia')])));
 
 const closeAll = (clients: readonly SwiftClient[]): Promise<unknown> => Promise.all(clients.map((one) => one.close()));
 
-/** Each session writes numbers in their order, and reads each of them back, until it is stopped. @returns the last ones */
+/** Each session writes increasing numbers, and reads each of them back, until it is stopped. @returns the last ones */
 function writeUntil(clients: readonly SwiftClient[], isOver: () => boolean): Promise<number[]> {
   return Promise.all(
     clients.map(async (client, i) => {
@@ -67,7 +67,7 @@ function writeUntil(clients: readonly SwiftClient[], isOver: () => boolean): Pro
 
 describe('the sessions of one Swift process', () => {
   it(
-    'share one socket to a node, and none is left when they are closed',
+    'the sessions of one Swift process share one socket to a node, and none is left when they are closed',
     withSwift(async () => {
       const clients = await connectAll();
       expect(await socketsOf('virginia-1')).toEqual([SESSIONS, 1, 1]);
@@ -80,7 +80,7 @@ describe('the sessions of one Swift process', () => {
   );
 
   it(
-    "get their answers before the end of another session's large one",
+    "a session in a shared Swift process gets its answer before the end of another session's large one",
     withSwift(async () => {
       const clients = await connectAll();
       const [large, small] = clients as [SwiftClient, SwiftClient];
@@ -104,21 +104,23 @@ describe('the sessions of one Swift process', () => {
   it.each([
     ['drained', 'SIGTERM'],
     ['killed', 'SIGKILL'],
-  ] as const)('each go on in their order on one socket of another node when theirs is %s', (_how, signal) =>
-    withSwift(async () => {
-      const clients = await connectAll();
-      await allOn('virginia-1');
-      let isOver = false;
-      const writing = writeUntil(clients, () => isOver);
-      await cluster.kill('virginia-1', signal);
-      await allOn('oregon-1');
-      // What was under way may need the other node for its outcome.
-      await cluster.restart('virginia-1');
-      isOver = true;
-      const last = await writing;
-      const read = await Promise.all(clients.map((client, i) => client.getMany([`order/${i}`])));
-      expect(read).toEqual(last.map((n) => [String(n)]));
-      await closeAll(clients);
-    })(),
+  ] as const)(
+    'the sessions of one Swift process go on in their order on one socket of another node when theirs is %s',
+    (_how, signal) =>
+      withSwift(async () => {
+        const clients = await connectAll();
+        await allOn('virginia-1');
+        let isOver = false;
+        const writing = writeUntil(clients, () => isOver);
+        await cluster.kill('virginia-1', signal);
+        await allOn('oregon-1');
+        // Operations in flight may need the other node for their outcomes.
+        await cluster.restart('virginia-1');
+        isOver = true;
+        const last = await writing;
+        const read = await Promise.all(clients.map((client, i) => client.getMany([`order/${i}`])));
+        expect(read).toEqual(last.map((n) => [String(n)]));
+        await closeAll(clients);
+      })(),
   );
 });

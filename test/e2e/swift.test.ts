@@ -15,16 +15,16 @@ const ONE_WAY_MS = { 'virginia<>oregon': 5, 'virginia<>ireland': 15, 'oregon<>ir
 const SEED = 20_250_301;
 const SESSIONS = 4;
 const TRANSACTIONS = 400;
-/** Enough for a node to be killed and to come back. */
+/** Enough for a node to be killed and to recover. */
 const PATIENCE = { requestTimeoutMs: 60_000, commitTimeoutMs: 60_000 };
 const KEYS = 50;
-/** What is kept for later use is there after so many. */
+/** Memory that is kept for later use is allocated after this many. */
 const WARM = 200;
 const SEQUENTIAL = 1000;
 
 let cluster: Cluster;
 let driver: SwiftDriver;
-/** Why there is no Swift here. */
+/** Why Swift is not available. */
 let problem: string | undefined;
 
 beforeAll(async () => {
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => driver?.end());
 
-/** Continuous integration has to be able to run it. */
+/** Continuous integration must have Swift. */
 const withSwift = (test: () => Promise<void>) =>
   logged(async () => {
     if (problem === undefined) return test();
@@ -51,7 +51,7 @@ const fromThere = (endpoint: string): string[] => [
 
 describe('Swift and TypeScript clients on the same keys', () => {
   it(
-    'see one history that is causally consistent, with a node killed in the middle, and move between the SDKs',
+    'Swift and TypeScript clients record one causally consistent history, with a node killed, and move between the SDKs',
     withSwift(async () => {
       const lines: string[] = [];
       const recorder = new HistoryRecorder(lines);
@@ -61,7 +61,7 @@ describe('Swift and TypeScript clients on the same keys', () => {
       const typescript: ConnectWorkload = (endpoint, session) =>
         connect({ ...PATIENCE, endpoints: fromThere(endpoint), ...(session !== undefined && { session }) });
       let turn = 0;
-      /** One after the other, so that every move is one to the other SDK. */
+      /** One after the other, so that every move goes to the other SDK. */
       const both = (): ConnectWorkload => {
         let mine = turn++;
         return (endpoint, session) => (mine++ % 2 === 0 ? withDriver : typescript)(endpoint, session);
@@ -99,7 +99,7 @@ describe('Swift and TypeScript clients on the same keys', () => {
   );
 
   it(
-    'read what a session wrote in the other language, wherever it goes on',
+    'a Swift or TypeScript client that continues a session of the other language reads its writes in any region',
     withSwift(async () => {
       const swift = await driver.connect([cluster.endpoint('virginia')]);
       await swift.set('handed/over', 'from Swift');
@@ -117,7 +117,7 @@ describe('Swift and TypeScript clients on the same keys', () => {
 
 describe('the tests of the Swift package that need a cluster', () => {
   it(
-    'pass against this one',
+    'the tests of the Swift package that need a cluster pass against this one',
     withSwift(async () => {
       const endpoints = REGIONS.map((region) => cluster.endpoint(region)).join(',');
       const { code, stdout, stderr } = await swift(['test', '--filter', 'ClusterTests'], {
@@ -131,14 +131,14 @@ describe('the tests of the Swift package that need a cluster', () => {
 
 describe('an app that the system kills', () => {
   it(
-    'reads its own writes on the next launch',
+    'an app that the system kills reads its own writes on the next launch',
     withSwift(async () => {
       const store = `${cluster.folder}/session.json`;
       const first = new SwiftDriver();
       const before = await first.connect([cluster.endpoint('virginia')], { store });
       await before.set('after/kill', 'still mine');
       first.kill();
-      // Far away, where the write has not arrived yet.
+      // A distant region, where the write has not arrived yet.
       const second = new SwiftDriver();
       const after = await second.connect([cluster.endpoint('ireland')], { store });
       expect(await after.getMany(['after/kill'])).toEqual(['still mine']);
@@ -149,7 +149,7 @@ describe('an app that the system kills', () => {
 
 describe('the memory of a Swift client', () => {
   it(
-    `does not grow with ${SEQUENTIAL} transactions one after the other`,
+    `the memory of a Swift client does not grow with ${SEQUENTIAL} transactions one after the other`,
     withSwift(async () => {
       const client: SwiftClient = await driver.connect([cluster.endpoint('virginia')]);
       const warm = await client.sequential(WARM);

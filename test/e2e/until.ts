@@ -1,4 +1,4 @@
-/** Waiting for a condition, never for a time. */
+/** Waiting for a condition, not for a fixed time. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 const POLL_INTERVAL_MS = 20;
@@ -6,13 +6,13 @@ const POLL_INTERVAL_MS = 20;
 export interface UntilOptions {
   /** Default 20 s. */
   readonly timeoutMs?: number;
-  /** What to say besides, when the time is over. */
+  /** An addition to the message at the deadline. */
   readonly explain?: () => string;
 }
 
 /**
- * Asks again and again until the answer is neither false nor undefined, and returns it. An error of `ask` counts as *not yet*.
- * @param what for the message of the error at the deadline
+ * Asks until the answer is neither false nor undefined, and returns it. An error of `ask` counts as _not yet_.
+ * @param what the condition, for the error message at the deadline
  */
 export async function until<T>(
   what: string,

@@ -37,7 +37,7 @@ async function settled(): Promise<void> {
   });
 }
 
-/** What a node's status says of the verification of its disk. */
+/** The verification of its disk that a node's status reports. */
 const verification = async (): Promise<unknown> => {
   const { json } = await call(chaos.cluster.node(VICTIM).api, 'GET', '/v1/cluster');
   return (json as { node: { verification: unknown } }).node.verification;
@@ -62,7 +62,7 @@ const own = () => chaos.links.pairs.filter((pair) => pair.includes(VICTIM)).map(
 
 describe('D10: a node that starts on an older disk while its links are down', () => {
   it(
-    'acknowledges nothing before a peer has reported, and no acknowledged transaction loses keys',
+    'a node on an older disk acknowledges nothing before a peer has reported, and no acknowledged transaction loses keys',
     logged(async () => {
       chaos = await ChaosCluster.start({});
       const { dataDir } = chaos.cluster.node(VICTIM);
@@ -106,7 +106,7 @@ describe('D10: a node that starts on an older disk while its links are down', ()
   );
 
   it(
-    'goes on unverified after verifyTimeoutMs, and log, status and metrics report so until the peers are back',
+    'a node on an older disk goes on unverified after verifyTimeoutMs; log, status and metrics report it until peers are back',
     logged(async () => {
       chaos = await ChaosCluster.start({ settings: { verifyTimeoutMs: 3_000 } });
       expect(await commits('virginia', 'before')).toBe(true);
@@ -125,7 +125,7 @@ describe('D10: a node that starts on an older disk while its links are down', ()
       await until('it is verified', async () => JSON.stringify(await verification()).includes('"verified"'));
       await chaos.cluster.ready();
       expect(await metrics()).toMatch(/isochron_disk_verified\{[^}]*\} 1/);
-      // A node begins with the stable time of its disk, which may be older than what it has served (D7).
+      // A node starts with the stable time of its disk, which may be older than the one that it served (D7, restarts).
       await settled();
       expect(await torn('virginia', ['before'])).toEqual([]);
     }),

@@ -1,11 +1,11 @@
-/** Sessions that read and write hot keys, move between regions and write down what they saw. */
+/** Sessions that read and write hot keys, move between regions and record what they read. */
 import { Random } from '@isochron/core';
 import { type ConnectOptions, connect, isIsochronError } from '@isochron/sdk';
 import { type SessionRecorder, type TransactionRecorder, Zipf } from '@isochron/workload';
 
 type Values = Promise<readonly (string | undefined)[]>;
 
-/** What the workload needs of a client, whichever SDK it is of. */
+/** The methods of a client, of any SDK, that the workload needs. */
 export interface WorkloadClient {
   getMany(keys: readonly string[]): Values;
   set(key: string, value: string): Promise<unknown>;
@@ -26,12 +26,12 @@ export interface WorkloadTransaction {
   set(key: string, value: string): void;
 }
 
-/** Connects, or goes on with an exported session. */
+/** Connects, or continues an exported session. */
 export type ConnectWorkload = (endpoint: string, session?: string) => Promise<WorkloadClient>;
 
 export interface SessionPlan {
   readonly recorder: SessionRecorder;
-  /** URLs of the regions, in the order in which the session visits them, round and round. */
+  /** URLs of the regions, in the order in which the session visits them, repeatedly. */
   readonly route: readonly string[];
   readonly seed: number;
   readonly keys: number;
@@ -40,19 +40,19 @@ export interface SessionPlan {
   readonly stay: number;
   /** Options of every connection of the TypeScript SDK. */
   readonly connection?: Omit<ConnectOptions, 'endpoints' | 'session'>;
-  /** How to connect, each time that the session moves. Default: with the TypeScript SDK. */
+  /** How to connect after each move of the session. Default: with the TypeScript SDK. */
   readonly connect?: ConnectWorkload;
   /** Called after every transaction. */
   readonly done?: () => void;
 }
 
-/** What a session did besides. */
+/** What else a session did. */
 export interface SessionResult {
   readonly moves: number;
   readonly unknown: number;
 }
 
-/** Runs one session to its end. A session that has moved is still the same one: what it saw and wrote goes with it. */
+/** Runs one session to its end. A session that moves stays the same one: it takes along its reads and writes. */
 export async function runSession(plan: SessionPlan): Promise<SessionResult> {
   const session = new Session(plan);
   await session.run();
@@ -84,7 +84,7 @@ class Session {
     }
   }
 
-  /** Goes on in another region, as another device would. */
+  /** Continues in another region, as another device would. */
   async #move(from: WorkloadClient, endpoint: string): Promise<WorkloadClient> {
     const session = JSON.stringify(await from.session.export());
     await from.close();
@@ -111,7 +111,7 @@ class Session {
   }
 }
 
-/** Transactions of many shapes on the same few keys, each written down while it runs. */
+/** Transactions of many shapes on the same few keys, each recorded while it runs. */
 export class HotTransactions {
   readonly #recorder: SessionRecorder;
   readonly #random: Random;
@@ -124,7 +124,7 @@ export class HotTransactions {
     this.#zipf = new Zipf(keys);
   }
 
-  /** Runs the next one. Rejects with what the client says; how it ended is for the caller to write down. */
+  /** Runs the next transaction. Rejects with the client's error; the caller records the outcome. */
   run(client: WorkloadClient, open: TransactionRecorder): Promise<void> {
     const draw = this.#random.float();
     if (draw < 0.35) return this.#readMany(client, open);
@@ -153,7 +153,7 @@ export class HotTransactions {
     await client.delete(key!);
   }
 
-  /** Several reads of one snapshot that do not happen at the same moment. */
+  /** Several reads of one snapshot at different moments. */
   async #readTwice(client: WorkloadClient, open: TransactionRecorder): Promise<void> {
     const snapshot = await client.snapshot();
     try {
@@ -166,7 +166,7 @@ export class HotTransactions {
     }
   }
 
-  /** An interactive transaction: what it reads decides nothing, but everything that it writes follows from it. */
+  /** An interactive transaction: its reads do not affect its course, but each write depends on all of them. */
   async #readAndWrite(client: WorkloadClient, open: TransactionRecorder): Promise<void> {
     await client.transaction(async (tx) => {
       const keys = this.someKeys(3);
@@ -176,7 +176,7 @@ export class HotTransactions {
         open.write(key, value);
         tx.set(key, value);
       }
-      // Its own writes, and what it read before, once more.
+      // Its own writes and its earlier reads, once more.
       const again = this.someKeys(2);
       this.#saw(open, again, await tx.getMany(again));
     });

@@ -72,7 +72,7 @@ function textOf(key: unknown): string | undefined {
 const TOKEN = /[\w$#]+|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s]/g;
 
 /**
- * Finds the tokens of a text, however the formatter has laid them out: space between them and a comma before a closing
+ * Finds the tokens of a text, in any layout: space between them and a comma before a closing
  * bracket make no difference.
  */
 export function tokensOf(find: string): RegExp {

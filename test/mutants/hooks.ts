@@ -1,4 +1,4 @@
-/** Hooks of Node's module loader: some modules are not read from their files. Runs in the loader's thread. */
+/** Hooks of Node's module loader that replace the source of some modules. Runs in the loader's thread. */
 import type { InitializeHook, LoadHook } from 'node:module';
 import type { Replacements } from './test-build.js';
 

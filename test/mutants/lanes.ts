@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 
-/** Starts the work on every item, never more of it at a time than there are processors. A promise for each, in their order. */
+/** Runs the work on every item, at most one per processor at a time. Returns a promise for each, in their order. */
 export function inLanes<T, R>(
   items: readonly T[],
   work: (item: T) => Promise<R>,

@@ -29,12 +29,12 @@ function names(text: string): string[] {
 
 const options = new Command('mutants')
   .description(
-    'Breaks PaRiS on purpose, in the memory of a process of its own, and shows which check of the simulator notices.',
+    'Breaks PaRiS on purpose, in the memory of a process of its own, and shows which check of the simulator detects it.',
   )
-  .option('--only <names>', 'only these, with commas between them', names)
-  .option('--search', 'try fresh seeds, and say how often each mutant is caught', false)
+  .option('--only <names>', 'only these mutants, separated by commas', names)
+  .option('--search', 'try fresh seeds, and report how often each mutant is caught', false)
   .option('--pin', 'look for a run that catches a mutant, and keep it in test/mutants/plans', false)
-  .option('--seeds <n>', 'so many seeds, for --search and --pin', whole, 100)
+  .option('--seeds <n>', 'number of seeds, for --search and --pin', whole, 100)
   .option('--seed-start <n>', 'the first of them (default: from the clock)', whole, Math.floor(Date.now() / 1000))
   .addHelpText('after', '\nExit code: 0 every mutant was caught, 1 one was not.')
   .parse()

@@ -4,29 +4,29 @@ import type { FaultName } from '@isochron/sim/faults/table';
 import { placesOf } from './anchor.js';
 
 /**
- * One place of the source that is replaced: a statement, or a part of one, that occurs exactly once in a named part of a
- * file. How it is laid out, and what stands around it, makes no difference.
+ * A place of the source that is replaced: a statement, or a part of one, that occurs exactly once in a named part of
+ * a file. Its layout and the code around it make no difference.
  */
 export interface Patch {
   /** Path of a TypeScript file of a package, from the repository's root. */
   readonly file: string;
-  /** The function, the constant or the member (`Cohort.#abort`) that has the place. */
+  /** The function, the constant or the member (`Cohort.#abort`) that contains the place. */
   readonly in: string;
   readonly find: string;
   readonly replace: string;
 }
 
-/** What of the drawn plans is replaced, so that runs have occasion to show a breakage. */
+/** Replacements in the drawn plans, so that runs can show a breakage. */
 export interface Profile {
-  /** So many bursts of writes at the beginning of each session. */
+  /** Number of bursts of writes at the beginning of each session. */
   readonly bursts?: number;
   readonly settings?: Readonly<Record<string, number>>;
   readonly environment?: Readonly<Record<string, unknown>>;
   /** Every run has callers over HTTP, and nodes keep at most this much for them. */
   readonly http?: Partial<SessionStoreLimits>;
-  /** Sessions go on elsewhere over and over, with their token alone. */
+  /** Sessions often continue at another node, with their token alone. */
   readonly carriesTokens?: boolean;
-  /** So many faults of these kinds, from the beginning until then (ms). */
+  /** Number of faults of these kinds, from the beginning until `untilMs`. */
   readonly faults?: { readonly kinds: readonly FaultName[]; readonly count: number; readonly untilMs: number };
 }
 
@@ -43,23 +43,23 @@ export interface Mutant {
   readonly protocol?: string;
   /** The rule of `SPEC.md`, or the line of the paper, that it breaks. */
   readonly breaks: string;
-  /** What it does. */
+  /** What the mutant does wrong: a verb and the rest, for "it ...". */
   readonly does: string;
   readonly patches: readonly Patch[];
   /**
-   * One of these must catch it. The first one does, as long as nothing shifts the runs; for a breakage that needs a rare run,
+   * One of these must catch it: the first one, until a change shifts the runs. For a breakage that needs a rare run,
    * `plans/<name>.json` has such a run, which is tried before them.
    */
   readonly seeds: SeedRange;
   readonly profile?: Profile;
-  /** For what no plan can contain: a scenario of `packages/protocols/src/paris/testdata` that shows it. */
+  /** If no plan can show it: a scenario of `packages/protocols/src/paris/testdata` that does. */
   readonly script?: string;
 }
 
-/** Something unusual that is correct: it must pass. */
+/** An unusual behaviour that is correct: it must pass. */
 export interface Variant {
   readonly name: string;
-  /** What it does. */
+  /** What the variant does differently, as in {@link Mutant.does}. */
   readonly does: string;
   readonly patches: readonly Patch[];
 }

@@ -1,5 +1,5 @@
 /// <reference types="jest" />
-/** The checks can fail: every breakage is caught, and what is merely unusual passes. Runs the build. */
+/** The checks can fail: every mutant is caught, and every variant passes. Runs the build. */
 import { inLanes } from './lanes.js';
 import { MUTANTS, VARIANTS } from './list/index.js';
 import { renderTable } from './table.js';
@@ -18,7 +18,7 @@ afterAll(async () => {
 
 describe('a breakage', () => {
   it.each(MUTANTS.map(({ name, does }) => [name, does] as const))(
-    '%s is caught: %s',
+    'the mutant %s is caught: it %s',
     async (name) => {
       const { caught, outside } = await caughtByName.get(name)!;
       expect(caught).toBeDefined();
@@ -30,7 +30,7 @@ describe('a breakage', () => {
 
 describe('the code as it is', () => {
   it(
-    'passes every run that a breakage failed',
+    'the unpatched code passes every run that a mutant failed',
     async () => {
       const caught = (await Promise.all(verdicts)).flatMap((verdict) => [verdict.caught, verdict.outside]);
       const runs = new Map(caught.flatMap((one) => (one === undefined ? [] : [[JSON.stringify(one.run), one.run]])));
@@ -42,9 +42,9 @@ describe('the code as it is', () => {
 
 describe('a variant that is correct', () => {
   it.each(VARIANTS.map((variant) => [variant.name, variant.does, variant] as const))(
-    '%s passes: %s',
+    'the variant %s passes: it %s',
     async (_name, _does, variant) => {
-      await Promise.all(verdicts); // not more processes at a time than there are processors
+      await Promise.all(verdicts); // at most one process per processor
       expect(await tryVariant(variant, [...MUTANTS.flatMap(savedRun), ...VARIANT_SEEDS])).toEqual([]);
     },
     TIMEOUT_MS,

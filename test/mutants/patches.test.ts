@@ -1,5 +1,5 @@
 /// <reference types="jest" />
-/** Patches that fit the code as it is: one that does not would break nothing, or something else. */
+/** Every patch fits the present source: otherwise it would change nothing, or the wrong place. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../e2e/processes.js';
@@ -13,27 +13,27 @@ const all = [...MUTANTS, ...VARIANTS];
 
 describe('the list', () => {
   it.each(all.map(({ name, patches }) => [name, patches] as const))(
-    'has patches of %s that find their place once, and compile',
+    'the patches of %s find their place once, and compile',
     (_name, patches) => {
       const build = testBuild([...patches, WITHOUT_INVARIANTS]);
       expect([...build.values()].every((source) => source.length > 0)).toBe(true);
     },
   );
 
-  it('names each only once', () => {
+  it('every mutant and variant has a name of its own', () => {
     const names = all.map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
   });
 
-  it('has no saved run of a mutant that is gone', () => {
+  it('every saved run belongs to a mutant', () => {
     const names = new Set(MUTANTS.map(({ name }) => `${name}.json`));
     const folder = join(ROOT, 'test/mutants/plans');
-    // There is none as long as drawn seeds catch everything.
+    // The folder is missing as long as drawn seeds catch every mutant.
     const saved = existsSync(folder) ? readdirSync(folder) : [];
     expect(saved.filter((file) => !names.has(file))).toEqual([]);
   });
 
-  it('breaks exactly the rules that docs/rules.md marks so, of which each is defined there', () => {
+  it('the mutants break exactly the rules that docs/rules.md lists as broken by mutants, and defines', () => {
     const page = readFileSync(join(ROOT, 'docs/rules.md'), 'utf8');
     const [definitions, marked] = page.split('\n## Rules that mutants break\n') as [string, string];
     const order = rulesOf(definitions).map(({ id }) => id);
@@ -46,7 +46,7 @@ describe('the list', () => {
 describe('a patch', () => {
   const patch = { file: 'a.ts', in: 'f', find: 'if (x < y) z(x, 1);', replace: 'if (x <= $&) z();' };
 
-  it('replaces its place by exactly the text that it has', () => {
+  it('a patch replaces its place by exactly its text', () => {
     expect(patched('function f() { if (x < y) z(x, 1); }', patch)).toBe('function f() { if (x <= $&) z(); }');
   });
 
@@ -56,16 +56,16 @@ describe('a patch', () => {
     'function g() { if (x < y) z(x, 1); }',
     'function f() { if (xx < y) z(x, 1); }',
     'function f() { if (x < y) z(x, 12); }',
-  ])('is refused where its place is not there exactly once: %s', (text) => {
+  ])('a patch is refused unless its place occurs exactly once: %s', (text) => {
     expect(() => patched(text, patch)).toThrow('not one');
   });
 
-  it('finds its place however the formatter has laid it out', () => {
+  it('a patch finds its place in any layout', () => {
     const text = 'function f() {\n  if (\n    x < y\n  )\n    z(\n      x,\n      1,\n    );\n}';
     expect(patched(text, patch)).toBe('function f() {\n  if (x <= $&) z();\n}');
   });
 
-  it('finds its place after other statements of the function and other functions have changed', () => {
+  it('a patch finds its place after changes to other statements and functions', () => {
     const text = 'const e = () => { if (x < y) z(x, 1); };\nfunction f(q) { q("ä"); if (x < y) z(x, 1); }';
     expect(patched(text, patch)).toBe(
       'const e = () => { if (x < y) z(x, 1); };\nfunction f(q) { q("ä"); if (x <= $&) z(); }',
@@ -81,11 +81,11 @@ describe('a patch', () => {
     ['rules.m', 'export const rules = { m() { return x; } };'],
     ['rules.m', 'export const rules: Rules = { m: () => { return x; } };'],
     ['outer.inner', 'function outer() { const inner = () => { return x; }; }'],
-  ])('is anchored on %s in %s', (part, text) => {
+  ])('a patch of %s finds its place in %s', (part, text) => {
     expect(patched(text, { file: 'a.ts', in: part, find: 'return x;', replace: 'return 0;' })).toContain('return 0;');
   });
 
-  it('is refused where it leaves no TypeScript', () => {
+  it('a patch is refused if its result is not TypeScript', () => {
     const file = 'packages/core/src/invariant.ts';
     const broken = { file, in: 'invariant', find: 'if (!condition)', replace: 'if (!condition' };
     expect(() => testBuild([broken])).toThrow();

@@ -1,4 +1,4 @@
-/** Plans that give a breakage occasion to show. */
+/** Plans that give a breakage an occasion to show. */
 import { Topology } from '@isochron/core';
 import { type Plan, PROTOCOLS } from '@isochron/sim';
 import { Streams } from '@isochron/sim/engine/streams';
@@ -9,7 +9,7 @@ import { keysOf } from '@isochron/sim/plan/keys';
 import type { FaultPlan, SessionPlan } from '@isochron/sim/plan/plan';
 import type { Profile } from './mutant.js';
 
-/** The drawn plan with the profile's parts in place of its own. */
+/** The drawn plan with the parts that the profile replaces. */
 export function profiled(plan: Plan, profile: Profile): Plan {
   const { settings, environment, faults, http, carriesTokens, bursts } = profile;
   return {
@@ -23,7 +23,7 @@ export function profiled(plan: Plan, profile: Profile): Plan {
   };
 }
 
-/** How many transactions a session goes on with. */
+/** How many transactions a continued session runs. */
 const BETWEEN_MOVES = 8;
 
 function carryingTokens({ seed, cluster }: Plan, session: SessionPlan): SessionPlan {

@@ -7,10 +7,10 @@ import { type Caught, runTrial } from './trial.js';
 import { planFile, runsOf } from './verdict.js';
 
 const SHRINK_MS = 60_000;
-/** Seeds that are named at most. */
+/** Limit of the seeds that the report names. */
 const NAMED = 8;
 
-/** Tries every seed of a range and says in a line which of them catch the mutant. */
+/** Tries every seed of a range and reports in a line which of them catch the mutant. */
 export async function search(mutant: Mutant, seeds: SeedRange): Promise<string> {
   const { patches, name } = mutant;
   const { caught, tried } = await runTrial({ patches, runs: runsOf(mutant, seeds), untilCaught: false, ignored: [] });
@@ -18,7 +18,7 @@ export async function search(mutant: Mutant, seeds: SeedRange): Promise<string> 
   return `${name}: ${caught.length} of ${tried} seeds${caught.length > 0 ? `: ${found.join(', ')}` : ''}\n${countsOf(caught)}`;
 }
 
-/** Looks for a run that catches the mutant, makes it small, and keeps it. Failures of machines that stop themselves do not count. */
+/** Finds, shrinks and keeps a run that catches the mutant. Failures of machines that stop themselves do not count. */
 export async function pin(mutant: Mutant, seeds: SeedRange): Promise<string> {
   const { patches, name } = mutant;
   const runs = runsOf(mutant, seeds);
@@ -31,7 +31,7 @@ export async function pin(mutant: Mutant, seeds: SeedRange): Promise<string> {
   return `${name}: seed ${first.seed}, ${noticedBy(first)}; ${file}`;
 }
 
-/** How often each check was the first to notice. */
+/** How often each check was the first to detect the mutant. */
 function countsOf(caught: readonly Caught[]): string {
   const counts = new Map<string, number>();
   for (const one of caught) counts.set(noticedBy(one), (counts.get(noticedBy(one)) ?? 0) + 1);

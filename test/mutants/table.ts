@@ -24,14 +24,14 @@ function cellsOf({ mutant, caught, outside, tried }: Verdict): string[] {
   return [name, breaks, noticedBy(caught), whereOf(caught), allowed, beyond];
 }
 
-/** What noticed it first: a check, or a machine of itself. */
+/** The check or the invariant of a machine that detected it first. */
 export function noticedBy({ by: [{ check, kind, message }] }: Caught): string {
   if (kind !== 'crash') return check;
   const what = /^\S+: (\w+): /.exec(message)?.[1];
   return check === 'InvariantViolation' && what !== undefined ? `invariant ${what}` : `${check} thrown`;
 }
 
-/** Which run it was. */
+/** The run that showed it. */
 export function whereOf({ run, seed }: Caught): string {
   if ('script' in run) return '';
   return 'plan' in run ? `plan of seed ${seed}` : `seed ${seed}`;

@@ -1,4 +1,4 @@
-/** A build with patches in it. It exists in the memory of the process that asks for it, and nowhere else. */
+/** A build with patches. It exists only in the memory of the process that asks for it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -6,15 +6,15 @@ import { transformSync } from '@swc/core';
 import { ROOT } from '../e2e/processes.js';
 import { type Patch, patched } from './mutant.js';
 
-/** Modules as they are to be loaded, by the URL of the compiled file that each stands for. */
+/** Sources of modules, by the URLs of the compiled files that they replace. */
 export type Replacements = ReadonlyMap<string, string>;
 
-/** Names of the patched files that the process has loaded, kept by those files themselves. */
+/** The patched files that the process has loaded: each adds its own name. */
 export const LOADED = 'isochronLoadedPatches';
 
 /**
  * Compiles every file that the patches touch.
- * @throws RangeError for a patch whose place is not there exactly once; an error of the compiler for one that is no TypeScript
+ * @throws RangeError for a patch whose place does not occur exactly once; the compiler's error for invalid TypeScript
  */
 export function testBuild(patches: readonly Patch[]): Replacements {
   const files = new Set(patches.map(({ file }) => file));

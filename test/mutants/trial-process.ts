@@ -1,4 +1,4 @@
-/** Runs a trial: it comes on stdin, the answer goes to stdout, both as JSON. */
+/** Runs a trial: the trial comes on stdin, the result goes to stdout, both as JSON. */
 import { readFileSync } from 'node:fs';
 import { register } from 'node:module';
 import { basename } from 'node:path';
@@ -8,7 +8,7 @@ import type { Caught, Notice, Run, Trial, TrialResult } from './trial.js';
 
 const trial = JSON.parse(readFileSync(0, 'utf8')) as Trial;
 register('./hooks.js', import.meta.url, { data: testBuild(trial.patches) });
-// Only now: what they import is what the hooks give out.
+// Only now, because the hooks replace modules that they import.
 const { PROTOCOLS } = await import('@isochron/sim');
 const { shrink } = await import('@isochron/sim/shrink/shrink');
 const { playScript, scriptDifferences } = await import('@isochron/protocols/testing/script');
@@ -70,7 +70,7 @@ function shrunk(plan: Plan, { check }: Notice): { plan?: Plan } {
   return { plan: shrink(plan, fails, { goesOn: () => performance.now() < endMs }) };
 }
 
-/** A patch of a file that nobody has loaded would be caught by nothing, and a variant would pass for nothing. */
+/** A patch of a file that was never loaded has no effect: no check could catch it, and a variant would pass. */
 function confirmLoaded(): void {
   const loaded = (globalThis as { [LOADED]?: ReadonlySet<string> })[LOADED];
   const missing = trial.patches.find(({ file }) => !loaded?.has(file));

@@ -1,4 +1,4 @@
-/** What a process that tries runs is asked, and what it answers. */
+/** The input and the result of a process that tries runs. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -6,7 +6,7 @@ import type { FailureKind, Plan } from '@isochron/sim';
 import { ROOT } from '../e2e/processes.js';
 import type { Patch, Profile } from './mutant.js';
 
-/** One run: a seed of the simulator, perhaps with a profile, a plan in a file, or a scenario as text, in a file as well. */
+/** One run: a seed of the simulator, with or without a profile, a plan in a file, or a scenario in a text file. */
 export type Run =
   | { readonly seed: number; readonly protocol?: string; readonly profile?: Profile }
   | { readonly plan: string }
@@ -20,24 +20,24 @@ export interface Trial {
   readonly untilCaught: boolean;
   /** Failures that do not count. */
   readonly ignored: readonly FailureKind[];
-  /** Makes the plan of a run that failed smaller for so long, and gives it back (ms). */
+  /** How long to shrink the plan of a failed run, in ms; the result then has the smaller plan. */
   readonly shrinkMs?: number;
 }
 
-/** Something that a check noticed. */
+/** A failure that a check reported. */
 export interface Notice {
   readonly check: string;
   readonly kind: FailureKind;
   readonly message: string;
 }
 
-/** A run that failed, and what noticed it, in the order in which it did. */
+/** A failed run, and its failures in the order in which checks reported them. */
 export interface Caught {
   readonly run: Run;
-  /** Of the simulator. */
+  /** The simulator's seed. */
   readonly seed?: number;
   readonly by: readonly [Notice, ...Notice[]];
-  /** Where it was asked for. */
+  /** The smaller plan, if the trial asks for one. */
   readonly plan?: Plan;
 }
 
@@ -51,8 +51,8 @@ const PROCESS = join(ROOT, 'test/dist/mutants/trial-process.js');
 const execute = promisify(execFile);
 
 /**
- * Runs a trial in a process of its own, so that no patch ever meets other code.
- * @throws Error with what the process had to say where it fails
+ * Runs a trial in a process of its own, so that a patch never meets other code.
+ * @throws Error with the output of the process when it fails
  */
 export async function runTrial(trial: Trial): Promise<TrialResult> {
   const running = execute(process.execPath, [PROCESS], { maxBuffer: 2 ** 26 });

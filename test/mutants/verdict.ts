@@ -1,11 +1,11 @@
-/** Tries mutants and variants, and says what became of them. */
+/** Tries mutants and variants, and returns their verdicts. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../e2e/processes.js';
 import type { Mutant, Patch, SeedRange, Variant } from './mutant.js';
 import { type Caught, type Run, runTrial } from './trial.js';
 
-/** The code without the invariants that it checks of itself: what still notices something looks from outside. */
+/** The code without its own invariants: what still detects a breakage is a check from outside. */
 export const WITHOUT_INVARIANTS: Patch = {
   file: 'packages/core/src/invariant.ts',
   in: 'invariant',
@@ -13,13 +13,13 @@ export const WITHOUT_INVARIANTS: Patch = {
   replace: 'if (!condition && message === undefined) throw',
 };
 
-/** What became of a mutant. */
+/** The result of a mutant. */
 export interface Verdict {
   readonly mutant: Mutant;
-  /** The run that the mutant failed, and how many were tried. */
+  /** The run that the mutant failed, and how many runs were tried. */
   readonly caught: Caught | undefined;
   readonly tried: number;
-  /** Where a machine had stopped itself first: the mutant without any invariants, seen from outside. */
+  /** If a machine stopped itself first: the result without any invariants, seen from outside. */
   readonly outside: Caught | undefined;
 }
 
@@ -60,12 +60,12 @@ export async function tryMutant(mutant: Mutant): Promise<Verdict> {
   return { mutant, tried, caught: first, outside: again.caught[0] };
 }
 
-/** Runs the code as it is. What is noticed then has nothing to do with a mutant. */
+/** Runs the unpatched code. A failure here has nothing to do with a mutant. */
 export async function tryUnbroken(runs: readonly Run[]): Promise<readonly Caught[]> {
   return (await runTrial({ patches: [], runs, untilCaught: false, ignored: [] })).caught;
 }
 
-/** Runs a variant; it should be caught by nothing. */
+/** Runs a variant; no check should catch it. */
 export async function tryVariant({ patches }: Variant, runs: readonly Run[]): Promise<readonly Caught[]> {
   return (await runTrial({ patches, runs, untilCaught: false, ignored: [] })).caught;
 }

@@ -1,5 +1,5 @@
-// The independent peer of the transport tests: WebSockets by `ws`, HTTP by Node, on one port of the loopback.
-// Prints `{"url":"http://127.0.0.1:PORT"}` once it listens, and ends when its standard input does.
+// The peer of the transport tests: WebSockets by `ws`, HTTP by Node, on one port of the loopback.
+// Prints `{"url":"http://127.0.0.1:PORT"}` once it listens, and ends when its standard input ends.
 
 import { createServer } from 'node:http';
 import { WebSocketServer } from 'ws';

@@ -1,10 +1,10 @@
-// What each HTTP path does, and the record of how WebSockets were closed.
+// The HTTP paths, and the record of how WebSockets were closed.
 
 const closes = new Map();
 const waiting = new Map();
 let cached = 0;
 
-/** Keeps for `/closed?id=` how the connection that names itself so has ended, and how many messages came before. */
+/** Keeps for `/closed?id=` how the connection with this id ended, and how many messages it received before. */
 export function recordClose(id, connection) {
   if (id === null) return;
   let messages = 0;
@@ -17,7 +17,7 @@ export function recordClose(id, connection) {
 }
 
 const paths = {
-  /** The body, as it came. */
+  /** The body, unchanged. */
   '/http/echo': (_params, request, response) => request.pipe(response),
 
   /** The method and the header fields. */

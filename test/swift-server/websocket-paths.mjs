@@ -1,4 +1,4 @@
-// What each WebSocket path does. Numbers come as query parameters.
+// The WebSocket paths. Numbers come as query parameters.
 
 const number = (params, name, otherwise) => Number(params.get(name) ?? otherwise);
 
@@ -17,7 +17,7 @@ function burst(connection, params) {
   echo(connection);
 }
 
-/** Counts messages that are numbered from 0, and says so after `count` of them, or of each that is out of order. */
+/** Counts messages that are numbered from 0. Reports when all `count` have arrived, and each that is out of order. */
 function count(connection, params) {
   const expected = number(params, 'count', 1000);
   let next = 0;
@@ -29,7 +29,7 @@ function count(connection, params) {
   });
 }
 
-/** Answers each message in three fragments with empty ones between, and with pings between when they are asked for. */
+/** Answers each message in three fragments with empty ones between, and with pings between if `pings` is set. */
 function fragments(connection, params) {
   const withPings = params.has('pings');
   connection.on('message', (data, binary) => {
@@ -42,7 +42,7 @@ function fragments(connection, params) {
   });
 }
 
-/** Sends pings, and tells of each pong. */
+/** Sends pings, and reports each pong. */
 function pings(connection, params) {
   connection.on('pong', (payload) => connection.send(`pong ${payload}`));
   for (let index = 0; index < number(params, 'count', 3); index++) connection.ping(`ping ${index}`);
@@ -63,12 +63,12 @@ function drop(connection, params, socket) {
   else connection.on('message', () => socket.destroy());
 }
 
-/** Bytes that are no frames. */
+/** Sends bytes that are not frames. */
 function garbage(_connection, params, socket) {
   socket.write(Buffer.alloc(number(params, 'bytes', 64), 0xff));
 }
 
-/** Reads nothing: what is sent to it piles up. */
+/** Reads nothing: the bytes that the client sends pile up. */
 function deaf(_connection, _params, socket) {
   socket.pause();
 }

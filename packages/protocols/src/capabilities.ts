@@ -8,7 +8,7 @@
  * - `stable`: waiting until a timestamp is visible in every region.
  * - `snapshots`: all reads of a transaction, a one-shot one too, see one state.
  * - `read-past`: reads at a timestamp (`at`).
- * - `stable-snapshots`: what a snapshot shows, every region has.
+ * - `stable-snapshots`: every region has all data of a snapshot.
  * - `chained-commits`: a session may send commits without waiting for the one before (`after`).
  */
 export type Capability =

@@ -4,15 +4,15 @@ import { isProtocolName, OPERATION_SESSIONS, PROTOCOL_NAMES, TRANSACTION_SESSION
 const SESSIONS = { ...TRANSACTION_SESSIONS, ...OPERATION_SESSIONS };
 
 describe.each(PROTOCOL_NAMES)('the protocol %s', (name) => {
-  it('has the name under which the catalogue lists it', () => {
+  it('a protocol has the name under which the catalogue lists it', () => {
     expect(CATALOGUE[name].protocol.name).toBe(name);
   });
 
-  it('has the same session rules where a client loads them alone', async () => {
+  it('a client that loads the session rules alone gets those of the catalogue', async () => {
     expect(await SESSIONS[name]()).toBe(CATALOGUE[name].session);
   });
 
-  it('offers the operations of its family', () => {
+  it('a protocol offers the operations of its family', () => {
     expect(CATALOGUE[name].capabilities.has(CATALOGUE[name].kind)).toBe(true);
   });
 });

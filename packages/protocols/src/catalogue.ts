@@ -33,7 +33,7 @@ import { wren } from './wren/wren.js';
 
 interface Entry {
   readonly capabilities: ReadonlySet<Capability>;
-  /** Why it cannot run on a placement; undefined where it can. */
+  /** Why the protocol cannot run on a placement; undefined where it can.  */
   unsupported(topology: Topology): string | undefined;
 }
 

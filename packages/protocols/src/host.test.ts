@@ -4,7 +4,7 @@ import type { Effects, Input, Machine } from './machine.js';
 
 type Note = { readonly type: 'Note'; readonly text: string };
 
-/** Writes down what comes, and sends a promise for each note. */
+/** Records its inputs, and sends a promise for each note. */
 class Recorder implements Machine<Note> {
   readonly seen: string[] = [];
 
@@ -59,7 +59,7 @@ describe('a host', () => {
     host.receive([{ to: to!, from: from!, message: { type: 'Note', text } }]);
   };
 
-  it('sends no promise before its driver reports that the batch is on the disk, however late', () => {
+  it('a host sends no promise before its driver reports that the batch is on the disk, however late', () => {
     note('one');
     note('two');
     expect([batches.length, sent]).toEqual([1, []]);
@@ -70,7 +70,7 @@ describe('a host', () => {
     expect(sent).toEqual(['promise of one', 'promise of two']);
   });
 
-  it('takes no step while it is paused, and then everything in the order in which it came', () => {
+  it('a paused host takes no step, and then handles everything in the order in which it came', () => {
     host.pause();
     note('one');
     host.link('b', false);
@@ -83,7 +83,7 @@ describe('a host', () => {
     expect(machine.seen).toEqual(['one', 'down', 'up', 'two']);
   });
 
-  it('prefetches anew what was prefetched while it was paused: the store was opened anew', () => {
+  it('a host prefetches again after a pause, because the store was opened again', () => {
     note('cold');
     expect(prefetches).toHaveLength(1);
     host.pause();

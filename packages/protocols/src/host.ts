@@ -1,5 +1,5 @@
 /**
- * Runs the machines of one node: delivers messages between them without serialising, gathers what leaves for other
+ * Runs the machines of one node: delivers messages between them without serialising, gathers messages for other
  * nodes, keeps one durable batch in flight while the next fills, and holds promises until their batch is on disk (D1).
  * It does no I/O of its own: the server hands it sockets and LevelDB, a simulation hands it a virtual network and disk.
  */
@@ -8,7 +8,7 @@ import type { Address, Effects, Envelope, Input, Machine, TimerKind, WriteSeq } 
 import { SteadyClock } from './steady-clock.js';
 import { TimerQueue } from './timer-queue.js';
 
-/** What a host needs from the world. */
+/** The environment of a host. */
 export interface HostPorts<M extends AnyMessage> {
   /** The node's wall clock. */
   now(): WallMs;
@@ -16,11 +16,14 @@ export interface HostPorts<M extends AnyMessage> {
   persist(records: readonly DurableRecord[], done: (error?: unknown) => void): void;
   /** Whether everything that `needs` names is in memory. */
   resident(needs: ReadNeeds): boolean;
-  /** Brings it there, then calls back; on an error the message is dropped and its sender's retry takes over. */
+  /** Loads it, then calls back; on an error the message is dropped and its sender's retry takes over. */
   prefetch(needs: ReadNeeds, done: (error?: unknown) => void): void;
   /** Hands messages to the link towards a node: in order, lost when the link drops. */
   transmit(node: NodeId, envelopes: readonly Envelope<M>[]): void;
-  /** Calls back when what has arrived together has been handed in: at once, or at the end of an event loop's turn. */
+  /**
+   * Calls back when everything that arrived together has been handed in: at once, or at the end of an event loop's
+   * turn.
+   */
   endOfTurn(run: () => void): void;
   /** Asks for a call of `wake` when `now` shows this time. Only the latest request counts. */
   wakeAt(at: WallMs): void;
@@ -32,7 +35,7 @@ export interface HostPorts<M extends AnyMessage> {
 interface Added<M extends AnyMessage> {
   readonly machine: Machine<M>;
   readonly address: Address;
-  /** Each timer that it has set, as the queue knows it. */
+  /** Each timer that it has set: the key in the queue. */
   readonly timers: Map<TimerKind, Timer<M>>;
 }
 
@@ -62,8 +65,7 @@ export class Host<M extends AnyMessage> {
   #stopped = false;
   #paused = false;
   /**
-   * What came while it was paused, in order; of messages that were prefetched, what they need may not be in memory any
-   * more.
+   * Inputs that arrived during a pause, in order. The data of prefetched messages may have left the memory meanwhile.
    */
   #later: (() => void)[] = [];
   /** The batch now filling has this number; batches below are in flight or durable. */
@@ -133,7 +135,7 @@ export class Host<M extends AnyMessage> {
     this.run();
   }
 
-  /** Fires a machine's timer now: for a driver that has asked the machine for something outside of its steps. */
+  /** Fires a machine's timer now: for a driver whose request to the machine came outside of its steps. */
   fire(name: string, timer: TimerKind): void {
     const entry = this.#machines.get(name);
     if (entry === undefined) return;
@@ -151,8 +153,7 @@ export class Host<M extends AnyMessage> {
   }
 
   /**
-   * Until `resume` no machine takes a step, and nothing is read: for a driver that opens its store anew. What comes
-   * meanwhile waits.
+   * Until `resume` no machine takes a step, and nothing is read: for a driver that reopens its store. Inputs wait.
    */
   pause(): void {
     this.#paused = true;
@@ -177,7 +178,7 @@ export class Host<M extends AnyMessage> {
     return machines;
   }
 
-  /** Runs every queued job; what leaves the node and what goes to disk follows at the end of the turn. */
+  /** Runs every queued job; messages to other nodes and writes to disk follow at the end of the turn. */
   run(): void {
     if (this.#running || this.#stopped || this.#paused) return;
     this.#running = true;
@@ -241,7 +242,7 @@ export class Host<M extends AnyMessage> {
       return;
     }
     const entry = this.#machines.get(envelope.to.machine);
-    if (entry === undefined) return; // a peer with another placement; the handshake refuses those
+    if (entry === undefined) return; // from a peer with another placement, which the handshake refuses
     const { machine, address } = entry;
     const { from, message } = envelope;
     const needs = machine.needs?.(message);
@@ -261,7 +262,7 @@ export class Host<M extends AnyMessage> {
     this.#jobs.push({ machine, self, input: { kind: 'message', now: this.#clock.now(), from, message } });
   }
 
-  /** Effects wait for the end of the turn, so that what many inputs cause shares frames and durable batches. */
+  /** Effects wait for the end of the turn, so that the effects of many inputs share frames and durable batches. */
   #afterwards(): void {
     const next = this.#timers.next();
     if (next !== undefined) this.ports.wakeAt(this.#clock.wallOf(next));

@@ -2,8 +2,8 @@
  * The seam. A protocol is a set of machines that do no I/O: they take an input, change their state and fill in effects.
  * The same machines run in the server, in simulations, in benchmarks and (sessions) in the SDKs.
  *
- * Beyond the architecture page: a `link` input tells a machine that a peer became reachable or unreachable (resync after a
- * reconnect, failover of remote reads, the acting root of P13), and `needs` names what a message reads, so that the
+ * Beyond the architecture page: a `link` input reports to a machine that a peer became reachable or unreachable (resync after a
+ * reconnect, failover of remote reads, the acting root of P13), and `needs` names the data that a message reads, so that the
  * driver can bring it to memory before it delivers the message.
  */
 import type { AnyMessage, DurableRecord, NodeId, ReadNeeds, WallMs } from '@isochron/core';
@@ -18,7 +18,7 @@ export interface Address {
 /** Counts durable batches of one node. Everything up to a number is on disk once `persisted` has reported it. */
 export type WriteSeq = number;
 
-/** What a timer is for, for example `apply`. A machine has at most one timer of each kind. */
+/** The purpose of a timer, for example `apply`. A machine has at most one timer of each kind. */
 export type TimerKind = string;
 
 /** Everything that can happen to a machine. `now` is the node's wall clock at the start of the step. */
@@ -29,8 +29,8 @@ export type Input<M extends AnyMessage> =
   | { readonly kind: 'link'; readonly now: WallMs; readonly node: NodeId; readonly up: boolean };
 
 /**
- * What a step wants done. Filled by `step`, drained and reused by the driver. `by` is another machine of the node, for which
- * the one that steps acts: what answers the message, and the timer, go there.
+ * The effects of a step. Filled by `step`, drained and reused by the driver. `by` is another machine of the node, on
+ * whose behalf this one acts: replies to the message, and the timer, go there.
  */
 export interface Effects<M extends AnyMessage> {
   /** May leave now. */
@@ -47,9 +47,12 @@ export interface Effects<M extends AnyMessage> {
 
 /** One state machine. */
 export interface Machine<M extends AnyMessage> {
-  /** The only door. */
+  /** The only entry point. */
   step(input: Input<M>, out: Effects<M>): void;
-  /** What the message is going to read, or undefined. Only of messages that others may overtake: they are held for a prefetch. */
+  /**
+   * The data that the message will read, or undefined. Only for messages that others may overtake: they wait for a
+   * prefetch.
+   */
   needs?(message: M): ReadNeeds | undefined;
   /** Throws when the state is impossible. Cheap: runs after every step, in production too. */
   invariants(): void;

@@ -1,6 +1,6 @@
 /**
- * The session rules of every protocol, by its name. A client loads those of its cluster alone, and a program that needs
- * the names alone loads no protocol. `catalogue.ts` holds the rest of each protocol.
+ * The session rules of every protocol, by its name. A client loads those of its cluster only, and a program that needs
+ * only the names loads no protocol. `catalogue.ts` holds the rest of each protocol.
  */
 import type { OperationSessionRules } from './kernel/operations/session.js';
 import type { SessionRules } from './kernel/transactions/session.js';
@@ -53,11 +53,11 @@ export const PROTOCOL_NAMES = [
 /** The protocol of a cluster whose file names none. */
 export const DEFAULT_PROTOCOL: ProtocolName = 'paris';
 
-/** Whether a text from outside names a protocol of interactive transactions. */
+/** Whether an external text names a protocol of interactive transactions. */
 export const isTransactionName = (name: string): name is TransactionName => Object.hasOwn(TRANSACTION_SESSIONS, name);
 
-/** Whether a text from outside names a protocol of single operations. */
+/** Whether an external text names a protocol of single operations. */
 export const isOperationName = (name: string): name is OperationName => Object.hasOwn(OPERATION_SESSIONS, name);
 
-/** Whether a text from outside names a protocol. */
+/** Whether an external text names a protocol. */
 export const isProtocolName = (name: string): name is ProtocolName => isTransactionName(name) || isOperationName(name);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { SteadyClock } from './steady-clock.js';
 
 describe('the clock of a host', () => {
-  it('shows the machine time while that goes forwards', () => {
+  it("the clock of a host shows the machine's time while that goes forwards", () => {
     let wall = 1_000;
     const clock = new SteadyClock(() => wall);
     for (const step of [0, 1, 7, 60_000]) {
@@ -11,7 +11,7 @@ describe('the clock of a host', () => {
     }
   });
 
-  it('goes on where it was when the machine clock steps back, and at half speed until it has caught up', () => {
+  it("the clock of a host does not step back with the machine's clock, and runs at half speed until that has caught up", () => {
     let wall = 100_000;
     const clock = new SteadyClock(() => wall);
     clock.now();
@@ -27,7 +27,7 @@ describe('the clock of a host', () => {
     expect(clock.now()).toBe(wall);
   });
 
-  it('stays ahead at full speed where catching up would take very long', () => {
+  it('the clock of a host stays ahead at full speed where catching up would take very long', () => {
     let wall = 10_000_000;
     const clock = new SteadyClock(() => wall);
     clock.now();
@@ -40,18 +40,21 @@ describe('the clock of a host', () => {
     expect(clock.now()).toBe(10_060_000);
   });
 
-  it.each([700_000, 300_000])('is not ahead after the machine clock was set back by %s ms and forward again', (ms) => {
-    let wall = 10_000_000;
-    const clock = new SteadyClock(() => wall);
-    clock.now();
-    for (const step of [-ms, 1_000, ms]) {
-      wall += step;
+  it.each([700_000, 300_000])(
+    'the clock of a host is not ahead after the machine clock was set back by %s ms and forward again',
+    (ms) => {
+      let wall = 10_000_000;
+      const clock = new SteadyClock(() => wall);
       clock.now();
-    }
-    expect(clock.now()).toBeLessThanOrEqual(wall);
-  });
+      for (const step of [-ms, 1_000, ms]) {
+        wall += step;
+        clock.now();
+      }
+      expect(clock.now()).toBeLessThanOrEqual(wall);
+    },
+  );
 
-  it('never goes back, whatever the machine clock does', () => {
+  it('the clock of a host never goes back, whatever the machine clock does', () => {
     fc.assert(
       fc.property(
         fc.array(fc.oneof(fc.integer({ min: -5_000, max: 5_000 }), fc.integer({ min: -900_000, max: 900_000 }))),

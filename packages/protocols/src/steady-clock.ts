@@ -2,14 +2,14 @@ import type { WallMs } from '@isochron/core';
 
 /** Further ahead than this, it does not wait for the machine's clock. */
 const MAX_CATCH_UP_MS = 600_000;
-/** A longer step of the machine's clock, towards a clock that is ahead of it, is a correction and no passing of time. */
+/** A longer step of the machine's clock towards a clock that is ahead of it is a correction, not elapsed time. */
 const MAX_STEP_MS = 1_000;
 
 /**
- * A wall clock that never steps back. When the machine's clock does, time goes on from where it was, at half its speed
- * until the machine's clock has caught up: timers and deadlines of a running node do not stand still for as long as the
- * clock was wrong. Where that would take very long, it goes on at full speed and stays ahead, until the machine's clock
- * is set forward again: timestamps follow the machine's clock itself (`DriftWatch.stampable`).
+ * A wall clock that never steps back. When the machine's clock steps back, this one continues from its last time, at
+ * half speed until the machine's clock has caught up: timers and deadlines of a running node do not stop meanwhile.
+ * Where that would take very long, it runs at full speed and stays ahead, until the machine's clock is set forward
+ * again: timestamps follow the machine's clock itself (`DriftWatch.stampable`).
  */
 export class SteadyClock {
   #lastWall = Number.NEGATIVE_INFINITY;
@@ -28,7 +28,7 @@ export class SteadyClock {
     return Math.ceil(wall + this.#ahead);
   }
 
-  /** When the machine's clock will show about this time, if it goes on as it does. */
+  /** When the machine's clock will show about this time, at its present speed. */
   wallOf(at: WallMs): WallMs {
     return at - this.#ahead;
   }

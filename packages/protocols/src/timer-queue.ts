@@ -3,7 +3,7 @@ import type { WallMs } from '@isochron/core';
 /** Times by key: few keys, so a scan is cheaper than a heap. */
 export class TimerQueue<K> {
   readonly #at = new Map<K, WallMs>();
-  /** The earliest time; undefined where it has to be looked for. */
+  /** The earliest time; undefined where it must be searched. */
   #next: WallMs | undefined = Number.POSITIVE_INFINITY;
 
   set(key: K, at: WallMs): void {

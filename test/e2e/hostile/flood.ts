@@ -1,17 +1,17 @@
-/** What the flood tests have in common: attackers at an address of their own, and a healthy client meanwhile. */
+/** Shared by the flood tests: attackers at an address of their own, and a healthy client. */
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Cluster } from '../harness.js';
 import { call, keyPath } from '../http.js';
 
-/** All of 127.0.0.0/8 is this machine: callers without keys have their shares by address. */
+/** All of 127.0.0.0/8 is this machine. Callers without keys have their shares by address. */
 export const ATTACKER = '127.0.0.2';
 
-/** Sockets of an attacker. What the node sends stays unread until `resume`. */
+/** Sockets of an attacker. They do not read until `resume`. */
 export class Attack {
   readonly sockets: Socket[] = [];
-  /** How many have ended, whichever side did it. */
+  /** How many have ended, by either side. */
   ended = 0;
 
   constructor(
@@ -32,7 +32,7 @@ export class Attack {
     return this.sockets.length - this.ended;
   }
 
-  /** How many have not ended, of sockets that are not read: only a write finds out there. */
+  /** How many have not ended, of sockets that are not read: there only a write detects the end. */
   probe(): number {
     for (const socket of this.sockets) if (socket.writable) socket.write('\r\n');
     return this.left;
@@ -50,8 +50,8 @@ export function memory(cluster: Cluster): number {
 }
 
 /**
- * Writes and reads until `over` says so, and fails where one of these is refused or takes long.
- * @returns the node's highest memory meanwhile, in MB, and how often it was served
+ * Writes and reads until `over` is true. Fails when a request is refused or slow.
+ * @returns the node's highest memory meanwhile, in MB, and the number of served requests
  */
 export async function healthy(cluster: Cluster, over: () => boolean): Promise<{ highest: number; served: number }> {
   const api = cluster.endpoints()[0]!;

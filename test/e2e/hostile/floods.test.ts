@@ -1,4 +1,4 @@
-/** Floods of everything that callers may take of a node: each has a cap, and others are served meanwhile. */
+/** Floods of every resource that callers can use up: each has a cap, and other callers are served meanwhile. */
 import { connect as connectClient } from '@isochron/sdk';
 import { WebSocket } from 'ws';
 import { logged } from '../harness.js';
@@ -11,7 +11,7 @@ import { target } from './target.js';
 jest.setTimeout(120_000);
 
 const MIB = 2 ** 20;
-/** Low enough for a test to reach them in seconds; the node has them from its command line. */
+/** Low enough for a test to reach them in seconds; passed to the node on its command line. */
 const LIMITS = {
   connections: 300,
   connectionsPerAddress: 200,
@@ -30,10 +30,10 @@ const LIMITS = {
 };
 const limits = Object.entries(LIMITS).map(([name, number]) => `${name}=${number}`);
 const victim = target({ regions: ['virginia'], args: ['--limit', limits.join(',')] });
-/** What a node's memory may differ by for other reasons, in MB. */
+/** Differences of a node's memory that have other causes, in MB. */
 const NOISE_MB = 120;
 
-/** While the node handles large documents, which makes it collect garbage. */
+/** Waits for the memory while the node handles large documents, which makes it collect garbage. */
 async function memoryIsBack(before: number): Promise<void> {
   const body = { text: 'x'.repeat(MIB / 2) };
   const isBack = async () => {
@@ -45,7 +45,7 @@ async function memoryIsBack(before: number): Promise<void> {
 }
 
 it(
-  'slow bodies: what they hold is bounded, and all of them end',
+  'slow bodies hold a bounded amount of memory, and all of them end',
   logged(async () => {
     const before = memory(victim.cluster);
     const attack = new Attack(victim.api);
@@ -71,21 +71,21 @@ describe('readers that do not read', () => {
   });
 
   it(
-    'over HTTP are ended, and so are those with most where too much waits in all',
+    'connections over HTTP that do not read are ended, and so are those with most unsent data when too much waits in all',
     logged(async () => {
       const before = memory(victim.cluster);
       const attack = new Attack(victim.api);
       const get = `GET ${keyPath('large-0')} HTTP/1.1\r\nhost: localhost\r\n\r\n`;
       for (let i = 0; i < 60; i++) attack.open().pause().write(get.repeat(20));
       const { highest } = await healthy(victim.cluster, () => attack.probe() === 0);
-      // 1,200 MiB are asked for.
+      // The requests are for 1,200 MiB.
       expect(highest - before).toBeLessThan(400);
       await memoryIsBack(before);
     }),
   );
 
   it(
-    'of sessions are ended',
+    'sessions that do not read are ended',
     logged(async () => {
       const before = memory(victim.cluster);
       const attack = await Promise.all(Array.from({ length: 10 }, () => session()));
@@ -102,7 +102,7 @@ describe('readers that do not read', () => {
   );
 });
 
-/** A session of the attacker that has said hello. */
+/** A session of the attacker that has sent its hello. */
 async function session(): Promise<WebSocket> {
   const url = `${victim.api.replace('http', 'ws')}/v1/session`;
   const socket = new WebSocket(url, ['isochron.v1+json'], { localAddress: ATTACKER });
@@ -114,14 +114,14 @@ async function session(): Promise<WebSocket> {
   return socket;
 }
 
-/** Whether the node has ended a connection that is not read: writing to it fails then. */
+/** Whether the node has ended a connection that is not read: then writing to it fails. */
 function isEnded(socket: WebSocket): boolean {
   if (socket.readyState === socket.OPEN) socket.send('{}');
   return socket.readyState !== socket.OPEN;
 }
 
 it(
-  'open transactions: a client has its share over HTTP and in sessions, and others open theirs',
+  'a client has a share of the open transactions over HTTP and in sessions, and others still open theirs',
   logged(async () => {
     const path = '/v1/transactions';
     const answers = await Promise.all(Array.from({ length: 250 }, () => attackerCall(victim.api, 'POST', path)));
@@ -135,7 +135,7 @@ it(
     socket.terminate();
     const client = await connectClient({ endpoints: [victim.api] });
     for (let i = 0; i < 150; i++) {
-      // Each ends, so that there is room for the next.
+      // Each is aborted, so that there is room for the next.
       await client.transaction(async (tx) => {
         await tx.get('healthy');
         if (i % 2 === 0) tx.set('healthy', i);
@@ -148,7 +148,7 @@ it(
 );
 
 it(
-  'waits: a client has its share, and others wait for theirs',
+  'a client has a share of the waiting requests, and others still wait for theirs',
   logged(async () => {
     const { hlc } = (await call(victim.api, 'GET', '/v1/clock')).json as { hlc: number };
     const later = hlc + 2_000 * 4096;
@@ -172,20 +172,20 @@ it(
 );
 
 it(
-  'idle sockets: an address has its share, and those that send nothing end',
+  'an address has a share of the idle sockets, and sockets that send nothing end',
   logged(async () => {
     const attack = new Attack(victim.api);
     const started = performance.now();
     for (let i = 0; i < 400; i++) attack.open().resume();
     await until('those above the share have ended', () => attack.left <= LIMITS.connectionsPerAddress);
-    // Before those that send nothing end for that.
+    // Before the idle sockets end for being idle.
     expect(performance.now() - started).toBeLessThan(LIMITS.headersMs - 500);
     await healthy(victim.cluster, () => attack.left === 0);
   }),
 );
 
 it(
-  'idle sessions: an address has its share, and the clients of others connect',
+  'an address has a share of the idle sessions, and clients of other addresses still connect',
   logged(async () => {
     const before = memory(victim.cluster);
     const opened = await Promise.allSettled(Array.from({ length: 300 }, () => session()));
@@ -202,7 +202,7 @@ it(
 );
 
 it(
-  'pings: a session that floods is ended',
+  'a session that floods the node with pings is ended',
   logged(async () => {
     const sockets = await Promise.all(Array.from({ length: 20 }, () => session()));
     let left = sockets.length;
@@ -215,7 +215,7 @@ it(
 );
 
 it(
-  'connections to the peering port: those that prove nothing are bounded, for each address and in all, and end',
+  'unauthenticated connections to the peering port are bounded, for each address and in all, and end',
   logged(async () => {
     const started = performance.now();
     const peer = victim.cluster.nodes[0]!.peer.replace('ws', 'http');
@@ -223,7 +223,7 @@ it(
     for (const attack of attacks) for (let i = 0; i < 100; i++) attack.open().resume().write('GET / HT');
     const left = () => attacks.reduce((sum, attack) => sum + attack.left, 0);
     await until('those above the total have ended', () => left() <= LIMITS.peerStrangers);
-    // Before those that prove nothing end for that, after 3 s.
+    // Before unauthenticated connections end by the timeout of 3 s.
     expect(performance.now() - started).toBeLessThan(2_500);
     await healthy(victim.cluster, () => left() === 0);
   }),

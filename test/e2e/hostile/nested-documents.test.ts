@@ -1,4 +1,4 @@
-/** Documents that are nested without end, on every way in. */
+/** Documents that are nested without end, through every interface. */
 import { pack } from '@isochron/wire/msgpack';
 import { WebSocket } from 'ws';
 import { logged } from '../harness.js';
@@ -35,7 +35,7 @@ it(
 );
 
 it(
-  'a commit of 7 MB that is nested without end costs the node no time to refuse',
+  'a commit of 7 MB that is nested without end is refused at once',
   logged(async () => {
     const body = commitOf(nested(MEGABYTES_7 / 2));
     const times: number[] = [];
@@ -44,13 +44,13 @@ it(
       expect((await call(victim.api, 'POST', '/v1/commit', { headers, body })).status).toBe(400);
       times.push(performance.now() - started);
     }
-    // 3 s where it was parsed first.
+    // 3 s if it was parsed first.
     expect(Math.min(...times)).toBeLessThan(1000);
   }),
 );
 
 it.each(['isochron.v1+json', 'isochron.v1+msgpack'])(
-  'a message of 7 MB that is nested without end ends the session (%s) and nothing else',
+  'a message of 7 MB that is nested without end ends the session (%s) and has no other effect',
   logged(async (protocol) => {
     const socket = new WebSocket(`${victim.api.replace('http', 'ws')}/v1/session`, protocol);
     const closed = new Promise((resolve) => socket.on('close', resolve));

@@ -1,4 +1,4 @@
-/** Callers that never say who they are. */
+/** Callers that do not authenticate. */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { logged } from '../harness.js';
@@ -34,14 +34,14 @@ function memory(): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
 }
 
-/** A message of 15 MiB in the place of a hello, in one frame. */
+/** A message of 15 MiB in place of a hello, in one frame. */
 function flood(socket: Socket): void {
   const header = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
   header.writeUInt32BE(MESSAGE_MEGABYTES * MEGABYTE.length, 6);
   socket.write([...UPGRADE, '', ''].join('\r\n'));
   socket.once('data', () => {
     socket.write(header);
-    // One byte less: the node is never done with it.
+    // One byte less, so that the frame is never complete.
     for (let i = 1; i < MESSAGE_MEGABYTES; i++) socket.write(MEGABYTE);
     socket.write(MEGABYTE.subarray(1));
   });
@@ -63,7 +63,7 @@ it(
       expect((await call(victim.api, 'GET', '/v1/clock', { timeoutMs: 5_000 })).status).toBe(200);
       highest = Math.max(highest, memory());
     }
-    // 1,150 MB where a message is taken in before its sender is known.
+    // 1,150 MB if the node reads a message before it has authenticated the sender.
     expect(highest - before).toBeLessThan(200);
     await until('memory is back', async () => memory() - before < 150);
   }),

@@ -1,7 +1,7 @@
 /** The cluster that the tests of a file attack. */
 import { Cluster, type ClusterOptions, cleanUp } from '../harness.js';
 
-/** Starts it before all tests of the file, by default one node without keys, and ends it after them. */
+/** Starts a cluster before all tests of the file, by default one node without keys, and ends it after them. */
 export function target(options: ClusterOptions = { regions: ['virginia'] }) {
   let cluster: Cluster | undefined;
   beforeAll(async () => {

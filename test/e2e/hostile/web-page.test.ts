@@ -13,7 +13,7 @@ beforeAll(async () => {
   await until('it is visible', async () => (await call(victim.api, 'GET', keyPath('diary'))).status === 200);
 });
 
-/** What a browser sends for a page of the origin, or for one whose name was bound to 127.0.0.1. */
+/** The headers of a browser for a page of the origin, or for one whose name was bound to 127.0.0.1. */
 const PAGES = [
   { page: 'of another site', headers: { origin: 'https://evil.example' } },
   { page: 'in a sandboxed frame', headers: { origin: 'null' } },
@@ -45,7 +45,7 @@ it.each(PAGES)(
   }),
 );
 
-it('the log of a node without keys says that its API is open', () => {
+it('a node without keys logs that its API is open', () => {
   expect(victim.cluster.fullLog('virginia-1')).toContain('the API is open');
 });
 

@@ -17,7 +17,7 @@ const detailOf = async (api: string): Promise<string> => {
 
 describe('a cluster file', () => {
   it(
-    'that differs in what must agree cuts its node off, and answer, status, metrics, log and command line of the node report it',
+    'a cluster file with other agreed settings cuts its node off; its answers, status, metrics, log and commands report it',
     logged(async () => {
       const cluster = await Cluster.start();
       const other = join(cluster.folder, 'other.yaml');
@@ -41,7 +41,7 @@ describe('a cluster file', () => {
       );
       const shown = await isochron(['status', '--endpoint', cluster.endpoint('ireland')]);
       expect(shown.stdout).toMatch(/oregon-1 is without links to virginia-1, ireland-1, as its cluster file differs/);
-      // The others report which node it is. They are ready but for the stable time, which waits for it.
+      // The others report which node it is. They are ready except for the stable time, which waits for it.
       expect(await cluster.status('ireland-1')).toMatchObject({ node: { clusterFile: { differsFrom: [VICTIM] } } });
       const rest = await call(cluster.endpoint('ireland'), 'GET', '/readyz?exclude=stable-time');
       expect(rest.status).toBe(200);
@@ -56,7 +56,7 @@ describe('a cluster file', () => {
   );
 
   it(
-    'that differs in limits, alerts and intervals lets its node take part',
+    'a cluster file with other limits, alerts and intervals lets its node take part',
     logged(async () => {
       const cluster = await Cluster.prepare();
       const other = join(cluster.folder, 'other.yaml');
@@ -76,7 +76,7 @@ describe('a cluster file', () => {
 
 describe('a node that nothing links to any more', () => {
   it(
-    'is not ready, and becomes ready again with its peers; the same for one whose stable time stands still',
+    'a node without links or with a frozen stable time is not ready, and becomes ready again with its peers',
     logged(async () => {
       const cluster = await Cluster.start({ settings: { stalenessAlertMs: 1500 } });
       const api = cluster.endpoint('virginia');
@@ -88,7 +88,7 @@ describe('a node that nothing links to any more', () => {
       });
       await cluster.kill(VICTIM);
       await until('it has no links', async () => (await detailOf(api)).includes('linked to no other node'));
-      // It serves what it holds all the same.
+      // It still serves its data.
       expect((await call(api, 'GET', keyPath('none'))).json).toMatchObject({
         code: expect.not.stringMatching('NOT_READY'),
       });

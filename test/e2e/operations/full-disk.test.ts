@@ -14,7 +14,7 @@ const MIB = 2 ** 20;
 const VICTIM = 'oregon-1';
 const KEYS = Array.from({ length: 24 }, (_, i) => `key/${i}`);
 
-/** A cluster, one node of which has its data on a small disk. */
+/** A cluster with the data of one node on a small disk. */
 async function start(bytes: number, options: ClusterOptions): Promise<{ cluster: Cluster; disk: SmallDisk }> {
   const cluster = await Cluster.prepare(options);
   const disk = new SmallDisk(cluster.node(VICTIM).dataDir, bytes);
@@ -23,7 +23,7 @@ async function start(bytes: number, options: ClusterOptions): Promise<{ cluster:
   return { cluster, disk };
 }
 
-/** Writes every key at a node, and waits until all nodes serve that. */
+/** Writes every key at a node, and waits until all nodes serve the writes. */
 async function writeAll(client: IsochronClient, value: string): Promise<void> {
   const receipt = await client.transaction((tx) => {
     for (const key of KEYS) tx.set(key, value);
@@ -31,7 +31,7 @@ async function writeAll(client: IsochronClient, value: string): Promise<void> {
   await receipt.write!.stable();
 }
 
-/** What a node answers to a read of each key. */
+/** A node's answers to a read of each key. */
 const readAll = (api: string): Promise<Answer[]> => Promise.all(KEYS.map((key) => call(api, 'GET', keyPath(key))));
 
 const metricOf = async (cluster: Cluster, name: string): Promise<number> => {
@@ -41,10 +41,7 @@ const metricOf = async (cluster: Cluster, name: string): Promise<number> => {
 
 const put = (api: string, key: string, value: unknown) => call(api, 'PUT', keyPath(key), { body: { value } });
 
-/**
- * Writes one key after the other, until that is refused. Resolves with the keys that were acknowledged, and the
- * refusal.
- */
+/** Writes keys in order until a write is refused. Resolves with the acknowledged keys and the refusal. */
 async function writeUntilRefused(api: string, prefix: string): Promise<{ keys: readonly string[]; refusal: unknown }> {
   const keys: string[] = [];
   for (;;) {
@@ -57,7 +54,7 @@ async function writeUntilRefused(api: string, prefix: string): Promise<{ keys: r
 
 describe('a disk that is really full', () => {
   (canMount ? it : it.skip)(
-    'ends no node: writes are refused with STORAGE_FULL, reads go on, stable time too, and writes are taken again when there is room',
+    'a full disk ends no node: writes are refused with STORAGE_FULL, reads and stable time go on, and writes return with room',
     logged(async () => {
       const settings = { minFreeDiskBytes: 16 * MIB };
       const { cluster, disk } = await start(96 * MIB, { replication: 3, settings });
@@ -82,7 +79,7 @@ describe('a disk that is really full', () => {
         });
       }
       await until('the disk was full to the last byte', () => cluster.log(VICTIM).includes('the reserve is given up'));
-      // Reads go on, and so do the others: what they write becomes stable everywhere, on the full disk too.
+      // Reads go on, and so do the other nodes: their writes become stable everywhere, also on the full disk.
       await client.set('written-elsewhere', 1).then((receipt) => receipt.stable());
       expect((await readAll(api)).map(({ text }) => text)).toEqual(KEYS.map(() => '"before"'));
       expect((await call(api, 'GET', keyPath('written-elsewhere'))).text).toBe('1');
@@ -102,12 +99,12 @@ describe('a disk that is really full', () => {
       await until('a write is taken', async () => (await put(api, 'extra', 2)).status === 200);
       await until('it is ready', async () => (await call(api, 'GET', '/readyz')).status === 200);
       expect(await metricOf(cluster, 'isochron_disk_full')).toBe(0);
-      // The same process, and what it acknowledged is on the disk.
+      // The same process, with all acknowledged writes on its disk.
       expect([cluster.process(VICTIM), process.exit]).toEqual([process, undefined]);
       await cluster.kill(VICTIM, 'SIGKILL');
       await cluster.restart(VICTIM);
       await until(
-        'it has what it acknowledged',
+        'it has all acknowledged writes',
         async () => (await call(api, 'GET', keyPath('extra'))).text === '{"value":2}',
       );
       for (const key of written.flatMap(({ keys }) => keys))
@@ -118,7 +115,7 @@ describe('a disk that is really full', () => {
   );
 
   (canMount ? it : it.skip)(
-    'without a reserve leaves a node that serves reads alone, while the others write, and that comes back by itself',
+    'a full disk without a reserve leaves a node that only serves reads, while the others write, and that recovers by itself',
     logged(async () => {
       const settings = { minFreeDiskBytes: 16 * MIB };
       const { cluster, disk } = await start(24 * MIB, { replication: 3, settings });
@@ -137,7 +134,7 @@ describe('a disk that is really full', () => {
       expect((await call(api, 'GET', '/v1/keyspaces/default/keys?limit=100')).json).toMatchObject({
         entries: { length: KEYS.length },
       });
-      // A client that comes to the full node writes elsewhere, and those of other nodes write on.
+      // A client of the full node writes elsewhere; clients of other nodes write on.
       const there = await connect({ endpoints: [api, cluster.endpoint('ireland')] });
       await there.set('from-the-full-node', 1);
       await client.set('from-another', 1);
@@ -161,7 +158,7 @@ describe('a disk that is really full', () => {
   );
 
   (canMount ? it : it.skip)(
-    'acknowledges nothing that is not on it: what was acknowledged is there after kill -9 on the full disk',
+    'all acknowledged writes are on a full disk after kill -9',
     logged(async () => {
       const settings = { minFreeDiskBytes: 0, commitTimeoutMs: 1000 };
       const { cluster, disk } = await start(12 * MIB, { regions: ['oregon'], settings });

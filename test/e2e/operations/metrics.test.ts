@@ -7,7 +7,7 @@ afterEach(cleanUp);
 
 describe('--metrics-host', () => {
   it(
-    'is the address that the metrics listen on, with liveness and readiness, and nothing else does',
+    'metrics, liveness and readiness listen at the address of --metrics-host, and nothing else does',
     logged(async () => {
       const cluster = await Cluster.start({ regions: ['virginia'], args: ['--metrics-host', '127.0.0.2'] });
       const { port } = new URL(cluster.node('virginia-1').metrics);
@@ -21,7 +21,7 @@ describe('--metrics-host', () => {
   );
 
   it(
-    'is refused with what to do where this machine does not have the address',
+    'a --metrics-host that this machine does not have is refused with a remedy',
     logged(async () => {
       const cluster = await Cluster.prepare({ regions: ['virginia'] });
       const files = ['--config', cluster.configFile, '--secret-file', cluster.secretFile];

@@ -12,7 +12,7 @@ afterEach(cleanUp);
 const SEED = 20_261_123;
 const [OLD, NEW] = ['the secret before the change', 'the secret after the change'] as const;
 
-/** Restarts every node with other files, one after the other, each when the one before is ready. */
+/** Restarts every node with other files, one after the other, each when the previous one is ready. */
 async function roll(cluster: Cluster, load: Load, what: string, options: StartOptions): Promise<void> {
   for (const { id, api } of cluster.nodes) {
     await load.more(`while ${what} is rolled out, before ${id}`);
@@ -26,7 +26,7 @@ async function roll(cluster: Cluster, load: Load, what: string, options: StartOp
 
 describe('six nodes under load', () => {
   it(
-    'take another setting and then another secret, node by node, and no application meets an error',
+    'six nodes under load take another setting and then another secret, node by node, without an error in an application',
     logged(async () => {
       const cluster = await Cluster.start({ nodesPerRegion: 2, secret: OLD });
       const file = (name: string, text: string): string => {
@@ -37,8 +37,7 @@ describe('six nodes under load', () => {
       const load = await Load.start(cluster.endpoints(), SEED);
       const settings = { stalenessAlertMs: 8_000, gossipIntervalMs: 12, limits: { maxKeysPerRequest: 900 } };
       const configFile = file('changed.yaml', writeClusterFile({ ...cluster.file, settings }));
-      // The first line proves the node and signs tokens. A node that does not accept the new secret yet must not meet
-      // it.
+      // The first line proves the node and signs tokens. No node may receive it before it accepts the new secret.
       const [both, turned, changed] = [[OLD, NEW], [NEW, OLD], [NEW]].map((secrets, i) =>
         file(`secret-${i}`, secrets.join('\n')),
       );

@@ -1,14 +1,14 @@
-/** Attempts that avoid regions which do not answer (D4). */
+/** Attempts that avoid unresponsive regions (D4, retries anywhere). */
 import type { Mutant, Profile } from '../mutant.js';
 import { COHORT, COMMITS, DIGEST, PEER_WATCH } from './files.js';
 
-/** One node after the other stands still, and nothing else happens. */
+/** One node after the other is paused, without other faults. */
 const FROZEN_NODES: Profile = {
   environment: { founded: true, noticeMs: 50 },
   faults: { kinds: ['freeze'], count: 3, untilMs: 6_000 },
 };
 
-/** Nodes stand still for so long that commits avoid them, while other coordinators die and links are cut. */
+/** Nodes are paused for so long that commits avoid them, while other coordinators crash and links are cut. */
 const AVOIDED_AND_LOST: Profile = {
   settings: { resolveAfterMs: 300, commitTimeoutMs: 600 },
   environment: { founded: true, requestTimeoutMs: 900 },
@@ -19,7 +19,7 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
   {
     name: 'frozen-node-not-noticed',
     breaks: 'D4',
-    does: 'takes a node whose link is up for one that answers, however long nothing comes from it',
+    does: 'treats a node with a link as responsive, however long it sends nothing',
     patches: [
       {
         file: PEER_WATCH,
@@ -34,7 +34,7 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
   {
     name: 'resolver-asks-the-home',
     breaks: 'D4',
-    does: 'asks the cohorts that an overdue attempt would have if it avoided nothing',
+    does: 'asks the cohorts that an overdue attempt would have without avoided regions',
     patches: [
       {
         file: COHORT,
@@ -49,7 +49,7 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
   {
     name: 'prepared-forgets-what-it-avoids',
     breaks: 'D4',
-    does: 'does not keep with a prepare what its attempt avoids',
+    does: 'does not store the avoided regions of an attempt with its prepare',
     patches: [
       {
         file: COHORT,
@@ -64,7 +64,7 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
   {
     name: 'avoid-not-in-the-identity',
     breaks: 'D4',
-    does: 'takes an attempt that avoids other regions for the same attempt',
+    does: 'treats an attempt with other avoided regions as the same attempt',
     patches: [
       {
         file: DIGEST,
@@ -79,7 +79,7 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
   {
     name: 'settles-at-the-home',
     breaks: 'D4',
-    does: 'asks about the attempt before at the cohorts that it would have if it avoided nothing',
+    does: 'asks about the previous attempt at the cohorts that it would have without avoided regions',
     patches: [
       {
         file: COMMITS,

@@ -1,4 +1,4 @@
-/** What the SDKs' client promises: at most once, in order, one snapshot, own writes. */
+/** The guarantees of the SDKs' client: at most once, in order, one snapshot, own writes. */
 import type { Mutant, Patch, Profile } from '../mutant.js';
 
 const CLIENT = 'packages/client/src';
@@ -14,28 +14,28 @@ const OPERATIONS = `${CLIENT}/session/operations.ts`;
 const OUTCOME = `${CLIENT}/session/outcome.ts`;
 const READS = `${CLIENT}/session/reads.ts`;
 
-/** Clients that lose their connections over and over. */
+/** Clients that often lose their connections. */
 const RECONNECTING: Profile = {
   faults: { kinds: ['clientDisconnect', 'crash'], count: 30, untilMs: 3_000 },
 };
-/** Sessions that go on with their tokens, whose connections are lost, or carry no answers. */
+/** Sessions that continue with their tokens, with lost connections or lost answers. */
 const CARRIED: Profile = {
   carriesTokens: true,
   faults: { kinds: ['clientDisconnect', 'answersLost', 'drain'], count: 30, untilMs: 3_000 },
 };
-/** Clients that nothing keeps from their work. */
+/** Clients without faults. */
 const UNDISTURBED: Profile = { faults: { kinds: ['slowDisk'], count: 0, untilMs: 0 } };
 
 /** The same, with few credits. */
 const FEW_CREDITS: Profile = { environment: { credits: 2 }, faults: { kinds: ['slowDisk'], count: 0, untilMs: 0 } };
 
-/** The same, where stable time is long behind what sessions have written. */
+/** The same, with stable time far behind the sessions' writes. */
 const BEHIND: Profile = { ...UNDISTURBED, settings: { applyIntervalMs: 400, gossipIntervalMs: 400 } };
 
 /** Sessions that write several keys at once. */
 const BURSTS: Profile = { ...RECONNECTING, bursts: 12 };
 
-/** What ends a write that may have had an effect is reported as its outcome. */
+/** Reports the end of a write that may have had an effect as its outcome. */
 const ENDS_AS_FAILED: Patch = {
   file: OUTCOME,
   in: 'OutcomeExchange.failed',
@@ -48,7 +48,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     name: 'refusal-ends-doubt',
     protocol: 'cops-gt',
     breaks: 'D2',
-    does: 'reports a write in doubt as failed when it is refused for good where it is repeated',
+    does: 'reports a write of unknown outcome as failed when its repetition is refused for good',
     patches: [ENDS_AS_FAILED],
     seeds: { from: 1, count: 0 },
   },
@@ -92,7 +92,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'home-changes-in-doubt',
     breaks: 'D4',
-    does: 'repeats a commit that may have happened with the cohorts of another region',
+    does: 'repeats a commit of unknown outcome with the cohorts of another region',
     patches: [
       {
         file: OUTCOME,
@@ -107,7 +107,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'doubt-forgotten',
     breaks: 'D2',
-    does: 'reports a commit as failed when its answer is late, although it may have happened',
+    does: 'reports a commit as failed when its answer is late',
     patches: [
       ENDS_AS_FAILED,
       { file: OUTCOME, in: 'OutcomeExchange.expired', find: 'if (!this.#inDoubt) {', replace: '{' },
@@ -124,7 +124,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'reopened-elsewhere',
     breaks: 'D8',
-    does: 'opens a transaction again without its snapshot where the connection goes',
+    does: 'opens a transaction again without its snapshot when the connection moves',
     patches: [
       {
         file: HANDLE,
@@ -139,7 +139,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'answers-in-another-order',
     breaks: 'Alg. 1',
-    does: 'gives the values of a read in the order in which they came',
+    does: 'returns the values of a read in the order of their arrival',
     patches: [
       {
         file: READS,
@@ -166,7 +166,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'lists-without-own-writes',
     breaks: 'P7',
-    does: "lists what the server has, without the session's own writes",
+    does: "lists the server's keys without the session's own writes",
     patches: [
       { file: LISTING, in: 'merged', find: '  if (own.size === 0) return', replace: '  if (own.size >= 0) return' },
     ],
@@ -176,7 +176,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'writes-not-kept',
     breaks: 'P7',
-    does: 'does not keep what it has committed',
+    does: 'does not keep its committed writes',
     patches: [
       {
         file: COMMITS,
@@ -191,7 +191,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'lost-with-its-connection',
     breaks: 'D2',
-    does: 'reports a commit as failed when the connection is lost that it was sent on',
+    does: 'reports a commit as failed when its connection is lost',
     patches: [
       ENDS_AS_FAILED,
       {
@@ -207,7 +207,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'queue-overtaken',
     breaks: 'P8',
-    does: 'sends a write behind another one without saying so, which may overtake that one',
+    does: 'sends a write behind another one without marking it, so that it may overtake that one',
     patches: [
       {
         file: COMMITS,
@@ -222,7 +222,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'chained-at-once',
     breaks: 'P8',
-    does: 'begins a commit at once that is to follow another one',
+    does: 'begins a commit at once although it has to follow another one',
     patches: [
       {
         file: ORDER,
@@ -237,7 +237,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'chained-behind-a-refusal',
     breaks: 'P8',
-    does: 'begins a commit behind one that has not committed, and may be sent again',
+    does: 'begins a commit behind one that has not committed and may be sent again',
     patches: [
       {
         file: ORDER,
@@ -253,7 +253,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     name: 'put-keeps-its-home',
     protocol: 'orbe',
     breaks: 'D4',
-    does: 'repeats a PUT through a region that does not pass it on to its home',
+    does: 'repeats a PUT through a region that does not forward it to its home',
     patches: [
       ENDS_AS_FAILED,
       {
@@ -269,7 +269,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'credit-leaked',
     breaks: 'credits',
-    does: 'counts some answered requests as in flight for ever',
+    does: 'counts some answered requests as in flight forever',
     patches: [
       {
         file: CONNECTION,
@@ -284,7 +284,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'token-of-an-older-connection',
     breaks: 'tokens',
-    does: 'gives a node nothing that another connection of the session has received',
+    does: 'does not send a node the state that another connection of the session has received',
     patches: [
       {
         file: CONNECTOR,

@@ -5,7 +5,7 @@ import { COMMITTED, DRIFT_WATCH, NODE, NODE_PARTS, PEER_CLOCKS, REPLICA, VECTOR 
 /** While one clock is ahead, the others count after it: equal timestamps are common. */
 export const SAME_TIMES: Profile = { faults: { kinds: ['clockJump'], count: 20, untilMs: 3_000 } };
 
-/** Clocks that are set back, and restarts out of the others' sight. */
+/** Clocks that are set back, and restarts while links are down. */
 const CLOCKS_BACK: Profile = {
   faults: { kinds: ['clockJump', 'crash', 'crashAt', 'isolateNode', 'isolateRegion'], count: 30, untilMs: 4_000 },
 };
@@ -131,7 +131,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
   {
     name: 'restart-without-prepared',
     breaks: 'D7',
-    does: 'forgets in a restart what it had prepared',
+    does: 'loses its prepared transactions in a restart',
     patches: [
       {
         file: NODE,
@@ -145,7 +145,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
   {
     name: 'ties-by-arrival',
     breaks: 'last writer wins',
-    does: 'lets what a replica got last win a tie of timestamps, so that every region has its own order',
+    does: 'lets the last version that a replica received win a tie of timestamps, so that every region has its own order',
     patches: [
       {
         file: 'packages/storage/src/versions.ts',
@@ -161,7 +161,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
   {
     name: 'clock-used-before-compared',
     breaks: 'K2',
-    does: 'stamps with its wall clock from its start on, before it has compared it with any other',
+    does: 'stamps with its wall clock from its start on, before it has compared it with another clock',
     patches: [
       {
         file: DRIFT_WATCH,
@@ -191,7 +191,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
   {
     name: 'frames-adopted-unbounded',
     breaks: 'K1',
-    does: 'follows the clock of any frame',
+    does: 'follows the clock of every frame',
     patches: [
       {
         file: PEER_CLOCKS,

@@ -2,7 +2,7 @@
 import type { Mutant, Profile } from '../mutant.js';
 import { COHORT, COMMITS, ONE_PHASE, OUTCOMES } from './files.js';
 
-/** Prepares that come too late, commits that change their home: many attempts of each transaction. */
+/** Prepares that arrive too late, commits that change their home: many attempts of each transaction. */
 const MANY_ATTEMPTS: Profile = {
   settings: { resolveAfterMs: 50, commitTimeoutMs: 500 },
   environment: { requestTimeoutMs: 700 },
@@ -13,14 +13,14 @@ const MANY_ATTEMPTS: Profile = {
   },
 };
 
-/** What is asked over one link overtakes what was sent over another one before. */
+/** A request over one link overtakes earlier ones over another link. */
 const UNEVEN_LINKS: Profile = {
   settings: { resolveAfterMs: 50, commitTimeoutMs: 500 },
   environment: { requestTimeoutMs: 700, jitter: 1 },
   faults: { kinds: ['slowLink', 'slowLink', 'slowLink', 'cutLink'], count: 30, untilMs: 5_000 },
 };
 
-/** Outcomes are forgotten after a moment, while links are down and clocks jump. */
+/** Outcomes are dropped after a moment, while links are down and clocks jump. */
 const SHORT_MEMORY: Profile = {
   settings: { outcomeRetentionMs: 100, resolveAfterMs: 300 },
   faults: { kinds: ['cutLink', 'isolateNode', 'crashAt', 'clockJump', 'clientDisconnect'], count: 25, untilMs: 3_000 },
@@ -30,7 +30,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
   {
     name: 'hwt-ignored',
     breaks: 'P6',
-    does: "proposes without looking at the session's last write",
+    does: "ignores the session's last write in its proposal",
     patches: [
       {
         file: COMMITS,
@@ -72,7 +72,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
   {
     name: 'no-tombstone',
     breaks: 'D2',
-    does: 'says that it never prepared a transaction without writing a tombstone, so that a late prepare is accepted',
+    does: 'reports that it never prepared a transaction without writing a tombstone, so that a late prepare is accepted',
     patches: [
       {
         file: COHORT,
@@ -86,7 +86,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
   {
     name: 'tombstone-forgiven',
     breaks: 'D2',
-    does: 'prepares an attempt although its tombstone is there',
+    does: 'prepares an attempt although it has its tombstone',
     patches: [
       {
         file: COHORT,
@@ -100,7 +100,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
   {
     name: 'aborted-without-tombstone',
     breaks: 'D2, D4',
-    does: 'holds one attempt prepared and says *aborted* about the next one without a tombstone for it',
+    does: 'holds one attempt prepared and reports *aborted* for the next one without a tombstone for it',
     patches: [
       {
         file: COHORT,
@@ -115,7 +115,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
   {
     name: 'one-attempt-back',
     breaks: 'D4',
-    does: 'asks about the last attempt only before it begins the next one',
+    does: 'asks only about the last attempt before it begins the next one',
     patches: [
       {
         file: COMMITS,
@@ -130,7 +130,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
   {
     name: 'no-attempt-back',
     breaks: 'D4',
-    does: 'begins the next attempt at once, whatever became of the one before',
+    does: 'begins the next attempt at once, without the outcome of the previous one',
     patches: [
       {
         file: COMMITS,
@@ -155,13 +155,13 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 1, count: 0 },
-    // A client that sends other writes under the same id: nothing in a plan says what a right answer is then.
+    // A client that sends other writes under the same id: a plan does not define a right answer to it.
     script: 'duplicate-commit-with-another-list.txt',
   },
   {
     name: 'outcome-dropped-early',
     breaks: 'D5',
-    does: 'drops outcomes that UST has not passed',
+    does: 'drops outcomes before UST has passed them',
     patches: [
       {
         file: OUTCOMES,
@@ -176,7 +176,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
   {
     name: 'forgotten-prepared-again',
     breaks: 'D5',
-    does: 'prepares a transaction whose outcome may be forgotten',
+    does: 'prepares a transaction whose outcome may have been dropped',
     patches: [
       {
         file: OUTCOMES,
@@ -191,7 +191,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
   {
     name: 'one-phase-in-two-batches',
     breaks: 'P11, D1',
-    does: 'commits one cohort of a node at once, and the others when that is on disk',
+    does: 'commits one cohort of a node at once, and the others when the first is on disk',
     patches: [
       {
         file: ONE_PHASE,
@@ -221,7 +221,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
   {
     name: 'one-phase-runs-again',
     breaks: 'P11, D4',
-    does: 'commits in one phase whatever its cohorts know of the transaction',
+    does: 'commits in one phase whatever records its cohorts have of the transaction',
     patches: [
       {
         file: COHORT,
@@ -235,7 +235,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
   {
     name: 'one-phase-answered-early',
     breaks: 'P11, D3',
-    does: 'answers what has committed in one phase before that is on disk',
+    does: 'answers a one-phase commit before it is on disk',
     patches: [
       {
         file: COMMITS,
@@ -248,10 +248,10 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'one-phase-below-what-was-seen',
-    // Clocks do not follow one another there.
+    // Under Cure clocks do not follow one another.
     protocol: 'cure',
     breaks: 'P11, P6',
-    does: 'commits in one phase without looking at what the session has seen',
+    does: 'ignores what the session has seen in a one-phase commit',
     patches: [
       {
         file: ONE_PHASE,

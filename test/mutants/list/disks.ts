@@ -23,7 +23,7 @@ export const DISK_MUTANTS: readonly Mutant[] = [
     name: 'adopted-cache-without-its-region',
     protocol: 'wren',
     breaks: 'D13',
-    does: "takes over a session's cache without the region in which its writes are covered",
+    does: "adopts a session's cache without the region in which its writes are covered",
     patches: [
       {
         file: WREN_SESSION,

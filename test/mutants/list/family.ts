@@ -1,4 +1,4 @@
-/** The rules that are their own of Wren, BPR, Cure and H-Cure: what their snapshots are, and which versions belong to them. */
+/** The rules that are specific to Wren, BPR, Cure and H-Cure: their snapshots, and the versions that belong to them. */
 import type { Mutant } from '../mutant.js';
 
 const WREN = 'packages/protocols/src/wren/wren.ts';
@@ -20,7 +20,7 @@ const WREN_MUTANTS: readonly Mutant[] = [
     name: 'wren-cache-by-remote-time',
     protocol: 'wren',
     breaks: 'Alg. 1 line 6',
-    does: 'takes own writes above the remote time from the cache, although the snapshot may have something newer',
+    does: 'takes own writes above the remote time from the cache, although the snapshot may have a newer version',
     patches: [
       { file: WREN_SESSION, in: 'wrenSession', find: 'partsOf(snapshot).lt,', replace: 'partsOf(snapshot).rt,' },
     ],
@@ -30,7 +30,7 @@ const WREN_MUTANTS: readonly Mutant[] = [
     name: 'wren-moves-without-waiting',
     protocol: 'wren',
     breaks: 'D9',
-    does: 'takes the local time of another region for its own when a session moves',
+    does: 'uses the local time of another region as its own when a session moves',
     patches: [
       {
         file: WREN,
@@ -45,7 +45,7 @@ const WREN_MUTANTS: readonly Mutant[] = [
     name: 'wren-collects-by-local-time',
     protocol: 'wren',
     breaks: 'P9',
-    does: 'lets versions be collected up to the local time of the oldest snapshot in use',
+    does: 'allows the collection of versions up to the local time of the oldest snapshot in use',
     patches: [{ file: WREN, in: 'RegionalSnapshots.oldest', find: 'return Math.min(lt, rt);', replace: 'return lt;' }],
     seeds: { from: 2, count: 60 },
   },
@@ -86,7 +86,7 @@ const BPR_MUTANTS: readonly Mutant[] = [
     name: 'bpr-waits-for-its-own-region',
     protocol: 'bpr',
     breaks: 'PaRiS paper, section V',
-    does: 'reads when the transactions of its own region are applied, whatever is on its way from the others',
+    does: 'reads when the transactions of its own region are applied, without waiting for those of other regions',
     patches: [
       {
         file: BPR,
@@ -101,7 +101,7 @@ const BPR_MUTANTS: readonly Mutant[] = [
     name: 'bpr-reads-what-is-not-on-disk',
     protocol: 'bpr',
     breaks: 'D1',
-    does: 'reads when everything is applied, not when it is on disk',
+    does: 'reads when everything is applied but not yet on disk',
     patches: [
       {
         file: BPR,
@@ -126,7 +126,7 @@ const BPR_MUTANTS: readonly Mutant[] = [
     name: 'bpr-reads-below-the-floor',
     protocol: 'bpr',
     breaks: 'P9',
-    does: 'reads snapshots of which versions were collected',
+    does: 'reads snapshots with collected versions',
     patches: [
       { file: BPR, in: 'reading', find: 'if (ts < replication.gcFloor) return TOO_OLD;', replace: 'void TOO_OLD;' },
     ],
@@ -134,7 +134,7 @@ const BPR_MUTANTS: readonly Mutant[] = [
   },
 ];
 
-/** Cure and H-Cure differ in their clocks alone. */
+/** Cure and H-Cure differ only in their clocks. */
 const vectorMutants = (protocol: string): readonly Mutant[] => [
   {
     name: `${protocol}-ignores-pending`,
@@ -155,7 +155,7 @@ const vectorMutants = (protocol: string): readonly Mutant[] => [
     name: `${protocol}-reads-what-is-not-on-disk`,
     protocol,
     breaks: 'D1',
-    does: 'reads while what it has applied is on its way to the disk',
+    does: 'reads applied versions that are not yet on disk',
     patches: [
       {
         file: VECTORS,
@@ -185,7 +185,7 @@ const vectorMutants = (protocol: string): readonly Mutant[] => [
     name: `${protocol}-does-not-wait-for-remote`,
     protocol,
     breaks: 'Cure, Alg. 3',
-    does: 'reads although updates of other regions that the snapshot covers are not here yet',
+    does: 'reads before it has received all updates of other regions that the snapshot covers',
     patches: [
       {
         file: VECTORS,

@@ -1,4 +1,4 @@
-/** Where the patches are. */
+/** The files that are patched. */
 const PARIS = 'packages/protocols/src/paris';
 const REPLICATION_FOLDER = 'packages/protocols/src/kernel/replication';
 const TRANSACTIONS = 'packages/protocols/src/kernel/transactions';

@@ -15,7 +15,7 @@ import { STABLE_MUTANTS } from './stable.js';
 
 export { VARIANTS } from './variants.js';
 
-/** All breakages. */
+/** All mutants. */
 export const MUTANTS: readonly Mutant[] = [
   ...CLOCK_MUTANTS,
   ...COMMIT_MUTANTS,

@@ -1,4 +1,4 @@
-/** The rules that are their own of the protocols whose dependencies name keys: complete lists and second rounds, readers and their records. */
+/** The rules specific to protocols whose dependencies name keys: COPS-GT's lists and rounds, CC-LO's readers. */
 import type { Mutant } from '../mutant.js';
 
 const COPSGT = 'packages/protocols/src/copsgt/copsgt.ts';
@@ -14,7 +14,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     name: 'cops-gt-one-round',
     protocol: 'cops-gt',
     breaks: 'CG4, get_trans',
-    does: 'answers a read-only transaction with what its first round has read',
+    does: 'answers a read-only transaction with the results of its first round',
     patches: [
       {
         file: COPSGT,
@@ -29,7 +29,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     name: 'cops-gt-second-round-reads-newest',
     protocol: 'cops-gt',
     breaks: 'CG4, get_by_version',
-    does: 'answers a second round with the newest version, which may depend on something newer itself',
+    does: 'answers a second round with the newest version, which may have newer dependencies itself',
     patches: [
       {
         file: REPLICA,
@@ -44,7 +44,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     name: 'cops-gt-wants-the-oldest',
     protocol: 'cops-gt',
     breaks: 'CG4, ccv',
-    does: 'asks for the oldest of the versions of a key that are depended on',
+    does: 'requests the oldest of the versions of a key that are dependencies',
     patches: [
       {
         file: COPSGT,
@@ -59,7 +59,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     name: 'cops-gt-put-replaces-the-context',
     protocol: 'cops-gt',
     breaks: 'CG1, put_after',
-    does: 'depends on nothing but the last PUT after a PUT',
+    does: 'depends only on the last PUT after a PUT',
     patches: [
       {
         file: COPSGT_SESSION,
@@ -74,7 +74,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     name: 'cops-gt-no-dep-check',
     protocol: 'cops-gt',
     breaks: 'CG2, dep_check',
-    does: 'shows an update of another region as soon as it is there',
+    does: 'shows an update of another region as soon as it arrives',
     patches: [
       {
         file: COPSGT,
@@ -89,7 +89,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     name: 'cops-gt-get-forgets-what-it-read',
     protocol: 'cops-gt',
     breaks: 'CG1, get',
-    does: 'does not count what was read among what a session depends on',
+    does: 'does not add reads to the dependencies of a session',
     patches: [
       {
         file: NAMED_RULES,
@@ -104,7 +104,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
     name: 'cops-gt-moves-at-once',
     protocol: 'cops-gt',
     breaks: 'D9',
-    does: 'serves a session that comes from another region before what it has seen is here',
+    does: 'serves a session from another region before it has received what the session has seen',
     patches: [
       {
         file: NAMED_RULES,
@@ -122,7 +122,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
     name: 'cc-lo-no-readers-check',
     protocol: 'cc-lo',
     breaks: 'readers check of a PUT',
-    does: 'shows a new version without asking who must not see it',
+    does: 'shows a new version without a readers check',
     patches: [
       {
         file: CCLO,
@@ -137,7 +137,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
     name: 'cc-lo-no-readers-check-of-updates',
     protocol: 'cc-lo',
     breaks: 'readers check of a remote update',
-    does: 'shows an update of another region without asking who must not see it, or whether what it depends on is here',
+    does: 'shows an update of another region without a readers check and a dependency check',
     patches: [
       {
         file: READERS_CHECKS,
@@ -152,7 +152,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
     name: 'cc-lo-check-does-not-wait',
     protocol: 'cc-lo',
     breaks: 'readers check, dependency check',
-    does: 'answers a readers check before what it asks about is here',
+    does: 'answers a readers check before it has received the dependencies',
     patches: [
       {
         file: READERS_CHECKS,
@@ -167,7 +167,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
     name: 'cc-lo-answer-not-merged',
     protocol: 'cc-lo',
     breaks: 'readers check',
-    does: 'does not keep the old readers that a partition has answered',
+    does: "does not keep the old readers in a partition's answer",
     patches: [
       {
         file: READERS_CHECKS,
@@ -197,7 +197,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
     name: 'cc-lo-forgets-who-has-read',
     protocol: 'cc-lo',
     breaks: 'CL1, readers',
-    does: 'does not remember that a read-only transaction has read',
+    does: 'does not record the readers of a version',
     patches: [
       {
         file: READERS,
@@ -212,7 +212,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
     name: 'cc-lo-readers-do-not-become-old',
     protocol: 'cc-lo',
     breaks: 'CL1, readers',
-    does: 'forgets who has read a version when there is a newer one',
+    does: 'drops the readers of a version when there is a newer one',
     patches: [
       {
         file: READERS,
@@ -227,7 +227,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
     name: 'cc-lo-client-forgets-its-put',
     protocol: 'cc-lo',
     breaks: 'client, PUT',
-    does: 'does not count what was written among what a session depends on',
+    does: 'does not add writes to the dependencies of a session',
     patches: [
       {
         file: NAMED_RULES,

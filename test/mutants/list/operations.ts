@@ -1,4 +1,4 @@
-/** The rules that are their own of the protocols of single operations: what a session depends on, what a PUT is stamped with, what is shown. */
+/** The rules that are specific to protocols of single operations: dependencies, stamps of PUTs, visibility. */
 import type { Mutant } from '../mutant.js';
 
 const CONTRARIAN = 'packages/protocols/src/contrarian/contrarian.ts';
@@ -12,7 +12,7 @@ const CONTRARIAN_MUTANTS: readonly Mutant[] = [
     name: 'contrarian-clock-stays',
     protocol: 'contrarian',
     breaks: 'CN11, Alg. 2 line 21',
-    does: 'does not leave the snapshot of a read-only transaction behind',
+    does: 'does not move its clock past the snapshot of a read-only transaction',
     patches: [
       {
         file: CONTRARIAN,
@@ -27,7 +27,7 @@ const CONTRARIAN_MUTANTS: readonly Mutant[] = [
     name: 'contrarian-forgets-dependencies',
     protocol: 'contrarian',
     breaks: 'CN1, Alg. 2 line 6',
-    does: 'leaves the entries of other regions out of what a version depends on',
+    does: "omits the entries of other regions from a version's dependencies",
     patches: [
       {
         file: CONTRARIAN,
@@ -57,7 +57,7 @@ const CONTRARIAN_MUTANTS: readonly Mutant[] = [
     name: 'contrarian-gss-of-one-partition',
     protocol: 'contrarian',
     breaks: 'CN5, Alg. 2 lines 35–38',
-    does: 'takes for stable what the first partition of a node has',
+    does: "treats the versions of a node's first partition as stable",
     patches: [
       {
         file: 'packages/protocols/src/kernel/operations/entries.ts',
@@ -72,7 +72,7 @@ const CONTRARIAN_MUTANTS: readonly Mutant[] = [
     name: 'contrarian-client-forgets-its-put',
     protocol: 'contrarian',
     breaks: 'Alg. 1 line 4',
-    does: 'does not tell a client of the timestamp of its PUT',
+    does: 'does not return the timestamp of a PUT',
     patches: [
       {
         file: CONTRARIAN,
@@ -90,7 +90,7 @@ const OKAPI_MUTANTS: readonly Mutant[] = [
     name: 'okapi-remote-at-once',
     protocol: 'okapi',
     breaks: 'Alg. 2 lines 1–6',
-    does: 'shows a version of another region as soon as it is there',
+    does: 'shows a version of another region as soon as it arrives',
     patches: [
       {
         file: OKAPI,
@@ -105,7 +105,7 @@ const OKAPI_MUTANTS: readonly Mutant[] = [
     name: 'okapi-snapshot-below-client',
     protocol: 'okapi',
     breaks: 'Alg. 2 line 18',
-    does: 'chooses snapshots below the stable vector that the client was told',
+    does: 'chooses snapshots below the stable vector that the client has received',
     patches: [
       {
         file: OKAPI,
@@ -120,7 +120,7 @@ const OKAPI_MUTANTS: readonly Mutant[] = [
     name: 'okapi-clock-stays',
     protocol: 'okapi',
     breaks: 'Alg. 2 line 30',
-    does: 'does not leave the snapshot of a read-only transaction behind',
+    does: 'does not move its clock past the snapshot of a read-only transaction',
     patches: [
       {
         file: OKAPI,
@@ -135,7 +135,7 @@ const OKAPI_MUTANTS: readonly Mutant[] = [
     name: 'okapi-forgets-dependencies',
     protocol: 'okapi',
     breaks: 'Alg. 1 line 9, Alg. 2 lines 9–10',
-    does: 'leaves the entries of other regions out of what a version depends on',
+    does: "omits the entries of other regions from a version's dependencies",
     patches: [
       {
         file: OKAPI,
@@ -150,7 +150,7 @@ const OKAPI_MUTANTS: readonly Mutant[] = [
     name: 'okapi-get-forgets-what-it-read',
     protocol: 'okapi',
     breaks: 'O11, Alg. 1 lines 4–5',
-    does: 'does not count a local version that was read among what a client depends on',
+    does: "does not add a local version that was read to the client's dependencies",
     patches: [
       {
         file: OKAPI,
@@ -168,7 +168,7 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
     name: 'gentlerain-rot-does-not-wait',
     protocol: 'gentlerain',
     breaks: 'read-only transactions',
-    does: 'reads at GST although the client depends on something newer',
+    does: 'reads at GST although the client has newer dependencies',
     patches: [
       {
         file: GENTLERAIN,
@@ -183,7 +183,7 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
     name: 'gentlerain-put-does-not-wait',
     protocol: 'gentlerain',
     breaks: 'PUT',
-    does: 'writes before the clock has passed what the client depends on',
+    does: "writes before the clock has passed the client's dependencies",
     patches: [
       {
         file: GENTLERAIN,
@@ -213,7 +213,7 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
     name: 'gentlerain-get-forgets-its-writer',
     protocol: 'gentlerain',
     breaks: 'GET',
-    does: 'does not tell a client which stable time the writer of a local version knew',
+    does: "does not return the stable time of a local version's writer",
     patches: [
       {
         file: GENTLERAIN,
@@ -228,7 +228,7 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
     name: 'gentlerain-get-forgets-what-it-read',
     protocol: 'gentlerain',
     breaks: 'GET',
-    does: 'does not count what was read among what a client depends on',
+    does: "does not add reads to the client's dependencies",
     patches: [
       {
         file: GENTLERAIN,
@@ -243,7 +243,7 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
     name: 'gentlerain-client-forgets-its-put',
     protocol: 'gentlerain',
     breaks: 'PUT',
-    does: 'does not tell a client of the timestamp of its PUT',
+    does: 'does not return the timestamp of a PUT',
     patches: [
       { file: GENTLERAIN, in: 'GentleRainRules.wrote', find: 'return [ts, gstC];', replace: 'return [0 * ts, gstC];' },
     ],
@@ -253,7 +253,7 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
     name: 'gentlerain-forgets-stable-time',
     protocol: 'gentlerain',
     breaks: 'PUT',
-    does: 'does not keep with a version which stable time its writer knew',
+    does: "does not store the stable time of a version's writer",
     patches: [
       {
         file: GENTLERAIN,
@@ -266,13 +266,13 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
   },
 ];
 
-/** What all of them share. */
+/** The rules that all of them share. */
 const KERNEL_MUTANTS: readonly Mutant[] = [
   {
     name: 'operations-show-what-is-not-on-disk',
     protocol: 'contrarian',
     breaks: 'D1',
-    does: 'answers reads with versions that are on their way to the disk',
+    does: 'answers reads with versions that are not yet on disk',
     patches: [
       {
         file: REPLICA,
@@ -302,7 +302,7 @@ const KERNEL_MUTANTS: readonly Mutant[] = [
     name: 'operations-do-it-again',
     protocol: 'gentlerain',
     breaks: 'D4',
-    does: 'writes a PUT again that is sent again',
+    does: 'repeats the write of a PUT that is sent again',
     patches: [
       {
         file: PUTS,

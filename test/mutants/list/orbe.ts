@@ -1,4 +1,4 @@
-/** The rules that are their own of Orbe's protocols: dependency matrices and checks, snapshots by physical clocks, dependency cleaning. */
+/** The rules that are specific to Orbe: dependency matrices and checks, snapshots by physical clocks, cleaning. */
 import type { Mutant } from '../mutant.js';
 
 const MATRIX = 'packages/protocols/src/kernel/operations/matrix-rules.ts';
@@ -28,7 +28,7 @@ const DM_MUTANTS: readonly Mutant[] = [
     name: 'orbe-asks-no-other-partition',
     protocol: 'orbe',
     breaks: 'R2, step 2',
-    does: 'does not ask other partitions for what an update depends on',
+    does: "does not check an update's dependencies at other partitions",
     patches: [
       {
         file: ADMISSION,
@@ -43,7 +43,7 @@ const DM_MUTANTS: readonly Mutant[] = [
     name: 'orbe-check-answered-at-once',
     protocol: 'orbe',
     breaks: 'R2, step 2',
-    does: 'answers a dependency check although what it asks for is not here',
+    does: 'answers a dependency check before it has received the version',
     patches: [
       {
         file: CHECKS,
@@ -58,7 +58,7 @@ const DM_MUTANTS: readonly Mutant[] = [
     name: 'orbe-get-forgets-what-it-read',
     protocol: 'orbe',
     breaks: 'R4',
-    does: 'adds nothing to the matrix for a version that was read',
+    does: 'does not add a version that was read to the matrix',
     patches: [
       {
         file: MATRIX,
@@ -73,7 +73,7 @@ const DM_MUTANTS: readonly Mutant[] = [
     name: 'orbe-client-forgets-its-put',
     protocol: 'orbe',
     breaks: 'R5',
-    does: 'does not tell a client of the timestamp of its PUT',
+    does: 'does not return the timestamp of a PUT',
     patches: [
       {
         file: MATRIX,
@@ -88,7 +88,7 @@ const DM_MUTANTS: readonly Mutant[] = [
     name: 'orbe-session-arrives-at-once',
     protocol: 'orbe',
     breaks: 'D9',
-    does: 'lets a session that has moved read before its region has what it depends on',
+    does: 'lets a session that has moved read before its new region has its dependencies',
     patches: [
       {
         file: MATRIX,
@@ -136,7 +136,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
     name: 'orbe-clock-put-does-not-wait',
     protocol: 'orbe-clock',
     breaks: 'OC1',
-    does: 'stamps a PUT by the clock alone, whatever its client has seen',
+    does: "stamps a PUT by the clock alone, without the client's timestamps",
     patches: [
       {
         file: MATRIX,
@@ -151,7 +151,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
     name: 'orbe-clock-snapshot-below-client',
     protocol: 'orbe-clock',
     breaks: 'OC9',
-    does: 'chooses a snapshot by the clock alone, whatever its client has seen',
+    does: "chooses a snapshot by the clock alone, without the client's timestamps",
     patches: [
       {
         file: CLOCK,
@@ -166,7 +166,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
     name: 'orbe-clock-reads-the-newest',
     protocol: 'orbe-clock',
     breaks: 'OC7',
-    does: 'shows what is newer than the snapshot',
+    does: 'shows versions that are newer than the snapshot',
     patches: [
       {
         file: CLOCK,
@@ -181,7 +181,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
     name: 'orbe-clock-again-below-client',
     protocol: 'orbe-clock',
     breaks: 'OC12',
-    does: 'executes a transaction again below what its client depends on',
+    does: "executes a transaction again below its client's dependencies",
     patches: [
       {
         file: CLOCK,
@@ -199,7 +199,7 @@ const CLEANING_MUTANTS: readonly Mutant[] = [
     name: 'orbe-cleaning-one-ack-is-enough',
     protocol: 'orbe-cleaning',
     breaks: 'L3',
-    does: 'takes for complete what one other region has acknowledged',
+    does: 'treats an update as complete when one other region has acknowledged it',
     patches: [
       {
         file: REPLICATED,
@@ -214,7 +214,7 @@ const CLEANING_MUTANTS: readonly Mutant[] = [
     name: 'orbe-cleaning-ack-of-everything',
     protocol: 'orbe-cleaning',
     breaks: 'L3',
-    does: 'takes an acknowledgement for all updates',
+    does: 'treats one acknowledgement as that of all updates',
     patches: [
       {
         file: REPLICATED,
@@ -229,7 +229,7 @@ const CLEANING_MUTANTS: readonly Mutant[] = [
     name: 'orbe-cleaning-completes-everything',
     protocol: 'orbe-cleaning',
     breaks: 'L2',
-    does: 'tells the other regions that all of its updates are complete',
+    does: 'reports to the other regions that all of its updates are complete',
     patches: [
       {
         file: REPLICATED,
@@ -244,7 +244,7 @@ const CLEANING_MUTANTS: readonly Mutant[] = [
     name: 'orbe-cleaning-raises-out-of-order',
     protocol: 'orbe-cleaning',
     breaks: 'L4',
-    does: 'raises the vector of what is everywhere to what is here',
+    does: 'raises the vector of complete updates to that of received updates',
     patches: [
       { file: REPLICATED, in: 'FullReplication.#raise', find: 'Math.min(upTo, own)', replace: 'Math.max(upTo, own)' },
     ],
@@ -254,7 +254,7 @@ const CLEANING_MUTANTS: readonly Mutant[] = [
     name: 'orbe-cleaning-own-versions-are-clean',
     protocol: 'orbe-cleaning',
     breaks: 'L1',
-    does: 'takes for granted that every region has the versions of its own',
+    does: 'assumes that every region has all versions of the local region',
     patches: [
       {
         file: REPLICATED,
@@ -269,7 +269,7 @@ const CLEANING_MUTANTS: readonly Mutant[] = [
     name: 'orbe-cleaning-cleans-always',
     protocol: 'orbe-cleaning',
     breaks: 'L1',
-    does: 'lets a client forget what it has read, wherever that is',
+    does: 'lets a client drop dependencies that are not in every region',
     patches: [
       {
         file: CLEANING,

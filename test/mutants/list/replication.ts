@@ -4,10 +4,10 @@ import { SAME_TIMES } from './clock.js';
 import { READS, REBUILD, RECEIVER, REPLICA_STATE, REPLICATION, RETENTION, SENDER, VERIFICATION } from './files.js';
 import { TINY_RANGES } from './variants.js';
 
-/** Single frames are lost, come twice, or come late, and the connections stay. */
+/** Single frames are lost, repeated or late, while the connections stay. */
 const UNRULY_LINKS: Profile = { faults: { kinds: ['unrulyLink'], count: 12, untilMs: 3_000 } };
 
-/** Disks that are lost while some peers are out of sight. */
+/** Disks that are lost while some peers are unreachable. */
 export const LOST_DISKS: Profile = {
   faults: {
     kinds: ['wipe', 'wipe', 'rollback', 'cutLink', 'isolateNode', 'clockJump', 'crash'],
@@ -16,7 +16,7 @@ export const LOST_DISKS: Profile = {
   },
 };
 
-/** Disks that are lost while what they have committed cannot leave. */
+/** Disks that are lost while their committed writes cannot be sent. */
 export const TORN_BY_LOST_DISKS: Profile = {
   faults: {
     kinds: ['cutLink', 'isolateNode', 'isolateRegion', 'wipe', 'wipe', 'dropLink', 'slowDisk'],
@@ -25,7 +25,7 @@ export const TORN_BY_LOST_DISKS: Profile = {
   },
 };
 
-/** Disks that are rolled back while their region or a peer is out of sight. */
+/** Disks that are rolled back while their region or a peer is unreachable. */
 const OLD_DISKS: Profile = {
   faults: {
     kinds: [
@@ -59,7 +59,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'replicate-before-durable',
     breaks: 'D1',
-    does: 'replicates what is applied, not what is on disk',
+    does: 'replicates applied transactions that are not yet on disk',
     patches: [
       {
         file: SENDER,
@@ -88,7 +88,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'heartbeat-without-from',
     breaks: 'D6',
-    does: 'believes a heartbeat whatever lies between it and what is there',
+    does: 'applies a heartbeat although ranges before it are missing',
     patches: [
       {
         file: RECEIVER,
@@ -103,7 +103,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'heartbeats-of-one-clock',
     breaks: 'P3, P12',
-    does: 'sends all partitions of a round the version clock of the first one that starts where they do',
+    does: 'sends all partitions of a round the version clock of the first one with the same start',
     patches: [
       {
         file: 'packages/protocols/src/kernel/heartbeats.ts',
@@ -148,7 +148,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'log-truncated-early',
     breaks: 'D5',
-    does: 'truncates the log up to its own version clock instead of UST, and replays what is left as if it were all',
+    does: 'truncates the log up to its own version clock instead of UST, and replays the rest as if it were complete',
     patches: [
       {
         file: RETENTION,
@@ -168,7 +168,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'refill-after-one-answer',
     breaks: 'D10',
-    does: 'comes back after it has heard one peer of a partition instead of all of them',
+    does: 'returns after the report of one peer of a partition instead of all of them',
     patches: [
       {
         file: REBUILD,
@@ -189,7 +189,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'refill-from-one-replica',
     breaks: 'D10',
-    does: 'copies a partition from the first replica that it finds, and asks none of the others for what it sourced itself',
+    does: 'copies a partition from the first replica that it finds, and does not ask the others for its own writes',
     patches: [
       {
         file: REBUILD,
@@ -210,7 +210,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'refill-without-own',
     breaks: 'D10',
-    does: 'does not put into its log what it sourced itself and some peer may lack',
+    does: 'does not log its own writes that some peer may lack',
     patches: [
       {
         file: REBUILD,
@@ -225,7 +225,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'rollback-forgotten-by-peer',
     breaks: 'D10',
-    does: 'forgets with a crash what it has heard of its peers, so that nobody can tell one of them that its disk is an old one',
+    does: 'loses in a crash the positions that it received from peers, so that no node can detect their rolled-back disks',
     patches: [
       {
         file: REPLICA_STATE,
@@ -240,7 +240,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'losses-not-settled',
     breaks: 'D10',
-    does: 'takes part again without asking what the lost disk has taken with it',
+    does: 'takes part again without settlement of the writes that its disk lost',
     patches: [
       {
         file: REBUILD,
@@ -255,7 +255,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'unverified-counts',
     breaks: 'D10',
-    does: 'takes the version clock of a disk that not every peer has verified into UST',
+    does: 'counts the version clock of an unverified disk for UST',
     patches: [
       {
         file: RECEIVER,
@@ -270,7 +270,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'stream-not-restarted',
     breaks: 'D10',
-    does: 'goes on behind the version clock that a peer had before it lost its disk, although a range of an old disk may have had a hole',
+    does: "goes on from the version clock of a peer's lost disk, although a range of an old disk may have had a gap",
     patches: [
       {
         file: RECEIVER,
@@ -285,7 +285,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'trusted-at-once',
     breaks: 'D10',
-    does: 'takes the version clock that a peer had before it lost its disk into UST before its stream was heard again',
+    does: "counts the version clock of a peer's lost disk for UST before its stream has restarted",
     patches: [
       {
         file: REPLICATION,
@@ -300,7 +300,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'references-start-anew',
     breaks: 'P10',
-    does: 'counts its reads from one in each incarnation, and takes an answer to one of a previous incarnation for its own',
+    does: 'numbers its reads from one in each incarnation, and accepts answers to those of a previous incarnation',
     patches: [
       {
         file: READS,

@@ -1,21 +1,21 @@
-/** What HTTP sessions promise (D13). */
+/** The guarantees of HTTP sessions (D13, tokens and caches of HTTP sessions). */
 import type { Mutant, Profile } from '../mutant.js';
 import { CALLERS, KEPT_SESSION } from './files.js';
 
-/** Callers in every run, and nothing that keeps them from their work. */
+/** Callers in every run, without faults. */
 export const FORKED_TOKENS: Profile = {
   settings: { applyIntervalMs: 100, gossipIntervalMs: 100 },
   http: {},
   faults: { kinds: ['slowDisk'], count: 0, untilMs: 0 },
 };
-/** The same with nodes that keep next to nothing. */
+/** The same with nodes that keep very little. */
 const SMALL: Profile = { ...FORKED_TOKENS, http: { maxSessionBytes: 300 } };
 
 export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'copy-complete-by-hwt',
     breaks: 'D13',
-    does: "takes a copy of a session's cache as complete when its newest write is as new as the token's",
+    does: "treats a copy of a session's cache as complete when its newest write is as new as the token's",
     patches: [
       {
         file: CALLERS,
@@ -37,7 +37,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'merge-not-counted',
     breaks: 'D13',
-    does: 'gives tokens that do not name what has come into the cache from other nodes',
+    does: 'issues tokens that do not name the writes that other nodes sent for the cache',
     patches: [
       {
         file: KEPT_SESSION,
@@ -52,7 +52,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'merge-drops-own-writes',
     breaks: 'D13',
-    does: 'puts what another node sends in the place of what a copy has',
+    does: 'replaces a copy by the writes that another node sends',
     patches: [
       {
         file: KEPT_SESSION,
@@ -67,7 +67,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'pruned-counts-as-sent',
     breaks: 'D13',
-    does: 'sends a cache without the writes that its own snapshots show, and calls it complete',
+    does: 'sends a cache without the writes that its own snapshots show, and marks it complete',
     patches: [
       {
         file: KEPT_SESSION,
@@ -82,7 +82,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'dropped-cache-without-gap',
     breaks: 'D13',
-    does: 'drops a cache that is too large as if it had held nothing',
+    does: 'drops a cache that is too large as if it had been empty',
     patches: [
       {
         file: KEPT_SESSION,
@@ -97,7 +97,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'gap-not-awaited',
     breaks: 'D13',
-    does: "reads although the session's own writes are neither kept here nor stable",
+    does: "reads although the session's own writes are neither kept by the node nor stable",
     patches: [
       {
         file: CALLERS,

@@ -2,7 +2,7 @@
 import type { Mutant, Profile } from '../mutant.js';
 import { AGGREGATION, CACHE, NODE_PARTS, READS, REPLICA, SESSION, SNAPSHOTS, STABILIZATION } from './files.js';
 
-/** Nothing is kept for its age alone, and nodes restart all the time. */
+/** No version is kept for its age alone, and nodes restart often. */
 const OLD_SNAPSHOTS: Profile = {
   settings: { retentionMs: 0, maxTransactionMs: 300 },
   faults: { kinds: ['crash', 'massCrash'], count: 20, untilMs: 6_000 },
@@ -12,7 +12,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
   {
     name: 'ust-as-maximum',
     breaks: 'P5, Alg. 4 line 36',
-    does: 'takes the greatest version clock for the universal stable time',
+    does: 'uses the greatest version clock as the universal stable time',
     patches: [
       {
         file: AGGREGATION,
@@ -40,7 +40,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
   {
     name: 'stand-in-root',
     breaks: 'P13',
-    does: 'speaks for the region with the minimum of its own subtree while the node above is away',
+    does: 'reports the minimum of its own subtree for the region while its parent is unreachable',
     patches: [
       {
         file: STABILIZATION,
@@ -54,7 +54,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
   {
     name: 'root-speaks-early',
     breaks: 'P13',
-    does: 'speaks for the region before every child has reported',
+    does: 'reports for the region before every child has reported',
     patches: [
       {
         file: AGGREGATION,
@@ -111,7 +111,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
   {
     name: 'floor-not-durable',
     breaks: 'P9',
-    does: 'forgets in a restart below which snapshots it has collected',
+    does: 'loses the floor of garbage collection in a restart',
     patches: [
       {
         file: NODE_PARTS,
@@ -126,7 +126,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
   {
     name: 'collects-what-is-in-use',
     breaks: 'P9',
-    does: 'collects below UST, whatever snapshots are in use',
+    does: 'collects below UST, also versions of snapshots in use',
     patches: [
       {
         file: REPLICA,
@@ -140,7 +140,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
   {
     name: 'cache-used-below-the-snapshot',
     breaks: 'P7',
-    does: "reads a session's own write from the cache although the snapshot has something newer",
+    does: "reads a session's own write from the cache although the snapshot has a newer version",
     patches: [
       {
         file: SESSION,
@@ -154,7 +154,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
   {
     name: 'cache-pruned-too-far',
     breaks: 'P7',
-    does: 'prunes what lies just above the stable snapshot',
+    does: 'prunes the cache just above the stable snapshot',
     patches: [
       {
         file: CACHE,
@@ -182,7 +182,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
   {
     name: 'cache-not-frozen',
     breaks: 'P7',
-    does: 'lets an open transaction see what the session wrote after its start',
+    does: "lets an open transaction read the session's writes after its start",
     patches: [
       {
         file: CACHE,

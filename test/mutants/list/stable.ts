@@ -1,4 +1,4 @@
-/** What every node serves: P14. */
+/** Served times (P14). */
 import type { Mutant } from '../mutant.js';
 import { STABILIZATION, STABLE_TIME } from './files.js';
 
@@ -6,7 +6,7 @@ export const STABLE_MUTANTS: readonly Mutant[] = [
   {
     name: 'stable-of-one-node',
     breaks: 'P14',
-    does: 'reports as served everywhere what is stable at the node that is asked',
+    does: 'reports as served everywhere what is stable at the answering node',
     patches: [
       {
         file: STABLE_TIME,
@@ -20,7 +20,7 @@ export const STABLE_MUTANTS: readonly Mutant[] = [
   {
     name: 'served-in-one-region',
     breaks: 'P14',
-    does: 'leaves the other regions out of what every node serves',
+    does: 'omits the other regions from the served time',
     patches: [
       {
         file: STABILIZATION,
@@ -34,7 +34,7 @@ export const STABLE_MUTANTS: readonly Mutant[] = [
   {
     name: 'served-by-replicas-only',
     breaks: 'P14',
-    does: 'leaves nodes without replicas out of what every node serves',
+    does: 'omits nodes without replicas from the served time',
     patches: [
       {
         file: STABILIZATION,

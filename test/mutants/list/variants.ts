@@ -1,8 +1,8 @@
-/** Unusual ways that are correct. */
+/** Unusual behaviours that are correct. */
 import type { Patch, Variant } from '../mutant.js';
 import { COHORT, COMMITS, RANGES, STREAM } from './files.js';
 
-/** Every group is cut into fragments, and every range is as short as it gets. */
+/** Every group is cut into fragments, and every range is as short as possible. */
 export const TINY_RANGES: readonly Patch[] = [
   { file: STREAM, in: 'MAX_RANGE_BYTES', find: '512 * 1024', replace: '1' },
 ];
@@ -11,14 +11,14 @@ export const VARIANTS: readonly Variant[] = [
   { name: 'tiny-ranges', does: 'replicates each transaction in a message of its own', patches: TINY_RANGES },
   {
     name: 'heartbeats-are-replicates',
-    does: 'sends an empty Replicate where others send a Heartbeat',
+    does: 'sends an empty Replicate in place of a Heartbeat',
     patches: [
       { file: RANGES, in: 'sendRange', find: 'if (groups.length === 0 && !more) {', replace: 'if (upTo < 0) {' },
     ],
   },
   {
     name: 'cohorts-in-reverse',
-    does: 'asks and tells the cohorts from the last to the first, every one of them twice',
+    does: 'sends requests and decisions to the cohorts from the last to the first, and each of them twice',
     patches: [
       {
         file: COMMITS,
@@ -36,7 +36,7 @@ export const VARIANTS: readonly Variant[] = [
   },
   {
     name: 'everything-is-resolved-twice',
-    does: 'asks every cohort twice where a decision is overdue',
+    does: 'asks every cohort twice when a decision is overdue',
     patches: [
       {
         file: COHORT,
@@ -48,7 +48,7 @@ export const VARIANTS: readonly Variant[] = [
   },
   {
     name: 'never-idle',
-    does: 'keeps the interval of its rounds when nothing happens',
+    does: 'keeps the interval of its rounds when it is idle',
     patches: [
       {
         file: 'packages/protocols/src/kernel/activity.ts',

@@ -2,7 +2,7 @@
  * Blocking Partial Replication, the competitor of the PaRiS paper (section V, "Competitor systems"): one timestamp as PaRiS, but the freshest
  * one that there is, so that a read waits until its replica has applied everything up to it.
  *
- * Invariant: BP1 an assigned snapshot does not lie above the node's clock: every node that hears of it soon reaches it.
+ * Invariant: BP1 an assigned snapshot does not lie above the node's clock: every node that receives it soon reaches it.
  */
 import { invariant, type Timestamp, type WallMs } from '@isochron/core';
 import type { NodeState } from '../kernel/node-state.js';
@@ -31,13 +31,13 @@ class FreshSnapshots extends TimestampSnapshots {
     return this.#assigned(Math.max(seen, this.state.clock.read(now)));
   }
 
-  /** Nobody can name a snapshot of the future and drive the clocks there. */
+  /** No client can name a future snapshot and drive the clocks there. */
   confirm({ ts }: Snapshot, now: WallMs): Snapshot | undefined {
     refuseCollected(ts, this.state);
     return ts > this.state.clock.read(now) ? undefined : this.#assigned(ts);
   }
 
-  /** Clocks follow at once: nobody waits for a slow one. The snapshot is no stable time. */
+  /** Clocks follow at once, so no read waits for a slow one. The snapshot is no stable time. */
   observeSnapshot({ ts }: Snapshot): void {
     this.state.clock.observe(ts);
   }

@@ -12,7 +12,7 @@ function settled(options: WorldOptions = {}): World {
   return world;
 }
 
-/** Virtual milliseconds that something takes. */
+/** The duration of an action in virtual milliseconds. */
 function taking(world: World, act: () => void): number {
   const since = world.now;
   act();
@@ -20,7 +20,7 @@ function taking(world: World, act: () => void): number {
 }
 
 describe('BPR: the snapshot of a transaction', () => {
-  it("is the maximum of the highest snapshot seen by the client and the coordinator's clock value", () => {
+  it("the snapshot of a transaction is the maximum of the highest snapshot seen by the client and the coordinator's clock value", () => {
     const world = settled();
     const client = new TestClient(world, 'virginia-1');
     const { clock } = world.node('virginia-1').parts;
@@ -31,7 +31,7 @@ describe('BPR: the snapshot of a transaction', () => {
     expect(clock.last).toBe(ahead);
   });
 
-  it('is fresh: whoever starts after a commit was answered sees it, in every region', () => {
+  it('a snapshot is fresh: a transaction that starts after a commit was answered sees it, in every region', () => {
     const world = settled({ delayMs: () => 40 });
     const key = keyIn(world, 0);
     new TestClient(world, 'virginia-1').write({ [key]: '1' });
@@ -40,7 +40,7 @@ describe('BPR: the snapshot of a transaction', () => {
     for (const node of world.topology.nodes) expect(new TestClient(world, node).readOnce(key)).toEqual(['1']);
   });
 
-  it('can be asked for by name, but not before its time', () => {
+  it('a client can name a future snapshot, but does not get it before its time', () => {
     const world = settled({ settings: { snapshotWaitMs: 500 } });
     const key = keyIn(world, 0);
     const read = (at: number) => world.call('virginia-1', { type: 'ReadReq', txId: null, ust: 0, at, keys: [key] });
@@ -50,7 +50,7 @@ describe('BPR: the snapshot of a transaction', () => {
     expect(read(packWall(world.now + 60_000))).toMatchObject({ type: 'Refused', code: 'SNAPSHOT_UNAVAILABLE' });
   });
 
-  it('is never taken for a stable time', () => {
+  it('a snapshot is never taken for a stable time', () => {
     const world = settled({ delayMs: () => 40 });
     const key = keyIn(world, 0);
     const client = new TestClient(world, 'virginia-1');
@@ -73,7 +73,7 @@ describe('BPR: reads that wait', () => {
     const key = keyIn(world, 0);
     const reader = new TestClient(world, 'virginia-1');
     const waited = taking(world, () => reader.readOnce(key));
-    // The next round of the other replica, on its way for 40 ms.
+    // The next round of the other replica is in transit for 40 ms.
     expect(waited).toBeGreaterThanOrEqual(40);
     expect(waited).toBeLessThanOrEqual(40 + 17);
     expect(blockingIn(world)).toEqual({ reads: 1, ms: waited });
@@ -81,7 +81,7 @@ describe('BPR: reads that wait', () => {
     expect(vv.durableMin).toBeGreaterThanOrEqual(reader.session.ust);
   });
 
-  it('and all local ones: it waits for one that is prepared below t, and then contains it', () => {
+  it('a read waits for a local transaction that is prepared below t, and then contains it', () => {
     const world = settled({ settings: { resolveAfterMs: 300 } });
     const [here, there] = [keyIn(world, 0), keyIn(world, 1)];
     world.filter = ({ message }) => message.type !== 'CommitTx';
@@ -93,11 +93,11 @@ describe('BPR: reads that wait', () => {
     const snapshot = reader.begin();
     expect(snapshot.snapshot).toBeGreaterThan(ct);
     const waited = taking(world, () => expect(reader.read(snapshot, here)).toEqual(['1']));
-    expect(waited).toBeGreaterThanOrEqual(200); // until the cohorts have resolved it among themselves (D2)
+    expect(waited).toBeGreaterThanOrEqual(200); // until the cohorts have resolved it (D2)
     expect(blockingIn(world).ms).toBeGreaterThanOrEqual(200);
   });
 
-  it('waits where a partition is that the region does not host', () => {
+  it('a read of a partition that the region does not host waits there', () => {
     const world = settled({ delayMs: (a, b) => (a === 'virginia-1' || b === 'virginia-1' ? 40 : 100) });
     const remote = world.topology.partitions.find(({ regions }) => !regions.includes('virginia'))!;
     const waited = taking(world, () => new TestClient(world, 'virginia-1').readOnce(keyIn(world, remote.id)));
@@ -108,7 +108,7 @@ describe('BPR: reads that wait', () => {
     expect(waiting.counters.blockedReads).toBe(1);
   });
 
-  it('does not wait for a slow clock: clocks follow', () => {
+  it('a read does not wait for a slow clock: clocks follow', () => {
     const world = settled({ skewMs: (node) => (node === 'virginia-1' ? 5_000 : 0) });
     const key = keyIn(world, 0);
     for (const node of world.topology.nodes) {
@@ -127,7 +127,7 @@ describe('BPR: reads that wait', () => {
     expect(blockingIn(world).ms).toBeGreaterThan(40);
   });
 
-  it('a region that is cut off blocks the reads of what it hosts, which are refused within their deadline, and no others', () => {
+  it('a region that is cut off blocks the reads of its partitions, which are refused within their deadline, and no others', () => {
     const world = settled();
     world.cut('ireland-1', 'virginia-1');
     world.cut('ireland-1', 'oregon-1');
@@ -145,7 +145,7 @@ describe('BPR: reads that wait', () => {
     expect(read(shared).type).toBe('ReadResp');
   });
 
-  it('a read that is asked for again while it waits is answered and counted once', () => {
+  it('a read that is sent again while it waits is answered and counted once', () => {
     const world = settled({ settings: { readTimeoutMs: 100 } });
     const key = keyIn(world, 0);
     world.diskMs.set('oregon-1', Number.POSITIVE_INFINITY);

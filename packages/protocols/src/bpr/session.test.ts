@@ -4,7 +4,7 @@ import { bprSession } from './session.js';
 const session = (): Session => new Session('bpr-session-0001', bprSession);
 
 describe('the session of BPR', () => {
-  it('has seen its own commits: the next snapshot contains them', () => {
+  it('a session has seen its own commits: the next snapshot contains them', () => {
     const client = session();
     const tx = client.begin();
     client.started(tx, 100);
@@ -15,7 +15,7 @@ describe('the session of BPR', () => {
     expect(client.begin().floor).toBe(140);
   });
 
-  it('keeps no writes: what it reads, a replica has', () => {
+  it('a session keeps no writes: replicas have what it reads', () => {
     const client = session();
     const open = client.begin();
     client.started(open, 50);
@@ -29,7 +29,7 @@ describe('the session of BPR', () => {
     expect(client.export().cache).toEqual([]);
   });
 
-  it('never forgets a snapshot that it has seen', () => {
+  it('a session never loses a snapshot that it has seen', () => {
     const client = session();
     client.observe({ ts: 100 });
     client.observe({ ts: 60 });

@@ -1,4 +1,6 @@
-/** The session of BPR: it has seen a snapshot, its own commits among them. It needs no cache, because its reads wait for them. */
+/**
+ * The session of BPR: it has seen a snapshot, with its own commits. It needs no cache, because its reads wait for them.
+ */
 import { newerOf } from '../kernel/transactions/newer.js';
 import type { SessionRules } from '../kernel/transactions/session.js';
 

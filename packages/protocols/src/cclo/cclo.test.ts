@@ -21,7 +21,7 @@ const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(ccL
 const oneRegion = (options: WorldOptions = {}): OperationWorld =>
   settled({ spec: replicated(['virginia'], 4, 4), ...options });
 
-/** A ROT whose slices arrive when the test says so, with its client's name and its number. */
+/** A ROT whose slices arrive when the test delivers them, with its client's name and its number. */
 class Rot {
   static #refs = 1;
   readonly at: Timestamp;
@@ -37,7 +37,7 @@ class Rot {
     clock.advance(this.at);
   }
 
-  /** One partition's answer; undefined as long as there is none. */
+  /** One partition's answer; undefined before it arrives. */
   reads(key: string): Value | null | undefined {
     const { world, region } = this;
     const partition = world.topology.partitionOf(key);
@@ -62,14 +62,14 @@ class Rot {
     return answer?.type === 'RotSliceResp' ? (answer.versions[0]?.value ?? null) : undefined;
   }
 
-  /** Whether the node that has begun it begins it anew, when all answers are here. */
+  /** Whether the node that began the ROT begins it again when all answers have arrived. */
   get discarded(): boolean {
     return this.world.node(`${this.region}-4`).parts.coordinator.rules.expired!([this.at]);
   }
 }
 
 /** Ids in the answers to readers checks since `from`. */
-const told = (world: OperationWorld, from: number): string[][] =>
+const idsInAnswers = (world: OperationWorld, from: number): string[][] =>
   world.sent
     .slice(from)
     .flatMap(({ message }) => (message.type === 'ReadersCheckResp' ? [message.readers.map(({ id }) => id)] : []));
@@ -81,7 +81,7 @@ const count = (world: OperationWorld, name: string): number =>
   world.topology.nodes.reduce((sum, node) => sum + world.counted(node, name), 0);
 
 describe('CC-LO: the readers check (section 3)', () => {
-  it('a ROT that has read X0 is an old reader of x once X1 is there, and must not see what depends on X1 (Fig. 3)', () => {
+  it('a ROT that has read X0 is an old reader of x once X1 is there, and must not see versions that depend on X1 (Fig. 3)', () => {
     const world = oneRegion();
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const c2 = new OperationClient(world, 'virginia-4');
@@ -96,7 +96,7 @@ describe('CC-LO: the readers check (section 3)', () => {
     expect(new Rot(world, 'client-3').reads(y)).toBe('Y1');
   });
 
-  it('a ROT that has read X1 sees what depends on it', () => {
+  it('a ROT that has read X1 sees versions that depend on it', () => {
     const world = oneRegion();
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const c2 = new OperationClient(world, 'virginia-4');
@@ -120,7 +120,7 @@ describe('CC-LO: the readers check (section 3)', () => {
     expect(t1.reads(z)).toBe('old');
   });
 
-  it('what an old reader is shown does not change, however much is written after it', () => {
+  it('the version that an old reader is shown does not change, however many are written after it', () => {
     const world = oneRegion();
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const c2 = new OperationClient(world, 'virginia-4');
@@ -135,7 +135,7 @@ describe('CC-LO: the readers check (section 3)', () => {
     }
   });
 
-  it('the own partition is looked at, too', () => {
+  it("a readers check covers the PUT's own partition, too", () => {
     const world = oneRegion();
     const [x, w] = [keyIn(world, 0, 'x'), keyIn(world, 0, 'w')];
     const c2 = new OperationClient(world, 'virginia-4');
@@ -146,7 +146,7 @@ describe('CC-LO: the readers check (section 3)', () => {
     expect(t1.reads(w)).toBe('old');
   });
 
-  it('also over a version that was older than the newest one when it came', () => {
+  it('a readers check covers a version that was older than the newest one when it came', () => {
     const world = oneRegion();
     const [x, y, z] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y'), keyIn(world, 2, 'z')];
     const c2 = new OperationClient(world, 'virginia-4');
@@ -163,7 +163,7 @@ describe('CC-LO: the readers check (section 3)', () => {
     expect(t1.reads(z)).toBe('old');
   });
 
-  it('an old reader is shown what was there before the write that it must not see, not what was there when it read: that may be too old', () => {
+  it('an old reader is shown the version before the write that it must not see, not the one at the time of its read: that may be too old', () => {
     const world = oneRegion();
     const [x, y, z] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y'), keyIn(world, 2, 'z')];
     const [c1, c2] = ['virginia-4', 'virginia-4'].map((node) => new OperationClient(world, node));
@@ -174,7 +174,7 @@ describe('CC-LO: the readers check (section 3)', () => {
     expect(t1.reads(z)).toBe('Z1');
     c2!.put(x, 'X1');
     c2!.put(y, 'Y1');
-    // At the time of its read of x there was no y; but Z1, which it has been shown, depends on Y0.
+    // When it read x there was no y; but Z1, which it has read, depends on Y0.
     expect(t1.reads(y)).toBe('Y0');
   });
 
@@ -190,7 +190,7 @@ describe('CC-LO: the readers check (section 3)', () => {
     client.rot(keys[0]!, keys[1]!, keys[2]!);
     from = world.sent.length;
     client.put(keys[0]!, '2');
-    // What it has read, and what it has written before; its own partition is looked at.
+    // The versions that it has read and written; its own partition is checked without a message.
     expect(checks(world, from).sort()).toEqual(['replica/1', 'replica/2', 'replica/3']);
     expect(operationMessages(world, from)).toEqual(['PutSliceReq', 'PutSliceResp']);
   });
@@ -208,7 +208,7 @@ describe('CC-LO: the readers check (section 3)', () => {
     ]);
   });
 
-  it('a PUT lies above all that its session has seen, and above the clock that has told it what to forget', () => {
+  it('the timestamp of a PUT lies above all that its session has seen, and above the clock that let the session drop dependencies', () => {
     const world = settled();
     for (const entry of [0, 2]) {
       const client = new OperationClient(world, 'virginia-1');
@@ -231,7 +231,7 @@ describe('CC-LO: the readers check (section 3)', () => {
     expect(count(world, 'blockedPutMs')).toBeGreaterThan(12);
   });
 
-  it('the ids that checks bring are counted, and what updates of other regions depend on', () => {
+  it("the ids that checks bring and the dependencies of other regions' updates are counted", () => {
     const delayMs = (a: string, b: string) => (a.slice(0, 3) === b.slice(0, 3) ? 1 : 100);
     const world = settled({ spec: replicated(REGIONS, 4, 4), delayMs });
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
@@ -281,12 +281,12 @@ describe('CC-LO: the two optimisations (section 5.1)', () => {
     client.get(x);
     const from = world.sent.length;
     client.put(y, '1');
-    expect(told(world, from).map((ids) => [...ids].sort())).toEqual([
+    expect(idsInAnswers(world, from).map((ids) => [...ids].sort())).toEqual([
       [`client-1-0123456789.${(40).toString(36)}`, 'client-2-0123456789.2'],
     ]);
   });
 
-  it('a ROT that takes longer than 500 ms begins anew, under another time', () => {
+  it('a ROT that takes longer than 500 ms begins again, under another time', () => {
     let slow = false;
     const delayMs = (_from: string, to: string) => (slow && to === 'virginia-2' ? 600 : 1);
     const world = oneRegion({ delayMs });
@@ -308,7 +308,7 @@ describe('CC-LO: the two optimisations (section 5.1)', () => {
 });
 
 describe('CC-LO: other regions (section 3, Challenges of geo-replication)', () => {
-  it('an update is shown when what it depends on is here, and not to those who have read older versions of that', () => {
+  it('an update is shown when its dependencies are here, and not to ROTs that have read older versions of those', () => {
     const delayMs = (from: string, to: string) => (from === 'virginia-1' && to === 'oregon-1' ? 150 : 1);
     const world = settled({ spec: replicated(['virginia', 'oregon'], 4, 4), delayMs });
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
@@ -331,7 +331,7 @@ describe('CC-LO: other regions (section 3, Challenges of geo-replication)', () =
 });
 
 describe('CC-LO: failures', () => {
-  it('answers to a readers check that are lost are asked for again, and the PUT happens once', () => {
+  it('lost answers to a readers check are requested again, and the PUT happens once', () => {
     const world = oneRegion({ settings: { readTimeoutMs: 200 } });
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const client = new OperationClient(world, 'virginia-4');
@@ -389,8 +389,8 @@ describe('CC-LO: failures', () => {
 
   it.each([
     ['that has answered a ROT', 0],
-    ['that was told of a ROT', 1],
-  ])('a node %s forgets it in a crash, and the ROT begins anew', (_what, partition) => {
+    ['that has received the id of a ROT', 1],
+  ])('a node %s loses it in a crash, and the ROT begins again', (_what, partition) => {
     const world = oneRegion();
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const c2 = new OperationClient(world, 'virginia-3');
@@ -407,19 +407,19 @@ describe('CC-LO: failures', () => {
     world.restart(holder);
     world.run(5);
     c2.put(y, '2');
-    // It is shown what it should not see, and the clock of that answer says so.
+    // The answer shows too much, and its clock reveals that.
     expect(t1.reads(y)).toBe('2');
     expect(t1.discarded).toBe(true);
   });
 
-  it('every later incarnation of a node that has answered a ROT, or was told of one, begins when its time is over', () => {
+  it('every later incarnation of a node that has answered a ROT, or received its id, begins when its time is over', () => {
     const world = oneRegion();
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const client = new OperationClient(world, 'virginia-4');
     client.put(x, '0');
     const ceiling = (node: string) => Number(world.node(node).store.meta.get('ceiling'));
     const rot = new Rot(world, 'client-1');
-    // Later than any ceiling that was raised for another reason.
+    // Above any ceiling that was raised for another reason.
     Object.assign(rot, { at: ceiling('virginia-2') + 2 * KEPT });
     rot.reads(x);
     expect(ceiling('virginia-1')).toBeGreaterThanOrEqual(rot.at + KEPT);
@@ -428,7 +428,7 @@ describe('CC-LO: failures', () => {
     expect(ceiling('virginia-2')).toBeGreaterThanOrEqual(rot.at + KEPT);
   });
 
-  it('an answer to a ROT waits until that is on disk (D1)', () => {
+  it("an answer to a ROT waits until the ceiling above the ROT's time is on disk (D1)", () => {
     const world = oneRegion();
     const key = keyIn(world, 0);
     world.diskMs.set('virginia-1', Number.POSITIVE_INFINITY);
@@ -456,7 +456,7 @@ describe('CC-LO: failures', () => {
     expect(rot.discarded).toBe(true);
   });
 
-  it('a ROT without an id, and dependencies that cannot be, are refused (D12)', () => {
+  it('a ROT without an id, and impossible dependencies, are refused (D12)', () => {
     const world = oneRegion();
     const key = keyIn(world, 0);
     const client = new OperationClient(world, 'virginia-4');
@@ -472,7 +472,7 @@ describe('CC-LO: failures', () => {
   });
 });
 
-/** What of the protocol lives in a replica of virginia. */
+/** The protocol's state in a replica of virginia. */
 function partOf(world: OperationWorld, partition: number) {
   const node = world.topology.replicaNode(partition, 'virginia')!;
   const replica = world.node(node).parts.replicas.find((each) => each.partition === partition)!;

@@ -1,7 +1,8 @@
 /**
- * CC-LO (Didona, Guerraoui, Wang, Zwaenepoel: _Causal Consistency and Latency Optimality: Friend or Foe?_, VLDB 2018, section 3), which is COPS-SNOW (Lu, Hodsdon,
- * Ngo, Mu, Lloyd: _The SNOW Theorem and Latency-Optimal Read-Only Transactions_, OSDI 2016) with two optimisations: read-only transactions of one
- * round and one version that never wait, and writes that find out first who must not see them.
+ * CC-LO (Didona, Guerraoui, Wang, Zwaenepoel: _Causal Consistency and Latency Optimality: Friend or Foe?_, VLDB 2018,
+ * section 3), which is COPS-SNOW (Lu, Hodsdon, Ngo, Mu, Lloyd: _The SNOW Theorem and Latency-Optimal Read-Only
+ * Transactions_, OSDI 2016) with two optimisations: read-only transactions of one round and one version that never
+ * wait, and writes that first find the readers that must not see them.
  */
 import type { Dependency, PartitionId, QualifiedKey, Timestamp, TxId, Version, WallMs } from '@isochron/core';
 import { MAX_TIMESTAMP } from '@isochron/core';
@@ -19,17 +20,17 @@ import { ccLoSession } from './session.js';
 
 type Out = Effects<OperationMessage>;
 
-/** How often ids that nobody needs are looked for. */
-const FORGET_INTERVAL: Timestamp = KEPT / 8;
+/** The interval between two removals of expired ids. */
+const DROP_INTERVAL: Timestamp = KEPT / 8;
 
 /** Clocks that have passed the ROTs of their lost records: a process joins once, with all its replicas. */
 const PASSED = new WeakSet<NodeClock>();
 
-/** What of the protocol lives in a replica. */
+/** The protocol's state in a replica. */
 export class Readers implements ReplicaPart {
   readonly records: ReadersRecords;
   readonly checks: ReadersChecks;
-  #forgotten: Timestamp = 0;
+  #droppedUpTo: Timestamp = 0;
 
   constructor(
     readonly replica: ReplicaView,
@@ -76,8 +77,8 @@ export class Readers implements ReplicaPart {
     const { clock, settings } = this.replica.replication.state;
     this.checks.expire(now - 2 * settings.commitTimeoutMs);
     const upTo = clock.last - KEPT;
-    if (upTo < this.#forgotten + FORGET_INTERVAL) return;
-    this.#forgotten = upTo;
+    if (upTo < this.#droppedUpTo + DROP_INTERVAL) return;
+    this.#droppedUpTo = upTo;
     this.records.forget(upTo);
   }
 }
@@ -116,18 +117,18 @@ class CcLo implements NamedProtocol {
     return bare(this.#parts.get(partition)!.records.read(key, { id: rot!, at }));
   }
 
-  /** Dependencies are nearest ones: what a version depends on was checked when it became visible. */
+  /** Dependencies are nearest ones: the dependencies of a version were checked when it became visible. */
   behind(): readonly Dependency[] {
     return [];
   }
 
-  /** Who has read here is not remembered in a later incarnation: that begins when the ROT's time is over. */
+  /** A later incarnation has no records of readers: it begins when the ROT's time is over. */
   outlives(at: Timestamp): Timestamp {
     return at + KEPT;
   }
 }
 
-/** Nobody but replicas needs to know what a version depends on. */
+/** Only replicas use a version's dependencies. */
 function bare(version: Version | undefined): Version | undefined {
   if (version?.depends === undefined) return version;
   const { depends: _, ...rest } = version;

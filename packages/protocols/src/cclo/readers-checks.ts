@@ -1,7 +1,7 @@
 /**
- * The readers checks of one replica: before a version becomes visible, every partition that it depends on is asked for the old readers of what it depends
- * on, once that is there (COPS-SNOW; Contrarian, section 3). A PUT waits for its answers; an update of a peer, whose dependency checks these are too, waits
- * at the gate.
+ * The readers checks of one replica: before a version becomes visible, every partition that it depends on reports the
+ * old readers of its dependencies, once those are there (COPS-SNOW; Contrarian, section 3). A PUT waits for the
+ * answers; an update of a peer, whose dependency checks these are too, waits at the gate.
  */
 import type { Dependency, PartitionId, QualifiedKey, Timestamp, TxId, Version, WallMs } from '@isochron/core';
 import type { OperationMessage, Reader, ReadersCheckReq } from '../kernel/operations/messages.js';
@@ -13,7 +13,7 @@ import { KEPT, type ReadersRecords } from './readers.js';
 
 type Out = Effects<OperationMessage>;
 
-/** One that is under way, or done and not used yet. */
+/** A check that is under way, or done and not used yet. */
 interface Check {
   readonly since: WallMs;
   readonly matter: Matter;
@@ -53,7 +53,9 @@ export class ReadersChecks {
     this.counters.dependencyChecks += this.#asked - asked;
   }
 
-  /** A version becomes visible: what its check has brought, and who are old readers in this partition now. */
+  /**
+   * A version becomes visible: its old readers are those that its check has brought, and those in this partition now.
+   */
   take({ txId, depends = [] }: Version): readonly Reader[] {
     if (depends.length === 0) return [];
     const { partition, replication } = this.replica;
@@ -72,18 +74,18 @@ export class ReadersChecks {
     this.replica.asks.end(check.matter);
   }
 
-  /** Checks of PUTs that nobody has asked for any more. */
+  /** Removes checks of PUTs that are no longer requested. */
   expire(before: WallMs): void {
     for (const [txId, { since, ready }] of this.#checks) if (since < before && ready.length === 0) this.drop(txId);
   }
 
-  /** Another replica of the region asks: it is answered once what it needs is here. */
+  /** Another replica of the region asks: it gets one answer, when the dependencies are here. */
   onRequest({ ref, keys, needs }: ReadersCheckReq, now: WallMs, from: Address, out: Out): void {
     const answer = (later: Out) => later.send(from, { type: 'ReadersCheckResp', ref, readers: this.#oldReaders(keys) });
     this.replica.checks.wait(`${from.node}/${from.machine}/${ref}`, needs, (_at, later) => answer(later), now, out);
   }
 
-  /** Asks every other partition; undefined where there is none. */
+  /** Asks every other partition; undefined where there is no other. */
   #ask(txId: TxId, depends: readonly Dependency[], now: WallMs, out: Out): Check | undefined {
     const { partition: own, replication, asks } = this.replica;
     const asked = byPartition(depends, replication.state.topology);
@@ -115,7 +117,7 @@ export class ReadersChecks {
     );
   }
 
-  /** A later incarnation of this node does not know them: it begins when their time is over. */
+  /** A later incarnation of this node has none of them: it begins when their time is over. */
   #answered(check: Check, readers: readonly Reader[], out: Out): void {
     check.readers.push(...readers);
     const { clock } = this.replica.replication.state;

@@ -1,9 +1,10 @@
 /**
- * The readers records of one replica: of each key the ROTs that have read its newest version, and its old readers, who must not see that and are shown an
- * older one. They live in memory: what a crash takes is made up for by clocks (SPEC.md, "Why a crash may take the records").
+ * The readers records of one replica: for each key the ROTs that have read its newest version, and its old readers,
+ * which must not see that and are shown an older one. They live in memory: clocks make up for their loss in a crash
+ * (SPEC.md, "Why a crash may take the records").
  *
- * Invariants: CL1 whoever has read a version of a key that is not its newest one is among its old readers, for {@link KEPT_MS} of logical time since the ROT
- * began. CL2 what an old reader is shown never changes.
+ * Invariants: CL1 a ROT that has read a version of a key that is not its newest one is among its old readers, for
+ * {@link KEPT_MS} of logical time since the ROT began. CL2 the version that an old reader is shown never changes.
  */
 import {
   compareVersions,
@@ -17,10 +18,10 @@ import {
 import type { Reader } from '../kernel/operations/messages.js';
 import type { Versions } from '../kernel/operations/versions.js';
 
-/** How long ids are kept (Contrarian, section 5.1), and a ROT may take. */
+/** How long ids are kept (Contrarian, section 5.1), and how long a ROT may take. */
 export const KEPT_MS = 500;
 
-/** The version that an old reader is shown; undefined: none. */
+/** The version that an old reader is shown; undefined: the key is absent. */
 type Shown = Pick<Version, 'ts' | 'txId' | 'region'> | undefined;
 
 interface OldReader extends Reader {
@@ -34,13 +35,13 @@ export class ReadersRecords {
 
   constructor(readonly versions: Versions) {}
 
-  /** How many ids are kept. */
+  /** The number of ids kept. */
   get size(): number {
     const count = (sum: number, { size }: ReadonlyMap<string, Reader>) => sum + size;
     return [...this.#readers.values()].reduce(count, 0) + [...this.#old.values()].reduce(count, 0);
   }
 
-  /** What a ROT reads, which is remembered of it. */
+  /** A ROT's read, as the records keep it. */
   read(key: QualifiedKey, reader: Reader): Version | undefined {
     const name = nameOf(reader);
     const old = this.#old.get(key)?.get(name);
@@ -50,8 +51,9 @@ export class ReadersRecords {
   }
 
   /**
-   * A version becomes visible: those who have read the one before, and the old readers of what it depends on, are its old readers. It need not be the
-   * newest by timestamp: then readers of that stay, and what depends on this one finds here who must not see that.
+   * A version becomes visible: its old readers are the readers of the version before, and the old readers of its
+   * dependencies. It need not be the newest by timestamp: then readers of the newest stay, and versions that depend on
+   * this one find its old readers here.
    */
   written(key: QualifiedKey, version: Version, gathered: Iterable<Reader>): void {
     const newest = this.versions.at(key, MAX_TIMESTAMP);
@@ -61,7 +63,7 @@ export class ReadersRecords {
     this.#readers.delete(key);
   }
 
-  /** Old readers of any of the keys; of each client the latest ROT: it runs one at a time. */
+  /** Old readers of any of the keys; of each client the latest ROT, because it runs one at a time. */
   oldReaders(keys: readonly QualifiedKey[], upTo: Timestamp): Reader[] {
     const latest = new Map<string, Map<string, Reader>>();
     for (const key of keys) {
@@ -71,14 +73,14 @@ export class ReadersRecords {
         const known = latest.get(client);
         const best = known === undefined ? -1 : partsOf([...known.values()][0]!.id).turn;
         if (turn > best) latest.set(client, new Map([[name, { id, at }]]));
-        // A ROT that was asked again, at another time: which of these is answered is not known here.
+        // A ROT that was sent again, at another time: this replica cannot tell which of the two is answered.
         else if (turn === best) known!.set(name, { id, at });
       }
     }
     return [...latest.values()].flatMap((readers) => [...readers.values()]);
   }
 
-  /** Ids of ROTs that began at or before this time are nobody's any more. */
+  /** Removes the ids of ROTs that began at or before this time. */
   forget(upTo: Timestamp): void {
     for (const records of [this.#readers, this.#old] as Map<QualifiedKey, Map<string, Reader>>[]) {
       for (const [key, readers] of records) {
@@ -101,10 +103,10 @@ export class ReadersRecords {
   }
 }
 
-/** A ROT that began anew has another time. */
+/** A ROT that began again has another time. */
 const nameOf = ({ id, at }: Reader): string => `${at}/${id}`;
 
-/** The client's part of an id, and its number in the order in which that client has made them. */
+/** The client's part of an id, and its number in the client's order. */
 function partsOf(id: TxId): { readonly client: string; readonly turn: number } {
   const dot = id.lastIndexOf('.');
   return { client: id.slice(0, dot), turn: Number.parseInt(id.slice(dot + 1), 36) };
@@ -119,5 +121,5 @@ function of<T>(records: Map<QualifiedKey, Map<string, T>>, key: QualifiedKey): M
   return found;
 }
 
-/** What a ROT's records outlive it by, in the clock's ticks. */
+/** How long a ROT's records outlive it, in ticks of the clock. */
 export const KEPT: Timestamp = KEPT_MS * HLC_TICKS_PER_MS;

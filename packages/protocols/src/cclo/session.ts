@@ -1,5 +1,5 @@
 /**
- * The client of CC-LO: it depends on what it has read since it wrote, and on what it wrote; its read-only transactions
+ * The client of CC-LO: it depends on its reads since its last write, and on that write; its read-only transactions
  * have ids.
  */
 import { above, mergeDependencies, seenPartsOf } from '../kernel/operations/named-sessions.js';
@@ -9,7 +9,7 @@ export const ccLoSession: OperationSessionRules = {
   ...highest,
   depends: {
     merge: (depends, more, seen) => above(mergeDependencies(depends, more), seenPartsOf(seen).horizon),
-    /** What was written depends on all that came before: it alone is nearest. */
+    /** A write depends on everything before it, so it alone is nearest. */
     wrote: (_depends, more) => more,
   },
   rotId: (session) => session.nextTxId(),

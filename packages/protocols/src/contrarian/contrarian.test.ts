@@ -74,7 +74,7 @@ describe('Contrarian: tracking causality (section 4.1)', () => {
     expect(new OperationClient(world, 'virginia-1').rot(key, keyIn(world, 1))).toEqual(['X', null]);
   });
 
-  it('a remote version can be read only when all partitions of the region have what was created before it (GSS)', () => {
+  it('a remote version can be read only when all partitions of the region have the versions created before it (GSS)', () => {
     const world = settled();
     withLaggard(world);
     world.run(50);
@@ -97,7 +97,7 @@ describe('Contrarian: tracking causality (section 4.1)', () => {
     for (const [i, ts] of regional.entries.entries()) expect(ts).toBeGreaterThan(before[i]! + 400 * 4096);
   });
 
-  it('the words of one client raise nobody’s GSS, and make nobody else wait (D12)', () => {
+  it("a client's claims raise the GSS of no node, and make no other client wait (D12)", () => {
     const world = settled();
     const key = keyIn(world, 0);
     const { state } = world.node('virginia-1').parts.stabilization;
@@ -173,7 +173,7 @@ describe('Contrarian: ROTs (section 4.2)', () => {
     }
   });
 
-  it('a partition moves its clock to the local entry of the snapshot: what is written later lies above (Alg. 2 line 21)', () => {
+  it('a partition moves its clock to the local entry of the snapshot: later writes lie above it (Alg. 2 line 21)', () => {
     const world = settled();
     const key = keyIn(world, 0);
     const local = packWall(world.now + 3_000);
@@ -197,7 +197,7 @@ describe('Contrarian: ROTs (section 4.2)', () => {
     expect(new OperationClient(world, 'virginia-1').put(key, 'X')).toBeGreaterThan(local);
   });
 
-  it('a replica that does not have a snapshot’s remote versions waits for them, and counts that (D10)', () => {
+  it('a replica that lacks a snapshot’s remote versions waits for them, and counts that (D10)', () => {
     const world = settled();
     const key = keyIn(world, 1);
     withLaggard(world);
@@ -225,7 +225,7 @@ describe('Contrarian: ROTs (section 4.2)', () => {
     world.until(() => world.node('virginia-1').parts.replicas[0]!.replication.gcFloor > 0);
     readAt(world, [1, 1, 1], key);
     expect(world.sent.filter(({ message }) => message.type === 'Refused')).toHaveLength(1);
-    // A coordinator partition that knows less than the others chooses one that is gone.
+    // A coordinator partition that is behind the others chooses a snapshot that is collected.
     const held = world.node('virginia-1').parts.coordinator.rots.rules;
     const choose = jest.spyOn(held, 'choose').mockImplementationOnce(() => [1, 1, 1]);
     expect(client.rot(key, keyIn(world, 1))).toEqual(['2', null]);
@@ -234,7 +234,7 @@ describe('Contrarian: ROTs (section 4.2)', () => {
   });
 });
 
-/** A coordinator elsewhere asks for a key in a snapshot. */
+/** A coordinator elsewhere reads a key in a snapshot. */
 function readAt(world: OperationWorld, snapshot: readonly number[], key: string, partition = 0): void {
   const coordinator = { node: 'oregon-1', machine: 'coordinator' };
   const to = { node: 'virginia-1', machine: `replica/${partition}` };

@@ -19,7 +19,7 @@ class ContrarianRules implements OperationRules {
   readonly reach = { get: 'chains', rot: 'chains' } as const;
   /** Position of the own region (the paper's m). */
   readonly #m: number;
-  /** Coordinators are taken in turn, where the paper draws them: the same load on each. */
+  /** Coordinators are taken in turn, where the paper draws them at random: the same load on each. */
   #turn = 0;
 
   constructor(readonly state: NodeState) {
@@ -32,7 +32,7 @@ class ContrarianRules implements OperationRules {
     return Math.max(...seen);
   }
 
-  /** Nothing but the entries of other regions must be there: the own one moves the clock. */
+  /** Only entries of other regions are waited for: the own one moves the clock. */
   arrive(seen: Deps): Deps | undefined {
     const gss = stableEntries(this.state);
     return seen.every((ts, i) => i === this.#m || ts <= gss[i]!) ? seen : undefined;
@@ -69,7 +69,7 @@ class ContrarianRules implements OperationRules {
     return partitions[this.#turn++ % partitions.length];
   }
 
-  /** Alg. 2 lines 15–19: what the region has of the others and the own clock, and nothing below what the client has seen. */
+  /** Alg. 2 lines 15–19: the region's GSS, the own clock, and nothing below what the client has seen. */
   choose(seen: Deps, now: WallMs): Deps {
     const known = withEntry(stableEntries(this.state), this.#m, this.state.clock.read(now));
     return entrywiseMax(known, seen);
@@ -80,7 +80,7 @@ class ContrarianRules implements OperationRules {
     return lacksRemote(snapshot, replication);
   }
 
-  /** Alg. 2 line 21: whatever is written here later lies above the snapshot. */
+  /** Alg. 2 line 21: later writes lie above the snapshot. */
   closes(snapshot: Deps): Timestamp {
     return snapshot[this.#m]!;
   }

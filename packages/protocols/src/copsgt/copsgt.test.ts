@@ -28,7 +28,7 @@ const newest = (world: OperationWorld, node: string, key: string): Version | und
 
 const rules = (world: OperationWorld) => world.node(world.topology.nodes[0]!).parts.coordinator.rules;
 
-/** A client's ROT of two keys, of which the second one's slice is on its way for `ms`; meanwhile something happens. */
+/** A client's ROT of two keys; the slice of the second is in transit for `ms`, while `meanwhile` runs. */
 function rotWhile(
   world: OperationWorld,
   keys: readonly string[],
@@ -49,7 +49,7 @@ const total = (world: OperationWorld, name: string): number =>
   world.topology.nodes.reduce((sum, node) => sum + world.counted(node, name), 0);
 
 describe('COPS-GT: dependencies (COPS, section 4.2; Orbe, section 7.5)', () => {
-  it('a version carries every version that its client depends on, and says which are nearest', () => {
+  it('a version carries every version that its client depends on, and marks the nearest', () => {
     const world = oneRegion();
     const [x, y, z] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y'), keyIn(world, 2, 'z')];
     const alice = new OperationClient(world, 'virginia-4');
@@ -65,7 +65,7 @@ describe('COPS-GT: dependencies (COPS, section 4.2; Orbe, section 7.5)', () => {
     expect(newest(world, 'virginia-1', x)?.depends).toBeUndefined();
   });
 
-  it('the list goes to the other regions with the version', () => {
+  it('the dependency list goes to the other regions with the version', () => {
     const world = settled();
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const client = new OperationClient(world, 'virginia-1');
@@ -90,7 +90,7 @@ describe('COPS-GT: dependencies (COPS, section 4.2; Orbe, section 7.5)', () => {
     expect([total(world, 'dependencies'), total(world, 'dependencyChecks')]).toEqual([3, 2]);
   });
 
-  it('nothing is named any more that has been in every region for six seconds', () => {
+  it('a version that has been in every region for six seconds is no longer named as a dependency', () => {
     const world = settled();
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const client = new OperationClient(world, 'virginia-1');
@@ -105,7 +105,7 @@ describe('COPS-GT: dependencies (COPS, section 4.2; Orbe, section 7.5)', () => {
     expect(newest(world, 'virginia-1', y)?.depends).toBeUndefined();
   });
 
-  it('what comes back into the log of a lost disk names its dependencies, too (D10)', () => {
+  it('versions that return to the log of a lost disk name their dependencies, too (D10)', () => {
     const world = settled();
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const client = new OperationClient(world, 'virginia-1');
@@ -123,7 +123,7 @@ describe('COPS-GT: dependencies (COPS, section 4.2; Orbe, section 7.5)', () => {
     expect(logged).toEqual([[{ key: x, source: 0, ts: x1, near: true }]]);
   });
 
-  it('as long as a region lacks it, it is named', () => {
+  it('a dependency is named as long as a region lacks it', () => {
     const world = settled();
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const client = new OperationClient(world, 'virginia-1');
@@ -135,7 +135,7 @@ describe('COPS-GT: dependencies (COPS, section 4.2; Orbe, section 7.5)', () => {
     expect(newest(world, 'virginia-1', y)?.depends).toHaveLength(1);
   });
 
-  it('a PUT lies above all that its session has seen, and above the clock that has told it what to forget', () => {
+  it('the timestamp of a PUT lies above all that its session has seen, and above the clock that let the session drop dependencies', () => {
     const world = settled();
     for (const entry of [0, 2]) {
       const client = new OperationClient(world, 'virginia-1');
@@ -146,7 +146,7 @@ describe('COPS-GT: dependencies (COPS, section 4.2; Orbe, section 7.5)', () => {
     }
   });
 
-  it('a session that does nothing for long, and then reads, has forgotten what it need not name', () => {
+  it('a session that is idle for long and then reads drops the dependencies that it need not name', () => {
     const near: Dependency = { key: 'k', source: 0, ts: 5, near: true };
     const { merge, wrote } = copsGtSession.depends!;
     expect(merge([near], [{ ...near, key: 'l', ts: 9 }], [9, 5, 20])).toEqual([{ ...near, key: 'l', ts: 9 }]);
@@ -163,7 +163,7 @@ describe('COPS-GT: read-only transactions (COPS, section 5.2)', () => {
     return { delays, delayMs: (_from: string, to: string) => (delays.slow && to === node ? ms : 1) };
   };
 
-  it('a key is asked for again whose version is older than what another one depends on: two rounds at most', () => {
+  it("a ROT reads a key again whose version is older than another one's dependency: two rounds at most", () => {
     const { delays, delayMs } = slowTo('virginia-2', 60);
     const world = oneRegion({ delayMs });
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
@@ -179,7 +179,7 @@ describe('COPS-GT: read-only transactions (COPS, section 5.2)', () => {
     expect(total(world, 'secondRounds')).toBe(1);
   });
 
-  it('it is asked for in the version that is depended on, though there is a newer one by then', () => {
+  it('the second round reads the version that is depended on, though there is a newer one by then', () => {
     const { delays, delayMs } = slowTo('virginia-2', 60);
     const world = oneRegion({ delayMs });
     const [x, y, z] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y'), keyIn(world, 2, 'z')];
@@ -193,14 +193,14 @@ describe('COPS-GT: read-only transactions (COPS, section 5.2)', () => {
     const x1 = writer.put(x, 'X1');
     writer.put(y, 'Y1');
     writer.put(z, 'Z2');
-    writer.put(x, 'X2'); // depends on Z2: it does not fit beside z of the first round
+    writer.put(x, 'X2'); // depends on Z2: inconsistent with z of the first round
     world.until(() => world.answer('virginia-4', ref) !== undefined);
     expect(world.answer('virginia-4', ref)).toMatchObject({
       versions: [{ value: 'X1', ts: x1 }, { value: 'Y1' }, { value: '0' }],
     });
   });
 
-  it('of versions with the same time their replica says which one is newer', () => {
+  it('the replica of a key orders its versions of the same time', () => {
     const world = settled();
     const { demands } = rules(world);
     const at = (region: string, ts: number, depends?: Dependency[]): Version => {
@@ -218,7 +218,7 @@ describe('COPS-GT: read-only transactions (COPS, section 5.2)', () => {
     expect(wants(null, x(1, 8), x(2, 8), x(0, 2))).toEqual([{ position: 0, wanted: [1, 8, 2, 8] }]);
   });
 
-  it('a deletion that is depended on and collected is no version', () => {
+  it('a deletion that is depended on and collected reads as absent', () => {
     const world = oneRegion({ settings: { retentionMs: 0 } });
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const writer = new OperationClient(world, 'virginia-4');
@@ -230,7 +230,7 @@ describe('COPS-GT: read-only transactions (COPS, section 5.2)', () => {
     expect(total(world, 'secondRounds')).toBe(1);
   });
 
-  it('a version that is not there is never answered with another one: the transaction begins anew', () => {
+  it('a missing version is never replaced by another one: the transaction begins again', () => {
     const world = oneRegion();
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
     const writer = new OperationClient(world, 'virginia-4');
@@ -244,7 +244,7 @@ describe('COPS-GT: read-only transactions (COPS, section 5.2)', () => {
     expect(world.counted('virginia-4', 'secondTries')).toBe(1);
   });
 
-  it('what was lost with a disk is asked for once, and what is left is shown, also when the floor has passed it', () => {
+  it('a version that was lost with a disk is requested once, and the remaining one is shown, also when the floor has passed it', () => {
     const world = oneRegion({ settings: { retentionMs: 0 } });
     const [x, y, z] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y'), keyIn(world, 2, 'z')];
     const writer = new OperationClient(world, 'virginia-4');
@@ -258,7 +258,7 @@ describe('COPS-GT: read-only transactions (COPS, section 5.2)', () => {
     expect(world.counted('virginia-4', 'secondTries')).toBe(2);
   });
 
-  it('a transaction of more than five seconds begins anew: dependencies may have been forgotten that it needs', () => {
+  it('a transaction of more than five seconds begins again: dependencies that it needs may have been dropped', () => {
     const { delays, delayMs } = slowTo('virginia-2', 5_500);
     const world = oneRegion({ delayMs, settings: { readTimeoutMs: 60_000 } });
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
@@ -285,7 +285,7 @@ describe('dependencies that name keys', () => {
     ...(near && { near }),
   });
 
-  it('are kept once for each key and region: the newest, and near only if nobody says otherwise', () => {
+  it('dependencies that name keys are kept once for each key and region: the newest, and near only if every list agrees', () => {
     const one = [of('a', 0, 5, true), of('b', 0, 3)];
     expect(mergeDependencies(one, [of('a', 0, 4, true), of('a', 1, 4)])).toEqual([...one, of('a', 1, 4)]);
     expect(mergeDependencies(one, [of('a', 0, 6)])).toEqual([of('a', 0, 6), of('b', 0, 3)]);
@@ -294,7 +294,7 @@ describe('dependencies that name keys', () => {
     expect(above(one, 3)).toEqual([one[0]]);
   });
 
-  it('need nothing where they name nothing that exists (D12)', () => {
+  it('dependencies that name nonexistent versions delay nothing (D12)', () => {
     const world = settled();
     const key = keyIn(world, 2);
     const { topology } = world;

@@ -1,7 +1,8 @@
 /**
- * COPS-GT (Lloyd, Freedman, Kaminsky, Andersen: _Don't Settle for Eventual: Scalable Causal Consistency for Wide-Area Storage with COPS_, SOSP 2011), the
- * baseline of Orbe's section 7.5: a version carries the complete list of the versions that it depends on, remote updates wait for dependency checks, and
- * read-only transactions ask a second time for the keys of which another one's dependencies demand a later version.
+ * COPS-GT (Lloyd, Freedman, Kaminsky, Andersen: _Don't Settle for Eventual: Scalable Causal Consistency for Wide-Area
+ * Storage with COPS_, SOSP 2011), the baseline of Orbe's section 7.5: a version carries the complete list of the
+ * versions that it depends on, remote updates wait for dependency checks, and read-only transactions read a key again
+ * when another key's dependencies demand a later version.
  */
 import {
   type Dependency,
@@ -26,7 +27,7 @@ import type {
 } from '../kernel/operations/protocol.js';
 import { copsGtSession, far } from './session.js';
 
-/** A transaction that takes longer may find dependencies forgotten that it needs (section 5.3). */
+/** The dependencies of a transaction that takes longer may have been dropped (section 5.3). */
 const TRANSACTION_MS = 5_000;
 
 class CopsGt implements NamedProtocol {
@@ -34,7 +35,7 @@ class CopsGt implements NamedProtocol {
   readonly rotMs = TRANSACTION_MS;
   readonly rotsHaveIds = false;
   readonly admission: AdmissionRules;
-  /** What updates of peers depended on, by the replica that they came to. */
+  /** The number of dependencies of peers' updates, by the receiving replica. */
   readonly #counters = new Map<PartitionId, { dependencies: number }>();
 
   constructor(readonly state: NodeState) {
@@ -52,7 +53,7 @@ class CopsGt implements NamedProtocol {
     return versions.at(key, MAX_TIMESTAMP);
   }
 
-  /** The first round of `get_trans` is that, too. */
+  /** The first round of `get_trans` is the same. */
   read(key: QualifiedKey, _at: number, replica: ReplicaView): Version | undefined {
     return this.get(key, replica);
   }
@@ -62,9 +63,10 @@ class CopsGt implements NamedProtocol {
   }
 
   /**
-   * The causally correct version of each key (`ccv`): the newest of what was read and of what the others depend on.
+   * The causally correct version of each key (`ccv`): the newest of the version read and the others' dependencies.
    *
-   * What an earlier try has asked for in vain, a disk has taken. All before it was there by then: this try has read something no older.
+   * A version that an earlier try has requested in vain was lost with a disk. All before it was there by then, so this
+   * try has read nothing older.
    */
   demands(
     keys: readonly QualifiedKey[],
@@ -82,7 +84,7 @@ class CopsGt implements NamedProtocol {
     });
   }
 
-  /** Undefined where that was read. Of the same time there may be several: which one is newer their replica knows. */
+  /** Undefined where that was read. Several versions may have the same time: their replica orders them. */
   #correct(read: Version | null, depends: readonly Dependency[]): Deps | undefined {
     const newest = Math.max(0, ...depends.map(({ ts }) => ts));
     if (newest === 0 || (read !== null && newest < read.ts)) return undefined;

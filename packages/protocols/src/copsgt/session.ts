@@ -6,14 +6,14 @@ import type { Dependency } from '@isochron/core';
 import { above, mergeDependencies, seenPartsOf } from '../kernel/operations/named-sessions.js';
 import { highest, type OperationSessionRules } from '../kernel/operations/session.js';
 
-/** Something else depends on it. */
+/** Another version depends on it. */
 export const far = ({ key, source, ts }: Dependency): Dependency => ({ key, source, ts });
 
 export const copsGtSession: OperationSessionRules = {
   ...highest,
   depends: {
     merge: (depends, more, seen) => above(mergeDependencies(depends, more), seenPartsOf(seen).horizon),
-    /** What was written depends on all that came before. */
+    /** A write depends on everything before it. */
     wrote: (depends, more, seen) => above(mergeDependencies(depends.map(far), more), seenPartsOf(seen).horizon),
   },
 };

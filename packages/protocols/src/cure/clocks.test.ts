@@ -1,4 +1,4 @@
-/** Cure knows physical clocks only, and waits for them; H-Cure does not (Wren paper, section V). */
+/** Cure has physical clocks only, and waits for them; H-Cure does not (Wren paper, section V). */
 import { packWall } from '@isochron/core';
 import { vectorSession } from '../kernel/transactions/vector-session.js';
 import { blockingIn } from '../testing/blocking.js';
@@ -34,15 +34,15 @@ describe('Cure: physical clocks', () => {
     const reader = new TestClient(world, 'virginia-1');
     const since = world.now;
     reader.readOnce(key);
-    // One millisecond there, one back: it has waited for the rest of the skew, and not a millisecond longer.
+    // One millisecond there, one back: it has waited exactly for the rest of the skew.
     expect(world.now - since).toBe(251);
     expect(blockingIn(world)).toEqual({ reads: 1, ms: 249 });
-    // The other way round nobody waits.
+    // A fast clock waits for nothing.
     expect(new TestClient(world, 'virginia-2').readOnce(keyIn(world, 0))).toEqual([null]);
     expect(blockingIn(world).reads).toBe(1);
   });
 
-  it('several reads that wait for the clock go on each in its time', () => {
+  it('several reads that wait for the clock continue each in its time', () => {
     const world = settled({ spec: ONE_REGION, skewMs: skew('virginia-1', 250) });
     const request = { type: 'ReadReq', txId: null, ust: 0, at: null, keys: [keyIn(world, 1)] } as const;
     const asked: { ref: number; since: number }[] = [];
@@ -56,7 +56,7 @@ describe('Cure: physical clocks', () => {
     }
   });
 
-  it('what is prepared in the very millisecond of a read lies above its snapshot', () => {
+  it('a prepare in the very millisecond of a read lies above its snapshot', () => {
     const world = settled();
     world.run(3); // between two rounds
     const key = keyIn(world, 0);
@@ -76,7 +76,7 @@ describe('Cure: physical clocks', () => {
     expect(ct).toBe(tx.deps![0]! + 1);
   });
 
-  it('what a session has written is in its next snapshot, also when a slower coordinator assigns it: the read waits', () => {
+  it('the next snapshot of a session has its writes, also when a slower coordinator assigns it: the read waits', () => {
     const world = settled({ spec: ONE_REGION, skewMs: skew('virginia-1', 250) });
     const key = keyIn(world, 0);
     const client = new TestClient(world, 'virginia-1');
@@ -89,14 +89,14 @@ describe('Cure: physical clocks', () => {
     expect(packWall(world.now)).toBeGreaterThanOrEqual(ct);
   });
 
-  it("nobody's clock is moved by another one: what a fast node does not take part in has the right time", () => {
+  it('no clock is moved by another one: transactions without a fast node have the right time', () => {
     const world = settled({ skewMs: skew('ireland-1', 60_000) });
     const { ct } = new TestClient(world, 'virginia-1').write({ [keyIn(world, 0)]: '1' });
     expect(ct).toBeLessThanOrEqual(packWall(world.now) + 10);
     expect(world.node('virginia-1').parts.clock.last).toBeLessThanOrEqual(packWall(world.now) + 10);
   });
 
-  it('what a region with a fast clock has written belongs to snapshots when the local clock has passed it, and nobody waits for it', () => {
+  it('writes of a region with a fast clock belong to snapshots when the local clock has passed them, and no read waits for them', () => {
     const world = settled({ skewMs: skew('ireland-1', 400) });
     const key = keyIn(world, 0);
     const { ct } = new TestClient(world, 'ireland-1').write({ [key]: '1' });

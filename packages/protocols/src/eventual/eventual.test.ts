@@ -17,7 +17,7 @@ import { eventual } from './eventual.js';
 const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(eventual, options);
 
 describe('Eventual: what it does not do', () => {
-  it('shows the photo beside the public access list: an effect without its cause', () => {
+  it('Eventual shows the photo beside the public access list: an effect without its cause', () => {
     const world = settled({ spec: replicated(REGIONS, 2), delayMs: () => 2 });
     const [acl, album] = [keyIn(world, 0, 'acl'), keyIn(world, 1, 'album')];
     const alice = new OperationClient(world, 'virginia-1');
@@ -33,7 +33,7 @@ describe('Eventual: what it does not do', () => {
     expect(bob.get(acl)).toBe('public');
   });
 
-  it('in random worlds regions agree in the end and nothing acknowledged is lost, and causality is seen to be broken', () => {
+  it('in random worlds regions converge and lose nothing acknowledged, and causality is seen to be broken', () => {
     let violations = 0;
     fc.assert(
       fc.property(drawnWorld, (drawn) => {
@@ -46,7 +46,7 @@ describe('Eventual: what it does not do', () => {
     expect(violations).toBeGreaterThan(0);
   });
 
-  it('carries nothing with a version and nothing with a session', () => {
+  it('Eventual carries nothing with a version and nothing with a session', () => {
     const world = settled();
     const client = new OperationClient(world, 'virginia-1');
     client.put(keyIn(world, 0), 'X');
@@ -58,7 +58,7 @@ describe('Eventual: what it does not do', () => {
     expect(versions.map(({ deps }) => deps)).toEqual([undefined]);
   });
 
-  it('nothing waits', () => {
+  it('no operation of Eventual waits', () => {
     const world = settled({
       spec: replicated(REGIONS, 2),
       skewMs: (node) => ({ 'virginia-1': 60, 'oregon-1': -35 })[node] ?? 0,

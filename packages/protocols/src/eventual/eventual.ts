@@ -1,6 +1,7 @@
 /**
- * Eventual consistency: the baseline that the papers measure the price of causality against (Orbe, section 7). A version is visible wherever it has
- * arrived, and the last writer wins by physical time. Nothing keeps an effect from being seen before its cause.
+ * Eventual consistency: the baseline against which the papers measure the price of causality (Orbe, section 7). A
+ * version is visible wherever it has arrived, and the last writer wins by physical time. An effect can be seen before
+ * its cause.
  */
 import { type Deps, MAX_TIMESTAMP } from '@isochron/core';
 import { PhysicalNodeClock } from '../kernel/node-clock.js';
@@ -26,5 +27,5 @@ const rules: OperationRules = {
   saw: () => NOTHING,
 };
 
-/** Convergence, and nothing else: a ROT is as many GETs. */
+/** Convergence only: a ROT is as many GETs. */
 export const eventual: OperationProtocol = { name: 'eventual', Clock: PhysicalNodeClock, rules: () => rules };

@@ -35,7 +35,7 @@ describe('GentleRain: physical clocks', () => {
     expect(blockedIn(world).ms).toBeGreaterThanOrEqual(200);
   });
 
-  it('a client that goes from a fast node to a slow one waits as long as their clocks differ', () => {
+  it('a client that moves from a fast node to a slow one waits as long as their clocks differ', () => {
     const world = settled({ spec: replicated(REGIONS, 2), skewMs: (node) => (node === 'virginia-2' ? -80 : 0) });
     const client = new OperationClient(world, 'virginia-1');
     const first = client.put(keyIn(world, 0), 'X');
@@ -44,7 +44,7 @@ describe('GentleRain: physical clocks', () => {
     expect(world.now - before).toBeGreaterThan(60);
   });
 
-  it('nobody else’s clock moves a node’s clock', () => {
+  it("a node's clock is moved by no other clock", () => {
     const world = settled({ skewMs: (node) => (node === 'oregon-1' ? 5_000 : 0) });
     new OperationClient(world, 'oregon-1').put(keyIn(world, 0), 'X');
     world.run(200);
@@ -52,7 +52,7 @@ describe('GentleRain: physical clocks', () => {
     expect(ts).toBeLessThan(packWall(world.now + 1));
   });
 
-  it('after a crash a PUT waits until the clock has passed what the node may have published (D7)', () => {
+  it('after a crash a PUT waits until the clock has passed every timestamp that the node may have published (D7)', () => {
     const world = settled();
     const { ceiling } = world.node('virginia-1').parts.clock;
     world.crash('virginia-1');
@@ -62,7 +62,7 @@ describe('GentleRain: physical clocks', () => {
     expect(blockedIn(world).puts).toBe(1);
   });
 
-  it('a PUT that will be refused does not wait before', () => {
+  it('a PUT that will be refused does not wait first', () => {
     const world = settled();
     const client = new OperationClient(world, 'virginia-1');
     world.refusal = 'STORAGE_FULL';
@@ -101,7 +101,7 @@ describe('GentleRain: global stable time', () => {
     expect(blockedIn(world).rots).toBe(1);
   });
 
-  it('while a region is cut off a RO-TX of what was written since is refused in time, and GETs go on', () => {
+  it('while a region is cut off a RO-TX of later writes is refused in time, and GETs go on', () => {
     const world = settled({ settings: { readDeadlineMs: 400 } });
     const key = keyIn(world, 0);
     for (const other of ['virginia-1', 'oregon-1']) world.cut('ireland-1', other);
@@ -113,7 +113,7 @@ describe('GentleRain: global stable time', () => {
     expect(world.counted('virginia-1', 'blockedRots')).toBe(1);
   });
 
-  it('the client remembers the highest timestamp that it has read, and GST (Okapi, section 3.2)', () => {
+  it('the client keeps the highest timestamp that it has read, and GST (Okapi, section 3.2)', () => {
     const world = settled();
     const keys = [0, 1].map((partition) => keyIn(world, partition));
     const [x, y] = keys.map((key) => new OperationClient(world, 'oregon-1').put(key, 'X'));
@@ -126,7 +126,7 @@ describe('GentleRain: global stable time', () => {
     expect(b.session.seen[1]).toBeGreaterThanOrEqual(y!);
   });
 
-  it('a replica that does not have what a session or a snapshot claims waits for it, and counts that (D10)', () => {
+  it("a replica that lacks a session's or a snapshot's claim waits for it, and counts that (D10)", () => {
     const world = settled();
     const key = keyIn(world, 0);
     const to = { node: 'virginia-1', machine: 'replica/0' };
@@ -172,7 +172,7 @@ describe('GentleRain: global stable time', () => {
     );
   });
 
-  it('the snapshot is one timestamp, and so is what travels with a version', () => {
+  it('the snapshot is one timestamp, and so is the metadata of a version', () => {
     const world = settled({ spec: replicated(REGIONS, 5, 4) });
     const keys = [0, 1, 2, 3].map((partition) => keyIn(world, partition));
     const client = new OperationClient(world, 'virginia-5');
@@ -190,7 +190,7 @@ describe('GentleRain: global stable time', () => {
     }
   });
 
-  it('who is shown a local version by a GET learns what its writer knew: the next read does not fall behind it', () => {
+  it("a client that gets a local version by a GET learns its writer's GST: the next read does not fall behind it", () => {
     const world = settled({ spec: replicated(REGIONS, 2) });
     const [x, y] = [keyIn(world, 1, 'x'), keyIn(world, 3, 'y')];
     world.filter = ({ to, message }) => !(to.node === 'virginia-2' && message.type === 'GossipDown');
@@ -206,7 +206,7 @@ describe('GentleRain: global stable time', () => {
     expect(bob.get(x)).toBe('X');
   });
 
-  it('with clocks that agree only ROTs wait: what they read was written a moment ago, here or far away', () => {
+  it('with clocks that agree only ROTs wait: the versions that they read were written a moment ago, here or far away', () => {
     const world = settled({ delayMs: (a, b) => (a.slice(0, 3) === b.slice(0, 3) ? 1 : 45) });
     busyWhile(world, 6);
     expect(blockedIn(world)).toMatchObject({ reads: 0 });

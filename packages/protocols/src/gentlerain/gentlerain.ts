@@ -3,8 +3,8 @@
  * Okapi paper describes its baseline: one physical timestamp for each version, one global stable time (GST) for each region. PUTs wait for
  * clocks, ROTs for GST.
  *
- * `seen` is `[dt, GSTc]`: the highest timestamp that the client has read or written, and the highest GST that it has been told. A snapshot is
- * one timestamp.
+ * `seen` is `[dt, GSTc]`: the highest timestamp that the client has read or written, and the highest GST that it has
+ * received. A snapshot is one timestamp.
  */
 import type { Deps, QualifiedKey, Timestamp, Version } from '@isochron/core';
 import { PhysicalNodeClock } from '../kernel/node-clock.js';
@@ -34,7 +34,7 @@ class GentleRainRules implements OperationRules {
     return dt;
   }
 
-  /** The stable time that the client knew stays here; the timestamp alone travels. */
+  /** The client's stable time stays here; only the timestamp travels. */
   stamp([, gstC = 0]: Deps): Stamp {
     return { deps: [gstC] };
   }
@@ -52,14 +52,14 @@ class GentleRainRules implements OperationRules {
     const gst = Math.max(this.#gst, gstC);
     const version = versions.find(key, ({ region, ts }) => region === this.state.region || ts <= gst);
     if (version === undefined) return { version, seen: [dt, gst] };
-    // What a local version depends on may lie above this node's GST, never above the one that its writer knew.
+    // Dependencies of a local version may lie above this node's GST, never above its writer's GST.
     return { version, seen: [Math.max(dt, version.ts), Math.max(gst, version.deps?.[0] ?? 0)] };
   }
 
   /** The node that the client is connected to. */
   choosesAt(): undefined {}
 
-  /** The snapshot covers everything that the client depends on: it is waited for until the region has all of it. */
+  /** The snapshot covers everything that the client depends on: it waits until the region has all of it. */
   choose([dt = 0, gstC = 0]: Deps): Deps | Wait {
     const gst = Math.max(this.#gst, gstC);
     return dt > gst ? 'later' : [gst];
@@ -70,7 +70,7 @@ class GentleRainRules implements OperationRules {
     return st > replication.vv.durableMin ? 'later' : undefined;
   }
 
-  /** GST says so already: it lies below every version clock of the region. */
+  /** GST implies it: it lies below every version clock of the region. */
   closes(): Timestamp {
     return 0;
   }

@@ -26,7 +26,7 @@ describe('H-Cure: hybrid clocks', () => {
     expect(world.node('virginia-2').parts.clock.last).toBeGreaterThanOrEqual(tx.deps![0]!);
   });
 
-  it('what is prepared after a read lies above its snapshot', () => {
+  it('a prepare after a read lies above its snapshot', () => {
     const world = settled({ skewMs: (node) => (node === 'virginia-1' ? 250 : 0) });
     const key = keyIn(world, 1);
     const reader = new TestClient(world, 'virginia-1');
@@ -36,7 +36,7 @@ describe('H-Cure: hybrid clocks', () => {
     expect(ct).toBeGreaterThan(tx.deps![0]!);
   });
 
-  it('a snapshot above the durable ceiling is answered when the disk knows of it: a crash makes no room below (D7)', () => {
+  it('a snapshot above the durable ceiling is answered when the disk has a ceiling above it: a crash makes no room below (D7)', () => {
     const world = settled();
     const key = keyIn(world, 1);
     const from = { node: 'virginia-1', machine: 'coordinator' };
@@ -55,14 +55,14 @@ describe('H-Cure: hybrid clocks', () => {
     expect(ct).toBeGreaterThan(snapshot);
   });
 
-  it('but HLCs cannot avoid blocking if there are pending transactions: it waits until they have ended', () => {
+  it('HLCs cannot avoid blocking if there are pending transactions: a read waits until they have ended', () => {
     const world = settled({ delayMs: () => 20 });
     const keys = [keyIn(world, 0), keyIn(world, 1)];
     const writer = new TestClient(world, 'virginia-4');
     const tx = writer.begin();
     for (const key of keys) tx.write(key, '1');
     world.ask('virginia-4', writer.commitRequest(tx));
-    world.run(30); // prepared at both, and the answers are on their way
+    world.run(30); // prepared at both; the answers are in transit
     const reader = new TestClient(world, 'virginia-1');
     expect(reader.readOnce(...keys)).toEqual(['1', '1']);
     expect(blockingIn(world).reads).toBe(2);

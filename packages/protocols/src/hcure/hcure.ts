@@ -1,6 +1,6 @@
 /**
- * H-Cure, the variant of Cure with hybrid clocks (Wren paper, section V): a replica that hears of a snapshot ahead of its clock moves its clock,
- * and waits for pending transactions only.
+ * H-Cure, the variant of Cure with hybrid clocks (Wren paper, section V): a replica that receives a snapshot ahead of
+ * its clock moves its clock, and waits for pending transactions only.
  */
 import type { TransactionProtocol } from '../kernel/transactions/snapshots.js';
 import { vectorProtocol } from '../kernel/transactions/vectors.js';

@@ -1,4 +1,4 @@
-/** NoCC is seen to break what it does not claim, and to keep what it does (PaRiS paper, section V). */
+/** NoCC breaks the guarantees that it does not claim, and keeps those that it claims (PaRiS paper, section V). */
 import type { Belongs, VersionReader } from '@isochron/core';
 import type { NodeState } from '../kernel/node-state.js';
 import { VersionVector } from '../kernel/replication/version-vector.js';
@@ -18,7 +18,7 @@ function settled(options: WorldOptions = {}): World {
 const FAR_OREGON = (a: string, b: string) => (a === 'oregon-1' || b === 'oregon-1' ? 80 : 1);
 
 describe('NoCC: what it does not claim', () => {
-  it('does not read from a causally consistent snapshot: the photo is seen with the old access list', () => {
+  it('NoCC does not read from a causally consistent snapshot: the photo is seen with the old access list', () => {
     const world = settled({ delayMs: (a, b) => (a.startsWith('v') && b.startsWith('o') ? 80 : 1) });
     const [acl, album] = [keyIn(world, 0, 'acl'), keyIn(world, 2, 'album')];
     const alice = new TestClient(world, 'virginia-1');
@@ -36,7 +36,7 @@ describe('NoCC: what it does not claim', () => {
     expect(seen.at(-1)).toBe('private, secret photo');
   });
 
-  it('shows a transaction in parts', () => {
+  it('NoCC shows a transaction in parts', () => {
     const world = settled({ delayMs: FAR_OREGON });
     const keys = [keyIn(world, 1), keyIn(world, 2)];
     new TestClient(world, 'virginia-1').write({ [keys[0]!]: '1', [keys[1]!]: '1' });
@@ -50,7 +50,7 @@ describe('NoCC: what it does not claim', () => {
     expect(reader.readOnce(...keys)).toEqual(['1', '1']);
   });
 
-  it('forgets what a session has written when it asks another replica', () => {
+  it('NoCC does not show a session its own writes when it reads from another replica', () => {
     const world = settled({ delayMs: () => 40 });
     const key = keyIn(world, 0);
     const client = new TestClient(world, 'virginia-1');
@@ -63,7 +63,7 @@ describe('NoCC: what it does not claim', () => {
 });
 
 describe('NoCC: what it claims', () => {
-  it('returns the latest item version that has come, and never waits', () => {
+  it('NoCC returns the latest item version that has arrived, and never waits', () => {
     const world = settled({ delayMs: FAR_OREGON });
     const [here, there] = [keyIn(world, 0), keyIn(world, 1)];
     world.filter = ({ message }) => message.type !== 'CommitTx';
@@ -77,7 +77,7 @@ describe('NoCC: what it claims', () => {
     expect(blockingIn(world)).toEqual({ reads: 0, ms: 0 });
   });
 
-  it('does not have the start phase: it reads and writes without a transaction that was opened', () => {
+  it('NoCC does not have the start phase: it reads and writes without a transaction that was opened', () => {
     const world = settled();
     const key = keyIn(world, 0);
     const attemptRegions = ['virginia'];
@@ -94,7 +94,7 @@ describe('NoCC: what it claims', () => {
     expect(world.node('virginia-1').parts.coordinator.counters.started).toBe(0);
   });
 
-  it('provides transaction atomicity: a transaction that one cohort refuses writes nothing anywhere', () => {
+  it('NoCC provides transaction atomicity: a transaction that one cohort refuses writes nothing anywhere', () => {
     const world = settled({
       settings: { maxClockDriftMs: 2_000 },
       skewMs: (node) => (node === 'oregon-1' ? 9_000 : 0),
@@ -111,7 +111,7 @@ describe('NoCC: what it claims', () => {
     }
   });
 
-  it('implements the last-writer-wins rule for convergence', () => {
+  it('NoCC implements the last-writer-wins rule for convergence', () => {
     const world = settled({ delayMs: () => 30 });
     const key = keyIn(world, 0);
     const written = world.topology.nodes.map((node) => {
@@ -122,7 +122,7 @@ describe('NoCC: what it claims', () => {
     for (const node of world.topology.nodes) expect(new TestClient(world, node).readOnce(key)).toEqual([winner.node]);
   });
 
-  it('passes over what is not on the disk yet (D1)', () => {
+  it('NoCC skips versions that are not on the disk yet (D1)', () => {
     const version = (ts: number) => ({ ts, txId: `t${ts}`, region: 'oregon', value: String(ts) });
     const vv = new VersionVector([
       ['virginia', 0],
@@ -140,7 +140,7 @@ describe('NoCC: what it claims', () => {
     expect(read('default/x', { ts: 1 })?.ts).toBe(20);
   });
 
-  it('remembers a stable time, so that an old commit is told from a new one (D5)', () => {
+  it('NoCC keeps a stable time, so that an old commit is distinguished from a new one (D5)', () => {
     const world = settled();
     const client = new TestClient(world, 'virginia-1');
     const { ct } = client.write({ [keyIn(world, 0)]: '1' });

@@ -1,4 +1,4 @@
-/** The session of NoCC remembers nothing that it has read or written; only since when its commits are born (D5). */
+/** The session of NoCC keeps no reads or writes; only the time since which its commits are sent (D5). */
 import { newerOf } from '../kernel/transactions/newer.js';
 import type { SessionRules } from '../kernel/transactions/session.js';
 

@@ -30,13 +30,13 @@ function withSlowIreland(world: OperationWorld): void {
 }
 
 describe('Okapi: what is universal (D7, D9)', () => {
-  it('a local version that every region has is shown here as it is elsewhere, whatever its vector says', () => {
+  it('a local version that every region has is shown here as elsewhere, whatever its vector is', () => {
     const world = settled();
     withSlowIreland(world);
     world.run(200);
     const key = keyIn(world, 0);
     const client = new OperationClient(world, 'virginia-1');
-    // A crash can make a version clock fall behind what it was, as far as there are no versions; with it USV.
+    // A crash can set a version clock back, as far as there are no versions, and USV with it.
     const above = usvOf(world, 'virginia-1')[1]! + 4_096;
     const { ts } = world.call('virginia-1', { ...client.session.put(key, 'X'), seen: [0, 0, above, 0] }, 'PutResp');
     world.until(() => ['virginia-1', 'ireland-1'].every((node) => usvOf(world, node)[0]! >= ts), 5_000);
@@ -58,10 +58,10 @@ describe('Okapi: an older disk (D10)', () => {
       const writer = new OperationClient(world, 'ireland-1');
       world.until(() => writer.get(y) === 'Y');
       world.until(() => usvOf(world, 'virginia-1')[0]! > y1);
-      // Not confirmed by any stable time yet: ireland sends it again, where it would refuse what lies below.
+      // No stable time confirms it yet: ireland sends it again, and would refuse it below the stable time.
       writer.put(x, 'X');
       world.crash(older);
-      // Whatever oregon sends after its report comes late.
+      // Messages that oregon sends after its report arrive late.
       const late = ['Replicate', 'Heartbeat', 'ResyncRefused'];
       world.filter = ({ from, message }) => !(from.node.startsWith('oregon') && late.includes(message.type));
       world.restart(older, old);
@@ -149,7 +149,7 @@ describe('Okapi: universal stable time (section 3.2)', () => {
     expect(newest(world, 'ireland-1', key)?.ts).toBe(ts);
   });
 
-  it('healthy data centers show the same of one that has failed (availability)', () => {
+  it('healthy data centers show the same versions of one that has failed (availability)', () => {
     const world = settled({
       spec: replicated(REGIONS, 2),
       delayMs: (a, b) => (a.startsWith('ire') || b.startsWith('ire') ? 40 : 2),
@@ -217,11 +217,11 @@ describe('Okapi: universal stable time (section 3.2)', () => {
     const world = settled();
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];
     const alice = new OperationClient(world, 'virginia-1');
-    // Alice knows of something universal that this node does not know to be so yet.
-    const knows = packWall(world.now) + 4096 * 200;
+    // Alice's USV is ahead of this node's.
+    const ahead = packWall(world.now) + 4096 * 200;
     world.call('virginia-1', { ...alice.session.put(y, 'Y'), seen: [0, 0, 0, 0] }, 'PutResp');
     alice.session.refused();
-    const request = { ...alice.session.put(x, 'X'), seen: [0, 0, knows, 0] };
+    const request = { ...alice.session.put(x, 'X'), seen: [0, 0, ahead, 0] };
     world.call('virginia-1', request, 'PutResp');
     const bob = new OperationClient(world, 'virginia-1');
     expect(bob.rot(x, y)).toEqual([null, 'Y']);
@@ -245,7 +245,7 @@ describe('Okapi: operations (section 4.2)', () => {
     ]);
   });
 
-  it('the client remembers what it has read: of a local version its timestamp, else the stable vector (Alg. 1 lines 4–5)', () => {
+  it('the client keeps for a local version its timestamp, for another one the stable vector (Alg. 1 lines 4–5)', () => {
     const world = settled();
     const [local, remote] = [keyIn(world, 0), keyIn(world, 1)];
     const here = new OperationClient(world, 'virginia-1').put(local, 'X');
@@ -273,8 +273,8 @@ describe('Okapi: operations (section 4.2)', () => {
     expect(snapshots).toEqual([seen, seen]);
   });
 
-  it('who is shown a local version by a GET learns what it depends on: the next read does not fall behind it', () => {
-    // virginia-2 hears nothing of stable times, so its USV stands still; virginia-1 is the root.
+  it('a client that gets a local version by a GET learns its dependencies: the next read does not fall behind it', () => {
+    // virginia-2 receives no stable times, so its USV stands still; virginia-1 is the root.
     const world = settled({ spec: replicated(REGIONS, 2) });
     const [x, y] = [keyIn(world, 1, 'x'), keyIn(world, 3, 'y')];
     expect([1, 3].map((p) => world.topology.replicaNode(p, 'virginia'))).toEqual(['virginia-2', 'virginia-2']);
@@ -291,7 +291,7 @@ describe('Okapi: operations (section 4.2)', () => {
     expect(bob.get(x)).toBe('X');
   });
 
-  it('its own versions that come back from other regions after a lost disk have no vector, and are shown (D10)', () => {
+  it("a region's own versions that come back from other regions after a lost disk have no vector, and are shown (D10)", () => {
     const world = settled();
     const key = keyIn(world, 0);
     const client = new OperationClient(world, 'virginia-1');

@@ -31,7 +31,7 @@ class OkapiRules implements OperationRules {
     return Math.max(...seen);
   }
 
-  /** `dt` is of the region that the client comes from: there it was visible before it was universal. */
+  /** `dt` belongs to the client's previous region: there it was visible before it was universal. */
   arrive([dt = 0, ...usvC]: Deps, from: RegionId): Deps | undefined {
     const there = this.#regions.indexOf(from);
     const depends = withEntry(usvC, there, Math.max(usvC[there]!, dt));
@@ -92,9 +92,9 @@ class OkapiRules implements OperationRules {
     return versions.find(key, (version) => {
       const { region, deps } = version;
       if (region !== this.state.region) return this.#stable(region, version.ts, usv);
-      // A local version that came back from another region with a copy (D10) has no vector: what it depends on is universal.
+      // A local version that came back from another region with a copy (D10) has no vector: its dependencies are universal.
       if (deps === undefined) return version.ts <= lts;
-      // One that is universal is shown in all regions alike: elsewhere its timestamp decides, and a session may come from there (D9).
+      // A universal one is shown in all regions alike: elsewhere its timestamp decides, and a session may come from there (D9).
       return this.#stable(region, version.ts, usv) || covered(deps, ts);
     });
   }
@@ -110,8 +110,8 @@ class OkapiRules implements OperationRules {
   }
 
   /**
-   * What a client knows that is shown a version by a GET. A local one is visible before this node's USV has reached what it depends on: then the
-   * client must know of that (the paper returns the node's USV alone).
+   * The new `seen` of a client that gets a version by a GET. A local one is visible before this node's USV has reached
+   * its dependencies: then the client must learn them (the paper returns the node's USV alone).
    */
   #saw(dt: Timestamp, usv: Deps, version: Version | undefined): Deps {
     if (version === undefined || version.region !== this.state.region) return [dt, ...usv];

@@ -15,7 +15,7 @@ import { orbe } from './orbe.js';
 const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(orbe, options);
 
 describe('Orbe, the DM protocol', () => {
-  it('has no read-only transactions: they are refused with NOT_SUPPORTED_BY_PROTOCOL (section 3)', () => {
+  it('the DM protocol has no read-only transactions: they are refused with NOT_SUPPORTED_BY_PROTOCOL (section 3)', () => {
     const world = settled();
     const client = new OperationClient(world, 'virginia-1');
     const keys = [keyIn(world, 0), keyIn(world, 1)];
@@ -41,7 +41,7 @@ describe('Orbe, the DM protocol', () => {
     expect(world.counted('ireland-1', 'dependencyChecks')).toBeGreaterThan(0);
   });
 
-  it('“Zero elements do not use any bits”: what travels is what a client has read since its last write (section 3.1)', () => {
+  it('“Zero elements do not use any bits”: a PUT carries what a client has read since its last write (section 3.1)', () => {
     const world = settled();
     const keys = [0, 1, 2, 3, 4, 5].map((partition) => keyIn(world, partition));
     const client = new OperationClient(world, 'virginia-1');
@@ -58,7 +58,7 @@ describe('Orbe, the DM protocol', () => {
     expect(sizes.sort()).toEqual([0, 0, 0, 0, 0, 0, 1, 4]);
   });
 
-  it('a GET carries what is known of its key’s partition, and nothing else', () => {
+  it("a GET carries the client's dependencies on its key’s partition, and nothing else", () => {
     const world = settled({ spec: replicated(REGIONS, 2) });
     const client = new OperationClient(world, 'virginia-1');
     const keys = [0, 1, 3, 5].map((partition) => keyIn(world, partition));
@@ -70,7 +70,7 @@ describe('Orbe, the DM protocol', () => {
   });
 
   it('a client that reads every partition and writes to one causes a check at each of them in each region (section 7.6)', () => {
-    // Three partitions of the other node, in two regions; those of the own node are asked without a message.
+    // Three partitions of the other node, in two regions; those of the own node need no message.
     expect(checksOfReaders(settled({ spec: replicated(REGIONS, 2) }), 5)).toBe(5 * 3 * 2);
   });
 

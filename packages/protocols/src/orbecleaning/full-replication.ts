@@ -1,9 +1,10 @@
 /**
- * The full replication version vector (RVV) of one replica (Orbe, section 6.2): which updates of each region every replica has. A replica acknowledges
- * what it has applied, on its disk, to its source; the source, when all have, tells the others that replication is complete. Both are sums: one
- * message stands for all updates up to a timestamp, leaves with the round's replication, and says nothing when nothing was written.
+ * The full replication version vector (RVV) of one replica (Orbe, section 6.2): which updates of each region every
+ * replica has. A replica acknowledges the updates that it has applied, on its disk, to their source; the source, when
+ * all have, sends the others a completion. Both are cumulative: one message stands for all updates up to a timestamp,
+ * leaves with the round's replication, and is not sent when nothing was written.
  *
- * A crash loses the vector, not what is true: it begins again at UST, which every replica has reached.
+ * A crash loses the vector: it begins again at UST, which every replica has reached.
  */
 import type { RegionId, Timestamp, Version, WallMs } from '@isochron/core';
 import { Addresses } from '../kernel/node-state.js';
@@ -13,12 +14,12 @@ import type { Address, Effects } from '../machine.js';
 
 type Out = Effects<OperationMessage>;
 
-/** What is known of another region's replica. */
+/** The progress of another region's replica. */
 interface Peer {
   readonly address: Address;
   /** Its updates that were applied here and are not acknowledged, in their order. */
   readonly applied: Timestamp[];
-  /** The newest that was acknowledged; what a link has lost is said again. */
+  /** The newest that was acknowledged; after a link loss it is sent again. */
   acknowledged: Timestamp;
   again: boolean;
   /** Own updates that it has acknowledged. */
@@ -29,19 +30,19 @@ export class FullReplication implements ReplicaPart {
   readonly counters = { conflicts: 0, replicationAcks: 0, replicationsComplete: 0, cleaned: 0 };
   readonly #rvv = new Map<RegionId, Timestamp>();
   readonly #peers = new Map<RegionId, Peer>();
-  /** How far the others know of the own updates. */
-  #told: Timestamp;
+  /** The timestamp up to which completions were sent. */
+  #completed: Timestamp;
 
   constructor(readonly replica: ReplicaView) {
     const { partition, replication } = replica;
     const { topology, region, stable } = replication.state;
     const addresses = new Addresses(topology);
-    this.#told = stable.aggregated;
+    this.#completed = stable.aggregated;
     for (const other of topology.regions) {
       this.#rvv.set(other, stable.aggregated);
       if (other === region) continue;
       const address = addresses.replica(partition, other);
-      // What a previous incarnation has not said any more.
+      // Acknowledgements that a previous incarnation may not have sent.
       const acknowledged = replication.vv.applied(other);
       this.#peers.set(other, { address, applied: [], acknowledged, again: acknowledged > 0, has: 0 });
     }
@@ -52,7 +53,7 @@ export class FullReplication implements ReplicaPart {
     return this.#rvv.get(region)!;
   }
 
-  /** Whether every replica has it: then so has it all that it depends on. */
+  /** Whether every replica has it, and so all that it depends on. */
   covers({ region, ts }: Version): boolean {
     return this.#peers.size === 0 || this.entry(region) >= ts;
   }
@@ -65,14 +66,14 @@ export class FullReplication implements ReplicaPart {
   take(message: OperationMessage, _now: WallMs, from: Address): boolean {
     if (message.type !== 'ReplicationAck' && message.type !== 'ReplicationComplete') return false;
     const peer = this.#peers.get(message.region);
-    // Only the replica of that region speaks for it (D12).
+    // Only the replica of that region acknowledges for it (D12).
     if (peer === undefined || peer.address.node !== from.node) return true;
     if (message.type === 'ReplicationAck') this.#onAck(peer, message.upTo);
     else this.#raise(message.region, message.upTo);
     return true;
   }
 
-  /** Acknowledgements of what is on disk by now, and completions, in the order of the updates. */
+  /** Acknowledgements of updates that are on disk by now, and completions, in the order of the updates. */
   round(now: WallMs, out: Out): void {
     const { partition, replication } = this.replica;
     if (replication.suspects(now)) return;
@@ -83,31 +84,31 @@ export class FullReplication implements ReplicaPart {
         this.counters.replicationAcks++;
         out.send(peer.address, { type: 'ReplicationAck', partition, region, upTo: peer.acknowledged });
       }
-      if (complete > this.#told) {
+      if (complete > this.#completed) {
         this.counters.replicationsComplete++;
         out.send(peer.address, { type: 'ReplicationComplete', partition, region, upTo: complete });
       }
     }
-    this.#told = Math.max(this.#told, complete);
+    this.#completed = Math.max(this.#completed, complete);
   }
 
-  /** What was under way is lost with a link: the sums are said again. */
+  /** Messages in transit are lost with a link: the cumulative ones are sent again. */
   link(node: string, up: boolean): void {
     if (!up) return;
     for (const peer of this.#peers.values()) {
       if (peer.address.node !== node) continue;
       peer.again = peer.acknowledged > 0;
-      this.#told = 0;
+      this.#completed = 0;
     }
   }
 
-  /** Whether there is something to say to a source: what is on disk now, or what was said to nobody. */
+  /** Whether an acknowledgement is due to a source: of updates that are on disk now, or again after a lost link. */
   #acknowledges(peer: Peer, durable: Timestamp): boolean {
     const from = peer.acknowledged;
     while (peer.applied.length > 0 && peer.applied[0]! <= durable) peer.acknowledged = peer.applied.shift()!;
-    const says = peer.again || peer.acknowledged > from;
+    const due = peer.again || peer.acknowledged > from;
     peer.again = false;
-    return says;
+    return due;
   }
 
   #onAck(peer: Peer, upTo: Timestamp): void {
@@ -117,7 +118,7 @@ export class FullReplication implements ReplicaPart {
     this.#raise(state.region, all);
   }
 
-  /** RVV ≤ VV: what is not here is not everywhere, whoever says so (D12). */
+  /** RVV ≤ VV: an update that is not here is not everywhere, whatever a peer claims (D12). */
   #raise(region: RegionId, upTo: Timestamp): void {
     const own = this.replica.replication.vv.durable(region);
     this.#rvv.set(region, Math.max(this.entry(region), Math.min(upTo, own)));

@@ -7,14 +7,14 @@ import { orbeCleaning } from './orbecleaning.js';
 
 const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(orbeCleaning, options);
 
-/** How many elements a new client's matrix has that has read a key. */
+/** The number of elements in the matrix of a new client that has read a key. */
 function dependsAfter(world: OperationWorld, node: string, key: string): number {
   const client = new OperationClient(world, node);
   client.get(key);
   return elementsOf(client.session.seen).length;
 }
 
-/** Acknowledgements or completions that have crossed a link, and who sent them. */
+/** Acknowledgements or completions that have crossed a link, with their senders. */
 const sentOf = (world: OperationWorld, type: 'ReplicationAck' | 'ReplicationComplete') =>
   world.sent.flatMap(({ from, to, message }) =>
     message.type === type && 'upTo' in message && 'region' in message
@@ -35,7 +35,7 @@ describe('Orbe: dependency cleaning (section 6)', () => {
     expect(world.counted('oregon-1', 'cleaned')).toBe(1);
   });
 
-  it('“this duration is roughly 1.5 WAN round-trip latency”: until then readers far away remember it', () => {
+  it('“this duration is roughly 1.5 WAN round-trip latency”: until then readers far away keep the dependency', () => {
     const world = settled({ delayMs: () => 40 });
     const key = keyIn(world, 0);
     new OperationClient(world, 'virginia-1').put(key, 'X');
@@ -47,7 +47,7 @@ describe('Orbe: dependency cleaning (section 6)', () => {
     expect(world.now - begun).toBeLessThan(180);
   });
 
-  it('“Once p receives replication acknowledgments of d from all other replicas”: one region that is away is enough to remember everything', () => {
+  it('“Once p receives replication acknowledgments of d from all other replicas”: while one region is away, clients keep every dependency', () => {
     const world = settled();
     const key = keyIn(world, 0);
     for (const other of ['virginia-1', 'oregon-1']) world.cut('ireland-1', other);
@@ -59,7 +59,7 @@ describe('Orbe: dependency cleaning (section 6)', () => {
     for (const node of ['virginia-1', 'oregon-1', 'ireland-1']) expect(dependsAfter(world, node, key)).toBe(0);
   });
 
-  it('an acknowledgement says what is on disk: it is a promise (D1)', () => {
+  it('an acknowledgement covers updates on disk: it is a promise (D1)', () => {
     const world = settled();
     const key = keyIn(world, 0);
     world.diskMs.set('oregon-1', Number.POSITIVE_INFINITY);
@@ -73,7 +73,7 @@ describe('Orbe: dependency cleaning (section 6)', () => {
     expect(dependsAfter(world, 'virginia-1', key)).toBe(0);
   });
 
-  it('“RVV ≤ VV always holds”: nobody is believed about more than what is here (D12)', () => {
+  it("“RVV ≤ VV always holds”: no peer's claim raises RVV above the own version vector (D12)", () => {
     const world = settled();
     const key = keyIn(world, 0);
     without(world, 'ReplicationAck', 'ReplicationComplete');
@@ -106,16 +106,16 @@ describe('Orbe: dependency cleaning (section 6)', () => {
     const complete = sentOf(world, 'ReplicationComplete').filter(
       ({ to, partition }) => to === 'oregon-1' && partition === 0,
     );
-    const told = complete.map(({ upTo }) => upTo);
-    expect(told).toEqual([...new Set(told)].sort((x, y) => x - y));
-    expect(told.at(-1)).toBe(elementsOf(client.session.seen)[0]!.ts);
+    const completions = complete.map(({ upTo }) => upTo);
+    expect(completions).toEqual([...new Set(completions)].sort((x, y) => x - y));
+    expect(completions.at(-1)).toBe(elementsOf(client.session.seen)[0]!.ts);
     for (const frame of world.frames) {
       if (!frame.some(({ message }) => message.type === 'ReplicationAck')) continue;
       expect(frame.some(({ message }) => message.type === 'Heartbeat' || message.type === 'Replicate')).toBe(true);
     }
   });
 
-  it('what was lost with a link is said again (D6)', () => {
+  it('messages that were lost with a link are sent again (D6)', () => {
     for (const lost of ['ReplicationAck', 'ReplicationComplete'] as const) {
       const world = settled();
       const key = keyIn(world, 0);
@@ -134,7 +134,7 @@ describe('Orbe: dependency cleaning (section 6)', () => {
     }
   });
 
-  it('after a crash everything that is not universally stable is remembered again, until it is acknowledged (D7)', () => {
+  it('after a crash clients keep every dependency that is not universally stable again, until it is acknowledged (D7)', () => {
     const world = settled();
     const key = keyIn(world, 0);
     new OperationClient(world, 'virginia-1').put(key, 'X');

@@ -1,6 +1,6 @@
 /**
  * Orbe with dependency cleaning (Du, Elnikety, Roy, Zwaenepoel: _Orbe: Scalable Causal Consistency Using Dependency Matrices and Physical Clocks_,
- * SoCC 2013, section 6): the DM protocol, whose clients need not remember a version that every replica is known to have.
+ * SoCC 2013, section 6): the DM protocol, whose clients drop dependencies on versions that every replica has.
  */
 import { type Deps, MAX_TIMESTAMP, type PartitionId, type QualifiedKey } from '@isochron/core';
 import { NodeClock } from '../kernel/node-clock.js';

@@ -43,7 +43,7 @@ describe('Orbe DM-Clock: PUTs (section 4.3)', () => {
     expect(reader.put(keyIn(world, 3), 'Z')).toBeGreaterThan(second);
   });
 
-  it('nobody else’s clock moves a node’s clock', () => {
+  it("a node's clock is moved by no other clock", () => {
     const world = settled({ skewMs: (node) => (node === 'oregon-1' ? 5_000 : 0) });
     new OperationClient(world, 'oregon-1').put(keyIn(world, 0), 'X');
     world.run(200);
@@ -52,7 +52,7 @@ describe('Orbe DM-Clock: PUTs (section 4.3)', () => {
 });
 
 describe('Orbe DM-Clock: GET-TX (section 4.3)', () => {
-  it('“st ← Clock − Δ”: a slightly older snapshot, which is there already where regions are near', () => {
+  it('“st ← Clock − Δ”: a slightly older snapshot, which is complete already where regions are near', () => {
     const world = settled({ spec: replicated(REGIONS, 2) });
     const writer = new OperationClient(world, 'virginia-1');
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];
@@ -65,11 +65,11 @@ describe('Orbe DM-Clock: GET-TX (section 4.3)', () => {
     expect(world.now - before).toBeLessThanOrEqual(20);
     const [snapshot] = world.sent.flatMap(({ message }) => (message.type === 'RotSliceReq' ? message.snapshot : []));
     expect(snapshot).toBe(packWall(before) - world.settings.applyIntervalMs * 4096);
-    // One round, to the partition that is not at this node.
+    // One round, to the partition on another node.
     expect(operationMessages(world, from)).toEqual(['RotSliceReq', 'RotSliceResp']);
   });
 
-  it('“2) min(PVV) > st”: it waits until every other region’s clock has been heard to pass the snapshot', () => {
+  it('“2) min(PVV) > st”: a GET-TX waits until a time of every other region above the snapshot has arrived', () => {
     const world = settled({ delayMs: (a, b) => (a.startsWith('ire') || b.startsWith('ire') ? 90 : 2) });
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];
     const client = new OperationClient(world, 'virginia-1');
@@ -80,19 +80,19 @@ describe('Orbe DM-Clock: GET-TX (section 4.3)', () => {
     expect(blockedIn(world).ms).toBeGreaterThan(140);
   });
 
-  it('“1) Clock > st”: it waits for a clock that is behind', () => {
+  it('“1) Clock > st”: a GET-TX waits for a clock that is behind', () => {
     const world = settled({ spec: replicated(REGIONS, 2), skewMs: (node) => (node === 'virginia-2' ? -120 : 0) });
     const before = world.now;
     new OperationClient(world, 'virginia-1').rot(keyIn(world, 0), keyIn(world, 1));
     expect(world.now - before).toBeGreaterThan(90);
     expect(world.counted('virginia-2', 'blockedReads')).toBe(1);
-    // What is written there from then on lies above the snapshot, although its clock has just reached it.
+    // Later writes there lie above the snapshot, although its clock has just reached it.
     const snapshots = world.sent.flatMap(({ message }) => (message.type === 'RotSliceReq' ? message.snapshot : []));
     expect(new OperationClient(world, 'virginia-2').put(keyIn(world, 1), 'Y')).toBeGreaterThan(Math.max(...snapshots));
   });
 
   it('a snapshot that a slice has shown is closed: no PUT is stamped at or below it (D7)', () => {
-    // Its clock is behind: the others' have passed whatever it shows.
+    // Its clock is behind: the others' have passed every version that it shows.
     const skewMs = -100;
     const world = settled({ skewMs: (node) => (node === 'virginia-1' ? skewMs : 0) });
     const key = keyIn(world, 0);
@@ -175,7 +175,7 @@ describe('Orbe DM-Clock: failures (section 5.2)', () => {
     expect(world.counted('virginia-1', 'reexecuted')).toBe(1);
   });
 
-  it('it is never executed below what its client depends on: then it is refused in time', () => {
+  it('a GET-TX is never executed below what its client depends on: then it is refused in time', () => {
     const { world, key } = cutOff();
     const client = new OperationClient(world, 'virginia-1');
     client.put(key, 'since');

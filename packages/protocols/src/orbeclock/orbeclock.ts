@@ -51,7 +51,7 @@ class OrbeClockRules extends MatrixRules {
     return topology.regions.some((other) => other !== region && vv.durable(other) < st) ? 'later' : undefined;
   }
 
-  /** Whatever is written here later lies above the snapshot: the clock has passed it. */
+  /** Later writes here lie above the snapshot: the clock has passed it. */
   override closes([st = 0]: Deps): Timestamp {
     return st;
   }

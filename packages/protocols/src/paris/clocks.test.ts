@@ -1,5 +1,5 @@
 /**
- * Claims about clocks that are far off (K1–K5, T1): nothing follows them, and the cluster goes on without their node.
+ * Claims about clocks that are far off (K1–K5, T1): no clock follows them, and the cluster continues without their node.
  */
 import { type DurableRecord, MAX_TIMESTAMP, packWall, type Timestamp, wallOf } from '@isochron/core';
 import { NodeClock } from '../kernel/node-clock.js';
@@ -14,9 +14,9 @@ const LIMIT_MS = 5_000;
 const ELEVEN_MINUTES = 660_000;
 const DECADES = 1_577_000_000_000;
 
-/** Three nodes that look at their clocks as drivers let them. */
+/** Three nodes that check their clocks as drivers let them. */
 function clocked(options: ConstructorParameters<typeof World>[0] = {}): World {
-  // A node whose links are refused cannot verify its disk either.
+  // A node without links cannot verify its disk.
   const settings = { maxClockDriftMs: LIMIT_MS, verifyTimeoutMs: 50, ...options.settings };
   const world = new World({ readings: true, ...options, settings });
   world.run(100);
@@ -34,7 +34,7 @@ function newest(world: World): Timestamp {
   return Math.max(...[...world.nodes.values()].map(of));
 }
 
-/** What is no further ahead than the limit, and the second by which ceilings lie ahead. */
+/** The limit of the drift, and the second by which ceilings lie ahead. */
 const near = (world: World): Timestamp => packWall(world.now + LIMIT_MS + 1_000);
 
 /** A partition without a replica in a region, as its other regions see it. */
@@ -145,7 +145,7 @@ describe('PaRiS: timestamps of others (K1)', () => {
     expect(frame(world, 0, [answer])).toBeUndefined();
   });
 
-  it('a message that comes late is not taken for one of a wrong clock (K1)', () => {
+  it('a message that arrives late is not taken for one of a wrong clock (K1)', () => {
     const world = clocked();
     const gossip = (wallMs: number): TransactionMessage => ({ type: 'GossipDown', ust: 0, sOld: 0, wallMs });
     expect(frame(world, 0, [gossip(world.now - 2 * LIMIT_MS)])).toBeUndefined();
@@ -158,7 +158,7 @@ describe('PaRiS: timestamps of others (K1)', () => {
     expect(peers.meets('oregon-1', { hlc: MAX_TIMESTAMP, wallMs: world.now }, world.now)).toMatch(/ahead/);
     expect(peers.meets('oregon-1', { hlc: 0, wallMs: world.now + LIMIT_MS + 1 }, world.now)).toMatch(/differ/);
     expect(peers.meets('oregon-1', { hlc: 0, wallMs: world.now - LIMIT_MS - 1 }, world.now)).toMatch(/differ/);
-    // It took its time: the clock may have been right when it was read.
+    // A late greeting: the clock may have been right when it was read.
     expect(peers.meets('oregon-1', { hlc: 0, wallMs: world.now - LIMIT_MS - 1 }, world.now, 10)).toBeUndefined();
   });
 });
@@ -168,7 +168,7 @@ describe('PaRiS: the own clock (K2)', () => {
     for (const ms of [ELEVEN_MINUTES, DECADES, -ELEVEN_MINUTES, -DECADES]) jumps(clocked(), ms);
   });
 
-  it('a node whose clock is off by what the others said when their links opened compares it anew (K2)', () => {
+  it("a node whose clock is off by the peers' times at the opening of links compares it again (K2)", () => {
     const regions = ['virginia', 'oregon'].map((id) => ({ id, nodes: [1, 2, 3].map((i) => ({ id: `${id}-${i}` })) }));
     const world = clocked({ spec: { regions, keyspaces: [{ name: 'default', partitions: 3, replication: 2 }] } });
     world.run(10_000);
@@ -178,14 +178,14 @@ describe('PaRiS: the own clock (K2)', () => {
     world.restart('virginia-2');
     world.run(100);
     const own = world.node('virginia-2');
-    // All are within the limit of one another now, as before.
+    // All are still within the limit of one another.
     for (const node of world.nodes.values()) node.skewMs = node === own ? 1_600 : 0;
     expect(own.parts.clock.problem).toMatch(/clock is 5100 ms ahead/);
     world.run(2_500);
     expect(own.parts.clock.problem).toBeUndefined();
   });
 
-  it('a node that starts with a clock decades ahead takes nothing with it, and prepares nothing (K2)', () => {
+  it('a node that starts with a clock decades ahead publishes no such timestamp, and prepares nothing (K2)', () => {
     const world = clocked();
     world.crash('oregon-1');
     world.node('oregon-1').skewMs = DECADES;
@@ -227,7 +227,7 @@ describe('PaRiS: the own clock (K2)', () => {
     expect(clock.last).toBeGreaterThan(last);
   });
 
-  it('a right node that starts again is not kept out by one wrong peer (K2)', () => {
+  it('a node with a right clock that starts again is not kept out by one wrong peer (K2)', () => {
     const world = clocked();
     world.node('oregon-1').skewMs = ELEVEN_MINUTES;
     world.run(100);
@@ -263,7 +263,7 @@ describe('PaRiS: the end of all timestamps (K3)', () => {
 });
 
 describe('PaRiS: staleness (K4)', () => {
-  it('stable time that stands still grows old, also where a clock ran ahead and the wall clock says it is fresh (K4)', () => {
+  it('stable time that stands still grows old, also where a clock ran ahead and the wall clock shows it as fresh (K4)', () => {
     const world = clocked({ settings: { maxClockDriftMs: 100_000 } });
     world.node('oregon-1').skewMs = 90_000;
     world.run(1_000);
@@ -283,7 +283,7 @@ describe('PaRiS: staleness (K4)', () => {
     const { applyIntervalMs, idleBackoff } = world.settings;
     for (let i = 0; i < 100; i++) {
       world.run(100);
-      // Two rounds of an idle node, and what links and disks take.
+      // Two rounds of an idle node, and the delays of links and disks.
       const bound = 2 * applyIntervalMs * idleBackoff + 20;
       expect(progress.stalenessMs(world.ust(), world.now, world.now)).toBeLessThan(bound);
     }
@@ -291,7 +291,7 @@ describe('PaRiS: staleness (K4)', () => {
 });
 
 describe('PaRiS: disks of the future (K5)', () => {
-  it('a node whose disk is ahead of its clock refuses to start, and starts without a look at the clock (K5)', () => {
+  it('a node whose disk is ahead of its clock refuses to start, unless it starts without a clock check (K5)', () => {
     const ahead = new World({ skewMs: () => DECADES });
     ahead.run(100);
     const { store } = ahead.node('virginia-1');

@@ -1,4 +1,4 @@
-/** Claims about commits: timestamps, durability, retries, transactions whose coordinator is gone. */
+/** Claims about commits: timestamps, durability, retries, transactions whose coordinator has died. */
 import { packWall } from '@isochron/core';
 import type { CommitResp, TransactionMessage } from '../kernel/transactions/messages.js';
 import { keyIn, TestClient } from '../testing/clients.js';
@@ -7,7 +7,7 @@ import { backup, everywhere } from '../testing/lost-disks.js';
 import type { World } from '../testing/world.js';
 
 describe('PaRiS: timestamps', () => {
-  it('never proposes at or below the published version clock (P1)', () => {
+  it('a cohort never proposes a timestamp at or below the published version clock (P1)', () => {
     // The wall clock stands still between a round and a prepare in the same millisecond.
     const world = settled();
     const replica = world.node('virginia-1').parts.replicas[0]!;
@@ -25,7 +25,7 @@ describe('PaRiS: timestamps', () => {
     }
   });
 
-  it('applies every transaction with ct <= ub before the version clock says so (P2)', () => {
+  it('a replica applies every transaction with ct <= ub before its version clock reaches ub (P2)', () => {
     const world = settled();
     const { ct } = world.call('virginia-1', commitOver(world, id(0), [0]), 'CommitResp');
     const node = world.node('virginia-1');
@@ -80,7 +80,7 @@ describe('PaRiS: timestamps', () => {
 describe('PaRiS: persist before you promise (D1)', () => {
   const promises: TransactionMessage['type'][] = ['PrepareResp', 'Replicate', 'CommitResp'];
 
-  it('no prepare, commit answer or Replicate leaves while the disk has not written what it stands for', () => {
+  it('no prepare, commit answer or Replicate leaves before the records that it promises are on disk', () => {
     const world = settled({ syncMs: 40 });
     world.sent.length = 0;
     const ref = world.ask('virginia-1', commitOver(world, id(0), [0, 1]));
@@ -131,7 +131,7 @@ describe('PaRiS: persist before you promise (D1)', () => {
     const { store, parts } = world.node('virginia-1');
     const replica = parts.replicas.find((r) => r.partition === 0)!;
     const onDisk = () => store.read(0, keyIn(world, 0), Number.MAX_SAFE_INTEGER)?.ts;
-    // Between the apply round and the end of its batch the version clock is ahead of what may be reported.
+    // Between the apply round and the end of its batch the version clock is ahead of its durable value.
     let appliedAt: number | undefined;
     let steps = 0;
     while (onDisk() === undefined) {
@@ -148,7 +148,7 @@ describe('PaRiS: persist before you promise (D1)', () => {
 });
 
 describe('PaRiS: a commit decision (D1, D10)', () => {
-  it('is on the disk before it is said, also of what is not applied yet', () => {
+  it('a commit decision is on the disk before it is sent, also before the commit is applied', () => {
     const world = settled({ settings: { applyIntervalMs: 1_000, commitTimeoutMs: 3_000 } });
     const commit = commitOver(world, id(0), [0, 1]);
     const kept: unknown[] = [];
@@ -167,7 +167,7 @@ describe('PaRiS: a commit decision (D1, D10)', () => {
     world.inject(to, from, { type: 'ResolveReq', partition: 0, identity, sentAfter: commit.sentAfter });
     world.until(() => kept.length > 0, 500);
     expect(kept).toEqual(['committed']);
-    // And it outlives a crash.
+    // It survives a crash.
     world.crash('virginia-1');
     world.restart('virginia-1');
     expect(world.node('virginia-1').store.prepared.size).toBe(0);
@@ -189,10 +189,10 @@ describe('PaRiS: retries (D4, D5)', () => {
     expect(versions).toHaveLength(1);
   });
 
-  it('a retry while the outcome waits for the disk finds it too', () => {
+  it('a retry while the outcome waits for the disk finds the outcome too', () => {
     const world = settled({ syncMs: 50 });
     const commit = commitOver(world, id(0), [0]);
-    // Three coordinators, because one that still runs the commit would answer by itself.
+    // Three coordinators: one that still runs the commit would answer without asking.
     const asked = ['virginia-1', 'oregon-1', 'ireland-1'].map((node, i) => {
       world.run(7 * i);
       return { node, ref: world.ask(node, commit) };
@@ -210,13 +210,13 @@ describe('PaRiS: retries (D4, D5)', () => {
     expect(other.code).toBe('TX_ID_REUSED');
   });
 
-  it('also on other partitions, where no cohort knows the id, as long as the coordinator remembers', () => {
+  it('an id used for writes on other partitions, whose cohorts do not have the id, is refused as long as the coordinator has it', () => {
     const world = settled();
     world.call('virginia-1', commitOver(world, id(0), [0]), 'CommitResp');
     expect(world.call('virginia-1', commitOver(world, id(0), [3]), 'Refused').code).toBe('TX_ID_REUSED');
   });
 
-  it('also while the first commit is under way', () => {
+  it('an id used for other writes is refused also while the first commit is under way', () => {
     const world = settled({ syncMs: 50 });
     const first = world.ask('virginia-1', commitOver(world, id(0), [0, 1]));
     expect(world.call('virginia-1', commitOver(world, id(0), [0, 1], '2'), 'Refused').code).toBe('TX_ID_REUSED');
@@ -288,14 +288,14 @@ describe('PaRiS: retries (D4, D5)', () => {
     ['one list too few', []],
     ['a list that is not sorted', [['virginia', 'oregon']]],
     ['a region twice', [['oregon', 'oregon']]],
-    ['a region that is none', [['atlantis']]],
+    ['an unknown region', [['atlantis']]],
   ])('a commit that avoids %s is refused', (_what, avoids) => {
     const world = settled();
     const refused = world.call('virginia-1', { ...commitOver(world, id(0), [0]), avoids }, 'Refused');
     expect(refused.code).toBe('INVALID_REQUEST');
   });
 
-  it('a commit that is sent again asks about no attempt that is settled: many attemptRegions far away come to an end', () => {
+  it('a commit that is sent again asks about no settled attempt: a commit with many attemptRegions far away ends', () => {
     const world = settled({
       settings: { commitTimeoutMs: 1_000 },
       delayMs: (from, to) => (from === 'oregon-1' || to === 'oregon-1' ? 150 : 1),
@@ -311,7 +311,7 @@ describe('PaRiS: retries (D4, D5)', () => {
     expect(world.sent.filter(({ message }) => message.type === 'ResolveReq')).toEqual([]);
   });
 
-  it('a commit older than the outcomes that are kept is refused with OUTCOME_FORGOTTEN, never run again', () => {
+  it('a commit older than the kept outcomes is refused with OUTCOME_FORGOTTEN, never run again', () => {
     const world = settled({ settings: { outcomeRetentionMs: 1_000 } });
     const commit = commitOver(world, id(0), [0]);
     world.call('virginia-1', commit, 'CommitResp');
@@ -320,7 +320,7 @@ describe('PaRiS: retries (D4, D5)', () => {
     expect(world.call('virginia-1', commit, 'Refused').code).toBe('OUTCOME_FORGOTTEN');
   });
 
-  it('an attempt whose outcome is forgotten is never called aborted: the next one is refused with OUTCOME_FORGOTTEN', () => {
+  it('an attempt whose outcome was dropped is never called aborted: the next one is refused with OUTCOME_FORGOTTEN', () => {
     const world = settled({ settings: { outcomeRetentionMs: 1_000 } });
     const commit = commitOver(world, id(0), [0]);
     world.call('virginia-1', commit, 'CommitResp');
@@ -331,7 +331,7 @@ describe('PaRiS: retries (D4, D5)', () => {
     expect([next.code, store.outcome(0, id(0))]).toEqual(['OUTCOME_FORGOTTEN', undefined]);
   });
 
-  it('log entries go once UST has passed them', () => {
+  it('log entries are truncated once UST has passed them', () => {
     const world = settled();
     world.call('virginia-1', commitOver(world, id(0), [0, 1]), 'CommitResp');
     world.run(3_000);
@@ -339,8 +339,8 @@ describe('PaRiS: retries (D4, D5)', () => {
   });
 });
 
-describe('PaRiS: the cohorts finish what a coordinator leaves (D2)', () => {
-  it('all prepared: they commit at the greatest proposal when the coordinator has died', () => {
+describe('PaRiS: cohorts resolve a transaction without its coordinator (D2)', () => {
+  it('when the coordinator has died and all cohorts have prepared, they commit at the greatest proposal', () => {
     const world = settled();
     world.filter = ({ message }) => message.type !== 'CommitTx';
     const commit = commitOver(world, id(0), [0, 1, 4]);
@@ -355,7 +355,7 @@ describe('PaRiS: the cohorts finish what a coordinator leaves (D2)', () => {
     ]);
   });
 
-  it('one never prepared: it writes a tombstone, all abort, and a late prepare is refused', () => {
+  it('when one cohort never prepared, it writes a tombstone, all abort, and a late prepare is refused', () => {
     const world = settled({ settings: { commitTimeoutMs: 3_000 } });
     let dropped: TransactionMessage | undefined;
     world.filter = ({ message }) => {
@@ -372,7 +372,7 @@ describe('PaRiS: the cohorts finish what a coordinator leaves (D2)', () => {
     expect(world.call('oregon-1', { type: 'TxStatusReq', txId: id(0) }, 'TxStatusResp').status).toBe('aborted');
   });
 
-  it('a status question waits, within a bound, for replicas that are out of reach: nobody else may know', () => {
+  it('a status request waits, within a bound, for unreachable replicas: no other node may have the outcome', () => {
     const world = settled();
     const { ct } = world.call('virginia-1', commitOver(world, id(0), [0]), 'CommitResp');
     world.run(200);
@@ -397,7 +397,7 @@ describe('PaRiS: the cohorts finish what a coordinator leaves (D2)', () => {
     return world.call('virginia-1', { ...commit, attemptRegions: ['oregon', 'virginia'] }, 'CommitResp');
   }
 
-  it('a status question that not everybody has answered never says aborted: a later attempt may have committed (D4)', () => {
+  it('a status response never reports aborted while a replica has not answered: a later attempt may have committed (D4)', () => {
     const world = settled({ settings: { commitTimeoutMs: 300 } });
     const { ct } = committedAgain(world);
     const ask = () => world.call('ireland-1', { type: 'TxStatusReq', txId: id(0) }, 'TxStatusResp');
@@ -407,7 +407,7 @@ describe('PaRiS: the cohorts finish what a coordinator leaves (D2)', () => {
     expect(ask()).toMatchObject({ status: 'unknown' });
   });
 
-  it('a status question never says aborted where a replica may have forgotten the commit of a later attempt (D5)', () => {
+  it('a status response never reports aborted where a replica may have dropped the commit of a later attempt (D5)', () => {
     const world = settled({ settings: { commitTimeoutMs: 300, outcomeRetentionMs: 1_000 } });
     world.node('oregon-1').skewMs = -20_000;
     committedAgain(world);
@@ -417,7 +417,7 @@ describe('PaRiS: the cohorts finish what a coordinator leaves (D2)', () => {
     expect(status).toBe('unknown');
   });
 
-  it('a status question never says aborted where a disk may be an old one that has lost the commit of a later attempt (D10)', () => {
+  it('a status response never reports aborted where a disk may be an old one that has lost the commit of a later attempt (D10)', () => {
     const world = settled({ spec: everywhere(1), settings: { commitTimeoutMs: 300 } });
     const commit = { ...commitOver(world, id(0), [0]), attemptRegions: ['virginia'] };
     world.refusal = 'OVERLOADED';
@@ -440,7 +440,7 @@ describe('PaRiS: the cohorts finish what a coordinator leaves (D2)', () => {
     }
   });
 
-  it('a node that has just started reaches nobody: its status questions wait for the first links', () => {
+  it('a node that has just started has no links: its status requests wait for the first ones', () => {
     const world = settled();
     const { ct } = world.call('virginia-1', commitOver(world, id(0), [0]), 'CommitResp');
     world.run(200);
@@ -454,7 +454,7 @@ describe('PaRiS: the cohorts finish what a coordinator leaves (D2)', () => {
     expect(world.answer('ireland-1', ref)).toMatchObject({ status: 'committed', ts: ct });
   });
 
-  it('a status question never causes a tombstone', () => {
+  it('a status request never causes a tombstone', () => {
     const world = settled();
     expect(world.call('oregon-1', { type: 'TxStatusReq', txId: id(0) }, 'TxStatusResp').status).toBe('unknown');
     const { ct } = world.call('virginia-1', commitOver(world, id(0), [0, 1]), 'CommitResp');

@@ -7,7 +7,7 @@ import type { World } from '../testing/world.js';
 const V = 'virginia-1';
 const HERE = [0, 3];
 
-/** What a node's disk takes from now on. */
+/** The records that a node's disk takes from now on. */
 function recordsOf(world: World, node: string): DurableRecord[] {
   const { store } = world.node(node);
   const records: DurableRecord[] = [];
@@ -27,7 +27,7 @@ const committed = (world: World, txId: TxId, partitions = HERE) =>
   });
 
 describe('PaRiS: one phase on one node (P11)', () => {
-  it('a transaction whose cohorts are all on the coordinator’s node is written down once, without prepares', () => {
+  it('a transaction whose cohorts are all on the coordinator’s node is written once, without prepares', () => {
     const world = settled({ syncMs: 20 });
     const records = recordsOf(world, V);
     const { ct } = world.call(V, commitOver(world, id(0), HERE), 'CommitResp');
@@ -51,7 +51,7 @@ describe('PaRiS: one phase on one node (P11)', () => {
     expect(records.some(({ kind }) => kind === 'prepared')).toBe(true);
   });
 
-  it('a crash at any moment leaves all slices of a one-phase commit or none, and all of one that was answered', () => {
+  it('a crash at any moment leaves all slices of a one-phase commit or none, and all of an answered one', () => {
     let [whole, none] = [0, 0];
     for (let afterMs = 0; afterMs < 45; afterMs++) {
       const world = settled({ syncMs: 20 });
@@ -82,7 +82,7 @@ describe('PaRiS: one phase on one node (P11)', () => {
     expect(committed(world, id(0))).toHaveLength(2);
   });
 
-  it('a one-phase commit whose batch does not come to an end is OUTCOME_PENDING, and a retry finds it', () => {
+  it('a one-phase commit whose batch does not end is OUTCOME_PENDING, and a retry finds it', () => {
     const world = settled();
     world.diskMs.set(V, Number.POSITIVE_INFINITY);
     const ref = world.ask(V, commitOver(world, id(0), HERE));
@@ -158,7 +158,7 @@ describe('PaRiS: one phase on one node (P11)', () => {
     expect(world.call(V, commit, 'CommitResp').ct).toBe(Math.max(...pts));
   });
 
-  it('readers see all of a one-phase commit or nothing of it (Prop. 4)', () => {
+  it('readers see all of a one-phase commit or none of it (Prop. 4)', () => {
     const world = settled();
     const [a, b] = HERE.map((partition) => keyIn(world, partition)) as [string, string];
     for (let i = 1; i < 30; i++) {

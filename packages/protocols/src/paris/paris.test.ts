@@ -3,7 +3,7 @@ import { keyIn, TestClient } from '../testing/clients.js';
 import { World } from '../testing/world.js';
 
 describe('PaRiS end to end on a virtual clock', () => {
-  it('makes a transaction over several partitions visible in every region, at one timestamp', () => {
+  it('PaRiS makes a transaction over several partitions visible in every region, at one timestamp', () => {
     const world = new World();
     world.run(50);
     const [a, b, c] = [keyIn(world, 0), keyIn(world, 1), keyIn(world, 2)];
@@ -16,12 +16,12 @@ describe('PaRiS end to end on a virtual clock', () => {
     }
   });
 
-  it('keeps UST within a few rounds of the wall clock while idle', () => {
+  it('PaRiS keeps UST within a few rounds of the wall clock while idle', () => {
     const world = new World();
     const { applyIntervalMs, idleBackoff } = world.settings;
     for (let i = 0; i < 100; i++) {
       world.run(37);
-      // Just before a round UST is two rounds old, and as much as links and disks take.
+      // Just before a round UST is two rounds old, plus the delays of links and disks.
       const age = world.node('ireland-1').parts.clock.last - world.ust();
       if (i > 20) expect(age).toBeLessThan((2 * applyIntervalMs * idleBackoff + 10) * HLC_TICKS_PER_MS);
     }

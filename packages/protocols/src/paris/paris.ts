@@ -1,6 +1,6 @@
 /**
- * What PaRiS' snapshots are (Algorithm 2 lines 1–5, Algorithm 3 lines 1–8): the universal stable time, a timestamp up to which every
- * region has everything. So every replica has it, and no read ever waits.
+ * The snapshots of PaRiS (Algorithm 2 lines 1–5, Algorithm 3 lines 1–8): the universal stable time, a timestamp up to
+ * which every region has everything. So every replica has the snapshot, and no read ever waits.
  *
  * Invariant: PC1 an assigned snapshot is at least the client's `ust` and at most this node's stable time.
  */
@@ -42,7 +42,7 @@ class StableSnapshots extends TimestampSnapshots {
     return this.#assigned(ts);
   }
 
-  /** A transaction's snapshot is stable: a node that hears of it may use it too, as far as its own vectors go (P5). */
+  /** A transaction's snapshot is stable: a node that receives it may use it too, as far as its own vectors go (P5). */
   observeSnapshot({ ts }: Snapshot): void {
     this.state.stable.learn(ts);
   }
@@ -61,7 +61,7 @@ class StableSnapshots extends TimestampSnapshots {
 function reading({ partition, replication }: ReplicaView, { reader }: NodeState): ReadRules {
   return {
     ...byTimestamp(partition, reader),
-    /** Alg. 3 line 2 installs what it hears of; here a replica that has not recovered that far says so (P5). */
+    /** Alg. 3 line 2 installs a received snapshot; here a replica that has not recovered that far refuses it (P5). */
     obstacle: ({ ts }) => {
       if (ts < replication.gcFloor) return TOO_OLD;
       return ts <= replication.vv.durableMin ? undefined : NOT_RECOVERED;

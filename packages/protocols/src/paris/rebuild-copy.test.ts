@@ -25,14 +25,14 @@ const same = (world: World, partition: number): void => {
   for (const node of [V, I]) expect(versions(world, node, partition)).toEqual(versions(world, O, partition));
 };
 
-/** A filter: the node's questions for a page, of those that the condition picks, are lost. */
+/** A filter: those of the node's page requests that the condition picks are lost. */
 const withoutCopies =
   (node: string, which: (request: Extract<TransactionMessage, { type: 'CopyReq' }>, to: string) => boolean) =>
   ({ message, from, to }: Envelope<TransactionMessage>): boolean =>
     !(message.type === 'CopyReq' && from.node === node && which(message, to.node));
 
 describe('D10: pages', () => {
-  it('a page asked for in a previous incarnation is never taken for one of the new copy', () => {
+  it('a page requested in a previous incarnation is never taken for one of the new copy', () => {
     for (const gap of [40, 120, 200, 280]) {
       const world = new World({ spec: everywhere(2), prefetchMs: 300 });
       const keys = [...keysOf(world, 0, 8), ...keysOf(world, 1, 8)];
@@ -48,7 +48,7 @@ describe('D10: pages', () => {
     }
   });
 
-  it('what the source receives while its pages are read comes from its peer after the copy', () => {
+  it('groups that the source receives while its pages are read come from its peer after the copy', () => {
     const world = new World({ spec: everywhere(1) });
     const [first, ...others] = keysOf(world, 0, 8);
     const writer = new TestClient(world, O);
@@ -59,7 +59,7 @@ describe('D10: pages', () => {
     world.filter = withoutCopies(V, ({ start }) => start !== '' && ++asked > 0);
     world.restart(V, new PlainStore());
     world.until(() => asked > 0, 5000);
-    // Behind the first page now; the later pages tell of a vector that covers it.
+    // After the first page; the later pages have a vector that covers it.
     const { ct } = writer.write({ [first!]: '"meanwhile"' });
     world.until(() => world.node(O).parts.replicas[0]!.replication.vv.durable('oregon') >= ct, 1000);
     world.filter = () => true;
@@ -69,7 +69,7 @@ describe('D10: pages', () => {
     same(world, 0);
   });
 
-  it('what a copy was planned with holds to its end, although links go down meanwhile: no commit is run again', () => {
+  it('a copy keeps its plan to the end, although links go down meanwhile: no commit is run again', () => {
     const world = new World({ spec: everywhere(1) });
     const [key] = keysOf(world, 0, 1);
     const client = new TestClient(world, V);
@@ -96,7 +96,7 @@ describe('D10: pages', () => {
     same(world, 0);
   });
 
-  it('is used only when it is whole: parts of two answers may lie before and after a collection', () => {
+  it('a page is used only when it is whole: parts of two responses may lie before and after a collection', () => {
     const { world, key } = bigPage(null);
     let first: CopyResp | undefined;
     world.filter = ({ message }) => {
@@ -115,7 +115,7 @@ describe('D10: pages', () => {
     same(world, 0);
   });
 
-  it('a part that comes twice is no other part', () => {
+  it('a duplicate of a part does not stand for another part', () => {
     const { world } = bigPage('"the end"');
     let again: Envelope<TransactionMessage> | undefined;
     world.filter = (envelope) => {
@@ -132,7 +132,7 @@ describe('D10: pages', () => {
     same(world, 0);
   });
 
-  it('a page from somebody who is not the source is none (D12)', () => {
+  it('a page from a node that is not the source is ignored (D12)', () => {
     const world = new World({ spec: everywhere(1) });
     const { ct } = new TestClient(world, O).write({ [keyIn(world, 0)]: '"a"' });
     world.until(() => world.ust() > ct, 1000);
@@ -165,7 +165,7 @@ describe('D10: pages', () => {
     same(world, 0);
   });
 
-  it('the copy waits until its source has on its disk what it has told of', () => {
+  it('the copy waits until its source has its reported groups on disk', () => {
     const world = new World({ spec: everywhere(1) });
     const key = keyIn(world, 0);
     world.run(100);
@@ -184,7 +184,7 @@ describe('D10: pages', () => {
     for (const node of EVERYONE) expect(world.node(node).store.read(0, key, ct)).toMatchObject({ ts: ct });
   });
 
-  it('brings the floor of garbage collection with it: what its source has collected is refused from the first moment', () => {
+  it("the copy includes the floor of garbage collection: reads below the source's floor are refused from the start", () => {
     const world = new World({ spec: everywhere(1), settings: { retentionMs: 100 } });
     const client = new TestClient(world, O);
     for (const value of ['"a"', '"b"']) client.write({ [keyIn(world, 0)]: value });
@@ -197,7 +197,7 @@ describe('D10: pages', () => {
     expect(world.node(V).store.meta.get('gcFloor/0')).toBeGreaterThanOrEqual(gcFloor);
   });
 
-  it('a copy that stands still is given up after a while, and starts over', () => {
+  it('a copy without progress is given up after a while, and starts over', () => {
     const world = new World({ spec: everywhere(1) });
     new TestClient(world, O).write({ [keyIn(world, 0)]: '"a"' });
     world.run(300);
@@ -222,8 +222,8 @@ describe('D10: pages', () => {
   }
 });
 
-describe('D10: who may lose what', () => {
-  it('a source that loses its disk after it was copied waits for the copier: its latest versions are there only', () => {
+describe('D10: tolerated losses', () => {
+  it('a source that loses its disk after it was copied waits for the copier: only that has its latest versions', () => {
     const world = new World({ spec: everywhere(1) });
     const key = keyIn(world, 0);
     world.run(300);
@@ -232,7 +232,7 @@ describe('D10: who may lose what', () => {
     world.run(50);
     const { ct } = new TestClient(world, V).write({ [key]: '"acknowledged"' });
     world.run(200);
-    // Ireland has copied virginia, and waits for what oregon has of its own.
+    // Ireland has copied virginia, and waits for oregon's copy of its own.
     world.filter = withoutCopies(I, (_, to) => to === O);
     world.restart(I, new PlainStore());
     world.until(() => world.node(I).store.read(0, key, ct) !== undefined, 5000);
@@ -247,7 +247,7 @@ describe('D10: who may lose what', () => {
     for (const node of EVERYONE) expect(world.node(node).store.read(0, key, ct)).toMatchObject({ ts: ct });
   });
 
-  it('two losses that overlap lose nothing: what the first one had confirmed is not stable before it has it again', () => {
+  it('two losses that overlap lose nothing: versions that the first node had confirmed are not stable before it has them again', () => {
     const world = new World({ spec: everywhere(1) });
     const [first, ...others] = keysOf(world, 0, 8);
     const writer = new TestClient(world, O);
@@ -255,9 +255,9 @@ describe('D10: who may lose what', () => {
     world.run(300);
     world.cut(V, O);
     const { ct } = new TestClient(world, V).write({ [first!]: '"precious"' });
-    world.run(300); // ireland has it, and has told of it
+    world.run(300); // ireland has it, and has reported it
     world.cut(V, I);
-    world.run(50); // oregon has heard more of ireland: it will be the source
+    world.run(50); // oregon has received more from ireland: it will be the source
     world.crash(I);
     let pages = 0;
     world.filter = withoutCopies(I, ({ start }) => start !== '' && ++pages > 0);
@@ -268,7 +268,7 @@ describe('D10: who may lose what', () => {
     world.heal(V, O);
     world.until(() => world.node(O).store.read(0, first!, ct)?.ts === ct, 5000);
     world.run(500);
-    expect(world.ust()).toBeLessThan(ct); // ireland's old word counts no more
+    expect(world.ust()).toBeLessThan(ct); // ireland's old report no longer counts
     loseDisk(world, V);
     world.until(joined(world, V), 5000);
     expect(
@@ -311,7 +311,7 @@ describe('D10: who may lose what', () => {
     }
   });
 
-  it('a fragment that came with a copy is no proof either: its source and who copied it lose their disks and come back', () => {
+  it('a copied fragment does not prove a rollback either: its source and its copier lose their disks and come back', () => {
     const world = new World({ spec: everywhere(1) });
     new TestClient(world, V).write({ [keyIn(world, 0)]: '"a"' });
     world.run(300);
@@ -323,7 +323,7 @@ describe('D10: who may lose what', () => {
     for (const node of [O, V]) expect(joined(world, node)()).toBe(true);
   });
 
-  it('what is collected above the version clock that was seen travels with the first range, whenever that leaves', () => {
+  it('collected versions above the observed version clock travel with the first range, whenever that leaves', () => {
     for (let phase = 0; phase < 24; phase++) {
       const world = new World({ spec: everywhere(1), delayMs: () => 1, settings: { idleBackoff: 20 } });
       const key = keyIn(world, 0, 'f');
@@ -338,7 +338,9 @@ describe('D10: who may lose what', () => {
     }
   });
 
-  /** Gives ireland the first fragment of a group of virginia's; the rest was lost with the link. Returns its timestamp. */
+  /**
+   * Sends ireland the first fragment of a group of virginia's; the link loses the rest. Returns the group's timestamp.
+   */
   function fragment(world: World, key: string): number {
     const have = world.node(I).parts.replicas[0]!.replication.vv.applied('virginia');
     const ct = have + 100;
@@ -354,7 +356,7 @@ describe('D10: who may lose what', () => {
 });
 
 describe('D10: the new log', () => {
-  it('is truncated like any other one when its last group is stable', () => {
+  it('the new log is truncated like any other one when its last group is stable', () => {
     const world = new World({ spec: everywhere(1) });
     world.run(100);
     world.cut(V, I);

@@ -14,15 +14,15 @@ const FAR_MS = 300;
 const BEHIND_MS = 250;
 
 /**
- * What oregon's root sends takes long, so that a report of the region arrives after its other node has lost its disk
- * and has asked everybody. Ireland follows virginia late.
+ * Messages of oregon's root take long, so that a report of the region arrives after its other node has lost its disk
+ * and has asked all peers. Ireland follows virginia late.
  */
 function delayMs(from: string, to: string): number {
   if (from === V && to === I) return BEHIND_MS;
   return from === ROOT && !to.startsWith('oregon') ? FAR_MS : 1;
 }
 
-/** Copies every page but one: what virginia has of the node's own. */
+/** Copies every page but one: virginia's copy of the node's own versions. */
 const withoutTheEnd = ({ message }: Envelope<TransactionMessage>): boolean =>
   !(message.type === 'CopyReq' && message.source === 'oregon');
 
@@ -34,7 +34,7 @@ describe('D10: the logs of the peers', () => {
       .store.logs.get(1)!
       .map(({ ct }) => ct);
 
-  it('keep what a node lacks that has lost its disk, although a stable time that still counts that disk passes it', () => {
+  it("the logs of the peers keep a rebuilt node's missing groups, although a stable time that still counts its lost disk passes them", () => {
     const { world, ct } = copying();
     world.until(() => world.node(V).parts.stable.aggregated >= ct, 2 * FAR_MS);
     world.run(200);
@@ -44,7 +44,7 @@ describe('D10: the logs of the peers', () => {
     expect(logOf(world, V)).toEqual([]);
   });
 
-  it('keep it through a restart, too', () => {
+  it("the logs of the peers keep a rebuilt node's missing groups through a restart, too", () => {
     const { world, ct } = copying();
     const { ct: later } = new TestClient(world, I).write({ [key]: '"b"' });
     world.until(() => vectorOf(world, I).durable('virginia') > ct, BEHIND_MS);

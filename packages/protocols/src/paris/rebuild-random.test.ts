@@ -1,7 +1,7 @@
 /**
- * Random disasters: writes, crashes, cut links and lost disks, and what must hold when all is well again (D10). A failure prints its
- * seed and path: with them as `REBUILD_SEED` and `REBUILD_PATH` it happens again, and is made smaller, which takes minutes.
- * `REBUILD_RUNS` tries more.
+ * Random disasters: writes, crashes, cut links and lost disks, and the guarantees after all is healed (D10). A failure
+ * prints its seed and path: with them as `REBUILD_SEED` and `REBUILD_PATH` it is repeated and made smaller, which takes
+ * minutes. `REBUILD_RUNS` sets the number of runs.
  */
 import type { ClusterSpec, NodeId, Timestamp, TxId } from '@isochron/core';
 import fc from 'fast-check';
@@ -22,7 +22,7 @@ const cluster = (nodes: number, partitions: number, replication: number): Cluste
 
 interface Step {
   readonly what: 'write' | 'cut' | 'heal' | 'crash' | 'restart' | 'wipe';
-  /** Taken modulo what there is to choose from. */
+  /** Taken modulo the number of choices. */
   readonly node: number;
   readonly other: number;
   readonly keys: readonly number[];
@@ -39,7 +39,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   node: fc.nat(5),
   other: fc.nat(5),
   keys: fc.array(fc.nat(40), { minLength: 1, maxLength: 3 }),
-  // What is interesting happens before a write has reached all, or when a node is on its way back.
+  // Interesting steps come before a write has reached all, or during a rebuild.
   ms: fc.oneof({ weight: 3, arbitrary: fc.nat(30) }, { weight: 1, arbitrary: fc.nat(900) }),
 });
 
@@ -72,13 +72,13 @@ class Disasters {
   wiped = 0;
   gaveUp = 0;
   /**
-   * A disk was lost while another node had no data, or had not settled what its own disk had lost: a transaction of both
-   * may have left no survivor that knows the other part.
+   * A disk was lost while another node had no data, or had not settled the losses of its own disk: of a transaction of
+   * both perhaps no survivor has the other part.
    */
   overlapping = false;
   /** A disk was lost that no peer had received anything from: that looks like a first start. */
   early = false;
-  /** What was on a lost disk alone, as partition and transaction. */
+  /** Versions that only a lost disk had, as partition and transaction. */
   readonly lost = new Set<string>();
 
   constructor(readonly given: Stage) {
@@ -103,7 +103,7 @@ class Disasters {
     }
   }
 
-  /** Everything comes back. */
+  /** Heals everything. */
   recover(): void {
     for (const node of this.#down) restart(this.world, node);
     for (const [a, b] of this.#cuts) this.world.heal(a, b);
@@ -167,7 +167,7 @@ class Disasters {
     restart(this.world, id);
   }
 
-  /** Never the last copy: as many disks may be lost at a time as there are further replicas. */
+  /** Never the last copy: at most as many disks are lost at a time as there are further replicas. */
   wipe({ node }: Step): void {
     const id = this.#pick(this.nodes, node)!;
     const without = this.nodes.filter((other) => other !== id && !this.#joined(other)).length;
@@ -203,7 +203,7 @@ class Disasters {
     return (store.chains.get(`${partition}|${key}`) ?? []).filter((version) => version.txId === txId).length;
   }
 
-  /** The same, at any replica, when all is well again. */
+  /** The same, at any replica, after all is healed. */
   finally(key: string, txId: TxId): number {
     const { id, regions } = this.world.topology.partitions[this.world.topology.partitionOf(key)]!;
     return this.count(id, regions[0]!, key, txId);
@@ -250,7 +250,7 @@ class Disasters {
 }
 
 describe('D10: random disasters', () => {
-  it('replicas agree when all is well again, nothing stable is lost, and without a lost disk nothing acknowledged is', () => {
+  it('after random disasters replicas agree, nothing stable is lost, and without a lost disk nothing acknowledged is', () => {
     const trials: fc.Parameters<[Stage, Step[]]> = {
       numRuns: Number(REBUILD_RUNS ?? 15),
       endOnFailure: REBUILD_SEED === undefined,
@@ -273,7 +273,7 @@ describe('D10: random disasters', () => {
           if (stable || (wiped + gaveUp === 0 && ct !== undefined)) {
             expect({ txId, counts }).toEqual({ txId, counts: new Map(keys.map((key) => [key, 1])) });
           } else if (!disasters.overlapping && !disasters.early) {
-            // What a lost disk has left of a transaction is taken back: all of it or nothing.
+            // The rest of a partly lost transaction is taken back: all of it or nothing.
             expect({ txId, kinds: new Set(counts.values()).size }).toEqual({ txId, kinds: 1 });
             const gone = ct !== undefined && keys.some((key) => counts.get(key) === 0);
             const somewhere = keys.some((key) => !disasters.lost.has(`${world.topology.partitionOf(key)}|${txId}`));

@@ -1,4 +1,4 @@
-/** Claims about damaged disks that are to be given up, and disks that were set aside (D10). */
+/** Claims about damaged disks that are to be given up, and about data that was set aside (D10). */
 import { keyIn, TestClient } from '../testing/clients.js';
 import { everywhere, joined, loseDisk, rebuild, recovered, runRebuilding } from '../testing/lost-disks.js';
 import { PlainStore } from '../testing/plain-store.js';
@@ -10,7 +10,7 @@ const I = 'ireland-1';
 const DAMAGED = 'a record is damaged';
 
 describe('D10: a damaged disk that is a sole copy', () => {
-  it('is never given up where no other region has the partition', () => {
+  it('a damaged disk is never given up where no other region has the partition', () => {
     const { keyspaces, ...regions } = everywhere(3);
     const world = new World({ spec: { ...regions, keyspaces: [{ ...keyspaces[0]!, replication: 1 }] } });
     const { ct } = new TestClient(world, V).write({ [keyIn(world, 0)]: '"only here"' });
@@ -21,7 +21,7 @@ describe('D10: a damaged disk that is a sole copy', () => {
     expect(new TestClient(world, O).readOnce(keyIn(world, 0))).toEqual(['"only here"']);
   });
 
-  it('is not given up while its peer has no data, and is when the peer has them again', () => {
+  it('a damaged disk is not given up while its peer has no data, and is when the peer has them again', () => {
     const { world, key, ct } = stable();
     world.cut(V, I); // virginia has nothing yet, and waits for ireland's answer
     loseDisk(world, V);
@@ -36,14 +36,14 @@ describe('D10: a damaged disk that is a sole copy', () => {
     expect(world.node(O).store.read(0, key, ct)).toMatchObject({ ts: ct });
   });
 
-  it('is not given up while its peer is about to be, too', () => {
+  it('a damaged disk is not given up while its peer is about to give up its own', () => {
     const { world, key, ct } = stable();
     for (const node of [V, O]) world.node(node).parts.membership.retire(DAMAGED);
     expect(runRebuilding(world, 10_000)).toEqual([]);
     for (const node of [V, O]) expect(world.node(node).store.read(0, key, ct)).toMatchObject({ ts: ct });
   });
 
-  it('is not given up on the word of a peer that is silent now', () => {
+  it('a damaged disk is not given up on the report of a peer that is unreachable now', () => {
     const world = new World({ spec: everywhere(1) });
     world.run(300);
     world.cut(V, I); // its last commit is not stable
@@ -72,7 +72,7 @@ describe('D10: a damaged disk that is a sole copy', () => {
 });
 
 describe('D10: a node that is about to be rebuilt', () => {
-  it('stays while a transaction is prepared on it that nobody has decided', () => {
+  it('a node that is about to be rebuilt stays while an undecided transaction is prepared on it', () => {
     const world = new World();
     world.run(100);
     world.filter = ({ message }) => !['PrepareResp', 'ResolveReq', 'CommitTx'].includes(message.type);
@@ -89,11 +89,11 @@ describe('D10: a node that is about to be rebuilt', () => {
     expect(outcome).toMatchObject({ status: 'committed' });
   });
 
-  it('prepares nothing new, and the commit goes on in another region', () => {
+  it('a node that is about to be rebuilt prepares nothing new, and the commit goes on in another region', () => {
     const { keyspaces, ...regions } = everywhere(2);
     const world = new World({ spec: { ...regions, keyspaces }, settings: { commitTimeoutMs: 2000 } });
     world.run(300);
-    world.cut(V, I); // it waits for its last commit to be stable, and so does not go away under the test
+    world.cut(V, I); // it waits for its last commit to be stable, so it stays during the test
     new TestClient(world, V).write({ [keyIn(world, 1)]: '"last"' });
     world.node(V).parts.membership.retire(DAMAGED);
     const client = new TestClient(world, O);
@@ -107,7 +107,7 @@ describe('D10: a node that is about to be rebuilt', () => {
 });
 
 describe('D10: data that were set aside', () => {
-  it('are not forgotten by a restart of all: nodes without data never take it for a first start', () => {
+  it('data that was set aside stays known through a restart of all nodes: nodes without data never take it for a first start', () => {
     const world = new World({ spec: everywhere(2) });
     new TestClient(world, V).write({ [keyIn(world, 0)]: '"a"' });
     world.run(300);
@@ -116,7 +116,7 @@ describe('D10: data that were set aside', () => {
     world.run(5_000);
     expect([V, O, I].map((node) => joined(world, node)())).toEqual([false, false, false]);
     for (const node of [V, O, I]) expect(rebuild(world, node).lostPartitions).toEqual([0, 1]);
-    // An operator's word is needed.
+    // An operator must decide.
     for (const node of [V, O, I]) world.crash(node);
     for (const node of [V, O, I]) world.restart(node, new PlainStore(), { setAside: node === O, acceptLoss: true });
     world.until(() => [V, O, I].every((node) => joined(world, node)()), 5000);

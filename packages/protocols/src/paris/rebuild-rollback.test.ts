@@ -15,7 +15,7 @@ const twoRegions = {
   keyspaces: [{ name: 'default', partitions: 1, replication: 2 }],
 };
 
-/** Ireland comes first, so that it is what a copier takes among equals. */
+/** Ireland comes first, so that a copier takes it among equals. */
 const fourRegions = (spec: ClusterSpec): ClusterSpec => ({
   ...spec,
   regions: ['ireland', 'virginia', 'oregon', 'tokyo'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
@@ -27,7 +27,7 @@ describe('D10: a disk that was rolled back', () => {
     expect(world.failure).toBeInstanceOf(IsochronError);
   };
 
-  it('is noticed when a peer has seen a group from it that it does not have', () => {
+  it('a rolled-back disk is detected when a peer has received a group from it that it does not have', () => {
     const world = new World();
     const client = new TestClient(world, V);
     client.write({ [keyIn(world, 0)]: '"a"' });
@@ -40,7 +40,7 @@ describe('D10: a disk that was rolled back', () => {
     noticed(world);
   });
 
-  it('is noticed when a peer has seen a version clock from it that it never set a ceiling for', () => {
+  it('a rolled-back disk is detected when a peer has received a version clock from it above its ceiling', () => {
     const world = new World();
     world.run(100);
     const old = backup(world.node(V).store);
@@ -50,7 +50,7 @@ describe('D10: a disk that was rolled back', () => {
     noticed(world);
   });
 
-  it('is noticed when it lacks what its peers no longer have in their logs', () => {
+  it('a rolled-back disk is detected when it lacks groups that its peers no longer have in their logs', () => {
     const world = new World();
     const client = new TestClient(world, O);
     const key = keyIn(world, 0); // in virginia and oregon
@@ -60,7 +60,7 @@ describe('D10: a disk that was rolled back', () => {
     client.write({ [key]: '"b"' });
     world.run(3_000);
     world.crash(V);
-    // Only the version vector gives it away: its ceiling and clock are as they were.
+    // Only the version vector reveals it: its ceiling and clock are as they were.
     for (const name of ['ceiling', 'ust']) old.meta.delete(name);
     old.meta.set('ceiling', world.node(V).store.meta.get('ceiling')!);
     world.filter = ({ message }) => message.type !== 'ResyncReq' || message.region === 'virginia';
@@ -68,7 +68,7 @@ describe('D10: a disk that was rolled back', () => {
     noticed(world);
   });
 
-  it('a disk as it was before a crash is not: restarts of every node in turn rebuild nothing', () => {
+  it('a disk as it was before a crash is not rolled back: restarts of every node in turn rebuild nothing', () => {
     const world = new World();
     for (let i = 0; i < 12; i++) {
       const node = [V, O, I][i % 3]!;
@@ -82,7 +82,7 @@ describe('D10: a disk that was rolled back', () => {
     expect([V, O, I].map((node) => joined(world, node)())).toEqual([true, true, true]);
   });
 
-  it('is noticed although its log has a group that comes before the lost one and was not applied yet', () => {
+  it('a rolled-back disk is detected although its log has a group before the lost one that was not applied yet', () => {
     const world = new World({ settings: { applyIntervalMs: 100, verifyTimeoutMs: 2_000 } });
     const key = keyIn(world, 0);
     const client = new TestClient(world, V);
@@ -104,7 +104,7 @@ describe('D10: a disk that was rolled back', () => {
     noticed(world);
   });
 
-  it('is noticed although the peer that has seen the lost group was restarted too', () => {
+  it('a rolled-back disk is detected although the peer that has received the lost group was restarted too', () => {
     const world = new World();
     const client = new TestClient(world, V);
     client.write({ [keyIn(world, 0)]: '"a"' });
@@ -121,31 +121,34 @@ describe('D10: a disk that was rolled back', () => {
   it.each([
     ['at once', false],
     ['after another crash', true],
-  ])('is noticed although the peer that has seen the lost group has it from a copy alone, %s', (_when, crashes) => {
-    const world = new World({ spec: twoRegions });
-    const client = new TestClient(world, V);
-    const key = keyIn(world, 0);
-    client.write({ [key]: '"a"' });
-    world.run(100);
-    const old = backup(world.node(V).store);
-    const { ct } = client.write({ [key]: '"b"' });
-    world.until(() => world.node(O).store.read(0, key, ct)?.ts === ct, 1_000);
-    loseDisk(world, O);
-    // Nothing comes from the source itself: what is known of it is in the copy.
-    world.filter = ({ message }) => message.type !== 'Replicate' && message.type !== 'Heartbeat';
-    world.until(joined(world, O), 4_000);
-    world.run(100);
-    expect(world.node(O).store.read(0, key, ct)?.ts).toBe(ct);
-    if (crashes) {
-      world.crash(O);
-      world.restart(O);
-    }
-    world.crash(V);
-    world.restart(V, old);
-    noticed(world);
-  });
+  ])(
+    'a rolled-back disk is detected although the peer with the lost group has it from a copy alone, %s',
+    (_when, crashes) => {
+      const world = new World({ spec: twoRegions });
+      const client = new TestClient(world, V);
+      const key = keyIn(world, 0);
+      client.write({ [key]: '"a"' });
+      world.run(100);
+      const old = backup(world.node(V).store);
+      const { ct } = client.write({ [key]: '"b"' });
+      world.until(() => world.node(O).store.read(0, key, ct)?.ts === ct, 1_000);
+      loseDisk(world, O);
+      // Nothing comes from the source itself: only the copy shows its progress.
+      world.filter = ({ message }) => message.type !== 'Replicate' && message.type !== 'Heartbeat';
+      world.until(joined(world, O), 4_000);
+      world.run(100);
+      expect(world.node(O).store.read(0, key, ct)?.ts).toBe(ct);
+      if (crashes) {
+        world.crash(O);
+        world.restart(O);
+      }
+      world.crash(V);
+      world.restart(V, old);
+      noticed(world);
+    },
+  );
 
-  it('is noticed when another cohort knows of a commit below what it has proposed since', () => {
+  it('a rolled-back disk is detected when another cohort has a commit below what it has proposed since', () => {
     const world = new World({ settings: { verifyTimeoutMs: 2_000 } });
     world.run(100);
     const { topology } = world;
@@ -162,7 +165,7 @@ describe('D10: a disk that was rolled back', () => {
       () => world.node(`${other}-1`).parts.replicas.some(({ replication }) => replication.lastLogged === ct),
       1000,
     );
-    // Its own part of the commit has reached nobody, and nobody tells it of the other one.
+    // Its own part of the commit has reached no node, and no node sends it the other one.
     for (const region of ['oregon', 'ireland']) world.cut(V, `${region}-1`);
     world.crash(V);
     world.restart(V, old);
@@ -173,7 +176,7 @@ describe('D10: a disk that was rolled back', () => {
     noticed(world);
   });
 
-  it('decides nothing before its peers have had time to report', () => {
+  it('a node on a rolled-back disk decides nothing before its peers have had time to report', () => {
     const world = new World();
     const key = keyIn(world, 0); // in virginia and oregon
     const client = new TestClient(world, V);
@@ -204,7 +207,7 @@ describe('D10: a disk that was rolled back', () => {
     expect(world.answer(V, ref)).toBeUndefined();
   });
 
-  it('asks about nothing that it has prepared before its peers have reported', () => {
+  it('a node on a rolled-back disk asks about none of its prepares before its peers have reported', () => {
     const world = new World();
     world.run(100);
     const { topology } = world;
@@ -230,7 +233,9 @@ describe('D10: a disk that was rolled back', () => {
   });
 
   describe('while a peer is away', () => {
-    /** Virginia's group is in oregon and not in ireland; virginia comes back without it, and oregon cannot tell it. */
+    /**
+     * Virginia's group is in oregon and not in ireland; virginia comes back without it, and oregon cannot report that.
+     */
     const unnoticed = (world = new World({ spec: everywhere(1) })) => {
       const key = keyIn(world, 0);
       const other = `${key}-2`;
@@ -251,22 +256,22 @@ describe('D10: a disk that was rolled back', () => {
     const has = (world: World, node: string, key: string, ct: number) =>
       world.node(node).store.read(0, key, ct)?.ts === ct;
 
-    it('goes on without its word, and nothing that it does then is stable', () => {
+    it('while a peer is away, a rolled-back node goes on unverified, and nothing that it does then is stable', () => {
       const { world, key, other, ct } = unnoticed();
       world.heal(V, I);
       const later = new TestClient(world, V).write({ [other]: '"c"' }).ct;
       world.until(() => has(world, I, other, later), 2_000);
-      // Everything is heard again but oregon's question, which is what tells virginia.
+      // Everything arrives again but oregon's request, which reports the rollback to virginia.
       world.filter = ({ message }) => message.type !== 'ResyncReq' || message.region !== 'oregon';
       world.heal(V, O);
       world.run(2_000);
-      // Ireland has what came after, and not what was lost; the version clock that it knows says otherwise.
+      // Ireland has the later group, and not the lost one, although its version clock of virginia covers it.
       expect(has(world, I, key, ct)).toBe(false);
       const known = [V, O, I].map((node) => world.node(node).parts.stable.value);
       expect(Math.max(...known)).toBeLessThan(ct);
     });
 
-    it('and is told at last: what anybody has comes to everybody, also below the version clocks that are known', () => {
+    it('when the peer is back, its report of a rollback brings every lost group to all replicas, also below their version clocks', () => {
       const { world, key, other, ct } = unnoticed();
       world.heal(V, I);
       const later = new TestClient(world, V).write({ [other]: '"c"' }).ct;
@@ -279,7 +284,7 @@ describe('D10: a disk that was rolled back', () => {
       for (const node of [O, I]) expect(versions(world, node, 0)).toEqual(versions(world, V, 0));
     });
 
-    it('and is told at last: who has copied its disk, or a range with a hole, hears it again as well', () => {
+    it('when the peer is back, nodes that have copied the disk, or have a range with a gap, receive the range again as well', () => {
       for (const copier of [I, 'tokyo-1']) {
         const spec = everywhere(1);
         const world = new World({
@@ -298,12 +303,12 @@ describe('D10: a disk that was rolled back', () => {
         world.heal(V, O);
         expect(runRebuilding(world, 5_000)).toEqual([V]);
         world.until(() => world.ust() > later, 10_000);
-        const everybody = [V, O, I, 'tokyo-1'];
-        expect(everybody.map((node) => has(world, node, key, ct))).toEqual(everybody.map(() => true));
+        const nodes = [V, O, I, 'tokyo-1'];
+        expect(nodes.map((node) => has(world, node, key, ct))).toEqual(nodes.map(() => true));
       }
     });
 
-    it('and is told at last: who has its range with a hole remembers it through a crash', () => {
+    it('when the peer is back, a node that has a range with a gap still has its limit after a crash', () => {
       const { world, key, other, ct } = unnoticed();
       world.heal(V, I);
       const later = new TestClient(world, V).write({ [other]: '"c"' }).ct;
@@ -318,7 +323,7 @@ describe('D10: a disk that was rolled back', () => {
       expect([has(world, I, key, ct), has(world, I, other, later)]).toEqual([true, true]);
     });
 
-    it('and is told at last, although it has crashed again meanwhile and its version clock is above what it has lost', () => {
+    it('when the peer is back, the rollback is found although the node has crashed again and its version clock is above its loss', () => {
       const { world, key, other, ct } = unnoticed();
       world.heal(V, I);
       const later = new TestClient(world, V).write({ [other]: '"c"' }).ct;
@@ -333,7 +338,7 @@ describe('D10: a disk that was rolled back', () => {
         expect([has(world, node, key, ct), has(world, node, other, later)]).toEqual([true, true]);
     });
 
-    it('that every peer has verified a disk is told at once, also while its version clock stands still', () => {
+    it('peers learn at once that every peer has verified a disk, also while its version clock stands still', () => {
       const world = new World({ spec: everywhere(1) });
       world.run(200);
       // All hybrid clocks are ahead of the wall clocks.
@@ -353,7 +358,7 @@ describe('D10: a disk that was rolled back', () => {
       expect(world.node(I).store.meta.get('limits/0')).toEqual({});
     });
 
-    it('a disk that knows of a limit of a stream, which was lifted and whose log is truncated, is copied anew', () => {
+    it('a disk with the limit of a stream that was lifted since and whose log is truncated is copied again', () => {
       const world = new World({ spec: everywhere(1) });
       const client = new TestClient(world, V);
       const key = keyIn(world, 0);
@@ -365,7 +370,7 @@ describe('D10: a disk that was rolled back', () => {
       const { ct } = client.write({ [key]: '"b"' });
       world.until(() => has(world, I, key, ct), 500);
       world.run(500);
-      // It has all that the stream has brought, within its ceiling.
+      // It has all groups of the stream, within its ceiling.
       const old = backup(world.node(I).store);
       expect(old.meta.get('limits/0')).toMatchObject({ virginia: expect.any(Number) });
       world.heal(V, O);
@@ -377,7 +382,7 @@ describe('D10: a disk that was rolled back', () => {
       world.until(() => world.ust() > later, 5_000);
     });
 
-    it('a disk that was as it should be is verified when the peer is back, and holds nothing up', () => {
+    it('an intact disk is verified when the peer is back, and delays nothing', () => {
       const world = new World({ spec: everywhere(1) });
       const client = new TestClient(world, V);
       client.write({ [keyIn(world, 0)]: '"a"' });

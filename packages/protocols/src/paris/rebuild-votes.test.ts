@@ -13,9 +13,9 @@ const I = 'ireland-1';
 
 type Request = Omit<CommitReq, 'ref'>;
 describe('D10: votes when a cohort has lost its disk', () => {
-  it('votes of a lost disk count no more: what was decided on them by a survivor is taken back, what was not aborts', () => {
+  it("votes of a lost disk are void: a survivor's decision based on them is taken back, an open transaction aborts", () => {
     const { world, a, b, x, request } = preparedOnThree();
-    // b asks a and x and commits; a has b's vote, and never x's.
+    // b asks a and x and commits; a has only b's vote.
     world.filter = (envelope) =>
       without('PrepareResp', 'PrepareReq')(envelope) &&
       !(envelope.message.type === 'ResolveReq' && envelope.from.node === x) &&
@@ -33,7 +33,7 @@ describe('D10: votes when a cohort has lost its disk', () => {
     expect(world.node(O).parts.losses.all).toMatchObject([{ txId: request.txId, committed: true, takenBack: true }]);
   });
 
-  it('a coordinator with the vote of a lost disk decides on it no more', () => {
+  it('a coordinator with the vote of a lost disk no longer decides on it', () => {
     const { world, a, b, x, ref, request } = preparedOnThree(
       ({ message }) => message.type !== 'PrepareResp' || message.partition === 2,
     );
@@ -49,7 +49,7 @@ describe('D10: votes when a cohort has lost its disk', () => {
     expect(world.node(O).parts.losses.get(request.txId)).toMatchObject({ committed: false });
   });
 
-  it('a vote of a lost disk decides nothing with votes that come after the notice', () => {
+  it('a vote of a lost disk decides nothing with votes that arrive after the notice', () => {
     const { world, a, b, x, ref, request } = preparedOnThree(
       ({ message }) => message.type !== 'PrepareResp' || message.partition === 2,
     );
@@ -72,7 +72,7 @@ describe('D10: votes when a cohort has lost its disk', () => {
     expect(decisions(world, a, b)).toEqual(['aborted', 'aborted']);
   });
 
-  it('a cohort that prepares nothing before its disk is lost does not vote for what was taken back meanwhile', () => {
+  it('a cohort that prepares nothing before its disk is lost does not vote for a transaction that was taken back meanwhile', () => {
     const world = new World({ spec: THREE_COHORTS });
     world.run(100);
     const [a, b, x] = [0, 1, 2].map((p) => world.topology.replicaNode(p, 'virginia')!) as [string, string, string];
@@ -95,9 +95,9 @@ describe('D10: votes when a cohort has lost its disk', () => {
   });
 });
 
-describe('D10: what came back with the copy', () => {
+describe('D10: outcomes in the copy', () => {
   /**
-   * Virginia alone, and oregon as its peer, knew of a commit that is not stable; virginia has lost its disk and come back.
+   * Only virginia, and oregon as its peer, had a commit that is not stable; virginia has lost its disk and come back.
    */
   function found(): { world: World; request: Request; ct: number } {
     const world = new World({ spec: everywhere(2) });
@@ -115,12 +115,12 @@ describe('D10: what came back with the copy', () => {
     return { world, request, ct };
   }
 
-  it('the same commit sent again finds the commit that was found among the copied versions', () => {
+  it('the same commit sent again finds the commit among the copied versions', () => {
     const { world, request, ct } = found();
     for (const node of [V, O]) expect(world.call(node, request)).toMatchObject({ type: 'CommitResp', ct });
   });
 
-  it('a later attempt finds it too, and is not run beside it', () => {
+  it('a later attempt finds the commit among the copied versions, too, and is not run beside it', () => {
     const { world, request, ct } = found();
     const elsewhere = { ...request, attemptRegions: ['virginia', 'oregon'] };
     expect(world.call(O, elsewhere)).toMatchObject({ type: 'CommitResp', ct });
@@ -128,7 +128,7 @@ describe('D10: what came back with the copy', () => {
     expect(world.node(O).store.chains.get(`0|${keyIn(world, 0)}`)).toHaveLength(1);
   });
 
-  it('serves nothing before the stable time has passed what it has lost', () => {
+  it('a rebuilt node serves nothing before the stable time has passed its loss', () => {
     const world = new World({ spec: everywhere(2) });
     new TestClient(world, O).write({ [keyIn(world, 0)]: '"a"' });
     world.run(300);
@@ -142,7 +142,7 @@ describe('D10: what came back with the copy', () => {
     expect(world.call(V, start, 'StartTxResp').snapshot).toBeGreaterThan(world.node(V).parts.membership.incarnation);
   });
 
-  it('outcomes up to the stable time that its peers knew count as forgotten', () => {
+  it('outcomes up to the stable time of its peers count as forgotten at a rebuilt node', () => {
     const world = new World({ spec: everywhere(2) });
     const { ct } = new TestClient(world, V).write({ [keyIn(world, 0)]: '"a"' });
     world.until(() => world.ust() > ct, 1000);
@@ -152,7 +152,7 @@ describe('D10: what came back with the copy', () => {
     expect(world.node(V).store.meta.get('forgottenUpTo/0')).toBeGreaterThan(ct);
   });
 
-  it('an attempt after one whose sole cohort has lost its disk is refused: whether that one happened cannot be known', () => {
+  it('an attempt after one whose sole cohort has lost its disk is refused: the earlier outcome is unknown', () => {
     const world = new World({ spec: everywhere(2) });
     world.run(100);
     const client = new TestClient(world, V);
@@ -171,13 +171,13 @@ describe('D10: what came back with the copy', () => {
     expect(world.node(O).store.chains.size).toBe(0);
   });
 
-  it('an attempt after one of which another cohort knows the end goes by its word', () => {
+  it('an attempt after one whose end another cohort has takes that outcome', () => {
     const { world, a, b, x, request } = preparedOnThree();
     loseDisk(world, x);
     world.filter = without('PrepareResp', 'PrepareReq');
     world.until(settled(world, a, b), 20_000);
     world.until(recovered(world, x), 20_000);
-    // The coordinator hears of the loss first.
+    // The coordinator gets the notice of the loss first.
     world.filter = ({ message }) => message.type !== 'ResolveResp' || message.state === 'lost';
     const ref = world.ask(O, { ...request, snapshot: world.ust(), attemptRegions: ['virginia', 'oregon'] });
     world.run(200);
@@ -187,7 +187,7 @@ describe('D10: what came back with the copy', () => {
     expect(world.answer(O, ref)).toMatchObject({ type: 'CommitResp' });
   });
 
-  it("another cohort's word that it has committed stands against one that has lost it", () => {
+  it("another cohort's commit decision stands against a cohort that has lost it", () => {
     const late = new Set<string>();
     const world = new World({ spec: THREE_COHORTS, delayMs: (from) => (late.has(from) ? 30 : 1) });
     world.run(100);
@@ -197,10 +197,10 @@ describe('D10: what came back with the copy', () => {
     const request = { ...client.commitRequest(tx), snapshot: client.session.ust, attemptRegions: ['virginia'] };
     const { ct } = world.call(O, request, 'CommitResp');
     world.until(() => world.ust() > ct, 1000);
-    const forgetful = world.topology.replicaNode(0, 'virginia')!;
-    loseDisk(world, forgetful);
-    world.until(recovered(world, forgetful), 5000);
-    late.add(forgetful);
+    const lossy = world.topology.replicaNode(0, 'virginia')!;
+    loseDisk(world, lossy);
+    world.until(recovered(world, lossy), 5000);
+    late.add(lossy);
     expect(world.call(O, request)).toMatchObject({ type: 'CommitResp', ct });
     expect(world.sent.map(({ message }) => message.type)).toContain('PrepareRefused');
   });

@@ -12,7 +12,7 @@ const V = 'virginia-1';
 const O = 'oregon-1';
 const I = 'ireland-1';
 
-/** A commit of one key at home in virginia, in the snapshot that virginia has now. */
+/** A commit of one key at home in virginia, in virginia's present snapshot. */
 const commitOf = (world: World, key: string, txId: string) => ({
   type: 'CommitReq' as const,
   txId,
@@ -24,14 +24,14 @@ const commitOf = (world: World, key: string, txId: string) => ({
 });
 
 describe('D10: a first start', () => {
-  it('a new cluster has nothing to fetch: it begins when all nodes have met', () => {
+  it('a new cluster has nothing to copy: it begins when all nodes have met', () => {
     const world = new World({ empty: true });
     world.until(() => [...world.nodes.keys()].every((node) => joined(world, node)()), 100);
     const { ct } = new TestClient(world, V).write({ [keyIn(world, 0)]: '"a"' });
     world.until(() => world.ust() >= ct, 1000);
   });
 
-  it('nothing begins while a node that may know more has not answered', () => {
+  it('nothing begins while a node that may have data has not answered', () => {
     const world = new World({ empty: true, delayMs: (from, to) => (from === I || to === I ? 400 : 1) });
     world.run(300);
     expect([V, O].map((node) => joined(world, node)())).toEqual([false, false]);
@@ -44,7 +44,7 @@ describe('D10: a first start', () => {
 });
 
 describe('D10: a lost disk', () => {
-  it('comes back with every version that its peers hold, and follows them from there', () => {
+  it('a node with a lost disk comes back with every version of its peers, and follows them from there', () => {
     const world = new World();
     const writer = new TestClient(world, O);
     for (let i = 0; i < 20; i++)
@@ -63,7 +63,7 @@ describe('D10: a lost disk', () => {
     expect(new TestClient(world, V).write({ [keyIn(world, 0)]: '"own"' }).ct).toBeGreaterThan(ct);
   });
 
-  it('prepares nothing and sends no version clock before it has joined; UST stands still and reads go elsewhere', () => {
+  it('a node with a lost disk prepares nothing and sends no version clock before it has joined; UST stands still and reads go elsewhere', () => {
     const world = new World();
     const key = keyIn(world, 0); // in virginia and oregon
     new TestClient(world, V).write({ [key]: '"a"' });
@@ -85,7 +85,7 @@ describe('D10: a lost disk', () => {
     world.until(joined(world, V), 5000);
   });
 
-  it('its version clock starts above everything that anybody ever saw from it', () => {
+  it('the version clock of a rebuilt node starts above everything that any node ever received from it', () => {
     const world = new World({ spec: EVERYWHERE });
     new TestClient(world, V).write({ [keyIn(world, 0)]: '"a"' });
     world.run(200);
@@ -101,7 +101,7 @@ describe('D10: a lost disk', () => {
     world.until(() => world.ust() >= ct, 5000);
   });
 
-  it('what it sourced and only some replicas have reaches the others through its new log', () => {
+  it('versions of a lost disk that only some replicas have reach the others through its new log', () => {
     const world = new World({ spec: EVERYWHERE });
     const key = keyIn(world, 0);
     world.run(100);
@@ -148,8 +148,8 @@ describe('D10: a lost disk', () => {
   });
 });
 
-describe('D10: transactions that a lost disk knew', () => {
-  it('are refused with OUTCOME_FORGOTTEN when they are sent again, never silently run again', () => {
+describe('D10: transactions of a lost disk', () => {
+  it('transactions of a lost disk are refused with OUTCOME_FORGOTTEN when they are sent again, never run again', () => {
     const world = new World({ spec: EVERYWHERE });
     const client = new TestClient(world, V);
     world.run(100);
@@ -164,7 +164,7 @@ describe('D10: transactions that a lost disk knew', () => {
     expect(world.call(V, { type: 'TxStatusReq', txId: request.txId })).toMatchObject({ status: 'lost' });
   });
 
-  it('are carried out once when they are repeated under an Idempotency-Key: peers know those that have reached them', () => {
+  it('transactions of a lost disk repeated under an Idempotency-Key are carried out once: peers have those that reached them', () => {
     const world = new World({ spec: EVERYWHERE });
     world.run(300);
     const keyed = (txId: string) => ({ ...commitOf(world, keyIn(world, 0), txId), sentAfter: 1 });
@@ -181,7 +181,7 @@ describe('D10: transactions that a lost disk knew', () => {
     expect(versions(world, O, 0).flatMap(([, chain]) => chain.map(({ txId }) => txId))).toHaveLength(2);
   });
 
-  it('are refused under an Idempotency-Key where no peer can know of them', () => {
+  it('transactions of a lost disk are refused under an Idempotency-Key where no peer can have them', () => {
     const world = new World({ spec: EVERYWHERE });
     world.run(300);
     const before = { ...commitOf(world, keyIn(world, 0), 'idempotency-key-3.0'), sentAfter: 1 };
@@ -194,7 +194,7 @@ describe('D10: transactions that a lost disk knew', () => {
     expect(world.call(V, before).type).toBe('Refused');
   });
 
-  it('what the others have prepared when it is refused so is decided at once, and holds stable time back no longer', () => {
+  it('a transaction of a lost disk that other cohorts have prepared is decided at its refusal, and no longer holds stable time back', () => {
     const world = new World({ spec: THREE_COHORTS });
     world.run(100);
     const [a, b, x] = [0, 1, 2].map((p) => world.topology.replicaNode(p, 'virginia')!);
@@ -212,7 +212,7 @@ describe('D10: transactions that a lost disk knew', () => {
     world.until(() => world.ust() > last, 100);
   });
 
-  it('are aborted where they are prepared and the verdict is that they are lost, and are reported', () => {
+  it('a prepared transaction with the verdict lost is aborted and reported', () => {
     const spec: ClusterSpec = {
       regions: [
         { id: 'virginia', nodes: [{ id: V }, { id: 'virginia-2' }] },
@@ -240,7 +240,7 @@ describe('D10: transactions that a lost disk knew', () => {
   });
 });
 
-describe('D10: nobody has a copy', () => {
+describe('D10: no copy', () => {
   it('a partition without any copy stays closed, named, until an operator accepts the loss', () => {
     const spec: ClusterSpec = { ...EVERYWHERE, keyspaces: [{ name: 'default', partitions: 3, replication: 1 }] };
     const world = new World({ spec });
@@ -259,7 +259,7 @@ describe('D10: nobody has a copy', () => {
 });
 
 describe('D10: a damaged disk', () => {
-  it('is given up only when nothing is on it alone', () => {
+  it('a damaged disk is given up only when peers have all of its data', () => {
     const world = new World();
     const key = keyIn(world, 0);
     world.run(100);

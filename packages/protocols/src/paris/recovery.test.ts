@@ -2,7 +2,7 @@ import { keyIn, TestClient } from '../testing/clients.js';
 import { commitOver, id, settled } from '../testing/commits.js';
 
 describe('PaRiS: links and restarts (D6, D7)', () => {
-  it('what a link lost is replayed after the reconnect, and nothing is applied twice', () => {
+  it('frames that a link lost are replayed after the reconnect, and nothing is applied twice', () => {
     const world = settled();
     world.cut('virginia-1', 'oregon-1');
     let ct = 0;
@@ -40,7 +40,7 @@ describe('PaRiS: links and restarts (D6, D7)', () => {
     }
   });
 
-  it('a range that does not begin at or below what is there is not applied: the gap is asked for', () => {
+  it('a range that begins above the version clock is not applied: the gap is requested', () => {
     const world = settled();
     let lost = false;
     world.filter = ({ message }) => {
@@ -72,7 +72,7 @@ describe('PaRiS: links and restarts (D6, D7)', () => {
   });
 
   it('a commit that was decided in memory only is decided again after a crash, at the same timestamp', () => {
-    // The version clock on disk may have passed the proposal: it only stays below the commit timestamp.
+    // The version clock on disk may have passed the proposal: it stays below the commit timestamp.
     for (let moment = 2; moment < 60; moment += 2) {
       const world = settled({ delayMs: (from, to) => (from < to ? 1 : 9) });
       const asked = Array.from({ length: 60 }, (_, i) => {
@@ -163,7 +163,7 @@ describe('PaRiS: limits (D11)', () => {
     expect(world.call('virginia-1', commitOver(world, id(9), [partition!], large)).type).toBe('CommitResp');
   });
 
-  it('a node whose disk is full refuses prepares durably, and answers for what it knows', () => {
+  it('a node whose disk is full refuses prepares durably, and answers for known transactions', () => {
     const world = settled();
     const commit = commitOver(world, id(0), [0]);
     expect(world.call('virginia-1', commit).type).toBe('CommitResp');

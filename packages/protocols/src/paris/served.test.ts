@@ -24,7 +24,7 @@ function awaitServed(world: World, node: NodeId, ts: Timestamp, withinMs = 1_000
 const newSnapshot = (world: World, node: NodeId): Timestamp =>
   world.call(node, { type: 'StartTxReq', txId: `new-${world.now}-${node}`, ust: 0, at: null }, 'StartTxResp').snapshot;
 
-describe('PaRiS: what every node serves', () => {
+describe('PaRiS: served time', () => {
   it('a time counts as served when every node of every region begins new sessions at or above it (P14)', () => {
     const world = new World({ spec: WITH_COORDINATOR, delayMs: () => 40 });
     world.run(500);
@@ -35,10 +35,10 @@ describe('PaRiS: what every node serves', () => {
     }
   });
 
-  it('nothing counts as served that a region does not hear of, although this node calls it stable (P14)', () => {
+  it('a time that a region does not learn does not count as served, although this node calls it stable (P14)', () => {
     const world = new World({ delayMs: () => 20 });
     world.run(500);
-    // Ireland goes on sending; what is sent to it is lost.
+    // Ireland goes on sending; messages to it are lost.
     world.filter = ({ to }) => to.node !== 'ireland-1';
     const key = keyIn(world, world.topology.partitions.find(({ regions }) => !regions.includes('ireland'))!.id);
     const { ct } = new TestClient(world, 'virginia-1').write({ [key]: '"x"' });
@@ -48,7 +48,7 @@ describe('PaRiS: what every node serves', () => {
     expect(newSnapshot(world, 'ireland-1')).toBeLessThan(ct);
   });
 
-  it('nothing counts as served that a node without replicas has not on its disk (P14)', () => {
+  it('a time that a node without replicas does not have on its disk does not count as served (P14)', () => {
     const world = new World({ spec: WITH_COORDINATOR });
     world.run(500);
     world.diskMs.set('mumbai-1', Number.POSITIVE_INFINITY);
@@ -62,7 +62,7 @@ describe('PaRiS: what every node serves', () => {
     awaitServed(world, 'virginia-1', ct);
   });
 
-  it('a node that is cut off and starts again serves what was called served before (P14)', () => {
+  it('a node that is cut off and starts again serves every served time (P14)', () => {
     const world = new World();
     world.run(500);
     const { ct } = new TestClient(world, 'virginia-1').write({ [keyIn(world, 0)]: '"x"' });
@@ -76,7 +76,7 @@ describe('PaRiS: what every node serves', () => {
     }
   });
 
-  it('a node that has lost its disk serves nothing below what was called served before (P14, D10)', () => {
+  it('a node that has lost its disk serves nothing below a served time (P14, D10)', () => {
     const world = new World({ delayMs: () => 20 });
     world.run(500);
     const { ct } = new TestClient(world, 'virginia-1').write({ [keyIn(world, 0)]: '"x"' });
@@ -94,7 +94,7 @@ describe('PaRiS: what every node serves', () => {
     expect(newSnapshot(world, 'ireland-1')).toBeGreaterThanOrEqual(later.ct);
   });
 
-  it('a rolled-back disk serves older snapshots until it is noticed; then it serves what the others do (P14, D10)', () => {
+  it('a node on a rolled-back disk serves older snapshots until that is detected; then it serves what the others do (P14, D10)', () => {
     const world = new World();
     world.run(500);
     const old = backup(world.node('ireland-1').store);
@@ -113,7 +113,7 @@ describe('PaRiS: what every node serves', () => {
     expect(newSnapshot(world, 'ireland-1')).toBeGreaterThanOrEqual(ct);
   });
 
-  it('what a caller waits for goes to the disks at once, and an idle cluster writes no more often than before (P14)', () => {
+  it('a time that a caller waits for goes to the disks at once, and an idle cluster writes no more often than before (P14)', () => {
     const world = new World({ spec: WITH_COORDINATOR, delayMs: () => 40 });
     world.run(3_000);
     const batches = () => [...world.batches.values()].reduce((sum, count) => sum + count, 0);

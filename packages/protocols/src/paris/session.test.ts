@@ -13,7 +13,7 @@ function committed(session: Session, ct: number, writes: Record<string, string |
 }
 
 describe('ParisSession (Algorithm 1)', () => {
-  it("uses a cache entry exactly when its ct lies above this transaction's snapshot (P7)", () => {
+  it("a session uses a cache entry exactly when its ct lies above this transaction's snapshot (P7)", () => {
     const session = new Session('s', parisSession);
     committed(session, 10, { x: 'mine' });
     const below = session.begin();
@@ -26,7 +26,7 @@ describe('ParisSession (Algorithm 1)', () => {
     expect(at.record('x', version(10, 'newer by another'))).toEqual({ value: 'newer by another', ts: 10 });
   });
 
-  it('sees the cache as it was at its start (P7)', () => {
+  it('a transaction sees the cache as it was at its start (P7)', () => {
     const session = new Session('s', parisSession);
     committed(session, 10, { x: '1' });
     const open = session.begin();
@@ -39,7 +39,7 @@ describe('ParisSession (Algorithm 1)', () => {
     expect(next.lookup('x')).toEqual({ value: '2', ts: 12 });
   });
 
-  it('keeps what an open transaction needs when the stable time passes it (PS3)', () => {
+  it('a session keeps what an open transaction needs when the stable time passes it (PS3)', () => {
     const session = new Session('s', parisSession);
     committed(session, 10, { x: '1' });
     const open = session.begin();
@@ -50,7 +50,7 @@ describe('ParisSession (Algorithm 1)', () => {
     expect(session.cacheSize).toBe(0);
   });
 
-  it('has one commit in flight (P8)', () => {
+  it('a session has one commit in flight (P8)', () => {
     const session = new Session('s', parisSession);
     const [a, b] = [session.begin(), session.begin()];
     a.write('x', '1');
@@ -61,7 +61,7 @@ describe('ParisSession (Algorithm 1)', () => {
     expect(session.commit(b)).toMatchObject({ hwt: 7 });
   });
 
-  it('remembers absent keys and tombstones for repeatable reads (P7)', () => {
+  it('a transaction keeps absent keys and tombstones for repeatable reads (P7)', () => {
     const session = new Session('s', parisSession);
     const tx = session.begin();
     session.started(tx, 5);
@@ -80,7 +80,7 @@ describe('ParisSession (Algorithm 1)', () => {
     expect([session.hwt, session.cacheSize]).toEqual([0, 0]);
   });
 
-  it('continues elsewhere under a new id with everything it has seen (D9, P8)', () => {
+  it('a session continues elsewhere under a new id with everything it has seen (D9, P8)', () => {
     const session = new Session('one', parisSession);
     session.observe({ ts: 5 });
     committed(session, 10, { x: '1' });
@@ -92,7 +92,7 @@ describe('ParisSession (Algorithm 1)', () => {
     expect(tx.lookup('x')).toEqual({ value: '1', ts: 10 });
   });
 
-  it('knows what a commit sends that is to follow the one in flight (P8)', () => {
+  it('a session gives the parameters of a commit that follows the one in flight (P8)', () => {
     const session = new Session('s', parisSession);
     const [a, b] = [session.begin(), session.begin()];
     a.write('x', '1');
@@ -104,12 +104,12 @@ describe('ParisSession (Algorithm 1)', () => {
     expect(session.commit(b)).toEqual({ ...attempt, hwt: 10 });
   });
 
-  it('that is detached from its commit in flight has seen the same and follows it no more; a later commit may begin', () => {
+  it('a session detached from its commit in flight keeps what it has seen and no longer follows it; a later commit may begin', () => {
     const session = new Session('first-session-of-two', parisSession);
     committed(session, 5, { x: '1' });
-    const doubtful = session.begin();
-    doubtful.write('x', '2');
-    session.commit(doubtful);
+    const pending = session.begin();
+    pending.write('x', '2');
+    session.commit(pending);
     const before = session.export();
     session.detach('second-session-of-two');
     expect(session.export()).toEqual(before);
@@ -122,13 +122,13 @@ describe('ParisSession (Algorithm 1)', () => {
     expect(() => new Session('s', parisSession).detach('t')).toThrow('no commit is in flight');
   });
 
-  it('a snapshot below what the session has seen is a broken coordinator', () => {
+  it("a snapshot below the session's last one is an error of the coordinator", () => {
     const session = new Session('s', parisSession);
     session.observe({ ts: 9 });
     expect(() => session.started(session.begin(), 8)).toThrow('below');
   });
 
-  it('reads its own last write of a key, whatever was pruned when (read your writes)', () => {
+  it('a session reads its own last write of a key, whatever was pruned when (read your writes)', () => {
     const step = fc.record({
       write: fc.boolean(),
       lag: fc.integer({ min: 0, max: 6 }),

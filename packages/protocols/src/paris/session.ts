@@ -5,7 +5,7 @@ import type { Snapshot } from '../kernel/transactions/snapshots.js';
 
 export const parisSession: SessionRules = {
   merge: (seen, more) => (more.ts > seen.ts ? more : seen),
-  /** A commit is not stable yet: it is remembered as `hwt`, and its writes in the cache. */
+  /** A commit is not stable yet: it is kept as `hwt`, and its writes in the cache. */
   committed: (seen: Snapshot): Snapshot => seen,
   covers: ({ ts }: Snapshot): Timestamp => ts,
   /** It is a snapshot itself. */

@@ -16,14 +16,14 @@ const ALL = [V, O, I];
 
 const PARTITIONS = [0, 1, 2, 3, 4, 5];
 
-/** What virginia replicates is lost on its way. */
+/** Virginia's replication messages are lost in transit. */
 const silent = ({ message, from }: Envelope<TransactionMessage>): boolean =>
   from.node !== V || !['Replicate', 'Heartbeat'].includes(message.type);
 
 /**
  * A transaction on all partitions, committed at home in virginia, which has replicated nothing of it when it loses its
  * disk.
- * @param filter what passes from the commit to the loss
+ * @param filter the messages that pass from the commit to the loss
  */
 function torn(filter: (envelope: Envelope<TransactionMessage>) => boolean = silent, partitions = PARTITIONS) {
   const world = new World({});
@@ -51,7 +51,7 @@ const leftOn = (world: World, txId: string): string[] =>
   ALL.filter((node) => [...world.node(node).store.chains.values()].flat().some((version) => version.txId === txId));
 
 describe('D10: a transaction of which a lost disk took a part', () => {
-  it('is taken back everywhere: readers in every region see what was there before', () => {
+  it('a partly lost transaction is taken back everywhere: readers in every region see the versions before it', () => {
     const { world, request } = torn();
     world.filter = () => true;
     world.until(recovered(world, V), 20_000);
@@ -61,7 +61,7 @@ describe('D10: a transaction of which a lost disk took a part', () => {
       expect(new TestClient(world, node).readOnce(...keysOf(world))).toEqual(PARTITIONS.map(() => '"before"'));
   });
 
-  it('is reported on every node, with its keys and the node that lost it, through a restart of all', () => {
+  it('a partly lost transaction is reported on every node, with its keys and the node that lost it, through a restart of all', () => {
     const { world, request, ct } = torn();
     world.filter = () => true;
     world.until(settled(world), 20_000);
@@ -79,7 +79,7 @@ describe('D10: a transaction of which a lost disk took a part', () => {
     }
   });
 
-  it('is reported by a node that has lost its disk since, too', () => {
+  it('a partly lost transaction is reported by a node that has lost its disk since, too', () => {
     const { world, request, ct } = torn();
     world.filter = () => true;
     world.until(recovered(world, V), 20_000);
@@ -92,7 +92,7 @@ describe('D10: a transaction of which a lost disk took a part', () => {
     expect(lossesOf(world, O)).toHaveLength(1);
   });
 
-  it('is called lost by every node from then on, and never committed', () => {
+  it('a partly lost transaction is called lost by every node from then on, and never committed', () => {
     const { world, request } = torn();
     world.filter = () => true;
     world.until(joined(world, V), 20_000);
@@ -104,7 +104,7 @@ describe('D10: a transaction of which a lost disk took a part', () => {
     for (const node of ALL) expect(statusOf(world, node, request.txId)).toBe('lost');
   });
 
-  it('is taken back where its only survivors are slices of the same node that were replicated', () => {
+  it('a partly lost transaction is taken back where its only survivors are slices of the same node that were replicated', () => {
     const passes = (envelope: Envelope<TransactionMessage>): boolean => silent(envelope) || envelope.to.node === O;
     const { world, request } = torn(passes, new World({}).topology.partitionsOn(V));
     expect(leftOn(world, request.txId)).toEqual([O]);
@@ -115,7 +115,7 @@ describe('D10: a transaction of which a lost disk took a part', () => {
     expect(statusOf(world, I, request.txId)).toBe('lost');
   });
 
-  it('holds stable time below it until every node has stored the verdict', () => {
+  it('a partly lost transaction holds stable time below it until every node has stored the verdict', () => {
     const { world, request, ct } = torn();
     const verdict = ({ message, to }: Envelope<TransactionMessage>) => message.type !== 'TakeBackReq' || to.node !== I;
     world.filter = verdict;
@@ -127,7 +127,7 @@ describe('D10: a transaction of which a lost disk took a part', () => {
     expect(leftOn(world, request.txId)).toEqual([]);
   });
 
-  it('is settled although the node crashes in the middle of it', () => {
+  it('a partly lost transaction is settled although the node crashes in the middle of the settlement', () => {
     const { world, request } = torn();
     world.filter = without('TakeBackResp');
     world.until(() => lossesOf(world, O).length > 0, 20_000);
@@ -140,7 +140,7 @@ describe('D10: a transaction of which a lost disk took a part', () => {
     for (const node of ALL) expect(lossesOf(world, node)).toHaveLength(1);
   });
 
-  it('comes to the same end when the node loses its disk once more in the middle of it', () => {
+  it('a settlement has the same result when the node loses its disk once more in the middle of it', () => {
     const { world, request } = torn();
     // Oregon has taken back its slices, ireland has not.
     world.filter = ({ message, to }) => message.type !== 'TakeBackReq' || to.node !== I;
@@ -153,7 +153,7 @@ describe('D10: a transaction of which a lost disk took a part', () => {
     for (const node of ALL) expect(lossesOf(world, node)).toHaveLength(1);
   });
 
-  it('is not brought back by a replication that was on its way', () => {
+  it('a partly lost transaction is not brought back by a replication that was in transit', () => {
     const held: Envelope<TransactionMessage>[] = [];
     const { world, request, ct } = torn((envelope) => {
       // Oregon's replication to ireland is late.
@@ -171,7 +171,7 @@ describe('D10: a transaction of which a lost disk took a part', () => {
     expect(leftOn(world, request.txId)).toEqual([]);
   });
 
-  it('is no loss when its slices came back with the copy: nothing is taken back', () => {
+  it('a transaction whose slices came back with the copy is no loss: nothing is taken back', () => {
     const { world, request, ct } = torn(() => true);
     world.until(recovered(world, V), 20_000);
     world.run(500);
@@ -181,7 +181,7 @@ describe('D10: a transaction of which a lost disk took a part', () => {
       expect(new TestClient(world, node).readOnce(...keysOf(world))).toEqual(PARTITIONS.map(() => '"torn"'));
   });
 
-  it('waits for the verdict where it is prepared: a late commit message decides nothing', () => {
+  it('a prepared slice waits for the verdict: a late commit message decides nothing', () => {
     const { world, request } = torn((envelope) => without('CommitTx', 'ResolveReq')(envelope) && silent(envelope));
     world.filter = without('TakeBackReq', 'ResolveReq');
     const suspended = () =>
@@ -205,7 +205,7 @@ describe('D10: a transaction of which a lost disk took a part', () => {
     expect(lossesOf(world, I)).toMatchObject([{ txId: request.txId, committed: false }]);
   });
 
-  it('leaves no prepare of a slice that was committed and not written down yet', () => {
+  it('a settlement leaves no prepare of a slice that was committed and not written yet', () => {
     const world = new World({ spec: THREE_COHORTS });
     world.run(100);
     const [a, x] = [0, 2].map((p) => world.topology.replicaNode(p, 'virginia')!) as [string, string];
@@ -215,7 +215,7 @@ describe('D10: a transaction of which a lost disk took a part', () => {
       for (const p of partitions) tx.write(keyIn(world, p), '"torn"');
       return world.ask(O, { ...client.commitRequest(tx), attemptRegions: ['virginia'] });
     };
-    // What is undecided at a holds back what commits there later.
+    // The undecided transaction at a holds back later commits there.
     world.filter = (envelope) => envelope.to.node !== x || envelope.message.type !== 'PrepareReq';
     ask(0, 2);
     world.run(20);

@@ -1,4 +1,4 @@
-/** Claims about stabilisation, frames and peers that talk nonsense. */
+/** Claims about stabilisation, frames and invalid messages of peers. */
 import { type ClusterSpec, packWall } from '@isochron/core';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import { keyIn, TestClient } from '../testing/clients.js';
@@ -14,7 +14,7 @@ const TWO_NODES_EACH: ClusterSpec = {
 };
 
 describe('PaRiS: stabilisation', () => {
-  it('a root says nothing until every child has reported since its own start (P13)', () => {
+  it('a root reports nothing until every child has reported since its own start (P13)', () => {
     const world = new World({ spec: TWO_NODES_EACH });
     world.run(200);
     world.crash('oregon-1');
@@ -30,7 +30,7 @@ describe('PaRiS: stabilisation', () => {
     expect(spoke()).toBe(true);
   });
 
-  it('nobody speaks for a region whose root it does not hear: UST stands still, and never passes the root (P13)', () => {
+  it('no report is sent for a region whose root is cut off: UST stands still, and never passes the root (P13)', () => {
     const world = new World({
       spec: { ...TWO_NODES_EACH, keyspaces: [{ name: 'default', partitions: 6, replication: 1 }] },
     });
@@ -58,7 +58,7 @@ describe('PaRiS: stabilisation', () => {
     world.until(() => world.ust() > frozen + 4096 * 900, 10_000);
   });
 
-  it("UST stands still while a root is away, and goes on when it is back: membership is the file's, not who is alive (P13)", () => {
+  it('UST stands still while a root is away, and goes on when it is back: the cluster file sets the membership, not liveness (P13)', () => {
     const world = new World({ spec: TWO_NODES_EACH });
     world.run(200);
     world.crash('oregon-1');
@@ -69,7 +69,7 @@ describe('PaRiS: stabilisation', () => {
     world.until(() => world.ust() > frozen + 4096 * 900);
   });
 
-  it('a node that hears its parent alone follows a clock that was ahead, also while UST stands still (T2)', () => {
+  it('a node that receives from its parent alone follows a clock that was ahead, also while UST stands still (T2)', () => {
     const world = new World({ spec: TWO_NODES_EACH });
     world.run(200);
     // The wall clocks are right again, all hybrid clocks are ahead of them, and stand still.
@@ -79,7 +79,7 @@ describe('PaRiS: stabilisation', () => {
     world.node('oregon-1').skewMs = 0;
     world.restart('oregon-1');
     world.run(5_000);
-    // A write of a root: from here on only roots hear of its clock.
+    // A write of a root: from here on only roots receive its clock.
     for (let i = 0; i < 5; i++) {
       const { ct } = new TestClient(world, 'virginia-1').write({ [keyIn(world, 0)]: `"${i}"` });
       expect(ct).toBeGreaterThan(packWall(world.now + 30_000));
@@ -102,7 +102,7 @@ describe('PaRiS: stabilisation', () => {
     expect(down.length).toBeGreaterThanOrEqual(6);
   });
 
-  it('nobody collects above the stable time that a node has on its disk: it begins nothing below a floor after a crash (P9)', () => {
+  it('no node collects above the stable time on its disk: it begins nothing below a floor after a crash (P9)', () => {
     const world = new World({ spec: TWO_NODES_EACH, settings: { retentionMs: 0 } });
     const client = new TestClient(world, 'oregon-1');
     for (let round = 0; round < 10; round++) {
@@ -115,7 +115,7 @@ describe('PaRiS: stabilisation', () => {
     }
   });
 
-  it('a root is a node with replicas, where its region has one: nobody else is missed (P13)', () => {
+  it('a root is a node with replicas, where its region has one: no other node is missed (P13)', () => {
     const spec: ClusterSpec = {
       regions: [
         { id: 'virginia', nodes: [{ id: 'virginia-1' }] },
@@ -176,14 +176,14 @@ describe('PaRiS: one phase', () => {
   });
 });
 
-describe('PaRiS: nonsense from peers', () => {
+describe('PaRiS: invalid messages of peers', () => {
   const nonsense: TransactionMessage[] = [
-    { type: 'CommitTx', partition: 0, txId: 'nobody', attempt: 0, ct: 5 },
-    { type: 'AbortTx', partition: 0, txId: 'nobody', attempt: 0 },
-    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'committed', ts: 9 },
-    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'prepared', ts: 9 },
-    { type: 'ResolveResp', txId: 'nobody', attempt: 0, partition: 3, state: 'lost', ts: 0 },
-    { type: 'PrepareResp', txId: 'nobody', attempt: 0, partition: 3, pt: 9 },
+    { type: 'CommitTx', partition: 0, txId: 'unknown', attempt: 0, ct: 5 },
+    { type: 'AbortTx', partition: 0, txId: 'unknown', attempt: 0 },
+    { type: 'ResolveResp', txId: 'unknown', attempt: 0, partition: 3, state: 'committed', ts: 9 },
+    { type: 'ResolveResp', txId: 'unknown', attempt: 0, partition: 3, state: 'prepared', ts: 9 },
+    { type: 'ResolveResp', txId: 'unknown', attempt: 0, partition: 3, state: 'lost', ts: 0 },
+    { type: 'PrepareResp', txId: 'unknown', attempt: 0, partition: 3, pt: 9 },
     sample('Replicate', { source: 'atlantis', from: 0, to: 9, groups: [] }),
     sample('Heartbeat', { source: 'ireland', from: 0, to: 9, verified: true }),
     { type: 'ReplayLog', region: 'atlantis', after: 0, upTo: 9 },
@@ -206,7 +206,7 @@ describe('PaRiS: nonsense from peers', () => {
       identity: { txId: 'x', attempt: 0, home: 'oregon', epoch: 0, cohorts: [999] },
       sentAfter: 0,
     },
-    // What only a node that has lost its disk asks and hears (D10).
+    // Requests and responses of a node that has lost its disk (D10).
     { type: 'ResyncRefused', partition: 0, source: 'atlantis', truncatedUpTo: 9e15 },
     { type: 'ResyncRefused', partition: 0, source: 'oregon', truncatedUpTo: 9e15 },
     { type: 'OutcomeResp', ref: 77, partition: 0, state: 'lost', ts: 0, attempt: 0 },
@@ -231,14 +231,14 @@ describe('PaRiS: nonsense from peers', () => {
       ref: 1,
       part: 0,
       parts: 1,
-      versions: [{ key: 'default/k', version: { ts: 9e15, txId: 'nobody', region: 'oregon', value: null } }],
+      versions: [{ key: 'default/k', version: { ts: 9e15, txId: 'unknown', region: 'oregon', value: null } }],
       next: null,
       vector: [{ region: 'virginia', ts: 9e15 }],
       gcFloor: 9e15,
     },
   ];
 
-  it("a peer's message that makes no sense is counted and changes nothing (D12)", () => {
+  it("a peer's invalid message is counted and changes nothing (D12)", () => {
     const world = new World();
     world.run(100);
     const virginia = world.node('virginia-1');
@@ -258,7 +258,7 @@ describe('PaRiS: nonsense from peers', () => {
     world.until(() => world.ust() >= ct);
   });
 
-  it("nobody but a region's own replica gives a disk up, and only where it was asked (D12)", () => {
+  it("a disk is given up only on the report of the region's own replica, and only where it was requested (D12)", () => {
     const world = new World();
     const { ct } = new TestClient(world, 'virginia-1').write({ [keyIn(world, 0)]: '1' });
     world.run(500);
@@ -273,12 +273,12 @@ describe('PaRiS: nonsense from peers', () => {
       // Ireland does not have the partition.
       for (const from of ['ireland-1', 'atlantis-1']) world.inject(to, { node: from, machine: 'replica/0' }, message);
     }
-    world.inject(to, { node: 'oregon-1', machine: 'replica/0' }, refused); // nothing was asked
+    world.inject(to, { node: 'oregon-1', machine: 'replica/0' }, refused); // nothing was requested
     world.run(2_000);
     expect(own.replication.counters.resyncs).toBe(1); // oregon's own, at the start
   });
 
-  it('a copy is handed to nodes of the cluster that have the partition, and to nobody else (D12)', () => {
+  it('a copy is sent to nodes of the cluster that have the partition, and to no other node (D12)', () => {
     const world = new World();
     new TestClient(world, 'virginia-1').write({ [keyIn(world, 0)]: '1' });
     world.run(500);

@@ -129,7 +129,7 @@ describe('D10: the verification of a disk', () => {
     expect(world.answer(V, ref)).toMatchObject({ type: 'CommitResp' });
   });
 
-  it('where one peer replica has reported, another one is waited for until 2 s after its link came up', () => {
+  it('where one peer replica has reported, a node waits for another one until 2 s after its link came up', () => {
     const world = new World({ spec: everywhere(1) });
     world.run(100);
     restarted(world);
@@ -144,7 +144,7 @@ describe('D10: the verification of a disk', () => {
     expect(statusOf(world, V)).toEqual({ state: 'unverified', missing: [O], timedOut: false });
   });
 
-  it('a peer replica whose link stays down holds nothing up where another one has reported', () => {
+  it('a peer replica whose link stays down delays nothing where another one has reported', () => {
     const world = new World({ spec: everywhere(1) });
     world.run(100);
     restarted(world);
@@ -154,7 +154,7 @@ describe('D10: the verification of a disk', () => {
     expect(world.answer(V, ref)).toMatchObject({ type: 'CommitResp' });
   });
 
-  it('a first start and a restart of the whole cluster wait for nothing but their links', () => {
+  it('a first start and a restart of the whole cluster wait only for their links', () => {
     for (const empty of [true, false]) {
       const world = new World({ empty });
       world.until(() => [V, O, I].every((node) => world.node(node).parts.membership.joined), 5_000);

@@ -1,4 +1,4 @@
-/** Claims about what a transaction sees: snapshots, sessions, atomicity. */
+/** Claims about a transaction's reads: snapshots, sessions, atomicity. */
 import { packWall } from '@isochron/core';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
@@ -24,7 +24,7 @@ describe('PaRiS: what a transaction sees of its own session', () => {
 });
 
 describe('PaRiS: which snapshots are served', () => {
-  it('a snapshot that is not stable yet is waited for within a bound, then refused (P5)', () => {
+  it('a snapshot that is not stable yet waits within a bound, and is then refused (P5)', () => {
     const world = settled({ delayMs: () => 40 });
     const key = keyIn(world, 0);
     const { ct } = new TestClient(world, 'virginia-1').write({ [key]: '1' });
@@ -89,7 +89,7 @@ describe('PaRiS: which snapshots are served', () => {
     expect(client.write({ [keyIn(world, 0)]: '2', [keyIn(world, 1)]: '2' }).ct).toBeGreaterThan(ct);
   });
 
-  it('an ended transaction, and one that never was, are told apart', () => {
+  it('an ended transaction and one that never existed get different codes', () => {
     const world = settled();
     const client = new TestClient(world, 'virginia-1');
     const tx = client.begin();
@@ -97,7 +97,7 @@ describe('PaRiS: which snapshots are served', () => {
     const read = (txId: string) =>
       world.call('virginia-1', { type: 'ReadReq', txId, ust: 0, at: null, keys: ['default/x'] });
     expect(read(tx.id)).toMatchObject({ type: 'Refused', code: 'TRANSACTION_FINISHED' });
-    expect(read('nobody-ever-made-it.0')).toMatchObject({ type: 'Refused', code: 'TRANSACTION_UNKNOWN' });
+    expect(read('never-made.0')).toMatchObject({ type: 'Refused', code: 'TRANSACTION_UNKNOWN' });
   });
 });
 
@@ -129,7 +129,7 @@ describe('PaRiS: remote reads', () => {
     expect(world.answer('virginia-1', ref)?.type).toBe('ReadResp');
   });
 
-  it('a remote replica that stays silent is given up after the read timeout (P10)', () => {
+  it('a read gives up on a remote replica that does not respond after the read timeout (P10)', () => {
     const world = settled({ settings: { readTimeoutMs: 200 } });
     const remote = world.topology.partitions.find((p) => !p.regions.includes('ireland'))!;
     const key = keyIn(world, remote.id);
@@ -141,7 +141,7 @@ describe('PaRiS: remote reads', () => {
     expect(world.node('ireland-1').parts.coordinator.reads.counters.failovers).toBeGreaterThan(0);
   });
 
-  it('an answer to a read of a previous incarnation answers nothing, whatever its reference (P10)', () => {
+  it('a response to a read of a previous incarnation is ignored, whatever its reference (P10)', () => {
     const world = settled();
     const remote = world.topology.partitions.find((p) => !p.regions.includes('virginia'))!;
     const [first] = world.topology.preferredRegions(remote.id, 'virginia');
@@ -164,7 +164,7 @@ describe('PaRiS: remote reads', () => {
     world.run(10);
     expect(asked).toHaveLength(2);
     world.filter = () => true;
-    // The replica stood still meanwhile, and answers both now, the old one first.
+    // The replica was paused meanwhile, and answers both now, the old one first.
     for (const { to, from, message } of asked) world.inject(to, from, message);
     world.until(() => world.answer('virginia-1', ref) !== undefined);
     expect(world.answer('virginia-1', ref)).toMatchObject({ versions: [{ value: '"of b"' }] });

@@ -1,13 +1,13 @@
 import type { TransactionNode } from '../kernel/transactions/node.js';
 import type { World } from './world.js';
 
-/** What reads have waited. */
+/** How often and how long reads have waited. */
 export interface Blocking {
   readonly reads: number;
   readonly ms: number;
 }
 
-/** Of one node since its start. */
+/** On one node since its start. */
 export function blockingOf({ replicas }: TransactionNode): Blocking {
   const counters = replicas.map(({ waiting }) => waiting.counters);
   return {
@@ -16,7 +16,7 @@ export function blockingOf({ replicas }: TransactionNode): Blocking {
   };
 }
 
-/** Of all nodes. */
+/** On all nodes. */
 export function blockingIn(world: World): Blocking {
   const nodes = [...world.nodes.values()].map(({ parts }) => blockingOf(parts));
   return {

@@ -1,6 +1,6 @@
 /// <reference types="jest" />
 /**
- * What every causally consistent protocol of single operations claims about what clients see.
+ * The claims of every causally consistent protocol of single operations about what clients see.
  * `causality-claims.test.ts` runs them for each such protocol.
  */
 import type { Deps, NodeId, Timestamp } from '@isochron/core';
@@ -18,15 +18,17 @@ const RUNS = { seed: 20_261_120, numRuns: 25, endOnFailure: true };
 /** Registers the claims for one protocol. */
 export function causalityClaims(
   protocol: OperationProtocol,
-  /** What a session has seen that has seen everything up to a timestamp. */
+  /** `seen` of a session that has seen everything up to a timestamp. */
   seenUpTo: (ts: Timestamp, world: OperationWorld) => Deps = seenEverything,
-  /** What a ROT shows that reaches one partition before a PUT of X1 and the other one after that of its effect Y1. */
+  /**
+   * The result of a ROT that reaches one partition before a PUT of X1 and the other one after that of its effect Y1.
+   */
   between: readonly [x: string, y: string] = ['X0', 'Y0'],
 ): void {
   const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(protocol, options);
 
   describe('what a client sees', () => {
-    it('whoever has seen an effect sees its cause from then on, whichever node of the region is asked', () => {
+    it('a session that has seen an effect sees its cause from then on, at every node of the region', () => {
       const world = settled({
         spec: replicated(REGIONS, 2),
         delayMs: (a, b) => (a.startsWith('oregon') === b.startsWith('oregon') ? 1 : 40),
@@ -66,7 +68,7 @@ export function causalityClaims(
       }
     });
 
-    it('what is written is visible everywhere after some time, also when nothing else is written', () => {
+    it('a write is visible everywhere after some time, also when nothing else is written', () => {
       const world = settled();
       const keys = [0, 1, 2, 3].map((partition) => keyIn(world, partition));
       const client = new OperationClient(world, 'oregon-1');
@@ -95,7 +97,7 @@ export function causalityClaims(
       expect(world.counted('oregon-1', 'arrivals')).toBe(2);
     });
 
-    it('a session that moves and writes there waits too: nobody sees the effect without its cause (D9)', () => {
+    it('a session that moves and writes there waits too: no session sees the effect without its cause (D9)', () => {
       const world = settled({ delayMs: (a, b) => (a === b ? 0 : 50) });
       const [cause, effect] = [keyIn(world, 0), keyIn(world, 1)];
       const alice = new OperationClient(world, 'virginia-1');
@@ -108,7 +110,7 @@ export function causalityClaims(
       expect(bob.rot(cause, effect)).toEqual(['cause', 'effect']);
     });
 
-    it('a session that has moved sees it at every node of the region, also at one that hears of stable times late (D9)', () => {
+    it('a session that has moved sees its versions at every node of the region, also at one that receives stable times late (D9)', () => {
       const world = settled({ spec: replicated(REGIONS, 2) });
       const key = keyIn(world, 1);
       expect(world.topology.replicaNode(1, 'oregon')).toBe('oregon-2');
@@ -120,7 +122,7 @@ export function causalityClaims(
       expect(client.rot(key, keyIn(world, 0))).toEqual(['mine', null]);
     });
 
-    it('a node that starts again shows what is universally stable, though it knows nothing else of its region yet (D7)', () => {
+    it('a node that starts again shows what is universally stable, before it has any other times of its region (D7)', () => {
       const world = settled({ spec: replicated(REGIONS, 2) });
       const key = keyIn(world, 1);
       expect(world.topology.replicaNode(1, 'oregon')).toBe('oregon-2');
@@ -135,7 +137,7 @@ export function causalityClaims(
       expect(client.rot(key, keyIn(world, 0))).toEqual(['stable', null]);
     });
 
-    it('what a session claims to have seen in the future is refused (T1)', () => {
+    it('a session that claims to have seen a future timestamp is refused (T1)', () => {
       const world = settled();
       const far = world.node('virginia-1').parts.clock.latest(world.now, 3_600_000);
       const request = new OperationClient(world, 'virginia-1').session.get(keyIn(world, 0));
@@ -143,7 +145,7 @@ export function causalityClaims(
       expect(answer.code).toBe('TIMESTAMP_IN_FUTURE');
     });
 
-    it('a session goes on from what another one has exported (D9)', () => {
+    it('a session continues from the state that another one has exported (D9)', () => {
       const world = settled();
       const key = keyIn(world, 0);
       const client = new OperationClient(world, 'virginia-1');
@@ -167,9 +169,9 @@ export function causalityClaims(
       );
     });
 
-    it('in random worlds with crashes, cut links and wrong clocks every read is causal, regions agree in the end, nothing acknowledged is lost', () => {
+    it('in random worlds with crashes, cut links and wrong clocks every read is causal, regions converge, and nothing acknowledged is lost', () => {
       let answered = 0;
-      // One key at a time shows less.
+      // Reads of one key at a time reveal less.
       const numRuns = protocol.rots === false ? 80 : RUNS.numRuns;
       fc.assert(
         fc.property(drawnWorld, (drawn) => {
@@ -216,7 +218,7 @@ export function causalityClaims(
       const y0 = c2.put(y, 'Y0');
       world.until(() => world.ust() > y0);
       world.run(50);
-      // C1 chooses its snapshot at virginia-1 and reads x there; its request for y is on its way for long.
+      // C1 chooses its snapshot at virginia-1 and reads x there; its request for y is in transit for long.
       const c1 = new OperationClient(world, 'virginia-1');
       const request = c1.session.rot([x, y]);
       slow = true;

@@ -1,6 +1,6 @@
 /**
- * Says whether what clients read is causal. It knows of each write what its session had seen, and follows that transitively; it knows nothing of the
- * protocol. Every written value is the id of its write.
+ * Checks that clients' reads are causal. It stores with each write what its session had seen, and follows that
+ * transitively; it uses nothing of the protocol. Every written value is the id of its write.
  */
 
 /** A write, by the id that is its value. */
@@ -15,7 +15,7 @@ export class Causality {
   readonly #writes = new Map<string, Write>();
   readonly #pasts = new Map<string, Set<string>>();
 
-  /** A session writes; whether or not it is ever answered, what it had seen is what the write depends on. */
+  /** A session writes: whether or not it is answered, the write depends on what the session had seen. */
   wrote(session: string, key: string, id: string): void {
     const past = this.#past(session);
     this.#writes.set(id, { key, past: new Set(past) });
@@ -26,14 +26,14 @@ export class Causality {
     this.#past(session).add(id);
   }
 
-  /** A session reads keys: one after the other, or in one snapshot. `null` is no version. */
+  /** A session reads keys: one after the other, or in one snapshot. `null` is an absent version. */
   read(session: string, entries: readonly (readonly [key: string, id: string | null])[]): void {
     const past = this.#past(session);
     for (const [key, id] of entries) this.#check(`${session} reads ${key}=${id}`, key, id, past);
     for (const [, id] of entries) {
       if (id === null) continue;
       const cause = this.#writes.get(id)!.past;
-      // Nothing else of the snapshot may be older than what this version depends on.
+      // Nothing else of the snapshot may be older than this version's dependencies.
       for (const [key, other] of entries) {
         this.#check(`${session} reads ${key}=${other} beside ${id}`, key, other, cause);
       }
@@ -57,7 +57,7 @@ export class Causality {
     for (const cause of this.#writes.get(id)!.past) past.add(cause);
   }
 
-  /** A version is too old when a later one of the same key is in what is depended on. */
+  /** A version is too old when the dependencies contain a later one of the same key. */
   #check(what: string, key: string, id: string | null, past: ReadonlySet<string>): void {
     for (const cause of past) {
       const write = this.#writes.get(cause)!;

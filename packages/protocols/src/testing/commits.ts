@@ -1,9 +1,9 @@
-/** Commits as a session would send them, for claims about what becomes of them. */
+/** Commits as a session would send them, for claims about their outcomes. */
 import type { CommitReq } from '../kernel/transactions/messages.js';
 import { keyIn } from './clients.js';
 import { World } from './world.js';
 
-/** A world in which stable times are known everywhere. */
+/** A world whose nodes have received stable times. */
 export function settled(options?: ConstructorParameters<typeof World>[0]): World {
   const world = new World(options);
   world.run(100);

@@ -1,5 +1,5 @@
 /// <reference types="jest" />
-/** What every protocol of single operations claims about what it keeps. */
+/** The claims of every protocol of single operations about durability. */
 import type { OperationProtocol } from '../kernel/operations/protocol.js';
 import { joined, loseDisk } from './lost-disks.js';
 import { everywhere, NODES, refusal, settledWorld, without } from './operation-fixtures.js';
@@ -23,7 +23,7 @@ export function durabilityClaims(protocol: OperationProtocol): void {
       expect(world.answer('virginia-1', ref)?.type).toBe('PutResp');
     });
 
-    it('an answer that shows a version waits until that is on disk (D1)', () => {
+    it('an answer that shows a version waits until the version is on disk (D1)', () => {
       const world = settled();
       const key = keyIn(world, 0);
       const [writer, reader] = [new OperationClient(world, 'virginia-1'), new OperationClient(world, 'virginia-1')];
@@ -40,7 +40,7 @@ export function durabilityClaims(protocol: OperationProtocol): void {
       expect(world.answer('virginia-1', get)).toMatchObject({ type: 'GetResp', version: { value: '1' } });
     });
 
-    it('no Replicate leaves before what it carries is on disk (D1)', () => {
+    it('no Replicate leaves before the versions in it are on disk (D1)', () => {
       const world = settled();
       const client = new OperationClient(world, 'virginia-1');
       world.diskMs.set('virginia-1', Number.POSITIVE_INFINITY);
@@ -52,7 +52,7 @@ export function durabilityClaims(protocol: OperationProtocol): void {
       expect(world.crossed('Replicate')).toBe(2);
     });
 
-    it('what was not acknowledged may be lost with the process, and nobody has seen it (D1)', () => {
+    it('a PUT that was not acknowledged may be lost with the process, and no client has seen it (D1)', () => {
       const world = settled();
       const key = keyIn(world, 0);
       const client = new OperationClient(world, 'virginia-1');
@@ -66,7 +66,7 @@ export function durabilityClaims(protocol: OperationProtocol): void {
       expect(everywhere(world, key)).toEqual([null, null, null]);
     });
 
-    it('what was acknowledged outlives the crash of every node (D7)', () => {
+    it('acknowledged PUTs survive the crash of every node (D7)', () => {
       const world = settled();
       const key = keyIn(world, 0);
       new OperationClient(world, 'virginia-1').put(key, '1');
@@ -92,7 +92,7 @@ export function durabilityClaims(protocol: OperationProtocol): void {
       expect(everywhere(world, key)).toEqual(['2', '2', '2']);
     });
 
-    it('a replica of a lost disk comes back with what its peers have, its own last versions too (D10)', () => {
+    it("a replica of a lost disk comes back with its peers' data, its own last versions too (D10)", () => {
       const world = settled();
       const keys = [0, 1, 2].map((partition) => keyIn(world, partition));
       const client = new OperationClient(world, 'virginia-1');
@@ -110,9 +110,9 @@ export function durabilityClaims(protocol: OperationProtocol): void {
       expect(reader.rot(...keys)).toEqual(['last', keys[1], keys[2]]);
     });
 
-    it('a lost disk comes back although a stable time that still counts it has passed what it copies (D10)', () => {
-      // What virginia's root sends takes long: it arrives after its other node has lost its disk and has asked
-      // everybody.
+    it('a lost disk comes back although a stable time that still counts it has passed the copied versions (D10)', () => {
+      // Messages of virginia's root take long: they arrive after its other node has lost its disk and has asked
+      // every node.
       const delayMs = (from: string, to: string) => (from === 'virginia-1' && !to.startsWith('virginia') ? 300 : 1);
       const world = settled({ spec: replicated(REGIONS, 2, 2), delayMs });
       world.run(2_000);
@@ -130,7 +130,7 @@ export function durabilityClaims(protocol: OperationProtocol): void {
       expect(new OperationClient(world, 'virginia-2').get(key)).toBe('1');
     });
 
-    it('a replica without its data answers nobody (D10)', () => {
+    it('a replica without its data answers no request (D10)', () => {
       const world = settled();
       const key = keyIn(world, 0);
       new OperationClient(world, 'virginia-1').put(key, '1');
@@ -141,7 +141,7 @@ export function durabilityClaims(protocol: OperationProtocol): void {
       expect(refusal(world, 'virginia-1', client.session.get(key))).toBe('NOT_READY');
     });
 
-    it('a node that has lost its disk serves nobody before the stable time has passed its loss (D10)', () => {
+    it('a node that has lost its disk serves no request before the stable time has passed its loss (D10)', () => {
       const world = settled();
       const key = keyIn(world, 0);
       new OperationClient(world, 'virginia-1').put(key, '1');
@@ -158,7 +158,7 @@ export function durabilityClaims(protocol: OperationProtocol): void {
       expect(client.get(key)).toBe('1');
     });
 
-    it('after a start a replica shows and decides nothing until its peers have said what they know of its disk, for a while (D10)', () => {
+    it('after a start a replica shows and decides nothing until its peers have reported on its disk, within a bound (D10)', () => {
       const world = settled();
       const key = keyIn(world, 0);
       const client = new OperationClient(world, 'virginia-1');
@@ -207,7 +207,7 @@ export function durabilityClaims(protocol: OperationProtocol): void {
       });
     }
 
-    it('a peer’s stream that lost a frame is asked for again (D6)', () => {
+    it('a peer’s stream that lost a frame is requested again (D6)', () => {
       const world = settled();
       const key = keyIn(world, 0);
       without(world, 'Replicate', 'Heartbeat');
@@ -219,7 +219,7 @@ export function durabilityClaims(protocol: OperationProtocol): void {
       expect(world.counted('oregon-1', 'gaps')).toBeGreaterThan(0);
     });
 
-    it('old versions and log entries go when every region has the newer ones, and reads stay what they are (P9)', () => {
+    it('old versions and log entries are collected when every region has the newer ones, and reads do not change (P9)', () => {
       const world = settled({ settings: { retentionMs: 100 } });
       const key = keyIn(world, 0);
       const client = new OperationClient(world, 'virginia-1');
@@ -231,7 +231,7 @@ export function durabilityClaims(protocol: OperationProtocol): void {
       world.until(() => world.node('virginia-1').store.logs.get(0)?.length === 0);
     });
 
-    it('a deletion is a version like others, goes last, and nothing comes back behind it (P9)', () => {
+    it('a tombstone is a version like others, is collected last, and no older version comes back after it (P9)', () => {
       const world = settled({ settings: { retentionMs: 100 } });
       const key = keyIn(world, 0);
       const client = new OperationClient(world, 'virginia-1');
@@ -245,7 +245,7 @@ export function durabilityClaims(protocol: OperationProtocol): void {
       expect(everywhere(world, key)).toEqual([null, null, null]);
     });
 
-    it('writes of the same key at the same time: the last one wins, in every region the same', () => {
+    it('of writes of the same key at the same time the last one wins, the same in every region', () => {
       const world = settled({ delayMs: () => 30 });
       const key = keyIn(world, 0);
       const clients = NODES.map((node) => new OperationClient(world, node));

@@ -22,13 +22,13 @@ export const without =
   ({ message }: Envelope<TransactionMessage>): boolean =>
     !types.includes(message.type);
 
-/** Whether a message of the type goes from one node to another; an empty name is any. */
+/** Whether a message of the type goes from one node to another; an empty name stands for any. */
 export const between = (from: NodeId, to: NodeId, type: Message) => (envelope: Envelope<TransactionMessage>) =>
   envelope.message.type === type && ['', envelope.from.node].includes(from) && ['', envelope.to.node].includes(to);
 
 /**
  * A transaction that the nodes a, b and x have prepared for their partitions 0, 1 and 2. Oregon coordinates it, and answers under `ref`.
- * @param filter what of the votes gets through; the cohorts' questions do not
+ * @param filter which votes pass; the cohorts' status requests are lost
  */
 export function preparedOnThree(filter: (envelope: Envelope<TransactionMessage>) => boolean = without('PrepareResp')): {
   world: World;
@@ -57,7 +57,7 @@ export const settled =
   () =>
     nodes.every((node) => world.node(node).store.prepared.size === 0);
 
-/** How the one transaction of each node has ended. */
+/** The outcome of the only transaction on each node. */
 export const decisions = (world: World, ...nodes: NodeId[]): string[] =>
   nodes.map((node) =>
     [...world.node(node).store.outcomes.values()]

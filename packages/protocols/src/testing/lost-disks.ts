@@ -11,11 +11,11 @@ export const everywhere = (partitions: number): ClusterSpec => ({
   keyspaces: [{ name: 'default', partitions, replication: 3 }],
 });
 
-/** What a node has of a partition: key and chain. */
+/** A node's data of a partition: key and chain. */
 export const versions = (world: World, node: string, partition: number): [string, readonly Version[]][] =>
   [...world.node(node).store.chains].filter(([name]) => name.startsWith(`${partition}|`)).sort();
 
-/** What these shorthands need of a world, whatever its nodes say. */
+/** The parts of a world that these shorthands need, whatever its messages. */
 interface AnyWorld extends Pick<World, 'crash' | 'run' | 'restart'> {
   node(id: string): { readonly parts: Pick<TransactionNode, 'membership'> };
 }
@@ -23,7 +23,7 @@ interface AnyWorld extends Pick<World, 'crash' | 'run' | 'restart'> {
 /** A condition: the node has its data. */
 export const joined = (world: AnyWorld, node: string) => () => world.node(node).parts.membership.joined;
 
-/** A condition: joined, and far enough for sessions to have been born after the loss. */
+/** A condition: the node has joined, and UST has passed its loss. */
 export const recovered = (world: World, node: string) => () =>
   joined(world, node)() && world.ust() > world.node(node).parts.membership.incarnation;
 
@@ -34,11 +34,11 @@ export function loseDisk(world: AnyWorld, node: string): void {
   world.restart(node, new PlainStore());
 }
 
-/** How far a node is on its way back. */
+/** The progress of a node's rebuild. */
 export const rebuild = (world: World, node: string): RebuildStatus => world.node(node).parts.rebuild.describe();
 
 /**
- * Runs as `World.run` does, and does what a driver does with a node that gives its disk up: it is started on an empty one.
+ * Runs as `World.run` does, and restarts a node that gives its disk up on an empty one, as a driver does.
  * @returns the nodes that gave up
  */
 export function runRebuilding(world: World, ms: number): string[] {

@@ -1,5 +1,5 @@
 /// <reference types="jest" />
-/** What every protocol with dependency matrices claims (Orbe, section 3): the DM protocol and what builds on it. */
+/** The claims of every protocol with dependency matrices (Orbe, section 3): the DM protocol and those based on it. */
 import type { Conflict } from '../kernel/node-state.js';
 import { elementsOf } from '../kernel/operations/dependency-matrix.js';
 import type { OperationProtocol } from '../kernel/operations/protocol.js';
@@ -17,12 +17,12 @@ export function matrixClaims(protocol: OperationProtocol): void {
     world.node(node).parts.replicas.find((replica) => replica.partition === partition)!;
   const held = (world: OperationWorld, node: string, partition: number): number =>
     replicaOf(world, node, partition).replication.held;
-  /** Nothing that virginia-1 has sourced arrives anywhere. */
+  /** No version sourced by virginia-1 arrives anywhere. */
   const withoutX = (world: OperationWorld) => {
     world.filter = ({ from, message }) =>
       from.node !== 'virginia-1' || !(message.type === 'Replicate' || message.type === 'Heartbeat');
   };
-  /** A client in Virginia writes X at partition 0 and then Y at partition 1; X is on its way for long. */
+  /** A client in Virginia writes X at partition 0 and then Y at partition 1; X is in transit for long. */
   const written = (options: WorldOptions = {}) => {
     const world = settled(options);
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];
@@ -33,7 +33,7 @@ export function matrixClaims(protocol: OperationProtocol): void {
   };
 
   describe('dependency matrices', () => {
-    it('an update is installed only after what it depends on: “p applies Y only after X” (Orbe, Fig. 2)', () => {
+    it('an update is installed only after its dependencies: “p applies Y only after X” (Orbe, Fig. 2)', () => {
       const { world, x, y, tsY } = written();
       world.run(60);
       const reader = new OperationClient(world, 'oregon-2');
@@ -50,7 +50,7 @@ export function matrixClaims(protocol: OperationProtocol): void {
       expect(vv.applied('virginia')).toBeGreaterThan(tsY);
     });
 
-    it('what it waits for of its own partition is looked at, not asked for', () => {
+    it('a dependency on the own partition is checked without a message', () => {
       const world = settled();
       const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 0, 'y')];
       world.filter = ({ from, to, message }) =>
@@ -76,7 +76,7 @@ export function matrixClaims(protocol: OperationProtocol): void {
       client.put(keyIn(world, 1), '1');
       client.put(keyIn(world, 1), '2');
       world.run(100);
-      // One for the second write, in each of two regions: nothing for the first, and the third depends on its own partition.
+      // One for the second write, in each of two regions: none for the first, and the third depends on its own partition.
       expect(world.crossed('DepCheckReq') - before).toBe(2);
       const total = (counter: string) =>
         world.topology.nodes.reduce((sum, node) => sum + world.counted(node, counter), 0);
@@ -87,7 +87,7 @@ export function matrixClaims(protocol: OperationProtocol): void {
       const world = settled({ delayMs: () => 1 });
       const keys = [keyIn(world, 0, 'a'), keyIn(world, 0, 'b'), keyIn(world, 3)];
       const client = new OperationClient(world, 'oregon-1');
-      // Fresh: nobody knows yet that every region has them.
+      // Fresh: no node has confirmed yet that every region has them.
       const stamps = keys.map((key) => new OperationClient(world, 'oregon-1').put(key, 'X'));
       for (const key of [keys[1]!, keys[0]!, keys[2]!]) client.get(key);
       expect(elementsOf(client.session.seen)).toEqual([
@@ -127,12 +127,12 @@ export function matrixClaims(protocol: OperationProtocol): void {
   describe('conflicts (section 3.4)', () => {
     const conflicts = (world: OperationWorld) => world.topology.nodes.map((node) => world.counted(node, 'conflicts'));
 
-    it('“d and d′ are created concurrently by different replicas, idt ≠ ut: they conflict”, and the application can be told', () => {
-      const told: Conflict[] = [];
+    it('“d and d′ are created concurrently by different replicas, idt ≠ ut: they conflict”, and the application can observe it', () => {
+      const reported: Conflict[] = [];
       const world = settled({
         spec: replicated(REGIONS),
         delayMs: () => 20,
-        conflict: (conflict) => told.push(conflict),
+        conflict: (conflict) => reported.push(conflict),
       });
       const key = keyIn(world, 0);
       const clients = ['virginia-1', 'oregon-1'].map((node) => new OperationClient(world, node));
@@ -140,8 +140,8 @@ export function matrixClaims(protocol: OperationProtocol): void {
       world.until(() => refs.every((ref, i) => world.answer(clients[i]!.node, ref) !== undefined));
       world.run(200);
       expect(conflicts(world)).toEqual([1, 1, 1]);
-      expect(told.map(({ key: k }) => k)).toEqual([key, key, key]);
-      expect(told[0]!.update.value).not.toBe(told[0]!.existing!.value);
+      expect(reported.map(({ key: k }) => k)).toEqual([key, key, key]);
+      expect(reported[0]!.update.value).not.toBe(reported[0]!.existing!.value);
     });
 
     it('“if d is created after d′ is replicated, idt = ut, then d and d′ do not conflict”', () => {
@@ -159,7 +159,7 @@ export function matrixClaims(protocol: OperationProtocol): void {
       expect(conflicts(world)).toEqual([0, 0, 0]);
     });
 
-    it('what is written after a deletion does not conflict with it, whether it has gone here or there by then (P9)', () => {
+    it('a write after a deletion does not conflict with it, whether or not either region has collected it (P9)', () => {
       const world = settled({ spec: replicated(REGIONS), settings: { retentionMs: 50 } });
       const keys = [keyIn(world, 0, 'a'), keyIn(world, 0, 'b')] as const;
       // From now on Ireland collects half a second after Oregon.
@@ -188,7 +188,7 @@ export function matrixClaims(protocol: OperationProtocol): void {
   });
 
   describe('what waits is safe', () => {
-    it('a dependency check is answered when what it asks for is on disk: the answer is a promise (D1)', () => {
+    it('a dependency check is answered when the dependency is on disk: the answer is a promise (D1)', () => {
       const { world, x, y, tsX } = written();
       world.diskMs.set('oregon-1', Number.POSITIVE_INFINITY);
       world.filter = () => true;
@@ -204,7 +204,7 @@ export function matrixClaims(protocol: OperationProtocol): void {
       expect(new OperationClient(world, 'oregon-2').get(x)).toBe('X');
     });
 
-    it('what waits at a node is lost with it, and comes again (D6, D7)', () => {
+    it('updates that wait at a node are lost with it, and arrive again (D6, D7)', () => {
       const { world, x, y } = written();
       world.run(60);
       expect(held(world, 'oregon-2', 1)).toBe(1);
@@ -217,7 +217,7 @@ export function matrixClaims(protocol: OperationProtocol): void {
       expect(new OperationClient(world, 'oregon-1').get(x)).toBe('X');
     });
 
-    it('a link that comes back is asked only for what has not come (D6)', () => {
+    it('a link that comes back is asked only for missing updates (D6)', () => {
       const { world, tsY } = written();
       world.run(60);
       const from = world.sent.length;
@@ -235,7 +235,7 @@ export function matrixClaims(protocol: OperationProtocol): void {
       expect(held(world, 'oregon-2', 1)).toBe(1);
     });
 
-    it('a question or an answer that was lost is asked for again (D6)', () => {
+    it('a lost dependency check or its lost answer is sent again (D6)', () => {
       const world = settled({ settings: { readTimeoutMs: 300 } });
       without(world, 'DepCheckResp');
       const client = new OperationClient(world, 'virginia-1');
@@ -248,7 +248,7 @@ export function matrixClaims(protocol: OperationProtocol): void {
       expect(held(world, 'oregon-2', 1)).toBe(0);
     });
 
-    it('… at once when the link is back that has lost it (D6)', () => {
+    it('a lost dependency check is sent again at once when the link that lost it is back (D6)', () => {
       const world = settled({ settings: { readTimeoutMs: 60_000 } });
       world.cut('oregon-1', 'oregon-2');
       const client = new OperationClient(world, 'virginia-1');
@@ -261,7 +261,7 @@ export function matrixClaims(protocol: OperationProtocol): void {
       expect(held(world, 'oregon-2', 1)).toBe(0);
     });
 
-    it('what waits is bounded: beyond it nothing is taken in, and asked for when there is room (D11)', () => {
+    it('waiting updates are bounded: beyond the bound none is accepted, and they are requested when there is room (D11)', () => {
       const { world, y, client } = written({ settings: { maxPendingBytes: 4_000 } });
       for (let i = 0; i < 60; i++) client.put(y, `${i}`.padStart(50, '0'));
       world.run(500);
@@ -290,7 +290,7 @@ export function matrixClaims(protocol: OperationProtocol): void {
       expect(world.crossed('GetSliceResp')).toBe(1);
     });
 
-    it('what others have and this region cannot have yet is not copied, but waits at the gate again (D10)', () => {
+    it('updates that others have and this region cannot have yet are not copied, but wait at the gate again (D10)', () => {
       const { world, y, tsY } = written();
       world.filter = ({ from, to, message }) =>
         !(from.node === 'virginia-1' && to.node === 'oregon-1') ||
@@ -312,7 +312,7 @@ export function matrixClaims(protocol: OperationProtocol): void {
       expect(new OperationClient(world, 'oregon-2').rot(y)).toEqual(['Y']);
     });
 
-    it('what waits for a replica that has lost its disk goes on when that has it again (D10)', () => {
+    it('updates that wait for a replica that has lost its disk go on when the replica has its data again (D10)', () => {
       const { world, x, y } = written();
       world.run(60);
       loseDisk(world, 'oregon-1');
@@ -322,7 +322,7 @@ export function matrixClaims(protocol: OperationProtocol): void {
       expect(new OperationClient(world, 'oregon-2').rot(y, x)).toEqual(['Y', 'X']);
     });
 
-    it('what waits of a source that has lost its disk is given up: nobody has it, or everybody (D10)', () => {
+    it('waiting updates of a source that has lost its disk are given up: either no region has them, or every region (D10)', () => {
       const { world, x, y } = written();
       world.run(60);
       expect([held(world, 'oregon-2', 1), held(world, 'ireland-2', 1)]).toEqual([1, 1]);
@@ -339,7 +339,7 @@ export function matrixClaims(protocol: OperationProtocol): void {
       expect(new Set(shown(y))).toEqual(new Set(['Y2']));
     });
 
-    it('questions and words that make no sense change nothing (D12)', () => {
+    it('dependency checks and answers that are invalid change nothing (D12)', () => {
       const { world, y } = written();
       world.run(60);
       const replica = { node: 'oregon-2', machine: 'replica/1' };
@@ -376,7 +376,10 @@ export function matrixClaims(protocol: OperationProtocol): void {
   });
 }
 
-/** A client reads all partitions and writes to one, several times: how many dependency checks other regions need for that (Orbe, section 7.6). */
+/**
+ * A client reads all partitions and writes to one, several times: the number of dependency checks in other regions for
+ * that (Orbe, section 7.6).
+ */
 export function checksOfReaders(world: OperationWorld, rounds: number): number {
   const keys = [0, 1, 2, 3, 4, 5].map((partition) => keyIn(world, partition));
   for (const key of keys) new OperationClient(world, 'virginia-1').put(key, '0');

@@ -1,5 +1,5 @@
 /// <reference types="jest" />
-/** What protocols claim whose dependencies name keys, and which show versions that are not stable. */
+/** The claims of protocols whose dependencies name keys, and which show versions that are not stable. */
 import type { OperationProtocol } from '../kernel/operations/protocol.js';
 import { backup } from './lost-disks.js';
 import { settledWorld } from './operation-fixtures.js';
@@ -13,7 +13,7 @@ export function namedClaims(protocol: OperationProtocol): void {
     it('a session reads again what it has read, although the replica comes back with an older disk (D10)', () => {
       const world = settledWorld(protocol, { spec: replicated(REGIONS.slice(0, 2), 2) });
       const key = keyIn(world, 0);
-      // Nothing becomes stable, so that no peer can find out that the disk is an older one.
+      // Nothing becomes stable, so that no peer can detect the older disk.
       const unstable = ({ message }: Sent) => !['GossipUp', 'GossipRoot', 'GossipDown'].includes(message.type);
       world.filter = unstable;
       const old = backup(world.node('virginia-1').store);

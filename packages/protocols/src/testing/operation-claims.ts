@@ -1,6 +1,5 @@
 /**
- * What every protocol of single operations claims, whatever it claims about causality. `operation-claims.test.ts` runs it for each
- * of them.
+ * The claims of every protocol of single operations, causal or not. `operation-claims.test.ts` runs them for each.
  */
 import type { OperationProtocol } from '../kernel/operations/protocol.js';
 import { durabilityClaims } from './durability-claims.js';

@@ -15,7 +15,7 @@ export function settledWorld(protocol: OperationProtocol, options: WorldOptions 
   return world;
 }
 
-/** What new clients of every region get. */
+/** The values that new clients of every region get. */
 export const everywhere = (world: OperationWorld, key: string): (Value | null)[] =>
   NODES.map((node) => new OperationClient(world, node).get(key));
 

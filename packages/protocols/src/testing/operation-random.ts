@@ -1,4 +1,7 @@
-/** Random worlds of clients that read and write while nodes crash, links are cut and clocks are off; what they read is judged by its causality. */
+/**
+ * Random worlds of clients that read and write while nodes crash, links are cut and clocks are off; causality judges
+ * their reads.
+ */
 
 import { compareVersions, type NodeId, type Version } from '@isochron/core';
 import fc from 'fast-check';
@@ -11,7 +14,7 @@ import { keyIn, OperationWorld, REGIONS, replicated } from './operation-world.js
 const PARTITIONS = 4;
 const NODES = REGIONS.flatMap((region) => [`${region}-1`, `${region}-2`]);
 
-/** One thing that happens. */
+/** One random step. */
 type Happening =
   | { readonly kind: 'get' | 'put'; readonly client: number; readonly keys: readonly number[] }
   | { readonly kind: 'rot'; readonly client: number; readonly keys: readonly number[] }
@@ -41,36 +44,36 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('move' as const), client, node }) },
 );
 
-/** A world and what happens in it. */
+/** A world and its steps. */
 export const drawnWorld = fc.record({
   happenings: fc.array(happening, { minLength: 60, maxLength: 160, size: 'max' }),
   /** One-way delays between the regions' first nodes, and between their second ones: an effect may travel faster than its cause. */
   delays: fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 6, maxLength: 6 }),
-  /** How far each node's clock is off. */
+  /** The clock error of each node. */
   skews: fc.array(fc.integer({ min: -40, max: 40 }), { minLength: NODES.length, maxLength: NODES.length }),
   prefetchMs: fc.constantFrom(0, 3),
 });
 
 type Drawn = typeof drawnWorld extends fc.Arbitrary<infer T> ? T : never;
 
-/** What came of it. */
+/** The result of a run. */
 export interface Outcome {
   readonly violations: readonly string[];
-  /** Keys on which regions differ when all is well again, with what they show. */
+  /** Keys on which regions differ after all is healed, with their values. */
   readonly diverged: readonly string[];
-  /** Acknowledged writes that are newer than what is shown in the end. */
+  /** Acknowledged writes that are newer than the final value. */
   readonly lost: readonly string[];
   readonly answered: number;
 }
 
-/** Plays it, heals everything, and looks. */
+/** Plays the steps, heals everything, and checks. */
 export function play(protocol: OperationProtocol, drawn: Drawn): Outcome {
   const stage = new RandomStage(protocol, drawn);
   for (const what of drawn.happenings) stage.happen(what);
   return stage.finish();
 }
 
-/** A client that has at most one operation under way and asks again until it knows how that ended. */
+/** A client with at most one operation under way, which it sends again until its outcome is known. */
 class RandomClient {
   answered = 0;
   #underWay: { readonly body: OperationBody; ref: number; incarnation: number } | undefined;
@@ -103,7 +106,7 @@ class RandomClient {
     this.#ask();
   }
 
-  /** Takes an answer that has come; asks again what was lost with a node. */
+  /** Takes an answer that has arrived; sends a request again that was lost with a node. */
   look(): void {
     const underWay = this.#underWay;
     if (underWay === undefined) return;
@@ -117,7 +120,7 @@ class RandomClient {
     if (answer !== undefined) this.#take(answer);
   }
 
-  /** Goes on at another node. What was asked is given up, but a write is written once whatever happens. */
+  /** Continues at another node. The pending request is given up, but a write is written once in any case. */
   move(node: NodeId): void {
     this.node = node;
     this.session.move(this.world.topology.regionOf(node));

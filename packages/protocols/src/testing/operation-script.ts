@@ -1,6 +1,6 @@
 /**
- * Scripts of protocols of single operations: what sessions do, and what there is to see. Everything else is as in all scripts
- * (`script-scene.ts`). The language is described in `kernel/operations/SPEC.md`.
+ * Scripts of protocols of single operations: the commands of sessions, and what can be shown. Everything else is as in
+ * all scripts (`script-scene.ts`). The language is described in `kernel/operations/SPEC.md`.
  */
 import type { Dependency, Deps, NodeId, TxId, Version } from '@isochron/core';
 import { OPERATION_PROTOCOLS } from '../catalogue.js';
@@ -15,7 +15,7 @@ import { matches, ScriptNetwork } from './script-network.js';
 import { type ClusterOptions, type Play, patternOf, SCENE_COMMANDS, Scene } from './script-scene.js';
 import { numberOf, oneOfWords, ScriptError, valueOfWord, type Words, wordOfValue } from './script-words.js';
 
-/** A session, and what it waits for. */
+/** A session, and its pending request. */
 interface Actor {
   readonly name: string;
   readonly client: OperationClient;
@@ -40,7 +40,7 @@ class OperationStage extends Scene {
     return found;
   }
 
-  /** What is depended on, by name; in brackets what something else among it depends on. */
+  /** Dependencies, by name; in brackets those that another one depends on. */
   named(depends: readonly Dependency[]): string {
     const { regions } = this.world.topology;
     const nameOf = ({ key, source, ts }: Dependency) =>
@@ -48,7 +48,7 @@ class OperationStage extends Scene {
     return depends.map((each) => (each.near ? nameOf(each) : `(${nameOf(each)})`)).join(', ');
   }
 
-  /** Whose read-only transaction it is. */
+  /** The owner of a read-only transaction. */
   readerOf(id: TxId): string {
     const actor = [...this.actors.values()].find(({ client }) => id.startsWith(`${client.session.id}.`));
     return `ROT of ${actor?.name}`;
@@ -58,19 +58,19 @@ class OperationStage extends Scene {
     return deps.map((ts) => this.time(ts)).join(', ');
   }
 
-  /** What a session has seen. */
+  /** The state of a session. */
   seen(seen: Deps): string {
     return this.#hasMatrices ? this.#matrix(seen) : this.times(seen);
   }
 
-  /** What a version depends on. */
+  /** The dependencies of a version. */
   deps(deps: Deps): string {
     if (!this.#hasMatrices) return this.times(deps);
     const replaced = deps[0] === 0 ? 'nothing' : this.time(deps[0]!);
     return `replaces ${replaced}${deps.length === 1 ? '' : `, depends on ${this.#matrix(deps.slice(1))}`}`;
   }
 
-  /** Whether what is depended on is a dependency matrix. */
+  /** Whether the dependencies are a dependency matrix. */
   get #hasMatrices(): boolean {
     return this.world.protocol.session === matrixSession;
   }
@@ -84,7 +84,7 @@ class OperationStage extends Scene {
 
 type Command = (stage: OperationStage, words: Words) => readonly string[];
 
-/** What is told beside the commands of every script. */
+/** These commands, and those of every script. */
 export const OPERATION_COMMANDS: Readonly<Record<string, Command>> = {
   ...SCENE_COMMANDS,
 
@@ -115,9 +115,9 @@ export const OPERATION_COMMANDS: Readonly<Record<string, Command>> = {
     OPERATION_SHOW[oneOfWords(words.next('what to show'), Object.keys(OPERATION_SHOW))]!(stage, words),
 };
 
-/** What there is to look at. */
+/** The arguments of `show`. */
 export const OPERATION_SHOW: Readonly<Record<string, Command>> = {
-  /** Versions of a key on each disk, newest first, with what they depend on. */
+  /** Versions of a key on each disk, newest first, with their dependencies. */
   versions: (stage, words) => {
     const key = stage.key(words.next('a key'));
     const partition = stage.world.topology.partitionOf(key);
@@ -130,7 +130,7 @@ export const OPERATION_SHOW: Readonly<Record<string, Command>> = {
     });
   },
 
-  /** What a session has seen. */
+  /** The state of a session. */
   seen: (stage, words) => {
     const { session } = stage.actor(words.next('a session')).client;
     const seen = session.seen.length === 0 ? 'nothing' : stage.seen(session.seen);
@@ -138,13 +138,13 @@ export const OPERATION_SHOW: Readonly<Record<string, Command>> = {
     return [`${seen}, in ${session.region}`, ...depends];
   },
 
-  /** What each node knows to be installed in its region, or everywhere. */
+  /** The versions that each node has confirmed as installed in its region, or everywhere. */
   stable: (stage) =>
     [...stage.world.nodes.values()]
       .filter(({ up }) => up)
       .map(({ id, parts }) => `${id}: ${stage.times(parts.stabilization.state.regional.entries)}`),
 
-  /** What anybody has waited for. */
+  /** Waits of all nodes. */
   blocking: (stage) => {
     const { reads, puts, rots, ms } = blockedIn(stage.world);
     return [`reads ${reads}, PUTs ${puts}, ROTs ${rots}: ${ms} ms`];
@@ -196,10 +196,10 @@ function answerOf(stage: OperationStage, actor: Actor): string[] {
   actor.waiting = undefined;
   if (answer.type === 'Refused') client.session.refused();
   else client.session.answered(answer);
-  return [`${told(stage, waiting.body, answer)} (${stage.elapsedMs - since} ms)`];
+  return [`${answered(stage, waiting.body, answer)} (${stage.elapsedMs - since} ms)`];
 }
 
-function told(stage: OperationStage, body: OperationBody, answer: OperationResponse): string {
+function answered(stage: OperationStage, body: OperationBody, answer: OperationResponse): string {
   if (answer.type === 'Refused') return `refused: ${answer.code}`;
   if (answer.type === 'PutResp') return `written at ${stage.time(answer.ts)}`;
   const keys = body.type === 'RotReq' ? body.keys : body.type === 'GetReq' ? [body.key] : [];
@@ -213,7 +213,7 @@ const versionLine = (stage: OperationStage, { value, ts, region, ...rest }: Vers
 const dependsLine = (stage: OperationStage, { deps, depends }: Pick<Version, 'deps' | 'depends'>): string =>
   `${deps === undefined ? '' : ` [${stage.deps(deps)}]`}${depends === undefined ? '' : ` after ${stage.named(depends)}`}`;
 
-/** A message with those of its fields that say what it does. */
+/** A message with the fields that matter. */
 function lineOf(stage: OperationStage, { from, to, message }: Envelope<OperationMessage>): string {
   const parts: string[] = [`${from.node} -> ${to.node} ${message.type}`];
   if ('partition' in message) parts.push(`partition ${message.partition}`);

@@ -97,7 +97,7 @@ export class OperationClient {
   }
 }
 
-/** What anybody has waited for in the whole world, by the names of the counters. */
+/** Waits of all nodes in the whole world, by the names of the counters. */
 export function blockedIn(world: OperationWorld): { reads: number; puts: number; rots: number; ms: number } {
   const total = (name: string) => world.topology.nodes.reduce((sum, node) => sum + world.counted(node, name), 0);
   return {
@@ -115,7 +115,7 @@ export const operationMessages = (world: OperationWorld, from = 0): string[] =>
     .map(({ message }) => message.type)
     .filter((type) => /^(Get|Put|Rot|Snap|Settle)/.test(type));
 
-/** Clients of every node read and write a while, each staying where it is; returns how many operations that were. */
+/** Clients of every node read and write for a while, each staying at its node; returns the number of operations. */
 export function busyWhile(world: OperationWorld, rounds: number): number {
   const partitions = world.topology.partitions.length;
   const keys = Array.from({ length: partitions }, (_, partition) => keyIn(world, partition));

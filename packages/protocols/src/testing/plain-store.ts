@@ -1,4 +1,7 @@
-/** A naive store for tests: every record in plain maps, applied when the disk says so. Independent of `packages/storage`. */
+/**
+ * A naive store for tests: every record in plain maps, applied when its batch is on disk. Independent of
+ * `packages/storage`.
+ */
 import {
   type Belongs,
   type CopyPage,

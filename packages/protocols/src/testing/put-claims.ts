@@ -1,5 +1,5 @@
 /// <reference types="jest" />
-/** What every protocol of single operations claims about writing once. */
+/** The claims of every protocol of single operations about writing once. */
 import type { OperationProtocol } from '../kernel/operations/protocol.js';
 import { joined, loseDisk } from './lost-disks.js';
 import { NODES, refusal, settledWorld, without } from './operation-fixtures.js';
@@ -25,7 +25,7 @@ export function putClaims(protocol: OperationProtocol): void {
       expect([...world.node('virginia-1').store.chains.values()].flat()).toHaveLength(1);
     });
 
-    it('while the first one still waits for the disk, the same PUT again finds it (D4)', () => {
+    it('while the first PUT still waits for the disk, a retry finds it (D4)', () => {
       const world = settled();
       const client = new OperationClient(world, 'virginia-1');
       const request = client.session.put(keyIn(world, 0), '1');
@@ -42,15 +42,15 @@ export function putClaims(protocol: OperationProtocol): void {
       const request = new OperationClient(world, 'virginia-1').session.put(keyIn(world, 0), '1');
       world.call('virginia-1', request, 'PutResp');
       expect(refusal(world, 'virginia-1', { ...request, value: '2' })).toBe('TX_ID_REUSED');
-      expect(refusal(world, 'virginia-1', { ...request, principal: 'somebody' })).toBe('TX_ID_REUSED');
+      expect(refusal(world, 'virginia-1', { ...request, principal: 'another' })).toBe('TX_ID_REUSED');
     });
 
-    it('a PUT that goes on in another region happened, if the first region says so (D4)', () => {
+    it('a PUT that continues in another region happened, if the first region reports so (D4)', () => {
       const world = settled();
       const key = keyIn(world, 0);
       const client = new OperationClient(world, 'virginia-1');
       const { ts } = world.call('virginia-1', client.session.put(key, '1'), 'PutResp');
-      client.move('oregon-1'); // the answer was lost on its way
+      client.move('oregon-1'); // the answer was lost in transit
       const answer = world.call('oregon-1', client.session.retry(), 'PutResp');
       expect(answer).toMatchObject({ ts, region: 'virginia' });
       world.run(300);
@@ -62,7 +62,7 @@ export function putClaims(protocol: OperationProtocol): void {
       const key = keyIn(world, 0);
       const client = new OperationClient(world, 'virginia-1');
       const lost = client.session.put(key, '1');
-      client.move('oregon-1'); // the request was lost on its way
+      client.move('oregon-1'); // the request was lost in transit
       const answer = world.call('oregon-1', client.session.retry(), 'PutResp');
       expect(answer.region).toBe('oregon');
       world.crash('virginia-1');
@@ -89,7 +89,7 @@ export function putClaims(protocol: OperationProtocol): void {
       client.session.put(keyIn(world, 0), '1');
       for (const node of ['oregon-1', 'virginia-1', 'oregon-1', 'virginia-1', 'ireland-1']) {
         client.move(node);
-        client.session.retry(); // lost on its way, but for the last one
+        client.session.retry(); // lost in transit, but for the last one
       }
       expect(world.call('ireland-1', client.session.retry(), 'PutResp').region).toBe('ireland');
     });
@@ -100,7 +100,7 @@ export function putClaims(protocol: OperationProtocol): void {
       const world = settled({ delayMs, settings: { commitTimeoutMs: 300 } });
       const client = new OperationClient(world, 'virginia-1');
       client.session.put(keyIn(world, 0), '1');
-      client.move('oregon-1'); // the request was lost on its way
+      client.move('oregon-1'); // the request was lost in transit
       expect(refusal(world, 'oregon-1', client.session.retry())).toBe('OUTCOME_PENDING');
       world.run(200);
       expect(world.call('oregon-1', client.session.retry(), 'PutResp').region).toBe('oregon');
@@ -110,7 +110,7 @@ export function putClaims(protocol: OperationProtocol): void {
       const world = settled({ delayMs: (a, b) => (a === 'virginia-1' || b === 'virginia-1' ? 80 : 5) });
       const client = new OperationClient(world, 'virginia-1');
       const { ts } = world.call('virginia-1', client.session.put(keyIn(world, 0), '1'), 'PutResp');
-      client.move('oregon-1'); // the answer was lost on its way, and so is this attempt
+      client.move('oregon-1'); // the answer was lost in transit, and so is this attempt
       client.session.retry();
       client.move('ireland-1');
       expect(world.call('ireland-1', client.session.retry(), 'PutResp')).toMatchObject({ ts, region: 'virginia' });
@@ -132,7 +132,7 @@ export function putClaims(protocol: OperationProtocol): void {
       expect(world.call('ireland-1', client.session.retry(), 'PutResp').region).toBe('ireland');
     });
 
-    it('a PUT older than the outcomes that are kept is refused, never done again (D5)', () => {
+    it('a PUT older than the kept outcomes is refused, never done again (D5)', () => {
       const world = settled({ spec: replicated(REGIONS, 1, 1), settings: { outcomeRetentionMs: 1_000 } });
       const client = new OperationClient(world, 'virginia-1');
       const request = client.session.put(keyIn(world, 0), '1');
@@ -142,7 +142,7 @@ export function putClaims(protocol: OperationProtocol): void {
       expect([...world.node('virginia-1').store.chains.values()].flat()).toHaveLength(1);
     });
 
-    it('an earlier attempt that a replica has forgotten is not called aborted: whether it happened cannot be known (D5)', () => {
+    it('an earlier attempt whose outcome a replica has dropped is not called aborted: whether it happened is unknown (D5)', () => {
       const world = settled({ settings: { outcomeRetentionMs: 1_000 } });
       const client = new OperationClient(world, 'virginia-1');
       world.call('virginia-1', client.session.put(keyIn(world, 0), '1'), 'PutResp');
@@ -152,7 +152,7 @@ export function putClaims(protocol: OperationProtocol): void {
       expect(world.node('virginia-1').store.outcomes.size).toBe(0);
     });
 
-    it('a PUT that a lost disk may have known is refused, never done again (D10)', () => {
+    it('a PUT whose outcome was possibly on a lost disk is refused, never done again (D10)', () => {
       const world = settled();
       const client = new OperationClient(world, 'virginia-1');
       const request = client.session.put(keyIn(world, 0), '1');
@@ -167,7 +167,7 @@ export function putClaims(protocol: OperationProtocol): void {
       expect(refusal(world, 'virginia-1', { ...late, sentAfter })).toBe('OUTCOME_FORGOTTEN');
     });
 
-    it('nobody is told that a PUT has not happened by a region that has lost its disk since (D10)', () => {
+    it('a region that has lost its disk since never reports that a PUT has not happened (D10)', () => {
       const world = settled();
       const client = new OperationClient(world, 'virginia-1');
       const { ts } = world.call('virginia-1', client.session.put(keyIn(world, 0), '1'), 'PutResp');
@@ -180,7 +180,7 @@ export function putClaims(protocol: OperationProtocol): void {
       expect(refusal(world, 'oregon-1', client.session.retry())).toBe('OUTCOME_FORGOTTEN');
     });
 
-    it('a node that waits to be rebuilt begins no PUT, and still answers for those it knows (D10)', () => {
+    it('a node that waits to be rebuilt begins no PUT, and still answers for known ones (D10)', () => {
       const world = settled({ settings: { commitTimeoutMs: 300 } });
       const key = keyIn(world, 0);
       const client = new OperationClient(world, 'virginia-1');
@@ -195,7 +195,7 @@ export function putClaims(protocol: OperationProtocol): void {
       expect(client.get(key)).toBe('1');
     });
 
-    it('what was lost on its way is asked for again, and what was asked of a node that was away', () => {
+    it('lost status requests are sent again, also those to a node that was away', () => {
       const world = settled({ spec: replicated(REGIONS, 2), settings: { readTimeoutMs: 400 } });
       const key = keyIn(world, 1);
       const client = new OperationClient(world, 'virginia-1');

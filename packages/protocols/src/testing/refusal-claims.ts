@@ -1,5 +1,5 @@
 /// <reference types="jest" />
-/** What every protocol of single operations refuses, and what it does when it cannot go on. */
+/** The refusals of every protocol of single operations, and its behaviour when it cannot continue. */
 import type { OperationMessage } from '../kernel/operations/messages.js';
 import { createOperationNode } from '../kernel/operations/node.js';
 import type { OperationProtocol } from '../kernel/operations/protocol.js';
@@ -15,12 +15,12 @@ export function refusalClaims(protocol: OperationProtocol): void {
   const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(protocol, options);
 
   describe('what is refused', () => {
-    it('a placement that lacks a replica somewhere', () => {
+    it('a placement that lacks a replica somewhere is refused', () => {
       const spec = { ...replicated(REGIONS), keyspaces: [{ name: 'default', partitions: 3, replication: 2 }] };
       expect(() => settled({ spec })).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
     });
 
-    it('what a session cannot have seen: other entries, another region, a time in the future (T1)', () => {
+    it('a session that claims the impossible is refused: other entries, another region, a future time (T1)', () => {
       const world = settled();
       const client = new OperationClient(world, 'virginia-1');
       const key = keyIn(world, 0);
@@ -57,7 +57,7 @@ export function refusalClaims(protocol: OperationProtocol): void {
       expect(refusal(world, 'virginia-1', client.session.put(keyIn(world, 0), '1'))).toBe('CLOCK_DRIFT');
     });
 
-    it('a region whose node is away: reads are refused in time, and PUTs stay pending (D11)', () => {
+    it("while a region's node is away, reads are refused in time, and PUTs stay pending (D11)", () => {
       const world = settled({
         spec: replicated(REGIONS, 2),
         settings: { readDeadlineMs: 500, commitTimeoutMs: 500, readTimeoutMs: 100 },
@@ -76,7 +76,7 @@ export function refusalClaims(protocol: OperationProtocol): void {
       expect(world.answer('virginia-1', ref)?.type).toBe('PutResp');
     });
 
-    it('a message that makes no sense changes nothing and stops nobody (D12)', () => {
+    it('an invalid message changes nothing and stops no node (D12)', () => {
       const world = settled();
       const key = keyIn(world, 0);
       const client = new OperationClient(world, 'virginia-1');
@@ -124,7 +124,7 @@ export function refusalClaims(protocol: OperationProtocol): void {
   });
 
   describe('a node is put together', () => {
-    it('from an empty disk it waits for its peers before it serves (D10)', () => {
+    it('a node with an empty disk waits for its peers before it serves (D10)', () => {
       const world = new OperationWorld(protocol, { empty: true });
       const client = new OperationClient(world, 'virginia-1');
       expect(refusal(world, 'virginia-1', client.session.get(keyIn(world, 0)))).toBe('NOT_READY');
@@ -133,7 +133,7 @@ export function refusalClaims(protocol: OperationProtocol): void {
       expect(client.get(keyIn(world, 0))).toBeNull();
     });
 
-    it('has the parts that a driver needs, whatever the family', () => {
+    it('a node has the parts that a driver needs, whatever the family', () => {
       const world = settled();
       const { store } = world.node('virginia-1');
       const node = createOperationNode(

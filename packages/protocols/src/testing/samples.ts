@@ -17,7 +17,7 @@ export interface SampleContext {
   readonly source: RegionId;
 }
 
-/** Of {@link sample}. */
+/** A field of {@link sample}. */
 export const SAMPLE_CONTEXT: SampleContext = {
   partition: 0,
   other: 4,

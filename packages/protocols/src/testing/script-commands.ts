@@ -1,4 +1,4 @@
-/** The commands of a script that set the world up, let time pass, break things and look. */
+/** The commands of a script that set up the world, let time pass, cause faults and show state. */
 import type { NodeId } from '@isochron/core';
 import { TestClient } from './clients.js';
 import { PROTOCOLS } from './script-protocols.js';
@@ -99,7 +99,7 @@ function conditionOf(stage: Stage, words: Words): () => boolean {
   return () => nodes.some(({ store }) => [...store.outcomes.keys()].some((key) => key.endsWith(`|${id}`)));
 }
 
-/** Reads the keys every millisecond at every node, each time in a transaction of its own, and shows what changed from one to the next. */
+/** Reads the keys every millisecond at every node, each time in a transaction of its own, and shows every change. */
 function watch(stage: Stage, keys: readonly string[], nodes: readonly NodeId[], ms: number): string[] {
   const { world } = stage;
   const asked = nodes.map((node) => ({ node, refs: [] as number[] }));

@@ -3,7 +3,7 @@ import type { AnyMessage, NodeId, PartitionId, Timestamp } from '@isochron/core'
 import type { NodeClock } from '../kernel/node-clock.js';
 import type { Address, Envelope } from '../machine.js';
 
-/** What links are, whatever crosses them. */
+/** The links of a world, whatever its messages. */
 export interface NetworkWorld<M extends AnyMessage> {
   filter: (envelope: Envelope<M>) => boolean;
   readonly sent: Envelope<M>[];
@@ -11,7 +11,7 @@ export interface NetworkWorld<M extends AnyMessage> {
   inject(to: Address, from: Address, message: M): void;
 }
 
-/** Which messages are meant; what is left out is any. */
+/** A selection of messages; an omitted part stands for any. */
 export interface Pattern {
   readonly types: readonly string[];
   readonly from: NodeId | undefined;
@@ -51,7 +51,7 @@ export class ScriptNetwork<M extends AnyMessage> {
     this.#rules.push({ action: 'drop', pattern });
   }
 
-  /** From now on everything passes; what is held stays held. */
+  /** From now on everything passes; held messages stay held. */
   pass(): void {
     this.#rules = [];
   }

@@ -5,7 +5,7 @@ import type { TransactionName } from '../session-rules.js';
 import type { Scene } from './script-scene.js';
 
 export interface ScriptProtocol extends TransactionEntry {
-  /** What a snapshot's entries beside its timestamp say. */
+  /** The meaning of a snapshot's entries beside its timestamp. */
   entries(deps: Deps, stage: Scene): string[];
 }
 

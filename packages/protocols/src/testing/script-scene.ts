@@ -1,4 +1,4 @@
-/** What every script has, whatever its protocol: places, times, keys, links, and the commands about them. */
+/** The parts of every script, whatever its protocol: places, times, keys, links, and the commands about them. */
 import {
   type ClusterSpec,
   HLC_TICKS_PER_MS,
@@ -15,7 +15,7 @@ import type { Pattern } from './script-network.js';
 import { durationOf, numberOf, oneOfWords, ScriptError, type Words } from './script-words.js';
 import type { WorldOptions } from './world-of.js';
 
-/** What a script does with a world whatever its nodes say. */
+/** The functions of a world that a script uses, whatever its messages. */
 export interface SceneWorld {
   readonly topology: Topology;
   readonly now: WallMs;
@@ -209,7 +209,7 @@ export class ClusterOptions {
     return this.#options.get(name) ?? otherwise;
   }
 
-  /** What all worlds are made of; what is left are settings. */
+  /** The options of all worlds; the others are settings. */
   read(replication: string): { readonly delays: Map<string, number>; readonly world: WorldOptions } {
     const [regions, nodes, partitions] = [
       this.take('regions', '3'),

@@ -1,6 +1,6 @@
 /**
- * What sessions do in a script: Algorithm 1, through the real session code. A command sends its request; the answer is awaited at once or
- * by a later command.
+ * Commands of sessions in a script: Algorithm 1, through the real session code. A command sends its request; the answer
+ * is awaited at once or by a later command.
  */
 import { ERROR_CODES, type KeyWrite, type QualifiedKey, type RegionId } from '@isochron/core';
 import type { ClientRequest, ClientResponse, CommitReq } from '../kernel/transactions/messages.js';
@@ -17,10 +17,10 @@ interface Session {
   readonly client: TestClient;
 }
 
-/** Sends a request, or is done at once. */
+/** Sends a request, or ends at once. */
 type SessionCommand = (stage: Stage, session: Session, words: Words) => Question | Done;
 
-/** A command without a request, or one that needs none, and what it shows. */
+/** A command without a request, or one that needs no request, and its output. */
 interface Done {
   readonly shown: readonly string[];
 }
@@ -70,7 +70,7 @@ export const SESSION_COMMANDS: Readonly<Record<string, SessionCommand>> = {
     named.commit = { ...request, snapshot: tx.snapshot ?? tx.floor };
     named.inFlight = true;
     // One that was not begun starts and commits in one round trip (P11).
-    return ask(stage, name, client.node, begun ? request : named.commit, (answer) => told(stage, named, answer));
+    return ask(stage, name, client.node, begun ? request : named.commit, (answer) => committed(stage, named, answer));
   },
 
   retry: (stage, { client }, words) => {
@@ -85,7 +85,7 @@ export const SESSION_COMMANDS: Readonly<Record<string, SessionCommand>> = {
       avoidsOf(words) ?? (attemptRegions === named.commit.attemptRegions ? named.commit.avoids : undefined);
     const request: Omit<CommitReq, 'ref'> = { ...named.commit, attemptRegions, avoids, writes };
     return ask(stage, named.name, node, request, (answer) =>
-      forged ? [outcome(stage, named, answer)] : told(stage, named, answer),
+      forged ? [outcome(stage, named, answer)] : committed(stage, named, answer),
     );
   },
 
@@ -109,14 +109,14 @@ export const SESSION_COMMANDS: Readonly<Record<string, SessionCommand>> = {
   },
 };
 
-/** Runs until the answer is there, and returns what the script shows of it. */
+/** Runs until the answer is there, and returns the script's output for it. */
 export function awaitAnswer(stage: Stage, question: Question): readonly string[] {
   const { world } = stage;
-  const { node, ref, incarnation, told } = question;
+  const { node, ref, incarnation, show } = question;
   const lost = () => world.node(node).incarnation !== incarnation;
   world.until(() => lost() || answered(stage, question));
   stage.questions = stage.questions.filter((other) => other !== question);
-  return lost() ? [`no answer: ${node} has died`] : told(world.answer(node, ref)!);
+  return lost() ? [`no answer: ${node} has died`] : show(world.answer(node, ref)!);
 }
 
 export const answered = ({ world }: Stage, { node, ref }: Question): boolean => world.answer(node, ref) !== undefined;
@@ -139,15 +139,15 @@ function readOnce(stage: Stage, { name, client }: Session, keys: readonly Qualif
   });
 }
 
-function ask(stage: Stage, name: string, node: string, request: Unsent, told: Question['told']): Question {
+function ask(stage: Stage, name: string, node: string, request: Unsent, show: Question['show']): Question {
   const { incarnation } = stage.world.node(stage.running(node));
-  const question = { name, node, ref: stage.world.ask(node, request), incarnation, told };
+  const question = { name, node, ref: stage.world.ask(node, request), incarnation, show };
   stage.questions.push(question);
   return question;
 }
 
-/** The end of a commit, also of one sent again: its session takes the first word that decides. */
-function told(stage: Stage, named: NamedTransaction, answer: ClientResponse): string[] {
+/** The end of a commit, also of one sent again: its session takes the first decision. */
+function committed(stage: Stage, named: NamedTransaction, answer: ClientResponse): string[] {
   const decided = answer.type !== 'Refused' || !ERROR_CODES[answer.code];
   if (named.inFlight && decided) {
     named.inFlight = false;

@@ -1,4 +1,7 @@
-/** What a script can look at. Nothing here changes anything, and nothing here asks the machines: it looks into them and at the disks. */
+/**
+ * The state that a script can show. Nothing here changes anything or sends requests: it reads the machines and the
+ * disks.
+ */
 import type { NodeId, PartitionId, QualifiedKey, Timestamp, TxId, Version } from '@isochron/core';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Replica } from '../kernel/transactions/replica.js';
@@ -42,7 +45,7 @@ export const SHOW: Readonly<Record<string, Show>> = {
       ),
     ),
 
-  /** What the disks know of a transaction's end. */
+  /** The outcome of a transaction on the disks. */
   outcomes: (stage, words) => {
     const { tx } = stage.transaction(words.next('a transaction'));
     return orNone(
@@ -67,7 +70,7 @@ export const SHOW: Readonly<Record<string, Show>> = {
     });
   },
 
-  /** Own committed transactions of a replica that UST has not passed: what a reconnect replays. */
+  /** Own committed transactions of a replica that UST has not passed: a reconnect replays them. */
   log: (stage, words) => {
     const node = stage.node(words.next('a node'));
     const partition = stage.partition(words.next('a partition'));
@@ -86,7 +89,7 @@ export const SHOW: Readonly<Record<string, Show>> = {
       });
   },
 
-  /** What every running node knows its region to have installed. */
+  /** The versions that every running node has confirmed as installed in its region. */
   regional: (stage) =>
     [...stage.world.nodes.values()]
       .filter(({ up }) => up)
@@ -95,7 +98,7 @@ export const SHOW: Readonly<Record<string, Show>> = {
         return `${id}: ${entries.length === 0 ? 'none' : entries.map((ts) => stage.time(ts)).join(', ')}`;
       }),
 
-  /** How many reads have waited on a node since its start, and for how long; nothing of nodes where none has. */
+  /** The number and duration of waiting reads on a node since its start; nothing for nodes without any. */
   blocking: (stage) =>
     orNone(
       [...stage.world.nodes.values()].flatMap(({ id, parts }) => {
@@ -104,7 +107,7 @@ export const SHOW: Readonly<Record<string, Show>> = {
       }),
     ),
 
-  /** What a session would carry elsewhere. */
+  /** A session's state for export. */
   session: (stage, words) => {
     const { ust, deps, hwt, cache } = stage.session(words.next('a session')).session.export();
     const writes = cache.map(
@@ -125,7 +128,7 @@ export const SHOW: Readonly<Record<string, Show>> = {
   },
 };
 
-/** A message with those of its fields that say what it does. */
+/** A message with the fields that matter. */
 export function messageLine(stage: Stage, { from, to, message }: Envelope<TransactionMessage>): string {
   const txId = 'identity' in message ? message.identity.txId : 'txId' in message ? message.txId : null;
   const parts: string[] = [];
@@ -165,7 +168,7 @@ const nameOf = (stage: Stage, txId: TxId): string => stage.txName(txId);
 function knownCt(stage: Stage, words: Words): Timestamp {
   const named = stage.transaction(words.next('a transaction'));
   const ct = stage.ctOf(named);
-  if (ct === undefined) throw new ScriptError(`nobody knows yet when ${named.name} committed`);
+  if (ct === undefined) throw new ScriptError(`the commit timestamp of ${named.name} is not known yet`);
   return ct;
 }
 

@@ -1,4 +1,4 @@
-/** What a script has set up: the world, the links, and the names of its keys, sessions, transactions and times. */
+/** The state of a script: the world, the links, and the names of its keys, sessions, transactions and times. */
 import type { NodeId, Timestamp, TxId } from '@isochron/core';
 import type { ClientResponse, TransactionMessage } from '../kernel/transactions/messages.js';
 import { transactionSchema } from '../kernel/transactions/messages.js';
@@ -11,16 +11,16 @@ import { Scene } from './script-scene.js';
 import { ScriptError } from './script-words.js';
 import type { World } from './world.js';
 
-/** A request that was sent and what becomes of its answer. */
+/** A request that was sent, and the handling of its answer. */
 export interface Question {
   /** The transaction or, for a one-shot read, the session. */
   readonly name: string;
   readonly node: NodeId;
   readonly ref: number;
-  /** The incarnation of the node that was asked: an answer dies with its process. */
+  /** The incarnation of the receiving node: an answer is lost with its process. */
   readonly incarnation: number;
-  /** What the script shows of the answer. */
-  readonly told: (answer: ClientResponse) => string[];
+  /** The script's output for the answer. */
+  readonly show: (answer: ClientResponse) => string[];
 }
 
 /** A transaction by its name in the script. */
@@ -38,7 +38,7 @@ export class Stage extends Scene {
   readonly network: ScriptNetwork<TransactionMessage>;
   readonly sessions = new Map<string, TestClient>();
   readonly transactions = new Map<string, NamedTransaction>();
-  /** Requests whose answers were not looked at yet, in the order of their sending. */
+  /** Requests whose answers were not shown yet, in the order of sending. */
   questions: Question[] = [];
   /** @param delays one-way delays of links, in ms, by their ends in alphabetical order (`a|b`); of all others under the empty name */
   constructor(
@@ -50,7 +50,7 @@ export class Stage extends Scene {
     this.network = new ScriptNetwork(world);
   }
 
-  /** A snapshot: its timestamp, and what its protocol says of its other entries. */
+  /** A snapshot: its timestamp, and its protocol's text for the other entries. */
   snapshot({ ts, deps }: Snapshot): string {
     return [this.time(ts), ...(deps === undefined ? [] : this.protocol.entries(deps, this))].join(', ');
   }
@@ -61,7 +61,7 @@ export class Stage extends Scene {
     return found;
   }
 
-  /** What a transaction or a session waits for. */
+  /** The pending requests of a transaction or a session. */
   questionsOf(name: string): Question[] {
     const found = this.questions.filter((question) => question.name === name);
     if (found.length === 0) throw new ScriptError(`${name} waits for no answer`);
@@ -80,7 +80,7 @@ export class Stage extends Scene {
     return txId;
   }
 
-  /** The commit timestamp as a client was told it or a disk holds it. */
+  /** The commit timestamp as a client received it or a disk holds it. */
   ctOf({ tx, ct }: NamedTransaction): Timestamp | undefined {
     if (ct !== undefined) return ct;
     for (const { store } of this.world.nodes.values()) {

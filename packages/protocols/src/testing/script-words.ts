@@ -1,6 +1,6 @@
 /** Reading the words of a script's command line. */
 
-/** A script asks for something that does not exist or cannot happen: it fails, whatever it expects. */
+/** A script names something that does not exist or cannot happen: it fails, whatever output it expects. */
 export class ScriptError extends Error {}
 
 /** The words of one command, taken from the left. A command takes all of its words, so that no typing error is ignored. */

@@ -1,4 +1,4 @@
-/** The player of scenarios notices what has changed, and says where. */
+/** The player of scenarios detects a change, and names its place. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Replica } from '../kernel/transactions/replica.js';
@@ -21,19 +21,19 @@ show versions x@0
 const play = (text: string): string => playScript('some.txt', text);
 
 describe('a script', () => {
-  it('gets below each command what it shows, and keeps all else', () => {
+  it("a script gets each command's output below the command, and keeps all else", () => {
     const played = play(SCRIPT);
     expect(played).toContain('alice commit T1 x@0=1\n  T1 committed at 100+1\nuntil');
     expect(played.split('\n').filter((line) => !line.startsWith('  '))).toEqual(SCRIPT.split('\n'));
   });
 
-  it('plays the same again, from its own text', () => {
+  it('a script plays the same again, from its own text', () => {
     const played = play(SCRIPT);
     expect(play(played)).toBe(played);
     expect(scriptDifferences('some.txt', played, play(played))).toBe('');
   });
 
-  it('names the file, the line, and what went and came', () => {
+  it('a difference names the file, the line, and the removed and added lines', () => {
     const played = play(SCRIPT);
     const stale = played.replace('oregon-1: 1 of T1', 'oregon-1: 2 of T1');
     expect(scriptDifferences('some.txt', stale, play(stale))).toBe(
@@ -47,16 +47,16 @@ describe('a script', () => {
     );
   });
 
-  it('differs when a line that is shown is missing or too much', () => {
+  it('a script differs when a line of output is missing or too much', () => {
     const played = play(SCRIPT);
     const missing = played.replace('  T1 committed at 100+1\n', '');
     expect(scriptDifferences('some.txt', missing, play(missing))).toContain('  + T1 committed at 100+1');
-    const tooMuch = played.replace('run 100ms\n', 'run 100ms\n  nobody shows this\n');
-    expect(scriptDifferences('some.txt', tooMuch, play(tooMuch))).toContain('  - nobody shows this');
+    const tooMuch = played.replace('run 100ms\n', 'run 100ms\n  no command shows this\n');
+    expect(scriptDifferences('some.txt', tooMuch, play(tooMuch))).toContain('  - no command shows this');
   });
 });
 
-describe('a script that asks for what cannot be', () => {
+describe('an impossible script', () => {
   it.each([
     ['alice', 'no command and no session "alice"'],
     ['run 10', '"10" is no duration'],
@@ -72,19 +72,19 @@ describe('a script that asks for what cannot be', () => {
     ['hold Smoke', '"Smoke" is too much'],
     ['show weather', '"weather" is none of replica'],
     ['cluster', 'there is a cluster already'],
-  ])('fails at its line: %s', (command, message) => {
+  ])('a script fails at its line: %s', (command, message) => {
     const text = `cluster partitions=1\nsession bob at virginia-1\nrun 100ms\n${command}\n`;
     expect(() => play(text)).toThrow(`some.txt:4: ${command}\n`);
     expect(() => play(text)).toThrow(message);
   });
 
-  it('begins with a cluster, and has nothing indented before the first command', () => {
+  it('a script begins with a cluster, and has nothing indented before the first command', () => {
     expect(() => play('run 10ms\n')).toThrow('some.txt:1: run 10ms\n  a script begins with "cluster"');
     expect(() => play('# a comment\n  some output\n')).toThrow('some.txt:2: no command shows this');
     expect(() => play('cluster applyIntervalMS=5\n')).toThrow('"applyIntervalMS" is none of applyIntervalMs');
   });
 
-  it('ends where a node stops', () => {
+  it('a script ends where a node stops', () => {
     const broken = jest.spyOn(Replica.prototype, 'invariants').mockImplementation(function (this: Replica) {
       if (this.cohort.committed.size > 0) throw new Error('PR2: broken');
     });
@@ -95,17 +95,17 @@ describe('a script that asks for what cannot be', () => {
   });
 });
 
-/** The commands that a README speaks of. */
+/** The commands that a README describes. */
 function documentedIn(path: string): Set<string> {
   const readme = readFileSync(join(__dirname, path), 'utf8');
   return new Set([...readme.matchAll(/`([^`]+)`/g)].flatMap(([, text]) => text!.split(' ').slice(0, 2)));
 }
 
-describe('README of the scenarios', () => {
+describe('the README of the scenarios', () => {
   const documented = documentedIn('../paris/testdata/README.md');
 
   it.each([...Object.keys(COMMANDS), ...Object.keys(SESSION_COMMANDS), ...Object.keys(SHOW)])(
-    'describes %s',
+    'the README of the scenarios describes %s',
     (word) => {
       expect(documented).toContain(word);
     },
@@ -116,12 +116,12 @@ describe('README of the scenarios of single operations', () => {
   const documented = documentedIn('../kernel/operations/SPEC.md');
   const words = [OPERATION_COMMANDS, OPERATION_VERBS, OPERATION_SHOW].flatMap((commands) => Object.keys(commands));
 
-  it.each(words)('describes %s', (word) => {
+  it.each(words)('the README of single operations describes %s', (word) => {
     expect(documented).toContain(word);
   });
 });
 
-describe('a script of single operations that asks for what cannot be', () => {
+describe('an impossible script of single operations', () => {
   it.each([
     ['alice get x@0', 'no command and no session "alice"'],
     ['bob dances', '"dances" is none of put'],
@@ -129,7 +129,7 @@ describe('a script of single operations that asks for what cannot be', () => {
     ['show weather', '"weather" is none of versions'],
     ['session run at virginia-1', 'a session cannot be called run'],
     ['get x@0', 'no command and no session "get"'],
-  ])('fails at its line: %s', (command, message) => {
+  ])('a script of single operations fails at its line: %s', (command, message) => {
     const text = `cluster protocol=okapi partitions=1\nsession bob at virginia-1\nrun 100ms\n${command}\n`;
     expect(() => play(text)).toThrow(`some.txt:4: ${command}\n`);
     expect(() => play(text)).toThrow(message);

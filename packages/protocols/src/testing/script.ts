@@ -1,7 +1,7 @@
 /**
- * Scenarios as text, after the test data of etcd's raft: commands, and below each what it shows. A script is played in a world on a
- * virtual clock, and what it shows is written where the expectations are: the same text means that nothing has changed. The language
- * is described in the README of `paris/testdata`.
+ * Scenarios as text, after the test data of etcd's raft: commands, and below each its output. A script is played in a
+ * world on a virtual clock, and its output is written in place of the expected one: an equal text means no change. The
+ * language is described in the README of `paris/testdata`.
  */
 import { isOperationName } from '../session-rules.js';
 import { operationLanguage } from './operation-script.js';
@@ -9,10 +9,10 @@ import { COMMANDS, sessionCommand, setUp } from './script-commands.js';
 import { ClusterOptions, type Play } from './script-scene.js';
 import { ScriptError, Words } from './script-words.js';
 
-/** What a command shows is indented. */
+/** The output of a command is indented. */
 const INDENT = '  ';
 
-/** A line of a script that is kept as it is, or a command with what it is expected to show. */
+/** A line of a script that is kept as it is, or a command with its expected output. */
 interface Part {
   readonly line: number;
   readonly text: string;
@@ -21,7 +21,7 @@ interface Part {
 }
 
 /**
- * Plays a script and returns its text with what the commands have shown.
+ * Plays a script and returns its text with the output of the commands.
  * @throws ScriptError with the file and line, when a command is wrong, a condition does not come true, or a node stops
  */
 export function playScript(file: string, text: string): string {
@@ -51,7 +51,7 @@ export function playScript(file: string, text: string): string {
   return played.map(({ text, shown }) => [text, ...shown.map((line) => INDENT + line)].join('\n')).join('\n');
 }
 
-/** What two texts of the same script show differently, by file and line; empty when they are the same. */
+/** The different output of two texts of the same script, by file and line; empty when they are the same. */
 export function scriptDifferences(file: string, expected: string, played: string): string {
   const actual = parse(file, played);
   return parse(file, expected)
@@ -63,7 +63,7 @@ export function scriptDifferences(file: string, expected: string, played: string
     .join('\n');
 }
 
-/** The protocol says which operations there are. */
+/** The protocol decides which operations exist. */
 function begin(options: ClusterOptions): Play {
   const protocol = options.take('protocol', 'paris');
   if (isOperationName(protocol)) return operationLanguage(protocol, options);
@@ -93,7 +93,7 @@ function parse(file: string, text: string): Part[] {
   return parts;
 }
 
-/** The lines that went (`-`) and came (`+`), between what both have at the beginning and at the end. */
+/** The removed (`-`) and added (`+`) lines, between the common beginning and end. */
 function differences(before: readonly string[], after: readonly string[]): string[] {
   let start = 0;
   while (start < Math.min(before.length, after.length) && before[start] === after[start]) start++;

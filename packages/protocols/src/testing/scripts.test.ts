@@ -1,6 +1,6 @@
 /**
- * Plays the scenarios of all protocols: every file of their `testdata` folders. `REWRITE=1` writes what they show now over what they expect:
- * review the difference. `-t wren` plays those of one protocol.
+ * Plays the scenarios of all protocols: every file of their `testdata` folders. `REWRITE=1` replaces the expected
+ * output by the present one: review the difference. `-t wren` plays those of one protocol.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { playScript, scriptDifferences } from './script.js';
 
 const PROTOCOLS = join(__dirname, '..');
 
-/** The first line of a script says what it shows. */
+/** The claim of a script: its first line. */
 const claimOf = (text: string): string => text.slice(0, text.indexOf('\n')).replace(/^#\s*/, '');
 
 const folders = readdirSync(PROTOCOLS).filter((name) => existsSync(join(PROTOCOLS, name, 'testdata')));

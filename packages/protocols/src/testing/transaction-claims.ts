@@ -1,14 +1,14 @@
 /// <reference types="jest" />
 /**
- * What every protocol with transactional causal consistency claims about what a transaction sees, as tests. `transaction-claims.test.ts` runs
- * them for each such protocol.
+ * The claims of every protocol with transactional causal consistency about what a transaction sees, as tests.
+ * `transaction-claims.test.ts` runs them for each such protocol.
  */
 import { keyIn, TestClient } from './clients.js';
 import { THREE_REGIONS, World, type WorldOptions } from './world.js';
 
 const REGIONS = ['virginia-1', 'oregon-1', 'ireland-1'];
 
-/** The three regions with everything in each of them. */
+/** The three regions, with every partition in each. */
 export const FULLY_REPLICATED = { ...THREE_REGIONS, keyspaces: [{ name: 'default', partitions: 6, replication: 3 }] };
 
 /** Registers the claims for one protocol. */
@@ -61,7 +61,7 @@ export function transactionClaims(subject: WorldOptions): void {
       expect(client.read(tx, key)).toEqual(['"mine"']);
     });
 
-    it('a transaction sees the same value of a key twice, also when there was none (repeatable read, P7)', () => {
+    it('a transaction sees the same value of a key twice, also an absent one (repeatable read, P7)', () => {
       const world = settled();
       const key = keyIn(world, 0);
       const reader = new TestClient(world, 'ireland-1');
@@ -73,7 +73,7 @@ export function transactionClaims(subject: WorldOptions): void {
       expect(reader.readOnce(key)).toEqual(['1']);
     });
 
-    it('snapshots of a session never go back, on whatever node it continues (D9)', () => {
+    it('snapshots of a session never go back, on any node where it continues (D9)', () => {
       const world = settled({ delayMs: (a, b) => (a === 'ireland-1' || b === 'ireland-1' ? 70 : 1) });
       const key = keyIn(world, 3);
       const client = new TestClient(world, 'virginia-1');
@@ -124,7 +124,7 @@ export function transactionClaims(subject: WorldOptions): void {
       expect(world.node('ireland-1').parts.coordinator.table.size).toBe(0);
     });
 
-    it('lists keys of all partitions in order, page by page, inside one snapshot', () => {
+    it('a transaction lists keys of all partitions in order, page by page, inside one snapshot', () => {
       const world = settled();
       const client = new TestClient(world, 'virginia-1');
       const names = Array.from({ length: 25 }, (_, i) => `default/item/${String(i).padStart(2, '0')}`);
@@ -148,7 +148,7 @@ export function transactionClaims(subject: WorldOptions): void {
       expect(listed).toEqual(names);
     });
 
-    it('misses no key where one partition was cut before the others', () => {
+    it('a listing misses no key where one partition was cut before the others', () => {
       const world = settled();
       const inOne = (key: string) => world.topology.partitionOf(key) === 0;
       const candidates = Array.from({ length: 900 }, (_, i) => `default/n/${String(i).padStart(3, '0')}`);
@@ -189,13 +189,13 @@ export function transactionClaims(subject: WorldOptions): void {
       const start = { type: 'StartTxReq' as const, txId: 'resumed-session-0001.0', ust: 0, at: old };
       expect(world.call('virginia-1', start)).toMatchObject({ type: 'Refused', code: 'SNAPSHOT_TOO_OLD' });
       expect(client.readOnce(key)).toEqual(['4']);
-      // A coordinator that does not know the floor asks the replica, which does.
+      // A coordinator without the floor asks the replica, which has it.
       const from = { node: 'oregon-1', machine: 'coordinator' };
       const slice = { type: 'ReadSliceReq' as const, ref: 4711, partition: 0, snapshot: old, keys: [key] };
       world.inject({ node: 'virginia-1', machine: 'replica/0' }, from, slice);
       world.run(50);
-      const told = world.sent.find(({ message }) => 'ref' in message && message.ref === 4711);
-      expect(told?.message).toMatchObject({ type: 'Refused', code: 'SNAPSHOT_TOO_OLD' });
+      const response = world.sent.find(({ message }) => 'ref' in message && message.ref === 4711);
+      expect(response?.message).toMatchObject({ type: 'Refused', code: 'SNAPSHOT_TOO_OLD' });
     });
 
     it('an open transaction holds garbage collection back in every region, until its lease is over (P9)', () => {
@@ -220,7 +220,7 @@ export function transactionClaims(subject: WorldOptions): void {
       expect(world.call('ireland-1', late, 'Refused').code).toBe('TRANSACTION_EXPIRED');
     });
 
-    it('what a session has seen and written is there after the crash of every node', () => {
+    it('the reads and writes of a session are there after the crash of every node', () => {
       const world = settled();
       const key = keyIn(world, 0);
       const client = new TestClient(world, 'virginia-1');

@@ -1,5 +1,5 @@
 /// <reference types="jest" />
-/** What protocols whose snapshots are vectors claim alike, as tests. */
+/** The common claims of protocols whose snapshots are vectors, as tests. */
 import { IsochronError, type Timestamp } from '@isochron/core';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import { Session, type SessionRules } from '../kernel/transactions/session.js';
@@ -70,8 +70,8 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       for (const { store } of world.nodes.values()) expect(store.chains.get(`2|${key}`)![0]!.deps).toEqual(expected);
     });
 
-    it('a version is visible when its vector is below that of the snapshot in every entry, whoever has written it', () => {
-      // What ireland writes comes to oregon soon, and from oregon to virginia; but from ireland to virginia only after a long time.
+    it('a version is visible when its vector is below that of the snapshot in every entry, whichever region wrote it', () => {
+      // Ireland's writes reach oregon soon, and oregon's virginia; ireland's reach virginia only after a long time.
       const world = settled({ delayMs: (a, b) => (a === 'ireland-1' && b === 'virginia-1' ? 300 : 2) });
       world.run(400);
       const [cause, effect] = [keyIn(world, 0, 'cause'), keyIn(world, 1, 'effect')];
@@ -141,7 +141,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       expect(world.ust()).toBeGreaterThan(lowest);
     });
 
-    it('a snapshot is asked for by its entries, or by a timestamp that stands for all of them', () => {
+    it('a client names a snapshot by its entries, or by a timestamp that stands for all of them', () => {
       const world = settled();
       const key = keyIn(world, 0);
       const writer = new TestClient(world, 'oregon-1');
@@ -163,7 +163,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       expect(world.call('virginia-1', read(ct, ahead, key))).toMatchObject({ code: 'SNAPSHOT_UNAVAILABLE' });
     });
 
-    it("a client's vector with an entry beyond half of the drift limit is refused, whatever its timestamp says (T1)", () => {
+    it("a client's vector with an entry beyond half of the drift limit is refused, whatever its timestamp is (T1)", () => {
       const world = settled();
       const key = keyIn(world, 0);
       const future = world.node('virginia-1').parts.clock.last + world.settings.maxClockDriftMs * 4096;
@@ -221,13 +221,13 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       expect(blockingIn(world).reads).toBe(0);
       const since = world.now;
       expect(reader.read(tx, keys[0]!)).toEqual(['X2']);
-      // Until the cohorts have resolved it among themselves (D2).
+      // Until the cohorts have resolved it (D2).
       expect(world.now - since).toBeGreaterThan(1_000);
       expect(blockingIn(world)).toMatchObject({ reads: 1 });
       expect(blockingIn(world).ms).toBeGreaterThan(1_000);
     });
 
-    it('does not wait for a transaction that is prepared above the snapshot', () => {
+    it('a read does not wait for a transaction that is prepared above the snapshot', () => {
       const world = settled({ spec: ONE_REGION });
       const keys = [keyIn(world, 0), keyIn(world, 1)];
       const reader = new TestClient(world, 'virginia-3');
@@ -240,7 +240,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       expect(blockingIn(world)).toEqual({ reads: 0, ms: 0 });
     });
 
-    it('waits for a transaction that is committed and not applied, and for one whose versions are not on the disk yet', () => {
+    it('a read waits for a transaction that is committed and not applied, and for one whose versions are not on the disk yet', () => {
       const world = settled({ spec: ONE_REGION, settings: { applyIntervalMs: 100, gossipIntervalMs: 100 } });
       world.diskMs.set('virginia-1', 30);
       const key = keyIn(world, 0);
@@ -259,7 +259,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       expect(world.answer('virginia-1', ref)).toMatchObject({ type: 'ReadResp', versions: [{ value: '1' }] });
     });
 
-    it('waits for what the client has seen in another region, and has installed it then', () => {
+    it('a read waits for what the client has seen in another region, and the region has installed that then', () => {
       const world = settled({ delayMs: () => 60 });
       const key = keyIn(world, 0);
       const client = new TestClient(world, 'virginia-1');
@@ -285,7 +285,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       const since = world.now;
       expect(world.call('oregon-1', request)).toMatchObject({ type: 'Refused', code: 'SNAPSHOT_UNAVAILABLE' });
       expect(world.now - since).toBeLessThanOrEqual(world.settings.readDeadlineMs + 100);
-      // Who has not been in the other region is served as ever.
+      // A client that has not been in the other region is served as before.
       expect(new TestClient(world, 'oregon-1').readOnce(key)).toEqual([null]);
       world.heal('virginia-1', 'oregon-1');
       expect(client.read(tx, key)).toEqual(['1']);
@@ -293,7 +293,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
   });
 
   describe('restarts, retries and placements', () => {
-    it('what was read stays true: after a crash nothing is committed below an answered snapshot, even when the clock went back (D7)', () => {
+    it('reads stay true: after a crash nothing is committed below an answered snapshot, even when the clock went back (D7)', () => {
       const world = settled();
       const key = keyIn(world, 0);
       const reader = new TestClient(world, 'virginia-1');
@@ -307,7 +307,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       expect(ct).toBeGreaterThan(tx.deps![VIRGINIA]!);
     });
 
-    it('a restarted node knows nothing of its region yet, and no snapshot goes back or below the stable time', () => {
+    it('a restarted node has no times of its region yet, and no snapshot goes back or below the stable time', () => {
       const regions = THREE_REGIONS.regions.map(({ id }) => ({ id, nodes: [{ id: `${id}-1` }, { id: `${id}-2` }] }));
       const world = settled({ spec: { ...FULLY_REPLICATED, regions } });
       const client = new TestClient(world, 'virginia-1');
@@ -326,7 +326,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       });
     });
 
-    it('an answer to a read of a previous incarnation answers nothing, also where the coordinator holds no replica (P10)', () => {
+    it('a response to a read of a previous incarnation is ignored, also where the coordinator holds no replica (P10)', () => {
       const regions = [
         { id: 'virginia', nodes: [{ id: 'virginia-1' }, { id: 'virginia-2' }] },
         { id: 'oregon', nodes: [{ id: 'oregon-1' }] },
@@ -337,7 +337,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
         world.sent.flatMap(({ from, message }) =>
           from.node === 'virginia-2' && message.type === 'ReadSliceReq' ? [message.ref] : [],
         );
-      // Nothing on its disk moves on: the stable time stands still.
+      // The stable time stands still on its disk.
       for (const node of ['virginia-1', 'virginia-2']) world.cut(node, 'oregon-1');
       world.run(300);
       let highest = 0;
@@ -352,7 +352,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       }
     });
 
-    it('a replica that may still hear that its disk is an old one answers nothing (D10)', () => {
+    it('a replica answers nothing while a peer may still report that its disk is an old one (D10)', () => {
       const world = settled({ delayMs: () => 40 });
       const key = keyIn(world, 0);
       const client = new TestClient(world, 'virginia-1');
@@ -368,7 +368,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       expect(world.answer('virginia-1', ref)).toBeUndefined();
     });
 
-    it('a commit that is sent again through another region says in which one it was made', () => {
+    it('the response to a commit that is sent again through another region names the region in which it was made', () => {
       const world = settled();
       const key = keyIn(world, 0);
       const client = new TestClient(world, 'virginia-1');
@@ -383,7 +383,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       expect(again.deps![VIRGINIA]).toBe(first.ct);
     });
 
-    it('a coordinator that has heard of another attempt than its own says the timestamp alone', () => {
+    it('a coordinator whose commit was decided in another attempt than its own responds with the timestamp alone', () => {
       const world = settled();
       const client = new TestClient(world, 'virginia-1');
       const tx = client.begin();
@@ -417,7 +417,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       expect(client.session.seen).toEqual(seen);
     });
 
-    it('cannot run where a region lacks a partition', () => {
+    it('a vector protocol cannot run where a region lacks a partition', () => {
       const start = () => new World({ protocol, session, spec: THREE_REGIONS });
       expect(start).toThrow(IsochronError);
       expect(start).toThrow(/partition default\/0 has no replica in ireland/);
@@ -428,14 +428,14 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
   describe('the session', () => {
     const created = (): Session => new Session('vector-session-0001', session);
 
-    it('merges what it has seen entry by entry', () => {
+    it('a vector session merges what it has seen entry by entry', () => {
       const client = created();
       client.observe({ ts: 30, deps: [10, 30] });
       client.observe({ ts: 20, deps: [20, 5] });
       expect(client.seen).toEqual({ ts: 30, deps: [20, 30] });
     });
 
-    it('takes a timestamp alone for one that stands in every entry', () => {
+    it('a vector session takes a timestamp alone for one that stands in every entry', () => {
       const client = created();
       client.observe({ ts: 15 });
       client.observe({ ts: 30, deps: [10, 30] });
@@ -444,7 +444,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       expect(client.seen).toEqual({ ts: 30, deps: [20, 30] });
     });
 
-    it('has seen its commits, and keeps no writes', () => {
+    it('a vector session has seen its commits, and keeps no writes', () => {
       const client = created();
       const tx = client.begin();
       client.started(tx, 30, [10, 30]);
@@ -455,7 +455,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       expect(client.export()).toEqual({ ust: 40, deps: [40, 30], hwt: 40, cache: [] });
     });
 
-    it('a commit of which only the timestamp is known is waited for everywhere', () => {
+    it('a vector session waits everywhere for a commit of which only the timestamp is known', () => {
       const client = created();
       const tx = client.begin();
       client.started(tx, 30, [10, 30]);

@@ -1,6 +1,6 @@
 /**
  * A small world for claim tests: nodes on a virtual clock, links with delays that can be cut, disks that sync after a delay and lose
- * what was not synced when a node crashes. Nothing here is random: a test says what happens.
+ * unsynced writes when a node crashes. Nothing here is random: a test controls every event.
  */
 import {
   type AnyMessage,
@@ -29,7 +29,7 @@ import { DEFAULT_SETTINGS, type ProtocolSettings } from '../kernel/settings.js';
 import type { Address, Effects, Envelope, Input, Machine } from '../machine.js';
 import { PlainStore } from './plain-store.js';
 
-/** What the nodes of every family of protocols have. */
+/** The parts of the nodes of every family of protocols. */
 export interface AnyNode<M extends AnyMessage> {
   readonly clock: NodeClock;
   readonly drift: DriftWatch;
@@ -48,7 +48,7 @@ export const THREE_REGIONS: ClusterSpec = {
   keyspaces: [{ name: 'default', partitions: 6, replication: 2 }],
 };
 
-/** Collects what coordinators answer. */
+/** Collects the answers of coordinators. */
 class Client<M extends AnyMessage, Response extends Referring> implements Machine<M> {
   readonly answers = new Map<number, Response>();
 
@@ -75,7 +75,7 @@ export interface WorldNode<M extends AnyMessage, Response extends Referring, Nod
   peers: PeerClocks<M>;
   up: boolean;
   wakeAt: WallMs | undefined;
-  /** Grows with every start, so that what belongs to a previous incarnation is dropped. */
+  /** Grows with every start, so that messages of a previous incarnation are dropped. */
   incarnation: number;
   /** Offset of its wall clock. */
   skewMs: number;
@@ -87,19 +87,19 @@ export interface WorldOptions {
   /** One-way delay of a link. */
   readonly delayMs?: (from: NodeId, to: NodeId) => number;
   readonly syncMs?: number;
-  /** How long bringing something to memory takes; 0 when everything is there. */
+  /** The time to load something into memory; 0 when everything is there. */
   readonly prefetchMs?: number;
   /** Nodes start as a new cluster's do, on empty disks; by default as if they had met before. */
   readonly empty?: boolean;
-  /** How far a node's wall clock is off, from the start on. */
+  /** The error of a node's wall clock, from the start on. */
   readonly skewMs?: (node: NodeId) => number;
-  /** Nodes look at their clocks as a driver lets them (K1, K2); by default the time of each step is taken for right. */
+  /** Nodes check their clocks as a driver lets them (K1, K2); by default the time of each step is taken for right. */
   readonly readings?: boolean;
-  /** Is told of conflicting writes, under protocols that look for them. */
+  /** Receives conflicting writes, under protocols that detect them. */
   readonly conflict?: CommonNodeOptions['conflict'];
 }
 
-/** What a node is told about its disk when it starts (D10). */
+/** The facts about its disk that a node gets when it starts (D10). */
 type Words = Pick<CommonNodeOptions, 'acceptLoss' | 'setAside'>;
 
 function joinedStore(): PlainStore {
@@ -109,10 +109,10 @@ function joinedStore(): PlainStore {
 }
 
 const START = HLC_EPOCH_MS + 1_000_000;
-/** Clocks may be wrong by as much as a test likes, unless it says how much is allowed. */
+/** Clocks may be wrong by any amount, unless a test sets a limit. */
 const WIDE_DRIFT_MS = 600_000;
 
-/** A world of nodes that say `M`, of one family of protocols. */
+/** A world of nodes that exchange `M`, of one family of protocols. */
 export class WorldOf<
   M extends AnyMessage,
   Request extends M & Referring,
@@ -122,9 +122,9 @@ export class WorldOf<
   readonly topology: Topology;
   readonly settings: ProtocolSettings;
   readonly nodes = new Map<NodeId, WorldNode<M, Response, Node>>();
-  /** Every message that crossed a link, for tests that look at the wire. */
+  /** Every message that crossed a link, for tests of the wire. */
   readonly sent: Envelope<M>[] = [];
-  /** The same by frame: what left one node for another at once. */
+  /** The same by frame: messages that left one node for another at once. */
   readonly frames: (readonly Envelope<M>[])[] = [];
   /** Durable batches begun, by node. */
   readonly batches = new Map<NodeId, number>();
@@ -223,7 +223,7 @@ export class WorldOf<
     return answer as Extract<Response, { type: T }>;
   }
 
-  /** Puts a message on a machine's desk as if a peer had sent it. */
+  /** Delivers a message to a machine as if a peer had sent it. */
   inject(to: Address, from: Address, message: M): void {
     this.node(to.node).host.receive([{ to, from, message }]);
   }
@@ -245,7 +245,7 @@ export class WorldOf<
     if (two.up) two.host.link(a, true);
   }
 
-  /** kill -9: what was not synced is lost. */
+  /** kill -9: unsynced writes are lost. */
   crash(id: NodeId): void {
     const node = this.node(id);
     node.up = false;
@@ -254,7 +254,7 @@ export class WorldOf<
     for (const other of this.nodes.values()) if (other !== node && other.up) other.host.link(id, false);
   }
 
-  /** Starts a crashed node again, on its disk or on the one given, with what it is told (D10). */
+  /** Starts a crashed node again, on its disk or on the one given, with the facts about it (D10). */
   restart(id: NodeId, store = this.node(id).store, words: Words = {}): void {
     const { incarnation, skewMs } = this.node(id);
     const node = this.#boot(id, store, incarnation + 1, skewMs, words);
@@ -264,7 +264,7 @@ export class WorldOf<
     }
   }
 
-  /** Lowest universal stable time that any running node knows. */
+  /** The lowest universal stable time of any running node. */
   ust(): Timestamp {
     return Math.min(...[...this.nodes.values()].filter((n) => n.up).map((n) => n.parts.stable.value));
   }
@@ -351,7 +351,7 @@ export class WorldOf<
     const batch = [...records];
     this.batches.set(node.id, (this.batches.get(node.id) ?? 0) + 1);
     const sync = (): void => {
-      if (node.incarnation !== incarnation || !node.up) return; // what was not synced is lost with the process
+      if (node.incarnation !== incarnation || !node.up) return; // unsynced writes are lost with the process
       if (this.diskMs.get(node.id) === Number.POSITIVE_INFINITY) {
         this.#at(this.now + 1, sync);
         return;
@@ -440,7 +440,7 @@ function apart<M extends AnyMessage>(envelopes: readonly Envelope<M>[]): Envelop
   });
 }
 
-/** As they travel: what was kept of a round's heartbeats in one message. */
+/** As they travel: the heartbeats that were kept of a round, in one message. */
 function together<M extends AnyMessage>(envelopes: readonly Envelope<M>[]): Envelope<M>[] {
   const rounds = envelopes.filter(({ from }) => from.machine === ROUNDS_MACHINE);
   const first = rounds.find(({ message }) => message.type === 'Heartbeat');

@@ -16,14 +16,14 @@ export const everywhereOn = (regions: number, nodes: number, partitions: number)
   keyspaces: [{ name: 'default', partitions, replication: regions }],
 });
 
-/** A world of Wren nodes that have begun to hear of one another. */
+/** A world of Wren nodes that have received times from one another. */
 export function wrenWorld(spec: ClusterSpec, options: WorldOptions = {}): World {
   const world = new World({ spec, protocol: wren, session: wrenSession, ...options });
   world.run(300);
   return world;
 }
 
-/** LST and RST as a node knows them. */
+/** LST and RST at a node. */
 export function times(world: World, node: NodeId): { readonly lst: Timestamp; readonly rst: Timestamp } {
   const [lst = 0, rst = 0] = world.node(node).parts.coordinator.state.regional.entries;
   return { lst, rst };
@@ -32,7 +32,7 @@ export function times(world: World, node: NodeId): { readonly lst: Timestamp; re
 /** A snapshot of a region, by its position in the cluster file, as a request names it. */
 export const snapshotOf = (lt: Timestamp, rt: Timestamp, region: number) => ({ at: lt, deps: [rt, region + 1, 0] });
 
-/** What a node would assign to a session that has seen nothing. */
+/** The snapshot that a node would assign to a session that has seen nothing. */
 export function assigned(world: World, node: NodeId): { readonly lt: Timestamp; readonly rt: Timestamp } {
   const request = { type: 'ReadReq' as const, txId: null, ust: 0, at: null, keys: [] };
   const { snapshot: ts, deps } = world.call(node, request, 'ReadResp');

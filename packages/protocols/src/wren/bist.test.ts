@@ -1,11 +1,11 @@
-/** Claims about stabilisation (section III-C, Algorithm 4 lines 29–31) and about what is believed of it. */
+/** Claims about stabilisation (section III-C, Algorithm 4 lines 29–31) and about the checks of received times. */
 import type { Timestamp } from '@isochron/core';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import type { World } from '../testing/world.js';
 import { assigned, everywhereOn, snapshotOf, times, wrenWorld } from '../testing/wren-world.js';
 
-/** The lowest entry of the region's replicas, of its own versions or of the others'. */
+/** The lowest entry of the region's replicas: of its own versions, or of other regions'. */
 function installed(world: World, region: string, own: boolean): Timestamp {
   const { topology } = world;
   const entries = topology.nodesOf(region).flatMap((node) =>
@@ -82,10 +82,10 @@ describe('Wren: stabilisation (BiST)', () => {
     expect(times(world, 'virginia-1').rst).toBe(rst);
   });
 
-  it('a remote update is hidden until every remote region has come so far at every partition', () => {
+  it('a remote update is hidden until every partition has received that far from every remote region', () => {
     const world = wrenWorld(everywhereOn(4, 2, 2));
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];
-    // One partition hears nothing of one region.
+    // One partition receives nothing from one region.
     world.cut('virginia-2', 'ireland-2');
     const { ct } = new TestClient(world, 'oregon-1').write({ [x]: '1', [y]: '1' });
     world.run(300);
@@ -107,7 +107,7 @@ describe('Wren: stabilisation (BiST)', () => {
       );
       expect(gossip.length).toBeGreaterThan(0);
       expect(new Set(gossip)).toEqual(new Set([2]));
-      // Roots of other regions are told UST's minimum alone.
+      // Roots of other regions receive only UST's minimum.
       expect(world.sent.some(({ message }) => message.type === 'GossipRoot' && message.regional !== undefined)).toBe(
         false,
       );
@@ -115,7 +115,7 @@ describe('Wren: stabilisation (BiST)', () => {
   });
 });
 
-describe('Wren: what is believed', () => {
+describe('Wren: received times', () => {
   it('times that a session claims raise those of a node only as far as its own replicas (P5)', () => {
     const world = wrenWorld(everywhereOn(2, 2, 2), { settings: { snapshotWaitMs: 200 } });
     world.filter = ({ message }) => message.type !== 'GossipDown';
@@ -127,17 +127,17 @@ describe('Wren: what is believed', () => {
       world.ask('virginia-2', { type: 'ReadReq', txId: null, at: null, keys: [], ust, deps: [rt, 1, 0] });
     ask(claim, claim - 1);
     expect(times(world, 'virginia-2')).toEqual({ lst: own[0], rst: own[1] });
-    // Where no replica can confirm them, not at all.
+    // Without a replica that confirms them, they raise nothing.
     const bare = wrenWorld(everywhereOn(2, 4, 2));
     const before = times(bare, 'virginia-4');
     const ust = before.lst + 4096 * 100;
     bare.ask('virginia-4', { type: 'ReadReq', txId: null, at: null, keys: [], ust, deps: [ust - 1, 1, 0] });
     expect(times(bare, 'virginia-4')).toEqual(before);
-    // Others read on.
+    // Other sessions go on reading.
     expect(assigned(world, 'virginia-2').lt).toBe(own[0]);
   });
 
-  it('a claim above LST is answered by no replica that is behind it: it asks for what is not there', () => {
+  it('a claim above LST is answered by no replica that is behind it: the replica requests the missing versions', () => {
     const world = wrenWorld(everywhereOn(2, 2, 2), { settings: { readDeadlineMs: 300 } });
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];
     world.filter = ({ message, to }) => !(message.type === 'CommitTx' && to.node === 'virginia-2');
@@ -155,7 +155,7 @@ describe('Wren: what is believed', () => {
     expect(read(there)).toMatchObject({ type: 'ReadResp', versions: [{ value: '1' }] });
   });
 
-  it('a claim of another region, or of none, raises nothing', () => {
+  it('a claim with the place of another region, or without a place, raises nothing', () => {
     const world = wrenWorld(everywhereOn(2, 2, 2));
     world.filter = ({ message }) => message.type !== 'GossipDown';
     world.run(100);
@@ -167,7 +167,7 @@ describe('Wren: what is believed', () => {
     expect(times(world, 'virginia-2')).toEqual(before);
   });
 
-  it('a snapshot that this node cannot confirm is waited for within a bound, then refused (P5)', () => {
+  it('a snapshot that this node cannot confirm waits within a bound, and is then refused (P5)', () => {
     const world = wrenWorld(everywhereOn(2, 1, 1), { settings: { snapshotWaitMs: 200 } });
     const ust = world.node('virginia-1').parts.clock.last + 4096 * 60_000;
     const start = world.now;
@@ -182,7 +182,7 @@ describe('Wren: what is believed', () => {
     expect(world.call('virginia-1', far, 'Refused').code).toBe('SNAPSHOT_UNAVAILABLE');
   });
 
-  it("a client's times in the future are refused, what it has written too (T1)", () => {
+  it("a client's times in the future are refused, those of its writes too (T1)", () => {
     const world = wrenWorld(everywhereOn(2, 1, 1), { settings: { maxClockDriftMs: 10_000 } });
     const ahead = world.node('virginia-1').parts.clock.last + 4096 * 6_000;
     const request = { type: 'ReadReq' as const, txId: null, at: null, keys: [] };
@@ -196,7 +196,7 @@ describe('Wren: what is believed', () => {
     }
   });
 
-  it("a snapshot that makes no sense is refused, and a peer's changes nothing (D12)", () => {
+  it('an invalid snapshot from a client is refused, and one from a peer changes nothing (D12)', () => {
     const world = wrenWorld(everywhereOn(2, 2, 2));
     const key = keyIn(world, 0);
     const request = { type: 'ReadReq' as const, txId: null, ust: 0, keys: [key] };

@@ -1,7 +1,8 @@
 /**
- * Random worlds: sessions that read, write and move, while nodes crash and links are cut. What every transaction saw is judged by nothing but
- * causality: whoever has seen a transaction, or depends on one who has, sees none of its keys older than it left them. A failure prints
- * its seed and path: with them as `WREN_SEED` and `WREN_PATH` it happens again, and is made smaller. `WREN_RUNS` tries more.
+ * Random worlds: sessions that read, write and move, while nodes crash and links are cut. Only causality judges what a
+ * transaction saw: a session that has seen a transaction, directly or through another session, reads none of its keys
+ * in an older version. A failure prints its seed and path: with them as `WREN_SEED` and `WREN_PATH` it is repeated and
+ * made smaller. `WREN_RUNS` sets the number of runs.
  */
 import { ERROR_CODES, type NodeId, type Timestamp, type TxId, type Version } from '@isochron/core';
 import fc from 'fast-check';
@@ -16,7 +17,7 @@ const { WREN_SEED, WREN_PATH, WREN_RUNS } = process.env;
 interface Step {
   readonly what: 'read' | 'write' | 'update' | 'move' | 'cut' | 'heal' | 'crash' | 'restart';
   readonly client: number;
-  /** Taken modulo what there is to choose from. */
+  /** Taken modulo the number of choices. */
   readonly node: number;
   readonly other: number;
   readonly keys: readonly number[];
@@ -42,12 +43,12 @@ const stage = fc.record({
   syncMs: fc.constantFrom(1, 6),
   delays: fc.array(fc.constantFrom(1, 2, 15, 70), { minLength: 36, maxLength: 36 }),
   skews: fc.array(fc.constantFrom(0, 0, 40, -90), { minLength: 6, maxLength: 6 }),
-  /** Stable time stands still, so that disks remember little: what Wren knows beyond it must do without. */
+  /** Stable time stands still, so that disks hold little beyond it: Wren must do without. */
   frozen: fc.boolean(),
 });
 type Stage = typeof stage extends fc.Arbitrary<infer S> ? S : never;
 
-/** What is known of every transaction: what it wrote, and what its session had seen before. */
+/** For every transaction: its writes, and what its session had seen before. */
 class Ledger {
   readonly #writes = new Map<TxId, readonly string[]>();
   readonly #past = new Map<TxId, ReadonlySet<TxId>>();
@@ -92,7 +93,7 @@ interface Pending {
   ref: number;
   readonly tx: SessionTransaction;
   readonly keys: readonly string[];
-  /** A commit is repeated until its end is known; a read that fails is none. */
+  /** A commit is repeated until its outcome is known; a failed read is dropped. */
   commit: Omit<CommitReq, 'ref'> | undefined;
   then: (answer: ClientResponse) => void;
 }
@@ -123,7 +124,7 @@ class Actor {
     });
   }
 
-  /** Without a start, or in a transaction that has one. */
+  /** In one round trip, or in a transaction that was started. */
   write(keys: readonly string[], started: boolean): void {
     const { session } = this.client;
     const tx = session.begin();
@@ -141,7 +142,7 @@ class Actor {
     });
   }
 
-  /** Looks whether the operation has ended, and goes on with it. */
+  /** Checks whether the operation has ended, and continues with its result. */
   poll(): void {
     const { pending } = this;
     if (pending === undefined) return;
@@ -191,7 +192,7 @@ class Actor {
     }
   }
 
-  /** No key is older than what the session has seen, or what it sees just now, has left there. */
+  /** No key is older than the session's dependencies, or those of this read, require. */
   #judge(tx: SessionTransaction, keys: readonly string[], versions: readonly (Version | null)[]): void {
     const { ledger } = this.chaos;
     const seen = new Map<string, TxId | null>();
@@ -208,8 +209,8 @@ class Actor {
       const found = seen.get(key);
       if (found === undefined || found === newest) continue;
       const stale = found === null || ledger.isNewer(newest, found);
-      const told = { key, found, expected: newest, snapshot: tx.snapshot, deps: tx.deps };
-      expect({ stale, ...told }).toEqual({ stale: false, ...told });
+      const report = { key, found, expected: newest, snapshot: tx.snapshot, deps: tx.deps };
+      expect({ stale, ...report }).toEqual({ stale: false, ...report });
     }
     this.chaos.reads++;
   }
@@ -260,7 +261,7 @@ class Chaos {
     }
   }
 
-  /** Everything comes back, every operation ends, and each session looks at everything in every region. */
+  /** Heals the world, ends every operation, and lets each session read everything in every region. */
   recover(): void {
     this.world.filter = () => true;
     for (const { id, up } of this.world.nodes.values()) if (!up) this.world.restart(id);
@@ -279,7 +280,7 @@ class Chaos {
     expect(idle()).toBe(true);
   }
 
-  /** A node that runs: the one that was used, if it does. */
+  /** A running node: the one used before, if it runs. */
   running(node: NodeId): NodeId {
     return this.world.node(node).up ? node : this.#up()[0]!;
   }

@@ -1,4 +1,4 @@
-/** Claims about nodes that come back: what is served at once, what is waited for, and that nothing is answered wrongly meanwhile. */
+/** Claims about nodes that come back: they serve at once or wait within a bound, and never answer wrongly. */
 import type { ClientResponse } from '../kernel/transactions/messages.js';
 import { keyIn, TestClient } from '../testing/clients.js';
 import { loseDisk, recovered } from '../testing/lost-disks.js';
@@ -6,7 +6,7 @@ import type { World } from '../testing/world.js';
 import { assigned, everywhereOn, times, wrenWorld } from '../testing/wren-world.js';
 
 describe('Wren: after a restart', () => {
-  it('new sessions are served at once, from UST, before anything is known of the region again', () => {
+  it('new sessions are served at once, from UST, before the node has any times of its region again', () => {
     const world = wrenWorld(everywhereOn(2, 2, 2));
     const key = keyOn(world, 'virginia-2');
     const { ct } = new TestClient(world, 'virginia-2').write({ [key]: '1' });
@@ -22,7 +22,7 @@ describe('Wren: after a restart', () => {
     expect([answer.snapshot, answer.deps![0]]).toEqual([ust(), ust()]);
   });
 
-  it('a session that has seen more waits until the node knows as much again, and then goes on', () => {
+  it('a session that has seen more waits until the node has that again, and then goes on', () => {
     const world = wrenWorld(everywhereOn(2, 1, 1));
     const key = keyIn(world, 0);
     const client = new TestClient(world, 'virginia-1');
@@ -41,7 +41,7 @@ describe('Wren: after a restart', () => {
     expect(client.session.seen.ts).toBeGreaterThanOrEqual(seen.ts);
   });
 
-  it('a replica that has not recovered refuses, holds no read back, and is asked again soon', () => {
+  it('a replica that has not recovered refuses, holds no read back, and is read again soon', () => {
     const world = wrenWorld(everywhereOn(2, 2, 2));
     const key = keyOn(world, 'virginia-2');
     const { ct } = new TestClient(world, 'virginia-1').write({ [key]: '1' });
@@ -57,7 +57,7 @@ describe('Wren: after a restart', () => {
     expect(replica!.waiting.counters.blockedReads).toBe(0);
   });
 
-  it('a replica that does not recover is given up with SNAPSHOT_UNAVAILABLE', () => {
+  it('a read gives up on a replica that does not recover, with SNAPSHOT_UNAVAILABLE', () => {
     const world = wrenWorld(everywhereOn(2, 2, 2), { settings: { readDeadlineMs: 1_000, verifyTimeoutMs: 2_000 } });
     world.run(50);
     world.crash('virginia-2');
@@ -66,7 +66,7 @@ describe('Wren: after a restart', () => {
     const key = keyOn(world, 'virginia-2');
     const request = { type: 'ReadReq' as const, txId: null, ust: 0, at: null, keys: [key] };
     expect(world.call('virginia-1', request, 'Refused').code).toBe('SNAPSHOT_UNAVAILABLE');
-    // Its own version clock goes on soon; of the other region it knows less than the snapshot has.
+    // Its own version clock moves on soon; of the other region it has less than the snapshot.
     world.run(2_000);
     const { lst, rst } = times(world, 'virginia-1');
     const { vv } = world.node('virginia-2').parts.replicas[0]!.replication;
@@ -77,11 +77,11 @@ describe('Wren: after a restart', () => {
     expect(world.call('virginia-1', request, 'ReadResp').versions).toEqual([null]);
   });
 
-  it('a local item stays hidden until what it depends on is installed again: lt alone does not show it (Alg. 3 line 7)', () => {
-    // Nothing is written in the third partition: its disk knows least of oregon.
+  it('a local item stays hidden until its dependencies are installed again: lt alone does not show it (Alg. 3 line 7)', () => {
+    // Nothing is written in the third partition: its disk has least of oregon.
     const world = wrenWorld(everywhereOn(2, 1, 3), { settings: { verifyTimeoutMs: 2_000 } });
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];
-    // UST, which the disk remembers, stands still; RST goes on.
+    // UST, which is on the disk, stands still; RST rises.
     world.filter = ({ message }) => message.type !== 'GossipRoot';
     world.run(200);
     const { ct } = new TestClient(world, 'oregon-1').write({ [x]: 'X' });

@@ -26,7 +26,7 @@ const depsIn = (world: World, node: string, key: string) =>
     .flatMap(([, chain]) => chain.map((v) => v.deps));
 
 describe('Wren: a session moves', () => {
-  it('waits in the new region until all that it has seen and written is installed there (footnote 1)', () => {
+  it('a session that moves waits in the new region until all that it has seen and written is installed there (footnote 1)', () => {
     const world = slow();
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];
     const client = new TestClient(world, 'virginia-1');
@@ -41,21 +41,21 @@ describe('Wren: a session moves', () => {
     expect(client.session.cacheSize).toBe(0);
   });
 
-  it('waits for what it has read of the region, too, and never takes the lst of one region for that of another', () => {
+  it('a session that moves waits for its reads of the new region, too, and never takes the lst of one region for that of another', () => {
     const world = slow();
     const key = keyIn(world, 0);
     const { ct } = new TestClient(world, 'virginia-1').write({ [key]: '1' });
     world.until(() => times(world, 'virginia-1').lst >= ct);
     const client = new TestClient(world, 'virginia-1');
     expect(client.readOnce(key)).toEqual(['1']);
-    // Oregon's LST is above everything that the session has seen of virginia; that says nothing of virginia's versions in oregon.
+    // Oregon's LST is above everything that the session has seen of virginia; it does not cover virginia's versions in oregon.
     expect(times(world, 'oregon-1').lst).toBeGreaterThanOrEqual(ct);
     expect(times(world, 'oregon-1').rst).toBeLessThan(ct);
     client.node = 'oregon-1';
     expect(client.readOnce(key)).toEqual(['1']);
   });
 
-  it('is refused with a code when the new region is cut off for too long, and goes on where it was', () => {
+  it('a session is refused with a code when the new region is cut off for too long, and goes on in its old region', () => {
     const world = wrenWorld(everywhereOn(2, 1, 1), { settings: { snapshotWaitMs: 300 } });
     const key = keyIn(world, 0);
     const client = new TestClient(world, 'virginia-1');
@@ -68,7 +68,7 @@ describe('Wren: a session moves', () => {
     expect(client.readOnce(key)).toEqual(['1']);
   });
 
-  it('continues from its exported state: the state names the region (D9)', () => {
+  it('a session continues from its exported state: the state names the region (D9)', () => {
     const world = slow();
     const key = keyIn(world, 0);
     const client = new TestClient(world, 'virginia-1');
@@ -80,7 +80,7 @@ describe('Wren: a session moves', () => {
     expect(again.readOnce(key)).toEqual(['1']);
   });
 
-  it('what it has seen can be asked for by name, and is given as it was asked for', () => {
+  it('a client can name the snapshot that it has seen, and gets it as it is named', () => {
     const world = slow();
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];
     const client = new TestClient(world, 'virginia-1');
@@ -94,7 +94,7 @@ describe('Wren: a session moves', () => {
     }
   });
 
-  it('a timestamp alone is everything up to it, from everywhere', () => {
+  it('a timestamp alone names everything up to it, from every region', () => {
     const world = slow();
     const key = keyIn(world, 0);
     const { ct } = new TestClient(world, 'virginia-1').write({ [key]: '1' });
@@ -145,7 +145,7 @@ describe('Wren: a transaction moves', () => {
     expect(ct).toBeGreaterThan(first.ct);
     world.until(() => times(world, 'oregon-1').lst >= ct, 40);
     expect(depsIn(world, 'oregon-1', y)).toEqual([[first.ct, 2]]);
-    // Nobody sees the effect without its cause, and the session sees both.
+    // No session sees the effect without its cause, and this one sees both.
     const eve = new TestClient(world, 'oregon-1');
     expect(eve.readOnce(x, y)).toEqual([null, null]);
     for (let i = 0; i < 40; i++, world.run(5)) {
@@ -168,7 +168,7 @@ describe('Wren: a transaction moves', () => {
     expect(client.readOnce(x, y)).toEqual([null, '2']);
   });
 
-  it('the first write of a new session waits for nothing, and its next read neither', () => {
+  it('the first write of a new session does not wait, and its next read neither', () => {
     const world = slow();
     const key = keyIn(world, 0);
     const client = new TestClient(world, 'virginia-1');
@@ -193,7 +193,7 @@ describe('Wren: a transaction moves', () => {
     for (const node of world.nodes.keys()) expect(depsIn(world, node, key)).toEqual([[rt]]);
   });
 
-  it('a commit that was done at its first home is answered as that, whatever home its retry names (D4)', () => {
+  it('a commit that was done at its first home is answered with that one, whatever home its retry names (D4)', () => {
     const world = slow();
     const key = keyIn(world, 0);
     const client = new TestClient(world, 'virginia-1');
@@ -222,7 +222,7 @@ describe('Wren: a transaction moves', () => {
       for (const key of keys) expect(depsIn(world, node, key)).toEqual([[Math.max(tx.snapshot!, request.hwt), 2]]);
   });
 
-  it('a commit that gets another home as its next attempt depends on everything, and its session knows (D4, D9)', () => {
+  it('a commit that gets another home as its next attempt depends on everything, and its session takes that over (D4, D9)', () => {
     const world = slow();
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];
     const client = new TestClient(world, 'virginia-1');

@@ -17,7 +17,7 @@ function committed(session: Session, ct: number, deps: readonly number[] | undef
 }
 
 describe('WrenSession (Algorithm 1)', () => {
-  it('uses a cache entry exactly when its ct lies above lt (Alg. 1 line 6)', () => {
+  it('a session uses a cache entry exactly when its ct lies above lt (Alg. 1 line 6)', () => {
     const session = new Session('s', wrenSession);
     session.observe(at(5, 3));
     committed(session, 10, [3]);
@@ -31,7 +31,7 @@ describe('WrenSession (Algorithm 1)', () => {
     expect(session.cacheSize).toBe(0);
   });
 
-  it('keeps the greater of both times of its region, and how far it has written', () => {
+  it('a session keeps the greater of both times of its region, and the time of its last write', () => {
     const session = new Session('s', wrenSession);
     session.observe(at(9, 4));
     committed(session, 12, [4]);
@@ -41,10 +41,10 @@ describe('WrenSession (Algorithm 1)', () => {
     expect(new Session('t', wrenSession, session.export()).seen).toEqual(session.seen);
   });
 
-  it('forgets own writes that are stable, also when it never reads', () => {
+  it('a session drops own writes that are stable, also when it never reads', () => {
     const session = new Session('s', wrenSession);
     session.stable(7);
-    expect(session.seen).toEqual({ ts: 0 }); // of no region yet
+    expect(session.seen).toEqual({ ts: 0 }); // no region yet
     committed(session, 12, [0, VIRGINIA]);
     session.stable(11);
     expect([session.cacheSize, partsOf(session.seen).lt]).toEqual([1, 11]);
@@ -54,16 +54,16 @@ describe('WrenSession (Algorithm 1)', () => {
     expect(session.seen).toEqual(at(12, 0, VIRGINIA, 12));
   });
 
-  it('never takes the maximum of the times of two regions: the one that has all of the other stands (D9)', () => {
+  it('a session never takes the maximum of the times of two regions: the snapshot that includes the other one stands (D9)', () => {
     const session = new Session('s', wrenSession);
     session.observe(at(9, 4));
     committed(session, 12, [4]);
     session.observe(at(20, 13, OREGON));
     expect(session.seen).toEqual(at(20, 13, OREGON));
-    // A late answer of the region before.
+    // A late answer of the previous region.
     session.observe(at(11, 6));
     expect(session.seen).toEqual(at(20, 13, OREGON));
-    // What neither of them has, belongs to no region: everything up to one time.
+    // What neither includes belongs to no region: everything up to one time.
     session.observe(at(25, 14));
     expect(partsOf(session.seen)).toEqual({ lt: 25, rt: 25, place: 0, hwt: 25 });
   });
@@ -79,7 +79,7 @@ describe('WrenSession (Algorithm 1)', () => {
     expect(fresh.cacheSize).toBe(1);
   });
 
-  it('a commit whose home nobody knows belongs to no region', () => {
+  it('a commit with an unknown home belongs to no region', () => {
     const session = new Session('s', wrenSession);
     session.observe(at(9, 4));
     committed(session, 12, undefined);
@@ -95,7 +95,7 @@ describe('WrenSession (Algorithm 1)', () => {
     }
   });
 
-  it('a commit without writes says no more than its snapshot', () => {
+  it('a commit without writes adds nothing to its snapshot', () => {
     const session = new Session('s', wrenSession);
     session.observe(at(9, 4));
     const tx = session.begin();
@@ -105,7 +105,7 @@ describe('WrenSession (Algorithm 1)', () => {
     expect(session.seen).toEqual(at(11, 6));
   });
 
-  it('the next snapshot has all that a session has seen, whatever it has seen where, in what order (any two)', () => {
+  it('the next snapshot includes all that a session has seen, in whatever regions and order (any two)', () => {
     const time = fc.nat(12);
     const seen: fc.Arbitrary<Parts> = fc
       .record({ lt: time, gap: time, place: fc.nat(3), hwt: time })
@@ -129,7 +129,10 @@ const serves = (next: Parts, seen: Parts): boolean =>
     ? next.lt >= seen.lt && next.rt >= seen.rt
     : Math.min(next.lt, next.rt) >= reachOf(seen);
 
-/** Whether a snapshot has every version, of whatever region, that another one has. Own writes above it are in the cache of its region alone. */
+/**
+ * Whether a snapshot includes every version, of any region, of another one. Own writes above it are in the cache of its
+ * region alone.
+ */
 function contains(next: Parts, seen: Parts): boolean {
   const upTo = (parts: Parts, region: number) => (parts.place === region || parts.place === 0 ? parts.lt : parts.rt);
   const regions = [1, 2, 3].every((region) => upTo(next, region) >= upTo(seen, region));

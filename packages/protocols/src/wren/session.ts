@@ -1,8 +1,9 @@
 /**
  * The Wren session (Algorithm 1): it has seen a snapshot, and keeps its own writes above its `lt` (CANToR's client-side cache).
  *
- * What it has seen belongs to a region, and names it. A commit whose home was another region than its snapshot's makes it belong to none:
- * from then on it has seen everything up to one timestamp, and the next start waits for that in whatever region it is sent to (D9).
+ * What it has seen names the region that it belongs to. A commit whose home was another region than its snapshot's
+ * makes it belong to none: from then on it has seen everything up to one timestamp, and the next start waits for that
+ * in any region (D9).
  *
  * Invariant: the cache holds every own write that a snapshot at or above what was seen may lack.
  */
@@ -37,14 +38,17 @@ export const wrenSession: SessionRules = {
   /** The snapshot's `rt` is not above its `lt`, so nothing from elsewhere can be newer than an own write that the snapshot lacks. */
   covers: (snapshot): Timestamp => partsOf(snapshot).lt,
 
-  /** UST is installed in its region too: a session that only writes need not keep its own writes for ever. */
+  /** UST is installed in its region too: a session that only writes can drop own writes below it. */
   stable(seen, ust) {
     const { lt, rt, place, hwt } = partsOf(seen);
     return place === NOWHERE ? seen : snapshotOf({ lt: Math.max(lt, ust), rt, place, hwt });
   },
 };
 
-/** In one region, entry by entry. Across regions no entry compares with another: the one that has all of the other stands. */
+/**
+ * In one region, entry by entry. Entries of two regions do not compare: the snapshot that includes the other one
+ * stands.
+ */
 function mergeParts(seen: Snapshot, more: Snapshot, a: Parts, b: Parts): Snapshot {
   if (a.place === b.place) {
     const [lt, rt, hwt] = [Math.max(a.lt, b.lt), Math.max(a.rt, b.rt), Math.max(a.hwt, b.hwt)];

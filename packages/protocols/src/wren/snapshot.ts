@@ -1,10 +1,11 @@
 /**
  * Wren's snapshots: everything that one region, its *place*, sourced up to `lt`, and everything that the others sourced up to `rt`.
  *
- * On the wire a snapshot is `{ ts: lt, deps: [rt, place, hwt] }`. The paper has the two timestamps, and a client that stays where it is.
- * The place makes a snapshot mean the same wherever it is sent: `lt` of one region says nothing in another one (D9). It is the
- * region's position in the cluster file plus one; 0 stands for no region: such a snapshot has everything up to `lt`, from everywhere.
- * `hwt` says how far a session has written; a snapshot that a transaction reads from has 0 there.
+ * On the wire a snapshot is `{ ts: lt, deps: [rt, place, hwt] }`. The paper has the two timestamps, and a client that
+ * stays in its region. With its place a snapshot means the same in every region: `lt` of one region has no meaning in
+ * another one (D9). The place is the region's position in the cluster file plus one; 0 stands for no region: such a
+ * snapshot has everything up to `lt`, from every region. `hwt` is the time of a session's last write; it is 0 in a
+ * snapshot that a transaction reads from.
  */
 import type { Timestamp } from '@isochron/core';
 import type { Snapshot } from '../kernel/transactions/snapshots.js';
@@ -23,7 +24,10 @@ export interface Parts {
   readonly hwt: Timestamp;
 }
 
-/** Reads a snapshot as it came; a timestamp alone belongs to no region. Without a place, both times are the greater one. */
+/**
+ * Reads a snapshot as received; a timestamp alone belongs to no region. Without a place, both times are the greater
+ * one.
+ */
 export function partsOf({ ts, deps = [] }: Snapshot): Parts {
   const [rt = ts, place = NOWHERE, hwt = 0] = deps;
   if (place !== NOWHERE) return { lt: ts, rt, place, hwt };
@@ -34,5 +38,5 @@ export function partsOf({ ts, deps = [] }: Snapshot): Parts {
 /** The reverse of `partsOf`. */
 export const snapshotOf = ({ lt, rt, place, hwt }: Parts): Snapshot => ({ ts: lt, deps: [rt, place, hwt] });
 
-/** Up to where everything must be there, wherever it came from, for all of it to be there. */
+/** The time up to which a region needs everything, from every source, to have all of the snapshot. */
 export const reachOf = ({ lt, rt, hwt }: Parts): Timestamp => Math.max(lt, rt, hwt);

@@ -7,7 +7,7 @@ import { wrenSession } from './session.js';
 import { wren } from './wren.js';
 
 describe('Wren: snapshots (CANToR)', () => {
-  it('all reads proceed without blocking while commits of what they read are pending (section III-B)', () => {
+  it('all reads proceed without blocking while commits of the same keys are pending (section III-B)', () => {
     const world = wrenWorld(everywhereOn(2, 1, 3), { delayMs: () => 40, syncMs: 30 });
     const keys = [0, 1, 2].map((partition) => keyIn(world, partition));
     const writer = new TestClient(world, 'virginia-1');
@@ -16,7 +16,7 @@ describe('Wren: snapshots (CANToR)', () => {
       for (const key of keys) tx.write(key, String(round));
       const commit = world.ask('virginia-1', writer.commitRequest(tx));
       for (let step = 0; step < 20; step++) {
-        // Not a millisecond passes between the question and the answer.
+        // No virtual time passes between request and response.
         const ref = world.ask('virginia-1', { type: 'ReadReq', txId: null, ust: 0, at: null, keys });
         expect(world.answer('virginia-1', ref)?.type).toBe('ReadResp');
         world.run(5);
@@ -30,7 +30,7 @@ describe('Wren: snapshots (CANToR)', () => {
     }
   });
 
-  it('the snapshot is what every partition in the region has installed: one that is behind holds it back (section III-B)', () => {
+  it('the snapshot is what every partition in the region has installed: a partition that is behind holds it back (section III-B)', () => {
     const world = wrenWorld(everywhereOn(2, 2, 2));
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];
     const bob = new TestClient(world, 'virginia-1');
@@ -47,7 +47,7 @@ describe('Wren: snapshots (CANToR)', () => {
 
   it('the remote snapshot time lies below the local one, also where the clocks of other regions run ahead (section IV-B)', () => {
     const world = wrenWorld(everywhereOn(3, 1, 3), { skewMs: (node) => (node === 'virginia-1' ? -400 : 0) });
-    // What virginia holds back of itself is not held back of the others.
+    // Virginia holds back its own versions, not those of the others.
     world.filter = ({ message }) => !(message.type === 'PrepareResp');
     let reached = 0;
     for (let i = 0; i < 60; i++) {
@@ -61,7 +61,7 @@ describe('Wren: snapshots (CANToR)', () => {
     expect(reached).toBeGreaterThan(0);
   });
 
-  it('in a cluster of one region there is nothing remote: rt follows lt (section IV-B)', () => {
+  it('in a cluster of one region nothing is remote: rt follows lt (section IV-B)', () => {
     const world = wrenWorld(everywhereOn(1, 2, 2));
     const { lt, rt } = assigned(world, 'virginia-1');
     expect(lt).toBeGreaterThanOrEqual(times(world, 'virginia-1').lst);
@@ -75,7 +75,7 @@ describe('Wren: snapshots (CANToR)', () => {
 });
 
 describe('Wren: the client-side cache (CANToR)', () => {
-  it('a session reads its own commits above LST from its cache, while nobody else sees them (section III-B)', () => {
+  it('a session reads its own commits above LST from its cache, while no other session sees them (section III-B)', () => {
     const world = wrenWorld(everywhereOn(2, 1, 1), { syncMs: 25 });
     const key = keyIn(world, 0);
     const client = new TestClient(world, 'virginia-1');
@@ -85,7 +85,7 @@ describe('Wren: the client-side cache (CANToR)', () => {
     expect(new TestClient(world, 'virginia-1').readOnce(key)).toEqual([null]);
   });
 
-  it('the cache lets go what the local stable snapshot has, also when another region is cut off (section III-C)', () => {
+  it('the cache drops what the local stable snapshot includes, also when another region is cut off (section III-C)', () => {
     const world = wrenWorld(everywhereOn(2, 1, 1));
     const key = keyIn(world, 0);
     world.cut('virginia-1', 'oregon-1');
@@ -101,7 +101,7 @@ describe('Wren: the client-side cache (CANToR)', () => {
   it('no visible remote version is newer than an own write in the cache, "by forcing the remote stable time to be lower than lst" (section IV-B)', () => {
     const world = wrenWorld(everywhereOn(2, 2, 2));
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];
-    // A prepare that nobody decides holds virginia's LST back, while oregon's times go on.
+    // An undecided prepare holds virginia's LST back, while oregon's times go on.
     world.filter = ({ message, to }) => !(message.type === 'CommitTx' && to.node === 'virginia-2');
     new TestClient(world, 'virginia-1').write({ [keyIn(world, 0, 'o')]: '0', [keyIn(world, 1, 'o')]: '0' });
     const alice = new TestClient(world, 'virginia-1');
@@ -111,7 +111,7 @@ describe('Wren: the client-side cache (CANToR)', () => {
     expect(theirs.ct).toBeGreaterThan(mine.ct);
     world.until(() => times(world, 'virginia-1').rst >= theirs.ct, 1_000);
     expect(times(world, 'virginia-1').lst).toBeLessThan(mine.ct);
-    // All of oregon's transaction or nothing of it.
+    // All of oregon's transaction or none of it.
     expect(alice.readOnce(x, y)).toEqual(['"mine"', null]);
     world.filter = () => true;
     world.until(() => times(world, 'virginia-1').lst > theirs.ct);
@@ -120,7 +120,7 @@ describe('Wren: the client-side cache (CANToR)', () => {
 
   it('snapshots of a session grow in both times, from coordinator to coordinator of its region (Alg. 2 lines 2–3)', () => {
     const world = wrenWorld(everywhereOn(2, 3, 3));
-    // Two of three coordinators hear nothing of their region's times.
+    // Two of three coordinators receive no times of their region.
     world.filter = ({ message }) => message.type !== 'GossipDown';
     const client = new TestClient(world, 'virginia-1');
     world.run(100);
@@ -135,7 +135,7 @@ describe('Wren: the client-side cache (CANToR)', () => {
       client.session.end(tx);
       world.run(7);
     }
-    // Those two know as much as they heard from the session.
+    // Those two have the times that the session claimed.
     expect(times(world, 'virginia-2').lst).toBeGreaterThan(0);
     expect([...world.nodes.values()].every(({ parts }) => parts.coordinator.counters.snapshotWaits === 0)).toBe(true);
   });
@@ -218,7 +218,7 @@ describe('Wren: what versions depend on (BDT)', () => {
 });
 
 describe('Wren: garbage collection (section IV-B)', () => {
-  it('an open transaction keeps what the older of its two times needs', () => {
+  it('an open transaction keeps the versions that the older of its two times needs', () => {
     const world = wrenWorld(everywhereOn(2, 1, 1), { delayMs: () => 80, settings: { retentionMs: 0 } });
     const key = keyIn(world, 0);
     const writer = new TestClient(world, 'oregon-1');
@@ -238,7 +238,7 @@ describe('Wren: garbage collection (section IV-B)', () => {
     expect(reader.read(tx, key)).toEqual([had?.value ?? null]);
   });
 
-  it('a snapshot below what was collected is refused, never answered wrongly', () => {
+  it('a snapshot below the floor of garbage collection is refused, never answered wrongly', () => {
     const world = wrenWorld(everywhereOn(2, 1, 1), { settings: { retentionMs: 0 } });
     const key = keyIn(world, 0);
     const writer = new TestClient(world, 'oregon-1');
@@ -255,13 +255,13 @@ describe('Wren: garbage collection (section IV-B)', () => {
     }
   });
 
-  it('where LST is UST itself, fresh snapshots are served that nothing is collected under', () => {
+  it('where LST is UST itself, fresh snapshots are served, and nothing is collected above them', () => {
     const world = wrenWorld(everywhereOn(2, 2, 2), { settings: { retentionMs: 0 } });
     const [x, y] = [keyIn(world, 0), keyIn(world, 1)];
     const writer = new TestClient(world, 'virginia-1');
     writer.write({ [x]: '0', [y]: '0' });
     world.run(500);
-    // A transaction that nobody decides holds back LST, UST with it, and nothing else.
+    // An undecided transaction holds back LST, UST with it, and nothing else.
     world.filter = ({ message, to }) =>
       !(to.node === 'virginia-2' && ['CommitTx', 'ResolveReq', 'ResolveResp'].includes(message.type));
     writer.write({ [x]: '1', [y]: '1' });
@@ -284,7 +284,7 @@ describe('Wren: placement (section II-A)', () => {
     expect(wren.unsupported!(wrenWorld(everywhereOn(3, 1, 2)).topology)).toBeUndefined();
   });
 
-  it('a node without replicas coordinates with the times of its region, and holds them back by nothing', () => {
+  it('a node without replicas coordinates with the times of its region, and does not hold them back', () => {
     const world = wrenWorld(everywhereOn(2, 4, 2));
     expect(world.topology.partitionsOn('virginia-4')).toEqual([]);
     const client = new TestClient(world, 'virginia-4');

@@ -1,9 +1,9 @@
 /**
  * Wren: snapshots that a region has installed, from two timestamps (CANToR, BDT and BiST). A transaction reads what its region sourced up
- * to LST, and what the others sourced up to RST; what a session wrote above LST comes from its own cache (Algorithm 2 lines 1–6,
+ * to LST, and what the others sourced up to RST; a session's writes above LST come from its own cache (Algorithm 2 lines 1–6,
  * Algorithm 3 lines 1–12, Algorithm 4 lines 29–31).
  *
- * Invariants: WC1 `rt` of an assigned snapshot is below its `lt`, or both are UST. WC2 no assigned snapshot exceeds what this node knows to be
+ * Invariants: WC1 `rt` of an assigned snapshot is below its `lt`, or both are UST. WC2 no assigned snapshot exceeds what this node has confirmed as
  * installed. WC3 LST and RST do not exceed what the node's own replicas have on disk.
  */
 import { type Belongs, IsochronError, invariant, type RegionId, type Timestamp, type Topology } from '@isochron/core';
@@ -34,7 +34,9 @@ export const wren: TransactionProtocol = {
   reading,
 };
 
-/** BiST (Alg. 4 lines 30–31): what the replicas have of their own region, and of every other one. With one region there is no other. */
+/**
+ * BiST (Alg. 4 lines 30–31): the lowest entry of the own region, and of all others. With one region there is no other.
+ */
 function installed(
   replicas: readonly Replication[],
   { region, topology }: Pick<NodeState, 'region' | 'topology'>,
@@ -54,7 +56,7 @@ class RegionalSnapshots implements SnapshotRules {
     this.#place = placeOf(state.topology, state.region);
   }
 
-  /** Alg. 2 lines 2–5. A session that comes from another region has to find here all that it has seen and written (D9). */
+  /** Alg. 2 lines 2–5. All that a session from another region has seen and written must be installed here (D9). */
   assign(seen: Snapshot): Snapshot | undefined {
     this.observeSnapshot(seen);
     const parts = partsOf(seen);
@@ -71,7 +73,7 @@ class RegionalSnapshots implements SnapshotRules {
   confirm(at: Snapshot): Snapshot | undefined {
     const { lt, rt, place } = partsOf(at);
     if (place > this.state.topology.regions.length)
-      throw new IsochronError('INVALID_REQUEST', 'The snapshot names a region that is none.');
+      throw new IsochronError('INVALID_REQUEST', 'The snapshot names an unknown region.');
     refuseCollected(Math.min(lt, rt), this.state);
     this.observeSnapshot(at);
     const here = place === this.#place;
@@ -96,8 +98,9 @@ class RegionalSnapshots implements SnapshotRules {
   }
 
   /**
-   * BDT: a version's remote dependency time is `rt` of the transaction that wrote it. Where it is written in another region than it was read
-   * in, all that the session has seen and written may be remote; then the home is named, for the session.
+   * BDT: a version's remote dependency time is `rt` of the transaction that wrote it. Where it is written in another
+   * region than it was read in, all that the session has seen and written may be remote; then the response names the
+   * home for the session.
    */
   depsOf(snapshot: Snapshot, { home, hwt }: CommitContext): readonly Timestamp[] {
     const parts = partsOf(snapshot);
@@ -119,14 +122,14 @@ class RegionalSnapshots implements SnapshotRules {
     const { lst: lt, rst: rt } = this.#highest;
     invariant(lt <= lst && rt <= rst, () => `WC2: assigned ${lt}, ${rt}; installed ${lst}, ${rst}`);
     const { entries, own } = this.state.regional;
-    if (entries === this.#checked) return; // what the replicas have never falls
+    if (entries === this.#checked) return; // the replicas' entries never fall
     this.#checked = entries;
     const confirmed = own();
     const exceeds = entries.some((ts, i) => ts > (confirmed[i] ?? ts));
     invariant(!exceeds, () => `WC3: LST and RST ${entries}, on disk ${confirmed}`);
   }
 
-  /** LST and RST as far as this node knows them: at least UST, which every entry of every replica has reached. */
+  /** LST and RST at this node: at least UST, which every entry of every replica has reached. */
   #known(): { lst: Timestamp; rst: Timestamp; ust: Timestamp } {
     const { regional, stable } = this.state;
     const ust = stable.aggregated;
@@ -156,7 +159,7 @@ function reading({ partition, replication }: ReplicaView, { reader, topology }: 
   };
 }
 
-/** Alg. 3 lines 7–8. A version of another protocol's time does not say what it depends on: it may be anything below it. */
+/** Alg. 3 lines 7–8. A version with another protocol's time has no `rdt`: it may depend on anything below its time. */
 function visible(snapshot: Snapshot, local: RegionId | undefined): Belongs {
   const { lt, rt } = partsOf(snapshot);
   return ({ ts: ut, region, deps }) => {
@@ -165,10 +168,10 @@ function visible(snapshot: Snapshot, local: RegionId | undefined): Belongs {
   };
 }
 
-/** The place of what a region has assigned or committed; `NOWHERE` for none. */
+/** The place of a snapshot that a region has assigned or of a commit; `NOWHERE` for no region. */
 const placeOf = ({ regions }: Topology, region: RegionId): number => regions.indexOf(region) + 1;
 
-/** No read waits at a replica: what it does not have yet it had before it went down, and will have again soon. */
+/** No read waits at a replica: a version that it lacks was there before a restart, and will be there again soon. */
 const NOT_RECOVERED: Refusal = {
   code: 'SNAPSHOT_UNAVAILABLE',
   detail: 'This replica has not recovered up to the snapshot yet; try again.',

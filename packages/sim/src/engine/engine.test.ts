@@ -1,7 +1,7 @@
 import { Random } from '@isochron/core';
 import { type Co, run, waitFor } from './coroutine.js';
 import { exponential, logBetween, weighted } from './draws.js';
-import { EventQueue } from './event-queue.js';
+import { EventQueue, type Scheduled } from './event-queue.js';
 import { Streams } from './streams.js';
 import { VirtualTime } from './virtual-time.js';
 
@@ -15,16 +15,19 @@ describe('EventQueue', () => {
     expect(queue.pop()).toBeUndefined();
   });
 
-  it('the event queue stays in order while events come and go', () => {
+  it('the event queue gives the same events as a sorted list, while events come, go and are limited to a time', () => {
     const random = new Random(8);
     const queue = new EventQueue();
+    const list: Scheduled[] = [];
     let last = 0;
-    for (let i = 0; i < 2_000; i++) {
-      queue.push(last + random.below(20), () => {});
+    for (let i = 0; i < 5_000; i++) {
+      list.push(queue.push(last + (random.chance(0.5) ? 0 : random.below(20)), () => {}));
       if (random.chance(0.4)) continue;
-      const { at } = queue.pop()!;
-      expect(at).toBeGreaterThanOrEqual(last);
-      last = at;
+      list.sort((a, b) => a.at - b.at || a.order - b.order);
+      const by = last - 2 + random.below(10);
+      const wanted = list[0] !== undefined && list[0].at <= by ? list.shift() : undefined;
+      expect(queue.pop(by)).toBe(wanted);
+      last = wanted?.at ?? last;
     }
   });
 
