@@ -1,6 +1,6 @@
 /** `npm run mutants`: shows which check catches which breakage. */
 import { Command, InvalidArgumentError } from 'commander';
-import { inLanes } from './lanes.js';
+import { Lanes } from './lanes.js';
 import { MUTANTS } from './list/index.js';
 import type { Mutant } from './mutant.js';
 import { pin, search } from './search.js';
@@ -47,14 +47,16 @@ else process.exitCode = await judge(chosen);
 async function explore(mutants: readonly Mutant[]): Promise<void> {
   const seeds = { from: options.seedStart, count: options.seeds };
   const look = options.pin ? pin : search;
-  const lines = inLanes(mutants, async (mutant) => {
+  const lanes = new Lanes();
+  const show = async (mutant: Mutant): Promise<void> => {
     process.stdout.write(`${(await look(mutant, seeds)).trimEnd()}\n`);
-  });
-  await Promise.all(lines);
+  };
+  await Promise.all(mutants.map((mutant) => lanes.run(() => show(mutant))));
 }
 
 async function judge(mutants: readonly Mutant[]): Promise<number> {
-  const verdicts = await Promise.all(inLanes(mutants, tryMutant));
+  const lanes = new Lanes();
+  const verdicts = await Promise.all(mutants.map((mutant) => lanes.run(() => tryMutant(mutant))));
   process.stdout.write(`${renderTable(verdicts)}\n`);
   return verdicts.some(({ caught }) => caught === undefined) ? 1 : 0;
 }

@@ -6,7 +6,7 @@ import { ROOT } from '../e2e/processes.js';
 import { rulesOf } from '../tidy/rules.js';
 import { MUTANTS, VARIANTS } from './list/index.js';
 import { patched } from './mutant.js';
-import { testBuild } from './test-build.js';
+import { compilePatched } from './test-build.js';
 import { WITHOUT_INVARIANTS } from './verdict.js';
 
 const all = [...MUTANTS, ...VARIANTS];
@@ -15,7 +15,7 @@ describe('the list', () => {
   it.each(all.map(({ name, patches }) => [name, patches] as const))(
     'the patches of %s find their place once, and compile',
     (_name, patches) => {
-      const build = testBuild([...patches, WITHOUT_INVARIANTS]);
+      const build = compilePatched([...patches, WITHOUT_INVARIANTS]);
       expect([...build.values()].every((source) => source.length > 0)).toBe(true);
     },
   );
@@ -88,6 +88,6 @@ describe('a patch', () => {
   it('a patch is refused if its result is not TypeScript', () => {
     const file = 'packages/core/src/invariant.ts';
     const broken = { file, in: 'invariant', find: 'if (!condition)', replace: 'if (!condition' };
-    expect(() => testBuild([broken])).toThrow();
+    expect(() => compilePatched([broken])).toThrow();
   });
 });

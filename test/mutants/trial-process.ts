@@ -1,18 +1,16 @@
-/** Runs a trial: the trial comes on stdin, the result goes to stdout, both as JSON. */
+/** Runs a trial: the trial is the argument of the process, the result goes to stdout, both as JSON. */
 import { readFileSync } from 'node:fs';
-import { register } from 'node:module';
 import { basename } from 'node:path';
-import type { Plan, Result } from '@isochron/sim';
-import { LOADED, testBuild } from './test-build.js';
+import { playScript, scriptDifferences } from '@isochron/protocols/testing/script';
+import { type Plan, PROTOCOLS, type Result } from '@isochron/sim';
+import { shrink } from '@isochron/sim/shrink/shrink';
+import { profiled } from './profile.js';
 import type { Caught, Notice, Run, Trial, TrialResult } from './trial.js';
 
-const trial = JSON.parse(readFileSync(0, 'utf8')) as Trial;
-register('./hooks.js', import.meta.url, { data: testBuild(trial.patches) });
-// Only now, because the hooks replace modules that they import.
-const { PROTOCOLS } = await import('@isochron/sim');
-const { shrink } = await import('@isochron/sim/shrink/shrink');
-const { playScript, scriptDifferences } = await import('@isochron/protocols/testing/script');
-const { profiled } = await import('./profile.js');
+/** As `test-build.ts` names it. */
+const LOADED = 'isochronLoadedPatches';
+
+const trial = JSON.parse(process.argv.at(-1)!) as Trial;
 
 process.stdout.write(JSON.stringify(answer()));
 

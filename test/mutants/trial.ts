@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import type { FailureKind, Plan } from '@isochron/sim';
 import { ROOT } from '../e2e/processes.js';
 import type { Patch, Profile } from './mutant.js';
+import { bundleWith } from './test-build.js';
 
 /** One run: a seed of the simulator, with or without a profile, a plan in a file, or a scenario in a text file. */
 export type Run =
@@ -55,8 +56,12 @@ const execute = promisify(execFile);
  * @throws Error with the output of the process when it fails
  */
 export async function runTrial(trial: Trial): Promise<TrialResult> {
-  const running = execute(process.execPath, [PROCESS], { maxBuffer: 2 ** 26 });
-  running.child.stdin?.end(JSON.stringify(trial));
+  const code = await bundleWith(trial.patches, PROCESS);
+  const running = execute(process.execPath, ['--input-type=module', '-', JSON.stringify(trial)], {
+    cwd: ROOT,
+    maxBuffer: 2 ** 26,
+  });
+  running.child.stdin?.end(code);
   try {
     return JSON.parse((await running).stdout) as TrialResult;
   } catch (error) {

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../e2e/processes.js';
-import type { Mutant, Patch, SeedRange, Variant } from './mutant.js';
+import type { Mutant, Patch, SeedRange } from './mutant.js';
 import { type Caught, type Run, runTrial } from './trial.js';
 
 /** The code without its own invariants: what still detects a breakage is a check from outside. */
@@ -60,12 +60,7 @@ export async function tryMutant(mutant: Mutant): Promise<Verdict> {
   return { mutant, tried, caught: first, outside: again.caught[0] };
 }
 
-/** Runs the unpatched code. A failure here has nothing to do with a mutant. */
-export async function tryUnbroken(runs: readonly Run[]): Promise<readonly Caught[]> {
-  return (await runTrial({ patches: [], runs, untilCaught: false, ignored: [] })).caught;
-}
-
-/** Runs a variant; no check should catch it. */
-export async function tryVariant({ patches }: Variant, runs: readonly Run[]): Promise<readonly Caught[]> {
+/** Runs the code with patches, or the unpatched code, and returns every run that fails. */
+export async function tryRuns(patches: readonly Patch[], runs: readonly Run[]): Promise<readonly Caught[]> {
   return (await runTrial({ patches, runs, untilCaught: false, ignored: [] })).caught;
 }
