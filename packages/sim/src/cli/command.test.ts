@@ -70,6 +70,28 @@ describe('npm run sim', () => {
     expect(plan).toEqual(seed);
   });
 
+  it('runs every plan of a file of kept seeds, whatever its protocol, and reports those that fail', async () => {
+    const file = join(folder, 'kept.json');
+    const plans = ['paris', 'orbe'].map((name) => PROTOCOLS.get(name)!.draw(4, { transactions: 20 }));
+    writeFileSync(file, JSON.stringify(plans.map((plan) => ({ seed: 4, check: 'a-check', why: '', plan }))));
+    expect(await sim('--kept', file, '--workers', '1')).toMatchObject({ code: 0, out: '2 plans, 0 failed\n' });
+    const { out } = await sim('--kept', file, '--workers', '1', '--json');
+    expect(out).toMatch(/"protocol":"paris"[^\n]*\n[^\n]*"protocol":"orbe"/);
+    const paris = PROTOCOLS.get('paris')!;
+    const run: typeof paris.run = (plan, limits) => paris.run(plan, { ...limits, livenessMs: 0 });
+    const broken = jest.spyOn(PROTOCOLS, 'get').mockReturnValue({ ...paris, run });
+    try {
+      writeFileSync(file, JSON.stringify([{ seed: 4, check: 'a-check', why: '', plan: plans[0] }]));
+      const failing = await sim('--kept', file, '--workers', '1');
+      expect(failing).toMatchObject({
+        code: 3,
+        out: expect.stringMatching(/^seed 4: LIVENESS .*\n.*\n1 plans, 1 failed/),
+      });
+    } finally {
+      broken.mockRestore();
+    }
+  });
+
   it.each([
     ['an unknown option', ['--sedes', '3'], 'unknown option'],
     ['a protocol that is not simulated', ['--protocol', 'raft'], 'Allowed choices are paris'],
@@ -78,6 +100,7 @@ describe('npm run sim', () => {
     ['options that contradict each other', ['--seed', '1', '--seeds', '2'], 'cannot be used with'],
     ['an argument', ['8812'], 'too many arguments'],
     ['a plan that is not there', ['--plan', '/nowhere/plan.json'], 'is not a plan'],
+    ['kept seeds that are not there', ['--kept', '/nowhere/seeds.json'], 'has no kept seeds'],
     ['a file that is no plan', ['--plan', join(folder, 'none.json')], 'it names no protocol'],
   ])('npm run sim refuses %s in one line, with exit code 2', async (_what, args, message) => {
     writeFileSync(join(folder, 'none.json'), '{}');

@@ -11,7 +11,7 @@ import { type Result, worstKind } from '../run/result.js';
 import { formatLine } from '../run/trace.js';
 import { shrink } from '../shrink/shrink.js';
 import { EXIT, exitCodeOf } from './exit-codes.js';
-import { keep } from './kept.js';
+import { keep, readKept } from './kept.js';
 import { type SimOptions, simCommand } from './options.js';
 import { Pool } from './pool.js';
 import { Progress } from './progress.js';
@@ -47,7 +47,8 @@ export async function runSimCommand(args: readonly string[]): Promise<number> {
 class UnreadablePlan extends Error {}
 
 async function simulate(options: SimOptions): Promise<FailureKind | undefined> {
-  const { seed, plan, protocol, transactions } = options;
+  const { seed, plan, kept, protocol, transactions } = options;
+  if (kept !== undefined) return all(keptPlans(kept), options);
   const simulated = PROTOCOLS.get(protocol)!;
   if (plan !== undefined) return single(simulatedBy(readPlan(plan)), readPlan(plan), options);
   if (seed !== undefined) return single(simulated, simulated.draw(seed, { transactions }), options);
@@ -61,6 +62,14 @@ function readPlan(file: string): Plan {
     return plan;
   } catch (error) {
     throw new UnreadablePlan(`${file} is not a plan: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function keptPlans(file: string): Plan[] {
+  try {
+    return readKept(file).map(({ plan }) => plan);
+  } catch (error) {
+    throw new UnreadablePlan(`${file} has no kept seeds: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
@@ -78,6 +87,24 @@ function single(simulated: SimulatedProtocol, plan: Plan, options: SimOptions): 
   else if (result.ok) print(`seed ${plan.seed}: passed, ${statsOf(summaryOf(result))}`);
   else explain(simulated, result, options);
   return worstKind(result.failures);
+}
+
+/** Runs saved plans on all processors. Their failures are not shrunk: the plans are small already. */
+async function all(plans: readonly Plan[], options: SimOptions): Promise<FailureKind | undefined> {
+  const failed: Summary[] = [];
+  let next = 0;
+  await new Pool(options.protocol, options.transactions, options.workers).run(
+    () => plans[next++],
+    (summary) => {
+      if (options.json) process.stdout.write(`${JSON.stringify(summary)}\n`);
+      if (!summary.ok) failed.push(summary);
+    },
+  );
+  if (!options.json) {
+    for (const summary of failed) process.stdout.write(`${formatFailures(summary)}\n`);
+    process.stdout.write(`${plans.length} plans, ${failed.length} failed\n`);
+  }
+  return worstKind(failed.flatMap(({ failures }) => failures));
 }
 
 /** Runs many seeds on all processors. */

@@ -7,6 +7,7 @@ export interface SimOptions {
   readonly protocol: string;
   readonly seed?: number;
   readonly plan?: string;
+  readonly kept?: string;
   readonly seeds?: number;
   readonly seedStart?: number;
   readonly minutes?: number;
@@ -66,6 +67,16 @@ export function simCommand(run: (options: SimOptions) => Promise<void>): Command
     )
     .addOption(
       new Option('--plan <file>', 'run this saved plan only').conflicts([
+        'seeds',
+        'seedStart',
+        'minutes',
+        'transactions',
+      ]),
+    )
+    .addOption(
+      new Option('--kept <file>', 'run the plans of a file of kept seeds, such as test/sim/seeds.json').conflicts([
+        'seed',
+        'plan',
         'seeds',
         'seedStart',
         'minutes',

@@ -1,11 +1,7 @@
-/** A thread that runs the seeds that it receives. */
+/** A thread that runs the jobs that it receives. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { runSeed } from '../run/run-seed.js';
-import type { WorkerTask } from './pool.js';
-import { summaryOf } from './summary.js';
+import { type Job, summaryOfJob, type WorkerTask } from './pool.js';
 
-const { protocol, transactions } = workerData as WorkerTask;
-
-parentPort?.on('message', (seed: number) => {
-  parentPort?.postMessage(summaryOf(runSeed(protocol, seed, {}, { transactions })));
+parentPort?.on('message', (job: Job) => {
+  parentPort?.postMessage(summaryOfJob(job, workerData as WorkerTask));
 });
