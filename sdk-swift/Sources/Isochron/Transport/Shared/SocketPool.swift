@@ -1,9 +1,6 @@
 /// The shared sockets of a process, made with one transport.
 @SessionActor
 final class SocketPool {
-    /// That of all clients which are given no transport.
-    nonisolated static let ofProcess = SocketPool(Transports.webSocket)
-
     let transport: any WebSocketTransport
     let timing: any Timing
     private var sockets: [SharedSocket] = []
