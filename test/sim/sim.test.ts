@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { formatFailures, formatPlan, PROTOCOLS, type Result, readKept } from '@isochron/sim';
 
-/** How long fresh seeds are drawn, of all protocols together. It decides how many run, never whether one passes. */
+/** Time for fresh seeds, of all protocols together. It limits their number, never decides whether one passes. */
 const FRESH_MS = 90_000;
-/** These run every time, so that a change that breaks something is seen by everybody alike. */
+/** Seeds of every run, so that a change that breaks something fails on every machine. */
 const FIXED_SEEDS = 10;
-/** Among so many seeds are those that show that a protocol promises too little. */
+/** Among this many seeds, some show that a protocol promises too little. */
 const CATCHING_SEEDS = 20;
 const TIMEOUT_MS = 600_000;
 
@@ -14,7 +14,7 @@ const kept = readKept(join(__dirname, 'seeds.json'));
 const correct = [...PROTOCOLS.values()].filter(({ caughtBy }) => caughtBy.length === 0);
 const caught = [...PROTOCOLS.values()].filter(({ caughtBy }) => caughtBy.length > 0);
 
-/** Fails with everything that is needed to look at it. */
+/** Fails with all data needed to investigate. */
 function expectPassed(result: Result): void {
   if (result.ok) return;
   const { protocol, seed } = result;
@@ -33,7 +33,7 @@ async function simulate(protocol: string, ...options: string[]): Promise<{ code:
   });
 }
 
-/** Fails with what the run shows: the failures, the plan made smaller, and how to replay it. */
+/** Fails with the run's output: the failures, the plan made smaller, and the command that replays it. */
 async function expectAllPassed(protocol: string, ...options: string[]): Promise<void> {
   const { code, output } = await simulate(protocol, ...options);
   if (code !== 0) throw new Error(output);
@@ -43,20 +43,20 @@ async function expectAllPassed(protocol: string, ...options: string[]): Promise<
 }
 
 describe('the simulation', () => {
-  it.each(kept)('passes what failed once: $plan.protocol, seed $seed, $check', ({ plan }) => {
+  it.each(kept)('the simulation passes a plan that failed once: $plan.protocol, seed $seed, $check', ({ plan }) => {
     expectPassed(PROTOCOLS.get(plan.protocol)!.run(plan));
   });
 });
 
 describe.each(correct)('the simulation of $name', ({ name }) => {
   it(
-    `passes the seeds 1 to ${FIXED_SEEDS}`,
+    `the simulation passes the seeds 1 to ${FIXED_SEEDS}`,
     async () => expectAllPassed(name, '--seeds', `${FIXED_SEEDS}`, '--seed-start', '1'),
     TIMEOUT_MS,
   );
 
   it(
-    'passes fresh seeds',
+    'the simulation passes fresh seeds',
     async () => expectAllPassed(name, '--minutes', `${FRESH_MS / 60_000 / correct.length}`),
     TIMEOUT_MS,
   );
@@ -64,7 +64,7 @@ describe.each(correct)('the simulation of $name', ({ name }) => {
 
 describe.each(caught)('the simulation of $name', ({ name, caughtBy }) => {
   it(
-    'catches it by the histories of its clients, and finds that it keeps what it promises',
+    'the histories of clients show what the protocol does not promise, and no other check fails',
     async () => {
       const { output } = await simulate(name, '--seeds', `${CATCHING_SEEDS}`, '--seed-start', '1', '--json');
       const seeds = output.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []));

@@ -1,10 +1,10 @@
 import type { Finding } from './source.js';
 
-/** What the document and the code must say alike about an error code. */
+/** The facts of an error code that the document and the code must agree on. */
 export interface ErrorFacts {
   readonly status: number;
   readonly retryable: boolean;
-  /** What happened, and what to do. */
+  /** The event, and the advice. */
   readonly advice: string;
 }
 

@@ -6,7 +6,7 @@ const repository = new Repository(join(__dirname, '../..'));
 const sources = repository.paths.filter((path) => /^sdk-swift\/Sources\/\w+\/.*\.swift$/.test(path));
 
 describe('public names of the Swift SDK', () => {
-  it('are none that SwiftUI or StoreKit has: an app that imports both would have to write which it means', () => {
+  it('public names of the Swift SDK differ from those of SwiftUI and StoreKit, so that no app has to qualify them', () => {
     const names = sources.flatMap((path) => publicNames(repository.read(path)));
     expect(names).toEqual(
       expect.arrayContaining(['CausalTransaction', 'IsochronClient', 'ListedDocument', 'Timestamp']),
@@ -15,7 +15,7 @@ describe('public names of the Swift SDK', () => {
   });
 
   it.each([
-    ['public struct Transaction: Sendable {', ['SwiftUI', 'StoreKit']],
+    ['a public Swift name that a framework has is found: %s', ['SwiftUI', 'StoreKit']],
     ['public final class State {}', ['SwiftUI']],
     ['public typealias Product = Int', ['StoreKit']],
     ['struct View {}\n    public struct Text {}', []],
