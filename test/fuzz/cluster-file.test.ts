@@ -107,9 +107,14 @@ const PIECES = [
 describe('the cluster file', () => {
   it('a correct cluster file is accepted', () => sound(read(GOOD)!));
 
-  fuzz('a cluster file of arbitrary text is refused', 500, [fc.oneof(fc.string(), fc.string({ unit: 'binary' }))], (text) => {
-    expect(read(text)).toBeUndefined();
-  });
+  fuzz(
+    'a cluster file of arbitrary text is refused',
+    500,
+    [fc.oneof(fc.string(), fc.string({ unit: 'binary' }))],
+    (text) => {
+      expect(read(text)).toBeUndefined();
+    },
+  );
 
   fuzz('a cluster file with damaged bytes is refused, or gives a sound configuration', 200, [damages], (changes) => {
     readSoundly(Buffer.from(damaged(Buffer.from(GOOD), changes)).toString('utf8'));
@@ -119,16 +124,26 @@ describe('the cluster file', () => {
     minLength: 1,
     maxLength: 4,
   });
-  fuzz('a cluster file with pieces of YAML in the wrong place is refused, or gives a sound configuration', 300, [insertions], (pieces) => {
-    readSoundly(pieces.reduce((text, [at, piece]) => text.slice(0, at) + piece + text.slice(at), GOOD));
-  });
+  fuzz(
+    'a cluster file with pieces of YAML in the wrong place is refused, or gives a sound configuration',
+    300,
+    [insertions],
+    (pieces) => {
+      readSoundly(pieces.reduce((text, [at, piece]) => text.slice(0, at) + piece + text.slice(at), GOOD));
+    },
+  );
 
   const lines = fc.array(fc.tuple(fc.nat({ max: 14 }), fc.nat({ max: 14 })), { minLength: 1, maxLength: 4 });
-  fuzz('a cluster file with lines that are doubled or moved is refused, or gives a sound configuration', 200, [lines], (moves) => {
-    const text = GOOD.split('\n');
-    for (const [from, to] of moves) text.splice(to, 0, text[from % text.length]!);
-    readSoundly(text.join('\n'));
-  });
+  fuzz(
+    'a cluster file with lines that are doubled or moved is refused, or gives a sound configuration',
+    200,
+    [lines],
+    (moves) => {
+      const text = GOOD.split('\n');
+      for (const [from, to] of moves) text.splice(to, 0, text[from % text.length]!);
+      readSoundly(text.join('\n'));
+    },
+  );
 
   fuzz(
     'a cluster file with values of the wrong kind is refused, or gives a sound configuration',

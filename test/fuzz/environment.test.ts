@@ -72,16 +72,21 @@ describe('the environment', () => {
     text,
     fc.constantFrom('0.0.0.0:7201', '[::1]:1', 'h:65535', 'h:65536', ':1', 'ws://h:1', 'a@b:1'),
   );
-  fuzz('the addresses on which a node listens and dials are accepted, or refused with a code', 300, [host, dial], (listen, peers) => {
-    const given = outcome(() => peeringOf(cluster, 'a', { listen, dial: peers }));
-    if ('code' in given) {
-      expect(given.code).toBe('CONFIG_INVALID');
-      return;
-    }
-    const ports = [given.value.listen.port, ...given.value.peers.map(({ url }) => parsePeerUrl(url).port)];
-    for (const port of ports) expect(Number.isInteger(port) && port >= 0 && port < 65_536).toBe(true);
-    expect(given.value.peers.map(({ node }) => node)).toEqual(['b', 'c']);
-  });
+  fuzz(
+    'the addresses on which a node listens and dials are accepted, or refused with a code',
+    300,
+    [host, dial],
+    (listen, peers) => {
+      const given = outcome(() => peeringOf(cluster, 'a', { listen, dial: peers }));
+      if ('code' in given) {
+        expect(given.code).toBe('CONFIG_INVALID');
+        return;
+      }
+      const ports = [given.value.listen.port, ...given.value.peers.map(({ url }) => parsePeerUrl(url).port)];
+      for (const port of ports) expect(Number.isInteger(port) && port >= 0 && port < 65_536).toBe(true);
+      expect(given.value.peers.map(({ node }) => node)).toEqual(['b', 'c']);
+    },
+  );
 
   fuzz(
     'only a caller with one of the API keys is admitted',

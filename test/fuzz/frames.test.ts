@@ -56,18 +56,26 @@ function refusesOrDecodes(bytes: Uint8Array): void {
 }
 
 describe('frames', () => {
-  it.each(messages.map((message) => [message.type, message] as const))('a frame of %s is decoded as it was encoded', (_, message) => {
-    const frame = { hlc: NOW, epoch: 0, envelopes: [{ to: 'a', from: 'b', message }] };
-    expect(codec.decode(codec.encode(frame))).toEqual(frame);
-  });
+  it.each(messages.map((message) => [message.type, message] as const))(
+    'a frame of %s is decoded as it was encoded',
+    (_, message) => {
+      const frame = { hlc: NOW, epoch: 0, envelopes: [{ to: 'a', from: 'b', message }] };
+      expect(codec.decode(codec.encode(frame))).toEqual(frame);
+    },
+  );
 
   fuzz('random bytes are refused, or decode to a frame', 2000, [fc.uint8Array({ maxLength: 300 })], (bytes) => {
     refusesOrDecodes(bytes);
   });
 
-  fuzz('damaged frames are refused, or decode to a frame of the declared shape', 2000, [frames, damages], (frame, changes) => {
-    refusesOrDecodes(damaged(codec.encode(frame), changes));
-  });
+  fuzz(
+    'damaged frames are refused, or decode to a frame of the declared shape',
+    2000,
+    [frames, damages],
+    (frame, changes) => {
+      refusesOrDecodes(damaged(codec.encode(frame), changes));
+    },
+  );
 
   fuzz(
     'frames with a hostile part are refused, or decode to a frame of the declared shape',

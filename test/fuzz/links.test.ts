@@ -118,16 +118,21 @@ describe('the peering port', () => {
     },
   );
 
-  fuzz('the peering port ends the connection of a stranger with a damaged hello', 60, [damages, frames], async (changes, frame) => {
-    const guess = new Handshake({ role: 'initiator', self, secret: 'guess', nonce: randomNonce() });
-    const hello = damaged(guess.start().send!, changes);
-    const code = await stranger((socket) => {
-      socket.send(hello);
-      socket.send(frame);
-    });
-    expect([CLOSE_CODES.PEER_REFUSED, CLOSE_CODES.PEER_VERSION_MISMATCH]).toContain(code);
-    expect([received, linked]).toEqual([[], []]);
-  });
+  fuzz(
+    'the peering port ends the connection of a stranger with a damaged hello',
+    60,
+    [damages, frames],
+    async (changes, frame) => {
+      const guess = new Handshake({ role: 'initiator', self, secret: 'guess', nonce: randomNonce() });
+      const hello = damaged(guess.start().send!, changes);
+      const code = await stranger((socket) => {
+        socket.send(hello);
+        socket.send(frame);
+      });
+      expect([CLOSE_CODES.PEER_REFUSED, CLOSE_CODES.PEER_VERSION_MISMATCH]).toContain(code);
+      expect([received, linked]).toEqual([[], []]);
+    },
+  );
 
   fuzz(
     'the peering port accepts a frame or ends the link when a peer sends damaged frames',

@@ -140,13 +140,18 @@ describe('a node', () => {
     ],
   };
   const parts = fc.array(fc.tuple(place, hostileValue), { minLength: 1, maxLength: 2 });
-  fuzz('a node applies a commit as a whole, or refuses it and stores no part of it', 60, [parts, fc.nat()], async (spoilt, n) => {
-    const known = ['one', 'two'].map((name): Entry => ({ key: name, value: n }));
-    const before = await post('/v1/commit', { writes: known.map((entry) => ({ keyspace: 'default', ...entry })) });
-    const session = headerOf(before.head, 'isochron-session');
-    const hostile = spoilt.reduce<unknown>((whole, [at, by]) => replaced(whole, at, () => by), body);
-    if ((await post('/v1/commit', hostile, session)).status === 200) return;
-    const after = await post('/v1/read', { keys: refsOf(known) }, session);
-    expect(JSON.parse(after.body)).toMatchObject({ values: expected(known) });
-  });
+  fuzz(
+    'a node applies a commit as a whole, or refuses it and stores no part of it',
+    60,
+    [parts, fc.nat()],
+    async (spoilt, n) => {
+      const known = ['one', 'two'].map((name): Entry => ({ key: name, value: n }));
+      const before = await post('/v1/commit', { writes: known.map((entry) => ({ keyspace: 'default', ...entry })) });
+      const session = headerOf(before.head, 'isochron-session');
+      const hostile = spoilt.reduce<unknown>((whole, [at, by]) => replaced(whole, at, () => by), body);
+      if ((await post('/v1/commit', hostile, session)).status === 200) return;
+      const after = await post('/v1/read', { keys: refsOf(known) }, session);
+      expect(JSON.parse(after.body)).toMatchObject({ values: expected(known) });
+    },
+  );
 });

@@ -132,30 +132,35 @@ function overTheWire(message: TransactionMessage, edit: (fields: unknown) => unk
 }
 
 describe('messages of peers', () => {
-  fuzz('messages of peers never break a node, which continues to work, also after a restart', 50, [hostileMessages], (messages) => {
-    const { world, undecided } = livelyWorld();
-    try {
-      for (const { type, edits, to, from, thenMs } of messages) {
-        const now = packWall(world.now);
-        const sample = transactionSamples(contextOf(world))[type];
-        const spoil = (fields: unknown) =>
-          edits.reduce((part, [at, pick]) => replaced(part, at, (old) => another(old, pick, now, undecided)), fields);
-        const message = overTheWire(sample, spoil);
-        if (message === undefined) continue;
-        world.inject({ node: NODE, machine: to ?? machineFor(type) }, { node: from, machine: 'replica/0' }, message);
-        world.run(thenMs);
+  fuzz(
+    'messages of peers never break a node, which continues to work, also after a restart',
+    50,
+    [hostileMessages],
+    (messages) => {
+      const { world, undecided } = livelyWorld();
+      try {
+        for (const { type, edits, to, from, thenMs } of messages) {
+          const now = packWall(world.now);
+          const sample = transactionSamples(contextOf(world))[type];
+          const spoil = (fields: unknown) =>
+            edits.reduce((part, [at, pick]) => replaced(part, at, (old) => another(old, pick, now, undecided)), fields);
+          const message = overTheWire(sample, spoil);
+          if (message === undefined) continue;
+          world.inject({ node: NODE, machine: to ?? machineFor(type) }, { node: from, machine: 'replica/0' }, message);
+          world.run(thenMs);
+        }
+        world.run(2000);
+        world.crash(NODE);
+        world.restart(NODE);
+        world.run(2000);
+        const { ct } = new TestClient(world, NODE).write({ [keyIn(world, 0, 'after')]: '1' });
+        world.until(() => world.ust() >= ct, 20_000);
+      } catch (error) {
+        // A peer may know better than a disk what that disk should hold (D10): the node then reports that and stops.
+        if (!(error instanceof IsochronError) || error.code !== 'REBUILD_NEEDED') throw error;
       }
-      world.run(2000);
-      world.crash(NODE);
-      world.restart(NODE);
-      world.run(2000);
-      const { ct } = new TestClient(world, NODE).write({ [keyIn(world, 0, 'after')]: '1' });
-      world.until(() => world.ust() >= ct, 20_000);
-    } catch (error) {
-      // A peer may know better than a disk what that disk should hold (D10): the node then reports that and stops.
-      if (!(error instanceof IsochronError) || error.code !== 'REBUILD_NEEDED') throw error;
-    }
-  });
+    },
+  );
 
   it.each([[[0, 0]], [[0, 4, 4]], [[4, 0]], [[0, 99]], [[4]], [[]]])(
     'a prepare whose list of cohorts cannot be asked is ignored: %j',

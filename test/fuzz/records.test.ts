@@ -219,22 +219,30 @@ describe('records on disk', () => {
 
   const asLogged = (bytes: Buffer, key: string) => openAs(LOGGED, bytes, key);
 
-  fuzz('records with a valid seal around nonsense are refused, or have the declared shape', 500, [hostileValue], (value) => {
-    const bytes = Buffer.from(seal(value, 'v0003/a'));
-    const opened = <T>(opener: (bytes: Buffer, key: string) => T): T | undefined => {
-      try {
-        return opener(bytes, 'v0003/a');
-      } catch (error) {
-        expect(corrupt(error)).toMatchObject({ damage: 'malformed', record: { kind: 'head', partition: P, key: 'a' } });
-        return undefined;
-      }
-    };
-    for (const { ts, txId } of opened(openHead)?.versions ?? [])
-      expect([isTimestamp(ts), typeof txId]).toEqual([true, 'string']);
-    for (const { ts, txId } of opened(openSegment) ?? [])
-      expect([isTimestamp(ts), typeof txId]).toEqual([true, 'string']);
-    for (const write of opened(asLogged)?.writes ?? []) expect(typeof write.key).toBe('string');
-  });
+  fuzz(
+    'records with a valid seal around nonsense are refused, or have the declared shape',
+    500,
+    [hostileValue],
+    (value) => {
+      const bytes = Buffer.from(seal(value, 'v0003/a'));
+      const opened = <T>(opener: (bytes: Buffer, key: string) => T): T | undefined => {
+        try {
+          return opener(bytes, 'v0003/a');
+        } catch (error) {
+          expect(corrupt(error)).toMatchObject({
+            damage: 'malformed',
+            record: { kind: 'head', partition: P, key: 'a' },
+          });
+          return undefined;
+        }
+      };
+      for (const { ts, txId } of opened(openHead)?.versions ?? [])
+        expect([isTimestamp(ts), typeof txId]).toEqual([true, 'string']);
+      for (const { ts, txId } of opened(openSegment) ?? [])
+        expect([isTimestamp(ts), typeof txId]).toEqual([true, 'string']);
+      for (const write of opened(asLogged)?.writes ?? []) expect(typeof write.key).toBe('string');
+    },
+  );
 
   it.each(GIANT_HEADERS.map((header) => [Buffer.from(header).toString('hex'), header] as const))(
     'records that declare more than they hold (%s) are refused before memory is allocated',

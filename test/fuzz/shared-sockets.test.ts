@@ -61,7 +61,12 @@ describe('shared sockets', () => {
     expect(await session.answer(lastId)).toMatchObject({ values: [[expect.any(Number), '"alive"']] });
   }
 
-  fuzz('shared sockets survive bytes of any kind', 60, [fc.array(fc.uint8Array({ maxLength: 100 }), { maxLength: 4 })], send);
+  fuzz(
+    'shared sockets survive bytes of any kind',
+    60,
+    [fc.array(fc.uint8Array({ maxLength: 100 }), { maxLength: 4 })],
+    send,
+  );
 
   fuzz('shared sockets survive entries of any kind', 150, [fc.array(entries.map(messageOf), { maxLength: 5 })], send);
 

@@ -78,12 +78,15 @@ describe('import directions', () => {
 describe('imported libraries', () => {
   const rootTools = dependenciesOf(JSON.parse(repository.read('package.json')));
 
-  it.each([...repository.workspaces, 'infra'])('the imported libraries of %s are dependencies of its package.json', (folder) => {
-    const manifest = folder === 'infra' ? {} : JSON.parse(repository.read(`${folder}/package.json`));
-    const declared = new Set(Object.keys({ ...dependenciesOf(manifest), ...(folder === 'test' ? rootTools : {}) }));
-    const sources = product.filter(({ path }) => (workspaceOf(path) ?? 'infra') === folder);
-    expect(sources.flatMap((source) => undeclaredFindings(source, declared))).toEqual([]);
-  });
+  it.each([...repository.workspaces, 'infra'])(
+    'the imported libraries of %s are dependencies of its package.json',
+    (folder) => {
+      const manifest = folder === 'infra' ? {} : JSON.parse(repository.read(`${folder}/package.json`));
+      const declared = new Set(Object.keys({ ...dependenciesOf(manifest), ...(folder === 'test' ? rootTools : {}) }));
+      const sources = product.filter(({ path }) => (workspaceOf(path) ?? 'infra') === folder);
+      expect(sources.flatMap((source) => undeclaredFindings(source, declared))).toEqual([]);
+    },
+  );
 
   it.each([
     ['an undeclared library is found: %s', 'msgpackr'],

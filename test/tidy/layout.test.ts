@@ -63,7 +63,10 @@ describe('the lock file', () => {
     ]);
   });
 
-  it.each(['node_modules/tool-darwin', 'node_modules/tool/node_modules/tool-darwin'])('the lock file may have packages of another platform at %s', (path) => {
-    expect(lockfileFindings({ packages: { 'node_modules/tool': entry, [path]: {} } })).toEqual([]);
-  });
+  it.each(['node_modules/tool-darwin', 'node_modules/tool/node_modules/tool-darwin'])(
+    'the lock file may have packages of another platform at %s',
+    (path) => {
+      expect(lockfileFindings({ packages: { 'node_modules/tool': entry, [path]: {} } })).toEqual([]);
+    },
+  );
 });

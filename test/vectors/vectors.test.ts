@@ -61,9 +61,12 @@ describe.each(Object.entries(OPERATION_PROTOCOLS))('the sequences of %s', (proto
     expect(timesOf(file, (event) => event.text('do') === name)).toBeGreaterThanOrEqual(20);
   });
 
-  it.each(OPERATION_REFUSALS)('the sequences of operations have a call that is refused as %s at least five times', (name) => {
-    expect(timesOf(file, (event) => event.maybe('refused', event.text) === name)).toBeGreaterThanOrEqual(5);
-  });
+  it.each(OPERATION_REFUSALS)(
+    'the sequences of operations have a call that is refused as %s at least five times',
+    (name) => {
+      expect(timesOf(file, (event) => event.maybe('refused', event.text) === name)).toBeGreaterThanOrEqual(5);
+    },
+  );
 });
 
 describe('what happens in the sequences', () => {
@@ -71,9 +74,12 @@ describe('what happens in the sequences', () => {
     event.text('do') === 'lookup' && event.has('read') && event.fields('read').has('ts');
   const cacheOf = (event: Fields): number => event.fields('state').list('cache').length;
 
-  it.each(['paris', 'wren'])('some reads of %s in the sequences are answered from the cache and the read set', (protocol) => {
-    expect(timesOf(sessionsOf(protocol), readsFromCache)).toBeGreaterThanOrEqual(50);
-  });
+  it.each(['paris', 'wren'])(
+    'some reads of %s in the sequences are answered from the cache and the read set',
+    (protocol) => {
+      expect(timesOf(sessionsOf(protocol), readsFromCache)).toBeGreaterThanOrEqual(50);
+    },
+  );
 
   it.each(['paris', 'wren'])('the cache of %s holds several writes in some sequences', (protocol) => {
     expect(timesOf(sessionsOf(protocol), (event) => event.has('state') && cacheOf(event) > 2)).toBeGreaterThan(50);
@@ -86,19 +92,25 @@ describe('what happens in the sequences', () => {
     for (const place of [0, 1, 2, 3]) expect(places.filter((other) => other === place).length).toBeGreaterThan(50);
   });
 
-  it.each(Object.keys(OPERATION_PROTOCOLS))('some PUTs of %s in the sequences have several attemptRegions', (protocol) => {
-    const movesOn = (event: Fields): boolean =>
-      event.has('put') && event.fields('put').texts('attemptRegions').length > 1;
-    expect(timesOf(sessionsOf(protocol), movesOn)).toBeGreaterThan(20);
-  });
+  it.each(Object.keys(OPERATION_PROTOCOLS))(
+    'some PUTs of %s in the sequences have several attemptRegions',
+    (protocol) => {
+      const movesOn = (event: Fields): boolean =>
+        event.has('put') && event.fields('put').texts('attemptRegions').length > 1;
+      expect(timesOf(sessionsOf(protocol), movesOn)).toBeGreaterThan(20);
+    },
+  );
 
-  it.each(['cops-gt', 'cc-lo'])('some sessions of %s in the sequences depend on near versions and on others', (protocol) => {
-    const kinds = eventsOf(sessionsOf(protocol))
-      .filter((event) => event.has('state') && event.fields('state').has('depends'))
-      .flatMap((event) => event.fields('state').list('depends'))
-      .map((dependency) => dependency.has('near'));
-    for (const near of [true, false]) expect(kinds.filter((kind) => kind === near).length).toBeGreaterThan(100);
-  });
+  it.each(['cops-gt', 'cc-lo'])(
+    'some sessions of %s in the sequences depend on near versions and on others',
+    (protocol) => {
+      const kinds = eventsOf(sessionsOf(protocol))
+        .filter((event) => event.has('state') && event.fields('state').has('depends'))
+        .flatMap((event) => event.fields('state').list('depends'))
+        .map((dependency) => dependency.has('near'));
+      for (const near of [true, false]) expect(kinds.filter((kind) => kind === near).length).toBeGreaterThan(100);
+    },
+  );
 });
 
 describe('the files', () => {

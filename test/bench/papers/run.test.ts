@@ -270,7 +270,9 @@ describe('an experiment', () => {
 
   it('an experiment fails when no system can be started', async () => {
     const alone = { ...EXPERIMENT, systems: [EXPERIMENT.systems[1]!] };
-    await expect(runExperiment(new RecordedGround('bpr'), alone, new RecordedWatch())).rejects.toThrow(/unknown protocol/);
+    await expect(runExperiment(new RecordedGround('bpr'), alone, new RecordedWatch())).rejects.toThrow(
+      /unknown protocol/,
+    );
   });
 
   it('an experiment without cases only counts keys', async () => {
