@@ -54,7 +54,7 @@ export function targetText({ of, is, bound }: Target, unit: Unit): string {
   return of === 'ratio' ? `${sign} ${bound.toFixed(2)}` : `${sign} ${valueText(bound, unit)}`;
 }
 
-/** A figure as its median, with the range where there was more than one round. */
+/** A figure as its median, with the range if it has more than one round. */
 export function figureText({ median, min, max, samples }: Figure, unit: Unit): string {
   const range = samples.length < 2 ? '' : ` (${valueText(min, '')}–${valueText(max, '')})`;
   return `${valueText(median, unit)}${range}`;

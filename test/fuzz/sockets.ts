@@ -1,4 +1,4 @@
-/** Raw bytes over a connection of their own: no client library refuses or repairs what a test sends. */
+/** Raw bytes over a connection of their own: no client library refuses or repairs the bytes of a test. */
 import { connect } from 'node:net';
 
 /**

@@ -18,7 +18,7 @@ export function importCircles(sources: readonly Source[]): string[][] {
   return [...groups.values()];
 }
 
-/** What a source imports by relative paths. */
+/** The files that a source imports by relative paths. */
 function targetsOf(source: Source, paths: ReadonlySet<string>): string[] {
   return importsOf(source).flatMap(({ specifier }) => {
     if (!specifier.startsWith('.')) return [];

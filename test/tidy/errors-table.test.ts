@@ -49,7 +49,7 @@ describe('the comparison', () => {
     [
       'another advice',
       KEY_ROW + LOAD_ROW.replace('Try again.', 'Go away.'),
-      'ERRORS.md: OVERLOADED says to do: Try again.',
+      'ERRORS.md: the advice of OVERLOADED is: Try again.',
     ],
     ['two rows of one code', KEY_ROW + KEY_ROW + LOAD_ROW, 'ERRORS.md: a code has two rows'],
   ])('a table of errors is found to have %s', (_what, table, finding) => {

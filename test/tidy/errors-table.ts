@@ -40,6 +40,6 @@ function rowFindings(row: ErrorRow, facts: ErrorFacts | undefined): Finding[] {
   const findings: Finding[] = [];
   if (row.status !== facts.status) findings.push(`ERRORS.md: the status of ${row.code} is ${facts.status}`);
   if (row.retryable !== facts.retryable) findings.push(`ERRORS.md: retryable of ${row.code} is ${facts.retryable}`);
-  if (row.advice !== facts.advice) findings.push(`ERRORS.md: ${row.code} says to do: ${facts.advice}`);
+  if (row.advice !== facts.advice) findings.push(`ERRORS.md: the advice of ${row.code} is: ${facts.advice}`);
   return findings;
 }

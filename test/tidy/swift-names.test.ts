@@ -15,11 +15,11 @@ describe('public names of the Swift SDK', () => {
   });
 
   it.each([
-    ['a public Swift name that a framework has is found: %s', ['SwiftUI', 'StoreKit']],
+    ['public struct Transaction: Sendable {', ['SwiftUI', 'StoreKit']],
     ['public final class State {}', ['SwiftUI']],
     ['public typealias Product = Int', ['StoreKit']],
     ['struct View {}\n    public struct Text {}', []],
-  ])('are found where they are taken: %s', (text, frameworks) => {
+  ])('a public Swift name that a framework has is found: %s', (text, frameworks) => {
     const findings = swiftNameFindings('a.swift', text);
     expect(findings.map((finding) => /name of (\w+)/.exec(finding)?.[1])).toEqual(frameworks);
   });

@@ -15,7 +15,7 @@ describe('sources', () => {
 
   // Concatenated here, so that this file itself does not contain them.
   it.each([
-    ['sources may not contain %s%s', '-disable-next-line'],
+    ['// eslint', '-disable-next-line'],
     ['// biome', '-ignore lint/x: y'],
     ['// @ts', '-ignore'],
     ['// @ts', '-expect-error'],
@@ -23,7 +23,7 @@ describe('sources', () => {
     ['const x = y as unknown', ' as Z;'],
     ['// TO', 'DO later'],
     ['// FIX', 'ME later'],
-  ])('may not contain %s%s', (start, end) => {
+  ])('sources may not contain %s%s', (start, end) => {
     expect(textFindings('a.ts', `fine\n${start}${end}\n`)).toEqual([expect.stringMatching(/^a\.ts:2: /)]);
   });
 

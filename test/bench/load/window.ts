@@ -29,7 +29,7 @@ export interface Repeated<R> {
 
 /**
  * Runs the loops. Resolves with the number of all operations, those before and after the window included.
- * @throws what an operation rejects with; the other loops end with their operation in hand
+ * @throws the error of a failed operation; the other loops end after their present operation
  */
 export async function repeat<R>(of: Repeated<R>): Promise<number> {
   const { loops, leadInMs = 0, durationMs, pauseMs = 0, operation, ended } = of;
@@ -58,7 +58,7 @@ export async function repeat<R>(of: Repeated<R>): Promise<number> {
 
 /**
  * Runs the loops and counts the operations that ended within the window.
- * @throws what an operation rejects with
+ * @throws the error of a failed operation
  */
 export async function runWindow(
   loops: number,

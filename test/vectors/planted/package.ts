@@ -114,7 +114,7 @@ struct VectorSet {
     }
 }
 
-/// Replays one file; nil where nothing differs.
+/// Replays one file; nil without a difference.
 typealias Check = () async throws -> [String]?
 
 func transactions(_ vectors: VectorSet) -> [Check] {

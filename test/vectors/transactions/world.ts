@@ -91,7 +91,7 @@ export class World {
     return protocol === 'cure' || protocol === 'h-cure' ? this.#vectors() : this.#timestamps();
   }
 
-  /** One timestamp. Entries beside it have no meaning, whoever the sender is. */
+  /** One timestamp. Entries beside it have no meaning, in correct or wrong answers. */
   #timestamps(): Shapes {
     const shapes = () => [
       { weight: 18, of: undefined },
