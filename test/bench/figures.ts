@@ -1,4 +1,4 @@
-/** Figures of a benchmark: samples, their median, and their ratio to a limit and a target. */
+/** Figures of a benchmark: samples, their median, and their comparison with a limit and a target. */
 
 /** The unit of a figure. */
 export type Unit = '/s' | 'µs' | 'ms' | 's' | 'MB' | '% of a core' | '×' | '';

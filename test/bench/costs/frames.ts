@@ -12,7 +12,7 @@ import { rounded } from './fit.js';
 
 const PEERS = 8;
 const HUB = 'hub';
-/** Greater than the hub's name: the node with the smaller name dials. */
+/** Less than the hub's name: the node with the smaller name dials. */
 const peerName = (i: number): NodeId => `a-peer-${i}`;
 const MESSAGE: TransactionMessage = { type: 'GossipDown', ust: 2 ** 40, sOld: 2 ** 40, wallMs: 2 ** 40 };
 
