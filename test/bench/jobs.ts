@@ -59,7 +59,7 @@ export class Helper<J, R> {
     }
   }
 
-  /** Ends it after the present job. */
+  /** Ends it after the current job. */
   async stop(): Promise<void> {
     if (this.#ended !== undefined) return;
     const ended = once(this.#child, 'exit');

@@ -15,7 +15,7 @@ export class Progress {
     this.#show('');
   }
 
-  /** The present step. Shown only in a terminal. */
+  /** The current step. Shown only in a terminal. */
   step(text: string): void {
     if (this.#live) this.#show(text);
   }

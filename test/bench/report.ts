@@ -19,7 +19,7 @@ export interface Machine {
   readonly fileSystem: string;
   /** Commit of the sources, with the suffix `-dirty` if they differ; null outside of git. */
   readonly commit: string | null;
-  /** Average number of runnable processes in the minute before the run. */
+  /** Average number of runnable processes, all of others, in the minute before the run. */
   readonly loadBefore: number;
 }
 

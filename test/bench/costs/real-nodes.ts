@@ -72,7 +72,7 @@ export async function fitToRealNodes(
   return { model, checks };
 }
 
-/** The unknown costs, from the model's present behaviour. Relative errors count. */
+/** The unknown costs, from the model's current behaviour. Relative errors count. */
 function fitted(model: CostModel, known: KnownCosts, real: readonly number[]): CostModel {
   const factor = model.batch.loop.perItemUs / known.batch.loop.perItemUs || 1;
   const equations = TRIALS.map(({ layout, mix }, i) => {

@@ -29,7 +29,7 @@ export interface Repeated<R> {
 
 /**
  * Runs the loops. Resolves with the number of all operations, those before and after the window included.
- * @throws the error of a failed operation; the other loops end after their present operation
+ * @throws the error of a failed operation; the other loops end after their current operation
  */
 export async function repeat<R>(of: Repeated<R>): Promise<number> {
   const { loops, leadInMs = 0, durationMs, pauseMs = 0, operation, ended } = of;

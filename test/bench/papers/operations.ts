@@ -32,7 +32,7 @@ const variation = (of: Case, sessions: readonly number[] = [24, 96]): Case => ({
 const OKAPI = [system('Okapi', 'okapi'), system('Cure', 'cure'), system('GentleRain', 'gentlerain')];
 const CONTRARIAN = [system('Contrarian', 'contrarian'), system('CC-LO', 'cc-lo')];
 const ORBE = system('Orbe', 'orbe');
-/** Contrarian's claim holds from 200 sessions on. */
+/** Contrarian's figures are compared from 200 sessions on. */
 const MANY_SESSIONS = 204;
 
 export const OPERATION_EXPERIMENTS: readonly Experiment[] = [

@@ -30,7 +30,7 @@ export const LEAD_IN_MS = 400;
  */
 export const WARM_UP_MS = 4000;
 /**
- * Added to a job's time, for operations in flight at its end: then the job is lost, and the run continues without it.
+ * A job may exceed its time by this much, for operations in flight. After that it is lost, and the run continues.
  */
 const JOB_LIMIT_MS = 60_000;
 /** More than the sessions of one run: seeds of different rounds do not overlap. */

@@ -48,7 +48,7 @@ const get = (keys: readonly string[]): CheckedRequest[] =>
     .slice(0, VARIANTS)
     .map((key) => ({ request: { method: 'GET', path: keyPath(key) }, expected: { of: 'value', key } }));
 
-/** Requests with the present entity tags: these keys are not written meanwhile. */
+/** Requests with the current entity tags: these keys are not written meanwhile. */
 const revalidate = (keys: readonly string[], node: ClusterNode, rule: ValueRule): Promise<CheckedRequest[]> =>
   Promise.all(
     keys.slice(0, VARIANTS).map(async (key): Promise<CheckedRequest> => {

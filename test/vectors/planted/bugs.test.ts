@@ -1,4 +1,4 @@
-/** Patches match the sessions' present sources: one that does not would plant no bug, or another one. */
+/** Patches match the sessions' current sources: one that does not would plant no bug, or another one. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../e2e/processes.js';

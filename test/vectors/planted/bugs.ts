@@ -144,7 +144,7 @@ const TRANSACTIONS: readonly PlantedBug[] = [
     'min(one.entry(at: i), other.entry(at: i))',
   ),
   inTransactions(
-    'paris-deaf',
+    'paris-ignores-stable',
     'ignores stable times',
     RULES,
     'stable: { seen, ust in newer(seen, Snapshot(ts: ust)) }',
