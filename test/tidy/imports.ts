@@ -2,8 +2,8 @@ import { posix } from 'node:path';
 import { type Finding, findingAt, type ImportedModule, importsOf, type Source } from './source.js';
 
 /**
- * Who may import whom: the map of the architecture. Imports point towards `core`; nobody imports the server, the tests
- * or the examples, except that the tests run the server.
+ * The allowed imports: the map of the architecture. Imports point towards `core`; the server, the tests and the
+ * examples are never imported, except that the tests run the server.
  */
 const MAP: Readonly<Record<string, readonly string[]>> = {
   'packages/core': [],
@@ -52,12 +52,12 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** These stand on nothing but the language: no library, no module of Node. */
+/** These import no library and no module of Node. */
 const WITHOUT_LIBRARIES = new Set(['packages/core', 'packages/protocols', 'packages/sessions', 'packages/client']);
-/** Except for these: pure functions of Node, which `purity.ts` names. */
+/** Exceptions: pure functions of Node, which `purity.ts` names. */
 const COMPUTATION = new Map([['packages/sessions', 'node:crypto']]);
 
-/** The folder of a path that the map speaks of, or undefined. */
+/** The folder of a path as the map names it, or undefined. */
 export const placeOf = (path: string): string | undefined =>
   /^(packages\/[^/]+|server|sdk-js|examples|infra|test)\//.exec(path)?.[1];
 
@@ -65,7 +65,7 @@ export const placeOf = (path: string): string | undefined =>
 export const workspaceOf = (path: string): string | undefined =>
   /^(packages\/[^/]+|examples\/[^/]+|server|sdk-js|test)\//.exec(path)?.[1];
 
-/** Imports that point in a direction which the map does not have. */
+/** Imports in a direction that the map does not have. */
 export function directionFindings(source: Source): Finding[] {
   const place = placeOf(source.path);
   const allowed = MAP[place ?? ''];
@@ -80,7 +80,7 @@ function directionProblem(path: string, place: string, allowed: readonly string[
   if (specifier.startsWith('.')) return relativeProblem(path, specifier);
   const target = placeOfPackage(specifier);
   if (target !== undefined) return allowed.includes(target) ? undefined : `${place} must not import ${target}`;
-  // What tests share may use what tests use.
+  // Shared code of tests may import the same as tests.
   if (/\/src\/testing\//.test(path) && specifier === 'fast-check') return undefined;
   return WITHOUT_LIBRARIES.has(place) && COMPUTATION.get(place) !== specifier
     ? `${place} must not import ${specifier}: it stands on the language alone`
@@ -101,7 +101,7 @@ function relativeProblem(path: string, specifier: string): string | undefined {
   if (home !== undefined && !target.startsWith(`${home}/`)) return `leaves ${home} by the path ${specifier}`;
   const [from, to] = [protocolFolder(path), protocolFolder(target)];
   if (from === undefined || to === undefined || from === to || to === 'kernel') return undefined;
-  // What tests run protocols with; no protocol may import it.
+  // The runners of protocols for tests; no protocol may import them.
   if (from === 'testing') return undefined;
   return `the protocol folder ${from} must not import ${to}: what they share belongs to the kernel`;
 }
