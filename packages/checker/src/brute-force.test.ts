@@ -145,14 +145,14 @@ const ORDERED = ['acyclic-causality', ...SESSION_GUARANTEES, 'read-atomicity', '
 const OF_ONE_READ = ['internal-consistency', 'no-thin-air-reads', 'no-intermediate-reads'] as const;
 
 describe('the checker against the definition', () => {
-  it('agrees on histories of committed transactions', () => {
+  it('the checker agrees with the definition on histories of committed transactions', () => {
     const shape: Shape = { deletes: false, statuses: ['committed'], maxTx: 6, replicas: 0 };
     const tally = agree(histories(shape), 2000, 20_250_101);
     expect(tally.clean).toBeGreaterThan(400);
     expectAtLeast(tally.violated, 100, [...ORDERED, ...OF_ONE_READ]);
   });
 
-  it('agrees on consistent histories in which a read or two were changed', () => {
+  it('the checker agrees with the definition on consistent histories in which a read or two were changed', () => {
     const tally = agree(spoiltHistories(), 4000, 20_250_105);
     expect(tally.clean).toBeGreaterThan(1000);
     expectAtLeast(tally.violated, 300, ORDERED);
@@ -160,20 +160,20 @@ describe('the checker against the definition', () => {
     expectAtLeast(tally.alone, 10, [...SESSION_GUARANTEES, 'read-atomicity', 'causal-convergence']);
   });
 
-  it('agrees on such histories with transactions of unknown outcome that read from one another', () => {
+  it('the checker agrees with the definition on changed histories whose unknown transactions read from one another', () => {
     const tally = agree(spoiltHistories(['unknown', 'unknown', 'committed']), 3000, 20_250_106);
     expect(tally.clean).toBeGreaterThan(1000);
     expectAtLeast(tally.violated, 60, ORDERED);
   });
 
-  it('agrees on histories with aborted and unknown transactions', () => {
+  it('the checker agrees with the definition on histories with aborted and unknown transactions', () => {
     const statuses: Status[] = ['committed', 'committed', 'unknown', 'aborted'];
     const tally = agree(histories({ deletes: false, statuses, maxTx: 6, replicas: 0 }), 2000, 20_250_102);
     expect(tally.clean).toBeGreaterThan(400);
     expectAtLeast(tally.violated, 80, [...ORDERED, ...OF_ONE_READ, 'no-aborted-reads']);
   });
 
-  it('agrees on histories with final states', () => {
+  it('the checker agrees with the definition on histories with final states', () => {
     const statuses: Status[] = ['committed', 'committed', 'committed', 'unknown', 'aborted'];
     const tally = agree(histories({ deletes: false, statuses, maxTx: 4, replicas: 2 }), 2000, 20_250_103);
     expect(tally.clean).toBeGreaterThan(200);
@@ -181,7 +181,7 @@ describe('the checker against the definition', () => {
     expectAtLeast(tally.alone, 50, ['convergence', 'durability']);
   });
 
-  it('never refuses a consistent history with deletes, and rarely misses an inconsistent one', () => {
+  it('the checker never refuses a consistent history with deletes, and rarely misses an inconsistent one', () => {
     const tally = new Tally();
     let [violated, missed] = [0, 0];
     const statuses: Status[] = ['committed', 'committed', 'committed', 'unknown'];

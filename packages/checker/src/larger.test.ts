@@ -24,26 +24,26 @@ const violatedBy = ({ guarantees }: Verdict): Guarantee[] =>
   (Object.keys(guarantees) as Guarantee[]).filter((guarantee) => guarantees[guarantee] === 'violated');
 
 describe('larger histories', () => {
-  it.each(SEEDS)('of a causally consistent model are accepted (seed %p)', (seed) => {
+  it.each(SEEDS)('larger histories of a causally consistent model are accepted (seed %p)', (seed) => {
     const verdict = checkHistory(withFinalStates({ ...SHAPE, seed }));
     expect(verdict).toMatchObject({ ok: true, guarantees: { durability: 'holds', convergence: 'holds' } });
   });
 
-  it.each(SEEDS)('with deletes, aborts and unknown outcomes are accepted (seed %p)', (seed) => {
+  it.each(SEEDS)('larger histories with deletes, aborts and unknown outcomes are accepted (seed %p)', (seed) => {
     const odd = { deleteRatio: 0.1, abortRatio: 0.05, unknownRatio: 0.1 };
     const verdict = checkHistory(withFinalStates({ ...SHAPE, ...odd, seed }));
     expect(verdict).toMatchObject({ ok: true });
     expect(verdict.stats.observedUnknown).toBeGreaterThan(32);
   });
 
-  it.each(SEEDS)('are refused once a single read returns a version older than before (seed %p)', (seed) => {
+  it.each(SEEDS)('larger histories are refused once a single read returns a version older than before (seed %p)', (seed) => {
     const transactions = [...modelHistory({ ...SHAPE, seed })];
     const verdict = checkHistory(withOlderVersion(transactions));
     expect(verdict.violations.map(({ name }) => name)).toEqual(['monotonic-reads']);
     expect(violatedBy(verdict)).toEqual(expect.arrayContaining(['monotonic-reads', 'causal-convergence']));
   });
 
-  it.each(SEEDS)('are refused once a single acknowledged write is gone in the end (seed %p)', (seed) => {
+  it.each(SEEDS)('larger histories are refused once a single acknowledged write is gone in the end (seed %p)', (seed) => {
     const records = withFinalStates({ ...SHAPE, seed });
     const lost = records.map((record) =>
       'final' in record
@@ -53,7 +53,7 @@ describe('larger histories', () => {
     expect(violatedBy(checkHistory(lost))).toEqual(['causal-convergence', 'durability']);
   });
 
-  it('are refused when happens-before would not fit in the memory allowed', () => {
+  it('larger histories are refused when happens-before would not fit in the memory allowed', () => {
     const run = () => checkHistory(modelHistory({ ...SHAPE, seed: 1 }), { maxClockBytes: 1000 });
     expect(run).toThrow(HistoryTooLargeError);
   });
@@ -79,7 +79,7 @@ describe('stores that promise less', () => {
   ];
   const small = { ...SHAPE, transactions: 800 };
 
-  it.each(cases)('%s: keep the level %s and are caught breaking more', (promise, level, broken) => {
+  it.each(cases)('stores that promise %s keep the level %s and are caught breaking more', (promise, level, broken) => {
     const history = withFinalStates({ ...small, promise, seed: 5 });
     expect(checkHistory(history, { level: LEVELS[level] })).toMatchObject({ ok: true, found: 0 });
     const verdict = checkHistory(history);
@@ -88,7 +88,7 @@ describe('stores that promise less', () => {
     expect(verdict.violations.flatMap(({ breaks }) => breaks)).toEqual(expect.arrayContaining(broken));
   });
 
-  it('with read-only transactions: keep them whole and write by single operations', () => {
+  it('stores with read-only transactions keep them whole and write by single operations', () => {
     const causal = withFinalStates({ ...small, seed: 6, writeRatio: 0.3 });
     const single = withFinalStates({ ...small, seed: 6, promise: 'operations', writeRatio: 0.3 });
     const level = LEVELS['causal-with-read-only-transactions'];
@@ -97,7 +97,7 @@ describe('stores that promise less', () => {
     expect(violatedBy(checkHistory(single, { level }))).toContain('causal-convergence');
   });
 
-  it('are judged by operation exactly as if each operation had been recorded by itself', () => {
+  it('histories of weaker stores are judged by operation exactly as if each operation had been recorded by itself', () => {
     for (let seed = 0; seed < 40; seed++) {
       const history = spoilt([...modelHistory({ ...small, transactions: 60, promise: 'operations', seed })], seed);
       const recorded = history.flatMap((t) => t.ops.map((op, i) => ({ ...t, seq: t.seq * 100 + i, ops: [op] })));

@@ -52,7 +52,7 @@ describe('every call', () => {
     return { random, world, nodes, store, network, act };
   }
 
-  it('is settled exactly once, and writes in their order, whatever the network does', () => {
+  it('every call is settled exactly once, and writes in their order, whatever the network does', () => {
     let [committed, unknown, rejected, chained] = [0, 0, 0, 0];
     for (let seed = 0; seed < SEEDS; seed++) {
       const { random, world, nodes, store, network, act } = live(seed);

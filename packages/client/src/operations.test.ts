@@ -35,7 +35,7 @@ function connected() {
 }
 
 describe('the token of a session of single operations', () => {
-  it('is that of the last answer', () => {
+  it('the token of a session of single operations is that of the last answer', () => {
     const { world, answer, token } = connected();
     world.write('a');
     world.run(5);
@@ -49,7 +49,7 @@ describe('the token of a session of single operations', () => {
   it.each([
     ['its time was up', (): void => {}, 1500],
     ['its caller gave it up', (read: ReturnType<World['read']>): void => read.cancel(new Error('enough')), 5],
-  ])('keeps a write that was acknowledged when a read is answered after %s', (_what, leave, ms) => {
+  ])('the token keeps a write that was acknowledged when a read is answered after %s', (_what, leave, ms) => {
     const { world, node, answer, token } = connected();
     const read = world.read('a');
     world.run(5);
@@ -66,7 +66,7 @@ describe('the token of a session of single operations', () => {
     expect(world.machine.core.export().seen).toMatchObject({ seen: [2000] });
   });
 
-  it('keeps what the session has done since when a write is answered that it goes on without', () => {
+  it("the answer to a write that the session has left does not replace the session's newer token", () => {
     const { world, node, answer, token } = connected();
     world.write('a');
     world.run(5);

@@ -68,7 +68,7 @@ function shortestLength(nodes: number, edges: readonly Edge[]): number {
 }
 
 describe('the cycle of a counterexample', () => {
-  it('of causality is the shortest that there is', () => {
+  it('the cycle of causality in a counterexample is the shortest that there is', () => {
     const lengths = new Set<number>();
     fc.assert(
       fc.property(backwards, (history) => {
@@ -85,7 +85,7 @@ describe('the cycle of a counterexample', () => {
     expect(lengths.size).toBeGreaterThan(2);
   });
 
-  it('of the order of commits is the shortest that there is', () => {
+  it('the cycle of the order of commits in a counterexample is the shortest that there is', () => {
     const lengths: number[] = [];
     fc.assert(
       fc.property(histories, (history) => {
