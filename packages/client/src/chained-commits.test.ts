@@ -20,7 +20,7 @@ function connected(names: readonly string[] = ['east'], options: WorldOptions = 
   return { store, home: nodes[0]!, other: nodes[1]! };
 }
 
-/** Each node does this to the first commit of a key. */
+/** A script for every node: does this to the first commit of a key. */
 function onceOf(key: string, scripted: (id: number) => Scripted) {
   let done = false;
   return (frame: { readonly type: string }): Scripted => {
@@ -105,7 +105,7 @@ describe('writes that are asked for at once', () => {
 
   it('writes behind an undecided one end with SESSION_BLOCKED without effect, with OUTCOME_UNKNOWN if they may have one', () => {
     const { home, other } = connected(['east', 'west']);
-    // The first node decides the first write and answers nothing; the second one does not decide it.
+    // The first node decides the first write and sends no answer. The second one does not decide it.
     home.script = onceOf('a', () => 'apply-and-drop');
     other.script = (frame) => (frame.type === 'commit' ? refusal(frame.id, 'OUTCOME_PENDING', true) : undefined);
     const early = writeAll(['a', 'b']);

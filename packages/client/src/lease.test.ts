@@ -3,7 +3,7 @@ import { World } from './testing/world.js';
 
 const LEASE_MS = 30_000;
 
-/** A client with a handle that was opened. */
+/** A client with an open handle. */
 function opened(mode: 'snapshot' | 'transaction') {
   const node = new ScriptedNode('east', new ScriptedStore());
   const world = new World([node]);

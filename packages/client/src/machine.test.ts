@@ -17,7 +17,7 @@ function connected(names: readonly string[] = ['east'], options: WorldOptions = 
 
 /**
  * As `connected`, next to another node that is further away and could not be reached at first: the client is about to
- * look how far away that is.
+ * measure it.
  */
 function looking() {
   const store = new ScriptedStore();
@@ -129,7 +129,7 @@ describe('a write', () => {
     world.write('a');
     world.run(120_000);
     const took = sentMs.slice(1).map((ms, i) => Math.round((ms - sentMs[i]!) / 1000));
-    // Until the caller learns that the outcome is unknown, and afterwards.
+    // Until the caller gets OUTCOME_UNKNOWN, and afterwards.
     expect(took).toEqual([1, 2, 4, 8, 16, 29, 32]);
   });
 
@@ -279,7 +279,7 @@ describe('connections', () => {
     const { world, home, other } = watched(looking());
     home.script = (frame) => (frame.type === 'read' || frame.type === 'ping' ? 'drop' : undefined);
     const first = world.read('first');
-    // The look has measured the other one, and waits for the ping of this one: no credit is left.
+    // The search has measured the other one, and waits for the ping of this one: no credit is left.
     world.run(200);
     const second = world.read('second');
     world.run(1);
@@ -329,7 +329,7 @@ describe('connections', () => {
     world.push(home, { type: 'goaway', reason: 'restart', delayMs: 60_000 });
     world.run(25);
     expect(other.received('hello').at(-1)?.token).toBe('east-0');
-    // The old connection still answers what it owes, after the hello of the new one.
+    // The old connection still answers its requests, after the hello of the new one.
     world.push(home, { type: 'committed', id: sent.id, ts: 2000, token: 'east-w2000' });
     world.run(100);
     expect(world.machine.core.connector.current!.region).toBe('west');

@@ -1,7 +1,7 @@
 import { ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
 import { World } from './testing/world.js';
 
-/** A client that is connected to a node, and where that is gone, to none. */
+/** A client that is connected to its only node. */
 function connected() {
   const node = new ScriptedNode('east', new ScriptedStore());
   const world = new World([node], { settings: { requestTimeoutMs: 10_000 }, random: () => 1 });

@@ -5,8 +5,8 @@ import { type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-n
 import { World } from './testing/world.js';
 
 /**
- * A client of single operations, connected to a node that keeps its answers back. Tokens are what a node would have
- * signed: what the request says was seen, and what the answer adds.
+ * A client of single operations, connected to a node that holds its answers back. Tokens are as a node would sign them:
+ * the state in the request, and what the answer adds.
  */
 function connected() {
   const node = new ScriptedNode('east', new ScriptedStore());
@@ -22,7 +22,7 @@ function connected() {
   };
   const world = new World([node], { engine: openOperations() });
   expect(world.ask({ f: 'connect' }).settled).toBe(1);
-  /** Answers the newest request of a type as if that had added one timestamp to what its session has seen. */
+  /** Answers the newest request of a type as if that had added one timestamp to the session's state. */
   const answer = (type: 'get' | 'put', ts: number, of = node.received(type).at(-1)!): void => {
     const { id } = of;
     const rest = { id, seen: [ts], ust: 1000, token: `saw ${[...of.seen, ts].join(' ')}` };

@@ -6,7 +6,7 @@ import { firstOf } from './first-of.js';
 
 const endpoints = new Endpoints(['ws://a', 'ws://b', 'ws://c']).all;
 
-/** A connection that knows only whether it was closed. */
+/** A connection that records only whether it was closed. */
 class FakeConnection {
   closed = false;
   close(): void {
@@ -14,7 +14,7 @@ class FakeConnection {
   }
 }
 
-/** A choice under way: what was tried, and what came of it. */
+/** A choice under way: the endpoints tried, and their results. */
 function choosing(among: readonly Endpoint[] = endpoints) {
   const tried = new Map<string, Caller<FakeConnection>>();
   const chosen: (FakeConnection | undefined)[] = [];
