@@ -103,7 +103,7 @@ const anyFrame = fc.record({
   envelopes: fc.array(fc.record({ to: nameOf, from: nameOf, message: messageOf }), { maxLength: 40 }),
 });
 
-/** Decodes, and passes only when the bytes are a frame or the typed error came. */
+/** Decodes, and passes only if the bytes are a frame or cause the typed error. */
 function decodesOrRefuses(bytes: Uint8Array): void {
   try {
     codec.decode(bytes);

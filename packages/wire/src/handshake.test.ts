@@ -35,7 +35,7 @@ interface Run {
   readonly sent: Uint8Array[];
 }
 
-/** Lets two sides talk until neither has anything to say. */
+/** Runs two sides until neither has a message to send. */
 function converse(first: Handshake, second: Handshake): Run {
   const sides = [first, second] as const;
   const run: Run = { outcomes: [undefined, undefined], sent: [] };
@@ -116,7 +116,7 @@ describe('Handshake', () => {
 
   describe('while one secret replaces another', () => {
     const [OLD, NEW] = ['the old secret', 'the new secret'];
-    /** What nodes know, in the order of the change: the first one seals. */
+    /** The secrets of nodes, in the order of the change: the first one seals. */
     const stages = [[OLD], [OLD, NEW], [NEW, OLD], [NEW]] as const;
     const knows = ([secret, secondSecret]: readonly [string, string?]) => ({ secret, secondSecret });
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { pack } from './msgpack.js';
 import { packedSize } from './packed-size.js';
 
-/** What messages consist of, with sizes around every border of the encoding. */
+/** The parts of messages, with sizes around every border of the encoding. */
 const { value } = fc.letrec((tie) => ({
   value: fc.oneof(
     { depthSize: 'small' },

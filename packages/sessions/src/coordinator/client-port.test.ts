@@ -5,7 +5,7 @@ import type { Done } from './request-port.js';
 
 const link = (port: ClientPort, up: boolean) => port.step({ kind: 'link', now: 0, node: 'virginia-2', up });
 
-/** A port, what it has posted, and the codes of the calls that have ended. */
+/** A port, the requests that it has posted, and the codes of the calls that have ended. */
 function portOf() {
   const posted: ClientRequest[] = [];
   const ended: (string | undefined)[] = [];

@@ -262,7 +262,7 @@ describe('the sessions of a node', () => {
 describe('commits of one connection that follow one another', () => {
   const hwts = () => node.posted.map((request) => (request.type === 'CommitReq' ? [request.txId, request.hwt] : []));
 
-  /** The coordinator ends the commit that it was sent last. */
+  /** The coordinator ends the last commit. */
   function decide(ct?: Timestamp): void {
     const { ref } = node.posted.at(-1)!;
     const txId = TX[node.posted.length - 1]!;

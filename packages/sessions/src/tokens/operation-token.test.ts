@@ -29,7 +29,7 @@ describe('a token of single operations', () => {
     });
     fc.assert(
       fc.property(state, (session) => {
-        // Another one: what it has made, it knows without reading it.
+        // Another instance: one that made a token decodes it without reading it.
         expect(operationTokens('okapi').decode(okapi.mint(session), NOW)).toEqual(session);
       }),
     );

@@ -5,7 +5,7 @@ import { MAX_TOKEN_LENGTH, SessionTokens } from './session-token.js';
 import { TOKEN_VERSIONS, textBytes, timestampBytes } from './signed.js';
 
 const NOW = Date.UTC(2026, 0, 1);
-/** What a client may name at most. */
+/** The latest timestamp that a client may name. */
 const LATEST = packWall(NOW + 500);
 const SECRET = 'a secret for tests only';
 const tokens = sessionTokens();
