@@ -17,7 +17,7 @@ export class Checksum {
   #count = 0;
   #sum = 0n;
 
-  /** Takes one entry in. */
+  /** Adds one entry. */
   add(key: string, document: unknown): void {
     const text = `${JSON.stringify(key)}:${canonicalJson(document)}`;
     const hash = createHash('sha256').update(text).digest().readBigUInt64BE(0);

@@ -12,7 +12,7 @@ const city = (name: string): City => ({
 const ROWS: CityRow[] = ['a', 'b'].map((key) => ({ key, city: city(key) }));
 const [A, B] = ROWS.map((row) => row.city);
 
-/** Reads once per answer; every answer is what the cluster has for `a` and `b`. */
+/** Reads once per answer; every answer is the cluster's values for `a` and `b`. */
 async function readAll(...answers: (City | undefined)[][]) {
   const client: ReadingClient = {
     status: { ust: 1, stalenessMs: 7 },

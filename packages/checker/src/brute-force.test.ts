@@ -16,7 +16,7 @@ interface Shape {
 
 const KEYS = ['x', 'y', 'z'];
 
-/** Small histories whose reads mostly return something that was written to their key, so that many are consistent. */
+/** Small histories whose reads mostly return a value that was written to their key, so that many are consistent. */
 function histories({ deletes, statuses, maxTx, replicas }: Shape): fc.Arbitrary<HistoryRecord[]> {
   const op = fc.record({ write: fc.boolean(), key: fc.constantFrom(...KEYS), pick: fc.nat(60) });
   const tx = fc.record({
@@ -87,7 +87,10 @@ function withOtherRead(history: readonly Transaction[], at: number, pick: number
   return history.map((t) => ({ ...t, ops: t.ops.map((op) => (op === changed ? { ...op, v } : op)) }));
 }
 
-/** Each step of a counterexample begins where the one before ended; one that ends in the initial state has nowhere to go on. */
+/**
+ * Each step of a counterexample begins where the one before ended; a step that ends in the initial state has no
+ * successor.
+ */
 function expectClosed({ cycle, transactions, name }: Violation): void {
   expect(transactions.length > 0 || name === 'divergent-replicas').toBe(true);
   if (cycle.at(-1)?.to === null) return;
@@ -198,7 +201,7 @@ describe('the checker against the definition', () => {
     );
     expect(tally.clean).toBeGreaterThan(300);
     expectAtLeast(tally.violated, 150, [...ORDERED, ...OF_ONE_READ, 'durability']);
-    // Which of several deletes a read of null saw is not known.
+    // It is not known which of several deletes a read of null saw.
     expect(missed / violated).toBeLessThan(0.01);
   });
 });

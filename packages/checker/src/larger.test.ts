@@ -9,7 +9,7 @@ import { type Guarantee, LEVELS, type LevelName } from './rules/guarantees.js';
 const SHAPE = { sessions: 12, transactions: 4000, keys: 50, opsPerTx: 6, maxLag: 60 };
 const SEEDS = [1, 2, 3, 4];
 
-/** A model's history, and what two replicas hold in the end. */
+/** A model's history, and the final values of two replicas. */
 function withFinalStates(options: ModelOptions): HistoryRecord[] {
   const records: HistoryRecord[] = [];
   const transactions = modelHistory(options);
@@ -93,7 +93,7 @@ describe('stores that promise less', () => {
     const single = withFinalStates({ ...small, seed: 6, promise: 'operations', writeRatio: 0.3 });
     const level = LEVELS['causal-with-read-only-transactions'];
     expect(checkHistory(causal, { level }).ok).toBe(true);
-    // Reads without a snapshot are caught, however few transactions only read.
+    // Reads without a snapshot are detected, even with few read-only transactions.
     expect(violatedBy(checkHistory(single, { level }))).toContain('causal-convergence');
   });
 
@@ -107,7 +107,7 @@ describe('stores that promise less', () => {
     }
   });
 
-  /** Sometimes a read is made to see another version. */
+  /** Changes some reads to another version. */
   function spoilt(history: readonly Transaction[], seed: number): Transaction[] {
     const random = new Random(seed);
     const values = history.flatMap(({ ops }) => ops.filter(({ f }) => f === 'w'));

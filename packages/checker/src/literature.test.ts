@@ -8,7 +8,10 @@ import type { Guarantee } from './rules/guarantees.js';
  * whose values are unique, without deletes.
  */
 
-/** One transaction: the session, and per key a write, a read (as the number of a transaction, or of none), or nothing. */
+/**
+ * One transaction: the session, and per key a write, a read (of a transaction by number, or of the initial state), or
+ * no operation.
+ */
 interface Plan {
   readonly session: string;
   readonly ops: readonly { readonly key: string; readonly write: boolean; readonly pick: number }[];

@@ -1,7 +1,7 @@
-/** Lines between two signs of life. Smaller histories are done before anybody wonders. */
+/** Lines between two reports. Smaller histories take too short for a report. */
 const EVERY_LINES = 100_000;
 
-/** Says on stderr how far a large history has come. */
+/** Reports the progress of a large history on stderr. */
 export class Progress {
   readonly #out: { write(text: string): unknown };
   #lines = 0;
@@ -26,7 +26,7 @@ export class Progress {
     if (++this.#lines % EVERY_LINES === 0) this.#say(`${this.#lines} lines read${this.#share()}`);
   }
 
-  /** Something else begins, after all lines were read. */
+  /** A new phase begins, after all lines were read. */
   phase(what: string): void {
     if (this.#lines >= EVERY_LINES) this.#say(what);
   }

@@ -5,7 +5,7 @@ describe('a map of what was used last', () => {
     for (let key = from; key < to; key++) map.set(key, `v${key}`);
     return map;
   };
-  /** The newest ones first, as asking for one counts as a use of it. */
+  /** The newest ones first, as a `get` counts as a use. */
   const found = (map: RecentMap<number, string>, upTo: number): number[] =>
     Array.from({ length: upTo }, (_, key) => upTo - 1 - key).filter((key) => map.get(key) === `v${key}`);
 

@@ -18,20 +18,20 @@ const schema: MessageSchema<SuiteMessage> = {
 /** The codec of the suite's messages. */
 export const suiteCodec = (): FrameCodec<SuiteMessage> => new FrameCodec(schema);
 
-/** A node that the suite asks for. */
+/** A node that the suite opens. */
 export interface SuiteNode {
   readonly node: NodeId;
   readonly hlc: () => Timestamp;
   readonly events: TransportEvents<SuiteMessage>;
 }
 
-/** Transports linked with each other, and what may go wrong between them. */
+/** Transports linked with each other, and the faults between them. */
 export interface SuiteCluster {
   transport(node: NodeId): Transport<SuiteMessage>;
   /** Drops the link between two nodes until `heal`. */
   cut(a: NodeId, b: NodeId): void;
   heal(a: NodeId, b: NodeId): void;
-  /** Ends everything, transports that the suite has closed included. */
+  /** Closes all transports, also those that the suite has closed. */
   close(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ type FrameEvent = {
   readonly envelopes: readonly Envelope<SuiteMessage>[];
 };
 
-/** A node of a test, and all it was told. */
+/** A node of a test, and all its events. */
 export class Recorder implements SuiteNode {
   readonly frames: FrameEvent[] = [];
   readonly sent: { readonly to: NodeId; readonly frame: PackedFrame<SuiteMessage> }[] = [];
@@ -58,7 +58,7 @@ export class Recorder implements SuiteNode {
     link: (node, up, peer) => this.links.push({ node, up, peer }),
   };
 
-  /** The numbers of all pings that came from a node. */
+  /** The numbers of all pings from a node. */
   pings(from: NodeId): number[] {
     const envelopes = this.frames.filter((frame) => frame.from === from).flatMap((frame) => frame.envelopes);
     return envelopes.flatMap(({ message }) => (message.type === 'Ping' ? [message.n] : []));
@@ -89,7 +89,7 @@ export async function until(condition: () => boolean, what: string): Promise<voi
 
 const range = (first: number, last: number): number[] => Array.from({ length: last - first + 1 }, (_, i) => first + i);
 
-/** What every transport does, whatever carries it. */
+/** The tests of every transport. */
 export function runTransportSuite(
   name: string,
   open: (codec: FrameCodec<SuiteMessage>, nodes: readonly SuiteNode[]) => Promise<SuiteCluster>,

@@ -91,7 +91,7 @@ describe('WebSocketTransport', () => {
   const failedWith = (transport: Node, code: string) =>
     until(() => statusOf(transport).lastError?.code === code, `${code} in the status`);
 
-  /** A client made by hand, that answers the handshake by the book and then does what the test wants. */
+  /** A client made by hand: it answers the handshake correctly, then runs the test's steps. */
   const dialByHand = (port: number, of: Partial<PeerInfo> = {}, more: Partial<HandshakeOptions> = {}) => {
     const socket = new WebSocket(urlOf(port));
     closers.push(async () => socket.terminate());

@@ -1,6 +1,6 @@
 import { HistoryError, type HistoryRecord, parseHistory, parseLine, readHistory } from './history.js';
 
-/** What the recorder of packages/workload writes; its own test holds the same line. */
+/** A line of the recorder in packages/workload; its own test holds the same line. */
 const RECORDED =
   '{"session":"c1","seq":0,"tx":"t-1","status":"committed","ops":[{"f":"r","k":"default/x","v":null},{"f":"w","k":"default/x","v":"c1:0"}]}';
 

@@ -4,7 +4,7 @@ import type { Reads } from '../input/reads.js';
 import { IndeterminateOrder } from './indeterminate-order.js';
 import type { SessionOrder } from './session-order.js';
 
-/** The history has more sessions times transactions than happens-before fits in memory for. */
+/** Happens-before of the history, sessions times transactions, does not fit in the allowed memory. */
 export class HistoryTooLargeError extends Error {
   override readonly name = 'HistoryTooLargeError';
 }
@@ -74,7 +74,7 @@ export class Clocks {
     invariant(tx !== past, 'a transaction does not happen before itself');
     const isOrdered = this.#order.isOrdered(past);
     const own = this.#order.sessionOf(past);
-    // What is known of an ordered transaction is known of its past.
+    // The past of an ordered transaction is covered by its own clock.
     if (isOrdered && this.count(tx, own) > this.#order.rank[past]!) return;
     const [to, from] = [tx * this.#sessions, past * this.#sessions];
     for (let s = 0; s < this.#sessions; s++) {

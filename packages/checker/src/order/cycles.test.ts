@@ -22,7 +22,7 @@ const histories = fc
     ...modelHistory({ sessions: 5, keys: 3, maxLag: 12, theta: 0.2, promise: 'eventual', ...options }),
   ]);
 
-/** The same read backwards in time: a session may read what is only written later. */
+/** The same histories with sessions reversed: a session may read a value that it writes later. */
 const backwards = histories.map((history) => history.map((t, i) => ({ ...t, seq: -i })).toReversed());
 
 function inputOf(transactions: readonly Transaction[]): {

@@ -29,7 +29,7 @@ async function open(): Promise<void> {
   for (const socket of [client, accepted]) socket.setEncoding('utf8').on('error', () => undefined);
 }
 
-/** What arrives next at this end. */
+/** The next data at this end. */
 const next = async (socket: Socket): Promise<string> => ((await once(socket, 'data')) as [string])[0];
 
 it('the proxy carries bytes both ways', async () => {
