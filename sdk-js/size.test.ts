@@ -22,15 +22,15 @@ const sources: Plugin = {
 interface Bundle {
   readonly gzipBytes: number;
   readonly bytes: number;
-  /** Sources that are in it. */
+  /** Its sources. */
   readonly inputs: string[];
-  /** What it imports from outside. */
+  /** Its imports from outside. */
   readonly imports: string[];
 }
 
 /**
- * What a browser application gets that has this line in it: the file that it loads, all those that this one imports at once, and those
- * whose source matches `also`, which it fetches later.
+ * The bundle of a browser application with this line: the file that it loads, all files that this one imports at once,
+ * and those whose source matches `also`, which it fetches later.
  */
 async function bundle(contents: string, also?: RegExp): Promise<Bundle> {
   const { outputFiles, metafile } = await build({

@@ -98,7 +98,7 @@ describe('the connection', () => {
     try {
       node.push({ type: 'goaway', reason: 'maintenance', delayMs: 2 ** 40 });
       await node.until(() => node.connections === 0);
-      // Once that has failed, nothing else is waited for.
+      // After that failure no other timer is due.
       expect(await codeOf(app.get('a'))).toBe('OFFLINE');
       const delays = timers.mock.calls.map(([, delayMs = 0]) => delayMs);
       expect(Math.max(...delays)).toBe(2 ** 31 - 1);
@@ -254,7 +254,7 @@ describe('the connection', () => {
   });
 });
 
-/** A server of a few lines that speaks MessagePack only. */
+/** A small server that supports MessagePack only. */
 async function msgpackPair() {
   const frames: { type: string; id: number; keys: string[] }[] = [];
   const listener = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: ([first]) => first ?? false });

@@ -48,7 +48,7 @@ describe('a commit whose answer is lost', () => {
       sentAfter: first?.sentAfter,
       hwt: first?.hwt,
     });
-    // Nothing is open there: the retry brings the snapshot along.
+    // The transaction is not open there: the retry carries the snapshot.
     expect(second?.snapshot).toBe(1000);
     expect(store.outcomes.size).toBe(1);
   });
@@ -170,7 +170,7 @@ describe('refused commits', () => {
       await app.set('a', 1);
       expect(node.received('commit').map(({ attemptRegions }) => attemptRegions.length)).toEqual([1, 2, 3]);
       refusals = Number.POSITIVE_INFINITY;
-      // A cohort's durable word: no doubt is left, and the next commit need not wait.
+      // A cohort has durably decided: the next commit need not wait.
       expect(await codeOf(app.set('a', 2))).toBe(code);
       refusals = 0;
       await app.set('a', 3);

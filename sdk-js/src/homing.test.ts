@@ -3,7 +3,7 @@ import { client, closeAll, deferred, server, statusOf } from '../testing/harness
 
 afterEach(closeAll);
 
-/** Answers pings after so many ms: the distance of a server. */
+/** Delay of answers to pings, in ms: the distance of a server. */
 const FAR_MS = 40;
 const far = (node: FakeServer): void => {
   node.script = (frame) => {
@@ -14,7 +14,7 @@ const far = (node: FakeServer): void => {
   };
 };
 
-/** A client next to `near`, which has gone away, so that it is with `distant` now. */
+/** A client that left `near` when that went away, and is at `distant` now. */
 async function awayFromHome(options: Parameters<typeof client>[1] = {}) {
   const store = new FakeStore();
   store.seed('default/a', 1);
@@ -61,7 +61,7 @@ describe('after a failover', () => {
     let ready = false;
     near.script = (frame) => (frame.type === 'hello' && !ready ? refusal(undefined, 'NOT_READY', true) : undefined);
     await near.until(() => near.received('hello').length >= 2);
-    // It serves again, and its stable time is still where it was when it went away.
+    // It serves again, and its stable time is still the one before it went away.
     near.freshness = { stalenessMs: 60_000 };
     ready = true;
     const hellos = near.received('hello').length;
@@ -135,7 +135,7 @@ describe('a client that is at home', () => {
     const gone = await server(store, { region: 'distant' });
     await gone.close();
     const app = await client([given, gone], { returnAfterMs: 5 });
-    // A look at those that it was given is a look at all that it would go to.
+    // The client searches only the given endpoints.
     const back = await server(store, { region: 'distant', port: gone.port });
     far(back);
     await back.until(() => back.received('ping').length >= 2 && back.connections === 0);

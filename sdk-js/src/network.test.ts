@@ -2,7 +2,7 @@ import { client, closeAll, server } from '../testing/harness.js';
 
 afterEach(closeAll);
 
-/** The events of a browser's window, as far as a client listens to them. */
+/** The events of a browser's window, as far as a client uses them. */
 function browser() {
   const window = new EventTarget();
   const listening: string[] = [];

@@ -6,7 +6,7 @@ afterEach(closeAll);
 
 const OKAPI = { protocol: 'okapi', capabilities: ['operations', 'rot', 'stable', 'snapshots'] };
 
-/** Types of the frames that came, but for those of every connection. */
+/** Types of the received frames, without those of every connection. */
 const asked = ({ frames }: FakeServer) =>
   frames.map(({ type }) => type).filter((type) => type !== 'hello' && type !== 'ping');
 

@@ -11,7 +11,7 @@ const refusal =
   (code: string) =>
   ({ id }: RequestFrame): Scripted => ({ type: 'error', id, code, detail: code, retryable: false });
 
-/** A node that does something to commits. */
+/** A node with a script for commits. */
 async function nodeWith(script: (frame: RequestFrame) => Scripted | Promise<never>) {
   const node = await server();
   const commits = (act: (frame: RequestFrame) => Scripted | Promise<never>) => {
@@ -21,7 +21,7 @@ async function nodeWith(script: (frame: RequestFrame) => Scripted | Promise<neve
   return { node, commits };
 }
 
-/** What a write is rejected with, whose outcome is not known. */
+/** The rejection of a write with an unknown outcome. */
 async function unknown(script: (frame: RequestFrame) => Scripted | Promise<never>) {
   const { node, commits } = await nodeWith(script);
   const app = await client([node], TIMES);

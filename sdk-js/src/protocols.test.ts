@@ -56,7 +56,7 @@ describe('a snapshot with more than a timestamp', () => {
       [undefined, undefined],
       [1000, [1000, 900]],
     ]);
-    // It is no longer open under its own name: the commit says what it read from.
+    // It is no longer open under its own name: the commit names its snapshot.
     expect(node.received('commit')).toMatchObject([{ snapshot: 1000, deps: [1000, 900] }]);
   });
 
@@ -165,7 +165,7 @@ describe('a session of another protocol than PaRiS', () => {
     expect(await codeOf(write.stable({ timeoutMs: 5 }))).toBe('STABLE_TIMEOUT');
     store.stabilise();
     await write.stable();
-    // Known by now.
+    // The client has stored this by now.
     const asked = node.received('stable').length;
     await write.stable();
     expect(node.received('stable')).toHaveLength(asked);

@@ -3,7 +3,7 @@ import { client, closeAll, codeOf, deferred, server, statusOf } from '../testing
 
 afterEach(closeAll);
 
-/** A cluster of two regions with `a` and `b` = 1, and a client; `home` is where it is connected. */
+/** A cluster of two regions with `a` and `b` = 1, and a client connected to `home`. */
 async function twoRegions(options: Parameters<typeof client>[1] = {}) {
   const store = new FakeStore();
   store.seed('default/a', 1);
@@ -14,13 +14,13 @@ async function twoRegions(options: Parameters<typeof client>[1] = {}) {
   return { store, app, home, other, servers };
 }
 
-/** Somebody else changes both keys, and everybody can see it. */
+/** Another client changes both keys, and the writes are stable. */
 function overtake(store: FakeStore): void {
   store.seed('default/a', 'newer');
   store.seed('default/b', 'newer');
 }
 
-/** What happens to the node that gets the operation: it dies before or after it did it, or says nothing from then on. */
+/** The fault of the node that gets the operation: it dies before or after it, or is silent from then on. */
 const FAULTS = ['close', 'apply-and-close', 'drop', 'apply-and-drop'] as const;
 const OPERATIONS = ['start', 'first read', 'second read', 'commit'] as const;
 
@@ -66,7 +66,7 @@ describe('a transaction whose coordinator dies (D8)', () => {
     const [first] = home.received('start');
     const [second] = other.received('start');
     expect(second?.at).toBe(1002);
-    // An opening of its own: the other one may still be held by a coordinator that only the client cannot reach.
+    // An opening of its own: a coordinator that only the client cannot reach may still hold the other one.
     expect(second?.tx).not.toBe(first?.tx);
   });
 
@@ -89,7 +89,7 @@ describe('a transaction whose coordinator dies (D8)', () => {
     let starts = 0;
     other.script = (frame) => {
       if (frame.type === 'start') return starts++ === 0 ? installed.promise : undefined;
-      // As a node does whose start is still waiting.
+      // As a node whose start is still waiting.
       return frame.type === 'read' && other.openTransactions === 0
         ? refusal(frame.id, 'TRANSACTION_UNKNOWN', false)
         : undefined;
@@ -201,7 +201,7 @@ describe('a commit that is refused before it began', () => {
 
   it('a refused commit keeps its home where an earlier sending may have begun it', async () => {
     const { app, home, other } = await twoRegions();
-    // It takes the commit, and is not to be reached any more.
+    // It takes the commit, and cannot be reached any more.
     home.script = (frame) => (home.received('commit').length > 0 || frame.type === 'commit' ? 'close' : undefined);
     let refusals = 0;
     other.script = (frame) =>

@@ -96,7 +96,7 @@ describe('a session', () => {
     await second.set('d', 1);
     const ids = [east, west].map((node) => node.received('commit')[0]?.tx.split('.')[0]);
     expect(ids[0]).not.toBe(ids[1]);
-    // Its commits lie after what the first one saw and wrote.
+    // Its commits lie above everything that the first one saw and wrote.
     expect(west.received('commit')[0]?.hwt).toBe(first.session.export().hwt);
   });
 

@@ -102,7 +102,7 @@ describe('the sessions of a process in Node', () => {
     const apps = await sessions([at], 3, { requestTimeoutMs: 400 });
     await Promise.all(apps.map((app) => app.get('a')));
     const before = [...at.sockets];
-    // Silent as a dead network is: what is sent to this socket gets no answer.
+    // Silent as a dead network: data sent to this socket gets no answer.
     const [dead] = before;
     dead!.send = () => {};
     await Promise.all(apps.map((app) => codeOf(app.get('a')).catch(() => '')));
@@ -166,7 +166,7 @@ describe('the sessions of a process in Node', () => {
 });
 
 describe('a class without what only `ws` has', () => {
-  /** As the global class of Node is: its sockets cannot be terminated, nor kept from keeping the process alive. */
+  /** Like the global class of Node: its sockets cannot be terminated, and always keep the process alive. */
   class Plain implements WebSocketLike {
     readonly #socket: WebSocket;
     binaryType = '';

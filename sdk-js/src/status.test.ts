@@ -102,7 +102,7 @@ describe('staleness', () => {
       return [before, tx.stalenessMs];
     });
     expect(result[0]).toBeUndefined();
-    // This machine's clock says that a timestamp of 1000 is more than a year old.
+    // By this machine's clock, a timestamp of 1000 is more than a year old.
     for (const age of [app.status.stalenessMs, app.session.stalenessMs, snapshot.stalenessMs, result[1]]) {
       expect(age).toBeGreaterThanOrEqual(70_000);
       expect(age).toBeLessThan(130_000);

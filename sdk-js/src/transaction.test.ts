@@ -165,7 +165,7 @@ describe('a transaction', () => {
       expect(await tx.getMany(['a', 'b'])).toEqual(['old', undefined]);
       expect(tx.timestamp).toBe(timestamp);
       expect(other.received('start')[0]?.at).toBe(timestamp);
-      // A new name on the server: what is left of the first opening is never met.
+      // A new name on the server, so that the first opening is never found.
       expect(other.received('start')[0]?.tx).not.toBe(home.received('start')[0]?.tx);
       tx.set('c', 1);
     });
@@ -296,7 +296,7 @@ describe('cancellation', () => {
     sent.abort();
     await expect(first).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', txId: node.received('commit')[0]?.tx });
     held.resolve();
-    // The outcome is learned all the same, and later commits follow it.
+    // The outcome is received all the same, and later commits follow it.
     await app.set('c', 1);
     expect(await app.getMany(['a', 'b'])).toEqual([1, undefined]);
   });
