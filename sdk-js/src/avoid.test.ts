@@ -11,15 +11,15 @@ describe('a new attempt of a commit', () => {
     const node = await server(undefined, { regions: REGIONS });
     const app = await client([node]);
     await app.set('a', 1);
-    const tell = async (unresponsive: typeof OREGON | undefined) => {
+    const reported = async (unresponsive: typeof OREGON | undefined) => {
       const report = unresponsive === undefined ? {} : { unresponsive };
       node.push({ type: 'ust', ust: node.store.ust, freshness: node.freshnessNow(), ...report });
       const names = unresponsive?.nodes ?? [];
       await statusOf(app, ({ unresponsive: seen }) => seen.join() === names.join());
     };
-    await tell(OREGON);
+    await reported(OREGON);
     await app.set('a', 2);
-    await tell(undefined);
+    await reported(undefined);
     await app.set('a', 3);
     expect(node.received('commit').map(({ avoids }) => avoids)).toEqual([undefined, [['oregon']], undefined]);
   });

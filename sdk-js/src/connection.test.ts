@@ -98,7 +98,7 @@ describe('the connection', () => {
     try {
       node.push({ type: 'goaway', reason: 'maintenance', delayMs: 2 ** 40 });
       await node.until(() => node.connections === 0);
-      // After that failure no other timer is due.
+      // Once this call has failed, nothing waits.
       expect(await codeOf(app.get('a'))).toBe('OFFLINE');
       const delays = timers.mock.calls.map(([, delayMs = 0]) => delayMs);
       expect(Math.max(...delays)).toBe(2 ** 31 - 1);
@@ -239,9 +239,9 @@ describe('the connection', () => {
     const node = await server();
     const app = await client([node]);
     await app.set('a', 1);
-    const told = statusOf(app, ({ ust }) => ust === 5000);
+    const shown = statusOf(app, ({ ust }) => ust === 5000);
     node.push({ type: 'ust', ust: 5000, freshness: node.freshnessNow() });
-    await told;
+    await shown;
     expect(app.session.export().writes).toEqual([]);
   });
 

@@ -16,6 +16,6 @@ export async function loadEngine(protocol: string): Promise<OpenEngine> {
   if (engine !== undefined) return engine;
   throw new IsochronError(
     'NOT_SUPPORTED_BY_PROTOCOL',
-    `this client does not speak the cluster's protocol, ${protocol}`,
+    `this client does not support the cluster's protocol, ${protocol}`,
   );
 }

@@ -36,23 +36,26 @@ function inject(node: FakeServer, operation: (typeof OPERATIONS)[number], fault:
 const cases = OPERATIONS.flatMap((operation) => FAULTS.map((fault) => [operation, fault] as const));
 
 describe('a transaction whose coordinator dies (D8)', () => {
-  it.each(cases)('a transaction whose coordinator dies goes on in its snapshot elsewhere, and commits once: %s, %s', async (operation, fault) => {
-    const { store, app, servers, home } = await twoRegions({ requestTimeoutMs: 900 });
-    inject(home, operation, fault);
-    const { result, write } = await app.transaction(async (tx) => {
-      const a = await tx.get('a');
-      const at = tx.timestamp;
-      overtake(store);
-      const b = await tx.get('b');
-      tx.set('c', [a, b]);
-      return { a, b, same: at === tx.timestamp };
-    });
-    expect(result).toEqual({ a: 1, b: 1, same: true });
-    expect([...store.outcomes].filter(([tx]) => tx === write?.txId)).toHaveLength(1);
-    expect(store.versions.get('default/c')).toHaveLength(1);
-    const commits = servers.flatMap((node) => node.received('commit'));
-    expect(new Set(commits.map(({ tx, hwt, sentAfter }) => `${tx} ${hwt} ${sentAfter}`)).size).toBe(1);
-  });
+  it.each(cases)(
+    'a transaction whose coordinator dies goes on in its snapshot elsewhere, and commits once: %s, %s',
+    async (operation, fault) => {
+      const { store, app, servers, home } = await twoRegions({ requestTimeoutMs: 900 });
+      inject(home, operation, fault);
+      const { result, write } = await app.transaction(async (tx) => {
+        const a = await tx.get('a');
+        const at = tx.timestamp;
+        overtake(store);
+        const b = await tx.get('b');
+        tx.set('c', [a, b]);
+        return { a, b, same: at === tx.timestamp };
+      });
+      expect(result).toEqual({ a: 1, b: 1, same: true });
+      expect([...store.outcomes].filter(([tx]) => tx === write?.txId)).toHaveLength(1);
+      expect(store.versions.get('default/c')).toHaveLength(1);
+      const commits = servers.flatMap((node) => node.received('commit'));
+      expect(new Set(commits.map(({ tx, hwt, sentAfter }) => `${tx} ${hwt} ${sentAfter}`)).size).toBe(1);
+    },
+  );
 
   it('a transaction whose coordinator dies goes on between two operations, in another region', async () => {
     const { store, app, home, other } = await twoRegions();
@@ -108,7 +111,7 @@ describe('a transaction whose coordinator dies (D8)', () => {
   });
 });
 
-describe('a node that says nothing', () => {
+describe('a silent node', () => {
   it('a node that is silent is left for another one long before the request times out', async () => {
     const { app, home, other } = await twoRegions({ requestTimeoutMs: 3000 });
     home.script = () => 'drop';
@@ -185,8 +188,8 @@ describe('a node that goes away', () => {
     await moved;
     held.resolve();
     const { timestamp } = await write;
-    const told = () => other.received('ping').some(({ token }) => token === `${home.region}-w${timestamp}`);
-    await other.until(told);
+    const isSent = () => other.received('ping').some(({ token }) => token === `${home.region}-w${timestamp}`);
+    await other.until(isSent);
   });
 });
 

@@ -11,22 +11,25 @@ describe('a listener of the status', () => {
   it.each<[string, () => void]>([
     ['throws', () => JSON.parse('mine')],
     ['rejects', async () => JSON.parse('mine')],
-  ])('a listener of the status that %s is reported, and takes neither the others nor the process with it', async (_how, fails) => {
-    const reported = jest.spyOn(console, 'error').mockImplementation(() => {});
-    const unhandled = jest.fn();
-    process.on('unhandledRejection', unhandled);
-    const app = await client([await server()]);
-    const listener = jest.fn();
-    app.on('status', fails);
-    app.on('status', listener);
-    await app.set('a', 1);
-    expect(listener).toHaveBeenCalled();
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(String(reported.mock.calls[0]?.[0])).toContain('SyntaxError');
-    expect(unhandled).not.toHaveBeenCalled();
-    process.off('unhandledRejection', unhandled);
-    reported.mockRestore();
-  });
+  ])(
+    'a listener of the status that %s is reported, and takes neither the others nor the process with it',
+    async (_how, fails) => {
+      const reported = jest.spyOn(console, 'error').mockImplementation(() => {});
+      const unhandled = jest.fn();
+      process.on('unhandledRejection', unhandled);
+      const app = await client([await server()]);
+      const listener = jest.fn();
+      app.on('status', fails);
+      app.on('status', listener);
+      await app.set('a', 1);
+      expect(listener).toHaveBeenCalled();
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(String(reported.mock.calls[0]?.[0])).toContain('SyntaxError');
+      expect(unhandled).not.toHaveBeenCalled();
+      process.off('unhandledRejection', unhandled);
+      reported.mockRestore();
+    },
+  );
 });
 
 describe('the status of a transaction', () => {
@@ -39,13 +42,16 @@ describe('the status of a transaction', () => {
     expect(await app.transactionStatus(txId.replace(/.$/, 'z'))).toEqual({ state: 'unknown', timestamp: undefined });
   });
 
-  it.each(['open', 'pending', 'aborted', 'forgotten', 'lost'] as const)('the status of a transaction may be %s', async (state) => {
-    const node = await server();
-    node.script = (frame) =>
-      frame.type === 'status' ? { type: 'status', id: frame.id, status: state, ts: null } : undefined;
-    const app = await client([node]);
-    expect(await app.transactionStatus('abcdefghijklmnopqrstuv.0')).toEqual({ state, timestamp: undefined });
-  });
+  it.each(['open', 'pending', 'aborted', 'forgotten', 'lost'] as const)(
+    'the status of a transaction may be %s',
+    async (state) => {
+      const node = await server();
+      node.script = (frame) =>
+        frame.type === 'status' ? { type: 'status', id: frame.id, status: state, ts: null } : undefined;
+      const app = await client([node]);
+      expect(await app.transactionStatus('abcdefghijklmnopqrstuv.0')).toEqual({ state, timestamp: undefined });
+    },
+  );
 
   it('the status of a transaction is asked elsewhere when the connection breaks', async () => {
     const store = new FakeStore();
@@ -165,7 +171,7 @@ describe('a client that begins with a token', () => {
   });
 });
 
-describe('a frame that says nonsense about freshness', () => {
+describe('a frame with invalid freshness', () => {
   const nonsense: object[] = [
     { now: -1, stalenessMs: 0, stale: false, heldBackBy: null },
     { now: 1, stalenessMs: 'long', stale: false, heldBackBy: null },

@@ -89,15 +89,15 @@ async function run(
   reader: Reader,
 ): Promise<Report> {
   const { rows, connection = {} } = options;
-  const tell = (phase: Progress['phase'], done: number, total: number): void =>
+  const reportProgress = (phase: Progress['phase'], done: number, total: number): void =>
     options.onProgress?.({ phase, rows: done, total, stalenessMs: reader.client.status.stalenessMs });
   const { batches, collection } = reader;
   const startMs = performance.now();
   const last = await whileReading(reader, () =>
-    writeAll(writers, collection, batches, (done) => tell('import', done, rows.length)),
+    writeAll(writers, collection, batches, (done) => reportProgress('import', done, rows.length)),
   );
   const importMs = performance.now() - startMs;
-  tell('wait', rows.length, rows.length);
+  reportProgress('wait', rows.length, rows.length);
   await last?.receipt.stable({ timeoutMs: STABLE_TIMEOUT_MS });
   const stableAfterMs = performance.now() - startMs - importMs;
   const source = checksumOf(rows);
@@ -108,7 +108,7 @@ async function run(
     source,
     // The session that waited has a stable time at or above the last commit.
     newest: () => (last?.client ?? reader.client).status.ust,
-    onProgress: (done) => tell('verify', done, rows.length * regions.length),
+    onProgress: (done) => reportProgress('verify', done, rows.length * regions.length),
   });
   const { report } = reader;
   return {

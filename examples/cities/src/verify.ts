@@ -109,7 +109,7 @@ async function readRegion(
   const startMs = performance.now();
   const checksum = new Checksum();
   let moved = client.status.region !== region;
-  const forget = client.on('status', (status) => {
+  const unsubscribe = client.on('status', (status) => {
     moved ||= status.region !== undefined && status.region !== region;
   });
   const snapshot = await client.snapshot({ at, signal });
@@ -123,7 +123,7 @@ async function readRegion(
       onPage(page.entries.length);
     }
   } finally {
-    forget();
+    unsubscribe();
     await snapshot.close();
   }
   return {

@@ -40,7 +40,7 @@ function histories({ deletes, statuses, maxTx, replicas }: Shape): fc.Arbitrary<
       }),
     );
     const pickOf = (key: string, pick: number): string | null =>
-      pick === 60 ? 'nobody wrote this' : written[key]![pick % written[key]!.length]!;
+      pick === 60 ? 'never written' : written[key]![pick % written[key]!.length]!;
     const seqs = new Map<string, number>();
     const transactions = plans.map((plan, t): Transaction => {
       const seq = seqs.get(plan.session) ?? 0;

@@ -36,22 +36,28 @@ describe('larger histories', () => {
     expect(verdict.stats.observedUnknown).toBeGreaterThan(32);
   });
 
-  it.each(SEEDS)('larger histories are refused once a single read returns a version older than before (seed %p)', (seed) => {
-    const transactions = [...modelHistory({ ...SHAPE, seed })];
-    const verdict = checkHistory(withOlderVersion(transactions));
-    expect(verdict.violations.map(({ name }) => name)).toEqual(['monotonic-reads']);
-    expect(violatedBy(verdict)).toEqual(expect.arrayContaining(['monotonic-reads', 'causal-convergence']));
-  });
+  it.each(SEEDS)(
+    'larger histories are refused once a single read returns a version older than before (seed %p)',
+    (seed) => {
+      const transactions = [...modelHistory({ ...SHAPE, seed })];
+      const verdict = checkHistory(withOlderVersion(transactions));
+      expect(verdict.violations.map(({ name }) => name)).toEqual(['monotonic-reads']);
+      expect(violatedBy(verdict)).toEqual(expect.arrayContaining(['monotonic-reads', 'causal-convergence']));
+    },
+  );
 
-  it.each(SEEDS)('larger histories are refused once a single acknowledged write is gone in the end (seed %p)', (seed) => {
-    const records = withFinalStates({ ...SHAPE, seed });
-    const lost = records.map((record) =>
-      'final' in record
-        ? { ...record, final: record.final.map((held, i) => (i === 7 ? { ...held, v: null } : held)) }
-        : record,
-    );
-    expect(violatedBy(checkHistory(lost))).toEqual(['causal-convergence', 'durability']);
-  });
+  it.each(SEEDS)(
+    'larger histories are refused once a single acknowledged write is gone in the end (seed %p)',
+    (seed) => {
+      const records = withFinalStates({ ...SHAPE, seed });
+      const lost = records.map((record) =>
+        'final' in record
+          ? { ...record, final: record.final.map((held, i) => (i === 7 ? { ...held, v: null } : held)) }
+          : record,
+      );
+      expect(violatedBy(checkHistory(lost))).toEqual(['causal-convergence', 'durability']);
+    },
+  );
 
   it('larger histories are refused when happens-before would not fit in the memory allowed', () => {
     const run = () => checkHistory(modelHistory({ ...SHAPE, seed: 1 }), { maxClockBytes: 1000 });

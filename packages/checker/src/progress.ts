@@ -23,12 +23,12 @@ export class Progress {
 
   /** A line was read. */
   line(): void {
-    if (++this.#lines % EVERY_LINES === 0) this.#say(`${this.#lines} lines read${this.#share()}`);
+    if (++this.#lines % EVERY_LINES === 0) this.#print(`${this.#lines} lines read${this.#share()}`);
   }
 
   /** A new phase begins, after all lines were read. */
   phase(what: string): void {
-    if (this.#lines >= EVERY_LINES) this.#say(what);
+    if (this.#lines >= EVERY_LINES) this.#print(what);
   }
 
   #share(): string {
@@ -36,7 +36,7 @@ export class Progress {
     return total === 0 ? '' : `, ${Math.floor((100 * this.#bytes) / total)} %`;
   }
 
-  #say(text: string): void {
+  #print(text: string): void {
     this.#out.write(`check: ${text}\n`);
   }
 }

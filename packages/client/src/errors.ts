@@ -17,7 +17,7 @@ export class OutcomeUnknownError extends IsochronError {
   /** @internal Drivers resolve `outcome` with it. */
   settle: (status: TransactionStatus) => void = () => {};
   /**
-   * The outcome, once this client knows it: `committed`, or `aborted`, and then nothing was written; `forgotten` or
+   * The outcome, once this client has it: `committed`, or `aborted`, and then nothing was written; `forgotten` or
    * `unknown` if it cannot be found out any more, as by a closed client. Never rejects.
    */
   outcome!: Promise<TransactionStatus>;

@@ -10,7 +10,7 @@ function connected() {
   return { node, world, state };
 }
 
-describe('a client that learns that the network may have changed', () => {
+describe('a client after a possible change of the network', () => {
   it('a client whose socket is silent after a network change drops its connection within a second', () => {
     const { node, world, state } = connected();
     node.script = () => 'drop';

@@ -9,12 +9,15 @@ describe('a map of what was used last', () => {
   const found = (map: RecentMap<number, string>, upTo: number): number[] =>
     Array.from({ length: upTo }, (_, key) => upTo - 1 - key).filter((key) => map.get(key) === `v${key}`);
 
-  it.each([1, 9, 10, 11, 25, 199])('a RecentMap keeps the last ten of %i entries, and no more than twice as many', (entries) => {
-    const kept = found(filled(0, entries), entries);
-    const last = Array.from({ length: Math.min(10, entries) }, (_, key) => entries - 1 - key);
-    expect(kept.slice(0, 10)).toEqual(last);
-    expect(kept.length).toBeLessThanOrEqual(20);
-  });
+  it.each([1, 9, 10, 11, 25, 199])(
+    'a RecentMap keeps the last ten of %i entries, and no more than twice as many',
+    (entries) => {
+      const kept = found(filled(0, entries), entries);
+      const last = Array.from({ length: Math.min(10, entries) }, (_, key) => entries - 1 - key);
+      expect(kept.slice(0, 10)).toEqual(last);
+      expect(kept.length).toBeLessThanOrEqual(20);
+    },
+  );
 
   it('a RecentMap keeps what is used again and again', () => {
     const map = filled(0, 1);

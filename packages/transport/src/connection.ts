@@ -110,7 +110,7 @@ export class Connection {
     // After a pause of this process, data that arrived meanwhile has not been read yet.
     if (stalled) this.#receivedAt = now;
     const silentMs = now - this.#receivedAt;
-    if (silentMs > this.#tuning.deadAfterMs) this.#abort('PEER_SILENT', `nothing heard for ${Math.round(silentMs)} ms`);
+    if (silentMs > this.#tuning.deadAfterMs) this.#abort('PEER_SILENT', `no data for ${Math.round(silentMs)} ms`);
     else if (this.#ping === undefined) this.#sendPing(now);
   }
 

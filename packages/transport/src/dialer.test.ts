@@ -40,9 +40,12 @@ describe('Dialer', () => {
     expect(waits(0.99, 'ECONNREFUSED', 3)).toEqual([99, 198, 396]);
   });
 
-  it.each(['PEER_REFUSED', 'PEER_CONFIG_MISMATCH', 'PEER_VERSION_MISMATCH'])('Dialer retries slowly after %s', (code) => {
-    expect(waits(0, code, 2)).toEqual([5_000, 5_000]);
-  });
+  it.each(['PEER_REFUSED', 'PEER_CONFIG_MISMATCH', 'PEER_VERSION_MISMATCH'])(
+    'Dialer retries slowly after %s',
+    (code) => {
+      expect(waits(0, code, 2)).toEqual([5_000, 5_000]);
+    },
+  );
 
   it('Dialer starts over with short waits after a link that lasted, not after one that only came up', () => {
     const { time, dials, dialer } = setUp(0.5);

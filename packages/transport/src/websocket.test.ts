@@ -152,20 +152,23 @@ describe('WebSocketTransport', () => {
     });
   });
 
-  describe('refuses, says so on both sides, and retries slowly', () => {
+  describe('refusals', () => {
     it.each<[string, Partial<Options>, string]>([
       ['a peer with the wrong secret', { secret: 'guess' }, 'PEER_REFUSED'],
       ['a peer of another version', { version: PROTOCOL_VERSION + 1 }, 'PEER_VERSION_MISMATCH'],
       ['a peer with another cluster file', { clusterHash: 'decaf' }, 'PEER_CONFIG_MISMATCH'],
       ['a peer of another epoch', { epoch: 2 }, 'PEER_CONFIG_MISMATCH'],
-    ])('a node refuses %s, both sides get the reason, and the dialling side retries slowly', async (_what, changes, code) => {
-      const [first, second] = await openPair(changes);
-      await failedWith(first, code);
-      await until(() => second.connectionEnds()[code] === 1, 'the refusal is counted');
-      expect([first.linkUp('b-1'), second.linkUp('a-1')]).toEqual([false, false]);
-      expect([...a.links, ...b.links]).toEqual([]);
-      expect(first.connectionEnds()).toEqual({ [code]: 1 });
-    });
+    ])(
+      'a node refuses %s, both sides get the reason, and the dialling side retries slowly',
+      async (_what, changes, code) => {
+        const [first, second] = await openPair(changes);
+        await failedWith(first, code);
+        await until(() => second.connectionEnds()[code] === 1, 'the refusal is counted');
+        expect([first.linkUp('b-1'), second.linkUp('a-1')]).toEqual([false, false]);
+        expect([...a.links, ...b.links]).toEqual([]);
+        expect(first.connectionEnds()).toEqual({ [code]: 1 });
+      },
+    );
 
     it('a peer is accepted that has the secret as its second one, or as its first', async () => {
       const [first, second] = await openPair({ secret: 'new', secondSecret: 'open sesame' });
@@ -232,19 +235,22 @@ describe('WebSocketTransport', () => {
       ['a frame of another epoch', frame({ epoch: 9 }), 4406, 'PEER_CONFIG_MISMATCH'],
       ['a text frame', 'hello', 4402, 'FRAME_NOT_BINARY'],
       ['a frame over the limit', new Uint8Array(10_001), 1009, 'FRAME_TOO_LARGE'],
-    ])('the link is closed with a code and counted, and the node lives on, after %s', async (_what, data, code, name) => {
-      const second = await listening({ tuning: { maxFrameBytes: 10_000 } });
-      const { socket, accepted, ended } = dialByHand(second.port);
-      await accepted;
-      socket.send(data);
-      expect((await ended).code).toBe(code);
-      await until(() => !second.linkUp('a-1'), 'the link is down');
-      expect(second.connectionEnds()).toEqual({ [name]: 1 });
-      expect(statusOf(second).lastError?.code).toBe(name);
-      expect(b.frames).toEqual([]);
-      expect(b.turns('a-1')).toEqual([true, false]);
-      await dialByHand(second.port).accepted;
-    });
+    ])(
+      'the link is closed with a code and counted, and the node lives on, after %s',
+      async (_what, data, code, name) => {
+        const second = await listening({ tuning: { maxFrameBytes: 10_000 } });
+        const { socket, accepted, ended } = dialByHand(second.port);
+        await accepted;
+        socket.send(data);
+        expect((await ended).code).toBe(code);
+        await until(() => !second.linkUp('a-1'), 'the link is down');
+        expect(second.connectionEnds()).toEqual({ [name]: 1 });
+        expect(statusOf(second).lastError?.code).toBe(name);
+        expect(b.frames).toEqual([]);
+        expect(b.turns('a-1')).toEqual([true, false]);
+        await dialByHand(second.port).accepted;
+      },
+    );
 
     it('the link is closed with a code and counted, and the node lives on, after a frame before the handshake', async () => {
       const second = await listening();
@@ -451,7 +457,10 @@ describe('parsePeerUrl', () => {
     ['ws://node.example', { host: 'node.example', port: 80 }],
   ])('parsePeerUrl reads %s', (url, expected) => expect(parsePeerUrl(url)).toEqual(expected));
 
-  it.each(['wss://a:1', 'http://a:1', 'a:1', '', 'ws://a:1/path', 'ws://a:99999'])('parsePeerUrl refuses "%s"', (url) => {
-    expect(() => parsePeerUrl(url)).toThrow('ws://host:port');
-  });
+  it.each(['wss://a:1', 'http://a:1', 'a:1', '', 'ws://a:1/path', 'ws://a:99999'])(
+    'parsePeerUrl refuses "%s"',
+    (url) => {
+      expect(() => parsePeerUrl(url)).toThrow('ws://host:port');
+    },
+  );
 });

@@ -90,7 +90,7 @@ describe('Handshake', () => {
     const { outcomes, sent } = converse(initiator({ secret: 'guess' }), acceptor());
     expect(outcomes).toEqual([refused('peer', 'PEER_REFUSED'), refused('self', 'PEER_REFUSED')]);
     expect(sent).toHaveLength(4);
-    expect(Buffer.from(sent[3]!).includes('does not know the secret')).toBe(true);
+    expect(Buffer.from(sent[3]!).includes('has not proved the secret')).toBe(true);
   });
 
   it('the dialling side refuses an acceptor without a proof', () => {
@@ -118,13 +118,13 @@ describe('Handshake', () => {
     const [OLD, NEW] = ['the old secret', 'the new secret'];
     /** The secrets of nodes, in the order of the change: the first one seals. */
     const stages = [[OLD], [OLD, NEW], [NEW, OLD], [NEW]] as const;
-    const knows = ([secret, secondSecret]: readonly [string, string?]) => ({ secret, secondSecret });
+    const withSecrets = ([secret, secondSecret]: readonly [string, string?]) => ({ secret, secondSecret });
 
     it('a handshake succeeds at every stage of a change of secrets if the nodes share one, whichever of them dials', () => {
       for (const one of stages) {
         for (const other of stages) {
           const common = one.some((secret) => (other as readonly string[]).includes(secret));
-          const { outcomes } = converse(initiator(knows(one)), acceptor(knows(other)));
+          const { outcomes } = converse(initiator(withSecrets(one)), acceptor(withSecrets(other)));
           expect(outcomes.map((outcome) => outcome?.status)).toEqual(
             new Array(2).fill(common ? 'accepted' : 'refused'),
           );
@@ -133,8 +133,8 @@ describe('Handshake', () => {
     });
 
     it('the accepting side proves only the secret that the other side has proved', () => {
-      const dialler = initiator(knows([OLD]));
-      const listener = acceptor(knows([NEW, OLD]));
+      const dialler = initiator(withSecrets([OLD]));
+      const listener = acceptor(withSecrets([NEW, OLD]));
       const proof = dialler.receive(listener.receive(dialler.start().send!).send!).send!;
       expect(decodeHandshake(listener.receive(proof).send!, 1)).toMatchObject({ sealed: [expect.anything()] });
     });
@@ -155,7 +155,7 @@ describe('Handshake', () => {
     ['another cluster file', { clusterHash: 'decaf' }, 'PEER_CONFIG_MISMATCH'],
     ['another epoch', { epoch: 3 }, 'PEER_CONFIG_MISMATCH'],
     ["the other side's name", { nodeId: 'b-1' }, 'PEER_REFUSED'],
-  ])('a handshake refuses a peer with %s, and both sides learn why', (_what, changes, code) => {
+  ])('a handshake refuses a peer with %s, and both sides get the reason', (_what, changes, code) => {
     const { outcomes } = converse(initiator({ self: info('a-1', changes) }), acceptor());
     expect(outcomes).toEqual([refused('peer', code), refused('self', code)]);
   });

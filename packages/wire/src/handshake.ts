@@ -93,7 +93,7 @@ export class Handshake {
     if (message.kind === 'refused') return this.#end({ by: 'peer', ...message.refusal });
     if (message.kind === 'other-version') {
       const { version } = this.#options.self;
-      return this.#refuse('PEER_VERSION_MISMATCH', `the peer speaks version ${message.version}, this node ${version}`);
+      return this.#refuse('PEER_VERSION_MISMATCH', `the peer has version ${message.version}, this node ${version}`);
     }
     if (message.kind === 'hello' && this.#state === 'hello') return this.#takeHello(message.hello, bytes);
     if (message.kind === 'identity' && this.#state === 'identity') return this.#takeIdentity(message.sealed);
@@ -112,7 +112,7 @@ export class Handshake {
   #takeIdentity(sealed: readonly Uint8Array[]): HandshakeStep {
     const { role, self, expected, admit } = this.#options;
     const opened = this.#unseal(sealed);
-    if (opened === undefined) return this.#refuse('PEER_REFUSED', 'the peer does not know the secret');
+    if (opened === undefined) return this.#refuse('PEER_REFUSED', 'the peer has not proved the secret');
     const { expected: dialled = self.nodeId, ...peer } = decodeContent(opened);
     this.#claimed = peer.nodeId;
     const refusal = mismatch(peer, expected) ?? mismatch(self, dialled) ?? unlike(peer, self) ?? admit?.(peer);

@@ -91,9 +91,9 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
     const update = this.#update(key, patch, options);
     const { updates } = this.state;
     updates.add(update);
-    const forget = () => updates.delete(update);
+    const remove = () => updates.delete(update);
     // A failed one stays: the commit must not happen, whether the function awaited it or not.
-    update.then(forget, () => undefined);
+    update.then(remove, () => undefined);
     return update;
   }
 

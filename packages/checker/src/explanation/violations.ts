@@ -66,7 +66,7 @@ export interface Step {
   readonly to: TransactionRef | null;
   /** The key that was read; null for a step without a read. */
   readonly key: string | null;
-  /** The reason in plain words. */
+  /** The reason as text. */
   readonly text: string;
   /** For `commit`: why `from` must not be missed by the transaction whose read forces the order. */
   readonly because: readonly Step[];

@@ -56,7 +56,7 @@ describe('a line of a history', () => {
       /"ops\[0\]\.v"/,
     ],
     ['a final state that is no list', '{"replica":"r","final":{"x":"1"}}', /"final" must be an array/],
-    ['a final state of nobody', '{"final":[]}', /"replica"/],
+    ['a final state without a replica', '{"final":[]}', /"replica"/],
     ['a final value without a key', '{"replica":"r","final":[{"v":"1"}]}', /"final\[0\]\.k"/],
     ['a final value that is a number', '{"replica":"r","final":[{"k":"x","v":1}]}', /"final\[0\]\.v"/],
     [

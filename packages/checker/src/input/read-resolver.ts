@@ -107,7 +107,7 @@ export class ReadResolver {
     if (value === null) return NONE;
     const write = this.#history.writerOf[key]!.get(value);
     if (write === undefined) {
-      const what = `${this.#labels.sees(tx)} ${this.#labels.assignment(op)}, which nobody wrote.`;
+      const what = `${this.#labels.sees(tx)} ${this.#labels.assignment(op)}, which no transaction wrote.`;
       this.#report('no-thin-air-reads', 'thin-air-read', op, what, tx);
       return undefined;
     }

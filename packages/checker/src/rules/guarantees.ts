@@ -33,7 +33,7 @@ export const GUARANTEES = [
 /** One of {@link GUARANTEES}. */
 export type Guarantee = (typeof GUARANTEES)[number];
 
-/** Whether the word is one of {@link GUARANTEES}. */
+/** Whether a text is one of {@link GUARANTEES}. */
 export const isGuarantee = (word: string): word is Guarantee => (GUARANTEES as readonly string[]).includes(word);
 
 /** `not-judged`: the history lacks the final states of replicas, which the guarantee is about. */
@@ -77,5 +77,5 @@ export const LEVELS = {
 /** A name in {@link LEVELS}. */
 export type LevelName = keyof typeof LEVELS;
 
-/** Whether the word is a name in {@link LEVELS}. */
+/** Whether a text is a name in {@link LEVELS}. */
 export const isLevelName = (word: string): word is LevelName => Object.hasOwn(LEVELS, word);

@@ -41,7 +41,7 @@ export interface ClientStatus {
    * has no connection. Reads and writes go on.
    */
   readonly stale: boolean;
-  /** The region or node whose writes are missing, while `stale` and if the node knows. */
+  /** The region or node whose writes are missing, while `stale`; undefined if not known to the node. */
   readonly heldBackBy: HeldBack | undefined;
   /**
    * Nodes that do not answer the node of the connection: new writes avoid their regions. Empty while there is no

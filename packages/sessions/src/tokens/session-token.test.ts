@@ -177,7 +177,7 @@ describe('a session token of another protocol than PaRiS', () => {
     expect(codeOf(cure.mint({ seen: { ts: 1, deps }, hwt: 0 }), cure)).toBe('TIMESTAMP_IN_FUTURE');
   });
 
-  it('a session token is refused with another number of entries than the protocol has, whoever signed it', () => {
+  it('a session token is refused with another number of entries than the protocol has, even if it is signed', () => {
     for (const deps of [[1], [1, 2, 3]]) {
       expect(codeOf(cure.mint({ seen: { ts: 1, deps }, hwt: 0 }), cure)).toBe('TOKEN_INVALID');
     }

@@ -6,7 +6,7 @@ const NOW = Date.UTC(2026, 0, 1);
 const paris = checksOf('paris');
 const cure = checksOf('cure');
 
-describe('what a caller says of a snapshot', () => {
+describe("a caller's snapshot", () => {
   it('a snapshot that a caller names has the entries of the protocol, or none', () => {
     expect([paris.entries, cure.entries]).toEqual([0, 2]);
     expect([paris.fits(undefined), paris.fits([]), paris.fits([1])]).toEqual([true, false, false]);
@@ -37,7 +37,7 @@ describe('what a caller says of a snapshot', () => {
   });
 });
 
-describe('what a session has seen', () => {
+describe("a session's state", () => {
   it("a session's lower bound is raised until its snapshots show its own writes, and not where they do already", () => {
     expect(raisedTo(rulesOf('paris'), { ts: 5 }, 9)).toMatchObject({ ts: 9 });
     expect(raisedTo(rulesOf('paris'), { ts: 9 }, 5)).toEqual({ ts: 9 });
