@@ -75,7 +75,7 @@ export function countsOf({ code, output }) {
     ) ?? [];
   const failed = Number(failures) + Number(issues);
   const passed = Math.max(0, Number(executed) + Number(run) - Number(skipped) - failed);
-  // It did not come to its end, or there were no tests to run.
+  // The run was cut short, or had no tests.
   const broken = failed === 0 && (code !== 0 || passed === 0);
   return { passed, skipped: Number(skipped), failed: broken ? 1 : failed };
 }

@@ -22,7 +22,7 @@ const RULES = {
   partialsIn: Number.POSITIVE_INFINITY,
 };
 
-/** Members of Node's sockets that the client does not use. */
+/** Members of Node's sockets beyond {@link WebSocketLike}. */
 interface NodeSocket extends WebSocketLike {
   readonly protocol?: string;
   /** Of `ws`: the TCP socket, which can be kept from keeping the process alive. */

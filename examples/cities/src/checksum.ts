@@ -1,4 +1,4 @@
-/** A checksum over keys and documents that does not depend on the order in which they come. */
+/** A checksum over keys and documents that does not depend on their order. */
 import { createHash } from 'node:crypto';
 
 /** JSON with members in sorted order: equal documents give equal text. */

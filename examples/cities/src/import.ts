@@ -162,7 +162,7 @@ async function writeAll(
 }
 
 /**
- * Writes one transaction. Conflicts abort nothing, but the crash of a node in the middle of a commit may; then nothing was written, and
+ * Writes one transaction. A conflict aborts no transaction, but the crash of a node in the middle of a commit may; then it wrote nothing, and
  * it is run again as a new transaction.
  */
 async function writeBatch(

@@ -2,7 +2,7 @@ import type { Timestamp, WallMs } from './ids.js';
 
 /**
  * Hybrid logical clock timestamps: `(ms since 2025-01-01T00:00Z) * 4096 + logical`, as one safe integer until 2094.
- * The logical part may carry into the milliseconds: an HLC may run ahead of the wall clock, and nothing waits for it.
+ * The logical part may carry into the milliseconds: an HLC may run ahead of the wall clock without a wait.
  */
 export const HLC_EPOCH_MS: WallMs = Date.UTC(2025, 0, 1);
 /** Logical steps in one millisecond. */

@@ -14,7 +14,7 @@ export interface Caller {
   readonly kept: KeptSession | undefined;
 }
 
-/** A caller without a token: nothing to guarantee yet. */
+/** A caller without a token has no guarantees yet. */
 export const ANONYMOUS: Caller = { seen: NOTHING_SEEN, hwt: 0, complete: 0, kept: undefined };
 
 /** By the caller's present cache: other requests of the session may have changed it since the request began. */

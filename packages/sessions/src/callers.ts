@@ -30,12 +30,12 @@ export interface HandedOver {
 /** `unreachable`: the keeper did not answer, and no other node has it. */
 export type OnLocated = (answer: SessionCacheResp | undefined, unreachable: boolean) => void;
 
-/** After a cache was found on no node, no node is asked for it for this time, in ms. */
+/** Pause after a search that found a cache on no node, ms. */
 const NOWHERE_MS = 1000;
 
 export class Callers {
   readonly #fetching = new TransientMap<string, (() => void)[]>();
-  /** Sessions that no node is asked for, and until when. */
+  /** Until when no node is asked for a session's cache. */
   readonly #nowhere = new RecentMap<string, number>(10_000);
 
   constructor(

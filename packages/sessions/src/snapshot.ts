@@ -11,7 +11,7 @@ export const raisedTo = (rules: SessionRules, seen: Snapshot, ts: Timestamp): Sn
 
 /**
  * A request's fields for its snapshot: exactly this one (`at`), or at least the session's highest one. A read of the
- * past asks for no more than that past.
+ * past needs no more than that past.
  */
 export const wanted = (seen: Snapshot, at: Snapshot | null): Pick<ReadReq, 'ust' | 'at' | 'deps'> =>
   at === null

@@ -35,7 +35,7 @@ export interface LinkStatus {
   readonly lastError: LinkFault | null;
 }
 
-/** Links to all other nodes. A link is FIFO while it is up and loses what is in flight when it drops (D6). */
+/** Links to all other nodes. A link is FIFO while it is up and loses frames in flight when it drops (D6). */
 export interface Transport<M extends AnyMessage> {
   /** Sends the messages as one frame, or silently drops them when the link is down. Calls no event but `sent`. */
   send(node: NodeId, envelopes: readonly Envelope<M>[]): void;

@@ -48,8 +48,8 @@ interface Shape {
 const FIRST_FIELD = 3;
 
 /**
- * Frames as bytes: `[hlc, epoch, [[to, from, tag, field…], …]]` in MessagePack, fields by position. What a decoder
- * returns has the declared shape; fields that a newer minor version appended are ignored.
+ * Frames as bytes: `[hlc, epoch, [[to, from, tag, field…], …]]` in MessagePack, fields by position. A decoded
+ * frame has the declared shape; fields that a newer minor version appended are ignored.
  */
 export class FrameCodec<M extends AnyMessage> {
   readonly maxEnvelopes: number;

@@ -11,7 +11,7 @@ export const FINAL = 2;
 export const NONE = -1;
 
 /**
- * A history with numbers for names: transactions, sessions, keys and operations are positions in flat lists, which is what
+ * A history with numbers for names: transactions, sessions, keys and operations are positions in flat lists, which
  * keeps a million transactions in memory. Transactions keep the order of the file.
  *
  * The final state of the replicas comes last, as one more transaction that reads everything.

@@ -22,7 +22,7 @@ const histories = fc
     ...modelHistory({ sessions: 5, keys: 3, maxLag: 12, theta: 0.2, promise: 'eventual', ...options }),
   ]);
 
-/** The same histories with sessions reversed: a session may read a value that it writes later. */
+/** The same histories in reverse: a read may return a value that is written only later. */
 const backwards = histories.map((history) => history.map((t, i) => ({ ...t, seq: -i })).toReversed());
 
 function inputOf(transactions: readonly Transaction[]): {

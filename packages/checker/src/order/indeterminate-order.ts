@@ -19,7 +19,7 @@ export class IndeterminateOrder {
   /** Per unknown transaction: those that reach it over unknown ones only. */
   readonly #bits: Uint32Array;
 
-  /** `sorted` lists all transactions so that what happened before stands in front. */
+  /** `sorted` lists all transactions in an order that contains happens-before. */
   constructor(order: SessionOrder, reads: Reads, sorted: Int32Array) {
     this.#order = order;
     this.#sessions = order.members.starts.length - 1;

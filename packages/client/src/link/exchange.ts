@@ -32,7 +32,7 @@ const RARELY_TRANSIENT = new Set(['INTERNAL', 'STORAGE_FAILED', 'FRAME_INVALID']
 const MAX_RARELY_TRANSIENT = 3;
 /** Another node or region may do now what this one cannot. */
 const ELSEWHERE: Readonly<Record<string, Elsewhere>> = { NOT_READY: 'node', REPLICA_UNREACHABLE: 'region' };
-/** Refusals in a row after which another endpoint is asked. */
+/** Refusals in a row before another endpoint is tried. */
 const ELSEWHERE_AFTER = 3;
 
 /** The receiver of an outcome. */
@@ -139,7 +139,7 @@ export abstract class Exchange<T = unknown> implements Cancellable {
     this.#caller.resolve(value);
   }
 
-  /** Settles the caller before the exchange itself has ended; the caller gets nothing of the rest. */
+  /** Rejects the caller before the exchange itself has ended; later results do not reach the caller. */
   protected rejectCaller(reason: unknown): void {
     const caller = this.#caller;
     this.#caller = UNAWAITED;

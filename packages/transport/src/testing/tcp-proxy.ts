@@ -86,7 +86,7 @@ export class TcpProxy {
       line.push(chunk, this.#delayMs[way]);
     });
     to.on('drain', resume);
-    // A reset is what a test asks for; either way 'close' follows.
+    // Tests cause resets on purpose; 'close' follows in any case.
     from.on('error', () => from.destroy());
     from.on('close', () => {
       this.#sockets.delete(from);
