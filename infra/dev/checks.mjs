@@ -1,4 +1,4 @@
-// The single checks of `npm test`. Each gives counts; none throws because of what it finds.
+// The single checks of `npm test`. Each gives counts; none throws because of its findings.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -8,7 +8,10 @@ import type { Guarantee } from './rules/guarantees.js';
  * whose values are unique, without deletes.
  */
 
-/** One transaction: the session, and per key a write, a read (as the number of a transaction, or of none), or nothing. */
+/**
+ * One transaction: the session, and per key a write, a read (of a transaction by number, or of the initial state), or
+ * no operation.
+ */
 interface Plan {
   readonly session: string;
   readonly ops: readonly { readonly key: string; readonly write: boolean; readonly pick: number }[];
@@ -161,7 +164,7 @@ function subsets<T>(items: readonly T[]): T[][] {
 }
 
 describe('the checker agrees with the literature', () => {
-  it('on causal convergence of single operations, by its bad patterns (Bouajjani et al. 2017)', () => {
+  it('the checker agrees on causal convergence of single operations, by its bad patterns (Bouajjani et al. 2017)', () => {
     const arbitrary = histories({ minLength: 4, maxLength: 14 }, 1);
     const { holds, violated } = compare('causal-convergence', arbitrary, hasNoBadPattern, {
       numRuns: 4000,
@@ -170,7 +173,7 @@ describe('the checker agrees with the literature', () => {
     expect(Math.min(holds, violated)).toBeGreaterThan(500);
   });
 
-  it('on causal convergence of transactions, by visibility and arbitration (Cerone et al. 2015)', () => {
+  it('the checker agrees on causal convergence of transactions, by visibility and arbitration (Cerone et al. 2015)', () => {
     const arbitrary = histories({ minLength: 2, maxLength: 4 }, 2);
     const { holds, violated } = compare('causal-convergence', arbitrary, (history) => hasExecution(history, true), {
       numRuns: 1500,
@@ -179,7 +182,7 @@ describe('the checker agrees with the literature', () => {
     expect(Math.min(holds, violated)).toBeGreaterThan(200);
   });
 
-  it('on read atomicity, by visibility and arbitration (Cerone et al. 2015)', () => {
+  it('the checker agrees on read atomicity, by visibility and arbitration (Cerone et al. 2015)', () => {
     const arbitrary = histories({ minLength: 3, maxLength: 4 }, 2);
     const { holds, violated } = compare('read-atomicity', arbitrary, (history) => hasExecution(history, false), {
       numRuns: 1500,

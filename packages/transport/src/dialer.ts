@@ -29,7 +29,7 @@ export class Dialer {
 
   /** The connection ended, for the reason of this code. */
   ended(code: string): void {
-    // A link that only ever lives for a moment keeps its backoff.
+    // A link that lasts only a moment each time keeps its backoff.
     if (this.#upAt !== undefined && this.scheduler.now() - this.#upAt >= this.tuning.backoffCapMs) this.#failures = 0;
     this.#upAt = undefined;
     this.#after(isRefusal(code) ? this.tuning.refusedRetryMs * (0.5 + this.random()) : this.#backoffMs());

@@ -5,7 +5,7 @@ import type { Reads } from '../input/reads.js';
 import type { KeyWriters } from './key-writers.js';
 import type { SessionOrder } from './session-order.js';
 
-/** A history whose reads have found their writers. */
+/** A history with the writer of each read. */
 interface ReadHistory {
   readonly history: IndexedHistory;
   readonly order: SessionOrder;
@@ -64,7 +64,7 @@ export class ObservedWriters {
     return this.#analysis.order.at(this.#analysis.writers.runSession.at(run), this.#best[low - 1]!);
   }
 
-  /** Transactions of unknown outcome that read from a writer of the run: no position of a session stands for them. */
+  /** Transactions of unknown outcome that read from a writer of the run: they have no position in a session's order. */
   indeterminate(run: number): readonly IndeterminateRead[] {
     return this.#indeterminate.get(run) ?? [];
   }

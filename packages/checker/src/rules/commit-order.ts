@@ -21,7 +21,7 @@ export class CommitOrder implements ForcedEdges {
   readonly #analysis: Analysis;
   readonly #rule: VisibilityRule;
 
-  /** Looks at versions of the transactions that `isSuspect` names only. */
+  /** Visits only versions of the transactions that `isSuspect` accepts. */
   constructor(analysis: Analysis, rule: VisibilityRule, isSuspect: (writer: number) => boolean) {
     this.#analysis = analysis;
     this.#rule = rule;

@@ -31,7 +31,7 @@ export abstract class VisibilityRule {
   /** Why a reader must see a writer. */
   abstract witness(writer: number, reader: number, paths: PathFinder): readonly Hop[];
 
-  /** Visits what comes before a version in the order of commits, each with the read that shows it. */
+  /** Visits the transactions before a version in the order of commits, each with the read that shows it. */
   forVersion(version: number, key: number, reads: Int32Array, visit: (other: number, read: number) => void): void {
     for (const read of reads) {
       for (const other of this.past(this.analysis.reads.tx.at(read), key, version)) visit(other, read);

@@ -11,7 +11,7 @@ export function textHistory(text: string): HistoryRecord[] {
   return lines.filter((line) => line !== '' && !line.startsWith('#')).map((line) => recordOf(line, seqs));
 }
 
-/** The same where there are no final states. */
+/** The same for a history without final states. */
 export const textTransactions = (text: string): Transaction[] => textHistory(text) as Transaction[];
 
 function recordOf(line: string, seqs: Map<string, number>): HistoryRecord {
