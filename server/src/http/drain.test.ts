@@ -25,7 +25,7 @@ async function greeted(target: TestApi): Promise<SessionClient> {
 }
 
 describe('a node that drains', () => {
-  it('is not ready first, sends sessions elsewhere and serves them until they have left', async () => {
+  it('a node that drains first stops being ready, then sends sessions elsewhere and serves them until they have left', async () => {
     const client = await greeted(api);
     const draining = api.app.drain(BOUNDS);
     const { reason, delayMs } = await client.next(({ type }) => type === 'goaway');
@@ -42,7 +42,7 @@ describe('a node that drains', () => {
     expect((await api.call('GET', `${KEYS}/a`)).status).toBe(503);
   });
 
-  it('takes no new sessions: they are told to come back', async () => {
+  it('a node that drains refuses new sessions, with a request to come back', async () => {
     const client = await greeted(api);
     const draining = api.app.drain(BOUNDS);
     const late = await SessionClient.open(api.url);
@@ -52,7 +52,7 @@ describe('a node that drains', () => {
     await draining;
   });
 
-  it('cuts off those that stay when their time is over', async () => {
+  it('a node that drains cuts off the sessions that stay beyond their time', async () => {
     const client = await greeted(api);
     const silent = await SessionClient.open(api.url);
     await api.app.drain({ ...BOUNDS, sessionsMs: 10 });
@@ -62,7 +62,7 @@ describe('a node that drains', () => {
     expect(silent.frames).toMatchObject([{ type: 'error', code: 'NOT_READY' }]);
   });
 
-  it('refuses new requests with 503 and Retry-After, and finishes what was begun', async () => {
+  it('a node that drains refuses new requests with 503 and Retry-After, and finishes those that have begun', async () => {
     const { headers } = await api.call('POST', '/v1/transactions');
     const path = String(headers.location);
     await api.app.drain(BOUNDS);
@@ -86,7 +86,7 @@ describe('a node that drains', () => {
     expect((await api.call('GET', '/v1/clock')).status).toBe(200);
   });
 
-  it('waits for requests that are being answered', async () => {
+  it('a node that drains waits for requests that are being answered', async () => {
     let proceed: () => void = () => {};
     const held = new Promise<void>((resolve) => {
       proceed = resolve;
@@ -113,7 +113,7 @@ describe('a node that drains', () => {
     await draining;
   });
 
-  it('cuts off requests that take too long', async () => {
+  it('a node that drains cuts off requests that take too long', async () => {
     const reading = new Promise<void>((begun) => {
       api.node.port.read = () => begun();
     });
@@ -124,7 +124,7 @@ describe('a node that drains', () => {
     await expect(answer).rejects.toThrow('socket hang up');
   });
 
-  it('does not wait for those who wait for stable time: they are to wait elsewhere', async () => {
+  it('a node that drains does not wait for requests that wait for stable time: they are to wait elsewhere', async () => {
     const ts = cluster.put('default/a', '1');
     const client = await greeted(api);
     client.send({ type: 'stable', id: 1, ts, timeoutMs: 60_000 });
@@ -142,7 +142,7 @@ describe('a node that drains', () => {
 });
 
 describe('a node that is not ready yet', () => {
-  it('takes neither sessions nor requests', async () => {
+  it('a node that is not ready yet takes neither sessions nor requests', async () => {
     api.node.isReady = false;
     const client = await SessionClient.open(api.url);
     expect(await client.hello()).toMatchObject({ type: 'error', code: 'NOT_READY', retryable: true });
@@ -166,7 +166,7 @@ describe('the caches of HTTP sessions (D13)', () => {
   });
   afterEach(() => Promise.all([neighbour.close(), abroad.close()]));
 
-  it('are not needed any more once their writes are stable', async () => {
+  it('the caches of HTTP sessions are not handed over once their writes are stable', async () => {
     const wrote = await api.call('PUT', `${KEYS}/a`, { body: { n: 1 } });
     const draining = api.app.drain(BOUNDS);
     const timer = setInterval(() => cluster.stabilise(), 5);
@@ -177,7 +177,7 @@ describe('the caches of HTTP sessions (D13)', () => {
     expect(neighbour.sessions.store.size).toBe(0);
   });
 
-  it('go to a node of the region while stable time stands still: no session loses sight of its writes', async () => {
+  it('the caches of HTTP sessions go to a node of the region while stable time does not advance: no session loses its writes', async () => {
     const wrote = await api.call('PUT', `${KEYS}/a`, { body: { n: 1 } });
     await api.app.drain({ ...BOUNDS, stableMs: 1 });
     network.silent.add('virginia-1');
@@ -189,7 +189,7 @@ describe('the caches of HTTP sessions (D13)', () => {
     expect((await neighbour.call('GET', `${KEYS}/b`, { headers: tokenOf(more) })).text).toBe('{"n":2}');
   });
 
-  it('are found again by the node itself when it is back', async () => {
+  it('the caches of HTTP sessions are found again by the node itself after its restart', async () => {
     const wrote = await api.call('PUT', `${KEYS}/a`, { body: { n: 1 } });
     await api.app.drain({ ...BOUNDS, stableMs: 1 });
     await api.close();
@@ -197,7 +197,7 @@ describe('the caches of HTTP sessions (D13)', () => {
     expect((await api.call('GET', `${KEYS}/a`, { headers: tokenOf(wrote) })).text).toBe('{"n":1}');
   });
 
-  it('take the views of open transactions along', async () => {
+  it('the caches of HTTP sessions are handed over with the views of open transactions', async () => {
     const wrote = await api.call('PUT', `${KEYS}/a`, { body: { n: 1 } });
     const { headers } = await api.call('POST', '/v1/transactions', { headers: tokenOf(wrote) });
     await api.app.drain({ ...BOUNDS, stableMs: 1 });
@@ -211,7 +211,7 @@ describe('the caches of HTTP sessions (D13)', () => {
     }
   });
 
-  it('leave a gap, which is told, where nobody takes them', async () => {
+  it('caches of HTTP sessions that no node takes leave a gap, which is reported', async () => {
     const wrote = await api.call('PUT', `${KEYS}/a`, { body: { n: 1 } });
     for (const node of ['virginia-2', 'oregon-1']) network.silent.add(node);
     await api.app.drain({ ...BOUNDS, stableMs: 1 });

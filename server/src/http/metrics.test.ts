@@ -70,7 +70,7 @@ describe('the rules of promtool', () => {
     ['a unit that is no base unit', { name: 'a_hours' }],
     ['a short form of a unit', { name: 'a_ms' }],
     ['a sample twice', { samples: ['a{b="1"} 1', 'a{b="1"} 2'] }],
-  ])('find %s: %j', (problem, family) => {
+  ])('the rules of promtool find %s: %j', (problem, family) => {
     const good: Family = { name: 'a', type: 'gauge', help: 'It is.', samples: ['a 1'] };
     expect(problemsOf(good)).toEqual([]);
     expect(problemsOf({ ...good, ...family }).map((found) => found.split(': ')[1])).toEqual([problem]);
@@ -97,7 +97,7 @@ describe('the metrics', () => {
     return text;
   }
 
-  it('pass the rules of promtool', async () => {
+  it('the metrics pass the rules of promtool', async () => {
     const families = familiesIn(await scraped());
     expect(families.flatMap(problemsOf)).toEqual([]);
     for (const name of ['isochron_events_total', 'isochron_visibility_seconds', 'process_cpu_seconds_total']) {
@@ -105,7 +105,7 @@ describe('the metrics', () => {
     }
   });
 
-  it('have the bytes and refusals of the disk', async () => {
+  it('the metrics have the bytes and refusals of the disk', async () => {
     const text = await scraped();
     const samples = ['full', 'used_bytes', 'free_bytes', 'quota_bytes', 'refused_writes_total'].map(
       (name) => new RegExp(`^isochron_disk_${name}\\{.*\\} (\\d+)$`, 'm').exec(text)?.[1],
@@ -113,7 +113,7 @@ describe('the metrics', () => {
     expect(samples).toEqual(['1', '5', '7', '9', '11']);
   });
 
-  it('count on from scrape to scrape, and do not add what they have counted before', async () => {
+  it('the metrics count on from scrape to scrape, and add no count twice', async () => {
     const metrics = buildMetrics(api.node);
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
     await api.call('PUT', '/v1/keyspaces/default/keys/a', { body: 1 });

@@ -57,11 +57,11 @@ describe('readiness', () => {
     ['disk', /without room on its disk/, (node) => (node.disk = { ...node.disk, full: true })],
   ];
 
-  it('has a case for each of its checks', () => {
+  it('each check of readiness has a case', () => {
     expect(CASES.map(([check]) => check)).toEqual(READINESS_CHECKS);
   });
 
-  it.each(CASES)('is refused for %s, with the reason, in answer, status and metrics', async (check, reason, spoil) => {
+  it.each(CASES)('readiness is refused for %s, with the reason, in answer, status and metrics', async (check, reason, spoil) => {
     expect([await problemAt(), await failingInMetrics()]).toEqual([undefined, []]);
     spoil(api.node);
     expect(await problemAt()).toMatch(reason);
@@ -75,7 +75,7 @@ describe('readiness', () => {
     expect((await api.call('GET', '/v1/keyspaces/default/keys/none')).status).toBe(404);
   });
 
-  it('is not refused where a node refuses another one whose cluster file differs, and is linked with the rest', async () => {
+  it('readiness is not refused to a node that refuses a peer with another cluster file and is linked with the others', async () => {
     api.node.peers = [link('oregon-1', false), link('virginia-2', true)];
     api.node.differsFrom = ['oregon-1'];
     expect(await problemAt()).toBeUndefined();
@@ -83,14 +83,14 @@ describe('readiness', () => {
     expect(text).toMatch(/^isochron_cluster_file_differs\{.*\} 1$/m);
   });
 
-  it('names every reason, also that of a node which does not serve yet', async () => {
+  it('the answer of a node that is not ready names every reason, also before the node serves', async () => {
     api.node.isReady = false;
     api.node.peers = [link('oregon-1', false)];
     expect(await problemAt()).toMatch(/^The node is starting; linked to no other node\./);
     expect(await problemAt('/readyz?exclude=links')).toMatch(/^The node is starting\./);
   });
 
-  it('refuses to leave out a check that there is not', async () => {
+  it('readiness refuses to leave out an unknown check', async () => {
     expect((await api.call('GET', '/readyz?exclude=weather')).json()).toMatchObject({ code: 'INVALID_REQUEST' });
   });
 });

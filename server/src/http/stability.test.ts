@@ -41,13 +41,13 @@ function withoutOregon(ageMs: number, node = new FakeNode()): FakeNode {
 }
 
 describe('stable time', () => {
-  it('is fresh while its age is below the threshold of the cluster file', () => {
+  it('stable time is fresh while its age is below the threshold of the cluster file', () => {
     const stability = stabilityOf(withoutOregon(ALERT_MS));
     expect(stability).toMatchObject({ stalenessMs: ALERT_MS, alertMs: ALERT_MS, stale: false, heldBackBy: null });
     expect(stability.lowest).toMatchObject({ region: 'oregon', node: 'oregon-1', partition: 'default/2' });
   });
 
-  it('is alarming, too, where it lies further ahead of the clock than clocks may differ (K4)', () => {
+  it('stable time is stale, too, where it is ahead of the clock by more than clocks may differ (K4)', () => {
     const node = new FakeNode();
     node.cluster.ust = packWall(node.now() + node.config.settings.maxClockDriftMs - 1_000);
     expect(stabilityOf(node)).toMatchObject({ stalenessMs: 0, stale: false });
@@ -55,7 +55,7 @@ describe('stable time', () => {
     expect(stabilityOf(node)).toMatchObject({ stalenessMs: 0, stale: true });
   });
 
-  it('is held back by the region whose writes have come least far, and by its node', () => {
+  it('stable time is held back by the region with the lowest version vector entry, and by its node', () => {
     const node = withoutOregon(34_000);
     expect(stabilityOf(node)).toEqual({
       ust: node.ust(),
@@ -73,13 +73,13 @@ describe('stable time', () => {
     });
   });
 
-  it('may be held back by the node itself, where a prepare is not decided', () => {
+  it('stable time may be held back by the node itself, where a prepare is not decided', () => {
     const node = withoutOregon(34_000);
     node.replicas = [replica(node, 'default/0', { virginia: 34_000, oregon: 2 })];
     expect(stabilityOf(node).heldBackBy).toMatchObject({ region: 'virginia' });
   });
 
-  it('is put down to a node that cannot be reached where this one lacks nothing', () => {
+  it('stale stable time is attributed to an unreachable node where this one lacks nothing', () => {
     const node = withoutOregon(34_000);
     node.replicas = [replica(node, 'default/0', { virginia: 5, oregon: 20 })];
     node.peers = [link('virginia-2', 'virginia', true), link('oregon-1', 'oregon', false)];
@@ -90,7 +90,7 @@ describe('stable time', () => {
 });
 
 describe('the monitor', () => {
-  it('tells the log when the threshold is passed, and when all is well again, each once', () => {
+  it('the monitor logs once that the threshold is passed, and once that stable time is fresh again', () => {
     const node = withoutOregon(20);
     const told: string[] = [];
     const monitor = new StabilityMonitor(node, {
@@ -116,7 +116,7 @@ describe('staleness is shown', () => {
 
   const OREGON = { region: 'oregon', node: 'oregon-1', partition: 'default/2' };
 
-  it('by /v1/cluster and /v1/clock', async () => {
+  it('staleness is shown by /v1/cluster and /v1/clock', async () => {
     withoutOregon(34_000, api.node);
     const { stability } = (await api.call('GET', '/v1/cluster')).json();
     expect(stability).toMatchObject({ stale: true, stalenessMs: 34_000, heldBackBy: OREGON, lowest: OREGON });
@@ -126,7 +126,7 @@ describe('staleness is shown', () => {
     expect(clock).toMatchObject({ stalenessMs: 34_000, heldBackBy: OREGON });
   });
 
-  it('in the metrics, for each region whose writes the node holds', async () => {
+  it('staleness is shown in the metrics, for each region whose writes the node holds', async () => {
     withoutOregon(34_000, api.node);
     const metrics = buildMetrics(api.node);
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
@@ -145,7 +145,7 @@ describe('staleness is shown', () => {
     expect(fresh).not.toMatch(/isochron_ust_held_back\{/);
   });
 
-  it('to sessions: in the welcome, and when it changes, though stable time stands still', async () => {
+  it('staleness is shown to sessions in the welcome, and when it changes while stable time does not', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     withoutOregon(34_000, api.node);

@@ -36,7 +36,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('a bad request', () => {
-  it.each(BAD_REQUESTS)('$name: $code', async ({ method, path, headers, body, status, code }) => {
+  it.each(BAD_REQUESTS)('a bad request, $name, is refused with $code', async ({ method, path, headers, body, status, code }) => {
     const before = api.cluster.outcomes.size;
     const payload = typeof body === 'function' ? body(context) : body;
     const request = { headers: headers?.(context) ?? {}, body: payload };
@@ -59,7 +59,7 @@ describe('a bad request', () => {
 });
 
 describe('a bad frame', () => {
-  it.each(BAD_FRAMES)('$name: $code', async ({ messages, hello, code, closes }) => {
+  it.each(BAD_FRAMES)('a bad frame, $name, is refused with $code', async ({ messages, hello, code, closes }) => {
     const before = api.cluster.outcomes.size;
     const client = await SessionClient.open(api.url);
     if (hello !== false) await client.hello();
