@@ -17,7 +17,7 @@ const COMMANDS = [
   'bench',
 ];
 
-/** Runs the command line and keeps what it writes. */
+/** Runs the command line and records its output. */
 async function run(...args: string[]): Promise<{ exitCode: number; stdout: string; stderr: string }> {
   const stdout = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
   const stderr = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
@@ -52,16 +52,16 @@ describe('isochron', () => {
     { what: 'a missing argument', args: ['get'] },
     { what: 'too many arguments', args: ['get', 'a', 'b'] },
     { what: 'a missing option', args: ['node', '--node', 'a'] },
-    { what: 'a number that is none', args: ['dev', '--partitions', 'six'] },
+    { what: 'a word in place of a number', args: ['dev', '--partitions', 'six'] },
     {
       what: 'a region without measured delays',
       args: ['dev', '--regions', 'berlin', '--replication', '1', '--wan', 'aws'],
     },
     { what: 'more replicas than regions', args: ['dev', '--regions', 'oregon', '--replication', '2'] },
     { what: 'two sessions at once', args: ['get', 'a', '--token-file', '/dev/null', '--session-file', 'f'] },
-    { what: 'an acknowledgement of nothing', args: ['losses', '--acknowledge'] },
+    { what: 'an acknowledgement without ids or --all', args: ['losses', '--acknowledge'] },
     { what: 'an acknowledgement of some and of all', args: ['losses', '--all', '--acknowledge', 'a'] },
-    { what: 'an acknowledgement of what is no transaction', args: ['losses', '--acknowledge', 'a'] },
+    { what: 'an acknowledgement of an invalid transaction id', args: ['losses', '--acknowledge', 'a'] },
     { what: 'CSV without a key', args: ['import', 'rows.csv'] },
   ])('isochron exits with 2 and one line for $what', async ({ args }) => {
     const { exitCode, stdout, stderr } = await run(...args);

@@ -1,4 +1,4 @@
-/** Every command with its options and examples. What a command does is loaded when it is asked for. */
+/** Every command with its options and examples. The code of a command is loaded when it is run. */
 
 import { DEFAULT_PROTOCOL, PROTOCOL_NAMES } from '@isochron/protocols/session-rules';
 import { Command, CommanderError, Option } from 'commander';
@@ -27,15 +27,15 @@ import {
 import { remark } from './output.js';
 import type { StatusOptions } from './status/command.js';
 
-/** Where `isochron dev` puts its first node. */
+/** The address of the first node of `isochron dev`. */
 export const DEFAULT_ENDPOINT = 'http://127.0.0.1:7101';
 const MAX_PORT = 65_535;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
 /**
  * Runs the command line.
- * @param args what follows the program's name
- * @returns the exit code; the failure's line has been written to stderr
+ * @param args the arguments after the program's name
+ * @returns the exit code; the line of a failure has been written to stderr
  */
 export async function runCli(args: readonly string[]): Promise<number> {
   try {
@@ -192,13 +192,13 @@ function clusterCommands(program: Command): void {
     .action(async (options: NodeOptions) => (await import('./node/command.js')).runNode(options));
 }
 
-/** The options of every command that speaks to a cluster. */
+/** The options of every command that connects to a cluster. */
 const connected = (command: Command): Command =>
   command
     .addOption(
       new Option(
         '--endpoint <url>',
-        `node to speak to; may be repeated (default: environment ISOCHRON_ENDPOINT, else ${DEFAULT_ENDPOINT})`,
+        `node to connect to; may be repeated (default: environment ISOCHRON_ENDPOINT, else ${DEFAULT_ENDPOINT})`,
       ).argParser(endpoint),
     )
     .option(
@@ -225,14 +225,14 @@ const at = () =>
   );
 const stable = () => new Option('--stable', 'wait until it is visible in every region').default(false);
 
-/** Options with the endpoints and secrets that were given, or else those of the environment. */
+/** Options with the endpoints and secrets that were given, else those of the environment. */
 function connecting<T>(options: Given<T>): T {
   const { endpoint: given, ...secrets } = options as CredentialOptions & { endpoint?: readonly string[] };
   const endpoints = { endpoint: given ?? environmentEndpoints(), endpointGiven: given !== undefined };
   return { ...options, ...endpoints, ...credentialsOf(secrets, process.env, remark) } as T;
 }
 
-/** What commander gives: without what is filled in here. */
+/** The options as commander gives them, before defaults are filled in here. */
 type Given<T> = Omit<T, 'endpoint' | 'endpointGiven'>;
 
 function environmentEndpoints(): string[] {

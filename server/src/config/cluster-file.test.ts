@@ -186,7 +186,7 @@ describe('a wrong cluster file is refused with its line and the reason', () => {
       'wss://127.0.0.1:7201',
       ':5: "wss://127.0.0.1:7201": nodes do not serve TLS yet; write ws:// and let nothing but this machine, a private network or a proxy reach it',
     ),
-    bad('address that is none', 'ws://127.0.0.1:7201', 'nonsense', ':5: "nonsense" is not a URL'),
+    bad('address that is not a URL', 'ws://127.0.0.1:7201', 'nonsense', ':5: "nonsense" is not a URL'),
     bad('bad name', 'name: eu', 'name: EU', ':11: "keyspaces.1.name" is not valid: expected keyspace name'),
     bad('too many partitions', 'partitions: 6', 'partitions: 4097', ':10: "keyspaces.0.partitions" is not valid'),
     bad('no partitions', 'partitions: 6', 'partitions: 0', ':10: "keyspaces.0.partitions" is not valid'),

@@ -74,7 +74,7 @@ describe('a client that does not read', () => {
     client.send(requests);
     while (big.node.calls.length < requests.length) await big.call('GET', '/livez');
     for (let i = 0; i < 10; i++) await big.call('GET', '/livez');
-    // What the operating system takes for the client, and no more: not 96 MB.
+    // Only as much as the operating system buffers for the client: not 96 MB.
     expect(encoded.mock.calls.length).toBeLessThan(12);
     client.socket.resume();
     for (const { id } of requests) expect((await client.answer(id)).type).toBe('values');

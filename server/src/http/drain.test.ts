@@ -5,7 +5,7 @@ import { SessionNetwork, startApi, type TestApi } from '../testing/test-api.js';
 const KEYS = '/v1/keyspaces/default/keys';
 const TX_ID = 'abcdefghijklmnopqrstuv.0';
 const refs = (...keys: string[]) => keys.map((key) => ({ keyspace: 'default', key }));
-/** Nothing here is decided by a time: what has to happen happens long before. */
+/** No test depends on these times: each step ends long before. */
 const BOUNDS = { sessionsMs: 20_000, requestsMs: 20_000, stableMs: 20_000 };
 
 let network: SessionNetwork;
@@ -35,7 +35,7 @@ describe('a node that drains', () => {
     client.send({ type: 'start', id: 1, tx: TX_ID });
     client.send({ type: 'read', id: 2, tx: TX_ID, keys: ['default/a'] });
     expect(await client.answer(2)).toMatchObject({ type: 'values' });
-    // What has nothing to do with sessions goes on, too, as long as there are any.
+    // Requests without sessions are served, too, as long as there are sessions.
     expect((await api.call('GET', `${KEYS}/a`)).status).toBe(404);
     client.close();
     await draining;
@@ -58,7 +58,7 @@ describe('a node that drains', () => {
     await api.app.drain({ ...BOUNDS, sessionsMs: 10 });
     expect(await client.closed).toBe(1012);
     expect(await silent.closed).toBe(1012);
-    // One that had not said hello is told why, as one that comes later is.
+    // A socket without a hello receives the reason, as a later one does.
     expect(silent.frames).toMatchObject([{ type: 'error', code: 'NOT_READY' }]);
   });
 
@@ -104,7 +104,7 @@ describe('a node that drains', () => {
     const draining = api.app.drain(BOUNDS).then(() => {
       drained = true;
     });
-    // New ones are refused while that one is still under way.
+    // New ones are refused while that one is still in progress.
     let late = await api.call('GET', `${KEYS}/b`);
     while (late.status !== 503) late = await api.call('GET', `${KEYS}/b`);
     expect(drained).toBe(false);
@@ -131,7 +131,7 @@ describe('a node that drains', () => {
     client.send({ type: 'ping', id: 2 });
     await client.answer(2);
     const waiting = api.call('GET', `/v1/stable?ts=${ts}&timeout=60000`);
-    // Its answer says that the one before it was taken in.
+    // Its answer proves that the request before it was received.
     await api.call('GET', '/v1/clock');
     const draining = api.app.drain(BOUNDS);
     expect(await client.answer(1)).toMatchObject({ code: 'NOT_READY', retryable: true });
@@ -184,7 +184,7 @@ describe('the caches of HTTP sessions (D13)', () => {
     expect(neighbour.sessions.store.size).toBe(1);
     for (const target of [neighbour, abroad])
       expect((await target.call('GET', `${KEYS}/a`, { headers: tokenOf(wrote) })).text).toBe('{"n":1}');
-    // And on it goes from there.
+    // The next write continues from the cache on that node.
     const more = await abroad.call('PUT', `${KEYS}/b`, { body: { n: 2 }, headers: tokenOf(wrote) });
     expect((await neighbour.call('GET', `${KEYS}/b`, { headers: tokenOf(more) })).text).toBe('{"n":2}');
   });

@@ -2,7 +2,7 @@ import { send, startApi, type TestApi } from '../testing/test-api.js';
 import { HttpLatency } from './latency.js';
 import { buildMetrics } from './metrics.js';
 
-/** A family of samples, as the text format has it. */
+/** A family of samples of the text format. */
 interface Family {
   readonly name: string;
   readonly type: string;
@@ -10,14 +10,14 @@ interface Family {
   readonly samples: readonly string[];
 }
 
-/** Units and their short forms that are no base units, as `promtool check metrics` knows them. */
+/** Units and their short forms that are not base units, by `promtool check metrics`. */
 const NOT_BASE_UNITS =
   /^(milli|micro|nano|kilo|mega|giga|tera|peta|centi|deci|hecto|deka|kibi|mebi|gibi|tebi|pibi)?(seconds?|meters?|grams?|amperes?|bytes?|bits?|volts?)$|^(minutes?|hours?|days?|weeks?|percents?|fahrenheit|kelvins?|celsius)$/;
 const BASE_UNITS = new Set(['seconds', 'bytes', 'celsius', 'meters', 'grams', 'amperes', 'volts', 'percent', 'ratio']);
 const SHORT_FORMS = new Set('s ms us ns sec b kb mb gb tb pb m h d'.split(' '));
 const TYPES_IN_NAMES = /_(counter|gauge|histogram|summary)(_|$)/;
 
-/** What `promtool check metrics` finds wrong with a family. */
+/** The faults that `promtool check metrics` finds in a family. */
 function problemsOf({ name, type, help, samples }: Family): string[] {
   const words = name.split('_');
   const labels = samples.flatMap((sample) => [...sample.matchAll(/([A-Za-z_]\w*)="/g)].map(([, label]) => label!));
@@ -85,7 +85,7 @@ describe('the metrics', () => {
   });
   afterEach(() => api.close());
 
-  /** What a node shows that has served, waited and seen updates of another region. */
+  /** The metrics of a node that has served, waited and seen updates of another region. */
   async function scraped(): Promise<string> {
     const metrics = buildMetrics(api.node, latency);
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });

@@ -17,7 +17,7 @@ import { isStale, replicationAges, stabilityOf } from './stability.js';
 
 /**
  * @param latency the API's request durations, when they are measured
- * @param serving the API's, so that both say the same of the node's readiness
+ * @param serving the API's, so that both report the same readiness
  * @param sessionCounts the API's sessions and their sockets, where it is served in this process
  */
 export function buildMetrics(
@@ -28,9 +28,10 @@ export function buildMetrics(
 ): FastifyInstance {
   const registry = new Registry();
   registry.setDefaultLabels({ node: node.id, region: node.region });
-  // The delay monitor wakes the process at this interval, in ms: its default would cost an idle node a percent of a core.
+  // The delay monitor wakes the process at this interval, in ms: its default would cost an idle node a percent of a
+  // core.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
-  // Gauges with the names of counters: each says what the metric without `_total`, by type, says as well.
+  // Gauges with the names of counters: the metric without `_total`, by type, has the same figures.
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   nodeGauges(node, registry, serving);
   diskMetrics(node, registry);

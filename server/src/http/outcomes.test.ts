@@ -50,7 +50,7 @@ describe('GET /v1/transactions/:id', () => {
     expect(await statusOf(api, TX_ID)).toMatchObject({ status: 'unknown' });
     expect(await statusOf(api, TX_ID, `?sentAfter=${kept}`)).toMatchObject({ status: 'unknown' });
     expect(await statusOf(api, TX_ID, `?sentAfter=${kept - 1}`)).toMatchObject({ status: 'forgotten' });
-    // What somebody still knows is not forgotten.
+    // An outcome that some node still has is not forgotten.
     cluster.commit(TX_ID, [], 0);
     expect(await statusOf(api, TX_ID, `?sentAfter=${kept - 1}`)).toMatchObject({ status: 'committed' });
   });
@@ -74,16 +74,16 @@ describe('GET /v1/transactions/:id', () => {
     api.node.port.txStatus = (_request, done) => held.push(done);
     let refusals = 0;
     const asked = Array.from({ length: 40 }, async () => {
-      const said = await statusOf(api, TX_ID);
-      // The others are let go when all that are too many have been refused.
-      if (said.code !== undefined && ++refusals === 8) {
+      const answer = await statusOf(api, TX_ID);
+      // The others proceed when all that are too many have been refused.
+      if (answer.code !== undefined && ++refusals === 8) {
         answer({ type: 'TxStatusResp', ref: 0, status: 'unknown', ts: null, attempt: 0 });
       }
-      return said.code ?? said.status;
+      return answer.code ?? answer.status;
     });
-    const said = await Promise.all(asked);
-    expect(said.filter((code) => code === 'OVERLOADED')).toHaveLength(8);
-    expect(said.filter((code) => code === 'unknown')).toHaveLength(32);
+    const outcomes = await Promise.all(asked);
+    expect(outcomes.filter((code) => code === 'OVERLOADED')).toHaveLength(8);
+    expect(outcomes.filter((code) => code === 'unknown')).toHaveLength(32);
     expect(await statusOf(api, TX_ID)).toMatchObject({ status: 'unknown' });
   });
 });

@@ -1,4 +1,4 @@
-/** The API under protocols whose snapshots have more than a timestamp, and under those that cannot do everything. */
+/** The API under protocols whose snapshots have more than a timestamp, and under those without some operations. */
 import { packWall, type Timestamp } from '@isochron/core';
 import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { sessionTokens } from '../session/tokens.js';
@@ -48,7 +48,7 @@ describe('a cluster whose snapshots are vectors', () => {
     it('a token signs the dependencies of a commit', async () => {
       const written = await api.call('PUT', `${KEYS}/c`, { body: { n: 1 } });
       const { timestamp } = written.json() as { timestamp: Timestamp };
-      // The fake commit says that it depends on these.
+      // The fake commit reports these dependencies.
       expect(seenBy(written.headers['isochron-session'])).toEqual({ ts: timestamp, deps: [ust, ust - 7] });
     });
 
@@ -57,7 +57,7 @@ describe('a cluster whose snapshots are vectors', () => {
       const headers = { 'isochron-session': String(read.headers['isochron-session']) };
       await api.call('PUT', `${KEYS}/c`, { body: { n: 1 }, headers });
       expect(lastCall(api)).toMatchObject({ snapshot: ust, deps: [ust, ust - 7] });
-      // Outcomes below this are forgotten: it is the stable time, not what was seen.
+      // Outcomes below this are forgotten: it is the stable time, not the caller's snapshot.
       await api.call('PUT', `${KEYS}/c`, { body: { n: 1 } });
       expect(lastCall(api)).toMatchObject({ snapshot: 0, sentAfter: ust });
     });
@@ -99,7 +99,7 @@ describe('a cluster whose snapshots are vectors', () => {
     it.each([
       ['without entries', (fields: unknown[]) => fields.slice(0, 6)],
       ['with too many', (fields: unknown[]) => [...fields.slice(0, 6), [1, 2, 3]]],
-      ['with one that is none', (fields: unknown[]) => [...fields.slice(0, 6), [1, 'x']]],
+      ['with an entry that is not a timestamp', (fields: unknown[]) => [...fields.slice(0, 6), [1, 'x']]],
     ])('a cursor is refused %s', async (_what, change) => {
       const { cursor } = (await api.call('GET', `${KEYS}?limit=1`)).json();
       const fields = JSON.parse(Buffer.from(String(cursor), 'base64url').toString()) as unknown[];
@@ -163,7 +163,7 @@ describe('a cluster whose snapshots are vectors', () => {
       ['too few entries', { at: 1, deps: [1] }, 'INVALID_REQUEST'],
       ['too many entries', { at: 1, deps: [1, 2, 3] }, 'INVALID_REQUEST'],
       ['no list', { at: 1, deps: 'x' }, 'INVALID_REQUEST'],
-      ['what is no timestamp', { at: 1, deps: [1, 0.5] }, 'INVALID_REQUEST'],
+      ['an entry that is not a timestamp', { at: 1, deps: [1, 0.5] }, 'INVALID_REQUEST'],
       ['entries of nothing', { deps: [1, 2] }, 'INVALID_REQUEST'],
       ['an entry from the future', { at: 1, deps: [1, packWall(Date.UTC(2027, 0, 1))] }, 'TIMESTAMP_IN_FUTURE'],
     ])('a session refuses a snapshot with %s', async (_what, fields, code) => {

@@ -42,7 +42,7 @@ describe('readiness', () => {
     return lines.map((line) => /check="([a-z-]+)"/.exec(line)?.[1]);
   };
 
-  /** Each breaks one check, and says so in these words. */
+  /** Each breaks one check, which is reported in these words. */
   const CASES: readonly (readonly [(typeof READINESS_CHECKS)[number], RegExp, (node: FakeNode) => void])[] = [
     [
       'cluster-file',
@@ -71,7 +71,7 @@ describe('readiness', () => {
     const others = READINESS_CHECKS.filter((other) => other !== check).join(',');
     expect(await problemAt(`/readyz?exclude=${others}`)).toMatch(reason);
     expect(await problemAt(`/readyz?exclude=${check}`)).toBeUndefined();
-    // The node serves what it gets: in a cluster with a region that is down, all nodes are in this state.
+    // The node serves requests: in a cluster with a region that is down, all nodes are in this state.
     expect((await api.call('GET', '/v1/keyspaces/default/keys/none')).status).toBe(404);
   });
 

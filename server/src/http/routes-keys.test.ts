@@ -203,7 +203,7 @@ describe('a session over one node', () => {
     const wrote = await put(`${KEYS}/a`, 1);
     const own = await api.call('GET', `${KEYS}/a`, { headers: session(wrote) });
     expect(own).toMatchObject({ status: 200, text: '1' });
-    // Of two writes with one timestamp the other may still win: nothing to compare with later.
+    // Of two writes with one timestamp the other may still win: there is no value to compare with later.
     expect(own.headers.etag).toBeUndefined();
     expect((await api.call('GET', `${KEYS}/a`)).status).toBe(404);
   });

@@ -8,7 +8,7 @@ import { StabilityMonitor, stabilityOf } from './stability.js';
 
 const ALERT_MS = 10_000;
 
-/** A replica whose entry for each region is so old, in ms. */
+/** A replica whose entry for each region has this age, in ms. */
 const replica = (node: FakeNode, partition: string, agesMs: Record<string, number>): PartitionStatus => ({
   partition,
   regions: Object.keys(agesMs),
@@ -30,7 +30,7 @@ const link = (node: string, region: string, up: boolean) => ({
   lastError: null,
 });
 
-/** A node of virginia that has heard nothing from oregon for so long. */
+/** A node of virginia that has received no writes from oregon for this time. */
 function withoutOregon(ageMs: number, node = new FakeNode()): FakeNode {
   node.cluster.ust = packWall(node.now() - ageMs);
   node.replicas = [
@@ -92,10 +92,10 @@ describe('stable time', () => {
 describe('the monitor', () => {
   it('the monitor logs once that the threshold is passed, and once that stable time is fresh again', () => {
     const node = withoutOregon(20);
-    const told: string[] = [];
+    const logged: string[] = [];
     const monitor = new StabilityMonitor(node, {
-      warn: (fields: unknown) => told.push(`warn ${JSON.stringify(fields)}`),
-      info: () => told.push('info'),
+      warn: (fields: unknown) => logged.push(`warn ${JSON.stringify(fields)}`),
+      info: () => logged.push('info'),
     });
     expect(monitor.look()).toBe(false);
     withoutOregon(34_000, node);
@@ -103,7 +103,7 @@ describe('the monitor', () => {
     expect(monitor.freshness).toMatchObject({ stale: true, stalenessMs: 34_000, heldBackBy: { region: 'oregon' } });
     node.cluster.stabilise();
     expect([monitor.look(), monitor.look()]).toEqual([true, false]);
-    expect(told).toEqual([expect.stringMatching(/^warn .*"region":"oregon"/), 'info']);
+    expect(logged).toEqual([expect.stringMatching(/^warn .*"region":"oregon"/), 'info']);
   });
 });
 
@@ -120,7 +120,7 @@ describe('staleness is shown', () => {
     withoutOregon(34_000, api.node);
     const { stability } = (await api.call('GET', '/v1/cluster')).json();
     expect(stability).toMatchObject({ stale: true, stalenessMs: 34_000, heldBackBy: OREGON, lowest: OREGON });
-    // The clock route looks as often as sessions are told, about once a second.
+    // The clock route shows the state of the last look, which is made about once a second.
     let clock = (await api.call('GET', '/v1/clock')).json();
     while (clock.stale !== true) clock = (await api.call('GET', '/v1/clock')).json();
     expect(clock).toMatchObject({ stalenessMs: 34_000, heldBackBy: OREGON });
@@ -149,8 +149,8 @@ describe('staleness is shown', () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     withoutOregon(34_000, api.node);
-    const told = await client.next(({ type }) => type === 'ust');
-    expect(told).toMatchObject({ freshness: { stale: true, stalenessMs: 34_000, heldBackBy: OREGON } });
+    const frame = await client.next(({ type }) => type === 'ust');
+    expect(frame).toMatchObject({ freshness: { stale: true, stalenessMs: 34_000, heldBackBy: OREGON } });
     const late = await SessionClient.open(api.url);
     expect(await late.hello()).toMatchObject({ freshness: { stale: true, heldBackBy: OREGON } });
     client.close();

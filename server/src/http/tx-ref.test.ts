@@ -68,7 +68,7 @@ describe('an interactive transaction whose node is gone (D8)', () => {
 
   const open = async (headers: Record<string, string> = {}): Promise<string> =>
     String((await home.call('POST', '/v1/transactions', { headers })).headers.location);
-  /** The node is there no more: its links are down, and it has forgotten its transactions. */
+  /** The node is gone: its links are down, and it has lost its transactions. */
   const gone = () => {
     cluster.open.clear();
     network.silent.add('virginia-1');
@@ -118,7 +118,7 @@ describe('an interactive transaction whose node is gone (D8)', () => {
     gone();
     const lost = await neighbour.call('POST', `${path}/read`, { body: { keys: refs('a') } });
     expect(lost.json()).toMatchObject({ code: 'REPLICA_UNREACHABLE', retryable: true });
-    // The commit needs none of that.
+    // The commit needs no own writes.
     const done = await abroad.call('POST', `${path}/commit`, { body: { writes: [{ ...refs('b')[0], value: 1 }] } });
     expect(done.status).toBe(200);
     const { request } = abroad.node.calls.at(-1)!;

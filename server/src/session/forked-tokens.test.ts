@@ -74,7 +74,7 @@ describe('a token that is used twice', () => {
     const more = await put(b, 'q3', onA);
     for (const key of ['q0', 'q2', 'q3']) expect((await get(b, key, more)).status).toBe(200);
     expect((await get(b, 'q1', onB)).status).toBe(200);
-    // What came into the copy is named by the copy's later tokens, on any node.
+    // Later tokens of the copy name the writes into it, on any node.
     for (const key of ['q0', 'q2', 'q3']) expect((await get(c, key, more)).status).toBe(200);
   });
 

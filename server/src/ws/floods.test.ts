@@ -4,7 +4,7 @@ import { startApi, type TestApi } from '../testing/test-api.js';
 let api: TestApi;
 afterEach(() => api.close());
 
-/** A client that has said hello. */
+/** A client that has sent its hello. */
 async function greeted(): Promise<SessionClient> {
   const client = await SessionClient.open(api.url);
   expect(await client.hello()).toMatchObject({ type: 'welcome' });

@@ -19,10 +19,10 @@ const TICK_MS = 1000;
 const PING_EVERY_TICKS = 30;
 /** How long a client may take to answer the close, ms. */
 const CLOSE_TIMEOUT_MS = 2000;
-/** What is offered is chosen in this order: a socket for many sessions, then MessagePack, as it is cheaper. */
+/** Offered subprotocols are chosen in this order: a socket for many sessions, then MessagePack, as it is cheaper. */
 const KNOWN = [SHARED_SUBPROTOCOL, SESSION_SUBPROTOCOLS.msgpack, SESSION_SUBPROTOCOLS.json];
 
-/** Chooses the subprotocol; false when nothing offered is known. */
+/** Chooses the subprotocol; false when none that is offered is known. */
 export function handleProtocols(offered: Set<string>): string | false {
   return KNOWN.find((known) => offered.has(known)) ?? false;
 }
@@ -34,7 +34,7 @@ export interface SessionCounts {
   readonly sessions: number;
 }
 
-/** What a hub asks of a socket, whether one session has it or many. */
+/** The hub's interface of a socket, with one session or many. */
 interface ServedSocket {
   receive(data: Buffer, isBinary: boolean): void;
   disconnected(): void;
@@ -70,7 +70,7 @@ export class SessionHub {
     return { sockets: this.#sockets.size, sharedSockets: this.#shared.size, sessions: this.size };
   }
 
-  /** Serves a new connection. `offered` is its list of subprotocols, if it had one. */
+  /** Serves a new connection. `offered` is its list of subprotocols, if it sent one. */
   admit(socket: WebSocket, connection: Socket, offered: string | undefined): void {
     const isUnknown = offered !== undefined && socket.protocol === '';
     const isShared = socket.protocol === SHARED_SUBPROTOCOL;
@@ -99,14 +99,14 @@ export class SessionHub {
   }
 
   /**
-   * Sends every client elsewhere. Resolves when all have left, or after `timeoutMs`; those that stayed are served until
+   * Sends every client elsewhere. Resolves when all have left, or after `timeoutMs`; the others are served until
    * `close`.
    */
   leave(timeoutMs: number): Promise<void> {
     return new Promise((resolve) => this.sessions.leave(timeoutMs, resolve));
   }
 
-  /** Closes all connections, and drops those of clients that do not answer to that. */
+  /** Closes all connections, and drops those of clients that do not answer the close. */
   close(): void {
     clearInterval(this.#timer);
     this.sessions.close();
@@ -195,7 +195,7 @@ export class SessionHub {
     if (this.#ticks % PING_EVERY_TICKS === 0) for (const liveness of this.#sockets.values()) liveness.check();
   }
 
-  /** Ends sessions for which most waits, where too much waits for clients to read it. */
+  /** Ends the sessions with most unsent bytes, where all together hold too many. */
   #endFullest(): void {
     const sessions: (SessionSocket | SessionChannel)[] = [...this.#single];
     for (const shared of this.#shared) sessions.push(...shared.sessions);

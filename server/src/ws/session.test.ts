@@ -30,7 +30,7 @@ describe.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])('a sess
   const json = protocol === SESSION_SUBPROTOCOLS.json;
   const bytes = (...values: number[]) =>
     json ? { bytes: Buffer.from(values).toString('base64') } : new Uint8Array(values);
-  /** Bytes come as Buffers, which compare by content only when made plain. */
+  /** Bytes arrive as Buffers, which compare by content only when made plain. */
   const plain = (value: unknown): unknown => (value instanceof Uint8Array ? new Uint8Array(value) : value);
   let client: SessionClient;
   beforeEach(async () => {
@@ -273,9 +273,9 @@ describe('a session', () => {
     expect(await client.next((frame) => frame.unresponsive !== undefined)).toMatchObject({ type: 'ust', unresponsive });
     const other = await SessionClient.open(api.url);
     expect(await other.hello()).toMatchObject({ type: 'welcome', unresponsive });
-    const told = client.frames.length;
+    const before = client.frames.length;
     api.node.setUnresponsive({ nodes: [], regions: [] });
-    const again = await client.next((frame) => client.frames.indexOf(frame) >= told);
+    const again = await client.next((frame) => client.frames.indexOf(frame) >= before);
     expect([again.type, again.unresponsive]).toEqual(['ust', undefined]);
     for (const one of [client, other]) one.close();
   });

@@ -104,7 +104,7 @@ describe('sessions on a shared socket', () => {
     other.send(read(1));
     await other.answer(1);
     slow.send({ type: 'start', id: 4, tx: `${TX}.1` });
-    // Behind it on the socket.
+    // This request is behind it on the socket.
     other.send({ type: 'status', id: 2, tx: `${TX}.1` });
     expect(await other.answer(2)).toMatchObject({ status: 'unknown' });
     expect(slow.frames.length).toBe(1);
@@ -195,7 +195,7 @@ describe('sessions on a shared socket', () => {
     const shared = await SharedClient.open(api.url);
     await shared.greeted();
     const stranger = shared.session();
-    // Messages without a frame: no hello, and nothing wrong.
+    // Messages without a frame: no hello, and no fault.
     for (let i = 0; i < 4; i++) stranger.sendRaw(`[${' '.repeat(3000)}]`);
     expect(await stranger.closed).toBe(1013);
   });

@@ -41,7 +41,7 @@ describe('recordsOf', () => {
       fc.asyncProperty(table, fc.nat(), async (records, cut) => {
         const text = records.map((record) => `${record.map(quoted).join(',')}\n`).join('');
         const at = text.length === 0 ? 0 : cut % text.length;
-        // A chunk of decoded text never ends inside of a character.
+        // A chunk of decoded text never ends inside a character.
         const whole = /[\uD800-\uDBFF]$/.test(text.slice(0, at)) ? at + 1 : at;
         expect(await read(text.slice(0, whole), text.slice(whole))).toEqual(records);
       }),
@@ -51,7 +51,7 @@ describe('recordsOf', () => {
   it.each([
     { what: 'a quote that is never closed', text: 'a\n"b\nc', line: 2 },
     { what: 'text after a closing quote', text: 'a\nb\n"c"d', line: 3 },
-    { what: 'a quote inside of a plain field', text: 'a"b"', line: 1 },
+    { what: 'a quote inside a plain field', text: 'a"b"', line: 1 },
   ])('recordsOf refuses $what, and names the line', async ({ text, line }) => {
     await expect(read(text)).rejects.toMatchObject({
       code: 'VALUE_INVALID',

@@ -85,7 +85,7 @@ describe('rows of a file', () => {
   });
 
   it.each([
-    { what: 'a key column that is not there', text: 'a,b\n1,2', message: 'no column "id"; there are a, b' },
+    { what: 'an unknown key column', text: 'a,b\n1,2', message: 'no column "id"; there are a, b' },
     { what: 'a column that occurs twice', text: 'id,id\n1,2', message: 'occurs twice' },
     { what: 'a record that is too short', text: 'id,b\n1', message: 'line 2: 1 fields, the header has 2' },
     { what: 'an empty key', text: 'id,b\n,1', message: 'line 2: the column "id" is empty' },

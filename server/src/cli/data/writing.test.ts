@@ -6,7 +6,7 @@ async function* rowsUpTo(total: number): AsyncGenerator<Row> {
   for (let i = 0; i < total; i++) yield { key: `k${i}`, document: i };
 }
 
-/** Writers that keep what is committed; transactions whose first key is `failing` are refused. */
+/** Writers that record commits; transactions whose first key is `failing` are refused. */
 function writersOf(count: number, failing?: string): { writers: Writer[]; committed: string[] } {
   const committed: string[] = [];
   const transaction: Writer['transaction'] = async (run) => {

@@ -115,7 +115,7 @@ describe('isochron losses', () => {
     acknowledged: false,
     ...changes,
   });
-  /** The nodes of virginia; that of oregon does not answer, unless it is added. */
+  /** The nodes of virginia; the node of oregon does not answer, unless a test adds it. */
   let nodes: Map<string, TestApi>;
   let cluster: FakeCluster;
   const realFetch = globalThis.fetch;
