@@ -16,7 +16,7 @@ export function printSlowly(text: string | Uint8Array): Promise<void> {
   return new Promise((resolve) => process.stdout.once('drain', resolve));
 }
 
-/** Whether progress may be drawn: stderr is a terminal that can move its cursor. */
+/** Whether progress may be drawn: stderr is a terminal that can move its cursor, outside CI. */
 export const isInteractive = (): boolean =>
   process.stderr.isTTY === true && process.env.TERM !== 'dumb' && !process.env.CI;
 

@@ -280,7 +280,7 @@ function keyCommands(program: Command): void {
     program
       .command('list')
       .description('list keys and documents, in key order, of one snapshot')
-      .argument('[prefix]', 'only keys that begin with this', ''),
+      .argument('[prefix]', 'only keys with this prefix', ''),
   )
     .addOption(at())
     .option('--start <key>', 'first key that may be listed')
@@ -310,19 +310,19 @@ function outcomeCommand(program: Command): void {
   connected(
     program
       .command('transaction')
-      .description('print what became of a transaction, by its id')
+      .description('print the outcome of a transaction, by its id')
       .argument('<id>', 'as a receipt, an error or an HTTP answer has it'),
   )
     .option(
       '--sent-after <timestamp>',
-      'a timestamp from before it was committed, such as the "sentAfter" of an error: tells forgotten from unknown',
+      'a timestamp from before it was committed, such as the "sentAfter" of an error: distinguishes forgotten from unknown',
       integer(0, Number.MAX_SAFE_INTEGER),
     )
     .addHelpText(
       'after',
       `\ncommitted: durable, at the timestamp that is printed. aborted: nothing of it was written, nor will be,
-unless somebody still repeats its commit.
-pending: being decided; ask again. open: not committed yet. unknown: no node that answers knows how it ended.
+unless a client repeats its commit.
+pending: being decided; ask again. open: not committed yet. unknown: no node that answers has its outcome.
 forgotten: older than the outcomes that are kept. lost: a node that took part lost its disk.${examples('isochron transaction 3q2-7wEjRWeJq83vASNFZw.0')}`,
     )
     .action(async (id: string, options: Given<OutcomeOptions>) =>
@@ -336,7 +336,7 @@ function lossesCommand(program: Command): void {
     .option('--all', 'list those that are acknowledged too; with --acknowledge: acknowledge all of them', false)
     .addHelpText(
       'after',
-      `\nEvery node is asked for what it knows. "part is gone": some of its writes are lost and the others are visible;
+      `\nEvery node is asked for its losses. "part is gone": some of its writes are lost and the others are visible;
 write its keys anew. "taken back": none of its writes is visible. "undecided": no remaining node had committed it, so
 that it may never have been acknowledged.${examples('isochron losses', 'isochron losses --acknowledge 3q2-7wEjRWeJq83vASNFZw.0', 'isochron losses --acknowledge --all')}`,
     )
@@ -374,7 +374,7 @@ function transferCommands(program: Command): void {
     program
       .command('export')
       .description('write all documents as JSON lines, from one snapshot')
-      .argument('[prefix]', 'only keys that begin with this', ''),
+      .argument('[prefix]', 'only keys with this prefix', ''),
   )
     .addOption(at())
     .option('--output <file>', 'write to this file instead of stdout; --json then prints a summary')

@@ -60,9 +60,9 @@ const SettingsSchema = Type.Object(
     retentionMs: int(0, 365 * DAY_MS, 'how long old versions are kept for reads of the past'),
     outcomeRetentionMs: int(1000, 365 * DAY_MS, 'how long the outcome of a commit can be asked for'),
     maxClockDriftMs: int(1, DAY_MS, 'how far the clocks of nodes may differ; clients may be ahead by half of it'),
-    resolveAfterMs: int(10, 600_000, 'after what time a commit decision is asked for'),
-    readTimeoutMs: int(10, 600_000, 'after what time a read turns to another replica'),
-    commitTimeoutMs: int(10, 600_000, 'after what time a commit answers that its outcome is unknown'),
+    resolveAfterMs: int(10, 600_000, 'time after which a commit decision is requested'),
+    readTimeoutMs: int(10, 600_000, 'time after which a read goes to another replica'),
+    commitTimeoutMs: int(10, 600_000, 'time after which a commit is answered as of unknown outcome'),
     verifyTimeoutMs: int(
       0,
       DAY_MS,

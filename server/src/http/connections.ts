@@ -35,7 +35,7 @@ export class Connections {
     server.on('request', (request: IncomingMessage, answer: ServerResponse) => {
       const unsent = this.#sockets.get(request.socket);
       if (unsent === undefined) return;
-      forgetClosed(unsent);
+      dropClosed(unsent);
       unsent.answers.push(answer);
     });
     this.#timer = setInterval(() => this.#look(performance.now()), LOOK_EVERY_MS).unref();
@@ -69,7 +69,7 @@ export class Connections {
   #look(now: number): void {
     let total = 0;
     for (const [socket, unsent] of this.#sockets) {
-      forgetClosed(unsent);
+      dropClosed(unsent);
       const bytes = unsentBytes(socket, unsent.answers);
       if (bytes === 0 || bytes < unsent.bytes || unsent.bytes === 0) unsent.since = now;
       unsent.bytes = bytes;
@@ -87,7 +87,7 @@ export class Connections {
 }
 
 /** Answers on one connection close in their order, or all together. */
-function forgetClosed(unsent: Unsent): void {
+function dropClosed(unsent: Unsent): void {
   if (unsent.answers[0]?.closed === true) unsent.answers = unsent.answers.filter(({ closed }) => !closed);
 }
 

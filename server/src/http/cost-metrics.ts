@@ -30,7 +30,7 @@ export function costMetrics(node: RunningNode, registry: Registry): void {
   );
   total(
     'isochron_metadata_bytes_total',
-    'Timestamps and dependencies in them: what of an update is neither key nor value nor the id of its transaction.',
+    'Bytes of timestamps and dependencies in them: all of an update but key, value and transaction id.',
     ({ metadataBytes }) => metadataBytes,
   );
   visibility(node, registry);
@@ -42,7 +42,7 @@ type Total = (name: string, help: string, read: (costs: Costs) => number) => voi
 function waits(node: RunningNode, registry: Registry, total: Total): void {
   for (const [kind, what] of [
     ['read', 'Reads that waited until a replica had their snapshot, or until it was chosen.'],
-    ['write', 'Writes that waited for a clock or for what they depend on.'],
+    ['write', 'Writes that waited for a clock or for their dependencies.'],
   ] as const) {
     const of = ({ blocked }: Costs) => (kind === 'read' ? blocked.reads : blocked.writes);
     total(`isochron_blocked_${kind}s_total`, what, (costs) => of(costs).count);

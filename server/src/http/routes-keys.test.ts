@@ -103,7 +103,7 @@ describe('GET of a key', () => {
     const answer = await api.call('GET', `${KEYS}/a`);
     expect(answer.status).toBe(500);
     expect(answer.text).not.toContain('secret');
-    api.node.failNext = new IsochronError('REPLICA_UNREACHABLE', 'nobody answers');
+    api.node.failNext = new IsochronError('REPLICA_UNREACHABLE', 'no node answers');
     expect((await api.call('GET', `${KEYS}/a`)).json()).toMatchObject({
       code: 'REPLICA_UNREACHABLE',
       status: 503,

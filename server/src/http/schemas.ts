@@ -113,7 +113,7 @@ const STATES = {
   committed: 'durable, at `timestamp`',
   aborted: 'nothing of it was written, and nothing will be unless a client repeats its commit',
   unknown: 'no node that answers has its outcome; it may still arrive',
-  forgotten: 'older than the outcomes that are kept: what a repeated commit is refused with is OUTCOME_FORGOTTEN',
+  forgotten: 'older than the outcomes that are kept: a repeated commit is refused with OUTCOME_FORGOTTEN',
   lost: 'a node that took part has lost its disk, and its outcomes with it',
 } satisfies Record<TxState, string>;
 export const StatusAnswer = named('TransactionStatus', {
@@ -140,9 +140,9 @@ const StabilitySchema = named(
     ...FreshnessFields,
     lowest: Nullable(
       object({
-        region: Type.String({ description: 'region of the writes' }),
+        region: Type.String({ description: 'source region of the entry' }),
         node: Nullable(Type.String()),
-        partition: Type.String({ description: 'the replica of this node that lacks them' }),
+        partition: Type.String({ description: 'the replica of this node that has the entry' }),
         timestamp: TimestampSchema,
         ageMs: Type.Integer(),
       }),
@@ -182,7 +182,7 @@ const LossSchema = named('Loss', {
   committed: Type.Boolean({
     description: 'a node that is left had committed it; else it may have been acknowledged or not',
   }),
-  takenBack: Type.Boolean({ description: 'what was left of it was removed: none of its writes is visible' }),
+  takenBack: Type.Boolean({ description: 'the remaining part was removed: none of its writes is visible' }),
   node: Type.String({ description: 'whose disk was lost' }),
   partitions: Type.Array(Type.String(), { description: 'where its writes are gone' }),
   keys: Type.Array(KeyRef, { description: 'its keys, as far as the remaining nodes have them' }),
@@ -224,7 +224,7 @@ export const ClusterAnswer = Type.Object(
     protocol: Type.String(),
     hash: Type.String(),
     capabilities: Type.Array(Type.String(), {
-      description: 'what the protocol can do: else NOT_SUPPORTED_BY_PROTOCOL',
+      description: 'operations of the protocol; others are refused with NOT_SUPPORTED_BY_PROTOCOL',
       examples: [['transactions', 'list', 'stable', 'chained-commits', 'snapshots', 'read-past', 'stable-snapshots']],
     }),
     regions: Type.Array(
@@ -234,7 +234,7 @@ export const ClusterAnswer = Type.Object(
     settings: Type.Object({}, { description: 'settings of the cluster file' }),
     stability: StabilitySchema,
     unready: Type.Array(object({ check: Type.String(), reason: Type.String() }), {
-      description: 'what keeps the node that answers from being ready',
+      description: 'reasons why the node that answers is not ready',
     }),
     losses: object(
       { open: Type.Integer(), newest: Type.Array(LossSchema) },

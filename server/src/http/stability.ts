@@ -6,9 +6,9 @@ import type { NodeStatus, RunningNode } from '../node/api.js';
 
 /** The lowest entry of the version vectors that a node holds: stable time cannot be above it. */
 export interface LowestEntry {
-  /** The region of the writes. */
+  /** Source region of the entry. */
   readonly region: string;
-  /** The node of that region that makes them. */
+  /** The node of that region that makes the writes. */
   readonly node: string | null;
   /** The partition on this node. */
   readonly partition: string;

@@ -71,7 +71,7 @@ async function verdictOf(dataDir: string): Promise<Quarantine | undefined> {
 
 type Opened = Pick<OpenedData, 'store' | 'recovered' | 'setAside'>;
 
-/** Opens the store. A store that cannot even list its content is set aside at once, unless it has an only copy. */
+/** Opens the store. A store that cannot be recovered for damage is set aside at once, unless it has an only copy. */
 async function openOrSetAside(options: DataFolderOptions): Promise<Opened> {
   try {
     return { ...(await openStore(options)), setAside: false };

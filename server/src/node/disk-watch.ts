@@ -12,7 +12,7 @@ import { codeOfSystemError } from './system-error.js';
 
 const INTERVAL_MS = 500;
 /** Without a quota the data folder is measured for the metrics only, once in this number of intervals. */
-const SELDOM = 20;
+const INTERVALS_WITHOUT_QUOTA = 20;
 
 /** File in the data folder, and its size: enough for a node to write for long while it refuses writes. */
 const RESERVE = 'reserve';
@@ -124,7 +124,7 @@ export class DiskWatch {
     try {
       const { bavail, bsize } = await statfs(this.folder);
       this.#freeBytes = bavail * bsize;
-      if (this.limits.diskQuotaBytes > 0 || this.#measured++ % SELDOM === 0)
+      if (this.limits.diskQuotaBytes > 0 || this.#measured++ % INTERVALS_WITHOUT_QUOTA === 0)
         this.#usedBytes = await bytesBelow(this.folder);
     } catch (error) {
       this.onError(error);

@@ -35,7 +35,7 @@ interface Served extends Offer {
   unsupported(topology: Topology): string | undefined;
 }
 
-/** A protocol whose clients speak the messages of interactive transactions. */
+/** A protocol whose clients use the messages of interactive transactions. */
 export interface ServedTransactions extends Served {
   readonly kind: 'transactions';
   /** Number of entries that a snapshot has beside its timestamp (`Deps`). */
@@ -49,7 +49,7 @@ export interface ServedTransactions extends Served {
   readonly rules: SessionRules;
 }
 
-/** A protocol whose clients speak the messages of single operations. */
+/** A protocol whose clients use the messages of single operations. */
 export interface ServedOperations extends Served {
   readonly kind: 'operations';
   readonly schema: MessageSchema<OperationMessage>;

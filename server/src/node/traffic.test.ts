@@ -72,7 +72,7 @@ describe('metadata of updates', () => {
   });
 
   it('the metadata of an update does not include fields that its sender has and does not send', () => {
-    const tx = { txId: 'some.1', writes: [write], pt: TS, principal: 'somebody' };
+    const tx = { txId: 'some.1', writes: [write], pt: TS, principal: 'some' };
     expect(metadataOf({ ct: TS, txs: [tx] })).toBe(9);
   });
 

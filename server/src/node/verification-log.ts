@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 
 /** How often the state is checked, ms. */
 const INTERVAL_MS = 250;
-/** States are logged only where they last longer than this, ms. */
+/** Logging begins after this time, ms, or when the verification times out. */
 const QUIET_MS = 2_000;
 
 /**

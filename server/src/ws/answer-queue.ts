@@ -26,7 +26,7 @@ export class AnswerQueue {
     this.#bytes += bytesOf(outgoing);
   }
 
-  /** A message of the first frames, or of one large frame alone. The queue is not empty. */
+  /** A message of the first frames, up to the one that reaches the bound. The queue is not empty. */
   next(): string | Uint8Array {
     let bytes = 0;
     let count = 0;

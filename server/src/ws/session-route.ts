@@ -79,20 +79,20 @@ export class SessionHub {
       this.#refuse(socket, SESSION_CLOSE.protocolError, 'unknown subprotocol');
       return;
     }
-    const known = this.#strangers.admit(connection);
-    if (known === undefined) {
+    const greeted = this.#strangers.admit(connection);
+    if (greeted === undefined) {
       this.#refuse(socket, NO_ROOM.code, NO_ROOM.reason);
       return;
     }
     const address = connection.remoteAddress ?? '';
-    if (codec === undefined) this.#serveShared(socket, address, known);
+    if (codec === undefined) this.#serveShared(socket, address, greeted);
     else {
       const { maxRequestBytes: maxMessageBytes } = this.api.rules.limits;
-      const options = { address, maxMessageBytes, greeted: known };
+      const options = { address, maxMessageBytes, greeted };
       const session = new SessionSocket(socket, codec, (link) => this.sessions.admit(link), options);
       this.#single.add(session);
       this.#attach(socket, session, () => {
-        known();
+        greeted();
         this.#single.delete(session);
       });
     }
@@ -117,16 +117,16 @@ export class SessionHub {
     last.unref();
   }
 
-  #serveShared(socket: WebSocket, address: string, known: () => void): void {
+  #serveShared(socket: WebSocket, address: string, greeted: () => void): void {
     const shared = new SharedSocket(socket, {
       maxMessageBytes: this.api.rules.limits.maxRequestBytes,
       partials: CHANNEL_LIMITS.partials,
       stalledMs: this.limits.stalledMs,
-      admit: (owner, channel, subprotocol) => this.#admitChannel(owner, channel, subprotocol, address, known),
+      admit: (owner, channel, subprotocol) => this.#admitChannel(owner, channel, subprotocol, address, greeted),
     });
     this.#shared.add(shared);
     this.#attach(socket, shared, () => {
-      known();
+      greeted();
       this.#shared.delete(shared);
     });
   }
@@ -137,7 +137,7 @@ export class SessionHub {
     channel: number,
     subprotocol: string,
     address: string,
-    socketKnown: () => void,
+    socketGreeted: () => void,
   ): SessionChannel | undefined {
     const codec = subprotocol === '' ? undefined : codecOf(subprotocol);
     if (codec === undefined) {
@@ -145,18 +145,18 @@ export class SessionHub {
       return undefined;
     }
     const leave = this.connections.take(address);
-    const known = leave && this.#strangers.take(address);
-    if (known === undefined) {
+    const admitted = leave && this.#strangers.take(address);
+    if (admitted === undefined) {
       leave?.();
       owner.channels.close(channel, NO_ROOM.code, NO_ROOM.reason);
       return undefined;
     }
     const greeted = (): void => {
-      known();
-      socketKnown();
+      admitted();
+      socketGreeted();
     };
     const ended = (): void => {
-      known();
+      admitted();
       leave?.();
     };
     const { strangerBytes } = this.limits;

@@ -43,9 +43,9 @@ describe('the cluster file of isochron dev', () => {
   });
 
   it('the cluster file of isochron dev is fully replicated by default where the protocol requires it', () => {
-    const { replication: _given, ...unsaid } = DEFAULTS;
+    const { replication: _given, ...rest } = DEFAULTS;
     const replicas = (options: Partial<DevOptions>) =>
-      devClusterFile({ ...unsaid, ...options }).keyspaces[0]?.replication;
+      devClusterFile({ ...rest, ...options }).keyspaces[0]?.replication;
     expect([replicas({}), replicas({ protocol: 'bpr' }), replicas({ regions: ['oregon'] })]).toEqual([2, 2, 1]);
     expect([replicas({ protocol: 'wren' }), replicas({ protocol: 'h-cure' })]).toEqual([3, 3]);
     expect(() => configOf({ protocol: 'wren' })).toThrow(/^cluster\.yaml:\d+: protocol "wren": /);

@@ -114,7 +114,7 @@ export async function ask<T>(
   if (isProblem(answer) && isErrorCode(answer.code)) throw new IsochronError(answer.code, answer.detail);
   throw new IsochronError(
     'CONNECTION_LOST',
-    `what answers at ${base} with ${status} is no Isochron node of this version`,
+    `the server at ${base} (${status}) is not an Isochron node of this version`,
   );
 }
 

@@ -179,7 +179,7 @@ describe('renderStatus', () => {
     );
     const clueless = [{ ...REPORT.nodes[0]!, stability: { ...stability, heldBackBy: null } }];
     expect(renderStatus({ ...REPORT, nodes: clueless }, { partitions: false })).toContain(
-      'no node that answers knows why',
+      'no node that answers reports a cause',
     );
   });
 

@@ -75,7 +75,7 @@ function stalenessLines({ nodes }: ClusterReport): string[] {
   const first = `snapshots are ${duration(stalenessMs)} old, more than the alert allows (${duration(alertMs)})`;
   return [
     `${colors.red(first)}: ${whoHoldsBack(stale)}`,
-    'Reads and writes go on; what other regions write is not seen yet.',
+    'Reads and writes go on; writes of other regions are not visible yet.',
   ];
 }
 
@@ -93,7 +93,7 @@ function whoHoldsBack(stale: readonly StaleNode[]): string {
   }
   const suspect = stale.find(({ heldBackBy }) => heldBackBy !== null)?.heldBackBy;
   return suspect == null
-    ? 'no node that answers knows why'
+    ? 'no node that answers reports a cause'
     : `${nameOf(suspect.region, suspect.node)} cannot be reached`;
 }
 
