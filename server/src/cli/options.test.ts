@@ -13,9 +13,12 @@ import {
 } from './options.js';
 
 describe('integer', () => {
-  it.each(['0', '11', '-1', '1.5', '1e1', '', ' 3', 'x', '0x5'])('integer refuses %j for the bounds 1 to 10', (text) => {
-    expect(() => integer(1, 10)(text)).toThrow(InvalidArgumentError);
-  });
+  it.each(['0', '11', '-1', '1.5', '1e1', '', ' 3', 'x', '0x5'])(
+    'integer refuses %j for the bounds 1 to 10',
+    (text) => {
+      expect(() => integer(1, 10)(text)).toThrow(InvalidArgumentError);
+    },
+  );
 
   it('integer accepts both bounds', () => {
     expect([integer(1, 10)('1'), integer(1, 10)('10')]).toEqual([1, 10]);

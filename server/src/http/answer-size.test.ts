@@ -29,15 +29,18 @@ describe('an answer', () => {
     expect((await read(5)).json()).toMatchObject({ code: 'TOO_MANY_KEYS', status: 413 });
   });
 
-  it.each(Object.values(SESSION_SUBPROTOCOLS))('an answer over %s holds a bounded number of bytes of values', async (protocol) => {
-    const client = await SessionClient.open(api.url, protocol);
-    await client.hello();
-    for (const [i, count] of [4, 5].entries())
-      client.send({ type: 'read', id: i + 1, keys: names(count).map((name) => `default/${name}`) });
-    expect(await client.answer(1)).toMatchObject({ type: 'values' });
-    expect(await client.answer(2)).toMatchObject({ type: 'error', code: 'TOO_MANY_KEYS' });
-    client.close();
-  });
+  it.each(Object.values(SESSION_SUBPROTOCOLS))(
+    'an answer over %s holds a bounded number of bytes of values',
+    async (protocol) => {
+      const client = await SessionClient.open(api.url, protocol);
+      await client.hello();
+      for (const [i, count] of [4, 5].entries())
+        client.send({ type: 'read', id: i + 1, keys: names(count).map((name) => `default/${name}`) });
+      expect(await client.answer(1)).toMatchObject({ type: 'values' });
+      expect(await client.answer(2)).toMatchObject({ type: 'error', code: 'TOO_MANY_KEYS' });
+      client.close();
+    },
+  );
 
   it('a page of a listing ends at the bound of its bytes, and the next page continues from there', async () => {
     const seen: string[] = [];

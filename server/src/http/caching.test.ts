@@ -18,12 +18,15 @@ describe('caches', () => {
     ['GET', `${KEYS}/a`, undefined],
     ['GET', KEYS, undefined],
     ['POST', '/v1/read', { keys: [{ keyspace: 'default', key: 'a' }] }],
-  ])('caches keep the answers to %s %s apart by session and caller, and revalidate them', async (method, path, body) => {
-    const { status, headers } = await api.call(method, path, { body });
-    expect(status).toBe(200);
-    expect(names(headers.vary)).toEqual(['Authorization', 'Isochron-Session']);
-    expect(headers['cache-control']).toBe('private, no-cache');
-  });
+  ])(
+    'caches keep the answers to %s %s apart by session and caller, and revalidate them',
+    async (method, path, body) => {
+      const { status, headers } = await api.call(method, path, { body });
+      expect(status).toBe(200);
+      expect(names(headers.vary)).toEqual(['Authorization', 'Isochron-Session']);
+      expect(headers['cache-control']).toBe('private, no-cache');
+    },
+  );
 
   it('caches keep answers to pages of other origins apart as well', async () => {
     for (const path of [`${KEYS}/a`, KEYS]) {

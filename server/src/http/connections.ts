@@ -14,9 +14,7 @@ export type ConnectionLimits = Pick<NodeLimits, 'connections' | 'connectionsPerA
 interface Unsent {
   bytes: number;
   since: number;
-  /**
-   * Answers to pipelined requests: those behind the first wait outside the socket. Some of them may be closed.
-   */
+  /** Answers to pipelined requests: those behind the first wait outside the socket. Some of them may be closed. */
   answers: ServerResponse[];
 }
 

@@ -79,9 +79,12 @@ describe('without keys', () => {
     },
   );
 
-  it.each(['localhost:7101', 'LOCALHOST', '127.0.0.1', '[::1]:7101'])('without keys, the API is served as %s', async (host) => {
-    expect((await put({ host })).status).toBe(200);
-  });
+  it.each(['localhost:7101', 'LOCALHOST', '127.0.0.1', '[::1]:7101'])(
+    'without keys, the API is served as %s',
+    async (host) => {
+      expect((await put({ host })).status).toBe(200);
+    },
+  );
 });
 
 describe('without keys, with origins and hosts that the operator lists', () => {

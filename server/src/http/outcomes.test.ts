@@ -74,12 +74,12 @@ describe('GET /v1/transactions/:id', () => {
     api.node.port.txStatus = (_request, done) => held.push(done);
     let refusals = 0;
     const asked = Array.from({ length: 40 }, async () => {
-      const answer = await statusOf(api, TX_ID);
+      const outcome = await statusOf(api, TX_ID);
       // The others proceed when all that are too many have been refused.
-      if (answer.code !== undefined && ++refusals === 8) {
+      if (outcome.code !== undefined && ++refusals === 8) {
         answer({ type: 'TxStatusResp', ref: 0, status: 'unknown', ts: null, attempt: 0 });
       }
-      return answer.code ?? answer.status;
+      return outcome.code ?? outcome.status;
     });
     const outcomes = await Promise.all(asked);
     expect(outcomes.filter((code) => code === 'OVERLOADED')).toHaveLength(8);

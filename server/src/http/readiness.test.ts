@@ -61,19 +61,22 @@ describe('readiness', () => {
     expect(CASES.map(([check]) => check)).toEqual(READINESS_CHECKS);
   });
 
-  it.each(CASES)('readiness is refused for %s, with the reason, in answer, status and metrics', async (check, reason, spoil) => {
-    expect([await problemAt(), await failingInMetrics()]).toEqual([undefined, []]);
-    spoil(api.node);
-    expect(await problemAt()).toMatch(reason);
-    expect(await failingInMetrics()).toEqual([check]);
-    const { unready } = (await api.call('GET', '/v1/cluster')).json();
-    expect(unready).toEqual([{ check, reason: expect.stringMatching(reason) }]);
-    const others = READINESS_CHECKS.filter((other) => other !== check).join(',');
-    expect(await problemAt(`/readyz?exclude=${others}`)).toMatch(reason);
-    expect(await problemAt(`/readyz?exclude=${check}`)).toBeUndefined();
-    // The node serves requests: in a cluster with a region that is down, all nodes are in this state.
-    expect((await api.call('GET', '/v1/keyspaces/default/keys/none')).status).toBe(404);
-  });
+  it.each(CASES)(
+    'readiness is refused for %s, with the reason, in answer, status and metrics',
+    async (check, reason, spoil) => {
+      expect([await problemAt(), await failingInMetrics()]).toEqual([undefined, []]);
+      spoil(api.node);
+      expect(await problemAt()).toMatch(reason);
+      expect(await failingInMetrics()).toEqual([check]);
+      const { unready } = (await api.call('GET', '/v1/cluster')).json();
+      expect(unready).toEqual([{ check, reason: expect.stringMatching(reason) }]);
+      const others = READINESS_CHECKS.filter((other) => other !== check).join(',');
+      expect(await problemAt(`/readyz?exclude=${others}`)).toMatch(reason);
+      expect(await problemAt(`/readyz?exclude=${check}`)).toBeUndefined();
+      // The node serves requests: in a cluster with a region that is down, all nodes are in this state.
+      expect((await api.call('GET', '/v1/keyspaces/default/keys/none')).status).toBe(404);
+    },
+  );
 
   it('readiness is not refused to a node that refuses a peer with another cluster file and is linked with the others', async () => {
     api.node.peers = [link('oregon-1', false), link('virginia-2', true)];

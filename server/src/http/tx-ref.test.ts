@@ -78,27 +78,30 @@ describe('an interactive transaction whose node is gone (D8)', () => {
     cluster.stabilise();
   };
 
-  it.each(['neighbour', 'abroad'] as const)('an interactive transaction whose node is gone continues in its snapshot on another node: %s', async (which) => {
-    const path = await open();
-    const target = { neighbour, abroad }[which];
-    gone();
-    overtake();
-    const before = target.node.calls.length;
-    target.node.failNext = new IsochronError('CONNECTION_LOST', 'the link is down');
-    const seen = await target.call('POST', `${path}/read`, { body: { keys: refs('a', 'b') } });
-    expect(seen.json()).toMatchObject({ values: [{ value: 1 }, null] });
-    const body = { writes: [{ ...refs('b')[0], value: 1 }] };
-    target.node.failNext = new IsochronError('CONNECTION_LOST', 'the link is down');
-    const done = await target.call('POST', `${path}/commit`, { body });
-    const again = await target.call('POST', `${path}/commit`, { body });
-    expect(again.json()).toEqual(done.json());
-    expect(cluster.versions.get('default/b')).toHaveLength(1);
-    const commits = target.node.calls.slice(before).filter(({ call }) => call === 'commit');
-    // Every repetition has the home of the node that opened it, and the sentAfter of its snapshot (D4, D5).
-    for (const { request } of commits)
-      expect(request).toMatchObject({ attemptRegions: ['virginia'], sentAfter: expect.any(Number) });
-    expect(new Set(commits.map(({ request }) => (request as { sentAfter: number }).sentAfter)).size).toBe(1);
-  });
+  it.each(['neighbour', 'abroad'] as const)(
+    'an interactive transaction whose node is gone continues in its snapshot on another node: %s',
+    async (which) => {
+      const path = await open();
+      const target = { neighbour, abroad }[which];
+      gone();
+      overtake();
+      const before = target.node.calls.length;
+      target.node.failNext = new IsochronError('CONNECTION_LOST', 'the link is down');
+      const seen = await target.call('POST', `${path}/read`, { body: { keys: refs('a', 'b') } });
+      expect(seen.json()).toMatchObject({ values: [{ value: 1 }, null] });
+      const body = { writes: [{ ...refs('b')[0], value: 1 }] };
+      target.node.failNext = new IsochronError('CONNECTION_LOST', 'the link is down');
+      const done = await target.call('POST', `${path}/commit`, { body });
+      const again = await target.call('POST', `${path}/commit`, { body });
+      expect(again.json()).toEqual(done.json());
+      expect(cluster.versions.get('default/b')).toHaveLength(1);
+      const commits = target.node.calls.slice(before).filter(({ call }) => call === 'commit');
+      // Every repetition has the home of the node that opened it, and the sentAfter of its snapshot (D4, D5).
+      for (const { request } of commits)
+        expect(request).toMatchObject({ attemptRegions: ['virginia'], sentAfter: expect.any(Number) });
+      expect(new Set(commits.map(({ request }) => (request as { sentAfter: number }).sentAfter)).size).toBe(1);
+    },
+  );
 
   it('an interactive transaction continues at the same node after its restart', async () => {
     const path = await open();

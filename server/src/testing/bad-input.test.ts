@@ -36,26 +36,29 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('a bad request', () => {
-  it.each(BAD_REQUESTS)('a bad request, $name, is refused with $code', async ({ method, path, headers, body, status, code }) => {
-    const before = api.cluster.outcomes.size;
-    const payload = typeof body === 'function' ? body(context) : body;
-    const request = { headers: headers?.(context) ?? {}, body: payload };
-    const answer = await api.call(method, typeof path === 'string' ? path : path(context), request);
-    expect({ status: answer.status, body: answer.text }).toEqual({
-      status,
-      body: expect.stringContaining(`"${code}"`),
-    });
-    expect(answer.headers['content-type']).toContain('application/problem+json');
-    expect(answer.json()).toEqual({
-      type: `/errors/${code}`,
-      title: expect.any(String),
-      status,
-      code,
-      detail: expect.any(String),
-      retryable: expect.any(Boolean),
-    });
-    expect(api.cluster.outcomes.size).toBe(before);
-  });
+  it.each(BAD_REQUESTS)(
+    'a bad request, $name, is refused with $code',
+    async ({ method, path, headers, body, status, code }) => {
+      const before = api.cluster.outcomes.size;
+      const payload = typeof body === 'function' ? body(context) : body;
+      const request = { headers: headers?.(context) ?? {}, body: payload };
+      const answer = await api.call(method, typeof path === 'string' ? path : path(context), request);
+      expect({ status: answer.status, body: answer.text }).toEqual({
+        status,
+        body: expect.stringContaining(`"${code}"`),
+      });
+      expect(answer.headers['content-type']).toContain('application/problem+json');
+      expect(answer.json()).toEqual({
+        type: `/errors/${code}`,
+        title: expect.any(String),
+        status,
+        code,
+        detail: expect.any(String),
+        retryable: expect.any(Boolean),
+      });
+      expect(api.cluster.outcomes.size).toBe(before);
+    },
+  );
 });
 
 describe('a bad frame', () => {

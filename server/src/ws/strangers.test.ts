@@ -34,10 +34,13 @@ it('a connection that sends more than a hello before its hello is ended, and may
   expect(await known.answer(1)).toBeDefined();
 });
 
-it.each(['heapBytes', 'rssBytes'])('a node above %s answers OVERLOADED, and still reports that it is alive', async (limit) => {
-  api = await startApi({ limits: { [limit]: 1 } });
-  let answer = await api.call('GET', '/v1/clock');
-  while (answer.status === 200) answer = await api.call('GET', '/v1/clock');
-  expect(answer.json()).toMatchObject({ code: 'OVERLOADED', status: 503 });
-  expect((await api.call('GET', '/livez')).status).toBe(200);
-});
+it.each(['heapBytes', 'rssBytes'])(
+  'a node above %s answers OVERLOADED, and still reports that it is alive',
+  async (limit) => {
+    api = await startApi({ limits: { [limit]: 1 } });
+    let answer = await api.call('GET', '/v1/clock');
+    while (answer.status === 200) answer = await api.call('GET', '/v1/clock');
+    expect(answer.json()).toMatchObject({ code: 'OVERLOADED', status: 503 });
+    expect((await api.call('GET', '/livez')).status).toBe(200);
+  },
+);

@@ -1,6 +1,4 @@
-/**
- * Bounds of callers before they are authenticated: connections, in all and for each address, and bytes.
- */
+/** Bounds of callers before they are authenticated: connections, in all and for each address, and bytes. */
 import type { Socket } from 'node:net';
 import { Quota } from '@isochron/core';
 import type { NodeLimits } from '../http/limits.js';

@@ -196,9 +196,7 @@ async function exportRows(
   }
 }
 
-/**
- * The line of a row; undefined where it cannot be exported. A faulty row is reported, and the export continues.
- */
+/** The line of a row; undefined where it cannot be exported. A faulty row is reported, and the export continues. */
 function exportedLine(key: string, value: string | Uint8Array): string[] {
   const { line, problem } = storedRow(key, value);
   if (problem !== undefined) remark(`${JSON.stringify(key)}: ${problem}`);
