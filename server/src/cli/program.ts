@@ -169,7 +169,7 @@ function clusterCommands(program: Command): void {
     .addOption(
       new Option(
         '--limit <name=number>',
-        'bound what callers may take of the node, such as connections=1000; may be repeated, or a list with commas (names and defaults: server/src/http/README.md)',
+        'bound the use of the node by callers, such as connections=1000; may be repeated, or a list with commas (names and defaults: server/src/http/README.md)',
       )
         .env('ISOCHRON_LIMITS')
         .argParser(nodeLimits),
@@ -184,7 +184,7 @@ function clusterCommands(program: Command): void {
     .addOption(logLevel())
     .addHelpText(
       'after',
-      `\nLogs go to stderr as JSON lines. SIGTERM closes the node in order: sessions move to other nodes, what was begun is finished; a second one ends it at once. ISOCHRON_API_KEYS (keys with commas between them) is what callers need; without it the API is open, and listens on loopback only. Of two nodes, the one with the lower id dials the other.\n${examples(
+      `\nLogs go to stderr as JSON lines. SIGTERM closes the node in order: sessions move to other nodes, requests that have begun are finished; a second one ends it at once. ISOCHRON_API_KEYS holds the keys that callers need, with commas between them; without it the API is open, and listens on loopback only. Of two nodes, the one with the lower id dials the other.\n${examples(
         'ISOCHRON_SECRET=… isochron node --config cluster.yaml --node virginia-1 --data /var/lib/isochron',
         'isochron node --config cluster.yaml --node ireland-1 --peer-listen 0.0.0.0:7201 --peer-dial virginia-1=ws://10.0.0.7:7201',
       )}`,

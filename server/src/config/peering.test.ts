@@ -71,7 +71,7 @@ describe('an address that cannot be meant is refused with the reason', () => {
     expect(refusal({ listen: 'host:65536' })).toContain('ws://host:65536');
   });
 
-  it('an address to dial is refused for an unknown node, for the node itself, and for a node that dials this one', () => {
+  it('an address to dial is refused for an unknown node, the node itself, and a node that dials this one', () => {
     const url = 'ws://host:1';
     expect(refusal({ dial: { 'mumbai-1': url } })).toBe(
       'there is no node "mumbai-1" to dial; the cluster file has virginia-1, oregon-1, ireland-1',

@@ -25,7 +25,7 @@ async function greeted(target: TestApi): Promise<SessionClient> {
 }
 
 describe('a node that drains', () => {
-  it('a node that drains first stops being ready, then sends sessions elsewhere and serves them until they have left', async () => {
+  it('a node that drains is not ready first, then sends sessions elsewhere and serves them meanwhile', async () => {
     const client = await greeted(api);
     const draining = api.app.drain(BOUNDS);
     const { reason, delayMs } = await client.next(({ type }) => type === 'goaway');
@@ -62,7 +62,7 @@ describe('a node that drains', () => {
     expect(silent.frames).toMatchObject([{ type: 'error', code: 'NOT_READY' }]);
   });
 
-  it('a node that drains refuses new requests with 503 and Retry-After, and finishes those that have begun', async () => {
+  it('a node that drains refuses new requests with 503 and Retry-After, and finishes the others', async () => {
     const { headers } = await api.call('POST', '/v1/transactions');
     const path = String(headers.location);
     await api.app.drain(BOUNDS);
@@ -124,7 +124,7 @@ describe('a node that drains', () => {
     await expect(answer).rejects.toThrow('socket hang up');
   });
 
-  it('a node that drains does not wait for requests that wait for stable time: they are to wait elsewhere', async () => {
+  it('a node that drains ends requests that wait for stable time: they are to wait elsewhere', async () => {
     const ts = cluster.put('default/a', '1');
     const client = await greeted(api);
     client.send({ type: 'stable', id: 1, ts, timeoutMs: 60_000 });
@@ -177,7 +177,7 @@ describe('the caches of HTTP sessions (D13)', () => {
     expect(neighbour.sessions.store.size).toBe(0);
   });
 
-  it('the caches of HTTP sessions go to a node of the region while stable time does not advance: no session loses its writes', async () => {
+  it('the caches of HTTP sessions go to a node of the region while their writes are not stable', async () => {
     const wrote = await api.call('PUT', `${KEYS}/a`, { body: { n: 1 } });
     await api.app.drain({ ...BOUNDS, stableMs: 1 });
     network.silent.add('virginia-1');

@@ -8,7 +8,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('the type of a problem document', () => {
-  it('the type of a problem is a page with the meaning and the remedy of its code, also for callers without a key', async () => {
+  it('the type of a problem is a page with the meaning and remedy of its code, also without a key', async () => {
     const problem = (await api.call('GET', '/v1/clock')).json();
     const page = await api.call('GET', String(problem.type));
     expect(page.status).toBe(200);

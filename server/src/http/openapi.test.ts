@@ -113,7 +113,7 @@ describe('the OpenAPI document', () => {
 });
 
 describe('the start page', () => {
-  it('the start page leads to the documentation, or to the OpenAPI document where there is no documentation', async () => {
+  it('the start page leads to the documentation, or else to the OpenAPI document', async () => {
     api = await startApi({ docs: false });
     expect(await api.call('GET', '/')).toMatchObject({ status: 302, headers: { location: '/openapi.json' } });
   });

@@ -27,7 +27,7 @@ describe('GET /v1/transactions/:id', () => {
       expect(await statusOf(target, String(transaction))).toEqual({ id: transaction, status: 'committed', timestamp });
   });
 
-  it('GET /v1/transactions/:id asks the node that has the transaction open, and any other one when that one is gone', async () => {
+  it('GET /v1/transactions/:id asks the node of an open transaction, or any other when that is gone', async () => {
     const { id, snapshot } = (await api.call('POST', '/v1/transactions', {})).json();
     const second = await startApi({ cluster, id: 'virginia-2' });
     expect(await statusOf(second, String(id))).toEqual({ id, status: 'open', timestamp: snapshot });
@@ -44,7 +44,7 @@ describe('GET /v1/transactions/:id', () => {
     expect(await statusOf(api, TX_ID)).toEqual({ id: TX_ID, status, timestamp: null });
   });
 
-  it('the sentAfter distinguishes forgotten from unknown: outcomes from before the retention are undecidable (D5)', async () => {
+  it('a sentAfter before the retained outcomes is answered with forgotten, a later one with unknown (D5)', async () => {
     const { outcomeRetentionMs } = cluster.config.settings;
     const kept = packWall(api.node.now() - outcomeRetentionMs);
     expect(await statusOf(api, TX_ID)).toMatchObject({ status: 'unknown' });
@@ -61,7 +61,7 @@ describe('GET /v1/transactions/:id', () => {
     `${TX_ID}@virginia-1`,
     `${TX_ID}@virginia-1@!`,
     `${TX_ID}@virginia-1@1@2@3`,
-  ])('GET /v1/transactions/:id refuses what is not an id: %s', async (id) => {
+  ])('GET /v1/transactions/:id refuses an invalid id: %s', async (id) => {
     expect(await statusOf(api, id)).toMatchObject({ code: 'TRANSACTION_UNKNOWN', status: 404 });
   });
 
@@ -89,7 +89,7 @@ describe('GET /v1/transactions/:id', () => {
 });
 
 describe('a commit that ended without a word of its cohorts', () => {
-  it('a commit that ended without a decision of its cohorts is OUTCOME_UNKNOWN, with its id for a later question', async () => {
+  it('a commit that ended without a decision of its cohorts is OUTCOME_UNKNOWN, with its id', async () => {
     api.node.failNext = new IsochronError('CONNECTION_LOST', 'why');
     const answer = await api.call('PUT', '/v1/keyspaces/default/keys/a', { body: 1 });
     expect(answer.status).toBe(504);

@@ -78,7 +78,7 @@ describe('readiness', () => {
     },
   );
 
-  it('readiness is not refused to a node that refuses a peer with another cluster file and is linked with the others', async () => {
+  it('a node that refuses one peer for its cluster file, and is linked with the others, is ready', async () => {
     api.node.peers = [link('oregon-1', false), link('virginia-2', true)];
     api.node.differsFrom = ['oregon-1'];
     expect(await problemAt()).toBeUndefined();

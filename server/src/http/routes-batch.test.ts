@@ -205,7 +205,7 @@ describe('an interactive transaction', () => {
     expect(seen.json()).toMatchObject({ values: [{ value: 1 }] });
   });
 
-  it('an interactive transaction gives its writes to the session that opened it when the commit names none', async () => {
+  it('the writes of an interactive transaction go to the session that opened it if the commit names none', async () => {
     const wrote = await api.call('PUT', `${KEYS}/a`, { body: {} });
     const { path } = await start(session(wrote));
     const done = await api.call('POST', `${path}/commit`, { body: { writes: [{ ...refs('b')[0], value: 1 }] } });

@@ -22,7 +22,7 @@ describe('the id of an interactive transaction', () => {
     );
   });
 
-  it('the id of an interactive transaction has the entries of its snapshot, and is invalid with another number of them', () => {
+  it('the id of an interactive transaction has the entries of its snapshot, in their exact number', () => {
     const entries = fc.array(fc.integer({ min: 0, max: MAX_TIMESTAMP }), { minLength: 1, maxLength: 64 });
     fc.assert(
       fc.property(entries, fc.integer({ min: 0, max: MAX_TIMESTAMP }), (deps, hwt) => {
@@ -113,7 +113,7 @@ describe('an interactive transaction whose node is gone (D8)', () => {
     expect(done.status).toBe(200);
   });
 
-  it('an interactive transaction whose node is gone refuses reads that need own writes above its snapshot, and commits', async () => {
+  it('an interactive transaction refuses reads that need writes lost with its node, and still commits', async () => {
     const wrote = await home.call('PUT', `${KEYS}/a`, { body: { mine: true } });
     const path = await open({ 'isochron-session': String(wrote.headers['isochron-session']) });
     const shown = await home.call('POST', `${path}/read`, { body: { keys: refs('a') } });

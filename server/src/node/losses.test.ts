@@ -54,7 +54,7 @@ describe('losses', () => {
     expect(await Promise.all(asked)).toEqual([1, 2]);
   });
 
-  it('an acknowledgement that is not durable when the node closes ends with an error: the losses are still open', async () => {
+  it('an acknowledgement that is not durable when the node closes ends with an error', async () => {
     const port = new OperatorPort('virginia-1', { firstRef: 0, post: () => undefined });
     const asked = port.acknowledgeLosses('all');
     port.close();

@@ -39,7 +39,7 @@ describe('the visibility of updates of other regions', () => {
     }
   };
 
-  it('the visibility of an update is the time from its timestamp until a read shows it, or something newer', async () => {
+  it('the visibility of an update is the time from its timestamp until a read shows it or a newer one', async () => {
     sampler.received(range(START - 40));
     await pass(50);
     shown = START - 50;
@@ -67,7 +67,7 @@ describe('the visibility of updates of other regions', () => {
     expect(reads).toBe(0);
   });
 
-  it('an update that is never seen, or cannot be read, is no sample of visibility; the next one is followed again', async () => {
+  it('an update that is never seen, or cannot be read, is no sample; the next one is followed again', async () => {
     sampler.received(range(now));
     await pass(11_000);
     const given = reads;

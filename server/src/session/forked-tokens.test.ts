@@ -39,7 +39,7 @@ async function get(api: TestApi, key: string, token: Token): Promise<{ status: n
 }
 
 describe('a token that is used twice', () => {
-  it('a token that is used twice shows the write that it was given for, after another use of its origin was copied', async () => {
+  it('a token that is used twice shows its write, after another use of its origin was copied', async () => {
     const t1 = await put(a, 'q0');
     const g = await get(b, 'q0', t1);
     const wa = await put(a, 'q1', t1);
@@ -47,7 +47,7 @@ describe('a token that is used twice', () => {
     expect((await get(b, 'q1', wa)).status).toBe(200);
   });
 
-  it('a token that is used twice shows every write of its lineage, with parallel requests on two nodes of a region', async () => {
+  it('a token that is used twice shows all writes of its lineage, with parallel requests on two nodes', async () => {
     network.delayMs = 1;
     let tokens: string[] = [await put(a, 'r')];
     const missed: string[] = [];
@@ -78,7 +78,7 @@ describe('a token that is used twice', () => {
     for (const key of ['q0', 'q2', 'q3']) expect((await get(c, key, more)).status).toBe(200);
   });
 
-  it('a token that is used twice waits for stable time where a copy lacks a write and its origin does not answer', async () => {
+  it('a token that is used twice waits for stable time where a copy lacks a write of a silent origin', async () => {
     const t1 = await put(a, 'q0');
     await get(b, 'q0', t1);
     const wa = await put(a, 'q1', t1);

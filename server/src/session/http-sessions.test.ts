@@ -34,7 +34,7 @@ const read = (api: TestApi, key: string, headers: Record<string, string>) =>
   api.call('GET', `${KEYS}/${key}`, { headers });
 
 describe('a session that comes to another node (D13)', () => {
-  it('a session that comes to another node finds its writes there: the node fetches the cache that the token names', async () => {
+  it('a session that comes to another node finds its writes: the node fetches the cache of the token', async () => {
     const session = await write(one, 'a', 1);
     expect(await read(two, 'a', session)).toMatchObject({ status: 200, text: '1' });
   });

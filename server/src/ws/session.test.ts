@@ -122,7 +122,7 @@ describe.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])('a sess
     expect(await client.answer(5)).toMatchObject({ type: 'stable', ust: api.node.ust() });
   });
 
-  it('the request stable waits until every node serves the timestamp: the stable time of one node is not enough', async () => {
+  it('the request stable waits until every node serves the timestamp, not only this one', async () => {
     await client.hello();
     const ts = api.cluster.put('default/a', '1');
     api.cluster.stabiliseHere();
@@ -146,7 +146,7 @@ describe.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])('a sess
 });
 
 describe('a session', () => {
-  it('a session uses JSON for a client that offers no subprotocol, and refuses one that offers unknown ones', async () => {
+  it('a session uses JSON for a client without a subprotocol, and refuses unknown subprotocols', async () => {
     const plain = await SessionClient.open(api.url, []);
     expect(await plain.hello()).toMatchObject({ type: 'welcome' });
     plain.close();
@@ -181,7 +181,7 @@ describe('a session', () => {
     client.close();
   });
 
-  it('the welcome names the last write of a token that is not stable: a client with the token only has a gap', async () => {
+  it('the welcome names the unstable last write of a token: a client with the token only has a gap', async () => {
     const ust = api.node.ust();
     const hello = async (claims: { ust: number; hwt: number }) => {
       const client = await SessionClient.open(api.url);
@@ -193,7 +193,7 @@ describe('a session', () => {
     expect(await hello({ ust: ust - 5, hwt: ust - 3 })).toBe(0);
   });
 
-  it('a connection merges a token that another connection of its session received, and refuses an invalid one', async () => {
+  it('a connection merges a token of another connection of its session, and refuses an invalid one', async () => {
     const ust = api.node.ust();
     const client = await SessionClient.open(api.url);
     await client.hello();

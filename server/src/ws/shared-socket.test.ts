@@ -73,7 +73,7 @@ describe('sessions on a shared socket', () => {
     expect((values as [number, string][]).map(([, value]) => value === large)).toEqual(keys.map(() => true));
   });
 
-  it('sessions on a shared socket that do not take in answers hold at most a window and their credits, and are ended in time', async () => {
+  it('sessions on a shared socket that do not read hold at most a window and their credits, and end', async () => {
     api = await startApi({ limits: { stalledMs: 1 } });
     api.cluster.put('default/a', JSON.stringify('x'.repeat(900_000)));
     api.cluster.stabilise();
@@ -92,7 +92,7 @@ describe('sessions on a shared socket', () => {
     expect(api.app.sessionCounts()).toMatchObject({ sockets: 1, sessions: 1 });
   });
 
-  it('sessions on a shared socket that do not take in answers are not read from: their requests wait until they do', async () => {
+  it('sessions on a shared socket that do not read are not read from until they do', async () => {
     api = await startApi();
     api.cluster.put('default/a', JSON.stringify('x'.repeat(900_000)));
     api.cluster.stabilise();
@@ -113,7 +113,7 @@ describe('sessions on a shared socket', () => {
     expect(slow.frames.map(({ id }) => id)).toEqual([undefined, 1, 2, 3, 4]);
   });
 
-  it('sessions on a shared socket end alone: by a bad hello, an undecodable frame, invalid text, or a message above the limit', async () => {
+  it('sessions on a shared socket end alone by a bad hello, frame or text, or a too large message', async () => {
     api = await startApi({ apiKeys: ['right'] });
     const shared = await SharedClient.open(api.url);
     const good = shared.session();
@@ -150,7 +150,7 @@ describe('sessions on a shared socket', () => {
     await until(() => api.app.sessionCounts().sessions === 1);
   });
 
-  it('sessions on a shared socket count as connections, of an address and in all, and give their places back', async () => {
+  it('sessions on a shared socket count as connections, and give their places back', async () => {
     api = await startApi({ limits: { connections: 100, connectionsPerAddress: 4 } });
     const shared = await SharedClient.open(api.url);
     const sessions = [await shared.greeted(), await shared.greeted(), await shared.greeted()];
@@ -179,7 +179,7 @@ describe('sessions on a shared socket', () => {
     expect(api.app.sessionCounts().sessions).toBe(3);
   });
 
-  it('sessions on a shared socket hold no place once they are closed, whether their client answers that or not', async () => {
+  it('sessions on a shared socket hold no place once they are closed, even if their client is silent', async () => {
     api = await startApi({ apiKeys: ['right'], limits: { strangers: 10, strangersPerAddress: 3 } });
     const shared = await SharedClient.open(api.url);
     const last = shared.session();
@@ -190,7 +190,7 @@ describe('sessions on a shared socket', () => {
     answers.mockRestore();
   });
 
-  it('sessions on a shared socket send a bounded number of bytes before their hello, in any number of messages', async () => {
+  it('sessions on a shared socket send a bounded number of bytes before their hello, in all messages', async () => {
     api = await startApi({ limits: { strangerBytes: 10_000 } });
     const shared = await SharedClient.open(api.url);
     await shared.greeted();
@@ -209,7 +209,7 @@ describe('sessions on a shared socket', () => {
     expect(await stranger.closed).toBe(1009);
   });
 
-  it('sessions on a shared socket are limited to the channels of a socket, and opening more ends no other session', async () => {
+  it('sessions on a shared socket are limited in number, and opening more ends no other session', async () => {
     api = await startApi({ limits: { strangers: 5000, strangersPerAddress: 5000 } });
     const shared = await SharedClient.open(api.url);
     const session = await shared.greeted();
@@ -220,7 +220,7 @@ describe('sessions on a shared socket', () => {
     expect(api.app.sessionCounts().sessions).toBe(CHANNEL_LIMITS.channels);
   });
 
-  it('sessions on a shared socket are each sent elsewhere and closed with the code of a restart when the node closes', async () => {
+  it('sessions on a shared socket are sent elsewhere and closed as for a restart when the node closes', async () => {
     api = await startApi();
     const shared = await SharedClient.open(api.url);
     const unused = await SharedClient.open(api.url);
@@ -236,7 +236,7 @@ describe('sessions on a shared socket', () => {
     expect(await unused.closedCode).toBe(1012);
   });
 
-  it('sessions on a shared socket that do not leave are closed with the code of a restart', async () => {
+  it('sessions on a shared socket that do not leave are closed as for a restart', async () => {
     api = await startApi();
     const shared = await SharedClient.open(api.url);
     const sessions = [await shared.greeted(), await shared.greeted()];
@@ -345,7 +345,7 @@ it('large transactions of many sessions of the SDK arrive whole over one socket,
   clearInterval(stabilise);
 });
 
-it('a client that also offers its own subprotocol gets a shared socket, and an old client the subprotocol that it offers', async () => {
+it('a client that also offers its own subprotocol gets a shared socket, and an old client its own', async () => {
   api = await startApi();
   const chosen = async (offered: string[]): Promise<string> => {
     const client = await SessionClient.open(api.url, offered);

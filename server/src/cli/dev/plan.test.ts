@@ -38,7 +38,7 @@ describe('the cluster file of isochron dev', () => {
     expect(wan.oneWayMs['virginia>ireland']).toBe(40.2);
   });
 
-  it('the cluster file of isochron dev keeps its placement when only delays change, so that the data stays usable', () => {
+  it('the cluster file of isochron dev keeps its placement, and so its data, when only delays change', () => {
     expect(configOf({ wan: 'aws' }).cluster).toBe(configOf({}).cluster);
   });
 
