@@ -52,7 +52,7 @@ async function serve(): Promise<void> {
     bare: bareUrl,
     echo: typeof address === 'object' && address !== null ? address.port : 0,
   };
-  // Stable time moves as it does in a live cluster.
+  // Stable time advances as in a live cluster.
   setInterval(() => cluster.stabilise(), 5);
   process.send?.(ports);
 }
