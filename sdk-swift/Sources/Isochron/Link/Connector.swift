@@ -76,8 +76,8 @@ final class Connector {
         loop.closeAll(waitMs: Self.closeWaitMs, done)
     }
 
-    /// An answer is overdue on a connection that seems alive: pings it through another request. Returns whether a
-    /// connection owes the answer.
+    /// An answer is overdue on a connection that seems alive: drops that one, so that another is asked. Returns whether
+    /// a connection owed the answer.
     func suspect(_ exchange: Exchange) -> Bool {
         let owing = ([current].compactMap({ $0 }) + draining).filter { $0.owes(exchange) }
         for connection in owing { connection.drop(.lost("\(connection.url) owes an answer for too long")) }

@@ -57,8 +57,7 @@ enum Files {
         }
     }
 
-    /// Some file systems cannot do it, and need not: then a power failure, but no end of the app, may lose the new
-    /// name.
+    /// Some file systems cannot do this: then a power failure may lose the new name, but an end of the app does not.
     private static func syncFolder(of path: String) {
         let folder = open(URL(fileURLWithPath: path).deletingLastPathComponent().path, O_RDONLY | O_CLOEXEC)
         if folder < 0 { return }
