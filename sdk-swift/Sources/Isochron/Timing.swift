@@ -34,7 +34,7 @@ final class SystemTiming: Timing {
     func after(_ ms: Double, _ body: @escaping @SessionActor () -> Void) -> Alarm {
         let alarm = Alarm()
         let task = Task { @SessionActor in
-            // The alarm itself checks whether it was cancelled.
+            // A cancelled sleep ends early: the alarm decides whether to run.
             try? await Task.sleep(until: .now + .ofMs(ms), clock: .continuous)
             if alarm.isCancelled { return }
             alarm.onCancel = nil

@@ -174,7 +174,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
     /// Called before a send: returns its attempts.
     final func sending(on connection: Connection) -> [Cohorts] {
         let home = attempts.last?.home
-        // The timestamp of the attempt before is not known: the next one waits until that one is given up.
+        // The lower bound of the attempt before is not known: the next one waits until that one is given up.
         if home.map({ orphaned || mustMove(from: $0, on: connection) }) ?? true { addAttempt(connection.cohorts) }
         held = false
         orphaned = false

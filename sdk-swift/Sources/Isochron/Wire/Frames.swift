@@ -21,7 +21,7 @@ struct Welcome: Sendable {
     let seenSnapshot: Snapshot
     /// The node's stable time, if the protocol's snapshots are not stable times.
     let stable: Timestamp?
-    /// State of the token's session, under protocols of single operations: validated by its rules.
+    /// State of the token's session, under protocols of single operations: not validated yet.
     let seen: Raw?
     /// Commit timestamp of the session's last write, if that is not visible everywhere; else 0.
     let hwt: Timestamp

@@ -117,8 +117,7 @@
             }
         }
 
-        /// The task begins the closing handshake at once, before its queue is sent, so the close waits until all has
-        /// been sent.
+        /// The task would begin the closing handshake before its queue is sent: this waits until all is sent.
         private func closeWhenSent(_ state: inout State) {
             guard let close = state.closing, let code = close.code, let task = state.task else { return }
             guard !state.isCloseSent, state.unsent == 0 else { return }

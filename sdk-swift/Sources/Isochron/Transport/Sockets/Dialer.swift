@@ -3,8 +3,7 @@
 
     /// Connects to the first address that answers.
     ///
-    /// An address that does not answer does not delay the next one: that is tried in parallel a moment later (RFC
-    /// 8305).
+    /// If an address does not answer, the next one is tried a moment later, in parallel (RFC 8305).
     struct Dialer {
         /// Delay between two attempts, in seconds.
         private static let staggerSeconds = 0.25
