@@ -1,7 +1,7 @@
 import IsochronSession
 import XCTest
 
-/// One word, twice: to Swift's strings they are the same.
+/// One word in two spellings, which Swift strings treat as equal.
 private let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
 
 final class ExactTextTests: XCTestCase {

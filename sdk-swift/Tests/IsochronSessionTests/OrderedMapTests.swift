@@ -28,7 +28,7 @@ final class OrderedMapTests: XCTestCase {
         XCTAssertEqual(map.entries.count, 0)
     }
 
-    /// Against the plainest way to have the same: a list.
+    /// The reference is a plain list of pairs.
     func testItDoesWhatAListOfPairsWould() {
         var random = SeededRandom(seed: 7)
         var map = OrderedMap<Int, Int>()

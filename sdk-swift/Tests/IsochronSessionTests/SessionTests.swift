@@ -1,7 +1,7 @@
 import IsochronSession
 import XCTest
 
-/// What the vectors do not say: values that are copied, and errors that say what they are about.
+/// Cases beyond the vectors: copied values, and the fields of errors.
 final class SessionTests: XCTestCase {
     private let id = String(repeating: "a", count: 22)
 
@@ -79,8 +79,7 @@ final class SessionTests: XCTestCase {
         XCTAssertEqual(session.id, other)
     }
 
-    /// No snapshot, stable time or vector may end the program, however odd it is: not everything is checked before it
-    /// comes here.
+    /// No snapshot, stable time or vector may end the program: sessions get some of them unvalidated.
     func testNoNumberIsAnAccident() throws {
         let odd: [Timestamp] = [.min, -1, 0, 1, .max]
         for rules in [SessionRules.paris, .bpr, .nocc, .wren, .cure, .hCure] {

@@ -1,7 +1,7 @@
 import IsochronSession
 import XCTest
 
-/// The sessions of Swift do what those of TypeScript do. The vectors come from `test/vectors`.
+/// The sessions of Swift behave like those of TypeScript. The vectors come from `test/vectors`.
 final class SessionVectorTests: XCTestCase {
     func testThereIsASessionForEachProtocolOfTheVectors() throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: vectorsFolder().path)
@@ -44,7 +44,7 @@ final class SessionVectorTests: XCTestCase {
     }
 }
 
-/// Names, values and pauses are those of TypeScript.
+/// Names, values and pauses equal those of TypeScript.
 final class PureVectorTests: XCTestCase {
     func testKeysHaveTheSameOrderAndLimits() throws {
         expectNoDifference(check(try readVectors("keys.json", as: KeyVectors.self)))

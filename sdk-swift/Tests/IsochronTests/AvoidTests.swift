@@ -11,7 +11,7 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
         options.regions = [("virginia", []), ("oregon", []), ("ireland", [])]
     }
 
-    /// What the commits that came avoid.
+    /// The regions that the received commits avoid.
     @SessionActor
     private func avoids(_ node: FakeServer) -> [[[String]]?] {
         node.received("commit").map(\.avoids)
@@ -43,7 +43,7 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
         node.unresponsive = (["x"], ["oregon", "ireland", "virginia"])
         try await world.client([node]).set("a", 1)
         XCTAssertEqual(avoids(node), [[["ireland", "oregon"]], nil])
-        // A node that names no regions leaves it open which ones are left.
+        // Without the names of its regions, a node does not show which ones would be left.
         let nameless = world.server()
         nameless.unresponsive = Self.oregon
         try await world.client([nameless]).set("a", 1)
@@ -111,7 +111,7 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
         let node = world.server(FakeStore(), Self.threeRegions)
         let app = try await world.client([node])
         node.script = { frame in
-            // A client that never makes another attempt gets its answer some time, too.
+            // A client that never makes another attempt gets an answer after a while, too.
             let isFirst = frame.texts("attemptRegions").count == 1 && node.received("commit").count < 5
             guard frame.type == "commit", isFirst else { return .answer }
             node.unresponsive = Self.oregon

@@ -4,7 +4,7 @@ import XCTest
 
 @testable import Isochron
 
-/// Whatever comes from the network ends in a typed error or costs the connection: never a trap, never a call without an
+/// Any input from the network ends in a typed error or costs the connection: it causes no trap, and no call without an
 /// end.
 final class BadInputTests: XCTestCase, @unchecked Sendable {
     private static let deep = String(repeating: "[", count: 100_000)
@@ -27,7 +27,7 @@ final class BadInputTests: XCTestCase, @unchecked Sendable {
         ust(unresponsive: #"{"nodes":[],"regions":[7]}"#),
     ]
 
-    /// A frame that is right but for what it says of nodes that do not answer.
+    /// A valid frame, except for its list of unresponsive nodes.
     private static func ust(unresponsive: String) -> String {
         let freshness = #"{"now":1,"stalenessMs":0,"stale":false,"heldBackBy":null}"#
         return #"{"type":"ust","ust":5000,"freshness":\#(freshness),"unresponsive":\#(unresponsive)}"#

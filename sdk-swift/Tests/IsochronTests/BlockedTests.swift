@@ -24,7 +24,7 @@ private struct InDoubt {
         try await until("sent") { node.received("commit").count > 1 }
     }
 
-    /// The commit, as it was sent first.
+    /// The first send of the commit.
     var sent: FakeFrame? { node.received("commit").dropFirst().first }
 }
 
@@ -82,7 +82,7 @@ final class DetachTests: XCTestCase, @unchecked Sendable {
         let write = try await waiting.value
         XCTAssertNotEqual(write.txId.split(separator: ".").first, sent.text("tx")?.split(separator: ".").first)
         XCTAssertEqual(node.received("commit").last?.number("hwt"), sent.number("hwt"))
-        // Own writes from before are still read from the cache; the undecided one is not there.
+        // Earlier own writes are still read from the cache; the undecided one is not there.
         let read = try await app.getMany(["before", "a", "b"], as: Int.self)
         XCTAssertEqual(read, [1, nil, 1])
         let pending = await app.currentStatus.pendingCommits
@@ -178,7 +178,7 @@ final class DetachTests: XCTestCase, @unchecked Sendable {
         XCTAssertNotEqual(write.txId.split(separator: ".").first, detached?.split(separator: ".").first)
         let put = try XCTUnwrap(node.received("put").last)
         XCTAssertEqual(put.text("key"), "default/b")
-        // What the session saw before goes along.
+        // It carries everything that the session saw before.
         XCTAssertEqual(put.numbers("seen"), [1001, 0])
         let session = await app.session.export()
         held.open()

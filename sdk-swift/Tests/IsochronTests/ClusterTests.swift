@@ -4,7 +4,7 @@ import XCTest
 
 @testable import Isochron
 
-/// Against a cluster that runs: `ISOCHRON_CLUSTER=http://127.0.0.1:7101,http://127.0.0.1:7111 swift test`.
+/// Against a running cluster: `ISOCHRON_CLUSTER=http://127.0.0.1:7101,http://127.0.0.1:7111 swift test`.
 final class ClusterTests: XCTestCase, @unchecked Sendable {
     /// Keys that no other run uses.
     private let run = "swift-\(UUID().uuidString)"

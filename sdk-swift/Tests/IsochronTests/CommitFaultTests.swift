@@ -39,7 +39,7 @@ final class LostCommitTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(second?.texts("attemptRegions"), [home.region])
         XCTAssertEqual(second?.number("sentAfter"), first?.number("sentAfter"))
         XCTAssertEqual(second?.number("hwt"), first?.number("hwt"))
-        // Nothing is open there: the retry brings the snapshot along.
+        // The node has no open transaction: the retry includes the snapshot.
         XCTAssertEqual(second?.number("snapshot"), 1000)
         XCTAssertEqual(store.outcomes.count, 1)
     }
@@ -142,7 +142,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
         home.script = { $0.type == "commit" ? refusal($0.id, "OUTCOME_PENDING", retryable: true) : .answer }
         try await app.set("a", 1)
         XCTAssertEqual(home.received("commit").map { $0.texts("attemptRegions") }, [[home.region]])
-        // The same commit, under the same home: its cohorts can be reached from there.
+        // The same commit, with the same home: its cohorts can be reached from there.
         XCTAssertEqual(other.received("commit").map { $0.texts("attemptRegions") }, [[home.region]])
         XCTAssertEqual(neighbour.received("commit").count, 0)
     }
@@ -176,7 +176,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
             try await app.set("a", 1)
             XCTAssertEqual(node.received("commit").map { $0.texts("attemptRegions").count }, [1, 2, 3])
             refusals.set(.max)
-            // A cohort's durable word: no doubt is left, and the next commit need not wait.
+            // A cohort's durable answer: the outcome is known, and the next commit need not wait.
             let refused = await code { try await app.set("a", 2) }
             XCTAssertEqual(refused, expected)
             refusals.set(0)
@@ -238,7 +238,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     func testItKeepsItsHomeWhereAnEarlierSendingMayHaveBegunIt() async throws {
         let cluster = try await TwoRegions(seeded: true)
         let (app, home, other) = (cluster.app, cluster.home, cluster.other)
-        // It takes the commit, and is not to be reached any more.
+        // It takes the commit, and cannot be reached any more.
         home.script = { _ in home.received("commit").isEmpty ? .answer : .close }
         other.script = { frame in
             frame.type == "commit" && other.received("commit").count == 1
@@ -249,7 +249,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(other.received("commit").map { $0.texts("attemptRegions") }, [[home.region], [home.region]])
     }
 
-    /// A client of a node that answers no commits, and what a write came to there.
+    /// A client of a node that answers no commits, and the result of a write there.
     @SessionActor
     private func inDoubt(id: String? = nil) async throws -> (IsochronClient, FakeServer, IsochronError?) {
         let world = World()

@@ -9,7 +9,7 @@ final class ConnectTests: XCTestCase, @unchecked Sendable {
         let (world, store) = (World(), FakeStore())
         let far = world.server(store) { $0.region = "far" }
         let near = world.server(store) { $0.region = "near" }
-        // The far one is there first, and takes long to answer; the near one opens only then, and answers at once.
+        // The far one opens first, and takes long to answer; the near one opens only then, and answers at once.
         let (ping, hello) = (Gate(), Gate())
         far.script = { frame in
             guard frame.type == "ping" else { return .answer }
@@ -132,7 +132,7 @@ final class ConnectTests: XCTestCase, @unchecked Sendable {
         let world = World()
         let node = world.server()
         var todos: DocumentCollection<Int>? = try await world.client([node]).collection("todos", of: Int.self)
-        // What was made from it holds it, too.
+        // Objects that were made from it hold it, too.
         _ = try await todos?.get("1")
         XCTAssertEqual(node.connections, 1)
         todos = nil

@@ -4,7 +4,7 @@ import XCTest
 @testable import Isochron
 
 final class ConnectionTests: XCTestCase, @unchecked Sendable {
-    /// Reads so many keys in one turn of the actor.
+    /// Reads `count` keys in one turn of the actor.
     @SessionActor
     private func readMany(_ app: IsochronClient, _ keys: [String]) async throws {
         let driver = app.lifetime.driver
@@ -190,7 +190,7 @@ final class ConnectionTests: XCTestCase, @unchecked Sendable {
     }
 }
 
-/// A cluster of two regions, and a client; `home` is where it is connected.
+/// A cluster of two regions, and a client; `home` is the node of its connection.
 @SessionActor
 struct TwoRegions {
     let world = World()
@@ -211,7 +211,7 @@ struct TwoRegions {
         (home, other) = region == "virginia" ? (east, west) : (west, east)
     }
 
-    /// Somebody else changes both keys, and everybody can see it.
+    /// Another client changes both keys; the change is visible in every region.
     func overtake() {
         store.seed("default/a", "2")
         store.seed("default/b", "2")

@@ -15,7 +15,7 @@ final class DocumentationTests: XCTestCase, @unchecked Sendable {
         return text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// The lines between two marks, without what all of them are indented by.
+    /// The lines between two marks, without their common indentation.
     private func blocks(of lines: [String], from start: String, to end: String) -> [[String]] {
         var found: [[String]] = []
         var block: [String]?

@@ -4,7 +4,7 @@ import XCTest
 @testable import Isochron
 
 final class HomingTests: XCTestCase, @unchecked Sendable {
-    /// Answers pings after a while: the distance of a server.
+    /// Delays the answers to pings, as a distant server would.
     @SessionActor
     private func putFarAway(_ node: FakeServer) {
         node.script = { frame in
@@ -18,7 +18,7 @@ final class HomingTests: XCTestCase, @unchecked Sendable {
         }
     }
 
-    /// A client next to `near`, which has gone away, so that it is with `distant` now.
+    /// A client near `near`, which has gone away, so that the client uses `distant` now.
     @SessionActor
     private func awayFromHome() async throws -> (app: IsochronClient, near: FakeServer, distant: FakeServer) {
         let (world, store) = (World(), FakeStore())
@@ -86,7 +86,7 @@ final class HomingTests: XCTestCase, @unchecked Sendable {
         near.script = { $0.type == "hello" && !ready.get() ? refusal(nil, "NOT_READY", retryable: true) : .answer }
         near.restart()
         try await until("looked at twice") { near.received("hello").count >= hellos + 2 }
-        // It serves again, and its stable time is still where it was when it went away.
+        // It serves again, and its stable time has not advanced since it went away.
         near.freshness = ["stalenessMs": 60000]
         ready.set(true)
         let before = near.received("hello").count

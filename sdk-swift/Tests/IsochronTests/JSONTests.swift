@@ -56,7 +56,7 @@ final class JSONTests: XCTestCase, @unchecked Sendable {
         XCTAssertNoThrow(try JSONReader.read(deepest))
     }
 
-    /// Every beginning of a text, and every text with one byte changed, ends with a value or an error.
+    /// Every prefix of a text, and every text with one byte changed, ends with a value or an error.
     func testNoTextMakesItTrap() {
         let text =
             #"[{"type":"values","id":12,"snapshot":1.5e3,"values":[[1,"\u00e9\n"],null,{"bytes":"AQ=="}]},true,false]"#

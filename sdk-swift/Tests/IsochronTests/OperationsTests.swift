@@ -9,7 +9,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
         options.capabilities = ["operations", "rot", "stable", "snapshots"]
     }
 
-    /// Types of the frames that came, but for those of every connection.
+    /// Types of the received frames, except for those of every connection.
     @SessionActor
     private func asked(_ node: FakeServer) -> [String] {
         node.frames.map(\.type).filter { $0 != "hello" && $0 != "ping" }
@@ -113,7 +113,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
         }
         let app = try await world.client([east])
         try await app.set("a", 1)
-        // A read that is under way is made anew where it goes.
+        // A read under way is made anew on the next connection.
         east.script = { $0.type == "get" ? .drop : .answer }
         let reading = start { try await app.get("a", as: Int.self) }
         try await until("asked") { east.received("get").count == 1 }

@@ -4,7 +4,7 @@ import XCTest
 
 @testable import Isochron
 
-/// Keeps what is saved in memory, and does what a test wants meanwhile.
+/// Keeps saved sessions in memory, with a hook for tests.
 private actor MemoryStore: SessionStore {
     private(set) var saved: [ExportedSession] = []
     private var onSave: @Sendable () async throws -> Void = {}
@@ -34,7 +34,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
         let file = FileSessionStore(url: try folder().appendingPathComponent("session.json"))
         let first = try await world.client([world.server(store)], store: file)
         try await first.set("a", 1)
-        // The process ends here: nothing of the first client is asked any more.
+        // The process ends here: the first client is not used any more.
         let west = world.server(store) { $0.region = "oregon" }
         let second = try await world.client([west], store: file)
         let value = try await second.get("a", as: Int.self)
@@ -77,7 +77,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
         let saved = await store.saved
         XCTAssertEqual(saved.last?.hwt, 1003)
         XCTAssertEqual(saved.last?.writes.count, 3)
-        // Those that came while one save was under way share the next.
+        // Changes during one save share the next.
         XCTAssertLessThanOrEqual(saved.count, 3)
     }
 

@@ -68,7 +68,7 @@ final class ProtocolsTests: XCTestCase, @unchecked Sendable {
         }
         XCTAssertEqual(node.received("start").map { $0.number("at") }, [nil, 1000])
         XCTAssertEqual(node.received("start").map { $0.numbers("deps") }, [nil, [1000, 900]])
-        // It is no longer open under its own name: the commit says what it read from.
+        // It is no longer open under its own id: the commit carries its snapshot.
         XCTAssertEqual(node.received("commit").first?.number("snapshot"), 1000)
         XCTAssertEqual(node.received("commit").first?.numbers("deps"), [1000, 900])
     }
@@ -152,7 +152,7 @@ final class ProtocolsTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(early, .stableTimeout)
         node.store.stabilise()
         try await write.stable()
-        // Known by now.
+        // It is known by now.
         let asked = node.received("stable").count
         try await write.stable()
         XCTAssertEqual(node.received("stable").count, asked)

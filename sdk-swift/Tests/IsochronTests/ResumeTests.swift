@@ -4,7 +4,7 @@ import XCTest
 @testable import Isochron
 
 final class ResumeTests: XCTestCase, @unchecked Sendable {
-    /// What happens to the node that gets the operation: it dies before or after it did it, or says nothing from then
+    /// A fault of the node that gets the operation: it dies before or after the operation, or sends nothing from then
     /// on.
     private enum Fault: CaseIterable {
         case close
@@ -81,7 +81,7 @@ final class ResumeTests: XCTestCase, @unchecked Sendable {
         }
         XCTAssertEqual(read, [1, 1])
         XCTAssertEqual(other.received("start").first?.number("at"), 1002)
-        // An opening of its own: the other one may still be held by a coordinator that only the client cannot reach.
+        // An opening of its own: an unreachable coordinator may still hold the other one.
         XCTAssertNotEqual(other.received("start").first?.text("tx"), home.received("start").first?.text("tx"))
     }
 
@@ -112,7 +112,7 @@ final class ResumeTests: XCTestCase, @unchecked Sendable {
         let installed = Gate()
         other.script = { frame in
             if frame.type == "start" { return other.received("start").count == 1 ? .hold(installed) : .answer }
-            // As a node does whose start is still waiting.
+            // As a node with a waiting start does.
             return frame.type == "read" && other.openTransactions == 0
                 ? refusal(frame.id, "TRANSACTION_UNKNOWN", retryable: false) : .answer
         }

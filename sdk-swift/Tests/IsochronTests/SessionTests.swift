@@ -126,7 +126,7 @@ final class SessionTests: XCTestCase, @unchecked Sendable {
         try await second.set("d", 1)
         let ids = [east, west].compactMap { $0.received("commit").first?.text("tx")?.split(separator: ".").first }
         XCTAssertEqual(Set(ids).count, 2)
-        // Its commits lie after what the first one saw and wrote.
+        // Its commits lie above everything that the first one saw and wrote.
         XCTAssertEqual(west.received("commit").first?.number("hwt"), exported.hwt)
     }
 

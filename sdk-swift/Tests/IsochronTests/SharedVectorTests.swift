@@ -3,7 +3,7 @@ import XCTest
 
 @testable import Isochron
 
-/// Exported sessions, errors and merge patches are those of TypeScript. The vectors come from `test/vectors`.
+/// Exported sessions, errors and merge patches equal those of TypeScript. The vectors come from `test/vectors`.
 final class SharedVectorTests: XCTestCase {
     func testExportedSessionsAreTakenRefusedAndWrittenAlike() throws {
         for item in try vectors("exports.json").items("imports") {
@@ -80,7 +80,7 @@ final class SharedVectorTests: XCTestCase {
         for item in cases {
             let members = try item.members("document")
             let shape = try Shape(try members.required("document"))
-            // Bytes are a document, and no part of one that is encoded.
+            // Bytes can be a whole document, but not a part of an encoded one.
             let documents: [(Bool, () throws -> Value)] = [
                 (!shape.isBytes, { try DocumentCoding().encode(shape, .standard) }),
                 (shape.isJSONValue, { try DocumentCoding().encode(try shape.document, .standard) }),
@@ -90,7 +90,7 @@ final class SharedVectorTests: XCTestCase {
                     XCTAssertThrowsError(try document(), "\(item)") { error in
                         let error = error as? IsochronError
                         XCTAssertEqual(error?.code.rawValue, try? members.text("refused"))
-                        // An encoder does not say where it is too deep.
+                        // An encoder does not report the path of a document that is too deep.
                         let path = i == 0 && shape.isNested ? "document" : (try? members.text("path")) ?? ""
                         XCTAssertTrue(error?.message.hasPrefix("\(path): ") == true, "\(path) in \(error as Any)")
                     }
@@ -126,7 +126,7 @@ extension Raw {
     }
 }
 
-/// A document of `documents.json`: what JSON cannot hold is named.
+/// A document of `documents.json`: values beyond JSON have names.
 private indirect enum Shape: Encodable, Sendable {
     case json(JSONValue)
     case number(Double)
@@ -165,7 +165,7 @@ private indirect enum Shape: Encodable, Sendable {
 
     var isNested: Bool { nestedLists != nil }
 
-    /// Whether it is a document without `Codable`, too: bytes are no part of one.
+    /// Whether it can be a document without `Codable`: bytes cannot be a part of one.
     var isJSONValue: Bool { (try? document) != nil }
 
     /// Without `Codable`.

@@ -77,7 +77,7 @@ final class StatusTests: XCTestCase, @unchecked Sendable {
             return (before, await tx.staleness)
         }
         XCTAssertNil(ages.0)
-        // This machine's clock says that a timestamp of 1000 is more than a year old.
+        // By this machine's clock, a timestamp of 1000 is more than a year old.
         let inStatus = await app.currentStatus.staleness
         let inSession = await app.session.staleness
         let inSnapshot = await snapshot.staleness

@@ -3,7 +3,7 @@ import XCTest
 
 @testable import Isochron
 
-/// What takes long, by a clock that goes on when the test says so.
+/// Long waits, by a clock that the test advances.
 final class TimingTests: XCTestCase, @unchecked Sendable {
     @SessionActor
     func testReconnectingPausesGrowToThirtySecondsAndNoFurther() async throws {

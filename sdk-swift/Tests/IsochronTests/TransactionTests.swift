@@ -23,7 +23,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(write?.timestamp, node.store.clock)
         XCTAssertEqual(Array(node.packing[before...]), [2, 1])
         XCTAssertEqual(node.frames.suffix(3).map(\.type), ["start", "read", "commit"])
-        // It is open there, so the commit ends it and names no snapshot.
+        // It is open there, so the commit ends it and needs no snapshot.
         XCTAssertNil(node.received("commit").first?["snapshot"])
         XCTAssertEqual(node.openTransactions, 0)
     }
@@ -45,7 +45,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
                 try await Task { try await app.set("b", 1) }.value
             }
         }
-        // Another client's write is none of it, nor is one after its end.
+        // A write of another client is not part of it, nor is one after its end.
         late.cancel()
         _ = try await late.value
         XCTAssertEqual(node.received("commit").count, 2)
@@ -232,7 +232,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
             XCTAssertEqual(at, stillAt)
             let reopened = other.received("start").first
             XCTAssertEqual(reopened?.number("at"), at)
-            // A new name on the server: what is left of the first opening is never met.
+            // A new id on the server: the rest of the first opening is never used.
             let opened = home.received("start").first
             XCTAssertNotEqual(reopened?.text("tx"), opened?.text("tx"))
             try tx.set("c", 1)
@@ -321,7 +321,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(unknown?.txId, node.received("commit").first?.text("tx"))
         XCTAssertEqual(unknown?.sentAfter, 1000)
         held.open()
-        // The outcome is learned all the same, and later commits follow it.
+        // The client learns the outcome, and later commits follow it.
         try await app.set("c", 1)
         let read = try await app.getMany(["a", "b"], as: Int.self)
         XCTAssertEqual(read, [1, nil])

@@ -1,6 +1,6 @@
 import IsochronSession
 
-/// Tells a session of single operations what a file says.
+/// Applies the events of a file to a session of single operations.
 struct OperationPlayer: Player {
     private let rules: OperationSessionRules
     private var session: OperationSession

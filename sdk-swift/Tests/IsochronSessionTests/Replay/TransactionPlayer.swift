@@ -1,6 +1,6 @@
 import IsochronSession
 
-/// Tells a session of transactions what a file says.
+/// Applies the events of a file to a session of transactions.
 struct TransactionPlayer: Player {
     private let rules: SessionRules
     private var session: Session

@@ -93,7 +93,7 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
         expectNothingLeft(world)
     }
 
-    /// No timer and no socket.
+    /// No timer and no socket is left.
     @SessionActor
     private func expectNothingLeft(_ world: MachineWorld, line: UInt = #line) {
         XCTAssertEqual(world.network.timerMs, .infinity, line: line)

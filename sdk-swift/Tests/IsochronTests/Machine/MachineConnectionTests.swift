@@ -23,7 +23,7 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
         let (world, home, other) = (scene.world, scene.home, scene.other)
         home.script = { $0.type == "read" || $0.type == "ping" ? .drop : .answer }
         let first = world.read("first")
-        // The look has measured the other one, and waits for the ping of this one: no credit is left.
+        // The look has measured the other one, and waits for the ping of this one: no credit is free.
         world.run(200)
         let second = world.read("second")
         world.run(1)
@@ -83,7 +83,7 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
         scene.network.push(home, ["type": "goaway", "reason": "restart", "delayMs": 60_000])
         world.run(25)
         XCTAssertEqual(other.received("hello").last?.text("token"), "east-0")
-        // The old connection still answers what it owes, after the hello of the new one.
+        // The old connection still answers its requests, after the hello of the new one.
         scene.network.push(home, committed(home))
         world.run(100)
         XCTAssertEqual(world.current?.region, "west")

@@ -3,7 +3,7 @@ import XCTest
 
 @testable import Isochron
 
-/// A write, as the machine carries it.
+/// Writes of the machine.
 final class MachineWriteTests: XCTestCase, @unchecked Sendable {
     @SessionActor
     func testOneWhoseConnectionIsLostIsSentAgainUnchangedOnTheNextOne() async throws {

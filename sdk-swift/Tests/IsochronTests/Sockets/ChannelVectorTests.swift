@@ -3,7 +3,7 @@ import XCTest
 
 @testable import Isochron
 
-/// Shared sockets have the bytes of TypeScript's. The vectors come from `test/vectors`.
+/// Shared sockets send the same bytes as in TypeScript. The vectors come from `test/vectors`.
 final class ChannelVectorTests: XCTestCase {
     func testTheBytesOfEveryKindOfEntryAreWrittenAndReadAlike() throws {
         let cases = try vectors("channels.json").items("entries")
@@ -74,7 +74,7 @@ private func bytes(_ hex: String) throws -> [UInt8] {
 }
 
 extension Raw.Members {
-    /// Bytes that are all the same.
+    /// Repeated copies of one byte.
     fileprivate var payload: [UInt8] {
         get throws {
             let length = Int(try required("length").count("length"))

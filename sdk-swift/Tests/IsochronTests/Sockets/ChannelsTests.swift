@@ -2,7 +2,7 @@ import XCTest
 
 @testable import Isochron
 
-/// The channels of a shared socket beyond what the vectors of `test/vectors` show.
+/// The channels of a shared socket beyond the vectors of `test/vectors`.
 final class ChannelsTests: XCTestCase {
     private let channels = Channels(maxMessageBytes: 3 * ChannelLimits.chunkBytes)
 
@@ -47,7 +47,7 @@ final class ChannelsTests: XCTestCase {
         for channel in stuck { channels.send(channel, .binary(bytes(2 * chunk, 1))) }
         channels.send(all[6], .binary(bytes(2 * chunk, 2)))
         XCTAssertEqual(try sent().flatMap(read), [])
-        // One of the four ends. The two that are offered its place cannot use it.
+        // One of the four ends. The two channels that are offered its place cannot use it.
         _ = try receive(Entry(channel: all[2], content: .credit(chunk + ChannelLimits.headerBytes)))
         let entries = try sent().flatMap(read)
         XCTAssertEqual(entries.map(\.channel), [all[2], all[6], all[6]])
@@ -147,7 +147,7 @@ final class ChannelsTests: XCTestCase {
         }
     }
 
-    /// A message of a few entries, at times with bytes that are others, or with an end that is cut off.
+    /// A message of a few entries, sometimes with changed bytes or a missing end.
     private func damaged(_ channel: UInt32, _ random: inout SplitMix) -> [UInt8] {
         var message: [UInt8] = []
         for _ in 0..<Int.random(in: 0...4, using: &random) {
@@ -171,7 +171,7 @@ final class ChannelsTests: XCTestCase {
         return events
     }
 
-    /// All that there is to send.
+    /// All output.
     private func sent() -> [[UInt8]] {
         var messages: [[UInt8]] = []
         while let message = channels.takeMessage() { messages.append(message) }
@@ -195,7 +195,7 @@ final class ChannelsTests: XCTestCase {
     }
 }
 
-/// SplitMix64: what a test draws can be drawn again from its seed.
+/// SplitMix64: a seed reproduces the draws of a test.
 private struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

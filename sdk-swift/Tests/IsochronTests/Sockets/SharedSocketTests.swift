@@ -198,7 +198,7 @@ final class SharedSocketTests: XCTestCase, @unchecked Sendable {
         }
     }
 
-    /// So many at the same time.
+    /// Runs `count` of them at the same time.
     @SessionActor
     private func clients(
         _ count: Int, _ servers: [FakeServer], _ change: @escaping @Sendable (inout ClientOptions) -> Void = { _ in }

@@ -24,7 +24,7 @@ private func failure(_ work: () async throws -> HTTPResponse) async -> Transport
 }
 
 extension Networked {
-    /// What every HTTP transport has to do.
+    /// Requirements on every HTTP transport.
     @Suite("An HTTP transport", .enabled(if: TestServer.isWanted, TestServer.advice))
     struct HTTPSuite {
         @Test("Bodies come back as they were sent", arguments: [0, 5_000, 1 << 20])
@@ -86,7 +86,7 @@ extension Networked {
         @Test("A cancelled request ends at once", arguments: ["/http/silent", "/http/endless"])
         func cancellation(path: String) async throws {
             let task = Task { await failure { try await send(path, within: 100) } }
-            // The server has to have been reached; another request on the way there and back is long enough.
+            // The request has to reach the server; a round trip of another request takes long enough.
             _ = try await send("/http/echo")
             task.cancel()
             #expect(await task.value == .cancelled)

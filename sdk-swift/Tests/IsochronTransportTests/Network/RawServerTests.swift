@@ -153,7 +153,7 @@
 
             @Test("listens on one of a name's addresses", arguments: [true, false])
             func name(onIPv6: Bool) async throws {
-                // Where localhost has no such address, there is nothing to see.
+                // If localhost has no such address, this test shows nothing.
                 let family = onIPv6 ? AF_INET6 : AF_INET
                 let lookup = Resolution.start(host: "localhost", port: 1, wake: WakeUp())
                 while lookup.outcome == nil { await Task.yield() }

@@ -4,7 +4,7 @@ import Testing
 @testable import Isochron
 
 extension Networked {
-    /// Not a test of correctness: it prints figures, when `ISOCHRON_THROUGHPUT` is set.
+    /// No test of correctness: it prints figures, when `ISOCHRON_THROUGHPUT` is set.
     @Suite("Throughput", .enabled(if: ProcessInfo.processInfo.environment["ISOCHRON_THROUGHPUT"] != nil))
     struct ThroughputTests {
         @Test("Echoes of 200 bytes with 64 in flight", arguments: WebSocketKind.all)

@@ -15,14 +15,14 @@ private struct ServerSideEnd: Decodable {
     let messages: Int
 }
 
-/// How the server saw the end of the connection that named itself so.
+/// The server's view of the end of the connection with this id.
 private func serverSideEnd(_ id: String) async throws -> ServerSideEnd {
     let answer = try await Transports.http.send(HTTPRequest(url: TestServer.http("/closed?id=\(id)")))
     return try JSONDecoder().decode(ServerSideEnd.self, from: Data(answer.body))
 }
 
 extension Networked {
-    /// What every WebSocket transport has to do, against an independent server.
+    /// Requirements on every WebSocket transport, against an independent server.
     @Suite("A WebSocket transport", .enabled(if: TestServer.isWanted, TestServer.advice))
     struct WebSocketSuite {
         @Test("It opens, and tells the subprotocol that the server chose", arguments: WebSocketKind.all)
@@ -59,7 +59,7 @@ extension Networked {
         func unicode(kind: WebSocketKind) async throws {
             let client = Client(kind, try TestServer.webSocket("/echo"))
             let texts = ["\u{feff}é€😀", "a\u{0}b", "e\u{301}", "\u{fffd}\u{10ffff}"].map(WebSocketMessage.text)
-            // Sent before the opening: they wait for it.
+            // Sent before the opening: the messages wait for it.
             client.connection.send(texts)
             try await client.opened()
             let back = try await client.messages(texts.count)
@@ -121,7 +121,7 @@ extension Networked {
     }
 }
 
-/// The bytes of a text: strings that look the same are equal, whatever their bytes.
+/// The bytes of a text, because strings may be equal with different bytes.
 private func utf8(_ message: WebSocketMessage) -> [UInt8] {
     switch message {
     case .text(let text): return Array(text.utf8)
@@ -130,7 +130,7 @@ private func utf8(_ message: WebSocketMessage) -> [UInt8] {
 }
 
 extension Networked {
-    /// How connections end.
+    /// The ends of connections.
     @Suite("The end of a WebSocket", .enabled(if: TestServer.isWanted, TestServer.advice))
     struct WebSocketEndSuite {
         @Test(
@@ -229,7 +229,7 @@ extension Networked {
         }
     }
 
-    /// Servers that are none, or refuse.
+    /// Servers that refuse, or are not WebSocket servers.
     @Suite("A WebSocket that does not open", .enabled(if: TestServer.isWanted, TestServer.advice))
     struct WebSocketRefusalSuite {
         @Test(

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Isochron
 
-/// Feeds chunks; the violation, if there is one, is a part of the result.
+/// Feeds chunks; the violation, if any, is a part of the result.
 private func parse(_ chunks: [[UInt8]], maxMessageBytes: Int = 1 << 20) -> (FrameParser.Received, ProtocolViolation?) {
     var parser = FrameParser(maxMessageBytes: maxMessageBytes)
     var received = FrameParser.Received()

@@ -7,7 +7,7 @@ private func handshake(_ subprotocols: [String] = []) throws -> Handshake {
     return try Handshake(WebSocketURL("ws://h.example:81/a?b=c"), subprotocols: subprotocols, random: &random)
 }
 
-/// The answer of a server to a handshake, with fields replaced; an empty value takes the field away.
+/// The answer of a server to a handshake, with replaced fields; an empty value removes the field.
 private func answer(_ handshake: Handshake, _ changes: [String: String] = [:], status: String = "101 Yes") -> [UInt8] {
     var fields = [
         "Upgrade": "WebSocket", "Connection": "keep-alive, Upgrade",
