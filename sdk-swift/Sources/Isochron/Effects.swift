@@ -82,7 +82,7 @@ final class Effects: ClientEffects {
         case .opened(JSONCodec.subprotocol):
             driver?.step(.opened(id))
         case .opened(let other):
-            sockets[id]?.failure = "\(url) speaks \(other.debugDescription), not \(JSONCodec.subprotocol)"
+            sockets[id]?.failure = "\(url) uses \(other.debugDescription), not \(JSONCodec.subprotocol)"
             sockets[id]?.connection?.terminate()
         case .messages(let messages):
             for message in messages { driver?.step(.message(id, message)) }

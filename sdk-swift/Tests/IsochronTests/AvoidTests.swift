@@ -18,7 +18,7 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItAvoidsThemFromTheNodesNextReportOnAndNoLongerThanThat() async throws {
+    func testACommitAvoidsUnresponsiveRegionsFromOneReportOfItsNodeToTheNext() async throws {
         let world = World()
         let node = world.server(FakeStore(), Self.threeRegions)
         let app = try await world.client([node])
@@ -35,7 +35,7 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItAvoidsWhatTheWelcomeReportsSortedAndNothingWhereThatWouldBeEveryRegion() async throws {
+    func testACommitAvoidsTheSortedRegionsOfTheWelcomeAndNoneIfThatWouldBeAll() async throws {
         let world = World()
         let node = world.server(FakeStore(), Self.threeRegions)
         node.unresponsive = (["oregon-1", "ireland-1"], ["oregon", "ireland"])
@@ -51,7 +51,7 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItKeepsWhatItAvoidsInEveryRetryWhateverAnswersByThen() async throws {
+    func testACommitAvoidsTheSameRegionsInEveryRetryOfAnAttempt() async throws {
         let (world, store) = (World(), FakeStore())
         let east = world.server(store, Self.threeRegions)
         let west = world.server(store) {
@@ -72,14 +72,14 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItHasAListOfItsOwnWhereAnAttemptBeforeWasAborted() async throws {
+    func testAnAttemptAfterAnAbortedOneHasItsOwnListOfAvoidedRegions() async throws {
         let node = try await retried(after: "TRANSACTION_ABORTED", retryable: false)
         XCTAssertEqual(node.received("commit").map { $0.texts("attemptRegions").count }, [1, 2])
         XCTAssertEqual(avoids(node), [nil, [[], ["oregon"]]])
     }
 
     @SessionActor
-    func testItBeginsWhereTheCohortsOfTheLastOneDoNotDecideAndAnotherRegionHasStoppedAnswering() async throws {
+    func testAnAttemptFollowsUndecidedCohortsOnceAnotherRegionHasStoppedAnswering() async throws {
         let node = try await retried(after: "OUTCOME_PENDING", retryable: true)
         XCTAssertEqual(node.received("commit").last?.texts("attemptRegions"), ["virginia", "virginia"])
         XCTAssertEqual(node.received("commit").last?.avoids, [[], ["oregon"]])

@@ -34,7 +34,7 @@ final class BadInputTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testDamagedMessagesCostTheConnectionAndNothingElse() async throws {
+    func testADamagedMessageClosesTheConnectionAndHasNoOtherEffect() async throws {
         for message in Self.messages {
             try await costsTheConnection(.text(message))
         }
@@ -74,7 +74,7 @@ final class BadInputTests: XCTestCase, @unchecked Sendable {
     ]
 
     @SessionActor
-    func testDamagedAnswersEndInFrameInvalidWhenTheyComeAgainAndAgain() async throws {
+    func testRepeatedDamagedAnswersEndInFrameInvalid() async throws {
         for answer in Self.answers {
             let world = World()
             let node = world.server()
@@ -178,7 +178,7 @@ final class BadInputTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTimeoutsOfAnyLengthAreTaken() async throws {
+    func testTimeoutsOfAnyLengthAreAccepted() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/a", "1")
@@ -207,7 +207,7 @@ final class BadInputTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testCloseCodesSayWhatTheySay() async throws {
+    func testCloseCodesBecomeTheirErrors() async throws {
         let world = World()
         let node = world.server()
         node.script = { _ in
@@ -227,7 +227,7 @@ final class BadInputTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testValuesThatAreNotWhatWasAskedForAreValueInvalidAndNoJsonIsFrameInvalid() async throws {
+    func testADocumentOfAnotherTypeIsValueInvalidAndAnInvalidJsonIsFrameInvalid() async throws {
         let world = World()
         let node = world.server()
         node.store.commit(

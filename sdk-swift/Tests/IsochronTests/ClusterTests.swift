@@ -16,7 +16,7 @@ final class ClusterTests: XCTestCase, @unchecked Sendable {
         return list.split(separator: ",").map(String.init)
     }
 
-    func testWhatIsWrittenIsReadListedPatchedAndDeleted() async throws {
+    func testADocumentIsWrittenReadListedPatchedAndDeleted() async throws {
         let client = try await IsochronClient.connect(endpoints: try endpoints())
         let documents = client.collection(run, of: JSONValue.self)
         for id in ["a", "b", "c"] { try await documents.set(id, ["id": .string(id), "n": 1]) }

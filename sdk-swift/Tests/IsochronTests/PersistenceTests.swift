@@ -44,7 +44,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testATokenGoesWithNoStoreAndNoSession() async throws {
+    func testATokenIsRefusedTogetherWithAStoreOrASession() async throws {
         let (world, store) = (World(), MemoryStore())
         let node = world.server()
         let session = try await world.client([node]).session.export()
@@ -57,7 +57,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAWriteIsSavedBeforeItReturnsAndTheNextOneDoesNotWaitForThat() async throws {
+    func testAWriteIsSavedBeforeItReturnsAndTheNextOneDoesNotWaitForTheSave() async throws {
         let (world, store, gate) = (World(), MemoryStore(), Gate())
         let node = world.server()
         let app = try await world.client([node], store: store)
@@ -82,7 +82,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAWriteThatCannotBeSavedIsToldApart() async throws {
+    func testAWriteThatCannotBeSavedHasAnErrorOfItsOwn() async throws {
         let (world, store) = (World(), MemoryStore())
         let node = world.server()
         let app = try await world.client([node], store: store)
@@ -104,7 +104,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAStoreThatNeverAnswersHoldsNobodyForEver() async throws {
+    func testAStoreThatNeverAnswersDelaysCallsForALimitedTime() async throws {
         let (world, store, gate) = (World(), MemoryStore(), Gate())
         let app = try await world.client([world.server()], store: store) { $0.requestTimeout = .milliseconds(50) }
         await store.set { await gate.wait() }
@@ -115,7 +115,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testWhatIsNoWriteIsSavedALittleLaterAndByClose() async throws {
+    func testChangesByReadsAreSavedALittleLaterAndByClose() async throws {
         let (world, store, timing) = (World(), MemoryStore(), ManualTiming())
         let app = try await world.client([world.server()], store: store) { $0.timing = timing }
         await timing.advance(999)
@@ -128,7 +128,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
         _ = app
     }
 
-    func testAFileIsPrivateAndReplacedAsAWhole() async throws {
+    func testTheFileOfASessionIsPrivateAndReplacedAsAWhole() async throws {
         let folder = try folder()
         let url = folder.appendingPathComponent("session.json")
         let store = FileSessionStore(url: url)
@@ -150,7 +150,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testADamagedFileIsATypedErrorAndSoIsOneThatCannotBeUsed() async throws {
+    func testADamagedOrUnusableFileIsATypedError() async throws {
         let folder = try folder()
         let url = folder.appendingPathComponent("session.json")
         let (world, store) = (World(), FileSessionStore(url: url))

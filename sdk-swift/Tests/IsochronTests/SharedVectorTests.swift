@@ -5,7 +5,7 @@ import XCTest
 
 /// Exported sessions, errors and merge patches equal those of TypeScript. The vectors come from `test/vectors`.
 final class SharedVectorTests: XCTestCase {
-    func testExportedSessionsAreTakenRefusedAndWrittenAlike() throws {
+    func testExportedSessionsAreAcceptedRefusedAndWrittenAsInTypeScript() throws {
         for item in try vectors("exports.json").items("imports") {
             let members = try item.members("import")
             let text = try members.text("text")
@@ -19,7 +19,7 @@ final class SharedVectorTests: XCTestCase {
         }
     }
 
-    func testWhatASessionHasSeenIsTakenAndRefusedAlike() throws {
+    func testSeenEntriesAreAcceptedAndRefusedAsInTypeScript() throws {
         for item in try vectors("exports.json").items("seen") {
             let members = try item.members("seen")
             let text = try members.text("text")
@@ -28,7 +28,7 @@ final class SharedVectorTests: XCTestCase {
         }
     }
 
-    func testErrorFramesMeanTheSame() throws {
+    func testErrorFramesHaveTheSameMeaningAsInTypeScript() throws {
         for item in try vectors("errors.json").items("frames") {
             let members = try item.members("frame")
             let frame = try members.required("frame")
@@ -45,7 +45,7 @@ final class SharedVectorTests: XCTestCase {
         }
     }
 
-    func testCodesAreTheSameAndSayTheSameOfRepeating() throws {
+    func testCodesAndTheirRetryabilityAreTheSameAsInTypeScript() throws {
         let codes = try vectors("errors.json").items("codes").map { try $0.members("code") }
         XCTAssertEqual(try codes.map { try $0.text("code") }, IsochronError.Code.allCases.map(\.rawValue))
         for members in codes {
@@ -54,7 +54,7 @@ final class SharedVectorTests: XCTestCase {
         }
     }
 
-    func testMergePatchesMakeTheSameDocuments() throws {
+    func testMergePatchesMakeTheSameDocumentsAsInTypeScript() throws {
         for item in try vectors("patches.json").items("patches") {
             let members = try item.members("patch")
             let patch = JSONValue(try JSONReader.read(try members.text("patch")))
@@ -74,7 +74,7 @@ final class SharedVectorTests: XCTestCase {
         }
     }
 
-    func testDocumentsAreStoredAndRefusedAlikeWithThePathOfWhatIsRefused() throws {
+    func testDocumentsAreStoredOrRefusedWithAPathAsInTypeScript() throws {
         let cases = try vectors("documents.json").items("documents")
         XCTAssertGreaterThan(cases.count, 15)
         for item in cases {

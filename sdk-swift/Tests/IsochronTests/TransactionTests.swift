@@ -7,7 +7,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     private struct Mine: Error {}
 
     @SessionActor
-    func testItStartsWithItsFirstReadInTheSameMessageAndCommitsInTheSecondRoundTrip() async throws {
+    func testATransactionStartsWithItsFirstReadAndCommitsInTheSecondRoundTrip() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/a", "1")
@@ -29,7 +29,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAWriteOfTheClientInsideOfItsFunctionIsRefused() async throws {
+    func testAWriteOfTheClientInsideATransactionsFunctionIsRefused() async throws {
         let world = World()
         let node = world.server()
         let (app, other) = (try await world.client([node]), try await world.client([node]))
@@ -52,7 +52,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAnIdHasNoSlashWhichWouldMakeItOneOfAnotherCollection() async throws {
+    func testAnIdWithASlashIsRefusedBecauseItWouldBelongToAnotherCollection() async throws {
         let world = World()
         let app = try await world.client([world.server()])
         let notes = app.collection("notes", of: Int.self)
@@ -65,7 +65,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItNeedsNoStartAndOneRoundTripWhenItOnlyWrites() async throws {
+    func testATransactionThatOnlyWritesNeedsNoStartAndOneRoundTrip() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -85,7 +85,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItReadsRepeatablyAbsentKeysTooWhileOthersWrite() async throws {
+    func testATransactionReadsKeysAndAbsentKeysRepeatablyWhileOthersWrite() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/a", #""old""#)
@@ -104,7 +104,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItSeesTheWriteCacheAsItWasAtItsStart() async throws {
+    func testATransactionSeesTheWriteCacheAsItWasAtItsStart() async throws {
         let world = World()
         let app = try await world.client([world.server()])
         try await app.set("a", "before")
@@ -122,7 +122,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItReadsAndListsItsOwnWritesWithoutAskingTheServerForThem() async throws {
+    func testATransactionReadsAndListsItsOwnWritesWithoutARequest() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/k/1", #""one""#)
@@ -143,7 +143,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItIsAbortedWhenItsFunctionThrowsAndNothingIsWritten() async throws {
+    func testATransactionIsAbortedWhenItsFunctionThrowsAndNothingIsWritten() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -160,7 +160,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItsFunctionRunsExactlyOnceWhateverHasToBeRepeated() async throws {
+    func testATransactionsFunctionRunsExactlyOnceDespiteRepeatedRequests() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -177,7 +177,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItCannotBeUsedOnceItHasEnded() async throws {
+    func testATransactionCannotBeUsedOnceItHasEnded() async throws {
         let world = World()
         let app = try await world.client([world.server()])
         let (leaked, write) = try await app.transaction { tx in tx }
@@ -189,7 +189,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItWaitsForAnUpdateThatItsFunctionDidNotAwaitAndFailsWithIt() async throws {
+    func testATransactionWaitsForAnUpdateThatItsFunctionDidNotAwaitAndFailsWithIt() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/a", #"{"n":1,"m":1}"#)
@@ -218,7 +218,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItGoesOnAtAnotherEndpointInTheSameSnapshotWhenItsConnectionIsLost() async throws {
+    func testATransactionContinuesAtAnotherEndpointInItsSnapshotWhenItsConnectionIsLost() async throws {
         let cluster = try await TwoRegions(seeded: true)
         let (app, store, home, other) = (cluster.app, cluster.store, cluster.home, cluster.other)
         let (_, write) = try await app.transaction { tx in
@@ -244,7 +244,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testExpiredAndAbortedAreThrownAsTheServerSaysThem() async throws {
+    func testATransactionThrowsTheServersExpiredAndAbortedErrors() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -264,7 +264,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testThePastIsReadExactlyWithoutTheOwnWritesThatLieAbove() async throws {
+    func testASnapshotOfThePastIsReadWithoutTheOwnWritesAboveIt() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -283,7 +283,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testACancelledOneEndsWithCancellationErrorAndNothingIsWritten() async throws {
+    func testACancelledTransactionEndsWithCancellationErrorAndNothingIsWritten() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -302,7 +302,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testACommitThatWaitsForItsTurnIsTakenBackByCancellationAndOneThatWasSentIsNot() async throws {
+    func testACancellationWithdrawsAWaitingCommitAndNotASentOne() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -330,7 +330,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
 
 final class SnapshotTests: XCTestCase, @unchecked Sendable {
     @SessionActor
-    func testEveryReadIsAnsweredFromOneTimestampUntilItIsClosed() async throws {
+    func testEveryReadOfASnapshotHasItsTimestampUntilItIsClosed() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/a", "1")
@@ -353,7 +353,7 @@ final class SnapshotTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItIsLetGoOfWhenNobodyHoldsItAnyMore() async throws {
+    func testAnUnreferencedSnapshotIsReleased() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -366,7 +366,7 @@ final class SnapshotTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItIsTheSameInAnotherRegionAtTheSameTimestamp() async throws {
+    func testASnapshotIsTheSameInAnotherRegionAtTheSameTimestamp() async throws {
         let (world, store) = (World(), FakeStore())
         let writer = try await world.client([world.server(store)])
         let reader = try await world.client([world.server(store) { $0.region = "oregon" }])
@@ -380,7 +380,7 @@ final class SnapshotTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItOpensAgainAtTheSameTimestampWhenTheServerLetItExpire() async throws {
+    func testASnapshotOpensAgainAtTheSameTimestampAfterItExpired() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/a", "1")
@@ -397,7 +397,7 @@ final class SnapshotTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheRefusalOfItsStartIsThrown() async throws {
+    func testTheRefusalOfASnapshotsStartIsThrown() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])

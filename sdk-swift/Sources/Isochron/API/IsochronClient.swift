@@ -51,7 +51,7 @@ public actor IsochronClient {
         try Task.checkCancellation()
         // The store would keep a session before its gap is closed; a restart would not wait for the missing writes.
         if token != nil, session != nil || store != nil {
-            let message = "a token is where a session begins: give no session and no store beside it"
+            let message = "a token begins a session: omit the session and the store"
             throw IsochronError(.invalidRequest, message)
         }
         let settings = options.settings(credentials: credentials)

@@ -158,8 +158,8 @@ final class ClientCore {
         _ txId: TxId, _ sentAfter: Timestamp?, _ caller: @escaping Caller<TransactionStatus>
     ) throws -> any Cancellable {
         guard can("transactions") else {
-            let instead = "a write that is repeated under its id says so itself"
-            throw unsupported("cannot be asked what became of a write: \(instead)")
+            let instead = "repeat the write under its id"
+            throw unsupported("cannot report the outcome of a write: \(instead)")
         }
         let exchange = TxStatusExchange(txId, sentAfter)
         let answered: Caller<TransactionStatus> = { [self] result in

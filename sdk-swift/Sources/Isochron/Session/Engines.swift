@@ -23,7 +23,7 @@ func openEngine(
 func loadKind(_ name: String) -> Result<SessionKind, IsochronError> {
     if let kind = sessionKind(protocol: name) { return .success(kind) }
     let known = sessionProtocols.joined(separator: ", ")
-    return .failure(IsochronError(.notSupportedByProtocol, "this client speaks \(known), the cluster \(name)"))
+    return .failure(IsochronError(.notSupportedByProtocol, "this client supports \(known), the cluster uses \(name)"))
 }
 
 /// It may name a protocol that does not fit its contents.

@@ -22,7 +22,7 @@ final class SnapshotHandle {
     private var wireId: TxId
     private var openOn: Connection?
     /// The previous opening, which ends once the present one exists.
-    private var former: TxId?
+    private var previousId: TxId?
     /// Time of the next opening.
     private var renewal: LoopTimer?
     /// Whether its start has not been answered yet.
@@ -72,7 +72,7 @@ final class SnapshotHandle {
 
     /// It is being opened on this connection, under the returned id.
     fileprivate func opening(on connection: Connection) -> TxId {
-        if openOn === connection { former = wireId }
+        if openOn === connection { previousId = wireId }
         if openOn != nil { renew() }
         openOn = connection
         isStarting = true
@@ -96,8 +96,8 @@ final class SnapshotHandle {
     fileprivate func started(_ snapshot: Snapshot, _ id: TxId) throws {
         if id != wireId { return }
         isStarting = false
-        abort(former)
-        former = nil
+        abort(previousId)
+        previousId = nil
         try accept(snapshot)
         if mode == .snapshot, renewal == nil, !hasEnded { holdOpen() }
     }
@@ -156,7 +156,7 @@ final class SnapshotHandle {
         guard let openOn, openOn === dispatcher.connection else { return }
         self.openOn = nil
         abort(wireId)
-        abort(former)
+        abort(previousId)
     }
 
     /// If it does not arrive, the server ends the transaction by its expiry.

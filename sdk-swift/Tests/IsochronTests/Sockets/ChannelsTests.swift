@@ -6,7 +6,7 @@ import XCTest
 final class ChannelsTests: XCTestCase {
     private let channels = Channels(maxMessageBytes: 3 * ChannelLimits.chunkBytes)
 
-    func testAnAnswerInPartsDoesNotHoldUpThoseOfOtherChannels() throws {
+    func testAnAnswerInPartsDoesNotDelayAnswersOfOtherChannels() throws {
         let (large, small) = (channels.open("x"), channels.open("x"))
         let chunk = bytes(ChannelLimits.chunkBytes, 7)
         let first = try receive(Entry(channel: large, content: .part(chunk[...])))
@@ -17,7 +17,7 @@ final class ChannelsTests: XCTestCase {
         XCTAssertEqual(last, [.received(large, .binary(chunk + [7, 7]))])
     }
 
-    func testALargeRequestLeavesInPartsAndThoseOfOtherChannelsGoBetweenThem() throws {
+    func testALargeRequestLeavesInPartsBetweenRequestsOfOtherChannels() throws {
         let (large, small) = (channels.open("x"), channels.open("x"))
         _ = sent()
         channels.send(large, .binary(bytes(3 * ChannelLimits.chunkBytes, 1)))
@@ -27,7 +27,7 @@ final class ChannelsTests: XCTestCase {
         for message in messages { XCTAssertLessThanOrEqual(size(of: message), ChannelLimits.maxMessageBytes) }
     }
 
-    func testAChannelSendsAWindowAndGoesOnWithItsCredit() throws {
+    func testAChannelSendsAWindowAndContinuesWithMoreCredit() throws {
         let channel = channels.open("x")
         let entries = ChannelLimits.windowBytes / (ChannelLimits.chunkBytes + ChannelLimits.headerBytes)
         for _ in 0...entries { channels.send(channel, .binary(bytes(ChannelLimits.chunkBytes, 1))) }
@@ -53,7 +53,7 @@ final class ChannelsTests: XCTestCase {
         XCTAssertEqual(entries.map(\.channel), [all[2], all[6], all[6]])
     }
 
-    func testWhatIsTakenInIsGrantedAgain() throws {
+    func testReceivedBytesAreGrantedAgain() throws {
         let channel = channels.open("x")
         _ = sent()
         for i in 1...100 {
@@ -80,7 +80,7 @@ final class ChannelsTests: XCTestCase {
         XCTAssertEqual(fault, .invalid("channel 1 was sent more than granted"))
     }
 
-    func testAMessageAboveTheLimitAndTextThatIsNoneEndTheirChannelAlone() throws {
+    func testAMessageAboveTheLimitAndInvalidTextEndOnlyTheirChannel() throws {
         let (large, bad, other) = (channels.open("x"), channels.open("x"), channels.open("x"))
         _ = sent()
         let part = Entry(channel: large, content: .part(bytes(ChannelLimits.chunkBytes, 1)[...]))
@@ -92,7 +92,7 @@ final class ChannelsTests: XCTestCase {
         XCTAssertEqual(try receive(text(other, "goes on")), [.received(other, .text("goes on"))])
     }
 
-    func testANumberIsUsedOnceAndKeepsItsPlaceUntilBothSidesHaveClosed() throws {
+    func testAChannelNumberIsUsedOnceAndKeepsItsPlaceUntilBothSidesHaveClosed() throws {
         let first = channels.open("x")
         channels.send(first, .text("last"))
         channels.close(first, 1000, "")
@@ -119,7 +119,7 @@ final class ChannelsTests: XCTestCase {
         XCTAssertEqual(channels.free, 0)
     }
 
-    func testWhateverTheServerSendsThereIsNothingButAFaultAndAChannelIsClosedOnce() throws {
+    func testAnyInputFromTheServerEndsInEventsOrAFaultAndAChannelIsClosedOnce() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix(state: seed)
         for _ in 0..<2000 {

@@ -50,7 +50,7 @@ final class FakeSharedSocket: WebSocketConnection {
         self.url = url
         self.onEvent = onEvent
         Task { @SessionActor in
-            guard network.servers.get()[url]?.isListening == true else { return end(nil, "nobody listens at \(url)") }
+            guard network.servers.get()[url]?.isListening == true else { return end(nil, "no listener at \(url)") }
             deliver(.opened(subprotocol: sharedSubprotocol))
         }
     }

@@ -18,7 +18,7 @@ final class FakeNetwork: WebSocketTransport {
         let servers = self.servers
         Task { @SessionActor in
             guard let server = servers.get()[url], server.isListening else {
-                return socket.end(code: nil, "nobody listens at \(url)")
+                return socket.end(code: nil, "no listener at \(url)")
             }
             await server.serve(socket, subprotocols.first ?? "")
         }

@@ -272,10 +272,10 @@ final class FakeServer {
     }
 
     private var unresponsiveNow: JSONValue? {
-        unresponsive.map { said in
+        unresponsive.map { silent in
             [
-                "nodes": .array(said.nodes.map { .string($0) }),
-                "regions": .array(said.regions.map { .string($0) }),
+                "nodes": .array(silent.nodes.map { .string($0) }),
+                "regions": .array(silent.regions.map { .string($0) }),
             ]
         }
     }
@@ -283,11 +283,11 @@ final class FakeServer {
     /// Reported freshness: its clock equals the store's stable time.
     var freshnessNow: JSONValue {
         let now = wallMs(of: lag ?? store.ust).rounded(.up)
-        var said: [String: JSONValue] = [
+        var members: [String: JSONValue] = [
             "now": .integer(Int64(now)), "stalenessMs": 0, "stale": false, "heldBackBy": nil,
         ]
-        said.merge(freshness) { $1 }
-        return .object(said)
+        members.merge(freshness) { $1 }
+        return .object(members)
     }
 
     private var deps: JSONValue? { store.deps.map { .array($0.map { .integer($0) }) } }

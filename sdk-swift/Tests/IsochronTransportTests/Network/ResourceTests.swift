@@ -45,9 +45,9 @@
     }
 
     extension Networked {
-        @Suite("Connections leave nothing behind")
+        @Suite("Resources of connections")
         struct ResourceTests {
-            @Test("Neither descriptors nor threads grow with connections opened and closed")
+            @Test("Opened and closed connections leave neither descriptors nor threads behind")
             func nothingGrows() async throws {
                 let count = Locked(0)
                 let server = try RawServer { peer in

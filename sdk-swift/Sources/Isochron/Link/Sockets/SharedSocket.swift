@@ -27,7 +27,7 @@ final class SharedSocket {
     /// For each channel that this side closes: the deadline of the server's answer.
     private var deadlines: [UInt32: Alarm] = [:]
     /// The session that owns the whole WebSocket.
-    private var heir: SessionSocket?
+    private var soleSession: SessionSocket?
     /// A session has given it up, and no message has come since: it may be dead.
     private var isSuspect = false
     private var isFlushing = false
@@ -101,7 +101,7 @@ final class SharedSocket {
     // Called by the WebSocket:
 
     private func take(_ event: WebSocketEvent) {
-        if let heir { return heir.report(event) }
+        if let soleSession { return soleSession.report(event) }
         switch event {
         case .opened(sharedSubprotocol): openChannels()
         case .opened(let other): handOver(other)
@@ -131,7 +131,7 @@ final class SharedSocket {
         finish()
         for session in those.dropFirst() { session.connect(pool.transport, url) }
         guard let first = those.first else { return connection.terminate() }
-        heir = first
+        soleSession = first
         first.have(connection)
         first.report(.opened(subprotocol: subprotocol))
     }

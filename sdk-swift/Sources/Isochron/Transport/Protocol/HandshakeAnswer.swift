@@ -74,5 +74,5 @@ private func trim(_ text: Substring) -> String {
 }
 
 extension TransportError {
-    fileprivate static let noHTTP = TransportError.unreachable("the server does not speak HTTP")
+    fileprivate static let noHTTP = TransportError.unreachable("the server does not use HTTP")
 }
