@@ -21,7 +21,7 @@
                 Client(sockets, "ws://127.0.0.1:\(server.port)/", limits: limits, server: server)
             }
 
-            @Test("A server that breaks the protocol gets the code, and so does the end of the connection", arguments: Violation.all)
+            @Test("A protocol violation ends the connection on both sides with its code", arguments: Violation.all)
             func violations(violation: Violation) async throws {
                 let server = try RawServer { peer in
                     peer.accept()
