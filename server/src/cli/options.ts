@@ -99,7 +99,10 @@ const listed = (text: string): string[] =>
 
 type PeerUrls = Readonly<Record<string, string>>;
 
-/** URLs of peers by their nodes, from `node=url` pairs with commas between them; called once per occurrence of the option. */
+/**
+ * URLs of peers by their nodes, from `node=url` pairs with commas between them; called once per occurrence of the
+ * option.
+ */
 export function peerDial(text: string, before: PeerUrls = {}): PeerUrls {
   // Environments often set a variable to an empty value instead of removing it.
   if (text.trim() === '') return before;

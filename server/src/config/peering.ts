@@ -42,7 +42,8 @@ export interface Peering {
 /**
  * Addresses of a node's peering links.
  * @param node a node of the cluster file
- * @throws IsochronError `CONFIG_INVALID` for a malformed address, a node that the file does not name, or one that this node never dials
+ * @throws IsochronError `CONFIG_INVALID` for a malformed address, a node that the file does not name, or one that this
+ * node never dials
  */
 export function peeringOf(config: ClusterConfig, node: NodeId, options: PeeringOptions = {}): Peering {
   checkShape(options);

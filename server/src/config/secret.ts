@@ -1,4 +1,7 @@
-/** The secret that all nodes of a cluster share: it admits peers and signs session tokens. Never in the cluster file, never logged. */
+/**
+ * The secret that all nodes of a cluster share: it admits peers and signs session tokens. Never in the cluster file,
+ * never logged.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** When updates of other regions become visible here: sampled by reading them, so that it means the same under every protocol. */
+/**
+ * When updates of other regions become visible here: sampled by reading them, so that it means the same under every
+ * protocol.
+ */
 import { type QualifiedKey, type RegionId, type Timestamp, type Version, wallOf } from '@isochron/core';
 import type { Replicate } from '@isochron/protocols';
 
