@@ -110,7 +110,7 @@ describe('D10: a node with a damaged record', () => {
       expect(process.exit).toBeUndefined();
       await expectAllReadable(cluster, 'virginia', 40);
       await expectSameKeys(cluster, VICTIM);
-      expect(readdirSync(cluster.node(VICTIM).dataDir)).toContain('store.distrusted-1');
+      expect(readdirSync(cluster.node(VICTIM).dataDir)).toContain('store.quarantined-1');
       expect(cluster.fullLog(VICTIM)).toMatch(/a record on disk is damaged|is damaged:/);
     }),
   );

@@ -47,7 +47,7 @@ export class SmallDisk {
     mkdirSync(folder, { recursive: true });
     if (!mount(folder, bytes)) throw new Error(`cannot mount a file system over ${folder}`);
     mounted.add(folder);
-    this.#file = join(folder, 'somebody-elses-file');
+    this.#file = join(folder, 'file-of-another-owner');
   }
 
   /** Takes all the free space, to the last byte. Returns its size. */

@@ -208,7 +208,7 @@ describe('messages of peers', () => {
     fc.record({
       type: fc.constantFrom(...INEFFECTIVE),
       number: fc.nat({ max: 2 ** 31 }),
-      name: fc.constantFrom('atlantis', 'nobody-knows-it.1', '', '\0'),
+      name: fc.constantFrom('atlantis', 'unknown-tx.1', '', '\0'),
       to: fc.constantFrom(...MACHINES),
     }),
     { minLength: 1, maxLength: 20, size: 'max' },

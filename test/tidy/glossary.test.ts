@@ -32,8 +32,8 @@ describe('the glossary', () => {
   it('an avoided word is found in code and prose, but not in the name of a record on disk or in a longer word', () => {
     const words = avoidedIn('| avoided | use |\n| `birth`, `a b` | sentAfter |\n');
     expect(words).toEqual(['birth', 'a b']);
-    expect(avoidedFindings('a.ts', "birthday, 'birth'\nits birth; a b", words)).toEqual([
-      'a.ts:2: birth',
+    expect(avoidedFindings('a.ts', "birthday, 'birth', `birth/p0`\nits Birth; a b", words)).toEqual([
+      'a.ts:2: Birth',
       'a.ts:2: a b',
     ]);
   });

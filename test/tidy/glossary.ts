@@ -75,8 +75,8 @@ export const avoidedIn = (page: string): string[] =>
     [...groups!.words!.matchAll(/`(?<word>[^`]+)`/g)].map((match) => match.groups!.word!),
   );
 
-/** The avoided words of a text. A word in single quotes is the name of a record on disk. */
+/** The avoided words of a text. A word in single quotes, or before a slash, names a record on disk. */
 export function avoidedFindings(path: string, text: string, words: readonly string[]): Finding[] {
-  const any = new RegExp(`(?<![\\w'])(?:${words.join('|')})(?![\\w'])`, 'g');
+  const any = new RegExp(`(?<![\\w'])(?:${words.join('|')})(?![\\w'/])`, 'gi');
   return text.split('\n').flatMap((line, i) => [...line.matchAll(any)].map(([word]) => `${path}:${i + 1}: ${word}`));
 }

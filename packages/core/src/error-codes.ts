@@ -119,7 +119,7 @@ export const ERROR_TITLES: Readonly<Record<ErrorCode, string>> = {
   CONFIG_INVALID: 'The cluster file is not valid',
   PLACEMENT_MISMATCH: 'The data on disk belongs to another placement',
   PEER_REFUSED: 'The peer is not a node of this cluster',
-  PEER_VERSION_MISMATCH: 'The peer speaks another protocol version',
+  PEER_VERSION_MISMATCH: 'The peer uses another protocol version',
   PEER_CONFIG_MISMATCH: 'The peer runs with another cluster file',
   REBUILD_NEEDED: 'The node must be rebuilt from its peers',
   STORAGE_FULL: 'The disk of a node is full',

@@ -57,7 +57,7 @@ export async function openDataFolder(options: DataFolderOptions): Promise<Opened
 
 const STORE = 'store';
 /** Data that are set aside have this name and a number; they do not count towards the quota. */
-export const ASIDE = 'store.distrusted-';
+export const ASIDE = 'store.quarantined-';
 
 async function verdictOf(dataDir: string): Promise<Quarantine | undefined> {
   if (await lostWithTheMachine(dataDir)) {

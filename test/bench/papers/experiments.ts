@@ -99,7 +99,7 @@ export const WREN_EXPERIMENTS: readonly Experiment[] = [
   },
   {
     name: 'wren-vs-cure-skew',
-    about: 'the same with clocks that nobody keeps together',
+    about: 'the same with clocks that are not synchronised',
     figure: 'Wren, Fig. 3a',
     systems: [WREN, CURE],
     layout: { ...FULL, skewsMs: WIDE_SKEWS_MS },

@@ -52,7 +52,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     seeds: { from: 1, count: 200 },
   },
   {
-    name: 'root-speaks-early',
+    name: 'root-sends-early',
     breaks: 'P13',
     does: 'reports for the region before every child has reported',
     patches: [

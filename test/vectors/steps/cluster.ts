@@ -93,7 +93,7 @@ export class Cluster {
 
   welcome(node: FakeNode, { token }: HelloFrame, unresponsive: Unresponsive | undefined): ServerFrame {
     const { kind, name, capabilities } = this.#protocol;
-    const { ts: ust, deps } = kind === 'transactions' ? this.#world.told() : { ts: 0, deps: undefined };
+    const { ts: ust, deps } = kind === 'transactions' ? this.#world.sent() : { ts: 0, deps: undefined };
     const seen = kind === 'operations' && token !== undefined && this.#random.chance(0.6);
     return {
       type: 'welcome',

@@ -164,7 +164,7 @@ export class TransactionDriver {
   }
 
   #observe(): TransactionEvent {
-    const snapshot = this.#world.told();
+    const snapshot = this.#world.sent();
     this.#session.observe(snapshot);
     return { do: 'observe', snapshot: snapshotOut(snapshot) };
   }
@@ -254,7 +254,7 @@ export class TransactionDriver {
   }
 
   #stableTime(): Pick<SessionState, 'ust' | 'deps'> {
-    const { ts, deps } = this.#world.told();
+    const { ts, deps } = this.#world.sent();
     return { ust: ts, deps };
   }
 

@@ -48,8 +48,8 @@ export class World {
     return this.#withEntries(ts, this.#shapes.snapshot(ts));
   }
 
-  /** The snapshot of a `welcome`, or of another session. */
-  told(): Snapshot {
+  /** A snapshot that another node sent: that of a `welcome`, or of another session. */
+  sent(): Snapshot {
     const ts = this.#random.chance(0.9) ? this.#times.lagging() : this.#times.any();
     return this.#withEntries(ts, this.#shapes.snapshot(ts));
   }
@@ -63,7 +63,7 @@ export class World {
 
   /** The state of a session that has written elsewhere. */
   brought(): SessionState {
-    const { ts, deps } = this.told();
+    const { ts, deps } = this.sent();
     const cache = Array.from(
       { length: 1 + this.#random.below(5) },
       () => [drawKey(this.#random), this.#cached()] as const,

@@ -234,7 +234,7 @@ function lineOf(stage: OperationStage, { from, to, message }: Envelope<Operation
   }
   if (message.type === 'ReadersCheckResp')
     parts.push(
-      message.readers.map(({ id, at }) => `${stage.readerOf(id)} at ${stage.time(at)}`).join(', ') || 'nobody',
+      message.readers.map(({ id, at }) => `${stage.readerOf(id)} at ${stage.time(at)}`).join(', ') || 'no reader',
     );
   if ('upTo' in message) parts.push(`up to ${stage.time(message.upTo)}`);
   if ('ts' in message) parts.push(`at ${stage.time(message.ts)}`);
