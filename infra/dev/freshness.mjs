@@ -43,7 +43,9 @@ export function isInstalled(root) {
   return !otherNode && installedByHand(root);
 }
 
-/** An `npm install` or `npm ci` of the developer's own needs no second one: npm leaves a record of what it installed. */
+/**
+ * An `npm install` or `npm ci` of the developer's own needs no second one: npm leaves a record of what it installed.
+ */
 function installedByHand(root) {
   const wanted = readJson(join(root, 'package-lock.json')).packages;
   const found = readJson(join(root, 'node_modules/.package-lock.json'))?.packages;

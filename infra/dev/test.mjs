@@ -1,5 +1,5 @@
-// `npm test`: installs and builds as far as needed, then lint, types of the tests, unit tests, Swift tests, end-to-end tests.
-// Arguments go to Jest, and then only Jest runs: `npm test -- packages/core -t tick`.
+// `npm test`: installs and builds as far as needed, then lint, types of the tests, unit tests, Swift tests, end-to-end
+// tests. Arguments go to Jest, and then only Jest runs: `npm test -- packages/core -t tick`.
 
 import { runMain } from './node-version.mjs';
 

@@ -1,4 +1,5 @@
-// `node infra/swift/mirror.mjs FOLDER`: makes FOLDER a git repository of the Swift package alone, or brings it up to date.
+// `node infra/swift/mirror.mjs FOLDER`: makes FOLDER a git repository of the Swift package alone, or brings it up to
+// date.
 //
 // SwiftPM wants the manifest of a dependency at the root of its repository, which has other files here. The mirror has
 // a commit and a tag for each version; the same sources make the same commit at any time, for any author.

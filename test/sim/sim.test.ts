@@ -1,7 +1,7 @@
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { formatFailures, formatPlan, PROTOCOLS, readKept } from '@isochron/sim';
 import type { Summary } from '@isochron/sim/cli/summary';
+import { simulate, summariesIn } from './command.js';
 
 /** Time for fresh seeds, of all protocols together. It limits their number, never decides whether one passes. */
 const FRESH_MS = 90_000;
@@ -16,17 +16,6 @@ const kept = readKept(keptFile);
 const correct = [...PROTOCOLS.values()].filter(({ caughtBy }) => caughtBy.length === 0);
 const caught = [...PROTOCOLS.values()].filter(({ caughtBy }) => caughtBy.length > 0);
 
-/** Runs `npm run sim` as it was built: its seeds take a third of the time that they take in this process. */
-async function simulate(protocol: string, ...options: string[]): Promise<{ code: number; output: string }> {
-  const main = join(__dirname, '../../packages/sim/dist/cli/main.js');
-  return new Promise((resolve) => {
-    const args = [main, '--protocol', protocol, ...options];
-    const child = execFile(process.execPath, args, { maxBuffer: 2 ** 27 }, (_error, stdout, stderr) =>
-      resolve({ code: child.exitCode ?? -1, output: `${stdout}${stderr}` }),
-    );
-  });
-}
-
 /** Fails with the run's output: the failures, the plan made smaller, and the command that replays it. */
 async function expectAllPassed(protocol: string, ...options: string[]): Promise<void> {
   const { code, output } = await simulate(protocol, ...options);
@@ -35,10 +24,6 @@ async function expectAllPassed(protocol: string, ...options: string[]): Promise<
   process.stdout.write(`simulation of ${summary}\n`);
   expect(summary).toMatch(/: [1-9]\d*( of \d+)? seeds from \d+, 0 failed/);
 }
-
-/** The summaries that `--json` prints, one a line. */
-const summariesIn = (output: string): Summary[] =>
-  output.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as Summary] : []));
 
 describe('the simulation', () => {
   const summaries = new Map<string, Summary>();

@@ -10,8 +10,8 @@ export function canonicalJson(value: unknown): string {
 }
 
 /**
- * Counts entries and adds up a 64-bit hash of each, modulo 2^64. A sum, not an exclusive or: there, an entry that occurs twice would
- * cancel itself.
+ * Counts entries and adds up a 64-bit hash of each, modulo 2^64. A sum, not an exclusive or: there, an entry that
+ * occurs twice would cancel itself.
  */
 export class Checksum {
   #count = 0;

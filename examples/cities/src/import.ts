@@ -162,8 +162,8 @@ async function writeAll(
 }
 
 /**
- * Writes one transaction. A conflict aborts no transaction, but the crash of a node in the middle of a commit may; then it wrote nothing, and
- * it is run again as a new transaction.
+ * Writes one transaction. A conflict aborts no transaction, but the crash of a node in the middle of a commit may; then
+ * it wrote nothing, and it is run again as a new transaction.
  */
 async function writeBatch(
   client: IsochronClient,

@@ -44,8 +44,8 @@ const RETRY_INTERVAL_MS = 250;
 class Moved extends Error {}
 
 /**
- * Reads every region at the same timestamp. When versions of it have been collected meanwhile, or a client had to leave its region,
- * all start again at a newer one.
+ * Reads every region at the same timestamp. When versions of it have been collected meanwhile, or a client had to leave
+ * its region, all start again at a newer one.
  * @throws the errors of `connect` and listings
  */
 export async function verify(expected: Expected): Promise<Verification> {
@@ -85,7 +85,9 @@ async function verifyOnce(expected: Expected): Promise<Verification> {
   }
 }
 
-/** A client in this very region: a new one goes to the endpoints that it is given. Waits for a node that is restarting. */
+/**
+ * A client in this very region: a new one goes to the endpoints that it is given. Waits for a node that is restarting.
+ */
 async function connectIn({ endpoints }: Region, connection: Connection): Promise<IsochronClient> {
   const giveUpMs = performance.now() + REACHABLE_WITHIN_MS;
   for (;;) {

@@ -60,7 +60,9 @@ function histories({ deletes, statuses, maxTx, replicas }: Shape): fc.Arbitrary<
   });
 }
 
-/** Small consistent histories of which a read or two were changed to another version: few guarantees break at a time. */
+/**
+ * Small consistent histories of which a read or two were changed to another version: few guarantees break at a time.
+ */
 function spoiltHistories(statuses: readonly Status[] = ['committed']): fc.Arbitrary<HistoryRecord[]> {
   const shape = fc.record({
     seed: fc.nat(1_000_000),
@@ -99,7 +101,10 @@ function expectClosed({ cycle, transactions, name }: Violation): void {
   });
 }
 
-/** How often each guarantee was violated, and how often it was the only one besides causal convergence, which contains it. */
+/**
+ * How often each guarantee was violated, and how often it was the only one besides causal convergence, which contains
+ * it.
+ */
 class Tally {
   readonly violated = new Map<Guarantee, number>();
   readonly alone = new Map<Guarantee, number>();

@@ -75,8 +75,8 @@ function compare(
 }
 
 /**
- * Bouajjani, Enea, Guerraoui, Hamza: On verifying causal consistency (POPL 2017), table 2 and theorem 3: a differentiated
- * history of single operations is CCv exactly when it has none of five bad patterns.
+ * Bouajjani, Enea, Guerraoui, Hamza: On verifying causal consistency (POPL 2017), table 2 and theorem 3: a
+ * differentiated history of single operations is CCv exactly when it has none of five bad patterns.
  */
 function hasNoBadPattern(history: readonly Transaction[]): boolean {
   const op = (t: number): Op => history[t]!.ops[0]!;
@@ -109,10 +109,10 @@ function closure(size: number, edges: readonly (readonly [number, number])[]): b
 }
 
 /**
- * Cerone, Bernardi, Gotsman: A framework for transactional consistency models with atomic visibility (CONCUR 2015): there are
- * a visibility and a total arbitration that contains it, so that every external read returns the last visible write (EXT).
- * Read atomic asks no more of visibility; causal consistency (CCv) asks that it is transitive and contains session order.
- * Arbitration contains session order in both.
+ * Cerone, Bernardi, Gotsman: A framework for transactional consistency models with atomic visibility (CONCUR 2015):
+ * there are a visibility and a total arbitration that contains it, so that every external read returns the last visible
+ * write (EXT). Read atomic asks no more of visibility; causal consistency (CCv) asks that it is transitive and contains
+ * session order. Arbitration contains session order in both.
  */
 function hasExecution(history: readonly Transaction[], isCausal: boolean): boolean {
   const all = history.map((_, t) => t);

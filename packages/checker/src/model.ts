@@ -3,9 +3,11 @@ import type { FinalValue, Op, Transaction } from './input/history.js';
 
 /**
  * The guarantees of the modelled store:
- * - `causal`: a transaction reads a snapshot that is never older than its session's last one, and its session's own writes;
+ * - `causal`: a transaction reads a snapshot that is never older than its session's last one, and its session's own
+ *   writes;
  * - `atomic`: a transaction reads a snapshot, of any age;
- * - `operations`: as `causal`, but every operation by itself; writes take effect at once, so transactions must not abort;
+ * - `operations`: as `causal`, but every operation by itself; writes take effect at once, so transactions must not
+ *   abort;
  * - `eventual`: every read sees any version.
  */
 export type ModelPromise = 'causal' | 'atomic' | 'operations' | 'eventual';
@@ -27,7 +29,10 @@ export interface ModelOptions {
   readonly maxLag?: number;
   /** Share of writes that delete; none by default. */
   readonly deleteRatio?: number;
-  /** Share of transactions that abort, and share whose outcome stays unknown (half of them take effect); none by default. */
+  /**
+   * Share of transactions that abort, and share whose outcome stays unknown (half of them take effect); none by
+   * default.
+   */
   readonly abortRatio?: number;
   readonly unknownRatio?: number;
 }

@@ -3,7 +3,9 @@ import { isRefusal } from './close-codes.js';
 import { realTime, type Scheduler } from './delay-line.js';
 import type { LinkTuning } from './options.js';
 
-/** Decides when to dial a peer: at once, then after failures with backoff, and slowly when the peer refuses this node. */
+/**
+ * Decides when to dial a peer: at once, then after failures with backoff, and slowly when the peer refuses this node.
+ */
 export class Dialer {
   /** Attempts that have failed in a row. */
   #failures = 0;

@@ -108,8 +108,9 @@ export class SessionRecorder {
 }
 
 /**
- * One transaction while it runs. Operations are kept in the order of the calls, so that a read after an own write can be
- * judged; a client of the paper's mixes reads first and writes then. Every method throws InvariantViolation once it ended.
+ * One transaction while it runs. Operations are kept in the order of the calls, so that a read after an own write can
+ * be judged; a client of the paper's mixes reads first and writes then. Every method throws InvariantViolation once it
+ * ended.
  */
 export class TransactionRecorder {
   readonly #finish: (status: HistoryStatus, ops: readonly HistoryOp[], tx: string | undefined) => void;

@@ -19,7 +19,9 @@ export interface TransactionMix {
   readonly writes: number;
   /** Partitions that a transaction touches; fewer when fewer can be chosen from. */
   readonly partitionsPerTx: number;
-  /** Share of transactions, 0 to 1, that stay on partitions hosted in the client's region; the others choose among all. */
+  /**
+   * Share of transactions, 0 to 1, that stay on partitions hosted in the client's region; the others choose among all.
+   */
   readonly localRatio: number;
 }
 

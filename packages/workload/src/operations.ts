@@ -17,8 +17,8 @@ export interface OperationMix {
 }
 
 /**
- * The share of operations that are writes, where `ratio` is that of writes among all keys read and written (Contrarian, Table 1:
- * `#PUT / (#PUT + #READ)`, a read of k keys counted k times).
+ * The share of operations that are writes, where `ratio` is that of writes among all keys read and written (Contrarian,
+ * Table 1: `#PUT / (#PUT + #READ)`, a read of k keys counted k times).
  */
 export const shareOfWrites = (ratio: number, keysPerRead: number): number =>
   (ratio * keysPerRead) / (1 - ratio + ratio * keysPerRead);

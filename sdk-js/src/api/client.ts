@@ -84,9 +84,9 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
    * thrown. Writes with this client instead of `tx` are no part of it, and INVALID_REQUEST if the runtime can detect
    * them.
    *
-   * Costs two round trips with reads (the start travels with the first read), one without. Rejects as reads and writes do,
-   * with TRANSACTION_EXPIRED when the function took longer than the cluster allows, TRANSACTION_ABORTED when the commit was
-   * aborted, and OUTCOME_UNKNOWN ({@link OutcomeUnknownError}).
+   * Costs two round trips with reads (the start travels with the first read), one without. Rejects as reads and writes
+   * do, with TRANSACTION_EXPIRED when the function took longer than the cluster allows, TRANSACTION_ABORTED when the
+   * commit was aborted, and OUTCOME_UNKNOWN ({@link OutcomeUnknownError}).
    */
   transaction<R>(
     run: (tx: Transaction) => R | Promise<R>,

@@ -37,7 +37,8 @@ export interface Page<T> {
 }
 
 /**
- * The entries of a keyspace or collection in key order (by UTF-8 bytes), all of one snapshot, with the session's own writes.
+ * The entries of a keyspace or collection in key order (by UTF-8 bytes), all of one snapshot, with the session's own
+ * writes.
  *
  * `for await (const { key, value } of listing)` goes through all of them, every loop in a snapshot of its own. `page()`
  * fetches one page after the other, all in one snapshot, until `more` is false; end it early with `close()`: it holds

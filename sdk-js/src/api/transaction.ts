@@ -84,8 +84,8 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
   }
 
   /**
-   * Changes a document by a JSON merge patch, see {@link Collection.update}. The commit waits for it, awaited or not; when
-   * it fails, so does the transaction.
+   * Changes a document by a JSON merge patch, see {@link Collection.update}. The commit waits for it, awaited or not;
+   * when it fails, so does the transaction.
    */
   update(key: string, patch: MergePatch<T>, options?: CallOptions): Promise<void> {
     const update = this.#update(key, patch, options);

@@ -1,4 +1,7 @@
-/** Durable appends of random records, in groups, by one of three ways: a bare file, the durable log, a synced LevelDB batch. */
+/**
+ * Durable appends of random records, in groups, by one of three ways: a bare file, the durable log, a synced LevelDB
+ * batch.
+ */
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -6,7 +6,10 @@ export interface CannonRequest {
   readonly request: Request;
   /** Answers with another status are counted by autocannon, and not checked. */
   readonly status: number;
-  /** @param context of the connection, emptied after its last request @throws Error for a wrong answer, which ends the load */
+  /**
+   * @param context of the connection, emptied after its last request @throws Error for a wrong answer, which ends the
+   * load
+   */
   answered(body: string, context: object): void;
 }
 

@@ -1,4 +1,7 @@
-/** Interactive transactions over HTTP: open, read, commit, one after the other on each connection. Every answer is checked. */
+/**
+ * Interactive transactions over HTTP: open, read, commit, one after the other on each connection. Every answer is
+ * checked.
+ */
 
 import { Random } from '@isochron/core';
 import { type PlannedTransaction, TransactionGenerator, type TransactionMix } from '@isochron/workload';

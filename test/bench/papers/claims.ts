@@ -1,4 +1,6 @@
-/** The claims of the papers that the report is about, as data. Those on single operations are in `operation-claims.ts`. */
+/**
+ * The claims of the papers that the report is about, as data. Those on single operations are in `operation-claims.ts`.
+ */
 import type { Claim, Place, Quantity, Rule } from './claim.js';
 import type { Statistic } from './curve.js';
 import { OPERATION_CLAIMS } from './operation-claims.js';

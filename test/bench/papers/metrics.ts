@@ -6,7 +6,9 @@ const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 /** Labels that name the node; counts of all nodes of a system are added up. */
 const OF_THE_NODE = new Set(['node', 'region', 'protocol']);
 
-/** The project's own samples of a text in the Prometheus format, by name and labels. Histograms' buckets are left out. */
+/**
+ * The project's own samples of a text in the Prometheus format, by name and labels. Histograms' buckets are left out.
+ */
 export function parseMetrics(text: string): Map<string, number> {
   const samples = new Map<string, number>();
   for (const line of text.split('\n')) {

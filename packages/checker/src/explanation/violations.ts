@@ -83,7 +83,9 @@ export interface Violation {
   readonly keys: readonly string[];
   readonly sessions: readonly string[];
   readonly transactions: readonly TransactionRef[];
-  /** The steps of the cycle, each beginning where the one before ended; empty when one transaction is wrong by itself. */
+  /**
+   * The steps of the cycle, each beginning where the one before ended; empty when one transaction is wrong by itself.
+   */
   readonly cycle: readonly Step[];
 }
 

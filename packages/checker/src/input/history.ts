@@ -35,8 +35,8 @@ export interface FinalValue {
 }
 
 /**
- * A line with the content of a replica after all transactions have ended and reached every replica. It names every key that
- * the replica should hold; those it does not name it does not host. One replica may have several lines.
+ * A line with the content of a replica after all transactions have ended and reached every replica. It names every key
+ * that the replica should hold; those it does not name it does not host. One replica may have several lines.
  */
 export interface ReplicaState {
   readonly replica: string;

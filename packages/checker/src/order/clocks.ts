@@ -12,8 +12,8 @@ export class HistoryTooLargeError extends Error {
 /**
  * Happens-before: the transitive closure of session order and write-read, as one vector clock per transaction.
  *
- * Entry s of a transaction's clock counts the transactions of session s up to the last one that happened before it. Unknown
- * transactions are no part of that, see {@link IndeterminateOrder}.
+ * Entry s of a transaction's clock counts the transactions of session s up to the last one that happened before it.
+ * Unknown transactions are no part of that, see {@link IndeterminateOrder}.
  */
 export class Clocks {
   readonly #order: SessionOrder;

@@ -50,7 +50,9 @@ function hops({ order, history }: AnalysisInput, reads: Analysis['reads']): Edge
   return [...session, ...Array.from(readHops(reads), ({ from, to }): Edge => [from, to])];
 }
 
-/** The length of the shortest cycle of a graph, by breadth-first search from every node; infinite when there is none. */
+/**
+ * The length of the shortest cycle of a graph, by breadth-first search from every node; infinite when there is none.
+ */
 function shortestLength(nodes: number, edges: readonly Edge[]): number {
   const next = Array.from({ length: nodes }, (): number[] => []);
   for (const [a, b] of edges) next[a]!.push(b);

@@ -14,7 +14,9 @@ export class IndeterminateOrder {
   readonly #order: SessionOrder;
   readonly #sessions: number;
   readonly #words: number;
-  /** Per unknown transaction and session: the lowest rank of a transaction that read from it, also over unknown ones. */
+  /**
+   * Per unknown transaction and session: the lowest rank of a transaction that read from it, also over unknown ones.
+   */
   readonly #firstReader: Int32Array;
   /** Per unknown transaction: those that reach it over unknown ones only. */
   readonly #bits: Uint32Array;

@@ -20,8 +20,8 @@ interface IndeterminateRead {
 }
 
 /**
- * The writers that each session had read from: per run of a key ({@link KeyWriters}) and session, the last writer of the run up to
- * any position of the session. Like clocks, but only with direct reads, whose gaps a clock cannot show.
+ * The writers that each session had read from: per run of a key ({@link KeyWriters}) and session, the last writer of
+ * the run up to any position of the session. Like clocks, but only with direct reads, whose gaps a clock cannot show.
  */
 export class ObservedWriters {
   readonly #analysis: ReadHistory;

@@ -9,8 +9,9 @@ export interface Miss {
 }
 
 /**
- * The writes that a guarantee demands to be visible. All rules follow one scheme (Biswas and Enea, OOPSLA 2019): if T3 reads x from T1,
- * and T3 must see T2, which writes x too, then T2 comes before T1 in the order of commits. They differ in *must see*.
+ * The writes that a guarantee demands to be visible. All rules follow one scheme (Biswas and Enea, OOPSLA 2019): if T3
+ * reads x from T1, and T3 must see T2, which writes x too, then T2 comes before T1 in the order of commits. They differ
+ * in *must see*.
  */
 export abstract class VisibilityRule {
   protected readonly analysis: Analysis;
@@ -20,8 +21,8 @@ export abstract class VisibilityRule {
   }
 
   /**
-   * The writers of a key that a reader must see. Those that others of the list follow in their session may be left out, and
-   * so may those that happened before `seen`, which it saw (`NONE`: no version).
+   * The writers of a key that a reader must see. Those that others of the list follow in their session may be left out,
+   * and so may those that happened before `seen`, which it saw (`NONE`: no version).
    */
   abstract past(reader: number, key: number, seen: number): number[];
 

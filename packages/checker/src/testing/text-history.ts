@@ -1,9 +1,9 @@
 import type { FinalValue, HistoryRecord, Op, Status, Transaction } from '../input/history.js';
 
 /**
- * A history in short, for tests: one transaction a line, `session: op, op, …`. `x=1` writes, `x?1` reads, `-` is null, for a
- * read and for a write. `session(aborted):` and `session(unknown):` set the status. `final replica: x=1, y=-` is what a
- * replica holds in the end. A line that begins with `#` is a comment.
+ * A history in short, for tests: one transaction a line, `session: op, op, …`. `x=1` writes, `x?1` reads, `-` is null,
+ * for a read and for a write. `session(aborted):` and `session(unknown):` set the status. `final replica: x=1, y=-` is
+ * what a replica holds in the end. A line that begins with `#` is a comment.
  */
 export function textHistory(text: string): HistoryRecord[] {
   const seqs = new Map<string, number>();

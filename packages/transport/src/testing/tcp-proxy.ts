@@ -8,7 +8,9 @@ const BOTH_WAYS: readonly Way[] = ['there', 'back'];
 /** Bytes that may be under way on a delayed connection before its sender has to wait. */
 const MAX_UNDER_WAY = 2 ** 20;
 
-/** A TCP proxy on 127.0.0.1 that a test puts before a port, to cut its connections, delay them or let them go silent. */
+/**
+ * A TCP proxy on 127.0.0.1 that a test puts before a port, to cut its connections, delay them or let them go silent.
+ */
 export class TcpProxy {
   readonly #server: Server;
   readonly #sockets = new Map<Socket, Way>();

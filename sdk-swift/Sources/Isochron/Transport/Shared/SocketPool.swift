@@ -10,7 +10,7 @@ final class SocketPool {
         self.timing = timing
     }
 
-    /// A socket that a session may join: a new one where there is none.
+    /// A socket that a session may join, new if necessary.
     func socket(_ url: String, _ credentials: String?) -> SharedSocket {
         let isFit = { (socket: SharedSocket) in
             socket.url == url && socket.credentials == credentials && socket.mayBeJoined
