@@ -71,3 +71,19 @@ export interface Envelope<M extends AnyMessage> {
 export type Handlers<M extends AnyMessage, Context extends unknown[] = []> = {
   readonly [T in M['type']]: (message: Extract<M, { type: T }>, ...context: Context) => void;
 };
+
+/**
+ * Calls the handler of a message.
+ * @returns false if the table has none: the machine ignores such messages
+ */
+export function dispatch<M extends AnyMessage, Context extends unknown[]>(
+  handlers: Handlers<M, Context>,
+  message: AnyMessage,
+  ...context: Context
+): boolean {
+  const handler = handlers[message.type as M['type']] as
+    | ((message: AnyMessage, ...context: Context) => void)
+    | undefined;
+  handler?.(message, ...context);
+  return handler !== undefined;
+}

@@ -32,11 +32,14 @@ export const NODE_PARTS: readonly Rule[] = [
     files: /\/packages\/sessions\/|\/server\/dist\/(ws|session)\/|\/packages\/wire\/dist\/session-/,
   },
   SOCKETS,
-  { part: 'replication and stabilisation', files: /\/kernel\/replication\/|\/transactions\/replica\./ },
+  {
+    part: 'replication and stabilisation',
+    files: /\/kernel\/(replication\/|hosted-partition\.)|\/transactions\/replica\./,
+  },
   {
     part: 'cohort',
     files:
-      /\/transactions\/(cohort|two-phase-commit|prepared-queue|committed-queue|recent-outcomes|resolution|repeats|refusals|suspects|settlement)\./,
+      /\/kernel\/(recent-)?outcomes\.|\/transactions\/(cohort|two-phase-commit|prepared-queue|committed-queue|resolution|repeats|refusals|suspects|settlement)\./,
   },
   { part: 'coordinator and reads', files: /\/kernel\/transactions\/|\/protocols\/dist\/paris\// },
   GLUE,

@@ -1,6 +1,6 @@
 /** Timestamps, applying, version clocks, restarts: P1–P4, P6, D1, D7. */
 import type { Mutant, Profile } from '../mutant.js';
-import { COMMITTED, DRIFT_WATCH, NODE, NODE_PARTS, PEER_CLOCKS, REPLICA, VECTOR } from './files.js';
+import { COMMITTED, DRIFT_WATCH, HOSTED_PARTITION, NODE, NODE_PARTS, PEER_CLOCKS, REPLICA, VECTOR } from './files.js';
 
 /** While one clock is ahead, the others count after it: equal timestamps are common. */
 export const SAME_TIMES: Profile = { faults: { kinds: ['clockJump'], count: 20, untilMs: 3_000 } };
@@ -23,7 +23,9 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
     name: 'hlc-stays-behind',
     breaks: 'P1',
     does: 'publishes a version clock without moving the HLC to it',
-    patches: [{ file: REPLICA, in: 'Replica.#apply', find: 'clock.advance(bound);', replace: '' }],
+    patches: [
+      { file: HOSTED_PARTITION, in: 'HostedPartition.nextVersionClock', find: 'clock.advance(bound);', replace: '' },
+    ],
     seeds: { from: 1, count: 20 },
   },
   {

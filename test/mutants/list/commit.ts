@@ -165,7 +165,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: OUTCOMES,
-        in: 'Outcomes.forget',
+        in: 'Outcomes.discard',
         find: 'const upTo = Math.min(stable.aggregated, kept);',
         replace: 'const upTo = Math.max(stable.aggregated, kept);',
       },

@@ -4,7 +4,8 @@ const REPLICATION_FOLDER = 'packages/protocols/src/kernel/replication';
 const TRANSACTIONS = 'packages/protocols/src/kernel/transactions';
 
 export const COHORT = `${TRANSACTIONS}/cohort.ts`;
-export const OUTCOMES = `${TRANSACTIONS}/outcomes.ts`;
+export const HOSTED_PARTITION = 'packages/protocols/src/kernel/hosted-partition.ts';
+export const OUTCOMES = 'packages/protocols/src/kernel/outcomes.ts';
 export const ONE_PHASE = `${TRANSACTIONS}/one-phase.ts`;
 export const DIGEST = `${TRANSACTIONS}/digest.ts`;
 export const PEER_WATCH = 'packages/protocols/src/kernel/peer-watch.ts';

@@ -1,6 +1,6 @@
 /** Stable time, reads, garbage collection and the session: P5, P7, P9, P10, P13, T2. */
 import type { Mutant, Profile } from '../mutant.js';
-import { AGGREGATION, CACHE, NODE_PARTS, READS, REPLICA, SESSION, SNAPSHOTS, STABILIZATION } from './files.js';
+import { AGGREGATION, CACHE, HOSTED_PARTITION, NODE_PARTS, READS, SESSION, SNAPSHOTS, STABILIZATION } from './files.js';
 
 /** No version is kept for its age alone, and nodes restart often. */
 const OLD_SNAPSHOTS: Profile = {
@@ -129,8 +129,8 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     does: 'collects below UST, also versions of snapshots in use',
     patches: [
       {
-        file: REPLICA,
-        in: 'Replica.#collect',
+        file: HOSTED_PARTITION,
+        in: 'HostedPartition.collect',
         find: 'this.replication.collect(Math.min(stable.sOld, stable.aggregated, kept), out);',
         replace: 'this.replication.collect(Math.min(stable.aggregated, kept), out);',
       },

@@ -2,6 +2,7 @@ import { type DurableRecord, packWall, wallOf } from '@isochron/core';
 import fc from 'fast-check';
 import { DriftWatch } from './drift-watch.js';
 import { NodeClock } from './node-clock.js';
+import { RecentOutcomes } from './recent-outcomes.js';
 import { Aggregator, aggregate, treeOf } from './replication/aggregation.js';
 import { cutRanges } from './replication/replication-stream.js';
 import { StableTime } from './replication/stable-time.js';
@@ -9,7 +10,6 @@ import { VersionVector } from './replication/version-vector.js';
 import { CommittedQueue } from './transactions/committed-queue.js';
 import { digestWrites } from './transactions/digest.js';
 import { PreparedQueue } from './transactions/prepared-queue.js';
-import { RecentOutcomes } from './transactions/recent-outcomes.js';
 import { Resolution } from './transactions/resolution.js';
 import { TransactionTable } from './transactions/transaction-table.js';
 

@@ -4,6 +4,10 @@ import type { Effects } from '../machine.js';
 /** The reason of a wait: for an event here, or for the clock. */
 export type Wait = 'later' | { readonly notBefore: WallMs };
 
+/** Whether an obstacle goes away with time. */
+export const isWait = (found: object | Wait | undefined): found is Wait =>
+  found === 'later' || (typeof found === 'object' && 'notBefore' in found);
+
 type Timers = Pick<Effects<never>, 'setTimer'>;
 
 interface Entry<Item> {

@@ -6,7 +6,7 @@
  * region (D9): the papers' clients never move.
  */
 import { type Deps, IsochronError, type RegionId, type Timestamp, type WallMs } from '@isochron/core';
-import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
+import { type Address, dispatch, type Effects, type Handlers, type Input, type Machine } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
 import { Waiting } from '../waiting.js';
 import { Asks, type Requester } from './asks.js';
@@ -103,10 +103,7 @@ export class OperationCoordinator implements Machine<OperationMessage> {
   step(input: Input<OperationMessage>, out: Out): void {
     switch (input.kind) {
       case 'message': {
-        const handler = this.#handlers[input.message.type as CoordinatorMessage['type']] as
-          | ((message: OperationMessage, now: WallMs, from: Address, out: Out) => void)
-          | undefined;
-        handler?.(input.message, input.now, input.from, out);
+        dispatch(this.#handlers, input.message, input.now, input.from, out);
         break;
       }
       case 'timer':

@@ -11,10 +11,11 @@ import {
   type WallMs,
 } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
+import type { HostedPartition } from '../hosted-partition.js';
 import { type NodeState, takesNoWrites } from '../node-state.js';
+import type { Outcomes } from '../outcomes.js';
 import type { Replication } from '../replication/replication.js';
 import { digestWrites } from '../transactions/digest.js';
-import { Outcomes } from '../transactions/outcomes.js';
 import type { Refusal } from '../transactions/snapshots.js';
 import type { OperationMessage, PutSliceReq, SettleReq, SettleResp } from './messages.js';
 import type { OperationRules } from './protocol.js';
@@ -24,18 +25,21 @@ type Out = Effects<OperationMessage>;
 
 export class Puts {
   readonly counters = { puts: 0, repeats: 0, refusedPuts: 0, settled: 0, ignored: 0 };
+  readonly partition: PartitionId;
+  readonly state: NodeState;
+  readonly replication: Replication;
   /** How the PUTs of the partition ended (D4, D5). */
   readonly outcomes: Outcomes;
 
   constructor(
-    readonly partition: PartitionId,
-    readonly state: NodeState,
-    readonly replication: Replication,
+    { partition, state, replication, outcomes }: HostedPartition,
     readonly versions: Versions,
     readonly rules: OperationRules,
-    forgottenUpTo: Timestamp,
   ) {
-    this.outcomes = new Outcomes(partition, state, forgottenUpTo);
+    this.partition = partition;
+    this.state = state;
+    this.replication = replication;
+    this.outcomes = outcomes;
   }
 
   /**

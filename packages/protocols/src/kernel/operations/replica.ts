@@ -12,20 +12,21 @@ import {
   type Deps,
   invariant,
   type PartitionId,
-  packWall,
   type QualifiedKey,
   type ReadNeeds,
   type Version,
   type WallMs,
 } from '@isochron/core';
-import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
+import { type Address, dispatch, type Effects, type Handlers, type Input, type Machine } from '../../machine.js';
+import { HostedPartition } from '../hosted-partition.js';
 import { type NodeState, replicaName } from '../node-state.js';
 import type { StreamMessage } from '../replication/messages.js';
 import type { RebuildableReplica } from '../replication/rebuild.js';
 import type { RebuiltReplica, RecoveredReplica } from '../replication/replica-state.js';
-import { Replication } from '../replication/replication.js';
+import type { Written } from '../replication/replica-writer.js';
+import type { Replication } from '../replication/replication.js';
 import { type Refusal, TOO_OLD } from '../transactions/snapshots.js';
-import { type Wait, Waiting } from '../waiting.js';
+import { isWait, type Wait, Waiting } from '../waiting.js';
 import { Admission } from './admission.js';
 import { DependencyChecks } from './dependency-checks.js';
 import type {
@@ -73,8 +74,8 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
   /** Waits of reads and of PUTs are counted separately. */
   readonly waitingReads = new Waiting<WaitingSlice>('waitingReads');
   readonly waitingPuts = new Waiting<WaitingSlice>('waitingPuts');
+  readonly #hosted: HostedPartition;
   readonly #view: ReplicaView;
-  readonly #self: Address;
   /** Under protocols that track dependencies. */
   readonly #admission: Admission | undefined;
   readonly part: ReplicaPart | undefined;
@@ -88,23 +89,18 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
     recovered: RecoveredReplica,
   ) {
     this.versions = new Versions(partition, state.reader);
-    this.#self = { node: state.node, machine: replicaName(partition) };
+    const self = { node: state.node, machine: replicaName(partition) };
     if (rules.admission !== undefined) {
-      this.#admission = new Admission(rules.admission, () => this.#view, this.#self, state.topology.regions);
+      this.#admission = new Admission(rules.admission, () => this.#view, self, state.topology.regions);
     }
-    this.replication = new Replication(
-      partition,
-      state,
-      recovered,
-      (now) => state.activity.touch(now),
-      (key, version, seq) => {
-        this.part?.written?.(key, version);
-        this.versions.add(key, version, seq);
-      },
-      this.#admission,
-    );
-    this.puts = new Puts(partition, state, this.replication, this.versions, rules, recovered.forgottenUpTo);
-    const asks = new ReplicaAsks(this.#self, state);
+    const written: Written = (key, version, seq) => {
+      this.part?.written?.(key, version);
+      this.versions.add(key, version, seq);
+    };
+    this.#hosted = new HostedPartition(partition, state, recovered, { written, gate: this.#admission });
+    this.replication = this.#hosted.replication;
+    this.puts = new Puts(this.#hosted, this.versions, rules);
+    const asks = new ReplicaAsks(self, state);
     const checks = new DependencyChecks(this.replication);
     this.#view = { partition, replication: this.replication, versions: this.versions, asks, checks };
     this.part = rules.part?.(this.#view);
@@ -138,8 +134,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
 
   /** Starts its work with data that were copied from its peers, durably (D10). */
   join(rebuilt: RebuiltReplica, now: WallMs, out: Out): void {
-    this.puts.outcomes.join(rebuilt.forgottenUpTo);
-    this.replication.join(rebuilt, now, out);
+    this.#hosted.join(rebuilt, now, out);
     this.part?.joined?.();
   }
 
@@ -148,11 +143,8 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
       case 'message': {
         // Without data there is no answer: the sender asks again.
         if (!this.state.membership.joined) return;
-        const handler = this.#handlers[input.message.type as ReplicaMessage['type']] as
-          | ((message: OperationMessage, now: WallMs, from: Address, out: Out) => void)
-          | undefined;
-        if (handler !== undefined) handler(input.message, input.now, input.from, out);
-        else this.part?.take?.(input.message, input.now, input.from, out);
+        const { message, now, from } = input;
+        if (!dispatch(this.#handlers, message, now, from, out)) this.part?.take?.(message, now, from, out);
         break;
       }
       case 'timer':
@@ -160,9 +152,8 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
         break;
       case 'persisted':
         this.state.clock.persisted(input.upTo);
-        this.replication.persisted(input.upTo);
+        this.#hosted.persisted(input.upTo);
         this.versions.persisted(input.upTo);
-        this.puts.outcomes.persisted(input.upTo);
         break;
       case 'link':
         this.replication.link(input.node, input.up, input.now, out);
@@ -190,9 +181,8 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
       case 'RotSliceReq':
         return { kind: rules.reach.rot, partition, keys: message.keys };
       case 'ReplayLog':
-        return { kind: 'log', partition, after: message.after, upTo: message.upTo };
       case 'ReadCopy':
-        return { kind: 'copy', partition, start: message.request.start };
+        return this.#hosted.needs(message);
       case 'AdmitUpdates': {
         const kind = rules.admission?.reads;
         return kind === undefined ? undefined : { kind, partition, keys: message.keys };
@@ -358,7 +348,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
     for (const waiting of [this.waitingReads, this.waitingPuts]) {
       waiting.release(
         ({ request }) => this.#waits(request, now, out),
-        ({ request, node }, since) => out.send(this.#self, { type: 'WaitedSlice', node, request, since }),
+        ({ request, node }, since) => out.send(this.#hosted.self, { type: 'WaitedSlice', node, request, since }),
         out,
       );
     }
@@ -381,31 +371,15 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
       // Their coordinators have given them up.
       this.waitingReads.expired(now, this.state.settings.readDeadlineMs);
       this.waitingPuts.expired(now, this.state.settings.commitTimeoutMs);
-    } else if (timer === 'collect') this.#collect(now, out);
+    } else if (timer === 'collect') this.#hosted.collect(now, out);
   }
 
   /** Heartbeats: the version clock follows the clock, which moves above it (P1). */
   #publish(now: WallMs, out: Out): void {
-    const { clock, membership } = this.state;
-    if (!membership.joined || this.replication.suspects(now)) return;
-    const bound = clock.publishable(now, out);
-    if (bound <= this.replication.versionClock) return;
-    clock.advance(bound);
-    this.replication.publish(bound, false, out);
-  }
-
-  /** P9 and D5: garbage below the floor, log entries below UST, outcomes below the retention. */
-  #collect(now: WallMs, out: Out): void {
-    const { stable, settings, membership } = this.state;
-    if (!membership.joined) return;
-    const kept = packWall(this.state.drift.stampable(now) - settings.retentionMs);
-    this.replication.collect(Math.min(stable.sOld, stable.aggregated, kept), out);
-    this.puts.outcomes.forget(now, out);
+    const bound = this.#hosted.nextVersionClock(now, Number.POSITIVE_INFINITY, out);
+    if (bound !== undefined) this.replication.publish(bound, false, out);
   }
 }
-
-const isWait = (found: object | Wait | undefined): found is Wait =>
-  found === 'later' || (typeof found === 'object' && 'notBefore' in found);
 
 /** The part of a version that coordinators need: of its dependencies, the keys. */
 function bare(version: Version | undefined): Version | null {

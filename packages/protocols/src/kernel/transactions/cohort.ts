@@ -16,6 +16,7 @@ import {
 } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
+import type { Outcomes } from '../outcomes.js';
 import type { Loss } from '../replication/losses.js';
 import { type Committed, CommittedQueue } from './committed-queue.js';
 import { digestWrites, fullDigest, sameList, sliceOf } from './digest.js';
@@ -32,7 +33,6 @@ import type {
   ResolveResp,
   TransactionMessage,
 } from './messages.js';
-import { Outcomes } from './outcomes.js';
 import { type Prepared, PreparedQueue } from './prepared-queue.js';
 import { type PrepareRefusal, refusalOf } from './refusals.js';
 import { isRepeatable, Repeats } from './repeats.js';
@@ -46,7 +46,6 @@ export class Cohort {
   readonly prepared = new PreparedQueue();
   readonly committed = new CommittedQueue();
   readonly suspects: Suspects;
-  readonly outcomes: Outcomes;
   readonly #repeats: Repeats;
   readonly counters = { prepares: 0, repeats: 0, refusals: 0, commits: 0, aborts: 0, resolved: 0, ignored: 0 };
   readonly #resolutions = new Map<TxId, Resolution>();
@@ -56,12 +55,11 @@ export class Cohort {
     readonly partition: PartitionId,
     readonly state: NodeState,
     readonly rules: SnapshotRules,
-    forgottenUpTo: Timestamp,
+    readonly outcomes: Outcomes,
   ) {
     this.#addresses = new Addresses(state.topology);
     this.#repeats = new Repeats(partition, state);
     this.suspects = new Suspects(partition, state, this.prepared, this.committed);
-    this.outcomes = new Outcomes(partition, state, forgottenUpTo);
   }
 
   /**

@@ -9,7 +9,7 @@
  * protocol's rules check it. PC2 a transaction's snapshot never changes.
  */
 import { IsochronError, type PartitionId, type Timestamp, type TxId, type WallMs } from '@isochron/core';
-import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
+import { type Address, dispatch, type Effects, type Handlers, type Input, type Machine } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
 import type { Cohort } from './cohort.js';
 import { Commits } from './commits.js';
@@ -197,15 +197,12 @@ export class Coordinator implements Machine<TransactionMessage> {
   }
 
   #onMessage(message: TransactionMessage, now: WallMs, from: Address, out: Out): void {
-    const handler = this.#handlers[message.type as CoordinatorMessage['type']] as
-      | ((message: TransactionMessage, now: WallMs, from: Address, out: Out) => void)
-      | undefined;
     if ('ref' in message) {
       this.#refusing({ from, ref: message.ref }, out, () => {
         this.#wellFormed(message);
-        handler?.(message, now, from, out);
+        dispatch(this.#handlers, message, now, from, out);
       });
-    } else handler?.(message, now, from, out);
+    } else dispatch(this.#handlers, message, now, from, out);
   }
 
   /** A client's snapshot has as many entries as the protocol's, or is a timestamp alone. */

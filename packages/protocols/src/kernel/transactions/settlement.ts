@@ -16,7 +16,7 @@
  * over after a crash.
  */
 import type { NodeId, PartitionId, QualifiedKey, RegionId, Timestamp, TxId, WallMs } from '@isochron/core';
-import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
+import { type Address, dispatch, type Effects, type Handlers, type Input, type Machine } from '../../machine.js';
 import { SETTLEMENT_MACHINE } from '../node.js';
 import { Addresses, type NodeState } from '../node-state.js';
 import type { Loss } from '../replication/losses.js';
@@ -102,10 +102,8 @@ export class Settlement implements Machine<TransactionMessage> {
       this.#ask(out);
       out.setTimer('settle', input.now + RETRY_MS);
     } else if (input.kind === 'message' && this.state.membership.joined) {
-      const handler = this.#handlers[input.message.type as SettlementMessage['type']] as
-        | ((message: TransactionMessage, now: WallMs, from: Address, out: Out) => void)
-        | undefined;
-      if (this.state.topology.hasNode(input.from.node)) handler?.(input.message, input.now, input.from, out);
+      const { message, now, from } = input;
+      if (this.state.topology.hasNode(from.node)) dispatch(this.#handlers, message, now, from, out);
     } else if (input.kind === 'persisted') this.#finishWhenDurable(input.upTo);
   }
 

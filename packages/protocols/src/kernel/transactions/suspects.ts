@@ -13,12 +13,16 @@ import type {
   Timestamp,
   TxId,
 } from '@isochron/core';
-import type { NodeState } from '../node-state.js';
+import type { Address, Effects } from '../../machine.js';
+import { SETTLEMENT_MACHINE } from '../node.js';
+import { type NodeState, replicaName } from '../node-state.js';
 import type { CommittedQueue } from './committed-queue.js';
 import { cohortsIn } from './digest.js';
 import type { Known } from './known.js';
-import type { OutcomeResp, Suspect } from './messages.js';
+import type { OutcomeResp, ReadSuspects, Suspect, SuspectsReq, TransactionMessage } from './messages.js';
 import type { PreparedQueue } from './prepared-queue.js';
+
+type Out = Effects<TransactionMessage>;
 
 const keysOf = (writes: readonly KeyWrite[]): QualifiedKey[] => writes.map(({ key }) => key);
 
@@ -39,10 +43,36 @@ export class Suspects {
   }
 
   /**
+   * The queues are read first, and then the log up to its present end, in a step of its own as for a replay:
+   * transactions move from the queues to the log, never back.
+   */
+  onSuspectsReq(request: SuspectsReq, versionClock: Timestamp, { node }: Address, out: Out): void {
+    if (!this.state.topology.hasNode(node)) return;
+    const self = { node: this.state.node, machine: replicaName(this.partition) };
+    const queued = this.#report(node);
+    const upTo = Math.max(request.after, versionClock);
+    out.send(self, { type: 'ReadSuspects', node, request, queued, upTo });
+  }
+
+  onReadSuspects({ node, request: { after }, queued, upTo }: ReadSuspects, from: Address, out: Out): void {
+    if (from.node !== this.state.node) return;
+    const { partition } = this;
+    const { reader, region } = this.state;
+    const page = reader.log(partition, after, upTo);
+    const logged = page.groups.flatMap(({ ct, txs }) =>
+      txs.flatMap((tx) => this.#suspect(node, ct, tx, reader.outcome(partition, tx.txId))),
+    );
+    const next = page.upTo < upTo ? page.upTo : null;
+    const suspects = [...queued, ...logged];
+    const to = { node, machine: SETTLEMENT_MACHINE };
+    out.sendAfterPersist(to, { type: 'SuspectsResp', partition, region, after, suspects, next });
+  }
+
+  /**
    * Transactions with a cohort on the node that are not in the log yet. Those that are prepared wait for the verdict
    * from now on.
    */
-  report(node: NodeId): Suspect[] {
+  #report(node: NodeId): Suspect[] {
     const suspects: Suspect[] = [];
     for (const { txId, record } of this.prepared.values()) {
       const partitions = this.partitionsOn(node, record);
@@ -51,12 +81,12 @@ export class Suspects {
       const { attempt, pt: ts, writes } = record;
       suspects.push({ txId, attempt, committed: false, ts, partitions, keys: keysOf(writes) });
     }
-    for (const tx of this.committed.values()) suspects.push(...this.suspect(node, tx.ct, tx, tx));
+    for (const tx of this.committed.values()) suspects.push(...this.#suspect(node, tx.ct, tx, tx));
     return suspects;
   }
 
   /** A transaction that this cohort has committed, where it had a cohort on the node. */
-  suspect(
+  #suspect(
     node: NodeId,
     ts: Timestamp,
     { txId, writes, siblings }: Pick<LoggedTx, 'txId' | 'writes' | 'siblings'>,

@@ -1,6 +1,6 @@
 import type { NodeId, WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
-import { type Wait, Waiting } from '../waiting.js';
+import { isWait, type Wait, Waiting } from '../waiting.js';
 import type { ListSliceReq, ReadSliceReq, TransactionMessage } from './messages.js';
 import type { Refusal, Snapshot } from './snapshots.js';
 
@@ -13,10 +13,6 @@ export interface WaitingRead {
   /** The node of the coordinator that asks. */
   readonly node: NodeId;
 }
-
-/** Whether an obstacle goes away with time. */
-export const isWait = (obstacle: Wait | Refusal | undefined): obstacle is Wait =>
-  obstacle === 'later' || (obstacle !== undefined && 'notBefore' in obstacle);
 
 /** Reads that wait until their snapshot is installed here, under protocols whose snapshots may lie ahead of a replica (BPR, Cure). */
 export class WaitingReads {

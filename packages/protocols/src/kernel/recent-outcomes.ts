@@ -1,5 +1,5 @@
 import type { OutcomeRecord, Timestamp, TxId } from '@isochron/core';
-import type { WriteSeq } from '../../machine.js';
+import type { WriteSeq } from '../machine.js';
 
 /** How many outcomes stay in memory at least; of outcomes on disk, at most twice as many stay. */
 const KEPT = 4_096;

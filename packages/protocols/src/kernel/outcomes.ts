@@ -7,8 +7,8 @@ import {
   type TxId,
   type WallMs,
 } from '@isochron/core';
-import type { Effects, WriteSeq } from '../../machine.js';
-import type { NodeState } from '../node-state.js';
+import type { Effects, WriteSeq } from '../machine.js';
+import type { NodeState } from './node-state.js';
 import { RecentOutcomes } from './recent-outcomes.js';
 
 type Out = Effects<never>;
@@ -75,7 +75,7 @@ export class Outcomes {
   }
 
   /** D5: drops outcomes below `min(ust, now - outcomeRetention)`. Moves in steps of a minute: each step is a scan. */
-  forget(now: WallMs, out: Out): void {
+  discard(now: WallMs, out: Out): void {
     const { stable, settings, drift } = this.state;
     const kept = packWall(drift.stampable(now) - settings.outcomeRetentionMs);
     const upTo = Math.min(stable.aggregated, kept);
