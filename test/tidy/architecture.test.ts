@@ -7,8 +7,14 @@ const repository = new Repository(join(__dirname, '../..'));
 const exists = (path: string) => existsSync(join(repository.root, path));
 const page = repository.read('ARCHITECTURE.md');
 const PICTURE = 'docs/data-flow.svg';
-/** Everything that is built into the product or judges it. */
-const PARTS = [...repository.workspaces.filter((path) => /^(packages\/|server$|sdk-js$)/.test(path)), 'sdk-swift'];
+const isPrivate = (path: string) => JSON.parse(repository.read(`${path}/package.json`)).private === true;
+/** Everything that is built into the product or judges it. A private package of `packages` serves tests alone. */
+const PARTS = [
+  ...repository.workspaces.filter((path) => /^packages\//.test(path) && !isPrivate(path)),
+  'server',
+  'sdk-js',
+  'sdk-swift',
+];
 
 describe("one transaction's way", () => {
   it('can be followed in at most 40 files, from the SDK to stable time', () => {

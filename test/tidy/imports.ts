@@ -13,8 +13,10 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
   'packages/transport': ['packages/core', 'packages/wire'],
   'packages/checker': ['packages/core'],
   'packages/workload': ['packages/core'],
+  'packages/simulated-world': ['packages/core'],
   'packages/sim': [
     'packages/core',
+    'packages/simulated-world',
     'packages/protocols',
     'packages/storage',
     'packages/checker',
@@ -44,6 +46,7 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
     'packages/transport',
     'packages/checker',
     'packages/workload',
+    'packages/simulated-world',
     'packages/sim',
     'packages/sessions',
     'packages/client',
@@ -53,7 +56,13 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** These stand on nothing but the language: no library, no module of Node. */
-const WITHOUT_LIBRARIES = new Set(['packages/core', 'packages/protocols', 'packages/sessions', 'packages/client']);
+const WITHOUT_LIBRARIES = new Set([
+  'packages/core',
+  'packages/protocols',
+  'packages/sessions',
+  'packages/client',
+  'packages/simulated-world',
+]);
 /** Except for these: pure functions of Node, which `purity.ts` names. */
 const COMPUTATION = new Map([['packages/sessions', 'node:crypto']]);
 

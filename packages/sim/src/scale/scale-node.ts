@@ -9,12 +9,12 @@ import {
   type TransactionNode,
 } from '@isochron/protocols';
 import { CREDITS, isLarge, PlainFrames, type ServedConnection } from '@isochron/sessions';
+import type { Scheduled } from '@isochron/simulated-world/event-queue';
+import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
+import type { WallClock } from '@isochron/simulated-world/wall-clock';
 import type { VersionStore } from '@isochron/storage';
-import type { Scheduled } from '../engine/event-queue.js';
-import type { VirtualTime } from '../engine/virtual-time.js';
 import type { SessionsNode, SessionsWorld } from '../protocols/sessions.js';
 import type { NodeMessage } from '../protocols/transactions/message.js';
-import type { WallClock } from '../world/wall-clock.js';
 import { type CostModel, costOf, itemsOf, type Price, Prices } from './cost-model.js';
 import { EventLoop } from './event-loop.js';
 import { type StepListener, StepTap } from './step-tap.js';

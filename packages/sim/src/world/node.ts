@@ -9,16 +9,16 @@ import {
 } from '@isochron/core';
 import { type Envelope, Host, type Unresponsive } from '@isochron/protocols';
 import type { ServedConnection, SessionLink } from '@isochron/sessions';
-import type { Scheduled } from '../engine/event-queue.js';
+import type { Scheduled } from '@isochron/simulated-world/event-queue';
+import type { LinkEnd } from '@isochron/simulated-world/link';
+import type { WallClock } from '@isochron/simulated-world/wall-clock';
 import type { ProtocolNode } from '../protocols/adapter.js';
 import type { HttpAnswer, HttpNode, HttpRequest, HttpWorld } from '../protocols/http.js';
 import type { SessionsNode, SessionsWorld } from '../protocols/sessions.js';
 import type { Disk } from './disk.js';
 import type { Frame } from './frame.js';
-import type { LinkEnd } from './link.js';
 import { type HealthWorld, SimPeerHealth } from './peer-health.js';
 import { type Listener, Tap } from './tap.js';
-import type { WallClock } from './wall-clock.js';
 
 /** How long a node that closes waits for its clients to leave, ms. */
 const LEAVE_MS = 1_000;

@@ -1,4 +1,4 @@
-import { VirtualTime } from '../engine/virtual-time.js';
+import { VirtualTime } from './virtual-time.js';
 import { WallClock } from './wall-clock.js';
 
 describe('a wall clock', () => {

@@ -1,5 +1,5 @@
 import { HLC_EPOCH_MS, type WallMs } from '@isochron/core';
-import type { VirtualTime } from '../engine/virtual-time.js';
+import type { VirtualTime } from './virtual-time.js';
 
 /** The time of the wall clocks at the beginning. */
 const START: WallMs = HLC_EPOCH_MS + 30 * 24 * 3_600_000;

@@ -1,6 +1,6 @@
 import { Random } from '@isochron/core';
-import { VirtualTime } from '../engine/virtual-time.js';
 import { Link, type LinkPace } from './link.js';
+import { VirtualTime } from './virtual-time.js';
 
 const PACE: LinkPace = { delayMs: 10, jitter: 1, noticeMs: 50, reconnectMs: [5, 20], lateFrames: true };
 

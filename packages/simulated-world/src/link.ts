@@ -1,6 +1,6 @@
 import type { Random } from '@isochron/core';
-import { between, exponential } from '../engine/draws.js';
-import type { VirtualTime } from '../engine/virtual-time.js';
+import { between, exponential } from './draws.js';
+import type { VirtualTime } from './virtual-time.js';
 
 /** One end of a link: a node, as the link sees it. */
 export interface LinkEnd<F> {
